@@ -1,0 +1,157 @@
+"""The ladder: every rung as data, and the two ways to use one: `load` it, or ask why it cannot.
+
+A rung is one row here and one exhibit file beside this one. An exhibit's class is built from the
+weights and answers `infer`; it imports its API when it is imported, and nobody imports it before
+its rung runs.
+"""
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import LenetBenchError, Unavailable
+from ..weights import Weights, read_weights
+
+FLOAT32 = 1e-5  # the largest difference from the reference's probabilities that float32 may show
+
+
+class Backend(Protocol):
+    """A rung that has been built: the network on one API, holding its own copy of the weights."""
+
+    def infer(self, images: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Probabilities (10,) of one image (28, 28), or (n, 10) of (n, 28, 28).
+
+        Images are float32 from 0 (paper) to 1 (ink). Wrong shapes, types and values (NaN, 0 to
+        255) raise ValueError or TypeError.
+        """
+        ...
+
+    def layers(self, image: NDArray[np.float32]) -> dict[str, NDArray[np.float32]]:
+        """What each layer gave for one image, as far as this API shows it (network.LAYERS)."""
+        ...
+
+    def describe(self) -> dict[str, str]:
+        """What really runs: library version, instruction set, algorithm."""
+        ...
+
+
+@dataclass(frozen=True)
+class Rung:
+    """One way to run the network, as the ladder knows it without importing it."""
+
+    name: str
+    summary: str  # what one writes against
+    calls: str  # what that calls underneath
+    exhibit: str  # "module:Class" in this folder
+    variants: Mapping[str, str] = field(default_factory=dict)  # name -> what it changes
+    device: str = "cpu"
+    extra: str | None = None  # the optional dependencies that bring its API
+    tolerances: Mapping[str, float] = field(default_factory=dict)  # by variant, where not FLOAT32
+
+    def names(self) -> Iterator[str]:
+        """The rung and its variants as the user spells them: fused, fused:int16."""
+        yield self.name
+        yield from (f"{self.name}:{variant}" for variant in self.variants)
+
+
+#: From silicon to Keras.
+LADDER: tuple[Rung, ...] = (
+    Rung(
+        name="fused",
+        summary="C++, our own SIMD kernels: Winograd convolutions fused with pooling",
+        calls="nothing",
+        exhibit="fused:Fused",
+        variants={"int16": "fc1's weights as int16 with one scale a row"},
+        tolerances={"int16": 1e-4},
+    ),
+    Rung(
+        name="onednn",
+        summary="C++ on oneDNN primitives, the CPU's cuDNN",
+        calls="kernels that oneDNN generates at run time",
+        exhibit="onednn:OneDnn",
+        extra="onednn",
+    ),
+    Rung(
+        name="openblas",
+        summary="C++, im2col and OpenBLAS sgemm/sgemv",
+        calls="OpenBLAS's assembly kernels",
+        exhibit="openblas:OpenBlas",
+        extra="openblas",
+    ),
+    Rung(
+        name="numpy",
+        summary="Python, im2col and matmul on float32 arrays",
+        calls="the BLAS that NumPy was built with",
+        exhibit="numpy:NumPy",
+    ),
+    Rung(
+        name="reference",
+        summary="Python, float64 NumPy: what all parity is measured against",
+        calls="the BLAS that NumPy was built with",
+        exhibit="reference:Reference",
+    ),
+)
+
+
+def names() -> list[str]:
+    """Every rung and variant, in the ladder's order."""
+    return [name for rung in LADDER for name in rung.names()]
+
+
+def find(name: str) -> tuple[Rung, str]:
+    """The rung and the variant ("" for the plain one) that `name` spells."""
+    base, _, variant = name.partition(":")
+    for rung in LADDER:
+        if rung.name == base:
+            if variant and variant not in rung.variants:
+                known = ", ".join(rung.names())
+                raise LenetBenchError(f"{base} has no variant {variant!r}; it has {known}")
+            return rung, variant
+    raise LenetBenchError(f"no rung is called {name!r}; the ladder has {', '.join(names())}")
+
+
+def tolerance(name: str) -> float:
+    """How far this rung's probabilities may be from the reference's."""
+    rung, variant = find(name)
+    return rung.tolerances.get(variant, FLOAT32)
+
+
+def load(
+    name: str,
+    *,
+    threads: int = 1,
+    weights: Weights | str | os.PathLike[str] | None = None,
+) -> Backend:
+    """Build one rung: `load("fused").infer(image)`.
+
+    `weights` is a file or what `read_weights` gave; without it, the canonical weights.
+    Raises Unavailable, with the command that mends it, where the rung cannot run.
+    """
+    rung, variant = find(name)
+    if threads < 1:
+        raise LenetBenchError(f"expected at least 1 thread, got {threads}")
+    if not isinstance(weights, Weights):
+        weights = read_weights(weights)
+    module, _, cls = rung.exhibit.partition(":")
+    try:
+        exhibit = getattr(import_module(f"{__name__}.{module}"), cls)
+    except ImportError as error:
+        mend = f"pip install 'lenet-bench[{rung.extra}]'" if rung.extra else "pip install lenet-bench"
+        raise Unavailable(f"{name} cannot be imported ({error}); mend it with: {mend}") from error
+    options = {"variant": variant} if rung.variants else {}
+    backend: Backend = exhibit(weights, threads=threads, **options)
+    return backend
+
+
+def why_unavailable(name: str) -> str | None:
+    """None where the rung runs here, else the reason in one sentence."""
+    try:
+        load(name)
+    except LenetBenchError as error:
+        return str(error)
+    return None

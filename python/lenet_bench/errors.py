@@ -1,0 +1,25 @@
+"""What went wrong, in one sentence for the person who can mend it.
+
+Everything here is the user's to mend, so the CLI prints the sentence and exits; any other
+exception is a bug and keeps its traceback.
+"""
+
+
+class LenetBenchError(Exception):
+    """A failure that one sentence explains."""
+
+
+class ImageError(LenetBenchError):
+    """A picture that cannot be read, or that shows no digit."""
+
+
+class WeightsError(LenetBenchError):
+    """A weights file that is absent, damaged or of another network."""
+
+
+class DataError(LenetBenchError):
+    """A data set that is absent, damaged or not MNIST."""
+
+
+class Unavailable(LenetBenchError):
+    """A rung that cannot run here; the sentence ends with the command that mends it."""

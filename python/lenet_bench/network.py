@@ -1,0 +1,41 @@
+"""The network: names, shapes and counts. The one place in Python that knows them.
+
+    image 28x28 -> conv1 20@5x5 -> pool1 2x2 -> conv2 50@5x5 -> pool2 2x2
+                -> fc1 500, ReLU -> fc2 10 -> softmax
+"""
+
+from math import prod
+
+IMAGE_SIDE = 28
+CLASSES = 10
+
+#: Each parameter's shape in Caffe's layout: (out, in, height, width), (out, in), (out,).
+PARAMETERS: dict[str, tuple[int, ...]] = {
+    "conv1.weight": (20, 1, 5, 5),
+    "conv1.bias": (20,),
+    "conv2.weight": (50, 20, 5, 5),
+    "conv2.bias": (50,),
+    "fc1.weight": (500, 800),
+    "fc1.bias": (500,),
+    "fc2.weight": (10, 500),
+    "fc2.bias": (10,),
+}
+
+#: Each layer's output for one image; "fc1" is after its ReLU, "fc2" are the logits.
+LAYERS: dict[str, tuple[int, ...]] = {
+    "conv1": (20, 24, 24),
+    "pool1": (20, 12, 12),
+    "conv2": (50, 8, 8),
+    "pool2": (50, 4, 4),
+    "fc1": (500,),
+    "fc2": (10,),
+    "probabilities": (10,),
+}
+
+PARAMETER_COUNT = sum(prod(shape) for shape in PARAMETERS.values())
+
+#: Multiply-accumulates of one image, by layer: a weight is used once an output position.
+MACS: dict[str, int] = {
+    name: prod(PARAMETERS[f"{name}.weight"]) * prod(LAYERS[name][1:])
+    for name in ("conv1", "conv2", "fc1", "fc2")
+}

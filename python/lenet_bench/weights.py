@@ -1,0 +1,122 @@
+"""Read, check and write the weights: one safetensors file in Caffe's layout.
+
+A file carries the SHA-256 of its parameters in its metadata, so that a flipped bit is an error
+and not a slightly worse network.
+"""
+
+import hashlib
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save
+
+from .errors import WeightsError
+from .network import PARAMETERS
+
+_LARGEST_FILE = 64 << 20  # ours has 1.7 MB: what is so much larger is not this network
+
+
+@dataclass(frozen=True)
+class Weights:
+    """The eight parameters by name, `weights["conv1.weight"]`: float32, contiguous, Caffe's layout."""
+
+    parameters: Mapping[str, NDArray[np.float32]]
+    metadata: Mapping[str, str] = field(default_factory=dict)
+
+    def __getitem__(self, name: str) -> NDArray[np.float32]:
+        return self.parameters[name]
+
+    @property
+    def sha256(self) -> str:
+        """The checksum of the parameters' bytes, in the network's order."""
+        digest = hashlib.sha256()
+        for name in PARAMETERS:
+            digest.update(np.ascontiguousarray(self.parameters[name], dtype="<f4").tobytes())
+        return digest.hexdigest()
+
+
+def default_path() -> Path:
+    """The canonical weights: beside the installed package, or in the source tree."""
+    package = Path(__file__).resolve().parent
+    installed = package / "weights" / "lenet.safetensors"
+    return installed if installed.exists() else package.parents[1] / "weights" / "lenet.safetensors"
+
+
+def read_weights(path: str | os.PathLike[str] | None = None) -> Weights:
+    """Read and check a weights file; without a path, the canonical one."""
+    path = default_path() if path is None else Path(path)
+    try:
+        if path.is_dir():
+            raise WeightsError(f"{path}: expected a safetensors file, found a directory")
+        if path.stat().st_size > _LARGEST_FILE:
+            raise WeightsError(f"{path}: too large to be LeNet's weights (over 64 MiB)")
+        with safe_open(path, framework="numpy") as file:
+            metadata = dict(file.metadata() or {})
+            found = {name: file.get_slice(name) for name in file.keys()}  # noqa: SIM118
+            _check_names_and_shapes(path, {n: tuple(s.get_shape()) for n, s in found.items()})
+            parameters = {name: file.get_tensor(name) for name in PARAMETERS}
+    except FileNotFoundError:
+        raise WeightsError(
+            f"{path}: no such weights file; `lenet-bench train` makes one"
+        ) from None
+    except (SafetensorError, OSError, ValueError, TypeError) as error:
+        raise WeightsError(f"{path}: cannot be read as safetensors: {error}") from None
+    weights = Weights(parameters, metadata)
+    try:
+        check_weights(weights)
+    except WeightsError as error:
+        raise WeightsError(f"{path}: {error}") from None
+    return weights
+
+
+def write_weights(
+    path: str | os.PathLike[str],
+    parameters: Mapping[str, NDArray[np.float32]],
+    metadata: Mapping[str, str],
+) -> None:
+    """Check and write a weights file with its checksum; the file appears whole or not at all."""
+    weights = Weights(parameters, metadata)
+    path = Path(path)
+    _check_names_and_shapes(path, {name: a.shape for name, a in parameters.items()})
+    check_weights(Weights(parameters))
+    content = save(
+        {name: np.ascontiguousarray(parameters[name]) for name in PARAMETERS},
+        metadata={**metadata, "sha256": weights.sha256},
+    )
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        temporary.write_bytes(content)
+        temporary.replace(path)
+    except OSError as error:
+        raise WeightsError(f"{path}: cannot be written: {error.strerror}") from None
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def check_weights(weights: Weights) -> None:
+    """Raise WeightsError unless dtype, finiteness and checksum are right."""
+    for name, array in weights.parameters.items():
+        if array.dtype != np.float32:
+            raise WeightsError(f"{name}: expected float32, found {array.dtype}")
+        if not np.isfinite(array).all():
+            raise WeightsError(f"{name}: holds a value that is not finite")
+    expected = weights.metadata.get("sha256")
+    if expected is not None and expected != weights.sha256:
+        raise WeightsError("the parameters do not match their checksum: the file is damaged")
+
+
+def _check_names_and_shapes(path: Path, shapes: Mapping[str, tuple[int, ...]]) -> None:
+    missing = [name for name in PARAMETERS if name not in shapes]
+    unknown = [name for name in shapes if name not in PARAMETERS]
+    if missing:
+        raise WeightsError(f"{path}: not LeNet's weights: {', '.join(missing)} missing")
+    if unknown:
+        raise WeightsError(f"{path}: not LeNet's weights: {', '.join(unknown[:3])} unknown")
+    for name, shape in PARAMETERS.items():
+        if shapes[name] != shape:
+            raise WeightsError(f"{path}: {name}: expected shape {shape}, found {shapes[name]}")
