@@ -6,16 +6,21 @@ its rung runs.
 """
 
 import os
+import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
-from typing import Protocol
+from types import ModuleType
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import LenetBenchError, Unavailable
 from ..weights import Weights, read_weights
+
+if TYPE_CHECKING:
+    from .availability import Availability
 
 FLOAT32 = 1e-5  # the largest difference from the reference's probabilities that float32 may show
 
@@ -155,3 +160,16 @@ def why_unavailable(name: str) -> str | None:
     except LenetBenchError as error:
         return str(error)
     return None
+
+
+class _Ladder(ModuleType):
+    """Makes this module answer `lenet_bench.backends()` too."""
+
+    def __call__(self) -> "list[Availability]":
+        """Every rung and variant, and whether it runs here."""
+        from .availability import backends
+
+        return backends()
+
+
+sys.modules[__name__].__class__ = _Ladder

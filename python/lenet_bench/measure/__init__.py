@@ -1,0 +1,1 @@
+"""Measure the rungs against each other, and know the machine they ran on."""
