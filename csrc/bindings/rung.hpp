@@ -1,0 +1,138 @@
+// The Python face of a native rung, the same for all: it checks what comes in, releases the GIL
+// while the network runs, and leaves every other object to Python's own `check_images`, so that
+// an error reads the same on every rung.
+//
+// A rung is a class with
+//   Rung(const Weights&, int threads, Options...)
+//   void infer(const float* images, std::size_t count, float* probabilities) const;
+//   std::vector<Layer> layers(const float* image) const;
+//   std::map<std::string, std::string> describe() const;
+#pragma once
+
+#include <pybind11/gil_simple.h>
+#include <pybind11/numpy.h>
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <initializer_list>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "lenet.hpp"
+
+namespace lenet::bindings {
+
+namespace py = pybind11;
+
+using Floats = py::array_t<float, py::array::c_style>;
+
+/// Every value in 0..1, and so no NaN. Without a branch it vectorises, with SSE2 alone too.
+inline bool within_unit(const float* values, std::size_t count) {
+  int outside = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    outside |= static_cast<int>(!(values[i] >= 0.0f)) | static_cast<int>(!(values[i] <= 1.0f));
+  }
+  return outside == 0;
+}
+
+/// A float32 array (28, 28) or (n, 28, 28) that can be read as it lies, all values in 0..1.
+inline bool is_ready(py::handle object) {
+  if (!py::isinstance<py::array>(object)) return false;
+  const auto array = py::reinterpret_borrow<py::array>(object);
+  const py::dtype dtype = array.dtype();
+  constexpr int kLayout = py::array::c_style | py::detail::npy_api::NPY_ARRAY_ALIGNED_;
+  const py::ssize_t dimensions = array.ndim();
+  return dtype.num() == py::dtype::num_of<float>() && dtype.byteorder() == '=' &&
+         (array.flags() & kLayout) == kLayout && (dimensions == 2 || dimensions == 3) &&
+         array.shape(dimensions - 2) == kImageSide && array.shape(dimensions - 1) == kImageSide &&
+         within_unit(static_cast<const float*>(array.data()),
+                     static_cast<std::size_t>(array.size()));
+}
+
+/// What Python makes of an array that is not ready: a copy of it, or an error.
+inline py::object checked(const char* check, const py::object& images) {
+  return py::module_::import("lenet_bench.backends._input").attr(check)(images);
+}
+
+template <class Rung>
+Floats infer(const Rung& rung, py::object images) {
+  if (!is_ready(images)) images = checked("check_images", images);
+  const auto input = py::reinterpret_borrow<py::array>(images);
+  const bool batch = input.ndim() == 3;
+  const py::ssize_t count = batch ? input.shape(0) : 1;
+  Floats probabilities = batch ? Floats({count, py::ssize_t{kClasses}}) : Floats(kClasses);
+  const auto* from = static_cast<const float*>(input.data());
+  auto* to = probabilities.mutable_data();
+  {
+    py::gil_scoped_release_simple released;
+    rung.infer(from, static_cast<std::size_t>(count), to);
+  }
+  return probabilities;
+}
+
+/// Each layer in the shape that `network.LAYERS` gives it, so that no shape is told twice.
+template <class Rung>
+py::dict layers(const Rung& rung, const py::object& image) {
+  const py::array input = checked("check_image", image);
+  std::vector<Layer> outputs;
+  {
+    py::gil_scoped_release_simple released;
+    outputs = rung.layers(static_cast<const float*>(input.data()));
+  }
+  const py::object shapes = py::module_::import("lenet_bench.network").attr("LAYERS");
+  py::dict result;
+  for (const Layer& layer : outputs) {
+    const Floats flat(static_cast<py::ssize_t>(layer.values.size()), layer.values.data());
+    const py::str name(layer.name);
+    result[name] = flat.attr("reshape")(shapes[name]);
+  }
+  return result;
+}
+
+/// One parameter, borrowed from the mapping; `Weights` in Python has checked shape and type, but
+/// a mapping made by hand may not have.
+inline const float* parameter(const py::object& parameters, const char* name,
+                              std::initializer_list<py::ssize_t> shape) {
+  const py::object found = parameters[py::str(name)];
+  if (!py::isinstance<Floats>(found)) {
+    throw py::type_error(std::string(name) + ": expected a contiguous float32 array");
+  }
+  const auto array = py::reinterpret_borrow<Floats>(found);
+  if (!std::equal(shape.begin(), shape.end(), array.shape(), array.shape() + array.ndim())) {
+    throw py::value_error(std::string(name) + ": of another shape than LeNet's");
+  }
+  return array.data();
+}
+
+inline Weights weights_from(const py::object& parameters) {
+  return {
+      parameter(parameters, "conv1.weight", {kConv1Channels, 1, kKernelSide, kKernelSide}),
+      parameter(parameters, "conv1.bias", {kConv1Channels}),
+      parameter(parameters, "conv2.weight",
+                {kConv2Channels, kConv1Channels, kKernelSide, kKernelSide}),
+      parameter(parameters, "conv2.bias", {kConv2Channels}),
+      parameter(parameters, "fc1.weight", {kFc1Outputs, kFc1Inputs}),
+      parameter(parameters, "fc1.bias", {kFc1Outputs}),
+      parameter(parameters, "fc2.weight", {kClasses, kFc1Outputs}),
+      parameter(parameters, "fc2.bias", {kClasses}),
+  };
+}
+
+/// Binds a rung whose constructor takes `Options` after the threads, each with its py::arg.
+template <class Rung, class... Options, class... Arguments>
+void bind(py::module_& module, const char* name, const Arguments&... arguments) {
+  py::class_<Rung>(module, name)
+      .def(py::init([](const py::object& parameters, int threads, Options... options) {
+             return Rung(weights_from(parameters), threads, std::move(options)...);
+           }),
+           py::arg("parameters"), py::arg("threads"), arguments...)
+      .def("infer", &infer<Rung>, py::arg("images"))
+      .def("layers", &layers<Rung>, py::arg("image"))
+      .def("describe", &Rung::describe);
+}
+
+}  // namespace lenet::bindings
