@@ -61,9 +61,7 @@ def read_weights(path: str | os.PathLike[str] | None = None) -> Weights:
             _check_names_and_shapes(path, {n: tuple(s.get_shape()) for n, s in found.items()})
             parameters = {name: file.get_tensor(name) for name in PARAMETERS}
     except FileNotFoundError:
-        raise WeightsError(
-            f"{path}: no such weights file; `lenet-bench train` makes one"
-        ) from None
+        raise WeightsError(f"{path}: no such weights file; `lenet-bench train` makes one") from None
     except (SafetensorError, OSError, ValueError, TypeError) as error:
         raise WeightsError(f"{path}: cannot be read as safetensors: {error}") from None
     weights = Weights(parameters, metadata)

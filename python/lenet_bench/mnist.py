@@ -1,0 +1,282 @@
+"""MNIST: find its four IDX files or fetch them from a mirror, and read them.
+
+IDX is a big-endian header (magic, then the size of each dimension) and unsigned bytes in
+row-major order, usually gzip-compressed.
+"""
+
+import gzip
+import hashlib
+import http.client
+import os
+import sys
+import tempfile
+import urllib.error
+import urllib.request
+import zlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import prod
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .errors import DataError
+from .network import CLASSES, IMAGE_SIDE
+
+MIRRORS = (
+    "https://ossci-datasets.s3.amazonaws.com/mnist/",
+    "https://storage.googleapis.com/cvdf-datasets/mnist/",
+    "http://yann.lecun.com/exdb/mnist/",
+)
+
+#: The environment variable that names the folder of the files.
+FOLDER_VARIABLE = "LENET_BENCH_MNIST"
+
+Part = Literal["train", "test"]
+
+#: Told of each stretch of a download: the file, bytes so far, bytes in all.
+Progress = Callable[[str, int, int], None]
+
+_IMAGES_MAGIC = 2051
+_LABELS_MAGIC = 2049
+_LARGEST_FILE = 256 << 20  # MNIST's largest has 47 MB: more is something else, or a gzip bomb
+_TIMEOUT = 20.0  # seconds that a mirror may be silent
+_STRETCH = 1 << 16
+
+
+@dataclass(frozen=True)
+class Digits:
+    """Images (n, 28, 28) of unsigned bytes, 0 = paper and 255 = ink, and their labels (n,)."""
+
+    images: NDArray[np.uint8]
+    labels: NDArray[np.uint8]
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def ink(self, which: slice | NDArray[np.int64] = slice(None)) -> NDArray[np.float32]:
+        """The images as the network takes them: float32 from 0 to 1."""
+        ink: NDArray[np.float32] = self.images[which] / np.float32(255)
+        return ink
+
+
+@dataclass(frozen=True)
+class Source:
+    """One of the four files as the mirrors have it: gzip-compressed, with its checksum."""
+
+    name: str
+    size: int
+    sha256: str
+
+
+SOURCES = (
+    Source(
+        "train-images-idx3-ubyte.gz",
+        9_912_422,
+        "440fcabf73cc546fa21475e81ea370265605f56be210a4024d2ca8f203523609",
+    ),
+    Source(
+        "train-labels-idx1-ubyte.gz",
+        28_881,
+        "3552534a0a558bbed6aed32b30c495cca23d567ec52cac8be1a0730e8010255c",
+    ),
+    Source(
+        "t10k-images-idx3-ubyte.gz",
+        1_648_877,
+        "8d422c7b0a1c1c79245a5bcf07fe86e33eeafee792b84584aec276f5a2dbc4e6",
+    ),
+    Source(
+        "t10k-labels-idx1-ubyte.gz",
+        4_542,
+        "f7ae60f92e00ec6debd23a6088c31dbd2371eca3ffa0defaefb259924204aec6",
+    ),
+)
+
+_PREFIX: dict[Part, str] = {"train": "train", "test": "t10k"}
+
+
+def find_mnist(folder: str | os.PathLike[str] | None = None) -> Path:
+    """The folder of the files: the given one, or LENET_BENCH_MNIST, or the cache, downloaded.
+
+    Nothing is downloaded into a folder that the user named.
+    """
+    named = folder or os.environ.get(FOLDER_VARIABLE)
+    if named:
+        return Path(named)
+    cache = cache_folder()
+    fetch(cache)
+    return cache
+
+
+def cache_folder() -> Path:
+    """Where downloads are kept: the platform's cache folder for this user."""
+    if xdg := os.environ.get("XDG_CACHE_HOME"):
+        cache = Path(xdg)
+    elif sys.platform == "win32":
+        cache = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
+    elif sys.platform == "darwin":
+        cache = Path.home() / "Library" / "Caches"
+    else:
+        cache = Path.home() / ".cache"
+    return cache / "lenet-bench" / "mnist"
+
+
+def read_mnist(part: Part, folder: str | os.PathLike[str]) -> Digits:
+    """The training or the test images with their labels, checked."""
+    folder, prefix = Path(folder), _PREFIX[part]
+    if not folder.is_dir():
+        raise DataError(f"{folder}: no such folder; expected one with MNIST's IDX files")
+    images_path = _find_file(folder, f"{prefix}-images", "idx3-ubyte")
+    labels_path = _find_file(folder, f"{prefix}-labels", "idx1-ubyte")
+    images = read_idx(images_path, _IMAGES_MAGIC)
+    labels = read_idx(labels_path, _LABELS_MAGIC)
+    if images.shape[1:] != (IMAGE_SIDE, IMAGE_SIDE):
+        height, width = images.shape[1:]
+        raise DataError(f"{images_path}: expected images of 28x28, found {height}x{width}")
+    if len(images) != len(labels):
+        raise DataError(
+            f"{folder}: {images_path.name} holds {len(images)} images,"
+            f" but {labels_path.name} holds {len(labels)} labels"
+        )
+    if len(labels) == 0:
+        raise DataError(f"{images_path}: holds no image")
+    if labels.max() >= CLASSES:
+        raise DataError(f"{labels_path}: expected labels from 0 to 9, found {labels.max()}")
+    return Digits(images, labels)
+
+
+def read_idx(path: Path, magic: int) -> NDArray[np.uint8]:
+    """The array of one IDX file of unsigned bytes, gzip-compressed or not."""
+    content = _read_content(path)
+    dimensions = magic & 0xFF
+    header = 4 + 4 * dimensions
+    if len(content) < header:
+        raise DataError(
+            f"{path}: truncated: expected {header} bytes of header, found {len(content)}"
+        )
+    found, *shape = (int(n) for n in np.frombuffer(content, ">u4", 1 + dimensions))
+    if found != magic:
+        raise DataError(
+            f"{path}: expected IDX {_KINDS[magic]} (magic {magic}),"
+            f" found {_KINDS.get(found, 'something else')} (magic {found})"
+        )
+    expected, size = prod(shape), len(content) - header
+    if size < expected:
+        raise DataError(f"{path}: truncated: its header tells {expected} bytes, {size} are there")
+    if size > expected:
+        raise DataError(f"{path}: {size - expected} bytes too many after the last item")
+    return np.frombuffer(content, np.uint8, offset=header).reshape(shape)
+
+
+_KINDS = {_IMAGES_MAGIC: "images", _LABELS_MAGIC: "labels"}
+
+
+def fetch(
+    folder: str | os.PathLike[str],
+    mirrors: Sequence[str] = MIRRORS,
+    *,
+    progress: Progress | None = None,
+    timeout: float = _TIMEOUT,
+) -> None:
+    """Make the folder hold the four files with the right checksums, from the first good mirror.
+
+    A file that is already right stays; each new one appears whole and verified or not at all, so a
+    download that was broken off goes on with the next file when called again.
+    """
+    folder = Path(folder)
+    for source in SOURCES:
+        if not _is_right(folder / source.name, source):
+            content = _download(source, mirrors, progress, timeout)
+            _place(folder / source.name, content)
+
+
+def _download(
+    source: Source, mirrors: Sequence[str], progress: Progress | None, timeout: float
+) -> bytes:
+    """The file's bytes from the first mirror that gives them unharmed."""
+    reasons = []
+    for mirror in mirrors:
+        url = mirror.rstrip("/") + "/" + source.name
+        try:
+            content = _get(url, source, progress, timeout)
+        except (OSError, http.client.HTTPException, ValueError) as error:
+            reasons.append(f"{url}: {_reason(error)}")
+            continue
+        if hashlib.sha256(content).hexdigest() == source.sha256:
+            return content
+        reasons.append(f"{url}: not the expected file (wrong SHA-256)")
+    raise DataError(
+        f"{source.name} cannot be downloaded ({'; '.join(reasons)}); get MNIST's four files"
+        f" elsewhere and name their folder with --data or {FOLDER_VARIABLE}"
+    )
+
+
+def _get(url: str, source: Source, progress: Progress | None, timeout: float) -> bytes:
+    request = urllib.request.Request(url, headers={"User-Agent": "lenet-bench"})
+    content = bytearray()
+    with urllib.request.urlopen(request, timeout=timeout) as response:
+        # One stretch more than expected shows that it is another file; the rest is not fetched.
+        while len(content) <= source.size and (stretch := response.read(_STRETCH)):
+            content += stretch
+            if progress:
+                progress(source.name, len(content), source.size)
+    return bytes(content)
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, urllib.error.HTTPError):
+        return f"{error.code} {error.reason}"
+    if isinstance(error, urllib.error.URLError):
+        return str(error.reason)
+    return str(error) or type(error).__name__
+
+
+def _is_right(path: Path, source: Source) -> bool:
+    try:
+        if path.stat().st_size != source.size:
+            return False
+        return hashlib.sha256(path.read_bytes()).hexdigest() == source.sha256
+    except OSError:
+        return False
+
+
+def _place(path: Path, content: bytes) -> None:
+    """Write the file so that a reader, or another download, never sees a part of it."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=".", delete=False) as file:
+            temporary = Path(file.name)
+            try:
+                file.write(content)
+                file.close()
+                temporary.replace(path)
+            finally:
+                temporary.unlink(missing_ok=True)
+    except OSError as error:
+        raise DataError(f"{path}: cannot be written: {error.strerror or error}") from None
+
+
+def _find_file(folder: Path, name: str, kind: str) -> Path:
+    """The file under one of the spellings in use: "-idx3" or ".idx3", with or without ".gz"."""
+    spellings = [f"{name}{dot}{kind}{gz}" for dot in "-." for gz in ("", ".gz")]
+    for spelling in spellings:
+        if (folder / spelling).exists():
+            return folder / spelling
+    raise DataError(f"{folder}: {name}-{kind} (or .gz) is absent; expected MNIST's four IDX files")
+
+
+def _read_content(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            is_gzip = file.read(2) == b"\x1f\x8b"
+        with gzip.open(path) if is_gzip else path.open("rb") as file:
+            content: bytes = file.read(_LARGEST_FILE + 1)
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise DataError(f"{path}: damaged gzip file: {error}") from None
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read: {error.strerror or error}") from None
+    if len(content) > _LARGEST_FILE:
+        raise DataError(f"{path}: too large to be MNIST (over 256 MiB)")
+    return content

@@ -1,0 +1,149 @@
+"""The recipe: every choice of a training run, and what follows from them without any framework.
+
+The first weights, the split, the order of the images and the rate depend on the recipe alone, so
+trainers on different frameworks, or a run that was killed and resumed, see the very same batches.
+Each random draw has a stream of its own, named by (seed, purpose, epoch, batch): there is no
+generator state to carry along.
+"""
+
+from dataclasses import asdict, dataclass, field, fields
+from enum import IntEnum
+from math import cos, isfinite, pi, prod, sqrt
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import LenetBenchError
+from ..network import PARAMETERS
+
+
+class Stream(IntEnum):
+    """What a random stream is for."""
+
+    WEIGHTS = 0
+    SPLIT = 1
+    ORDER = 2
+    AUGMENTATION = 3
+
+
+@dataclass(frozen=True)
+class Augmentation:
+    """How far a training image may differ from MNIST's: the largest change of each kind."""
+
+    rotation: float = 12.0  # degrees, either way
+    scale: float = 0.12  # of the size, larger or smaller
+    shear: float = 0.15
+    shift: float = 2.0  # pixels, either way
+    thicker: float = 0.5  # 1: the stroke grows by a pixel on each side
+    thinner: float = 0.5  # 1: the stroke loses a pixel on each side
+    blur: float = 0.5  # 1: wholly the 3x3 binomial blur
+    contrast: float = 0.3  # of the ink's darkness, and of its gamma's logarithm
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """SGD with Nesterov momentum and a one-cycle rate, on augmented images."""
+
+    epochs: int = 20
+    batch: int = 128
+    rate: float = 0.05  # at the top of the cycle
+    momentum: float = 0.9
+    weight_decay: float = 5e-4  # of the weights, not of the biases
+    seed: int = 1
+    validation: int = 5000  # training images that are held out, watched, and choose the epoch
+    images: int | None = None  # use only so many of the training images: for a quick try
+    augmentation: Augmentation = field(default_factory=Augmentation)
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data, for a checkpoint or a metadata field."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> "Recipe":
+        """The recipe that `to_json` gave."""
+        return cls(**{**data, "augmentation": Augmentation(**data["augmentation"])})
+
+    def stream(self, purpose: Stream, *position: int) -> np.random.Generator:
+        """The random numbers for one purpose at one position of the run."""
+        return np.random.default_rng([self.seed, purpose, *position])
+
+
+def check_recipe(recipe: Recipe) -> None:
+    """Raise LenetBenchError, naming the option, unless the recipe can be trained."""
+    for name, least in (("epochs", 1), ("batch", 1), ("seed", 0), ("validation", 1)):
+        value = getattr(recipe, name)
+        if value < least:
+            raise LenetBenchError(f"{name}: expected at least {least}, got {value}")
+    if not (isfinite(recipe.rate) and recipe.rate > 0):
+        raise LenetBenchError(f"rate: expected a number above 0, got {recipe.rate}")
+    if not 0 <= recipe.momentum < 1:
+        raise LenetBenchError(f"momentum: expected 0 or more and below 1, got {recipe.momentum}")
+    if not (isfinite(recipe.weight_decay) and recipe.weight_decay >= 0):
+        raise LenetBenchError(f"weight_decay: expected 0 or more, got {recipe.weight_decay}")
+    if recipe.images is not None and recipe.images <= recipe.validation:
+        raise LenetBenchError(
+            f"images: expected more than the {recipe.validation} held out for validation,"
+            f" got {recipe.images}"
+        )
+    for option in fields(Augmentation):
+        value, most = getattr(recipe.augmentation, option.name), _LARGEST_CHANGE[option.name]
+        if not 0 <= value <= most:
+            raise LenetBenchError(f"{option.name}: expected 0 to {most:g}, got {value}")
+
+
+_LARGEST_CHANGE = {
+    "rotation": 180.0,
+    "scale": 0.9,
+    "shear": 2.0,
+    "shift": 28.0,
+    "thicker": 1.0,
+    "thinner": 1.0,
+    "blur": 1.0,
+    "contrast": 1.0,
+}
+
+
+def first_weights(recipe: Recipe) -> dict[str, NDArray[np.float32]]:
+    """The parameters before the first step: Caffe's xavier filler for weights, zero for biases."""
+    random = recipe.stream(Stream.WEIGHTS)
+    parameters: dict[str, NDArray[np.float32]] = {}
+    for name, shape in PARAMETERS.items():
+        bound = sqrt(3 / prod(shape[1:])) if name.endswith(".weight") else 0.0
+        parameters[name] = random.uniform(-bound, bound, shape).astype(np.float32)
+    return parameters
+
+
+def split(recipe: Recipe, count: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The numbers of the images to learn from, and of those held out for validation."""
+    count = count if recipe.images is None else min(count, recipe.images)
+    if count <= recipe.validation:
+        raise LenetBenchError(
+            f"validation: holding out {recipe.validation} of {count} training images leaves none"
+        )
+    order = recipe.stream(Stream.SPLIT).permutation(count)
+    return np.sort(order[recipe.validation :]), np.sort(order[: recipe.validation])
+
+
+def order(recipe: Recipe, epoch: int, images: NDArray[np.int64]) -> list[NDArray[np.int64]]:
+    """One epoch's batches of image numbers; what is left of a whole batch sits this epoch out."""
+    shuffled = recipe.stream(Stream.ORDER, epoch).permutation(images)
+    batches = batches_an_epoch(recipe, len(images))
+    return np.array_split(shuffled[: batches * min(recipe.batch, len(images))], batches)
+
+
+def batches_an_epoch(recipe: Recipe, images: int) -> int:
+    """How many whole batches so many images give; at least one, however few they are."""
+    return max(1, images // recipe.batch)
+
+
+def rate(recipe: Recipe, step: int, steps: int) -> float:
+    """The one-cycle rate: up from 1/25 of its top over 30 % of the steps, then down to nothing."""
+    top, rise = recipe.rate, 0.3 * steps
+    if step < rise:
+        return _cosine(top / 25, top, step / rise)
+    return _cosine(top, top / 25e4, (step - rise) / max(1.0, steps - 1 - rise))
+
+
+def _cosine(start: float, end: float, way: float) -> float:
+    return end + (start - end) * (1 + cos(pi * min(way, 1.0))) / 2
