@@ -21,8 +21,12 @@ class Reference:
 
     def infer(self, images: NDArray[np.float32]) -> NDArray[np.float32]:
         """Probabilities of one image or of each image of a batch."""
+        return self.probabilities(images).astype(np.float32)
+
+    def probabilities(self, images: NDArray[np.float32]) -> Array:
+        """What `infer` gives before it is rounded to float32."""
         images = check_images(images)
-        probabilities = np.empty((*images.shape[:-2], CLASSES), np.float32)
+        probabilities = np.empty((*images.shape[:-2], CLASSES))
         for index in np.ndindex(probabilities.shape[:-1]):
             probabilities[index] = self._forward(images[index])["probabilities"]
         return probabilities
