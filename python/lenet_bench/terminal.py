@@ -1,0 +1,120 @@
+"""Draw in a terminal: bars, tables and pictures, in what the stream at hand can show."""
+
+import os
+import shutil
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, TextIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+_DENSITIES = " .:-=+*#%@"
+_EIGHTHS = " ▏▎▍▌▋▊▉"
+_STYLES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
+_WITHOUT_TERMINAL = 80
+
+
+class Text(NamedTuple):
+    """Some text and how it looks: style names with spaces between, "bold green"."""
+
+    text: str
+    style: str = ""
+
+
+@dataclass(frozen=True)
+class Screen:
+    """What a stream can show."""
+
+    columns: int
+    colour: bool
+    unicode: bool
+
+    @classmethod
+    def of(cls, stream: TextIO) -> "Screen":
+        """The screen behind a stream; NO_COLOR and FORCE_COLOR decide over the colours."""
+        return cls(
+            columns=max(40, shutil.get_terminal_size((_WITHOUT_TERMINAL, 24)).columns),
+            colour=_shows_colour(stream),
+            unicode=_shows_blocks(stream),
+        )
+
+    def paint(self, text: str, style: str = "") -> str:
+        """The text in that style, where the screen has colours."""
+        if not (style and text and self.colour):
+            return text
+        return f"\x1b[{';'.join(_STYLES[word] for word in style.split())}m{text}\x1b[0m"
+
+    def choose(self, fine: str, plain: str) -> str:
+        """The fine spelling where the screen shows it, else the ASCII one."""
+        return fine if self.unicode else plain
+
+    def bar(self, fraction: float, columns: int) -> str:
+        """A bar over that fraction of the columns; something to see for all that is not nothing."""
+        fraction = min(max(fraction, 0.0), 1.0)
+        if not self.unicode:
+            return "#" * round(fraction * columns)
+        eighths = round(fraction * columns * 8)
+        whole, rest = divmod(eighths, 8)
+        return "█" * whole + (_EIGHTHS[rest] if rest else "")
+
+    def picture(self, image: NDArray[np.float32]) -> list[str]:
+        """A picture from 0 (dark) to 1 (bright), two rows of pixels to a line."""
+        rows = np.vstack([image, np.zeros((len(image) % 2, image.shape[1]), image.dtype)])
+        pairs = zip(np.clip(rows[::2], 0, 1), np.clip(rows[1::2], 0, 1), strict=True)
+        if self.colour and self.unicode:
+            return [_half_blocks(upper, lower) for upper, lower in pairs]
+        return [_densities((upper + lower) / 2) for upper, lower in pairs]
+
+    def table(self, rows: Sequence[Sequence[Text]], right: str = "") -> Iterator[str]:
+        """Aligned lines; the letters of `right` ("lrr") say which columns are set to the right."""
+        widths = [max(len(cell.text) for cell in column) for column in zip(*rows, strict=True)]
+        for row in rows:
+            cells = []
+            for number, (cell, width) in enumerate(zip(row, widths, strict=True)):
+                to_right = right[number : number + 1] == "r"
+                text = cell.text.rjust(width) if to_right else cell.text.ljust(width)
+                cells.append(self.paint(text, cell.style))
+            yield "  ".join(cells).rstrip()
+
+
+def printable(name: str) -> str:
+    """A file's name that cannot break a line, move the cursor or fail to be encoded."""
+    return "".join(character if character.isprintable() else "�" for character in name)
+
+
+def shorten(text: str, columns: int, ellipsis: str = "…") -> str:
+    """The text within so many columns, its end kept: a path ends with what tells it apart."""
+    if len(text) <= columns:
+        return text
+    return ellipsis + text[len(text) - columns + len(ellipsis) :]
+
+
+def _half_blocks(upper: NDArray[np.float32], lower: NDArray[np.float32]) -> str:
+    """Each cell's upper half is its character, its lower half the background."""
+    cells = (f"\x1b[38;5;{_grey(u)};48;5;{_grey(v)}m▀" for u, v in zip(upper, lower, strict=True))
+    return "".join(cells) + "\x1b[0m"
+
+
+def _grey(value: float) -> int:
+    return 232 + round(float(value) * 23)  # the 24 greys of the 256 colours
+
+
+def _densities(values: NDArray[np.float32]) -> str:
+    return "".join(_DENSITIES[round(float(value) * (len(_DENSITIES) - 1))] for value in values)
+
+
+def _shows_colour(stream: TextIO) -> bool:
+    if os.environ.get("NO_COLOR"):
+        return False
+    if os.environ.get("FORCE_COLOR"):
+        return True
+    return stream.isatty() and os.environ.get("TERM", "") not in ("", "dumb")
+
+
+def _shows_blocks(stream: TextIO) -> bool:
+    try:
+        "█▏✓▸µ…".encode(stream.encoding or "ascii")
+    except (UnicodeEncodeError, LookupError):
+        return False
+    return True
