@@ -1,0 +1,361 @@
+"""The command line: arguments in, one call, output. Answers go to stdout, all else to stderr.
+
+Heavy modules are imported by the command that needs them: `infer` must start in no time.
+"""
+
+import errno
+import json
+import os
+import sys
+import traceback
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+from click.shell_completion import get_completion_class
+
+from .errors import LenetBenchError
+from .terminal import Screen, printable
+
+PROGRAM = "lenet-bench"
+SUCCESS, WRONG, MISUSE, INTERRUPTED = 0, 1, 2, 130
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+_DEBUG_VARIABLE = "LENET_BENCH_DEBUG"
+_CANNOT_WRITE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+
+
+def _known_names() -> list[str]:
+    from .backends import names
+
+    return ["auto", "all", *names()]
+
+
+def _on_ladder(
+    _context: click.Context, _option: click.Parameter, given: tuple[str, ...]
+) -> tuple[str, ...]:
+    """Refuse a name that is not on the ladder."""
+    known = _known_names()
+    for name in given:
+        if name not in known:
+            raise click.BadParameter(f"{name!r} is none of {', '.join(known)}")
+    return given
+
+
+def _complete_name(_context: click.Context, _option: click.Parameter, begun: str) -> list[str]:
+    return [name for name in _known_names() if name.startswith(begun)]
+
+
+def backend_option(default: str) -> Callable[[Command], Command]:
+    """--backend, with what it means where it is not given."""
+    return click.option(
+        "-b",
+        "--backend",
+        "backends",
+        metavar="NAME",
+        multiple=True,
+        default=(default,),
+        show_default=default,
+        callback=_on_ladder,
+        shell_complete=_complete_name,
+        help="A rung of the ladder, `auto` for the first that runs here, or `all`. Repeatable.",
+    )
+
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
+threads_option = click.option(
+    "--threads", type=click.IntRange(min=1), default=1, show_default=True, help="Threads of a rung."
+)
+weights_option = click.option(
+    "--weights",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Other weights than the canonical ones (safetensors).",
+)
+data_option = click.option(
+    "--data",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="DIR",
+    help="Folder with MNIST's IDX files. Else $LENET_BENCH_MNIST, else downloaded once.",
+)
+
+
+@click.group(
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog="""\b
+Examples:
+  lenet-bench infer digit.png              which digit is it?
+  lenet-bench infer digit.png -b all       and what does every API say?
+  lenet-bench backends                     the ladder, silicon to Keras
+  lenet-bench doctor                       what runs here, and what mends the rest
+
+Exit codes: 0 success, 1 a wrong or failed result, 2 misuse, 130 interrupted.
+""",
+)
+@click.version_option(package_name="lenet-bench", prog_name=PROGRAM, message="%(prog)s %(version)s")
+@click.option(
+    "--debug", is_flag=True, help=f"Show the traceback of a failure (${_DEBUG_VARIABLE})."
+)
+def cli(debug: bool) -> None:
+    """What does an API layer cost? One network, one image, every rung of the ladder."""
+    if debug:
+        os.environ[_DEBUG_VARIABLE] = "1"
+
+
+@cli.command(
+    epilog="""\b
+Examples:
+  lenet-bench infer digit.png
+  lenet-bench infer images/*.png --backend fused
+  lenet-bench infer photo.jpg --show --steps steps/
+  lenet-bench infer digit.png --backend all
+  lenet-bench infer --json images/*.png | jq .digit
+  curl -s https://example.org/7.png | lenet-bench infer -
+"""
+)
+@click.argument("images", metavar="IMAGE...", nargs=-1, required=True, type=click.Path())
+@backend_option("auto")
+@json_option
+@click.option("--show", is_flag=True, help="Draw what the network saw.")
+@click.option(
+    "--steps",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="DIR",
+    help="Write each step of reading an image to DIR as PNG.",
+)
+@threads_option
+@weights_option
+def infer(
+    images: tuple[str, ...],
+    backends: tuple[str, ...],
+    as_json: bool,
+    show: bool,
+    steps: Path | None,
+    threads: int,
+    weights: Path | None,
+) -> int:
+    """Classify pictures of digits, and time the call.
+
+    IMAGE is a PNG, JPEG, GIF, BMP, TIFF, WebP, PGM or PBM file, a pattern, or - for standard
+    input. Each gets the digit and the ten probabilities; the times are those of one call, NumPy
+    array in and out: the first one, and the median once warm.
+    """
+    from . import printout
+    from .inference import Failure, all_agree, expand, open_rungs, to_json
+    from .inference import infer as answers_of
+    from .weights import read_weights
+
+    screen = Screen.of(sys.stdout)
+    opened = open_rungs(backends, read_weights(weights), threads)
+    _note(printout.passed_over(opened))
+    paths, outcomes = expand(images), []
+    for outcome in answers_of(paths, opened.rungs, steps):
+        outcomes.append(outcome)
+        if as_json:
+            _say(json.dumps(entry) for entry in to_json(outcome))
+        elif isinstance(outcome, Failure):
+            _complain(outcome.error)
+        else:
+            _say(printout.answer(screen, outcome, paths, show=show))
+    if not as_json:
+        _say(printout.times(screen, opened.rungs, outcomes))
+    return SUCCESS if all_agree(outcomes) else WRONG
+
+
+@cli.command(
+    epilog="""\b
+Examples:
+  lenet-bench verify
+  lenet-bench verify --data ~/mnist --backend fused --backend fused:int16
+  lenet-bench verify --json | jq 'select(.passed | not)'
+"""
+)
+@data_option
+@backend_option("all")
+@json_option
+@threads_option
+@weights_option
+def verify(
+    data: Path | None,
+    backends: tuple[str, ...],
+    as_json: bool,
+    threads: int,
+    weights: Path | None,
+) -> int:
+    """Check every rung on MNIST's 10,000 test images.
+
+    Each rung's probabilities are compared with the float64 reference's, and its digits with the
+    labels. Fails where a rung is further from the reference than its tolerance. An image on which
+    a rung and the reference say different digits is listed with its margin: by how much the
+    reference prefers its own digit.
+    """
+    from . import printout
+    from .inference import open_rungs
+    from .mnist import find_mnist, read_mnist
+    from .verify import reference_probabilities
+    from .verify import verify as verify_rung
+    from .weights import read_weights
+
+    read = read_weights(weights)
+    opened = open_rungs(backends, read, threads)
+    _note(printout.passed_over(opened))
+    digits = read_mnist("test", find_mnist(data))
+    results = []
+    with _progress(len(digits) * (1 + len(opened.rungs))) as told:
+        truth = reference_probabilities(digits, read, told)
+        for rung in opened.rungs:
+            results.append(verify_rung(rung.name, rung.backend, digits, truth, told))
+            if as_json:
+                _say([json.dumps(results[-1].to_json())])
+    if not as_json:
+        _say(printout.verification(Screen.of(sys.stdout), results))
+    return SUCCESS if all(result.passed for result in results) else WRONG
+
+
+@cli.command(
+    short_help="Say what runs here, and what mends the rest.",
+    epilog="""\b
+Examples:
+  lenet-bench doctor
+  lenet-bench doctor --json | jq '.[] | select(.available | not) | .reason'
+""",
+)
+@json_option
+def doctor(as_json: bool) -> int:
+    """Say what runs here and what does not, why, and the command that mends it.
+
+    Loads each rung in a process of its own and compares an answer with the reference's. Also
+    looks at the machine, the software, the weights and MNIST. Fails only where nothing works.
+    """
+    from . import printout
+    from .doctor import examine
+
+    found = examine()
+    if as_json:
+        _say([json.dumps([asdict(finding) for finding in found.findings()], indent=2)])
+    else:
+        _say(printout.examination(Screen.of(sys.stdout), found))
+    return SUCCESS if found.works else WRONG
+
+
+@cli.command(
+    short_help="Show the ladder, from silicon to Keras.",
+    epilog="""\b
+Examples:
+  lenet-bench backends
+  lenet-bench backends --json | jq -r '.[] | select(.available) | .name'
+""",
+)
+@json_option
+def backends(as_json: bool) -> int:
+    """Show the ladder: every way to run the network, from silicon to Keras."""
+    from . import printout
+    from .backends.availability import backends as ask
+
+    found = ask()
+    if as_json:
+        _say([json.dumps([asdict(rung) for rung in found], indent=2)])
+    else:
+        _say(printout.ladder(Screen.of(sys.stdout), found))
+    return SUCCESS
+
+
+@cli.command(
+    short_help="Print a shell's completion script.",
+    epilog="""\b
+Examples:
+  lenet-bench completion bash >> ~/.bashrc
+  lenet-bench completion zsh >> ~/.zshrc
+  lenet-bench completion fish > ~/.config/fish/completions/lenet-bench.fish
+""",
+)
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+def completion(shell: str) -> int:
+    """Print the script that makes a shell complete commands, options and rungs."""
+    complete = get_completion_class(shell)
+    assert complete is not None
+    _say([complete(cli, {}, PROGRAM, "_LENET_BENCH_COMPLETE").source()])
+    return SUCCESS
+
+
+def main() -> None:
+    """Run the command line and leave with its exit code."""
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run one command; whatever goes wrong is told on stderr in one sentence."""
+    if sys.stdout is None:
+        return WRONG  # started with its output closed: there is nobody to answer
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(AttributeError):
+            stream.reconfigure(errors="replace")  # type: ignore[union-attr]
+    try:
+        code = cli.main(list(arguments), prog_name=PROGRAM, standalone_mode=False)
+        sys.stdout.flush()
+        return code if isinstance(code, int) else SUCCESS
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        return INTERRUPTED
+    except Exception as error:
+        if os.environ.get(_DEBUG_VARIABLE):
+            traceback.print_exc()
+        _complain(_sentence(error))
+        _abandon_output()
+        return WRONG
+
+
+def _sentence(error: Exception) -> str:
+    """What to tell the user of this error."""
+    if isinstance(error, LenetBenchError):
+        return str(error)
+    if isinstance(error, OSError) and error.errno in _CANNOT_WRITE:
+        return f"the output cannot be written: {error.strerror}"
+    return (
+        f"{type(error).__name__}: {error}: this is a bug; please report it with what the same"
+        f" command prints after `{PROGRAM} --debug`"
+    )
+
+
+def _say(lines: Iterable[str]) -> None:
+    """Print answers, at once: what has been answered stays so if the next one fails."""
+    for line in lines:
+        sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
+
+
+def _note(text: str | None) -> None:
+    """Tell something beside the answers."""
+    if text and sys.stderr:
+        print(f"{PROGRAM}: {text}", file=sys.stderr, flush=True)
+
+
+def _complain(sentence: str) -> None:
+    screen = Screen.of(sys.stderr)
+    _note(screen.paint(printable(sentence), "red"))
+
+
+def _abandon_output() -> None:
+    """Point stdout at nothing, so that the interpreter's last flush cannot fail once more."""
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+@contextmanager
+def _progress(length: int) -> Iterator[Callable[[str, int], None]]:
+    """A bar on stderr, where that is a terminal."""
+    hidden = not sys.stderr.isatty()
+    with click.progressbar(
+        length=length,
+        file=sys.stderr,
+        hidden=hidden,
+        item_show_func=lambda name: name,
+        show_pos=True,
+    ) as bar:
+        yield lambda name, images: bar.update(images, name)

@@ -1,0 +1,360 @@
+"""What the commands print for people: answers, the ladder, a verification, an examination."""
+
+from __future__ import annotations  # the types of one command are not imported for another
+
+import itertools
+from textwrap import wrap
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .terminal import Screen, Text, printable, shorten
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+    from .backends.availability import Availability
+    from .doctor import Examination, Finding
+    from .inference import Answer, Answered, OpenLadder, OpenRung, Outcome
+    from .measure.environment import Cache, Environment
+    from .verify import Verification
+
+_MARGIN = "  "
+_NOTABLE = 0.01  # a probability that a short answer shows
+_WIDEST_BAR = 50
+
+
+def answer(
+    screen: Screen, answered: Answered, images: Sequence[str], *, show: bool
+) -> Iterator[str]:
+    """One image's answer: in full where it is the only one or is shown, else in short."""
+    if show or len(images) == 1:
+        return _answer_in_full(screen, answered, show=show)
+    return _answer_in_short(screen, answered, images)
+
+
+def passed_over(opened: OpenLadder) -> str | None:
+    """Which rungs were wanted and do not run."""
+    if not opened.passed_over:
+        return None
+    return f"not at hand: {', '.join(opened.passed_over)} (`lenet-bench doctor` says why)"
+
+
+def times(screen: Screen, rungs: Sequence[OpenRung], outcomes: Sequence[Outcome]) -> Iterator[str]:
+    """What a call takes: a sentence for one rung, a table of several."""
+    asked = [rung for rung in rungs if rung.timing is not None]
+    if not asked:
+        return
+    if sum(len(getattr(outcome, "answers", ())) for outcome in outcomes) > 1:
+        yield ""
+    if len(asked) == 1:
+        yield _timing(screen, asked[0])
+    else:
+        yield from _comparison(screen, asked, outcomes)
+
+
+def ladder(screen: Screen, found: Sequence[Availability]) -> Iterator[str]:
+    """The rungs from silicon to Keras: what each is, what it calls, and whether it runs here."""
+    width = max(len(rung.name) for rung in found)
+    indent = " " * (width + 4 + 5)
+    for rung in found:
+        lines = [*_wrapped(screen, rung.summary, len(indent))]
+        if ":" not in rung.name:
+            lines += _wrapped(screen, f"calls {rung.calls}", len(indent), "dim")
+        if rung.reason:
+            lines += _wrapped(screen, rung.reason, len(indent), "red")
+        name = screen.paint(rung.name.ljust(width), "bold")
+        device = screen.paint(rung.device.ljust(4), "dim")
+        yield f"{_mark(screen, rung.available)} {name}  {device} {lines[0]}"
+        yield from (indent + line for line in lines[1:])
+
+
+def examination(screen: Screen, found: Examination) -> Iterator[str]:
+    """The machine, the software, the files and the ladder, a section each."""
+    yield from _section(screen, "Machine", _machine(found.environment))
+    yield from _section(screen, "Software", _software(found.environment))
+    yield screen.paint("Files", "bold")
+    yield from _files(screen, found)
+    yield ""
+    yield screen.paint("Rungs", "bold")
+    width = max(len(rung.name) for rung in found.rungs)
+    for rung in found.rungs:
+        runs = ", ".join(str(value) for value in rung.details.values())
+        yield from _finding(screen, rung, runs, width)
+    yield ""
+    yield screen.paint(_verdict(found), "green" if found.works else "red")
+
+
+def verification(screen: Screen, results: Sequence[Verification]) -> Iterator[str]:
+    """A line a rung, and then each image that a rung and the reference disagree on."""
+    yield f"{results[0].images:,} test images against the float64 reference"
+    yield ""
+    head = ("rung", "accuracy", "largest difference", "allowed", "disagreements", "")
+    rows = [[Text(title, "dim") for title in head]]
+    rows += [_verification_row(screen, result) for result in results]
+    yield from (_MARGIN + line for line in screen.table(rows, "lrrrrl"))
+    for result in results:
+        if result.disagreements:
+            yield ""
+            yield screen.paint(f"{result.backend} and the reference disagree on", "bold")
+            yield from _disagreements(screen, result)
+
+
+def _answer_in_full(screen: Screen, answered: Answered, *, show: bool) -> Iterator[str]:
+    """The name, the ten probabilities as bars, and what the network saw beside them."""
+    yield screen.paint(printable(answered.image), "bold")
+    yield ""
+    picture = screen.picture(answered.seen) if show else []
+    beside = len(answered.seen[0]) + 3 if show else 0
+    bars = _bars(screen, answered.answers[0].probabilities, beside)
+    above = max(0, len(picture) - len(bars)) // 2
+    bars = [""] * above + bars
+    for left, right in itertools.zip_longest(picture, bars, fillvalue=""):
+        yield f"{_MARGIN}{left}{'   ' if show else ''}{right}".rstrip()
+    yield ""
+    yield from _dissent(screen, answered, _MARGIN)
+
+
+def _answer_in_short(screen: Screen, answered: Answered, images: Sequence[str]) -> Iterator[str]:
+    """One line: the name and the digit; more where the network hesitates."""
+    width = min(max(map(len, images)), screen.columns // 3)
+    name = shorten(printable(answered.image), width, screen.choose("…", "..."))
+    probabilities = answered.answers[0].probabilities
+    columns = min(_WIDEST_BAR, screen.columns - width - 18)
+    for rank, digit in enumerate(np.argsort(-probabilities, kind="stable")):
+        probability = float(probabilities[digit])
+        if rank and probability < _NOTABLE:
+            break
+        bar = _bar(screen, int(digit), probability, columns, best=rank == 0)
+        yield f"{_MARGIN}{('' if rank else name).ljust(width)}  {bar}"
+    yield from _dissent(screen, answered, _MARGIN + " " * width + "  ")
+
+
+def _bars(screen: Screen, probabilities: NDArray[np.float32], beside: int) -> list[str]:
+    columns = min(_WIDEST_BAR, screen.columns - beside - 16)
+    best = int(probabilities.argmax())
+    return [
+        _bar(screen, digit, float(probability), columns, best=digit == best)
+        for digit, probability in enumerate(probabilities)
+    ]
+
+
+def _bar(screen: Screen, digit: int, probability: float, columns: int, *, best: bool) -> str:
+    """A digit, its bar and its probability in per cent."""
+    drawn = screen.bar(probability, columns)
+    blank = " " * (columns - len(drawn))
+    per_cent = f"{100 * probability:6.2f} %"
+    if best:
+        digit_style, bar_style, number_style = "bold green", "green", "bold"
+    else:
+        digit_style = number_style = "" if probability >= _NOTABLE else "dim"
+        bar_style = "cyan"
+    return (
+        f"{screen.paint(str(digit), digit_style)}  {screen.paint(drawn, bar_style)}{blank}"
+        f" {screen.paint(per_cent, number_style)}"
+    )
+
+
+def _dissent(screen: Screen, answered: Answered, indent: str) -> Iterator[str]:
+    """Each rung that does not agree on this image."""
+    for answer in answered.answers:
+        if not answer.agrees:
+            says = f"{answer.backend} says {answer.digit}, {100 * answer.probabilities.max():.2f} %"
+            off = f"off by {answer.difference:.1g}" if answer.difference is not None else ""
+            yield indent + screen.paint(f"{screen.choose('✗', 'x')} {says} ({off})", "red")
+
+
+def _timing(screen: Screen, rung: OpenRung) -> str:
+    assert rung.timing is not None
+    first, steady = _time(screen, rung.timing.first_us), _time(screen, rung.timing.steady_us)
+    return f"{_MARGIN}{_who(rung)}: first call {first}, then {screen.paint(steady, 'bold')} a call"
+
+
+def _comparison(
+    screen: Screen, rungs: Sequence[OpenRung], outcomes: Sequence[Outcome]
+) -> Iterator[str]:
+    """The rungs side by side: whether they agree, and their times."""
+    answers = [answer for outcome in outcomes for answer in getattr(outcome, "answers", ())]
+    rows = [[Text(t, "dim") for t in ("rung", "answer", "difference", "first call", "steady", "")]]
+    slowest = max(rung.timing.steady_us for rung in rungs if rung.timing)
+    for rung in rungs:
+        own = [answer for answer in answers if answer.backend == rung.name]
+        rows.append(_comparison_row(screen, rung.name, own, slowest))
+    yield from (_MARGIN + line for line in screen.table(rows, "lrrrrl"))
+
+
+def _comparison_row(screen: Screen, name: str, own: Sequence[Answer], slowest: float) -> list[Text]:
+    timing = own[0].timing
+    agreeing = sum(answer.agrees for answer in own)
+    if len(own) == 1:
+        told = f"{own[0].digit} ({100 * own[0].probabilities.max():.2f} %)"
+    else:
+        told = f"{agreeing} of {len(own)} agree"
+    differences = [answer.difference for answer in own if answer.difference is not None]
+    return [
+        Text(name, "bold"),
+        Text(told, "" if agreeing == len(own) else "red"),
+        Text(f"{max(differences):.0e}" if differences else ""),
+        Text(_time(screen, timing.first_us)),
+        Text(_time(screen, timing.steady_us), "bold"),
+        Text(screen.bar(timing.steady_us / slowest, max(4, min(30, screen.columns - 70))), "cyan"),
+    ]
+
+
+def _verification_row(screen: Screen, result: Verification) -> list[Text]:
+    verdict = Text(screen.choose("✓", "ok"), "green")
+    if not result.passed:
+        verdict = Text(screen.choose("✗ too far", "TOO FAR"), "red")
+    return [
+        Text(result.backend, "bold"),
+        Text(f"{100 * result.accuracy:.2f} %"),
+        Text(f"{result.max_difference:.1e}", "" if result.passed else "red"),
+        Text(f"{result.tolerance:.0e}", "dim"),
+        Text(str(len(result.disagreements)), "yellow" if result.disagreements else ""),
+        verdict,
+    ]
+
+
+def _disagreements(screen: Screen, result: Verification) -> Iterator[str]:
+    rows = [[Text(t, "dim") for t in ("image", "label", "reference", result.backend, "margin")]]
+    rows += [
+        [
+            Text(str(one.index)),
+            Text(str(one.label)),
+            Text(str(one.reference)),
+            Text(str(one.digit)),
+            Text(f"{one.margin:.1e}"),
+        ]
+        for one in result.disagreements
+    ]
+    yield from (_MARGIN + line for line in screen.table(rows, "rrrrr"))
+
+
+def _who(rung: OpenRung) -> str:
+    """The rung and what it runs on: fused (AVX-512)."""
+    described = rung.backend.describe()
+    return f"{rung.name} ({described['isa']})" if "isa" in described else rung.name
+
+
+def _time(screen: Screen, microseconds: float) -> str:
+    if microseconds < 1000:
+        return f"{microseconds:.1f} {screen.choose('µs', 'us')}"
+    if microseconds < 1e6:
+        return f"{microseconds / 1000:.2f} ms"
+    return f"{microseconds / 1e6:.2f} s"
+
+
+def _mark(screen: Screen, good: bool) -> str:
+    if good:
+        return screen.paint(screen.choose("✓", "+"), "green")
+    return screen.paint(screen.choose("✗", "-"), "red")
+
+
+def _wrapped(screen: Screen, text: str, indent: int, style: str = "") -> list[str]:
+    """The text in lines that leave room for the indent; a command or a path is never broken."""
+    columns = screen.columns - indent - 1
+    lines = wrap(text, columns, break_long_words=False, break_on_hyphens=False) or [""]
+    return [screen.paint(line, style) for line in lines]
+
+
+def _section(screen: Screen, title: str, facts: dict[str, str]) -> Iterator[str]:
+    yield screen.paint(title, "bold")
+    width = max(len(name) for name in facts)
+    for name, fact in facts.items():
+        first, *others = _wrapped(screen, fact, width + 4)
+        yield f"{_MARGIN}{screen.paint(name.ljust(width), 'dim')}  {first}"
+        yield from (" " * (width + 4) + line for line in others)
+    yield ""
+
+
+def _machine(environment: Environment) -> dict[str, str]:
+    cpu = environment.processor
+    facts = {
+        "processor": f"{cpu.model or 'unknown'} ({cpu.architecture})",
+        "cores": _cores(environment),
+        "ISA": ", ".join(cpu.isa) or "unknown",
+        "caches": ", ".join(map(_cache, cpu.caches)) or "unknown",
+        "clock": _clock(environment),
+    }
+    if environment.memory_bytes:
+        facts["memory"] = _size(environment.memory_bytes)
+    if environment.load:
+        facts["load"] = f"{environment.load[0]:.2f} in the last minute"
+    return facts
+
+
+def _cache(cache: Cache) -> str:
+    kind = "" if cache.kind == "unified" else cache.kind[0]  # L1d, L1i, L2
+    return f"L{cache.level}{kind} {_size(cache.bytes)}"
+
+
+def _size(count: int) -> str:
+    """Bytes in the largest unit that leaves a whole part."""
+    size, units = float(count), iter(("B", "KiB", "MiB", "GiB", "TiB"))
+    unit = next(units)
+    while size >= 1024:
+        size, unit = size / 1024, next(units)
+    return f"{size:.3g} {unit}"
+
+
+def _cores(environment: Environment) -> str:
+    cpu = environment.processor
+    told = f"{cpu.cores or cpu.logical} cores, {cpu.logical} logical CPUs"
+    if cpu.allowed is not None and cpu.allowed != cpu.logical:
+        told += f", {cpu.allowed} of them allowed"
+    if cpu.quota is not None:
+        told += f", limited to {cpu.quota:g} CPUs' time"
+    return told + (", in a virtual machine" if cpu.virtual else "")
+
+
+def _clock(environment: Environment) -> str:
+    cpu = environment.processor
+    parts = []
+    if cpu.mhz_max:
+        parts.append(f"up to {cpu.mhz_max:.0f} MHz")
+    if cpu.mhz_now:
+        parts.append(f"{cpu.mhz_now:.0f} MHz now")
+    parts.append(f"governor {cpu.governor}" if cpu.governor else "governor not told")
+    if cpu.turbo is not None:
+        parts.append(f"turbo {'on' if cpu.turbo else 'off'}")
+    return ", ".join(parts)
+
+
+def _software(environment: Environment) -> dict[str, str]:
+    software = environment.software
+    system = (software.distribution, f"{software.system} {software.kernel}", software.libc)
+    facts = {
+        "system": ", ".join(part for part in system if part),
+        "Python": f"{software.python} ({software.python_compiler})",
+        "packages": ", ".join(f"{name} {version}" for name, version in software.packages.items()),
+    }
+    if software.variables:
+        facts["settings"] = ", ".join(f"{n}={value}" for n, value in software.variables.items())
+    return facts
+
+
+def _files(screen: Screen, found: Examination) -> Iterator[str]:
+    weights, mnist = found.weights.details, found.mnist.details
+    told = f"sha256 {weights.get('sha256', '')[:12]}{screen.choose('…', '...')}"
+    if accuracy := weights.get("test_accuracy"):
+        told += f", {100 * float(accuracy):.2f} % of MNIST's test images right when trained"
+    yield from _finding(screen, found.weights, told, 7)
+    yield from _finding(screen, found.mnist, f"{mnist.get('images', 0):,} test images", 7)
+
+
+def _finding(screen: Screen, finding: Finding, good_news: str, width: int) -> Iterator[str]:
+    """One finding on one line; where it is bad, why and what mends it."""
+    told = good_news if finding.available else finding.reason or ""
+    first, *others = _wrapped(screen, told, width + 6, "" if finding.available else "red")
+    name = screen.paint(finding.name.ljust(width), "bold")
+    yield f"{_MARGIN}{_mark(screen, finding.available)} {name}  {first}".rstrip()
+    yield from (" " * (width + 6) + line for line in others)
+
+
+def _verdict(found: Examination) -> str:
+    running = sum(rung.available for rung in found.rungs)
+    if not found.works:
+        return "Nothing can be inferred here until the above is mended."
+    return f"{running} of {len(found.rungs)} rungs run here."
