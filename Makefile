@@ -1,0 +1,72 @@
+# The two commands are `make demo` and `make test`; `make help` lists the rest.
+#
+# Each environment is a folder made from scratch with pinned versions (constraints.txt), so that
+# nothing installed by hand is needed. A stamp file in it remembers what was installed from which
+# sources; `make clean` forgets everything.
+
+PYTHON ?= $(firstword $(foreach p,python3 python3.13 python3.12 python3.11 python3.10,$(shell \
+  $(p) -c 'import sys; print("$(p)") if sys.version_info >= (3, 10) else None' 2>/dev/null)))
+DEMO := .venv
+TEST := .venv-test
+
+# pip before 25.3 reads PIP_CONSTRAINT for isolated builds too, later ones PIP_BUILD_CONSTRAINT.
+export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
+export PIP_BUILD_CONSTRAINT := $(PIP_CONSTRAINT)
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+SOURCES := pyproject.toml CMakeLists.txt constraints.txt $(shell find csrc python weights -type f \
+  -not -path '*/__pycache__/*' 2>/dev/null)
+
+.PHONY: demo test lint sanitize bench clean help
+.DELETE_ON_ERROR:
+
+help:  ## this list
+	@sed -n 's/^\([a-z0-9-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 18
+
+demo: $(DEMO)/installed  ## set up, classify the sample images, compare the rungs at hand
+	$(DEMO)/bin/lenet-bench infer images/*.png images/*.jpg
+	$(DEMO)/bin/lenet-bench compare --quick
+	@echo
+	@echo 'What to try next (after: source $(DEMO)/bin/activate):'
+	@echo '  lenet-bench infer YOUR_DIGIT.jpg --show     a picture of your own, and what the network saw of it'
+	@echo '  lenet-bench infer images/digit-3.png --backend all'
+	@echo '  lenet-bench doctor                          what runs here, and what would make the rest run'
+	@echo '  lenet-bench compare --budget 60s            the comparison, with intervals'
+	@echo '  make test                                   the tests'
+
+test: $(TEST)/installed lint  ## set up and run every test
+	$(TEST)/bin/python -m pytest
+
+lint: $(TEST)/installed  ## formatting, lint and types
+	$(TEST)/bin/ruff check .
+	$(TEST)/bin/ruff format --check .
+	$(TEST)/bin/mypy
+	$(TEST)/bin/clang-format --dry-run --Werror $(shell find csrc -name '*.[ch]pp')
+
+sanitize: $(TEST)/installed  ## the native rungs under AddressSanitizer, UBSan and ThreadSanitizer
+	tests/sanitize.sh $(TEST)/bin/python
+
+bench: $(TEST)/installed  ## the rungs at hand through pytest-benchmark
+	$(TEST)/bin/python -m pytest bench/ --benchmark-only
+
+clean:  ## forget every environment and build
+	rm -rf $(DEMO) $(TEST) build
+
+define create_environment
+	@test -n "$(PYTHON)" || { echo "lenet-bench needs Python 3.10 or later; none was found (set PYTHON=...)"; exit 1; }
+	@command -v $${CXX:-c++} >/dev/null || { echo "lenet-bench needs a C++17 compiler; on Debian: apt install g++"; exit 1; }
+	@test -x $(@D)/bin/python || $(PYTHON) -m venv $(@D) || { \
+	  rm -rf $(@D); echo "Python cannot make a virtual environment; on Debian: apt install python3-venv"; exit 1; }
+endef
+
+$(DEMO)/installed: $(SOURCES)
+	$(create_environment)
+	@echo 'Building lenet-bench into $(DEMO) (a minute or two) ...'
+	@$(DEMO)/bin/pip install --quiet '.[native]'
+	@touch $@
+
+$(TEST)/installed: $(SOURCES)
+	$(create_environment)
+	@echo 'Building lenet-bench and installing what its tests need into $(TEST) (some minutes) ...'
+	@$(TEST)/bin/pip install --quiet '.[native,train,dev]' -C cmake.define.LENET_WERROR=ON
+	@touch $@

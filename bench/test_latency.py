@@ -1,0 +1,39 @@
+"""Single-image latency of every rung at hand, as one table: `pytest bench/ --benchmark-only`.
+
+The boundary is DESIGN's: a float32 (28, 28) in, float32 (10,) out, and the inputs rotate so that
+no rung can answer from a cache. All rungs share this process; `lenet-bench compare`, which gives
+each a process of its own and interleaves them, is the judge where they are close.
+"""
+
+from collections.abc import Callable
+from itertools import cycle
+from typing import Any
+
+import numpy as np
+import pytest
+
+from lenet_bench import Unavailable, load
+from lenet_bench.backends import find, names, tolerance
+
+IMAGES = np.random.default_rng(0).random((8, 28, 28), dtype=np.float32)
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """One benchmark a rung, in the group of its device."""
+    marked = [
+        pytest.param(name, marks=pytest.mark.benchmark(group=find(name)[0].device))
+        for name in names()
+    ]
+    metafunc.parametrize("name", marked)
+
+
+def test_infer(benchmark: Callable[..., Any], name: str) -> None:
+    """Time one call of a rung that gives the reference's probabilities."""
+    try:
+        net = load(name)
+    except Unavailable as reason:
+        pytest.skip(str(reason))
+    expected = load("reference").infer(IMAGES)
+    assert np.abs(net.infer(IMAGES) - expected).max() <= tolerance(name)
+    images = cycle(IMAGES)
+    benchmark(lambda: net.infer(next(images)))

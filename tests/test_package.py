@@ -1,0 +1,73 @@
+"""The wheel, as a user gets it: built in isolation, installed into an empty environment."""
+
+import json
+import shutil
+import subprocess
+import sys
+import venv
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+
+def run(*command: str | Path, cwd: Path) -> str:
+    """Run a command that must succeed, away from the source tree; give its standard output."""
+    done = subprocess.run([str(c) for c in command], cwd=cwd, capture_output=True, text=True)
+    assert done.returncode == 0, f"{command}\n{done.stdout[-4000:]}\n{done.stderr[-4000:]}"
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def empty_environment(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A new environment holding the wheel and its core dependencies, nothing else."""
+    folder = tmp_path_factory.mktemp("wheel")
+    run(sys.executable, "-m", "pip", "wheel", "--no-deps", "-w", folder, ROOT, cwd=folder)
+    (wheel,) = folder.glob("*.whl")
+    venv.create(folder / "env", with_pip=True)
+    run(folder / "env/bin/python", "-m", "pip", "install", "-q", wheel, cwd=folder)
+    return folder / "env"
+
+
+def test_the_wheel_classifies_a_digit(empty_environment: Path, tmp_path: Path) -> None:
+    """Weights, native module and command are all in it."""
+    shutil.copy(ROOT / "images/digit-7.png", tmp_path)
+    command = empty_environment / "bin/lenet-bench"
+    answer = json.loads(run(command, "infer", "digit-7.png", "--json", cwd=tmp_path))
+    assert (answer["digit"], answer["backend"]) == (7, "fused")
+
+
+def test_missing_extras_are_named_with_their_command(
+    empty_environment: Path, tmp_path: Path
+) -> None:
+    """Without the extra, oneDNN's rung says what to install."""
+    rows = json.loads(run(empty_environment / "bin/lenet-bench", "doctor", "--json", cwd=tmp_path))
+    (onednn,) = [row for row in rows if row["name"] == "onednn"]
+    assert not onednn["available"]
+    assert "pip install 'lenet-bench[onednn]'" in onednn["reason"]
+
+
+def test_the_package_is_typed(empty_environment: Path) -> None:
+    """`py.typed` and the native modules' stubs are in the wheel."""
+    (package,) = empty_environment.glob("lib/python*/site-packages/lenet_bench")
+    assert (package / "py.typed").exists()
+    assert {stub.stem for stub in package.glob("_*.pyi")} >= {"_fused", "_onednn", "_openblas"}
+
+
+OTHER_PYTHON = next(
+    (p for p in ("python3.10", "python3.13", "python3.12") if shutil.which(p) and
+     subprocess.run([p, "-c", ""], capture_output=True).returncode == 0),
+    None,
+)
+
+
+@pytest.mark.skipif(OTHER_PYTHON is None, reason="no second Python (3.10, 3.12, 3.13) at hand")
+def test_another_python_builds_and_runs_it(tmp_path: Path) -> None:
+    """The oldest supported Python where it is at hand, else another than this one."""
+    assert OTHER_PYTHON is not None
+    run(OTHER_PYTHON, "-m", "venv", tmp_path / "env", cwd=tmp_path)
+    run(tmp_path / "env/bin/python", "-m", "pip", "install", "-q", ROOT, cwd=tmp_path)
+    image = ROOT / "images/digit-4.png"
+    command = tmp_path / "env/bin/lenet-bench"
+    assert json.loads(run(command, "infer", image, "--json", cwd=tmp_path))["digit"] == 4
