@@ -12,13 +12,16 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 from click.shell_completion import get_completion_class
 
 from .errors import LenetBenchError
 from .terminal import Screen, printable
+
+if TYPE_CHECKING:
+    from .training import Recipe
 
 PROGRAM = "lenet-bench"
 SUCCESS, WRONG, MISUSE, INTERRUPTED = 0, 1, 2, 130
@@ -82,6 +85,36 @@ data_option = click.option(
     metavar="DIR",
     help="Folder with MNIST's IDX files. Else $LENET_BENCH_MNIST, else downloaded once.",
 )
+
+
+#: The recipe's options: type, default (training.recipe has the real one) and meaning.
+RECIPE_OPTIONS: dict[str, tuple[type, str, str]] = {
+    "epochs": (int, "20", "How often each image is learnt from."),
+    "batch": (int, "128", "Images a step."),
+    "rate": (float, "0.05", "Learning rate at the top of its cycle."),
+    "momentum": (float, "0.9", "Nesterov momentum."),
+    "weight_decay": (float, "0.0005", "L2 penalty on the weights."),
+    "seed": (int, "1", "The same seed gives the same weights."),
+    "validation": (int, "5000", "Training images held out to choose the epoch."),
+    "images": (int, "all", "Use only so many training images."),
+    "rotation": (float, "12.0", "Turn images by up to so many degrees."),
+    "scale": (float, "0.12", "Grow or shrink them by up to this part."),
+    "shear": (float, "0.15", "Slant them by up to this."),
+    "shift": (float, "2.0", "Move them by up to so many pixels."),
+    "thicker": (float, "0.5", "Thicken strokes by up to so many pixels."),
+    "thinner": (float, "0.5", "Thin strokes by up to so many pixels."),
+    "blur": (float, "0.5", "Blur by up to this part of a 3x3 blur."),
+    "contrast": (float, "0.3", "Fade ink by up to this part."),
+}
+
+
+def recipe_options(command: Command) -> Command:
+    """An option for each choice of a training recipe."""
+    for name, (kind, default, meaning) in reversed(RECIPE_OPTIONS.items()):
+        flag = f"--{name.replace('_', '-')}"
+        told = f"{meaning}  [default: {default}]"
+        command = click.option(flag, type=kind, help=told)(command)
+    return command
 
 
 @click.group(
@@ -262,6 +295,75 @@ def backends(as_json: bool) -> int:
     else:
         _say(printout.ladder(Screen.of(sys.stdout), found))
     return SUCCESS
+
+
+@cli.command(
+    short_help="Train the network in Keras on MNIST.",
+    epilog="""\b
+Examples:
+  lenet-bench train
+  lenet-bench train --data ~/mnist --seed 7 --output seven.safetensors
+  lenet-bench train --resume                    go on after a Ctrl-C
+  lenet-bench train --images 6000 --epochs 2    a quick try
+""",
+)
+@click.option(
+    "--output",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    default=Path("lenet.safetensors"),
+    show_default=True,
+    help="The weights file to write.",
+)
+@data_option
+@click.option(
+    "--checkpoints",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="DIR",
+    help="Where the run is kept while it lasts. [default: checkpoints beside the output]",
+)
+@click.option("--resume", is_flag=True, help="Go on with the run that the checkpoint holds.")
+@recipe_options
+def train(
+    output: Path,
+    data: Path | None,
+    checkpoints: Path | None,
+    resume: bool,
+    **recipe: Any,
+) -> int:
+    """Train the network in Keras on MNIST, and write its weights.
+
+    Shows its progress on stderr, and draws a learning curve beside the output. Ctrl-C leaves a
+    checkpoint behind; the same command with --resume goes on from it.
+    """
+    from . import printout
+    from .training import Interrupted, TrainOptions
+    from .training import train as train_network
+
+    options = TrainOptions(output, data, checkpoints, resume, _recipe(recipe))
+    try:
+        result = train_network(options)
+    except Interrupted as error:
+        _complain(str(error))
+        return INTERRUPTED
+    _say(printout.training(Screen.of(sys.stdout), result))
+    return SUCCESS
+
+
+def _recipe(given: dict[str, Any]) -> "Recipe | None":
+    """The recipe that the options name; None where they name nothing."""
+    from .training.recipe import Augmentation, Recipe, check_recipe
+
+    named = {name: value for name, value in given.items() if value is not None}
+    if not named:
+        return None
+    changes = {name: named.pop(name) for name in asdict(Augmentation()) if name in named}
+    recipe = Recipe(**named, augmentation=Augmentation(**changes))
+    try:
+        check_recipe(recipe)
+    except LenetBenchError as error:
+        raise click.UsageError(str(error)) from None
+    return recipe
 
 
 @cli.command(

@@ -19,10 +19,12 @@ if TYPE_CHECKING:
     from .doctor import Examination, Finding
     from .inference import Answer, Answered, OpenLadder, OpenRung, Outcome
     from .measure.environment import Cache, Environment
+    from .training import TrainResult
     from .verify import Verification
 
 _MARGIN = "  "
 _NOTABLE = 0.01  # a probability that a short answer shows
+_MOST_DIGITS = 3  # of a short answer
 _WIDEST_BAR = 50
 
 
@@ -64,7 +66,7 @@ def ladder(screen: Screen, found: Sequence[Availability]) -> Iterator[str]:
         if ":" not in rung.name:
             lines += _wrapped(screen, f"calls {rung.calls}", len(indent), "dim")
         if rung.reason:
-            lines += _wrapped(screen, rung.reason, len(indent), "red")
+            lines += _why_not(screen, rung.reason, len(indent))
         name = screen.paint(rung.name.ljust(width), "bold")
         device = screen.paint(rung.device.ljust(4), "dim")
         yield f"{_mark(screen, rung.available)} {name}  {device} {lines[0]}"
@@ -81,8 +83,7 @@ def examination(screen: Screen, found: Examination) -> Iterator[str]:
     yield screen.paint("Rungs", "bold")
     width = max(len(rung.name) for rung in found.rungs)
     for rung in found.rungs:
-        runs = ", ".join(str(value) for value in rung.details.values())
-        yield from _finding(screen, rung, runs, width)
+        yield from _finding(screen, rung, _runs(rung), width)
     yield ""
     yield screen.paint(_verdict(found), "green" if found.works else "red")
 
@@ -123,13 +124,26 @@ def _answer_in_short(screen: Screen, answered: Answered, images: Sequence[str]) 
     name = shorten(printable(answered.image), width, screen.choose("…", "..."))
     probabilities = answered.answers[0].probabilities
     columns = min(_WIDEST_BAR, screen.columns - width - 18)
-    for rank, digit in enumerate(np.argsort(-probabilities, kind="stable")):
+    for rank, digit in enumerate(np.argsort(-probabilities, kind="stable")[:_MOST_DIGITS]):
         probability = float(probabilities[digit])
         if rank and probability < _NOTABLE:
             break
         bar = _bar(screen, int(digit), probability, columns, best=rank == 0)
         yield f"{_MARGIN}{('' if rank else name).ljust(width)}  {bar}"
     yield from _dissent(screen, answered, _MARGIN + " " * width + "  ")
+
+
+def training(screen: Screen, result: TrainResult) -> Iterator[str]:
+    """What came of a training run, and where it lies."""
+    chosen = result.chosen
+    facts = {
+        "weights": str(result.weights),
+        "curve": str(result.curve),
+        "epoch": f"{chosen.epoch} of {len(result.history)}, chosen by its validation loss",
+        "validation": f"{100 * chosen.validation_accuracy:.2f} % right",
+        "test": f"{100 * result.test_accuracy:.2f} % of {result.test_images:,} images right",
+    }
+    yield from _facts(screen, facts)
 
 
 def _bars(screen: Screen, probabilities: NDArray[np.float32], beside: int) -> list[str]:
@@ -261,12 +275,23 @@ def _wrapped(screen: Screen, text: str, indent: int, style: str = "") -> list[st
 
 def _section(screen: Screen, title: str, facts: dict[str, str]) -> Iterator[str]:
     yield screen.paint(title, "bold")
+    yield from _facts(screen, facts)
+    yield ""
+
+
+def _facts(screen: Screen, facts: dict[str, str]) -> Iterator[str]:
     width = max(len(name) for name in facts)
     for name, fact in facts.items():
         first, *others = _wrapped(screen, fact, width + 4)
         yield f"{_MARGIN}{screen.paint(name.ljust(width), 'dim')}  {first}"
         yield from (" " * (width + 4) + line for line in others)
-    yield ""
+
+
+def _why_not(screen: Screen, reason: str, indent: int) -> list[str]:
+    """The reason in red, and the command that mends it on a line of its own, to be copied."""
+    sentence, mend_it_with, command = reason.partition("; mend it with: ")
+    lines = _wrapped(screen, sentence, indent, "red")
+    return [*lines, screen.paint(command, "bold")] if mend_it_with else lines
 
 
 def _machine(environment: Environment) -> dict[str, str]:
@@ -346,11 +371,18 @@ def _files(screen: Screen, found: Examination) -> Iterator[str]:
 
 def _finding(screen: Screen, finding: Finding, good_news: str, width: int) -> Iterator[str]:
     """One finding on one line; where it is bad, why and what mends it."""
-    told = good_news if finding.available else finding.reason or ""
-    first, *others = _wrapped(screen, told, width + 6, "" if finding.available else "red")
+    if finding.available:
+        first, *others = _wrapped(screen, good_news, width + 6)
+    else:
+        first, *others = _why_not(screen, finding.reason or "", width + 6)
     name = screen.paint(finding.name.ljust(width), "bold")
     yield f"{_MARGIN}{_mark(screen, finding.available)} {name}  {first}".rstrip()
     yield from (" " * (width + 6) + line for line in others)
+
+
+def _runs(rung: Finding) -> str:
+    """The library and the instruction set, of all that a rung tells of itself."""
+    return ", ".join(rung.details[key] for key in ("library", "isa") if key in rung.details)
 
 
 def _verdict(found: Examination) -> str:
