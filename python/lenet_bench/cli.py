@@ -6,6 +6,7 @@ Heavy modules are imported by the command that needs them: `infer` must start in
 import errno
 import json
 import os
+import re
 import sys
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -51,6 +52,53 @@ def _on_ladder(
 
 def _complete_name(_context: click.Context, _option: click.Parameter, begun: str) -> list[str]:
     return [name for name in _known_names() if name.startswith(begun)]
+
+
+def _rungs(
+    context: click.Context, option: click.Parameter, given: tuple[str, ...]
+) -> tuple[str, ...]:
+    """Refuse what is not a rung, and a rung that is named twice."""
+    for name in given:
+        _rung(context, option, name)
+        if given.count(name) > 1:
+            raise click.BadParameter(f"{name} is named twice")
+    return given
+
+
+def _rung(_context: click.Context, _option: click.Parameter, name: str | None) -> str | None:
+    from .backends import names
+
+    if name is not None and name not in names():
+        raise click.BadParameter(f"{name!r} is none of {', '.join(names())}")
+    return name
+
+
+def _complete_rung(_context: click.Context, _option: click.Parameter, begun: str) -> list[str]:
+    from .backends import names
+
+    return [name for name in names() if name.startswith(begun)]
+
+
+def _seconds(_context: click.Context, _option: click.Parameter, text: str | None) -> float | None:
+    """A time spelled 60s, 500ms, 5m or 1h; a bare number is seconds."""
+    if text is None:
+        return None
+    units = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "": 1.0}
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|)", text.strip())
+    if found is None or not float(found[1]):
+        raise click.BadParameter(f"expected a time such as 60s, 500ms or 5m, got {text!r}")
+    return float(found[1]) * units[found[2]]
+
+
+def _share(_context: click.Context, _option: click.Parameter, text: str | None) -> float | None:
+    """A share of a whole, spelled 2% or 0.02."""
+    if text is None:
+        return None
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(%?)", text.strip())
+    share = float(found[1]) / (100 if found[2] else 1) if found else 0.0
+    if not 0 < share < 1:
+        raise click.BadParameter(f"expected a share such as 2% or 0.02, got {text!r}")
+    return share
 
 
 def backend_option(default: str) -> Callable[[Command], Command]:
@@ -123,6 +171,7 @@ def recipe_options(command: Command) -> Command:
 Examples:
   lenet-bench infer digit.png              which digit is it?
   lenet-bench infer digit.png -b all       and what does every API say?
+  lenet-bench compare --quick              and what does each cost?
   lenet-bench backends                     the ladder, silicon to Keras
   lenet-bench doctor                       what runs here, and what mends the rest
 
@@ -247,6 +296,118 @@ def verify(
     if not as_json:
         _say(printout.verification(Screen.of(sys.stdout), results))
     return SUCCESS if all(result.passed for result in results) else WRONG
+
+
+@cli.command(
+    epilog="""\b
+Examples:
+  lenet-bench compare --quick
+  lenet-bench compare fused openblas --budget 60s
+  lenet-bench compare --precision 1% --baseline onednn -o mine.json
+  lenet-bench compare --json | jq '.rungs[] | {name, p50_us, verdict}'
+"""
+)
+@click.argument(
+    "rungs", metavar="[RUNG]...", nargs=-1, callback=_rungs, shell_complete=_complete_rung
+)
+@click.option("--quick", is_flag=True, help="A rough answer within about 5 seconds.")
+@click.option(
+    "--budget", callback=_seconds, metavar="TIME", help="Time rungs for so long: 60s, 5m. [20s]"
+)
+@click.option(
+    "--precision",
+    callback=_share,
+    metavar="SHARE",
+    help="Stop once each median is known so well: 2%.",
+)
+@click.option("--rounds", type=click.IntRange(min=1), metavar="N", help="Stop after N rounds.")
+@click.option(
+    "--baseline",
+    metavar="RUNG",
+    callback=_rung,
+    shell_complete=_complete_rung,
+    help="What ratios are taken to. [the first rung that runs]",
+)
+@threads_option
+@weights_option
+@click.option("--seed", type=click.IntRange(min=0), metavar="N", help="Repeat a run's order.")
+@click.option(
+    "--timeout",
+    callback=_seconds,
+    metavar="TIME",
+    default="120s",
+    show_default=True,
+    help="Give a rung up that does not answer for so long.",
+)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Where every sample goes. [results/compare-DATE.json]",
+)
+@json_option
+def compare(
+    rungs: tuple[str, ...],
+    quick: bool,
+    budget: float | None,
+    precision: float | None,
+    rounds: int | None,
+    baseline: str | None,
+    threads: int,
+    weights: Path | None,
+    seed: int | None,
+    timeout: float,
+    output: Path | None,
+    as_json: bool,
+) -> int:
+    """Measure rungs side by side: latency, ratio, and whether the difference is real.
+
+    Each RUNG (all without one) runs in a process of its own on the same pinned core, one at a
+    time, in shuffled rounds; none is timed before it gives the reference's answers. The first of
+    --budget, --precision and --rounds that is reached ends the run; Ctrl-C does too, and shows
+    what was measured. Fails where a rung fails.
+    """
+    from datetime import datetime
+
+    from .measure import CompareOptions, NotSavedError
+    from .measure import compare as measure
+    from .measure.options import QUICK_BUDGET_S
+    from .report.terminal import ProgressLine, table
+    from .results import digest, failures
+
+    output = output or Path(f"results/compare-{datetime.now():%Y%m%d-%H%M%S}.json")
+    options = CompareOptions(
+        rungs=rungs,
+        baseline=baseline,
+        threads=threads,
+        budget_s=QUICK_BUDGET_S if quick and budget is None else budget,
+        precision=precision,
+        rounds=rounds,
+        seed=seed,
+        timeout_s=timeout,
+        weights=weights,
+        output=output,
+    )
+    line = ProgressLine(sys.stderr)
+    unsaved = None
+    try:
+        result = measure(options, line)
+    except NotSavedError as error:
+        result, unsaved = error.result, str(error)
+    finally:
+        line.clear()
+    if as_json:
+        _say([json.dumps(digest(result), indent=2)])
+    else:
+        _say(table(result, Screen.of(sys.stdout)))
+    if unsaved:
+        _complain(unsaved)
+        return WRONG
+    _note(f"every sample is in {output}")
+    if result.ended == "interrupted":
+        return INTERRUPTED
+    return WRONG if failures(result, named=rungs) else SUCCESS
 
 
 @cli.command(
