@@ -135,33 +135,45 @@ data_option = click.option(
 )
 
 
-#: The recipe's options: type, default (training.recipe has the real one) and meaning.
-RECIPE_OPTIONS: dict[str, tuple[type, str, str]] = {
-    "epochs": (int, "20", "How often each image is learnt from."),
-    "batch": (int, "128", "Images a step."),
-    "rate": (float, "0.05", "Learning rate at the top of its cycle."),
-    "momentum": (float, "0.9", "Nesterov momentum."),
-    "weight_decay": (float, "0.0005", "L2 penalty on the weights."),
-    "seed": (int, "1", "The same seed gives the same weights."),
-    "validation": (int, "5000", "Training images held out to choose the epoch."),
-    "images": (int, "all", "Use only so many training images."),
-    "rotation": (float, "12.0", "Turn images by up to so many degrees."),
-    "scale": (float, "0.12", "Grow or shrink them by up to this part."),
-    "shear": (float, "0.15", "Slant them by up to this."),
-    "shift": (float, "2.0", "Move them by up to so many pixels."),
-    "thicker": (float, "0.5", "Thicken strokes by up to so many pixels."),
-    "thinner": (float, "0.5", "Thin strokes by up to so many pixels."),
-    "blur": (float, "0.5", "Blur by up to this part of a 3x3 blur."),
-    "contrast": (float, "0.3", "Fade ink by up to this part."),
+class RecipeOption(click.Option):
+    """A choice of the training recipe, whose default is read only when help shows it."""
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        """The option and its meaning, with the recipe's default."""
+        from .training import Recipe
+
+        recipe = Recipe().to_json()
+        default = {**recipe, **recipe["augmentation"]}[str(self.name)]
+        names, meaning = super().get_help_record(ctx) or ("", "")
+        return names, f"{meaning}  [default: {'all' if default is None else default}]"
+
+
+#: A training recipe's choices as options: the type and the meaning.
+RECIPE_OPTIONS: dict[str, tuple[type, str]] = {
+    "epochs": (int, "How often each image is learnt from."),
+    "batch": (int, "Images a step."),
+    "rate": (float, "Learning rate at the top of its cycle."),
+    "momentum": (float, "Nesterov momentum."),
+    "weight_decay": (float, "L2 penalty on the weights."),
+    "seed": (int, "The same seed gives the same weights."),
+    "validation": (int, "Training images held out to choose the epoch."),
+    "images": (int, "Use only so many training images."),
+    "rotation": (float, "Turn images by up to so many degrees."),
+    "scale": (float, "Grow or shrink them by up to this part."),
+    "shear": (float, "Slant them by up to this."),
+    "shift": (float, "Move them by up to so many pixels."),
+    "thicker": (float, "Thicken strokes by up to so many pixels."),
+    "thinner": (float, "Thin strokes by up to so many pixels."),
+    "blur": (float, "Blur by up to this part of a 3x3 blur."),
+    "contrast": (float, "Fade ink by up to this part."),
 }
 
 
 def recipe_options(command: Command) -> Command:
     """An option for each choice of a training recipe."""
-    for name, (kind, default, meaning) in reversed(RECIPE_OPTIONS.items()):
+    for name, (kind, meaning) in reversed(RECIPE_OPTIONS.items()):
         flag = f"--{name.replace('_', '-')}"
-        told = f"{meaning}  [default: {default}]"
-        command = click.option(flag, type=kind, help=told)(command)
+        command = click.option(flag, cls=RecipeOption, type=kind, help=meaning)(command)
     return command
 
 
@@ -226,15 +238,15 @@ def infer(
     input. Each gets the digit and the ten probabilities; the times are those of one call, NumPy
     array in and out: the first one, and the median once warm.
     """
-    from . import printout
     from .inference import Failure, all_agree, expand, open_rungs, to_json
     from .inference import infer as answers_of
+    from .printout import AnswerPrinter, passed_over
     from .weights import read_weights
 
-    screen = Screen.of(sys.stdout)
     opened = open_rungs(backends, read_weights(weights), threads)
-    _note(printout.passed_over(opened))
+    _note(passed_over(opened))
     paths, outcomes = expand(images), []
+    printer = AnswerPrinter(Screen.of(sys.stdout), paths, show)
     for outcome in answers_of(paths, opened.rungs, steps):
         outcomes.append(outcome)
         if as_json:
@@ -242,9 +254,9 @@ def infer(
         elif isinstance(outcome, Failure):
             _complain(outcome.error)
         else:
-            _say(printout.answer(screen, outcome, paths, show=show))
+            _say(printer.answer(outcome))
     if not as_json:
-        _say(printout.times(screen, opened.rungs, outcomes))
+        _say(printer.times(opened.rungs, outcomes))
     return SUCCESS if all_agree(outcomes) else WRONG
 
 
@@ -275,16 +287,16 @@ def verify(
     a rung and the reference say different digits is listed with its margin: by how much the
     reference prefers its own digit.
     """
-    from . import printout
     from .inference import open_rungs
     from .mnist import find_mnist, read_mnist
+    from .printout import passed_over, verification
     from .verify import reference_probabilities
     from .verify import verify as verify_rung
     from .weights import read_weights
 
     read = read_weights(weights)
     opened = open_rungs(backends, read, threads)
-    _note(printout.passed_over(opened))
+    _note(passed_over(opened))
     digits = read_mnist("test", find_mnist(data))
     results = []
     with _progress(len(digits) * (1 + len(opened.rungs))) as told:
@@ -294,7 +306,7 @@ def verify(
             if as_json:
                 _say([json.dumps(results[-1].to_json())])
     if not as_json:
-        _say(printout.verification(Screen.of(sys.stdout), results))
+        _say(verification(Screen.of(sys.stdout), results))
     return SUCCESS if all(result.passed for result in results) else WRONG
 
 
@@ -425,14 +437,14 @@ def doctor(as_json: bool) -> int:
     Loads each rung in a process of its own and compares an answer with the reference's. Also
     looks at the machine, the software, the weights and MNIST. Fails only where nothing works.
     """
-    from . import printout
     from .doctor import examine
+    from .printout import examination
 
     found = examine()
     if as_json:
         _say([json.dumps([asdict(finding) for finding in found.findings()], indent=2)])
     else:
-        _say(printout.examination(Screen.of(sys.stdout), found))
+        _say(examination(Screen.of(sys.stdout), found))
     return SUCCESS if found.works else WRONG
 
 
@@ -447,14 +459,14 @@ Examples:
 @json_option
 def backends(as_json: bool) -> int:
     """Show the ladder: every way to run the network, from silicon to Keras."""
-    from . import printout
     from .backends.availability import backends as ask
+    from .printout import ladder
 
     found = ask()
     if as_json:
         _say([json.dumps([asdict(rung) for rung in found], indent=2)])
     else:
-        _say(printout.ladder(Screen.of(sys.stdout), found))
+        _say(ladder(Screen.of(sys.stdout), found))
     return SUCCESS
 
 
@@ -497,7 +509,7 @@ def train(
     Shows its progress on stderr, and draws a learning curve beside the output. Ctrl-C leaves a
     checkpoint behind; the same command with --resume goes on from it.
     """
-    from . import printout
+    from .printout import training
     from .training import Interrupted, TrainOptions
     from .training import train as train_network
 
@@ -507,7 +519,7 @@ def train(
     except Interrupted as error:
         _complain(str(error))
         return INTERRUPTED
-    _say(printout.training(Screen.of(sys.stdout), result))
+    _say(training(Screen.of(sys.stdout), result))
     return SUCCESS
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations  # the types of one command are not imported for another
 
 import itertools
+from dataclasses import dataclass
 from textwrap import wrap
 from typing import TYPE_CHECKING
 
@@ -28,13 +29,31 @@ _MOST_DIGITS = 3  # of a short answer
 _WIDEST_BAR = 50
 
 
-def answer(
-    screen: Screen, answered: Answered, images: Sequence[str], *, show: bool
-) -> Iterator[str]:
-    """One image's answer: in full where it is the only one or is shown, else in short."""
-    if show or len(images) == 1:
-        return _answer_in_full(screen, answered, show=show)
-    return _answer_in_short(screen, answered, images)
+@dataclass(frozen=True)
+class AnswerPrinter:
+    """Prints the answers of one call: each image as it comes, and at last what a call takes."""
+
+    screen: Screen
+    images: Sequence[str]
+    show: bool  # whether to draw what the network saw
+
+    def answer(self, answered: Answered) -> Iterator[str]:
+        """One image: in full where it is the only one or is shown, else in short."""
+        if self.show or len(self.images) == 1:
+            return _answer_in_full(self.screen, answered, show=self.show)
+        return _answer_in_short(self.screen, answered, self.images)
+
+    def times(self, rungs: Sequence[OpenRung], outcomes: Sequence[Outcome]) -> Iterator[str]:
+        """A sentence for one rung, a table of several."""
+        answers = [one for outcome in outcomes for one in getattr(outcome, "answers", ())]
+        if not answers:
+            return
+        if not self.show and len(self.images) > 1:
+            yield ""
+        if len(rungs) == 1:
+            yield _timing(self.screen, rungs[0])
+        else:
+            yield from _comparison(self.screen, rungs, answers)
 
 
 def passed_over(opened: OpenLadder) -> str | None:
@@ -42,19 +61,6 @@ def passed_over(opened: OpenLadder) -> str | None:
     if not opened.passed_over:
         return None
     return f"not at hand: {', '.join(opened.passed_over)} (`lenet-bench doctor` says why)"
-
-
-def times(screen: Screen, rungs: Sequence[OpenRung], outcomes: Sequence[Outcome]) -> Iterator[str]:
-    """What a call takes: a sentence for one rung, a table of several."""
-    asked = [rung for rung in rungs if rung.timing is not None]
-    if not asked:
-        return
-    if sum(len(getattr(outcome, "answers", ())) for outcome in outcomes) > 1:
-        yield ""
-    if len(asked) == 1:
-        yield _timing(screen, asked[0])
-    else:
-        yield from _comparison(screen, asked, outcomes)
 
 
 def ladder(screen: Screen, found: Sequence[Availability]) -> Iterator[str]:
@@ -187,12 +193,11 @@ def _timing(screen: Screen, rung: OpenRung) -> str:
 
 
 def _comparison(
-    screen: Screen, rungs: Sequence[OpenRung], outcomes: Sequence[Outcome]
+    screen: Screen, rungs: Sequence[OpenRung], answers: Sequence[Answer]
 ) -> Iterator[str]:
     """The rungs side by side: whether they agree, and their times."""
-    answers = [answer for outcome in outcomes for answer in getattr(outcome, "answers", ())]
     rows = [[Text(t, "dim") for t in ("rung", "answer", "difference", "first call", "steady", "")]]
-    slowest = max(rung.timing.steady_us for rung in rungs if rung.timing)
+    slowest = max(answer.timing.steady_us for answer in answers)
     for rung in rungs:
         own = [answer for answer in answers if answer.backend == rung.name]
         rows.append(_comparison_row(screen, rung.name, own, slowest))
@@ -213,7 +218,7 @@ def _comparison_row(screen: Screen, name: str, own: Sequence[Answer], slowest: f
         Text(f"{max(differences):.0e}" if differences else ""),
         Text(_time(screen, timing.first_us)),
         Text(_time(screen, timing.steady_us), "bold"),
-        Text(screen.bar(timing.steady_us / slowest, max(4, min(30, screen.columns - 70))), "cyan"),
+        Text(screen.bar(timing.steady_us / slowest, max(0, min(30, screen.columns - 66))), "cyan"),
     ]
 
 

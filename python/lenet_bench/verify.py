@@ -66,7 +66,8 @@ def verify(
     name: str, backend: Backend, digits: Digits, truth: Array, progress: Progress
 ) -> Verification:
     """Compare one rung with the reference's probabilities of the same images."""
-    found = _in_batches(name, backend.infer, digits, progress)
+    # The reference rung is the truth: it takes 11 s to say once more what it said.
+    found = truth if name == "reference" else _in_batches(name, backend.infer, digits, progress)
     answers, expected = found.argmax(axis=1), truth.argmax(axis=1)
     return Verification(
         backend=name,
