@@ -56,7 +56,7 @@ def weights_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     random = np.random.default_rng(7)
     path = tmp_path_factory.mktemp("weights") / "random.safetensors"
     parameters = {
-        name: (random.standard_normal(shape) * 0.1).astype(np.float32)
+        name: (random.standard_normal(shape) * 0.05).astype(np.float32)
         for name, shape in PARAMETERS.items()
     }
     write_weights(path, parameters, {})
