@@ -10,6 +10,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, is_dataclass, replace
 from pathlib import Path
+from statistics import median
 from types import UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -80,6 +81,7 @@ class Summary:
 
     samples: int
     rounds: int
+    starts: int
     minimum_us: float
     mean_us: float
     p50_us: float | None
@@ -89,7 +91,7 @@ class Summary:
     p999_us: float | None
     p50_low_us: float | None
     p50_high_us: float | None
-    ratio: float | None  # to the baseline: the median over rounds; above 1 is slower
+    ratio: float | None  # to the baseline; above 1 is slower
     ratio_low: float | None
     ratio_high: float | None
     verdict: Verdict | None
@@ -108,11 +110,16 @@ class RungResult:
     runs: Mapping[str, str] | None = None  # what really ran: library, version, ISA
     tolerance: float | None = None  # allowed difference from the reference
     difference: float | None = None  # the largest one seen
-    cold_start: ColdStart | None = None
+    cold_starts: tuple[ColdStart, ...] = ()  # one for each time that it was started
     cache_probe: CacheProbe | None = None
     resources: Resources | None = None
     summary: Summary | None = None  # absent from the file of a run that was killed
     turns: tuple[Turn, ...] = ()
+
+    @property
+    def cold_start_s(self) -> float | None:
+        """From nothing to the first answer: the median over its starts."""
+        return median(start.total_s for start in self.cold_starts) if self.cold_starts else None
 
 
 @dataclass(frozen=True)
@@ -129,6 +136,7 @@ class Rules:
     timeout_s: float
     warm_s: float
     timed_s: float
+    rounds_a_start: int  # after so many rounds the workers are started anew
     images: int
     threads: int
     worker_cores: tuple[int, ...]
@@ -215,7 +223,7 @@ def _row(rung: RungResult) -> _JSON:
         "status": rung.status,
         "reason": rung.reason,
         **{name: getattr(summary, name) if summary else None for name in figures},
-        "cold_start_s": rung.cold_start.total_s if ok and rung.cold_start else None,
+        "cold_start_s": rung.cold_start_s if ok else None,
         "peak_rss_mib": rung.resources.peak_rss_mib if ok and rung.resources else None,
         "lines_of_code": None,
     }

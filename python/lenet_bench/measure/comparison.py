@@ -8,51 +8,27 @@ import random
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from importlib.metadata import version
-from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from ..backends import load
 from ..errors import ResultError
-from ..results import (
-    SCHEMA,
-    CacheProbe,
-    ColdStart,
-    Ended,
-    Resources,
-    Result,
-    ResultFile,
-    Rules,
-    RungResult,
-    Status,
-    Turn,
-)
+from ..results import SCHEMA, Ended, Result, ResultFile, Rules
 from ..weights import default_path, read_weights
-from . import empty, inputs
+from . import empty
 from .disturbance import Watch
 from .environment import read_environment
 from .options import USUAL_BUDGET_S, CompareOptions, Entry
-from .pinning import choose_cores, on_cores, thread_variables
-from .process import WorkerError, WorkerProcess
-from .protocol import Message, decode, encode
-from .schedule import StopRule, shuffled_rounds, turn_length
-from .statistics import CONFIDENCE, median_interval, relative_width
+from .pinning import Cores, choose_cores, on_cores, thread_variables
+from .row import Conditions, Row
+from .schedule import StopRule, TurnLength, rounds_a_start, shuffled_rounds, turn_length
+from .statistics import CONFIDENCE, by_start, median_interval, relative_width
 from .summary import medians_us, summarise
+from .truth import ROTATING, Truth
 
-Floats = NDArray[np.float32]
-
-_ROTATING = 10
-_FLOOR_CALLS = 1000  # of the empty rung in a turn: the time would allow half a million
-_ASKED_AFTERWARDS = 4  # images that no rung has seen before the timing is over
-_CACHED = 1.5  # a new image takes so many times what a known one does
-_CACHED_AT_LEAST_US = 1.0
-_PROBES = 3  # all must say so, since a noisy machine may say it once
+_RESTARTED_S = 1.0  # a rung that takes longer to start is started only once
 
 
 @dataclass(frozen=True)
@@ -87,73 +63,6 @@ def compare(
     return _Comparison(options, progress).run()
 
 
-@dataclass
-class _Row:
-    """A rung while it is measured."""
-
-    entry: Entry
-    worker: WorkerProcess | None = None
-    status: Status = "unmeasured"
-    reason: str | None = None
-    traceback: str | None = None
-    output: str = ""
-    runs: dict[str, str] | None = None
-    difference: float | None = None
-    cold_start: ColdStart | None = None
-    cache_probe: CacheProbe | None = None
-    turns: list[Turn] = field(default_factory=list)
-    threads_alive: int | None = None
-    threads_running: int | None = None
-    peak_rss_mib: float | None = None
-    idle_ns: int = 0
-    idle_cpu_ns: int = 0
-
-    @property
-    def live(self) -> WorkerProcess | None:
-        """Its worker, where it may be timed."""
-        return self.worker if self.status == "ok" else None
-
-    def fail(self, failure: WorkerError, when: str) -> None:
-        """The row ends here."""
-        self.status, self.traceback = failure.status, failure.traceback
-        self.reason = f"{when}: {failure.reason}" if when else failure.reason
-        self.close()
-
-    def close(self) -> None:
-        """Keep the worker's output and end it."""
-        if self.worker is not None:
-            self.output = self.worker.output()
-            self.worker.close()
-            self.worker = None
-
-    def result(self) -> RungResult:
-        """The row as it stands."""
-        timed = bool(self.turns)
-        return RungResult(
-            name=self.entry.name,
-            status=self.status,
-            reason=self.reason,
-            traceback=self.traceback,
-            output=self.worker.output() if self.worker else self.output,
-            python=self.entry.python,
-            runs=self.runs,
-            tolerance=self.entry.tolerance if self.entry.checked else None,
-            difference=self.difference,
-            cold_start=self.cold_start,
-            cache_probe=self.cache_probe,
-            resources=self._resources() if timed else None,
-            turns=tuple(self.turns),
-        )
-
-    def _resources(self) -> Resources:
-        return Resources(
-            threads_alive=self.threads_alive,
-            threads_running=self.threads_running,
-            idle_share=self.idle_cpu_ns / self.idle_ns if self.idle_ns else 0.0,
-            peak_rss_mib=self.peak_rss_mib,
-        )
-
-
 class _Comparison:
     """One run."""
 
@@ -162,98 +71,63 @@ class _Comparison:
         self._started = datetime.now(timezone.utc).isoformat(timespec="seconds")
         self._options = options
         self._progress = progress
-        self._rows = [_Row(entry) for entry in options.entries()]
-        floor = Entry(empty.NAME, factory=f"{empty.__name__}:Empty", checked=False)
-        self._floor = _Row(floor)
-        self._everyone = [self._floor, *self._rows]
-
-        self._weights = read_weights(options.weights)
+        entries, weights = options.entries(), read_weights(options.weights)
         self._file = ResultFile(options.output) if options.output is not None else None
         if self._file:
             self._file.check()
+        self._machine = json.loads(json.dumps(read_environment().to_json()))  # lists, as in files
         self._cores = choose_cores(options.threads)
         self._watch = Watch(self._cores.worker)
-        self._rules = self._make_rules()
+        self._rules = _rules(options, self._cores, weights.sha256)
         self._stop = StopRule(self._rules.budget_s, options.precision, options.rounds)
+        conditions = Conditions(
+            cores=self._cores,
+            variables=self._rules.variables,
+            threads=options.threads,
+            weights=self._rules.weights,
+            timeout_s=options.timeout_s,
+            truth=Truth(weights, self._rules.seed),
+        )
+        floor = Entry(empty.NAME, factory=f"{empty.__name__}:Empty", checked=False)
+        self._floor = Row(floor, conditions)
+        self._rows = [Row(entry, conditions) for entry in entries]
         self._order: list[tuple[str, ...]] = []
         self._rounds_began: float | None = None
-        self._machine = json.loads(json.dumps(read_environment().to_json()))  # lists, as in files
-        self._images = inputs.strokes(_ROTATING, seed=0)
-        self._expected = self._reference(self._images)
 
     def run(self) -> Result:
         """All of it; an interrupt ends it early."""
         ended: Ended = "interrupted"
-        try:
-            with _interrupts(), on_cores(self._cores.parent):
-                for row in self._everyone:
-                    self._start(row)
+        with suppress(KeyboardInterrupt), _interrupts(), on_cores(self._cores.parent):
+            try:
+                self._start_all()
                 ended = self._time_rounds()
-                self._ask_afterwards()
-        except KeyboardInterrupt:
-            ended = "interrupted"
-        finally:
-            for row in self._everyone:
-                row.close()
+                self._ask_unforeseen()
+            finally:
+                for row in (self._floor, *self._rows):
+                    row.close()
         return self._finish(ended)
 
-    def _start(self, row: _Row) -> None:
-        """Cold start, parity, and whether it remembers answers: all before any clock counts."""
-        self._tell(f"starting {row.entry.name}")
-        entry = row.entry
-        try:
-            row.worker = WorkerProcess(entry.python, self._rules.variables, self._cores)
-            self._build(row, row.worker)
-            if entry.checked:
-                edges = inputs.edge_cases(seed=0)
-                self._check(row, self._ask(row, "keep", images=encode(self._images)), self._images)
-                self._check(row, self._ask(row, "check", images=encode(edges)), edges)
-                self._probe(row)
-            else:
-                self._ask(row, "keep", images=encode(self._images))
-            row.status = "ok"
-        except WorkerError as failure:
-            row.fail(failure, "" if failure.status == "unavailable" else "while starting")
-
-    def _build(self, row: _Row, worker: WorkerProcess) -> None:
-        reply = self._ask(
-            row,
-            "start",
-            spawned_ns=worker.spawned_ns,
-            name=row.entry.name,
-            factory=row.entry.factory,
-            path=row.entry.path,
-            threads=self._options.threads,
-            weights=self._rules.weights,
-            image=encode(self._images[0]),
-        )
-        row.cold_start = ColdStart(**reply["cold_start"])
-        row.runs = reply["runs"]
-
-    def _probe(self, row: _Row) -> None:
-        """A rung that is much slower on new images than on those that it knows has kept answers."""
-        for _ in range(_PROBES):
-            row.cache_probe = probe = CacheProbe(**self._ask(row, "probe"))
-            known = min(probe.repeated_us, probe.rotated_us)
-            if probe.fresh_us < known * _CACHED + _CACHED_AT_LEAST_US:
-                return
-        raise WorkerError(
-            "wrong",
-            f"it remembers answers: {known:.3g} us for an image that it has seen, "
-            f"{probe.fresh_us:.3g} us for a new one",
-        )
+    def _start_all(self) -> None:
+        """Each in its turn, with all the checks; then it is known what a start takes."""
+        for row in (self._floor, *self._rows):  # the empty one warms the files that all read
+            self._tell(f"starting {row.name}")
+            row.start()
+        restarts_s = sum(row.cold_start_s for row in self._rows if self._is_restarted(row))
+        length = turn_length(self._rules.budget_s, len(self._live()), restarts_s)
+        self._rules = replace(self._rules, warm_s=length.warm_s, timed_s=length.timed_s)
 
     def _time_rounds(self) -> Ended:
         """Rounds until the stop rule says so, the file up to date after each."""
         self._rounds_began = time.monotonic()
-        names = [row.entry.name for row in self._everyone]
-        rows = {row.entry.name: row for row in self._everyone}
-        for number, order in enumerate(shuffled_rounds(names, self._rules.seed)):
-            if not any(row.live for row in self._rows):
-                return "nothing to time"
+        rows = {row.name: row for row in (self._floor, *self._rows)}
+        for number, order in enumerate(shuffled_rounds(list(rows), self._rules.seed)):
             elapsed_s = time.monotonic() - self._rounds_began
             if ended := self._stop.reached(elapsed_s, number, self._widest()):
                 return ended
+            if number and number % self._rules.rounds_a_start == 0:
+                self._restart(rows[name] for name in order)
+            if self._live() == [self._floor]:
+                return "nothing to time"
             self._tell(f"round {number + 1}")
             timed = [name for name in order if rows[name].live]
             for name in timed:
@@ -262,83 +136,49 @@ class _Comparison:
             self._save()
         raise AssertionError("rounds never run out")
 
-    def _turn(self, row: _Row, number: int) -> None:
-        """One rung's turn; its answers are checked too, since it might cheat only when timed."""
-        assert self._rounds_began is not None
-        at_s = time.monotonic() - self._rounds_began
-        try:
-            with self._watch.turn():
-                most = None if row.entry.checked else _FLOOR_CALLS
-                length = {"warm_s": self._rules.warm_s, "timed_s": self._rules.timed_s}
-                reply = self._ask(row, "turn", **length, most=most)
-            self._watch.rung_used(reply["turn_cpu_ns"] / 1e9)
-            if row.entry.checked:
-                answered = reply["answered"]
-                self._check(row, reply, self._images[answered], self._expected[answered])
-            found = {f.name: reply[f.name] for f in fields(Turn) if f.name in reply}
-            found["samples_ns"] = tuple(reply["samples_ns"])
-            row.turns.append(Turn(round=number, at_s=at_s, **found))
-            row.threads_alive = reply["threads_alive"]
-            row.threads_running = _most(row.threads_running, reply["threads_running"])
-            row.peak_rss_mib = reply["peak_rss_mib"]
-            row.idle_ns += reply["idle_ns"]
-            row.idle_cpu_ns += reply["idle_cpu_ns"]
-        except WorkerError as failure:
-            row.fail(failure, f"in round {number + 1}")
+    def _restart(self, rows: Iterable[Row]) -> None:
+        for row in rows:
+            if self._is_restarted(row):
+                self._tell(f"starting {row.name} anew")
+                row.start()
 
-    def _ask_afterwards(self) -> None:
-        """Images that nobody could foresee: a rung must still compute."""
-        images = inputs.strokes(_ASKED_AFTERWARDS, seed=self._rules.seed)
-        expected = self._reference(images)
+    def _is_restarted(self, row: Row) -> bool:
+        return row.live and row is not self._floor and row.cold_start_s <= _RESTARTED_S
+
+    def _live(self) -> list[Row]:
+        return [row for row in (self._floor, *self._rows) if row.live]
+
+    def _turn(self, row: Row, number: int) -> None:
+        assert self._rounds_began is not None
+        length = TurnLength(self._rules.warm_s, self._rules.timed_s)
+        with self._watch.turn():
+            cpu_s = row.turn(number, time.monotonic() - self._rounds_began, length)
+        self._watch.rung_used(cpu_s)
+
+    def _ask_unforeseen(self) -> None:
         for row in self._rows:
             if row.live:
-                try:
-                    reply = self._ask(row, "check", images=encode(images))
-                    self._check(row, reply, images, expected)
-                except WorkerError as failure:
-                    row.fail(failure, "after the last round")
-
-    def _ask(self, row: _Row, do: str, **rest: Any) -> Message:
-        assert row.worker is not None
-        return row.worker.ask(do, self._options.timeout_s, **rest)
-
-    def _check(
-        self, row: _Row, reply: Message, images: Floats, expected: Floats | None = None
-    ) -> None:
-        """Raise WorkerError unless the answers are the reference's within the tolerance."""
-        expected = self._reference(images) if expected is None else expected
-        differences = np.abs(decode(reply["answers"], -1, expected.shape[1]) - expected)
-        difference = float(differences.max(initial=0))
-        if not np.isfinite(difference):
-            raise WorkerError("wrong", "its probabilities are not finite")
-        row.difference = max(row.difference or 0.0, difference)
-        if difference > row.entry.tolerance:
-            raise WorkerError(
-                "wrong",
-                f"its probabilities differ from the reference's by {difference:.2g}, "
-                f"and {row.entry.tolerance:.0e} is allowed",
-            )
-
-    def _reference(self, images: Floats) -> Floats:
-        return load("reference", weights=self._weights).infer(images)
+                row.ask_unforeseen()
 
     def _widest(self) -> float:
-        """The worst known median, where precision is what ends the run."""
-        if self._options.precision is None:
+        """The least known median, where precision is what ends the run."""
+        if self._rules.precision is None:
             return float("inf")
-        seed = self._rules.seed
-        live = [list(medians_us(row.turns).values()) for row in self._rows if row.live]
-        return max(relative_width(median_interval(medians, seed)) for medians in live)
+        intervals = (
+            median_interval(by_start(medians_us(row.turns), self._rules.rounds_a_start), seed=0)
+            for row in self._rows
+            if row.live
+        )
+        return max(map(relative_width, intervals), default=float("inf"))
 
     def _tell(self, doing: str) -> None:
         now, rounds = time.monotonic(), len(self._order)
-        shares = []
+        shares = [0.0]
         if self._rounds_began and self._stop.budget_s:
             shares.append((now - self._rounds_began) / self._stop.budget_s)
-        if self._rounds_began and self._stop.rounds:
+        if self._stop.rounds:
             shares.append(rounds / self._stop.rounds)
-        share = min(1.0, max(shares)) if shares else None
-        self._progress(Progress(doing, now - self._began, rounds, share))
+        self._progress(Progress(doing, now - self._began, rounds, min(1.0, max(shares))))
 
     def _save(self) -> None:
         """Between rounds a full disk is no reason to stop; at the end it is said."""
@@ -372,32 +212,32 @@ class _Comparison:
             warnings=(),
         )
 
-    def _make_rules(self) -> Rules:
-        options = self._options
-        budget_s = options.budget_s
-        if budget_s is None and options.precision is None and options.rounds is None:
-            budget_s = USUAL_BUDGET_S
-        length = turn_length(budget_s, len(self._everyone))
-        seed = random.SystemRandom().getrandbits(32) if options.seed is None else options.seed
-        return Rules(
-            seed=seed,
-            baseline=options.baseline,
-            margin=options.margin,
-            confidence=CONFIDENCE,
-            budget_s=budget_s,
-            precision=options.precision,
-            rounds=options.rounds,
-            timeout_s=options.timeout_s,
-            warm_s=length.warm_s,
-            timed_s=length.timed_s,
-            images=_ROTATING,
-            threads=options.threads,
-            worker_cores=self._cores.worker,
-            parent_cores=self._cores.parent,
-            variables=thread_variables(options.threads),
-            weights=str(options.weights or default_path()),
-            weights_sha256=self._weights.sha256,
-        )
+
+def _rules(options: CompareOptions, cores: Cores, weights_sha256: str) -> Rules:
+    budget_s = options.budget_s
+    if budget_s is None and options.precision is None and options.rounds is None:
+        budget_s = USUAL_BUDGET_S
+    usual = turn_length(None, rungs=1, start_s=0.0)
+    return Rules(
+        seed=random.SystemRandom().getrandbits(32) if options.seed is None else options.seed,
+        baseline=options.baseline,
+        margin=options.margin,
+        confidence=CONFIDENCE,
+        budget_s=budget_s,
+        precision=options.precision,
+        rounds=options.rounds,
+        timeout_s=options.timeout_s,
+        warm_s=usual.warm_s,
+        timed_s=usual.timed_s,
+        rounds_a_start=rounds_a_start(options.rounds),
+        images=ROTATING,
+        threads=options.threads,
+        worker_cores=cores.worker,
+        parent_cores=cores.parent,
+        variables=thread_variables(options.threads),
+        weights=str(options.weights or default_path()),
+        weights_sha256=weights_sha256,
+    )
 
 
 @contextmanager
@@ -410,16 +250,10 @@ def _interrupts() -> Iterator[None]:
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
-    before = {
-        number: signal.signal(number, interrupt) for number in (signal.SIGTERM, signal.SIGHUP)
-    }
+    polite = (signal.SIGTERM, signal.SIGHUP)
+    before = {number: signal.signal(number, interrupt) for number in polite}
     try:
         yield
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-
-
-def _most(one: int | None, other: int | None) -> int | None:
-    known = [value for value in (one, other) if value is not None]
-    return max(known, default=None)

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from ..backends import FLOAT32, names, tolerance
 from ..errors import LenetBenchError
 
-#: Rounds' seconds where no stop rule is given; about 5 s in all with `quick`.
+#: The rounds' seconds where no stop rule is given, and for a rough answer.
 USUAL_BUDGET_S = 20.0
-QUICK_BUDGET_S = 3.0
+QUICK_BUDGET_S = 5.0
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class CompareOptions:
     rungs: tuple[str | Entry, ...] = ()
     baseline: str | None = None  # without one, the first of the rungs that runs
     threads: int = 1
-    budget_s: float | None = None  # of the rounds; the workers' start comes on top
+    budget_s: float | None = None  # of the rounds; the workers' first start comes on top
     precision: float | None = None  # stop when every median is known to within this share of it
     rounds: int | None = None
     margin: float = 0.02  # two rungs that differ by less are the same

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from ..results import Result, RungResult
-from .statistics import FEWEST_ROUNDS, spread
+from .statistics import FEWEST_STARTS, by_start, spread
 
 # What a quiet machine stays under.
 _STEAL = 0.02
@@ -33,10 +33,11 @@ def _of_the_run(result: Result) -> Iterator[str]:
         yield f"the run was interrupted after {len(result.order)} rounds; what it measured is here"
     if rules.baseline and result.rung(rules.baseline).status != "ok":
         yield f"the baseline {rules.baseline} did not run, so there are no ratios; choose another"
-    if 0 < len(result.order) < FEWEST_ROUNDS:
+    starts = -(-len(result.order) // rules.rounds_a_start)
+    if 0 < starts < FEWEST_STARTS:
         yield (
-            f"{len(result.order)} rounds are too few for intervals, and every verdict is "
-            f"ambiguous; give --budget or --rounds enough for {FEWEST_ROUNDS}"
+            f"{starts} starts of the workers are too few for intervals, and every verdict is "
+            f"ambiguous; give a --budget or --rounds that allows {FEWEST_STARTS}"
         )
     if not rules.worker_cores:
         yield "this system cannot pin processes to cores, so they may have moved while timed"
@@ -79,11 +80,17 @@ def _of_the_machine(result: Result) -> Iterator[str]:
 
 
 def _of_a_rung(rung: RungResult, result: Result) -> Iterator[str]:
-    medians = [float(np.median(turn.samples_ns)) for turn in rung.turns]
-    if len(medians) >= FEWEST_ROUNDS and (apart := spread(medians)) > _UNSTABLE:
+    rounds = {turn.round: float(np.median(turn.samples_ns)) for turn in rung.turns}
+    starts = by_start(rounds, result.rules.rounds_a_start)
+    if len(starts) >= FEWEST_STARTS and (apart := spread(starts)) > _UNSTABLE:
         yield (
-            f"{rung.name} is unstable: half of its rounds lie {apart:.0%} or more apart; "
-            "read its ratio, not its time, and give it a longer --budget"
+            f"{rung.name} is unstable: from one start to the next its median moves by {apart:.0%} "
+            "(quartiles); read its interval, and narrow it with a longer --budget"
+        )
+    if len(rung.cold_starts) == 1 < len(starts):
+        yield (
+            f"{rung.name} was started only once since that takes {rung.cold_start_s:.1f} s, so "
+            "its interval leaves out what differs between processes; compare several runs"
         )
     if (gain := _warming(rung)) > _WARMING:
         yield (
@@ -118,7 +125,7 @@ def _warming(rung: RungResult) -> float:
         if quarter:
             first, last = turn.samples_ns[:quarter], turn.samples_ns[-quarter:]
             gains.append(float(np.median(first) / np.median(last)) - 1)
-    return float(np.median(gains)) if len(gains) >= FEWEST_ROUNDS else 0.0
+    return float(np.median(gains)) if len(gains) >= FEWEST_STARTS else 0.0
 
 
 def _free_cores(result: Result) -> int:

@@ -7,15 +7,17 @@ from dataclasses import dataclass
 from ..results import Ended
 
 _LONGEST_TURN_S = 0.06
+_SHORTEST_TURN_S = 0.012
 _WARM_SHARE = 1 / 6  # of a turn: caches refill within some calls, AVX-512's clocks within 1 ms
-_ROUNDS_TO_FIT = 15  # a short budget shortens the turns rather than the number of rounds
+_ROUNDS_A_START = 2  # starts differ more than rounds do, so rather more starts
+_STARTS_TO_FIT = 8  # a short budget shortens the turns rather than the number of starts
 
 
 @dataclass(frozen=True)
 class StopRule:
     """The run ends when the first of these is reached; None never is."""
 
-    budget_s: float | None = None  # the rounds' wall time, without the workers' start
+    budget_s: float | None = None  # the rounds' wall time, restarts included, the first start not
     precision: float | None = None  # 0.02: every median's interval within 2 % of it
     rounds: int | None = None
 
@@ -38,12 +40,24 @@ class TurnLength:
     timed_s: float
 
 
-def turn_length(budget_s: float | None, rungs: int) -> TurnLength:
-    """The usual turn, or a shorter one where the budget would not hold enough rounds."""
+def turn_length(budget_s: float | None, rungs: int, start_s: float) -> TurnLength:
+    """The usual turn, or a shorter one where the budget would not hold enough starts.
+
+    `start_s` is what one start of all the workers takes.
+    """
     whole = _LONGEST_TURN_S
     if budget_s is not None:
-        whole = min(whole, budget_s / (_ROUNDS_TO_FIT * max(rungs, 1)))
+        left_s = budget_s - _STARTS_TO_FIT * start_s
+        fitting = left_s / (_STARTS_TO_FIT * _ROUNDS_A_START * max(rungs, 1))
+        whole = min(whole, max(fitting, _SHORTEST_TURN_S))
     return TurnLength(warm_s=whole * _WARM_SHARE, timed_s=whole * (1 - _WARM_SHARE))
+
+
+def rounds_a_start(rounds: int | None) -> int:
+    """After how many rounds the workers start anew: sooner where only few rounds are asked for."""
+    if rounds is None:
+        return _ROUNDS_A_START
+    return min(_ROUNDS_A_START, max(1, rounds // _STARTS_TO_FIT))
 
 
 def shuffled_rounds(names: Sequence[str], seed: int) -> Iterator[list[str]]:

@@ -1,7 +1,8 @@
 """What may be said of the samples: percentiles, intervals, ratios and verdicts. Arithmetic only.
 
-The unit that repeats is the round, not the call: calls of one turn share their luck (the clock,
-the neighbours, the caches), so intervals are drawn over the medians of rounds.
+The unit that repeats is the start of the workers, not the call and not the round: calls of a turn
+share the clock and the neighbours, turns of a process share where its memory lies, which alone
+moves a rung whose weights just fit the cache by 10 % and more. So intervals are drawn over starts.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,8 +18,8 @@ Floats = NDArray[np.float64]
 
 #: The intervals' nominal coverage; simulated, it is 94 to 99 % (docs/measuring.md).
 CONFIDENCE = 0.95
-#: Fewer rounds than this get no interval: the median of five cannot be bounded at 95 %.
-FEWEST_ROUNDS = 6
+#: Fewer starts than this get no interval: the median of five cannot be bounded at 95 %.
+FEWEST_STARTS = 6
 #: A percentile needs this many samples beyond it, so p50 needs 20 in all and p99 1000.
 _SAMPLES_BEYOND = 10
 _RESAMPLES = 2000
@@ -40,14 +41,14 @@ def percentile(samples: Sequence[float] | Floats, percent: float) -> float | Non
 
 
 def median_interval(values: Sequence[float] | Floats, seed: int) -> Interval | None:
-    """A bootstrap interval for the median of what the rounds gave; None where they are too few.
+    """A bootstrap interval for the median of what the starts gave; None where they are too few.
 
     Percentiles of the resampled medians, expanded as Hesterberg (2015) does for small counts:
-    plain percentiles cover only 91 % at eight rounds.
+    plain percentiles cover only 91 % at eight values.
     """
     values = np.asarray(values, np.float64)
     count = len(values)
-    if count < FEWEST_ROUNDS:
+    if count < FEWEST_STARTS:
         return None
     resampled = np.random.default_rng(seed).integers(0, count, (_RESAMPLES, count))
     medians = np.median(values[resampled], axis=1)
@@ -57,9 +58,17 @@ def median_interval(values: Sequence[float] | Floats, seed: int) -> Interval | N
     return Interval(float(low), float(high))
 
 
-def ratios(medians: Mapping[int, float], baseline: Mapping[int, float]) -> Floats:
+def by_start(rounds: Mapping[int, float], rounds_a_start: int) -> Floats:
+    """The median of each start's rounds."""
+    starts: dict[int, list[float]] = {}
+    for number, value in rounds.items():
+        starts.setdefault(number // rounds_a_start, []).append(value)
+    return np.array([np.median(values) for values in starts.values()], np.float64)
+
+
+def ratios(medians: Mapping[int, float], baseline: Mapping[int, float]) -> dict[int, float]:
     """A rung's median over the baseline's, round by round, for the rounds that both ran."""
-    return np.array([medians[n] / baseline[n] for n in medians if n in baseline], np.float64)
+    return {n: medians[n] / baseline[n] for n in medians if n in baseline}
 
 
 def judge(interval: Interval | None, margin: float) -> Verdict:
@@ -87,7 +96,7 @@ def relative_width(interval: Interval | None) -> float:
 
 
 def spread(values: Sequence[float] | Floats) -> float:
-    """The quartiles' distance against the median: how far the rounds differ."""
+    """The quartiles' distance against the median: how far half of the values differ."""
     low, middle, high = np.percentile(values, (25, 50, 75))
     return float((high - low) / middle)
 

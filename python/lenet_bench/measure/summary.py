@@ -7,7 +7,7 @@ import numpy as np
 
 from ..results import Result, RungResult, Summary, Turn, Verdict
 from .remarks import remarks
-from .statistics import Interval, judge, median_interval, percentile, ratios
+from .statistics import Interval, by_start, judge, median_interval, percentile, ratios
 
 
 def summarise(result: Result) -> Result:
@@ -40,15 +40,16 @@ def _summarised(
         return replace(rung, summary=None)
     samples = np.concatenate([turn.samples_ns for turn in rung.turns]) / 1000
     medians = medians_us(rung.turns)
-    middle = median_interval(list(medians.values()), result.rules.seed)
-    compared = ratios(medians, base)
+    rules = result.rules
+    middle = median_interval(by_start(medians, rules.rounds_a_start), rules.seed)
+    compared = by_start(ratios(medians, base), rules.rounds_a_start)
+    interval = median_interval(compared, rules.seed)
     if rung.name == baseline:
-        interval: Interval | None = Interval(1.0, 1.0)
-    else:
-        interval = median_interval(compared, result.rules.seed)
+        interval = Interval(1.0, 1.0)
     summary = Summary(
         samples=len(samples),
         rounds=len(rung.turns),
+        starts=len(rung.cold_starts),
         minimum_us=float(samples.min()),
         mean_us=float(samples.mean()),
         p50_us=percentile(samples, 50),
@@ -61,7 +62,7 @@ def _summarised(
         ratio=float(np.median(compared)) if len(compared) else None,
         ratio_low=interval.low if interval else None,
         ratio_high=interval.high if interval else None,
-        verdict=_verdict(rung, baseline, interval, result.rules.margin),
+        verdict=_verdict(rung, baseline, interval, rules.margin),
     )
     return replace(rung, summary=summary)
 

@@ -70,7 +70,8 @@ def _title(result: Result, screen: Screen) -> Iterator[str]:
     threads = f"{rules.threads} thread{'s' * (rules.threads > 1)}"
     text = (
         f"One image a call, {threads} on core {cores} of {model}; "
-        f"{len(result.order)} shuffled rounds in {result.elapsed_s:.1f} s"
+        f"{len(result.order)} shuffled rounds, processes started anew every "
+        f"{rules.rounds_a_start}, in {result.elapsed_s:.1f} s"
     )
     yield from _wrapped(text, screen, "")
     yield ""
@@ -102,7 +103,7 @@ def _row(rung: RungResult, timed: Sequence[RungResult], screen: Screen) -> list[
             interval = f"{_ratio(s.ratio_low)}-{_ratio(s.ratio_high)}"
         cells += [Text(interval, "dim"), Text(s.verdict or "-", _VERDICTS.get(s.verdict or "", ""))]
     if screen.columns >= _WIDE:
-        cold = rung.cold_start.total_s if rung.cold_start else None
+        cold = rung.cold_start_s
         memory = rung.resources.peak_rss_mib if rung.resources else None
         cells += [
             Text("-" if cold is None else f"{cold:.2f} s"),
