@@ -23,6 +23,7 @@ from .terminal import Screen, printable
 
 if TYPE_CHECKING:
     from .training import Recipe
+    from .verify import Verification
 
 PROGRAM = "lenet-bench"
 SUCCESS, WRONG, MISUSE, INTERRUPTED = 0, 1, 2, 130
@@ -298,8 +299,9 @@ def verify(
     opened = open_rungs(backends, read, threads)
     _note(passed_over(opened))
     digits = read_mnist("test", find_mnist(data))
-    results = []
-    with _progress(len(digits) * (1 + len(opened.rungs))) as told:
+    results: list[Verification] = []
+    passes = {"reference", *(rung.name for rung in opened.rungs)}
+    with _progress(len(digits) * len(passes)) as told:
         truth = reference_probabilities(digits, read, told)
         for rung in opened.rungs:
             results.append(verify_rung(rung.name, rung.backend, digits, truth, told))
@@ -625,12 +627,14 @@ def _abandon_output() -> None:
 @contextmanager
 def _progress(length: int) -> Iterator[Callable[[str, int], None]]:
     """A bar on stderr, where that is a terminal."""
-    hidden = not sys.stderr.isatty()
+    screen = Screen.of(sys.stderr)
     with click.progressbar(
         length=length,
         file=sys.stderr,
-        hidden=hidden,
+        hidden=not sys.stderr.isatty(),
         item_show_func=lambda name: name,
-        show_pos=True,
+        bar_template="  %(bar)s  %(info)s",
+        fill_char=screen.paint(screen.choose("━", "#"), "green"),
+        empty_char=screen.paint(screen.choose("━", "-"), "dim"),
     ) as bar:
         yield lambda name, images: bar.update(images, name)

@@ -303,7 +303,7 @@ def _machine(environment: Environment) -> dict[str, str]:
     cpu = environment.processor
     facts = {
         "processor": f"{cpu.model or 'unknown'} ({cpu.architecture})",
-        "cores": _cores(environment),
+        "CPUs": _cpus(environment),
         "ISA": ", ".join(cpu.isa) or "unknown",
         "caches": ", ".join(map(_cache, cpu.caches)) or "unknown",
         "clock": _clock(environment),
@@ -329,7 +329,7 @@ def _size(count: int) -> str:
     return f"{size:.3g} {unit}"
 
 
-def _cores(environment: Environment) -> str:
+def _cpus(environment: Environment) -> str:
     cpu = environment.processor
     told = f"{cpu.cores or cpu.logical} cores, {cpu.logical} logical CPUs"
     if cpu.allowed is not None and cpu.allowed != cpu.logical:
