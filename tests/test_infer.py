@@ -19,13 +19,11 @@ from lenet_bench.weights import read_weights
 from numpy.typing import NDArray
 from PIL import Image
 
-ROOT = Path(__file__).parents[1]
 
-
-def test_the_sample_sevens_are_sevens(run: Run) -> None:
+def test_a_seven_is_a_seven(run: Run, picture: Path) -> None:
     """With the canonical weights."""
-    done = run("infer", ROOT / "images" / "digit-7.png", "--json")
-    assert (done.code, json.loads(done.output)["digit"]) == (0, 7)
+    done = run("infer", picture)
+    assert (done.code, done.output.splitlines()[0]) == (0, f"{picture}: 7")
 
 
 def test_json_tells_image_digit_probabilities_rung_and_times(
@@ -141,7 +139,7 @@ def test_a_name_cannot_break_the_line_it_is_printed_on(
     done = run("infer", image, "--weights", weights_file)
     assert done.code == 0
     assert "\x1b" not in done.output
-    assert done.output.splitlines()[0].endswith("ven.png")
+    assert "ven.png" in done.output.splitlines()[0]
 
 
 def test_all_asks_every_rung_at_hand(run: Run, picture: Path, weights_file: Path) -> None:

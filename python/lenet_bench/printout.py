@@ -110,12 +110,14 @@ def verification(screen: Screen, results: Sequence[Verification]) -> Iterator[st
 
 
 def _answer_in_full(screen: Screen, answered: Answered, *, show: bool) -> Iterator[str]:
-    """The name, the ten probabilities as bars, and what the network saw beside them."""
-    yield screen.paint(printable(answered.image), "bold")
+    """The name and the digit, and the ten probabilities as bars beside what the network saw."""
+    first = answered.answers[0]
+    name, digit = printable(answered.image), str(first.digit)
+    yield f"{screen.paint(name, 'bold')}: {screen.paint(digit, 'bold green')}"
     yield ""
     picture = screen.picture(answered.seen) if show else []
     beside = len(answered.seen[0]) + 3 if show else 0
-    bars = _bars(screen, answered.answers[0].probabilities, beside)
+    bars = _bars(screen, first.probabilities, beside)
     above = max(0, len(picture) - len(bars)) // 2
     bars = [""] * above + bars
     for left, right in itertools.zip_longest(picture, bars, fillvalue=""):
