@@ -111,7 +111,7 @@ def backend_option(default: str) -> Callable[[Command], Command]:
         metavar="NAME",
         multiple=True,
         default=(default,),
-        show_default=default,
+        show_default=True,
         callback=_on_ladder,
         shell_complete=_complete_name,
         help="A rung of the ladder, `auto` for the first that runs here, or `all`. Repeatable.",
