@@ -28,6 +28,10 @@ if TYPE_CHECKING:
 PROGRAM = "lenet-bench"
 SUCCESS, WRONG, MISUSE, INTERRUPTED = 0, 1, 2, 130
 
+#: Whether it can be read is not click's to judge: one bad image leaves the others their answer.
+FILE = click.Path(path_type=Path, readable=False)
+FOLDER = click.Path(path_type=Path, readable=False, file_okay=False)
+
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 _DEBUG_VARIABLE = "LENET_BENCH_DEBUG"
@@ -124,13 +128,13 @@ threads_option = click.option(
 )
 weights_option = click.option(
     "--weights",
-    type=click.Path(path_type=Path),
+    type=FILE,
     metavar="FILE",
     help="Other weights than the canonical ones (safetensors).",
 )
 data_option = click.option(
     "--data",
-    type=click.Path(path_type=Path, file_okay=False),
+    type=FOLDER,
     metavar="DIR",
     help="Folder with MNIST's IDX files. Else $LENET_BENCH_MNIST, else downloaded once.",
 )
@@ -212,13 +216,15 @@ Examples:
   curl -s https://example.org/7.png | lenet-bench infer -
 """
 )
-@click.argument("images", metavar="IMAGE...", nargs=-1, required=True, type=click.Path())
+@click.argument(
+    "images", metavar="IMAGE...", nargs=-1, required=True, type=click.Path(readable=False)
+)
 @backend_option("auto")
 @json_option
 @click.option("--show", is_flag=True, help="Draw what the network saw.")
 @click.option(
     "--steps",
-    type=click.Path(path_type=Path, file_okay=False),
+    type=FOLDER,
     metavar="DIR",
     help="Write each step of reading an image to DIR as PNG.",
 )
@@ -356,7 +362,7 @@ Examples:
 @click.option(
     "-o",
     "--output",
-    type=click.Path(path_type=Path),
+    type=FILE,
     metavar="FILE",
     help="Where every sample goes. [results/compare-DATE.json]",
 )
@@ -484,7 +490,7 @@ Examples:
 )
 @click.option(
     "--output",
-    type=click.Path(path_type=Path),
+    type=FILE,
     metavar="FILE",
     default=Path("lenet.safetensors"),
     show_default=True,
@@ -493,7 +499,7 @@ Examples:
 @data_option
 @click.option(
     "--checkpoints",
-    type=click.Path(path_type=Path, file_okay=False),
+    type=FOLDER,
     metavar="DIR",
     help="Where the run is kept while it lasts. [default: checkpoints beside the output]",
 )
