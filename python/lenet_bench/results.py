@@ -105,7 +105,7 @@ class RungResult:
     status: Status
     reason: str | None = None  # one sentence, where the status is not ok
     traceback: str | None = None
-    output: str = ""  # what it printed; the middle is left out where it is long
+    output: str = ""  # what it printed since its last start, without the middle where that is long
     python: str = ""  # the interpreter that ran it
     runs: Mapping[str, str] | None = None  # what really ran: library, version, ISA
     tolerance: float | None = None  # allowed difference from the reference

@@ -91,7 +91,7 @@ class Row:
                 old.close()
 
     def turn(self, round: int, at_s: float, length: TurnLength) -> float:
-        """Be timed; the CPU seconds it used. It might cheat only now, so its answers are checked."""
+        """Be timed; the CPU seconds it used. Answers are checked: it might cheat only now."""
         most = None if self.entry.checked else _FLOOR_CALLS
         try:
             reply = self._ask("turn", warm_s=length.warm_s, timed_s=length.timed_s, most=most)

@@ -67,13 +67,15 @@ class MeasuredRung:
         self._images: list[Image] = []
         self._originals: list[bytes] = []
         self._next = 0
-        self._left: tuple[int, int] | None = None  # clock and CPU time at the last turn's end
+        self._fall_idle()
 
     def keep(self, message: Message) -> Message:
         """The images that will rotate; answer each, one call an image."""
         self._images = list(_separate(message["images"]))
         self._originals = [image.tobytes() for image in self._images]
-        return self.check(message)
+        reply = self.check(message)
+        self._fall_idle()
+        return reply
 
     def check(self, message: Message) -> Message:
         """Answer these images, one call an image."""
@@ -100,12 +102,13 @@ class MeasuredRung:
                     if not first:
                         found.append(took)
                     first = False
+        self._fall_idle()
         return {f"{kind}_us": float(np.median(found)) / 1000 for kind, found in times.items()}
 
     def turn(self, message: Message) -> Message:
         """Re-warm by the clock, then time single calls with rotating images for some time."""
         came = time.perf_counter_ns(), time.process_time_ns()
-        left = self._left or came
+        left = self._left
         self._call(message["warm_s"], fewest=2, most=message["most"])
 
         threads = _thread_cpu_ns()
@@ -134,8 +137,12 @@ class MeasuredRung:
             "threads_running": running,
             "peak_rss_mib": _peak_rss_mib(),
         }
-        self._left = time.perf_counter_ns(), time.process_time_ns()
+        self._fall_idle()
         return reply
+
+    def _fall_idle(self) -> None:
+        """What it uses from now to its next turn disturbs the others."""
+        self._left = time.perf_counter_ns(), time.process_time_ns()
 
     def _call(
         self, seconds: float, fewest: int, most: int | None
