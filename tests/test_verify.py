@@ -77,7 +77,7 @@ def test_data_that_is_not_mnist_is_one_sentence(
 
 
 def test_the_truth_is_the_references_own(small_mnist: Path, weights_file: Path) -> None:
-    """The batched arithmetic against the exhibit's, in float64."""
+    """In float64: a rung's difference is not that of two roundings."""
     digits, weights = read_mnist("test", small_mnist), read_weights(weights_file)
     truth = reference_probabilities(digits, weights, lambda *_: None)
     reference = lenet_bench.load("reference", weights=weights)

@@ -306,8 +306,7 @@ def verify(
     _note(passed_over(opened))
     digits = read_mnist("test", find_mnist(data))
     results: list[Verification] = []
-    passes = {"reference", *(rung.name for rung in opened.rungs)}
-    with _progress(len(digits) * len(passes)) as told:
+    with _progress(len(digits) * (1 + len(opened.rungs))) as told:
         truth = reference_probabilities(digits, read, told)
         for rung in opened.rungs:
             results.append(verify_rung(rung.name, rung.backend, digits, truth, told))
