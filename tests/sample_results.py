@@ -23,9 +23,8 @@ def turns(us):
 
 def rung(name, us):
     """A rung that is ok."""
-    return RungResult(
-        name, "ok", cold_starts=(ColdStart(0.1, 0.2, 0.3, 0.4, 0.5),), turns=turns(us)
-    )
+    starts = (ColdStart(0.1, 0.2, 0.3, 0.4, 0.5),) * ROUNDS
+    return RungResult(name, "ok", cold_starts=starts, turns=turns(us))
 
 
 def sample_result():

@@ -6,7 +6,8 @@ from itertools import islice, pairwise
 
 import pytest
 from lenet_bench.measure.pinning import choose_cores, on_cores, thread_variables
-from lenet_bench.measure.schedule import StopRule, rounds_a_start, shuffled_rounds, turn_length
+from lenet_bench.measure.schedule import StopRule, choose_pace, shuffled_rounds
+from lenet_bench.measure.statistics import FEWEST_STARTS
 
 NAMES = ["a", "b", "c", "d"]
 
@@ -43,41 +44,59 @@ def test_every_rung_follows_every_other_about_equally_often():
 
 def test_the_first_rule_that_is_reached_ends_the_run():
     rule = StopRule(budget_s=10, precision=0.02, rounds=100)
-    assert rule.reached(1, 5, widest=0.5) is None
-    assert rule.reached(1, 100, widest=0.5) == "rounds"
-    assert rule.reached(1, 5, widest=0.02) == "precision"
-    assert rule.reached(11, 5, widest=0.5) == "budget"
+    assert rule.reached(1, 5, starts=5, widest=0.5) is None
+    assert rule.reached(1, 100, starts=50, widest=0.5) == "rounds"
+    assert rule.reached(1, 8, starts=8, widest=0.02) == "precision"
+    assert rule.reached(11, 8, starts=8, widest=0.5) == "budget"
 
 
 def test_a_round_that_would_overrun_the_budget_by_half_is_not_begun():
     rule = StopRule(budget_s=10)
-    assert rule.reached(9, 4, widest=1) == "budget"
-    assert rule.reached(8, 4, widest=1) is None
+    assert rule.reached(9.5, 8, starts=8, widest=1) == "budget"
+    assert rule.reached(9, 8, starts=8, widest=1) is None
+
+
+def test_a_budget_that_leaves_no_verdict_is_overrun_up_to_three_times():
+    rule = StopRule(budget_s=10)
+    assert rule.reached(12, 4, starts=FEWEST_STARTS - 1, widest=1) is None
+    assert rule.reached(12, 4, starts=FEWEST_STARTS, widest=1) == "budget"
+    assert rule.reached(30, 4, starts=FEWEST_STARTS - 1, widest=1) == "budget"
 
 
 def test_the_smallest_budget_still_allows_one_round():
-    assert StopRule(budget_s=0.001).reached(0.01, 0, widest=1) is None
+    assert StopRule(budget_s=0.001).reached(0.01, 0, starts=0, widest=1) is None
 
 
 def test_an_unknown_precision_never_ends_a_run():
-    assert StopRule(precision=0.5).reached(1e9, 1000, widest=float("inf")) is None
+    assert StopRule(precision=0.5).reached(1e9, 1000, 500, widest=float("inf")) is None
 
 
-def test_a_long_budget_gives_the_usual_turn():
-    assert turn_length(3600, 8, start_s=2) == turn_length(None, 8, start_s=2)
+def test_a_long_budget_gives_the_usual_pace():
+    assert choose_pace(3600, None, 8, start_s=2) == choose_pace(None, None, 8, start_s=2)
 
 
 def test_a_short_budget_shortens_the_turns():
-    assert turn_length(6, 8, start_s=0.3).timed_s < turn_length(None, 8, start_s=0.3).timed_s
+    short, usual = (choose_pace(budget, None, 8, start_s=0.3) for budget in (5, None))
+    assert short.timed_s < usual.timed_s
+    assert short.rounds_a_start == 1
+
+
+@pytest.mark.parametrize("budget_s", [5, 10, 20, 60, 600])
+@pytest.mark.parametrize("start_s", [0.1, 0.5])
+def test_the_pace_fits_eight_starts_into_the_budget(budget_s, start_s):
+    rungs = 7
+    pace = choose_pace(budget_s, None, rungs, start_s)
+    a_start_s = start_s + rungs * pace.rounds_a_start * (pace.warm_s + pace.timed_s)
+    assert 8 * a_start_s <= budget_s * 1.001
 
 
 def test_a_turn_is_never_too_short_to_warm_up():
-    assert turn_length(0.001, 100, start_s=60).warm_s >= 0.002
+    assert choose_pace(0.001, None, 100, start_s=60).warm_s >= 0.002
 
 
 def test_few_rounds_start_the_workers_anew_each_time():
-    assert [rounds_a_start(rounds) for rounds in (1, 8, 15)] == [1, 1, 1]
-    assert rounds_a_start(16) == rounds_a_start(None)
+    paces = [choose_pace(None, rounds, 5, start_s=0.1) for rounds in (1, 8, 15, 16)]
+    assert [pace.rounds_a_start for pace in paces] == [1, 1, 1, 2]
 
 
 @pinned
