@@ -25,8 +25,8 @@ class StopRule:
     def reached(self, elapsed_s: float, rounds: int, starts: int, widest: float) -> Ended | None:
         """Which rule ends the run now; `widest` is the worst interval, half of it, relative.
 
-        A budget may be overrun, up to three times, where it would leave no verdict: on a busy machine
-        the starts take longer than foreseen.
+        A budget may be overrun, up to three times, where it would leave no verdict: on a busy
+        machine the starts take longer than foreseen.
         """
         if self.rounds is not None and rounds >= self.rounds:
             return "rounds"
