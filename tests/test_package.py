@@ -56,8 +56,11 @@ def test_the_package_is_typed(empty_environment: Path) -> None:
 
 
 OTHER_PYTHON = next(
-    (p for p in ("python3.10", "python3.13", "python3.12") if shutil.which(p) and
-     subprocess.run([p, "-c", ""], capture_output=True).returncode == 0),
+    (
+        p
+        for p in ("python3.10", "python3.13", "python3.12")
+        if shutil.which(p) and subprocess.run([p, "-c", ""], capture_output=True).returncode == 0
+    ),
     None,
 )
 

@@ -146,20 +146,13 @@ def load(
     try:
         exhibit = getattr(import_module(f"{__name__}.{module}"), cls)
     except ImportError as error:
-        mend = f"pip install 'lenet-bench[{rung.extra}]'" if rung.extra else "pip install lenet-bench"
-        raise Unavailable(f"{name} cannot be imported ({error}); mend it with: {mend}") from error
+        package = f"'lenet-bench[{rung.extra}]'" if rung.extra else "--force-reinstall lenet-bench"
+        raise Unavailable(
+            f"{name} cannot be imported ({error}); mend it with: pip install {package}"
+        ) from error
     options = {"variant": variant} if rung.variants else {}
     backend: Backend = exhibit(weights, threads=threads, **options)
     return backend
-
-
-def why_unavailable(name: str) -> str | None:
-    """None where the rung runs here, else the reason in one sentence."""
-    try:
-        load(name)
-    except LenetBenchError as error:
-        return str(error)
-    return None
 
 
 class _Ladder(ModuleType):
