@@ -24,7 +24,7 @@ run_under() {
     UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1 \
     TSAN_OPTIONS=halt_on_error=1:suppressions=tests/sanitized/tsan.supp \
     setarch "$(uname -m)" --addr-no-randomize \
-    "$python" -m pytest -q -p no:cacheprovider -p no:benchmark tests/sanitized
+    "$python" -m pytest -q --capture=sys -p no:cacheprovider -p no:benchmark tests/sanitized
 }
 
 run_under address,undefined libasan.so

@@ -304,7 +304,6 @@ std::map<std::string, std::string> OneDnn::Network::describe() const {
 
 OneDnn::OneDnn(const Weights& weights, int threads)
     : network_(std::make_unique<Network>(weights, threads)) {}
-OneDnn::OneDnn(OneDnn&&) noexcept = default;
 OneDnn::~OneDnn() = default;
 
 void OneDnn::infer(const float* images, std::size_t count, float* probabilities) const {

@@ -14,7 +14,6 @@ namespace lenet {
 class OneDnn {
  public:
   OneDnn(const Weights& weights, int threads);
-  OneDnn(OneDnn&&) noexcept;
   ~OneDnn();
 
   /// `count` images in, 10 probabilities each out. Any number of threads may call it at once.

@@ -55,18 +55,20 @@ _HOMES = {
 }
 
 
-def __getattr__(name: str) -> object:
-    if name == "backends":
-        return import_module(".backends", __name__)
-    if name == "__version__":
-        from importlib.metadata import version
+if not TYPE_CHECKING:  # a type checker shall know the names above and no others
 
-        return version("lenet-bench")
-    if name in _HOMES:
-        value: object = getattr(import_module(f".{_HOMES[name]}", __name__), name)
-        globals()[name] = value
-        return value
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    def __getattr__(name: str) -> object:
+        if name == "backends":
+            return import_module(".backends", __name__)
+        if name == "__version__":
+            from importlib.metadata import version
+
+            return version("lenet-bench")
+        if name in _HOMES:
+            value = getattr(import_module(f".{_HOMES[name]}", __name__), name)
+            globals()[name] = value
+            return value
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

@@ -6,13 +6,14 @@ Heavy modules are imported by the command that needs them: `infer` must start in
 import errno
 import json
 import os
+import re
 import sys
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 from click.shell_completion import get_completion_class
@@ -20,8 +21,16 @@ from click.shell_completion import get_completion_class
 from .errors import LenetBenchError
 from .terminal import Screen, printable
 
+if TYPE_CHECKING:
+    from .training import Recipe
+    from .verify import Verification
+
 PROGRAM = "lenet-bench"
 SUCCESS, WRONG, MISUSE, INTERRUPTED = 0, 1, 2, 130
+
+#: Whether it can be read is not click's to judge: one bad image leaves the others their answer.
+FILE = click.Path(path_type=Path, readable=False)
+FOLDER = click.Path(path_type=Path, readable=False, file_okay=False)
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -50,6 +59,53 @@ def _complete_name(_context: click.Context, _option: click.Parameter, begun: str
     return [name for name in _known_names() if name.startswith(begun)]
 
 
+def _rungs(
+    context: click.Context, option: click.Parameter, given: tuple[str, ...]
+) -> tuple[str, ...]:
+    """Refuse what is not a rung, and a rung that is named twice."""
+    for name in given:
+        _rung(context, option, name)
+        if given.count(name) > 1:
+            raise click.BadParameter(f"{name} is named twice")
+    return given
+
+
+def _rung(_context: click.Context, _option: click.Parameter, name: str | None) -> str | None:
+    from .backends import names
+
+    if name is not None and name not in names():
+        raise click.BadParameter(f"{name!r} is none of {', '.join(names())}")
+    return name
+
+
+def _complete_rung(_context: click.Context, _option: click.Parameter, begun: str) -> list[str]:
+    from .backends import names
+
+    return [name for name in names() if name.startswith(begun)]
+
+
+def _seconds(_context: click.Context, _option: click.Parameter, text: str | None) -> float | None:
+    """A time spelled 60s, 500ms, 5m or 1h; a bare number is seconds."""
+    if text is None:
+        return None
+    units = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "": 1.0}
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|)", text.strip())
+    if found is None or not float(found[1]):
+        raise click.BadParameter(f"expected a time such as 60s, 500ms or 5m, got {text!r}")
+    return float(found[1]) * units[found[2]]
+
+
+def _share(_context: click.Context, _option: click.Parameter, text: str | None) -> float | None:
+    """A share of a whole, spelled 2% or 0.02."""
+    if text is None:
+        return None
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(%?)", text.strip())
+    share = float(found[1]) / (100 if found[2] else 1) if found else 0.0
+    if not 0 < share < 1:
+        raise click.BadParameter(f"expected a share such as 2% or 0.02, got {text!r}")
+    return share
+
+
 def backend_option(default: str) -> Callable[[Command], Command]:
     """--backend, with what it means where it is not given."""
     return click.option(
@@ -59,7 +115,7 @@ def backend_option(default: str) -> Callable[[Command], Command]:
         metavar="NAME",
         multiple=True,
         default=(default,),
-        show_default=default,
+        show_default=True,
         callback=_on_ladder,
         shell_complete=_complete_name,
         help="A rung of the ladder, `auto` for the first that runs here, or `all`. Repeatable.",
@@ -72,16 +128,58 @@ threads_option = click.option(
 )
 weights_option = click.option(
     "--weights",
-    type=click.Path(path_type=Path),
+    type=FILE,
     metavar="FILE",
     help="Other weights than the canonical ones (safetensors).",
 )
 data_option = click.option(
     "--data",
-    type=click.Path(path_type=Path, file_okay=False),
+    type=FOLDER,
     metavar="DIR",
     help="Folder with MNIST's IDX files. Else $LENET_BENCH_MNIST, else downloaded once.",
 )
+
+
+class RecipeOption(click.Option):
+    """A choice of the training recipe, whose default is read only when help shows it."""
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        """The option and its meaning, with the recipe's default."""
+        from .training import Recipe
+
+        recipe = Recipe().to_json()
+        default = {**recipe, **recipe["augmentation"]}[str(self.name)]
+        names, meaning = super().get_help_record(ctx) or ("", "")
+        return names, f"{meaning}  [default: {'all' if default is None else default}]"
+
+
+#: A training recipe's choices as options: the type and the meaning.
+RECIPE_OPTIONS: dict[str, tuple[type, str]] = {
+    "epochs": (int, "How often each image is learnt from."),
+    "batch": (int, "Images a step."),
+    "rate": (float, "Learning rate at the top of its cycle."),
+    "momentum": (float, "Nesterov momentum."),
+    "weight_decay": (float, "L2 penalty on the weights."),
+    "seed": (int, "The same seed gives the same weights."),
+    "validation": (int, "Training images held out to choose the epoch."),
+    "images": (int, "Use only so many training images."),
+    "rotation": (float, "Turn images by up to so many degrees."),
+    "scale": (float, "Grow or shrink them by up to this part."),
+    "shear": (float, "Slant them by up to this."),
+    "shift": (float, "Move them by up to so many pixels."),
+    "thicker": (float, "Thicken strokes by up to so many pixels."),
+    "thinner": (float, "Thin strokes by up to so many pixels."),
+    "blur": (float, "Blur by up to this part of a 3x3 blur."),
+    "contrast": (float, "Fade ink by up to this part."),
+}
+
+
+def recipe_options(command: Command) -> Command:
+    """An option for each choice of a training recipe."""
+    for name, (kind, meaning) in reversed(RECIPE_OPTIONS.items()):
+        flag = f"--{name.replace('_', '-')}"
+        command = click.option(flag, cls=RecipeOption, type=kind, help=meaning)(command)
+    return command
 
 
 @click.group(
@@ -90,6 +188,7 @@ data_option = click.option(
 Examples:
   lenet-bench infer digit.png              which digit is it?
   lenet-bench infer digit.png -b all       and what does every API say?
+  lenet-bench compare --quick              and what does each cost?
   lenet-bench backends                     the ladder, silicon to Keras
   lenet-bench doctor                       what runs here, and what mends the rest
 
@@ -117,13 +216,15 @@ Examples:
   curl -s https://example.org/7.png | lenet-bench infer -
 """
 )
-@click.argument("images", metavar="IMAGE...", nargs=-1, required=True, type=click.Path())
+@click.argument(
+    "images", metavar="IMAGE...", nargs=-1, required=True, type=click.Path(readable=False)
+)
 @backend_option("auto")
 @json_option
 @click.option("--show", is_flag=True, help="Draw what the network saw.")
 @click.option(
     "--steps",
-    type=click.Path(path_type=Path, file_okay=False),
+    type=FOLDER,
     metavar="DIR",
     help="Write each step of reading an image to DIR as PNG.",
 )
@@ -144,15 +245,15 @@ def infer(
     input. Each gets the digit and the ten probabilities; the times are those of one call, NumPy
     array in and out: the first one, and the median once warm.
     """
-    from . import printout
     from .inference import Failure, all_agree, expand, open_rungs, to_json
     from .inference import infer as answers_of
+    from .printout import AnswerPrinter, passed_over
     from .weights import read_weights
 
-    screen = Screen.of(sys.stdout)
     opened = open_rungs(backends, read_weights(weights), threads)
-    _note(printout.passed_over(opened))
+    _note(passed_over(opened))
     paths, outcomes = expand(images), []
+    printer = AnswerPrinter(Screen.of(sys.stdout), paths, show)
     for outcome in answers_of(paths, opened.rungs, steps):
         outcomes.append(outcome)
         if as_json:
@@ -160,9 +261,9 @@ def infer(
         elif isinstance(outcome, Failure):
             _complain(outcome.error)
         else:
-            _say(printout.answer(screen, outcome, paths, show=show))
+            _say(printer.answer(outcome))
     if not as_json:
-        _say(printout.times(screen, opened.rungs, outcomes))
+        _say(printer.times(opened.rungs, outcomes))
     return SUCCESS if all_agree(outcomes) else WRONG
 
 
@@ -193,18 +294,18 @@ def verify(
     a rung and the reference say different digits is listed with its margin: by how much the
     reference prefers its own digit.
     """
-    from . import printout
     from .inference import open_rungs
     from .mnist import find_mnist, read_mnist
+    from .printout import passed_over, verification
     from .verify import reference_probabilities
     from .verify import verify as verify_rung
     from .weights import read_weights
 
     read = read_weights(weights)
     opened = open_rungs(backends, read, threads)
-    _note(printout.passed_over(opened))
+    _note(passed_over(opened))
     digits = read_mnist("test", find_mnist(data))
-    results = []
+    results: list[Verification] = []
     with _progress(len(digits) * (1 + len(opened.rungs))) as told:
         truth = reference_probabilities(digits, read, told)
         for rung in opened.rungs:
@@ -212,8 +313,120 @@ def verify(
             if as_json:
                 _say([json.dumps(results[-1].to_json())])
     if not as_json:
-        _say(printout.verification(Screen.of(sys.stdout), results))
+        _say(verification(Screen.of(sys.stdout), results))
     return SUCCESS if all(result.passed for result in results) else WRONG
+
+
+@cli.command(
+    epilog="""\b
+Examples:
+  lenet-bench compare --quick
+  lenet-bench compare fused openblas --budget 60s
+  lenet-bench compare --precision 1% --baseline onednn -o mine.json
+  lenet-bench compare --json | jq '.rungs[] | {name, p50_us, verdict}'
+"""
+)
+@click.argument(
+    "rungs", metavar="[RUNG]...", nargs=-1, callback=_rungs, shell_complete=_complete_rung
+)
+@click.option("--quick", is_flag=True, help="A rough answer within about 5 seconds.")
+@click.option(
+    "--budget", callback=_seconds, metavar="TIME", help="Time rungs for so long: 60s, 5m. [20s]"
+)
+@click.option(
+    "--precision",
+    callback=_share,
+    metavar="SHARE",
+    help="Stop once each median is known so well: 2%.",
+)
+@click.option("--rounds", type=click.IntRange(min=1), metavar="N", help="Stop after N rounds.")
+@click.option(
+    "--baseline",
+    metavar="RUNG",
+    callback=_rung,
+    shell_complete=_complete_rung,
+    help="What ratios are taken to. [the first rung that runs]",
+)
+@threads_option
+@weights_option
+@click.option("--seed", type=click.IntRange(min=0), metavar="N", help="Repeat a run's order.")
+@click.option(
+    "--timeout",
+    callback=_seconds,
+    metavar="TIME",
+    default="120s",
+    show_default=True,
+    help="Give a rung up that does not answer for so long.",
+)
+@click.option(
+    "-o",
+    "--output",
+    type=FILE,
+    metavar="FILE",
+    help="Where every sample goes. [results/compare-DATE.json]",
+)
+@json_option
+def compare(
+    rungs: tuple[str, ...],
+    quick: bool,
+    budget: float | None,
+    precision: float | None,
+    rounds: int | None,
+    baseline: str | None,
+    threads: int,
+    weights: Path | None,
+    seed: int | None,
+    timeout: float,
+    output: Path | None,
+    as_json: bool,
+) -> int:
+    """Measure rungs side by side: latency, ratio, and whether the difference is real.
+
+    Each RUNG (all without one) runs in a process of its own on the same pinned core, one at a
+    time, in shuffled rounds; none is timed before it gives the reference's answers. The first of
+    --budget, --precision and --rounds that is reached ends the run; Ctrl-C does too, and shows
+    what was measured. Fails where a rung fails.
+    """
+    from datetime import datetime
+
+    from .measure import CompareOptions, NotSavedError
+    from .measure import compare as measure
+    from .measure.options import QUICK_BUDGET_S
+    from .report.terminal import ProgressLine, table
+    from .results import digest, failures
+
+    output = output or Path(f"results/compare-{datetime.now():%Y%m%d-%H%M%S}.json")
+    options = CompareOptions(
+        rungs=rungs,
+        baseline=baseline,
+        threads=threads,
+        budget_s=QUICK_BUDGET_S if quick and budget is None else budget,
+        precision=precision,
+        rounds=rounds,
+        seed=seed,
+        timeout_s=timeout,
+        weights=weights,
+        output=output,
+    )
+    line = ProgressLine(sys.stderr)
+    unsaved = None
+    try:
+        result = measure(options, line)
+    except NotSavedError as error:
+        result, unsaved = error.result, str(error)
+    finally:
+        line.clear()
+    if as_json:
+        _say([json.dumps(digest(result), indent=2)])
+    else:
+        _say(table(result, Screen.of(sys.stdout)))
+    if unsaved:
+        _complain(unsaved)
+        return WRONG
+    _note(f"every sample is in {output}")
+    if result.ended == "interrupted":
+        return INTERRUPTED
+    return WRONG if failures(result, named=rungs) else SUCCESS
 
 
 @cli.command(
@@ -231,14 +444,14 @@ def doctor(as_json: bool) -> int:
     Loads each rung in a process of its own and compares an answer with the reference's. Also
     looks at the machine, the software, the weights and MNIST. Fails only where nothing works.
     """
-    from . import printout
     from .doctor import examine
+    from .printout import examination
 
     found = examine()
     if as_json:
         _say([json.dumps([asdict(finding) for finding in found.findings()], indent=2)])
     else:
-        _say(printout.examination(Screen.of(sys.stdout), found))
+        _say(examination(Screen.of(sys.stdout), found))
     return SUCCESS if found.works else WRONG
 
 
@@ -253,15 +466,84 @@ Examples:
 @json_option
 def backends(as_json: bool) -> int:
     """Show the ladder: every way to run the network, from silicon to Keras."""
-    from . import printout
     from .backends.availability import backends as ask
+    from .printout import ladder
 
     found = ask()
     if as_json:
         _say([json.dumps([asdict(rung) for rung in found], indent=2)])
     else:
-        _say(printout.ladder(Screen.of(sys.stdout), found))
+        _say(ladder(Screen.of(sys.stdout), found))
     return SUCCESS
+
+
+@cli.command(
+    short_help="Train the network in Keras on MNIST.",
+    epilog="""\b
+Examples:
+  lenet-bench train
+  lenet-bench train --data ~/mnist --seed 7 --output seven.safetensors
+  lenet-bench train --resume                    go on after a Ctrl-C
+  lenet-bench train --images 6000 --epochs 2    a quick try
+""",
+)
+@click.option(
+    "--output",
+    type=FILE,
+    metavar="FILE",
+    default=Path("lenet.safetensors"),
+    show_default=True,
+    help="The weights file to write.",
+)
+@data_option
+@click.option(
+    "--checkpoints",
+    type=FOLDER,
+    metavar="DIR",
+    help="Where the run is kept while it lasts. [default: checkpoints beside the output]",
+)
+@click.option("--resume", is_flag=True, help="Go on with the run that the checkpoint holds.")
+@recipe_options
+def train(
+    output: Path,
+    data: Path | None,
+    checkpoints: Path | None,
+    resume: bool,
+    **recipe: Any,
+) -> int:
+    """Train the network in Keras on MNIST, and write its weights.
+
+    Shows its progress on stderr, and draws a learning curve beside the output. Ctrl-C leaves a
+    checkpoint behind; the same command with --resume goes on from it.
+    """
+    from .printout import training
+    from .training import Interrupted, TrainOptions
+    from .training import train as train_network
+
+    options = TrainOptions(output, data, checkpoints, resume, _recipe(recipe))
+    try:
+        result = train_network(options)
+    except Interrupted as error:
+        _complain(str(error))
+        return INTERRUPTED
+    _say(training(Screen.of(sys.stdout), result))
+    return SUCCESS
+
+
+def _recipe(given: dict[str, Any]) -> "Recipe | None":
+    """The recipe that the options name; None where they name nothing."""
+    from .training.recipe import Augmentation, Recipe, check_recipe
+
+    named = {name: value for name, value in given.items() if value is not None}
+    if not named:
+        return None
+    changes = {name: named.pop(name) for name in asdict(Augmentation()) if name in named}
+    recipe = Recipe(**named, augmentation=Augmentation(**changes))
+    try:
+        check_recipe(recipe)
+    except LenetBenchError as error:
+        raise click.UsageError(str(error)) from None
+    return recipe
 
 
 @cli.command(
@@ -350,12 +632,14 @@ def _abandon_output() -> None:
 @contextmanager
 def _progress(length: int) -> Iterator[Callable[[str, int], None]]:
     """A bar on stderr, where that is a terminal."""
-    hidden = not sys.stderr.isatty()
+    screen = Screen.of(sys.stderr)
     with click.progressbar(
         length=length,
         file=sys.stderr,
-        hidden=hidden,
+        hidden=not sys.stderr.isatty(),
         item_show_func=lambda name: name,
-        show_pos=True,
+        bar_template="  %(bar)s  %(info)s",
+        fill_char=screen.paint(screen.choose("━", "#"), "green"),
+        empty_char=screen.paint(screen.choose("━", "-"), "dim"),
     ) as bar:
         yield lambda name, images: bar.update(images, name)

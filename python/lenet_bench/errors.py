@@ -21,5 +21,9 @@ class DataError(LenetBenchError):
     """A data set that is absent, damaged or not MNIST."""
 
 
+class ResultError(LenetBenchError):
+    """A result file that cannot be read or written."""
+
+
 class Unavailable(LenetBenchError):
     """A rung that cannot run here; the sentence ends with the command that mends it."""

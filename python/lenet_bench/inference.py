@@ -9,7 +9,6 @@ import glob
 import io
 import itertools
 import os
-import statistics
 import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -20,7 +19,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image
 
 from .backends import LADDER, Backend, load, names, tolerance
 from .errors import ImageError, LenetBenchError, Unavailable
@@ -229,14 +227,19 @@ def _steady_state(backend: Backend, image: NDArray[np.float32]) -> tuple[float, 
     while (start := clock()) < end or len(samples) < _FEWEST_CALLS:
         infer(images[len(samples) % len(images)])
         samples.append(clock() - start)
-    return statistics.median(samples), len(samples)
+    return float(np.median(samples)), len(samples)
 
 
 def _read(image: str) -> list[Step]:
     """The steps from the file to what the network sees, the last one's picture."""
-    if image == STANDARD_INPUT:
-        return explain(io.BytesIO(sys.stdin.buffer.read() if sys.stdin else b""))
-    return explain(image)
+    if image != STANDARD_INPUT:
+        return explain(image)
+    if sys.stdin is None:
+        raise ImageError("standard input is closed")
+    try:
+        return explain(sys.stdin.buffer)
+    except OSError as error:
+        raise ImageError(f"standard input cannot be read: {error.strerror}") from None
 
 
 def _stem(image: str, taken: set[str]) -> str:
@@ -250,10 +253,13 @@ def _stem(image: str, taken: set[str]) -> str:
 
 def _write_steps(folder: Path, stem: str, steps: Sequence[Step]) -> None:
     """Each step's picture as `<stem>-<number>-<step>.png`."""
+    from PIL import Image
+
     for number, step in enumerate(steps, 1):
         path = folder / f"{stem}-{number}-{step.name}.png"
         content = io.BytesIO()
-        Image.fromarray(_bytes(step.picture)).save(content, "PNG")
+        pixels = np.rint(np.clip(step.picture, 0, 1) * 255).astype(np.uint8)
+        Image.fromarray(pixels).save(content, "PNG")
         try:
             folder.mkdir(parents=True, exist_ok=True)
             path.write_bytes(content.getvalue())
@@ -261,10 +267,3 @@ def _write_steps(folder: Path, stem: str, steps: Sequence[Step]) -> None:
             with suppress(OSError):
                 path.unlink(missing_ok=True)  # no half picture stays
             raise LenetBenchError(f"{path}: cannot be written: {error.strerror}") from None
-
-
-def _bytes(picture: NDArray[np.generic]) -> NDArray[np.uint8]:
-    """A picture as a PNG has it: 0..1 and masks become 0..255."""
-    if picture.dtype == np.uint8:
-        return picture.astype(np.uint8)
-    return np.rint(np.clip(picture.astype(np.float32), 0, 1) * 255).astype(np.uint8)

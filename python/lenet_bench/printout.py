@@ -3,6 +3,7 @@
 from __future__ import annotations  # the types of one command are not imported for another
 
 import itertools
+from dataclasses import dataclass
 from textwrap import wrap
 from typing import TYPE_CHECKING
 
@@ -19,20 +20,40 @@ if TYPE_CHECKING:
     from .doctor import Examination, Finding
     from .inference import Answer, Answered, OpenLadder, OpenRung, Outcome
     from .measure.environment import Cache, Environment
+    from .training import TrainResult
     from .verify import Verification
 
 _MARGIN = "  "
 _NOTABLE = 0.01  # a probability that a short answer shows
+_MOST_DIGITS = 3  # of a short answer
 _WIDEST_BAR = 50
 
 
-def answer(
-    screen: Screen, answered: Answered, images: Sequence[str], *, show: bool
-) -> Iterator[str]:
-    """One image's answer: in full where it is the only one or is shown, else in short."""
-    if show or len(images) == 1:
-        return _answer_in_full(screen, answered, show=show)
-    return _answer_in_short(screen, answered, images)
+@dataclass(frozen=True)
+class AnswerPrinter:
+    """Prints the answers of one call: each image as it comes, and at last what a call takes."""
+
+    screen: Screen
+    images: Sequence[str]
+    show: bool  # whether to draw what the network saw
+
+    def answer(self, answered: Answered) -> Iterator[str]:
+        """One image: in full where it is the only one or is shown, else in short."""
+        if self.show or len(self.images) == 1:
+            return _answer_in_full(self.screen, answered, show=self.show)
+        return _answer_in_short(self.screen, answered, self.images)
+
+    def times(self, rungs: Sequence[OpenRung], outcomes: Sequence[Outcome]) -> Iterator[str]:
+        """A sentence for one rung, a table of several."""
+        answers = [one for outcome in outcomes for one in getattr(outcome, "answers", ())]
+        if not answers:
+            return
+        if not self.show and len(self.images) > 1:
+            yield ""
+        if len(rungs) == 1:
+            yield _timing(self.screen, rungs[0])
+        else:
+            yield from _comparison(self.screen, rungs, answers)
 
 
 def passed_over(opened: OpenLadder) -> str | None:
@@ -40,19 +61,6 @@ def passed_over(opened: OpenLadder) -> str | None:
     if not opened.passed_over:
         return None
     return f"not at hand: {', '.join(opened.passed_over)} (`lenet-bench doctor` says why)"
-
-
-def times(screen: Screen, rungs: Sequence[OpenRung], outcomes: Sequence[Outcome]) -> Iterator[str]:
-    """What a call takes: a sentence for one rung, a table of several."""
-    asked = [rung for rung in rungs if rung.timing is not None]
-    if not asked:
-        return
-    if sum(len(getattr(outcome, "answers", ())) for outcome in outcomes) > 1:
-        yield ""
-    if len(asked) == 1:
-        yield _timing(screen, asked[0])
-    else:
-        yield from _comparison(screen, asked, outcomes)
 
 
 def ladder(screen: Screen, found: Sequence[Availability]) -> Iterator[str]:
@@ -64,7 +72,7 @@ def ladder(screen: Screen, found: Sequence[Availability]) -> Iterator[str]:
         if ":" not in rung.name:
             lines += _wrapped(screen, f"calls {rung.calls}", len(indent), "dim")
         if rung.reason:
-            lines += _wrapped(screen, rung.reason, len(indent), "red")
+            lines += _why_not(screen, rung.reason, len(indent))
         name = screen.paint(rung.name.ljust(width), "bold")
         device = screen.paint(rung.device.ljust(4), "dim")
         yield f"{_mark(screen, rung.available)} {name}  {device} {lines[0]}"
@@ -81,8 +89,7 @@ def examination(screen: Screen, found: Examination) -> Iterator[str]:
     yield screen.paint("Rungs", "bold")
     width = max(len(rung.name) for rung in found.rungs)
     for rung in found.rungs:
-        runs = ", ".join(str(value) for value in rung.details.values())
-        yield from _finding(screen, rung, runs, width)
+        yield from _finding(screen, rung, _runs(rung), width)
     yield ""
     yield screen.paint(_verdict(found), "green" if found.works else "red")
 
@@ -103,12 +110,14 @@ def verification(screen: Screen, results: Sequence[Verification]) -> Iterator[st
 
 
 def _answer_in_full(screen: Screen, answered: Answered, *, show: bool) -> Iterator[str]:
-    """The name, the ten probabilities as bars, and what the network saw beside them."""
-    yield screen.paint(printable(answered.image), "bold")
+    """The name and the digit, and the ten probabilities as bars beside what the network saw."""
+    first = answered.answers[0]
+    name, digit = printable(answered.image), str(first.digit)
+    yield f"{screen.paint(name, 'bold')}: {screen.paint(digit, 'bold green')}"
     yield ""
     picture = screen.picture(answered.seen) if show else []
     beside = len(answered.seen[0]) + 3 if show else 0
-    bars = _bars(screen, answered.answers[0].probabilities, beside)
+    bars = _bars(screen, first.probabilities, beside)
     above = max(0, len(picture) - len(bars)) // 2
     bars = [""] * above + bars
     for left, right in itertools.zip_longest(picture, bars, fillvalue=""):
@@ -123,13 +132,26 @@ def _answer_in_short(screen: Screen, answered: Answered, images: Sequence[str]) 
     name = shorten(printable(answered.image), width, screen.choose("…", "..."))
     probabilities = answered.answers[0].probabilities
     columns = min(_WIDEST_BAR, screen.columns - width - 18)
-    for rank, digit in enumerate(np.argsort(-probabilities, kind="stable")):
+    for rank, digit in enumerate(np.argsort(-probabilities, kind="stable")[:_MOST_DIGITS]):
         probability = float(probabilities[digit])
         if rank and probability < _NOTABLE:
             break
         bar = _bar(screen, int(digit), probability, columns, best=rank == 0)
         yield f"{_MARGIN}{('' if rank else name).ljust(width)}  {bar}"
     yield from _dissent(screen, answered, _MARGIN + " " * width + "  ")
+
+
+def training(screen: Screen, result: TrainResult) -> Iterator[str]:
+    """What came of a training run, and where it lies."""
+    chosen = result.chosen
+    facts = {
+        "weights": str(result.weights),
+        "curve": str(result.curve),
+        "epoch": f"{chosen.epoch} of {len(result.history)}, chosen by its validation loss",
+        "validation": f"{100 * chosen.validation_accuracy:.2f} % right",
+        "test": f"{100 * result.test_accuracy:.2f} % of {result.test_images:,} images right",
+    }
+    yield from _facts(screen, facts)
 
 
 def _bars(screen: Screen, probabilities: NDArray[np.float32], beside: int) -> list[str]:
@@ -173,12 +195,11 @@ def _timing(screen: Screen, rung: OpenRung) -> str:
 
 
 def _comparison(
-    screen: Screen, rungs: Sequence[OpenRung], outcomes: Sequence[Outcome]
+    screen: Screen, rungs: Sequence[OpenRung], answers: Sequence[Answer]
 ) -> Iterator[str]:
     """The rungs side by side: whether they agree, and their times."""
-    answers = [answer for outcome in outcomes for answer in getattr(outcome, "answers", ())]
     rows = [[Text(t, "dim") for t in ("rung", "answer", "difference", "first call", "steady", "")]]
-    slowest = max(rung.timing.steady_us for rung in rungs if rung.timing)
+    slowest = max(answer.timing.steady_us for answer in answers)
     for rung in rungs:
         own = [answer for answer in answers if answer.backend == rung.name]
         rows.append(_comparison_row(screen, rung.name, own, slowest))
@@ -199,7 +220,7 @@ def _comparison_row(screen: Screen, name: str, own: Sequence[Answer], slowest: f
         Text(f"{max(differences):.0e}" if differences else ""),
         Text(_time(screen, timing.first_us)),
         Text(_time(screen, timing.steady_us), "bold"),
-        Text(screen.bar(timing.steady_us / slowest, max(4, min(30, screen.columns - 70))), "cyan"),
+        Text(screen.bar(timing.steady_us / slowest, max(0, min(30, screen.columns - 66))), "cyan"),
     ]
 
 
@@ -261,19 +282,30 @@ def _wrapped(screen: Screen, text: str, indent: int, style: str = "") -> list[st
 
 def _section(screen: Screen, title: str, facts: dict[str, str]) -> Iterator[str]:
     yield screen.paint(title, "bold")
+    yield from _facts(screen, facts)
+    yield ""
+
+
+def _facts(screen: Screen, facts: dict[str, str]) -> Iterator[str]:
     width = max(len(name) for name in facts)
     for name, fact in facts.items():
         first, *others = _wrapped(screen, fact, width + 4)
         yield f"{_MARGIN}{screen.paint(name.ljust(width), 'dim')}  {first}"
         yield from (" " * (width + 4) + line for line in others)
-    yield ""
+
+
+def _why_not(screen: Screen, reason: str, indent: int) -> list[str]:
+    """The reason in red, and the command that mends it on a line of its own, to be copied."""
+    sentence, mend_it_with, command = reason.partition("; mend it with: ")
+    lines = _wrapped(screen, sentence, indent, "red")
+    return [*lines, screen.paint(command, "bold")] if mend_it_with else lines
 
 
 def _machine(environment: Environment) -> dict[str, str]:
     cpu = environment.processor
     facts = {
         "processor": f"{cpu.model or 'unknown'} ({cpu.architecture})",
-        "cores": _cores(environment),
+        "CPUs": _cpus(environment),
         "ISA": ", ".join(cpu.isa) or "unknown",
         "caches": ", ".join(map(_cache, cpu.caches)) or "unknown",
         "clock": _clock(environment),
@@ -299,7 +331,7 @@ def _size(count: int) -> str:
     return f"{size:.3g} {unit}"
 
 
-def _cores(environment: Environment) -> str:
+def _cpus(environment: Environment) -> str:
     cpu = environment.processor
     told = f"{cpu.cores or cpu.logical} cores, {cpu.logical} logical CPUs"
     if cpu.allowed is not None and cpu.allowed != cpu.logical:
@@ -346,11 +378,18 @@ def _files(screen: Screen, found: Examination) -> Iterator[str]:
 
 def _finding(screen: Screen, finding: Finding, good_news: str, width: int) -> Iterator[str]:
     """One finding on one line; where it is bad, why and what mends it."""
-    told = good_news if finding.available else finding.reason or ""
-    first, *others = _wrapped(screen, told, width + 6, "" if finding.available else "red")
+    if finding.available:
+        first, *others = _wrapped(screen, good_news, width + 6)
+    else:
+        first, *others = _why_not(screen, finding.reason or "", width + 6)
     name = screen.paint(finding.name.ljust(width), "bold")
     yield f"{_MARGIN}{_mark(screen, finding.available)} {name}  {first}".rstrip()
     yield from (" " * (width + 6) + line for line in others)
+
+
+def _runs(rung: Finding) -> str:
+    """The library and the instruction set, of all that a rung tells of itself."""
+    return ", ".join(rung.details[key] for key in ("library", "isa") if key in rung.details)
 
 
 def _verdict(found: Examination) -> str:

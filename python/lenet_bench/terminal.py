@@ -1,13 +1,16 @@
 """Draw in a terminal: bars, tables and pictures, in what the stream at hand can show."""
 
+from __future__ import annotations  # NumPy is not imported to print a help page
+
 import os
 import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, TextIO
+from typing import TYPE_CHECKING, NamedTuple, TextIO
 
-import numpy as np
-from numpy.typing import NDArray
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 _DENSITIES = " .:-=+*#%@"
 _EIGHTHS = " ▏▎▍▌▋▊▉"
@@ -31,7 +34,7 @@ class Screen:
     unicode: bool
 
     @classmethod
-    def of(cls, stream: TextIO) -> "Screen":
+    def of(cls, stream: TextIO) -> Screen:
         """The screen behind a stream; NO_COLOR and FORCE_COLOR decide over the colours."""
         return cls(
             columns=max(40, shutil.get_terminal_size((_WITHOUT_TERMINAL, 24)).columns),
@@ -50,7 +53,7 @@ class Screen:
         return fine if self.unicode else plain
 
     def bar(self, fraction: float, columns: int) -> str:
-        """A bar over that fraction of the columns; something to see for all that is not nothing."""
+        """A bar over that fraction of the columns."""
         fraction = min(max(fraction, 0.0), 1.0)
         if not self.unicode:
             return "#" * round(fraction * columns)
@@ -59,9 +62,8 @@ class Screen:
         return "█" * whole + (_EIGHTHS[rest] if rest else "")
 
     def picture(self, image: NDArray[np.float32]) -> list[str]:
-        """A picture from 0 (dark) to 1 (bright), two rows of pixels to a line."""
-        rows = np.vstack([image, np.zeros((len(image) % 2, image.shape[1]), image.dtype)])
-        pairs = zip(np.clip(rows[::2], 0, 1), np.clip(rows[1::2], 0, 1), strict=True)
+        """A picture from 0 (dark) to 1 (bright), an even number of rows: two of them to a line."""
+        pairs = zip(image[::2].clip(0, 1), image[1::2].clip(0, 1), strict=True)
         if self.colour and self.unicode:
             return [_half_blocks(upper, lower) for upper, lower in pairs]
         return [_densities((upper + lower) / 2) for upper, lower in pairs]

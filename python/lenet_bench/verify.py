@@ -8,13 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .backends import Backend, tolerance
+from .backends.reference import Reference
 from .mnist import Digits
 from .network import CLASSES
 from .weights import Weights
 
 Array = NDArray[np.float64]
 
-_BATCH = 100  # a call's share: conv2's windows of so many images take 26 MB in float64
+_BATCH = 250  # images a call: often enough to show progress, long enough to be cheap
 
 #: Told after each batch: whose it was, and how many images it had.
 Progress = Callable[[str, int], None]
@@ -53,13 +54,9 @@ class Verification:
 
 
 def reference_probabilities(digits: Digits, weights: Weights, progress: Progress) -> Array:
-    """The truth (n, 10) that all rungs are measured against, in float64.
-
-    The arithmetic of the reference rung, for many images at once: one image at a time takes it
-    four times as long. A test holds the two together.
-    """
-    exact = {name: array.astype(np.float64) for name, array in weights.parameters.items()}
-    return _in_batches("reference", lambda images: _forward(exact, images), digits, progress)
+    """The truth (n, 10) that all rungs are measured against, in float64."""
+    reference = Reference(weights, threads=1)
+    return _in_batches("reference", reference.probabilities, digits, progress)
 
 
 def verify(
@@ -99,29 +96,3 @@ def _in_batches(
         found[part] = infer(digits.ink(part))
         progress(name, part.stop - part.start)
     return found
-
-
-def _forward(parameters: dict[str, Array], images: NDArray[np.float32]) -> Array:
-    """The network in float64, channels last."""
-    conv1 = _convolve(images[..., np.newaxis].astype(np.float64), parameters, "conv1")
-    conv2 = _convolve(_max_pool(conv1), parameters, "conv2")
-    pool2 = _max_pool(conv2).transpose(0, 3, 1, 2).reshape(len(images), -1)
-    fc1 = np.maximum(pool2 @ parameters["fc1.weight"].T + parameters["fc1.bias"], 0)
-    fc2 = fc1 @ parameters["fc2.weight"].T + parameters["fc2.bias"]
-    exponentials = np.exp(fc2 - fc2.max(axis=1, keepdims=True))
-    probabilities: Array = exponentials / exponentials.sum(axis=1, keepdims=True)
-    return probabilities
-
-
-def _convolve(inputs: Array, parameters: dict[str, Array], layer: str) -> Array:
-    weight = parameters[f"{layer}.weight"]
-    windows = np.lib.stride_tricks.sliding_window_view(inputs, weight.shape[2:], axis=(1, 2))
-    output: Array = np.tensordot(windows, weight, axes=([3, 4, 5], [1, 2, 3]))
-    return output + parameters[f"{layer}.bias"]
-
-
-def _max_pool(inputs: Array) -> Array:
-    n, height, width, channels = inputs.shape
-    squares = inputs.reshape(n, height // 2, 2, width // 2, 2, channels)
-    result: Array = squares.max(axis=(2, 4))
-    return result

@@ -33,3 +33,4 @@ def preload(library: str, *, of: str, needed_by: ImportError) -> None:
                     f"{library} cannot be loaded ({error}); mend it with: "
                     f"pip install --force-reinstall {of}"
                 ) from needed_by
+            return  # pip unpacks the library once for each of its names

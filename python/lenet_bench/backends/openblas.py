@@ -1,17 +1,11 @@
-"""LeNet on OpenBLAS. The network is in csrc/cpu/openblas.cpp; this is its Python face."""
+"""LeNet on OpenBLAS. The network is in csrc/cpu/openblas.cpp; this brings it in."""
 
-from ..weights import Weights
 from ._shared_libraries import preload
 
 try:
-    from .._openblas import OpenBlas as Native
+    from .._openblas import OpenBlas
 except ImportError as error:
     preload("libscipy_openblas", of="scipy-openblas32", needed_by=error)
-    from .._openblas import OpenBlas as Native
+    from .._openblas import OpenBlas
 
-
-class OpenBlas(Native):
-    """im2col, sgemm and sgemv."""
-
-    def __init__(self, weights: Weights, *, threads: int) -> None:
-        super().__init__(weights.parameters, threads)
+__all__ = ["OpenBlas"]

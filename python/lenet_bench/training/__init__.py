@@ -13,8 +13,9 @@ Importing this imports no framework; `train` does.
 """
 
 from .checkpoint import Epoch
+from .loop import Interrupted
 from .recipe import Augmentation, Recipe
-from .run import Interrupted, TrainOptions, TrainResult, train
+from .run import TrainOptions, TrainResult, train
 
 __all__ = [
     "Augmentation",

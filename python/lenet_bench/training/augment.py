@@ -67,8 +67,9 @@ def soften(images: Images, change: Augmentation, random: np.random.Generator) ->
     blur *= random.random(len(images)) < 0.5
     padded = np.pad(images, ((0, 0), (1, 1), (1, 1)))
     across = padded[:, :, :-2] + 2 * padded[:, :, 1:-1] + padded[:, :, 2:]
-    blurred = (across[:, :-2] + 2 * across[:, 1:-1] + across[:, 2:]) / 16
-    return images + _each(blur) * (blurred - images)
+    blurred: Images = (across[:, :-2] + 2 * across[:, 1:-1] + across[:, 2:]) / 16
+    result: Images = images + _each(blur) * (blurred - images)
+    return result
 
 
 def expose(images: Images, change: Augmentation, random: np.random.Generator) -> Images:

@@ -99,7 +99,8 @@ def _to_keras(name: str, array: NDArray[np.float32]) -> NDArray[np.float32]:
         channels, height, width = LAYERS["pool2"]
         array = array.reshape(-1, channels, height, width).transpose(0, 2, 3, 1)
         array = array.reshape(len(array), -1)
-    return array.transpose(2, 3, 1, 0) if array.ndim == 4 else array.T
+    turned: NDArray[np.float32] = array.transpose(2, 3, 1, 0) if array.ndim == 4 else array.T
+    return turned
 
 
 def _to_caffe(name: str, variable: keras.Variable) -> NDArray[np.float32]:

@@ -45,7 +45,7 @@ class Augmentation:
 class Recipe:
     """SGD with Nesterov momentum and a one-cycle rate, on augmented images."""
 
-    epochs: int = 20
+    epochs: int = 30
     batch: int = 128
     rate: float = 0.05  # at the top of the cycle
     momentum: float = 0.9

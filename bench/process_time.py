@@ -1,0 +1,62 @@
+"""How long one `lenet-bench infer` takes, from start to exit, against importing NumPy and Pillow.
+
+    python bench/process_time.py [--backend fused] [--runs 40] [IMAGE]
+
+The two programs take turns, so that drift and noise fall on both alike. The goal: at most 3 times.
+"""
+
+import argparse
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+FLOOR = [sys.executable, "-c", "import numpy, PIL.Image"]
+GOAL = 3.0
+
+
+def main() -> int:
+    """Measure, print a table, and fail where the goal is missed."""
+    options = parse()
+    infer = [sys.executable, "-m", "lenet_bench", "infer", options.image]
+    infer += ["--backend", options.backend, "--json"]
+    infer += ["--weights", options.weights] if options.weights else []
+    programs = {"import numpy, PIL.Image": FLOOR, f"infer --backend {options.backend}": infer}
+    seconds = interleaved(programs, options.runs)
+    floor, ours = seconds.values()
+    print(f"{options.runs} runs each, taking turns, in milliseconds")
+    print(f"{'':<26}{'min':>9}{'median':>9}")
+    for name, samples in seconds.items():
+        print(f"{name:<26}{1e3 * min(samples):>9.1f}{1e3 * statistics.median(samples):>9.1f}")
+    by_min = min(ours) / min(floor)
+    by_turns = statistics.median(b / a for a, b in zip(floor, ours, strict=True))
+    print(f"{'ratio':<26}{by_min:>9.2f}{by_turns:>9.2f}   (median: of each turn's ratio)")
+    return 0 if by_turns <= GOAL else 1
+
+
+def parse() -> argparse.Namespace:
+    """The options."""
+    sample = Path(__file__).parents[1] / "images" / "digit-7.png"
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("image", nargs="?", default=str(sample))
+    parser.add_argument("--backend", default="fused")
+    parser.add_argument("--weights")
+    parser.add_argument("--runs", type=int, default=40)
+    return parser.parse_args()
+
+
+def interleaved(programs: dict[str, list[str]], runs: int) -> dict[str, list[float]]:
+    """Each program's seconds, run by run; a first run of each warms the file cache."""
+    seconds: dict[str, list[float]] = {name: [] for name in programs}
+    for run in range(-1, runs):
+        for name, command in programs.items():
+            start = time.perf_counter()
+            subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+            if run >= 0:
+                seconds[name].append(time.perf_counter() - start)
+    return seconds
+
+
+if __name__ == "__main__":
+    sys.exit(main())

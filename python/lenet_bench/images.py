@@ -1,0 +1,537 @@
+"""Any picture of a digit -> 28x28 as MNIST made its own.
+
+    decode -> zoom -> grey -> light -> ink -> digit -> scale -> centre
+
+MNIST cut each digit out of a clean black-and-white form, fitted it into 20x20 pixels and put its
+centre of mass in the middle of 28x28. The first five steps make that clean form out of a photo;
+`explain` shows every step's picture.
+"""
+
+import io
+import os
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .errors import ImageError
+from .network import IMAGE_SIDE
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+Source = str | os.PathLike[str] | bytes | BinaryIO
+Plane = NDArray[np.float32]  # (height, width), or (height, width, 3) where it is a colour picture
+Mask = NDArray[np.bool_]
+
+LARGEST_FILE = 200 << 20  # bytes
+LARGEST_PICTURE = 50_000_000  # pixels; a 12-megapixel photo is a quarter of it
+BOX = 20  # MNIST fits the digit into this square ...
+FINE = 4  # ... and we shape the strokes in one so many times finer
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step of the way from a file to the network's input, and what came out of it."""
+
+    name: str
+    summary: str
+    picture: Plane  # 0 to 1; grey, or colour in the last axis
+
+
+def read_image(source: Source) -> NDArray[np.float32]:
+    """Any picture of one digit as MNIST would have made it: (28, 28), 0 = paper, 1 = ink.
+
+    `source` is a path, a file's bytes or a binary stream. Raises ImageError.
+    """
+    return explain(source)[-1].picture
+
+
+def explain(source: Source) -> list[Step]:
+    """The steps that `read_image` takes, in order; the last one's picture is its answer."""
+    name, content = _read(source)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # Pillow warns of odd metadata, which no reader can mend
+        picture = _decode(name, content)
+    steps = [Step("decode", "the file's picture, upright", picture)]
+    ready = as_mnist(picture)
+    if ready is not None:
+        return [*steps, Step("untouched", "already in MNIST's own format", ready)]
+    try:
+        close, note = zoom(picture)
+        steps.append(Step("zoom", note, close))
+        plain, note = grey(close)
+        steps.append(Step("grey", note, plain))
+        flat = light(plain)
+        steps.append(Step("light", "the paper's shading divided out: ink on black", flat))
+        inked = ink(flat)
+        steps.append(Step("ink", "what stands out from the paper's noise; ruled lines out", inked))
+        cut = digit(inked)
+        steps.append(Step("digit", "the strokes that belong together; specks and edges out", cut))
+        boxed = scale(cut)
+        steps.append(Step("scale", "fitted into 20x20, strokes as wide as a pen's", boxed))
+        steps.append(Step("centre", "the centre of mass in the middle of 28x28", centre(boxed)))
+    except _NoInk:
+        raise ImageError(f"{name}: shows no ink: expected a picture of one digit") from None
+    return steps
+
+
+# --- decode ----------------------------------------------------------------------------------
+
+#: How each format's files begin -> Pillow's name and module for it.
+_FORMATS: tuple[tuple[bytes, str], ...] = (
+    (b"\x89PNG", "Png"),
+    (b"\xff\xd8\xff", "Jpeg"),
+    (b"GIF8", "Gif"),
+    (b"BM", "Bmp"),
+    (b"II*\x00", "Tiff"),
+    (b"MM\x00*", "Tiff"),
+    (b"RIFF", "WebP"),
+    *((b"P%d" % kind, "Ppm") for kind in range(1, 7)),
+)
+_WIDEST = 2048  # pixels of the longer side that are kept: the smallest digits need no more
+
+
+def _read(source: Source) -> tuple[str, bytes]:
+    """What to call the source in a message, and its bytes."""
+    if isinstance(source, bytes):
+        name, content = "the image", source
+    elif isinstance(source, str | os.PathLike):
+        name = os.fspath(source)
+        try:
+            if Path(name).is_dir():
+                raise ImageError(f"{name}: expected a picture, found a directory")
+            with Path(name).open("rb") as file:
+                content = file.read(LARGEST_FILE + 1)
+        except FileNotFoundError:
+            raise ImageError(f"{name}: no such file") from None
+        except PermissionError:
+            raise ImageError(f"{name}: no permission to read it") from None
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or error
+            raise ImageError(f"{name}: cannot be read: {reason}") from None
+    else:
+        name = str(getattr(source, "name", "the image"))
+        content = source.read(LARGEST_FILE + 1)
+    if not content:
+        raise ImageError(f"{name}: the file is empty")
+    if len(content) > LARGEST_FILE:
+        raise ImageError(f"{name}: larger than {LARGEST_FILE >> 20} MiB, too large for a picture")
+    return name, content
+
+
+def _decode(name: str, content: bytes) -> Plane:
+    from importlib import import_module
+
+    from PIL import Image, ImageOps
+
+    kind = next((kind for magic, kind in _FORMATS if content.startswith(magic)), None)
+    if kind is None:
+        raise ImageError(f"{name}: not a picture; PNG, JPEG, PNM, GIF, BMP, TIFF and WebP are read")
+    try:
+        import_module(f"PIL.{kind}ImagePlugin")  # this one only: all of them take 50 ms to import
+        with Image.open(io.BytesIO(content), formats=[kind.upper()]) as image:
+            width, height = image.size
+            if width * height > LARGEST_PICTURE:
+                raise ImageError(
+                    f"{name}: {width} x {height} pixels are too many; "
+                    f"up to {LARGEST_PICTURE // 1_000_000} megapixels are read"
+                )
+            if width * height == 0:
+                raise ImageError(f"{name}: has no pixels")
+            image.draft(None, (_WIDEST, _WIDEST))  # a JPEG is decoded at the size that is needed
+            image.load()
+            return _upright(image, ImageOps.exif_transpose)
+    except ImageError:
+        raise
+    except Exception as error:  # Pillow's plugins raise nearly anything on damaged files
+        raise ImageError(f"{name}: damaged or cut short: {error or type(error).__name__}") from None
+
+
+def _upright(image: "Image", transpose: "Callable[[Image], Image]") -> Plane:
+    """The first frame as grey or colour floats, upright, its transparent parts filled."""
+    orientation = image.getexif().get(0x0112, 1)
+    deep = image.mode.startswith("I") or image.mode == "F"
+    if deep:  # 16 bits or more: whole range used, whatever it is
+        values = np.asarray(image, np.float32)
+        values = np.nan_to_num(values[:: _stride(image), :: _stride(image)], posinf=0, neginf=0)
+        plane = stretched(values)
+        return _turned(plane, orientation)
+    if image.mode in ("LA", "PA", "La", "RGBa") or "transparency" in image.info:
+        image = image.convert("RGBA")
+    elif image.mode not in ("L", "RGB", "RGBA"):
+        image = image.convert("L" if image.mode == "1" else "RGB")
+    factor = _stride(image)
+    if factor > 1:
+        image = image.reduce(factor)
+    plane = np.asarray(image, np.float32) / np.float32(255)
+    if plane.ndim == 3 and plane.shape[2] == 4:
+        plane = on_paper(plane[..., :3], plane[..., 3])
+    if plane.ndim == 3 and np.array_equal(plane[..., 0], plane[..., 1]):
+        if np.array_equal(plane[..., 1], plane[..., 2]):
+            plane = plane[..., 0]
+    return _turned(plane, orientation)
+
+
+def _stride(image: "Image") -> int:
+    return max(1, -(-max(image.size) // _WIDEST))
+
+
+def _turned(plane: Plane, orientation: int) -> Plane:
+    """Undo the camera's turn: EXIF's orientation, 1 to 8."""
+    if orientation in (5, 6, 7, 8):
+        plane = np.swapaxes(plane, 0, 1)
+    if orientation in (2, 3, 6, 7):
+        plane = plane[:, ::-1]
+    if orientation in (3, 4, 7, 8):
+        plane = plane[::-1]
+    return np.ascontiguousarray(plane)
+
+
+def stretched(values: Plane) -> Plane:
+    """Samples of any range (12 bits in 16, floats) as 0 to 1."""
+    low, high = float(values.min()), float(values.max())
+    return np.asarray((values - low) / ((high - low) or 1.0), np.float32)
+
+
+def on_paper(color: Plane, alpha: Plane) -> Plane:
+    """Lay a transparent picture on paper: white, or black where its ink is light."""
+    opaque = alpha > 0.5
+    if not opaque.any():
+        raise _NoInk
+    if opaque.all():
+        return color
+    grey = color @ _LUMA
+    seen = grey[opaque]
+    if float(np.ptp(np.percentile(seen, (5, 95)))) > 0.3 and opaque.mean() > 0.5:
+        paper = np.median(color[opaque], axis=0)  # a whole photo with its corners cut off
+    else:
+        paper = np.full(3, 1.0 if np.median(seen) < 0.5 else 0.0)
+    return np.asarray(color * alpha[..., None] + paper * (1 - alpha[..., None]), np.float32)
+
+
+# --- MNIST's own -----------------------------------------------------------------------------
+
+
+def as_mnist(picture: Plane) -> Plane | None:
+    """The picture itself where it already is what MNIST makes, else None.
+
+    All 70,000 of MNIST have a dark rim, a longer side of 18 to 20 and their centre of mass
+    within half a pixel of (14, 14); a drawing merely saved as 28x28 has not.
+    """
+    if picture.shape != (IMAGE_SIDE, IMAGE_SIDE):
+        return None
+    rim = np.concatenate([picture[0], picture[-1], picture[:, 0], picture[:, -1]])
+    on = picture > 0.13
+    if np.mean(rim > 0.13) > 0.1 or not on.any():
+        return None
+    top, bottom, left, right = _bounds(on)
+    y, x = _centre_of_mass(np.where(on, picture, 0))
+    fits = 14 <= max(bottom - top, right - left) <= 22
+    return picture if fits and abs(y - 14) <= 2 and abs(x - 14) <= 2 else None
+
+
+# --- zoom ------------------------------------------------------------------------------------
+
+_OVERVIEW = 320  # pixels of the longer side while looking for the digit
+_CLOSE = 224  # and while looking at it
+
+
+def zoom(picture: Plane) -> tuple[Plane, str]:
+    """Cut a small digit out of a large sheet, so that all later steps see it at one size."""
+    height, width = picture.shape[:2]
+    overview = _fitted(picture, _OVERVIEW)
+    found = digit(ink(light(grey(overview)[0])))
+    top, bottom, left, right = _bounds(found > 0.25)
+    ratio = height / found.shape[0]
+    size = max(bottom - top, right - left)
+    if size > 0.6 * max(found.shape):
+        return _fitted(picture, _CLOSE), "the whole picture: the digit fills it"
+    room = 0.35 * size + 2
+    y0, y1 = max(0, int((top - room) * ratio)), min(height, int((bottom + room) * ratio) + 1)
+    x0, x1 = max(0, int((left - room) * ratio)), min(width, int((right + room) * ratio) + 1)
+    note = f"columns {x0} to {x1} and rows {y0} to {y1}, where the digit is"
+    return _fitted(picture[y0:y1, x0:x1], _CLOSE), note
+
+
+def _fitted(picture: Plane, side: int) -> Plane:
+    """The picture with its longer side `side` pixels."""
+    height, width = picture.shape[:2]
+    factor = side / max(height, width)
+    return _resized(picture, max(3, round(height * factor)), max(3, round(width * factor)))
+
+
+def _resized(picture: Plane, height: int, width: int) -> Plane:
+    from PIL import Image
+
+    if picture.ndim == 3:
+        return np.dstack([_resized(picture[..., c], height, width) for c in range(3)])
+    if picture.shape == (height, width):
+        return picture
+    shrinks = height < picture.shape[0]
+    filter_ = Image.Resampling.BOX if shrinks else Image.Resampling.BICUBIC
+    image = Image.fromarray(np.ascontiguousarray(picture))
+    return np.asarray(image.resize((width, height), filter_), np.float32)
+
+
+# --- grey ------------------------------------------------------------------------------------
+
+_LUMA = np.array([0.299, 0.587, 0.114], np.float32)
+
+#: The ways to see a colour picture as grey; a faint blue pen is in red what black is in all.
+_VIEWS: dict[str, tuple[tuple[float, float, float], float]] = {
+    "brightness": ((0.299, 0.587, 0.114), 0.0),
+    "red": ((1, 0, 0), 0.0),
+    "green": ((0, 1, 0), 0.0),
+    "blue": ((0, 0, 1), 0.0),
+    "red against green": ((0.5, -0.5, 0), 0.5),
+    "red against blue": ((0.5, 0, -0.5), 0.5),
+    "green against blue": ((0, 0.5, -0.5), 0.5),
+}
+_SMALL = 96  # pixels of the longer side: enough to judge contrast and light
+
+
+def grey(picture: Plane) -> tuple[Plane, str]:
+    """The view of the colours in which the ink stands out most, as dark ink on light paper."""
+    if picture.ndim == 2:
+        dark = _is_dark_paper(_fitted(picture, _SMALL))
+        return (1 - picture if dark else picture), "light on dark: turned over" if dark else "grey"
+    small = _fitted(picture, _SMALL)
+    best: tuple[float, str, Plane] | None = None
+    for name, (weights, offset) in _VIEWS.items():
+        seen = small @ np.array(weights, np.float32) + np.float32(offset)
+        dark = _is_dark_paper(seen)
+        merit = _contrast(light(1 - seen if dark else seen)) * (0.7 if offset else 1.0)
+        if best is None or merit > best[0] * 1.15:
+            view = picture @ np.array(weights, np.float32) + np.float32(offset)
+            best = merit, name + (", turned over" if dark else ""), 1 - view if dark else view
+    assert best is not None
+    return np.asarray(best[2], np.float32), best[1]
+
+
+def _is_dark_paper(seen: Plane) -> bool:
+    """Whether the paper, that is the smooth majority, is darker than the ink."""
+    height, width = seen.shape
+    y, x = np.mgrid[-1 : 1 : height * 1j, -1 : 1 : width * 1j]
+    terms = np.stack([np.ones_like(x), x, y, x * x, x * y, y * y], -1).reshape(-1, 6)
+    values = seen.reshape(-1).astype(np.float64)
+    weight = np.ones_like(values)
+    rest = values - np.median(values)
+    for _ in range(6):
+        spread = 1.5 * np.median(np.abs(rest)) + 0.01
+        weight = 1 / (1 + (rest / spread) ** 2) ** 2
+        scaled = terms * weight[:, None]
+        fit = np.linalg.lstsq(scaled.T @ terms + 1e-6 * np.eye(6), scaled.T @ values, rcond=None)
+        rest = values - terms @ fit[0]
+    return bool(np.sum(rest**3) > 0)
+
+
+def _contrast(flat: Plane) -> float:
+    """How far the ink stands out from the paper, in units of the paper's unevenness."""
+    try:
+        _, level = _levels(flat)
+    except _NoInk:
+        return 0.0
+    paper = flat[flat < level / 2]
+    return level / (float(np.std(paper)) + 0.02) if paper.size else 0.0
+
+
+# --- light -----------------------------------------------------------------------------------
+
+
+def light(plain: Plane) -> Plane:
+    """Divide the paper's own brightness out: 0 = paper, towards 1 = ink.
+
+    The paper is what a closing leaves: bright things, and dark ones wider than any stroke. So
+    gradients and the edges of shadows go, which a blurred background would leave as ghosts.
+    """
+    height, width = plain.shape
+    small = _blurred(_fitted(plain, _SMALL))
+    reach = max(3, round(0.3 * min(small.shape)))
+    paper = _lowest(_highest(small, reach), reach)
+    paper = _resized(_blurred(paper), height, width)
+    return np.asarray(np.clip(1 - plain / np.maximum(paper, 0.02), 0, 1), np.float32)
+
+
+def _highest(plane: Plane, reach: int) -> Plane:
+    """The maximum over a square of 2 reach + 1, by doubling: O(log reach)."""
+    for axis in (0, 1):
+        padded = np.pad(
+            plane,
+            [(reach, reach) if a == axis else (0, 0) for a in (0, 1)],
+            constant_values=-np.inf,
+        )
+        padded = np.moveaxis(padded, axis, 0)
+        done, size = 1, 2 * reach + 1
+        while done < size:
+            step = min(done, size - done)
+            padded = np.maximum(padded[:-step], padded[step:])
+            done += step
+        plane = np.moveaxis(padded, 0, axis)
+    return np.ascontiguousarray(plane)
+
+
+def _lowest(plane: Plane, reach: int) -> Plane:
+    return -_highest(-plane, reach)
+
+
+def _blurred(plane: Plane, times: int = 1) -> Plane:
+    """Averaged with its neighbours by 1-2-1 in both directions."""
+    for _ in range(times):
+        p = np.pad(plane, 1, mode="edge")
+        p = p[:-2] + 2 * p[1:-1] + p[2:]
+        plane = (p[:, :-2] + 2 * p[:, 1:-1] + p[:, 2:]) / np.float32(16)
+    return np.asarray(plane, np.float32)
+
+
+# --- ink -------------------------------------------------------------------------------------
+
+
+class _NoInk(Exception):
+    """Nothing stands out from the paper."""
+
+
+def ink(flat: Plane) -> Plane:
+    """Coverage by ink, 0 to 1: half the strokes' own strength is their edge."""
+    soft = _blurred(flat, 2)
+    _, level = _levels(soft)
+    return np.asarray(np.clip((soft / level - 0.3) / 0.4, 0, 1), np.float32)
+
+
+def _levels(flat: Plane) -> tuple[float, float]:
+    """How strong the paper's noise gets, and how strong the ink is."""
+    middle = float(np.median(flat))
+    noise = 1.4826 * float(np.median(np.abs(flat - middle)))
+    floor = middle + 4 * noise + 0.015
+    above = flat[flat > floor]
+    if above.size == 0:
+        raise _NoInk
+    counts, edges = np.histogram(above, 64, (0.0, 1.0))
+    return floor, _otsu(counts.astype(float), (edges[:-1] + edges[1:]) / 2)
+
+
+def _otsu(counts: NDArray[np.float64], values: NDArray[np.float64]) -> float:
+    """The mean of the upper of two classes, split where they differ most."""
+    below = np.cumsum(counts)[:-1]
+    above = counts.sum() - below
+    sums = np.cumsum(counts * values)
+    low = sums[:-1] / np.maximum(below, 1)
+    high = (sums[-1] - sums[:-1]) / np.maximum(above, 1)
+    cut = int(np.argmax(below * above * (high - low) ** 2))
+    return float(high[cut])
+
+
+# --- digit -----------------------------------------------------------------------------------
+
+
+def digit(inked: Plane) -> Plane:
+    """Keep the strokes that make up the digit."""
+    labels, count = _components(inked > 0.5)
+    if count == 0:
+        raise _NoInk
+    height, width = inked.shape
+    mass = np.bincount(labels.ravel(), inked.ravel(), count + 1)
+    mass[0] = 0
+    boxes = [_bounds(labels == k) for k in range(1, count + 1) if mass[k] > 0.02 * mass.max()]
+    numbers = [k for k in range(1, count + 1) if mass[k] > 0.02 * mass.max()]
+    frame = np.concatenate([labels[0], labels[-1], labels[:, 0], labels[:, -1]])
+    on_frame = np.bincount(frame, minlength=count + 1)
+    merits = []
+    for number, (top, bottom, left, right) in zip(numbers, boxes, strict=True):
+        off = np.hypot((top + bottom) / 2 / height - 0.5, (left + right) / 2 / width - 0.5)
+        edge = on_frame[number] / len(frame)
+        merits.append(mass[number] ** 0.5 * (1.2 - off) * (0.05 if edge > 0.12 else 1.0))
+    main = int(np.argmax(merits))
+    box = np.array(boxes[main], float)
+    kept = {numbers[main]}
+    size = max(box[1] - box[0], box[3] - box[2])
+    for number, other in zip(numbers, boxes, strict=True):
+        gap = max(other[0] - box[1], box[0] - other[1], other[2] - box[3], box[2] - other[3])
+        if mass[number] > 0.05 * mass[numbers[main]] and gap < 0.2 * size:
+            if on_frame[number] / len(frame) < 0.12:
+                kept.add(number)
+    near = _highest(np.isin(labels, list(kept)).astype(np.float32), 2) > 0
+    return np.where(near, inked, np.float32(0))
+
+
+def _components(mask: Mask) -> tuple[NDArray[np.intp], int]:
+    """Label the connected parts (8 neighbours) 1, 2, ...: runs of each row, joined."""
+    height, width = mask.shape
+    padded = np.zeros((height, width + 2), np.int8)
+    padded[:, 1:-1] = mask
+    steps = np.diff(padded, axis=1)
+    row, start = np.nonzero(steps == 1)
+    stop = np.nonzero(steps == -1)[1]
+    if row.size == 0:
+        return np.zeros(mask.shape, np.intp), 0
+    parent = list(range(row.size))
+
+    def root(k: int) -> int:
+        while parent[k] != k:
+            parent[k] = parent[parent[k]]
+            k = parent[k]
+        return k
+
+    first = np.searchsorted(row, np.arange(height + 1)).tolist()
+    starts, stops = start.tolist(), stop.tolist()
+    for y in range(1, height):
+        above, here = first[y - 1], first[y]
+        while above < first[y] and here < first[y + 1]:
+            if starts[above] <= stops[here] and starts[here] <= stops[above]:
+                a, b = root(above), root(here)
+                parent[max(a, b)] = min(a, b)
+            if stops[above] < stops[here]:
+                above += 1
+            else:
+                here += 1
+    roots = np.array([root(k) for k in range(row.size)])
+    numbers = np.unique(roots, return_inverse=True)[1] + 1
+    labels = np.zeros(mask.shape, np.intp)
+    labels[mask] = np.repeat(numbers, stop - start)
+    return labels, int(numbers.max())
+
+
+def _bounds(mask: Mask) -> tuple[int, int, int, int]:
+    """top, bottom, left, right of what is set, bottom and right exclusive."""
+    rows, columns = np.flatnonzero(mask.any(1)), np.flatnonzero(mask.any(0))
+    return int(rows[0]), int(rows[-1]) + 1, int(columns[0]), int(columns[-1]) + 1
+
+
+# --- scale and centre ------------------------------------------------------------------------
+
+_THIN, _THICK = 2.0, 3.6  # MNIST's strokes in pixels of the 20x20 box, thinnest and thickest
+
+
+def scale(cut: Plane) -> Plane:
+    """Fit the digit into 20x20 (four times finer here) with strokes of MNIST's width."""
+    top, bottom, left, right = _bounds(cut > 0.5)
+    cut = cut[top:bottom, left:right]
+    factor = BOX * FINE / max(cut.shape)
+    fine = _resized(cut, max(1, round(cut.shape[0] * factor)), max(1, round(cut.shape[1] * factor)))
+    fine = np.clip(fine, 0, 1)
+    return np.asarray(np.pad(fine, FINE), np.float32)
+
+
+def centre(boxed: Plane) -> NDArray[np.float32]:
+    """Put the centre of mass in the middle of 28x28."""
+    side = IMAGE_SIDE * FINE
+    y, x = _centre_of_mass(boxed)
+    sheet = np.zeros((2 * side, 2 * side), np.float32)
+    sheet[: boxed.shape[0], : boxed.shape[1]] = boxed
+    down, right = round(side / 2 - 0.5 - y), round(side / 2 - 0.5 - x)
+    sheet = np.roll(sheet, (down, right), (0, 1))[:side, :side]
+    small = sheet.reshape(IMAGE_SIDE, FINE, IMAGE_SIDE, FINE).mean((1, 3))
+    return np.ascontiguousarray(np.clip(small, 0, 1), np.float32)
+
+
+def _centre_of_mass(plane: Plane) -> tuple[float, float]:
+    total = float(plane.sum()) or 1.0
+    height, width = plane.shape
+    return (
+        float(plane.sum(1) @ np.arange(height)) / total,
+        float(plane.sum(0) @ np.arange(width)) / total,
+    )

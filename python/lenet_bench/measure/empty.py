@@ -1,0 +1,29 @@
+"""The empty rung: timed as all are, it shows what the harness itself costs."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..network import CLASSES
+from ..weights import Weights
+
+#: Its name in the rounds and in the result file.
+NAME = "empty"
+
+
+class Empty:
+    """Answers nothing: a call, a return and two readings of the clock are left."""
+
+    def __init__(self, weights: Weights, *, threads: int) -> None:  # noqa: ARG002
+        self._probabilities = np.zeros(CLASSES, np.float32)
+
+    def infer(self, images: NDArray[np.float32]) -> NDArray[np.float32]:  # noqa: ARG002
+        """Always the same zeros."""
+        return self._probabilities
+
+    def layers(self, image: NDArray[np.float32]) -> dict[str, NDArray[np.float32]]:  # noqa: ARG002
+        """It has none."""
+        return {}
+
+    def describe(self) -> dict[str, str]:
+        """Nothing runs."""
+        return {}

@@ -1,0 +1,80 @@
+"""What a comparison is asked to do."""
+
+import os
+import sys
+from dataclasses import dataclass, field
+
+from ..backends import FLOAT32, names, tolerance
+from ..errors import LenetBenchError
+
+#: The rounds' seconds where no stop rule is given, and for a rough answer.
+USUAL_BUDGET_S = 20.0
+QUICK_BUDGET_S = 5.0
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One row of a comparison: a rung of the ladder, or a factory from elsewhere.
+
+    A `factory` is "module:callable", called as callable(weights, threads=n) in the worker, with
+    `path` in front of its import path.
+    """
+
+    name: str
+    factory: str | None = None
+    path: tuple[str, ...] = ()
+    tolerance: float = FLOAT32
+    python: str = sys.executable
+    checked: bool = True  # only the empty rung is not
+
+    @classmethod
+    def of_ladder(cls, name: str) -> "Entry":
+        """The rung, or the variant, that the ladder knows by this name."""
+        return cls(name, tolerance=tolerance(name))
+
+
+@dataclass(frozen=True)
+class CompareOptions:
+    """What to compare, how long, and where the result goes. Without `rungs`, the whole ladder."""
+
+    rungs: tuple[str | Entry, ...] = ()
+    baseline: str | None = None  # without one, the first of the rungs that runs
+    threads: int = 1
+    budget_s: float | None = None  # of the rounds; the workers' first start comes on top
+    precision: float | None = None  # stop when every median is known to within this share of it
+    rounds: int | None = None
+    margin: float = 0.02  # two rungs that differ by less are the same
+    seed: int | None = None  # without one, a new one; it is in the result
+    timeout_s: float = 120.0  # for one rung's start, or one turn
+    weights: str | os.PathLike[str] | None = None
+    output: str | os.PathLike[str] | None = None
+    argv: tuple[str, ...] = field(default_factory=lambda: tuple(sys.argv))
+
+    def entries(self) -> list[Entry]:
+        """The rows, the baseline among them; LenetBenchError where a name is unknown or double."""
+        chosen = list(self.rungs or names())
+        if self.baseline is not None and self.baseline not in [_name(rung) for rung in chosen]:
+            chosen.insert(0, self.baseline)
+        found = [rung if isinstance(rung, Entry) else Entry.of_ladder(rung) for rung in chosen]
+        for entry in found:
+            if sum(other.name == entry.name for other in found) > 1:
+                raise LenetBenchError(f"{entry.name} is named twice; name each rung once")
+        return found
+
+    def check(self) -> None:
+        """Raise LenetBenchError for a figure that no run could follow."""
+        positive = {
+            "threads": self.threads,
+            "budget": self.budget_s,
+            "precision": self.precision,
+            "rounds": self.rounds,
+            "margin": self.margin,
+            "timeout": self.timeout_s,
+        }
+        for name, value in positive.items():
+            if value is not None and not value > 0:
+                raise LenetBenchError(f"expected a {name} above 0, got {value:g}")
+
+
+def _name(rung: str | Entry) -> str:
+    return rung.name if isinstance(rung, Entry) else rung

@@ -1,0 +1,71 @@
+"""Which cores a worker runs on, and the thread counts that every library is told beforehand."""
+
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Cores:
+    """Logical CPUs for the workers, all on the same ones, and for the parent; () is not pinned."""
+
+    worker: tuple[int, ...]
+    parent: tuple[int, ...]
+
+
+def choose_cores(threads: int) -> Cores:
+    """The last cores for the workers, since interrupts like the first; the parent has the rest."""
+    if not hasattr(os, "sched_setaffinity"):
+        return Cores((), ())
+    allowed = sorted(os.sched_getaffinity(0))
+    by_core: dict[str, list[int]] = {}
+    for cpu in allowed:
+        by_core.setdefault(_siblings(cpu), []).append(cpu)
+    groups = list(by_core.values())
+    # One thread a physical core; the second thread of a core only where there are no more cores.
+    firsts, seconds = [group[0] for group in groups], [c for group in groups for c in group[1:]]
+    worker = [*reversed(firsts), *reversed(seconds)][:threads]
+    taken = {_siblings(cpu) for cpu in worker}
+    elsewhere = [cpu for cpu in allowed if _siblings(cpu) not in taken]
+    beside = [cpu for cpu in allowed if cpu not in worker]
+    return Cores(tuple(sorted(worker)), tuple(elsewhere or beside or allowed))
+
+
+@contextmanager
+def on_cores(cores: Iterable[int]) -> Iterator[None]:
+    """Run on these cores, and let processes started here inherit them."""
+    cores = set(cores)
+    if not cores:
+        yield
+        return
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, cores)
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
+
+
+def thread_variables(threads: int) -> dict[str, str]:
+    """What tells the libraries underneath how many threads to use; read when they are imported."""
+    many = (
+        *("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS"),
+        *("VECLIB_MAXIMUM_THREADS", "NUMEXPR_NUM_THREADS", "TF_NUM_INTRAOP_THREADS"),
+    )
+    return {
+        **dict.fromkeys(many, str(threads)),
+        "TF_NUM_INTEROP_THREADS": "1",
+        "OMP_DYNAMIC": "FALSE",
+        "MKL_DYNAMIC": "FALSE",
+    }
+
+
+def _siblings(cpu: int) -> str:
+    """The logical CPUs of the same physical core, as the system spells them."""
+    try:
+        path = Path(f"/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list")
+        return path.read_text().strip()
+    except OSError:
+        return str(cpu)

@@ -1,0 +1,133 @@
+"""The parent's hold on a worker process: start it, ask it, know how it died, leave none behind."""
+
+import os
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from ..results import Status
+from .pinning import Cores, on_cores
+from .protocol import Channel, ClosedError, Message
+
+_TO_DIE_S = 2.0  # from the end of the conversation to the end of the process
+_OUTPUT_KEPT = 8 << 10
+
+
+class WorkerError(Exception):
+    """The rung's row ends here: its status, the reason and, where there is one, the traceback."""
+
+    def __init__(self, status: Status, reason: str, traceback: str | None = None) -> None:
+        super().__init__(reason)
+        self.status = status
+        self.reason = reason
+        self.traceback = traceback
+
+
+class WorkerProcess:
+    """One rung's process, until `end`."""
+
+    def __init__(self, python: str, variables: Mapping[str, str], cores: Cores) -> None:
+        self._output = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the worker
+        self._out_of_memory_kills = _out_of_memory_kills()
+        their_read, our_write = os.pipe()
+        our_read, their_write = os.pipe()
+        command = [python, "-u", "-X", "faulthandler", "-m", "lenet_bench.measure.worker"]
+        self.spawned_ns = time.monotonic_ns()
+        try:
+            with on_cores(cores.worker):
+                self._process = subprocess.Popen(
+                    [*command, str(their_read), str(their_write), str(os.getpid())],
+                    env={**os.environ, **variables},
+                    stdin=subprocess.DEVNULL,
+                    stdout=self._output,
+                    stderr=subprocess.STDOUT,
+                    pass_fds=(their_read, their_write),
+                    start_new_session=True,  # Ctrl-C is the parent's to handle
+                )
+        except OSError as error:
+            for fd in (our_read, our_write):
+                os.close(fd)
+            self._output.close()
+            reason = f"{python} cannot be started: {error.strerror}"
+            raise WorkerError("unavailable", reason) from None
+        finally:
+            for fd in (their_read, their_write):
+                os.close(fd)
+        process_fd = os.pidfd_open(self._process.pid) if hasattr(os, "pidfd_open") else None
+        self._channel = Channel(our_read, our_write, process_fd)
+        self._ended = False
+
+    @property
+    def pid(self) -> int:
+        """The process's id."""
+        return self._process.pid
+
+    def ask(self, do: str, timeout_s: float, **rest: Any) -> Message:
+        """One command and its reply; WorkerError where none comes, and the process is ended."""
+        try:
+            self._channel.send({"do": do, **rest}, timeout_s)
+            reply = self._channel.receive(timeout_s)
+        except TimeoutError:
+            self.end()
+            raise WorkerError("timeout", f"did not answer within {timeout_s:g} s") from None
+        except ClosedError:
+            raise WorkerError("crashed", self._how_it_died()) from None
+        if failure := reply.get("failure"):
+            self.end()
+            raise WorkerError(failure["status"], failure["reason"], failure["traceback"])
+        return reply
+
+    def end(self) -> None:
+        """Kill it and whatever it started, at once: it has nothing to save."""
+        if self._ended:
+            return
+        self._ended = True
+        with suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+        self._channel.close()
+
+    def output(self) -> str:
+        """What it printed, without the middle where that is long."""
+        size = self._output.seek(0, os.SEEK_END)
+        self._output.seek(0)
+        start = self._output.read(_OUTPUT_KEPT).decode(errors="replace")
+        if size <= _OUTPUT_KEPT:
+            return start
+        self._output.seek(max(_OUTPUT_KEPT, size - _OUTPUT_KEPT))
+        rest = self._output.read(_OUTPUT_KEPT).decode(errors="replace")
+        left_out = size - 2 * _OUTPUT_KEPT
+        return start + (f"\n[{left_out} bytes left out]\n" if left_out > 0 else "") + rest
+
+    def close(self) -> None:
+        """End it and forget its output."""
+        self.end()
+        self._output.close()
+
+    def _how_it_died(self) -> str:
+        try:
+            code = self._process.wait(_TO_DIE_S)
+        except subprocess.TimeoutExpired:
+            self.end()
+            return "hung up without ending its process"
+        self.end()
+        if code >= 0:
+            return f"ended its process with exit code {code}"
+        if -code == signal.SIGKILL and _out_of_memory_kills() > self._out_of_memory_kills:
+            return "killed by the system: out of memory"
+        name = signal.Signals(-code).name
+        return f"killed by {name} ({signal.strsignal(-code)})"
+
+
+def _out_of_memory_kills() -> int:
+    """How many processes the kernel has killed for want of memory; 0 where it does not tell."""
+    try:
+        lines = Path("/proc/vmstat").read_text().splitlines()
+    except OSError:
+        return 0
+    return next((int(line.split()[1]) for line in lines if line.startswith("oom_kill ")), 0)

@@ -1,0 +1,223 @@
+"""One rung while it is measured: its process, the checks that it must pass, and its turns."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+
+from ..results import CacheProbe, ColdStart, Resources, RungResult, Status, Turn
+from .options import Entry
+from .pinning import Cores
+from .process import WorkerError, WorkerProcess
+from .protocol import Message, decode, encode
+from .schedule import TurnLength
+from .truth import Floats, Truth
+
+_CACHED = 1.5  # a new image takes so many times what a known one does
+_CACHED_AT_LEAST_US = 1.0
+_PROBES = 3  # all must say so, since a noisy machine may say it once
+_FLOOR_CALLS = 1000  # of the empty rung in a turn: the time would allow half a million
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """What is the same for all rungs."""
+
+    cores: Cores
+    variables: Mapping[str, str]
+    threads: int
+    weights: str
+    timeout_s: float
+    truth: Truth
+
+
+class Row:
+    """A rung from its first start to its row in the result."""
+
+    def __init__(self, entry: Entry, conditions: Conditions) -> None:
+        self.entry = entry
+        self._conditions = conditions
+        self._worker: WorkerProcess | None = None
+        self._status: Status = "unmeasured"
+        self._reason: str | None = None
+        self._traceback: str | None = None
+        self._output = ""
+        self._runs: dict[str, str] | None = None
+        self._difference: float | None = None
+        self._cold_starts: list[ColdStart] = []
+        self._cache_probe: CacheProbe | None = None
+        self.turns: list[Turn] = []
+        self._threads_alive: int | None = None
+        self._threads_running: int | None = None
+        self._peak_rss_mib: float | None = None
+        self._idle_ns = self._idle_cpu_ns = 0
+
+    @property
+    def name(self) -> str:
+        """As in the result."""
+        return self.entry.name
+
+    @property
+    def live(self) -> bool:
+        """Whether it may be timed."""
+        return self._worker is not None and self._status == "ok"
+
+    @property
+    def cold_start_s(self) -> float:
+        """What its last start took, up to the first answer."""
+        return self._cold_starts[-1].total_s
+
+    def start(self) -> None:
+        """A new process, parity and, the first time, whether it remembers answers.
+
+        The old process ends only once the new one stands, so that this one's memory is not the
+        old one's again: where the weights lie is half of a rung's luck.
+        """
+        first, old = not self._cold_starts, self._worker
+        try:
+            c = self._conditions
+            self._worker = WorkerProcess(self.entry.python, c.variables, c.cores)
+            self._build(self._worker.spawned_ns)
+            self._check_parity(whole=first)
+            if first and self.entry.checked:
+                self._check_cache()
+            self._status = "ok"
+        except WorkerError as failure:
+            when = "while starting" if first else f"in start {len(self._cold_starts) + 1}"
+            self._fail(failure, when if failure.status != "unavailable" else "")
+        finally:
+            if old is not None:
+                old.close()
+
+    def turn(self, round: int, at_s: float, length: TurnLength) -> float:
+        """Be timed; the CPU seconds it used. Answers are checked: it might cheat only now."""
+        most = None if self.entry.checked else _FLOOR_CALLS
+        try:
+            reply = self._ask("turn", warm_s=length.warm_s, timed_s=length.timed_s, most=most)
+            if self.entry.checked:
+                self._check(reply, self._conditions.truth.of_rotating(reply["answered"]))
+        except WorkerError as failure:
+            self._fail(failure, f"in round {round + 1}")
+            return 0.0
+        found = {f.name: reply[f.name] for f in fields(Turn) if f.name in reply}
+        found["samples_ns"] = tuple(reply["samples_ns"])
+        self.turns.append(Turn(round=round, at_s=at_s, **found))
+        self._threads_alive = _most(self._threads_alive, reply["threads_alive"])
+        self._threads_running = _most(self._threads_running, reply["threads_running"])
+        self._peak_rss_mib = _most(self._peak_rss_mib, reply["peak_rss_mib"])
+        self._idle_ns += reply["idle_ns"]
+        self._idle_cpu_ns += reply["idle_cpu_ns"]
+        return float(reply["turn_cpu_ns"]) / 1e9
+
+    def ask_unforeseen(self) -> None:
+        """Images that nobody could foresee: it must still compute."""
+        images = self._conditions.truth.unforeseen
+        try:
+            self._check(self._ask("check", images=encode(images)), self._truth_of(images))
+        except WorkerError as failure:
+            self._fail(failure, "after the last round")
+
+    def close(self) -> None:
+        """End the worker and keep what it printed."""
+        if self._worker is not None:
+            self._output = self._worker.output()
+            self._worker.close()
+            self._worker = None
+
+    def result(self) -> RungResult:
+        """The row as it stands."""
+        return RungResult(
+            name=self.name,
+            status=self._status,
+            reason=self._reason,
+            traceback=self._traceback,
+            output=self._worker.output() if self._worker else self._output,
+            python=self.entry.python,
+            runs=self._runs,
+            tolerance=self.entry.tolerance if self.entry.checked else None,
+            difference=self._difference,
+            cold_starts=tuple(self._cold_starts),
+            cache_probe=self._cache_probe,
+            resources=self._resources() if self.turns else None,
+            turns=tuple(self.turns),
+        )
+
+    def _fail(self, failure: WorkerError, when: str) -> None:
+        """The row ends here."""
+        self._status, self._traceback = failure.status, failure.traceback
+        self._reason = f"{when}: {failure.reason}" if when else failure.reason
+        self.close()
+
+    def _build(self, spawned_ns: int) -> None:
+        c = self._conditions
+        reply = self._ask(
+            "start",
+            spawned_ns=spawned_ns,
+            name=self.name,
+            factory=self.entry.factory,
+            path=self.entry.path,
+            threads=c.threads,
+            weights=c.weights,
+            image=encode(c.truth.rotating[0]),
+        )
+        self._cold_starts.append(ColdStart(**reply["cold_start"]))
+        self._runs = reply["runs"]
+
+    def _check_parity(self, whole: bool) -> None:
+        """The images that will rotate and, where the check is to be whole, the edge cases."""
+        truth = self._conditions.truth
+        reply = self._ask("keep", images=encode(truth.rotating))
+        if not self.entry.checked:
+            return
+        self._check(reply, truth.of_rotating(list(range(len(truth.rotating)))))
+        if whole:
+            reply = self._ask("check", images=encode(truth.edges))
+            self._check(reply, self._truth_of(truth.edges))
+
+    def _check_cache(self) -> None:
+        """A rung that is much slower on new images than on those that it knows has kept answers."""
+        for _ in range(_PROBES):
+            self._cache_probe = probe = CacheProbe(**self._ask("probe"))
+            known = min(probe.repeated_us, probe.rotated_us)
+            if probe.fresh_us < known * _CACHED + _CACHED_AT_LEAST_US:
+                return
+        raise WorkerError(
+            "wrong",
+            f"it remembers answers: {known:.3g} us for an image that it has seen, "
+            f"{probe.fresh_us:.3g} us for a new one",
+        )
+
+    def _check(self, reply: Message, expected: Floats) -> None:
+        """Raise WorkerError unless the answers are the reference's within the tolerance."""
+        answers = decode(reply["answers"], -1, expected.shape[1])
+        difference = float(np.abs(answers - expected).max(initial=0))
+        if not np.isfinite(difference):
+            raise WorkerError("wrong", "its probabilities are not finite")
+        self._difference = max(self._difference or 0.0, difference)
+        if difference > self.entry.tolerance:
+            raise WorkerError(
+                "wrong",
+                f"its probabilities differ from the reference's by {difference:.2g}, "
+                f"and {self.entry.tolerance:.0e} is allowed",
+            )
+
+    def _truth_of(self, images: Floats) -> Floats:
+        return self._conditions.truth.of(images)
+
+    def _ask(self, do: str, **rest: Any) -> Message:
+        assert self._worker is not None
+        return self._worker.ask(do, self._conditions.timeout_s, **rest)
+
+    def _resources(self) -> Resources:
+        return Resources(
+            threads_alive=self._threads_alive,
+            threads_running=self._threads_running,
+            idle_share=self._idle_cpu_ns / self._idle_ns if self._idle_ns else 0.0,
+            peak_rss_mib=self._peak_rss_mib,
+        )
+
+
+def _most(one: Any, other: Any) -> Any:
+    known = [value for value in (one, other) if value is not None]
+    return max(known, default=None)

@@ -1,0 +1,32 @@
+"""What the reference says: no rung is timed, or stays timed, that says something else."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..backends import load
+from ..weights import Weights
+from . import inputs
+
+Floats = NDArray[np.float32]
+
+ROTATING = 10  # 31 KB: a rung finds them in the caches, as an application's newest image is
+_UNFORESEEN = 4
+
+
+class Truth:
+    """The images of a run, and the float64 reference's probabilities of each."""
+
+    def __init__(self, weights: Weights, seed: int) -> None:
+        self._reference = load("reference", weights=weights)
+        self.rotating = inputs.strokes(ROTATING, seed=0)  # those that rungs are timed with
+        self.edges = inputs.edge_cases(seed=0)
+        self.unforeseen = inputs.strokes(_UNFORESEEN, seed=seed)  # asked once timing is over
+        self._known = self._reference.infer(self.rotating)
+
+    def of_rotating(self, numbers: list[int]) -> Floats:
+        """The probabilities of some of the images that rotate."""
+        return self._known[numbers]
+
+    def of(self, images: Floats) -> Floats:
+        """The probabilities of any images."""
+        return self._reference.infer(images)

@@ -1,0 +1,305 @@
+"""One rung in a process of its own: it builds the rung and does as the parent tells it.
+
+    python -m lenet_bench.measure.worker READ_FD WRITE_FD PARENT_PID
+
+The cores and the environment were pinned before this process began. It says nothing on standard
+output: what is printed there, the rung printed.
+"""
+
+import ctypes
+import gc
+import os
+import resource
+import signal
+import sys
+import time
+import traceback
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from importlib import import_module
+from pathlib import Path
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..backends import Backend, find, load
+from ..errors import LenetBenchError, Unavailable
+from ..network import CLASSES, IMAGE_SIDE
+from ..weights import read_weights
+from .protocol import Channel, ClosedError, Message, decode, encode
+
+Image = NDArray[np.float32]
+
+_FEWEST_CALLS = 10  # of a turn, however slow the rung
+_PROBE_BLOCK = 8
+_PROBE_BLOCKS = 6
+_PROBE_S = 0.5
+_RUNNING = 0.01  # a thread that used less of the span is not running
+_DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG
+
+
+class WrongAnswerError(Exception):
+    """The rung answered with something that is not ten probabilities in float32."""
+
+
+def main() -> None:
+    """Answer the parent until it hangs up."""
+    began_ns = time.monotonic_ns()
+    read_fd, write_fd, parent = map(int, sys.argv[1:])
+    _die_with(parent)
+    for fd in (read_fd, write_fd):
+        os.set_inheritable(fd, False)
+    channel = Channel(read_fd, write_fd)
+    try:
+        rung = _start(channel, began_ns)
+        while True:
+            _answer(channel, rung)
+    except (ClosedError, EOFError):
+        return
+
+
+class MeasuredRung:
+    """A rung that has been built, and the images that it is timed with."""
+
+    def __init__(self, backend: Backend) -> None:
+        self._infer = backend.infer
+        self._images: list[Image] = []
+        self._originals: list[bytes] = []
+        self._next = 0
+        self._fall_idle()
+
+    def keep(self, message: Message) -> Message:
+        """The images that will rotate; answer each, one call an image."""
+        self._images = list(_separate(message["images"]))
+        self._originals = [image.tobytes() for image in self._images]
+        reply = self.check(message)
+        self._fall_idle()
+        return reply
+
+    def check(self, message: Message) -> Message:
+        """Answer these images, one call an image."""
+        answers = [self._infer(image) for image in _separate(message["images"])]
+        return {"answers": _encode_answers(answers)}
+
+    def probe(self, _: Message) -> Message:
+        """Time an image repeated, images that rotate and images never seen, in turns of blocks."""
+        random = np.random.default_rng(time.time_ns())
+        times: dict[str, list[int]] = {"repeated": [], "rotated": [], "fresh": []}
+        end = time.monotonic() + _PROBE_S
+        for block in range(_PROBE_BLOCKS):
+            if block > 1 and time.monotonic() > end:
+                break
+            for kind, found in times.items():
+                first = True
+                for number in range(_PROBE_BLOCK):
+                    image = self._images[number % len(self._images)]
+                    fresh = image * np.float32(random.uniform(0.9, 1))  # as sparse, as hot
+                    choice = {"repeated": self._images[0], "rotated": image, "fresh": fresh}[kind]
+                    begin = time.perf_counter_ns()
+                    self._infer(choice)
+                    took = time.perf_counter_ns() - begin
+                    if not first:
+                        found.append(took)
+                    first = False
+        self._fall_idle()
+        return {f"{kind}_us": float(np.median(found)) / 1000 for kind, found in times.items()}
+
+    def turn(self, message: Message) -> Message:
+        """Re-warm by the clock, then time single calls with rotating images for some time."""
+        came = time.perf_counter_ns(), time.process_time_ns()
+        left = self._left
+        self._call(message["warm_s"], fewest=2, most=message["most"])
+
+        threads = _thread_cpu_ns()
+        before, cpu_ns = resource.getrusage(resource.RUSAGE_SELF), time.process_time_ns()
+        samples, answers, wall_ns = self._call(
+            message["timed_s"], fewest=_FEWEST_CALLS, most=message["most"]
+        )
+        cpu_ns = time.process_time_ns() - cpu_ns
+        after = resource.getrusage(resource.RUSAGE_SELF)
+        running = _running(threads, _thread_cpu_ns(), wall_ns)
+
+        if [image.tobytes() for image in self._images] != self._originals:
+            raise WrongAnswerError("infer changed the image that it was given")
+        reply = {
+            "samples_ns": samples,
+            "answers": _encode_answers([answer for answer in answers if answer is not None]),
+            "answered": [n for n, answer in enumerate(answers) if answer is not None],
+            "wall_ns": wall_ns,
+            "cpu_ns": cpu_ns,
+            "preempted": after.ru_nivcsw - before.ru_nivcsw,
+            "waited": after.ru_nvcsw - before.ru_nvcsw,
+            "idle_ns": came[0] - left[0],
+            "idle_cpu_ns": came[1] - left[1],
+            "turn_cpu_ns": time.process_time_ns() - came[1],
+            "threads_alive": len(threads) or None,
+            "threads_running": running,
+            "peak_rss_mib": _peak_rss_mib(),
+        }
+        self._fall_idle()
+        return reply
+
+    def _fall_idle(self) -> None:
+        """What it uses from now to its next turn disturbs the others."""
+        self._left = time.perf_counter_ns(), time.process_time_ns()
+
+    def _call(
+        self, seconds: float, fewest: int, most: int | None
+    ) -> tuple[list[int], list[Any], int]:
+        """Time calls until the clock says so: the samples, each image's last answer, the span.
+
+        Within a sample lie the call and one reading of the clock; everything else is outside.
+        """
+        infer, images, clock = self._infer, self._images, time.perf_counter_ns
+        samples: list[int] = []
+        answers: list[Any] = [None] * len(images)
+        number = self._next
+        first = stop = clock()
+        end = first + int(seconds * 1e9)
+        enough = most or sys.maxsize
+        while len(samples) < enough and (stop < end or len(samples) < fewest):
+            image = images[number]
+            start = clock()
+            answer = infer(image)
+            stop = clock()
+            samples.append(stop - start)
+            answers[number] = answer
+            number += 1
+            if number == len(images):
+                number = 0
+        self._next = number
+        return samples, answers, stop - first
+
+
+def _start(channel: Channel, began_ns: int) -> MeasuredRung:
+    """Build the rung and answer the first image; every part of the way has its time."""
+    message = channel.receive()
+    try:
+        sys.path[:0] = message["path"]
+        image = decode(message["image"], IMAGE_SIDE, IMAGE_SIDE)
+        clock = time.perf_counter
+        times = [clock()]
+        factory = _import(message)
+        times.append(clock())
+        weights = read_weights(message["weights"])
+        times.append(clock())
+        backend = factory(weights)
+        times.append(clock())
+        answer = backend.infer(image)
+        times.append(clock())
+        rung = MeasuredRung(backend)
+        parts = np.diff(times).tolist()
+        reply = {
+            "cold_start": {
+                "process_s": (began_ns - message["spawned_ns"]) / 1e9,
+                **dict(zip(("import_s", "weights_s", "build_s", "first_s"), parts, strict=True)),
+            },
+            "answers": _encode_answers([answer]),
+            "runs": backend.describe(),
+        }
+    except BaseException as error:
+        _give_up(channel, error)
+    gc.collect()
+    gc.freeze()  # collections while timing look at the rung's new objects only
+    channel.send(reply)
+    return rung
+
+
+def _import(message: Message) -> Callable[[Any], Backend]:
+    """Import the rung's API now; what comes back builds the rung from weights."""
+    threads = message["threads"]
+    if message["factory"]:  # from outside the ladder
+        module, _, name = message["factory"].partition(":")
+        make = getattr(import_module(module), name)
+        return lambda weights: make(weights, threads=threads)
+    name = message["name"]
+    module, _, _ = find(name)[0].exhibit.partition(":")
+    with suppress(ImportError):  # `load` says it in a sentence that ends with what mends it
+        import_module(f"lenet_bench.backends.{module}")
+    return lambda weights: load(name, threads=threads, weights=weights)
+
+
+def _answer(channel: Channel, rung: MeasuredRung) -> None:
+    message = channel.receive()
+    commands = {"keep": rung.keep, "check": rung.check, "probe": rung.probe, "turn": rung.turn}
+    try:
+        reply = commands[message["do"]](message)
+    except BaseException as error:
+        _give_up(channel, error)
+    channel.send(reply)
+
+
+def _give_up(channel: Channel, error: BaseException) -> NoReturn:
+    """Tell the parent all of it and end: a rung that failed once is not timed again."""
+    status = "crashed"
+    if isinstance(error, Unavailable):
+        status = "unavailable"
+    elif isinstance(error, WrongAnswerError):
+        status = "wrong"
+    expected = isinstance(error, (LenetBenchError, WrongAnswerError))
+    reason = str(error) if expected else f"{type(error).__name__}: {error}".rstrip(": ")
+    text = None if expected else "".join(traceback.format_exception(error))
+    with suppress(ClosedError):
+        channel.send({"failure": {"status": status, "reason": reason, "traceback": text}})
+    sys.stdout.flush()
+    os._exit(1)  # what the rung registered for the exit may hang
+
+
+def _separate(images: str) -> Sequence[Image]:
+    """Each image an array of its own, as an application would have it."""
+    return [image.copy() for image in decode(images, -1, IMAGE_SIDE, IMAGE_SIDE)]
+
+
+def _encode_answers(answers: Sequence[Any]) -> str:
+    for answer in answers:
+        if not isinstance(answer, np.ndarray):
+            raise WrongAnswerError(
+                f"infer returned {type(answer).__name__}, expected a NumPy array"
+            )
+        if answer.shape != (CLASSES,) or answer.dtype != np.float32:
+            found = f"{answer.dtype} {answer.shape}"
+            raise WrongAnswerError(f"infer returned {found}, expected float32 ({CLASSES},)")
+    return encode(np.array(answers, np.float32))
+
+
+def _die_with(parent: int) -> None:
+    """No worker outlives its parent, whatever kills the parent and whatever the rung does then.
+
+    Linux does it; elsewhere the worker ends when it next listens to the parent.
+    """
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_DIE_WITH_PARENT, signal.SIGKILL)
+    if os.getppid() != parent:  # it died before we asked
+        os._exit(1)
+
+
+def _thread_cpu_ns() -> dict[str, int]:
+    """Each thread's CPU time, as far as this system tells."""
+    found = {}
+    for thread in Path("/proc/self/task").glob("*/schedstat"):
+        try:
+            found[thread.parent.name] = int(thread.read_text().split()[0])
+        except OSError:
+            continue  # it ended just now
+    return found
+
+
+def _running(before: dict[str, int], after: dict[str, int], wall_ns: int) -> int | None:
+    busy = (name for name in after if after[name] - before.get(name, 0) > _RUNNING * wall_ns)
+    return sum(1 for _ in busy) or None
+
+
+def _peak_rss_mib() -> float | None:
+    """The kernel's high-water mark; getrusage's would include the parent's size at the fork."""
+    try:
+        for line in Path("/proc/self/status").read_text().splitlines():
+            if line.startswith("VmHWM:"):
+                return int(line.split()[1]) / 1024
+    except OSError:
+        pass
+    return None
+
+
+if __name__ == "__main__":
+    main()

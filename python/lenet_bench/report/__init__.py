@@ -1,0 +1,1 @@
+"""Draw a result: it is read, never measured again."""

@@ -1,0 +1,92 @@
+"""What several tests need: the command as a process, weights, pictures and a small data set."""
+
+import os
+import struct
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from lenet_bench.network import PARAMETERS
+from lenet_bench.weights import write_weights
+from PIL import Image, ImageDraw
+
+#: Settings of the caller's shell that would change what a command prints.
+_NOT_INHERITED = ("NO_COLOR", "FORCE_COLOR", "LENET_BENCH_DEBUG", "LENET_BENCH_ISA", "COLUMNS")
+
+
+@dataclass(frozen=True)
+class Done:
+    """A command that has ended."""
+
+    code: int
+    output: str
+    errors: str
+
+
+Run = Callable[..., Done]
+
+
+def environment(**changes: str) -> dict[str, str]:
+    """The environment of a command: the caller's without its taste, and these changes."""
+    inherited = {name: value for name, value in os.environ.items() if name not in _NOT_INHERITED}
+    return {**inherited, **changes}
+
+
+@pytest.fixture(scope="session")
+def run() -> Run:
+    """`run("infer", "7.png", NO_COLOR="1")`: lenet-bench as a process of its own."""
+
+    def run_command(*arguments: str | Path, input: bytes = b"", **variables: str) -> Done:
+        options: dict[str, Any] = {"input": input, "env": environment(**variables)}
+        command = [sys.executable, "-m", "lenet_bench", *map(str, arguments)]
+        done = subprocess.run(command, capture_output=True, timeout=300, **options)
+        return Done(done.returncode, done.stdout.decode(), done.stderr.decode())
+
+    return run_command
+
+
+@pytest.fixture(scope="session")
+def weights_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Random weights: for all tests that do not ask whether the digit is right."""
+    random = np.random.default_rng(7)
+    path = tmp_path_factory.mktemp("weights") / "random.safetensors"
+    parameters = {
+        name: (random.standard_normal(shape) * 0.05).astype(np.float32)
+        for name, shape in PARAMETERS.items()
+    }
+    write_weights(path, parameters, {})
+    return path
+
+
+@pytest.fixture(scope="session")
+def picture(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A seven, drawn with a thick pen on white paper."""
+    return draw_seven(tmp_path_factory.mktemp("pictures") / "seven.png")
+
+
+def draw_seven(path: Path, shift: int = 0) -> Path:
+    """Draw a seven into a file."""
+    paper = Image.new("L", (120, 160), 255)
+    corners = [(30 + shift, 40), (90 + shift, 40), (55 + shift, 125)]
+    ImageDraw.Draw(paper).line(corners, fill=0, width=12, joint="curve")
+    paper.save(path)
+    return path
+
+
+@pytest.fixture(scope="session")
+def small_mnist(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with MNIST's test files, of 30 random images."""
+    random = np.random.default_rng(3)
+    images = (random.random((30, 28, 28)) * (random.random((30, 28, 28)) < 0.2) * 255).astype("u1")
+    labels = random.integers(0, 10, 30).astype("u1")
+    folder = tmp_path_factory.mktemp("mnist")
+    header = struct.pack(">IIII", 2051, *images.shape)
+    (folder / "t10k-images-idx3-ubyte").write_bytes(header + images.tobytes())
+    header = struct.pack(">II", 2049, len(labels))
+    (folder / "t10k-labels-idx1-ubyte").write_bytes(header + labels.tobytes())
+    return folder

@@ -1,0 +1,251 @@
+"""Rungs that fail, lie and leak, to be measured: each is a factory for `Entry(factory=...)`."""
+
+# ruff: noqa: ARG002 - a rung has its interface whether it looks at its arguments or not
+
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+from lenet_bench.backends.numpy import NumPy
+from lenet_bench.errors import Unavailable
+from lenet_bench.measure import Entry
+
+#: Calls that all checks before the rounds stay under, so that the next one is a timed one.
+TIMED = 200
+
+
+def entry(factory, name=None, **options):
+    """The row that measures one of these."""
+    here = str(Path(__file__).parent)
+    path = f"scratch_rungs:{factory.__name__}"
+    return Entry(name or factory.__name__, factory=path, path=(here,), **options)
+
+
+class Honest:
+    """The numpy rung, counting its calls."""
+
+    def __init__(self, weights, *, threads):
+        self.network = NumPy(weights, threads=threads)
+        self.calls = 0
+
+    def infer(self, images):
+        """What a subclass does to the right answer, and when."""
+        self.calls += 1
+        return self.answer(images, self.network.infer(images))
+
+    def answer(self, images, right):
+        """The right answer."""
+        return right
+
+    def describe(self):
+        """Nothing to tell."""
+        return {"rung": type(self).__name__}
+
+
+class FailsWhenTimed(Honest):
+    """Right until the rounds begin."""
+
+    def answer(self, images, right):
+        """Count, then fail."""
+        if self.calls > TIMED:
+            self.fail()
+        return right
+
+
+class KillsItself(FailsWhenTimed):
+    def fail(self):
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+class ReadsAddressZero(FailsWhenTimed):
+    def fail(self):
+        ctypes.string_at(0)
+
+
+class Raises(FailsWhenTimed):
+    def fail(self):
+        raise ValueError("the descriptor is stale")
+
+
+class ExitsQuietly(FailsWhenTimed):
+    def fail(self):
+        os._exit(0)
+
+
+class ExitsPolitely(FailsWhenTimed):
+    def fail(self):
+        sys.exit("enough")
+
+
+class Hangs(FailsWhenTimed):
+    def fail(self):
+        time.sleep(3600)
+
+
+class RunsOutOfMemory(FailsWhenTimed):
+    def fail(self):
+        np.ones(1 << 50)
+
+
+class ClosesEverything(FailsWhenTimed):
+    def fail(self):
+        os.closerange(3, 256)
+        time.sleep(3600)
+
+
+class TalksOverOurPipe(FailsWhenTimed):
+    def fail(self):
+        for fd in range(3, 512):
+            try:
+                os.write(fd, b"progress: 100 %\n" * 9)
+            except OSError:
+                continue
+
+
+class HangsWhenStarted:
+    def __init__(self, weights, *, threads):
+        time.sleep(3600)
+
+
+class RaisesWhenStarted:
+    def __init__(self, weights, *, threads):
+        raise RuntimeError("no such algorithm")
+
+
+class CannotRun:
+    def __init__(self, weights, *, threads):
+        raise Unavailable("its library is missing; mend it with: pip install it")
+
+
+class Prints(Honest):
+    def answer(self, images, right):
+        print("one more image", flush=True)
+        os.write(1, b"from below Python\n")
+        return right
+
+
+class AnswersWrongly(Honest):
+    def answer(self, images, right):
+        return np.roll(right, 1)
+
+
+class AnswersNaN(Honest):
+    def answer(self, images, right):
+        return np.full_like(right, np.nan)
+
+
+class AnswersFloat64(Honest):
+    def answer(self, images, right):
+        return right.astype(np.float64)
+
+
+class AnswersABatch(Honest):
+    def answer(self, images, right):
+        return right[np.newaxis]
+
+
+class AnswersNothing(Honest):
+    def answer(self, images, right):
+        return None
+
+
+class AnswersWronglyWhenTimed(Honest):
+    def answer(self, images, right):
+        return np.roll(right, 1) if self.calls > TIMED else right
+
+
+class ReusesItsBuffer(Honest):
+    def __init__(self, weights, *, threads):
+        super().__init__(weights, threads=threads)
+        self.buffer = np.empty(10, np.float32)
+
+    def answer(self, images, right):
+        self.buffer[:] = right
+        return self.buffer
+
+
+class ChangesItsInput(Honest):
+    def answer(self, images, right):
+        if self.calls > TIMED:
+            images *= np.float32(0.999)
+        return right
+
+
+class RemembersAnswers(Honest):
+    """Keeps every answer, by the image's bytes."""
+
+    def __init__(self, weights, *, threads):
+        super().__init__(weights, threads=threads)
+        self.known = {}
+
+    def infer(self, images):
+        """Look it up first."""
+        key = images.tobytes()
+        if key not in self.known:
+            self.known[key] = super().infer(images)
+        return self.known[key].copy()
+
+
+class RemembersTheLastAnswer(RemembersAnswers):
+    def infer(self, images):
+        key = images.tobytes()
+        if key not in self.known:
+            self.known.clear()
+        return super().infer(images)
+
+
+class RemembersByIdentity(Honest):
+    """Keeps every answer, by the array itself."""
+
+    def __init__(self, weights, *, threads):
+        super().__init__(weights, threads=threads)
+        self.known = {}
+
+    def infer(self, images):
+        """Look it up first."""
+        if id(images) not in self.known:
+            self.known[id(images)] = (images, super().infer(images))
+        return self.known[id(images)][1].copy()
+
+
+class LeaksMemory(Honest):
+    """A mebibyte a call."""
+
+    leaked = ()
+
+    def answer(self, images, right):
+        """Keep some."""
+        self.leaked = (*self.leaked, np.ones(1 << 17))
+        return right
+
+
+class SpinsBetweenTurns(Honest):
+    """Has a thread that never rests."""
+
+    def __init__(self, weights, *, threads):
+        super().__init__(weights, threads=threads)
+        threading.Thread(target=self.spin, daemon=True).start()
+
+    def spin(self):
+        """Burn a core, mostly without Python's lock."""
+        ones = np.ones(200_000)
+        while True:
+            ones.sum()
+
+
+class StartsAProcess(Honest):
+    """Has a child that would outlive it and holds all that it has open."""
+
+    def __init__(self, weights, *, threads):
+        super().__init__(weights, threads=threads)
+        self.child = subprocess.Popen(["sleep", "3599"], close_fds=False)
+
+    def describe(self):
+        """Whom to look for."""
+        return {"child": str(self.child.pid)}

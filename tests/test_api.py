@@ -1,0 +1,109 @@
+"""The Python face: `import lenet_bench` and what it promises."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import lenet_bench
+import numpy as np
+import pytest
+from conftest import environment
+
+FACE = """
+import numpy as np
+import numpy.typing as npt
+import lenet_bench
+
+net: lenet_bench.Backend = lenet_bench.load("fused", threads=1)
+image: npt.NDArray[np.float32] = lenet_bench.read_image("digit.png")
+probabilities: npt.NDArray[np.float32] = net.infer(image)
+rungs: list[lenet_bench.Availability] = lenet_bench.backends()
+name: str = rungs[0].name
+weights: lenet_bench.Weights = lenet_bench.read_weights()
+version: str = lenet_bench.__version__
+"""
+
+
+def test_importing_it_imports_nothing_else() -> None:
+    program = "import sys, lenet_bench; print(*sys.modules)"
+    imported = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    ).stdout.split()
+    assert not {"numpy", "PIL", "click", "rich", "safetensors"} & set(imported)
+
+
+@pytest.mark.parametrize("name", lenet_bench.__all__)
+def test_each_public_name_is_there(name: str) -> None:
+    assert getattr(lenet_bench, name) is not None
+    assert name in dir(lenet_bench)
+
+
+def test_an_unknown_name_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'infer'"):
+        _ = lenet_bench.infer  # type: ignore[attr-defined]
+
+
+def test_load_gives_a_rung_that_infers(weights_file: Path, picture: Path) -> None:
+    net = lenet_bench.load("fused", threads=1, weights=weights_file)
+    probabilities = net.infer(lenet_bench.read_image(picture))
+    assert probabilities.shape == (10,)
+    assert probabilities.dtype == np.float32
+    assert probabilities.sum() == pytest.approx(1)
+
+
+def test_load_gives_a_rung_that_infers_batches(weights_file: Path, picture: Path) -> None:
+    net = lenet_bench.load("fused", weights=weights_file)
+    image = lenet_bench.read_image(picture)
+    batch = net.infer(np.stack([image, image]))
+    np.testing.assert_allclose(batch, [net.infer(image)] * 2, rtol=0, atol=1e-6)
+
+
+def test_load_refuses_an_unknown_rung_with_the_ladder() -> None:
+    with pytest.raises(lenet_bench.LenetBenchError, match="no rung is called 'abacus'; the ladder"):
+        lenet_bench.load("abacus")
+
+
+def test_load_refuses_no_threads(weights_file: Path) -> None:
+    with pytest.raises(lenet_bench.LenetBenchError, match="at least 1 thread"):
+        lenet_bench.load("fused", threads=0, weights=weights_file)
+
+
+def test_read_image_refuses_what_is_no_picture(tmp_path: Path) -> None:
+    (tmp_path / "note.txt").write_text("seven")
+    with pytest.raises(lenet_bench.ImageError, match=r"note\.txt"):
+        lenet_bench.read_image(tmp_path / "note.txt")
+
+
+def test_backends_tells_every_rung_and_whether_it_runs() -> None:
+    found = lenet_bench.backends()
+    assert [rung.name for rung in found][:2] == ["fused", "fused:int16"]
+    assert all(rung.available == (rung.reason is None) for rung in found)
+
+
+def test_backends_can_be_called_and_imported_from() -> None:
+    """The question and the sub-package share their name."""
+    program = (
+        "import lenet_bench.backends\n"
+        "from lenet_bench.backends import LADDER\n"
+        "assert len(lenet_bench.backends()) >= len(LADDER)\n"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_backends_loads_no_rung_into_this_process() -> None:
+    program = (
+        "import sys, lenet_bench\n"
+        "lenet_bench.backends()\n"
+        "loaded = [name for name in sys.modules if name.startswith('lenet_bench._')]\n"
+        "assert not loaded, loaded\n"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_the_face_is_typed(tmp_path: Path) -> None:
+    """As a user's mypy sees the installed package."""
+    (tmp_path / "face.py").write_text(FACE)
+    command = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", os.devnull, "face.py"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, env=environment())
+    assert done.returncode == 0, done.stdout

@@ -1,0 +1,124 @@
+"""`lenet-bench doctor` and `backends`: what runs here, what does not, and what mends it."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+from conftest import Run
+from lenet_bench.backends import names
+from lenet_bench.doctor import Examination, Finding
+from lenet_bench.measure.environment import read_environment
+from lenet_bench.printout import examination
+from lenet_bench.terminal import Screen
+
+KEYS = {"name", "device", "available", "reason"}
+
+
+@pytest.mark.parametrize("command", ["doctor", "backends"])
+def test_json_is_a_list_that_begins_with_the_ladder(run: Run, command: str) -> None:
+    found = json.loads(run(command, "--json").output)
+    assert [entry["name"] for entry in found][: len(names())] == names()
+    assert all(entry.keys() >= KEYS for entry in found)
+
+
+@pytest.mark.parametrize("command", ["doctor", "backends"])
+def test_a_rung_is_available_or_has_a_reason(run: Run, command: str) -> None:
+    for entry in json.loads(run(command, "--json").output):
+        assert entry["available"] == (entry["reason"] is None)
+
+
+def test_the_ladder_tells_what_each_rung_is_and_calls(run: Run) -> None:
+    done = run("backends")
+    assert done.code == 0
+    assert "our own SIMD kernels" in done.output
+    assert "calls OpenBLAS's assembly kernels" in done.output
+
+
+def test_doctor_tells_the_machine_the_software_the_weights_and_the_data(run: Run) -> None:
+    found = {entry["name"]: entry for entry in json.loads(run("doctor", "--json").output)}
+    assert found["machine"]["details"]["processor"]["logical"] == os.cpu_count()
+    assert "numpy" in found["software"]["details"]["packages"]
+    assert {"weights", "mnist"} <= found.keys()
+
+
+def test_doctor_tells_the_weights_checksum(run: Run) -> None:
+    """The canonical weights are there, whole, and have their accuracy in them."""
+    found = {entry["name"]: entry for entry in json.loads(run("doctor", "--json").output)}
+    details = found["weights"]["details"]
+    assert len(details["sha256"]) == 64
+    assert float(details["test_accuracy"]) >= 0.995
+
+
+def test_doctor_prints_its_sections(run: Run) -> None:
+    lines = run("doctor").output.splitlines()
+    assert {"Machine", "Software", "Files", "Rungs"} <= set(lines)
+
+
+def test_a_rung_that_cannot_run_says_why(run: Run) -> None:
+    done = run("backends", "--json", LENET_BENCH_ISA="vax")
+    fused = json.loads(done.output)[0]
+    assert not fused["available"]
+    assert "vax" in fused["reason"]
+
+
+def test_a_rung_that_crashes_costs_its_own_line_only(run: Run, tmp_path: Path) -> None:
+    crash = "import os, sys\nif sys.orig_argv[-1] == 'openblas': os.abort()\n"
+    (tmp_path / "sitecustomize.py").write_text(crash)
+    path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
+    found = {e["name"]: e for e in json.loads(run("backends", "--json", PYTHONPATH=path).output)}
+    assert not found["openblas"]["available"]
+    assert "SIGABRT" in found["openblas"]["reason"]
+    assert found["fused"]["available"]
+
+
+def test_absent_data_is_found_out_and_nothing_downloaded(run: Run, tmp_path: Path) -> None:
+    done = run("doctor", "--json", LENET_BENCH_MNIST="", XDG_CACHE_HOME=str(tmp_path))
+    found = {entry["name"]: entry for entry in json.loads(done.output)}
+    assert not found["mnist"]["available"]
+    assert "export LENET_BENCH_MNIST=" in found["mnist"]["reason"]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_data_is_found_where_the_environment_says(run: Run, small_mnist: Path) -> None:
+    done = run("doctor", "--json", LENET_BENCH_MNIST=str(small_mnist))
+    found = {entry["name"]: entry for entry in json.loads(done.output)}
+    assert found["mnist"]["details"] == {"path": str(small_mnist), "images": 30}
+
+
+def examined(*, rungs: list[bool], weights: bool) -> Examination:
+    good = Finding("weights", None, weights, None if weights else "no such file")
+    ladder = [
+        Finding(f"rung{n}", "cpu", runs, None if runs else "not here; mend it with: pip install it")
+        for n, runs in enumerate(rungs)
+    ]
+    return Examination(tuple(ladder), good, good, read_environment())
+
+
+def test_one_rung_that_runs_is_enough() -> None:
+    assert examined(rungs=[False, True], weights=True).works
+
+
+def test_nothing_works_without_a_rung_or_without_weights() -> None:
+    assert not examined(rungs=[False, False], weights=True).works
+    assert not examined(rungs=[True], weights=False).works
+
+
+@pytest.mark.parametrize("columns", [72, 80, 140])
+def test_the_command_that_mends_is_on_a_line_of_its_own(columns: int) -> None:
+    screen = Screen(columns, colour=False, unicode=False)
+    lines = examination(screen, examined(rungs=[True, False], weights=True))
+    assert "pip install it" in [line.strip() for line in lines]
+
+
+def test_the_environment_is_plain_data() -> None:
+    environment = read_environment().to_json()
+    assert json.loads(json.dumps(environment)).keys() == environment.keys()
+
+
+@pytest.mark.skipif(not Path("/proc/cpuinfo").exists(), reason="only Linux tells all of this")
+def test_linux_tells_the_processor_and_its_caches() -> None:
+    processor = read_environment().processor
+    assert processor.model
+    assert processor.allowed == len(os.sched_getaffinity(0))
+    assert all(cache.level in (1, 2, 3, 4) and cache.bytes > 0 for cache in processor.caches)

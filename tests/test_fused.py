@@ -1,0 +1,202 @@
+"""The rung `fused`, layer by layer and on every instruction set that this processor has."""
+
+import os
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from lenet_bench import backends
+from lenet_bench.backends.fused import Fused
+from lenet_bench.backends.reference import Reference
+from lenet_bench.errors import Unavailable
+from lenet_bench.network import PARAMETERS
+from lenet_bench.weights import Weights
+from numpy.typing import NDArray
+
+Array = NDArray[np.float32]
+
+ISAS = ("sse2", "avx2", "avx512", "neon")
+VARIANTS = ("", "int16")
+
+
+def random_weights(seed: int, scale: float = 1.0) -> Weights:
+    """Weights that keep every layer's values of the same size, as training does."""
+    rng = np.random.default_rng(seed)
+    parameters = {}
+    for name, shape in PARAMETERS.items():
+        fan_in = np.prod(PARAMETERS[name.replace("bias", "weight")][1:])
+        values = rng.normal(0, scale / np.sqrt(fan_in), shape)
+        parameters[name] = values.astype(np.float32)
+    return Weights(parameters)
+
+
+def random_images(seed: int, count: int) -> Array:
+    return np.random.default_rng(seed).random((count, 28, 28), dtype=np.float32)
+
+
+def build(variant: str = "", *, threads: int = 1, weights: Weights | None = None) -> Fused:
+    return Fused(weights or random_weights(0), threads=threads, variant=variant)
+
+
+@pytest.fixture(params=ISAS)
+def isa(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Each instruction set in turn, forced."""
+    monkeypatch.setenv("LENET_BENCH_ISA", request.param)
+    try:
+        build()
+    except Unavailable as error:
+        pytest.skip(str(error))
+    return str(request.param)
+
+
+def test_describe_names_what_was_forced(isa: str) -> None:
+    width = {"sse2": 128, "neon": 128, "avx2": 256, "avx512": 512}[isa]
+    description = build().describe()
+    assert description["isa"] == isa
+    assert description["vector width"] == f"{width} bits"
+
+
+def test_describe_names_variant_threads_and_compiler() -> None:
+    description = build("int16", threads=3).describe()
+    assert description["variant"] == "int16"
+    assert description["threads"] == "3"
+    assert description["compiler"].startswith(("gcc", "clang"))
+
+
+@pytest.mark.parametrize("layer", ["pool1", "pool2", "fc1", "fc2", "probabilities"])
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_layer_equals_the_reference(isa: str, variant: str, layer: str) -> None:
+    del isa
+    weights = random_weights(1)
+    fused, reference = build(variant, weights=weights), Reference(weights, threads=1)
+    tolerance = backends.tolerance(f"fused:{variant}" if variant else "fused")
+    for image in random_images(2, 5):
+        got, expected = fused.layers(image)[layer], reference.layers(image)[layer]
+        np.testing.assert_allclose(got, expected, rtol=0, atol=tolerance)
+
+
+@given(seed=st.integers(0, 2**32 - 1), scale=st.floats(0.1, 2.0), contrast=st.floats(0, 1))
+@settings(
+    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+def test_any_network_and_image_give_the_reference_probabilities(
+    isa: str, seed: int, scale: float, contrast: float
+) -> None:
+    del isa
+    weights = random_weights(seed, scale)
+    image = random_images(seed, 1)[0] * np.float32(contrast)
+    expected = Reference(weights, threads=1).infer(image)
+    np.testing.assert_allclose(build(weights=weights).infer(image), expected, rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_mnist_is_classified_within_the_stated_tolerance(
+    isa: str, variant: str, mnist_images: Array
+) -> None:
+    del isa
+    name = f"fused:{variant}" if variant else "fused"
+    expected = backends.load("reference").infer(mnist_images)
+    got = backends.load(name).infer(mnist_images)
+    np.testing.assert_allclose(got, expected, rtol=0, atol=backends.tolerance(name))
+
+
+@pytest.fixture(scope="module")
+def mnist_images() -> Array:
+    """Some hundred real test images, where the data set is at hand."""
+    folder = os.environ.get("LENET_BENCH_MNIST")
+    if not folder:
+        pytest.skip("LENET_BENCH_MNIST names no folder with MNIST's files")
+    content = (Path(folder) / "t10k-images-idx3-ubyte").read_bytes()
+    pixels = np.frombuffer(content, np.uint8, offset=16).reshape(-1, 28, 28)[:200]
+    return pixels.astype(np.float32) / np.float32(255)
+
+
+@pytest.mark.parametrize("corner", [(0, 0), (0, 27), (27, 0), (27, 27), (13, 14)])
+def test_a_single_pixel_is_where_it_was_drawn(isa: str, corner: tuple[int, int]) -> None:
+    del isa
+    weights = random_weights(3)
+    image = np.zeros((28, 28), np.float32)
+    image[corner] = 1
+    got = build(weights=weights).layers(image)["pool1"]
+    expected = Reference(weights, threads=1).layers(image)["pool1"]
+    np.testing.assert_allclose(got, expected, rtol=0, atol=1e-6)
+
+
+def test_an_all_zero_row_of_fc1_survives_int16(isa: str) -> None:
+    del isa
+    weights = random_weights(4)
+    weights["fc1.weight"][7] = 0
+    got = build("int16", weights=weights).layers(random_images(4, 1)[0])["fc1"]
+    assert got[7] == max(weights["fc1.bias"][7], 0)
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 3, 7, 33])
+@pytest.mark.parametrize("threads", [1, 2, 5])
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_a_batch_equals_its_images_one_by_one_bit_for_bit(
+    isa: str, variant: str, threads: int, count: int
+) -> None:
+    del isa
+    images = random_images(5, count)
+    batch = build(variant, threads=threads).infer(images)
+    single = build(variant)
+    assert batch.shape == (count, 10)
+    assert all(
+        np.array_equal(row, single.infer(image)) for row, image in zip(batch, images, strict=True)
+    )
+
+
+def test_many_threads_at_once_get_identical_answers(isa: str) -> None:
+    del isa
+    fused, images = build(), random_images(6, 16)
+    expected = fused.infer(images)
+    wrong: list[int] = []
+
+    def ask(offset: int) -> None:
+        for i in range(200):
+            at = (i + offset) % len(images)
+            if not np.array_equal(fused.infer(images[at]), expected[at]):
+                wrong.append(at)
+
+    threads = [threading.Thread(target=ask, args=(offset,)) for offset in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
+
+
+def test_the_rung_keeps_its_own_copy_of_the_weights() -> None:
+    weights, image = random_weights(7), random_images(7, 1)[0]
+    fused = build(weights=weights)
+    before = fused.infer(image)
+    for array in weights.parameters.values():
+        array[...] = 0
+    assert np.array_equal(fused.infer(image), before)
+
+
+def test_an_unknown_isa_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LENET_BENCH_ISA", "mmx")
+    with pytest.raises(Unavailable, match="asks for an unknown 'mmx'; expected one of: "):
+        build()
+
+
+def test_an_isa_that_the_processor_lacks_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("LENET_BENCH_ISA", raising=False)
+    foreign = "sse2" if build().describe()["isa"] == "neon" else "neon"
+    monkeypatch.setenv("LENET_BENCH_ISA", foreign)
+    with pytest.raises(Unavailable, match=f"asks for {foreign}, which this processor lacks"):
+        build()
+
+
+def test_an_empty_isa_is_no_wish(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LENET_BENCH_ISA", "")
+    assert build().describe()["isa"] in ISAS
+
+
+def test_an_unknown_variant_is_refused() -> None:
+    with pytest.raises(ValueError, match="no variant 'int8'; expected '' or 'int16'"):
+        build("int8")

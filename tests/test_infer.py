@@ -1,0 +1,433 @@
+"""`lenet-bench infer`: pictures in, digits and times out, and one sentence for what is no digit."""
+
+import json
+import os
+import resource
+import shutil
+import struct
+import subprocess
+import sys
+import zlib
+from pathlib import Path
+
+import lenet_bench
+import numpy as np
+import pytest
+from conftest import Run, draw_seven, environment
+from lenet_bench.inference import Answered, OpenRung, all_agree, infer, to_json
+from lenet_bench.weights import read_weights
+from numpy.typing import NDArray
+from PIL import Image
+
+
+def test_a_seven_is_a_seven(run: Run, picture: Path) -> None:
+    """With the canonical weights."""
+    done = run("infer", picture)
+    assert (done.code, done.output.splitlines()[0]) == (0, f"{picture}: 7")
+
+
+def test_json_tells_image_digit_probabilities_rung_and_times(
+    run: Run, picture: Path, weights_file: Path
+) -> None:
+    done = run("infer", picture, "--json", "--weights", weights_file)
+    answer = json.loads(done.output)
+    assert done.code == 0
+    assert answer["image"] == str(picture)
+    assert answer["digit"] == int(np.argmax(answer["probabilities"]))
+    assert sum(answer["probabilities"]) == pytest.approx(1)
+    assert answer["backend"] in [rung.name for rung in lenet_bench.backends()]
+    assert answer["first_us"] > 0
+    assert answer["steady_us"] > 0
+
+
+def test_the_answer_is_the_python_faces(run: Run, picture: Path, weights_file: Path) -> None:
+    arguments = ("--json", "--backend", "reference", "--weights", weights_file)
+    answer = json.loads(run("infer", picture, *arguments).output)
+    net = lenet_bench.load("reference", weights=weights_file)
+    expected = net.infer(lenet_bench.read_image(picture))
+    assert np.array_equal(np.float32(answer["probabilities"]), expected)
+
+
+def test_an_image_is_printed_with_ten_bars(run: Run, picture: Path, weights_file: Path) -> None:
+    output = run("infer", picture, "--weights", weights_file).output
+    lines = [line for line in output.splitlines() if line.endswith(" %")]
+    assert [line.split()[0] for line in lines] == [str(digit) for digit in range(10)]
+    assert "█" in output
+    assert "first call" in output
+
+
+def test_several_images_get_a_line_each(run: Run, weights_file: Path, tmp_path: Path) -> None:
+    images = [draw_seven(tmp_path / f"{n}.png", shift=n) for n in range(3)]
+    output = run("infer", *images, "--weights", weights_file).output
+    for image in images:
+        assert sum(image.name in line for line in output.splitlines()) == 1
+
+
+def test_several_images_get_a_json_line_each(run: Run, weights_file: Path, tmp_path: Path) -> None:
+    images = [draw_seven(tmp_path / f"{n}.png", shift=n) for n in range(3)]
+    lines = run("infer", *images, "--json", "--weights", weights_file).output.splitlines()
+    assert [json.loads(line)["image"] for line in lines] == [str(image) for image in images]
+
+
+def test_show_draws_what_the_network_saw(run: Run, picture: Path, weights_file: Path) -> None:
+    """Without colours in density characters, two rows of pixels a line."""
+    output = run("infer", picture, "--show", "--weights", weights_file).output
+    drawn = [line[2:30] for line in output.splitlines()[2:16]]
+    seen = lenet_bench.read_image(picture)
+    rows = [seen[2 * n : 2 * n + 2].max() > 0.5 for n in range(14)]
+    assert [bool(line.strip(" .:")) for line in drawn] == rows
+
+
+def test_show_draws_half_blocks_in_colour(run: Run, picture: Path, weights_file: Path) -> None:
+    output = run("infer", picture, "--show", "--weights", weights_file, FORCE_COLOR="1").output
+    assert output.count("▀") == 14 * 28
+    assert "\x1b[38;5;255;48;5;" in output
+
+
+def test_steps_writes_each_step_as_png(
+    run: Run, picture: Path, weights_file: Path, tmp_path: Path
+) -> None:
+    run("infer", picture, "--steps", tmp_path / "new" / "steps", "--weights", weights_file)
+    written = sorted(path.name for path in (tmp_path / "new" / "steps").iterdir())
+    assert written[0] == "seven-1-decode.png"
+    assert [name.split("-")[1] for name in written] == [str(n + 1) for n in range(len(written))]
+    with Image.open(tmp_path / "new" / "steps" / written[-1]) as last:
+        assert last.size == (28, 28)
+
+
+def test_steps_of_images_with_one_name_do_not_overwrite_each_other(
+    run: Run, weights_file: Path, tmp_path: Path
+) -> None:
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+        draw_seven(tmp_path / folder / "7.png")
+    images = [tmp_path / "a" / "7.png", tmp_path / "b" / "7.png"]
+    run("infer", *images, "--steps", tmp_path / "steps", "--weights", weights_file)
+    assert {path.name.split("-")[0] for path in (tmp_path / "steps").iterdir()} == {"7", "7~2"}
+
+
+def test_a_dash_reads_standard_input(run: Run, picture: Path, weights_file: Path) -> None:
+    done = run("infer", "-", "--json", "--weights", weights_file, input=picture.read_bytes())
+    from_file = run("infer", picture, "--json", "--weights", weights_file)
+    answer, expected = json.loads(done.output), json.loads(from_file.output)
+    assert answer["image"] == "-"
+    assert answer["probabilities"] == expected["probabilities"]
+
+
+def test_patterns_are_expanded_where_no_shell_did(
+    run: Run, weights_file: Path, tmp_path: Path
+) -> None:
+    for name in ("b.png", "a.png", "c.txt"):
+        draw_seven(tmp_path / "x.png").rename(tmp_path / name)
+    output = run("infer", tmp_path / "*.png", "--json", "--weights", weights_file).output
+    names = [Path(json.loads(line)["image"]).name for line in output.splitlines()]
+    assert names == ["a.png", "b.png"]
+
+
+def test_a_file_whose_name_looks_like_a_pattern_is_a_file(
+    run: Run, weights_file: Path, tmp_path: Path
+) -> None:
+    image = draw_seven(tmp_path / "seven[1].png")
+    done = run("infer", image, "--json", "--weights", weights_file)
+    assert (done.code, json.loads(done.output)["image"]) == (0, str(image))
+
+
+def test_a_name_cannot_break_the_line_it_is_printed_on(
+    run: Run, weights_file: Path, tmp_path: Path
+) -> None:
+    image = draw_seven(tmp_path / "se\x1b[2J\nven.png")
+    done = run("infer", image, "--weights", weights_file)
+    assert done.code == 0
+    assert "\x1b" not in done.output
+    assert "ven.png" in done.output.splitlines()[0]
+
+
+def test_all_asks_every_rung_at_hand(run: Run, picture: Path, weights_file: Path) -> None:
+    done = run("infer", picture, "--json", "--backend", "all", "--weights", weights_file)
+    answers = [json.loads(line) for line in done.output.splitlines()]
+    at_hand = [rung.name for rung in lenet_bench.backends() if rung.available]
+    assert [answer["backend"] for answer in answers] == at_hand
+    assert len({answer["digit"] for answer in answers}) == 1
+    assert done.code == 0
+
+
+def test_all_prints_an_aligned_table(run: Run, picture: Path, weights_file: Path) -> None:
+    output = run("infer", picture, "--backend", "all", "--weights", weights_file).output
+    lines = output.splitlines()
+    head = next(number for number, line in enumerate(lines) if line.startswith("  rung"))
+    end = lines[head].index("steady") + len("steady")
+    assert len(lines) > head + 2
+    assert all(line[end - 2 : end] in ("µs", "ms") for line in lines[head + 1 :])
+
+
+def test_auto_takes_the_first_rung_that_runs(run: Run, picture: Path, weights_file: Path) -> None:
+    answer = json.loads(run("infer", picture, "--json", "--weights", weights_file).output)
+    first = next(rung.name for rung in lenet_bench.backends() if rung.available)
+    assert answer["backend"] == first
+
+
+def test_auto_passes_over_a_rung_that_cannot_run_and_says_so(
+    run: Run, picture: Path, weights_file: Path
+) -> None:
+    done = run("infer", picture, "--json", "--weights", weights_file, LENET_BENCH_ISA="vax")
+    assert json.loads(done.output)["backend"] != "fused"
+    assert "not at hand: fused" in done.errors
+    assert done.code == 0
+
+
+def test_a_rung_asked_for_by_name_that_cannot_run_is_one_sentence(
+    run: Run, picture: Path, weights_file: Path
+) -> None:
+    arguments = ("--backend", "fused", "--weights", weights_file)
+    done = run("infer", picture, *arguments, LENET_BENCH_ISA="vax")
+    assert (done.code, done.output) == (1, "")
+    assert_one_sentence(done.errors)
+
+
+def test_threads_are_taken(run: Run, picture: Path, weights_file: Path) -> None:
+    done = run("infer", picture, "--threads", "2", "--weights", weights_file)
+    assert done.code == 0
+
+
+# --- bad input -------------------------------------------------------------------------------
+
+
+def bomb() -> bytes:
+    """A PNG of a few bytes that claims to be 60,000 x 60,000 pixels."""
+
+    def chunk(kind: bytes, data: bytes) -> bytes:
+        checked = kind + data
+        return struct.pack(">I", len(data)) + checked + struct.pack(">I", zlib.crc32(checked))
+
+    header = struct.pack(">IIBBBBB", 60_000, 60_000, 8, 0, 0, 0, 0)
+    pixels = chunk(b"IDAT", zlib.compress(b"\0" * 1000))
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + pixels + chunk(b"IEND", b"")
+
+
+def bad_image(kind: str, folder: Path) -> Path:
+    path = folder / f"{kind}.png"
+    if kind == "directory":
+        path.mkdir()
+    elif kind == "text":
+        path.write_text("this is no picture\n")
+    elif kind == "truncated":
+        path.write_bytes(draw_seven(folder / "whole.png").read_bytes()[:200])
+    elif kind == "empty":
+        path.touch()
+    elif kind == "bomb":
+        path.write_bytes(bomb())
+    elif kind == "white":
+        Image.new("L", (100, 100), 255).save(path)
+    elif kind == "black":
+        Image.new("RGB", (100, 100), (0, 0, 0)).save(path)
+    elif kind == "transparent":
+        Image.new("RGBA", (100, 100), (0, 0, 0, 0)).save(path)
+    else:
+        assert kind == "absent"
+    return path
+
+
+BAD = (
+    *("directory", "text", "truncated", "empty", "absent", "bomb"),
+    *("white", "black", "transparent"),
+)
+
+
+def assert_one_sentence(errors: str) -> None:
+    assert len(errors.splitlines()) == 1, errors
+    assert errors.startswith("lenet-bench: ")
+    assert "Traceback" not in errors
+    assert "this is a bug" not in errors
+
+
+@pytest.mark.parametrize("kind", BAD)
+def test_a_bad_image_is_one_sentence_that_names_it(
+    run: Run, weights_file: Path, tmp_path: Path, kind: str
+) -> None:
+    image = bad_image(kind, tmp_path)
+    done = run("infer", image, "--weights", weights_file)
+    assert (done.code, done.output) == (1, "")
+    assert_one_sentence(done.errors)
+    assert str(image) in done.errors
+
+
+@pytest.mark.parametrize("kind", BAD)
+def test_a_bad_image_is_a_json_line_of_its_own(
+    run: Run, weights_file: Path, tmp_path: Path, kind: str
+) -> None:
+    image = bad_image(kind, tmp_path)
+    done = run("infer", image, "--json", "--weights", weights_file)
+    assert done.code == 1
+    assert json.loads(done.output).keys() == {"image", "error"}
+    assert done.errors == ""
+
+
+@pytest.mark.skipif(
+    os.geteuid() == 0 and not shutil.which("setpriv"), reason="root may read everything"
+)
+@pytest.mark.parametrize("forbidden", ["image", "weights"])
+def test_a_file_without_permission_is_one_sentence(
+    picture: Path, weights_file: Path, tmp_path: Path, forbidden: str
+) -> None:
+    files = {
+        "image": Path(shutil.copy(picture, tmp_path / "secret.png")),
+        "weights": Path(shutil.copy(weights_file, tmp_path / "secret.safetensors")),
+    }
+    files[forbidden].chmod(0)
+    command: list[str | Path] = [sys.executable, "-m", "lenet_bench"]
+    command += ["infer", files["image"], "--weights"]
+    if os.geteuid() == 0:  # without the powers that let root read what it may not
+        powers = "--bounding-set=-dac_override,-dac_read_search"
+        command = ["setpriv", powers, "--", *command]
+    done = subprocess.run(
+        [*command, files["weights"]], capture_output=True, text=True, env=environment()
+    )
+    assert (done.returncode, done.stdout) == (1, "")
+    assert_one_sentence(done.stderr)
+    assert files[forbidden].name in done.stderr
+
+
+def test_a_bad_image_does_not_keep_the_others_from_their_answer(
+    run: Run, picture: Path, weights_file: Path, tmp_path: Path
+) -> None:
+    bad = bad_image("text", tmp_path)
+    done = run("infer", picture, bad, picture, "--json", "--weights", weights_file)
+    assert ["digit" in json.loads(line) for line in done.output.splitlines()] == [True, False, True]
+    assert done.code == 1
+
+
+def test_an_empty_standard_input_is_one_sentence(run: Run, weights_file: Path) -> None:
+    done = run("infer", "-", "--weights", weights_file)
+    assert done.code == 1
+    assert_one_sentence(done.errors)
+
+
+def test_a_directory_as_standard_input_is_one_sentence(weights_file: Path, tmp_path: Path) -> None:
+    command = f'"{sys.executable}" -m lenet_bench infer - --weights "{weights_file}" < "{tmp_path}"'
+    done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, env=environment())
+    assert done.returncode == 1
+    assert "Traceback" not in done.stderr
+    assert "this is a bug" not in done.stderr
+
+
+def test_a_pattern_without_a_match_is_one_sentence(
+    run: Run, weights_file: Path, tmp_path: Path
+) -> None:
+    done = run("infer", tmp_path / "*.png", "--weights", weights_file)
+    assert done.code == 1
+    assert_one_sentence(done.errors)
+
+
+@pytest.mark.parametrize("kind", ["absent", "directory", "empty", "text", "truncated", "flipped"])
+def test_bad_weights_are_one_sentence(
+    run: Run, picture: Path, weights_file: Path, tmp_path: Path, kind: str
+) -> None:
+    path = tmp_path / "bad.safetensors"
+    content = weights_file.read_bytes()
+    if kind == "directory":
+        path.mkdir()
+    elif kind != "absent":
+        flipped = content[:-1] + bytes([content[-1] ^ 1])
+        bad = {"empty": b"", "text": b"no weights", "truncated": content[:-9], "flipped": flipped}
+        path.write_bytes(bad[kind])
+    done = run("infer", picture, "--weights", path)
+    assert (done.code, done.output) == (1, "")
+    assert_one_sentence(done.errors)
+    assert str(path) in done.errors
+
+
+def test_a_disk_that_fills_up_under_the_steps_leaves_the_answer(
+    picture: Path, weights_file: Path, tmp_path: Path
+) -> None:
+    """A limit on the size of files stands in for the disk: the write fails half-way."""
+
+    def fill() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (40, 40))
+
+    arguments = ["infer", picture, "--json", "--steps", tmp_path / "s", "--weights", weights_file]
+    command = [sys.executable, "-B", "-m", "lenet_bench", *map(str, arguments)]
+    done = subprocess.run(
+        command, capture_output=True, text=True, preexec_fn=fill, env=environment()
+    )
+    assert done.returncode == 1
+    assert "digit" in json.loads(done.stdout)
+    assert_one_sentence(done.stderr)
+    assert "cannot be written" in done.stderr
+    assert list((tmp_path / "s").iterdir()) == []
+
+
+def test_a_folder_for_the_steps_that_is_a_file_is_misuse(
+    run: Run, picture: Path, weights_file: Path
+) -> None:
+    done = run("infer", picture, "--steps", picture, "--weights", weights_file)
+    assert done.code == 2
+
+
+# --- inside: what no command can be made to do ------------------------------------------------
+
+
+class Shifted:
+    """A rung that is wrong by so much, and remembers what it was shown."""
+
+    def __init__(self, weights_file: Path, by: float) -> None:
+        self._right = lenet_bench.load("reference", weights=weights_file)
+        self._by = by
+        self.shown: list[NDArray[np.float32]] = []
+
+    def infer(self, images: NDArray[np.float32]) -> NDArray[np.float32]:
+        self.shown.append(images)
+        return np.asarray(self._right.infer(images) + np.float32(self._by), np.float32)
+
+    def layers(self, image: NDArray[np.float32]) -> dict[str, NDArray[np.float32]]:
+        return self._right.layers(image)
+
+    def describe(self) -> dict[str, str]:
+        return {}
+
+
+@pytest.mark.parametrize(("by", "agrees"), [(1e-7, True), (1e-3, False), (np.nan, False)])
+def test_a_rung_must_keep_within_its_tolerance_of_the_reference(
+    weights_file: Path, picture: Path, by: float, agrees: bool
+) -> None:
+    right = lenet_bench.load("reference", weights=weights_file)
+    rungs = [OpenRung("fused", Shifted(weights_file, by)), OpenRung("reference", right)]
+    outcomes = list(infer([str(picture)], rungs))
+    (outcome,) = outcomes
+    assert isinstance(outcome, Answered)
+    assert [answer.agrees for answer in outcome.answers] == [agrees, True]
+    assert all_agree(outcomes) == agrees
+
+
+def test_the_steady_state_is_timed_on_changing_images(weights_file: Path, picture: Path) -> None:
+    backend = Shifted(weights_file, 0.0)
+    list(infer([str(picture)], [OpenRung("fused", backend)]))
+    assert len({image.tobytes() for image in backend.shown}) >= 5
+
+
+def test_a_rung_is_timed_once_and_not_again_for_each_image(
+    weights_file: Path, picture: Path
+) -> None:
+    backend = Shifted(weights_file, 0.0)
+    rung = OpenRung("fused", backend)
+    first, second = infer([str(picture)] * 2, [rung])
+    assert next(to_json(first))["steady_us"] == next(to_json(second))["steady_us"]
+    calls = len(backend.shown)
+    list(infer([str(picture)], [rung]))
+    assert len(backend.shown) == calls + 1
+
+
+def test_loading_reads_the_weights_once(weights_file: Path) -> None:
+    from lenet_bench.inference import open_rungs
+
+    opened = open_rungs(["auto", "reference", "reference"], read_weights(weights_file))
+    names = [rung.name for rung in opened.rungs]
+    assert names.count("reference") == 1
+    assert names == sorted(names, key=lambda name: name == "reference")
+
+
+def test_steps_are_kept_beside_other_files(
+    run: Run, picture: Path, weights_file: Path, tmp_path: Path
+) -> None:
+    shutil.copy(picture, tmp_path / "mine.png")
+    run("infer", picture, "--steps", tmp_path, "--weights", weights_file)
+    assert (tmp_path / "mine.png").read_bytes() == picture.read_bytes()
