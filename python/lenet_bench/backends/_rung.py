@@ -16,6 +16,7 @@ class Rung:
     default: str = ""  # the variant that the bare name is: `keras` is `keras:predict`
     device: str = "cpu"
     extra: str | None = None  # the optional dependencies that bring its API
+    framework: bool = False  # its API is a Python package of somebody else's
     environment: str | None = None  # the isolated environment that holds its API
     tolerances: Mapping[str, float] = field(default_factory=dict)  # by variant, where not FLOAT32
     variables: Mapping[str, str] = field(default_factory=dict)  # see `variables_for`
@@ -24,7 +25,8 @@ class Rung:
     def names(self) -> Iterator[str]:
         """The rung and its variants as the user spells them: fused, fused:int16."""
         yield self.name
-        yield from (f"{self.name}:{variant}" for variant in self.variants)
+        others = (variant for variant in self.variants if variant != self.default)
+        yield from (f"{self.name}:{variant}" for variant in others)
 
     def variables_for(self, threads: int) -> dict[str, str]:
         """The environment variables that its API reads when it is imported."""

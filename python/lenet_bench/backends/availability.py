@@ -16,6 +16,7 @@ from dataclasses import asdict, dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from .. import environments
 from ..errors import LenetBenchError, WeightsError
 from ..network import IMAGE_SIDE, PARAMETERS
 from ..weights import Weights, read_weights
@@ -45,10 +46,12 @@ def backends() -> list[Availability]:
 
 def _ask(rung: Rung) -> list[Availability]:
     """Try one rung and its variants in a child process."""
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    if rung.gone:
+        return _all_unavailable(rung, rung.gone)
+    environment = {**os.environ, **environments.variables(rung, threads=1)}
     try:
         child = subprocess.run(
-            [sys.executable, "-m", __name__, rung.name],
+            [environments.interpreter(rung), "-m", __name__, rung.name],
             capture_output=True,
             text=True,
             errors="replace",
@@ -99,7 +102,7 @@ def _try_here(rung: Rung) -> Iterator[Availability]:
     expected = load("reference", weights=weights).infer(picture)
     for name in rung.names():
         try:
-            backend = load(name, weights=weights)
+            backend = load(name, weights=weights, quiet=False)
             difference = float(np.abs(backend.infer(picture) - expected).max())
             runs = backend.describe()
         except LenetBenchError as error:

@@ -10,9 +10,8 @@ import os
 from functools import partial
 from importlib import import_module
 
-import numpy as np
-
 import keras
+import numpy as np
 from keras import layers
 
 from ..errors import Unavailable

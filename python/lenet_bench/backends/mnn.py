@@ -6,12 +6,13 @@ Convolutions go by Winograd's method, which costs 1e-5 of accuracy; `direct` for
 model is loaded for one image, so a batch is one after another.
 """
 
+import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
 import MNN
 import numpy as np
-from _tools import mnnconvert  # not by MNN.tools, which calls pip and a server when imported
 from MNN import expr, nn
 
 from ..export import onnx
@@ -20,6 +21,11 @@ from ._exhibit import Array, Exhibit
 
 WINOGRAD_MEMORY_LEVEL = 3  # a number of Interpreter::HintMode; level 0 is no Winograd
 SHAPE = (1, 1, 28, 28)
+
+# What the command mnnconvert does, without its report to a server and its call of pip; apart,
+# since its protocol buffers abort a process that holds TensorFlow's.
+CONVERT = [sys.executable, "-c", "import _tools, sys; _tools.mnnconvert(['', *sys.argv[1:]])"]
+CONVERT += ["-f", "ONNX", "--bizCode", "lenet"]
 
 
 class Mnn(Exhibit):
@@ -32,7 +38,7 @@ class Mnn(Exhibit):
             model, converted = str(Path(folder) / "lenet.onnx"), str(Path(folder) / "lenet.mnn")
             Path(model).write_bytes(onnx.model(weights))
             files = ["--modelFile", model, "--MNNModel", converted]
-            mnnconvert(["mnnconvert", "-f", "ONNX", *files, "--bizCode", "lenet"])
+            subprocess.run([*CONVERT, *files], check=True, capture_output=True)
             if variant == "module":
                 runtime = nn.create_runtime_manager((config,))
                 self._module = nn.load_module_from_file(

@@ -40,6 +40,7 @@ class Torch(Exhibit):
     def __init__(self, weights: Weights, *, threads: int, variant: str) -> None:
         torch.set_num_threads(threads)
         torch.set_float32_matmul_precision("highest")
+        torch._inductor.config.compile_threads = 1
         self._variant = variant
         module = LeNet()
         module.load_state_dict(

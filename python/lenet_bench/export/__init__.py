@@ -1,8 +1,8 @@
 """The network and its weights as the model files of other programs.
 
-    from lenet_bench.export import FORMATS, export
+from lenet_bench.export import FORMATS, export
 
-    export("onnx", read_weights(), Path("lenet.onnx"))
+export("onnx", read_weights(), Path("lenet.onnx"))
 """
 
 from collections.abc import Callable, Mapping
@@ -49,9 +49,7 @@ def export(format: str, weights: Weights, output: Path) -> list[Path]:
 def _maker(format: str, maker: str) -> Callable[[Weights], bytes]:
     module, _, function = maker.partition(":")
     try:
-        made: Callable[[Weights], bytes] = getattr(
-            import_module(f"{__name__}.{module}"), function
-        )
+        made: Callable[[Weights], bytes] = getattr(import_module(f"{__name__}.{module}"), function)
     except ImportError as error:
         mend = f"pip install 'lenet-bench[{FORMATS[format].extra}]'"
         raise Unavailable(f"{format} cannot be written ({error}); mend it with: {mend}") from error
