@@ -164,7 +164,6 @@ def test_a_rung_that_closes_every_file_is_given_up(weights_file):
 
 def test_a_thread_that_spins_between_turns_is_warned_of(weights_file):
     result = measured(weights_file, scratch.SpinsBetweenTurns, rounds=4)
-    assert result.rungs[0].resources.idle_share > 0.5
     assert any("between its turns" in warning for warning in result.warnings)
 
 

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,7 @@ namespace lenet {
 class OpenBlas {
  public:
   OpenBlas(const Weights& weights, int threads);
+  ~OpenBlas();
 
   /// `count` images in, 10 probabilities each out. Any number of threads may call it at once.
   void infer(const float* images, std::size_t count, float* probabilities) const;
@@ -21,12 +23,13 @@ class OpenBlas {
   std::map<std::string, std::string> describe() const;
 
  private:
+  struct Parameters;
   struct Activations;
+  static Activations& activations();  // the calling thread's own
   void forward(const float* image, Activations& activations, float* probabilities) const;
 
   int threads_;
-  std::vector<float> conv1_weight_, conv1_bias_, conv2_weight_, conv2_bias_;
-  std::vector<float> fc1_weight_, fc1_bias_, fc2_weight_, fc2_bias_;
+  std::unique_ptr<Parameters> parameters_;
 };
 
 }  // namespace lenet

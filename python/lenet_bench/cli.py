@@ -329,7 +329,7 @@ Examples:
 @click.argument(
     "rungs", metavar="[RUNG]...", nargs=-1, callback=_rungs, shell_complete=_complete_rung
 )
-@click.option("--quick", is_flag=True, help="A rough answer within about 5 seconds.")
+@click.option("--quick", is_flag=True, help="A rough answer within about 6 seconds.")
 @click.option(
     "--budget", callback=_seconds, metavar="TIME", help="Time rungs for so long: 60s, 5m. [20s]"
 )

@@ -314,20 +314,25 @@ def grey(picture: Plane) -> tuple[Plane, str]:
 
 
 def _is_dark_paper(seen: Plane) -> bool:
-    """Whether the paper, that is the smooth majority, is darker than the ink."""
+    """Whether the ink, the minority that leaves the smooth paper, is the lighter of the two."""
+    return bool(np.sum((seen - _trend(seen)) ** 3) > 0)
+
+
+def _trend(seen: Plane) -> Plane:
+    """The light's slow course over the paper: a quadratic through the majority of the pixels."""
     height, width = seen.shape
-    y, x = np.mgrid[-1 : 1 : height * 1j, -1 : 1 : width * 1j]
-    terms = np.stack([np.ones_like(x), x, y, x * x, x * y, y * y], -1).reshape(-1, 6)
+    y, x = np.mgrid[-1 : 1 : height * 1j, -1 : 1 : width * 1j].reshape(2, -1)
+    terms = np.stack([np.ones_like(x), x, y, x * x, x * y, y * y], -1)
     values = seen.reshape(-1).astype(np.float64)
-    weight = np.ones_like(values)
     rest = values - np.median(values)
+    fit = values
     for _ in range(6):
         spread = 1.5 * np.median(np.abs(rest)) + 0.01
-        weight = 1 / (1 + (rest / spread) ** 2) ** 2
+        weight = 1 / (1 + (rest / spread) ** 2) ** 2  # what lies far off is ink and has no say
         scaled = terms * weight[:, None]
-        fit = np.linalg.lstsq(scaled.T @ terms + 1e-6 * np.eye(6), scaled.T @ values, rcond=None)
-        rest = values - terms @ fit[0]
-    return bool(np.sum(rest**3) > 0)
+        fit = terms @ np.linalg.solve(scaled.T @ terms + 1e-6 * np.eye(6), scaled.T @ values)
+        rest = values - fit
+    return np.asarray(fit.reshape(height, width), np.float32)
 
 
 def _contrast(flat: Plane) -> float:
@@ -351,8 +356,9 @@ def light(plain: Plane) -> Plane:
     """
     height, width = plain.shape
     small = _blurred(_fitted(plain, _SMALL))
+    trend = np.maximum(_trend(small), 0.05)
     reach = max(3, round(0.3 * min(small.shape)))
-    paper = _lowest(_highest(small, reach), reach)
+    paper = _lowest(_highest(small / trend, reach), reach) * trend
     paper = _resized(_blurred(paper), height, width)
     return np.asarray(np.clip(1 - plain / np.maximum(paper, 0.02), 0, 1), np.float32)
 
@@ -430,32 +436,66 @@ def _otsu(counts: NDArray[np.float64], values: NDArray[np.float64]) -> float:
 
 def digit(inked: Plane) -> Plane:
     """Keep the strokes that make up the digit."""
-    labels, count = _components(inked > 0.5)
+    strokes = inked > 0.5
+    reach = max(1, round(0.012 * max(inked.shape)))  # a dying pen's gaps are no wider than twice it
+    labels, count = _components(_highest(strokes.astype(np.float32), reach) > 0)
     if count == 0:
         raise _NoInk
-    height, width = inked.shape
+    labels = np.where(inked > 0, labels, 0)
+    parts = _parts(labels, inked, count)
+    main = max(parts, key=lambda part: part.merit)
+    kept, size = {main.number}, main.size
+    grew = True
+    while grew:
+        near = [
+            part
+            for part in parts
+            if part.number not in kept
+            and part.mass > 0.04 * main.mass
+            and part.rim < 0.12
+            and any(part.gap(other) < 0.2 * size for other in parts if other.number in kept)
+        ]
+        kept |= {part.number for part in near}
+        grew = bool(near)
+    return np.where(np.isin(labels, list(kept)), inked, np.float32(0))
+
+
+@dataclass(frozen=True)
+class _Part:
+    """A connected piece of ink."""
+
+    number: int
+    mass: float
+    box: tuple[int, int, int, int]  # top, bottom, left, right
+    rim: float  # the share of the picture's rim that it covers
+    merit: float  # how likely it is the digit, or the greatest part of it
+
+    @property
+    def size(self) -> int:
+        top, bottom, left, right = self.box
+        return max(bottom - top, right - left)
+
+    def gap(self, other: "_Part") -> int:
+        """Pixels between the two boxes, 0 where they overlap."""
+        top, bottom, left, right = self.box
+        top2, bottom2, left2, right2 = other.box
+        return max(top - bottom2, top2 - bottom, left - right2, left2 - right, 0)
+
+
+def _parts(labels: NDArray[np.intp], inked: Plane, count: int) -> list[_Part]:
+    height, width = labels.shape
     mass = np.bincount(labels.ravel(), inked.ravel(), count + 1)
-    mass[0] = 0
-    boxes = [_bounds(labels == k) for k in range(1, count + 1) if mass[k] > 0.02 * mass.max()]
-    numbers = [k for k in range(1, count + 1) if mass[k] > 0.02 * mass.max()]
-    frame = np.concatenate([labels[0], labels[-1], labels[:, 0], labels[:, -1]])
-    on_frame = np.bincount(frame, minlength=count + 1)
-    merits = []
-    for number, (top, bottom, left, right) in zip(numbers, boxes, strict=True):
-        off = np.hypot((top + bottom) / 2 / height - 0.5, (left + right) / 2 / width - 0.5)
-        edge = on_frame[number] / len(frame)
-        merits.append(mass[number] ** 0.5 * (1.2 - off) * (0.05 if edge > 0.12 else 1.0))
-    main = int(np.argmax(merits))
-    box = np.array(boxes[main], float)
-    kept = {numbers[main]}
-    size = max(box[1] - box[0], box[3] - box[2])
-    for number, other in zip(numbers, boxes, strict=True):
-        gap = max(other[0] - box[1], box[0] - other[1], other[2] - box[3], box[2] - other[3])
-        if mass[number] > 0.05 * mass[numbers[main]] and gap < 0.2 * size:
-            if on_frame[number] / len(frame) < 0.12:
-                kept.add(number)
-    near = _highest(np.isin(labels, list(kept)).astype(np.float32), 2) > 0
-    return np.where(near, inked, np.float32(0))
+    rim = np.concatenate([labels[0], labels[-1], labels[:, 0], labels[:, -1]])
+    on_rim = np.bincount(rim, minlength=count + 1) / rim.size
+    parts = []
+    for number in range(1, count + 1):
+        if mass[number] < 0.01 * mass[1:].max():
+            continue
+        top, bottom, left, right = box = _bounds(labels == number)
+        off = np.hypot((top + bottom) / height - 1, (left + right) / width - 1) / 2
+        merit = mass[number] ** 0.5 * (1.2 - off) * (0.05 if on_rim[number] > 0.12 else 1.0)
+        parts.append(_Part(number, float(mass[number]), box, float(on_rim[number]), float(merit)))
+    return parts
 
 
 def _components(mask: Mask) -> tuple[NDArray[np.intp], int]:
@@ -508,12 +548,42 @@ _THIN, _THICK = 2.0, 3.6  # MNIST's strokes in pixels of the 20x20 box, thinnest
 
 def scale(cut: Plane) -> Plane:
     """Fit the digit into 20x20 (four times finer here) with strokes of MNIST's width."""
+    fine = _boxed(cut)
+    width = _stroke_width(fine) / FINE
+    wanted = min(max(width, _THIN), _THICK)
+    if abs(wanted - width) > 0.1:
+        fine = _boxed(_swollen(np.pad(fine, 4 * FINE), (wanted - width) * FINE / 2))
+    return np.pad(fine, FINE)
+
+
+def _boxed(cut: Plane) -> Plane:
+    """Cropped to the ink, its longer side 20 x FINE."""
     top, bottom, left, right = _bounds(cut > 0.5)
-    cut = cut[top:bottom, left:right]
-    factor = BOX * FINE / max(cut.shape)
-    fine = _resized(cut, max(1, round(cut.shape[0] * factor)), max(1, round(cut.shape[1] * factor)))
-    fine = np.clip(fine, 0, 1)
-    return np.asarray(np.pad(fine, FINE), np.float32)
+    return np.clip(_fitted(cut[top:bottom, left:right], BOX * FINE), 0, 1)
+
+
+def _stroke_width(cover: Plane) -> float:
+    """Area over half the outline: what a stroke of any course has as its width."""
+    framed = np.pad(cover, 1)
+    down, across = np.gradient(framed)
+    return 2 * float(cover.sum()) / max(float(np.hypot(down, across).sum()), 1e-6)
+
+
+def _swollen(cover: Plane, radius: float) -> Plane:
+    """Strokes grown by `radius` pixels on each side; shrunk where it is negative."""
+    if radius < 0:
+        return 1 - _swollen(1 - cover, -radius)
+    reach = int(np.ceil(radius))
+    height, width = cover.shape
+    padded = np.pad(cover, reach, mode="edge")
+    out = cover
+    for y in range(-reach, reach + 1):
+        for x in range(-reach, reach + 1):
+            inside = min(1.0, radius + 0.5 - float(np.hypot(y, x)))  # the disc's edge is soft
+            if inside > 0:
+                part = padded[reach + y : reach + y + height, reach + x : reach + x + width]
+                out = np.maximum(out, part * np.float32(inside))
+    return out
 
 
 def centre(boxed: Plane) -> NDArray[np.float32]:

@@ -9,7 +9,6 @@ import hashlib
 import http.client
 import os
 import sys
-import tempfile
 import urllib.error
 import urllib.request
 import zlib
@@ -22,6 +21,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from .atomic import write_atomically
 from .errors import DataError
 from .network import CLASSES, IMAGE_SIDE
 
@@ -97,7 +97,9 @@ SOURCES = (
 _PREFIX: dict[Part, str] = {"train": "train", "test": "t10k"}
 
 
-def find_mnist(folder: str | os.PathLike[str] | None = None) -> Path:
+def find_mnist(
+    folder: str | os.PathLike[str] | None = None, *, progress: Progress | None = None
+) -> Path:
     """The folder of the files: the given one, or LENET_BENCH_MNIST, or the cache, downloaded.
 
     Nothing is downloaded into a folder that the user named.
@@ -106,7 +108,7 @@ def find_mnist(folder: str | os.PathLike[str] | None = None) -> Path:
     if named:
         return Path(named)
     cache = cache_folder()
-    fetch(cache)
+    fetch(cache, progress=progress)
     return cache
 
 
@@ -189,7 +191,11 @@ def fetch(
     for source in SOURCES:
         if not _is_right(folder / source.name, source):
             content = _download(source, mirrors, progress, timeout)
-            _place(folder / source.name, content)
+            try:
+                write_atomically(folder / source.name, content)
+            except OSError as error:
+                reason = error.strerror or error
+                raise DataError(f"{folder / source.name}: cannot be written: {reason}") from None
 
 
 def _download(
@@ -240,22 +246,6 @@ def _is_right(path: Path, source: Source) -> bool:
         return hashlib.sha256(path.read_bytes()).hexdigest() == source.sha256
     except OSError:
         return False
-
-
-def _place(path: Path, content: bytes) -> None:
-    """Write the file so that a reader, or another download, never sees a part of it."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=".", delete=False) as file:
-            temporary = Path(file.name)
-            try:
-                file.write(content)
-                file.close()
-                temporary.replace(path)
-            finally:
-                temporary.unlink(missing_ok=True)
-    except OSError as error:
-        raise DataError(f"{path}: cannot be written: {error.strerror or error}") from None
 
 
 def _find_file(folder: Path, name: str, kind: str) -> Path:

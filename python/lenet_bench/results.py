@@ -236,7 +236,7 @@ def read_result(path: str | os.PathLike[str]) -> Result:
         content = json.loads(path.read_bytes())
     except OSError as error:
         raise ResultError(f"{path}: cannot be read: {error.strerror}") from None
-    except ValueError:  # JSON's and UTF-8's errors
+    except (ValueError, RecursionError):  # JSON's and UTF-8's errors, and brackets without end
         raise ResultError(f"{path}: not a result file: it is not JSON") from None
     schema = content.get("schema") if isinstance(content, dict) else None
     if type(schema) is not int:
@@ -256,7 +256,9 @@ class ResultFile:
     """A result's file while it grows: checked first, then replaced whole as often as one likes."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.path = Path(path).resolve()
+        self.path = Path(path)
+        if not self._is_stream():
+            self.path = self.path.resolve()  # replace what a link means, not the link
         self._turns: dict[tuple[str, int], str] = {}  # those already turned into text
 
     def check(self) -> None:

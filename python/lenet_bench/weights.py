@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
+from .atomic import write_atomically
 from .errors import WeightsError
 from .network import PARAMETERS
 
@@ -23,7 +24,7 @@ _LARGEST_FILE = 64 << 20  # ours has 1.7 MB: what is so much larger is not this 
 
 @dataclass(frozen=True)
 class Weights:
-    """The eight parameters by name, `weights["conv1.weight"]`: float32, contiguous, Caffe's layout."""
+    """The eight parameters by name: `weights["conv1.weight"]`, float32 in Caffe's layout."""
 
     parameters: Mapping[str, NDArray[np.float32]]
     metadata: Mapping[str, str] = field(default_factory=dict)
@@ -50,18 +51,13 @@ def default_path() -> Path:
 def read_weights(path: str | os.PathLike[str] | None = None) -> Weights:
     """Read and check a weights file; without a path, the canonical one."""
     path = default_path() if path is None else Path(path)
+    _check_file(path)
     try:
-        if path.is_dir():
-            raise WeightsError(f"{path}: expected a safetensors file, found a directory")
-        if path.stat().st_size > _LARGEST_FILE:
-            raise WeightsError(f"{path}: too large to be LeNet's weights (over 64 MiB)")
         with safe_open(path, framework="numpy") as file:
             metadata = dict(file.metadata() or {})
             found = {name: file.get_slice(name) for name in file.keys()}  # noqa: SIM118
             _check_names_and_shapes(path, {n: tuple(s.get_shape()) for n, s in found.items()})
             parameters = {name: file.get_tensor(name) for name in PARAMETERS}
-    except FileNotFoundError:
-        raise WeightsError(f"{path}: no such weights file; `lenet-bench train` makes one") from None
     except (SafetensorError, OSError, ValueError, TypeError) as error:
         raise WeightsError(f"{path}: cannot be read as safetensors: {error}") from None
     weights = Weights(parameters, metadata)
@@ -86,14 +82,10 @@ def write_weights(
         {name: np.ascontiguousarray(parameters[name]) for name in PARAMETERS},
         metadata={**metadata, "sha256": weights.sha256},
     )
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        temporary.write_bytes(content)
-        temporary.replace(path)
+        write_atomically(path, content)
     except OSError as error:
-        raise WeightsError(f"{path}: cannot be written: {error.strerror}") from None
-    finally:
-        temporary.unlink(missing_ok=True)
+        raise WeightsError(f"{path}: cannot be written: {error.strerror or error}") from None
 
 
 def check_weights(weights: Weights) -> None:
@@ -106,6 +98,25 @@ def check_weights(weights: Weights) -> None:
     expected = weights.metadata.get("sha256")
     if expected is not None and expected != weights.sha256:
         raise WeightsError("the parameters do not match their checksum: the file is damaged")
+
+
+def _check_file(path: Path) -> None:
+    """Raise WeightsError unless this is a file that may be read, and of a size to be ours."""
+    try:
+        if path.is_dir():
+            raise WeightsError(f"{path}: expected a safetensors file, found a directory")
+        if path.exists() and not path.is_file():  # a pipe would be waited for
+            raise WeightsError(f"{path}: expected a safetensors file, found a device or a pipe")
+        with path.open("rb") as file:
+            size = os.fstat(file.fileno()).st_size
+    except FileNotFoundError:
+        raise WeightsError(f"{path}: no such weights file; `lenet-bench train` makes one") from None
+    except OSError as error:
+        raise WeightsError(f"{path}: cannot be read: {error.strerror}") from None
+    except ValueError as error:  # a NUL character in the name
+        raise WeightsError(f"{path}: cannot be read: {error}") from None
+    if size > _LARGEST_FILE:
+        raise WeightsError(f"{path}: too large to be LeNet's weights (over 64 MiB)")
 
 
 def _check_names_and_shapes(path: Path, shapes: Mapping[str, tuple[int, ...]]) -> None:

@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timezone
 from importlib.metadata import version
 
@@ -23,7 +23,7 @@ from .environment import read_environment
 from .options import USUAL_BUDGET_S, CompareOptions, Entry
 from .pinning import Cores, choose_cores, on_cores, thread_variables
 from .row import Conditions, Row
-from .schedule import StopRule, TurnLength, rounds_a_start, shuffled_rounds, turn_length
+from .schedule import Pace, StopRule, choose_pace, shuffled_rounds
 from .statistics import CONFIDENCE, by_start, median_interval, relative_width
 from .summary import medians_us, summarise
 from .truth import ROTATING, Truth
@@ -78,7 +78,8 @@ class _Comparison:
         self._machine = json.loads(json.dumps(read_environment().to_json()))  # lists, as in files
         self._cores = choose_cores(options.threads)
         self._watch = Watch(self._cores.worker)
-        self._rules = _rules(options, self._cores, weights.sha256)
+        self._pace = choose_pace(None, None, rungs=1, start_s=0.0)  # until a start is timed
+        self._rules = _rules(options, self._cores, weights.sha256, self._pace)
         self._stop = StopRule(self._rules.budget_s, options.precision, options.rounds)
         conditions = Conditions(
             cores=self._cores,
@@ -113,8 +114,9 @@ class _Comparison:
             self._tell(f"starting {row.name}")
             row.start()
         restarts_s = sum(row.cold_start_s for row in self._rows if self._is_restarted(row))
-        length = turn_length(self._rules.budget_s, len(self._live()), restarts_s)
-        self._rules = replace(self._rules, warm_s=length.warm_s, timed_s=length.timed_s)
+        rules, rungs = self._rules, max(1, len(self._live()))
+        self._pace = choose_pace(rules.budget_s, rules.rounds, rungs, restarts_s)
+        self._rules = replace(rules, **asdict(self._pace))
 
     def _time_rounds(self) -> Ended:
         """Rounds until the stop rule says so, the file up to date after each."""
@@ -122,9 +124,10 @@ class _Comparison:
         rows = {row.name: row for row in (self._floor, *self._rows)}
         for number, order in enumerate(shuffled_rounds(list(rows), self._rules.seed)):
             elapsed_s = time.monotonic() - self._rounds_began
-            if ended := self._stop.reached(elapsed_s, number, self._widest()):
+            starts = -(-number // self._pace.rounds_a_start)
+            if ended := self._stop.reached(elapsed_s, number, starts, self._widest()):
                 return ended
-            if number and number % self._rules.rounds_a_start == 0:
+            if number and number % self._pace.rounds_a_start == 0:
                 self._restart(rows[name] for name in order)
             if self._live() == [self._floor]:
                 return "nothing to time"
@@ -150,9 +153,9 @@ class _Comparison:
 
     def _turn(self, row: Row, number: int) -> None:
         assert self._rounds_began is not None
-        length = TurnLength(self._rules.warm_s, self._rules.timed_s)
+        at_s = time.monotonic() - self._rounds_began
         with self._watch.turn():
-            cpu_s = row.turn(number, time.monotonic() - self._rounds_began, length)
+            cpu_s = row.turn(number, at_s, self._pace)
         self._watch.rung_used(cpu_s)
 
     def _ask_unforeseen(self) -> None:
@@ -213,11 +216,10 @@ class _Comparison:
         )
 
 
-def _rules(options: CompareOptions, cores: Cores, weights_sha256: str) -> Rules:
+def _rules(options: CompareOptions, cores: Cores, weights_sha256: str, pace: Pace) -> Rules:
     budget_s = options.budget_s
     if budget_s is None and options.precision is None and options.rounds is None:
         budget_s = USUAL_BUDGET_S
-    usual = turn_length(None, rungs=1, start_s=0.0)
     return Rules(
         seed=random.SystemRandom().getrandbits(32) if options.seed is None else options.seed,
         baseline=options.baseline,
@@ -227,9 +229,7 @@ def _rules(options: CompareOptions, cores: Cores, weights_sha256: str) -> Rules:
         precision=options.precision,
         rounds=options.rounds,
         timeout_s=options.timeout_s,
-        warm_s=usual.warm_s,
-        timed_s=usual.timed_s,
-        rounds_a_start=rounds_a_start(options.rounds),
+        **asdict(pace),
         images=ROTATING,
         threads=options.threads,
         worker_cores=cores.worker,

@@ -11,7 +11,7 @@ from .options import Entry
 from .pinning import Cores
 from .process import WorkerError, WorkerProcess
 from .protocol import Message, decode, encode
-from .schedule import TurnLength
+from .schedule import Pace
 from .truth import Floats, Truth
 
 _CACHED = 1.5  # a new image takes so many times what a known one does
@@ -92,11 +92,11 @@ class Row:
             if old is not None:
                 old.close()
 
-    def turn(self, round: int, at_s: float, length: TurnLength) -> float:
+    def turn(self, round: int, at_s: float, pace: Pace) -> float:
         """Be timed; the CPU seconds it used. Answers are checked: it might cheat only now."""
         most = None if self.entry.checked else _FLOOR_CALLS
         try:
-            reply = self._ask("turn", warm_s=length.warm_s, timed_s=length.timed_s, most=most)
+            reply = self._ask("turn", warm_s=pace.warm_s, timed_s=pace.timed_s, most=most)
             if self.entry.checked:
                 self._check(reply, self._conditions.truth.of_rotating(reply["answered"]))
         except WorkerError as failure:

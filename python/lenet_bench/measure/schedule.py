@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ..results import Ended
+from .statistics import FEWEST_STARTS
 
 _LONGEST_TURN_S = 0.06
 _SHORTEST_TURN_S = 0.012
@@ -21,43 +22,46 @@ class StopRule:
     precision: float | None = None  # 0.02: every median's interval within 2 % of it
     rounds: int | None = None
 
-    def reached(self, elapsed_s: float, rounds: int, widest: float) -> Ended | None:
-        """Which rule ends the run now, after so many rounds; `widest` is of the worst interval."""
+    def reached(self, elapsed_s: float, rounds: int, starts: int, widest: float) -> Ended | None:
+        """Which rule ends the run now; `widest` is the worst interval, half of it, relative.
+
+        A budget may be overrun, up to three times, where it would leave no verdict: on a busy
+        machine the starts take longer than foreseen.
+        """
         if self.rounds is not None and rounds >= self.rounds:
             return "rounds"
         if self.precision is not None and widest <= self.precision:
             return "precision"
-        if self.budget_s is not None and rounds and elapsed_s * (1 + 0.5 / rounds) >= self.budget_s:
-            return "budget"  # half of another round would be over
+        if self.budget_s is not None and rounds:
+            budget_s = self.budget_s * (1 if starts >= FEWEST_STARTS else 3)
+            if elapsed_s * (1 + 0.5 / rounds) >= budget_s:  # half of another round would be over
+                return "budget"
         return None
 
 
 @dataclass(frozen=True)
-class TurnLength:
-    """How long a rung re-warms and is timed in each round."""
+class Pace:
+    """How long a rung re-warms and is timed in a round, and how often the workers start anew."""
 
     warm_s: float
     timed_s: float
+    rounds_a_start: int
 
 
-def turn_length(budget_s: float | None, rungs: int, start_s: float) -> TurnLength:
-    """The usual turn, or a shorter one where the budget would not hold enough starts.
+def choose_pace(budget_s: float | None, rounds: int | None, rungs: int, start_s: float) -> Pace:
+    """The usual pace, or a quicker one where the budget or the rounds would not hold enough starts.
 
     `start_s` is what one start of all the workers takes.
     """
-    whole = _LONGEST_TURN_S
+    whole, rounds_a_start = _LONGEST_TURN_S, _ROUNDS_A_START
+    if rounds is not None:
+        rounds_a_start = min(rounds_a_start, max(1, rounds // _STARTS_TO_FIT))
     if budget_s is not None:
-        left_s = budget_s - _STARTS_TO_FIT * start_s
-        fitting = left_s / (_STARTS_TO_FIT * _ROUNDS_A_START * max(rungs, 1))
-        whole = min(whole, max(fitting, _SHORTEST_TURN_S))
-    return TurnLength(warm_s=whole * _WARM_SHARE, timed_s=whole * (1 - _WARM_SHARE))
-
-
-def rounds_a_start(rounds: int | None) -> int:
-    """After how many rounds the workers start anew: sooner where only few rounds are asked for."""
-    if rounds is None:
-        return _ROUNDS_A_START
-    return min(_ROUNDS_A_START, max(1, rounds // _STARTS_TO_FIT))
+        a_start_s = budget_s / _STARTS_TO_FIT - start_s  # left for the turns of each start
+        if a_start_s < rungs * rounds_a_start * whole:
+            rounds_a_start = 1
+            whole = min(whole, max(a_start_s / rungs, _SHORTEST_TURN_S))
+    return Pace(whole * _WARM_SHARE, whole * (1 - _WARM_SHARE), rounds_a_start)
 
 
 def shuffled_rounds(names: Sequence[str], seed: int) -> Iterator[list[str]]:

@@ -11,6 +11,7 @@ from ..terminal import Screen, Text
 
 _WIDE = 96  # columns from which every figure has room
 _NARROW = 64  # below: the rung, its time and its ratio
+_LONGEST_BAR = 24
 _REDRAW_S = 0.2
 
 _VERDICTS = {"faster": "green", "slower": "yellow", "ambiguous": "dim", "baseline": "bold"}
@@ -22,8 +23,10 @@ def table(result: Result, screen: Screen) -> Iterator[str]:
     timed.sort(key=lambda rung: _p50(rung) or float("inf"))
     yield from _title(result, screen)
     if timed:
-        rows = [_header(screen), *(_row(rung, timed, screen) for rung in timed)]
-        yield from screen.table(rows, "l" + "r" * (len(rows[0]) - 2) + "l")
+        rows = [_header(screen), *(_row(rung, screen) for rung in timed)]
+        bars = [Text(""), *_bars(timed, rows, screen)]
+        with_bars = [[*row, bar] for row, bar in zip(rows, bars, strict=True)]
+        yield from screen.table(with_bars, "l" + "r" * (len(rows[0]) - 1) + "l")
     else:
         yield "No rung could be timed."
     yield from _failures(result, screen)
@@ -87,10 +90,10 @@ def _header(screen: Screen) -> list[Text]:
         names += ["95 % interval", "verdict"]
     if screen.columns >= _WIDE:
         names += ["cold start", "memory"]
-    return [Text(name, "dim") for name in [*names, ""]]
+    return [Text(name, "dim") for name in names]
 
 
-def _row(rung: RungResult, timed: Sequence[RungResult], screen: Screen) -> list[Text]:
+def _row(rung: RungResult, screen: Screen) -> list[Text]:
     s = rung.summary
     assert s is not None
     cells = [Text(rung.name, "bold"), Text(_time(s.p50_us))]
@@ -109,14 +112,18 @@ def _row(rung: RungResult, timed: Sequence[RungResult], screen: Screen) -> list[
             Text("-" if cold is None else f"{cold:.2f} s"),
             Text("-" if memory is None else f"{memory:.0f} MiB"),
         ]
-    return [*cells, Text(_bar(rung, timed, screen), "cyan")]
+    return cells
 
 
-def _bar(rung: RungResult, timed: Sequence[RungResult], screen: Screen) -> str:
-    """The time against the slowest's, not on a logarithm: twice as long is twice as slow."""
-    slowest = max(_p50(other) or 0.0 for other in timed)
-    columns = 18 if screen.columns >= _WIDE else 10
-    return screen.bar((_p50(rung) or 0.0) / slowest, columns) if slowest else ""
+def _bars(
+    timed: Sequence[RungResult], rows: Sequence[Sequence[Text]], screen: Screen
+) -> Iterator[Text]:
+    """The times against the slowest's, not on a logarithm: twice as long is twice as slow."""
+    widths = [max(len(cell.text) for cell in column) for column in zip(*rows, strict=True)]
+    left = screen.columns - sum(width + len("  ") for width in widths)
+    slowest = max(_p50(rung) or 0.0 for rung in timed) or 1.0
+    for rung in timed:
+        yield Text(screen.bar((_p50(rung) or 0.0) / slowest, min(left, _LONGEST_BAR)), "cyan")
 
 
 def _failures(result: Result, screen: Screen) -> Iterator[str]:

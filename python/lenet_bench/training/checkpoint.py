@@ -7,7 +7,6 @@ no state of a random generator: each draw depends on the recipe and the place al
 
 import hashlib
 import json
-import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -17,6 +16,7 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
+from ..atomic import write_atomically
 from ..errors import LenetBenchError, WeightsError
 from ..network import PARAMETERS
 from .recipe import Recipe
@@ -81,7 +81,7 @@ def write_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
         }
     )
     metadata = {"version": _VERSION, "run": run, "sha256": _checksum(tensors, run)}
-    write_whole(path, save(tensors, metadata=metadata))
+    write_file(path, save(tensors, metadata=metadata))
 
 
 def read_checkpoint(path: Path) -> Checkpoint:
@@ -111,20 +111,12 @@ def read_checkpoint(path: Path) -> Checkpoint:
     )
 
 
-def write_whole(path: Path, content: bytes) -> None:
-    """Write a file so that after a crash it is the old one or the new one, never a part."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+def write_file(path: Path, content: bytes) -> None:
+    """Write one of a run's files whole; what hinders that, told in a sentence."""
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with temporary.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
+        write_atomically(path, content)
     except OSError as error:
         raise LenetBenchError(f"{path}: cannot be written: {error.strerror or error}") from None
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def with_best(checkpoint: Checkpoint) -> Checkpoint:

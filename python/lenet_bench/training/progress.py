@@ -4,8 +4,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    DownloadColumn,
+    MofNCompleteColumn,
+    Progress,
+    TaskID,
+    TextColumn,
+    TimeRemainingColumn,
+)
 
+from .. import mnist
 from .checkpoint import Epoch
 from .recipe import Recipe
 
@@ -49,3 +58,18 @@ class Display:
             f" accuracy {100 * epoch.validation_accuracy:.2f} %  {epoch.seconds:.0f} s",
             highlight=False,
         )
+
+
+@contextmanager
+def downloading(console: Console) -> Iterator[mnist.Progress]:
+    """What `find_mnist` may tell of its downloads: a bar for each file, in a terminal."""
+    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn())
+    tasks: dict[str, TaskID] = {}
+    with Progress(*columns, console=console, disable=not console.is_terminal) as bar:
+
+        def progress(name: str, received: int, total: int) -> None:
+            if name not in tasks:
+                tasks[name] = bar.add_task(name, total=total)
+            bar.update(tasks[name], completed=received)
+
+        yield progress

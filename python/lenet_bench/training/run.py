@@ -17,12 +17,14 @@ from pathlib import Path
 import numpy as np
 from rich.console import Console
 
+from ..atomic import write_atomically
 from ..errors import LenetBenchError, Unavailable
 from ..mnist import Digits, find_mnist, read_mnist
 from ..network import PARAMETERS
 from ..weights import write_weights
-from .checkpoint import Checkpoint, Epoch, read_checkpoint, write_whole
+from .checkpoint import Checkpoint, Epoch, read_checkpoint, write_file
 from .loop import correct, learn
+from .progress import downloading
 from .recipe import Recipe, check_recipe, first_weights
 from .trainer import Parameters, State, Trainer
 
@@ -86,7 +88,8 @@ def train(
     check_recipe(options.recipe or Recipe())
     _check_places(options)
     make_trainer = make_trainer or _import_trainer()
-    folder = find_mnist(options.data)
+    with downloading(console) as progress:
+        folder = find_mnist(options.data, progress=progress)
     digits, test = read_mnist("train", folder), read_mnist("test", folder)
     checkpoint = _resume(options, digits) if options.resume else _begin(options, digits)
     trainer = make_trainer(checkpoint.recipe, checkpoint.state.parameters)
@@ -103,13 +106,12 @@ def _check_places(options: TrainOptions) -> None:
         raise LenetBenchError(f"{options.output}: expected a name that ends in .safetensors")
     for path in (options.output, options.checkpoint):
         # Not the file itself: a good one from an earlier run must survive this.
-        trial = path.with_name(f".{path.name}.room.{os.getpid()}")
+        trial = path.with_name(f".{path.name}.room")
         try:
-            write_whole(trial, bytes(_ROOM))
-        except LenetBenchError as error:
-            reason = str(error).rpartition(": ")[2]
-            raise LenetBenchError(f"{path}: cannot be written: {reason}") from None
-        trial.unlink()
+            write_atomically(trial, bytes(_ROOM))
+            trial.unlink()
+        except OSError as error:
+            raise LenetBenchError(f"{path}: cannot be written: {error.strerror or error}") from None
 
 
 def _import_trainer() -> MakeTrainer:
@@ -180,14 +182,14 @@ def _finish(
     metadata = _metadata(checkpoint, trainer, result)
     write_weights(options.output, checkpoint.best, metadata)
     history = {**metadata, "history": [asdict(epoch) for epoch in result.history]}
-    write_whole(options.history, json.dumps(history, indent=2).encode() + b"\n")
+    write_file(options.history, json.dumps(history, indent=2).encode() + b"\n")
     from .curve import draw
 
     title = (
         f"LeNet on MNIST: validation {100 * result.chosen.validation_accuracy:.2f} %,"
         f" test {100 * result.test_accuracy:.2f} %"
     )
-    write_whole(options.curve, draw(result.history, title))
+    write_file(options.curve, draw(result.history, title))
     return result
 
 

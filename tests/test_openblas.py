@@ -1,0 +1,38 @@
+"""What is particular to the rung `openblas`: the library underneath, and its absence."""
+
+import numpy as np
+import pytest
+from lenet_bench.weights import Weights
+from networks import random_weights
+
+_openblas = pytest.importorskip("lenet_bench.backends.openblas", exc_type=Exception)
+
+
+def test_describe_names_library_and_kernels() -> None:
+    description = _openblas.OpenBlas(random_weights(0), threads=1).describe()
+    assert description["library"].startswith("OpenBLAS ")
+    assert description["kernels"]
+    assert description["convolution"] == "im2col + sgemm"
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong", "error"),
+    [
+        ("fc1.weight", np.zeros((500, 799), np.float32), ValueError),
+        ("conv1.bias", np.zeros((1, 20), np.float32), ValueError),
+        ("fc2.bias", np.zeros(10), TypeError),
+        ("conv2.weight", np.zeros((5, 5, 20, 50), np.float32).T, TypeError),
+        ("fc2.weight", None, TypeError),
+    ],
+)
+def test_weights_made_by_hand_are_checked(name: str, wrong: object, error: type[Exception]) -> None:
+    parameters = {**random_weights(0).parameters, name: wrong}
+    with pytest.raises(error, match=name):
+        _openblas.OpenBlas(Weights(parameters), threads=1)
+
+
+def test_an_absent_parameter_is_named() -> None:
+    parameters = dict(random_weights(0).parameters)
+    del parameters["conv2.bias"]
+    with pytest.raises(KeyError, match=r"conv2\.bias"):
+        _openblas.OpenBlas(Weights(parameters), threads=1)

@@ -1,0 +1,68 @@
+"""The reference, against the definition of each layer written out in plain Python."""
+
+import numpy as np
+import pytest
+from lenet_bench.backends.reference import Reference, convolve, max_pool, softmax
+from networks import random_image, random_images, random_weights
+
+
+def test_a_convolution_is_the_sum_over_its_window() -> None:
+    random = np.random.default_rng(1)
+    images, weight, bias = (
+        random.random((2, 3, 7, 7)),
+        random.random((4, 3, 5, 5)),
+        random.random(4),
+    )
+    found = convolve(images, weight, bias)
+    assert found.shape == (2, 4, 3, 3)
+    for n, out, y, x in np.ndindex(found.shape):
+        expected = bias[out] + sum(
+            images[n, i, y + ky, x + kx] * weight[out, i, ky, kx]
+            for i, ky, kx in np.ndindex(3, 5, 5)
+        )
+        assert found[n, out, y, x] == pytest.approx(expected, rel=1e-12)
+
+
+def test_pooling_takes_the_largest_of_each_square() -> None:
+    image = np.array([[[[1, 2, 5, 6], [3, 4, 8, 7], [-1, -2, 0, 0], [-3, -4, 0, 9]]]], np.float64)
+    assert max_pool(image).tolist() == [[[[4, 8], [-1, 9]]]]
+
+
+def test_softmax_is_the_share_of_exponentials() -> None:
+    found = softmax(np.log(np.array([[1.0, 2.0, 5.0]])))
+    np.testing.assert_allclose(found, [[0.125, 0.25, 0.625]], rtol=1e-15)
+
+
+def test_softmax_does_not_overflow() -> None:
+    np.testing.assert_array_equal(softmax(np.array([[1e4, 0.0, -1e4]])), [[1, 0, 0]])
+
+
+def test_fc1_reads_pool2_by_channel_then_row_then_column() -> None:
+    weights = random_weights(1)
+    layers = Reference(weights, threads=1).layers(random_image(1))
+    weight, bias = weights["fc1.weight"].astype(np.float64), weights["fc1.bias"]
+    for out in (0, 250, 499):
+        sum_ = bias[out] + sum(
+            weight[out, (channel * 4 + y) * 4 + x] * layers["pool2"][channel, y, x]
+            for channel, y, x in np.ndindex(50, 4, 4)
+        )
+        assert layers["fc1"][out] == pytest.approx(max(sum_, 0), abs=1e-12)
+
+
+def test_only_fc1_is_rectified() -> None:
+    layers = Reference(random_weights(1), threads=1).layers(random_image(1))
+    negative = {name for name, values in layers.items() if (values < 0).any()}
+    assert negative == {"conv1", "pool1", "conv2", "pool2", "fc2"}
+
+
+def test_everything_is_float64_until_the_answer() -> None:
+    reference = Reference(random_weights(1), threads=1)
+    assert {v.dtype for v in reference.layers(random_image(1)).values()} == {np.dtype(np.float64)}
+    assert reference.probabilities(random_image(1)).dtype == np.float64
+    assert reference.infer(random_image(1)).dtype == np.float32
+
+
+def test_a_batch_longer_than_a_slice_is_its_images_one_by_one() -> None:
+    reference, images = Reference(random_weights(1), threads=1), random_images(2, 101)
+    single = [reference.probabilities(image) for image in images]
+    np.testing.assert_allclose(reference.probabilities(images), single, rtol=0, atol=1e-14)

@@ -1,0 +1,309 @@
+"""What holds for every rung of the ladder: its answer, its layers, and what it accepts."""
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import lenet_bench
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from lenet_bench.backends import Backend, names, tolerance
+from lenet_bench.network import LAYERS
+from lenet_bench.weights import Weights
+from networks import Images, random_image, random_images, random_weights
+
+
+def build(name: str, *, threads: int = 1, weights: Weights | None = None) -> Backend:
+    """A rung of its own, or a skip where its API is not installed."""
+    try:
+        return lenet_bench.load(name, threads=threads, weights=weights or random_weights(0))
+    except lenet_bench.Unavailable as reason:
+        pytest.skip(str(reason))
+
+
+@pytest.fixture(scope="module", params=names())
+def name(request: pytest.FixtureRequest) -> str:
+    """Each rung and variant of the ladder."""
+    return str(request.param)
+
+
+@pytest.fixture(scope="module")
+def net(name: str) -> Backend:
+    """That rung, with random weights and one thread."""
+    return build(name)
+
+
+@pytest.fixture(scope="module")
+def reference() -> Backend:
+    """The same network as `net`, in float64."""
+    return build("reference")
+
+
+# The answer
+
+
+def test_one_image_gives_ten_probabilities(net: Backend) -> None:
+    probabilities = net.infer(random_image(1))
+    assert (probabilities.shape, probabilities.dtype) == ((10,), np.float32)
+
+
+def test_probabilities_are_a_distribution(net: Backend) -> None:
+    probabilities = net.infer(random_images(1, 20))
+    assert (probabilities >= 0).all()
+    np.testing.assert_allclose(probabilities.sum(axis=1), 1, atol=1e-6)
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 17, 100])
+def test_a_batch_gives_one_row_an_image(net: Backend, count: int) -> None:
+    probabilities = net.infer(random_images(1, count))
+    assert (probabilities.shape, probabilities.dtype) == ((count, 10), np.float32)
+
+
+def test_a_batch_says_what_its_images_say_one_by_one(net: Backend) -> None:
+    images = random_images(2, 33)
+    single = np.array([net.infer(image) for image in images])
+    np.testing.assert_allclose(net.infer(images), single, rtol=0, atol=1e-6)
+
+
+def test_a_huge_batch_is_answered_to_its_end(net: Backend, reference: Backend, name: str) -> None:
+    images = np.tile(random_images(3, 50), (60, 1, 1))
+    expected = np.tile(reference.infer(images[:50]), (60, 1))
+    np.testing.assert_allclose(net.infer(images), expected, rtol=0, atol=tolerance(name))
+
+
+def test_each_answer_is_an_array_of_its_own(net: Backend) -> None:
+    first = net.infer(random_image(1))
+    before = first.copy()
+    net.infer(random_image(2))
+    np.testing.assert_array_equal(first, before)
+
+
+def test_the_image_is_left_as_it_was(net: Backend) -> None:
+    image = random_image(1)
+    net.infer(image)
+    np.testing.assert_array_equal(image, random_image(1))
+
+
+def test_large_logits_do_not_overflow(name: str) -> None:
+    probabilities = build(name, weights=random_weights(5, scale=30)).infer(random_images(1, 10))
+    assert np.isfinite(probabilities).all()
+    np.testing.assert_allclose(probabilities.sum(axis=1), 1, atol=1e-6)
+
+
+def test_the_weights_are_copied(name: str) -> None:
+    weights = random_weights(6)
+    net = build(name, weights=weights)
+    before = net.infer(random_image(1))
+    for parameter in weights.parameters.values():
+        parameter[...] = 0
+    np.testing.assert_array_equal(net.infer(random_image(1)), before)
+
+
+def test_canonical_weights_give_the_references_probabilities(name: str) -> None:
+    net = build(name, weights=lenet_bench.read_weights())
+    reference = build("reference", weights=lenet_bench.read_weights())
+    images = random_images(7, 30)
+    expected = reference.infer(images)
+    np.testing.assert_allclose(net.infer(images), expected, rtol=0, atol=tolerance(name))
+
+
+# The layers
+
+
+@settings(max_examples=20, deadline=None)
+@given(seed=st.integers(0, 2**32 - 1), scale=st.floats(0.1, 1.5), ink=st.floats(0, 1, width=32))
+def test_every_layer_is_the_references(name: str, seed: int, scale: float, ink: float) -> None:
+    weights, image = random_weights(seed, scale), random_image(seed) * np.float32(ink)
+    found = build(name, weights=weights).layers(image)
+    expected = build("reference", weights=weights).layers(image)
+    for layer, values in found.items():
+        largest = max(1.0, float(np.abs(expected[layer]).max()))
+        allowed = tolerance(name) * largest
+        np.testing.assert_allclose(values, expected[layer], rtol=0, atol=allowed, err_msg=layer)
+
+
+def test_layers_have_the_networks_shapes(net: Backend) -> None:
+    found = {layer: values.shape for layer, values in net.layers(random_image(1)).items()}
+    assert found == {layer: LAYERS[layer] for layer in found}
+
+
+def test_the_last_layer_is_the_answer(net: Backend) -> None:
+    image = random_image(1)
+    expected = net.infer(image)
+    np.testing.assert_allclose(net.layers(image)["probabilities"], expected, rtol=0, atol=1e-7)
+
+
+def test_only_fused_hides_a_layer(net: Backend, name: str) -> None:
+    hidden = set(LAYERS) - set(net.layers(random_image(1)))
+    assert hidden == ({"conv1", "conv2"} if name.startswith("fused") else set())
+
+
+def test_layers_refuses_a_batch(net: Backend) -> None:
+    with pytest.raises(ValueError, match=r"one image \(28, 28\), got a batch \(2, 28, 28\)"):
+        net.layers(random_images(1, 2))
+
+
+# What is read as it stands, however it lies in memory
+
+
+def backwards(images: Images) -> Images:
+    return images[::-1].copy()[::-1]
+
+
+def spread(images: Images) -> Images:
+    wide = np.full((2 * len(images), 56, 84), np.nan, np.float32)
+    wide[::2, ::2, ::3] = images
+    return wide[::2, ::2, ::3]
+
+
+def mirrored(images: Images) -> Images:
+    return images[..., ::-1].copy()[..., ::-1]
+
+
+def unaligned(images: Images) -> Images:
+    return np.frombuffer(b"x" + images.tobytes(), np.float32, offset=1).reshape(images.shape)
+
+
+def read_only(images: Images) -> Images:
+    images.flags.writeable = False
+    return images
+
+
+LYING = (np.asfortranarray, backwards, spread, mirrored, unaligned, read_only)
+
+
+@pytest.mark.parametrize("lying", LYING, ids=lambda function: function.__name__)
+@pytest.mark.parametrize("which", [slice(None), 3], ids=["batch", "image"])
+def test_strides_and_alignment_do_not_matter(
+    net: Backend, lying: Callable[[Images], Images], which: slice | int
+) -> None:
+    images = random_images(4, 5)
+    lain = lying(images.copy())
+    np.testing.assert_array_equal(net.infer(lain[which]), net.infer(images[which]))
+
+
+def test_one_image_repeated_by_a_zero_stride_is_a_batch(net: Backend) -> None:
+    image = random_image(4)
+    repeated = np.broadcast_to(image, (3, 28, 28))
+    np.testing.assert_array_equal(net.infer(repeated), net.infer(np.array([image] * 3)))
+
+
+def test_minus_zero_is_paper(net: Backend) -> None:
+    paper = np.zeros((28, 28), np.float32)
+    np.testing.assert_array_equal(net.infer(-paper), net.infer(paper))
+
+
+def test_paper_and_ink_themselves_are_within_range(net: Backend) -> None:
+    images = np.stack([np.zeros((28, 28), np.float32), np.ones((28, 28), np.float32)])
+    assert np.isfinite(net.infer(images)).all()
+
+
+# What is refused, in the same words by all
+
+
+@pytest.mark.parametrize(
+    "shape",
+    [(), (784,), (28, 27), (27, 28), (2, 28, 29), (1, 1, 28, 28), (0,), (0, 0), (28, 28, 1)],
+)
+def test_another_shape_is_refused(net: Backend, shape: tuple[int, ...]) -> None:
+    with pytest.raises(ValueError, match=r"expected shape \(28, 28\) or \(n, 28, 28\), got \("):
+        net.infer(np.zeros(shape, np.float32))
+
+
+@pytest.mark.parametrize("dtype", ["f8", "f2", "u1", "i4", "?", "c8", "U1", "O", ">f4"])
+def test_another_dtype_is_refused(net: Backend, dtype: str) -> None:
+    with pytest.raises(
+        TypeError, match=r"expected native float32, got .*\.astype\(numpy.float32\)"
+    ):
+        net.infer(np.zeros((28, 28), dtype))
+
+
+def test_bytes_are_told_to_divide_by_255(net: Backend) -> None:
+    with pytest.raises(TypeError, match=r"uint8.*/ 255$"):
+        net.infer(np.zeros((28, 28), np.uint8))
+
+
+@pytest.mark.parametrize("images", [None, 0.5, "7", [[0.0] * 28] * 28, b"\0" * 784])
+def test_what_is_no_array_is_refused(net: Backend, images: object) -> None:
+    with pytest.raises(TypeError, match="expected a float32 array, got"):
+        net.infer(images)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("at", [(0, 0), (13, 14), (27, 27)])
+def test_what_is_not_finite_is_refused(net: Backend, value: float, at: tuple[int, int]) -> None:
+    image = random_image(1)
+    image[at] = value
+    with pytest.raises(ValueError, match=r"from 0 \(paper\) to 1 \(ink\), got NaN or infinity"):
+        net.infer(image)
+
+
+@pytest.mark.parametrize("value", [np.nextafter(np.float32(1), np.float32(2)), 2, -1e-45, -1, 1e38])
+def test_what_is_out_of_range_is_refused(net: Backend, value: float) -> None:
+    image = random_image(1)
+    image[9, 9] = value
+    with pytest.raises(ValueError, match=r"from 0 \(paper\) to 1 \(ink\), got"):
+        net.infer(image)
+
+
+def test_a_bad_value_in_the_last_image_of_a_batch_is_refused(net: Backend) -> None:
+    images = random_images(1, 50)
+    images[-1, -1, -1] = np.nan
+    with pytest.raises(ValueError, match="NaN"):
+        net.infer(images)
+
+
+def test_an_image_of_0_to_255_is_told_to_divide(net: Backend) -> None:
+    with pytest.raises(ValueError, match=r"got [\d.e-]+ to [\d.]+: divide by 255"):
+        net.infer(random_image(1) * 255)
+
+
+def test_a_refusal_leaves_the_rung_as_it_was(net: Backend) -> None:
+    before = net.infer(random_image(1))
+    with pytest.raises(ValueError, match="shape"):
+        net.infer(np.zeros((1, 2), np.float32))
+    np.testing.assert_array_equal(net.infer(random_image(1)), before)
+
+
+# Threads
+
+
+def test_two_threads_give_the_answers_of_one(name: str) -> None:
+    images = random_images(8, 40)
+    one, two = build(name, threads=1).infer(images), build(name, threads=2).infer(images)
+    np.testing.assert_allclose(two, one, rtol=0, atol=1e-6)
+
+
+def test_describe_tells_the_threads(name: str) -> None:
+    assert "2" in build(name, threads=2).describe()["threads"]
+
+
+def test_describe_is_words_only(net: Backend) -> None:
+    words = [word for pair in net.describe().items() for word in pair]
+    assert words
+    assert all(isinstance(word, str) and word for word in words)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_many_callers_at_once_get_their_own_answers(name: str, threads: int) -> None:
+    net = build(name, threads=threads)
+    images = random_images(9, 8 * 20).reshape(8, 20, 28, 28)
+    expected = [net.infer(batch) for batch in images]
+
+    def ask(caller: int) -> bool:
+        batch = net.infer(images[caller])
+        single = np.array([net.infer(image) for image in images[caller]])
+        return all(np.allclose(f, expected[caller], rtol=0, atol=1e-6) for f in (batch, single))
+
+    with ThreadPoolExecutor(8) as pool:
+        assert all(pool.map(ask, list(range(8)) * 3))
+
+
+def test_rungs_of_different_threads_do_not_disturb_each_other(name: str) -> None:
+    one, two = build(name, threads=1), build(name, threads=2)
+    images = random_images(10, 20)
+    expected = one.infer(images)
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda net: net.infer(images), [one, two] * 10))
+    assert all(np.allclose(answer, expected, rtol=0, atol=1e-6) for answer in found)

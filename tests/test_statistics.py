@@ -1,0 +1,192 @@
+"""The statistics against simulated runs whose truth is known, and against tables."""
+
+import numpy as np
+import pytest
+from lenet_bench.measure.statistics import (
+    FEWEST_STARTS,
+    Interval,
+    _student_t,
+    by_start,
+    judge,
+    median_interval,
+    percentile,
+    ratios,
+    relative_width,
+    spread,
+)
+
+RUNS = 400
+MARGIN = 0.02
+
+
+def normal(random, count):
+    return 1 + 0.02 * random.standard_normal(count)
+
+
+def skewed(random, count):
+    """Latency's usual shape: a wall on the left, a tail on the right; its median is 1."""
+    return 1 + 0.05 * (random.exponential(size=count) - np.log(2))
+
+
+def disturbed(random, count):
+    """Quiet but for one start in seven, which something hit, up or down."""
+    hit = random.choice([-1, 1], count) * random.exponential(0.2, count)
+    return 1 + 0.005 * random.standard_normal(count) + np.where(random.random(count) < 0.15, hit, 0)
+
+
+def two_places(random, count):
+    """Two processes each of whose memory lies well or badly: the ratio of two such."""
+    lies = np.where(random.random((2, count)) < 0.5, 1.0, 1.1) * (
+        1 + 0.005 * random.standard_normal((2, count))
+    )
+    return lies[0] / lies[1]
+
+
+SHAPES = [normal, skewed, disturbed, two_places]
+
+
+@pytest.mark.parametrize(
+    ("percent", "needed"), [(50, 20), (90, 100), (95, 200), (99, 1000), (99.9, 10_000)]
+)
+def test_a_percentile_needs_ten_samples_beyond_it(percent, needed):
+    assert percentile(np.arange(needed - 1.0), percent) is None
+    assert percentile(np.arange(float(needed)), percent) is not None
+
+
+def test_a_percentile_is_numpys():
+    samples = np.random.default_rng(0).exponential(size=5000)
+    assert percentile(samples, 99) == np.percentile(samples, 99)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("starts", [6, 8, 10, 15, 30, 100])
+def test_the_interval_covers_the_true_median_at_least_94_times_in_100(shape, starts):
+    random = np.random.default_rng(starts)
+    covered = 0
+    for seed in range(RUNS):
+        interval = median_interval(shape(random, starts), seed)
+        covered += interval.low <= 1 <= interval.high
+    three_sigma = 3 * (0.94 * 0.06 / RUNS) ** 0.5
+    assert covered / RUNS > 0.94 - three_sigma
+
+
+def test_the_interval_narrows_with_the_square_root_of_the_starts():
+    random = np.random.default_rng(1)
+    widths = {
+        starts: np.mean(
+            [relative_width(median_interval(normal(random, starts), s)) for s in range(60)]
+        )
+        for starts in (25, 100)
+    }
+    assert widths[25] / widths[100] == pytest.approx(2, rel=0.2)
+
+
+def test_too_few_starts_get_no_interval():
+    assert median_interval([1.0] * (FEWEST_STARTS - 1), seed=0) is None
+
+
+def test_the_interval_is_the_same_for_the_same_seed():
+    values = normal(np.random.default_rng(2), 20)
+    assert median_interval(values, 7) == median_interval(values, 7)
+
+
+@pytest.mark.parametrize(
+    ("freedom", "table"), [(5, 2.5706), (7, 2.3646), (9, 2.2622), (29, 2.0452), (99, 1.9842)]
+)
+def test_students_t_is_that_of_the_tables(freedom, table):
+    assert _student_t(0.975, freedom) == pytest.approx(table, rel=2e-3)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "verdict"),
+    [
+        (0.90, 0.95, "faster"),
+        (1.03, 1.10, "slower"),
+        (0.99, 1.01, "same"),
+        (0.97, 1.01, "ambiguous"),
+        (1.01, 1.04, "ambiguous"),
+        (0.90, 1.10, "ambiguous"),
+    ],
+)
+def test_the_verdict_says_what_the_whole_interval_says(low, high, verdict):
+    assert judge(Interval(low, high), MARGIN) == verdict
+
+
+def test_without_an_interval_the_verdict_is_ambiguous():
+    assert judge(None, MARGIN) == "ambiguous"
+
+
+def test_faster_and_slower_mirror_each_other():
+    assert judge(Interval(1.025, 1.1), MARGIN) == "slower"
+    assert judge(Interval(1 / 1.1, 1 / 1.025), MARGIN) == "faster"
+
+
+def verdicts(true_ratio, starts, noise):
+    """What is said of two rungs of that ratio, run after run."""
+    random = np.random.default_rng(3)
+    for seed in range(RUNS):
+        values = true_ratio * np.exp(noise * random.standard_normal(starts))
+        yield judge(median_interval(values, seed), MARGIN)
+
+
+@pytest.mark.parametrize("noise", [0.005, 0.02, 0.08])
+def test_identical_rungs_are_called_different_less_than_once_in_100_runs(noise):
+    said = list(verdicts(1.0, 10, noise))
+    assert (said.count("faster") + said.count("slower")) / RUNS < 0.01
+
+
+def test_identical_rungs_on_a_quiet_machine_are_called_the_same_95_times_in_100():
+    assert list(verdicts(1.0, 12, 0.01)).count("same") / RUNS >= 0.95
+
+
+def test_a_planted_slowdown_of_5_percent_is_found():
+    assert list(verdicts(1.05, 12, 0.01)).count("slower") / RUNS >= 0.95
+
+
+@pytest.mark.parametrize("ratio", [1 / 1.02, 1.02])
+def test_rungs_just_at_the_margin_are_called_different_at_most_5_times_in_100(ratio):
+    said = list(verdicts(ratio, 12, 0.01))
+    assert (said.count("faster") + said.count("slower")) / RUNS <= 0.05
+
+
+def test_rungs_beyond_the_margin_are_called_the_same_at_most_5_times_in_100():
+    assert list(verdicts(1.021, 12, 0.01)).count("same") / RUNS <= 0.05
+
+
+def test_ratios_are_taken_round_by_round():
+    assert ratios({0: 2.0, 1: 6.0}, {0: 1.0, 1: 2.0}) == {0: 2.0, 1: 3.0}
+
+
+def test_rounds_that_the_baseline_missed_have_no_ratio():
+    assert ratios({0: 2.0, 1: 6.0}, {1: 2.0}) == {1: 3.0}
+
+
+def test_the_ratio_is_blind_to_a_drift_that_both_share():
+    drift = {n: 1 + 0.1 * n for n in range(20)}
+    found = ratios({n: 3 * d for n, d in drift.items()}, drift)
+    assert list(found.values()) == pytest.approx([3.0] * 20)
+
+
+def test_rounds_are_gathered_by_start():
+    rounds = {0: 1.0, 1: 2.0, 2: 3.0, 3: 10.0, 5: 20.0, 6: 7.0}
+    assert by_start(rounds, rounds_a_start=3).tolist() == [2.0, 15.0, 7.0]
+
+
+def test_rounds_that_share_a_start_are_not_counted_as_independent():
+    """Ten processes with ten rounds each: the interval is that of ten values, not of a hundred."""
+    random = np.random.default_rng(4)
+    covered = 0
+    for seed in range(RUNS):
+        luck = np.repeat(0.05 * random.standard_normal(10), 10)
+        rounds = dict(enumerate(1 + luck + 0.005 * random.standard_normal(100)))
+        interval = median_interval(by_start(rounds, 10), seed)
+        covered += interval.low <= 1 <= interval.high
+    assert covered / RUNS > 0.93
+
+
+def test_spread_is_the_quartiles_distance():
+    assert spread(np.linspace(0.5, 1.5, 101)) == pytest.approx(0.5)
+
+
+def test_an_interval_that_is_unknown_is_infinitely_wide():
+    assert relative_width(None) == float("inf")
