@@ -19,7 +19,7 @@ from .. import environments
 from ..errors import LenetBenchError, Unavailable
 from ..weights import Weights, read_weights
 from ._frameworks import FRAMEWORKS, GONE
-from ._rung import Rung
+from ._rung import Rung as Rung
 from ._silence import silence
 
 if TYPE_CHECKING:
@@ -173,8 +173,8 @@ def _build(rung: Rung, variant: str, weights: Weights, threads: int) -> Backend:
     """Import the exhibit and build it; whatever a framework raises is Unavailable."""
     module, _, cls = rung.exhibit.partition(":")
     options = {"variant": variant} if rung.variants else {}
-    name = f"{rung.name}:{variant}" if variant else rung.name
-    expected = Exception if rung.framework else ImportError
+    name = usual_name(f"{rung.name}:{variant}" if variant else rung.name)
+    expected = (Exception, SystemExit) if rung.framework else (ImportError,)
     try:
         exhibit = getattr(import_module(f"{__name__}.{module}"), cls)
     except LenetBenchError:
@@ -187,7 +187,7 @@ def _build(rung: Rung, variant: str, weights: Weights, threads: int) -> Backend:
         backend: Backend = exhibit(weights, threads=threads, **options)
     except LenetBenchError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         if not rung.framework:
             raise
         raise Unavailable(

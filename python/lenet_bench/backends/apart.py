@@ -50,12 +50,12 @@ class Apart:
                 ours.close()
                 raise Unavailable(f"{command[0]} cannot be started: {error.strerror}") from None
         self._connection = Connection(ours.detach())
-        weakref.finalize(self, _end, self._connection, self._child)
+        self.close = weakref.finalize(self, _end, self._connection, self._child)
         parameters = {key: _pack(array) for key, array in weights.parameters.items()}
         try:
             self._ask((name, threads, parameters), _SECONDS)
         except BaseException:
-            _end(self._connection, self._child)
+            self.close()
             raise
 
     def infer(self, images: NDArray[np.float32]) -> NDArray[np.float32]:

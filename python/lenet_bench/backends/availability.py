@@ -41,10 +41,10 @@ class Availability:
 def backends() -> list[Availability]:
     """Every rung and variant in the ladder's order, and whether it runs here."""
     with ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as pool:
-        return [finding for found in pool.map(_ask, LADDER) for finding in found]
+        return [finding for found in pool.map(ask, LADDER) for finding in found]
 
 
-def _ask(rung: Rung) -> list[Availability]:
+def ask(rung: Rung) -> list[Availability]:
     """Try one rung and its variants in a child process."""
     if rung.gone:
         return _all_unavailable(rung, rung.gone)

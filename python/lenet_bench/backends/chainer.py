@@ -5,7 +5,7 @@ the way down: a convolution is im2col and a matrix product of NumPy's BLAS.
 """
 
 import chainer
-import chainer.functions as F  # noqa: N812: as all of Chainer's documentation has it
+import chainer.functions as F  # noqa: N812
 import chainer.links as L  # noqa: N812
 import numpy as np
 

@@ -39,7 +39,6 @@ class Jax(Exhibit):
 
     def __init__(self, weights: Weights, *, threads: int, variant: str) -> None:
         jax.config.update("jax_default_matmul_precision", "highest")
-        device = jax.devices("cpu")[0]  # its threads were counted from NPROC when it was made
         fc1 = weights["fc1.weight"].reshape(500, 50, 4, 4)  # rows x CHW
         parameters = {
             **weights.parameters,
@@ -48,8 +47,9 @@ class Jax(Exhibit):
             "fc1.weight": fc1.transpose(2, 3, 1, 0).reshape(800, 500),  # HWC x columns
             "fc2.weight": weights["fc2.weight"].T,
         }
-        parameters = jax.device_put(parameters, device)
+        parameters = jax.device_put(parameters, jax.devices("cpu")[0])
         self._variant = variant
+        self._threads = threads  # XLA read NPROC when it was imported
         if variant == "arguments":
             program = jax.jit(lenet)
             self._program = lambda images: program(parameters, images)
@@ -64,4 +64,5 @@ class Jax(Exhibit):
             "library": f"JAX {jax.__version__}",
             "variant": self._variant,
             "device": str(jax.devices("cpu")[0].device_kind),
+            "threads": str(self._threads),
         }

@@ -64,7 +64,10 @@ class CompareOptions:
         chosen = list(self.rungs or names())
         if self.baseline is not None and self.baseline not in [_name(rung) for rung in chosen]:
             chosen.insert(0, self.baseline)
-        found = [rung if isinstance(rung, Entry) else Entry.of_ladder(rung, self.threads) for rung in chosen]
+        found = [
+            rung if isinstance(rung, Entry) else Entry.of_ladder(rung, self.threads)
+            for rung in chosen
+        ]
         for entry in found:
             if sum(other.name == entry.name for other in found) > 1:
                 raise LenetBenchError(f"{entry.name} is named twice; name each rung once")
