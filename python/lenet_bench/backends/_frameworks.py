@@ -111,6 +111,23 @@ FRAMEWORKS: tuple[Rung, ...] = (
         environment="caffe",
     ),
     Rung(
+        name="pytensor",
+        summary="Python, PyTensor's expressions, the heir of Theano",
+        calls="code that Numba generates, and NumPy's BLAS",
+        exhibit="pytensor:PyTensor",
+        framework=True,
+        environment="pytensor",
+        variables={"NUMBA_NUM_THREADS": "{threads}", "OPENBLAS_NUM_THREADS": "{threads}"},
+    ),
+    Rung(
+        name="tract",
+        summary="Python, tract's runnable on the ONNX model",
+        calls="tract's own kernels",
+        exhibit="tract:Tract",
+        framework=True,
+        extra="tract",
+    ),
+    Rung(
         name="mxnet",
         summary="Python, MXNet 1.9, retired in 2023",
         calls="MXNet's operators, on oneDNN",
@@ -187,31 +204,36 @@ FRAMEWORKS: tuple[Rung, ...] = (
 #: What the studies of 2018 could still run.
 GONE: tuple[Rung, ...] = (
     _gone(
+        "theano",
+        "Python, Theano and Lasagne's layers",
+        "C that it generated, BLAS",
+        "had its last release, 1.0.5, in 2020, and its C does not compile for Python 3.11; "
+        "`pytensor` took its place",
+    ),
+    _gone(
         "caffe2",
         "Python, Caffe2's net of operators",
         "its own kernels, cuDNN on a GPU",
-        "was merged into PyTorch's sources in 2018 and removed from its builds in 2023; "
-        "`torch:export` and `executorch` took its place",
+        "was merged into PyTorch in 2018 and is no longer in its builds; "
+        "`torch:export` took its place",
     ),
     _gone(
         "cntk",
         "Python, Microsoft's CNTK, also under Keras 2",
         "MKL, cuDNN on a GPU",
-        "had its last release, 2.7, in 2019, with wheels for Python 3.6 at most; "
-        "`onnxruntime` took its place",
+        "had its last release, 2.7, in 2019, for Python 3.6 at most; `onnxruntime` took its place",
     ),
     _gone(
         "torch7",
         "Lua, Torch7's nn",
-        "TH and LuaJIT, cuDNN on a GPU",
-        "has had no development since 2017 and its packages need LuaJIT 2.0; "
-        "`torch` took its place",
+        "its own kernels, cuDNN on a GPU",
+        "has not been developed since 2017 and speaks Lua only; `torch` took its place",
     ),
     _gone(
         "knet",
         "Julia, Knet.jl",
         "its own kernels, cuDNN on a GPU",
-        "has had no release since 2022 and asks for an older Julia; "
-        "Flux.jl and Lux.jl took its place, and neither has a Python face to measure",
+        "has had no release since 2022 and speaks Julia only; Flux.jl took its place there, "
+        "which has no face in Python to measure",
     ),
 )
