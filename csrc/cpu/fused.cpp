@@ -65,8 +65,11 @@ Fused::Fused(const Weights& weights, int threads, const std::string& variant)
 
 void Fused::infer(const float* images, std::size_t count, float* probabilities) const {
   const auto share = [&](std::size_t from, std::size_t to) {
-    for (std::size_t i = from; i < to; ++i) {
-      kernels_.forward(packed_.get(), images + i * kImagePixels, probabilities + i * kClasses);
+    // By turns: what this core's cache still holds is what the last image read last.
+    thread_local bool backwards = false;
+    for (std::size_t i = from; i < to; ++i, backwards = !backwards) {
+      kernels_.forward(packed_.get(), images + i * kImagePixels, backwards,
+                       probabilities + i * kClasses);
     }
   };
   const std::size_t shares = std::min<std::size_t>(static_cast<std::size_t>(threads_), count);

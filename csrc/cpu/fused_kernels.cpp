@@ -15,65 +15,142 @@ namespace {
 
 constexpr int kLanes = LENET_LANES;
 
-typedef float Vec __attribute__((vector_size(4 * kLanes)));
-typedef float Quad __attribute__((vector_size(16)));
+template <int Lanes>
+struct FloatVector {
+  typedef float type __attribute__((vector_size(4 * Lanes)));
+};
+typedef FloatVector<kLanes>::type Vec;
+typedef FloatVector<4>::type Quad;
 typedef float UnalignedVec __attribute__((vector_size(4 * kLanes), aligned(4), may_alias));
 typedef float UnalignedQuad __attribute__((vector_size(16), aligned(4), may_alias));
 
 inline Vec load(const float* from) { return *reinterpret_cast<const UnalignedVec*>(from); }
-inline void store(float* to, Vec v) { *reinterpret_cast<UnalignedVec*>(to) = v; }
 inline Quad load_quad(const float* from) { return *reinterpret_cast<const UnalignedQuad*>(from); }
-inline Vec max(Vec a, Vec b) { return a > b ? a : b; }
+inline void store(float* to, Vec v) { *reinterpret_cast<UnalignedVec*>(to) = v; }
+inline void store_quad(float* to, Quad v) { *reinterpret_cast<UnalignedQuad*>(to) = v; }
 
-inline float sum(Vec v) {
-  float total[4] = {};
-  for (int i = 0; i < kLanes; ++i) total[i % 4] += v[i];
-  return (total[0] + total[1]) + (total[2] + total[3]);
-}
+inline Vec splat(float x) { return x - Vec{}; }  // x - 0 is x, even for -0
+inline Vec max(Vec a, Vec b) { return a > b ? a : b; }
 
 #if defined(__has_builtin)
 #if __has_builtin(__builtin_shufflevector)
-#define LENET_SHUFFLE 1
+#define LENET_SHUFFLE __builtin_shufflevector
 #endif
 #endif
 
-/// kLanes/4 floats, four times over.
-inline Vec repeat4(const float* from) {
-#if LENET_LANES == 4
-  return *from + Vec{};
-#elif LENET_LANES == 8
-  typedef double Pairs __attribute__((vector_size(32)));
-  double pair;
-  __builtin_memcpy(&pair, from, 8);
-  return reinterpret_cast<Vec>(Pairs{pair, pair, pair, pair});
-#elif defined(LENET_SHUFFLE)
-  const Quad q = load_quad(from);
-  const auto octet = __builtin_shufflevector(q, q, 0, 1, 2, 3, 0, 1, 2, 3);
-  return __builtin_shufflevector(octet, octet, 0, 1, 2, 3, 4, 5, 6, 7, 0, 1, 2, 3, 4, 5, 6, 7);
-#else
-  Vec v;
-  for (int i = 0; i < kLanes; ++i) v[i] = from[i % 4];
-  return v;
+/// The given lanes of a and b, counted through both.
+template <int... Lanes, class V>
+inline auto shuffle(V a, V b) {
+#if defined(LENET_SHUFFLE)
+  return LENET_SHUFFLE(a, b, Lanes...);
+#else  // gcc before 12
+  constexpr int kWidth = sizeof(V) / 4;
+  return typename FloatVector<sizeof...(Lanes)>::type{
+      (Lanes < kWidth ? a[Lanes % kWidth] : b[Lanes % kWidth])...};
 #endif
 }
 
-/// kLanes/4 quads from different places.
-inline Vec join_quads(const float* const from[]) {
-#if LENET_LANES == 4
-  return load(from[0]);
-#elif LENET_LANES == 8 && defined(LENET_SHUFFLE)
-  return __builtin_shufflevector(load_quad(from[0]), load_quad(from[1]), 0, 1, 2, 3, 4, 5, 6, 7);
-#elif defined(LENET_SHUFFLE)
-  const auto low =
-      __builtin_shufflevector(load_quad(from[0]), load_quad(from[1]), 0, 1, 2, 3, 4, 5, 6, 7);
-  const auto high =
-      __builtin_shufflevector(load_quad(from[2]), load_quad(from[3]), 0, 1, 2, 3, 4, 5, 6, 7);
-  return __builtin_shufflevector(low, high, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
-#else
-  Vec v;
-  for (int i = 0; i < kLanes; ++i) v[i] = from[i / 4][i % 4];
-  return v;
-#endif
+template <int... Lanes>
+struct Sequence {};
+template <int Count, int... Lanes>
+struct CountTo : CountTo<Count - 1, Count - 1, Lanes...> {};
+template <int... Lanes>
+struct CountTo<0, Lanes...> {
+  typedef Sequence<Lanes...> type;
+};
+
+/// As many lanes as a has, lane i from Lane(i).
+template <int (*Lane)(int), class V, int... I>
+inline V permute(V a, V b, Sequence<I...>) {
+  return shuffle<Lane(I)...>(a, b);
+}
+template <int (*Lane)(int), class V>
+inline V permute(V a, V b) {
+  return permute<Lane>(a, b, typename CountTo<sizeof(V) / 4>::type());
+}
+
+/// Count floats, over and over. Reads a whole vector.
+template <int Count>
+constexpr int repeated(int lane) {
+  return lane % Count;
+}
+template <int Count>
+inline Vec repeat(const float* from) {
+  if constexpr (Count == 1) return splat(*from);
+  const Vec v = load(from);
+  return permute<repeated<Count>>(v, v);
+}
+
+template <class V, int... I>
+inline auto join(V low, V high, Sequence<I...>) {
+  return shuffle<I...>(low, high);
+}
+template <int Which, class V, int... I>
+inline auto half(V v, Sequence<I...>) {
+  return shuffle<Which* static_cast<int>(sizeof...(I)) + I...>(v, v);
+}
+template <int Which, class V>
+inline auto half(V v) {
+  return half<Which>(v, typename CountTo<sizeof(V) / 8>::type());
+}
+
+/// A vector of quads from different places. gcc 12 is very slow at going from 4 lanes to 16 at
+/// once, so that all this goes by halves.
+template <int Quads = kLanes / 4>
+inline auto join_quads(const float* const* from) {
+  if constexpr (Quads == 1) {
+    return load_quad(from[0]);
+  } else {
+    return join(join_quads<Quads / 2>(from), join_quads<Quads / 2>(from + Quads / 2),
+                typename CountTo<4 * Quads>::type());
+  }
+}
+
+/// The quads of v, `stride` floats apart.
+template <class V>
+inline void store_quads(V v, float* to, int stride) {
+  if constexpr (sizeof(V) == sizeof(Quad)) {
+    store_quad(to, v);
+  } else {
+    store_quads(half<0>(v), to, stride);
+    store_quads(half<1>(v), to + static_cast<int>(sizeof(V) / 32) * stride, stride);
+  }
+}
+
+template <class V>
+inline float sum(V v) {
+  if constexpr (sizeof(V) == sizeof(Quad)) {
+    return (v[0] + v[2]) + (v[1] + v[3]);
+  } else {
+    return sum(half<0>(v) + half<1>(v));
+  }
+}
+
+/// Transposes the 4x4 floats that the same quad of four vectors makes.
+template <class V>
+constexpr int low_pairs(int i) {
+  return i / 4 * 4 + i % 4 / 2 + i % 2 * static_cast<int>(sizeof(V) / 4);
+}
+template <class V>
+constexpr int high_pairs(int i) {
+  return low_pairs<V>(i) + 2;
+}
+template <class V>
+constexpr int low_halves(int i) {
+  return i / 4 * 4 + i % 2 + i % 4 / 2 * static_cast<int>(sizeof(V) / 4);
+}
+template <class V>
+constexpr int high_halves(int i) {
+  return low_halves<V>(i) + 2;
+}
+template <class V>
+inline void transpose_quads(V v[4]) {
+  const V low01 = permute<low_pairs<V>>(v[0], v[1]), high01 = permute<high_pairs<V>>(v[0], v[1]);
+  const V low23 = permute<low_pairs<V>>(v[2], v[3]), high23 = permute<high_pairs<V>>(v[2], v[3]);
+  v[0] = permute<low_halves<V>>(low01, low23);
+  v[1] = permute<high_halves<V>>(low01, low23);
+  v[2] = permute<low_halves<V>>(high01, high23);
+  v[3] = permute<high_halves<V>>(high01, high23);
 }
 
 // --- Winograd F(4, 5) ----------------------------------------------------------------------------
@@ -152,19 +229,27 @@ struct Conv1Weights {
 };
 
 /// Transformed image, for each point and tile the even rows and the odd rows.
-typedef float Conv1Input[kPoints][kTilesAcross][2][kPaddedPairs];
+struct Conv1Input {
+  float at[kPoints][kTilesAcross][2][kPaddedPairs];
+  float read_too[kLanes];
+};
 
 /// pool1, channels innermost: how conv2 reads it.
 typedef float Pool1[kPool1Side][kPool1Side][kConv1Channels];
 
 void transform_image(const float* image, Conv1Input& v) {
   alignas(64) float columns[kImageSide][2][kPaddedPairs];
-  for (int x = 0; x < kImageSide; ++x) {
-    for (int parity = 0; parity < 2; ++parity) {
-      for (int pair = 0; pair < kRowPairs; ++pair) {
-        columns[x][parity][pair] = image[(2 * pair + parity) * kImageSide + x];
+  for (int parity = 0; parity < 2; ++parity) {
+    for (int pair = 0; pair < kPaddedPairs; pair += 4) {
+      for (int x = 0; x < kImageSide; x += 4) {
+        Quad rows[4];
+        for (int i = 0; i < 4; ++i) {
+          const int y = 2 * (pair + i) + parity;
+          rows[i] = y < kImageSide ? load_quad(image + y * kImageSide + x) : Quad{};
+        }
+        transpose_quads(rows);
+        for (int i = 0; i < 4; ++i) store_quad(&columns[x + i][parity][pair], rows[i]);
       }
-      for (int pair = kRowPairs; pair < kPaddedPairs; ++pair) columns[x][parity][pair] = 0;
     }
   }
   for (int tile = 0; tile < kTilesAcross; ++tile) {
@@ -172,7 +257,7 @@ void transform_image(const float* image, Conv1Input& v) {
       Vec d[kPoints], transformed[kPoints];
       for (int i = 0; i < kPoints; ++i) d[i] = load(&columns[kTile * tile + i][0][0] + lane);
       transform_input(d, transformed);
-      for (int k = 0; k < kPoints; ++k) store(&v[k][tile][0][0] + lane, transformed[k]);
+      for (int k = 0; k < kPoints; ++k) store(&v.at[k][tile][0][0] + lane, transformed[k]);
     }
   }
 }
@@ -181,58 +266,91 @@ struct Pooled {
   Vec left, right;
 };
 
-/// The two pooled pixels of a tile in rows `pair` (and on, if Input reads several rows).
-template <class Read>
-inline Pooled convolve_tile(const Conv1Weights& w, const Conv1Input& v, int tile, int pair,
-                            Read read) {
-  Vec upper[kPoints], lower[kPoints];
+/// The two pooled pixels of a tile in `Pairs` pairs of rows. The output transform adds up as the
+/// points come, so that nothing but its sums has to stay in registers.
+template <int Pairs, int RowsTogether>
+inline void convolve_tile(const Conv1Weights& w, const Conv1Input& v, int tile, int pair,
+                          Pooled pooled[Pairs]) {
+  constexpr int kRows = 2 * Pairs;
+  const auto correlate = [&](int k, bool fresh, Vec m[kRows]) __attribute__((always_inline)) {
 #pragma GCC unroll 8
-  for (int k = 0; k < kPoints; ++k) {
-    Vec row = read(&v[k][tile][0][pair]);
-    upper[k] = w.u[k][0] * row;
-    row = read(&v[k][tile][1][pair]);
-    upper[k] += w.u[k][1] * row;
-    lower[k] = w.u[k][0] * row;
-    row = read(&v[k][tile][0][pair + 1]);
-    upper[k] += w.u[k][2] * row;
-    lower[k] += w.u[k][1] * row;
-    row = read(&v[k][tile][1][pair + 1]);
-    upper[k] += w.u[k][3] * row;
-    lower[k] += w.u[k][2] * row;
-    row = read(&v[k][tile][0][pair + 2]);
-    upper[k] += w.u[k][4] * row;
-    lower[k] += w.u[k][3] * row;
-    row = read(&v[k][tile][1][pair + 2]);
-    lower[k] += w.u[k][4] * row;
+    for (int from = 0; from < kRows + kKernelSide - 1; ++from) {
+      const Vec row = repeat<RowsTogether>(&v.at[k][tile][from % 2][pair + from / 2]);
+#pragma GCC unroll 4
+      for (int to = 0; to < kRows; ++to) {
+        const int tap = from - to;
+        if (tap == 0 && fresh)
+          m[to] = w.u[k][tap] * row;
+        else if (tap >= 0 && tap < kKernelSide)
+          m[to] += w.u[k][tap] * row;
+      }
+    }
+  };
+  Vec y[kTile][kRows], a[kRows], b[kRows];
+  correlate(1, true, a);
+  correlate(2, true, b);
+#pragma GCC unroll 4
+  for (int r = 0; r < kRows; ++r) {
+    y[0][r] = y[2][r] = a[r] + b[r];
+    y[1][r] = y[3][r] = a[r] - b[r];
   }
-  Vec y0[kTile], y1[kTile];
-  transform_output(upper, y0);
-  transform_output(lower, y1);
-  return {max(max(y0[0], y0[1]), max(y1[0], y1[1])) + w.bias,
-          max(max(y0[2], y0[3]), max(y1[2], y1[3])) + w.bias};
+  correlate(3, true, a);
+  correlate(4, true, b);
+#pragma GCC unroll 4
+  for (int r = 0; r < kRows; ++r) {
+    const Vec even = a[r] + b[r], odd = a[r] - b[r];
+    y[0][r] += even;
+    y[1][r] += 2.0f * odd;
+    y[2][r] += 4.0f * even;
+    y[3][r] += 8.0f * odd;
+  }
+  correlate(5, true, a);
+  correlate(6, true, b);
+#pragma GCC unroll 4
+  for (int r = 0; r < kRows; ++r) {
+    const Vec even = a[r] + b[r], odd = a[r] - b[r];
+    y[0][r] += even;
+    y[1][r] += 0.5f * odd;
+    y[2][r] += 0.25f * even;
+    y[3][r] += 0.125f * odd;
+  }
+  correlate(0, false, y[0]);
+  correlate(7, false, y[3]);
+#pragma GCC unroll 2
+  for (int p = 0; p < Pairs; ++p) {
+    pooled[p].left = max(max(y[0][2 * p], y[1][2 * p]), max(y[0][2 * p + 1], y[1][2 * p + 1]));
+    pooled[p].right = max(max(y[2][2 * p], y[3][2 * p]), max(y[2][2 * p + 1], y[3][2 * p + 1]));
+    pooled[p].left += w.bias;
+    pooled[p].right += w.bias;
+  }
 }
+
+constexpr int rows_innermost(int lane) { return lane % 4 * kRowsTogether + lane / 4; }
 
 void conv1_pool1(const Conv1Weights weights[kConv1Blocks], const Conv1Weights& last,
                  const Conv1Input& v, Pool1& pool1) {
+  constexpr int kPairs = kLanes == 16 ? 2 : 1;  // as many as the registers hold
   for (int block = 0; block < kConv1Blocks; ++block) {
     for (int tile = 0; tile < kTilesAcross; ++tile) {
-      for (int y = 0; y < kPool1Side; ++y) {
-        const Pooled p = convolve_tile(weights[block], v, tile, y,
-                                       [](const float* row) { return *row + Vec{}; });
-        store(&pool1[y][2 * tile][block * kLanes], p.left);
-        store(&pool1[y][2 * tile + 1][block * kLanes], p.right);
+      for (int y = 0; y < kPool1Side; y += kPairs) {
+        Pooled pooled[kPairs];
+        convolve_tile<kPairs, 1>(weights[block], v, tile, y, pooled);
+        for (int p = 0; p < kPairs; ++p) {
+          store(&pool1[y + p][2 * tile][block * kLanes], pooled[p].left);
+          store(&pool1[y + p][2 * tile + 1][block * kLanes], pooled[p].right);
+        }
       }
     }
   }
   for (int tile = 0; tile < kTilesAcross; ++tile) {
     for (int y = 0; y < kPool1Side; y += kRowsTogether) {
-      const Pooled p = convolve_tile(last, v, tile, y, repeat4);
-      for (int row = 0; row < kRowsTogether; ++row) {
-        for (int c = 0; c < 4; ++c) {
-          pool1[y + row][2 * tile][kLastConv1 + c] = p.left[c * kRowsTogether + row];
-          pool1[y + row][2 * tile + 1][kLastConv1 + c] = p.right[c * kRowsTogether + row];
-        }
-      }
+      Pooled p;
+      convolve_tile<1, kRowsTogether>(last, v, tile, y, &p);
+      constexpr int kRow = kPool1Side * kConv1Channels;
+      const Vec left = permute<rows_innermost>(p.left, p.left);
+      const Vec right = permute<rows_innermost>(p.right, p.right);
+      store_quads(left, &pool1[y][2 * tile][kLastConv1], kRow);
+      store_quads(right, &pool1[y][2 * tile + 1][kLastConv1], kRow);
     }
   }
 }
@@ -252,7 +370,6 @@ constexpr int kWholeConv2 = 48;
 constexpr int kConv2Blocks = kWholeConv2 / kBlockChannels;
 constexpr int kQuads = kConv1Channels / 4;
 constexpr int kLastConv2 = kConv2Channels - kWholeConv2;
-constexpr int kTileVectors = kTiles * 4 / kLanes;  // vectors in a quad of every tile
 
 /// [point column][point row][input channel]
 struct Conv2Weights {
@@ -301,12 +418,16 @@ void conv2_pool2_block(const Conv2Weights& w, const Conv2Input& v, float* pool2)
     Vec column[kTiles][kBlockVectors][kPoints];
     for (int k = 0; k < kPoints; ++k) {
       Vec sums[kBlockVectors][kTiles] = {};
-      const float* in = &v[l][k][0][0][0];
-      for (int i = 0; i < kConv1Channels; ++i) {
-        const Vec* u = w.u[l][k][i];
-        for (int t = 0; t < kTiles; ++t) {
-          const float x = in[(i / 4) * 4 * kTiles + t * 4 + i % 4];
-          for (int b = 0; b < kBlockVectors; ++b) sums[b][t] += u[b] * x;
+      for (int quad = 0; quad < kQuads; ++quad) {
+#pragma GCC unroll 4
+        for (int i = 0; i < 4; ++i) {
+          const Vec* u = w.u[l][k][4 * quad + i];
+#pragma GCC unroll 4
+          for (int t = 0; t < kTiles; ++t) {
+            const Vec x = splat(v[l][k][quad][t][i]);
+#pragma GCC unroll 3
+            for (int b = 0; b < kBlockVectors; ++b) sums[b][t] += u[b] * x;
+          }
         }
       }
       for (int t = 0; t < kTiles; ++t) {
@@ -336,47 +457,43 @@ void conv2_pool2_block(const Conv2Weights& w, const Conv2Input& v, float* pool2)
   }
 }
 
-/// Four floats, kLanes/4 times over.
-inline Vec repeat_quad(const float* from) {
-  const float* quads[4] = {from, from, from, from};
-  return join_quads(quads);
+constexpr int swapped_pairs(int lane) { return lane ^ 2; }
+constexpr int swapped(int lane) { return lane ^ 1; }
+
+/// The largest of four vectors' sums over a quad, in each lane of that quad.
+inline Vec largest_sum(Vec a, Vec b, Vec c, Vec d) {
+  Vec v[4] = {a, b, c, d};
+  transpose_quads(v);
+  Vec sums = (v[0] + v[1]) + (v[2] + v[3]);
+  sums = max(sums, permute<swapped_pairs>(sums, sums));
+  return max(sums, permute<swapped>(sums, sums));
 }
 
 void conv2_pool2_last(const Conv2LastWeights& w, const Conv2Input& v, Pool2& pool2) {
   for (int c = 0; c < kLastConv2; ++c) {
-    for (int part = 0; part < kTileVectors; ++part) {
+    for (int tile = 0; tile < kTiles; tile += kLanes / 4) {
       Vec half[kTile][kPoints];
       for (int l = 0; l < kPoints; ++l) {
         Vec column[kPoints], y[kTile];
         for (int k = 0; k < kPoints; ++k) {
           column[k] = Vec{};
           for (int quad = 0; quad < kQuads; ++quad) {
-            column[k] +=
-                repeat_quad(w.u[l][k][c][quad]) * load(&v[l][k][quad][0][0] + part * kLanes);
+            column[k] += repeat<4>(w.u[l][k][c][quad]) * load(v[l][k][quad][tile]);
           }
         }
         transform_output(column, y);
         for (int row = 0; row < kTile; ++row) half[row][l] = y[row];
       }
-      float outputs[kTile][kTile][kLanes];
-      for (int row = 0; row < kTile; ++row) {
-        Vec y[kTile];
-        transform_output(half[row], y);
-        for (int x = 0; x < kTile; ++x) store(outputs[row][x], y[x]);
-      }
-      for (int t = 0; t < kLanes / 4; ++t) {
-        const int tile = part * (kLanes / 4) + t;
-        for (int row = 0; row < kTile; row += 2) {
-          for (int x = 0; x < kTile; x += 2) {
-            float largest = -INFINITY;
-            for (int at = 0; at < 4; ++at) {
-              const float* o = outputs[row + at / 2][x + at % 2] + 4 * t;
-              const float total = (o[0] + o[1]) + (o[2] + o[3]);
-              largest = total > largest ? total : largest;
-            }
-            pool2[2 * (tile / 2) + row / 2][2 * (tile % 2) + x / 2][kWholeConv2 + c] =
-                largest + w.bias[c];
-          }
+      for (int row = 0; row < kTile; row += 2) {
+        Vec y0[kTile], y1[kTile];
+        transform_output(half[row], y0);
+        transform_output(half[row + 1], y1);
+        const Vec left = largest_sum(y0[0], y0[1], y1[0], y1[1]) + w.bias[c];
+        const Vec right = largest_sum(y0[2], y0[3], y1[2], y1[3]) + w.bias[c];
+        for (int t = 0; t < kLanes / 4; ++t) {
+          const int y = 2 * ((tile + t) / 2) + row / 2, x = 2 * ((tile + t) % 2);
+          pool2[y][x][kWholeConv2 + c] = left[4 * t];
+          pool2[y][x + 1][kWholeConv2 + c] = right[4 * t];
         }
       }
     }
@@ -410,8 +527,7 @@ struct Fc1Weights {
 inline Vec relu(Vec v) { return max(v, Vec{}); }
 
 template <int Vectors, class Stored>
-inline void fc1_block(const Stored* w, const float* x, const float* scale, const float* bias,
-                      float* to) {
+void fc1_block(const Stored* w, const float* x, const float* scale, const float* bias, float* to) {
   Vec sums[Vectors] = {};
   for (int i = 0; i < kFc1Inputs; ++i, w += Vectors) {
 #pragma GCC unroll 16
@@ -425,14 +541,15 @@ inline void fc1_block(const Stored* w, const float* x, const float* scale, const
 }
 
 template <class Stored>
-void fc1_relu(const Fc1Weights<Stored>& w, const float* x, float* hidden) {
-  constexpr int kRest = kFc1Vectors % kFc1Block;
-  const Stored* stream = w.blocks;
-  int v = 0;
-  for (; v + kFc1Block <= kFc1Vectors; v += kFc1Block, stream += kFc1Block * kFc1Inputs) {
-    fc1_block<kFc1Block>(stream, x, w.scale + v * kLanes, w.bias + v * kLanes, hidden + v * kLanes);
+void fc1_relu(const Fc1Weights<Stored>& w, const float* x, bool backwards, float* hidden) {
+  constexpr int kWhole = kFc1Vectors / kFc1Block, kRest = kFc1Vectors % kFc1Block;
+  for (int n = 0; n <= kWhole; ++n) {
+    const int block = backwards ? kWhole - n : n;
+    const int first = block * kFc1Block * kLanes;  // output
+    const auto run = block < kWhole ? fc1_block<kFc1Block, Stored> : fc1_block<kRest, Stored>;
+    run(w.blocks + block * kFc1Block * kFc1Inputs, x, w.scale + first, w.bias + first,
+        hidden + first);
   }
-  fc1_block<kRest>(stream, x, w.scale + v * kLanes, w.bias + v * kLanes, hidden + v * kLanes);
 
   Vec sums[kLastFc1] = {};
   for (int i = 0; i < kFc1Inputs / kLanes; ++i) {
@@ -492,7 +609,7 @@ struct alignas(64) Scratch {
 };
 
 template <class Stored>
-inline void run(const Packed<Stored>& w, Scratch& s, const float* image) {
+inline void run(const Packed<Stored>& w, const float* image, bool backwards, Scratch& s) {
   transform_image(image, s.conv1_input);
   conv1_pool1(w.conv1, w.conv1_last, s.conv1_input, s.pool1);
   transform_pool1(s.pool1, s.conv2_input);
@@ -500,21 +617,21 @@ inline void run(const Packed<Stored>& w, Scratch& s, const float* image) {
     conv2_pool2_block(w.conv2[block], s.conv2_input, &s.pool2[0][0][block * kBlockChannels]);
   }
   conv2_pool2_last(w.conv2_last, s.conv2_input, s.pool2);
-  fc1_relu(w.fc1, &s.pool2[0][0][0], s.hidden);
+  fc1_relu(w.fc1, &s.pool2[0][0][0], backwards, s.hidden);
   fc2(w.fc2, s.hidden, s.logits);
 }
 
 template <class Stored>
-void forward(const void* packed, const float* image, float* probabilities) {
+void forward(const void* packed, const float* image, bool backwards, float* probabilities) {
   Scratch s;
-  run(*static_cast<const Packed<Stored>*>(packed), s, image);
+  run(*static_cast<const Packed<Stored>*>(packed), image, backwards, s);
   softmax(s.logits, probabilities);
 }
 
 template <class Stored>
 void trace(const void* packed, const float* image, FusedTrace& trace) {
   Scratch s;
-  run(*static_cast<const Packed<Stored>*>(packed), s, image);
+  run(*static_cast<const Packed<Stored>*>(packed), image, false, s);
   constexpr int kArea1 = kPool1Side * kPool1Side, kArea2 = kPool2Side * kPool2Side;
   for (int c = 0; c < kConv1Channels; ++c) {
     for (int p = 0; p < kArea1; ++p) {

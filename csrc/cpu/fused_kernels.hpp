@@ -24,7 +24,8 @@ struct FusedKernels {
 
   /// `packed` is aligned to 64 bytes and zeroed before it is filled.
   void (*pack)(const Weights& weights, void* packed);
-  void (*forward)(const void* packed, const float* image, float* probabilities);
+  /// `backwards` changes only the order in which fc1's weights are read.
+  void (*forward)(const void* packed, const float* image, bool backwards, float* probabilities);
   void (*trace)(const void* packed, const float* image, FusedTrace& trace);
 };
 

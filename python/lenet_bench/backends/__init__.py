@@ -200,20 +200,12 @@ def _build(rung: Rung, variant: str, weights: Weights, threads: int) -> Backend:
 def _mend(rung: Rung) -> str:
     if rung.environment:
         return f"lenet-bench env create {rung.environment}"
-    return f"pip install 'lenet-bench[{rung.extra}]'" if rung.extra else "pip install lenet-bench"
+    package = f"'lenet-bench[{rung.extra}]'" if rung.extra else "--force-reinstall lenet-bench"
+    return f"pip install {package}"
 
 
 def _first_line(error: BaseException) -> str:
     return next(iter(str(error).strip().splitlines()), "") or type(error).__name__
-
-
-def why_unavailable(name: str) -> str | None:
-    """None where the rung runs here, else the reason in one sentence."""
-    try:
-        load(name)
-    except LenetBenchError as error:
-        return str(error)
-    return None
 
 
 class _Ladder(ModuleType):

@@ -13,17 +13,17 @@ from ..errors import Unavailable
 def preload(library: str, *, of: str, needed_by: ImportError) -> None:
     """Load `library` from the distribution `of`, so that the next import of the module finds it.
 
-    Raises Unavailable where that cannot help.
+    Raises ImportError or Unavailable where that cannot help.
     """
     if isinstance(needed_by, ModuleNotFoundError):
         raise Unavailable(
-            f"lenet-bench was built without {of}; mend it with: "
-            "pip install --force-reinstall --no-deps --no-cache-dir lenet-bench"
+            f"lenet-bench was built without {of}, which its platform lacks or pip left out; in its "
+            "source folder, mend it with: pip install -v --force-reinstall --no-deps ."
         ) from needed_by
     try:
         installed = files(of) or []
     except PackageNotFoundError:
-        raise Unavailable(f"{library} is not here; mend it with: pip install {of}") from needed_by
+        raise needed_by from None  # `load` names the extra that brings it
     for file in sorted(installed, key=lambda file: len(file.name)):
         if file.name.startswith(f"{library}."):
             try:
