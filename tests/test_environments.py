@@ -2,6 +2,7 @@
 
 import json
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -39,9 +40,7 @@ def test_each_environment_pins_every_package() -> None:
         assert environment.pythons
 
 
-def test_without_its_environment_a_rung_runs_here(home: Path) -> None:
-    import sys
-
+def test_without_its_environment_a_rung_runs_here() -> None:
     assert environments.interpreter(find("caffe")[0]) == sys.executable
 
 

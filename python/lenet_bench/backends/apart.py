@@ -11,6 +11,7 @@ import subprocess
 import sys
 import weakref
 from multiprocessing.connection import Connection
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -28,7 +29,7 @@ Packed = tuple[tuple[int, ...], bytes]
 
 
 class Apart:
-    """Asks the child; as many calls at a time as one."""
+    """Asks the child; one call at a time."""
 
     def __init__(self, name: str, weights: Weights, *, threads: int, quiet: bool) -> None:
         rung, _ = find(name)
@@ -50,6 +51,7 @@ class Apart:
                 ours.close()
                 raise Unavailable(f"{command[0]} cannot be started: {error.strerror}") from None
         self._connection = Connection(ours.detach())
+        self._one_at_a_time = Lock()
         self.close = weakref.finalize(self, _end, self._connection, self._child)
         parameters = {key: _pack(array) for key, array in weights.parameters.items()}
         try:
@@ -77,10 +79,11 @@ class Apart:
 
     def _ask(self, message: tuple[Any, ...], seconds: float | None = None) -> Any:
         try:
-            self._connection.send(message)
-            if not self._connection.poll(seconds):
-                raise Unavailable(f"{self._name} did not answer within {seconds:g} seconds")
-            kind, answer = self._connection.recv()
+            with self._one_at_a_time:
+                self._connection.send(message)
+                if not self._connection.poll(seconds):
+                    raise Unavailable(f"{self._name} did not answer within {seconds:g} seconds")
+                kind, answer = self._connection.recv()
         except (OSError, EOFError):
             code = self._child.wait()
             raise Unavailable(f"{self._name}: its process ended with status {code}") from None
