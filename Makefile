@@ -17,7 +17,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 SOURCES := pyproject.toml CMakeLists.txt constraints.txt $(shell find csrc python weights -type f \
   -not -path '*/__pycache__/*' 2>/dev/null)
 
-.PHONY: demo test lint sanitize bench clean help
+.PHONY: demo frameworks all-frameworks test lint sanitize bench clean help
 .DELETE_ON_ERROR:
 
 help:  ## this list
@@ -33,6 +33,13 @@ demo: $(DEMO)/installed  ## set up, classify the sample images, compare the rung
 	@echo '  lenet-bench doctor                          what runs here, and what would make the rest run'
 	@echo '  lenet-bench compare --budget 60s            the comparison, with intervals'
 	@echo '  make test                                   the tests'
+
+frameworks: $(DEMO)/frameworks  ## add every framework that lives in one environment (gigabytes)
+	$(DEMO)/bin/lenet-bench backends
+
+all-frameworks: $(DEMO)/frameworks  ## and those that need an environment of their own
+	-$(DEMO)/bin/lenet-bench env create --all
+	$(DEMO)/bin/lenet-bench backends
 
 test: $(TEST)/installed lint  ## set up and run every test
 	$(TEST)/bin/python -m pytest
@@ -65,8 +72,13 @@ $(DEMO)/installed: $(SOURCES)
 	@$(DEMO)/bin/pip install --quiet '.[native]'
 	@touch $@
 
+$(DEMO)/frameworks: $(DEMO)/installed
+	@echo 'Installing the frameworks into $(DEMO) (some minutes) ...'
+	@$(DEMO)/bin/pip install '.[native,frameworks]'
+	@touch $@
+
 $(TEST)/installed: $(SOURCES)
 	$(create_environment)
 	@echo 'Building lenet-bench and installing what its tests need into $(TEST) (some minutes) ...'
-	@$(TEST)/bin/pip install --quiet '.[native,train,dev]' -C cmake.define.LENET_WERROR=ON
+	@$(TEST)/bin/pip install --quiet '.[native,frameworks,train,dev]' -C cmake.define.LENET_WERROR=ON
 	@touch $@
