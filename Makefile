@@ -80,5 +80,5 @@ $(DEMO)/frameworks: $(DEMO)/installed
 $(TEST)/installed: $(SOURCES)
 	$(create_environment)
 	@echo 'Building lenet-bench and installing what its tests need into $(TEST) (some minutes) ...'
-	@$(TEST)/bin/pip install --quiet '.[native,train,dev]' -C cmake.define.LENET_WERROR=ON
+	@$(TEST)/bin/pip install --quiet '.[native,frameworks,train,dev]' -C cmake.define.LENET_WERROR=ON
 	@touch $@
