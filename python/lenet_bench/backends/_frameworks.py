@@ -20,12 +20,12 @@ _KERAS = {
 }
 
 
-def _keras(framework: str, name: str, calls: str, variables: dict[str, str]) -> Rung:
+def _keras(framework: str, name: str, variables: dict[str, str]) -> Rung:
     backend = name.partition("-")[2] or "tensorflow"
     return Rung(
         name=name,
         summary=f"Python, Keras 3 layers on {framework}",
-        calls=calls,
+        calls=framework,
         exhibit="keras:Keras",
         framework=True,
         variants=_KERAS,
@@ -195,10 +195,10 @@ FRAMEWORKS: tuple[Rung, ...] = (
         extra="tensorflow",
         variables=_TENSORFLOW,
     ),
-    _keras("OpenVINO", "keras-openvino", "openvino", {}),
-    _keras("JAX", "keras-jax", "jax", _JAX),
-    _keras("PyTorch", "keras-torch", "torch", {"KERAS_TORCH_DEVICE": "cpu"}),
-    _keras("TensorFlow", "keras", "tensorflow", _TENSORFLOW),
+    _keras("OpenVINO", "keras-openvino", {}),
+    _keras("JAX", "keras-jax", _JAX),
+    _keras("PyTorch", "keras-torch", {"KERAS_TORCH_DEVICE": "cpu"}),
+    _keras("TensorFlow", "keras", _TENSORFLOW),
 )
 
 #: What the studies of 2018 could still run.
