@@ -53,7 +53,7 @@ FRAMEWORKS: tuple[Rung, ...] = (
         },
         default="session",
         extra="mnn",
-        tolerances={"session": 1e-4, "module": 1e-4},
+        tolerances={"session": 5e-4, "module": 5e-4},  # over 10,000 images, not a few
     ),
     Rung(
         name="litert",
