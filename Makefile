@@ -77,8 +77,8 @@ endef
 
 $(DEMO)/installed: $(SOURCES)
 	$(create_environment)
-	@echo 'Building lenet-bench into $(DEMO) (a minute or two) ...'
-	@$(DEMO)/bin/pip install --quiet '.[native]'
+	@echo 'Building lenet-bench into $(DEMO), with TensorFlow and Keras (some minutes) ...'
+	@$(DEMO)/bin/pip install --quiet '.[native,keras]'
 	@touch $@
 
 $(DEMO)/frameworks: $(DEMO)/installed
