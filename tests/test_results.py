@@ -11,6 +11,7 @@ import pytest
 from lenet_bench.errors import ResultError
 from lenet_bench.measure import summarise
 from lenet_bench.results import (
+    Resources,
     ResultFile,
     RungResult,
     digest,
@@ -262,6 +263,50 @@ def test_a_rung_that_is_still_warming_up_is_warned_of(result):
     )
     result = replace(result, rungs=(warming, *result.rungs[1:]))
     assert any("still getting faster" in warning for warning in summarise(result).warnings)
+
+
+def many(count, **changes):
+    """So many rungs of one kind, each slower than the one before."""
+    return tuple(replace(rung(f"r{n:02}", 20 + n), **changes) for n in range(count))
+
+
+def test_a_warning_that_several_rungs_share_is_one_sentence_that_names_the_worst(result):
+    once = [
+        replace(one, cold_starts=(replace(one.cold_starts[0], first_s=float(n)),))
+        for n, one in enumerate(many(20))
+    ]
+    (told,) = summarise(replace(result, rungs=tuple(once))).warnings
+    assert "over 1 s: r19 (20.0 s), r18 (19.0 s), r17 (18.0 s), r16 (17.0 s) and 16 more;" in told
+
+
+def test_a_warning_of_a_few_rungs_names_them_all(result):
+    busy = Resources(threads_alive=3, threads_running=2, idle_share=0.0, peak_rss_mib=None)
+    (told,) = summarise(replace(result, rungs=many(5, resources=busy))).warnings
+    assert "the 1 asked for: r00 (2), r01 (2), r02 (2), r03 (2), r04 (2);" in told
+
+
+def test_threads_that_no_core_holds_are_warned_of_as_such(result):
+    busy = Resources(threads_alive=3, threads_running=2, idle_share=0.0, peak_rss_mib=None)
+    free = replace(result, rules=replace(result.rules, worker_cores=()))
+    told = summarise(replace(free, rungs=many(1, resources=busy))).warnings
+    assert any("may have used more cores than the others" in warning for warning in told)
+
+
+def test_a_disturbed_run_of_many_faulty_rungs_has_few_warnings(result):
+    faulty = Resources(threads_alive=3, threads_running=2, idle_share=0.5, peak_rss_mib=None)
+    rungs = many(45, resources=faulty)
+    rungs = tuple(
+        replace(
+            one,
+            cold_starts=one.cold_starts[:1],
+            turns=tuple(replace(turn, preempted=9) for turn in one.turns),
+        )
+        for one in rungs
+    )
+    disturbance = replace(result.disturbance, steal_share=0.2, other_share=0.2, load_before=9.0)
+    told = summarise(replace(result, rungs=rungs, disturbance=disturbance)).warnings
+    assert 5 <= len(told) <= 8
+    assert max(map(len, told)) < 350
 
 
 def test_too_few_starts_are_warned_of(result):

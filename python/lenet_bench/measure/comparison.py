@@ -23,12 +23,10 @@ from .environment import read_environment
 from .options import USUAL_BUDGET_S, CompareOptions, Entry
 from .pinning import Cores, choose_cores, on_cores, thread_variables
 from .row import Conditions, Row
-from .schedule import Pace, StopRule, choose_pace, shuffled_rounds
+from .schedule import RESTARTED_S, Pace, StopRule, choose_pace, shuffled_rounds
 from .statistics import CONFIDENCE, by_start, median_interval, relative_width
 from .summary import medians_us, summarise
 from .truth import ROTATING, Truth
-
-_RESTARTED_S = 1.0  # a rung that takes longer to start is started only once
 
 
 @dataclass(frozen=True)
@@ -146,7 +144,7 @@ class _Comparison:
                 row.start()
 
     def _is_restarted(self, row: Row) -> bool:
-        return row.live and row is not self._floor and row.cold_start_s <= _RESTARTED_S
+        return row.live and row is not self._floor and row.cold_start_s <= RESTARTED_S
 
     def _live(self) -> list[Row]:
         return [row for row in (self._floor, *self._rows) if row.live]
@@ -250,7 +248,11 @@ def _interrupts() -> Iterator[None]:
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
-    polite = (signal.SIGTERM, signal.SIGHUP)
+    polite = [
+        number
+        for number in (signal.SIGTERM, signal.SIGHUP)
+        if signal.getsignal(number) is not signal.SIG_IGN  # nohup's wish
+    ]
     before = {number: signal.signal(number, interrupt) for number in polite}
     try:
         yield

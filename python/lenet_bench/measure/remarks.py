@@ -1,10 +1,11 @@
 """What a reader must know before believing a result: what disturbed it, and what to do about it."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
 from ..results import Result, RungResult
+from .schedule import RESTARTED_S
 from .statistics import FEWEST_STARTS, by_start, spread
 
 # What a quiet machine stays under.
@@ -17,14 +18,17 @@ _WARMING = 0.05
 _SPINNING = 0.05
 _NEAR_FLOOR = 0.10
 
+_NAMED = 4  # of the rungs that a warning is of, the worst; the result file has the others' figures
+
 
 def remarks(result: Result) -> Iterator[str]:
-    """Warnings, the gravest first, each a sentence that ends with what to do."""
+    """Warnings, the gravest first, each a sentence that ends with what to do.
+
+    What several rungs have in common is one sentence that names them.
+    """
     yield from _of_the_run(result)
     yield from _of_the_machine(result)
-    for rung in result.rungs:
-        if rung.status == "ok" and rung.turns:
-            yield from _of_a_rung(rung, result)
+    yield from _of_the_rungs([r for r in result.rungs if r.status == "ok" and r.turns], result)
 
 
 def _of_the_run(result: Result) -> Iterator[str]:
@@ -37,7 +41,8 @@ def _of_the_run(result: Result) -> Iterator[str]:
     if 0 < starts < FEWEST_STARTS:
         yield (
             f"{starts} starts of the workers are too few for intervals, and every verdict is "
-            f"ambiguous; give a --budget or --rounds that allows {FEWEST_STARTS}"
+            f"ambiguous; name fewer rungs, or give a --budget or --rounds that allows "
+            f"{FEWEST_STARTS}"
         )
     if not rules.worker_cores:
         yield "this system cannot pin processes to cores, so they may have moved while timed"
@@ -55,22 +60,10 @@ def _of_the_machine(result: Result) -> Iterator[str]:
             f"the hypervisor took {seen.steal_share:.0%} of {cores} while rungs were timed "
             "(steal), so tails are too long; repeat on a machine with dedicated cores"
         )
-    if seen.other_share is not None and seen.other_share > _OTHER:
+    if busy := list(_busy(result, cores)):
         yield (
-            f"other processes used {seen.other_share:.0%} of {cores} while rungs were timed, so "
-            "tails are too long; close them and repeat"
-        )
-    timed_s = sum(t.wall_ns for rung in result.rungs for t in rung.turns) / 1e9
-    preempted = sum(t.preempted for rung in result.rungs for t in rung.turns)
-    if timed_s and preempted / timed_s > _PREEMPTED_PER_S:
-        yield (
-            f"rungs lost their core {preempted} times in {timed_s:.1f} s of timing; close what "
-            "else runs, or give them a core that nothing else uses (isolcpus)"
-        )
-    if seen.load_before is not None and seen.load_before > _free_cores(result):
-        yield (
-            f"the machine was busy before the run began (load {seen.load_before:.1f}); "
-            "wait until it is idle and repeat"
+            f"{'; '.join(busy)}: tails are too long, so close what else runs, or give the rungs a "
+            "core that nothing else uses (isolcpus), and repeat"
         )
     if seen.mhz_low and seen.mhz_high and seen.mhz_high > seen.mhz_low * (1 + _CLOCK_CHANGE):
         yield (
@@ -79,42 +72,96 @@ def _of_the_machine(result: Result) -> Iterator[str]:
         )
 
 
-def _of_a_rung(rung: RungResult, result: Result) -> Iterator[str]:
+def _busy(result: Result, cores: str) -> Iterator[str]:
+    """The signs that the rungs had to share their cores."""
+    seen = result.disturbance
+    if seen.load_before is not None and seen.load_before > _free_cores(result):
+        yield f"the machine was busy before the run began (load {seen.load_before:.1f})"
+    if seen.other_share is not None and seen.other_share > _OTHER:
+        yield f"other processes used {seen.other_share:.0%} of {cores} while rungs were timed"
+    timed_s = sum(t.wall_ns for rung in result.rungs for t in rung.turns) / 1e9
+    preempted = sum(t.preempted for rung in result.rungs for t in rung.turns)
+    if timed_s and preempted / timed_s > _PREEMPTED_PER_S:
+        yield f"rungs lost their core {preempted} times in {timed_s:.1f} s of timing"
+
+
+def _of_the_rungs(rungs: Sequence[RungResult], result: Result) -> Iterator[str]:
+    threads = result.rules.threads
+    floor = result.floor.summary.p50_us if result.floor and result.floor.summary else None
+    if found := _those(rungs, lambda rung: _moves(rung, result), _UNSTABLE, "{:.0%}"):
+        yield (
+            f"unstable, the median moves from one start to the next (quartiles): {found}; "
+            "read the interval, and narrow it with a longer --budget"
+        )
+    if found := _those(rungs, lambda rung: _start_s(rung, result), 0.0, "{:.1f} s"):
+        yield (
+            f"started only once, since that takes over {RESTARTED_S:g} s: {found}; the interval "
+            "leaves out what differs between processes, so compare several runs"
+        )
+    if found := _those(rungs, _warming, _WARMING, "by {:.0%}"):
+        yield (
+            f"still getting faster within their turns: {found}; these figures are pessimistic, so "
+            "give a longer --budget, which makes turns longer"
+        )
+    if found := _those(rungs, _threads, threads, "{:.0f}"):
+        yield (f"ran more threads than the {threads} asked for: {found}; {_shared(result)}")
+    if found := _those(rungs, _idle_share, _SPINNING, "{:.0%} of a core"):
+        yield (
+            f"at work between their turns, which disturbs the others (spinning threads): {found}; "
+            "set OMP_WAIT_POLICY=passive"
+        )
+    if floor and (found := _those(rungs, lambda r: floor / _p50(r), _NEAR_FLOOR, "{:.0%}")):
+        yield (
+            f"much of what these show is the harness itself (an empty rung takes {floor:.2f} us): "
+            f"{found}; take it off before comparing"
+        )
+
+
+def _those(
+    rungs: Sequence[RungResult], figure: Callable[[RungResult], float], most: float, spelt: str
+) -> str:
+    """The rungs whose figure is above the most that is right, the worst first: torch (1.9 s)."""
+    figures = {rung.name: figure(rung) for rung in rungs}
+    worst = sorted((name for name in figures if figures[name] > most), key=lambda n: -figures[n])
+    named = [f"{name} ({spelt.format(figures[name])})" for name in worst]
+    if len(named) > _NAMED + 1:  # one more takes as much room as "and 1 more"
+        return f"{', '.join(named[:_NAMED])} and {len(named) - _NAMED} more"
+    return ", ".join(named)
+
+
+def _moves(rung: RungResult, result: Result) -> float:
+    """How far apart its starts are."""
     rounds = {turn.round: float(np.median(turn.samples_ns)) for turn in rung.turns}
     starts = by_start(rounds, result.rules.rounds_a_start)
-    if len(starts) >= FEWEST_STARTS and (apart := spread(starts)) > _UNSTABLE:
-        yield (
-            f"{rung.name} is unstable: from one start to the next its median moves by {apart:.0%} "
-            "(quartiles); read its interval, and narrow it with a longer --budget"
+    return spread(starts) if len(starts) >= FEWEST_STARTS else 0.0
+
+
+def _start_s(rung: RungResult, result: Result) -> float:
+    """What its only start took; 0 where it was started as often as the rules say."""
+    starts = -(-len(rung.turns) // result.rules.rounds_a_start)
+    return rung.cold_start_s or 0.0 if len(rung.cold_starts) == 1 < starts else 0.0
+
+
+def _threads(rung: RungResult) -> float:
+    return (rung.resources and rung.resources.threads_running) or 0
+
+
+def _shared(result: Result) -> str:
+    """What more threads mean: on a pinned core they take turns, as JAX's caller and its pool do."""
+    if cores := result.rules.worker_cores:
+        return (
+            f"they share {_spell(cores)}, so a call may include the hand-over from thread to "
+            "thread: take it as part of what the API costs"
         )
-    if len(rung.cold_starts) == 1 < len(starts):
-        yield (
-            f"{rung.name} was started only once since that takes {rung.cold_start_s:.1f} s, so "
-            "its interval leaves out what differs between processes; compare several runs"
-        )
-    if (gain := _warming(rung)) > _WARMING:
-        yield (
-            f"{rung.name} was still getting faster within its turns (by {gain:.0%}); its figures "
-            "are pessimistic, so give a longer --budget, which makes turns longer"
-        )
-    resources, threads = rung.resources, result.rules.threads
-    if resources and resources.threads_running and resources.threads_running > threads:
-        yield (
-            f"{rung.name} ran {resources.threads_running} threads although {threads} was asked "
-            "for; it disregards the count, so compare it with care"
-        )
-    if resources and resources.idle_share > _SPINNING:
-        yield (
-            f"{rung.name} used {resources.idle_share:.0%} of a core between its turns, which "
-            "disturbs the others (spinning threads); set OMP_WAIT_POLICY=passive"
-        )
-    floor = result.floor.summary.p50_us if result.floor and result.floor.summary else None
-    p50 = rung.summary.p50_us if rung.summary else None
-    if floor and p50 and floor > _NEAR_FLOOR * p50:
-        yield (
-            f"{floor / p50:.0%} of what {rung.name} shows is the harness itself (an empty rung "
-            f"takes {floor:.2f} us); take it off before comparing"
-        )
+    return "they may have used more cores than the others, so compare them with care"
+
+
+def _idle_share(rung: RungResult) -> float:
+    return rung.resources.idle_share if rung.resources else 0.0
+
+
+def _p50(rung: RungResult) -> float:
+    return (rung.summary and rung.summary.p50_us) or float("inf")
 
 
 def _warming(rung: RungResult) -> float:

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from ..results import Ended
 from .statistics import FEWEST_STARTS
 
+RESTARTED_S = 1.0  # a rung that takes longer to start is started only once
+
 _LONGEST_TURN_S = 0.06
 _SHORTEST_TURN_S = 0.012
 _WARM_SHARE = 1 / 6  # of a turn: caches refill within some calls, AVX-512's clocks within 1 ms
