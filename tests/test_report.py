@@ -8,7 +8,7 @@ from lenet_bench.measure import Progress, summarise
 from lenet_bench.report.terminal import ProgressLine, table
 from lenet_bench.results import RungResult
 from lenet_bench.terminal import Screen
-from sample_results import sample_result
+from sample_results import rung, sample_result
 
 
 @pytest.fixture
@@ -17,14 +17,71 @@ def result():
     return sample_result()
 
 
-def drawn(result, columns=120, colour=False, unicode=True):
+def drawn(result, columns=120, colour=False, unicode=True, named=()):
     """The lines."""
-    return list(table(summarise(result), Screen(columns, colour, unicode)))
+    return list(table(summarise(result), Screen(columns, colour, unicode), named))
 
 
-@pytest.mark.parametrize("columns", [40, 64, 80, 96, 200])
-def test_no_line_is_wider_than_the_terminal(result, columns):
-    assert max(map(len, drawn(result, columns))) <= columns
+@pytest.fixture
+def ladder(result):
+    """A run of 45 rungs with long names, from 20 us to 60 ms, and of some that are not at hand."""
+    times = [round(20 * 3000 ** (n / 44)) for n in range(45)]
+    rungs = [rung(f"keras-framework:on_batch_{n:02}", us) for n, us in enumerate(times)]
+    missing = [
+        RungResult(name, "unavailable", reason="no module; mend it with: pip install it")
+        for name in ("mxnet", "mxnet:gluon", "caffe")
+    ]
+    return replace(result, rungs=(*rungs, *missing))
+
+
+@pytest.mark.parametrize("columns", [40, 64, 80, 96, 100, 200])
+def test_no_line_is_wider_than_the_terminal(result, ladder, columns):
+    for told in (result, ladder):
+        assert max(map(len, drawn(told, columns))) <= columns
+
+
+@pytest.mark.parametrize("columns", [40, 80, 100])
+def test_names_stay_whole_where_the_terminal_has_room_for_them(ladder, columns):
+    assert sum("keras-framework:on_batch_" in line for line in drawn(ladder, columns)) == 45
+
+
+def test_names_give_way_at_their_beginning_where_nothing_else_can(ladder):
+    lines = drawn(ladder, 30)
+    assert max(len(line) for line in lines if "on_batch_" in line) <= 30
+    assert any(line.startswith("…") and "on_batch_44" in line for line in lines)
+
+
+def test_bars_are_left_out_where_most_would_be_slivers(ladder):
+    assert "█" not in "\n".join(drawn(ladder, 200))
+
+
+def test_every_figure_but_the_memory_has_room_beside_long_names_in_100_columns(ladder):
+    text = "\n".join(drawn(ladder, 100))
+    assert all(t in text for t in ("p90", "p99", "ratio", "interval", "verdict", "cold start"))
+
+
+def test_rungs_that_are_not_at_hand_are_one_line_at_the_end(ladder):
+    *others, last = drawn(ladder, 100)
+    assert last == "not at hand: mxnet, caffe; `lenet-bench doctor` says what brings them"
+    assert "mxnet" not in "\n".join(others)
+
+
+def test_a_named_rung_that_is_not_at_hand_has_its_reason(ladder):
+    lines = drawn(ladder, 100, named=("caffe",))
+    assert "caffe: unavailable: no module; mend it with: pip install it" in lines
+    assert lines[-1].startswith("not at hand: mxnet;")
+
+
+def test_a_variant_that_is_not_at_hand_is_named_where_its_rung_runs(result):
+    missing = RungResult("first:fast", "unavailable", reason="no")
+    lines = drawn(replace(result, rungs=(*result.rungs, missing)))
+    assert lines[-1].startswith("not at hand: first:fast;")
+
+
+def test_rungs_that_an_interrupt_left_out_are_one_line(result):
+    waiting = tuple(RungResult(name, "unmeasured") for name in ("third", "fourth"))
+    lines = drawn(replace(result, rungs=(*result.rungs[:2], *waiting)))
+    assert "unmeasured, since the run ended before their turn: third, fourth" in lines
 
 
 def test_the_fastest_rung_is_first_whatever_the_order(result):
@@ -41,8 +98,9 @@ def test_the_slowest_rungs_bar_is_the_longest_and_bars_are_to_scale(result):
 
 def test_a_wide_terminal_shows_more_figures_than_a_narrow_one(result):
     assert "cold start" in "\n".join(drawn(result, 120))
-    assert "cold start" not in "\n".join(drawn(result, 70))
-    assert "verdict" not in "\n".join(drawn(result, 50))
+    assert "cold start" not in "\n".join(drawn(result, 60))
+    assert "p50" in "\n".join(drawn(result, 40))
+    assert "verdict" not in "\n".join(drawn(result, 40))
 
 
 def test_without_colours_there_is_no_escape(result):

@@ -421,6 +421,7 @@ def compare(
         weights=weights,
         output=output,
     )
+    named = (*rungs, *([baseline] if baseline else []))
     line = ProgressLine(sys.stderr)
     unsaved = None
     try:
@@ -432,14 +433,14 @@ def compare(
     if as_json:
         _say([json.dumps(digest(result), indent=2)])
     else:
-        _say(table(result, Screen.of(sys.stdout)))
+        _say(table(result, Screen.of(sys.stdout), named))
     if unsaved:
         _complain(unsaved)
         return WRONG
     _note(f"every sample is in {output}")
     if result.ended == "interrupted":
         return INTERRUPTED
-    return WRONG if failures(result, named=rungs) else SUCCESS
+    return WRONG if failures(result, named) else SUCCESS
 
 
 @cli.command(

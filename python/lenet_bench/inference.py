@@ -114,8 +114,9 @@ def open_rungs(asked: Sequence[str], weights: Weights, threads: int = 1) -> Open
     """
     opened: dict[str, OpenRung] = {}
     passed_over: dict[str, str] = {}
+    several = {AUTO: [rung.name for rung in LADDER], ALL: names(gone=False)}
     for name in asked:
-        candidates = {AUTO: [rung.name for rung in LADDER], ALL: names()}.get(name, [name])
+        candidates = several.get(name, [name])
         for candidate in candidates:
             try:
                 if candidate not in opened:

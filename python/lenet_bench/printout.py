@@ -12,7 +12,7 @@ import numpy as np
 from .terminal import Screen, Text, printable, shorten
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -58,9 +58,13 @@ class AnswerPrinter:
 
 def passed_over(opened: OpenLadder) -> str | None:
     """Which rungs were wanted and do not run."""
-    if not opened.passed_over:
-        return None
-    return f"not at hand: {', '.join(opened.passed_over)} (`lenet-bench doctor` says why)"
+    return not_at_hand(opened.passed_over) if opened.passed_over else None
+
+
+def not_at_hand(names: Collection[str]) -> str:
+    """One line for rungs that nobody named; a rung stands for its variants."""
+    rungs = [name for name in names if name.partition(":")[0] not in names or ":" not in name]
+    return f"not at hand: {', '.join(rungs)}; `lenet-bench doctor` says what brings them"
 
 
 def ladder(screen: Screen, found: Sequence[Availability]) -> Iterator[str]:

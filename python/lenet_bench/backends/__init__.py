@@ -89,9 +89,9 @@ LADDER: tuple[Rung, ...] = (
 )
 
 
-def names() -> list[str]:
-    """Every rung and variant, in the ladder's order."""
-    return [name for rung in LADDER for name in rung.names()]
+def names(*, gone: bool = True) -> list[str]:
+    """Every rung and variant, in the ladder's order; with or without those that are gone."""
+    return [name for rung in LADDER if gone or not rung.gone for name in rung.names()]
 
 
 def find(name: str) -> tuple[Rung, str]:

@@ -44,7 +44,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class CompareOptions:
-    """What to compare, how long, and where the result goes. Without `rungs`, the whole ladder."""
+    """What to compare, how long, and where the result goes. Without `rungs`, all but those gone."""
 
     rungs: tuple[str | Entry, ...] = ()
     baseline: str | None = None  # without one, the first of the rungs that runs
@@ -61,7 +61,7 @@ class CompareOptions:
 
     def entries(self) -> list[Entry]:
         """The rows, the baseline among them; LenetBenchError where a name is unknown or double."""
-        chosen = list(self.rungs or names())
+        chosen = list(self.rungs or names(gone=False))
         if self.baseline is not None and self.baseline not in [_name(rung) for rung in chosen]:
             chosen.insert(0, self.baseline)
         found = [

@@ -2,37 +2,49 @@
 
 import textwrap
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TextIO
 
 from ..measure.comparison import Progress
+from ..printout import not_at_hand
 from ..results import Result, RungResult
-from ..terminal import Screen, Text
+from ..terminal import Screen, Text, shorten
 
-_WIDE = 96  # columns from which every figure has room
-_NARROW = 64  # below: the rung, its time and its ratio
-_LONGEST_BAR = 24
+_LONGEST_BAR, _SHORTEST_BAR = 24, 8
+
+# Bars are to scale or not at all. Beyond this spread most rungs' bars would be a sliver, and on a
+# logarithm a bar's length means nothing: it has no zero to begin at. The ratios tell it better.
+_WIDEST_SPREAD = 50
+
+_GAP = len("  ")  # between columns
+_BAR = ""  # the title of that column
+
+#: The columns that make room where a terminal is narrow, the first to go first.
+_DISPENSABLE = ("memory", "cold start", _BAR, "p90", "p99", "verdict", "95 % interval", "ratio")
 _REDRAW_S = 0.2
 
 _VERDICTS = {"faster": "green", "slower": "yellow", "ambiguous": "dim", "baseline": "bold"}
 
 
-def table(result: Result, screen: Screen) -> Iterator[str]:
-    """The comparison's lines, the fastest rung first."""
+def table(result: Result, screen: Screen, named: Sequence[str] = ()) -> Iterator[str]:
+    """The comparison's lines, the fastest rung first.
+
+    A rung that cannot run here has its reason where it was `named`, else a word at the end.
+    """
     timed = [rung for rung in result.rungs if rung.status == "ok" and rung.summary]
     timed.sort(key=lambda rung: _p50(rung) or float("inf"))
     yield from _title(result, screen)
     if timed:
-        rows = [_header(screen), *(_row(rung, screen) for rung in timed)]
-        bars = [Text(""), *_bars(timed, rows, screen)]
-        with_bars = [[*row, bar] for row, bar in zip(rows, bars, strict=True)]
-        yield from screen.table(with_bars, "l" + "r" * (len(rows[0]) - 1) + "l")
+        rows = _rows(timed, screen)
+        titles = [cell.text for cell in rows[0]]
+        yield from screen.table(rows, "".join("l" if t in ("rung", _BAR) else "r" for t in titles))
     else:
         yield "No rung could be timed."
-    yield from _failures(result, screen)
+    yield from _failures(result, screen, named)
     yield from _footnotes(result, screen)
     for warning in result.warnings:
         yield from _wrapped(f"warning: {warning}", screen, "yellow")
+    yield from _absent(result, screen, named)
 
 
 class ProgressLine:
@@ -71,67 +83,96 @@ def _title(result: Result, screen: Screen) -> Iterator[str]:
     model = (machine.get("processor") or {}).get("model") or "unknown processor"
     cores = ", ".join(map(str, rules.worker_cores)) or "any"
     threads = f"{rules.threads} thread{'s' * (rules.threads > 1)}"
+    anew = f"{rules.rounds_a_start} rounds" if rules.rounds_a_start > 1 else "round"
     text = (
         f"One image a call, {threads} on core {cores} of {model}; "
         f"{len(result.order)} shuffled rounds, processes started anew every "
-        f"{rules.rounds_a_start}, in {result.elapsed_s:.1f} s"
+        f"{anew}, in {result.elapsed_s:.1f} s"
     )
     yield from _wrapped(text, screen, "")
     yield ""
 
 
-def _header(screen: Screen) -> list[Text]:
-    us = screen.choose("µs", "us")
-    names = ["rung", f"p50 {us}"]
-    if screen.columns >= _WIDE:
-        names += ["p90", "p99"]
-    names += ["ratio"]
-    if screen.columns >= _NARROW:
-        names += ["95 % interval", "verdict"]
-    if screen.columns >= _WIDE:
-        names += ["cold start", "memory"]
-    return [Text(name, "dim") for name in names]
+def _rows(timed: Sequence[RungResult], screen: Screen) -> list[list[Text]]:
+    """The header and a row a rung: the columns for which there is room, and a bar in the rest."""
+    columns = _columns(timed, screen)
+    for title in _DISPENSABLE:
+        if _width(columns) > screen.columns:
+            columns.pop(title, None)
+    left = screen.columns - _width(columns)
+    if left < 0:  # only the names can still give way
+        longest = max(len(rung.name) for rung in timed)
+        names = (shorten(r.name, longest + left, screen.choose("…", "...")) for r in timed)
+        columns["rung"] = [Text(name, "bold") for name in names]
+    if _BAR in columns:
+        columns[_BAR] = list(_bars(timed, screen, min(_SHORTEST_BAR + left, _LONGEST_BAR)))
+    header = [Text(title, "dim") for title in columns]
+    return [header, *map(list, zip(*columns.values(), strict=True))]
 
 
-def _row(rung: RungResult, screen: Screen) -> list[Text]:
+def _columns(timed: Sequence[RungResult], screen: Screen) -> dict[str, list[Text]]:
+    """Every figure and the shortest bars, by the title of the column."""
+    rows = [_row(rung, screen) for rung in timed]
+    columns = {title: [row[title] for row in rows] for title in rows[0]}
+    times = [time for time in map(_p50, timed) if time]
+    if times and max(times) <= _WIDEST_SPREAD * min(times):
+        columns[_BAR] = list(_bars(timed, screen, _SHORTEST_BAR))
+    return columns
+
+
+def _row(rung: RungResult, screen: Screen) -> dict[str, Text]:
     s = rung.summary
     assert s is not None
-    cells = [Text(rung.name, "bold"), Text(_time(s.p50_us))]
-    if screen.columns >= _WIDE:
-        cells += [Text(_time(s.p90_us)), Text(_time(s.p99_us))]
-    cells += [Text(_ratio(s.ratio))]
-    if screen.columns >= _NARROW:
-        interval = "-"
-        if s.ratio_low is not None and s.ratio_high is not None and s.verdict != "baseline":
-            interval = f"{_ratio(s.ratio_low)}-{_ratio(s.ratio_high)}"
-        cells += [Text(interval, "dim"), Text(s.verdict or "-", _VERDICTS.get(s.verdict or "", ""))]
-    if screen.columns >= _WIDE:
-        cold = rung.cold_start_s
-        memory = rung.resources.peak_rss_mib if rung.resources else None
-        cells += [
-            Text("-" if cold is None else f"{cold:.2f} s"),
-            Text("-" if memory is None else f"{memory:.0f} MiB"),
-        ]
-    return cells
+    interval = "-"
+    if s.ratio_low is not None and s.ratio_high is not None and s.verdict != "baseline":
+        interval = f"{_ratio(s.ratio_low)}-{_ratio(s.ratio_high)}"
+    cold = rung.cold_start_s
+    memory = rung.resources.peak_rss_mib if rung.resources else None
+    return {
+        "rung": Text(rung.name, "bold"),
+        f"p50 {screen.choose('µs', 'us')}": Text(_time(s.p50_us)),
+        "p90": Text(_time(s.p90_us)),
+        "p99": Text(_time(s.p99_us)),
+        "ratio": Text(_ratio(s.ratio)),
+        "95 % interval": Text(interval, "dim"),
+        "verdict": Text(s.verdict or "-", _VERDICTS.get(s.verdict or "", "")),
+        "cold start": Text("-" if cold is None else f"{cold:.2f} s"),
+        "memory": Text("-" if memory is None else f"{memory:.0f} MiB"),
+    }
 
 
-def _bars(
-    timed: Sequence[RungResult], rows: Sequence[Sequence[Text]], screen: Screen
-) -> Iterator[Text]:
-    """The times against the slowest's, not on a logarithm: twice as long is twice as slow."""
-    widths = [max(len(cell.text) for cell in column) for column in zip(*rows, strict=True)]
-    left = screen.columns - sum(width + len("  ") for width in widths)
-    slowest = max(_p50(rung) or 0.0 for rung in timed) or 1.0
+def _width(columns: Mapping[str, Sequence[Text]]) -> int:
+    widest = [max(len(title), *(len(c.text) for c in cells)) for title, cells in columns.items()]
+    return sum(widest) + _GAP * (len(widest) - 1)
+
+
+def _bars(timed: Sequence[RungResult], screen: Screen, columns: int) -> Iterator[Text]:
+    """The times against the slowest's: twice as long is twice as slow."""
+    slowest = max(_p50(rung) or 0.0 for rung in timed)
     for rung in timed:
-        yield Text(screen.bar((_p50(rung) or 0.0) / slowest, min(left, _LONGEST_BAR)), "cyan")
+        yield Text(screen.bar((_p50(rung) or 0.0) / slowest, columns), "cyan")
 
 
-def _failures(result: Result, screen: Screen) -> Iterator[str]:
+def _failures(result: Result, screen: Screen, named: Sequence[str]) -> Iterator[str]:
+    """What failed and why."""
     for rung in result.rungs:
-        if rung.status != "ok":
-            colour = "dim" if rung.status in ("unavailable", "unmeasured") else "red"
-            told = f"{rung.name}: {rung.status}: {rung.reason or 'the run ended before its turn'}"
-            yield from _wrapped(told, screen, colour)
+        if rung.status in ("ok", "unmeasured") or _is_absent(rung, named):
+            continue
+        colour = "dim" if rung.status == "unavailable" else "red"
+        yield from _wrapped(f"{rung.name}: {rung.status}: {rung.reason}", screen, colour)
+    if waiting := [rung.name for rung in result.rungs if rung.status == "unmeasured"]:
+        told = f"unmeasured, since the run ended before their turn: {', '.join(waiting)}"
+        yield from _wrapped(told, screen, "dim")
+
+
+def _absent(result: Result, screen: Screen, named: Sequence[str]) -> Iterator[str]:
+    """The last line: what cannot run here and was not asked for."""
+    if absent := [rung.name for rung in result.rungs if _is_absent(rung, named)]:
+        yield from _wrapped(not_at_hand(absent), screen, "dim")
+
+
+def _is_absent(rung: RungResult, named: Sequence[str]) -> bool:
+    return rung.status == "unavailable" and rung.name not in named
 
 
 def _footnotes(result: Result, screen: Screen) -> Iterator[str]:
