@@ -7,11 +7,13 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 import scratch_rungs as scratch
 from conftest import environment
+from lenet_bench.backends import GONE, names
 from lenet_bench.errors import LenetBenchError, ResultError, WeightsError
 from lenet_bench.measure import CompareOptions, NotSavedError, compare
 from lenet_bench.results import failures, read_result, rows
@@ -40,6 +42,14 @@ FAILING = [
     scratch.RemembersTheLastAnswer,
     scratch.RemembersByIdentity,
 ]
+#: Whoever runs the tests in the background or under nohup has these ignored, and so has a child.
+AS_IN_A_TERMINAL = (
+    "import signal;"
+    "signal.signal(signal.SIGINT, signal.default_int_handler);"
+    "signal.signal(signal.SIGTERM, signal.SIG_DFL);"
+    "signal.signal(signal.SIGHUP, signal.SIG_DFL)"
+)
+UNDER_NOHUP = "import signal; signal.signal(signal.SIGHUP, signal.SIG_IGN)"
 LIVING = [scratch.Honest, scratch.Prints, scratch.LeaksMemory, scratch.StartsAProcess]
 
 
@@ -164,13 +174,14 @@ def test_a_rung_that_closes_every_file_is_given_up(weights_file):
 
 def test_a_thread_that_spins_between_turns_is_warned_of(weights_file):
     result = measured(weights_file, scratch.SpinsBetweenTurns, rounds=4)
-    assert any("between its turns" in warning for warning in result.warnings)
+    assert any("between their turns" in warning for warning in result.warnings)
 
 
 def test_threads_beyond_the_count_are_warned_of(weights_file):
     result = measured(weights_file, scratch.SpinsBetweenTurns, rounds=4)
     assert result.rungs[0].resources.threads_running == 2
-    assert any("ran 2 threads although 1 was asked" in warning for warning in result.warnings)
+    (told,) = [warning for warning in result.warnings if "more threads than the 1 asked" in warning]
+    assert "SpinsBetweenTurns (2)" in told
 
 
 def test_where_no_rung_runs_the_result_says_so(weights_file):
@@ -227,7 +238,7 @@ def test_a_run_from_another_thread_works(weights_file):
         target=lambda: found.append(measured(weights_file, scratch.Honest, rounds=1))
     )
     thread.start()
-    thread.join()
+    thread.join(60)
     assert found[0].rungs[0].status == "ok"
 
 
@@ -299,7 +310,7 @@ def test_kill_9_of_the_parent_leaves_a_whole_file_and_no_worker(weights_file, tm
         time.sleep(delay_s)
         workers = children(process.pid)
         process.kill()
-        process.wait()
+        process.wait(60)
         assert workers
         wait_for(lambda: not any(alive(worker) for worker in workers))
     result = read_result(output)
@@ -322,6 +333,43 @@ def test_an_interrupt_ends_the_run_with_all_that_was_measured(weights_file, tmp_
     result = read_result(output)
     assert result.ended == "interrupted"
     assert result.rung("numpy").summary is not None
+
+
+@linux
+def test_a_run_under_nohup_outlives_its_terminal(weights_file, tmp_path):
+    output = tmp_path / "result.json"
+    with started(weights_file, output, UNDER_NOHUP) as process:
+        wait_for(output.exists)
+        process.send_signal(signal.SIGHUP)
+        before = len(read_result(output).order)
+        wait_for(lambda: len(read_result(output).order) > before + 1)
+        assert process.poll() is None
+
+
+def test_without_names_all_are_compared_but_those_that_are_gone():
+    rungs = [entry.name for entry in CompareOptions().entries()]
+    assert rungs == names(gone=False)
+    assert not {rung.name for rung in GONE} & set(rungs)
+
+
+def test_a_named_rung_that_cannot_run_fails_the_command_with_its_reason(
+    run, weights_file, tmp_path
+):
+    output = tmp_path / "result.json"
+    gone = GONE[0]
+    done = run(
+        "compare", "numpy", gone.name, "--rounds", "1", "--weights", weights_file, "-o", output
+    )
+    assert done.code == 1
+    assert f"{gone.name}: unavailable: {gone.name} had its last release" in done.output
+    assert "not at hand" not in done.output
+
+
+def test_a_baseline_that_cannot_run_fails_the_command(run, weights_file, tmp_path):
+    output = tmp_path / "result.json"
+    options = ("--rounds", "1", "--weights", weights_file, "-o", output)
+    done = run("compare", "numpy", "--baseline", GONE[0].name, *options)
+    assert done.code == 1
 
 
 @linux
@@ -381,12 +429,24 @@ def test_the_command_refuses_misuse(run, arguments):
     assert "Traceback" not in done.errors
 
 
-def started(weights_file, output):
-    """The command, measuring for ever."""
-    command = [sys.executable, "-m", "lenet_bench", "compare", "numpy", "--rounds", "1000000"]
+@contextmanager
+def started(weights_file, output, before=AS_IN_A_TERMINAL):
+    """The command, measuring for ever, until the test is over."""
+    command = [sys.executable, "-c", f"{before}; from lenet_bench.cli import main; main()"]
+    command += ["compare", "numpy", "--rounds", "1000000"]
     command += ["--weights", str(weights_file), "-o", str(output)]
-    pipe = subprocess.PIPE
-    return subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, env=environment())
+    process = subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment(),
+    )
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate(timeout=60)
 
 
 def children(pid):
