@@ -203,14 +203,15 @@ def _comparison(
 ) -> Iterator[str]:
     """The rungs side by side: whether they agree, and their times."""
     rows = [[Text(t, "dim") for t in ("rung", "answer", "difference", "first call", "steady", "")]]
-    slowest = max(answer.timing.steady_us for answer in answers)
-    for rung in rungs:
-        own = [answer for answer in answers if answer.backend == rung.name]
-        rows.append(_comparison_row(screen, rung.name, own, slowest))
+    of_rungs = [[answer for answer in answers if answer.backend == rung.name] for rung in rungs]
+    times = [own[0].timing.steady_us for own in of_rungs]
+    bars = screen.bars(times, max(0, min(30, screen.columns - 66)))
+    for rung, own, bar in zip(rungs, of_rungs, bars, strict=True):
+        rows.append(_comparison_row(screen, rung.name, own, bar))
     yield from (_MARGIN + line for line in screen.table(rows, "lrrrrl"))
 
 
-def _comparison_row(screen: Screen, name: str, own: Sequence[Answer], slowest: float) -> list[Text]:
+def _comparison_row(screen: Screen, name: str, own: Sequence[Answer], bar: str) -> list[Text]:
     timing = own[0].timing
     agreeing = sum(answer.agrees for answer in own)
     if len(own) == 1:
@@ -224,7 +225,7 @@ def _comparison_row(screen: Screen, name: str, own: Sequence[Answer], slowest: f
         Text(f"{max(differences):.0e}" if differences else ""),
         Text(_time(screen, timing.first_us)),
         Text(_time(screen, timing.steady_us), "bold"),
-        Text(screen.bar(timing.steady_us / slowest, max(0, min(30, screen.columns - 66))), "cyan"),
+        Text(bar, "cyan"),
     ]
 
 

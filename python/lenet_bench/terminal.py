@@ -16,6 +16,7 @@ _DENSITIES = " .:-=+*#%@"
 _EIGHTHS = " ▏▎▍▌▋▊▉"
 _STYLES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
 _WITHOUT_TERMINAL = 80
+_WIDEST_SPREAD = 50  # of bars to scale: the shortest of 24 columns is then half of one
 
 
 class Text(NamedTuple):
@@ -60,6 +61,17 @@ class Screen:
         eighths = round(fraction * columns * 8)
         whole, rest = divmod(eighths, 8)
         return "█" * whole + (_EIGHTHS[rest] if rest else "")
+
+    def bars(self, values: Sequence[float], columns: int) -> list[str]:
+        """Bars against the largest, twice as long for twice as much; empty ones where that fails.
+
+        Beyond a certain spread most bars would be slivers. A logarithm would not mend that: it
+        has no zero to begin at, so a bar's length would mean nothing.
+        """
+        largest, smallest = max(values), min(values)
+        if not 0 < largest <= _WIDEST_SPREAD * smallest:
+            return [""] * len(values)
+        return [self.bar(value / largest, columns) for value in values]
 
     def picture(self, image: NDArray[np.float32]) -> list[str]:
         """A picture from 0 (dark) to 1 (bright), an even number of rows: two of them to a line."""

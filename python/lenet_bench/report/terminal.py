@@ -11,11 +11,6 @@ from ..results import Result, RungResult
 from ..terminal import Screen, Text, shorten
 
 _LONGEST_BAR, _SHORTEST_BAR = 24, 8
-
-# Bars are to scale or not at all. Beyond this spread most rungs' bars would be a sliver, and on a
-# logarithm a bar's length means nothing: it has no zero to begin at. The ratios tell it better.
-_WIDEST_SPREAD = 50
-
 _GAP = len("  ")  # between columns
 _BAR = ""  # the title of that column
 
@@ -105,7 +100,7 @@ def _rows(timed: Sequence[RungResult], screen: Screen) -> list[list[Text]]:
         names = (shorten(r.name, longest + left, screen.choose("…", "...")) for r in timed)
         columns["rung"] = [Text(name, "bold") for name in names]
     if _BAR in columns:
-        columns[_BAR] = list(_bars(timed, screen, min(_SHORTEST_BAR + left, _LONGEST_BAR)))
+        columns[_BAR] = _bars(timed, screen, min(_SHORTEST_BAR + left, _LONGEST_BAR))
     header = [Text(title, "dim") for title in columns]
     return [header, *map(list, zip(*columns.values(), strict=True))]
 
@@ -114,9 +109,9 @@ def _columns(timed: Sequence[RungResult], screen: Screen) -> dict[str, list[Text
     """Every figure and the shortest bars, by the title of the column."""
     rows = [_row(rung, screen) for rung in timed]
     columns = {title: [row[title] for row in rows] for title in rows[0]}
-    times = [time for time in map(_p50, timed) if time]
-    if times and max(times) <= _WIDEST_SPREAD * min(times):
-        columns[_BAR] = list(_bars(timed, screen, _SHORTEST_BAR))
+    bars = _bars(timed, screen, _SHORTEST_BAR)
+    if any(bar.text for bar in bars):
+        columns[_BAR] = bars
     return columns
 
 
@@ -146,11 +141,9 @@ def _width(columns: Mapping[str, Sequence[Text]]) -> int:
     return sum(widest) + _GAP * (len(widest) - 1)
 
 
-def _bars(timed: Sequence[RungResult], screen: Screen, columns: int) -> Iterator[Text]:
-    """The times against the slowest's: twice as long is twice as slow."""
-    slowest = max(_p50(rung) or 0.0 for rung in timed)
-    for rung in timed:
-        yield Text(screen.bar((_p50(rung) or 0.0) / slowest, columns), "cyan")
+def _bars(timed: Sequence[RungResult], screen: Screen, columns: int) -> list[Text]:
+    times = [_p50(rung) or 0.0 for rung in timed]
+    return [Text(bar, "cyan") for bar in screen.bars(times, columns)]
 
 
 def _failures(result: Result, screen: Screen, named: Sequence[str]) -> Iterator[str]:
