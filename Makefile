@@ -17,7 +17,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 SOURCES := pyproject.toml CMakeLists.txt constraints.txt $(shell find csrc python weights -type f \
   -not -path '*/__pycache__/*' 2>/dev/null)
 
-.PHONY: demo test lint sanitize bench clean help
+.PHONY: demo test test-cuda12 test-cuda13 lint sanitize bench clean help
 .DELETE_ON_ERROR:
 
 help:  ## this list
@@ -36,6 +36,14 @@ demo: $(DEMO)/installed  ## set up, classify the sample images, compare the rung
 
 test: $(TEST)/installed lint  ## set up and run every test
 	$(TEST)/bin/python -m pytest
+ifeq ($(shell uname -s),Linux)
+	$(MAKE) test-cuda13
+endif
+
+# The GPU rungs without a GPU, each major of CUDA in an environment of its own (1 to 2 GB).
+# NVIDIA has wheels for Linux only.
+test-cuda13 test-cuda12: test-cuda%: .venv-test-cuda%/installed
+	.venv-test-cuda$*/bin/python -m pytest $(wildcard tests/test_cuda*.py)
 
 lint: $(TEST)/installed  ## formatting, lint and types
 	$(TEST)/bin/ruff check .
@@ -50,7 +58,7 @@ bench: $(TEST)/installed  ## the rungs at hand through pytest-benchmark
 	$(TEST)/bin/python -m pytest bench/ --benchmark-only
 
 clean:  ## forget every environment and build
-	rm -rf $(DEMO) $(TEST) build
+	rm -rf $(DEMO) $(TEST) .venv-test-cuda12 .venv-test-cuda13 build
 
 define create_environment
 	@test -n "$(PYTHON)" || { echo "lenet-bench needs Python 3.10 or later; none was found (set PYTHON=...)"; exit 1; }
@@ -69,4 +77,10 @@ $(TEST)/installed: $(SOURCES)
 	$(create_environment)
 	@echo 'Building lenet-bench and installing what its tests need into $(TEST) (some minutes) ...'
 	@$(TEST)/bin/pip install --quiet '.[native,train,dev]' -C cmake.define.LENET_WERROR=ON
+	@touch $@
+
+.venv-test-cuda%/installed: $(SOURCES)
+	$(create_environment)
+	@echo 'Building lenet-bench for CUDA $* into $(@D) (some minutes) ...'
+	@$(@D)/bin/pip install --quiet '.[cuda$*,dev-cuda$*]' -C lenet.cuda=$* -C cmake.define.LENET_WERROR=ON
 	@touch $@

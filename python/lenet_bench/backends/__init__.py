@@ -67,6 +67,21 @@ class Rung:
 #: From silicon to Keras.
 LADDER: tuple[Rung, ...] = (
     Rung(
+        name="cudnn",
+        summary="C++ on cuDNN and cuBLAS, algorithm named by hand",
+        calls="NVIDIA's kernels, one or more a step",
+        exhibit="cudnn:Cudnn",
+        variants={
+            "find": "the algorithm that cuDNN measured to be the fastest",
+            "heuristic": "the algorithm that cuDNN guesses to be the fastest",
+            "tf32": "TF32 allowed: 10 bits of mantissa in the convolutions",
+            "graph": "all of it captured once as a CUDA graph",
+        },
+        device="gpu",
+        extra="cuda13",
+        tolerances={"tf32": 5e-3},
+    ),
+    Rung(
         name="fused",
         summary="C++, our own SIMD kernels: Winograd convolutions fused with pooling",
         calls="nothing",
