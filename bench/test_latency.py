@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-
 from lenet_bench import Unavailable, load
 from lenet_bench.backends import find, names, tolerance
 

@@ -31,11 +31,20 @@ def wheel_folders(kind: str, major: int) -> list[Path]:
     return found
 
 
-def build_double(output: Path, major: int) -> Path:
-    """The folder with the double's libcudart, libcublas and libcudnn."""
+def build_double(output: Path, major: int, sources: Path = SOURCES) -> Path:
+    """The folder with the double's libcudart, libcublas and libcudnn, and our kernels in it."""
     includes = wheel_folders("include", major)
     script = TESTS / "cuda_double" / "build.sh"
-    run([str(script), str(output), str(major), *map(str, includes)])
+    run(["env", f"SOURCES={sources}", str(script), str(output), str(major), *map(str, includes)])
+    return output
+
+
+def write_kernel_source(output: Path) -> Path:
+    """What CMake makes of kernel_source.cpp.in: our kernels' text as a C++ source."""
+    text = (SOURCES / "cuda" / "kernel_source.cpp.in").read_text()
+    text = text.replace("@kernel_source@", (SOURCES / "cuda" / "fused.cu").read_text())
+    text = text.replace("@shapes_header@", (SOURCES / "shapes.hpp").read_text())
+    output.write_text(text)
     return output
 
 
@@ -59,6 +68,21 @@ def link_options(major: int, double: Path) -> list[str]:
         *(str(double / name) for name in names),
         str(nvrtc / f"libnvrtc.so.{major}"),
         f"-Wl,-rpath,{double}:{nvrtc}",
+        "-pthread",
+    ]
+
+
+def link_with_nvidia(major: int) -> list[str]:
+    """What g++ needs to link it with NVIDIA's libraries, for a machine with a GPU."""
+    folders = wheel_folders("lib", major)
+    names = [
+        *(f"libcudart.so.{major}", f"libcublas.so.{major}", f"libnvrtc.so.{major}"),
+        "libcudnn.so.9",
+    ]
+    return [
+        *(f"-L{folder}" for folder in folders),
+        *(f"-l:{name}" for name in names),
+        f"-Wl,-rpath,{':'.join(map(str, folders))},--allow-shlib-undefined",
         "-pthread",
     ]
 

@@ -18,7 +18,8 @@ pytestmark = pytest.mark.skipif(
 )
 
 CUDNN = ["cudnn", "cudnn:find", "cudnn:heuristic", "cudnn:tf32", "cudnn:graph"]
-RUNGS = [*CUDNN]
+CUDA = ["cuda", "cuda:graph", "cuda:mapped"]
+RUNGS = [*CUDNN, *CUDA]
 
 #: What every child starts with. `double` counts, fails and tells on request.
 PRELUDE = """
@@ -102,11 +103,12 @@ answer({{name: float(np.abs(found[name] - expected[name]).max()) for name in fou
 
 
 @pytest.mark.parametrize("rung", RUNGS)
-def test_the_thousandth_call_answers_as_the_first(ask: Ask, rung: str) -> None:
+def test_the_last_of_many_calls_answers_as_the_first(ask: Ask, rung: str) -> None:
+    calls = 999 if rung in CUDNN else 99  # the double takes 25 ms for our own kernels
     first, last = ask(f"""
 net = load("{rung}", weights=weights)
 first = net.infer(images[0])
-for call in range(999):
+for call in range({calls}):
     last = net.infer(images[(call + 2) % 4])
 answer([first.tolist(), net.infer(images[0]).tolist()])
 """)
@@ -131,7 +133,7 @@ net = load("{rung}", weights=weights)
 expected = reference.infer(images)
 worst = [0.0] * 4
 def work(i):
-    for _ in range(50):
+    for _ in range(20):
         worst[i] = max(worst[i], float(np.abs(net.infer(images[i]) - expected[i]).max()))
 threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
 [t.start() for t in threads], [t.join() for t in threads]
@@ -263,6 +265,11 @@ CALLS = {
         ("cudaStreamSynchronize", "csrc/cuda/cudnn.cpp:"),
     ],
     "cudnn:graph": [("cudaGraphLaunch", "csrc/cuda/cudnn.cpp:")],
+    "cuda": [
+        ("cudaLaunchKernel", "csrc/cuda/fused.cpp:"),
+        ("cudaMemcpyAsync", "csrc/cuda/fused.cpp:"),
+    ],
+    "cuda:mapped": [("cudaGraphLaunch", "csrc/cuda/fused.cpp:")],
 }
 
 
@@ -352,11 +359,69 @@ answer(True)
 """)
 
 
+# our own kernels ---------------------------------------------------------------------------------
+
+#: Turing, Ampere, Hopper, data centre and desktop Blackwell.
+CAPABILITIES = [75, 80, 90, 100, 120]
+
+
+@pytest.mark.parametrize("capability", CAPABILITIES)
+def test_our_kernels_compile_for(ask: Ask, capability: int) -> None:
+    known, start = ask(f"""
+from lenet_bench.backends._cuda import native
+known = {capability} in native().known_capabilities()
+answer([known, native().compile_kernels({capability})[:4].hex() if known else None])
+""")
+    if not known:
+        pytest.skip("this NVRTC does not know it")
+    assert bytes.fromhex(start) == b"\x7fELF"
+
+
+def test_an_unknown_gpu_is_one_sentence_with_what_mends_it(ask: Ask) -> None:
+    sentence = unavailable(ask, "cuda", CUDA_DOUBLE_CAPABILITY="990")
+    assert "compute capability 99.0" in sentence
+    assert "pip install --upgrade nvidia-cuda-nvrtc" in sentence
+
+
+def cached(folder: Path) -> list[Path]:
+    return list((folder / "lenet-bench").glob("*.cubin"))
+
+
+LOAD_CUDA = 'load("cuda", weights=weights)\nanswer(True)'
+
+
+def test_compiled_kernels_are_kept_on_disk(ask: Ask, tmp_path: Path) -> None:
+    ask(LOAD_CUDA, XDG_CACHE_HOME=str(tmp_path))
+    (kept,) = cached(tmp_path)
+    written = kept.stat().st_mtime_ns
+    ask(LOAD_CUDA, XDG_CACHE_HOME=str(tmp_path))
+    assert cached(tmp_path)[0].stat().st_mtime_ns == written
+
+
+@pytest.mark.parametrize("damage", [b"", b"short", b"\0" * 5000])
+def test_damaged_kernels_on_disk_are_compiled_again(
+    ask: Ask, tmp_path: Path, damage: bytes
+) -> None:
+    ask(LOAD_CUDA, XDG_CACHE_HOME=str(tmp_path))
+    (kept,) = cached(tmp_path)
+    whole = kept.read_bytes()
+    kept.write_bytes(damage)
+    ask(LOAD_CUDA, XDG_CACHE_HOME=str(tmp_path))
+    assert kept.read_bytes() == whole
+
+
+def test_kernels_need_no_place_to_be_kept(ask: Ask, tmp_path: Path) -> None:
+    blocked = tmp_path / "file"
+    blocked.write_text("")
+    assert ask(LOAD_CUDA, XDG_CACHE_HOME=str(blocked))
+    assert ask(LOAD_CUDA, XDG_CACHE_HOME="", HOME="")
+
+
 # without the double ------------------------------------------------------------------------------
 
 
 def test_importing_the_package_loads_no_cuda() -> None:
-    done = child('print("cud" in open("/proc/self/maps").read())')
+    done = child('print("libcud" in open("/proc/self/maps").read())')
     assert done.stdout.strip() == "False", done.stderr
 
 

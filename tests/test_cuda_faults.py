@@ -18,6 +18,7 @@ from cuda_setting import (
     compiler,
     link_options,
     run,
+    write_kernel_source,
 )
 
 pytestmark = pytest.mark.skipif(
@@ -25,6 +26,8 @@ pytestmark = pytest.mark.skipif(
 )
 
 CUDNN = "cuda/cudnn.cpp"
+FUSED = "cuda/fused.cpp"
+KERNELS = "cuda/fused.cu"
 SYNCHRONISE = "  LENET_CHECK(cudaStreamSynchronize(stream));\n"
 WORKSPACE = (
     "  LENET_CHECK(cublasSetWorkspace(cublas, cublas_workspace, cublas_workspace.bytes()));\n"
@@ -141,6 +144,52 @@ FAULTS: dict[str, tuple[str, str, str, str]] = {
         " &kZero,\n                                     fc1_out.shape, fc1_out.values));\n",
         "",
     ),
+    "the host does not count its images": ("cuda:mapped", FUSED, "  ++shared.ticket;\n", ""),
+    "the flag is not waited for": ("cuda:mapped", FUSED, "!finished(); ++spin", "false; ++spin"),
+    "the answer's copy is forgotten": ("cuda", FUSED, "    copy_out();\n  }", "  }"),
+    "a launch has half its blocks": ("cuda", FUSED, "kFc1Outputs / 4,", "kFc1Outputs / 8,"),
+    "a launch has too few threads": ("cuda", FUSED, "kClasses * 32,", "kClasses * 16,"),
+    "two arguments are swapped": (
+        "cuda",
+        FUSED,
+        "f(fc1_weight), f(fc1_bias)",
+        "f(fc1_bias), f(fc1_weight)",
+    ),
+    "an activation's buffer is too small": (
+        "cuda",
+        FUSED,
+        "pool2{kFc1Inputs}",
+        "pool2{kFc1Inputs / 2}",
+    ),
+    "a kernel uses what its block has not loaded": ("cuda", KERNELS, "  __syncthreads();\n", ""),
+    "a barrier is reached by some threads only": (
+        "cuda",
+        KERNELS,
+        "  if (thread < kTaps) taps[thread] = weight[channel * kTaps + thread];\n"
+        "  __syncthreads();",
+        "  if (thread < kTaps) { taps[thread] = weight[channel * kTaps + thread];\n"
+        "  __syncthreads(); }",
+    ),
+    "the flag is raised before the answer": (
+        "cuda:mapped",
+        KERNELS,
+        "  if (lane == 0) fc2[output] = logits[output] = sum + bias[output];\n",
+        "  if (done != nullptr) release_to_host(done, *ticket);\n"
+        "  if (done != nullptr && *ticket % 7 == 0) return;\n"
+        "  if (lane == 0) fc2[output] = logits[output] = sum + bias[output];\n",
+    ),
+    "a shuffle reaches too short": (
+        "cuda",
+        KERNELS,
+        "distance = kWarp / 2;",
+        "distance = kWarp / 4;",
+    ),
+    "a kernel reads past its input": (
+        "cuda",
+        KERNELS,
+        "for (int i = lane; i < count; i += kWarp)",
+        "for (int i = lane; i <= count + kWarp; i += kWarp)",
+    ),
     "threads share the buffers at once": (
         "cudnn",
         "cuda/session.cpp",
@@ -173,22 +222,28 @@ def build(tmp_path_factory: pytest.TempPathFactory) -> Build:
     double = build_double(folder / "double", major)
     driver = TESTS / "cuda_double" / "driver.cpp"
     objects: dict[str, Path] = {}
-    for source in [driver, *sorted((SOURCES / "cuda").glob("*.cpp"))]:
+    kernels = write_kernel_source(folder / "kernel_source.cpp")
+    for source in [driver, kernels, *sorted((SOURCES / "cuda").glob("*.cpp"))]:
         objects[source.name] = folder / f"{source.stem}.o"
         options = compile_options(major)
         run([compiler(), *options, "-c", str(source), "-o", str(objects[source.name])])
 
     def link(sources: Path, changed: str) -> Path:
-        header = changed.endswith(".hpp")
-        again = [Path(changed).name] if not header else ["cudnn.cpp", "session.cpp"]
+        again = {
+            ".cpp": [Path(changed).name],
+            ".hpp": ["cudnn.cpp", "fused.cpp", "session.cpp"],
+            ".cu": [],  # our kernels are a part of the double
+        }[Path(changed).suffix]
         fresh = dict(objects)
         for name in again:
             fresh[name] = sources / f"{name}.o"
             command = [compiler(), *compile_options(major, sources)]
             run([*command, "-c", str(sources / "cuda" / name), "-o", str(fresh[name])])
+        kernels_changed = changed.endswith(".cu")
+        stand_in = build_double(sources / "double", major, sources) if kernels_changed else double
         program = sources / "driver"
         parts = [str(path) for path in fresh.values()]
-        run([compiler(), *parts, "-o", str(program), *link_options(major, double)])
+        run([compiler(), *parts, "-o", str(program), *link_options(major, stand_in)])
         return program
 
     return link

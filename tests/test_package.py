@@ -56,8 +56,11 @@ def test_the_package_is_typed(empty_environment: Path) -> None:
 
 
 OTHER_PYTHON = next(
-    (p for p in ("python3.10", "python3.13", "python3.12") if shutil.which(p) and
-     subprocess.run([p, "-c", ""], capture_output=True).returncode == 0),
+    (
+        p
+        for p in ("python3.10", "python3.13", "python3.12")
+        if shutil.which(p) and subprocess.run([p, "-c", ""], capture_output=True).returncode == 0
+    ),
     None,
 )
 
@@ -71,3 +74,18 @@ def test_another_python_builds_and_runs_it(tmp_path: Path) -> None:
     image = ROOT / "images/digit-4.png"
     command = tmp_path / "env/bin/lenet-bench"
     assert json.loads(run(command, "infer", image, "--json", cwd=tmp_path))["digit"] == 4
+
+
+@pytest.mark.skipif(
+    shutil.which("qemu-x86_64") is None, reason="no qemu-x86_64 (Debian: qemu-user)"
+)
+@pytest.mark.parametrize(("processor", "isa"), [("Nehalem", "sse2"), ("Haswell", "avx2")])
+def test_one_binary_serves_older_processors(processor: str, isa: str) -> None:
+    """The installed module on a processor that lacks AVX-512, or AVX altogether."""
+    code = (
+        "import numpy, lenet_bench as l; net = l.load('fused'); x = numpy.eye(28, dtype='f4');"
+        "assert abs(net.infer(x) - l.load('reference').infer(x)).max() < 1e-5;"
+        "print(net.describe()['isa'])"
+    )
+    emulated = ["qemu-x86_64", "-cpu", processor, sys.executable, "-c", code]
+    assert run(*emulated, cwd=ROOT).strip() == isa

@@ -6,6 +6,9 @@
 #include "bindings/rung.hpp"
 #include "cuda/cudnn.hpp"
 #include "cuda/errors.hpp"
+#include "cuda/fused.hpp"
+#include "cuda/launch_floor.hpp"
+#include "cuda/nvrtc.hpp"
 
 namespace lenet::bindings {
 namespace {
@@ -41,4 +44,11 @@ PYBIND11_MODULE(LENET_MODULE, module, pybind11::mod_gil_not_used()) {
   using namespace lenet::bindings;
   pybind11::register_local_exception_translator(&translate);
   bind_gpu_rung<lenet::Cudnn>(module, "Cudnn");
+  bind_gpu_rung<lenet::FusedOnGpu>(module, "FusedOnGpu");
+  bind<lenet::LaunchFloor>(module, "LaunchFloor");
+  module.def("known_capabilities", &lenet::cuda::known_capabilities);
+  module.def("compile_kernels", [](int capability) {
+    const std::vector<char> code = lenet::cuda::compile_kernels(capability);
+    return pybind11::bytes(code.data(), code.size());
+  });
 }

@@ -233,11 +233,15 @@ std::unique_ptr<Execution> OneDnn::Network::make_execution() const {
 }
 
 std::unique_ptr<Execution> OneDnn::Network::take_execution() {
-  const std::lock_guard lock(mutex_);
-  if (idle_.empty()) return make_execution();
-  auto execution = std::move(idle_.back());
-  idle_.pop_back();
-  return execution;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!idle_.empty()) {
+      auto execution = std::move(idle_.back());
+      idle_.pop_back();
+      return execution;
+    }
+  }
+  return make_execution();
 }
 
 void OneDnn::Network::give_back(std::unique_ptr<Execution> execution) {

@@ -39,7 +39,12 @@ endif()
 list(REMOVE_DUPLICATES cuda_includes)
 
 file(GLOB cuda_sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/csrc/cuda/*.cpp)
-pybind11_add_module(_cuda${major} MODULE NO_EXTRAS csrc/bindings/cuda.cpp ${cuda_sources})
+file(READ csrc/cuda/fused.cu kernel_source)
+file(READ csrc/shapes.hpp shapes_header)
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS csrc/cuda/fused.cu csrc/shapes.hpp)
+configure_file(csrc/cuda/kernel_source.cpp.in kernel_source.cpp @ONLY)
+pybind11_add_module(_cuda${major} MODULE NO_EXTRAS csrc/bindings/cuda.cpp ${cuda_sources}
+  ${CMAKE_CURRENT_BINARY_DIR}/kernel_source.cpp)
 target_compile_definitions(_cuda${major} PRIVATE LENET_MODULE=_cuda${major})
 target_compile_options(_cuda${major} PRIVATE # errors name csrc/cuda/cudnn.cpp, wherever it was built
   -fmacro-prefix-map=${CMAKE_CURRENT_SOURCE_DIR}/=)

@@ -124,6 +124,8 @@ Session::Session() : device_(choose_device()), process_(current_process()) {
   stream_ = make_stream();
 }
 
+int Session::capability() const { return compute_capability(device_); }
+
 void Session::run(const std::function<void()>& work) const {
   if (process_ != current_process()) {
     throw Unavailable("this session belongs to process " + std::to_string(process_) +

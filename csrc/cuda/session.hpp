@@ -23,7 +23,8 @@ class Session {
   Session();
 
   cudaStream_t stream() const { return stream_; }
-  int device() const { return device_; }
+  /// 90 for compute capability 9.0.
+  int capability() const;
 
   /// Does `work` on this session's GPU while no other thread does. If a call in it fails, the
   /// session is usable again once the stream has come to rest, and dead where it does not.

@@ -1,7 +1,7 @@
 """The network: names, shapes and counts. The one place in Python that knows them.
 
-    image 28x28 -> conv1 20@5x5 -> pool1 2x2 -> conv2 50@5x5 -> pool2 2x2
-                -> fc1 500, ReLU -> fc2 10 -> softmax
+image 28x28 -> conv1 20@5x5 -> pool1 2x2 -> conv2 50@5x5 -> pool2 2x2
+-> fc1 500, ReLU -> fc2 10 -> softmax
 """
 
 from math import prod

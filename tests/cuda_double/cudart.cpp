@@ -467,6 +467,13 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
   });
 }
 
+cudaError_t cudaStreamQuery(cudaStream_t stream) {
+  return call("cudaStreamQuery", [&] {
+    drain(stream);
+    return cudaSuccess;
+  });
+}
+
 // events ------------------------------------------------------------------------------------------
 
 cudaError_t cudaEventCreate(cudaEvent_t* event) {

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "cuda/cudnn.hpp"
+#include "cuda/fused.hpp"
 #include "lenet.hpp"
 
 /// The double's: handles and memory not given back. Absent on a real GPU.
@@ -165,6 +166,8 @@ void examine(const std::string& name, const Parameters& parameters) {
   const double allowed = variant == "tf32" ? 5e-3 : 1e-5;
   if (name.substr(0, colon) == "cudnn") {
     examine(lenet::Cudnn(parameters.weights(), 1, variant), parameters, allowed);
+  } else if (name.substr(0, colon) == "cuda") {
+    examine(lenet::FusedOnGpu(parameters.weights(), 1, variant), parameters, allowed);
   } else {
     throw std::runtime_error("no such rung");
   }

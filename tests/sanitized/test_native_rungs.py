@@ -1,15 +1,15 @@
 """The native rungs on any input and from many threads; run by tests/sanitize.sh on builds that
-watch every access (they are ordinary tests elsewhere)."""
+watch every access (they are ordinary tests elsewhere).
+"""
 
 from concurrent.futures import ThreadPoolExecutor
 
+import lenet_bench
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
-
-import lenet_bench
 from lenet_bench.backends import Backend
 from lenet_bench.network import PARAMETERS
 from lenet_bench.weights import Weights

@@ -67,6 +67,18 @@ class Rung:
 #: From silicon to Keras.
 LADDER: tuple[Rung, ...] = (
     Rung(
+        name="cuda",
+        summary="C++ and CUDA, four kernels of our own, compiled for the GPU at hand",
+        calls="nothing but CUDA's runtime",
+        exhibit="cuda:FusedOnGpu",
+        variants={
+            "graph": "copies and kernels captured once as a CUDA graph",
+            "mapped": "no copies: the kernels use host memory, the host polls a flag",
+        },
+        device="gpu",
+        extra="cuda13",
+    ),
+    Rung(
         name="cudnn",
         summary="C++ on cuDNN and cuBLAS, algorithm named by hand",
         calls="NVIDIA's kernels, one or more a step",
@@ -102,6 +114,14 @@ LADDER: tuple[Rung, ...] = (
         calls="OpenBLAS's assembly kernels",
         exhibit="openblas:OpenBlas",
         extra="openblas",
+    ),
+    Rung(
+        name="cupy",
+        summary="Python, CuPy's array code: NumPy's way of writing on a GPU",
+        calls="cuBLAS, and kernels that CuPy compiles at run time",
+        exhibit="cupy:CuPy",
+        device="gpu",
+        extra="cupy",
     ),
     Rung(
         name="numpy",
@@ -161,20 +181,13 @@ def load(
     try:
         exhibit = getattr(import_module(f"{__name__}.{module}"), cls)
     except ImportError as error:
-        mend = f"pip install 'lenet-bench[{rung.extra}]'" if rung.extra else "pip install lenet-bench"
-        raise Unavailable(f"{name} cannot be imported ({error}); mend it with: {mend}") from error
+        package = f"'lenet-bench[{rung.extra}]'" if rung.extra else "--force-reinstall lenet-bench"
+        raise Unavailable(
+            f"{name} cannot be imported ({error}); mend it with: pip install {package}"
+        ) from error
     options = {"variant": variant} if rung.variants else {}
     backend: Backend = exhibit(weights, threads=threads, **options)
     return backend
-
-
-def why_unavailable(name: str) -> str | None:
-    """None where the rung runs here, else the reason in one sentence."""
-    try:
-        load(name)
-    except LenetBenchError as error:
-        return str(error)
-    return None
 
 
 class _Ladder(ModuleType):
