@@ -9,6 +9,10 @@ PYTHON ?= $(firstword $(foreach p,python3 python3.13 python3.12 python3.11 pytho
 DEMO := .venv
 TEST := .venv-test
 
+# The major of CUDA to build the demo for, where there is an NVIDIA GPU: what its driver supports.
+CUDA ?= $(patsubst 14,13,$(filter 12 13 14,$(shell nvidia-smi 2>/dev/null | \
+  sed -n 's/.*CUDA Version: *\([0-9]*\).*/\1/p')))
+
 # pip before 25.3 reads PIP_CONSTRAINT for isolated builds too, later ones PIP_BUILD_CONSTRAINT.
 export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
 export PIP_BUILD_CONSTRAINT := $(PIP_CONSTRAINT)
@@ -17,7 +21,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 SOURCES := pyproject.toml CMakeLists.txt constraints.txt $(shell find csrc python weights -type f \
   -not -path '*/__pycache__/*' 2>/dev/null)
 
-.PHONY: demo test test-cuda12 test-cuda13 lint sanitize bench clean help
+.PHONY: demo frameworks all-frameworks test test-cuda12 test-cuda13 lint sanitize bench clean help
 .DELETE_ON_ERROR:
 
 help:  ## this list
@@ -33,6 +37,13 @@ demo: $(DEMO)/installed  ## set up, classify the sample images, compare the rung
 	@echo '  lenet-bench doctor                          what runs here, and what would make the rest run'
 	@echo '  lenet-bench compare --budget 60s            the comparison, with intervals'
 	@echo '  make test                                   the tests'
+
+frameworks: $(DEMO)/frameworks  ## add every framework that lives in one environment (gigabytes)
+	$(DEMO)/bin/lenet-bench backends
+
+all-frameworks: $(DEMO)/frameworks  ## and those that need an environment of their own
+	-$(DEMO)/bin/lenet-bench env create --all
+	$(DEMO)/bin/lenet-bench backends
 
 test: $(TEST)/installed lint  ## set up and run every test
 	$(TEST)/bin/python -m pytest
@@ -70,13 +81,18 @@ endef
 $(DEMO)/installed: $(SOURCES)
 	$(create_environment)
 	@echo 'Building lenet-bench into $(DEMO) (a minute or two) ...'
-	@$(DEMO)/bin/pip install --quiet '.[native]'
+	@$(DEMO)/bin/pip install --quiet '.[native$(CUDA:%=,cuda%)]' $(CUDA:%=-C lenet.cuda=%)
+	@touch $@
+
+$(DEMO)/frameworks: $(DEMO)/installed
+	@echo 'Installing the frameworks into $(DEMO) (some minutes) ...'
+	@$(DEMO)/bin/pip install '.[native,frameworks]'
 	@touch $@
 
 $(TEST)/installed: $(SOURCES)
 	$(create_environment)
 	@echo 'Building lenet-bench and installing what its tests need into $(TEST) (some minutes) ...'
-	@$(TEST)/bin/pip install --quiet '.[native,train,dev]' -C cmake.define.LENET_WERROR=ON
+	@$(TEST)/bin/pip install --quiet '.[native,frameworks,train,dev]' -C cmake.define.LENET_WERROR=ON
 	@touch $@
 
 .venv-test-cuda%/installed: $(SOURCES)

@@ -116,6 +116,7 @@ def pen(digit: int, rng: Generator, height: int, width: float) -> Array:
         )
         for (x, y), r in zip(path, width * scale / 2 * pressure, strict=True):
             draw.ellipse((x - r, y - r, x + r, y + r), fill=255)
+        draw.line([(x, y) for x, y in path], fill=255, width=max(1, round(width * scale * 0.8)))
     picture = picture.reduce(scale)
     return np.asarray(picture, np.float32) / 255
 

@@ -1,4 +1,7 @@
-"""What holds for every rung of the ladder: its answer, its layers, and what it accepts."""
+"""What holds for every rung of our own: its answer, its layers, and what it accepts.
+
+The frameworks have test_frameworks.py, since each needs a process of its own.
+"""
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -8,7 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from lenet_bench.backends import Backend, names, tolerance
+from lenet_bench.backends import Backend, find, names, tolerance
 from lenet_bench.network import LAYERS
 from lenet_bench.weights import Weights
 from networks import Images, random_image, random_images, random_weights
@@ -22,9 +25,12 @@ def build(name: str, *, threads: int = 1, weights: Weights | None = None) -> Bac
         pytest.skip(str(reason))
 
 
-@pytest.fixture(scope="module", params=names())
+NATIVE = [name for name in names() if not (find(name)[0].framework or find(name)[0].gone)]
+
+
+@pytest.fixture(scope="module", params=NATIVE)
 def name(request: pytest.FixtureRequest) -> str:
-    """Each rung and variant of the ladder."""
+    """Each rung and variant that is no framework's."""
     return str(request.param)
 
 

@@ -27,11 +27,14 @@ class Fused {
   struct Free {
     void operator()(void* memory) const;
   };
+  using Memory = std::unique_ptr<void, Free>;
+
+  Memory pack(const Weights& weights) const;
 
   std::string isa_, variant_;
   int threads_;
   FusedKernels kernels_;
-  std::unique_ptr<void, Free> packed_;
+  Memory packed_;
 };
 
 }  // namespace lenet

@@ -509,18 +509,31 @@ void conv2_pool2_last(const Conv2LastWeights& w, const Conv2Input& v, Pool2& poo
 constexpr int kWholeFc1 = 496;
 constexpr int kLastFc1 = kFc1Outputs - kWholeFc1;
 constexpr int kFc1Vectors = kWholeFc1 / kLanes;
-constexpr int kFc1Block = 8;
+constexpr int kFc1Block = kLanes == 16 ? 4 : 8;  // at least what L2 delivers, 64 bytes a cycle
 constexpr int kHiddenPadded = 512;
 
-typedef short Short __attribute__((vector_size(2 * kLanes)));
-inline Vec as_float(Vec w) { return w; }
-inline Vec as_float(Short w) { return __builtin_convertvector(w, Vec); }
+/// Two int16 weights a lane, in units of 2^-16 scales. The whole word is the first: it was rounded
+/// with the second below it in mind. So one shift and two conversions make floats of both.
+typedef int Words __attribute__((vector_size(4 * kLanes)));
+typedef unsigned Bits __attribute__((vector_size(4 * kLanes)));
+
+inline Vec first(Words w) { return __builtin_convertvector(w, Vec); }
+inline Vec second(Words w) {
+  return __builtin_convertvector(reinterpret_cast<Words>(reinterpret_cast<Bits>(w) << 16), Vec);
+}
+inline Vec first(Vec w) { return w; }
+
+/// `Stored` is Vec, or Words with two weights in each lane.
+template <class Stored>
+constexpr int kInputsAWord = 1;
+template <>
+constexpr int kInputsAWord<Words> = 2;
 
 template <class Stored>
 struct Fc1Weights {
-  Stored blocks[kFc1Inputs * kFc1Vectors];
-  Stored last[kFc1Inputs / kLanes][kLastFc1];
-  float scale[kHiddenPadded];
+  Stored blocks[kFc1Inputs / kInputsAWord<Stored> * kFc1Vectors];
+  Stored last[kFc1Inputs / kInputsAWord<Stored> / kLanes][kLastFc1];
+  float scale[kHiddenPadded];  // 1 for floats
   float bias[kHiddenPadded];
 };
 
@@ -529,14 +542,16 @@ inline Vec relu(Vec v) { return max(v, Vec{}); }
 template <int Vectors, class Stored>
 void fc1_block(const Stored* w, const float* x, const float* scale, const float* bias, float* to) {
   Vec sums[Vectors] = {};
-  for (int i = 0; i < kFc1Inputs; ++i, w += Vectors) {
-#pragma GCC unroll 16
-    for (int b = 0; b < Vectors; ++b) sums[b] += as_float(w[b]) * x[i];
+  for (int i = 0; i < kFc1Inputs; i += kInputsAWord<Stored>, w += Vectors) {
+#pragma GCC unroll 8
+    for (int b = 0; b < Vectors; ++b) {
+      sums[b] += first(w[b]) * x[i];
+      if constexpr (kInputsAWord<Stored> == 2) sums[b] += second(w[b]) * x[i + 1];
+    }
   }
   for (int b = 0; b < Vectors; ++b) {
-    Vec s = sums[b];
-    if (sizeof(Stored) != sizeof(Vec)) s *= load(scale + b * kLanes);
-    store(to + b * kLanes, relu(s + load(bias + b * kLanes)));
+    const Vec s = sums[b] * load(scale + b * kLanes) + load(bias + b * kLanes);
+    store(to + b * kLanes, relu(s));
   }
 }
 
@@ -547,19 +562,21 @@ void fc1_relu(const Fc1Weights<Stored>& w, const float* x, bool backwards, float
     const int block = backwards ? kWhole - n : n;
     const int first = block * kFc1Block * kLanes;  // output
     const auto run = block < kWhole ? fc1_block<kFc1Block, Stored> : fc1_block<kRest, Stored>;
-    run(w.blocks + block * kFc1Block * kFc1Inputs, x, w.scale + first, w.bias + first,
-        hidden + first);
+    run(w.blocks + block * kFc1Block * (kFc1Inputs / kInputsAWord<Stored>), x, w.scale + first,
+        w.bias + first, hidden + first);
   }
 
   Vec sums[kLastFc1] = {};
-  for (int i = 0; i < kFc1Inputs / kLanes; ++i) {
-    for (int o = 0; o < kLastFc1; ++o) sums[o] += as_float(w.last[i][o]) * load(x + i * kLanes);
+  for (const Stored(&words)[kLastFc1] : w.last) {
+    for (int o = 0; o < kLastFc1; ++o) {
+      sums[o] += first(words[o]) * load(x);
+      if constexpr (kInputsAWord<Stored> == 2) sums[o] += second(words[o]) * load(x + kLanes);
+    }
+    x += kInputsAWord<Stored> * kLanes;
   }
-  for (int o = 0; o < kLastFc1; ++o) {
-    float s = sum(sums[o]);
-    if (sizeof(Stored) != sizeof(Vec)) s *= w.scale[kWholeFc1 + o];
-    s += w.bias[kWholeFc1 + o];
-    hidden[kWholeFc1 + o] = s > 0 ? s : 0;
+  for (int o = kWholeFc1; o < kFc1Outputs; ++o) {
+    const float s = sum(sums[o - kWholeFc1]) * w.scale[o] + w.bias[o];
+    hidden[o] = s > 0 ? s : 0;
   }
   for (int o = kFc1Outputs; o < kHiddenPadded; ++o) hidden[o] = 0;
 }
@@ -710,31 +727,40 @@ void pack_conv2(const Weights& weights, Conv2Weights* whole, Conv2LastWeights& l
   }
 }
 
-/// Caffe's fc1 reads pool2 with pixels innermost, ours with channels innermost.
+/// A word of two int16: the second below, the first rounded so that the whole is closest to it.
+int join_int16(float first, float second) {
+  const int low = static_cast<int>(lrintf(second)) & 0xffff;
+  const int high = static_cast<int>(lrintf(first - static_cast<float>(low) / 65536));
+  return high * 65536 + low;
+}
+
 template <class Stored>
 void pack_fc1(const Weights& weights, Fc1Weights<Stored>& packed) {
   constexpr int kArea = kPool2Side * kPool2Side;
+  constexpr int kInputs = kInputsAWord<Stored>, kWords = kFc1Inputs / kInputs;
   for (int o = 0; o < kFc1Outputs; ++o) {
-    const float* row = weights.fc1_weight + o * kFc1Inputs;
-    float largest = 0;
-    for (int i = 0; i < kFc1Inputs; ++i)
+    float row[kFc1Inputs], largest = 0;
+    for (int i = 0; i < kFc1Inputs; ++i) {  // Caffe has pixels innermost, we have channels
+      const int caffe = i % kConv2Channels * kArea + i / kConv2Channels;
+      row[i] = weights.fc1_weight[o * kFc1Inputs + caffe];
       largest = fabsf(row[i]) > largest ? fabsf(row[i]) : largest;
+    }
     const float scale = largest > 0 ? largest / 32767 : 1;
-    const int vector = o / kLanes, lane = o % kLanes;
-    const int first = vector / kFc1Block * kFc1Block;  // of this block
-    const int width = kFc1Vectors - first < kFc1Block ? kFc1Vectors - first : kFc1Block;
-    for (int i = 0; i < kFc1Inputs; ++i) {
-      const float value = row[i % kConv2Channels * kArea + i / kConv2Channels];
-      auto& to = o < kWholeFc1 ? packed.blocks[first * kFc1Inputs + i * width + vector - first]
-                               : packed.last[i / kLanes][o - kWholeFc1];
-      const int at = o < kWholeFc1 ? lane : i % kLanes;
-      if constexpr (sizeof(Stored) == sizeof(Vec)) {
-        to[at] = value;
+    const bool whole = o < kWholeFc1;
+    const int vector = o / kLanes, block = vector / kFc1Block * kFc1Block;
+    const int width = kFc1Vectors - block < kFc1Block ? kFc1Vectors - block : kFc1Block;
+    for (int n = 0; n < kWords; ++n) {
+      Stored& word = whole ? packed.blocks[block * kWords + n * width + vector - block]
+                           : packed.last[n / kLanes][o - kWholeFc1];
+      const int lane = whole ? o % kLanes : n % kLanes;
+      const int i = whole ? kInputs * n : n / kLanes * kInputs * kLanes + n % kLanes;
+      if constexpr (kInputs == 1) {
+        word[lane] = row[i];
       } else {
-        to[at] = static_cast<short>(lrintf(value / scale));
+        word[lane] = join_int16(row[i] / scale, row[i + (whole ? 1 : kLanes)] / scale);
       }
     }
-    packed.scale[o] = scale;
+    packed.scale[o] = kInputs == 1 ? 1 : scale / 65536;
     packed.bias[o] = weights.fc1_bias[o];
   }
 }
@@ -766,6 +792,6 @@ constexpr FusedKernels kernels() {
 }  // namespace
 
 extern const FusedVariants kFused;
-const FusedVariants kFused = {kernels<Vec>(), kernels<Short>()};
+const FusedVariants kFused = {kernels<Vec>(), kernels<Words>()};
 
 }  // namespace lenet::LENET_ISA

@@ -49,10 +49,21 @@ def _on_ladder(
 ) -> tuple[str, ...]:
     """Refuse a name that is not on the ladder."""
     known = _known_names()
-    for name in given:
+    named = tuple(map(_as_listed, given))
+    for name in named:
         if name not in known:
             raise click.BadParameter(f"{name!r} is none of {', '.join(known)}")
-    return given
+    return named
+
+
+def _as_listed(name: str) -> str:
+    """`keras` for `keras:predict`: a rung's usual variant is listed under the bare name."""
+    from .backends import usual_name
+
+    try:
+        return usual_name(name)
+    except LenetBenchError:
+        return name
 
 
 def _complete_name(_context: click.Context, _option: click.Parameter, begun: str) -> list[str]:
@@ -63,16 +74,18 @@ def _rungs(
     context: click.Context, option: click.Parameter, given: tuple[str, ...]
 ) -> tuple[str, ...]:
     """Refuse what is not a rung, and a rung that is named twice."""
-    for name in given:
+    named = tuple(map(_as_listed, given))
+    for name in named:
         _rung(context, option, name)
-        if given.count(name) > 1:
+        if named.count(name) > 1:
             raise click.BadParameter(f"{name} is named twice")
-    return given
+    return named
 
 
 def _rung(_context: click.Context, _option: click.Parameter, name: str | None) -> str | None:
     from .backends import names
 
+    name = _as_listed(name) if name is not None else None
     if name is not None and name not in names():
         raise click.BadParameter(f"{name!r} is none of {', '.join(names())}")
     return name
@@ -544,6 +557,104 @@ def _recipe(given: dict[str, Any]) -> "Recipe | None":
     except LenetBenchError as error:
         raise click.UsageError(str(error)) from None
     return recipe
+
+
+@cli.command(
+    epilog="""\b
+Examples:
+  lenet-bench export onnx -o lenet.onnx
+  lenet-bench export caffe -o lenet.caffemodel     and lenet.prototxt beside it
+"""
+)
+@click.argument("kind", metavar="FORMAT", type=click.Choice(["onnx", "tflite", "caffe"]))
+@click.option("-o", "--output", type=FILE, metavar="FILE", required=True, help="Where to.")
+@weights_option
+def export(kind: str, output: Path, weights: Path | None) -> int:
+    """Write the network with its weights as another program's model.
+
+    FORMAT is onnx, tflite or caffe.
+    """
+    from .export import export as write
+    from .weights import read_weights
+
+    for path in write(kind, read_weights(weights), output):
+        _note(f"wrote {path}")
+    return SUCCESS
+
+
+@cli.group(
+    epilog="""\b
+Examples:
+  lenet-bench env list
+  lenet-bench env create mxnet
+  lenet-bench infer digit.png -b mxnet
+"""
+)
+def env() -> None:
+    """Isolated environments, for the frameworks that cannot live beside the rest."""
+
+
+@env.command("list")
+@json_option
+def list_environments(as_json: bool) -> int:
+    """Show each environment, its rungs and whether it was created."""
+    from .backends import LADDER
+    from .environments import environments
+
+    found = [
+        {
+            "name": environment.name,
+            "summary": environment.summary,
+            "rungs": [rung.name for rung in LADDER if rung.environment == environment.name],
+            "created": environment.created,
+            "folder": str(environment.folder),
+        }
+        for environment in environments().values()
+    ]
+    states = {True: "created", False: "absent"}
+    if as_json:
+        _say([json.dumps(found, indent=2)])
+    else:
+        _say(f"{e['name']:<12} {states[bool(e['created'])]:<8} {e['summary']}" for e in found)
+    return SUCCESS
+
+
+def _complete_environment(_: click.Context, _option: click.Parameter, begun: str) -> list[str]:
+    from .environments import environments
+
+    return [name for name in environments() if name.startswith(begun)]
+
+
+@env.command("create")
+@click.argument("names", nargs=-1, metavar="[NAME...]", shell_complete=_complete_environment)
+@click.option("--all", "every", is_flag=True, help="Every environment.")
+def create_environments(names: tuple[str, ...], every: bool) -> int:
+    """Make environments from their pinned versions; one that fails leaves the others."""
+    from .environments import create, environments
+
+    if every == bool(names):
+        raise click.UsageError("name environments, or give --all")
+    failed = False
+    for name in environments() if every else names:
+        try:
+            _note(f"{name} is in {create(name, _note).folder}")
+        except LenetBenchError as error:
+            failed = True
+            _complain(f"{name}: {error}")
+    return WRONG if failed else SUCCESS
+
+
+@env.command("remove")
+@click.argument(
+    "names", nargs=-1, required=True, metavar="NAME...", shell_complete=_complete_environment
+)
+def remove_environments(names: tuple[str, ...]) -> int:
+    """Remove environments."""
+    from .environments import remove
+
+    for name in names:
+        _note(f"{name}: removed" if remove(name) else f"{name}: was not there")
+    return SUCCESS
 
 
 @cli.command(

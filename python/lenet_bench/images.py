@@ -1,6 +1,6 @@
 """Any picture of a digit -> 28x28 as MNIST made its own.
 
-    decode -> zoom -> grey -> light -> ink -> digit -> scale -> centre
+    decode -> grey -> zoom -> light -> ink -> digit -> scale -> centre
 
 MNIST cut each digit out of a clean black-and-white form, fitted it into 20x20 pixels and put its
 centre of mass in the middle of 28x28. The first five steps make that clean form out of a photo;
@@ -11,7 +11,7 @@ import io
 import os
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -62,10 +62,14 @@ def explain(source: Source) -> list[Step]:
     if ready is not None:
         return [*steps, Step("untouched", "already in MNIST's own format", ready)]
     try:
-        close, note = zoom(picture)
-        steps.append(Step("zoom", note, close))
-        plain, note = grey(close)
-        steps.append(Step("grey", note, plain))
+        overview = _fitted(picture, _OVERVIEW)
+        view = best_view(overview)
+        seen = view.of(overview)
+        note = view.name + (", turned over: the ink is light" if view.turned else "")
+        steps.append(Step("grey", note, seen))
+        close, note = zoom(picture, digit(ink(light(seen))))
+        plain = view.of(close)
+        steps.append(Step("zoom", note, plain))
         flat = light(plain)
         steps.append(Step("light", "the paper's shading divided out: ink on black", flat))
         inked = ink(flat)
@@ -75,7 +79,7 @@ def explain(source: Source) -> list[Step]:
         boxed = scale(cut)
         steps.append(Step("scale", "fitted into 20x20, strokes as wide as a pen's", boxed))
         steps.append(Step("centre", "the centre of mass in the middle of 28x28", centre(boxed)))
-    except _NoInk:
+    except _NoInkError:
         raise ImageError(f"{name}: shows no ink: expected a picture of one digit") from None
     return steps
 
@@ -202,10 +206,10 @@ def on_paper(color: Plane, alpha: Plane) -> Plane:
     """Lay a transparent picture on paper: white, or black where its ink is light."""
     opaque = alpha > 0.5
     if not opaque.any():
-        raise _NoInk
+        raise _NoInkError
     if opaque.all():
         return color
-    grey = color @ _LUMA
+    grey = _BRIGHTNESS.of(color)
     seen = grey[opaque]
     if float(np.ptp(np.percentile(seen, (5, 95)))) > 0.3 and opaque.mean() > 0.5:
         paper = np.median(color[opaque], axis=0)  # a whole photo with its corners cut off
@@ -235,19 +239,90 @@ def as_mnist(picture: Plane) -> Plane | None:
     return picture if fits and abs(y - 14) <= 2 and abs(x - 14) <= 2 else None
 
 
-# --- zoom ------------------------------------------------------------------------------------
+# --- grey ------------------------------------------------------------------------------------
 
 _OVERVIEW = 320  # pixels of the longer side while looking for the digit
 _CLOSE = 224  # and while looking at it
+_SMALL = 96  # enough to judge contrast and light
 
 
-def zoom(picture: Plane) -> tuple[Plane, str]:
+@dataclass(frozen=True)
+class View:
+    """A way to see a picture as dark ink on light paper."""
+
+    name: str
+    weights: tuple[float, float, float]
+    offset: float = 0.0
+    turned: bool = False  # light ink on dark paper, turned over
+
+    def of(self, picture: Plane) -> Plane:
+        """The grey picture."""
+        if picture.ndim == 3:
+            picture = picture @ np.array(self.weights, np.float32) + np.float32(self.offset)
+        return 1 - picture if self.turned else picture
+
+
+_BRIGHTNESS = View("brightness", (0.299, 0.587, 0.114))
+#: A faint blue pen is in red what a black one is in brightness; the differences see colours of
+#: one brightness apart.
+_VIEWS = (
+    _BRIGHTNESS,
+    View("red", (1, 0, 0)),
+    View("green", (0, 1, 0)),
+    View("blue", (0, 0, 1)),
+    View("red less green", (0.5, -0.5, 0), 0.5),
+    View("red less blue", (0.5, 0, -0.5), 0.5),
+    View("green less blue", (0, 0.5, -0.5), 0.5),
+)
+
+
+def best_view(picture: Plane) -> View:
+    """The view in which something like a digit stands out most."""
+    small = _fitted(picture, _SMALL)
+    best, best_merit = _BRIGHTNESS, 0.0
+    for view in _VIEWS if picture.ndim == 3 else (_BRIGHTNESS,):
+        seen = view.of(small)
+        rest = seen - _trend(seen)
+        cubes = rest.astype(np.float64) ** 3
+        skew = float(cubes.sum() / (np.abs(cubes).sum() + 1e-12))  # 1: the minority is lighter
+        for turned, prior in ((False, 1 - skew), (True, 1 + skew)):
+            merit = _merit(1 - seen if turned else seen) * (0.2 + prior)
+            merit *= 0.6 if view.offset else 1.0  # JPEG keeps colour coarsely
+            if merit > best_merit * (1.15 if best_merit else 1):
+                best, best_merit = replace(view, turned=turned), merit
+    return best
+
+
+def _merit(plain: Plane) -> float:
+    """How far ink stands out from the paper's unevenness, if its shape is one of strokes."""
+    try:
+        flat = light(plain)
+        cut = digit(ink(flat))
+        _, level = _levels(_blurred(flat, 2))
+    except _NoInkError:
+        return 0.0
+    paper = flat[flat < level / 2]
+    if not paper.size:
+        return 0.0
+    return level / (float(np.std(paper)) + 0.02) * (0.03 if _is_slip(cut) else 1.0)
+
+
+def _is_slip(cut: Plane) -> bool:
+    """Whether this is no digit but the slip of paper under it, bright on a dark table."""
+    top, bottom, left, right = _bounds(cut > 0.5)
+    short, long = sorted((bottom - top, right - left))
+    filled = float(np.mean(cut[top:bottom, left:right] > 0.5))  # the thickest digits: 0.65
+    return filled > 0.7 and short > 0.45 * long and long > 0.35 * max(cut.shape)
+
+
+# --- zoom ------------------------------------------------------------------------------------
+
+
+def zoom(picture: Plane, found: Plane) -> tuple[Plane, str]:
     """Cut a small digit out of a large sheet, so that all later steps see it at one size."""
     height, width = picture.shape[:2]
-    overview = _fitted(picture, _OVERVIEW)
-    found = digit(ink(light(grey(overview)[0])))
-    top, bottom, left, right = _bounds(found > 0.25)
     ratio = height / found.shape[0]
+    top, bottom, left, right = _bounds(found > 0.5)
     size = max(bottom - top, right - left)
     if size > 0.6 * max(found.shape):
         return _fitted(picture, _CLOSE), "the whole picture: the digit fills it"
@@ -278,44 +353,22 @@ def _resized(picture: Plane, height: int, width: int) -> Plane:
     return np.asarray(image.resize((width, height), filter_), np.float32)
 
 
-# --- grey ------------------------------------------------------------------------------------
-
-_LUMA = np.array([0.299, 0.587, 0.114], np.float32)
-
-#: The ways to see a colour picture as grey; a faint blue pen is in red what black is in all.
-_VIEWS: dict[str, tuple[tuple[float, float, float], float]] = {
-    "brightness": ((0.299, 0.587, 0.114), 0.0),
-    "red": ((1, 0, 0), 0.0),
-    "green": ((0, 1, 0), 0.0),
-    "blue": ((0, 0, 1), 0.0),
-    "red against green": ((0.5, -0.5, 0), 0.5),
-    "red against blue": ((0.5, 0, -0.5), 0.5),
-    "green against blue": ((0, 0.5, -0.5), 0.5),
-}
-_SMALL = 96  # pixels of the longer side: enough to judge contrast and light
+# --- light -----------------------------------------------------------------------------------
 
 
-def grey(picture: Plane) -> tuple[Plane, str]:
-    """The view of the colours in which the ink stands out most, as dark ink on light paper."""
-    if picture.ndim == 2:
-        dark = _is_dark_paper(_fitted(picture, _SMALL))
-        return (1 - picture if dark else picture), "light on dark: turned over" if dark else "grey"
-    small = _fitted(picture, _SMALL)
-    best: tuple[float, str, Plane] | None = None
-    for name, (weights, offset) in _VIEWS.items():
-        seen = small @ np.array(weights, np.float32) + np.float32(offset)
-        dark = _is_dark_paper(seen)
-        merit = _contrast(light(1 - seen if dark else seen)) * (0.7 if offset else 1.0)
-        if best is None or merit > best[0] * 1.15:
-            view = picture @ np.array(weights, np.float32) + np.float32(offset)
-            best = merit, name + (", turned over" if dark else ""), 1 - view if dark else view
-    assert best is not None
-    return np.asarray(best[2], np.float32), best[1]
+def light(plain: Plane) -> Plane:
+    """Divide the paper's own brightness out: 0 = paper, towards 1 = ink.
 
-
-def _is_dark_paper(seen: Plane) -> bool:
-    """Whether the ink, the minority that leaves the smooth paper, is the lighter of the two."""
-    return bool(np.sum((seen - _trend(seen)) ** 3) > 0)
+    The paper is what a closing leaves: bright things, and dark ones wider than any stroke. So
+    gradients and the edges of shadows go, which a blurred background would leave as ghosts.
+    """
+    height, width = plain.shape
+    small = _blurred(_fitted(plain, _SMALL))
+    trend = np.maximum(_trend(small), 0.05)
+    reach = max(3, round(0.3 * min(small.shape)))
+    paper = _lowest(_highest(small / trend, reach), reach) * trend
+    paper = _resized(_blurred(paper), height, width)
+    return np.asarray(1 - plain / np.maximum(paper, 0.02), np.float32)
 
 
 def _trend(seen: Plane) -> Plane:
@@ -333,34 +386,6 @@ def _trend(seen: Plane) -> Plane:
         fit = terms @ np.linalg.solve(scaled.T @ terms + 1e-6 * np.eye(6), scaled.T @ values)
         rest = values - fit
     return np.asarray(fit.reshape(height, width), np.float32)
-
-
-def _contrast(flat: Plane) -> float:
-    """How far the ink stands out from the paper, in units of the paper's unevenness."""
-    try:
-        _, level = _levels(flat)
-    except _NoInk:
-        return 0.0
-    paper = flat[flat < level / 2]
-    return level / (float(np.std(paper)) + 0.02) if paper.size else 0.0
-
-
-# --- light -----------------------------------------------------------------------------------
-
-
-def light(plain: Plane) -> Plane:
-    """Divide the paper's own brightness out: 0 = paper, towards 1 = ink.
-
-    The paper is what a closing leaves: bright things, and dark ones wider than any stroke. So
-    gradients and the edges of shadows go, which a blurred background would leave as ghosts.
-    """
-    height, width = plain.shape
-    small = _blurred(_fitted(plain, _SMALL))
-    trend = np.maximum(_trend(small), 0.05)
-    reach = max(3, round(0.3 * min(small.shape)))
-    paper = _lowest(_highest(small / trend, reach), reach) * trend
-    paper = _resized(_blurred(paper), height, width)
-    return np.asarray(np.clip(1 - plain / np.maximum(paper, 0.02), 0, 1), np.float32)
 
 
 def _highest(plane: Plane, reach: int) -> Plane:
@@ -397,7 +422,7 @@ def _blurred(plane: Plane, times: int = 1) -> Plane:
 # --- ink -------------------------------------------------------------------------------------
 
 
-class _NoInk(Exception):
+class _NoInkError(Exception):
     """Nothing stands out from the paper."""
 
 
@@ -410,12 +435,11 @@ def ink(flat: Plane) -> Plane:
 
 def _levels(flat: Plane) -> tuple[float, float]:
     """How strong the paper's noise gets, and how strong the ink is."""
-    middle = float(np.median(flat))
-    noise = 1.4826 * float(np.median(np.abs(flat - middle)))
-    floor = middle + 4 * noise + 0.015
+    low, middle = (float(q) for q in np.quantile(flat, (0.05, 0.25)))  # paper, however much ink
+    floor = middle + 6 * (middle - low) + 0.015  # five standard deviations above the paper's mean
     above = flat[flat > floor]
     if above.size == 0:
-        raise _NoInk
+        raise _NoInkError
     counts, edges = np.histogram(above, 64, (0.0, 1.0))
     return floor, _otsu(counts.astype(float), (edges[:-1] + edges[1:]) / 2)
 
@@ -440,7 +464,7 @@ def digit(inked: Plane) -> Plane:
     reach = max(1, round(0.012 * max(inked.shape)))  # a dying pen's gaps are no wider than twice it
     labels, count = _components(_highest(strokes.astype(np.float32), reach) > 0)
     if count == 0:
-        raise _NoInk
+        raise _NoInkError
     labels = np.where(inked > 0, labels, 0)
     parts = _parts(labels, inked, count)
     main = max(parts, key=lambda part: part.merit)

@@ -7,8 +7,7 @@ its rung runs.
 
 import os
 import sys
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from contextlib import nullcontext
 from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Protocol
@@ -16,8 +15,12 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from .. import environments
 from ..errors import LenetBenchError, Unavailable
 from ..weights import Weights, read_weights
+from ._frameworks import FRAMEWORKS, GONE
+from ._rung import Rung as Rung
+from ._silence import silence
 
 if TYPE_CHECKING:
     from .availability import Availability
@@ -43,25 +46,6 @@ class Backend(Protocol):
     def describe(self) -> dict[str, str]:
         """What really runs: library version, instruction set, algorithm."""
         ...
-
-
-@dataclass(frozen=True)
-class Rung:
-    """One way to run the network, as the ladder knows it without importing it."""
-
-    name: str
-    summary: str  # what one writes against
-    calls: str  # what that calls underneath
-    exhibit: str  # "module:Class" in this folder
-    variants: Mapping[str, str] = field(default_factory=dict)  # name -> what it changes
-    device: str = "cpu"
-    extra: str | None = None  # the optional dependencies that bring its API
-    tolerances: Mapping[str, float] = field(default_factory=dict)  # by variant, where not FLOAT32
-
-    def names(self) -> Iterator[str]:
-        """The rung and its variants as the user spells them: fused, fused:int16."""
-        yield self.name
-        yield from (f"{self.name}:{variant}" for variant in self.variants)
 
 
 #: From silicon to Keras.
@@ -135,6 +119,8 @@ LADDER: tuple[Rung, ...] = (
         calls="the BLAS that NumPy was built with",
         exhibit="reference:Reference",
     ),
+    *FRAMEWORKS,
+    *GONE,
 )
 
 
@@ -151,8 +137,14 @@ def find(name: str) -> tuple[Rung, str]:
             if variant and variant not in rung.variants:
                 known = ", ".join(rung.names())
                 raise LenetBenchError(f"{base} has no variant {variant!r}; it has {known}")
-            return rung, variant
+            return rung, variant or rung.default
     raise LenetBenchError(f"no rung is called {name!r}; the ladder has {', '.join(names())}")
+
+
+def usual_name(name: str) -> str:
+    """The name as the ladder lists it: `keras` of `keras:predict`, which is what `keras` is."""
+    rung, variant = find(name)
+    return f"{rung.name}:{variant}" if variant != rung.default else rung.name
 
 
 def tolerance(name: str) -> float:
@@ -166,10 +158,15 @@ def load(
     *,
     threads: int = 1,
     weights: Weights | str | os.PathLike[str] | None = None,
+    quiet: bool = True,
 ) -> Backend:
     """Build one rung: `load("fused").infer(image)`.
 
     `weights` is a file or what `read_weights` gave; without it, the canonical weights.
+    A framework is set up by environment variables, and a process can do that once: a rung that
+    needs other values than an earlier one, or an environment of its own, is built in a process
+    of its own, to which `infer` talks. `quiet` keeps what frameworks print while they are built
+    off the terminal.
     Raises Unavailable, with the command that mends it, where the rung cannot run.
     """
     rung, variant = find(name)
@@ -177,17 +174,73 @@ def load(
         raise LenetBenchError(f"expected at least 1 thread, got {threads}")
     if not isinstance(weights, Weights):
         weights = read_weights(weights)
+    if rung.gone:
+        raise Unavailable(f"{name} {rung.gone}")
+    if _needs_its_own_process(rung, threads):
+        from .apart import Apart
+
+        return Apart(name, weights, threads=threads, quiet=quiet)
+    variables = rung.variables_for(threads)
+    os.environ.update(variables)
+    _set_here.update(variables)
+    loud = not (quiet and rung.framework) or os.environ.get("LENET_BENCH_DEBUG")
+    with nullcontext() if loud else silence():
+        return _build(rung, variant, weights, threads)
+
+
+#: The variables that rungs of this process have been set up by.
+_set_here: dict[str, str] = {}
+
+
+def _needs_its_own_process(rung: Rung, threads: int) -> bool:
+    if rung.environment and environments.interpreter(rung) != sys.executable:
+        return True
+    imported = rung.name.partition("-")[0] in sys.modules  # with what was set then
+    settled = {**os.environ, **_set_here} if imported else _set_here
+    unsettled = "" if imported else None
+    return any(
+        settled.get(name, unsettled) not in (value, None)
+        for name, value in rung.variables_for(threads).items()
+    )
+
+
+def _build(rung: Rung, variant: str, weights: Weights, threads: int) -> Backend:
+    """Import the exhibit and build it; whatever a framework raises is Unavailable."""
     module, _, cls = rung.exhibit.partition(":")
+    options = {"variant": variant} if rung.variants else {}
+    name = usual_name(f"{rung.name}:{variant}" if variant else rung.name)
+    expected = (Exception, SystemExit) if rung.framework else (ImportError,)
     try:
         exhibit = getattr(import_module(f"{__name__}.{module}"), cls)
-    except ImportError as error:
-        package = f"'lenet-bench[{rung.extra}]'" if rung.extra else "--force-reinstall lenet-bench"
+    except LenetBenchError:
+        raise
+    except expected as error:
         raise Unavailable(
-            f"{name} cannot be imported ({error}); mend it with: pip install {package}"
+            f"{name} cannot be imported ({_first_line(error)}); mend it with: {_mend(rung)}"
         ) from error
-    options = {"variant": variant} if rung.variants else {}
-    backend: Backend = exhibit(weights, threads=threads, **options)
+    try:
+        backend: Backend = exhibit(weights, threads=threads, **options)
+    except LenetBenchError:
+        raise
+    except (Exception, SystemExit) as error:
+        if not rung.framework:
+            raise
+        raise Unavailable(
+            f"{name} cannot be built ({type(error).__name__}: {_first_line(error)}); "
+            f"if its version is the cause, mend it with: {_mend(rung)}"
+        ) from error
     return backend
+
+
+def _mend(rung: Rung) -> str:
+    if rung.environment:
+        return f"lenet-bench env create {rung.environment}"
+    package = f"'lenet-bench[{rung.extra}]'" if rung.extra else "--force-reinstall lenet-bench"
+    return f"pip install {package}"
+
+
+def _first_line(error: BaseException) -> str:
+    return next(iter(str(error).strip().splitlines()), "") or type(error).__name__
 
 
 class _Ladder(ModuleType):

@@ -2,9 +2,11 @@
 
 import os
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from ..backends import FLOAT32, names, tolerance
+from ..backends import FLOAT32, find, names, tolerance, usual_name
+from ..environments import interpreter, variables
 from ..errors import LenetBenchError
 
 #: The rounds' seconds where no stop rule is given, and for a rough answer.
@@ -25,12 +27,19 @@ class Entry:
     path: tuple[str, ...] = ()
     tolerance: float = FLOAT32
     python: str = sys.executable
+    variables: Mapping[str, str] = field(default_factory=dict)  # what its API reads when imported
     checked: bool = True  # only the empty rung is not
 
     @classmethod
-    def of_ladder(cls, name: str) -> "Entry":
+    def of_ladder(cls, name: str, threads: int) -> "Entry":
         """The rung, or the variant, that the ladder knows by this name."""
-        return cls(name, tolerance=tolerance(name))
+        rung, _ = find(name)
+        return cls(
+            usual_name(name),
+            tolerance=tolerance(name),
+            python=interpreter(rung),
+            variables=variables(rung, threads),
+        )
 
 
 @dataclass(frozen=True)
@@ -55,7 +64,10 @@ class CompareOptions:
         chosen = list(self.rungs or names())
         if self.baseline is not None and self.baseline not in [_name(rung) for rung in chosen]:
             chosen.insert(0, self.baseline)
-        found = [rung if isinstance(rung, Entry) else Entry.of_ladder(rung) for rung in chosen]
+        found = [
+            rung if isinstance(rung, Entry) else Entry.of_ladder(rung, self.threads)
+            for rung in chosen
+        ]
         for entry in found:
             if sum(other.name == entry.name for other in found) > 1:
                 raise LenetBenchError(f"{entry.name} is named twice; name each rung once")

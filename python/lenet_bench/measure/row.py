@@ -77,7 +77,9 @@ class Row:
         first, old = not self._cold_starts, self._worker
         try:
             c = self._conditions
-            self._worker = WorkerProcess(self.entry.python, c.variables, c.cores)
+            self._worker = WorkerProcess(
+                self.entry.python, {**c.variables, **self.entry.variables}, c.cores
+            )
             self._build(self._worker.spawned_ns)
             self._check_parity(whole=first)
             if first and self.entry.checked:

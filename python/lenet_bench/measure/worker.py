@@ -215,9 +215,9 @@ def _import(message: Message) -> Callable[[Any], Backend]:
         return lambda weights: make(weights, threads=threads)
     name = message["name"]
     module, _, _ = find(name)[0].exhibit.partition(":")
-    with suppress(ImportError):  # `load` says it in a sentence that ends with what mends it
+    with suppress(Exception):  # `load` says it in a sentence that ends with what mends it
         import_module(f"lenet_bench.backends.{module}")
-    return lambda weights: load(name, threads=threads, weights=weights)
+    return lambda weights: load(name, threads=threads, weights=weights, quiet=False)
 
 
 def _answer(channel: Channel, rung: MeasuredRung) -> None:

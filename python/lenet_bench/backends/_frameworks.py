@@ -1,0 +1,239 @@
+"""The rows of the ladder above the native rungs: runtimes, compilers, frameworks, and those gone.
+
+From the leanest to Keras. A rung's `variables` are what its API must find in the environment when
+it is imported: threads, device, and how much it prints.
+"""
+
+from ._rung import Rung
+
+_TENSORFLOW = {
+    "TF_CPP_MIN_LOG_LEVEL": "3",
+    "TF_NUM_INTRAOP_THREADS": "{threads}",
+    "TF_NUM_INTEROP_THREADS": "1",
+}
+_JAX = {"JAX_PLATFORMS": "cpu", "NPROC": "{threads}"}  # XLA counts its threads by NPROC
+_OPENMP = {"OMP_NUM_THREADS": "{threads}"}
+_KERAS = {
+    "predict": "Model.predict, as in the guides: an input pipeline and callbacks a call",
+    "predict_on_batch": "Model.predict_on_batch: the compiled graph only",
+    "call": "model(images): layer after layer",
+}
+
+
+def _keras(framework: str, name: str, calls: str, variables: dict[str, str]) -> Rung:
+    backend = name.partition("-")[2] or "tensorflow"
+    return Rung(
+        name=name,
+        summary=f"Python, Keras 3 layers on {framework}",
+        calls=calls,
+        exhibit="keras:Keras",
+        framework=True,
+        variants=_KERAS,
+        default="predict",
+        extra=name,
+        variables={"KERAS_BACKEND": backend, **variables},
+    )
+
+
+def _gone(name: str, summary: str, calls: str, gone: str) -> Rung:
+    return Rung(name=name, summary=summary, calls=calls, exhibit="", gone=gone)
+
+
+FRAMEWORKS: tuple[Rung, ...] = (
+    Rung(
+        name="mnn",
+        summary="Python, MNN's session on its converted ONNX model",
+        calls="MNN's own kernels, Winograd among them",
+        exhibit="mnn:Mnn",
+        framework=True,
+        variants={
+            "session": "Interpreter and Session, MNN's first API",
+            "module": "nn.Module, the newer API",
+            "direct": "the session with no Winograd",
+        },
+        default="session",
+        extra="mnn",
+        tolerances={"session": 1e-4, "module": 1e-4},
+    ),
+    Rung(
+        name="litert",
+        summary="Python, LiteRT (TensorFlow Lite) on a flatbuffer",
+        calls="XNNPACK",
+        exhibit="litert:LiteRt",
+        framework=True,
+        variants={
+            "interpreter": "Interpreter, the API of TensorFlow Lite",
+            "compiled": "CompiledModel, its successor",
+        },
+        default="interpreter",
+        extra="litert",
+    ),
+    Rung(
+        name="ncnn",
+        summary="Python, ncnn's Net and Extractor",
+        calls="ncnn's own kernels",
+        exhibit="ncnn:Ncnn",
+        framework=True,
+        extra="ncnn",
+    ),
+    Rung(
+        name="openvino",
+        summary="Python, OpenVINO's compiled model, float32 demanded",
+        calls="Intel's fork of oneDNN",
+        exhibit="openvino:OpenVino",
+        framework=True,
+        variants={
+            "infer": "InferRequest.infer(array)",
+            "tensors": "input and output tensors that are set once",
+        },
+        default="infer",
+        extra="openvino",
+    ),
+    Rung(
+        name="onnxruntime",
+        summary="Python, ONNX Runtime's session",
+        calls="MLAS",
+        exhibit="onnxruntime:OnnxRuntime",
+        framework=True,
+        variants={
+            "run": "InferenceSession.run with NumPy arrays",
+            "iobinding": "input and output memory that is bound once",
+        },
+        default="run",
+        extra="onnxruntime",
+    ),
+    Rung(
+        name="caffe",
+        summary="Python, Caffe's prototxt and caffemodel in OpenCV 4's dnn",
+        calls="OpenCV's own kernels",
+        exhibit="caffe:Caffe",
+        framework=True,
+        environment="caffe",
+    ),
+    Rung(
+        name="pytensor",
+        summary="Python, PyTensor's expressions, the heir of Theano",
+        calls="code that Numba generates, and NumPy's BLAS",
+        exhibit="pytensor:PyTensor",
+        framework=True,
+        environment="pytensor",
+        variables={"NUMBA_NUM_THREADS": "{threads}", "OPENBLAS_NUM_THREADS": "{threads}"},
+    ),
+    Rung(
+        name="tract",
+        summary="Python, tract's runnable on the ONNX model",
+        calls="tract's own kernels",
+        exhibit="tract:Tract",
+        framework=True,
+        extra="tract",
+    ),
+    Rung(
+        name="mxnet",
+        summary="Python, MXNet 1.9, retired in 2023",
+        calls="MXNet's operators, on oneDNN",
+        exhibit="mxnet:MxNet",
+        framework=True,
+        variants={
+            "symbol": "a symbol bound by a Module, its first API",
+            "gluon": "layers, hybridized",
+        },
+        default="symbol",
+        environment="mxnet",
+        variables={"MXNET_CPU_WORKER_NTHREADS": "1", **_OPENMP},
+    ),
+    Rung(
+        name="chainer",
+        summary="Python, Chainer 7, in maintenance since 2019",
+        calls="NumPy, and the BLAS that it was built with",
+        exhibit="chainer:Chainer",
+        framework=True,
+        environment="chainer",
+        variables={"OPENBLAS_NUM_THREADS": "{threads}", "CHAINER_WARN_VERSION_MISMATCH": "0"},
+    ),
+    Rung(
+        name="jax",
+        summary="Python, jax.jit of a function of arrays",
+        calls="XLA, which generates code and calls Eigen",
+        exhibit="jax:Jax",
+        framework=True,
+        variants={
+            "constants": "the weights closed over by the function",
+            "arguments": "the weights passed to each call",
+        },
+        default="constants",
+        extra="jax",
+        variables=_JAX,
+    ),
+    Rung(
+        name="torch",
+        summary="Python, PyTorch's nn.Module in inference mode",
+        calls="ATen, on oneDNN and MKL",
+        exhibit="torch:Torch",
+        framework=True,
+        variants={
+            "eager": "the module as it is",
+            "compile": "torch.compile: C++ by Inductor when first called",
+            "export": "torch.export and Inductor, compiled ahead of time to a package",
+            "torchscript": "torch.jit.trace and freeze, deprecated",
+        },
+        default="eager",
+        extra="torch",
+    ),
+    Rung(
+        name="tensorflow",
+        summary="Python, raw tf.nn operations",
+        calls="TensorFlow's kernels, on oneDNN and Eigen",
+        exhibit="tensorflow:TensorFlow",
+        framework=True,
+        variants={
+            "eager": "operation after operation",
+            "function": "tf.function: traced into a graph once",
+            "xla": "tf.function(jit_compile=True): the graph compiled by XLA",
+            "concrete": "the graph itself, get_concrete_function",
+        },
+        default="eager",
+        extra="tensorflow",
+        variables=_TENSORFLOW,
+    ),
+    _keras("OpenVINO", "keras-openvino", "openvino", {}),
+    _keras("JAX", "keras-jax", "jax", _JAX),
+    _keras("PyTorch", "keras-torch", "torch", {"KERAS_TORCH_DEVICE": "cpu"}),
+    _keras("TensorFlow", "keras", "tensorflow", _TENSORFLOW),
+)
+
+#: What the studies of 2018 could still run.
+GONE: tuple[Rung, ...] = (
+    _gone(
+        "theano",
+        "Python, Theano and Lasagne's layers",
+        "C that it generated, BLAS",
+        "had its last release, 1.0.5, in 2020, and its C does not compile for Python 3.11; "
+        "`pytensor` took its place",
+    ),
+    _gone(
+        "caffe2",
+        "Python, Caffe2's net of operators",
+        "its own kernels, cuDNN on a GPU",
+        "was merged into PyTorch in 2018 and is no longer in its builds; "
+        "`torch:export` took its place",
+    ),
+    _gone(
+        "cntk",
+        "Python, Microsoft's CNTK, also under Keras 2",
+        "MKL, cuDNN on a GPU",
+        "had its last release, 2.7, in 2019, for Python 3.6 at most; `onnxruntime` took its place",
+    ),
+    _gone(
+        "torch7",
+        "Lua, Torch7's nn",
+        "its own kernels, cuDNN on a GPU",
+        "has not been developed since 2017 and speaks Lua only; `torch` took its place",
+    ),
+    _gone(
+        "knet",
+        "Julia, Knet.jl",
+        "its own kernels, cuDNN on a GPU",
+        "has had no release since 2022 and speaks Julia only; Flux.jl took its place there, "
+        "which has no face in Python to measure",
+    ),
+)

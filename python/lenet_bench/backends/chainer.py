@@ -1,0 +1,52 @@
+"""LeNet in Chainer 7.
+
+The framework that first built the graph while it ran, in maintenance since 2019. It is NumPy all
+the way down: a convolution is im2col and a matrix product of NumPy's BLAS.
+"""
+
+import chainer
+import chainer.functions as F  # noqa: N812
+import chainer.links as L  # noqa: N812
+import numpy as np
+
+from ..weights import Weights
+from ._exhibit import Array, Exhibit
+
+
+class LeNet(chainer.Chain):
+    """The network as Chainer's tutorials write it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        with self.init_scope():
+            self.conv1 = L.Convolution2D(1, 20, ksize=5)
+            self.conv2 = L.Convolution2D(20, 50, ksize=5)
+            self.fc1 = L.Linear(800, 500)
+            self.fc2 = L.Linear(500, 10)
+
+    def forward(self, x: Array) -> chainer.Variable:
+        x = F.max_pooling_2d(self.conv1(x), 2)
+        x = F.max_pooling_2d(self.conv2(x), 2)
+        x = F.relu(self.fc1(x))
+        return F.softmax(self.fc2(x))
+
+
+class Chainer(Exhibit):
+    """The chain, with nothing kept for a backward pass."""
+
+    def __init__(self, weights: Weights, *, threads: int) -> None:
+        self._threads = threads  # BLAS read OMP_NUM_THREADS when it was imported
+        self._model = LeNet()
+        for name, parameter in self._model.namedparams():  # /conv1/W, /conv1/b
+            layer, kind = name[1:].split("/")
+            parameter.array[...] = weights[f"{layer}.{'weight' if kind == 'W' else 'bias'}"]
+
+    def forward(self, images: Array) -> Array:
+        with chainer.using_config("train", False), chainer.no_backprop_mode():
+            return self._model(images[:, np.newaxis]).array
+
+    def describe(self) -> dict[str, str]:
+        return {
+            "library": f"Chainer {chainer.__version__} on NumPy {np.__version__}",
+            "threads": str(self._threads),
+        }

@@ -1,0 +1,68 @@
+"""LeNet in JAX.
+
+A program of NumPy-like functions that XLA compiles for this processor; XLA's convolutions and
+matrix products are Eigen's and its own. Closed over by the function, the weights are constants
+of the program; `arguments` passes them to every call, as training code does.
+"""
+
+import jax
+import numpy as np
+from jax import lax
+from jax import numpy as jnp
+
+from ..weights import Weights
+from ._exhibit import Array, Exhibit
+
+LAYOUT = ("NHWC", "HWIO", "NHWC")
+
+
+def lenet(parameters: dict[str, jax.Array], images: jax.Array) -> jax.Array:
+    """The network; images (n, 28, 28)."""
+    p = parameters
+    x = images[..., jnp.newaxis]
+    x = lax.conv_general_dilated(x, p["conv1.weight"], (1, 1), "VALID", dimension_numbers=LAYOUT)
+    x = max_pool(x + p["conv1.bias"])
+    x = lax.conv_general_dilated(x, p["conv2.weight"], (1, 1), "VALID", dimension_numbers=LAYOUT)
+    x = max_pool(x + p["conv2.bias"])
+    x = x.reshape(len(x), -1)
+    x = jax.nn.relu(x @ p["fc1.weight"] + p["fc1.bias"])
+    return jax.nn.softmax(x @ p["fc2.weight"] + p["fc2.bias"])
+
+
+def max_pool(x: jax.Array) -> jax.Array:
+    """The largest of each 2x2 square."""
+    return lax.reduce_window(x, -jnp.inf, lax.max, (1, 2, 2, 1), (1, 2, 2, 1), "VALID")
+
+
+class Jax(Exhibit):
+    """The function above under `jax.jit`."""
+
+    def __init__(self, weights: Weights, *, threads: int, variant: str) -> None:
+        jax.config.update("jax_default_matmul_precision", "highest")
+        fc1 = weights["fc1.weight"].reshape(500, 50, 4, 4)  # rows x CHW
+        parameters = {
+            **weights.parameters,
+            "conv1.weight": weights["conv1.weight"].transpose(2, 3, 1, 0),  # OIHW to HWIO
+            "conv2.weight": weights["conv2.weight"].transpose(2, 3, 1, 0),
+            "fc1.weight": fc1.transpose(2, 3, 1, 0).reshape(800, 500),  # HWC x columns
+            "fc2.weight": weights["fc2.weight"].T,
+        }
+        parameters = jax.device_put(parameters, jax.devices("cpu")[0])
+        self._variant = variant
+        self._threads = threads  # XLA read NPROC when it was imported
+        if variant == "arguments":
+            program = jax.jit(lenet)
+            self._program = lambda images: program(parameters, images)
+        else:
+            self._program = jax.jit(lambda images: lenet(parameters, images))
+
+    def forward(self, images: Array) -> Array:
+        return np.array(self._program(images))
+
+    def describe(self) -> dict[str, str]:
+        return {
+            "library": f"JAX {jax.__version__}",
+            "variant": self._variant,
+            "device": str(jax.devices("cpu")[0].device_kind),
+            "threads": str(self._threads),
+        }

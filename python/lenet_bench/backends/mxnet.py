@@ -1,0 +1,72 @@
+"""LeNet in MXNet 1.9.
+
+The framework of Amazon's 2018, retired by Apache in 2023; its operators run on oneDNN. `symbol`
+is its first API, a graph that is bound to arrays; `gluon` the later one, layers that are
+hybridized into such a graph.
+"""
+
+import mxnet as mx
+from mxnet.gluon import nn
+
+from ..weights import Weights
+from ._exhibit import Array, Exhibit
+
+
+class MxNet(Exhibit):
+    """A Module on a symbol, or a hybridized Gluon block."""
+
+    def __init__(self, weights: Weights, *, threads: int, variant: str) -> None:
+        self._variant, self._threads = variant, threads
+        parameters = {
+            name.replace(".", "_"): mx.nd.array(array) for name, array in weights.parameters.items()
+        }
+        if variant == "gluon":
+            self._block = gluon_block(parameters)
+        else:
+            self._module = mx.mod.Module(symbol(), data_names=["image"], label_names=None)
+            self._module.bind(data_shapes=[("image", (1, 1, 28, 28))], for_training=False)
+            self._module.set_params(parameters, {})
+
+    def forward(self, images: Array) -> Array:
+        batch = mx.nd.array(images[:, None])
+        if self._variant == "gluon":
+            return mx.nd.softmax(self._block(batch)).asnumpy()
+        self._module.forward(mx.io.DataBatch([batch]), is_train=False)
+        return self._module.get_outputs()[0].asnumpy()
+
+    def describe(self) -> dict[str, str]:
+        return {
+            "library": f"MXNet {mx.__version__}",
+            "variant": self._variant,
+            "threads": str(self._threads),
+        }
+
+
+def symbol() -> mx.sym.Symbol:
+    """The network as a graph; its parameters are named after its layers."""
+    x = mx.sym.Variable("image")
+    x = mx.sym.Convolution(x, kernel=(5, 5), num_filter=20, name="conv1")
+    x = mx.sym.Pooling(x, kernel=(2, 2), stride=(2, 2), pool_type="max")
+    x = mx.sym.Convolution(x, kernel=(5, 5), num_filter=50, name="conv2")
+    x = mx.sym.Pooling(x, kernel=(2, 2), stride=(2, 2), pool_type="max")
+    x = mx.sym.FullyConnected(x, num_hidden=500, name="fc1")
+    x = mx.sym.Activation(x, act_type="relu")
+    x = mx.sym.FullyConnected(x, num_hidden=10, name="fc2")
+    return mx.sym.softmax(x)
+
+
+def gluon_block(parameters: "dict[str, mx.nd.NDArray]") -> nn.HybridSequential:
+    """The network as layers, up to its logits."""
+    block = nn.HybridSequential(prefix="")
+    with block.name_scope():
+        block.add(nn.Conv2D(20, 5, in_channels=1, prefix="conv1_"))
+        block.add(nn.MaxPool2D(2))
+        block.add(nn.Conv2D(50, 5, in_channels=20, prefix="conv2_"))
+        block.add(nn.MaxPool2D(2))
+        block.add(nn.Dense(500, activation="relu", in_units=800, prefix="fc1_"))
+        block.add(nn.Dense(10, in_units=500, prefix="fc2_"))
+    block.initialize(ctx=mx.cpu())
+    for name, parameter in block.collect_params().items():
+        parameter.set_data(parameters[name])
+    block.hybridize(static_alloc=True, static_shape=False)
+    return block

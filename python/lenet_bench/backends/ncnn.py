@@ -1,0 +1,63 @@
+"""LeNet in ncnn.
+
+A C++ library made for phones, with kernels and assembly of its own. The network is its .param text,
+one layer a line; the weights follow one another in its .bin: a zero marks raw float32. Its options
+for 16-bit floats are on by default and cost 1e-4 of accuracy, so all are turned off.
+"""
+
+import tempfile
+from pathlib import Path
+
+import ncnn
+import numpy as np
+
+from ..weights import Weights
+from ._exhibit import Array, Exhibit
+
+PARAM = """\
+7767517
+9 9
+Input         image  0 1 image
+Convolution   conv1  1 1 image conv1 0=20 1=5 5=1 6=500
+Pooling       pool1  1 1 conv1 pool1 0=0 1=2 2=2 5=1
+Convolution   conv2  1 1 pool1 conv2 0=50 1=5 5=1 6=25000
+Pooling       pool2  1 1 conv2 pool2 0=0 1=2 2=2 5=1
+InnerProduct  fc1    1 1 pool2 fc1 0=500 1=1 2=400000
+ReLU          relu1  1 1 fc1 relu1
+InnerProduct  fc2    1 1 relu1 fc2 0=10 1=1 2=5000
+Softmax       prob   1 1 fc2 probabilities 0=0
+"""
+
+
+class Ncnn(Exhibit):
+    """A net, and an extractor for each image."""
+
+    def __init__(self, weights: Weights, *, threads: int) -> None:
+        self._net = ncnn.Net()
+        options = self._net.opt
+        options.num_threads = threads
+        options.use_vulkan_compute = False
+        options.use_fp16_packed = options.use_fp16_storage = options.use_fp16_arithmetic = False
+        options.use_bf16_storage = options.use_bf16_packed = False
+        with tempfile.TemporaryDirectory() as folder:
+            param, model = Path(folder) / "lenet.param", Path(folder) / "lenet.bin"
+            param.write_text(PARAM)
+            with model.open("wb") as file:
+                for layer in ("conv1", "conv2", "fc1", "fc2"):
+                    file.write(np.uint32(0).tobytes())
+                    file.write(weights[f"{layer}.weight"].tobytes())
+                    file.write(weights[f"{layer}.bias"].tobytes())
+            self._net.load_param(str(param))
+            self._net.load_model(str(model))
+
+    def forward(self, images: Array) -> Array:
+        probabilities = np.empty((len(images), 10), np.float32)
+        for index, image in enumerate(images):
+            extractor = self._net.create_extractor()
+            extractor.input("image", ncnn.Mat(image[np.newaxis]))
+            _, answer = extractor.extract("probabilities")
+            probabilities[index] = answer
+        return probabilities
+
+    def describe(self) -> dict[str, str]:
+        return {"library": f"ncnn {ncnn.__version__}", "threads": str(self._net.opt.num_threads)}

@@ -1,0 +1,212 @@
+"""Isolated environments: an interpreter and pinned packages for what cannot live beside the rest.
+
+Each is a file in environments/, a pip requirements file whose first comments say what it is for
+and which Python it needs, and a folder that `create` makes of it. What is not in such an
+environment runs in the interpreter that runs this.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from .errors import LenetBenchError
+
+if TYPE_CHECKING:
+    from .backends import Rung
+
+_PINS = Path(__file__).parent / "environments"
+_PACKAGE = "package"  # the folder in an environment through which it finds lenet_bench
+_COMPLETE = "complete"  # the file that the last step of making one writes
+
+
+@dataclass(frozen=True)
+class Environment:
+    """One of the files in environments/, and where its environment is or would be."""
+
+    name: str
+    summary: str
+    pythons: tuple[str, ...]  # versions that its packages run on, the best first
+    options: tuple[str, ...]  # pip's, which a requirements file cannot hold
+    first: tuple[str, ...]  # what must be there before the rest can be built
+    pins: Path
+
+    @property
+    def folder(self) -> Path:
+        """Where it lies."""
+        return _home() / self.name
+
+    @property
+    def interpreter(self) -> Path:
+        """Its Python."""
+        return self.folder / "bin" / "python"
+
+    @property
+    def created(self) -> bool:
+        """Whether it was made, to the end, from the pins as they are now."""
+        try:
+            made_from = (self.folder / _COMPLETE).read_text()
+        except OSError:
+            return False
+        return made_from == self.pins.read_text() and self.interpreter.exists()
+
+
+def environments() -> dict[str, Environment]:
+    """All that lenet-bench knows how to make."""
+    return {path.stem: _read(path) for path in sorted(_PINS.glob("*.txt"))}
+
+
+def interpreter(rung: "Rung") -> str:
+    """The Python that this rung runs in: its environment's where that was made, else this one."""
+    environment = environments().get(rung.environment or "")
+    return str(environment.interpreter) if environment and environment.created else sys.executable
+
+
+def variables(rung: "Rung", threads: int) -> dict[str, str]:
+    """What to add to the environment of the process in which this rung will be imported."""
+    found = {**rung.variables_for(threads), "PYTHONSAFEPATH": "1"}  # not the working directory
+    environment = environments().get(rung.environment or "")
+    if environment and environment.created:
+        return {**found, "PYTHONPATH": str(_package_alone(environment)), "PYTHONHOME": ""}
+    return {**found, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+
+
+def create(name: str, progress: Callable[[str], None] = lambda _: None) -> Environment:
+    """Make an environment, anew where there is one; nothing is left of one that cannot be made.
+
+    `progress` is told each step. Raises LenetBenchError with the last line that pip said.
+    """
+    environment = _find(name)
+    remove(name)
+    with _or_nothing(environment.folder):
+        environment.folder.parent.mkdir(parents=True, exist_ok=True)
+        uv = shutil.which("uv")
+        progress(f"{name}: an interpreter")
+        if uv:
+            version = environment.pythons[0]
+            _run([uv, "venv", "--quiet", "--python", version, "--seed", str(environment.folder)])
+        else:
+            _run([_python_for(environment), "-m", "venv", str(environment.folder)])
+        pip = [uv, "pip", "install", "--python"] if uv else []
+        pip = (
+            [*pip, str(environment.interpreter)]
+            if uv
+            else [
+                str(environment.interpreter),
+                "-m",
+                "pip",
+                "install",
+                "--disable-pip-version-check",
+            ]
+        )
+        if environment.first:
+            progress(f"{name}: {', '.join(environment.first)}")
+            _run([*pip, "--quiet", *environment.first])
+        progress(f"{name}: {environment.summary}")
+        _run([*pip, "--quiet", *environment.options, "-r", str(environment.pins)])
+        (environment.folder / _COMPLETE).write_text(environment.pins.read_text())
+    return environment
+
+
+def remove(name: str) -> bool:
+    """Remove an environment; whether there was one."""
+    folder = _find(name).folder
+    try:
+        shutil.rmtree(folder)
+    except FileNotFoundError:
+        return False
+    except OSError as error:
+        raise LenetBenchError(f"{folder} cannot be removed: {error.strerror}") from None
+    return True
+
+
+def _find(name: str) -> Environment:
+    known = environments()
+    if name not in known:
+        raise LenetBenchError(f"no environment is called {name!r}; there are {', '.join(known)}")
+    return known[name]
+
+
+def _home() -> Path:
+    if told := os.environ.get("LENET_BENCH_ENVIRONMENTS"):
+        return Path(told).absolute()
+    data = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
+    return Path(data) / "lenet-bench" / "environments"
+
+
+def _read(pins: Path) -> Environment:
+    """The comments on top: a summary, then `python: ...`, `first: ...` and `options: ...`."""
+    comments = [line[1:].strip() for line in pins.read_text().splitlines() if line[:1] == "#"]
+    told = dict(line.split(": ", 1) for line in comments[1:] if ": " in line)
+    return Environment(
+        name=pins.stem,
+        summary=comments[0],
+        pythons=tuple(told["python"].split()),
+        options=tuple(told.get("options", "").split()),
+        first=tuple(told.get("first", "").split()),
+        pins=pins,
+    )
+
+
+def _python_for(environment: Environment) -> str:
+    """An interpreter of a version that its packages run on."""
+    here = f"{sys.version_info.major}.{sys.version_info.minor}"
+    if here in environment.pythons:
+        return sys.executable
+    for version in environment.pythons:
+        found = shutil.which(f"python{version}")
+        if found and subprocess.run([found, "-c", ""], capture_output=True).returncode == 0:
+            return found
+    versions = " or ".join(environment.pythons)
+    raise LenetBenchError(
+        f"{environment.name} needs Python {versions}, and this is {here}; "
+        "install one, or uv, which brings it"
+    )
+
+
+def _package_alone(environment: Environment) -> Path:
+    """A folder with lenet_bench and nothing else: what lies beside it is not that environment's."""
+    folder = environment.folder / _PACKAGE
+    link, package = folder / __package__, Path(__file__).parent
+    if link.is_symlink() and link.readlink() == package:
+        return folder
+    folder.mkdir(exist_ok=True)
+    temporary = folder / f".{os.getpid()}"
+    temporary.symlink_to(package)
+    temporary.replace(link)
+    return folder
+
+
+@contextmanager
+def _or_nothing(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+
+
+def _run(command: list[str], **changes: str) -> None:
+    """Run one of the tools; it must not see the settings of this interpreter."""
+    inherited: Mapping[str, str] = {
+        name: value
+        for name, value in os.environ.items()
+        if name not in ("PYTHONPATH", "PYTHONHOME", "PIP_CONSTRAINT", "PIP_BUILD_CONSTRAINT")
+    }
+    try:
+        done = subprocess.run(
+            command, env={**inherited, **changes}, capture_output=True, text=True, errors="replace"
+        )
+    except OSError as error:
+        raise LenetBenchError(f"{command[0]} cannot be started: {error.strerror}") from None
+    if done.returncode:
+        lines = [line for line in (done.stdout + done.stderr).splitlines() if line.strip()]
+        said = next((line for line in lines if "ERROR" in line or "error:" in line), "")
+        raise LenetBenchError(
+            f"{Path(command[0]).name} failed: {said or (lines or ['it said nothing'])[-1]}"
+        )

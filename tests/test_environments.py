@@ -1,0 +1,123 @@
+"""Isolated environments: listed, made whole or not at all, and used by their rungs."""
+
+import json
+import os
+import sys
+from pathlib import Path
+
+import pytest
+from conftest import Run
+from lenet_bench import environments
+from lenet_bench.backends import LADDER, find
+from lenet_bench.errors import LenetBenchError
+
+WITH_ENVIRONMENT = [rung for rung in LADDER if rung.environment]
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """None of the user's own."""
+    monkeypatch.setenv("LENET_BENCH_ENVIRONMENTS", str(tmp_path))
+    return tmp_path
+
+
+def pretend(name: str, home: Path) -> None:
+    """An environment as `create` would leave it, without its packages."""
+    (home / name / "bin").mkdir(parents=True)
+    (home / name / "bin" / "python").write_text("")
+    (home / name / "complete").write_text(environments.environments()[name].pins.read_text())
+
+
+@pytest.mark.parametrize("rung", WITH_ENVIRONMENT, ids=lambda rung: rung.name)
+def test_each_rung_names_an_environment_that_can_be_made(rung: "environments.Rung") -> None:
+    assert rung.environment in environments.environments()
+
+
+def test_each_environment_pins_every_package() -> None:
+    for environment in environments.environments().values():
+        lines = [line for line in environment.pins.read_text().splitlines() if line[:1] != "#"]
+        assert all("==" in line for line in lines)
+        assert environment.pythons
+
+
+def test_without_its_environment_a_rung_runs_here() -> None:
+    assert environments.interpreter(find("caffe")[0]) == sys.executable
+
+
+def test_with_its_environment_a_rung_runs_there(home: Path) -> None:
+    pretend("caffe", home)
+    assert environments.interpreter(find("caffe")[0]) == str(home / "caffe" / "bin" / "python")
+
+
+def test_an_environment_of_other_pins_is_not_used(home: Path) -> None:
+    pretend("caffe", home)
+    (home / "caffe" / "complete").write_text("opencv-python==3.0")
+    assert not environments.environments()["caffe"].created
+
+
+def test_its_process_finds_lenet_bench_and_nothing_beside_it(home: Path) -> None:
+    pretend("caffe", home)
+    path = environments.variables(find("caffe")[0], threads=1)["PYTHONPATH"]
+    assert [entry.name for entry in Path(path).iterdir()] == ["lenet_bench"]
+
+
+def test_the_variables_have_the_thread_count() -> None:
+    assert environments.variables(find("jax")[0], threads=3)["NPROC"] == "3"
+
+
+def test_an_unknown_environment_is_one_sentence(run: Run) -> None:
+    done = run("env", "create", "cntk")
+    assert done.code == 1
+    assert "no environment is called 'cntk'" in done.errors
+    assert "Traceback" not in done.errors
+
+
+def test_what_fails_to_install_leaves_nothing_and_the_others_are_tried(
+    run: Run, home: Path
+) -> None:
+    """Pip is told of an index that is not there."""
+    nowhere = {
+        "PIP_INDEX_URL": "http://127.0.0.1:9",
+        "PIP_RETRIES": "0",
+        "PIP_CONFIG_FILE": "/dev/null",
+    }
+    done = run("env", "create", "caffe", "chainer", PATH=os.defpath, **nowhere)
+    assert done.code == 1
+    assert "caffe: pip failed" in done.errors or "caffe: python failed" in done.errors
+    assert "chainer: pip failed" in done.errors or "chainer: python failed" in done.errors
+    assert list(home.iterdir()) == []
+
+
+def test_remove_says_whether_there_was_one(run: Run, home: Path) -> None:
+    pretend("caffe", home)
+    assert "removed" in run("env", "remove", "caffe").errors
+    assert "was not there" in run("env", "remove", "caffe").errors
+    assert not (home / "caffe").exists()
+
+
+def test_the_list_tells_the_rungs_of_each(run: Run) -> None:
+    found = {entry["name"]: entry for entry in json.loads(run("env", "list", "--json").output)}
+    assert found["mxnet"]["rungs"] == ["mxnet"]
+    assert not found["mxnet"]["created"]
+
+
+def test_create_wants_names_or_all(run: Run) -> None:
+    assert run("env", "create").code == 2
+
+
+def test_no_python_that_fits_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    monkeypatch.setattr("sys.version_info", type("Version", (), {"major": 3, "minor": 99}))
+    with pytest.raises(LenetBenchError, match=r"chainer needs Python 3.11 or 3.10, and this is"):
+        environments.create("chainer")
+
+
+@pytest.mark.skipif(
+    "caffe" not in os.environ.get("LENET_BENCH_TEST_ENVIRONMENTS", ""),
+    reason="LENET_BENCH_TEST_ENVIRONMENTS does not name caffe, which would be installed",
+)
+def test_caffe_runs_in_an_environment_made_for_it(run: Run, picture: Path) -> None:
+    assert run("env", "create", "caffe").code == 0
+    done = run("infer", picture, "--json", "--backend", "caffe", "--backend", "reference")
+    answers = [json.loads(line) for line in done.output.splitlines()]
+    assert [answer["agrees"] for answer in answers] == [True, True]

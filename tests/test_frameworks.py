@@ -1,0 +1,248 @@
+"""The rungs above the native ones: each framework that is here gives the reference's answers.
+
+Each name runs in one process of its own, as it does when it is measured. What is not installed is
+skipped and named; what is installed and cannot run fails.
+"""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import Run
+from lenet_bench import load, read_weights
+from lenet_bench.backends import LADDER, find, names, tolerance, usual_name
+from lenet_bench.backends.apart import Apart
+from lenet_bench.backends.availability import ask
+from lenet_bench.environments import interpreter, variables
+from lenet_bench.errors import Unavailable
+from lenet_bench.mnist import find_mnist, read_mnist
+from lenet_bench.weights import Weights
+from numpy.typing import NDArray
+
+Array = NDArray[np.float32]
+
+FRAMEWORKS = [name for name in names() if find(name)[0].framework]
+COMPILED = ("torch:compile", "torch:export")  # for many seconds
+QUICK = [name for name in FRAMEWORKS if name not in COMPILED]
+GONE = [rung.name for rung in LADDER if rung.gone]
+
+#: Enough of onnx for its rungs to come as far as their own framework.
+ONNX = """
+class _Anything:
+    def __getattr__(self, name):
+        return self
+    def __call__(self, *_, **__):
+        return self
+    SerializeToString = lambda self: b""
+TensorProto = checker = helper = numpy_helper = _Anything()
+"""
+
+
+@pytest.fixture(scope="module")
+def weights() -> Weights:
+    """The canonical ones: parity is a matter of them."""
+    return read_weights()
+
+
+@pytest.fixture(scope="module")
+def images() -> Array:
+    """Noise, paper, ink and, where MNIST is, its first test images."""
+    random = np.random.default_rng(5)
+    plain = [np.zeros((1, 28, 28), np.float32), np.ones((1, 28, 28), np.float32)]
+    made = np.concatenate([random.random((20, 28, 28), np.float32), *plain])
+    folder = os.environ.get("LENET_BENCH_MNIST")
+    if not folder:
+        return made
+    digits = read_mnist("test", find_mnist(Path(folder)))
+    return np.concatenate([made, digits.ink(slice(0, 100))])
+
+
+@pytest.fixture(scope="module")
+def expected(weights: Weights, images: Array) -> Array:
+    """What the reference says of them."""
+    return load("reference", weights=weights).infer(images)
+
+
+def opened(name: str, weights: Weights, threads: int = 1) -> Apart:
+    """The rung in a process of its own; skips where its framework is not installed."""
+    try:
+        return Apart(name, weights, threads=threads, quiet=True)
+    except Unavailable as error:
+        if "No module named" in str(error):
+            pytest.skip(str(error))
+        raise
+
+
+@pytest.fixture(scope="module", params=FRAMEWORKS)
+def name(request: pytest.FixtureRequest) -> str:
+    """Each rung and variant in turn."""
+    chosen: str = request.param
+    return chosen
+
+
+@pytest.fixture(scope="module")
+def rung(name: str, weights: Weights) -> Iterator[Apart]:
+    """One process for all that is asked of it."""
+    backend = opened(name, weights)
+    yield backend
+    backend.close()
+
+
+def test_one_image_has_the_reference_probabilities(
+    name: str, rung: Apart, images: Array, expected: Array
+) -> None:
+    found = np.array([rung.infer(image) for image in images[:40]])
+    assert np.abs(found - expected[:40]).max() <= tolerance(name)
+
+
+def test_a_batch_has_the_reference_probabilities(
+    name: str, rung: Apart, images: Array, expected: Array
+) -> None:
+    assert np.abs(rung.infer(images) - expected).max() <= tolerance(name)
+
+
+def test_an_answer_is_ten_floats(rung: Apart, images: Array) -> None:
+    answer = rung.infer(images[0])
+    assert (answer.shape, answer.dtype) == ((10,), np.float32)
+
+
+def test_a_batch_of_one_and_a_batch_of_none_keep_their_shape(rung: Apart, images: Array) -> None:
+    assert rung.infer(images[:1]).shape == (1, 10)
+    assert rung.infer(images[:0]).shape == (0, 10)
+
+
+@pytest.mark.parametrize("shape", [(28,), (27, 28), (1, 1, 28, 28), (0,)])
+def test_a_wrong_shape_is_refused(rung: Apart, shape: tuple[int, ...]) -> None:
+    with pytest.raises(ValueError, match=r"expected shape \(28, 28\)"):
+        rung.infer(np.zeros(shape, np.float32))
+
+
+def test_a_wrong_type_is_refused(rung: Apart) -> None:
+    with pytest.raises(TypeError, match="expected native float32, got float64"):
+        rung.infer(np.zeros((28, 28)))
+
+
+@pytest.mark.parametrize("value", [np.nan, -0.1, 255.0])
+def test_a_wrong_value_is_refused(rung: Apart, value: float) -> None:
+    with pytest.raises(ValueError, match="from 0"):
+        rung.infer(np.full((28, 28), value, np.float32))
+
+
+def test_it_says_what_library_runs(rung: Apart) -> None:
+    assert rung.describe()["library"]
+
+
+@pytest.mark.parametrize("name", QUICK)
+def test_two_threads_give_the_same_probabilities(
+    name: str, weights: Weights, images: Array, expected: Array
+) -> None:
+    backend = opened(name, weights, threads=2)
+    found = backend.infer(images[:30])
+    backend.close()
+    assert np.abs(found - expected[:30]).max() <= tolerance(name)
+
+
+@pytest.mark.parametrize("name", QUICK)
+def test_an_answer_is_not_changed_by_the_next_call(name: str, weights: Weights) -> None:
+    opened(name, weights).close()
+    program = (
+        "import sys, numpy, lenet_bench\n"
+        "rung = lenet_bench.load(sys.argv[1])\n"
+        "answer = rung.infer(numpy.zeros((28, 28), numpy.float32))\n"
+        "kept = answer.copy()\n"
+        "rung.infer(numpy.ones((28, 28), numpy.float32))\n"
+        "assert (answer == kept).all()\n"
+        "answer[:] = 0\n"
+    )
+    command = [interpreter(find(name)[0]), "-c", program, name]
+    changes = variables(find(name)[0], threads=1)
+    done = subprocess.run(command, env={**os.environ, **changes}, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("name", [rung.name for rung in LADDER if rung.framework])
+def test_nothing_but_the_answer_is_printed(
+    run: Run, name: str, weights: Weights, picture: Path
+) -> None:
+    opened(name, weights).close()
+    done = run("infer", picture, "--json", "--backend", name)
+    assert [json.loads(line)["backend"] for line in done.output.splitlines()] == [name]
+    assert done.errors == ""
+
+
+def test_a_usual_variant_is_the_rung_itself() -> None:
+    assert usual_name("keras:predict") == "keras"
+    assert "keras:predict" not in names()
+
+
+@pytest.mark.parametrize("name", GONE)
+def test_what_is_gone_says_since_when_and_what_took_its_place(name: str) -> None:
+    with pytest.raises(Unavailable, match=r"(?s)20\d\d.*took its place"):
+        load(name)
+
+
+def test_each_rung_names_what_brings_it() -> None:
+    for rung in LADDER:
+        if rung.framework:
+            assert rung.extra or rung.environment
+
+
+@pytest.mark.parametrize(
+    ("package", "reason"),
+    [
+        ("raise ImportError('libxyz.so: cannot open')", "cannot be imported .*libxyz"),
+        ("raise AttributeError('no such thing')", "cannot be imported .*no such thing"),
+        ("", "cannot be built"),
+        ("import os; os.abort()", "SIGABRT"),
+        ("raise SystemExit('I leave')", "I leave"),
+        ("print('hello from C')\nraise ImportError('half')", "half"),
+    ],
+    ids=["broken", "damaged", "empty", "aborts", "exits", "prints"],
+)
+def test_a_broken_framework_is_one_sentence_and_the_asker_lives(
+    package: str, reason: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in ("onnx", "onnxruntime"):
+        (tmp_path / module).mkdir()
+        (tmp_path / module / "__init__.py").write_text(package if module == "onnxruntime" else ONNX)
+    monkeypatch.syspath_prepend(tmp_path)
+    found = ask(find("onnxruntime")[0])
+    assert not any(entry.available for entry in found)
+    for entry in found:
+        assert entry.reason is not None
+        assert "\n" not in entry.reason
+    assert re.search(reason, found[0].reason or "")
+
+
+def test_what_prints_while_it_answers_is_understood_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "sitecustomize.py").write_text("print('noise before')\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    assert ask(find("numpy")[0])[0].available
+
+
+def test_an_absent_framework_says_how_to_install_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "ncnn.py").write_text("raise ModuleNotFoundError(\"No module named 'ncnn'\")\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    (found,) = ask(find("ncnn")[0])
+    assert not found.available
+    assert "pip install 'lenet-bench[ncnn]'" in (found.reason or "")
+
+
+def test_a_rung_that_another_set_up_differently_gets_its_own_process(weights: Weights) -> None:
+    """Keras holds one framework a process."""
+    opened("keras-openvino", weights).close()
+    opened("keras-jax", weights).close()
+    both = "import sys, numpy, lenet_bench\nfor name in ('keras-openvino', 'keras-jax'):\n"
+    both += "    print(lenet_bench.load(name).describe().get('process', 'here'))\n"
+    done = subprocess.run([sys.executable, "-c", both], capture_output=True, text=True)
+    assert done.stdout.split("\n")[:2] == ["here", "of its own"], done.stderr
