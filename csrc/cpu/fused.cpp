@@ -1,26 +1,16 @@
-// The network around the kernels: which build of them runs, where the packed weights lie, and how
-// a batch is split over threads. The layers themselves are in fused_kernels.cpp.
+// The network around the kernels: which build of them runs, and how a batch
+// is split over threads. The layers themselves are in fused_kernels.cpp.
 #include "cpu/fused.hpp"
 
 #include <algorithm>
-#include <chrono>
-#include <cstdlib>
-#include <cstring>
-#include <new>
 #include <stdexcept>
 #include <thread>
 #include <utility>
 
 #include "cpu/isa.hpp"
 
-#if defined(__linux__)
-#include <sys/mman.h>
-#endif
-
 namespace lenet {
 namespace {
-
-constexpr std::size_t kHugePage = std::size_t{2} << 20;
 
 FusedVariants variants_for(const std::string& isa) {
 #if defined(__x86_64__)
@@ -40,68 +30,16 @@ FusedKernels kernels_for(const std::string& isa, const std::string& variant) {
   throw std::invalid_argument("fused has no variant '" + variant + "'; expected '' or 'int16'");
 }
 
-/// Zeroed memory that starts with a page: a huge one if asked for and to be had.
-void* allocate(std::size_t bytes, bool huge) {
-  const std::size_t rounded = (bytes + kHugePage - 1) / kHugePage * kHugePage;
-  void* memory = std::aligned_alloc(kHugePage, rounded);
-  if (memory == nullptr) throw std::bad_alloc();
-#if defined(MADV_HUGEPAGE)
-  madvise(memory, rounded, huge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);  // a wish, not more
-#else
-  static_cast<void>(huge);
-#endif
-  std::memset(memory, 0, rounded);
-  return memory;
-}
-
-/// Seconds an image takes with the weights where they are: the best of some, against noise.
-double time_an_image(const FusedKernels& kernels, const void* packed) {
-  using Clock = std::chrono::steady_clock;
-  constexpr int kTimes = 30;
-  const std::vector<float> image(kImagePixels, 0.5f);
-  float probabilities[kClasses];
-  auto best = Clock::duration::max();
-  for (int i = 0; i < kTimes; ++i) {
-    const auto start = Clock::now();
-    kernels.forward(packed, image.data(), i % 2 != 0, probabilities);
-    best = std::min(best, Clock::now() - start);
-  }
-  return std::chrono::duration<double>(best).count();
-}
-
 }  // namespace
-
-void Fused::Free::operator()(void* memory) const { std::free(memory); }
-
-/// The packed weights nearly fill a second-level cache of 2 MB, and the physical pages that the
-/// system hands out decide how evenly: docs/fused.md has the figures. So several places are tried,
-/// and the fastest is kept.
-Fused::Memory Fused::pack(const Weights& weights) const {
-  constexpr int kPlaces = 8;
-  Memory best(allocate(kernels_.packed_bytes, true));
-  kernels_.pack(weights, best.get());
-  double best_time = time_an_image(kernels_, best.get());
-  std::vector<Memory> others;  // kept until the end, so that each place is another one
-  for (int place = 1; place < kPlaces; ++place) {
-    Memory other(allocate(kernels_.packed_bytes, place % 2 == 0));
-    std::memcpy(other.get(), best.get(), kernels_.packed_bytes);
-    const double time = time_an_image(kernels_, other.get());
-    if (time < best_time) {
-      best_time = time;
-      std::swap(best, other);
-    }
-    others.push_back(std::move(other));
-  }
-  return best;
-}
 
 Fused::Fused(const Weights& weights, int threads, const std::string& variant)
     : isa_(choose_isa()),
       variant_(variant),
       threads_(threads),
       kernels_(kernels_for(isa_, variant)),
-      packed_(pack(weights)) {
+      packed_(kernels_.packed_bytes) {
   if (threads < 1) throw std::invalid_argument("expected at least 1 thread");
+  kernels_.pack(weights, packed_.get());
 }
 
 void Fused::infer(const float* images, std::size_t count, float* probabilities) const {

@@ -3,11 +3,11 @@
 
 #include <cstddef>
 #include <map>
-#include <memory>
 #include <string>
 #include <vector>
 
 #include "cpu/fused_kernels.hpp"
+#include "cpu/fused_memory.hpp"
 #include "lenet.hpp"
 
 namespace lenet {
@@ -24,17 +24,10 @@ class Fused {
   std::map<std::string, std::string> describe() const;
 
  private:
-  struct Free {
-    void operator()(void* memory) const;
-  };
-  using Memory = std::unique_ptr<void, Free>;
-
-  Memory pack(const Weights& weights) const;
-
   std::string isa_, variant_;
   int threads_;
   FusedKernels kernels_;
-  Memory packed_;
+  FusedMemory packed_;
 };
 
 }  // namespace lenet

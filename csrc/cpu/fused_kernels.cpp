@@ -237,8 +237,10 @@ struct Conv1Input {
 /// pool1, channels innermost: how conv2 reads it.
 typedef float Pool1[kPool1Side][kPool1Side][kConv1Channels];
 
-void transform_image(const float* image, Conv1Input& v) {
-  alignas(64) float columns[kImageSide][2][kPaddedPairs];
+/// The image transposed, the even rows and the odd rows of each column side by side.
+typedef float Columns[kImageSide][2][kPaddedPairs];
+
+void transform_image(const float* image, Columns& columns, Conv1Input& v) {
   for (int parity = 0; parity < 2; ++parity) {
     for (int pair = 0; pair < kPaddedPairs; pair += 4) {
       for (int x = 0; x < kImageSide; x += 4) {
@@ -412,10 +414,14 @@ void transform_pool1(const Pool1& pool1, Conv2Input& v) {
   }
 }
 
-void conv2_pool2_block(const Conv2Weights& w, const Conv2Input& v, float* pool2) {
-  Vec half[kTiles][kBlockVectors][kTile][kPoints];  // transformed down the columns
+/// The products of one column of points, and all columns transformed downwards.
+struct Conv2Sums {
+  Vec column[kTiles][kBlockVectors][kPoints];
+  Vec half[kTiles][kBlockVectors][kTile][kPoints];
+};
+
+void conv2_pool2_block(const Conv2Weights& w, const Conv2Input& v, Conv2Sums& s, float* pool2) {
   for (int l = 0; l < kPoints; ++l) {
-    Vec column[kTiles][kBlockVectors][kPoints];
     for (int k = 0; k < kPoints; ++k) {
       Vec sums[kBlockVectors][kTiles] = {};
       for (int quad = 0; quad < kQuads; ++quad) {
@@ -431,14 +437,14 @@ void conv2_pool2_block(const Conv2Weights& w, const Conv2Input& v, float* pool2)
         }
       }
       for (int t = 0; t < kTiles; ++t) {
-        for (int b = 0; b < kBlockVectors; ++b) column[t][b][k] = sums[b][t];
+        for (int b = 0; b < kBlockVectors; ++b) s.column[t][b][k] = sums[b][t];
       }
     }
     for (int t = 0; t < kTiles; ++t) {
       for (int b = 0; b < kBlockVectors; ++b) {
         Vec y[kTile];
-        transform_output(column[t][b], y);
-        for (int row = 0; row < kTile; ++row) half[t][b][row][l] = y[row];
+        transform_output(s.column[t][b], y);
+        for (int row = 0; row < kTile; ++row) s.half[t][b][row][l] = y[row];
       }
     }
   }
@@ -446,8 +452,8 @@ void conv2_pool2_block(const Conv2Weights& w, const Conv2Input& v, float* pool2)
     for (int b = 0; b < kBlockVectors; ++b) {
       for (int row = 0; row < kTile; row += 2) {
         Vec y0[kTile], y1[kTile];
-        transform_output(half[t][b][row], y0);
-        transform_output(half[t][b][row + 1], y1);
+        transform_output(s.half[t][b][row], y0);
+        transform_output(s.half[t][b][row + 1], y1);
         const int py = 2 * (t / 2) + row / 2, px = 2 * (t % 2);
         float* to = pool2 + (py * kPool2Side + px) * kConv2Channels + b * kLanes;
         store(to, max(max(y0[0], y0[1]), max(y1[0], y1[1])) + w.bias[b]);
@@ -616,50 +622,61 @@ struct alignas(64) Packed {
   Fc2Weights fc2;
 };
 
+/// What one image needs on its way. A layer's input is dead when its output is being read, so two
+/// places do for all; each KB here is one less of weights in the second-level cache.
 struct alignas(64) Scratch {
-  Conv1Input conv1_input;
-  Pool1 pool1;
-  Conv2Input conv2_input;
+  union {
+    Columns columns;
+    Pool1 pool1;
+    Conv2Sums conv2_sums;
+  };
+  union {
+    Conv1Input conv1_input;
+    Conv2Input conv2_input;
+  };
   Pool2 pool2;
   float hidden[kHiddenPadded];
   float logits[kClasses];
 };
 
+/// From channels innermost to Caffe's layout.
+template <int Channels, int Area>
+void channels_outermost(const float* from, float* to) {
+  for (int c = 0; c < Channels; ++c) {
+    for (int p = 0; p < Area; ++p) to[c * Area + p] = from[p * Channels + c];
+  }
+}
+
 template <class Stored>
-inline void run(const Packed<Stored>& w, const float* image, bool backwards, Scratch& s) {
-  transform_image(image, s.conv1_input);
+inline void run(const Packed<Stored>& w, const float* image, bool backwards, Scratch& s,
+                FusedTrace* trace) {
+  transform_image(image, s.columns, s.conv1_input);
   conv1_pool1(w.conv1, w.conv1_last, s.conv1_input, s.pool1);
+  if (trace != nullptr) {
+    channels_outermost<kConv1Channels, kPool1Side * kPool1Side>(s.pool1[0][0], trace->pool1);
+  }
   transform_pool1(s.pool1, s.conv2_input);
   for (int block = 0; block < kConv2Blocks; ++block) {
-    conv2_pool2_block(w.conv2[block], s.conv2_input, &s.pool2[0][0][block * kBlockChannels]);
+    conv2_pool2_block(w.conv2[block], s.conv2_input, s.conv2_sums,
+                      &s.pool2[0][0][block * kBlockChannels]);
   }
   conv2_pool2_last(w.conv2_last, s.conv2_input, s.pool2);
-  fc1_relu(w.fc1, &s.pool2[0][0][0], backwards, s.hidden);
+  fc1_relu(w.fc1, s.pool2[0][0], backwards, s.hidden);
   fc2(w.fc2, s.hidden, s.logits);
 }
 
 template <class Stored>
 void forward(const void* packed, const float* image, bool backwards, float* probabilities) {
   Scratch s;
-  run(*static_cast<const Packed<Stored>*>(packed), image, backwards, s);
+  run(*static_cast<const Packed<Stored>*>(packed), image, backwards, s, nullptr);
   softmax(s.logits, probabilities);
 }
 
 template <class Stored>
 void trace(const void* packed, const float* image, FusedTrace& trace) {
   Scratch s;
-  run(*static_cast<const Packed<Stored>*>(packed), image, false, s);
-  constexpr int kArea1 = kPool1Side * kPool1Side, kArea2 = kPool2Side * kPool2Side;
-  for (int c = 0; c < kConv1Channels; ++c) {
-    for (int p = 0; p < kArea1; ++p) {
-      trace.pool1[c * kArea1 + p] = (&s.pool1[0][0][0])[p * kConv1Channels + c];
-    }
-  }
-  for (int c = 0; c < kConv2Channels; ++c) {
-    for (int p = 0; p < kArea2; ++p) {
-      trace.pool2[c * kArea2 + p] = (&s.pool2[0][0][0])[p * kConv2Channels + c];
-    }
-  }
+  run(*static_cast<const Packed<Stored>*>(packed), image, false, s, &trace);
+  channels_outermost<kConv2Channels, kPool2Side * kPool2Side>(s.pool2[0][0], trace.pool2);
   for (int o = 0; o < kFc1Outputs; ++o) trace.fc1[o] = s.hidden[o];
   for (int c = 0; c < kClasses; ++c) trace.fc2[c] = s.logits[c];
 }

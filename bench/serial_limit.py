@@ -1,0 +1,192 @@
+"""How far `fused` is from what this core can do at most, and from `openblas`, in one run.
+
+    python bench/serial_limit.py [--isa avx2] [--rounds 100] [--json results/FILE.json]
+
+The serial limit is the time for the convolutions' multiplications (371,200 with Winograd) at the
+core's peak rate, plus the time to read fc1's 1.6 MB at the rate at which a buffer of that size is
+read again and again. Both are measured here, by a C++ program compiled for the same instruction
+set, in rounds with the rungs: in each round everyone has one burst of calls, in shuffled order,
+so that drift and noise fall on all alike. Ratios are taken round by round.
+"""
+
+import argparse
+import ctypes
+import json
+import os
+import platform
+import random
+import shlex
+import statistics
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+CONVOLUTION_MACS = 115_200 + 256_000  # Winograd F(4,5) by rows, and F(4x4,5x5)
+FC1_BYTES = 500 * 800 * 4
+WARM_UP, TIMED = 20, 100  # calls of a burst
+
+#: By instruction set: the vectors' floats, the compiler's flags, OpenBLAS's name for its kernels.
+ISAS = {
+    "avx512": (16, "-mavx512f", "SkylakeX"),
+    "avx2": (8, "-mavx2 -mfma", "Haswell"),
+    "sse2": (4, "", "Prescott"),
+    "neon": (4, "", "ARMV8"),
+}
+
+
+def main() -> None:
+    """Measure, print, and write the raw figures if asked to."""
+    options = arguments()
+    if options.isa:  # before the rungs are imported: OpenBLAS reads its own when it is loaded
+        os.environ["LENET_BENCH_ISA"] = options.isa
+        os.environ["OPENBLAS_CORETYPE"] = ISAS[options.isa][2]
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    from lenet_bench import load
+
+    rungs = {name: load(name) for name in ("fused", "fused:int16", "openblas")}
+    isa = rungs["fused"].describe()["isa"]
+    bursts: dict[str, Callable[[], list[float]]] = {
+        name: infer_burst(rung.infer) for name, rung in rungs.items()
+    }
+    bursts |= limit_bursts(isa)
+    rounds = [round_of(bursts) for _ in range(options.rounds)]
+    result = {
+        "machine": machine(),
+        "isa": isa,
+        "rungs": {name: rung.describe() for name, rung in rungs.items()},
+        "calls_a_burst": TIMED,
+        "seconds": {name: [r[name] for r in rounds] for name in bursts},
+        "summary": summary(rounds),
+    }
+    report(result)
+    if options.json:
+        options.json.write_text(json.dumps(result, indent=1) + "\n")
+
+
+def arguments() -> argparse.Namespace:
+    """What the command line asks for."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--isa", choices=ISAS, help="instruction set (the widest)")
+    parser.add_argument("--rounds", type=int, default=100)
+    parser.add_argument("--json", type=Path, help="write all of it to this file")
+    return parser.parse_args()
+
+
+def infer_burst(infer: Callable[[Any], Any]) -> Callable[[], list[float]]:
+    """Calls of one rung, each timed, with images that rotate."""
+    import numpy as np
+
+    images = np.random.default_rng(0).random((16, 28, 28), dtype=np.float32)
+
+    def burst() -> list[float]:
+        seconds = []
+        for i in range(WARM_UP + TIMED):
+            image = images[i % len(images)]
+            start = time.perf_counter_ns()
+            infer(image)
+            seconds.append((time.perf_counter_ns() - start) * 1e-9)
+        return seconds
+
+    return burst
+
+
+def limit_bursts(isa: str) -> dict[str, Callable[[], list[float]]]:
+    """The limit's two parts: the convolutions' multiplications and fc1's bytes."""
+    library = compiled("serial_limit.cpp", isa)
+    library.seconds_to_multiply.restype = ctypes.c_double
+    library.seconds_to_read.restype = ctypes.c_double
+    steps = ctypes.c_long(CONVOLUTION_MACS // (10 * ISAS[isa][0]))
+    memory = (ctypes.c_char * (FC1_BYTES + 64))()
+    ctypes.memset(memory, 1, len(memory))
+
+    def multiply() -> list[float]:
+        return [library.seconds_to_multiply(steps) for _ in range(WARM_UP + TIMED)]
+
+    def read() -> list[float]:
+        address = ctypes.addressof(memory)
+        start, size = ctypes.c_void_p(address + -address % 64), ctypes.c_size_t(FC1_BYTES)
+        return [library.seconds_to_read(start, size) for _ in range(WARM_UP + TIMED)]
+
+    return {"multiply": multiply, "read": read}
+
+
+def compiled(source: str, isa: str) -> ctypes.CDLL:
+    """A C++ file of this folder as a library for one instruction set."""
+    here = Path(__file__).resolve().parent
+    lanes, flags, _ = ISAS[isa]
+    with tempfile.TemporaryDirectory() as folder:
+        library = Path(folder) / "library.so"
+        command = [*shlex.split(os.environ.get("CXX", "c++")), "-O3", "-std=c++17", "-shared"]
+        command += ["-fPIC", *flags.split(), f"-DLENET_LANES={lanes}", f"-DLENET_ISA={isa}"]
+        command += [f"-I{here.parent / 'csrc'}", str(here / source), "-o", str(library)]
+        subprocess.run(command, check=True)
+        return ctypes.CDLL(str(library))
+
+
+def round_of(bursts: dict[str, Callable[[], list[float]]]) -> dict[str, dict[str, float]]:
+    """One burst of each, in shuffled order."""
+    order = list(bursts)
+    random.shuffle(order)
+    result = {}
+    for name in order:
+        seconds = sorted(bursts[name]()[WARM_UP:])
+        result[name] = {"min": seconds[0], "median": seconds[len(seconds) // 2]}
+    return result
+
+
+def summary(rounds: list[dict[str, dict[str, float]]]) -> dict[str, dict[str, float]]:
+    """Microseconds of each, and the ratios, from the bursts' minima and from their medians."""
+    result = {}
+    for which in ("min", "median"):
+        of = {name: [r[name][which] for r in rounds] for name in rounds[0]}
+        limits = [m + r for m, r in zip(of["multiply"], of["read"], strict=True)]
+        figures = {f"{name} us": 1e6 * statistics.median(values) for name, values in of.items()}
+        figures["limit us"] = 1e6 * statistics.median(limits)
+        for name in ("fused", "fused:int16"):
+            ours = of[name]
+            figures[f"openblas / {name}"] = ratio(of["openblas"], ours)
+            figures[f"{name} / limit"] = ratio(ours, limits)
+        result[which] = figures
+    return result
+
+
+def ratio(above: list[float], below: list[float]) -> float:
+    """The median of the rounds' ratios."""
+    return statistics.median(a / b for a, b in zip(above, below, strict=True))
+
+
+def machine() -> dict[str, str | None]:
+    """Processor and system, as they name themselves."""
+    names = [
+        line.partition(":")[2].strip()
+        for line in Path("/proc/cpuinfo").read_text().splitlines()
+        if line.startswith("model name")
+    ]
+    caches = Path("/sys/devices/system/cpu/cpu0/cache")
+    return {
+        "processor": names[0] if names else platform.processor(),
+        "architecture": platform.machine(),
+        "cores": str(os.cpu_count()),
+        "second-level cache": _text(caches / "index2" / "size"),
+        "system": platform.platform(),
+        "python": platform.python_version(),
+    }
+
+
+def _text(path: Path) -> str | None:
+    return path.read_text().strip() if path.exists() else None
+
+
+def report(result: dict[str, Any]) -> None:
+    """One line a figure: from the bursts' minima, and from their medians."""
+    print(f"{result['machine']['processor']}, {result['isa']}: figure, of minima, of medians")
+    for name, value in result["summary"]["min"].items():
+        print(f"  {name:24} {value:8.2f} {result['summary']['median'][name]:8.2f}")
+
+
+if __name__ == "__main__":
+    main()
