@@ -51,6 +51,28 @@ class Backend(Protocol):
 #: From silicon to Keras.
 LADDER: tuple[Rung, ...] = (
     Rung(
+        name="fused",
+        summary="C++, our own SIMD kernels: Winograd convolutions fused with pooling",
+        calls="nothing",
+        exhibit="fused:Fused",
+        variants={"int16": "fc1's weights as int16 with one scale a row"},
+        tolerances={"int16": 1e-4},
+    ),
+    Rung(
+        name="onednn",
+        summary="C++ on oneDNN primitives, the CPU's cuDNN",
+        calls="kernels that oneDNN generates at run time",
+        exhibit="onednn:OneDnn",
+        extra="onednn",
+    ),
+    Rung(
+        name="openblas",
+        summary="C++, im2col and OpenBLAS sgemm/sgemv",
+        calls="OpenBLAS's assembly kernels",
+        exhibit="openblas:OpenBlas",
+        extra="openblas",
+    ),
+    Rung(
         name="cuda",
         summary="C++ and CUDA, four kernels of our own, compiled for the GPU at hand",
         calls="nothing but CUDA's runtime",
@@ -76,28 +98,6 @@ LADDER: tuple[Rung, ...] = (
         device="gpu",
         extra="cuda13",
         tolerances={"tf32": 5e-3},
-    ),
-    Rung(
-        name="fused",
-        summary="C++, our own SIMD kernels: Winograd convolutions fused with pooling",
-        calls="nothing",
-        exhibit="fused:Fused",
-        variants={"int16": "fc1's weights as int16 with one scale a row"},
-        tolerances={"int16": 1e-4},
-    ),
-    Rung(
-        name="onednn",
-        summary="C++ on oneDNN primitives, the CPU's cuDNN",
-        calls="kernels that oneDNN generates at run time",
-        exhibit="onednn:OneDnn",
-        extra="onednn",
-    ),
-    Rung(
-        name="openblas",
-        summary="C++, im2col and OpenBLAS sgemm/sgemv",
-        calls="OpenBLAS's assembly kernels",
-        exhibit="openblas:OpenBlas",
-        extra="openblas",
     ),
     Rung(
         name="cupy",
