@@ -106,7 +106,8 @@ cudaKernel_t FusedOnGpu::Network::kernel(const char* name) {
   return found;
 }
 
-/// The arguments have to be of the kernel's types: nobody checks.
+/// The arguments have to be of the kernel's types, and blocks and threads as fused.cu has them:
+/// nobody checks.
 template <class... Arguments>
 void FusedOnGpu::Network::launch(cudaKernel_t kernel, int blocks, int threads,
                                  Arguments... arguments) {
