@@ -8,6 +8,7 @@ PYTHON ?= $(firstword $(foreach p,python3 python3.13 python3.12 python3.11 pytho
   $(p) -c 'import sys; print("$(p)") if sys.version_info >= (3, 10) else None' 2>/dev/null)))
 DEMO := .venv
 TEST := .venv-test
+FRAMEWORKS := .venv-frameworks
 
 # The major of CUDA to build the demo for, where there is an NVIDIA GPU: what its driver supports.
 CUDA ?= $(patsubst 14,13,$(filter 12 13 14,$(shell nvidia-smi 2>/dev/null | \
@@ -21,7 +22,10 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 SOURCES := pyproject.toml CMakeLists.txt constraints.txt $(shell find csrc python weights -type f \
   -not -path '*/__pycache__/*' 2>/dev/null)
 
-.PHONY: demo frameworks all-frameworks test test-cuda12 test-cuda13 lint sanitize bench clean help
+# An environment of their own: the other tests ask every rung at hand, and gigabytes answer slowly.
+FRAMEWORK_TESTS := tests/test_frameworks.py tests/test_environments.py tests/test_export.py
+
+.PHONY: demo frameworks all-frameworks test test-core test-frameworks test-cuda12 test-cuda13 lint sanitize bench clean help
 .DELETE_ON_ERROR:
 
 help:  ## this list
@@ -45,14 +49,16 @@ all-frameworks: $(DEMO)/frameworks  ## and those that need an environment of the
 	-$(DEMO)/bin/lenet-bench env create --all
 	$(DEMO)/bin/lenet-bench backends
 
-test: $(TEST)/installed lint  ## set up and run every test
-	$(TEST)/bin/python -m pytest
-ifeq ($(shell uname -s),Linux)
-	$(MAKE) test-cuda13
-endif
-
-# The GPU rungs without a GPU, each major of CUDA in an environment of its own (1 to 2 GB).
 # NVIDIA has wheels for Linux only.
+test: test-core test-frameworks $(if $(filter Linux,$(shell uname -s)),test-cuda13)  ## set up and run every test
+
+test-core: $(TEST)/installed lint  ## the tests of all but the frameworks' rungs
+	$(TEST)/bin/python -m pytest $(foreach t,$(FRAMEWORK_TESTS),--ignore $(t))
+
+test-frameworks: $(FRAMEWORKS)/installed  ## those of the frameworks' rungs
+	LENET_BENCH_TEST_ENVIRONMENTS=caffe $(FRAMEWORKS)/bin/python -m pytest $(FRAMEWORK_TESTS)
+
+# The GPU rungs without a GPU, each major of CUDA in an environment of its own (2.5 GB).
 test-cuda13 test-cuda12: test-cuda%: .venv-test-cuda%/installed
 	.venv-test-cuda$*/bin/python -m pytest $(wildcard tests/test_cuda*.py)
 
@@ -69,7 +75,7 @@ bench: $(TEST)/installed  ## the rungs at hand through pytest-benchmark
 	$(TEST)/bin/python -m pytest bench/ --benchmark-only
 
 clean:  ## forget every environment and build
-	rm -rf $(DEMO) $(TEST) .venv-test-cuda12 .venv-test-cuda13 build
+	rm -rf $(DEMO) $(TEST) $(FRAMEWORKS) .venv-test-cuda12 .venv-test-cuda13 build
 
 define create_environment
 	@test -n "$(PYTHON)" || { echo "lenet-bench needs Python 3.10 or later; none was found (set PYTHON=...)"; exit 1; }
@@ -80,19 +86,25 @@ endef
 
 $(DEMO)/installed: $(SOURCES)
 	$(create_environment)
-	@echo 'Building lenet-bench into $(DEMO) (a minute or two) ...'
-	@$(DEMO)/bin/pip install --quiet '.[native$(CUDA:%=,cuda%)]' $(CUDA:%=-C lenet.cuda=%)
+	@echo 'Building lenet-bench into $(DEMO), with TensorFlow and Keras (some minutes) ...'
+	@$(DEMO)/bin/pip install --quiet '.[native,keras$(CUDA:%=,cuda%)]' $(CUDA:%=-C lenet.cuda=%)
 	@touch $@
 
 $(DEMO)/frameworks: $(DEMO)/installed
 	@echo 'Installing the frameworks into $(DEMO) (some minutes) ...'
-	@$(DEMO)/bin/pip install '.[native,frameworks]'
+	@$(DEMO)/bin/pip install '.[native,frameworks$(CUDA:%=,cuda%)]' $(CUDA:%=-C lenet.cuda=%)
 	@touch $@
 
 $(TEST)/installed: $(SOURCES)
 	$(create_environment)
 	@echo 'Building lenet-bench and installing what its tests need into $(TEST) (some minutes) ...'
-	@$(TEST)/bin/pip install --quiet '.[native,frameworks,train,dev]' -C cmake.define.LENET_WERROR=ON
+	@$(TEST)/bin/pip install --quiet '.[native,train,dev]' -C cmake.define.LENET_WERROR=ON
+	@touch $@
+
+$(FRAMEWORKS)/installed: $(SOURCES)
+	$(create_environment)
+	@echo 'Building lenet-bench and installing the frameworks into $(FRAMEWORKS) (some minutes) ...'
+	@$(FRAMEWORKS)/bin/pip install --quiet '.[native,frameworks,dev]'
 	@touch $@
 
 .venv-test-cuda%/installed: $(SOURCES)

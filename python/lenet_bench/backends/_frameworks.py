@@ -20,12 +20,12 @@ _KERAS = {
 }
 
 
-def _keras(framework: str, name: str, calls: str, variables: dict[str, str]) -> Rung:
+def _keras(framework: str, name: str, variables: dict[str, str]) -> Rung:
     backend = name.partition("-")[2] or "tensorflow"
     return Rung(
         name=name,
         summary=f"Python, Keras 3 layers on {framework}",
-        calls=calls,
+        calls=framework,
         exhibit="keras:Keras",
         framework=True,
         variants=_KERAS,
@@ -53,7 +53,7 @@ FRAMEWORKS: tuple[Rung, ...] = (
         },
         default="session",
         extra="mnn",
-        tolerances={"session": 1e-4, "module": 1e-4},
+        tolerances={"session": 5e-4, "module": 5e-4},  # over 10,000 images, not a few
     ),
     Rung(
         name="litert",
@@ -195,10 +195,10 @@ FRAMEWORKS: tuple[Rung, ...] = (
         extra="tensorflow",
         variables=_TENSORFLOW,
     ),
-    _keras("OpenVINO", "keras-openvino", "openvino", {}),
-    _keras("JAX", "keras-jax", "jax", _JAX),
-    _keras("PyTorch", "keras-torch", "torch", {"KERAS_TORCH_DEVICE": "cpu"}),
-    _keras("TensorFlow", "keras", "tensorflow", _TENSORFLOW),
+    _keras("OpenVINO", "keras-openvino", {}),
+    _keras("JAX", "keras-jax", _JAX),
+    _keras("PyTorch", "keras-torch", {"KERAS_TORCH_DEVICE": "cpu"}),
+    _keras("TensorFlow", "keras", _TENSORFLOW),
 )
 
 #: What the studies of 2018 could still run.

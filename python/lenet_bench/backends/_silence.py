@@ -1,5 +1,6 @@
 """Keep a framework's greetings off the terminal while it is imported and built."""
 
+import ctypes
 import os
 import sys
 import warnings
@@ -10,9 +11,7 @@ from contextlib import contextmanager, suppress
 @contextmanager
 def silence() -> Iterator[None]:
     """Send standard output and error to nowhere, also what C++ writes there; ignore warnings."""
-    with suppress(OSError, ValueError, AttributeError):
-        sys.stdout.flush()
-        sys.stderr.flush()
+    _flush()
     nowhere = os.open(os.devnull, os.O_WRONLY)
     kept = {stream: _copy(stream) for stream in (1, 2)}
     try:
@@ -23,14 +22,20 @@ def silence() -> Iterator[None]:
             warnings.simplefilter("ignore")
             yield
     finally:
-        with suppress(OSError, ValueError, AttributeError):
-            sys.stdout.flush()
-            sys.stderr.flush()
+        _flush()
         for stream, copy in kept.items():
             if copy is not None:
                 os.dup2(copy, stream)
                 os.close(copy)
         os.close(nowhere)
+
+
+def _flush() -> None:
+    """Let everything out that was printed until now, by Python and by C."""
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError, AttributeError):  # closed, or not there at all
+            stream.flush()
+    ctypes.CDLL(None).fflush(None)
 
 
 def _copy(stream: int) -> int | None:
