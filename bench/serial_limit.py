@@ -1,6 +1,6 @@
 """How far `fused` is from what this core can do at most, and from `openblas`, in one run.
 
-    python bench/serial_limit.py [--isa avx2] [--rounds 100] [--json results/FILE.json]
+    python bench/serial_limit.py [--isa avx2] [--rounds 100] [--ladder] [--json results/FILE.json]
 
 The serial limit is the time for the convolutions' multiplications (371,200 with Winograd) at the
 core's peak rate, plus the time to read fc1's 1.6 MB at the rate at which a buffer of that size is
@@ -27,6 +27,17 @@ from typing import Any
 CONVOLUTION_MACS = 115_200 + 256_000  # Winograd F(4,5) by rows, and F(4x4,5x5)
 FC1_BYTES = 500 * 800 * 4
 WARM_UP, TIMED = 20, 100  # calls of a burst
+BUFFERS = 8  # read in turns, a round each: how fast one is depends on the pages that it got
+
+#: The steps of fused_ladder.cpp.
+LADDER = {
+    1: "plain loops",
+    2: "SIMD, fused, packed",
+    3: "conv2 by Winograd",
+    4: "conv1 by Winograd",
+    5: "fc1 backwards by turns",
+    6: "pages that fit",
+}
 
 #: By instruction set: the vectors' floats, the compiler's flags, OpenBLAS's name for its kernels.
 ISAS = {
@@ -47,17 +58,24 @@ def main() -> None:
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     from lenet_bench import load
 
-    rungs = {name: load(name) for name in ("fused", "fused:int16", "openblas")}
+    rungs, build_seconds = {}, {}
+    for name in ("fused", "fused:int16", "openblas"):
+        start = time.perf_counter()
+        rungs[name] = load(name)
+        build_seconds[name] = time.perf_counter() - start
     isa = rungs["fused"].describe()["isa"]
     bursts: dict[str, Callable[[], list[float]]] = {
         name: infer_burst(rung.infer) for name, rung in rungs.items()
     }
     bursts |= limit_bursts(isa)
+    if options.ladder:
+        bursts |= ladder_bursts(isa)
     rounds = [round_of(bursts) for _ in range(options.rounds)]
     result = {
         "machine": machine(),
         "isa": isa,
         "rungs": {name: rung.describe() for name, rung in rungs.items()},
+        "build_seconds": build_seconds,
         "calls_a_burst": TIMED,
         "seconds": {name: [r[name] for r in rounds] for name in bursts},
         "summary": summary(rounds),
@@ -72,6 +90,7 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--isa", choices=ISAS, help="instruction set (the widest)")
     parser.add_argument("--rounds", type=int, default=100)
+    parser.add_argument("--ladder", action="store_true", help="the steps to `fused`, too")
     parser.add_argument("--json", type=Path, help="write all of it to this file")
     return parser.parse_args()
 
@@ -100,18 +119,41 @@ def limit_bursts(isa: str) -> dict[str, Callable[[], list[float]]]:
     library.seconds_to_multiply.restype = ctypes.c_double
     library.seconds_to_read.restype = ctypes.c_double
     steps = ctypes.c_long(CONVOLUTION_MACS // (10 * ISAS[isa][0]))
-    memory = (ctypes.c_char * (FC1_BYTES + 64))()
-    ctypes.memset(memory, 1, len(memory))
+    buffers = [(ctypes.c_char * (FC1_BYTES + 64))() for _ in range(BUFFERS)]
+    for buffer in buffers:
+        ctypes.memset(buffer, 1, len(buffer))
 
     def multiply() -> list[float]:
         return [library.seconds_to_multiply(steps) for _ in range(WARM_UP + TIMED)]
 
     def read() -> list[float]:
-        address = ctypes.addressof(memory)
+        buffers.append(buffers.pop(0))
+        address = ctypes.addressof(buffers[0])
         start, size = ctypes.c_void_p(address + -address % 64), ctypes.c_size_t(FC1_BYTES)
         return [library.seconds_to_read(start, size) for _ in range(WARM_UP + TIMED)]
 
     return {"multiply": multiply, "read": read}
+
+
+def ladder_bursts(isa: str) -> dict[str, Callable[[], list[float]]]:
+    """Each step to `fused` that fused_ladder.cpp names; all must give the same probabilities."""
+    library = compiled("fused_ladder.cpp", isa)
+    library.seconds_for_step.restype = ctypes.c_double
+    answers = []
+    for step in LADDER:
+        answer = (ctypes.c_float * 10)()
+        library.seconds_for_step(step, 0, answer)
+        answers.append(list(answer))
+    for other in answers:
+        assert max(abs(a - b) for a, b in zip(other, answers[0], strict=True)) < 1e-5, answers
+
+    def burst_of(step: int) -> Callable[[], list[float]]:
+        ignored = (ctypes.c_float * 10)()
+        return lambda: [
+            library.seconds_for_step(step, i % 2, ignored) for i in range(WARM_UP + TIMED)
+        ]
+
+    return {f"{step} {name}": burst_of(step) for step, name in LADDER.items()}
 
 
 def compiled(source: str, isa: str) -> ctypes.CDLL:
@@ -129,13 +171,11 @@ def compiled(source: str, isa: str) -> ctypes.CDLL:
 
 def round_of(bursts: dict[str, Callable[[], list[float]]]) -> dict[str, dict[str, float]]:
     """One burst of each, in shuffled order."""
-    order = list(bursts)
-    random.shuffle(order)
     result = {}
-    for name in order:
+    for name in random.sample(list(bursts), len(bursts)):
         seconds = sorted(bursts[name]()[WARM_UP:])
         result[name] = {"min": seconds[0], "median": seconds[len(seconds) // 2]}
-    return result
+    return {name: result[name] for name in bursts}
 
 
 def summary(rounds: list[dict[str, dict[str, float]]]) -> dict[str, dict[str, float]]:

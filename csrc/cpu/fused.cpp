@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <stdexcept>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -55,8 +56,15 @@ void Fused::infer(const float* images, std::size_t count, float* probabilities) 
   if (shares <= 1) return share(0, count);
 
   std::vector<std::thread> others;
+  others.reserve(shares);
   const auto start = [&](std::size_t i) { return count * i / shares; };
-  for (std::size_t i = 1; i < shares; ++i) others.emplace_back(share, start(i), start(i + 1));
+  for (std::size_t i = 1; i < shares; ++i) {
+    try {
+      others.emplace_back(share, start(i), start(i + 1));
+    } catch (const std::system_error&) {  // no thread to be had: this one does it
+      share(start(i), start(i + 1));
+    }
+  }
   share(0, start(1));
   for (std::thread& other : others) other.join();
 }

@@ -1,11 +1,11 @@
 // A cache of 2 MB does not hold any 2 MB. A physical page can lie only in the 1/32 of it that some
 // bits of its address name, its colour, and there is room for 16 pages of a colour. The system
-// hands out pages without looking at their colours, so that of the packed weights' 1.9 MB every
-// eighth page or so finds its place taken and comes from the third level for every image.
+// hands out pages without looking at their colours, so that of the packed weights' 1.9 MB many a
+// page finds its place taken and comes from the third level for every image.
 //
 // No program may see physical addresses, but it can see time: a page that does not fit is slow to
 // read. So more pages are taken than needed, the slow ones are traded for others until none is
-// left, and the rest is given back. It takes some 10 ms. docs/fused.md has what it buys.
+// left, and the rest is given back. docs/fused.md has what it takes and what it buys.
 #include "cpu/fused_memory.hpp"
 
 #include <algorithm>
