@@ -10,6 +10,10 @@ DEMO := .venv
 TEST := .venv-test
 FRAMEWORKS := .venv-frameworks
 
+# The major of CUDA to build the demo for, where there is an NVIDIA GPU: what its driver supports.
+CUDA ?= $(patsubst 14,13,$(filter 12 13 14,$(shell nvidia-smi 2>/dev/null | \
+  sed -n 's/.*CUDA Version: *\([0-9]*\).*/\1/p')))
+
 # pip before 25.3 reads PIP_CONSTRAINT for isolated builds too, later ones PIP_BUILD_CONSTRAINT.
 export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
 export PIP_BUILD_CONSTRAINT := $(PIP_CONSTRAINT)
@@ -21,7 +25,7 @@ SOURCES := pyproject.toml CMakeLists.txt constraints.txt $(shell find csrc pytho
 # An environment of their own: the other tests ask every rung at hand, and gigabytes answer slowly.
 FRAMEWORK_TESTS := tests/test_frameworks.py tests/test_environments.py tests/test_export.py
 
-.PHONY: demo frameworks all-frameworks test test-core test-frameworks lint sanitize bench clean help
+.PHONY: demo frameworks all-frameworks test test-core test-frameworks test-cuda12 test-cuda13 lint sanitize bench clean help
 .DELETE_ON_ERROR:
 
 help:  ## this list
@@ -45,13 +49,18 @@ all-frameworks: $(DEMO)/frameworks  ## and those that need an environment of the
 	-$(DEMO)/bin/lenet-bench env create --all
 	$(DEMO)/bin/lenet-bench backends
 
-test: test-core test-frameworks  ## set up and run every test
+# NVIDIA has wheels for Linux only.
+test: test-core test-frameworks $(if $(filter Linux,$(shell uname -s)),test-cuda13)  ## set up and run every test
 
 test-core: $(TEST)/installed lint  ## the tests of all but the frameworks' rungs
 	$(TEST)/bin/python -m pytest $(foreach t,$(FRAMEWORK_TESTS),--ignore $(t))
 
 test-frameworks: $(FRAMEWORKS)/installed  ## those of the frameworks' rungs
 	LENET_BENCH_TEST_ENVIRONMENTS=caffe $(FRAMEWORKS)/bin/python -m pytest $(FRAMEWORK_TESTS)
+
+# The GPU rungs without a GPU, each major of CUDA in an environment of its own (2.5 GB).
+test-cuda13 test-cuda12: test-cuda%: .venv-test-cuda%/installed
+	.venv-test-cuda$*/bin/python -m pytest $(wildcard tests/test_cuda*.py)
 
 lint: $(TEST)/installed  ## formatting, lint and types
 	$(TEST)/bin/ruff check .
@@ -66,7 +75,7 @@ bench: $(TEST)/installed  ## the rungs at hand through pytest-benchmark
 	$(TEST)/bin/python -m pytest bench/ --benchmark-only
 
 clean:  ## forget every environment and build
-	rm -rf $(DEMO) $(TEST) $(FRAMEWORKS) build
+	rm -rf $(DEMO) $(TEST) $(FRAMEWORKS) .venv-test-cuda12 .venv-test-cuda13 build
 
 define create_environment
 	@test -n "$(PYTHON)" || { echo "lenet-bench needs Python 3.10 or later; none was found (set PYTHON=...)"; exit 1; }
@@ -78,12 +87,12 @@ endef
 $(DEMO)/installed: $(SOURCES)
 	$(create_environment)
 	@echo 'Building lenet-bench into $(DEMO), with TensorFlow and Keras (some minutes) ...'
-	@$(DEMO)/bin/pip install --quiet '.[native,keras]'
+	@$(DEMO)/bin/pip install --quiet '.[native,keras$(CUDA:%=,cuda%)]' $(CUDA:%=-C lenet.cuda=%)
 	@touch $@
 
 $(DEMO)/frameworks: $(DEMO)/installed
 	@echo 'Installing the frameworks into $(DEMO) (some minutes) ...'
-	@$(DEMO)/bin/pip install '.[native,frameworks]'
+	@$(DEMO)/bin/pip install '.[native,frameworks$(CUDA:%=,cuda%)]' $(CUDA:%=-C lenet.cuda=%)
 	@touch $@
 
 $(TEST)/installed: $(SOURCES)
@@ -96,4 +105,10 @@ $(FRAMEWORKS)/installed: $(SOURCES)
 	$(create_environment)
 	@echo 'Building lenet-bench and installing the frameworks into $(FRAMEWORKS) (some minutes) ...'
 	@$(FRAMEWORKS)/bin/pip install --quiet '.[native,frameworks,dev]'
+	@touch $@
+
+.venv-test-cuda%/installed: $(SOURCES)
+	$(create_environment)
+	@echo 'Building lenet-bench for CUDA $* into $(@D) (some minutes) ...'
+	@$(@D)/bin/pip install --quiet '.[cuda$*,dev-cuda$*]' -C lenet.cuda=$* -C cmake.define.LENET_WERROR=ON
 	@touch $@

@@ -9,10 +9,14 @@
 //   std::map<std::string, std::string> describe() const;
 #pragma once
 
-#include <pybind11/gil_simple.h>
 #include <pybind11/numpy.h>
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
+
+#ifdef __GLIBC__
+#include <cxxabi.h>
+#include <unistd.h>
+#endif
 
 #include <algorithm>
 #include <cstddef>
@@ -32,6 +36,30 @@ namespace lenet::bindings {
 namespace py = pybind11;
 
 using Floats = py::array_t<float, py::array::c_style>;
+
+/// Lets Python's other threads run while it lives. A thread that comes back when the interpreter
+/// has gone sleeps for ever, as Python itself makes it from 3.14 on; before, Python unwinds it
+/// through our frames, and that ends the process in std::terminate.
+class ReleasedGil {
+ public:
+  ReleasedGil() : state_(PyEval_SaveThread()) {}
+  ReleasedGil(const ReleasedGil&) = delete;
+  ReleasedGil& operator=(const ReleasedGil&) = delete;
+  ~ReleasedGil() {
+#ifdef __GLIBC__
+    try {
+      PyEval_RestoreThread(state_);
+    } catch (abi::__forced_unwind&) {
+      for (;;) pause();
+    }
+#else
+    PyEval_RestoreThread(state_);
+#endif
+  }
+
+ private:
+  PyThreadState* state_;
+};
 
 /// Every value in 0..1, and so no NaN. As integers these are the floats from 0 to the bits of 1,
 /// which two subtractions' signs tell without a branch: 70 ns an image with SSE2 alone, where
@@ -76,7 +104,7 @@ Floats infer(const Rung& rung, py::object images) {
   const auto* from = static_cast<const float*>(input.data());
   auto* to = probabilities.mutable_data();
   {
-    py::gil_scoped_release_simple released;
+    ReleasedGil released;
     rung.infer(from, static_cast<std::size_t>(count), to);
   }
   return probabilities;
@@ -88,7 +116,7 @@ py::dict layers(const Rung& rung, const py::object& image) {
   const py::array input = checked("check_image", image);
   std::vector<Layer> outputs;
   {
-    py::gil_scoped_release_simple released;
+    ReleasedGil released;
     outputs = rung.layers(static_cast<const float*>(input.data()));
   }
   const py::object shapes = py::module_::import("lenet_bench.network").attr("LAYERS");
@@ -132,8 +160,8 @@ inline Weights weights_from(const py::object& weights) {
 
 /// Binds a rung whose constructor takes `Options` after the threads, each with its py::arg.
 template <class Rung, class... Options, class... Arguments>
-void bind(py::module_& module, const char* name, const Arguments&... arguments) {
-  py::class_<Rung>(module, name)
+py::class_<Rung> bind(py::module_& module, const char* name, const Arguments&... arguments) {
+  return py::class_<Rung>(module, name)
       .def(py::init([](const py::object& weights, int threads, Options... options) {
              return std::make_unique<Rung>(weights_from(weights), threads, std::move(options)...);
            }),

@@ -1,0 +1,54 @@
+// lenet_bench._cuda13 or ._cuda12: the rungs on an NVIDIA GPU, for that major of CUDA.
+#include <pybind11/pybind11.h>
+
+#include <exception>
+
+#include "bindings/rung.hpp"
+#include "cuda/cudnn.hpp"
+#include "cuda/errors.hpp"
+#include "cuda/fused.hpp"
+#include "cuda/launch_floor.hpp"
+#include "cuda/nvrtc.hpp"
+
+namespace lenet::bindings {
+namespace {
+
+/// Unavailable is the user's to mend, so it is Python's class of that name.
+void translate(std::exception_ptr thrown) {
+  try {
+    if (thrown) std::rethrow_exception(thrown);
+  } catch (const cuda::Unavailable& error) {
+    const py::object cls = py::module_::import("lenet_bench.errors").attr("Unavailable");
+    py::set_error(cls, error.what());
+  }
+}
+
+/// Where the time of one image goes, in microseconds, as medians of many calls.
+template <class Rung>
+std::map<std::string, double> profile(const Rung& rung, const py::object& image, int calls) {
+  const py::array input = checked("check_image", image);
+  const ReleasedGil released;
+  return rung.profile(static_cast<const float*>(input.data()), calls);
+}
+
+template <class Rung>
+void bind_gpu_rung(py::module_& module, const char* name) {
+  bind<Rung, std::string>(module, name, py::arg("variant") = "")
+      .def("profile", &profile<Rung>, py::arg("image"), py::arg("calls") = 200);
+}
+
+}  // namespace
+}  // namespace lenet::bindings
+
+PYBIND11_MODULE(LENET_MODULE, module, pybind11::mod_gil_not_used()) {
+  using namespace lenet::bindings;
+  pybind11::register_local_exception_translator(&translate);
+  bind_gpu_rung<lenet::Cudnn>(module, "Cudnn");
+  bind_gpu_rung<lenet::FusedOnGpu>(module, "FusedOnGpu");
+  bind<lenet::LaunchFloor>(module, "LaunchFloor");
+  module.def("known_capabilities", &lenet::cuda::known_capabilities);
+  module.def("compile_kernels", [](int capability) {
+    const std::vector<char> code = lenet::cuda::compile_kernels(capability);
+    return pybind11::bytes(code.data(), code.size());
+  });
+}

@@ -1,0 +1,34 @@
+// LeNet on cuDNN and cuBLAS: the exhibit is cudnn.cpp.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "lenet.hpp"
+
+namespace lenet {
+
+class Cudnn {
+ public:
+  /// `variant` is "" (algorithm named by hand), "find", "heuristic", "tf32" or "graph"; `threads`
+  /// is what every rung takes and means nothing to a GPU.
+  Cudnn(const Weights& weights, int threads, const std::string& variant);
+
+  /// `count` images in, 10 probabilities each out. Threads that call at once take turns.
+  void infer(const float* images, std::size_t count, float* probabilities) const;
+
+  std::vector<Layer> layers(const float* image) const;
+  std::map<std::string, std::string> describe() const;
+
+  /// Where the time of one image goes, in microseconds (cuda/session.hpp).
+  std::map<std::string, double> profile(const float* image, int calls) const;
+
+ private:
+  struct Network;
+  std::shared_ptr<Network> network_;
+};
+
+}  // namespace lenet

@@ -1,0 +1,54 @@
+// Every call to a CUDA library goes through LENET_CHECK, so that a failure is one exception that
+// names the call, what came back, the file and the line.
+#pragma once
+
+#include <cublas_v2.h>
+#include <cuda_runtime.h>
+#include <cudnn.h>
+#include <nvrtc.h>
+
+#include <stdexcept>
+#include <string>
+
+namespace lenet::cuda {
+
+/// The rung cannot run here; the sentence says what mends it (Python's errors.Unavailable).
+struct Unavailable : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+/// A library call failed although the GPU is there (Python's RuntimeError).
+struct CallFailed : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+/// Where a checked call stands in our source.
+struct Call {
+  const char* text;
+  const char* file;
+  int line;
+};
+
+/// What a status says, and whether it says that memory ran out.
+struct Outcome {
+  std::string name;
+  std::string meaning;
+  bool out_of_memory;
+};
+
+Outcome explain(cudaError_t status);
+Outcome explain(cublasStatus_t status);
+Outcome explain(cudnnStatus_t status);
+Outcome explain(nvrtcResult status);
+
+[[noreturn]] void fail(const Outcome& outcome, const Call& call);
+
+template <class Status>
+void check(Status status, const Call& call) {
+  if (status != Status{}) fail(explain(status), call);  // success is 0 in all four libraries
+}
+
+}  // namespace lenet::cuda
+
+/// A macro, since only a macro can see the call as it is written.
+#define LENET_CHECK(call) ::lenet::cuda::check((call), {#call, __FILE__, __LINE__})

@@ -1,0 +1,135 @@
+#include "cuda/nvrtc.hpp"
+
+#include <nvrtc.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <memory>
+
+#include "cuda/errors.hpp"
+
+namespace lenet::cuda {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::uint64_t fnv1a(const std::string& text) {
+  std::uint64_t hash = 0xcbf29ce484222325u;
+  for (const unsigned char c : text) hash = (hash ^ c) * 0x100000001b3u;
+  return hash;
+}
+
+std::string hex(std::uint64_t number) {
+  std::string digits(16, '0');
+  for (int i = 15; i >= 0; --i, number >>= 4) digits[i] = "0123456789abcdef"[number & 15];
+  return digits;
+}
+
+std::string compiler_version() {
+  int major = 0, minor = 0;
+  LENET_CHECK(nvrtcVersion(&major, &minor));
+  return std::to_string(major) + "." + std::to_string(minor);
+}
+
+/// A file a source, compiler and GPU; empty where there is no home to keep it in.
+fs::path cache_file(int capability) {
+  const char* cache = std::getenv("XDG_CACHE_HOME");
+  const char* home = std::getenv("HOME");
+  fs::path folder;
+  if (cache != nullptr && *cache != 0) {
+    folder = cache;
+  } else if (home != nullptr && *home != 0) {
+    folder = fs::path(home) / ".cache";
+  } else {
+    return {};
+  }
+  const std::string key = compiler_version() + kKernelSource + kShapesHeader;
+  return folder / "lenet-bench" /
+         ("kernels-sm_" + std::to_string(capability) + "-" + hex(fnv1a(key)) + ".cubin");
+}
+
+constexpr std::size_t kChecksum = 16;  // its digits stand in front of the machine code
+
+/// Nothing where the file is absent, cut off or damaged.
+std::vector<char> read(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  const std::string content{std::istreambuf_iterator<char>(file), {}};
+  if (content.size() <= kChecksum) return {};
+  if (content.substr(0, kChecksum) != hex(fnv1a(content.substr(kChecksum)))) return {};
+  return {content.begin() + kChecksum, content.end()};
+}
+
+/// The cache may be full, or not ours to write: then it is compiled again next time.
+void write(const fs::path& path, const std::vector<char>& code) {
+  std::error_code ignored;
+  fs::create_directories(path.parent_path(), ignored);
+  const fs::path temporary = path.string() + "." + std::to_string(getpid());
+  std::ofstream file(temporary, std::ios::binary);
+  file << hex(fnv1a({code.begin(), code.end()}));
+  file.write(code.data(), static_cast<std::streamsize>(code.size()));
+  file.close();
+  if (file) {
+    fs::rename(temporary, path, ignored);
+  } else {
+    fs::remove(temporary, ignored);
+  }
+}
+
+}  // namespace
+
+std::vector<int> known_capabilities() {
+  int count = 0;
+  LENET_CHECK(nvrtcGetNumSupportedArchs(&count));
+  std::vector<int> known(count);
+  LENET_CHECK(nvrtcGetSupportedArchs(known.data()));
+  return known;
+}
+
+std::vector<char> compile_kernels(int capability) {
+  const char* const headers[] = {kShapesHeader};
+  const char* const names[] = {"shapes.hpp"};
+  nvrtcProgram program = nullptr;
+  LENET_CHECK(nvrtcCreateProgram(&program, kKernelSource, "fused.cu", 1, headers, names));
+  const auto destroy = [](nvrtcProgram* owned) { nvrtcDestroyProgram(owned); };
+  const std::unique_ptr<nvrtcProgram, decltype(destroy)> owner(&program, destroy);
+
+  const std::string target = "--gpu-architecture=sm_" + std::to_string(capability);
+  const char* const options[] = {target.c_str(), "--std=c++17", "--extra-device-vectorization"};
+  if (nvrtcCompileProgram(program, std::size(options), options) != NVRTC_SUCCESS) {
+    std::size_t length = 0;
+    LENET_CHECK(nvrtcGetProgramLogSize(program, &length));
+    std::string log(length, ' ');
+    LENET_CHECK(nvrtcGetProgramLog(program, log.data()));
+    throw CallFailed("nvrtcCompileProgram failed for sm_" + std::to_string(capability) + ": " +
+                     log);
+  }
+  std::size_t size = 0;
+  LENET_CHECK(nvrtcGetCUBINSize(program, &size));
+  std::vector<char> code(size);
+  LENET_CHECK(nvrtcGetCUBIN(program, code.data()));
+  return code;
+}
+
+std::vector<char> kernels_for(int capability) {
+  const std::vector<int> known = known_capabilities();
+  if (std::find(known.begin(), known.end(), capability) == known.end()) {
+    throw Unavailable("NVRTC " + compiler_version() + " cannot compile for compute capability " +
+                      std::to_string(capability / 10) + "." + std::to_string(capability % 10) +
+                      "; mend it with: pip install --upgrade nvidia-cuda-nvrtc" +
+                      (CUDART_VERSION < 13000 ? "-cu12" : ""));
+  }
+  const fs::path path = cache_file(capability);
+  std::vector<char> code = read(path);
+  if (code.empty()) {
+    code = compile_kernels(capability);
+    if (!path.empty()) write(path, code);
+  }
+  return code;
+}
+
+}  // namespace lenet::cuda

@@ -1,0 +1,244 @@
+#include "cuda/session.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdlib>
+#include <vector>
+
+namespace lenet::cuda {
+namespace {
+
+std::string version(int number) {  // 13020 is 13.2
+  return std::to_string(number / 1000) + "." + std::to_string(number % 1000 / 10);
+}
+
+std::string driver_too_old_or_absent() {
+  int driver = 0;
+  cudaDriverGetVersion(&driver);
+  if (driver == 0) {
+    return "no NVIDIA driver is installed here; install one (on Debian: apt install "
+           "nvidia-driver) and see that nvidia-smi lists the GPU";
+  }
+  return "the NVIDIA driver supports CUDA " + version(driver) + " and this build needs " +
+         version(CUDART_VERSION / 1000 * 1000) +
+         ": update the driver, or build for an older CUDA: LENET_CUDA=12 pip install .";
+}
+
+std::string no_device() {
+  const char* visible = std::getenv("CUDA_VISIBLE_DEVICES");
+  if (visible != nullptr) {
+    return "CUDA_VISIBLE_DEVICES=\"" + std::string(visible) +
+           "\" leaves no GPU visible; mend it with: unset CUDA_VISIBLE_DEVICES";
+  }
+  return "the NVIDIA driver finds no GPU in this machine; see what it says with: nvidia-smi";
+}
+
+int count_devices() {
+  int count = 0;
+  const cudaError_t status = cudaGetDeviceCount(&count);
+  if (status != cudaSuccess) cudaGetLastError();
+  if (status == cudaErrorInsufficientDriver) throw Unavailable(driver_too_old_or_absent());
+  if (status == cudaErrorNoDevice || (status == cudaSuccess && count == 0)) {
+    throw Unavailable(no_device());
+  }
+  if (status == cudaErrorInitializationError) {
+    throw Unavailable(
+        "CUDA was in use when this process was forked and cannot be used in the child; start "
+        "workers with: multiprocessing.set_start_method('spawn')");
+  }
+  if (status != cudaSuccess) {
+    throw Unavailable("the NVIDIA driver cannot start CUDA (" +
+                      std::string(cudaGetErrorName(status)) + ": " + cudaGetErrorString(status) +
+                      "); see what it says with: nvidia-smi");
+  }
+  return count;
+}
+
+int choose_device() {
+  const int count = count_devices();
+  const char* wanted = std::getenv("LENET_BENCH_GPU");
+  if (wanted == nullptr) return 0;
+  for (int device = 0; device < count; ++device) {
+    if (std::to_string(device) == wanted) return device;
+  }
+  throw Unavailable("LENET_BENCH_GPU=\"" + std::string(wanted) + "\" names no GPU here, where " +
+                    (count == 1 ? "only 0 is" : "0 to " + std::to_string(count - 1) + " are") +
+                    "; mend it with: export LENET_BENCH_GPU=0");
+}
+
+int attribute(cudaDeviceAttr which, int device) {
+  int value = 0;
+  LENET_CHECK(cudaDeviceGetAttribute(&value, which, device));
+  return value;
+}
+
+int compute_capability(int device) {
+  return 10 * attribute(cudaDevAttrComputeCapabilityMajor, device) +
+         attribute(cudaDevAttrComputeCapabilityMinor, device);
+}
+
+void require_supported(int device) {
+  constexpr int kOldest = CUDART_VERSION >= 13000 ? 75 : 50;
+  const int capability = compute_capability(device);
+  if (capability < kOldest) {
+    throw Unavailable("GPU " + std::to_string(device) + " has compute capability " +
+                      std::to_string(capability / 10) + "." + std::to_string(capability % 10) +
+                      ", too old for CUDA " + version(CUDART_VERSION) +
+                      (CUDART_VERSION >= 13000
+                           ? "; mend it with: LENET_CUDA=12 pip install 'lenet-bench[cuda12]'"
+                           : "; it takes a newer GPU"));
+  }
+}
+
+/// cuDNN for CUDA 12 and for CUDA 13 have one file name and install into one folder.
+void require_matching_cudnn() {
+  const std::size_t built_for = cudnnGetCudartVersion() / 1000;
+  constexpr int kOurs = CUDART_VERSION / 1000;
+  if (built_for != kOurs) {
+    const std::string ours = std::to_string(kOurs);
+    throw Unavailable("the cuDNN found here is built for CUDA " + std::to_string(built_for) +
+                      ", not " + ours + "; mend it with: pip uninstall -y nvidia-cudnn-cu" +
+                      std::to_string(built_for) +
+                      " && pip install --force-reinstall nvidia-cudnn-cu" + ours);
+  }
+}
+
+std::size_t free_memory() {
+  std::size_t free = 0, total = 0;
+  LENET_CHECK(cudaMemGetInfo(&free, &total));
+  return free;
+}
+
+}  // namespace
+
+pid_t current_process() { return getpid(); }
+
+Session::Session() : device_(choose_device()), process_(current_process()) {
+  require_supported(device_);
+  require_matching_cudnn();
+  LENET_CHECK(cudaSetDevice(device_));
+  free_before_ = free_memory();
+  stream_ = make_stream();
+}
+
+int Session::capability() const { return compute_capability(device_); }
+
+void Session::run(const std::function<void()>& work) const {
+  if (process_ != current_process()) {
+    throw Unavailable("this session belongs to process " + std::to_string(process_) +
+                      ", from which this one was forked, and CUDA does not survive a fork; start "
+                      "workers with: multiprocessing.set_start_method('spawn')");
+  }
+  const std::lock_guard<std::mutex> alone(one_at_a_time_);
+  if (!dead_because_.empty()) {
+    throw CallFailed("this session died earlier: " + dead_because_ + "; load the rung again");
+  }
+  try {
+    LENET_CHECK(cudaSetDevice(device_));  // the current device is each thread's own
+    work();
+  } catch (const std::exception& error) {
+    recover(error.what());
+    throw;
+  }
+}
+
+/// Half of the work may be on its way: it has to end before the buffers are used again.
+void Session::recover(const std::string& reason) const {
+  if (cudaStreamSynchronize(stream_) != cudaSuccess) dead_because_ = reason;
+  cudaGetLastError();
+}
+
+std::map<std::string, std::string> Session::facts() const {
+  std::map<std::string, std::string> facts;
+  run([&] {
+    cudaDeviceProp properties;
+    LENET_CHECK(cudaGetDeviceProperties(&properties, device_));
+    int driver = 0, runtime = 0, cublas_major = 0, cublas_minor = 0;
+    LENET_CHECK(cudaDriverGetVersion(&driver));
+    LENET_CHECK(cudaRuntimeGetVersion(&runtime));
+    LENET_CHECK(cublasGetProperty(MAJOR_VERSION, &cublas_major));
+    LENET_CHECK(cublasGetProperty(MINOR_VERSION, &cublas_minor));
+    const std::size_t cudnn = cudnnGetVersion(), free_now = free_memory();
+    const int capability = compute_capability(device_);
+    facts = {
+        {"device", properties.name},
+        {"device index", std::to_string(device_)},
+        {"compute capability",
+         std::to_string(capability / 10) + "." + std::to_string(capability % 10)},
+        {"driver supports CUDA", version(driver)},
+        {"CUDA runtime", version(runtime)},
+        {"cuDNN", std::to_string(cudnn / 10000) + "." + std::to_string(cudnn / 100 % 100) + "." +
+                      std::to_string(cudnn % 100)},
+        {"cuBLAS", std::to_string(cublas_major) + "." + std::to_string(cublas_minor)},
+        {"device memory",
+         std::to_string((free_before_ - std::min(free_now, free_before_)) >> 10) + " KiB"},
+    };
+  });
+  return facts;
+}
+
+GraphExec capture(cudaStream_t stream, const std::function<void()>& enqueue) {
+  LENET_CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+  Graph graph;
+  try {
+    enqueue();
+  } catch (...) {
+    cudaStreamEndCapture(stream, graph.put());  // or the stream would stay in capture
+    throw;
+  }
+  LENET_CHECK(cudaStreamEndCapture(stream, graph.put()));
+  GraphExec executable;
+  LENET_CHECK(cudaGraphInstantiateWithFlags(executable.put(), graph, 0));
+  return executable;
+}
+
+std::map<std::string, double> profile(cudaStream_t stream, const Stages& stages, bool as_graph,
+                                      int calls) {
+  const std::array<Event, 4> events = {make_event(), make_event(), make_event(), make_event()};
+  const unsigned flags = as_graph ? cudaEventRecordExternal : cudaEventRecordDefault;
+  const auto enqueue = [&] {
+    LENET_CHECK(cudaEventRecordWithFlags(events[0], stream, flags));
+    stages.copy_in();
+    LENET_CHECK(cudaEventRecordWithFlags(events[1], stream, flags));
+    stages.compute();
+    LENET_CHECK(cudaEventRecordWithFlags(events[2], stream, flags));
+    stages.copy_out();
+    LENET_CHECK(cudaEventRecordWithFlags(events[3], stream, flags));
+  };
+  GraphExec graph;
+  if (as_graph) graph = capture(stream, enqueue);
+
+  constexpr const char* kNames[] = {"h2d_us", "kernels_us", "d2h_us"};
+  std::map<std::string, std::vector<double>> samples;
+  for (int call = 0; call < calls; ++call) {
+    using Clock = std::chrono::steady_clock;
+    using Microseconds = std::chrono::duration<double, std::micro>;
+    const auto start = Clock::now();
+    if (as_graph) {
+      LENET_CHECK(cudaGraphLaunch(graph, stream));
+    } else {
+      enqueue();
+    }
+    const auto enqueued = Clock::now();
+    LENET_CHECK(cudaStreamSynchronize(stream));
+    const auto done = Clock::now();
+    samples["enqueue_us"].push_back(Microseconds(enqueued - start).count());
+    samples["total_us"].push_back(Microseconds(done - start).count());
+    for (int stage = 0; stage < 3; ++stage) {
+      float milliseconds = 0;
+      LENET_CHECK(cudaEventElapsedTime(&milliseconds, events[stage], events[stage + 1]));
+      samples[kNames[stage]].push_back(1000.0 * milliseconds);
+    }
+  }
+  std::map<std::string, double> medians;
+  for (auto& [name, values] : samples) {
+    std::nth_element(values.begin(), values.begin() + values.size() / 2, values.end());
+    medians[name] = values[values.size() / 2];
+  }
+  return medians;
+}
+
+}  // namespace lenet::cuda

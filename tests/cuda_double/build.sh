@@ -1,0 +1,27 @@
+#!/usr/bin/env bash
+# Builds the double: build.sh OUTPUT_FOLDER CUDA_MAJOR INCLUDE_FOLDER...
+# SOURCES names another copy of csrc/ (with a fault in a kernel, say).
+# The names and version nodes are NVIDIA's, so that the extension takes it for the real thing.
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+output=$1 major=$2
+shift 2
+flags=(-std=c++17 -O2 -g -fPIC -shared -Wall -Wextra -Wno-deprecated-declarations
+  -Wno-unknown-pragmas
+  -I"$here" -I"${SOURCES:-$here/../../csrc}")
+for folder in "$@"; do flags+=(-isystem "$folder"); done
+
+build() { # SONAME SOURCE...
+  local soname=$1
+  shift
+  echo "$soname { global: *; };" > "$output/$soname.map"
+  ${CXX:-c++} "${flags[@]}" -Wl,-soname,"$soname" -Wl,--version-script="$output/$soname.map" \
+    "${@/#/$here/}" -o "$output/$soname" "${link[@]}"
+}
+
+mkdir -p "$output"
+link=(-pthread)
+build "libcudart.so.$major" cudart.cpp kernels.cpp
+link=("$output/libcudart.so.$major" "-Wl,-rpath,\$ORIGIN")
+build "libcublas.so.$major" cublas.cpp
+build libcudnn.so.9 cudnn.cpp

@@ -1,0 +1,577 @@
+// The double of libcudart: memory, streams, events, graphs and launches (machine.hpp).
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <set>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "kernels.hpp"
+#include "machine.hpp"
+
+using Work = std::function<void()>;
+
+struct CUgraph_st {
+  std::vector<Work> work;
+};
+struct CUgraphExec_st {
+  std::vector<Work> work;
+};
+struct CUstream_st {
+  std::vector<Work> waiting;
+  cudaGraph_t capturing = nullptr;
+  std::thread::id capturer;
+};
+struct CUevent_st {
+  bool recorded = false;
+  std::chrono::steady_clock::time_point when;
+};
+struct CUlib_st {
+  std::set<CUkern_st*> kernels;
+};
+struct CUkern_st {
+  const cuda_double::Kernel* kernel;
+};
+
+namespace cuda_double {
+namespace {
+
+struct Allocation {
+  std::size_t bytes;  // asked for
+  Where where;
+  char* pages;  // what was mapped, a guard page at its end included
+  std::size_t mapped;
+};
+
+struct Failure {
+  int nth, status;
+};
+
+std::recursive_mutex mutex;  // one machine: its calls take turns
+std::map<char*, Allocation> allocations;
+std::map<std::string, int> calls;
+std::map<std::string, Failure> failures;
+std::set<cudaStream_t> streams;
+CUstream_st default_stream;
+std::string broken;
+int live = 0;
+const pid_t process = getpid();
+thread_local cudaError_t last_error = cudaSuccess;
+
+const std::size_t kPage = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+
+int setting(const char* name, int otherwise) {
+  const char* value = std::getenv(name);
+  return value != nullptr ? std::atoi(value) : otherwise;
+}
+
+const std::pair<char* const, Allocation>* find(const void* pointer) {
+  char* address = static_cast<char*>(const_cast<void*>(pointer));
+  auto it = allocations.upper_bound(address);
+  if (it == allocations.begin()) return nullptr;
+  --it;
+  return address < it->first + std::max<std::size_t>(it->second.bytes, 1) ? &*it : nullptr;
+}
+
+/// Device memory is open only while work runs.
+void protect_device_memory(int protection) {
+  for (auto& [start, a] : allocations) {
+    if (a.where == Where::device) mprotect(a.pages, a.mapped - kPage, protection);
+  }
+}
+
+void execute(const std::vector<Work>& work) {
+  protect_device_memory(PROT_READ | PROT_WRITE);
+  for (const Work& item : work) item();
+  protect_device_memory(PROT_NONE);
+}
+
+void drain(cudaStream_t stream) {
+  const std::vector<Work> work = std::move(stream->waiting);
+  stream->waiting.clear();
+  execute(work);
+}
+
+cudaError_t allocate(void** pointer, std::size_t bytes, Where kind) {
+  // The end lies at a guard page, the start at a multiple of 256 as cudaMalloc promises.
+  const std::size_t room = (bytes + 255) / 256 * 256;
+  const std::size_t pages = (room + kPage - 1) / kPage * kPage;
+  void* mapped = mmap(nullptr, pages + kPage, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (mapped == MAP_FAILED) return cudaErrorMemoryAllocation;
+  char* start = static_cast<char*>(mapped) + pages - room;
+  std::memset(mapped, 0xff, pages);  // NaN
+  mprotect(static_cast<char*>(mapped) + pages, kPage, PROT_NONE);
+  if (kind == Where::device) mprotect(mapped, pages, PROT_NONE);
+  allocations[start] = {bytes, kind, static_cast<char*>(mapped), pages + kPage};
+  *pointer = start;
+  born();
+  return cudaSuccess;
+}
+
+cudaError_t release(void* pointer, bool device) {
+  if (pointer == nullptr) return cudaSuccess;
+  const auto it = allocations.find(static_cast<char*>(pointer));
+  if (it == allocations.end() || (it->second.where == Where::device) != device) {
+    breach("freed what is not allocated");
+    return cudaErrorInvalidValue;
+  }
+  drain(&default_stream);
+  for (cudaStream_t stream : streams) drain(stream);
+  munmap(it->second.pages, it->second.mapped);
+  allocations.erase(it);
+  died();
+  return cudaSuccess;
+}
+
+bool copy_is_sound(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind,
+                   bool asynchronous, const char* call) {
+  const Where target = where(to, bytes), source = where(from, bytes);
+  const bool to_device = target == Where::device, from_device = source == Where::device;
+  const bool right = (kind == cudaMemcpyHostToDevice && to_device && !from_device) ||
+                     (kind == cudaMemcpyDeviceToHost && !to_device && from_device) ||
+                     (kind == cudaMemcpyDeviceToDevice && to_device && from_device);
+  if (!right) {
+    breach(std::string(call) + ": the direction is not where the pointers point, or out of bounds");
+    return false;
+  }
+  const Where host = to_device ? source : target;
+  if (asynchronous && host == Where::unknown) {
+    breach(std::string(call) + ": host memory that is not pinned, or out of its bounds");
+    return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+int enter(const char* call) {
+  const std::lock_guard<std::recursive_mutex> lock(mutex);
+  ++calls[call];
+  if (getpid() != process) return cudaErrorInitializationError;
+  if (!broken.empty()) return cudaErrorIllegalAddress;
+  const auto it = failures.find(call);
+  if (it != failures.end() && --it->second.nth == 0) {
+    const int status = it->second.status;
+    failures.erase(it);
+    if (status == cudaErrorIllegalAddress) broken = "asked to be";
+    return status;
+  }
+  return 0;
+}
+
+void breach(const std::string& what) {
+  const std::lock_guard<std::recursive_mutex> lock(mutex);
+  if (broken.empty()) std::fprintf(stderr, "cuda double: %s\n", what.c_str());
+  broken = what;
+}
+
+Where where(const void* pointer, std::size_t bytes) {
+  const std::lock_guard<std::recursive_mutex> lock(mutex);
+  const auto* found = find(pointer);
+  if (found == nullptr) return Where::unknown;
+  const auto* end = static_cast<const char*>(pointer) + bytes;
+  if (end > found->first + found->second.bytes) return Where::unknown;
+  return found->second.where;
+}
+
+bool require_device(const void* pointer, std::size_t bytes, const char* call) {
+  if (where(pointer, bytes) == Where::device) return true;
+  breach(std::string(call) + ": " + std::to_string(bytes) + " bytes are not inside device memory");
+  return false;
+}
+
+void enqueue(cudaStream_t stream, Work work) {
+  const std::lock_guard<std::recursive_mutex> lock(mutex);
+  if (stream == nullptr) {
+    for (cudaStream_t other : streams) {
+      if (other->capturing) return breach("work on the default stream while another captures");
+    }
+    drain(&default_stream);
+    return execute({std::move(work)});
+  }
+  if (streams.count(stream) == 0) return breach("work on a stream that is gone");
+  auto& queue = stream->capturing ? stream->capturing->work : stream->waiting;
+  queue.push_back(std::move(work));
+}
+
+bool forbidden_in_capture(const char* call) {
+  const std::lock_guard<std::recursive_mutex> lock(mutex);
+  for (cudaStream_t stream : streams) {
+    if (stream->capturing && stream->capturer == std::this_thread::get_id()) {
+      breach(std::string(call) + " during a capture");
+      return true;
+    }
+  }
+  return false;
+}
+
+void born() {
+  const std::lock_guard<std::recursive_mutex> lock(mutex);
+  ++live;
+}
+
+void died() {
+  const std::lock_guard<std::recursive_mutex> lock(mutex);
+  --live;
+}
+
+}  // namespace cuda_double
+
+using namespace cuda_double;
+
+void cuda_double_fail(const char* call, int nth, int status) {
+  const std::lock_guard<std::recursive_mutex> lock(mutex);
+  failures[call] = {nth, status};
+}
+
+int cuda_double_live() {
+  const std::lock_guard<std::recursive_mutex> lock(mutex);
+  return live;
+}
+
+int cuda_double_calls(const char* call) {
+  const std::lock_guard<std::recursive_mutex> lock(mutex);
+  return calls[call];
+}
+
+namespace {
+
+cudaError_t told(cudaError_t status) {
+  if (status != cudaSuccess) last_error = status;
+  return status;
+}
+
+/// What every entry point does first. A breach made in the body is the call's own failure.
+template <class Body>
+cudaError_t call(const char* name, Body body) {
+  const std::lock_guard<std::recursive_mutex> lock(mutex);
+  if (const int status = enter(name)) return told(static_cast<cudaError_t>(status));
+  const cudaError_t status = body();
+  return told(broken.empty() ? status : cudaErrorIllegalAddress);
+}
+
+/// Giving back works in a broken context too.
+template <class Handle>
+cudaError_t destroy(const char* name, Handle* handle) {
+  const std::lock_guard<std::recursive_mutex> lock(mutex);
+  const int status = enter(name);
+  delete handle;
+  died();
+  return static_cast<cudaError_t>(status);
+}
+
+template <class Handle>
+cudaError_t create(Handle** handle) {
+  *handle = new Handle{};
+  born();
+  return cudaSuccess;
+}
+
+}  // namespace
+
+extern "C" {
+
+// the device --------------------------------------------------------------------------------------
+
+cudaError_t cudaDriverGetVersion(int* version) {
+  *version = setting("CUDA_DOUBLE_DRIVER", CUDART_VERSION);
+  return cudaSuccess;
+}
+
+cudaError_t cudaRuntimeGetVersion(int* version) {
+  *version = CUDART_VERSION;
+  return cudaSuccess;
+}
+
+cudaError_t cudaGetDeviceCount(int* count) {
+  return call("cudaGetDeviceCount", [&] {
+    const char* visible = std::getenv("CUDA_VISIBLE_DEVICES");
+    const int devices = setting("CUDA_DOUBLE_DEVICES", 1);
+    if (setting("CUDA_DOUBLE_DRIVER", CUDART_VERSION) / 1000 < CUDART_VERSION / 1000) {
+      return cudaErrorInsufficientDriver;
+    }
+    if (devices == 0 || (visible != nullptr && *visible == 0)) return cudaErrorNoDevice;
+    *count = devices;
+    return cudaSuccess;
+  });
+}
+
+cudaError_t cudaSetDevice(int device) {
+  return call("cudaSetDevice", [&] {
+    return device < setting("CUDA_DOUBLE_DEVICES", 1) ? cudaSuccess : cudaErrorInvalidDevice;
+  });
+}
+
+cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int) {
+  return call("cudaDeviceGetAttribute", [&] {
+    const int capability = setting("CUDA_DOUBLE_CAPABILITY", 90);
+    switch (attribute) {
+      case cudaDevAttrComputeCapabilityMajor:
+        *value = capability / 10;
+        return cudaSuccess;
+      case cudaDevAttrComputeCapabilityMinor:
+        *value = capability % 10;
+        return cudaSuccess;
+      case cudaDevAttrMaxSharedMemoryPerBlockOptin:
+        *value = 232448;
+        return cudaSuccess;
+      case cudaDevAttrKernelExecTimeout:
+        *value = setting("CUDA_DOUBLE_DISPLAY", 0);
+        return cudaSuccess;
+      default:
+        breach("an attribute that the double does not know");
+        return cudaErrorInvalidValue;
+    }
+  });
+}
+
+cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int) {
+  return call("cudaGetDeviceProperties", [&] {
+    std::memset(properties, 0, sizeof *properties);
+    std::strcpy(properties->name, "a double of a GPU");
+    return cudaSuccess;
+  });
+}
+
+// errors ------------------------------------------------------------------------------------------
+
+const char* cudaGetErrorName(cudaError_t status) {
+  switch (status) {
+    case cudaErrorMemoryAllocation:
+      return "cudaErrorMemoryAllocation";
+    case cudaErrorIllegalAddress:
+      return "cudaErrorIllegalAddress";
+    case cudaErrorInsufficientDriver:
+      return "cudaErrorInsufficientDriver";
+    case cudaErrorLaunchFailure:
+      return "cudaErrorLaunchFailure";
+    case cudaErrorLaunchOutOfResources:
+      return "cudaErrorLaunchOutOfResources";
+    default:
+      return "cudaErrorOfTheDouble";
+  }
+}
+
+const char* cudaGetErrorString(cudaError_t) { return "the double says so"; }
+
+cudaError_t cudaGetLastError() { return std::exchange(last_error, cudaSuccess); }
+
+// memory ------------------------------------------------------------------------------------------
+
+cudaError_t cudaMalloc(void** pointer, size_t bytes) {
+  return call("cudaMalloc", [&] {
+    if (forbidden_in_capture("cudaMalloc")) return cudaErrorStreamCaptureUnsupported;
+    return allocate(pointer, bytes, Where::device);
+  });
+}
+
+cudaError_t cudaFree(void* pointer) {
+  const std::lock_guard<std::recursive_mutex> lock(mutex);
+  const int status = enter("cudaFree");
+  forbidden_in_capture("cudaFree");
+  const cudaError_t freed = release(pointer, true);
+  return status ? static_cast<cudaError_t>(status) : freed;
+}
+
+cudaError_t cudaHostAlloc(void** pointer, size_t bytes, unsigned flags) {
+  return call("cudaHostAlloc", [&] {
+    if (forbidden_in_capture("cudaHostAlloc")) return cudaErrorStreamCaptureUnsupported;
+    return allocate(pointer, bytes, flags & cudaHostAllocMapped ? Where::mapped : Where::pinned);
+  });
+}
+
+cudaError_t cudaHostGetDevicePointer(void** device, void* host, unsigned) {
+  return call("cudaHostGetDevicePointer", [&] {
+    if (where(host, 1) != Where::mapped) breach("the device address of memory that is not mapped");
+    *device = host;
+    return cudaSuccess;
+  });
+}
+
+cudaError_t cudaFreeHost(void* pointer) {
+  const std::lock_guard<std::recursive_mutex> lock(mutex);
+  const int status = enter("cudaFreeHost");
+  const cudaError_t freed = release(pointer, false);
+  return status ? static_cast<cudaError_t>(status) : freed;
+}
+
+cudaError_t cudaMemGetInfo(size_t* free, size_t* total) {
+  return call("cudaMemGetInfo", [&] {
+    *total = *free = std::size_t{1} << 30;
+    for (const auto& [start, a] : allocations) *free -= a.where == Where::device ? a.bytes : 0;
+    return cudaSuccess;
+  });
+}
+
+/// On the default stream, which does not wait for streams made non-blocking. From memory that is
+/// not pinned it returns when the bytes have left, not when they have arrived.
+cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes, cudaMemcpyKind kind) {
+  return call("cudaMemcpy", [&] {
+    if (forbidden_in_capture("cudaMemcpy")) return cudaErrorStreamCaptureImplicit;
+    if (!copy_is_sound(to, from, bytes, kind, false, "cudaMemcpy")) return cudaErrorInvalidValue;
+    if (kind == cudaMemcpyHostToDevice && where(from, bytes) == Where::unknown) {
+      const auto* first = static_cast<const char*>(from);
+      default_stream.waiting.push_back([to, sent = std::vector<char>(first, first + bytes)] {
+        std::memcpy(to, sent.data(), sent.size());
+      });
+    } else {
+      drain(&default_stream);
+      execute({[=] { std::memcpy(to, from, bytes); }});
+    }
+    return cudaSuccess;
+  });
+}
+
+cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind kind,
+                            cudaStream_t stream) {
+  return call("cudaMemcpyAsync", [&] {
+    if (!copy_is_sound(to, from, bytes, kind, true, "cudaMemcpyAsync")) {
+      return cudaErrorInvalidValue;
+    }
+    enqueue(stream, [=] { std::memcpy(to, from, bytes); });
+    return cudaSuccess;
+  });
+}
+
+// streams -----------------------------------------------------------------------------------------
+
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
+  return call("cudaStreamCreateWithFlags", [&] {
+    create(stream);
+    streams.insert(*stream);
+    return cudaSuccess;
+  });
+}
+
+cudaError_t cudaStreamDestroy(cudaStream_t stream) {
+  const std::lock_guard<std::recursive_mutex> lock(mutex);
+  drain(stream);
+  streams.erase(stream);
+  return destroy("cudaStreamDestroy", stream);
+}
+
+cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
+  return call("cudaStreamSynchronize", [&] {
+    if (forbidden_in_capture("cudaStreamSynchronize")) return cudaErrorStreamCaptureUnsupported;
+    drain(stream == nullptr ? &default_stream : stream);
+    return cudaSuccess;
+  });
+}
+
+cudaError_t cudaStreamQuery(cudaStream_t stream) {
+  return call("cudaStreamQuery", [&] {
+    drain(stream);
+    return cudaSuccess;
+  });
+}
+
+// events ------------------------------------------------------------------------------------------
+
+cudaError_t cudaEventCreate(cudaEvent_t* event) {
+  return call("cudaEventCreate", [&] { return create(event); });
+}
+
+cudaError_t cudaEventDestroy(cudaEvent_t event) { return destroy("cudaEventDestroy", event); }
+
+cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, unsigned) {
+  return call("cudaEventRecordWithFlags", [&] {
+    enqueue(stream, [event] {
+      event->recorded = true;
+      event->when = std::chrono::steady_clock::now();
+    });
+    return cudaSuccess;
+  });
+}
+
+cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t from, cudaEvent_t to) {
+  return call("cudaEventElapsedTime", [&] {
+    if (!from->recorded || !to->recorded) return cudaErrorNotReady;
+    *milliseconds = std::chrono::duration<float, std::milli>(to->when - from->when).count();
+    return cudaSuccess;
+  });
+}
+
+// graphs ------------------------------------------------------------------------------------------
+
+cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode) {
+  return call("cudaStreamBeginCapture", [&] {
+    create(&stream->capturing);
+    stream->capturer = std::this_thread::get_id();
+    return cudaSuccess;
+  });
+}
+
+cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
+  const std::lock_guard<std::recursive_mutex> lock(mutex);
+  *graph = std::exchange(stream->capturing, nullptr);  // also where the call fails
+  return call("cudaStreamEndCapture", [&] { return cudaSuccess; });
+}
+
+cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t* executable, cudaGraph_t graph,
+                                          unsigned long long) {
+  return call("cudaGraphInstantiateWithFlags", [&] {
+    create(executable);
+    (*executable)->work = graph->work;
+    return cudaSuccess;
+  });
+}
+
+cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream) {
+  return call("cudaGraphLaunch", [&] {
+    for (const Work& work : executable->work) enqueue(stream, work);
+    return cudaSuccess;
+  });
+}
+
+cudaError_t cudaGraphDestroy(cudaGraph_t graph) { return destroy("cudaGraphDestroy", graph); }
+
+cudaError_t cudaGraphExecDestroy(cudaGraphExec_t executable) {
+  return destroy("cudaGraphExecDestroy", executable);
+}
+
+// kernels of our own ------------------------------------------------------------------------------
+
+/// What is loaded is machine code that no CPU runs; its name finds the same source built for it.
+cudaError_t cudaLibraryLoadData(cudaLibrary_t* library, const void* code, cudaJitOption*, void**,
+                                unsigned, cudaLibraryOption*, void**, unsigned) {
+  return call("cudaLibraryLoadData", [&] {
+    if (std::memcmp(code, "\177ELF", 4) != 0) breach("loaded what is no cubin");
+    return create(library);
+  });
+}
+
+cudaError_t cudaLibraryUnload(cudaLibrary_t library) {
+  const std::lock_guard<std::recursive_mutex> lock(mutex);
+  for (CUkern_st* kernel : library->kernels) delete kernel;
+  return destroy("cudaLibraryUnload", library);
+}
+
+cudaError_t cudaLibraryGetKernel(cudaKernel_t* kernel, cudaLibrary_t library, const char* name) {
+  return call("cudaLibraryGetKernel", [&] {
+    const Kernel* found = find_kernel(name);
+    if (found == nullptr) return cudaErrorSymbolNotFound;
+    *kernel = new CUkern_st{found};
+    library->kernels.insert(*kernel);
+    return cudaSuccess;
+  });
+}
+
+cudaError_t cudaLaunchKernel(const void* function, dim3 grid, dim3 block, void** arguments,
+                             size_t shared_bytes, cudaStream_t stream) {
+  return call("cudaLaunchKernel", [&] {
+    const auto* handle = static_cast<const CUkern_st*>(function);
+    enqueue(stream, handle->kernel->bind(arguments, grid.x, block.x, shared_bytes));
+    return cudaSuccess;
+  });
+}
+
+}  // extern "C"

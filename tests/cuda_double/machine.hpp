@@ -1,0 +1,50 @@
+// A GPU that is none: the memory, streams and graphs behind the doubles of libcudart, libcublas
+// and libcudnn. It computes on the CPU, and it is stricter than a GPU:
+//
+//   - work that was put on a stream runs only when somebody waits for the stream;
+//   - device memory holds NaN until it is written, and the host that touches it dies;
+//   - pointers, bounds, the direction of a copy, streams and captures are checked, and a breach is
+//     told on standard error and makes every later call fail, as an illegal address does.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <functional>
+#include <string>
+
+namespace cuda_double {
+
+enum class Where { device, pinned, mapped, unknown };
+
+/// Counts this call; nonzero where a test wants it to fail, or where an earlier breach made the
+/// context unusable (status 700).
+int enter(const char* call);
+
+/// Tells a breach of CUDA's rules; every later call fails.
+void breach(const std::string& what);
+
+/// Breach unless [pointer, pointer + bytes) lies in one live piece of device memory.
+bool require_device(const void* pointer, std::size_t bytes, const char* call);
+Where where(const void* pointer, std::size_t bytes);
+
+/// Puts work on a stream: captured, kept until it is waited for, or (the default stream) done now.
+void enqueue(cudaStream_t stream, std::function<void()> work);
+
+/// Breach where the calling thread is capturing: what allocates or waits may not be captured.
+bool forbidden_in_capture(const char* call);
+
+/// Handles alive, so that tests see leaks.
+void born();
+void died();
+
+}  // namespace cuda_double
+
+extern "C" {
+/// From now on, the `nth` call of `call` (1 is the next) returns `status`, once.
+void cuda_double_fail(const char* call, int nth, int status);
+/// Handles and pieces of memory that were not given back.
+int cuda_double_live();
+/// How often `call` was called.
+int cuda_double_calls(const char* call);
+}

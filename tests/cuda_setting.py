@@ -1,0 +1,98 @@
+"""Where CUDA's headers and libraries lie for the tests, and the double of a GPU built from them."""
+
+import os
+import subprocess
+from importlib.util import find_spec
+from pathlib import Path
+
+TESTS = Path(__file__).parent
+SOURCES = TESTS.parent / "csrc"
+
+
+def built_major() -> int | None:
+    """The major of CUDA that lenet_bench was built for, the newest first."""
+    for major in (13, 12):
+        if find_spec(f"lenet_bench._cuda{major}"):
+            return major
+    return None
+
+
+def wheel_folders(kind: str, major: int) -> list[Path]:
+    """The folders `include` or `lib` of NVIDIA's wheels for this major."""
+    spec = find_spec("nvidia")
+    roots = [Path(root) for root in (spec and spec.submodule_search_locations) or ()]
+    others = {f"cu{other}" for other in (12, 13) if other != major}
+    folders = [
+        folder for root in roots for folder in sorted(root.iterdir()) if folder.name not in others
+    ]
+    found = [folder / kind for folder in folders if (folder / kind).is_dir()]
+    if kind == "include":
+        found += [path for folder in folders if (path := folder / "include" / "cccl").is_dir()]
+    return found
+
+
+def build_double(output: Path, major: int, sources: Path = SOURCES) -> Path:
+    """The folder with the double's libcudart, libcublas and libcudnn, and our kernels in it."""
+    includes = wheel_folders("include", major)
+    script = TESTS / "cuda_double" / "build.sh"
+    run(["env", f"SOURCES={sources}", str(script), str(output), str(major), *map(str, includes)])
+    return output
+
+
+def write_kernel_source(output: Path) -> Path:
+    """What CMake makes of kernel_source.cpp.in: our kernels' text as a C++ source."""
+    text = (SOURCES / "cuda" / "kernel_source.cpp.in").read_text()
+    text = text.replace("@kernel_source@", (SOURCES / "cuda" / "fused.cu").read_text())
+    text = text.replace("@shapes_header@", (SOURCES / "shapes.hpp").read_text())
+    output.write_text(text)
+    return output
+
+
+def compile_options(major: int, sources: Path = SOURCES) -> list[str]:
+    """What g++ needs to compile our CUDA host code from this copy of the sources."""
+    return [
+        *("-std=c++17", "-O0", "-w", f"-I{sources}"),
+        *(f"-isystem{folder}" for folder in wheel_folders("include", major)),
+    ]
+
+
+def link_options(major: int, double: Path) -> list[str]:
+    """What g++ needs to link it with the double, and with NVIDIA's own NVRTC."""
+    names = [f"libcudart.so.{major}", f"libcublas.so.{major}", "libcudnn.so.9"]
+    nvrtc = next(
+        folder
+        for folder in wheel_folders("lib", major)
+        if (folder / f"libnvrtc.so.{major}").exists()
+    )
+    return [
+        *(str(double / name) for name in names),
+        str(nvrtc / f"libnvrtc.so.{major}"),
+        f"-Wl,-rpath,{double}:{nvrtc}",
+        "-pthread",
+    ]
+
+
+def link_with_nvidia(major: int) -> list[str]:
+    """What g++ needs to link it with NVIDIA's libraries, for a machine with a GPU."""
+    folders = wheel_folders("lib", major)
+    names = [
+        *(f"libcudart.so.{major}", f"libcublas.so.{major}", f"libnvrtc.so.{major}"),
+        "libcudnn.so.9",
+    ]
+    return [
+        *(f"-L{folder}" for folder in folders),
+        *(f"-l:{name}" for name in names),
+        f"-Wl,-rpath,{':'.join(map(str, folders))},--allow-shlib-undefined",
+        "-pthread",
+    ]
+
+
+def run(command: list[str]) -> None:
+    """Run a compiler; its complaint is the failure."""
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-4000:]
+
+
+def compiler() -> str:
+    """The C++ compiler."""
+    return os.environ.get("CXX", "c++")

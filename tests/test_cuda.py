@@ -1,0 +1,433 @@
+"""The GPU rungs on the double of CUDA (cuda_double/): the very module that users get, run without a
+GPU. It proves the wiring; numerics and speed of NVIDIA's libraries are for bench/gpu.sh.
+"""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cuda_setting import build_double, built_major
+
+pytestmark = pytest.mark.skipif(
+    built_major() is None, reason="lenet_bench is built without CUDA (make test-cuda13)"
+)
+
+CUDNN = ["cudnn", "cudnn:find", "cudnn:heuristic", "cudnn:tf32", "cudnn:graph"]
+CUDA = ["cuda", "cuda:graph", "cuda:mapped"]
+RUNGS = [*CUDNN, *CUDA]
+
+#: What every child starts with. `double` counts, fails and tells on request.
+PRELUDE = """
+import ctypes, gc, json, os, sys, threading
+import numpy as np
+import lenet_bench
+from lenet_bench import LenetBenchError, Unavailable, load
+from lenet_bench.backends import tolerance
+from lenet_bench.network import LAYERS, PARAMETERS
+from lenet_bench.weights import Weights
+
+random = np.random.default_rng(7)
+weights = Weights({
+    name: (random.standard_normal(shape) * 0.1).astype(np.float32)
+    for name, shape in PARAMETERS.items()
+})
+images = random.random((4, 28, 28), dtype=np.float32)
+reference = load("reference", weights=weights)
+
+def double():
+    return ctypes.CDLL(f"libcudart.so.{major}")
+
+def answer(value):
+    print("ANSWER", json.dumps(value))
+
+def failure(work):
+    try:
+        work()
+    except Exception as error:
+        return [type(error).__name__, str(error)]
+"""
+
+Ask = Callable[..., Any]
+
+
+@pytest.fixture(scope="session")
+def double(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder with the double's libraries."""
+    major = built_major()
+    assert major is not None
+    return build_double(tmp_path_factory.mktemp("double"), major)
+
+
+def child(code: str, **environment: str) -> "subprocess.CompletedProcess[str]":
+    script = f"major = {built_major()}\n{PRELUDE}\n{code}"
+    inherited = {k: v for k, v in os.environ.items() if not k.startswith(("CUDA_", "LENET_BENCH_"))}
+    return subprocess.run(
+        [sys.executable, "-c", script],
+        env={**inherited, **environment},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+
+
+@pytest.fixture(scope="session")
+def ask(double: Path, tmp_path_factory: pytest.TempPathFactory) -> Ask:
+    """What the code, run in a process of its own on the double, gives to `answer`."""
+    cache = str(tmp_path_factory.mktemp("cubins"))
+
+    def run(code: str, **environment: str) -> Any:
+        fixed = {"LENET_BENCH_CUDA_LIBRARIES": str(double), "XDG_CACHE_HOME": cache}
+        done = child(code, **{**fixed, **environment})
+        lines = [line for line in done.stdout.splitlines() if line.startswith("ANSWER ")]
+        assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
+        return json.loads(lines[-1].removeprefix("ANSWER "))
+
+    return run
+
+
+@pytest.mark.parametrize("rung", RUNGS)
+def test_every_layer_matches_the_float64_reference(ask: Ask, rung: str) -> None:
+    difference = ask(f"""
+found = load("{rung}", weights=weights).layers(images[0])
+expected = reference.layers(images[0])
+answer({{name: float(np.abs(found[name] - expected[name]).max()) for name in found}})
+""")
+    assert "probabilities" in difference
+    allowed = 1e-2 if rung == "cudnn:tf32" else 2e-5
+    assert max(difference.values()) < allowed
+
+
+@pytest.mark.parametrize("rung", RUNGS)
+def test_the_last_of_many_calls_answers_as_the_first(ask: Ask, rung: str) -> None:
+    calls = 999 if rung in CUDNN else 99  # the double takes 25 ms for our own kernels
+    first, last = ask(f"""
+net = load("{rung}", weights=weights)
+first = net.infer(images[0])
+for call in range({calls}):
+    last = net.infer(images[(call + 2) % 4])
+answer([first.tolist(), net.infer(images[0]).tolist()])
+""")
+    assert first == last
+
+
+@pytest.mark.parametrize("rung", RUNGS)
+def test_a_batch_answers_as_its_images_one_by_one(ask: Ask, rung: str) -> None:
+    difference, allowed = ask(f"""
+net = load("{rung}", weights=weights)
+assert net.infer(images[:0]).shape == (0, 10)
+difference = np.abs(net.infer(images) - reference.infer(images)).max()
+answer([float(difference), tolerance("{rung}")])
+""")
+    assert difference <= allowed
+
+
+@pytest.mark.parametrize("rung", RUNGS)
+def test_threads_that_call_at_once_each_get_their_own_answer(ask: Ask, rung: str) -> None:
+    worst, allowed = ask(f"""
+net = load("{rung}", weights=weights)
+expected = reference.infer(images)
+worst = [0.0] * 4
+def work(i):
+    for _ in range(20):
+        worst[i] = max(worst[i], float(np.abs(net.infer(images[i]) - expected[i]).max()))
+threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
+[t.start() for t in threads], [t.join() for t in threads]
+answer([max(worst), tolerance("{rung}")])
+""")
+    assert worst <= allowed
+
+
+@pytest.mark.parametrize("rung", RUNGS)
+def test_two_sessions_do_not_disturb_each_other(ask: Ask, rung: str) -> None:
+    worst, allowed = ask(f"""
+other = Weights({{name: -values for name, values in weights.parameters.items()}})
+one, two = load("{rung}", weights=weights), load("{rung}", weights=other)
+expected_one, expected_two = reference.infer(images), load("reference", weights=other).infer(images)
+worst = 0.0
+for i in [0, 1, 2, 3, 1, 0]:
+    worst = max(worst, float(np.abs(one.infer(images[i]) - expected_one[i]).max()))
+    worst = max(worst, float(np.abs(two.infer(images[i]) - expected_two[i]).max()))
+answer([worst, tolerance("{rung}")])
+""")
+    assert worst <= allowed
+
+
+@pytest.mark.parametrize("rung", RUNGS)
+def test_nothing_is_left_when_a_session_goes(ask: Ask, rung: str) -> None:
+    alive, left = ask(f"""
+net = load("{rung}", weights=weights)
+net.infer(images)
+net.profile(images[0], 3)
+alive = double().cuda_double_live()
+del net
+gc.collect()
+answer([alive, double().cuda_double_live()])
+""")
+    assert alive > 0
+    assert left == 0
+
+
+@pytest.mark.parametrize("rung", RUNGS)
+def test_a_call_allocates_nothing(ask: Ask, rung: str) -> None:
+    before, after = ask(f"""
+net = load("{rung}", weights=weights)
+names = (b"cudaMalloc", b"cudaHostAlloc", b"cudnnCreateTensorDescriptor", b"cudaEventCreate")
+count = lambda: [double().cuda_double_calls(name) for name in names]
+before = count()
+net.infer(images)
+answer([before, count()])
+""")
+    assert before == after
+
+
+@pytest.mark.parametrize("rung", RUNGS)
+def test_the_profile_splits_one_call_into_its_stages(ask: Ask, rung: str) -> None:
+    profile = ask(f'answer(load("{rung}", weights=weights).profile(images[0], 5))')
+    assert set(profile) >= {"h2d_us", "kernels_us", "d2h_us", "enqueue_us", "total_us"}
+    assert profile["kernels_us"] > 0
+
+
+def test_describe_names_device_versions_algorithm_and_memory(ask: Ask) -> None:
+    facts = ask('answer(load("cudnn:find", weights=weights).describe())')
+    assert facts["device"] == "a double of a GPU"
+    assert facts["conv1"] == "gemm"  # the fastest that worked in float32
+    for fact in ("driver supports CUDA", "CUDA runtime", "cuDNN", "cuBLAS", "device memory"):
+        assert facts[fact]
+
+
+# what can go wrong -------------------------------------------------------------------------------
+
+
+def unavailable(ask: Ask, rung: str, **environment: str) -> str:
+    kind, sentence = ask(f'answer(failure(lambda: load("{rung}", weights=weights)))', **environment)
+    assert kind == "Unavailable"
+    assert "\n" not in sentence
+    return str(sentence)
+
+
+@pytest.mark.parametrize(
+    ("setting", "says", "mends"),
+    [
+        ({"CUDA_DOUBLE_DRIVER": "0"}, "no NVIDIA driver", "nvidia-smi"),
+        ({"CUDA_DOUBLE_DRIVER": "11040"}, "supports CUDA 11.4", "LENET_CUDA=12"),
+        ({"CUDA_DOUBLE_DEVICES": "0"}, "finds no GPU", "nvidia-smi"),
+        ({"CUDA_VISIBLE_DEVICES": ""}, 'CUDA_VISIBLE_DEVICES=""', "unset CUDA_VISIBLE_DEVICES"),
+        ({"LENET_BENCH_GPU": "7"}, 'LENET_BENCH_GPU="7" names no GPU', "export LENET_BENCH_GPU=0"),
+        ({"LENET_BENCH_GPU": "one"}, 'LENET_BENCH_GPU="one"', "export LENET_BENCH_GPU=0"),
+        ({"CUDA_DOUBLE_CAPABILITY": "37"}, "compute capability 3.7, too old", ""),
+    ],
+)
+def test_what_is_missing_is_one_sentence_with_what_mends_it(
+    ask: Ask, setting: dict[str, str], says: str, mends: str
+) -> None:
+    sentence = unavailable(ask, "cudnn", **setting)
+    assert says in sentence
+    assert mends in sentence
+
+
+def test_a_second_gpu_is_chosen_by_its_number(ask: Ask) -> None:
+    facts = ask(
+        'answer(load("cudnn", weights=weights).describe())',
+        CUDA_DOUBLE_DEVICES="2",
+        LENET_BENCH_GPU="1",
+    )
+    assert facts["device index"] == "1"
+
+
+def test_a_full_device_is_one_sentence_and_leaks_nothing(ask: Ask) -> None:
+    failure, left = ask("""
+load("cudnn", weights=weights)  # brings in the libraries
+gc.collect()
+double().cuda_double_fail(b"cudaMalloc", 9, 2)
+told = failure(lambda: load("cudnn", weights=weights))
+gc.collect()
+answer([told, double().cuda_double_live()])
+""")
+    assert failure[0] == "Unavailable"
+    assert failure[1].startswith("the GPU has no memory left: cudaMalloc failed with")
+    assert "nvidia-smi" in failure[1]
+    assert left == 0
+
+
+CALLS = {
+    "cudnn": [
+        ("cudnnConvolutionForward", "csrc/cuda/cudnn.cpp:"),
+        ("cudnnAddTensor", "csrc/cuda/cudnn.cpp:"),
+        ("cudnnPoolingForward", "csrc/cuda/cudnn.cpp:"),
+        ("cublasSgemv", "csrc/cuda/cudnn.cpp:"),
+        ("cudnnSoftmaxForward", "csrc/cuda/cudnn.cpp:"),
+        ("cudaMemcpyAsync", "csrc/cuda/cudnn.cpp:"),
+        ("cudaStreamSynchronize", "csrc/cuda/cudnn.cpp:"),
+    ],
+    "cudnn:graph": [("cudaGraphLaunch", "csrc/cuda/cudnn.cpp:")],
+    "cuda": [
+        ("cudaLaunchKernel", "csrc/cuda/fused.cpp:"),
+        ("cudaMemcpyAsync", "csrc/cuda/fused.cpp:"),
+    ],
+    "cuda:mapped": [("cudaGraphLaunch", "csrc/cuda/fused.cpp:")],
+}
+
+
+@pytest.mark.parametrize(
+    ("rung", "call", "place"), [(rung, *call) for rung, calls in CALLS.items() for call in calls]
+)
+def test_a_call_that_fails_is_named_and_the_session_goes_on(
+    ask: Ask, rung: str, call: str, place: str
+) -> None:
+    told, difference = ask(f"""
+net = load("{rung}", weights=weights)
+double().cuda_double_fail(b"{call}", 1, 13)
+told = failure(lambda: net.infer(images[0]))
+answer([told, float(np.abs(net.infer(images[1]) - reference.infer(images[1])).max())])
+""")
+    assert told[0] == "RuntimeError"
+    assert told[1].startswith(f"{call} failed with ")
+    assert place in told[1]
+    assert difference < 1e-5
+
+
+def test_a_broken_context_ends_the_session_and_says_why(ask: Ask) -> None:
+    first, second, left = ask("""
+net = load("cudnn", weights=weights)
+double().cuda_double_fail(b"cudaStreamSynchronize", 1, 700)  # an illegal address
+first = failure(lambda: net.infer(images[0]))
+second = failure(lambda: net.infer(images[0]))
+del net
+gc.collect()
+answer([first, second, double().cuda_double_live()])
+""")
+    assert "cudaErrorIllegalAddress" in first[1]
+    assert second[1].startswith("this session died earlier: cudaStreamSynchronize failed")
+    assert "load the rung again" in second[1]
+    assert left == 0
+
+
+@pytest.mark.parametrize("nth", range(1, 12))
+def test_a_session_that_fails_while_it_is_built_leaks_nothing(ask: Ask, nth: int) -> None:
+    told, left = ask(f"""
+load("cudnn:graph", weights=weights)
+gc.collect()
+calls = (b"cudaMalloc", b"cudaHostAlloc", b"cudnnCreate", b"cublasCreate", b"cudaGraphLaunch",
+         b"cudaStreamBeginCapture", b"cudaStreamEndCapture", b"cudaGraphInstantiateWithFlags",
+         b"cudnnSetStream", b"cublasSetWorkspace", b"cudnnSoftmaxForward")
+call = calls[{nth} - 1]
+double().cuda_double_fail(call, 1 if call != b"cudnnSoftmaxForward" else 2, 1)
+told = failure(lambda: load("cudnn:graph", weights=weights).infer(images[0]))
+gc.collect()
+answer([told, double().cuda_double_live()])
+""")
+    assert told is not None
+    assert left == 0
+
+
+def test_a_forked_child_is_refused_the_parents_session(ask: Ask) -> None:
+    told, parent = ask("""
+net = load("cudnn", weights=weights)
+read, write = os.pipe()
+if os.fork() == 0:
+    told = [failure(lambda: net.infer(images[0])), failure(lambda: load("cudnn", weights=weights))]
+    os.write(write, json.dumps(told).encode())
+    del net
+    gc.collect()
+    os._exit(0)
+os.wait()
+told = json.loads(os.read(read, 10000))
+answer([told, float(np.abs(net.infer(images[0]) - reference.infer(images[0])).max())])
+""")
+    (kind, used), (other_kind, loaded) = told
+    assert kind == other_kind == "Unavailable"
+    assert "does not survive a fork" in used
+    assert "spawn" in used
+    assert "was forked" in loaded
+    assert parent < 1e-5
+
+
+def test_the_interpreter_ends_with_work_in_flight(ask: Ask) -> None:
+    assert ask("""
+net = load("cudnn", weights=weights)
+def work():
+    while True:
+        net.infer(images)
+[threading.Thread(target=work, daemon=True).start() for _ in range(2)]
+net.infer(images)
+answer(True)
+""")
+
+
+# our own kernels ---------------------------------------------------------------------------------
+
+#: Turing, Ampere, Hopper, data centre and desktop Blackwell.
+CAPABILITIES = [75, 80, 90, 100, 120]
+
+
+@pytest.mark.parametrize("capability", CAPABILITIES)
+def test_our_kernels_compile_for(ask: Ask, capability: int) -> None:
+    known, start = ask(f"""
+from lenet_bench.backends._cuda import native
+known = {capability} in native().known_capabilities()
+answer([known, native().compile_kernels({capability})[:4].hex() if known else None])
+""")
+    if not known:
+        pytest.skip("this NVRTC does not know it")
+    assert bytes.fromhex(start) == b"\x7fELF"
+
+
+def test_an_unknown_gpu_is_one_sentence_with_what_mends_it(ask: Ask) -> None:
+    sentence = unavailable(ask, "cuda", CUDA_DOUBLE_CAPABILITY="990")
+    assert "compute capability 99.0" in sentence
+    assert "pip install --upgrade nvidia-cuda-nvrtc" in sentence
+
+
+def cached(folder: Path) -> list[Path]:
+    return list((folder / "lenet-bench").glob("*.cubin"))
+
+
+LOAD_CUDA = 'load("cuda", weights=weights)\nanswer(True)'
+
+
+def test_compiled_kernels_are_kept_on_disk(ask: Ask, tmp_path: Path) -> None:
+    ask(LOAD_CUDA, XDG_CACHE_HOME=str(tmp_path))
+    (kept,) = cached(tmp_path)
+    written = kept.stat().st_mtime_ns
+    ask(LOAD_CUDA, XDG_CACHE_HOME=str(tmp_path))
+    assert cached(tmp_path)[0].stat().st_mtime_ns == written
+
+
+@pytest.mark.parametrize("damage", [b"", b"short", b"\0" * 5000])
+def test_damaged_kernels_on_disk_are_compiled_again(
+    ask: Ask, tmp_path: Path, damage: bytes
+) -> None:
+    ask(LOAD_CUDA, XDG_CACHE_HOME=str(tmp_path))
+    (kept,) = cached(tmp_path)
+    whole = kept.read_bytes()
+    kept.write_bytes(damage)
+    ask(LOAD_CUDA, XDG_CACHE_HOME=str(tmp_path))
+    assert kept.read_bytes() == whole
+
+
+def test_kernels_need_no_place_to_be_kept(ask: Ask, tmp_path: Path) -> None:
+    blocked = tmp_path / "file"
+    blocked.write_text("")
+    assert ask(LOAD_CUDA, XDG_CACHE_HOME=str(blocked))
+    assert ask(LOAD_CUDA, XDG_CACHE_HOME="", HOME="")
+
+
+# without the double ------------------------------------------------------------------------------
+
+
+def test_importing_the_package_loads_no_cuda() -> None:
+    done = child('print("libcud" in open("/proc/self/maps").read())')
+    assert done.stdout.strip() == "False", done.stderr
+
+
+def test_nvidias_own_libraries_say_what_is_missing_here() -> None:
+    done = child('print(failure(lambda: load("cudnn", weights=weights)))')
+    if done.stdout.strip() == "None":
+        pytest.skip("there is an NVIDIA GPU here")
+    assert "Unavailable" in done.stdout, done.stderr
+    assert "driver" in done.stdout

@@ -1,0 +1,279 @@
+"""Faults planted in the GPU rungs, each of which the double of CUDA has to catch: what makes its
+silence on the real sources worth something.
+"""
+
+import os
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from cuda_setting import (
+    SOURCES,
+    TESTS,
+    build_double,
+    built_major,
+    compile_options,
+    compiler,
+    link_options,
+    run,
+    write_kernel_source,
+)
+
+pytestmark = pytest.mark.skipif(
+    built_major() is None, reason="lenet_bench is built without CUDA (make test-cuda13)"
+)
+
+CUDNN = "cuda/cudnn.cpp"
+FUSED = "cuda/fused.cpp"
+KERNELS = "cuda/fused.cu"
+SYNCHRONISE = "  LENET_CHECK(cudaStreamSynchronize(stream));\n"
+WORKSPACE = (
+    "  LENET_CHECK(cublasSetWorkspace(cublas, cublas_workspace, cublas_workspace.bytes()));\n"
+)
+
+#: fault -> rung, file, what is there, what the fault makes of it
+FAULTS: dict[str, tuple[str, str, str, str]] = {
+    "the answer is read before it is there": ("cudnn", CUDNN, SYNCHRONISE, ""),
+    "a graph is not waited for": ("cudnn:graph", CUDNN, SYNCHRONISE, ""),
+    "cuDNN is left off the stream": (
+        "cudnn",
+        CUDNN,
+        "LENET_CHECK(cudnnSetStream(cudnn, stream));",
+        "",
+    ),
+    "cuBLAS is left off the stream": (
+        "cudnn",
+        CUDNN,
+        "LENET_CHECK(cublasSetStream(cublas, stream));",
+        "",
+    ),
+    "cuBLAS is left off the captured stream": (
+        "cudnn:graph",
+        CUDNN,
+        "LENET_CHECK(cublasSetStream(cublas, stream));",
+        "",
+    ),
+    "cuBLAS allocates during the capture": ("cudnn:graph", CUDNN, WORKSPACE, ""),
+    "memory is allocated in a captured call": (
+        "cudnn:graph",
+        CUDNN,
+        "void Cudnn::Network::copy_in() {",
+        "void Cudnn::Network::copy_in() { DeviceFloats scratch(1);",
+    ),
+    "the stream is waited for during the capture": (
+        "cudnn:graph",
+        CUDNN,
+        "void Cudnn::Network::copy_out() {",
+        "void Cudnn::Network::copy_out() { LENET_CHECK(cudaStreamSynchronize(stream));",
+    ),
+    "the copy in goes the wrong way": (
+        "cudnn",
+        CUDNN,
+        "cudaMemcpyHostToDevice",
+        "cudaMemcpyDeviceToHost",
+    ),
+    "the copy out goes the wrong way": (
+        "cudnn",
+        CUDNN,
+        "host_probabilities.bytes(),\n                              cudaMemcpyDeviceToHost",
+        "host_probabilities.bytes(),\n                              cudaMemcpyHostToDevice",
+    ),
+    "half the image is copied": ("cudnn", CUDNN, "host_image.bytes()", "host_image.bytes() / 2"),
+    "the image is copied from memory that is not pinned": (
+        "cudnn",
+        CUDNN,
+        "cudaMemcpyAsync(image.values, host_image,",
+        "cudaMemcpyAsync(image.values, std::vector<float>(kImagePixels).data(),",
+    ),
+    "the image's buffer is too small": (
+        "cudnn",
+        CUDNN,
+        "Activation image{1, kImageSide};",
+        "Activation image{1, kPool1Side};",
+    ),
+    "the host reads device memory": (
+        "cudnn",
+        CUDNN,
+        "std::copy_n(static_cast<const float*>(host_probabilities), kClasses, ten);",
+        "std::copy_n(static_cast<const float*>(probabilities.values), kClasses, ten);",
+    ),
+    "the workspace is not passed": (
+        "cudnn",
+        CUDNN,
+        "convolution_workspace, convolution_workspace.bytes()",
+        "nullptr, convolution_workspace.bytes()",
+    ),
+    "the workspace is that of the first convolution": (
+        "cudnn",
+        CUDNN,
+        "workspace_bytes(conv2, pool1_out, conv2_out));",
+        "std::size_t{0});",
+    ),
+    "a failed measurement is taken": (
+        "cudnn:find",
+        CUDNN,
+        "it->status == CUDNN_STATUS_SUCCESS && float32",
+        "float32",
+    ),
+    "TF32 comes in by the back door": (
+        "cudnn",
+        CUDNN,
+        ": CUDNN_FMA_MATH;",
+        ": CUDNN_DEFAULT_MATH;",
+    ),
+    "the kernels are flipped": ("cudnn", CUDNN, "CUDNN_CROSS_CORRELATION", "CUDNN_CONVOLUTION"),
+    "the matrix is not transposed": ("cudnn", CUDNN, "CUBLAS_OP_T", "CUBLAS_OP_N"),
+    "the output is added to what was there": (
+        "cudnn",
+        CUDNN,
+        "convolution_workspace.bytes(), &kZero",
+        "convolution_workspace.bytes(), &kOne",
+    ),
+    "a bias is added to nothing": (
+        "cudnn",
+        CUDNN,
+        "layer.bias, &kOne, output.shape",
+        "layer.bias, &kZero, output.shape",
+    ),
+    "the ReLU is forgotten": (
+        "cudnn",
+        CUDNN,
+        "  LENET_CHECK(cudnnActivationForward(cudnn, relu, &kOne, fc1_out.shape, fc1_out.values,"
+        " &kZero,\n                                     fc1_out.shape, fc1_out.values));\n",
+        "",
+    ),
+    "the host does not count its images": ("cuda:mapped", FUSED, "  ++shared.ticket;\n", ""),
+    "the flag is not waited for": ("cuda:mapped", FUSED, "!finished(); ++spin", "false; ++spin"),
+    "the answer's copy is forgotten": ("cuda", FUSED, "    copy_out();\n  }", "  }"),
+    "a launch has half its blocks": ("cuda", FUSED, "kFc1Outputs / 4,", "kFc1Outputs / 8,"),
+    "a launch has too few threads": ("cuda", FUSED, "kClasses * 32,", "kClasses * 16,"),
+    "two arguments are swapped": (
+        "cuda",
+        FUSED,
+        "f(fc1_weight), f(fc1_bias)",
+        "f(fc1_bias), f(fc1_weight)",
+    ),
+    "an activation's buffer is too small": (
+        "cuda",
+        FUSED,
+        "pool2{kFc1Inputs}",
+        "pool2{kFc1Inputs / 2}",
+    ),
+    "a kernel uses what its block has not loaded": ("cuda", KERNELS, "  __syncthreads();\n", ""),
+    "a barrier is reached by some threads only": (
+        "cuda",
+        KERNELS,
+        "  if (thread < kTaps) taps[thread] = weight[channel * kTaps + thread];\n"
+        "  __syncthreads();",
+        "  if (thread < kTaps) { taps[thread] = weight[channel * kTaps + thread];\n"
+        "  __syncthreads(); }",
+    ),
+    "the flag is raised before the answer": (
+        "cuda:mapped",
+        KERNELS,
+        "  if (lane == 0) fc2[output] = logits[output] = sum + bias[output];\n",
+        "  if (done != nullptr) release_to_host(done, *ticket);\n"
+        "  if (done != nullptr && *ticket % 7 == 0) return;\n"
+        "  if (lane == 0) fc2[output] = logits[output] = sum + bias[output];\n",
+    ),
+    "a shuffle reaches too short": (
+        "cuda",
+        KERNELS,
+        "distance = kWarp / 2;",
+        "distance = kWarp / 4;",
+    ),
+    "a kernel reads past its input": (
+        "cuda",
+        KERNELS,
+        "for (int i = lane; i < count; i += kWarp)",
+        "for (int i = lane; i <= count + kWarp; i += kWarp)",
+    ),
+    "threads share the buffers at once": (
+        "cudnn",
+        "cuda/session.cpp",
+        "  const std::lock_guard<std::mutex> alone(one_at_a_time_);\n",
+        "",
+    ),
+    "an upload is not waited for": (
+        "cudnn",
+        "cuda/owners.hpp",
+        "    LENET_CHECK(cudaStreamSynchronize(nullptr));",
+        "",
+    ),
+    "a handle is never destroyed": (
+        "cudnn",
+        "cuda/owners.hpp",
+        "    if (handle_) destroy(handle_);\n",
+        "",
+    ),
+}
+
+Build = Callable[[Path, str], Path]
+
+
+@pytest.fixture(scope="session")
+def build(tmp_path_factory: pytest.TempPathFactory) -> Build:
+    """`build(sources, changed)`: the driver from these sources, of which only one was changed."""
+    major = built_major()
+    assert major is not None
+    folder = tmp_path_factory.mktemp("faults")
+    double = build_double(folder / "double", major)
+    driver = TESTS / "cuda_double" / "driver.cpp"
+    objects: dict[str, Path] = {}
+    kernels = write_kernel_source(folder / "kernel_source.cpp")
+    for source in [driver, kernels, *sorted((SOURCES / "cuda").glob("*.cpp"))]:
+        objects[source.name] = folder / f"{source.stem}.o"
+        options = compile_options(major)
+        run([compiler(), *options, "-c", str(source), "-o", str(objects[source.name])])
+
+    def link(sources: Path, changed: str) -> Path:
+        again = {
+            ".cpp": [Path(changed).name],
+            ".hpp": ["cudnn.cpp", "fused.cpp", "session.cpp"],
+            ".cu": [],  # our kernels are a part of the double
+        }[Path(changed).suffix]
+        fresh = dict(objects)
+        for name in again:
+            fresh[name] = sources / f"{name}.o"
+            command = [compiler(), *compile_options(major, sources)]
+            run([*command, "-c", str(sources / "cuda" / name), "-o", str(fresh[name])])
+        kernels_changed = changed.endswith(".cu")
+        stand_in = build_double(sources / "double", major, sources) if kernels_changed else double
+        program = sources / "driver"
+        parts = [str(path) for path in fresh.values()]
+        run([compiler(), *parts, "-o", str(program), *link_options(major, stand_in)])
+        return program
+
+    return link
+
+
+def drive(program: Path, rung: str, cache: Path) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        [str(program), rung],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        env={**os.environ, "XDG_CACHE_HOME": str(cache)},
+    )
+
+
+@pytest.mark.parametrize("rung", sorted({fault[0] for fault in FAULTS.values()}))
+def test_without_a_fault_the_driver_is_content(build: Build, rung: str, tmp_path: Path) -> None:
+    sources = tmp_path / "csrc"
+    shutil.copytree(SOURCES, sources)
+    done = drive(build(sources, CUDNN), rung, tmp_path)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_the_double_catches(build: Build, fault: str, tmp_path: Path) -> None:
+    rung, file, there, planted = FAULTS[fault]
+    sources = tmp_path / "csrc"
+    shutil.copytree(SOURCES, sources)
+    text = (sources / file).read_text()
+    assert there in text, f"{file} has changed: plant this fault anew"
+    (sources / file).write_text(text.replace(there, planted, 1))
+    done = drive(build(sources, file), rung, tmp_path)
+    assert done.returncode != 0

@@ -1,0 +1,91 @@
+"""The exhibit `cupy` on NumPy under CuPy's name: its array code, not CuPy's kernels."""
+
+import subprocess
+import sys
+from importlib.util import find_spec
+
+import pytest
+
+#: The part of CuPy that the exhibit uses. Like the GPU's, its arrays do not mix with NumPy's.
+CUPY_ON_NUMPY = """
+import sys, types
+import numpy as np
+
+class ndarray(np.ndarray):
+    def __array_ufunc__(self, ufunc, method, *inputs, **options):
+        assert all(type(i) is not np.ndarray for i in inputs), "an array of the host"
+        plain = [i.view(np.ndarray) if isinstance(i, ndarray) else i for i in inputs]
+        if "out" in options:
+            options["out"] = tuple(o.view(np.ndarray) for o in options["out"])
+        return np.asarray(getattr(ufunc, method)(*plain, **options)).view(ndarray)
+
+class Context:
+    id = 0
+    cublas_handle = 0
+    def __enter__(self): return self
+    def __exit__(self, *_): pass
+    def synchronize(self): pass
+
+def gemv(transa, alpha, a, x, beta, y):
+    assert transa == "N"
+    y[...] = alpha * np.matmul(a, x) + beta * y
+
+def asnumpy(array, stream):
+    assert isinstance(array, ndarray)
+    return np.array(array)
+
+cupy = types.ModuleType("cupy")
+cupy.asarray = lambda a: np.array(a, order="C").view(ndarray)
+cupy.asnumpy = asnumpy
+cupy.maximum, cupy.exp, cupy.ndarray = np.maximum, np.exp, ndarray
+runtime = types.SimpleNamespace(getDeviceCount=lambda: 1, CUDARuntimeError=RuntimeError)
+cupy.cuda = types.SimpleNamespace(
+    runtime=runtime, Device=Context, Stream=lambda non_blocking: Context()
+)
+cupy.cublas = types.ModuleType("cupy.cublas")
+cupy.cublas.gemv = gemv
+tricks = types.ModuleType("cupy.lib.stride_tricks")
+tricks.as_strided = lambda x, shape, strides: np.lib.stride_tricks.as_strided(
+    x, shape, strides, subok=True
+)
+sys.modules.update({
+    "cupy": cupy, "cupy.cublas": cupy.cublas, "cupy.lib": types.ModuleType("cupy.lib"),
+    "cupy.lib.stride_tricks": tricks,
+})
+"""
+
+COMPARE = """
+from lenet_bench import load
+from lenet_bench.network import PARAMETERS
+from lenet_bench.weights import Weights
+random = np.random.default_rng(7)
+weights = Weights({
+    name: (random.standard_normal(shape) * 0.1).astype(np.float32)
+    for name, shape in PARAMETERS.items()
+})
+images = random.random((3, 28, 28), dtype=np.float32)
+net, reference = load("cupy", weights=weights), load("reference", weights=weights)
+assert np.abs(net.infer(images) - reference.infer(images)).max() < 1e-5
+assert net.infer(images[:0]).shape == (0, 10)
+found, expected = net.layers(images[0]), reference.layers(images[0])
+assert list(found) == list(expected)
+for name in found:
+    assert np.abs(found[name] - expected[name]).max() < 1e-5, name
+"""
+
+
+def test_the_array_code_matches_the_float64_reference() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", CUPY_ON_NUMPY + COMPARE], capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_what_is_missing_is_one_sentence_with_what_mends_it() -> None:
+    code = "import lenet_bench; lenet_bench.load('cupy')"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    if done.returncode == 0:
+        pytest.skip("there is an NVIDIA GPU here")
+    mends = "nvidia-smi" if find_spec("cupy") else "pip install 'lenet-bench[cupy]'"
+    assert "lenet_bench.errors.Unavailable: CuPy " in done.stderr
+    assert mends in done.stderr

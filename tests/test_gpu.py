@@ -1,0 +1,82 @@
+"""The GPU rungs on a real NVIDIA GPU; all of it is skipped where there is none.
+
+Parity is over MNIST's 10,000 test images where LENET_BENCH_MNIST names their folder.
+"""
+
+import os
+from functools import cache
+
+import numpy as np
+import pytest
+from lenet_bench import load
+from lenet_bench.backends import LADDER, Backend, tolerance
+from lenet_bench.errors import LenetBenchError
+from numpy.typing import NDArray
+
+RUNGS = [name for rung in LADDER if rung.device == "gpu" for name in rung.names()]
+
+
+@cache
+def reason(rung: str) -> str | None:
+    """Why the rung cannot run here."""
+    try:
+        load(rung)
+    except LenetBenchError as error:
+        return str(error)
+    return None
+
+
+@pytest.fixture(params=RUNGS)
+def rung(request: pytest.FixtureRequest) -> str:
+    """Every GPU rung that runs here."""
+    name = str(request.param)
+    if why := reason(name):
+        pytest.skip(why)
+    return name
+
+
+@pytest.fixture(scope="module")
+def images() -> NDArray[np.float32]:
+    """MNIST's test images, or 200 of noise."""
+    if folder := os.environ.get("LENET_BENCH_MNIST"):
+        from lenet_bench.mnist import read_mnist
+
+        return read_mnist("test", folder).ink()
+    return np.random.default_rng(1).random((200, 28, 28), dtype=np.float32)
+
+
+@pytest.fixture(scope="module")
+def expected(images: NDArray[np.float32]) -> NDArray[np.float32]:
+    """What the float64 reference says of them."""
+    return load("reference").infer(images)
+
+
+def test_all_images_match_the_float64_reference(
+    rung: str, images: NDArray[np.float32], expected: NDArray[np.float32]
+) -> None:
+    found = load(rung).infer(images)
+    assert np.abs(found - expected).max() <= tolerance(rung)
+
+
+def test_every_layer_matches_the_float64_reference(rung: str, images: NDArray[np.float32]) -> None:
+    found, reference = load(rung).layers(images[0]), load("reference").layers(images[0])
+    for name, values in found.items():
+        allowed = 1e-4 if tolerance(rung) <= 1e-5 else 5e-2
+        assert np.abs(values - reference[name]).max() <= allowed, name
+
+
+def test_it_ran_on_the_gpu(rung: str, images: NDArray[np.float32]) -> None:
+    net: Backend = load(rung)
+    if not hasattr(net, "profile"):
+        pytest.skip("its API shows no GPU time")
+    assert net.profile(images[0], 20)["kernels_us"] > 0  # by the GPU's own clock
+    assert net.describe()["device memory"]
+
+
+def test_two_sessions_answer_in_turn(
+    rung: str, images: NDArray[np.float32], expected: NDArray[np.float32]
+) -> None:
+    one, two = load(rung), load(rung)
+    for i in range(20):
+        assert np.abs(one.infer(images[i]) - expected[i]).max() <= tolerance(rung)
+        assert np.abs(two.infer(images[-i]) - expected[-i]).max() <= tolerance(rung)
