@@ -26,7 +26,7 @@ from .trainer import Trainer
 _BATCHES_AHEAD = 8  # made while the framework learns
 
 
-class Interrupted(LenetBenchError):  # noqa: N818
+class Interrupted(LenetBenchError):
     """The user stopped the run, which can go on from its checkpoint (exit code 130)."""
 
 
