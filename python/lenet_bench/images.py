@@ -175,9 +175,8 @@ def _upright(image: "Image", transpose: "Callable[[Image], Image]") -> Plane:
     plane = np.asarray(image, np.float32) / np.float32(255)
     if plane.ndim == 3 and plane.shape[2] == 4:
         plane = on_paper(plane[..., :3], plane[..., 3])
-    if plane.ndim == 3 and np.array_equal(plane[..., 0], plane[..., 1]):
-        if np.array_equal(plane[..., 1], plane[..., 2]):
-            plane = plane[..., 0]
+    if plane.ndim == 3 and (plane == plane[..., :1]).all():
+        plane = plane[..., 0]
     return _turned(plane, orientation)
 
 
@@ -229,7 +228,7 @@ def as_mnist(picture: Plane) -> Plane | None:
     """
     if picture.shape != (IMAGE_SIDE, IMAGE_SIDE):
         return None
-    rim = np.concatenate([picture[0], picture[-1], picture[:, 0], picture[:, -1]])
+    rim = _rim(picture)
     on = picture > 0.13
     if np.mean(rim > 0.13) > 0.1 or not on.any():
         return None
@@ -294,17 +293,38 @@ def best_view(picture: Plane) -> View:
 
 
 def _merit(plain: Plane) -> float:
-    """How far ink stands out from the paper's unevenness, if its shape is one of strokes."""
+    """How far ink stands out from the paper's unevenness, if it looks like ink."""
     try:
         flat = light(plain)
-        cut = digit(ink(flat))
+        inked = ink(flat)
+        cut = digit(inked)
         _, level = _levels(_blurred(flat, 2))
     except _NoInkError:
         return 0.0
     paper = flat[flat < level / 2]
     if not paper.size:
         return 0.0
-    return level / (float(np.std(paper)) + 0.02) * (0.03 if _is_slip(cut) else 1.0)
+    contrast = level / (float(np.std(paper)) + 0.02)
+    rim = float(np.mean(_rim(inked) > 0.5))  # paper reaches the rim; ink seldom does
+    return (
+        contrast * _sharpness(flat, cut, level) * (1 - 0.5 * rim) * (0.03 if _is_slip(cut) else 1)
+    )
+
+
+def _rim(plane: Plane) -> Plane:
+    """The outermost pixels."""
+    return np.concatenate([plane[0], plane[-1], plane[:, 0], plane[:, -1]])
+
+
+def _sharpness(flat: Plane, cut: Plane, level: float) -> float:
+    """How steep the outline is, 0 to 1: ink is sharper than the edges of shadows and glare."""
+    outline, steepness = _steepness(cut), _steepness(flat)
+    return min(1.0, 4 * float((outline * steepness).sum() / max(outline.sum(), 1e-6)) / level)
+
+
+def _steepness(plane: Plane) -> Plane:
+    down, across = np.gradient(plane)
+    return np.asarray(np.hypot(down, across), np.float32)
 
 
 def _is_slip(cut: Plane) -> bool:
@@ -356,6 +376,9 @@ def _resized(picture: Plane, height: int, width: int) -> Plane:
 # --- light -----------------------------------------------------------------------------------
 
 
+_REACH = 0.18  # of the shorter side: a window of twice it is wider than any stroke
+
+
 def light(plain: Plane) -> Plane:
     """Divide the paper's own brightness out: 0 = paper, towards 1 = ink.
 
@@ -365,7 +388,7 @@ def light(plain: Plane) -> Plane:
     height, width = plain.shape
     small = _blurred(_fitted(plain, _SMALL))
     trend = np.maximum(_trend(small), 0.05)
-    reach = max(3, round(0.3 * min(small.shape)))
+    reach = max(3, round(_REACH * min(small.shape)))
     paper = _lowest(_highest(small / trend, reach), reach) * trend
     paper = _resized(_blurred(paper), height, width)
     return np.asarray(1 - plain / np.maximum(paper, 0.02), np.float32)
@@ -436,7 +459,7 @@ def ink(flat: Plane) -> Plane:
 def _levels(flat: Plane) -> tuple[float, float]:
     """How strong the paper's noise gets, and how strong the ink is."""
     low, middle = (float(q) for q in np.quantile(flat, (0.05, 0.25)))  # paper, however much ink
-    floor = middle + 6 * (middle - low) + 0.015  # five standard deviations above the paper's mean
+    floor = max(middle, 0.0) + 6 * (middle - low) + 0.015  # five standard deviations above it
     above = flat[flat > floor]
     if above.size == 0:
         raise _NoInkError
@@ -452,7 +475,7 @@ def _otsu(counts: NDArray[np.float64], values: NDArray[np.float64]) -> float:
     low = sums[:-1] / np.maximum(below, 1)
     high = (sums[-1] - sums[:-1]) / np.maximum(above, 1)
     cut = int(np.argmax(below * above * (high - low) ** 2))
-    return float(high[cut])
+    return float(high[cut] if above[cut] else sums[-1] / counts.sum())
 
 
 # --- digit -----------------------------------------------------------------------------------
@@ -509,7 +532,7 @@ class _Part:
 def _parts(labels: NDArray[np.intp], inked: Plane, count: int) -> list[_Part]:
     height, width = labels.shape
     mass = np.bincount(labels.ravel(), inked.ravel(), count + 1)
-    rim = np.concatenate([labels[0], labels[-1], labels[:, 0], labels[:, -1]])
+    rim = _rim(labels)
     on_rim = np.bincount(rim, minlength=count + 1) / rim.size
     parts = []
     for number in range(1, count + 1):
@@ -589,8 +612,7 @@ def _boxed(cut: Plane) -> Plane:
 def _stroke_width(cover: Plane) -> float:
     """Area over half the outline: what a stroke of any course has as its width."""
     framed = np.pad(cover, 1)
-    down, across = np.gradient(framed)
-    return 2 * float(cover.sum()) / max(float(np.hypot(down, across).sum()), 1e-6)
+    return 2 * float(cover.sum()) / max(float(_steepness(framed).sum()), 1e-6)
 
 
 def _swollen(cover: Plane, radius: float) -> Plane:
