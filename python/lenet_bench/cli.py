@@ -314,10 +314,9 @@ def verify(
     from .verify import verify as verify_rung
     from .weights import read_weights
 
-    read = read_weights(weights)
+    read, digits = read_weights(weights), read_mnist("test", find_mnist(data))
     opened = open_rungs(backends, read, threads)
     _note(passed_over(opened))
-    digits = read_mnist("test", find_mnist(data))
     results: list[Verification] = []
     with _progress(len(digits) * (1 + len(opened.rungs))) as told:
         truth = reference_probabilities(digits, read, told)
