@@ -1,4 +1,4 @@
-"""Draw the pictures of this folder anew: `python images/draw.py`, with MNIST in LENET_BENCH_MNIST."""
+"""Draw these pictures anew: `python images/draw.py`, with MNIST in LENET_BENCH_MNIST."""
 
 import io
 import os
