@@ -1,6 +1,6 @@
 """Any picture of a digit -> 28x28 as MNIST made its own.
 
-    decode -> grey -> zoom -> light -> ink -> digit -> scale -> centre
+    decode -> (sheet) -> grey -> zoom -> light -> ink -> digit -> scale -> centre
 
 MNIST cut each digit out of a clean black-and-white form, fitted it into 20x20 pixels and put its
 centre of mass in the middle of 28x28. The first five steps make that clean form out of a photo;
@@ -10,10 +10,9 @@ centre of mass in the middle of 28x28. The first five steps make that clean form
 import io
 import os
 import warnings
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,6 +61,10 @@ def explain(source: Source) -> list[Step]:
     if ready is not None:
         return [*steps, Step("untouched", "already in MNIST's own format", ready)]
     try:
+        paper = sheet(picture)
+        if paper is not None:
+            picture = paper
+            steps.append(Step("sheet", "the sheet of paper, cut out of the darker table", paper))
         overview = _fitted(picture, _OVERVIEW)
         view = best_view(overview)
         seen = view.of(overview)
@@ -131,7 +134,7 @@ def _read(source: Source) -> tuple[str, bytes]:
 def _decode(name: str, content: bytes) -> Plane:
     from importlib import import_module
 
-    from PIL import Image, ImageOps
+    from PIL import Image
 
     kind = next((kind for magic, kind in _FORMATS if content.startswith(magic)), None)
     if kind is None:
@@ -149,14 +152,14 @@ def _decode(name: str, content: bytes) -> Plane:
                 raise ImageError(f"{name}: has no pixels")
             image.draft(None, (_WIDEST, _WIDEST))  # a JPEG is decoded at the size that is needed
             image.load()
-            return _upright(image, ImageOps.exif_transpose)
+            return _upright(image)
     except ImageError:
         raise
     except Exception as error:  # Pillow's plugins raise nearly anything on damaged files
         raise ImageError(f"{name}: damaged or cut short: {error or type(error).__name__}") from None
 
 
-def _upright(image: "Image", transpose: "Callable[[Image], Image]") -> Plane:
+def _upright(image: "Image") -> Plane:
     """The first frame as grey or colour floats, upright, its transparent parts filled."""
     orientation = image.getexif().get(0x0112, 1)
     deep = image.mode.startswith("I") or image.mode == "F"
@@ -238,6 +241,45 @@ def as_mnist(picture: Plane) -> Plane | None:
     return picture if fits and abs(y - 14) <= 2 and abs(x - 14) <= 2 else None
 
 
+# --- sheet -----------------------------------------------------------------------------------
+
+
+def sheet(picture: Plane) -> Plane | None:
+    """The sheet of paper cut out of a darker table, None where there is no table.
+
+    Else the sheet itself, small and bright, would pass for the digit.
+    """
+    small = _BRIGHTNESS.of(_fitted(picture, _SMALL))
+    counts, edges = np.histogram(small, 64)
+    level = _otsu(counts.astype(float), (edges[:-1] + edges[1:]) / 2)
+    dark = small < level
+    table = float(np.mean(small[dark])) if dark.any() else level
+    middle = (level + table) / 2
+    labels, count = _components(small > middle)
+    if count == 0 or table > 0.75 * level or np.mean(_rim(small) > middle) > 0.4:
+        return None
+    bright = labels == np.argmax(np.bincount(labels.ravel())[1:]) + 1
+    top, bottom, left, right = _bounds(bright)
+    height, width = bottom - top, right - left
+    covers = height * width / small.size
+    filled = float(np.mean(bright[top:bottom, left:right]))  # 0.65 in the thickest of digits
+    if (
+        filled < 0.7
+        or covers < 0.15
+        or covers > 0.95
+        or min(height, width) < 0.3 * max(height, width)
+    ):
+        return None
+    outline = _steepness(bright.astype(np.float32))
+    if float((outline * _steepness(small)).sum() / outline.sum()) < 0.2 * (level - table):
+        return None  # soft: light falling off, not a sheet's edge
+    inset, ratio = 0.03 * max(height, width), picture.shape[0] / small.shape[0]
+    rows = slice(int((top + inset) * ratio), int((bottom - inset) * ratio))
+    columns = slice(int((left + inset) * ratio), int((right - inset) * ratio))
+    inner = small[int(top + inset) : int(bottom - inset), int(left + inset) : int(right - inset)]
+    return picture[rows, columns] if np.mean(inner < middle) > 0.004 else None
+
+
 # --- grey ------------------------------------------------------------------------------------
 
 _OVERVIEW = 320  # pixels of the longer side while looking for the digit
@@ -282,7 +324,7 @@ def best_view(picture: Plane) -> View:
     for view in _VIEWS if picture.ndim == 3 else (_BRIGHTNESS,):
         seen = view.of(small)
         rest = seen - _trend(seen)
-        cubes = rest.astype(np.float64) ** 3
+        cubes = rest.astype(np.float64) ** 3 * _steepness(rest)  # ink is sharp, shadows are not
         skew = float(cubes.sum() / (np.abs(cubes).sum() + 1e-12))  # 1: the minority is lighter
         for turned, prior in ((False, 1 - skew), (True, 1 + skew)):
             merit = _merit(1 - seen if turned else seen) * (0.2 + prior)
@@ -306,12 +348,10 @@ def _merit(plain: Plane) -> float:
         return 0.0
     contrast = level / (float(np.std(paper)) + 0.02)
     rim = float(np.mean(_rim(inked) > 0.5))  # paper reaches the rim; ink seldom does
-    return (
-        contrast * _sharpness(flat, cut, level) * (1 - 0.5 * rim) * (0.03 if _is_slip(cut) else 1)
-    )
+    return contrast * _sharpness(flat, cut, level) * (1 - 0.5 * rim)
 
 
-def _rim(plane: Plane) -> Plane:
+def _rim(plane: NDArray[Any]) -> NDArray[Any]:
     """The outermost pixels."""
     return np.concatenate([plane[0], plane[-1], plane[:, 0], plane[:, -1]])
 
@@ -319,20 +359,12 @@ def _rim(plane: Plane) -> Plane:
 def _sharpness(flat: Plane, cut: Plane, level: float) -> float:
     """How steep the outline is, 0 to 1: ink is sharper than the edges of shadows and glare."""
     outline, steepness = _steepness(cut), _steepness(flat)
-    return min(1.0, 4 * float((outline * steepness).sum() / max(outline.sum(), 1e-6)) / level)
+    return min(1.0, 2.5 * float((outline * steepness).sum() / max(outline.sum(), 1e-6)) / level)
 
 
 def _steepness(plane: Plane) -> Plane:
     down, across = np.gradient(plane)
     return np.asarray(np.hypot(down, across), np.float32)
-
-
-def _is_slip(cut: Plane) -> bool:
-    """Whether this is no digit but the slip of paper under it, bright on a dark table."""
-    top, bottom, left, right = _bounds(cut > 0.5)
-    short, long = sorted((bottom - top, right - left))
-    filled = float(np.mean(cut[top:bottom, left:right] > 0.5))  # the thickest digits: 0.65
-    return filled > 0.7 and short > 0.45 * long and long > 0.35 * max(cut.shape)
 
 
 # --- zoom ------------------------------------------------------------------------------------
@@ -376,7 +408,7 @@ def _resized(picture: Plane, height: int, width: int) -> Plane:
 # --- light -----------------------------------------------------------------------------------
 
 
-_REACH = 0.18  # of the shorter side: a window of twice it is wider than any stroke
+_REACH = 0.16  # of the longer side: a window of twice it is wider than any stroke
 
 
 def light(plain: Plane) -> Plane:
@@ -388,8 +420,8 @@ def light(plain: Plane) -> Plane:
     height, width = plain.shape
     small = _blurred(_fitted(plain, _SMALL))
     trend = np.maximum(_trend(small), 0.05)
-    reach = max(3, round(_REACH * min(small.shape)))
-    paper = _lowest(_highest(small / trend, reach), reach) * trend
+    reach = max(3, min(round(_REACH * max(small.shape)), round(0.45 * min(small.shape))))
+    paper = _lowest(_highest(np.asarray(small / trend, np.float32), reach), reach) * trend
     paper = _resized(_blurred(paper), height, width)
     return np.asarray(1 - plain / np.maximum(paper, 0.02), np.float32)
 
