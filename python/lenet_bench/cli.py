@@ -71,10 +71,10 @@ def _complete_name(_context: click.Context, _option: click.Parameter, begun: str
 
 
 def _rungs(
-    context: click.Context, option: click.Parameter, given: tuple[str, ...]
+    context: click.Context, option: click.Parameter, given: tuple[str, ...] | None
 ) -> tuple[str, ...]:
     """Refuse what is not a rung, and a rung that is named twice."""
-    named = tuple(map(_as_listed, given))
+    named = tuple(map(_as_listed, given or ()))
     for name in named:
         _rung(context, option, name)
         if named.count(name) > 1:
@@ -202,6 +202,7 @@ Examples:
   lenet-bench infer digit.png              which digit is it?
   lenet-bench infer digit.png -b all       and what does every API say?
   lenet-bench compare --quick              and what does each cost?
+  lenet-bench cost                         and how much code does each take?
   lenet-bench backends                     the ladder, silicon to Keras
   lenet-bench doctor                       what runs here, and what mends the rest
 
@@ -440,6 +441,52 @@ def compare(
     if result.ended == "interrupted":
         return INTERRUPTED
     return WRONG if failures(result, named) else SUCCESS
+
+
+@cli.command(
+    epilog="""\b
+Examples:
+  lenet-bench cost
+  lenet-bench cost keras torch onednn
+  lenet-bench cost --show keras onednn | less
+  lenet-bench cost --json | jq '.[] | {name, lines_of_code}'
+"""
+)
+@click.argument(
+    "rungs", metavar="[RUNG]...", nargs=-1, callback=_rungs, shell_complete=_complete_rung
+)
+@click.option(
+    "--show",
+    nargs=2,
+    metavar="A B",
+    callback=_rungs,
+    shell_complete=_complete_rung,
+    help="Print the sources of two rungs side by side, stage by stage.",
+)
+@json_option
+def cost(rungs: tuple[str, ...], show: tuple[str, ...], as_json: bool) -> int:
+    """Count what each rung makes you write: lines of code, API names, decisions.
+
+    A line counts that holds code: not a blank one, a comment, a docstring, nor one of brackets
+    only. Nothing is imported or run, so rungs count whether they run here or not.
+    """
+    from .backends import find
+    from .cost import costs, sources
+    from .report.cost import side_by_side, table
+    from .report.stages import staged
+
+    if show:
+        if rungs or as_json:
+            raise click.UsageError("--show takes two rungs, and neither others nor --json")
+        left, right = ((name, staged(sources(find(name)[0]))) for name in show)
+        _say(side_by_side(left, right, Screen.of(sys.stdout)))
+        return SUCCESS
+    found = costs(rungs)
+    if as_json:
+        _say([json.dumps([asdict(one) for one in found], indent=2)])
+    else:
+        _say(table(found, Screen.of(sys.stdout)))
+    return SUCCESS
 
 
 @cli.command(

@@ -113,6 +113,7 @@ class RungResult:
     cold_starts: tuple[ColdStart, ...] = ()  # one for each time that it was started
     cache_probe: CacheProbe | None = None
     resources: Resources | None = None
+    lines_of_code: int | None = None  # of its exhibit, when it was measured
     summary: Summary | None = None  # absent from the file of a run that was killed
     turns: tuple[Turn, ...] = ()
 
@@ -225,7 +226,7 @@ def _row(rung: RungResult) -> _JSON:
         **{name: getattr(summary, name) if summary else None for name in figures},
         "cold_start_s": rung.cold_start_s if ok else None,
         "peak_rss_mib": rung.resources.peak_rss_mib if ok and rung.resources else None,
-        "lines_of_code": None,
+        "lines_of_code": rung.lines_of_code,
     }
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..cost import lines_of_code
 from ..results import CacheProbe, ColdStart, Resources, RungResult, Status, Turn
 from .options import Entry
 from .pinning import Cores
@@ -142,6 +143,7 @@ class Row:
             cold_starts=tuple(self._cold_starts),
             cache_probe=self._cache_probe,
             resources=self._resources() if self.turns else None,
+            lines_of_code=lines_of_code(self.name),
             turns=tuple(self.turns),
         )
 
