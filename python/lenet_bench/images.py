@@ -29,6 +29,8 @@ Mask = NDArray[np.bool_]
 
 LARGEST_FILE = 200 << 20  # bytes
 LARGEST_PICTURE = 50_000_000  # pixels; a 12-megapixel photo is a quarter of it
+_TOO_MANY = f"too many pixels; up to {LARGEST_PICTURE // 1_000_000} megapixels are read"
+_NO_INK = "shows no ink; a picture of one digit was expected"
 BOX = 20  # MNIST fits the digit into this square ...
 FINE = 4  # ... and we shape the strokes in one so many times finer
 
@@ -79,11 +81,12 @@ def explain(source: Source) -> list[Step]:
         steps.append(Step("ink", "what stands out from the paper's noise; ruled lines out", inked))
         cut = digit(inked)
         steps.append(Step("digit", "the strokes that belong together; specks and edges out", cut))
+        _check_contrast(flat, cut)
         boxed = scale(cut)
         steps.append(Step("scale", "fitted into 20x20, strokes as wide as a pen's", boxed))
         steps.append(Step("centre", "the centre of mass in the middle of 28x28", centre(boxed)))
     except _NoInkError:
-        raise ImageError(f"{name}: shows no ink: expected a picture of one digit") from None
+        raise ImageError(f"{name}: {_NO_INK}") from None
     return steps
 
 
@@ -134,7 +137,7 @@ def _read(source: Source) -> tuple[str, bytes]:
 def _decode(name: str, content: bytes) -> Plane:
     from importlib import import_module
 
-    from PIL import Image
+    from PIL import Image, UnidentifiedImageError
 
     kind = next((kind for magic, kind in _FORMATS if content.startswith(magic)), None)
     if kind is None:
@@ -144,10 +147,7 @@ def _decode(name: str, content: bytes) -> Plane:
         with Image.open(io.BytesIO(content), formats=[kind.upper()]) as image:
             width, height = image.size
             if width * height > LARGEST_PICTURE:
-                raise ImageError(
-                    f"{name}: {width} x {height} pixels are too many; "
-                    f"up to {LARGEST_PICTURE // 1_000_000} megapixels are read"
-                )
+                raise ImageError(f"{name}: {_TOO_MANY}; it has {width} x {height}")
             if width * height == 0:
                 raise ImageError(f"{name}: has no pixels")
             image.draft(None, (_WIDEST, _WIDEST))  # a JPEG is decoded at the size that is needed
@@ -155,6 +155,12 @@ def _decode(name: str, content: bytes) -> Plane:
             return _upright(image)
     except ImageError:
         raise
+    except _NoInkError:
+        raise ImageError(f"{name}: {_NO_INK}") from None
+    except Image.DecompressionBombError:  # Pillow's own limit, 3.5 times ours
+        raise ImageError(f"{name}: {_TOO_MANY}") from None
+    except UnidentifiedImageError:
+        raise ImageError(f"{name}: begins like a {kind.upper()} picture, but is none") from None
     except Exception as error:  # Pillow's plugins raise nearly anything on damaged files
         raise ImageError(f"{name}: damaged or cut short: {error or type(error).__name__}") from None
 
@@ -495,7 +501,7 @@ def _levels(flat: Plane) -> tuple[float, float]:
     above = flat[flat > floor]
     if above.size == 0:
         raise _NoInkError
-    counts, edges = np.histogram(above, 64, (0.0, 1.0))
+    counts, edges = np.histogram(np.minimum(above, 1), 64, (0.0, 1.0))  # resizing overshoots
     return floor, _otsu(counts.astype(float), (edges[:-1] + edges[1:]) / 2)
 
 
@@ -575,6 +581,22 @@ def _parts(labels: NDArray[np.intp], inked: Plane, count: int) -> list[_Part]:
         merit = mass[number] ** 0.5 * (1.2 - off) * (0.05 if on_rim[number] > 0.12 else 1.0)
         parts.append(_Part(number, float(mass[number]), box, float(on_rim[number]), float(merit)))
     return parts
+
+
+def _check_contrast(flat: Plane, cut: Plane) -> None:
+    """Raise _NoInkError where what was found is only the paper's own mottle.
+
+    That is soft and hardly stronger than the rest of the paper. Digits are
+    never both.
+    """
+    soft = _blurred(flat, 2)
+    ink_, paper = soft[cut > 0.5], soft[cut == 0]
+    if not ink_.size or not paper.size:
+        return
+    middle, most = (float(q) for q in np.quantile(paper, (0.5, 0.99)))
+    stands_out = (float(np.mean(ink_)) - middle) / (most - middle + 0.003)
+    if stands_out < 3.2 and _sharpness(soft, cut, _levels(soft)[1]) < 0.28:
+        raise _NoInkError
 
 
 def _components(mask: Mask) -> tuple[NDArray[np.intp], int]:
