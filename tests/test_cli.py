@@ -12,7 +12,7 @@ from conftest import Run, environment
 from lenet_bench.cli import RECIPE_OPTIONS
 from lenet_bench.training import Augmentation, Recipe
 
-COMMANDS = ("infer", "verify", "doctor", "backends", "train", "completion")
+COMMANDS = ("infer", "verify", "cost", "doctor", "backends", "train", "completion")
 COMMAND = [sys.executable, "-m", "lenet_bench"]
 
 

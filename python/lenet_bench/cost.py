@@ -93,7 +93,7 @@ def costs(names: Sequence[str] = ()) -> list[Cost]:
 def lines_of_code(name: str) -> int | None:
     """Of the exhibit of a rung or variant; None for what has no exhibit at hand."""
     try:
-        return sum(len(code_lines(source)) for source in sources(find(name)[0]))
+        return sum(map(_count, sources(find(name)[0])))
     except (LenetBenchError, OSError):
         return None
 
@@ -142,12 +142,17 @@ def api_names(files: Iterable[Source]) -> list[str]:
     return sorted(names | set(_native_names(native)))
 
 
+@cache
+def _count(source: Source) -> int:
+    return len(code_lines(source))
+
+
 def _cost(rung: Rung) -> Cost:
     files = sources(rung)
     return Cost(
         name=rung.name,
         files=tuple(source.name for source in files),
-        lines_of_code=sum(len(code_lines(source)) for source in files),
+        lines_of_code=sum(map(_count, files)),
         api_names=tuple(api_names(files)),
         complexity=sum(map(complexity, files)),
         installs=tuple(_installs(rung)),

@@ -9,6 +9,7 @@ from ..terminal import Screen, Text
 from .stages import STAGES, StagedLine
 
 _WIDE = 64  # columns from which there is room for what is installed
+_NARROW = 48  # below: no decisions
 _BESIDE = 72  # columns from which two sources stand side by side
 _LEAST = 16  # columns of a list of packages that is worth printing
 _NUMBER = 5  # columns of a line's number
@@ -34,6 +35,8 @@ def table(costs: Sequence[Cost], screen: Screen) -> Iterator[str]:
         installs = ["installs", *(_packages(cost.installs) for cost in costs)]
         for row, text in zip(rows, installs, strict=True):
             row.append(Text(_cut(text, left, screen), "dim"))
+    if screen.columns < _NARROW:
+        rows = [row[:-1] for row in rows]
     yield from screen.table(rows, "lrrrl")
 
 
