@@ -78,10 +78,11 @@ def explain(source: Source) -> list[Step]:
         flat = light(plain)
         steps.append(Step("light", "the paper's shading divided out: ink on black", flat))
         inked = ink(flat)
-        steps.append(Step("ink", "what stands out from the paper's noise; ruled lines out", inked))
+        steps.append(Step("ink", "what stands out from the paper and its noise", inked))
         cut = digit(inked)
         steps.append(Step("digit", "the strokes that belong together; specks and edges out", cut))
-        _check_contrast(flat, cut)
+        if max(picture.shape) > _SMALL:  # enlarged pixels are always soft
+            _check_contrast(flat, cut)
         boxed = scale(cut)
         steps.append(Step("scale", "fitted into 20x20, strokes as wide as a pen's", boxed))
         steps.append(Step("centre", "the centre of mass in the middle of 28x28", centre(boxed)))

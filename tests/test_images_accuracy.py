@@ -1,0 +1,37 @@
+"""How many of some hundred made photographs, scans and drawings are read right, by scene."""
+
+import lenet_bench
+import numpy as np
+import pytest
+from digit_photos import SCENES, photograph
+from lenet_bench.errors import ImageError
+
+EACH = 10  # one picture of each digit a scene
+ALL_RIGHT = 0.98  # of all scenes together
+SCENE_RIGHT = 0.8
+
+
+@pytest.fixture(scope="module")
+def right() -> dict[str, list[bool]]:
+    """By scene, whether each of its pictures was read right."""
+    network = lenet_bench.load("numpy")
+
+    def is_right(digit: int, scene: str) -> bool:
+        try:
+            image = lenet_bench.read_image(photograph(digit, scene, seed=500 + digit).content)
+        except ImageError:
+            return False
+        return int(network.infer(image).argmax()) == digit
+
+    return {scene: [is_right(digit, scene) for digit in range(EACH)] for scene in SCENES}
+
+
+def test_made_photographs_are_read_right(right: dict[str, list[bool]]) -> None:
+    for scene, answers in right.items():
+        print(f"{scene:12} {sum(answers):3} of {len(answers)}")
+    assert np.mean([answer for answers in right.values() for answer in answers]) >= ALL_RIGHT
+
+
+@pytest.mark.parametrize("scene", SCENES)
+def test_no_scene_is_beyond_reading(scene: str, right: dict[str, list[bool]]) -> None:
+    assert np.mean(right[scene]) >= SCENE_RIGHT
