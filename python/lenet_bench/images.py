@@ -1,6 +1,6 @@
 """Any picture of a digit -> 28x28 as MNIST made its own.
 
-    decode -> (sheet) -> grey -> zoom -> light -> ink -> digit -> scale -> centre
+    decode -> (sheet, margin) -> grey -> zoom -> light -> ink -> digit -> scale -> centre
 
 MNIST cut each digit out of a clean black-and-white form, fitted it into 20x20 pixels and put its
 centre of mass in the middle of 28x28. The first five steps make that clean form out of a photo;
@@ -67,6 +67,10 @@ def explain(source: Source) -> list[Step]:
         if paper is not None:
             picture = paper
             steps.append(Step("sheet", "the sheet of paper, cut out of the darker table", paper))
+        roomy = with_margin(picture)
+        if roomy is not None:
+            picture = roomy
+            steps.append(Step("margin", "room made around a digit that fills its picture", roomy))
         overview = _fitted(picture, _OVERVIEW)
         view = best_view(overview)
         seen = view.of(overview)
@@ -257,11 +261,7 @@ def sheet(picture: Plane) -> Plane | None:
     Else the sheet itself, small and bright, would pass for the digit.
     """
     small = _BRIGHTNESS.of(_fitted(picture, _SMALL))
-    counts, edges = np.histogram(small, 64)
-    level = _otsu(counts.astype(float), (edges[:-1] + edges[1:]) / 2)
-    dark = small < level
-    table = float(np.mean(small[dark])) if dark.any() else level
-    middle = (level + table) / 2
+    table, middle, level = _two_tones(small)
     labels, count = _components(small > middle)
     if count == 0 or table > 0.75 * level or np.mean(_rim(small) > middle) > 0.4:
         return None
@@ -285,6 +285,44 @@ def sheet(picture: Plane) -> Plane | None:
     columns = slice(int((left + inset) * ratio), int((right - inset) * ratio))
     inner = small[int(top + inset) : int(bottom - inset), int(left + inset) : int(right - inset)]
     return picture[rows, columns] if np.mean(inner < middle) > 0.004 else None
+
+
+def with_margin(picture: Plane) -> Plane | None:
+    """Room made around a thick digit that fills its picture, None where there is room.
+
+    Without it there is more ink than paper, and the holes would pass for the digit.
+    """
+    small = _BRIGHTNESS.of(_fitted(picture, _SMALL))
+    dark, middle, light_ = _two_tones(small)
+    between = np.abs(small - middle) < 0.25 * (light_ - dark)
+    if light_ - dark < 0.2 or np.mean(between) > 0.15:
+        return None  # uneven light, not two tones
+    bright = small > middle
+    around = np.concatenate([bright[0], bright[:, -1], bright[-1, ::-1], bright[::-1, 0]])
+    crossings = np.count_nonzero(around != np.roll(around, 1))
+    if crossings == 2 or not 0.15 < np.mean(bright) < 0.85:  # a shadow's edge crosses the rim twice
+        return None
+    rim = _rim(_fitted(picture, _SMALL))
+    tone = rim if rim.ndim == 1 else _BRIGHTNESS.of(rim[None])[0]
+    of_paper = (tone > middle) == (np.mean(around) > 0.5)
+    if float(np.ptp(np.percentile(tone[of_paper], (5, 95)))) > 0.25 * (light_ - dark):
+        return None  # a shadow or a gradient
+    paper = np.median(rim[of_paper], axis=0)
+    room = round(0.2 * max(picture.shape[:2]))
+    height, width = picture.shape[:2]
+    out = np.empty((height + 2 * room, width + 2 * room, *picture.shape[2:]), np.float32)
+    out[:] = paper
+    out[room : room + height, room : room + width] = picture
+    return out
+
+
+def _two_tones(small: Plane) -> tuple[float, float, float]:
+    """The mean of the darker pixels, the middle, and the mean of the lighter ones."""
+    counts, edges = np.histogram(small, 64)
+    light_ = _otsu(counts.astype(float), (edges[:-1] + edges[1:]) / 2)
+    darker = small < light_
+    dark = float(np.mean(small[darker])) if darker.any() else light_
+    return dark, (dark + light_) / 2, light_
 
 
 # --- grey ------------------------------------------------------------------------------------
@@ -529,6 +567,7 @@ def digit(inked: Plane) -> Plane:
         raise _NoInkError
     labels = np.where(inked > 0, labels, 0)
     parts = _parts(labels, inked, count)
+    parts = [part for part in parts if not _is_box(part, parts, labels)]
     main = max(parts, key=lambda part: part.merit)
     kept, size = {main.number}, main.size
     grew = True
@@ -566,6 +605,27 @@ class _Part:
         top, bottom, left, right = self.box
         top2, bottom2, left2, right2 = other.box
         return max(top - bottom2, top2 - bottom, left - right2, left2 - right, 0)
+
+
+def _is_box(part: _Part, parts: list[_Part], labels: NDArray[np.intp]) -> bool:
+    """Whether this is a printed box around the digit: straight sides, and other ink inside."""
+    top, bottom, left, right = part.box
+    inside = any(
+        top < p.box[0] and p.box[1] < bottom and left < p.box[2] and p.box[3] < right
+        for p in parts
+        if p.mass > 0.1 * part.mass and p.size > 0.2 * part.size
+    )
+    if not inside:
+        return False
+    piece = labels[top:bottom, left:right] == part.number
+    deep = max(1, round(0.1 * part.size))
+    sides = (
+        piece[:deep].any(0),
+        piece[-deep:].any(0),
+        piece[:, :deep].any(1),
+        piece[:, -deep:].any(1),
+    )
+    return sum(float(np.mean(side)) > 0.8 for side in sides) >= 3
 
 
 def _parts(labels: NDArray[np.intp], inked: Plane, count: int) -> list[_Part]:
