@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from conftest import Run, environment
-from lenet_bench.cli import RECIPE_OPTIONS
+from lenet_bench.cli.train import RECIPE_OPTIONS
 from lenet_bench.training import Augmentation, Recipe
 
 COMMANDS = ("infer", "verify", "cost", "doctor", "backends", "train", "completion")

@@ -76,6 +76,32 @@ class CacheProbe:
 
 
 @dataclass(frozen=True)
+class Batch:
+    """Calls with so many images each, timed apart from the single-image ones."""
+
+    size: int
+    samples_ns: tuple[int, ...]  # each timed call
+
+    @property
+    def images_per_s(self) -> float:
+        """Throughput: by the median call."""
+        return self.size / median(self.samples_ns) * 1e9
+
+
+@dataclass(frozen=True)
+class Gpu:
+    """What a rung took of its device; None where the device does not tell."""
+
+    name: str
+    memory_mib: float | None = None  # that the process holds there
+    power_w: float | None = None  # mean over its turns
+    energy_mj: float | None = None  # an inference
+    mhz_before: float | None = None  # the multiprocessors' clock
+    mhz_after: float | None = None
+    profile_us: Mapping[str, float] | None = None  # a profiled run: copies in and out, kernels, ...
+
+
+@dataclass(frozen=True)
 class Summary:
     """What the samples say; None where they are too few to say it."""
 
@@ -114,6 +140,10 @@ class RungResult:
     cache_probe: CacheProbe | None = None
     resources: Resources | None = None
     lines_of_code: int | None = None  # of its exhibit, when it was measured
+    installed_mib: float | None = None  # on disk: what its API's packages and theirs take
+    device: Literal["cpu", "gpu"] = "cpu"
+    gpu: Gpu | None = None
+    batches: tuple[Batch, ...] = ()
     summary: Summary | None = None  # absent from the file of a run that was killed
     turns: tuple[Turn, ...] = ()
 
@@ -145,6 +175,8 @@ class Rules:
     variables: Mapping[str, str]  # pinned in each worker's environment
     weights: str
     weights_sha256: str
+    interval_s: float | None = None  # idle time before each call
+    batches: tuple[int, ...] = ()  # sizes that throughput was measured for
 
 
 @dataclass(frozen=True)

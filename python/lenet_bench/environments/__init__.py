@@ -1,6 +1,6 @@
 """Isolated environments: an interpreter and pinned packages for what cannot live beside the rest.
 
-Each is a file in environments/, a pip requirements file whose first comments say what it is for
+Each is a file beside this one, a pip requirements file whose first comments say what it is for
 and which Python it needs, and a folder that `create` makes of it. What is not in such an
 environment runs in the interpreter that runs this.
 """
@@ -15,19 +15,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .errors import LenetBenchError
+from ..errors import LenetBenchError
 
 if TYPE_CHECKING:
-    from .backends import Rung
+    from ..backends import Rung
 
-_PINS = Path(__file__).parent / "environments"
+_PINS = Path(__file__).parent
 _PACKAGE = "package"  # the folder in an environment through which it finds lenet_bench
 _COMPLETE = "complete"  # the file that the last step of making one writes
 
 
 @dataclass(frozen=True)
 class Environment:
-    """One of the files in environments/, and where its environment is or would be."""
+    """One of the files beside this one, and where its environment is or would be."""
 
     name: str
     summary: str
@@ -172,7 +172,7 @@ def _python_for(environment: Environment) -> str:
 def _package_alone(environment: Environment) -> Path:
     """A folder with lenet_bench and nothing else: what lies beside it is not that environment's."""
     folder = environment.folder / _PACKAGE
-    link, package = folder / __package__, Path(__file__).parent
+    link, package = folder / __package__.partition(".")[0], Path(__file__).parent.parent
     if link.is_symlink() and link.readlink() == package:
         return folder
     folder.mkdir(exist_ok=True)

@@ -1,0 +1,94 @@
+"""The command line: arguments in, one call, output; a file a command.
+
+Heavy modules are imported by the command that needs them: `infer` must start in no time.
+"""
+
+import errno
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+from contextlib import suppress
+
+import click
+
+from ..errors import LenetBenchError
+from .compare import compare
+from .completion import completion
+from .cost import cost
+from .env import env
+from .export import export
+from .infer import infer, verify
+from .ladder import backends, doctor
+from .output import INTERRUPTED, PROGRAM, SUCCESS, WRONG, abandon_output, complain
+from .train import train
+
+DEBUG_VARIABLE = "LENET_BENCH_DEBUG"
+_CANNOT_WRITE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+
+
+@click.group(
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog="""\b
+Examples:
+  lenet-bench infer digit.png              which digit is it?
+  lenet-bench infer digit.png -b all       and what does every API say?
+  lenet-bench compare --quick              and what does each cost?
+  lenet-bench cost                         and how much code does each take?
+  lenet-bench backends                     the ladder, silicon to Keras
+  lenet-bench doctor                       what runs here, and what mends the rest
+
+Exit codes: 0 success, 1 a wrong or failed result, 2 misuse, 130 interrupted.
+""",
+)
+@click.version_option(package_name="lenet-bench", prog_name=PROGRAM, message="%(prog)s %(version)s")
+@click.option("--debug", is_flag=True, help=f"Show the traceback of a failure (${DEBUG_VARIABLE}).")
+def cli(debug: bool) -> None:
+    """What does an API layer cost? One network, one image, every rung of the ladder."""
+    if debug:
+        os.environ[DEBUG_VARIABLE] = "1"
+
+
+for command in (infer, verify, compare, cost, doctor, backends, train, export, env, completion):
+    cli.add_command(command)
+
+
+def main() -> None:
+    """Run the command line and leave with its exit code."""
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run one command; whatever goes wrong is told on stderr in one sentence."""
+    if sys.stdout is None:
+        return WRONG  # started with its output closed: there is nobody to answer
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(AttributeError):
+            stream.reconfigure(errors="replace")  # type: ignore[union-attr]
+    try:
+        code = cli.main(list(arguments), prog_name=PROGRAM, standalone_mode=False)
+        sys.stdout.flush()
+        return code if isinstance(code, int) else SUCCESS
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        return INTERRUPTED
+    except Exception as error:
+        if os.environ.get(DEBUG_VARIABLE):
+            traceback.print_exc()
+        complain(_sentence(error))
+        abandon_output()
+        return WRONG
+
+
+def _sentence(error: Exception) -> str:
+    """What to tell the user of this error."""
+    if isinstance(error, LenetBenchError):
+        return str(error)
+    if isinstance(error, OSError) and error.errno in _CANNOT_WRITE:
+        return f"the output cannot be written: {error.strerror}"
+    return (
+        f"{type(error).__name__}: {error}: this is a bug; please report it with what the same"
+        f" command prints after `{PROGRAM} --debug`"
+    )

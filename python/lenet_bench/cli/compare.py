@@ -1,0 +1,134 @@
+"""`compare`: what each rung costs in time."""
+
+import json
+import sys
+from pathlib import Path
+
+import click
+
+from ..terminal import Screen
+from .options import (
+    FILE,
+    checked_rung,
+    checked_rungs,
+    complete_rung,
+    json_option,
+    seconds,
+    share,
+    threads_option,
+    weights_option,
+)
+from .output import INTERRUPTED, SUCCESS, WRONG, complain, note, say
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  lenet-bench compare --quick
+  lenet-bench compare fused openblas --budget 60s
+  lenet-bench compare --precision 1% --baseline onednn -o mine.json
+  lenet-bench compare --json | jq '.rungs[] | {name, p50_us, verdict}'
+"""
+)
+@click.argument(
+    "rungs", metavar="[RUNG]...", nargs=-1, callback=checked_rungs, shell_complete=complete_rung
+)
+@click.option("--quick", is_flag=True, help="A rough answer within about 6 seconds.")
+@click.option(
+    "--budget", callback=seconds, metavar="TIME", help="Time rungs for so long: 60s, 5m. [20s]"
+)
+@click.option(
+    "--precision",
+    callback=share,
+    metavar="SHARE",
+    help="Stop once each median is known so well: 2%.",
+)
+@click.option("--rounds", type=click.IntRange(min=1), metavar="N", help="Stop after N rounds.")
+@click.option(
+    "--baseline",
+    metavar="RUNG",
+    callback=checked_rung,
+    shell_complete=complete_rung,
+    help="What ratios are taken to. [the first rung that runs]",
+)
+@threads_option
+@weights_option
+@click.option("--seed", type=click.IntRange(min=0), metavar="N", help="Repeat a run's order.")
+@click.option(
+    "--timeout",
+    callback=seconds,
+    metavar="TIME",
+    default="120s",
+    show_default=True,
+    help="Give a rung up that does not answer for so long.",
+)
+@click.option(
+    "-o",
+    "--output",
+    type=FILE,
+    metavar="FILE",
+    help="Where every sample goes. [results/compare-DATE.json]",
+)
+@json_option
+def compare(
+    rungs: tuple[str, ...],
+    quick: bool,
+    budget: float | None,
+    precision: float | None,
+    rounds: int | None,
+    baseline: str | None,
+    threads: int,
+    weights: Path | None,
+    seed: int | None,
+    timeout: float,
+    output: Path | None,
+    as_json: bool,
+) -> int:
+    """Measure rungs side by side: latency, ratio, and whether the difference is real.
+
+    Each RUNG (all without one) runs in a process of its own on the same pinned core, one at a
+    time, in shuffled rounds; none is timed before it gives the reference's answers. The first of
+    --budget, --precision and --rounds that is reached ends the run; Ctrl-C does too, and shows
+    what was measured. Fails where a rung fails.
+    """
+    from datetime import datetime
+
+    from ..measure import CompareOptions, NotSavedError
+    from ..measure import compare as measure
+    from ..measure.options import QUICK_BUDGET_S
+    from ..report.terminal import ProgressLine, table
+    from ..results import digest, failures
+
+    output = output or Path(f"results/compare-{datetime.now():%Y%m%d-%H%M%S}.json")
+    options = CompareOptions(
+        rungs=rungs,
+        baseline=baseline,
+        threads=threads,
+        budget_s=QUICK_BUDGET_S if quick and budget is None else budget,
+        precision=precision,
+        rounds=rounds,
+        seed=seed,
+        timeout_s=timeout,
+        weights=weights,
+        output=output,
+    )
+    named = (*rungs, *([baseline] if baseline else []))
+    line = ProgressLine(sys.stderr)
+    unsaved = None
+    try:
+        result = measure(options, line)
+    except NotSavedError as error:
+        result, unsaved = error.result, str(error)
+    finally:
+        line.clear()
+    if as_json:
+        say([json.dumps(digest(result), indent=2)])
+    else:
+        say(table(result, Screen.of(sys.stdout), named))
+    if unsaved:
+        complain(unsaved)
+        return WRONG
+    note(f"every sample is in {output}")
+    if result.ended == "interrupted":
+        return INTERRUPTED
+    return WRONG if failures(result, named) else SUCCESS

@@ -1,0 +1,84 @@
+"""`env`: isolated environments for frameworks."""
+
+import json
+
+import click
+
+from ..errors import LenetBenchError
+from .options import json_option
+from .output import SUCCESS, WRONG, complain, note, say
+
+
+@click.group(
+    epilog="""\b
+Examples:
+  lenet-bench env list
+  lenet-bench env create mxnet
+  lenet-bench infer digit.png -b mxnet
+"""
+)
+def env() -> None:
+    """Isolated environments, for the frameworks that cannot live beside the rest."""
+
+
+@env.command("list")
+@json_option
+def list_environments(as_json: bool) -> int:
+    """Show each environment, its rungs and whether it was created."""
+    from ..backends import LADDER
+    from ..environments import environments
+
+    found = [
+        {
+            "name": environment.name,
+            "summary": environment.summary,
+            "rungs": [rung.name for rung in LADDER if rung.environment == environment.name],
+            "created": environment.created,
+            "folder": str(environment.folder),
+        }
+        for environment in environments().values()
+    ]
+    states = {True: "created", False: "absent"}
+    if as_json:
+        say([json.dumps(found, indent=2)])
+    else:
+        say(f"{e['name']:<12} {states[bool(e['created'])]:<8} {e['summary']}" for e in found)
+    return SUCCESS
+
+
+def _complete_environment(_: click.Context, _option: click.Parameter, begun: str) -> list[str]:
+    from ..environments import environments
+
+    return [name for name in environments() if name.startswith(begun)]
+
+
+@env.command("create")
+@click.argument("names", nargs=-1, metavar="[NAME...]", shell_complete=_complete_environment)
+@click.option("--all", "every", is_flag=True, help="Every environment.")
+def create_environments(names: tuple[str, ...], every: bool) -> int:
+    """Make environments from their pinned versions; one that fails leaves the others."""
+    from ..environments import create, environments
+
+    if every == bool(names):
+        raise click.UsageError("name environments, or give --all")
+    failed = False
+    for name in environments() if every else names:
+        try:
+            note(f"{name} is in {create(name, note).folder}")
+        except LenetBenchError as error:
+            failed = True
+            complain(f"{name}: {error}")
+    return WRONG if failed else SUCCESS
+
+
+@env.command("remove")
+@click.argument(
+    "names", nargs=-1, required=True, metavar="NAME...", shell_complete=_complete_environment
+)
+def remove_environments(names: tuple[str, ...]) -> int:
+    """Remove environments."""
+    from ..environments import remove
+
+    for name in names:
+        note(f"{name}: removed" if remove(name) else f"{name}: was not there")
+    return SUCCESS

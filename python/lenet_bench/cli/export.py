@@ -1,0 +1,31 @@
+"""`export`: the network as another program's model."""
+
+from pathlib import Path
+
+import click
+
+from .options import FILE, weights_option
+from .output import SUCCESS, note
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  lenet-bench export onnx -o lenet.onnx
+  lenet-bench export caffe -o lenet.caffemodel     and lenet.prototxt beside it
+"""
+)
+@click.argument("kind", metavar="FORMAT", type=click.Choice(["onnx", "tflite", "caffe"]))
+@click.option("-o", "--output", type=FILE, metavar="FILE", required=True, help="Where to.")
+@weights_option
+def export(kind: str, output: Path, weights: Path | None) -> int:
+    """Write the network with its weights as another program's model.
+
+    FORMAT is onnx, tflite or caffe.
+    """
+    from ..export import export as write
+    from ..weights import read_weights
+
+    for path in write(kind, read_weights(weights), output):
+        note(f"wrote {path}")
+    return SUCCESS

@@ -1,0 +1,133 @@
+"""`infer` and `verify`: what the rungs answer."""
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from ..terminal import Screen
+from .options import (
+    FOLDER,
+    backend_option,
+    data_option,
+    json_option,
+    threads_option,
+    weights_option,
+)
+from .output import SUCCESS, WRONG, complain, note, progress, say
+
+if TYPE_CHECKING:
+    from ..verify import Verification
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  lenet-bench infer digit.png
+  lenet-bench infer images/*.png --backend fused
+  lenet-bench infer photo.jpg --show --steps steps/
+  lenet-bench infer digit.png --backend all
+  lenet-bench infer --json images/*.png | jq .digit
+  curl -s https://example.org/7.png | lenet-bench infer -
+"""
+)
+@click.argument(
+    "images", metavar="IMAGE...", nargs=-1, required=True, type=click.Path(readable=False)
+)
+@backend_option("auto")
+@json_option
+@click.option("--show", is_flag=True, help="Draw what the network saw.")
+@click.option(
+    "--steps",
+    type=FOLDER,
+    metavar="DIR",
+    help="Write each step of reading an image to DIR as PNG.",
+)
+@threads_option
+@weights_option
+def infer(
+    images: tuple[str, ...],
+    backends: tuple[str, ...],
+    as_json: bool,
+    show: bool,
+    steps: Path | None,
+    threads: int,
+    weights: Path | None,
+) -> int:
+    """Classify pictures of digits, and time the call.
+
+    IMAGE is a PNG, JPEG, GIF, BMP, TIFF, WebP, PGM or PBM file, a pattern, or - for standard
+    input. Each gets the digit and the ten probabilities; the times are those of one call, NumPy
+    array in and out: the first one, and the median once warm.
+    """
+    from ..inference import Failure, all_agree, expand, open_rungs, to_json
+    from ..inference import infer as answers_of
+    from ..printout import AnswerPrinter, passed_over
+    from ..weights import read_weights
+
+    opened = open_rungs(backends, read_weights(weights), threads)
+    note(passed_over(opened))
+    paths, outcomes = expand(images), []
+    printer = AnswerPrinter(Screen.of(sys.stdout), paths, show)
+    for outcome in answers_of(paths, opened.rungs, steps):
+        outcomes.append(outcome)
+        if as_json:
+            say(json.dumps(entry) for entry in to_json(outcome))
+        elif isinstance(outcome, Failure):
+            complain(outcome.error)
+        else:
+            say(printer.answer(outcome))
+    if not as_json:
+        say(printer.times(opened.rungs, outcomes))
+    return SUCCESS if all_agree(outcomes) else WRONG
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  lenet-bench verify
+  lenet-bench verify --data ~/mnist --backend fused --backend fused:int16
+  lenet-bench verify --json | jq 'select(.passed | not)'
+"""
+)
+@data_option
+@backend_option("all")
+@json_option
+@threads_option
+@weights_option
+def verify(
+    data: Path | None,
+    backends: tuple[str, ...],
+    as_json: bool,
+    threads: int,
+    weights: Path | None,
+) -> int:
+    """Check every rung on MNIST's 10,000 test images.
+
+    Each rung's probabilities are compared with the float64 reference's, and its digits with the
+    labels. Fails where a rung is further from the reference than its tolerance. An image on which
+    a rung and the reference say different digits is listed with its margin: by how much the
+    reference prefers its own digit.
+    """
+    from ..inference import open_rungs
+    from ..mnist import find_mnist, read_mnist
+    from ..printout import passed_over, verification
+    from ..verify import reference_probabilities
+    from ..verify import verify as verify_rung
+    from ..weights import read_weights
+
+    read, digits = read_weights(weights), read_mnist("test", find_mnist(data))
+    opened = open_rungs(backends, read, threads)
+    note(passed_over(opened))
+    results: list[Verification] = []
+    with progress(len(digits) * (1 + len(opened.rungs))) as told:
+        truth = reference_probabilities(digits, read, told)
+        for rung in opened.rungs:
+            results.append(verify_rung(rung.name, rung.backend, digits, truth, told))
+            if as_json:
+                say([json.dumps(results[-1].to_json())])
+    if not as_json:
+        say(verification(Screen.of(sys.stdout), results))
+    return SUCCESS if all(result.passed for result in results) else WRONG

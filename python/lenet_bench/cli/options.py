@@ -1,0 +1,134 @@
+"""Options and arguments that several commands share, and what they accept."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from ..errors import LenetBenchError
+
+#: Whether it can be read is not click's to judge: one bad image leaves the others their answer.
+FILE = click.Path(path_type=Path, readable=False)
+FOLDER = click.Path(path_type=Path, readable=False, file_okay=False)
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def _known_names() -> list[str]:
+    from ..backends import names
+
+    return ["auto", "all", *names()]
+
+
+def on_ladder(
+    _context: click.Context, _option: click.Parameter, given: tuple[str, ...]
+) -> tuple[str, ...]:
+    """Refuse a name that is not on the ladder."""
+    known = _known_names()
+    named = tuple(map(_as_listed, given))
+    for name in named:
+        if name not in known:
+            raise click.BadParameter(f"{name!r} is none of {', '.join(known)}")
+    return named
+
+
+def _as_listed(name: str) -> str:
+    """`keras` for `keras:predict`: a rung's usual variant is listed under the bare name."""
+    from ..backends import usual_name
+
+    try:
+        return usual_name(name)
+    except LenetBenchError:
+        return name
+
+
+def complete_name(_context: click.Context, _option: click.Parameter, begun: str) -> list[str]:
+    """Rungs, `auto` and `all` that begin so."""
+    return [name for name in _known_names() if name.startswith(begun)]
+
+
+def checked_rungs(
+    context: click.Context, option: click.Parameter, given: tuple[str, ...] | None
+) -> tuple[str, ...]:
+    """Refuse what is not a rung, and a rung that is named twice."""
+    named = tuple(map(_as_listed, given or ()))
+    for name in named:
+        checked_rung(context, option, name)
+        if named.count(name) > 1:
+            raise click.BadParameter(f"{name} is named twice")
+    return named
+
+
+def checked_rung(_context: click.Context, _option: click.Parameter, name: str | None) -> str | None:
+    """Refuse what is not a rung."""
+    from ..backends import names
+
+    name = _as_listed(name) if name is not None else None
+    if name is not None and name not in names():
+        raise click.BadParameter(f"{name!r} is none of {', '.join(names())}")
+    return name
+
+
+def complete_rung(_context: click.Context, _option: click.Parameter, begun: str) -> list[str]:
+    """Rungs that begin so."""
+    from ..backends import names
+
+    return [name for name in names() if name.startswith(begun)]
+
+
+def seconds(_context: click.Context, _option: click.Parameter, text: str | None) -> float | None:
+    """A time spelled 60s, 500ms, 5m or 1h; a bare number is seconds."""
+    if text is None:
+        return None
+    units = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "": 1.0}
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|)", text.strip())
+    if found is None or not float(found[1]):
+        raise click.BadParameter(f"expected a time such as 60s, 500ms or 5m, got {text!r}")
+    return float(found[1]) * units[found[2]]
+
+
+def share(_context: click.Context, _option: click.Parameter, text: str | None) -> float | None:
+    """A share of a whole, spelled 2% or 0.02."""
+    if text is None:
+        return None
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(%?)", text.strip())
+    share = float(found[1]) / (100 if found[2] else 1) if found else 0.0
+    if not 0 < share < 1:
+        raise click.BadParameter(f"expected a share such as 2% or 0.02, got {text!r}")
+    return share
+
+
+def backend_option(default: str) -> Callable[[Command], Command]:
+    """--backend, with what it means where it is not given."""
+    return click.option(
+        "-b",
+        "--backend",
+        "backends",
+        metavar="NAME",
+        multiple=True,
+        default=(default,),
+        show_default=True,
+        callback=on_ladder,
+        shell_complete=complete_name,
+        help="A rung of the ladder, `auto` for the first that runs here, or `all`. Repeatable.",
+    )
+
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
+threads_option = click.option(
+    "--threads", type=click.IntRange(min=1), default=1, show_default=True, help="Threads of a rung."
+)
+weights_option = click.option(
+    "--weights",
+    type=FILE,
+    metavar="FILE",
+    help="Other weights than the canonical ones (safetensors).",
+)
+data_option = click.option(
+    "--data",
+    type=FOLDER,
+    metavar="DIR",
+    help="Folder with MNIST's IDX files. Else $LENET_BENCH_MNIST, else downloaded once.",
+)
