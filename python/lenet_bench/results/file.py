@@ -1,0 +1,125 @@
+"""The result file: one JSON object with a `schema` number, its samples at the end.
+
+It is replaced whole after each round, so at any moment it is a complete file that holds every
+sample of the rounds that are over. Older schemas stay readable.
+"""
+
+import json
+import os
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+from ..atomic import check_writable, write_atomically
+from ..errors import ResultError
+from .model import SCHEMA, Result, RungResult
+from .typed_json import decode
+
+
+def read_result(path: str | os.PathLike[str]) -> Result:
+    """Read and check a result file; ResultError says what is wrong with it."""
+    path = Path(path)
+    try:
+        content = json.loads(path.read_bytes())
+    except OSError as error:
+        raise ResultError(f"{path}: cannot be read: {error.strerror}") from None
+    except (ValueError, RecursionError):  # JSON's and UTF-8's errors, and brackets without end
+        raise ResultError(f"{path}: not a result file: it is not JSON") from None
+    schema = content.get("schema") if isinstance(content, dict) else None
+    if type(schema) is not int:
+        raise ResultError(f"{path}: not a result file: it has no schema number")
+    if schema > SCHEMA:
+        raise ResultError(
+            f"{path}: written by a newer lenet-bench (schema {schema}, this one reads up to "
+            f"{SCHEMA}); upgrade with: pip install --upgrade lenet-bench"
+        )
+    try:
+        return _from_json(content)
+    except ValueError as error:
+        raise ResultError(f"{path}: damaged result file: {error}") from None
+
+
+class ResultFile:
+    """A result's file while it grows: checked first, then replaced whole as often as one likes."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path)
+        if not self._is_stream():
+            self.path = self.path.resolve()  # replace what a link means, not the link
+        self._turns: dict[tuple[str, int], str] = {}  # those already turned into text
+
+    def check(self) -> None:
+        """Raise ResultError where it could not be written; leave what is there as it is."""
+        try:
+            if self._is_stream():
+                return
+            if self.path.is_dir():
+                raise ResultError(f"{self.path}: expected a file to write, found a directory")
+            check_writable(self.path)
+        except OSError as error:
+            raise ResultError(f"{self.path}: cannot be written: {error.strerror}") from None
+
+    def write(self, result: Result, *, last: bool = True) -> None:
+        """Replace the file. A stream (/dev/stdout) cannot be, so it gets the `last` one only."""
+        content = self._content(result).encode()
+        try:
+            if self._is_stream():
+                if last:
+                    self.path.write_bytes(content)
+                return
+            # In between, waiting for the disk would disturb the turns and guard only power cuts.
+            write_atomically(self.path, content, durable=last)
+        except OSError as error:
+            raise ResultError(f"{self.path}: cannot be written: {error.strerror}") from None
+
+    def _is_stream(self) -> bool:
+        """A device or a pipe: writing beside it and renaming would replace the device itself."""
+        return self.path.exists() and not (self.path.is_file() or self.path.is_dir())
+
+    def _content(self, result: Result) -> str:
+        """One turn a line at the end of the file, each turned into text only once."""
+        everyone = (*result.rungs, *((result.floor,) if result.floor else ()))
+        head = json.dumps(_head(result), indent=1, allow_nan=False)
+        turns = ",\n".join(f"  {json.dumps(rung.name)}: {self._lines(rung)}" for rung in everyone)
+        return f'{head[:-2]},\n "turns": {{\n{turns}\n }}\n}}\n'
+
+    def _lines(self, rung: RungResult) -> str:
+        lines = []
+        for turn in rung.turns:
+            key = (rung.name, turn.round)
+            if key not in self._turns:
+                self._turns[key] = json.dumps(asdict(turn), allow_nan=False, separators=(",", ":"))
+            lines.append("\n   " + self._turns[key])
+        return f"[{','.join(lines)}]"
+
+
+def _head(result: Result) -> dict[str, Any]:
+    """Everything but the turns."""
+    bare = replace(
+        result,
+        rungs=tuple(replace(rung, turns=()) for rung in result.rungs),
+        floor=replace(result.floor, turns=()) if result.floor else None,
+    )
+    head = asdict(bare)
+    for rung in (*head["rungs"], *([head["floor"]] if head["floor"] else [])):
+        del rung["turns"]
+    return head
+
+
+def _from_json(content: dict[str, Any]) -> Result:
+    turns = content.pop("turns", {})
+    if not isinstance(turns, dict):
+        raise ValueError("turns: expected an object")
+    everyone = [*_list(content, "rungs"), *([content["floor"]] if content.get("floor") else [])]
+    for rung in everyone:
+        if isinstance(rung, dict):
+            rung["turns"] = turns.get(rung.get("name"), [])
+    result: Result = decode(Result, content)
+    return result
+
+
+def _list(content: dict[str, Any], key: str) -> list[Any]:
+    value = content.get(key)
+    if not isinstance(value, list):
+        raise ValueError(f"{key}: expected a list")
+    return value

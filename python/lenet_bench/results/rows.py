@@ -1,0 +1,56 @@
+"""A result as flat rows, for programs and for tables: figures without the samples behind them."""
+
+from collections.abc import Sequence
+from dataclasses import fields
+from typing import Any
+
+from .model import Result, RungResult, Summary
+
+
+def rows(result: Result) -> list[dict[str, Any]]:
+    """The rungs as flat rows, `--json`'s: figures for those that are ok, None for the others."""
+    return [_row(rung) for rung in result.rungs]
+
+
+def digest(result: Result) -> dict[str, Any]:
+    """What `--json` prints: the rows and what they must be read with, without the samples."""
+    baseline = [r.name for r in result.rungs if r.summary and r.summary.verdict == "baseline"]
+    floor = result.floor.summary if result.floor else None
+    return {
+        "schema": result.schema,
+        "started": result.started,
+        "ended": result.ended,
+        "elapsed_s": result.elapsed_s,
+        "rounds": len(result.order),
+        "seed": result.rules.seed,
+        "threads": result.rules.threads,
+        "margin": result.rules.margin,
+        "baseline": baseline[0] if baseline else None,
+        "harness_us": floor.p50_us if floor else None,
+        "rungs": rows(result),
+        "warnings": list(result.warnings),
+    }
+
+
+def failures(result: Result, named: Sequence[str] = ()) -> list[str]:
+    """The rungs that failed; one that cannot run here counts where it was asked for by name."""
+    return [
+        rung.name
+        for rung in result.rungs
+        if rung.status != "ok" and (rung.status != "unavailable" or rung.name in named)
+    ]
+
+
+def _row(rung: RungResult) -> dict[str, Any]:
+    ok = rung.status == "ok"
+    summary = rung.summary if ok else None
+    figures = [field.name for field in fields(Summary)]
+    return {
+        "name": rung.name,
+        "status": rung.status,
+        "reason": rung.reason,
+        **{name: getattr(summary, name) if summary else None for name in figures},
+        "cold_start_s": rung.cold_start_s if ok else None,
+        "peak_rss_mib": rung.resources.peak_rss_mib if ok and rung.resources else None,
+        "lines_of_code": rung.lines_of_code,
+    }
