@@ -1,0 +1,153 @@
+"""From a file's bytes to its picture, upright and opaque."""
+
+import io
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO
+
+import numpy as np
+
+from ..errors import ImageError
+from .planes import NoInkError, Plane
+from .view import BRIGHTNESS
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+Source = str | os.PathLike[str] | bytes | BinaryIO
+LARGEST_FILE = 200 << 20  # bytes
+LARGEST_PICTURE = 50_000_000  # pixels; a 12-megapixel photo is a quarter of it
+_TOO_MANY = f"too many pixels; up to {LARGEST_PICTURE // 1_000_000} megapixels are read"
+NO_INK = "shows no ink; a picture of one digit was expected"
+#: How each format's files begin -> Pillow's name and module for it.
+_FORMATS: tuple[tuple[bytes, str], ...] = (
+    (b"\x89PNG", "Png"),
+    (b"\xff\xd8\xff", "Jpeg"),
+    (b"GIF8", "Gif"),
+    (b"BM", "Bmp"),
+    (b"II*\x00", "Tiff"),
+    (b"MM\x00*", "Tiff"),
+    (b"RIFF", "WebP"),
+    *((b"P%d" % kind, "Ppm") for kind in range(1, 7)),
+)
+_WIDEST = 2048  # pixels of the longer side that are kept: the smallest digits need no more
+
+
+def content_of(source: Source) -> tuple[str, bytes]:
+    """What to call the source in a message, and its bytes."""
+    if isinstance(source, bytes):
+        name, content = "the image", source
+    elif isinstance(source, str | os.PathLike):
+        name = os.fspath(source)
+        try:
+            if Path(name).is_dir():
+                raise ImageError(f"{name}: expected a picture, found a directory")
+            with Path(name).open("rb") as file:
+                content = file.read(LARGEST_FILE + 1)
+        except FileNotFoundError:
+            raise ImageError(f"{name}: no such file") from None
+        except PermissionError:
+            raise ImageError(f"{name}: no permission to read it") from None
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or error
+            raise ImageError(f"{name}: cannot be read: {reason}") from None
+    else:
+        name = str(getattr(source, "name", "the image"))
+        content = source.read(LARGEST_FILE + 1)
+    if not content:
+        raise ImageError(f"{name}: the file is empty")
+    if len(content) > LARGEST_FILE:
+        raise ImageError(f"{name}: larger than {LARGEST_FILE >> 20} MiB, too large for a picture")
+    return name, content
+
+
+def decode(name: str, content: bytes) -> Plane:
+    from importlib import import_module
+
+    from PIL import Image, UnidentifiedImageError
+
+    kind = next((kind for magic, kind in _FORMATS if content.startswith(magic)), None)
+    if kind is None:
+        raise ImageError(f"{name}: not a picture; PNG, JPEG, PNM, GIF, BMP, TIFF and WebP are read")
+    try:
+        import_module(f"PIL.{kind}ImagePlugin")  # this one only: all of them take 50 ms to import
+        with Image.open(io.BytesIO(content), formats=[kind.upper()]) as image:
+            width, height = image.size
+            if width * height > LARGEST_PICTURE:
+                raise ImageError(f"{name}: {_TOO_MANY}; it has {width} x {height}")
+            if width * height == 0:
+                raise ImageError(f"{name}: has no pixels")
+            image.draft(None, (_WIDEST, _WIDEST))  # a JPEG is decoded at the size that is needed
+            image.load()
+            return _upright(image)
+    except ImageError:
+        raise
+    except NoInkError:
+        raise ImageError(f"{name}: {NO_INK}") from None
+    except Image.DecompressionBombError:  # Pillow's own limit, 3.5 times ours
+        raise ImageError(f"{name}: {_TOO_MANY}") from None
+    except UnidentifiedImageError:
+        raise ImageError(f"{name}: begins like a {kind.upper()} picture, but is none") from None
+    except Exception as error:  # Pillow's plugins raise nearly anything on damaged files
+        raise ImageError(f"{name}: damaged or cut short: {error or type(error).__name__}") from None
+
+
+def _upright(image: "Image") -> Plane:
+    """The first frame as grey or colour floats, upright, its transparent parts filled."""
+    orientation = image.getexif().get(0x0112, 1)
+    deep = image.mode.startswith("I") or image.mode == "F"
+    if deep:  # 16 bits or more: whole range used, whatever it is
+        values = np.asarray(image, np.float32)
+        values = np.nan_to_num(values[:: _stride(image), :: _stride(image)], posinf=0, neginf=0)
+        plane = stretched(values)
+        return _turned(plane, orientation)
+    if image.mode in ("LA", "PA", "La", "RGBa") or "transparency" in image.info:
+        image = image.convert("RGBA")
+    elif image.mode not in ("L", "RGB", "RGBA"):
+        image = image.convert("L" if image.mode == "1" else "RGB")
+    factor = _stride(image)
+    if factor > 1:
+        image = image.reduce(factor)
+    plane = np.asarray(image, np.float32) / np.float32(255)
+    if plane.ndim == 3 and plane.shape[2] == 4:
+        plane = on_paper(plane[..., :3], plane[..., 3])
+    if plane.ndim == 3 and (plane == plane[..., :1]).all():
+        plane = plane[..., 0]
+    return _turned(plane, orientation)
+
+
+def _stride(image: "Image") -> int:
+    return max(1, -(-max(image.size) // _WIDEST))
+
+
+def _turned(plane: Plane, orientation: int) -> Plane:
+    """Undo the camera's turn: EXIF's orientation, 1 to 8."""
+    if orientation in (5, 6, 7, 8):
+        plane = np.swapaxes(plane, 0, 1)
+    if orientation in (2, 3, 6, 7):
+        plane = plane[:, ::-1]
+    if orientation in (3, 4, 7, 8):
+        plane = plane[::-1]
+    return np.ascontiguousarray(plane)
+
+
+def stretched(values: Plane) -> Plane:
+    """Samples of any range (12 bits in 16, floats) as 0 to 1."""
+    low, high = float(values.min()), float(values.max())
+    return np.asarray((values - low) / ((high - low) or 1.0), np.float32)
+
+
+def on_paper(color: Plane, alpha: Plane) -> Plane:
+    """Lay a transparent picture on paper: white, or black where its ink is light."""
+    opaque = alpha > 0.5
+    if not opaque.any():
+        raise NoInkError
+    if opaque.all():
+        return color
+    grey = BRIGHTNESS.of(color)
+    seen = grey[opaque]
+    if float(np.ptp(np.percentile(seen, (5, 95)))) > 0.3 and opaque.mean() > 0.5:
+        paper = np.median(color[opaque], axis=0)  # a whole photo with its corners cut off
+    else:
+        paper = np.full(3, 1.0 if np.median(seen) < 0.5 else 0.0)
+    return np.asarray(color * alpha[..., None] + paper * (1 - alpha[..., None]), np.float32)
