@@ -21,6 +21,7 @@ from .export import export
 from .infer import infer, verify
 from .ladder import backends, doctor
 from .output import INTERRUPTED, PROGRAM, SUCCESS, WRONG, abandon_output, complain
+from .report import report
 from .train import train
 
 DEBUG_VARIABLE = "LENET_BENCH_DEBUG"
@@ -49,7 +50,9 @@ def cli(debug: bool) -> None:
         os.environ[DEBUG_VARIABLE] = "1"
 
 
-for command in (infer, verify, compare, cost, doctor, backends, train, export, env, completion):
+for command in (
+    *(infer, verify, compare, report, cost, doctor, backends, train, export, env, completion),
+):
     cli.add_command(command)
 
 

@@ -1,6 +1,5 @@
 """`compare`: what each rung costs in time."""
 
-import json
 import sys
 from pathlib import Path
 
@@ -12,7 +11,7 @@ from .options import (
     checked_rung,
     checked_rungs,
     complete_rung,
-    json_option,
+    form_options,
     seconds,
     share,
     threads_option,
@@ -28,6 +27,7 @@ Examples:
   lenet-bench compare fused openblas --budget 60s
   lenet-bench compare --precision 1% --baseline onednn -o mine.json
   lenet-bench compare --json | jq '.rungs[] | {name, p50_us, verdict}'
+  lenet-bench compare --quick --markdown > comparison.md
 """
 )
 @click.argument(
@@ -69,7 +69,7 @@ Examples:
     metavar="FILE",
     help="Where every sample goes. [results/compare-DATE.json]",
 )
-@json_option
+@form_options
 def compare(
     rungs: tuple[str, ...],
     quick: bool,
@@ -82,7 +82,7 @@ def compare(
     seed: int | None,
     timeout: float,
     output: Path | None,
-    as_json: bool,
+    form: str | None,
 ) -> int:
     """Measure rungs side by side: latency, ratio, and whether the difference is real.
 
@@ -96,8 +96,9 @@ def compare(
     from ..measure import CompareOptions, NotSavedError
     from ..measure import compare as measure
     from ..measure.options import QUICK_BUDGET_S
-    from ..report.terminal import ProgressLine, table
-    from ..results import digest, failures
+    from ..report import comparison
+    from ..report.terminal import ProgressLine
+    from ..results import failures
 
     output = output or Path(f"results/compare-{datetime.now():%Y%m%d-%H%M%S}.json")
     options = CompareOptions(
@@ -121,10 +122,7 @@ def compare(
         result, unsaved = error.result, str(error)
     finally:
         line.clear()
-    if as_json:
-        say([json.dumps(digest(result), indent=2)])
-    else:
-        say(table(result, Screen.of(sys.stdout), named))
+    say(comparison([result], form, Screen.of(sys.stdout), named))
     if unsaved:
         complain(unsaved)
         return WRONG

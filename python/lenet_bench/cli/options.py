@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from functools import wraps
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -117,6 +118,24 @@ def backend_option(default: str) -> Callable[[Command], Command]:
 
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
+
+
+def form_options(command: Callable[..., int]) -> Callable[..., int]:
+    """--json, --csv and --markdown as one `form`; None is the terminal's."""
+
+    @wraps(command)
+    def choose(*, as_csv: bool, as_markdown: bool, as_json: bool, **rest: Any) -> int:
+        forms = {"json": as_json, "csv": as_csv, "markdown": as_markdown}
+        chosen = [form for form, wanted in forms.items() if wanted]
+        if len(chosen) > 1:
+            raise click.UsageError(f"--{chosen[0]} and --{chosen[1]} exclude each other")
+        return command(form=chosen[0] if chosen else None, **rest)
+
+    markdown = click.option("--markdown", "as_markdown", is_flag=True, help="Print Markdown.")
+    csv = click.option("--csv", "as_csv", is_flag=True, help="Print CSV for spreadsheets.")
+    return json_option(csv(markdown(choose)))
+
+
 threads_option = click.option(
     "--threads", type=click.IntRange(min=1), default=1, show_default=True, help="Threads of a rung."
 )

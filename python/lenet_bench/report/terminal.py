@@ -6,9 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TextIO
 
 from ..measure.comparison import Progress
-from ..printout import not_at_hand
 from ..results import Result, RungResult
 from ..terminal import Screen, Text, shorten
+from .numbers import spell_interval, spell_ratio, spell_time
+from .sentences import absent, conditions, failed, footnote, left_out, timed
 
 _LONGEST_BAR, _SHORTEST_BAR = 24, 8
 _GAP = len("  ")  # between columns
@@ -26,20 +27,23 @@ def table(result: Result, screen: Screen, named: Sequence[str] = ()) -> Iterator
 
     A rung that cannot run here has its reason where it was `named`, else a word at the end.
     """
-    timed = [rung for rung in result.rungs if rung.status == "ok" and rung.summary]
-    timed.sort(key=lambda rung: _p50(rung) or float("inf"))
-    yield from _title(result, screen)
-    if timed:
-        rows = _rows(timed, screen)
+    yield from _wrapped(conditions(result), screen, "")
+    yield ""
+    if ranked := timed(result):
+        rows = _rows(ranked, screen)
         titles = [cell.text for cell in rows[0]]
         yield from screen.table(rows, "".join("l" if t in ("rung", _BAR) else "r" for t in titles))
     else:
         yield "No rung could be timed."
-    yield from _failures(result, screen, named)
-    yield from _footnotes(result, screen)
+    for rung in failed(result, named):
+        colour = "dim" if rung.status == "unavailable" else "red"
+        yield from _wrapped(f"{rung.name}: {rung.status}: {rung.reason}", screen, colour)
+    yield from _wrapped(left_out(result), screen, "dim")
+    yield ""
+    yield from _wrapped(footnote(result, screen.choose("µ", "u")), screen, "dim")
     for warning in result.warnings:
         yield from _wrapped(f"warning: {warning}", screen, "yellow")
-    yield from _absent(result, screen, named)
+    yield from _wrapped(absent(result, named), screen, "dim")
 
 
 class ProgressLine:
@@ -73,43 +77,28 @@ class ProgressLine:
             self._shown = False
 
 
-def _title(result: Result, screen: Screen) -> Iterator[str]:
-    rules, machine = result.rules, result.machine
-    model = (machine.get("processor") or {}).get("model") or "unknown processor"
-    cores = ", ".join(map(str, rules.worker_cores)) or "any"
-    threads = f"{rules.threads} thread{'s' * (rules.threads > 1)}"
-    anew = f"{rules.rounds_a_start} rounds" if rules.rounds_a_start > 1 else "round"
-    text = (
-        f"One image a call, {threads} on core {cores} of {model}; "
-        f"{len(result.order)} shuffled rounds, processes started anew every "
-        f"{anew}, in {result.elapsed_s:.1f} s"
-    )
-    yield from _wrapped(text, screen, "")
-    yield ""
-
-
-def _rows(timed: Sequence[RungResult], screen: Screen) -> list[list[Text]]:
+def _rows(ranked: Sequence[RungResult], screen: Screen) -> list[list[Text]]:
     """The header and a row a rung: the columns for which there is room, and a bar in the rest."""
-    columns = _columns(timed, screen)
+    columns = _columns(ranked, screen)
     for title in _DISPENSABLE:
         if _width(columns) > screen.columns:
             columns.pop(title, None)
     left = screen.columns - _width(columns)
     if left < 0:  # only the names can still give way
-        longest = max(len(rung.name) for rung in timed)
-        names = (shorten(r.name, longest + left, screen.choose("…", "...")) for r in timed)
+        longest = max(len(rung.name) for rung in ranked)
+        names = (shorten(r.name, longest + left, screen.choose("…", "...")) for r in ranked)
         columns["rung"] = [Text(name, "bold") for name in names]
     if _BAR in columns:
-        columns[_BAR] = _bars(timed, screen, min(_SHORTEST_BAR + left, _LONGEST_BAR))
+        columns[_BAR] = _bars(ranked, screen, min(_SHORTEST_BAR + left, _LONGEST_BAR))
     header = [Text(title, "dim") for title in columns]
     return [header, *map(list, zip(*columns.values(), strict=True))]
 
 
-def _columns(timed: Sequence[RungResult], screen: Screen) -> dict[str, list[Text]]:
+def _columns(ranked: Sequence[RungResult], screen: Screen) -> dict[str, list[Text]]:
     """Every figure and the shortest bars, by the title of the column."""
-    rows = [_row(rung, screen) for rung in timed]
+    rows = [_row(rung, screen) for rung in ranked]
     columns = {title: [row[title] for row in rows] for title in rows[0]}
-    bars = _bars(timed, screen, _SHORTEST_BAR)
+    bars = _bars(ranked, screen, _SHORTEST_BAR)
     if any(bar.text for bar in bars):
         columns[_BAR] = bars
     return columns
@@ -118,17 +107,15 @@ def _columns(timed: Sequence[RungResult], screen: Screen) -> dict[str, list[Text
 def _row(rung: RungResult, screen: Screen) -> dict[str, Text]:
     s = rung.summary
     assert s is not None
-    interval = "-"
-    if s.ratio_low is not None and s.ratio_high is not None and s.verdict != "baseline":
-        interval = f"{_ratio(s.ratio_low)}-{_ratio(s.ratio_high)}"
+    interval = "-" if s.verdict == "baseline" else spell_interval(s.ratio_low, s.ratio_high)
     cold = rung.cold_start_s
     memory = rung.resources.peak_rss_mib if rung.resources else None
     return {
         "rung": Text(rung.name, "bold"),
-        f"p50 {screen.choose('µs', 'us')}": Text(_time(s.p50_us)),
-        "p90": Text(_time(s.p90_us)),
-        "p99": Text(_time(s.p99_us)),
-        "ratio": Text(_ratio(s.ratio)),
+        f"p50 {screen.choose('µs', 'us')}": Text(spell_time(s.p50_us)),
+        "p90": Text(spell_time(s.p90_us)),
+        "p99": Text(spell_time(s.p99_us)),
+        "ratio": Text(spell_ratio(s.ratio)),
         "95 % interval": Text(interval, "dim"),
         "verdict": Text(s.verdict or "-", _VERDICTS.get(s.verdict or "", "")),
         "cold start": Text("-" if cold is None else f"{cold:.2f} s"),
@@ -141,60 +128,15 @@ def _width(columns: Mapping[str, Sequence[Text]]) -> int:
     return sum(widest) + _GAP * (len(widest) - 1)
 
 
-def _bars(timed: Sequence[RungResult], screen: Screen, columns: int) -> list[Text]:
-    times = [_p50(rung) or 0.0 for rung in timed]
+def _bars(ranked: Sequence[RungResult], screen: Screen, columns: int) -> list[Text]:
+    times = [_p50(rung) or 0.0 for rung in ranked]
     return [Text(bar, "cyan") for bar in screen.bars(times, columns)]
 
 
-def _failures(result: Result, screen: Screen, named: Sequence[str]) -> Iterator[str]:
-    """What failed and why."""
-    for rung in result.rungs:
-        if rung.status in ("ok", "unmeasured") or _is_absent(rung, named):
-            continue
-        colour = "dim" if rung.status == "unavailable" else "red"
-        yield from _wrapped(f"{rung.name}: {rung.status}: {rung.reason}", screen, colour)
-    if waiting := [rung.name for rung in result.rungs if rung.status == "unmeasured"]:
-        told = f"unmeasured, since the run ended before their turn: {', '.join(waiting)}"
-        yield from _wrapped(told, screen, "dim")
-
-
-def _absent(result: Result, screen: Screen, named: Sequence[str]) -> Iterator[str]:
-    """The last line: what cannot run here and was not asked for."""
-    if absent := [rung.name for rung in result.rungs if _is_absent(rung, named)]:
-        yield from _wrapped(not_at_hand(absent), screen, "dim")
-
-
-def _is_absent(rung: RungResult, named: Sequence[str]) -> bool:
-    return rung.status == "unavailable" and rung.name not in named
-
-
-def _footnotes(result: Result, screen: Screen) -> Iterator[str]:
-    yield ""
-    floor = result.floor.summary.p50_us if result.floor and result.floor.summary else None
-    rules = result.rules
-    notes = [f"seed {rules.seed}", f"same means within {rules.margin:.0%}"]
-    if floor is not None:
-        notes.insert(0, f"the harness itself takes {_time(floor)} {screen.choose('µs', 'us')}")
-    yield from _wrapped("; ".join(notes), screen, "dim")
-
-
-def _wrapped(text: str, screen: Screen, style: str) -> Iterator[str]:
-    for line in textwrap.wrap(text, screen.columns, subsequent_indent="  "):
+def _wrapped(text: str | None, screen: Screen, style: str) -> Iterator[str]:
+    for line in textwrap.wrap(text or "", screen.columns, subsequent_indent="  "):
         yield screen.paint(line, style)
 
 
 def _p50(rung: RungResult) -> float | None:
     return rung.summary.p50_us if rung.summary else None
-
-
-def _time(us: float | None) -> str:
-    """Three digits or more: nobody reads a tenth of a microsecond beside a millisecond."""
-    if us is None:
-        return "-"
-    return f"{us:.2f}" if us < 10 else f"{us:.1f}" if us < 1000 else f"{us:,.0f}"
-
-
-def _ratio(ratio: float | None) -> str:
-    if ratio is None:
-        return "-"
-    return f"{ratio:.2f}" if ratio < 100 else f"{ratio:.0f}"

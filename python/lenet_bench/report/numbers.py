@@ -1,0 +1,22 @@
+"""How figures are spelled, the same in every form of a report."""
+
+
+def spell_time(us: float | None) -> str:
+    """Three digits or more: nobody reads a tenth of a microsecond beside a millisecond."""
+    if us is None:
+        return "-"
+    return f"{us:.2f}" if us < 10 else f"{us:.1f}" if us < 1000 else f"{us:,.0f}"
+
+
+def spell_ratio(ratio: float | None) -> str:
+    """Hundredths, as far as they mean something."""
+    if ratio is None:
+        return "-"
+    return f"{ratio:.2f}" if ratio < 100 else f"{ratio:.0f}"
+
+
+def spell_interval(low: float | None, high: float | None) -> str:
+    """From a ratio to a ratio."""
+    if low is None or high is None:
+        return "-"
+    return f"{spell_ratio(low)}-{spell_ratio(high)}"

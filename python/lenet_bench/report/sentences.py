@@ -1,0 +1,71 @@
+"""What is said around the table of a comparison, the same in every form of a report."""
+
+from collections.abc import Sequence
+
+from ..printout import not_at_hand
+from ..results import Result, RungResult
+from .numbers import spell_time
+
+
+def machine_name(result: Result) -> str:
+    """The processor that it was measured on."""
+    return (result.machine.get("processor") or {}).get("model") or "unknown processor"
+
+
+def conditions(result: Result) -> str:
+    """What was measured, on what and how long."""
+    rules = result.rules
+    cores = ", ".join(map(str, rules.worker_cores)) or "any"
+    threads = f"{rules.threads} thread{'s' * (rules.threads > 1)}"
+    anew = f"{rules.rounds_a_start} rounds" if rules.rounds_a_start > 1 else "round"
+    return (
+        f"One image a call, {threads} on core {cores} of {machine_name(result)}; "
+        f"{len(result.order)} shuffled rounds, processes started anew every "
+        f"{anew}, in {result.elapsed_s:.1f} s"
+    )
+
+
+def footnote(result: Result, micro: str = "µ") -> str:
+    """What the table's figures must be read with."""
+    floor = result.floor.summary.p50_us if result.floor and result.floor.summary else None
+    rules = result.rules
+    notes = [f"seed {rules.seed}", f"same means within {rules.margin:.0%}"]
+    if floor is not None:
+        notes.insert(0, f"the harness itself takes {spell_time(floor)} {micro}s")
+    return "; ".join(notes)
+
+
+def timed(result: Result) -> list[RungResult]:
+    """The rungs of the table, the fastest first."""
+    found = [rung for rung in result.rungs if rung.status == "ok" and rung.summary]
+    return sorted(found, key=_p50)
+
+
+def failed(result: Result, named: Sequence[str] = ()) -> list[RungResult]:
+    """Those whose reason is told: what cannot run here only where it was `named`."""
+    return [
+        rung
+        for rung in result.rungs
+        if rung.status not in ("ok", "unmeasured") and not _is_absent(rung, named)
+    ]
+
+
+def left_out(result: Result) -> str | None:
+    """Those whose turn never came."""
+    names = [rung.name for rung in result.rungs if rung.status == "unmeasured"]
+    told = "unmeasured, since the run ended before their turn: "
+    return told + ", ".join(names) if names else None
+
+
+def absent(result: Result, named: Sequence[str] = ()) -> str | None:
+    """What cannot run here and was not asked for."""
+    names = [rung.name for rung in result.rungs if _is_absent(rung, named)]
+    return not_at_hand(names) if names else None
+
+
+def _is_absent(rung: RungResult, named: Sequence[str]) -> bool:
+    return rung.status == "unavailable" and rung.name not in named
+
+
+def _p50(rung: RungResult) -> float:
+    return (rung.summary and rung.summary.p50_us) or float("inf")
