@@ -16,6 +16,7 @@ import time
 import traceback
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NoReturn
@@ -32,6 +33,8 @@ from .protocol import Channel, ClosedError, Message, decode, encode
 Image = NDArray[np.float32]
 
 _FEWEST_CALLS = 10  # of a turn, however slow the rung
+_FEWEST_BATCHES = 3
+_ROTATING_BATCHES = 3  # the same images, each time from another one on
 _PROBE_BLOCK = 8
 _PROBE_BLOCKS = 6
 _PROBE_S = 0.5
@@ -66,7 +69,7 @@ class MeasuredRung:
         self._infer = backend.infer
         self._images: list[Image] = []
         self._originals: list[bytes] = []
-        self._next = 0
+        self._first = 0
         self._fall_idle()
 
     def keep(self, message: Message) -> Message:
@@ -109,24 +112,23 @@ class MeasuredRung:
         """Re-warm by the clock, then time single calls with rotating images for some time."""
         came = time.perf_counter_ns(), time.process_time_ns()
         left = self._left
-        self._call(message["warm_s"], fewest=2, most=message["most"])
+        rest = {"most": message["most"], "interval_s": message["interval_s"]}
+        self._single_calls(message["warm_s"], fewest=2, **rest)
 
         threads = _thread_cpu_ns()
         before, cpu_ns = resource.getrusage(resource.RUSAGE_SELF), time.process_time_ns()
-        samples, answers, wall_ns = self._call(
-            message["timed_s"], fewest=_FEWEST_CALLS, most=message["most"]
-        )
+        calls = self._single_calls(message["timed_s"], fewest=_FEWEST_CALLS, **rest)
         cpu_ns = time.process_time_ns() - cpu_ns
         after = resource.getrusage(resource.RUSAGE_SELF)
-        running = _running(threads, _thread_cpu_ns(), wall_ns)
+        running = _running(threads, _thread_cpu_ns(), sum(calls.samples_ns))
 
         if [image.tobytes() for image in self._images] != self._originals:
             raise WrongAnswerError("infer changed the image that it was given")
         reply = {
-            "samples_ns": samples,
-            "answers": _encode_answers([answer for answer in answers if answer is not None]),
-            "answered": [n for n, answer in enumerate(answers) if answer is not None],
-            "wall_ns": wall_ns,
+            "samples_ns": calls.samples_ns,
+            "answers": _encode_answers(list(calls.answers.values())),
+            "answered": list(calls.answers),
+            "wall_ns": calls.wall_ns,
             "cpu_ns": cpu_ns,
             "preempted": after.ru_nivcsw - before.ru_nivcsw,
             "waited": after.ru_nvcsw - before.ru_nvcsw,
@@ -140,36 +142,76 @@ class MeasuredRung:
         self._fall_idle()
         return reply
 
+    def batch(self, message: Message) -> Message:
+        """Re-warm, then time calls with so many images each; a refusal costs this size only."""
+        size, count = message["size"], len(self._images)
+        known = [[(n + first) % count for n in range(size)] for first in range(_ROTATING_BATCHES)]
+        try:
+            inputs = [np.stack([self._images[n] for n in numbers]) for numbers in known]
+            _time_calls(self._infer, inputs, message["warm_s"], fewest=1)
+            calls = _time_calls(self._infer, inputs, message["timed_s"], fewest=_FEWEST_BATCHES)
+            answers = [_checked(answer, (size, CLASSES)) for answer in calls.answers.values()]
+        except Exception as error:
+            return {"refused": _sentence(error)}
+        return {
+            "samples_ns": calls.samples_ns,
+            "answers": encode(np.concatenate(answers)),
+            "answered": [number for first in calls.answers for number in known[first]],
+        }
+
     def _fall_idle(self) -> None:
         """What it uses from now to its next turn disturbs the others."""
         self._left = time.perf_counter_ns(), time.process_time_ns()
 
-    def _call(
-        self, seconds: float, fewest: int, most: int | None
-    ) -> tuple[list[int], list[Any], int]:
-        """Time calls until the clock says so: the samples, each image's last answer, the span.
+    def _single_calls(self, seconds: float, fewest: int, **rest: Any) -> "Calls":
+        """The images go on rotating where the last calls left off."""
+        calls = _time_calls(self._infer, self._images, seconds, fewest, first=self._first, **rest)
+        self._first = (self._first + len(calls.samples_ns)) % len(self._images)
+        return calls
 
-        Within a sample lie the call and one reading of the clock; everything else is outside.
-        """
-        infer, images, clock = self._infer, self._images, time.perf_counter_ns
-        samples: list[int] = []
-        answers: list[Any] = [None] * len(images)
-        number = self._next
-        first = stop = clock()
-        end = first + int(seconds * 1e9)
-        enough = most or sys.maxsize
-        while len(samples) < enough and (stop < end or len(samples) < fewest):
-            image = images[number]
-            start = clock()
-            answer = infer(image)
-            stop = clock()
-            samples.append(stop - start)
-            answers[number] = answer
-            number += 1
-            if number == len(images):
-                number = 0
-        self._next = number
-        return samples, answers, stop - first
+
+@dataclass(frozen=True)
+class Calls:
+    """Some timed calls."""
+
+    samples_ns: list[int]
+    answers: dict[int, Any]  # the last one to each input, by its number
+    wall_ns: int  # from the first call, or the wait before it, to the end of the last
+
+
+def _time_calls(
+    infer: Callable[[Image], Any],
+    inputs: Sequence[Image],
+    seconds: float,
+    fewest: int,
+    most: int | None = None,
+    interval_s: float | None = None,
+    first: int = 0,
+) -> Calls:
+    """Time calls until the clock says so, idle before each where there is an interval.
+
+    Within a sample lie the call and one reading of the clock; everything else is outside.
+    """
+    clock, sleep = time.perf_counter_ns, time.sleep
+    samples: list[int] = []
+    answers: dict[int, Any] = {}
+    number = first
+    began = stop = clock()
+    end = began + int(seconds * 1e9)
+    enough = most or sys.maxsize
+    while len(samples) < enough and (stop < end or len(samples) < fewest):
+        image = inputs[number]
+        if interval_s:
+            sleep(interval_s)
+        start = clock()
+        answer = infer(image)
+        stop = clock()
+        samples.append(stop - start)
+        answers[number] = answer
+        number += 1
+        if number == len(inputs):
+            number = 0
+    return Calls(samples, answers, stop - began)
 
 
 def _start(channel: Channel, began_ns: int) -> MeasuredRung:
@@ -222,9 +264,9 @@ def _import(message: Message) -> Callable[[Any], Backend]:
 
 def _answer(channel: Channel, rung: MeasuredRung) -> None:
     message = channel.receive()
-    commands = {"keep": rung.keep, "check": rung.check, "probe": rung.probe, "turn": rung.turn}
+    commands = (rung.keep, rung.check, rung.probe, rung.turn, rung.batch)
     try:
-        reply = commands[message["do"]](message)
+        reply = {command.__name__: command for command in commands}[message["do"]](message)
     except BaseException as error:
         _give_up(channel, error)
     channel.send(reply)
@@ -237,13 +279,20 @@ def _give_up(channel: Channel, error: BaseException) -> NoReturn:
         status = "unavailable"
     elif isinstance(error, WrongAnswerError):
         status = "wrong"
-    expected = isinstance(error, (LenetBenchError, WrongAnswerError))
-    reason = str(error) if expected else f"{type(error).__name__}: {error}".rstrip(": ")
-    text = None if expected else "".join(traceback.format_exception(error))
+    text = None if _is_expected(error) else "".join(traceback.format_exception(error))
     with suppress(ClosedError):
-        channel.send({"failure": {"status": status, "reason": reason, "traceback": text}})
+        failure = {"status": status, "reason": _sentence(error), "traceback": text}
+        channel.send({"failure": failure})
     sys.stdout.flush()
     os._exit(1)  # what the rung registered for the exit may hang
+
+
+def _is_expected(error: BaseException) -> bool:
+    return isinstance(error, (LenetBenchError, WrongAnswerError))
+
+
+def _sentence(error: BaseException) -> str:
+    return str(error) if _is_expected(error) else f"{type(error).__name__}: {error}".rstrip(": ")
 
 
 def _separate(images: str) -> Sequence[Image]:
@@ -252,15 +301,16 @@ def _separate(images: str) -> Sequence[Image]:
 
 
 def _encode_answers(answers: Sequence[Any]) -> str:
-    for answer in answers:
-        if not isinstance(answer, np.ndarray):
-            raise WrongAnswerError(
-                f"infer returned {type(answer).__name__}, expected a NumPy array"
-            )
-        if answer.shape != (CLASSES,) or answer.dtype != np.float32:
-            found = f"{answer.dtype} {answer.shape}"
-            raise WrongAnswerError(f"infer returned {found}, expected float32 ({CLASSES},)")
-    return encode(np.array(answers, np.float32))
+    return encode(np.array([_checked(answer, (CLASSES,)) for answer in answers], np.float32))
+
+
+def _checked(answer: Any, shape: tuple[int, ...]) -> Image:
+    if not isinstance(answer, np.ndarray):
+        raise WrongAnswerError(f"infer returned {type(answer).__name__}, expected a NumPy array")
+    if answer.shape != shape or answer.dtype != np.float32:
+        found = f"{answer.dtype} {answer.shape}"
+        raise WrongAnswerError(f"infer returned {found}, expected float32 {shape}")
+    return answer
 
 
 def _die_with(parent: int) -> None:
