@@ -214,6 +214,25 @@ class RemembersByIdentity(Honest):
         return self.known[id(images)][1].copy()
 
 
+class RefusesBatches(Honest):
+    def answer(self, images, right):
+        if images.ndim == 3:
+            raise NotImplementedError("one image at a time")
+        return right
+
+
+class AnswersBatchesWrongly(Honest):
+    def answer(self, images, right):
+        return right[::-1].copy() if images.ndim == 3 else right
+
+
+class DiesOfALargeBatch(Honest):
+    def answer(self, images, right):
+        if images.ndim == 3 and len(images) > 10:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return right
+
+
 class LeaksMemory(Honest):
     """A mebibyte a call."""
 

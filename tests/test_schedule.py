@@ -6,7 +6,7 @@ from itertools import islice, pairwise
 
 import pytest
 from lenet_bench.measure.pinning import choose_cores, on_cores, thread_variables
-from lenet_bench.measure.schedule import StopRule, choose_pace, shuffled_rounds
+from lenet_bench.measure.schedule import StopRule, choose_pace, shuffled
 from lenet_bench.measure.statistics import FEWEST_STARTS
 
 NAMES = ["a", "b", "c", "d"]
@@ -15,28 +15,28 @@ pinned = pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="this s
 
 
 def test_each_round_has_every_rung_once():
-    for order in islice(shuffled_rounds(NAMES, seed=1), 50):
+    for order in islice(shuffled(NAMES, seed=1), 50):
         assert sorted(order) == NAMES
 
 
 def test_the_same_seed_gives_the_same_rounds():
-    first, second = (list(islice(shuffled_rounds(NAMES, seed=9), 20)) for _ in range(2))
+    first, second = (list(islice(shuffled(NAMES, seed=9), 20)) for _ in range(2))
     assert first == second
 
 
 def test_another_seed_gives_other_rounds():
-    first, second = (list(islice(shuffled_rounds(NAMES, seed=s), 20)) for s in (1, 2))
+    first, second = (list(islice(shuffled(NAMES, seed=s), 20)) for s in (1, 2))
     assert first != second
 
 
 def test_every_rung_comes_first_about_as_often_as_any_other():
-    first = Counter(order[0] for order in islice(shuffled_rounds(NAMES, seed=4), 4000))
+    first = Counter(order[0] for order in islice(shuffled(NAMES, seed=4), 4000))
     assert all(abs(count - 1000) < 5 * 750**0.5 for count in first.values())
 
 
 def test_every_rung_follows_every_other_about_equally_often():
     pairs = Counter()
-    for order in islice(shuffled_rounds(NAMES, seed=5), 4000):
+    for order in islice(shuffled(NAMES, seed=5), 4000):
         pairs.update(pairwise(order))
     assert len(pairs) == 12
     assert max(pairs.values()) < 1.2 * min(pairs.values())

@@ -49,7 +49,7 @@ def begin(worker, weights_file, factory=scratch.Honest):
 
 def turn(worker, warm_s=0.001, timed_s=0.02, most=None):
     """One turn."""
-    return worker.ask("turn", TIMEOUT_S, warm_s=warm_s, timed_s=timed_s, most=most)
+    return worker.ask("turn", TIMEOUT_S, warm_s=warm_s, timed_s=timed_s, most=most, interval_s=None)
 
 
 def test_a_message_arrives_as_it_was_sent(two_ends):

@@ -8,10 +8,12 @@ import click
 from ..terminal import Screen
 from .options import (
     FILE,
+    batch_sizes,
     checked_rung,
     checked_rungs,
     complete_rung,
     form_options,
+    milliseconds,
     seconds,
     share,
     threads_option,
@@ -26,6 +28,8 @@ Examples:
   lenet-bench compare --quick
   lenet-bench compare fused openblas --budget 60s
   lenet-bench compare --precision 1% --baseline onednn -o mine.json
+  lenet-bench compare fused keras --batch 1,8,64,512
+  lenet-bench compare fused keras --interval 20ms
   lenet-bench compare --json | jq '.rungs[] | {name, p50_us, verdict}'
   lenet-bench compare --quick --markdown > comparison.md
 """
@@ -50,6 +54,19 @@ Examples:
     callback=checked_rung,
     shell_complete=complete_rung,
     help="What ratios are taken to. [the first rung that runs]",
+)
+@click.option(
+    "--batch",
+    "batches",
+    callback=batch_sizes,
+    metavar="N,N,...",
+    help="Measure throughput too, with so many images a call: 1,8,64,512.",
+)
+@click.option(
+    "--interval",
+    callback=milliseconds,
+    metavar="MS",
+    help="Idle so long before each call, as an application does: 20, 1s.",
 )
 @threads_option
 @weights_option
@@ -77,6 +94,8 @@ def compare(
     precision: float | None,
     rounds: int | None,
     baseline: str | None,
+    batches: tuple[int, ...],
+    interval: float | None,
     threads: int,
     weights: Path | None,
     seed: int | None,
@@ -110,6 +129,8 @@ def compare(
         rounds=rounds,
         seed=seed,
         timeout_s=timeout,
+        interval_s=interval,
+        batches=batches,
         weights=weights,
         output=output,
     )

@@ -90,6 +90,22 @@ def seconds(_context: click.Context, _option: click.Parameter, text: str | None)
     return float(found[1]) * units[found[2]]
 
 
+def milliseconds(context: click.Context, option: click.Parameter, text: str | None) -> float | None:
+    """A time in seconds, spelled as for `seconds`; but a bare number is milliseconds."""
+    bare = text is not None and text.strip()[-1:].isdigit()
+    return seconds(context, option, f"{text}ms" if bare else text)
+
+
+def batch_sizes(
+    _context: click.Context, _option: click.Parameter, text: str | None
+) -> tuple[int, ...]:
+    """Sizes spelled 1,8,64,512."""
+    sizes = [part.strip() for part in text.split(",")] if text is not None else []
+    if not all(re.fullmatch(r"[1-9]\d{0,4}", size) for size in sizes):
+        raise click.BadParameter(f"expected sizes from 1 to 99999 such as 1,8,64,512, got {text!r}")
+    return tuple(sorted(set(map(int, sizes))))
+
+
 def share(_context: click.Context, _option: click.Parameter, text: str | None) -> float | None:
     """A share of a whole, spelled 2% or 0.02."""
     if text is None:

@@ -13,6 +13,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timezone
 from importlib.metadata import version
+from itertools import islice
 
 from ..errors import ResultError
 from ..results import SCHEMA, Ended, Result, ResultFile, Rules
@@ -23,7 +24,17 @@ from .environment import read_environment
 from .options import USUAL_BUDGET_S, CompareOptions, Entry
 from .pinning import Cores, choose_cores, on_cores, thread_variables
 from .row import Conditions, Row
-from .schedule import RESTARTED_S, Pace, StopRule, choose_pace, shuffled_rounds
+from .schedule import (
+    BATCH_ROUNDS,
+    RESTARTED_S,
+    Pace,
+    StopRule,
+    batch_pace,
+    choose_pace,
+    share_budget,
+    shuffled,
+    with_gaps,
+)
 from .statistics import CONFIDENCE, by_start, median_interval, relative_width
 from .summary import medians_us, summarise
 from .truth import ROTATING, Truth
@@ -78,13 +89,15 @@ class _Comparison:
         self._watch = Watch(self._cores.worker)
         self._pace = choose_pace(None, None, rungs=1, start_s=0.0)  # until a start is timed
         self._rules = _rules(options, self._cores, weights.sha256, self._pace)
-        self._stop = StopRule(self._rules.budget_s, options.precision, options.rounds)
+        singles_s, self._batches_s = share_budget(self._rules.budget_s, len(options.batches))
+        self._stop = StopRule(singles_s, options.precision, options.rounds)
         conditions = Conditions(
             cores=self._cores,
             variables=self._rules.variables,
             threads=options.threads,
             weights=self._rules.weights,
             timeout_s=options.timeout_s,
+            interval_s=options.interval_s,
             truth=Truth(weights, self._rules.seed),
         )
         floor = Entry(empty.NAME, factory=f"{empty.__name__}:Empty", checked=False)
@@ -99,8 +112,10 @@ class _Comparison:
         with suppress(KeyboardInterrupt), _interrupts(), on_cores(self._cores.parent):
             try:
                 self._start_all()
-                ended = self._time_rounds()
+                reached = self._time_rounds()
                 self._ask_unforeseen()
+                self._time_batches()
+                ended = reached
             finally:
                 for row in (self._floor, *self._rows):
                     row.close()
@@ -113,14 +128,15 @@ class _Comparison:
             row.start()
         restarts_s = sum(row.cold_start_s for row in self._rows if self._is_restarted(row))
         rules, rungs = self._rules, max(1, len(self._live()))
-        self._pace = choose_pace(rules.budget_s, rules.rounds, rungs, restarts_s)
+        pace = choose_pace(self._stop.budget_s, rules.rounds, rungs, restarts_s)
+        self._pace = with_gaps(pace, rules.interval_s)
         self._rules = replace(rules, **asdict(self._pace))
 
     def _time_rounds(self) -> Ended:
         """Rounds until the stop rule says so, the file up to date after each."""
         self._rounds_began = time.monotonic()
         rows = {row.name: row for row in (self._floor, *self._rows)}
-        for number, order in enumerate(shuffled_rounds(list(rows), self._rules.seed)):
+        for number, order in enumerate(shuffled(list(rows), self._rules.seed)):
             elapsed_s = time.monotonic() - self._rounds_began
             starts = -(-number // self._pace.rounds_a_start)
             if ended := self._stop.reached(elapsed_s, number, starts, self._widest()):
@@ -161,6 +177,21 @@ class _Comparison:
             if row.live:
                 row.ask_unforeseen()
 
+    def _time_batches(self) -> None:
+        """Throughput: every rung with every size, in shuffled rounds of their own."""
+        sizes, rows = self._rules.batches, {row.name: row for row in self._rows}
+        turns = [(name, size) for name in rows for size in sizes if rows[name].takes(size)]
+        pace = batch_pace(self._batches_s, max(1, len(turns)))
+        began = time.monotonic()
+        for number, order in enumerate(islice(shuffled(turns, self._rules.seed), BATCH_ROUNDS)):
+            if number and self._batches_s and time.monotonic() - began > self._batches_s:
+                return
+            for name, size in order:
+                if rows[name].takes(size):
+                    self._tell(f"{name}, batches of {size}")
+                    rows[name].batch_turn(size, pace)
+            self._save()
+
     def _widest(self) -> float:
         """The least known median, where precision is what ends the run."""
         if self._rules.precision is None:
@@ -175,8 +206,8 @@ class _Comparison:
     def _tell(self, doing: str) -> None:
         now, rounds = time.monotonic(), len(self._order)
         shares = [0.0]
-        if self._rounds_began and self._stop.budget_s:
-            shares.append((now - self._rounds_began) / self._stop.budget_s)
+        if self._rounds_began and self._rules.budget_s:
+            shares.append((now - self._rounds_began) / self._rules.budget_s)
         if self._stop.rounds:
             shares.append(rounds / self._stop.rounds)
         self._progress(Progress(doing, now - self._began, rounds, min(1.0, max(shares))))
@@ -228,6 +259,8 @@ def _rules(options: CompareOptions, cores: Cores, weights_sha256: str, pace: Pac
         rounds=options.rounds,
         timeout_s=options.timeout_s,
         **asdict(pace),
+        interval_s=options.interval_s,
+        batches=options.batches,
         images=ROTATING,
         threads=options.threads,
         worker_cores=cores.worker,

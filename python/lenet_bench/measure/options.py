@@ -55,6 +55,8 @@ class CompareOptions:
     margin: float = 0.02  # two rungs that differ by less are the same
     seed: int | None = None  # without one, a new one; it is in the result
     timeout_s: float = 120.0  # for one rung's start, or one turn
+    interval_s: float | None = None  # idle time before each call
+    batches: tuple[int, ...] = ()  # sizes to measure throughput for, after the single calls
     weights: str | os.PathLike[str] | None = None
     output: str | os.PathLike[str] | None = None
     argv: tuple[str, ...] = field(default_factory=lambda: tuple(sys.argv))
@@ -82,6 +84,8 @@ class CompareOptions:
             "rounds": self.rounds,
             "margin": self.margin,
             "timeout": self.timeout_s,
+            "interval": self.interval_s,
+            "batch": min(self.batches, default=None),
         }
         for name, value in positive.items():
             if value is not None and not value > 0:

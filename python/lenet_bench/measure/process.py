@@ -67,6 +67,11 @@ class WorkerProcess:
         """The process's id."""
         return self._process.pid
 
+    @property
+    def ended(self) -> bool:
+        """Whether it was ended, or found dead."""
+        return self._ended
+
     def ask(self, do: str, timeout_s: float, **rest: Any) -> Message:
         """One command and its reply; WorkerError where none comes, and the process is ended."""
         try:

@@ -1,13 +1,13 @@
 """One rung while it is measured: its process, the checks that it must pass, and its turns."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
 
 from ..cost import lines_of_code
-from ..results import CacheProbe, ColdStart, Resources, RungResult, Status, Turn
+from ..results import Batch, CacheProbe, ColdStart, Resources, RungResult, Status, Turn
 from .options import Entry
 from .pinning import Cores
 from .process import WorkerError, WorkerProcess
@@ -30,6 +30,7 @@ class Conditions:
     threads: int
     weights: str
     timeout_s: float
+    interval_s: float | None
     truth: Truth
 
 
@@ -49,6 +50,8 @@ class Row:
         self._cold_starts: list[ColdStart] = []
         self._cache_probe: CacheProbe | None = None
         self.turns: list[Turn] = []
+        self._batches: dict[int, Batch] = {}
+        self._batch_refusals: dict[int, str] = {}
         self._threads_alive: int | None = None
         self._threads_running: int | None = None
         self._peak_rss_mib: float | None = None
@@ -97,7 +100,8 @@ class Row:
         """Be timed; the CPU seconds it used. Answers are checked: it might cheat only now."""
         most = None if self.entry.checked else _FLOOR_CALLS
         try:
-            reply = self._ask("turn", warm_s=pace.warm_s, timed_s=pace.timed_s, most=most)
+            times = {"warm_s": pace.warm_s, "timed_s": pace.timed_s}
+            reply = self._ask("turn", **times, most=most, interval_s=self._conditions.interval_s)
             if self.entry.checked:
                 self._check(reply, self._conditions.truth.of_rotating(reply["answered"]))
         except WorkerError as failure:
@@ -112,6 +116,33 @@ class Row:
         self._idle_ns += reply["idle_ns"]
         self._idle_cpu_ns += reply["idle_cpu_ns"]
         return float(reply["turn_cpu_ns"]) / 1e9
+
+    def takes(self, size: int) -> bool:
+        """Whether it may be timed with batches of that size: it has not refused one yet."""
+        return self._status == "ok" and self.entry.checked and size not in self._batch_refusals
+
+    def batch_rounds(self, size: int) -> int:
+        """In how many rounds it was timed with that size."""
+        return self._batches[size].rounds if size in self._batches else 0
+
+    def batch_turn(self, size: int, pace: Pace) -> None:
+        """Be timed with so many images a call; what goes wrong costs this size only."""
+        if not self.live:  # an earlier size ended the process
+            self.start()
+        try:
+            reply = self._ask("batch", size=size, warm_s=pace.warm_s, timed_s=pace.timed_s)
+            if refusal := reply.get("refused"):
+                raise WorkerError("wrong", refusal)
+            self._check(reply, self._conditions.truth.of_rotating(reply["answered"]))
+        except WorkerError as failure:
+            self._batches.pop(size, None)
+            self._batch_refusals[size] = failure.reason
+            if self._worker and self._worker.ended:
+                self.close()
+            return
+        before = self._batches.get(size, Batch(size, ()))
+        samples = (*before.samples_ns, *reply["samples_ns"])
+        self._batches[size] = replace(before, samples_ns=samples, rounds=before.rounds + 1)
 
     def ask_unforeseen(self) -> None:
         """Images that nobody could foresee: it must still compute."""
@@ -144,6 +175,8 @@ class Row:
             cache_probe=self._cache_probe,
             resources=self._resources() if self.turns else None,
             lines_of_code=lines_of_code(self.name),
+            batches=tuple(self._batches[size] for size in sorted(self._batches)),
+            batch_refusals={str(size): self._batch_refusals[size] for size in self._batch_refusals},
             turns=tuple(self.turns),
         )
 

@@ -2,10 +2,13 @@
 
 import random
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from ..results import Ended
 from .statistics import FEWEST_STARTS
+
+_T = TypeVar("_T")
 
 RESTARTED_S = 1.0  # a rung that takes longer to start is started only once
 
@@ -14,6 +17,10 @@ _SHORTEST_TURN_S = 0.012
 _WARM_SHARE = 1 / 6  # of a turn: caches refill within some calls, AVX-512's clocks within 1 ms
 _ROUNDS_A_START = 2  # starts differ more than rounds do, so rather more starts
 _STARTS_TO_FIT = 8  # a short budget shortens the turns rather than the number of starts
+_CALLS_AFTER_GAPS = 10  # of a turn of calls with idle gaps
+
+BATCH_ROUNDS = 5
+_BATCHES_SHARE = 1 / 3  # of the budget
 
 
 @dataclass(frozen=True)
@@ -66,10 +73,32 @@ def choose_pace(budget_s: float | None, rounds: int | None, rungs: int, start_s:
     return Pace(whole * _WARM_SHARE, whole * (1 - _WARM_SHARE), rounds_a_start)
 
 
-def shuffled_rounds(names: Sequence[str], seed: int) -> Iterator[list[str]]:
-    """The order of each round, for ever: the same for the same names and seed."""
+def with_gaps(pace: Pace, interval_s: float | None) -> Pace:
+    """The pace for calls with idle time before each: no warm-up, and long enough for some."""
+    if interval_s is None:
+        return pace
+    return replace(pace, warm_s=0.0, timed_s=max(pace.timed_s, _CALLS_AFTER_GAPS * interval_s))
+
+
+def share_budget(budget_s: float | None, sizes: int) -> tuple[float | None, float | None]:
+    """What of the budget the single calls have, and what the batches."""
+    if budget_s is None or not sizes:
+        return budget_s, None
+    return budget_s * (1 - _BATCHES_SHARE), budget_s * _BATCHES_SHARE
+
+
+def batch_pace(budget_s: float | None, turns: int) -> Pace:
+    """How long a rung is timed with one size of batch, where there are so many turns in a round."""
+    whole = _LONGEST_TURN_S
+    if budget_s is not None:
+        whole = min(whole, max(budget_s / (BATCH_ROUNDS * turns), _SHORTEST_TURN_S))
+    return Pace(whole * _WARM_SHARE, whole * (1 - _WARM_SHARE), rounds_a_start=BATCH_ROUNDS)
+
+
+def shuffled(turns: Sequence[_T], seed: int) -> Iterator[list[_T]]:
+    """The order of each round, for ever: the same for the same turns and seed."""
     generator = random.Random(seed)
     while True:
-        order = list(names)
+        order = list(turns)
         generator.shuffle(order)
         yield order

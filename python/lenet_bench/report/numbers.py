@@ -20,3 +20,8 @@ def spell_interval(low: float | None, high: float | None) -> str:
     if low is None or high is None:
         return "-"
     return f"{spell_ratio(low)}-{spell_ratio(high)}"
+
+
+def spell_span(seconds: float) -> str:
+    """A time that somebody chose: 20 ms, 1.5 s."""
+    return f"{seconds:g} s" if seconds >= 1 else f"{seconds * 1000:g} ms"

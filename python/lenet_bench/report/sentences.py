@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from ..printout import not_at_hand
 from ..results import Result, RungResult
-from .numbers import spell_time
+from .numbers import spell_span, spell_time
 
 
 def machine_name(result: Result) -> str:
@@ -18,8 +18,9 @@ def conditions(result: Result) -> str:
     cores = ", ".join(map(str, rules.worker_cores)) or "any"
     threads = f"{rules.threads} thread{'s' * (rules.threads > 1)}"
     anew = f"{rules.rounds_a_start} rounds" if rules.rounds_a_start > 1 else "round"
+    gaps = f" after {spell_span(rules.interval_s)} of idling" if rules.interval_s else ""
     return (
-        f"One image a call, {threads} on core {cores} of {machine_name(result)}; "
+        f"One image a call{gaps}, {threads} on core {cores} of {machine_name(result)}; "
         f"{len(result.order)} shuffled rounds, processes started anew every "
         f"{anew}, in {result.elapsed_s:.1f} s"
     )

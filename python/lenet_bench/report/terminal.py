@@ -10,6 +10,7 @@ from ..results import Result, RungResult
 from ..terminal import Screen, Text, shorten
 from .numbers import spell_interval, spell_ratio, spell_time
 from .sentences import absent, conditions, failed, footnote, left_out, timed
+from .throughput import throughput
 
 _LONGEST_BAR, _SHORTEST_BAR = 24, 8
 _GAP = len("  ")  # between columns
@@ -35,6 +36,7 @@ def table(result: Result, screen: Screen, named: Sequence[str] = ()) -> Iterator
         yield from screen.table(rows, "".join("l" if t in ("rung", _BAR) else "r" for t in titles))
     else:
         yield "No rung could be timed."
+    yield from throughput(result, screen)
     for rung in failed(result, named):
         colour = "dim" if rung.status == "unavailable" else "red"
         yield from _wrapped(f"{rung.name}: {rung.status}: {rung.reason}", screen, colour)

@@ -6,6 +6,7 @@ sample of the rounds that are over. Older schemas stay readable.
 
 import json
 import os
+import re
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,8 @@ from ..atomic import check_writable, write_atomically
 from ..errors import ResultError
 from .model import SCHEMA, Result, RungResult
 from .typed_json import decode
+
+_LISTS_OF_NUMBERS = re.compile(r"\[\n[\d\s,]+\]")  # each would have a line a number
 
 
 def read_result(path: str | os.PathLike[str]) -> Result:
@@ -80,6 +83,7 @@ class ResultFile:
         """One turn a line at the end of the file, each turned into text only once."""
         everyone = (*result.rungs, *((result.floor,) if result.floor else ()))
         head = json.dumps(_head(result), indent=1, allow_nan=False)
+        head = _LISTS_OF_NUMBERS.sub(lambda found: " ".join(found[0].split()), head)
         turns = ",\n".join(f"  {json.dumps(rung.name)}: {self._lines(rung)}" for rung in everyone)
         return f'{head[:-2]},\n "turns": {{\n{turns}\n }}\n}}\n'
 

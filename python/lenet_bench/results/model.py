@@ -1,7 +1,7 @@
 """What a comparison found, as plain data: every raw sample, the machine, the rules."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from statistics import median
 from typing import Any, Literal
 
@@ -67,6 +67,7 @@ class Batch:
 
     size: int
     samples_ns: tuple[int, ...]  # each timed call
+    rounds: int = 0  # that they come from
 
     @property
     def images_per_s(self) -> float:
@@ -130,6 +131,7 @@ class RungResult:
     device: Literal["cpu", "gpu"] = "cpu"
     gpu: Gpu | None = None
     batches: tuple[Batch, ...] = ()
+    batch_refusals: Mapping[str, str] = field(default_factory=dict)  # by size, why not
     summary: Summary | None = None  # absent from the file of a run that was killed
     turns: tuple[Turn, ...] = ()
 

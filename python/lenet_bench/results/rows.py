@@ -24,11 +24,22 @@ def digest(result: Result) -> dict[str, Any]:
         "rounds": len(result.order),
         "seed": result.rules.seed,
         "threads": result.rules.threads,
+        "interval_s": result.rules.interval_s,
         "margin": result.rules.margin,
         "baseline": baseline[0] if baseline else None,
         "harness_us": floor.p50_us if floor else None,
-        "rungs": rows(result),
+        "rungs": [
+            {**row, **_by_batch(rung)}
+            for row, rung in zip(rows(result), result.rungs, strict=True)
+        ],
         "warnings": list(result.warnings),
+    }
+
+
+def _by_batch(rung: RungResult) -> dict[str, Any]:
+    return {
+        "images_per_s": {str(batch.size): batch.images_per_s for batch in rung.batches},
+        "batch_refusals": dict(rung.batch_refusals),
     }
 
 
@@ -45,6 +56,7 @@ def _row(rung: RungResult) -> dict[str, Any]:
     ok = rung.status == "ok"
     summary = rung.summary if ok else None
     figures = [field.name for field in fields(Summary)]
+    best = max(rung.batches, key=lambda batch: batch.images_per_s, default=None) if ok else None
     return {
         "name": rung.name,
         "status": rung.status,
@@ -53,4 +65,7 @@ def _row(rung: RungResult) -> dict[str, Any]:
         "cold_start_s": rung.cold_start_s if ok else None,
         "peak_rss_mib": rung.resources.peak_rss_mib if ok and rung.resources else None,
         "lines_of_code": rung.lines_of_code,
+        "installed_mib": rung.installed_mib,
+        "best_images_per_s": best.images_per_s if best else None,
+        "best_batch": best.size if best else None,
     }
