@@ -29,8 +29,7 @@ def digest(result: Result) -> dict[str, Any]:
         "baseline": baseline[0] if baseline else None,
         "harness_us": floor.p50_us if floor else None,
         "rungs": [
-            {**row, **_by_batch(rung)}
-            for row, rung in zip(rows(result), result.rungs, strict=True)
+            {**row, **_by_batch(rung)} for row, rung in zip(rows(result), result.rungs, strict=True)
         ],
         "warnings": list(result.warnings),
     }
