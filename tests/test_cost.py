@@ -14,10 +14,13 @@ from lenet_bench.cost import (
     code_lines,
     complexity,
     costs,
+    installed_mib,
     lines_of_code,
+    nesting,
     sources,
 )
 from lenet_bench.errors import LenetBenchError
+from lenet_bench.installed import installed_bytes
 from lenet_bench.report.cost import side_by_side, table
 from lenet_bench.report.stages import STAGES, staged
 from lenet_bench.results import RungResult
@@ -112,6 +115,66 @@ def test_api_names_of_cpp_are_told_by_their_namespace_and_through_aliases(tmp_pa
     ]
 
 
+@pytest.mark.parametrize(
+    ("deepest", "text"),
+    [
+        (0, "x = [f(y) for y in z]\n"),
+        (2, "for a in b:\n    if a:\n        pass\n"),
+        (1, "if a:\n    pass\nelif b:\n    pass\nelse:\n    pass\n"),
+        (2, "def f():\n    try:\n        while x:\n            pass\n    finally:\n        pass\n"),
+    ],
+)
+def test_nesting_in_python(tmp_path: Path, deepest: int, text: str) -> None:
+    assert nesting(written(tmp_path, "a.py", text)) == deepest
+
+
+@pytest.mark.parametrize(
+    ("deepest", "text"),
+    [
+        (0, "namespace a { struct B { int c() { return d({1, 2}); } }; }"),
+        (2, "void f() { for (int i : x) if (i) g(); }"),
+        (1, "void f() { if (a) b(); else if (c) { d(); } else e(); }"),
+        (3, "void f() { while (a) { do { switch (b) { case 1: c(); } } while (d); } }"),
+        (2, "void f() { if (a) run([&](int i) { if (i) g(); }); }"),
+        (1, "F::F() : a{1}, b(2) { try { c(); } catch (const E &e) { d(); } }"),
+        (1, "if constexpr (a) { b(); }"),
+    ],
+)
+def test_nesting_in_cpp(tmp_path: Path, deepest: int, text: str) -> None:
+    assert nesting(written(tmp_path, "a.cpp", text)) == deepest
+
+
+def test_the_disk_holds_a_native_rungs_module_and_its_library() -> None:
+    fused, openblas = installed_mib("fused"), installed_mib("openblas")
+    assert fused is not None
+    assert openblas is not None
+    assert fused < 10 < openblas
+
+
+def test_what_is_not_installed_takes_no_known_room() -> None:
+    assert installed_bytes(["no-such-package"], sys.path) is None
+    assert installed_mib("theano") is None
+
+
+def test_packages_are_counted_with_what_they_need_and_once(tmp_path: Path) -> None:
+    package(tmp_path, "one", 1000, ["Two[more]", "three"])
+    package(tmp_path, "two", 100, ["three>=3", "four; extra == 'more'", "five; extra == 'other'"])
+    package(tmp_path, "three", 10, ["absent; sys_platform == 'nowhere'"])
+    package(tmp_path, "four", 1, [])
+    package(tmp_path, "five", 50_000, [])
+    assert installed_bytes(["one"], [str(tmp_path)]) == 1111
+
+
+def package(folder: Path, name: str, size: int, needs: list[str]) -> None:
+    """A package as pip leaves it, of one file."""
+    (folder / f"{name}.py").write_text("#" * size)
+    info = folder / f"{name}-3.0.dist-info"
+    info.mkdir()
+    lines = [f"Name: {name}", "Version: 3.0", *(f"Requires-Dist: {need}" for need in needs)]
+    (info / "METADATA").write_text("\n".join(lines))
+    (info / "RECORD").write_text(f"{name}.py,,\n")
+
+
 def test_a_native_rung_is_its_cpp_and_its_python_face() -> None:
     found = {source.name for source in sources(find("openblas")[0])}
     assert found == {"backends/openblas.py", "cpu/openblas.cpp", "cpu/openblas.hpp"}
@@ -187,7 +250,8 @@ def test_the_json_has_every_figure(run: Run) -> None:
     done = run("cost", "--json")
     found = json.loads(done.output)
     assert [one["name"] for one in found] == [rung.name for rung in STANDING]
-    keys = {"name", "files", "lines_of_code", "api_names", "complexity", "installs"}
+    keys = {"name", "files", "lines_of_code", "api_names", "complexity", "nesting", "installs"}
+    keys |= {"installed_mib"}
     assert all(set(one) == keys and one["lines_of_code"] > 10 for one in found)
 
 
@@ -206,6 +270,7 @@ def test_a_row_of_a_result_has_its_lines(run: Run, weights_file: Path, tmp_path:
     arguments = ("numpy", "--rounds", "1", "--weights", weights_file, "-o", path, "--json")
     (row,) = json.loads(run("compare", *arguments).output)["rungs"]
     assert row["lines_of_code"] == lines_of_code("numpy")
+    assert row["installed_mib"] == installed_mib("numpy")
     (kept,) = json.loads(path.read_text())["rungs"]
     assert kept["lines_of_code"] == row["lines_of_code"]
 

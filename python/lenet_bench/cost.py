@@ -20,6 +20,7 @@ from pathlib import Path
 from . import environments
 from .backends import LADDER, Rung, find
 from .errors import LenetBenchError
+from .installed import installed_bytes
 from .weights import Weights
 
 _PACKAGE = Path(__file__).parent
@@ -80,7 +81,9 @@ class Cost:
     lines_of_code: int
     api_names: tuple[str, ...]  # distinct ones of others' APIs that it uses
     complexity: int  # decisions: if, for, while, case, catch, and, or, ?:
+    nesting: int  # how deep: ifs, loops, switches and tries within each other
     installs: tuple[str, ...]  # pip's requirements, beyond the core's
+    installed_mib: float | None  # what its API takes of the disk; None where it is not here
 
 
 def costs(names: Sequence[str] = ()) -> list[Cost]:
@@ -94,6 +97,15 @@ def lines_of_code(name: str) -> int | None:
     """Of the exhibit of a rung or variant; None for what has no exhibit at hand."""
     try:
         return sum(map(_count, sources(find(name)[0])))
+    except (LenetBenchError, OSError):
+        return None
+
+
+@cache
+def installed_mib(name: str) -> float | None:
+    """What the API of a rung or variant takes of the disk where it runs; None where it is not."""
+    try:
+        return _installed_mib(find(name)[0])
     except (LenetBenchError, OSError):
         return None
 
@@ -129,6 +141,13 @@ def complexity(source: Source) -> int:
     return sum(map(_decisions, ast.walk(ast.parse(source.text))))
 
 
+def nesting(source: Source) -> int:
+    """The deepest nesting of ifs, loops, switches and tries; `else if` is no deeper than `if`."""
+    if source.python:
+        return _python_nesting(ast.parse(source.text))
+    return _CppNesting([text for _, text in _tokens(source)]).deepest
+
+
 def api_names(files: Iterable[Source]) -> list[str]:
     """The distinct names of others' APIs: functions, types, constants, members.
 
@@ -155,7 +174,9 @@ def _cost(rung: Rung) -> Cost:
         lines_of_code=sum(map(_count, files)),
         api_names=tuple(api_names(files)),
         complexity=sum(map(complexity, files)),
+        nesting=max(map(nesting, files)),
         installs=tuple(_installs(rung)),
+        installed_mib=_installed_mib(rung),
     )
 
 
@@ -237,6 +258,76 @@ def _decisions(node: ast.AST) -> int:
         return 1 + len(node.ifs)
     deciding = (ast.If, ast.IfExp, ast.For, ast.While, ast.ExceptHandler, ast.match_case)
     return int(isinstance(node, deciding))
+
+
+def _python_nesting(node: ast.AST) -> int:
+    deepest = 0
+    for child in ast.iter_child_nodes(node):
+        elif_ = isinstance(node, ast.If) and node.orelse == [child] and isinstance(child, ast.If)
+        nests = isinstance(child, (ast.If, ast.For, ast.While, ast.Try, ast.Match)) and not elif_
+        deepest = max(deepest, nests + _python_nesting(child))
+    return deepest
+
+
+class _CppNesting:
+    """Reads C++ statement by statement, as far as is needed to see what lies within what."""
+
+    _CONTROLS = ("if", "for", "while", "switch", "do", "try", "else", "catch")
+
+    def __init__(self, tokens: Sequence[str]) -> None:
+        self.deepest = 0
+        self._tokens = tokens
+        self._at = 0
+        while self._at < len(tokens):
+            self._statement(0)
+
+    def _statement(self, depth: int) -> None:
+        self.deepest = max(self.deepest, depth)
+        word = self._take()
+        if word == "{":
+            while self._next() not in ("}", ""):
+                self._statement(depth)
+            self._take()
+        elif word in self._CONTROLS:
+            if word == "else" and self._next() == "if":
+                return self._statement(depth)
+            while self._next() in ("constexpr", "("):
+                if self._take() == "(":
+                    self._parenthesis(depth)
+            self._statement(depth + 1)
+        else:
+            self._rest(word, depth)
+        return None
+
+    def _rest(self, word: str, depth: int) -> None:
+        """To the end of a declaration or an expression; the bodies in it are statements."""
+        while word not in (";", ""):
+            if word == "(":
+                self._parenthesis(depth)
+            if self._next() == "}":
+                return
+            if self._next() == "{":
+                self._statement(depth)
+                if self._next() not in (";", ",", ")", "(", "."):
+                    return
+            word = self._take()
+
+    def _parenthesis(self, depth: int) -> None:
+        """What is in it, a lambda's body perhaps, and its end."""
+        while self._next() not in (")", ""):
+            if self._next() == "{":
+                self._statement(depth)
+            elif self._take() == "(":
+                self._parenthesis(depth)
+        self._take()
+
+    def _next(self) -> str:
+        return self._tokens[self._at] if self._at < len(self._tokens) else ""
+
+    def _take(self) -> str:
+        word = self._next()
+        self._at += 1
+        return word
 
 
 def _python_names(source: Source) -> Iterator[str]:
@@ -338,6 +429,28 @@ def _installs(rung: Rung) -> list[str]:
         pins = environments.environments()[rung.environment].pins.read_text()
         return [line for line in pins.splitlines() if line and not line.startswith("#")]
     return list(dict.fromkeys(_requirements(rung.extra))) if rung.extra else []
+
+
+def _installed_mib(rung: Rung) -> float | None:
+    """Its packages, what they need and, where it is native, its module."""
+    files = sources(rung)
+    modules = list(_modules(rung, files[0])) if len(files) > 1 else []
+    requirements = _installs(rung) or ([] if modules else ["numpy"])
+    path = sys.path
+    if rung.environment:
+        folder = environments.environments()[rung.environment].folder
+        path = list(map(str, folder.glob("lib/python*/site-packages")))
+    packages = installed_bytes(requirements, path)
+    if packages is None:
+        return None
+    return (packages + sum(module.stat().st_size for module in modules)) / 2**20
+
+
+def _modules(rung: Rung, face: Source) -> Iterator[Path]:
+    """The compiled modules that its Python face brings in."""
+    names = re.findall(r"from \.\.(_\w+) import", face.text) or [f"_{rung.extra}"]
+    for name in set(names):
+        yield from (path for path in _PACKAGE.glob(f"{name}.*") if path.suffix in (".so", ".pyd"))
 
 
 def _requirements(extra: str) -> Iterator[str]:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..cost import lines_of_code
+from ..cost import installed_mib, lines_of_code
 from ..results import Batch, CacheProbe, ColdStart, Resources, RungResult, Status, Turn
 from .options import Entry
 from .pinning import Cores
@@ -175,6 +175,7 @@ class Row:
             cache_probe=self._cache_probe,
             resources=self._resources() if self.turns else None,
             lines_of_code=lines_of_code(self.name),
+            installed_mib=installed_mib(self.name),
             batches=tuple(self._batches[size] for size in sorted(self._batches)),
             batch_refusals={str(size): self._batch_refusals[size] for size in self._batch_refusals},
             turns=tuple(self.turns),

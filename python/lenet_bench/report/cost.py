@@ -6,10 +6,10 @@ from itertools import zip_longest
 
 from ..cost import Cost, lines_of_code
 from ..terminal import Screen, Text
+from .numbers import spell_size
 from .stages import STAGES, StagedLine
 
 _WIDE = 64  # columns from which there is room for what is installed
-_NARROW = 48  # below: no decisions
 _BESIDE = 72  # columns from which two sources stand side by side
 _LEAST = 16  # columns of a list of packages that is worth printing
 _NUMBER = 5  # columns of a line's number
@@ -19,25 +19,28 @@ _WORDS = re.compile(r"(\w*(?:conv|pool|fc[12]|softmax)\w*)", re.IGNORECASE)
 
 def table(costs: Sequence[Cost], screen: Screen) -> Iterator[str]:
     """One line a rung, in the ladder's order."""
-    rows = [[Text(name, "dim") for name in ("rung", "lines", "API names", "decisions")]]
+    titles = ("rung", "lines", "API names", "disk", "decisions", "nesting")
+    rows = [[Text(title, "dim") for title in titles]]
     rows += [
         [
             Text(cost.name, "bold"),
             Text(str(cost.lines_of_code)),
             Text(str(len(cost.api_names))),
+            Text("-" if cost.installed_mib is None else spell_size(cost.installed_mib)),
             Text(str(cost.complexity)),
+            Text(str(cost.nesting)),
         ]
         for cost in costs
     ]
-    taken = sum(max(len(cell.text) for cell in column) + 2 for column in zip(*rows, strict=True))
+    while _width(rows) > screen.columns:
+        rows = [row[:-1] for row in rows]
+    taken = _width(rows) + 2
     left = screen.columns - taken
     if screen.columns >= _WIDE and left >= _LEAST:
         installs = ["installs", *(_packages(cost.installs) for cost in costs)]
         for row, text in zip(rows, installs, strict=True):
             row.append(Text(_cut(text, left, screen), "dim"))
-    if screen.columns < _NARROW:
-        rows = [row[:-1] for row in rows]
-    yield from screen.table(rows, "lrrrl")
+    yield from screen.table(rows, "lrrrrrl")
 
 
 def side_by_side(
@@ -66,6 +69,11 @@ def side_by_side(
         for title, half in zip(titles, halves, strict=True):
             yield screen.paint(title, "dim")
             yield from (_paint(line, width, screen).rstrip() for line in half)
+
+
+def _width(rows: Sequence[Sequence[Text]]) -> int:
+    widths = [max(len(cell.text) for cell in column) for column in zip(*rows, strict=True)]
+    return sum(widths) + 2 * (len(widths) - 1)
 
 
 def _half(lines: Sequence[StagedLine], width: int) -> list[tuple[Text, Text]]:

@@ -25,3 +25,8 @@ def spell_interval(low: float | None, high: float | None) -> str:
 def spell_span(seconds: float) -> str:
     """A time that somebody chose: 20 ms, 1.5 s."""
     return f"{seconds:g} s" if seconds >= 1 else f"{seconds * 1000:g} ms"
+
+
+def spell_size(mib: float) -> str:
+    """What something takes of memory or disk."""
+    return f"{mib / 1024:.1f} GiB" if mib >= 1000 else f"{mib:.{0 if mib >= 10 else 1}f} MiB"
