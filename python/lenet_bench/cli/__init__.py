@@ -23,6 +23,7 @@ from .ladder import backends, doctor
 from .output import INTERRUPTED, PROGRAM, SUCCESS, WRONG, abandon_output, complain
 from .report import report
 from .train import train
+from .why import why
 
 DEBUG_VARIABLE = "LENET_BENCH_DEBUG"
 _CANNOT_WRITE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
@@ -35,6 +36,7 @@ Examples:
   lenet-bench infer digit.png              which digit is it?
   lenet-bench infer digit.png -b all       and what does every API say?
   lenet-bench compare --quick              and what does each cost?
+  lenet-bench why keras                    and what is it for?
   lenet-bench cost                         and how much code does each take?
   lenet-bench backends                     the ladder, silicon to Keras
   lenet-bench doctor                       what runs here, and what mends the rest
@@ -51,7 +53,7 @@ def cli(debug: bool) -> None:
 
 
 for command in (
-    *(infer, verify, compare, report, cost, doctor, backends, train, export, env, completion),
+    *(infer, verify, compare, report, why, cost, doctor, backends, train, export, env, completion),
 ):
     cli.add_command(command)
 

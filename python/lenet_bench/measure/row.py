@@ -152,6 +152,16 @@ class Row:
         except WorkerError as failure:
             self._fail(failure, "after the last round")
 
+    def dissect(self, seconds: float) -> Message | None:
+        """What a call is made of; None where it failed or never ran."""
+        if not self.live:
+            return None
+        try:
+            return self._ask("dissect", seconds=seconds)
+        except WorkerError as failure:
+            self._fail(failure, "while a call was taken apart")
+            return None
+
     def close(self) -> None:
         """End the worker and keep what it printed."""
         if self._worker is not None:

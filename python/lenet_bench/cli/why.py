@@ -1,0 +1,79 @@
+"""`why`: what a rung's call is made of."""
+
+import json
+import sys
+from pathlib import Path
+
+import click
+
+from ..terminal import Screen
+from .options import (
+    FILE,
+    checked_rungs,
+    complete_rung,
+    json_option,
+    threads_option,
+    weights_option,
+)
+from .output import SUCCESS, WRONG, note, progress, say
+
+
+@click.command(
+    short_help="Take a rung's call apart: where does the time go?",
+    epilog="""\b
+Examples:
+  lenet-bench why
+  lenet-bench why keras keras:call tensorflow --tree
+  lenet-bench why --json torch | jq '.[] | {name, fixed_us, python_calls}'
+""",
+)
+@click.argument(
+    "rungs", metavar="[RUNG]...", nargs=-1, callback=checked_rungs, shell_complete=complete_rung
+)
+@click.option("--tree", is_flag=True, help="Show which Python functions take the time.")
+@threads_option
+@weights_option
+@click.option("-o", "--output", type=FILE, metavar="FILE", help="Keep it all as JSON.")
+@json_option
+def why(
+    rungs: tuple[str, ...],
+    tree: bool,
+    threads: int,
+    weights: Path | None,
+    output: Path | None,
+    as_json: bool,
+) -> int:
+    """Take one call of each RUNG (all without one) apart, to see why it takes what it takes.
+
+    Shows what a call costs whatever is in it, what one more image adds, how many Python functions
+    a call runs and through which packages it goes down, and how often it waits. `compare` says how
+    long a rung takes, with intervals; this says what for.
+    """
+    from ..measure.options import CompareOptions
+    from ..report.why import closely, table
+    from ..why import why as take_apart
+    from ..why import write
+
+    names = [entry.name for entry in CompareOptions(rungs=rungs, threads=threads).entries()]
+    found = []
+    with progress(len(names)) as told:
+        for anatomy in take_apart(names, threads=threads, weights=weights):
+            found.append(anatomy)
+            told(anatomy.name, 1)
+    if as_json:
+        say([json.dumps([anatomy.to_json() for anatomy in found], indent=2)])
+    else:
+        screen = Screen.of(sys.stdout)
+        say(table(found, screen))
+        for anatomy in found if tree else ():
+            if anatomy.status == "ok":
+                say(closely(anatomy, screen))
+    if output:
+        write(output, found, threads)
+        note(f"kept in {output}")
+    failed = [
+        anatomy.name
+        for anatomy in found
+        if anatomy.status != "ok" and (anatomy.status != "unavailable" or anatomy.name in rungs)
+    ]
+    return WRONG if failed else SUCCESS

@@ -1,0 +1,199 @@
+"""What one call of a rung is made of: Python calls, frames, waits, and what one more image adds.
+
+Runs in the worker, after the timing that `compare` does: a profiler slows what it looks at, so
+only the counts are taken under it. Times are taken without, and shares by looking at the stack a
+thousand times a second.
+"""
+
+import resource
+import signal
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping
+from types import FrameType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Image = NDArray[np.float32]
+Infer = Callable[[Image], Any]
+
+#: What time is called that is spent in no Python at all.
+NATIVE = "native code"
+
+_BATCHES = (8, 32)  # keras.predict makes several calls of more than 32
+_LOOKS_A_SECOND = 1000
+_SMALLEST = 0.02  # share of the time that is told
+_TIMINGS = 5  # of a batch, however slow
+
+
+def dissect(infer: Infer, images: list[Image], seconds: float) -> dict[str, Any]:
+    """The parts of a call, as JSON takes them; about three times `seconds` in all."""
+    return {
+        **_timed(infer, images, seconds),
+        "image_us": _one_more_image_us(infer, images, seconds),
+        **_counted(infer, images[0]),
+        **_watched(infer, images, seconds),
+    }
+
+
+def _timed(infer: Infer, images: list[Image], seconds: float) -> dict[str, Any]:
+    """The median call, and what the system saw of them all."""
+    _calls(infer, images, seconds / 4)  # warm
+    before, cpu_ns = resource.getrusage(resource.RUSAGE_SELF), time.process_time_ns()
+    wall_ns = time.perf_counter_ns()
+    samples = _calls(infer, images, seconds)
+    wall_ns = time.perf_counter_ns() - wall_ns
+    cpu_ns = time.process_time_ns() - cpu_ns
+    after = resource.getrusage(resource.RUSAGE_SELF)
+    return {
+        "call_us": float(np.median(samples)) / 1000,
+        "busy": cpu_ns / wall_ns,
+        "waits": (after.ru_nvcsw - before.ru_nvcsw) / len(samples),
+        "page_faults": (after.ru_minflt - before.ru_minflt) / len(samples),
+    }
+
+
+def _one_more_image_us(infer: Infer, images: list[Image], seconds: float) -> float | None:
+    """The slope between two batches: no cost of a call is in it. None where it takes no batch."""
+    batches = [np.stack([images[n % len(images)] for n in range(size)]) for size in _BATCHES]
+    try:
+        for batch in batches:
+            infer(batch)  # a graph for this shape may have to be built
+        few, many = _medians_ns(infer, batches, seconds / 2)
+    except Exception:
+        return None
+    return max(0.0, (many - few) / (_BATCHES[1] - _BATCHES[0]) / 1000)
+
+
+def _medians_ns(infer: Infer, inputs: list[Image], seconds: float) -> list[float]:
+    """The median call with each of the inputs, taken by turns."""
+    samples: list[list[int]] = [[] for _ in inputs]
+    end = time.perf_counter() + seconds
+    while len(samples[0]) < _TIMINGS or time.perf_counter() < end:
+        for argument, found in zip(inputs, samples, strict=True):
+            start = time.perf_counter_ns()
+            infer(argument)
+            found.append(time.perf_counter_ns() - start)
+    return [float(np.median(found)) for found in samples]
+
+
+def _counted(infer: Infer, image: Image) -> dict[str, Any]:
+    """Calls that this thread makes from Python, by package, and the deepest way down."""
+    python, builtin = Counter[str](), 0
+    depth, deepest = 0, 0
+    tower: list[str] = []
+
+    def look(frame: FrameType, event: str, _: object) -> None:
+        nonlocal builtin, depth, deepest, tower
+        if event == "call":
+            python[_package(frame)] += 1
+            depth += 1
+            if depth > deepest:
+                deepest, tower = depth, _packages_above(frame, depth)
+        elif event == "return":
+            depth -= 1
+        elif event == "c_call":
+            builtin += 1
+
+    infer(image)
+    sys.setprofile(look)
+    try:
+        infer(image)
+    finally:
+        sys.setprofile(None)
+    builtin -= 1  # setprofile's own
+    return {
+        "python_calls": dict(python.most_common()),
+        "builtin_calls": builtin,
+        "depth": deepest,
+        "tower": tower,
+    }
+
+
+def _packages_above(frame: FrameType | None, depth: int) -> list[str]:
+    """The packages on the way down to this frame, each where the way first enters it."""
+    found: list[str] = []
+    for _ in range(depth):
+        if frame is None:
+            break
+        found.append(_package(frame))
+        frame = frame.f_back
+    return list(dict.fromkeys(reversed(found)))
+
+
+def _package(frame: FrameType) -> str:
+    return str(frame.f_globals.get("__name__", "?")).partition(".")[0]
+
+
+def _watched(infer: Infer, images: list[Image], seconds: float) -> dict[str, Any]:
+    """Where the time goes, by looking at the Python stack whenever the clock strikes.
+
+    What a function calls that is no Python counts as its own. Only this thread is seen, and only
+    where the system has interval timers.
+    """
+    if not hasattr(signal, "setitimer"):
+        return {"shares": {}, "tree": []}
+    stacks = Counter[tuple[str, ...]]()
+
+    def look(_: int, frame: FrameType | None) -> None:
+        stacks[_stack(frame)] += 1
+
+    before = signal.signal(signal.SIGALRM, look)
+    signal.siginterrupt(signal.SIGALRM, False)
+    signal.setitimer(signal.ITIMER_REAL, 1 / _LOOKS_A_SECOND, 1 / _LOOKS_A_SECOND)
+    try:
+        _calls(infer, images, seconds)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    looks = stacks.total()
+    shares = Counter[str]()
+    for stack, count in stacks.items():
+        shares[_root(stack[-1]) if stack else NATIVE] += count
+    return {
+        "shares": {package: count / looks for package, count in shares.most_common()},
+        "tree": _tree(stacks, looks),
+    }
+
+
+def _calls(infer: Infer, images: list[Image], seconds: float) -> list[int]:
+    """Single-image calls for so long: what each took, ns."""
+    samples: list[int] = []
+    end = time.perf_counter() + seconds
+    while not samples or time.perf_counter() < end:
+        image = images[len(samples) % len(images)]
+        start = time.perf_counter_ns()
+        infer(image)
+        samples.append(time.perf_counter_ns() - start)
+    return samples
+
+
+def _stack(frame: FrameType | None) -> tuple[str, ...]:
+    """The functions below the loop, the rung's own first; none where `infer` is no Python."""
+    found: list[str] = []
+    while frame is not None and frame.f_code is not _calls.__code__:
+        name = getattr(frame.f_code, "co_qualname", frame.f_code.co_name)
+        found.append(f"{frame.f_globals.get('__name__', '?')}:{name}")
+        frame = frame.f_back
+    return tuple(reversed(found))
+
+
+def _tree(stacks: Mapping[tuple[str, ...], int], looks: int) -> list[dict[str, Any]]:
+    """Who calls whom, with the share of the time that each takes with all that it calls."""
+    below: dict[str, Counter[tuple[str, ...]]] = {}
+    for stack, count in stacks.items():
+        if stack:
+            below.setdefault(stack[0], Counter())[stack[1:]] += count
+    found = [
+        {"call": call, "share": rest.total() / looks, "calls": _tree(rest, looks)}
+        for call, rest in below.items()
+        if rest.total() >= _SMALLEST * looks
+    ]
+    return sorted(found, key=lambda node: -float(node["share"]))
+
+
+def _root(call: str) -> str:
+    return call.partition(":")[0].partition(".")[0]

@@ -1,0 +1,128 @@
+"""Calls taken apart, in a terminal: a row a rung, and who calls whom."""
+
+import textwrap
+from collections.abc import Iterator, Sequence
+
+from ..terminal import Screen, Text
+from ..why import Anatomy, Call
+from .numbers import spell_time
+
+_TITLES = (
+    "rung",
+    "call µs",
+    "fixed µs",
+    "image µs",
+    "Python calls",
+    "deep",
+    "waits",
+    "page faults",
+    "through",
+)
+#: The columns that make room where a terminal is narrow, the first to go first.
+_DISPENSABLE = (
+    "page faults",
+    "through",
+    "waits",
+    "image µs",
+    "deep",
+    "Python calls",
+    "fixed µs",
+)
+_HANDED_ON = 0.85  # of a function's time is another's
+_SMALLEST = 0.04  # share of the time that is shown
+_Branch = tuple[float, int, str]  # share, indentation, function
+_LEGEND = (
+    "call: one image, median. image: what one more image in the call adds; fixed: the rest, which "
+    "a call costs whatever is in it. Python calls: functions written in Python that a call runs; "
+    "deep: frames on each other; through: the packages on the deepest way down. waits: times a "
+    "call that a thread gives its core away."
+)
+
+
+def table(anatomies: Sequence[Anatomy], screen: Screen) -> Iterator[str]:
+    """A row for each that ran, the quickest first; then the others' reasons."""
+    ran = sorted((a for a in anatomies if a.status == "ok"), key=lambda a: a.call_us)
+    if ran:
+        titles = list(_TITLES)
+        rows = [_row(anatomy) for anatomy in ran]
+        for title in _DISPENSABLE:
+            if _width(titles, rows) <= screen.columns:
+                break
+            column = titles.index(title)
+            titles.pop(column)
+            for row in rows:
+                row.pop(column)
+        right = "".join("l" if title in ("rung", "through") else "r" for title in titles)
+        yield from screen.table([[Text(title, "dim") for title in titles], *rows], right)
+        yield ""
+        yield from textwrap.wrap(_LEGEND, screen.columns)
+    for anatomy in anatomies:
+        if anatomy.status not in ("ok", "unavailable"):
+            yield screen.paint(f"{anatomy.name}: {anatomy.status}: {anatomy.reason}", "red")
+    absent = [anatomy.name for anatomy in anatomies if anatomy.status == "unavailable"]
+    if absent:
+        text = f"not at hand: {', '.join(absent)}; `lenet-bench doctor` says what brings them"
+        yield from textwrap.wrap(text, screen.columns, subsequent_indent="  ")
+
+
+def closely(anatomy: Anatomy, screen: Screen) -> Iterator[str]:
+    """Where one rung's time goes: packages, and the tree of calls."""
+    yield ""
+    yield screen.paint(anatomy.name, "bold")
+    calls = sum(anatomy.python_calls.values())
+    parts = ", ".join(f"{package} {n:,}" for package, n in anatomy.python_calls.items())
+    yield from _wrapped(f"{calls:,} Python calls: {parts}", screen)
+    shares = ", ".join(f"{p} {share:.0%}" for p, share in anatomy.shares.items() if share >= 0.005)
+    yield from _wrapped(f"time by package: {shares}", screen)
+    for share, indent, call in _branches(anatomy.tree):
+        text = f"  {share:4.0%}  {'  ' * indent}{_shortened(call, screen)}"
+        yield text if len(text) <= screen.columns else text[: screen.columns - 1] + "~"
+
+
+def _branches(calls: Sequence[Call], indent: int = 0, above: str = "") -> Iterator[_Branch]:
+    """The tree's lines. A function that only hands on within its package is passed over."""
+    for call in calls:
+        package, only = _package(call), call.calls[0] if call.calls else None
+        if only and only.share > _HANDED_ON * call.share and package == _package(only) == above:
+            yield from _branches(call.calls, indent, above)
+        elif call.share >= _SMALLEST:
+            yield call.share, indent, call.call
+            yield from _branches(call.calls, indent + 1, package)
+
+
+def _shortened(call: str, screen: Screen) -> str:
+    """The package, the module and the function, without the folders between."""
+    module, _, function = call.partition(":")
+    package, *folders = module.split(".")
+    inside = f"{screen.choose('…', '..')}{folders[-1]}" if folders else ""
+    return f"{package}{inside}:{function.replace('.<locals>', '')}"
+
+
+def _package(call: Call) -> str:
+    return call.call.partition(":")[0].partition(".")[0]
+
+
+def _row(anatomy: Anatomy) -> list[Text]:
+    fixed, image = anatomy.fixed_us, anatomy.image_us
+    return [
+        Text(anatomy.name, "bold"),
+        Text(spell_time(anatomy.call_us)),
+        Text("-" if fixed is None else spell_time(fixed)),
+        Text("-" if image is None else spell_time(image)),
+        Text(f"{sum(anatomy.python_calls.values()):,}"),
+        Text(f"{anatomy.depth}"),
+        Text(f"{anatomy.waits:.1f}"),
+        Text(f"{anatomy.page_faults:.1f}"),
+        Text(" > ".join(anatomy.tower)),
+    ]
+
+
+def _width(titles: Sequence[str], rows: Sequence[Sequence[Text]]) -> int:
+    columns = zip([Text(title) for title in titles], *rows, strict=True)
+    return sum(max(len(cell.text) for cell in column) + 2 for column in columns) - 2
+
+
+def _wrapped(text: str, screen: Screen) -> Iterator[str]:
+    yield from textwrap.wrap(
+        text, screen.columns - 2, initial_indent="  ", subsequent_indent="    "
+    )

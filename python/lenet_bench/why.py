@@ -1,0 +1,135 @@
+"""Why a rung takes what it takes: its call taken apart, in a process of its own.
+
+from lenet_bench.why import why
+
+for anatomy in why(("keras", "keras:call")):
+print(anatomy.name, anatomy.fixed_us, sum(anatomy.python_calls.values()))
+"""
+
+import json
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from datetime import datetime, timezone
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from .atomic import write_atomically
+from .errors import ResultError
+from .results import Status
+from .results.typed_json import decode
+
+SCHEMA = 1
+_SECONDS = 0.5  # of each of the three looks at a call
+_TIMEOUT_S = 300.0
+
+
+@dataclass(frozen=True)
+class Call:
+    """A Python function, and its share of the time with all that it calls."""
+
+    call: str  # package.module:function
+    share: float
+    calls: tuple["Call", ...] = ()  # those that take a share worth telling
+
+
+@dataclass(frozen=True)
+class Anatomy:
+    """What one call is made of, or the reason why nobody knows."""
+
+    name: str
+    status: Status = "ok"
+    reason: str | None = None
+    call_us: float = 0.0  # the median call, one image
+    image_us: float | None = None  # what one more image in the call adds
+    busy: float = 0.0  # CPU time of all threads against the time that passed
+    waits: float = 0.0  # times a call that a thread gave its core away
+    page_faults: float = 0.0  # a call: memory that was given back and is taken anew
+    python_calls: Mapping[str, int] = field(default_factory=dict)  # by package
+    builtin_calls: int = 0  # of functions that are not Python, from Python
+    depth: int = 0  # Python frames, one on the other
+    tower: tuple[str, ...] = ()  # the packages on the deepest way down
+    shares: Mapping[str, float] = field(default_factory=dict)  # of the time, by innermost package
+    tree: tuple[Call, ...] = ()
+
+    @property
+    def fixed_us(self) -> float | None:
+        """What a call costs whatever is in it: all but what one more image adds."""
+        return None if self.image_us is None else max(0.0, self.call_us - self.image_us)
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data, with the fixed part."""
+        return {**asdict(self), "fixed_us": self.fixed_us}
+
+
+def why(
+    rungs: Sequence[str] = (),
+    *,
+    threads: int = 1,
+    weights: str | os.PathLike[str] | None = None,
+    seconds: float = _SECONDS,
+    told: Callable[[str], None] = lambda _: None,
+) -> Iterator[Anatomy]:
+    """Take a call of each rung apart, one rung after the other; all that are not gone without one.
+
+    Each is built in a process of its own on one core, as `compare` does, and must give the
+    reference's answers first.
+    """
+    from .measure.options import CompareOptions
+    from .measure.pinning import choose_cores, thread_variables
+    from .measure.row import Conditions, Row
+    from .measure.truth import Truth
+    from .weights import default_path, read_weights
+
+    entries = CompareOptions(rungs=tuple(rungs), threads=threads).entries()
+    conditions = Conditions(
+        cores=choose_cores(threads),
+        variables=thread_variables(threads),
+        threads=threads,
+        weights=str(weights or default_path()),
+        timeout_s=_TIMEOUT_S,
+        truth=Truth(read_weights(weights), seed=0),
+    )
+    for entry in entries:
+        told(entry.name)
+        row = Row(entry, conditions)
+        try:
+            row.start()
+            found = row.dissect(seconds)
+            result = row.result()
+        finally:
+            row.close()
+        if found is None:
+            yield Anatomy(entry.name, result.status, result.reason)
+        else:
+            yield decode(Anatomy, {"name": entry.name, **found})
+
+
+def write(path: Path, anatomies: Sequence[Anatomy], threads: int) -> None:
+    """Keep them in a file, with the machine."""
+    from .measure.environment import read_environment
+
+    content = {
+        "schema": SCHEMA,
+        "version": version("lenet-bench"),
+        "written": datetime.now(timezone.utc).isoformat(timespec="seconds"),
+        "threads": threads,
+        "machine": read_environment().to_json(),
+        "rungs": [anatomy.to_json() for anatomy in anatomies],
+    }
+    try:
+        write_atomically(path, (json.dumps(content, indent=1) + "\n").encode())
+    except OSError as error:
+        raise ResultError(f"{path}: cannot be written: {error.strerror}") from None
+
+
+def read(path: Path) -> list[Anatomy]:
+    """What `write` kept; ResultError says what is wrong with it."""
+    try:
+        content = json.loads(path.read_bytes())
+        return [decode(Anatomy, rung) for rung in content["rungs"]]
+    except OSError as error:
+        raise ResultError(f"{path}: cannot be read: {error.strerror}") from None
+    except (ValueError, KeyError, TypeError) as error:
+        raise ResultError(f"{path}: not what `lenet-bench why -o` writes: {error}") from None
