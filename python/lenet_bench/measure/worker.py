@@ -142,7 +142,6 @@ class MeasuredRung:
         self._fall_idle()
         return reply
 
-<<<<<<< HEAD
     def batch(self, message: Message) -> Message:
         """Re-warm, then time calls with so many images each; a refusal costs this size only."""
         size, count = message["size"], len(self._images)
@@ -159,13 +158,12 @@ class MeasuredRung:
             "answers": encode(np.concatenate(answers)),
             "answered": [number for first in calls.answers for number in known[first]],
         }
-=======
+
     def dissect(self, message: Message) -> Message:
         """What a call is made of, by `why`."""
         from .anatomy import dissect
 
         return dissect(self._infer, self._images, message["seconds"])
->>>>>>> 9331aee (why: a call taken apart, since 2018's question was not how long but why)
 
     def _fall_idle(self) -> None:
         """What it uses from now to its next turn disturbs the others."""
@@ -272,17 +270,7 @@ def _import(message: Message) -> Callable[[Any], Backend]:
 
 def _answer(channel: Channel, rung: MeasuredRung) -> None:
     message = channel.receive()
-<<<<<<< HEAD
-    commands = (rung.keep, rung.check, rung.probe, rung.turn, rung.batch)
-=======
-    commands = {
-        "keep": rung.keep,
-        "check": rung.check,
-        "probe": rung.probe,
-        "turn": rung.turn,
-        "dissect": rung.dissect,
-    }
->>>>>>> 9331aee (why: a call taken apart, since 2018's question was not how long but why)
+    commands = (rung.keep, rung.check, rung.probe, rung.turn, rung.batch, rung.dissect)
     try:
         reply = {command.__name__: command for command in commands}[message["do"]](message)
     except BaseException as error:
