@@ -10,6 +10,7 @@ from lenet_bench.measure.statistics import (
     judge,
     median_interval,
     percentile,
+    ratio_interval,
     ratios,
     relative_width,
     spread,
@@ -68,6 +69,26 @@ def test_the_interval_covers_the_true_median_at_least_94_times_in_100(shape, sta
         covered += interval.low <= 1 <= interval.high
     three_sigma = 3 * (0.94 * 0.06 / RUNS) ** 0.5
     assert covered / RUNS > 0.94 - three_sigma
+
+
+@pytest.mark.parametrize("shape", [normal, skewed, disturbed])
+@pytest.mark.parametrize(("starts", "other"), [(6, 6), (6, 30), (15, 10), (30, 30)])
+def test_the_ratio_of_two_runs_is_covered_at_least_94_times_in_100(shape, starts, other):
+    random = np.random.default_rng(starts + other)
+    covered = 0
+    for seed in range(RUNS):
+        new, old = 3 * shape(random, starts), 2 * shape(random, other)
+        interval = ratio_interval(new, old, seed)
+        covered += interval.low <= 1.5 <= interval.high
+    three_sigma = 3 * (0.94 * 0.06 / RUNS) ** 0.5
+    assert covered / RUNS > 0.94 - three_sigma
+
+
+def test_two_runs_need_six_starts_each():
+    many, few = np.ones(FEWEST_STARTS), np.ones(FEWEST_STARTS - 1)
+    assert ratio_interval(many, many, 0) is not None
+    assert ratio_interval(many, few, 0) is None
+    assert ratio_interval(few, many, 0) is None
 
 
 def test_the_interval_narrows_with_the_square_root_of_the_starts():

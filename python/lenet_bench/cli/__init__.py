@@ -16,6 +16,7 @@ from ..errors import LenetBenchError
 from .compare import compare
 from .completion import completion
 from .cost import cost
+from .diff import diff
 from .env import env
 from .export import export
 from .infer import infer, verify
@@ -53,7 +54,8 @@ def cli(debug: bool) -> None:
 
 
 for command in (
-    *(infer, verify, compare, report, why, cost, doctor, backends, train, export, env, completion),
+    *(infer, verify, compare, report, diff, why, cost),
+    *(doctor, backends, train, export, env, completion),
 ):
     cli.add_command(command)
 

@@ -12,17 +12,29 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from .comparison import NotSavedError, Progress, compare
+    from .difference import Difference, diff
     from .options import CompareOptions, Entry
     from .summary import summarise
 
-__all__ = ["CompareOptions", "Entry", "NotSavedError", "Progress", "compare", "summarise"]
+__all__ = [
+    "CompareOptions",
+    "Difference",
+    "Entry",
+    "NotSavedError",
+    "Progress",
+    "compare",
+    "diff",
+    "summarise",
+]
 
 _HOMES = {
     "CompareOptions": "options",
+    "Difference": "difference",
     "Entry": "options",
     "NotSavedError": "comparison",
     "Progress": "comparison",
     "compare": "comparison",
+    "diff": "difference",
     "summarise": "summary",
 }
 

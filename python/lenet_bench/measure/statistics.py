@@ -47,15 +47,21 @@ def median_interval(values: Sequence[float] | Floats, seed: int) -> Interval | N
     plain percentiles cover only 91 % at eight values.
     """
     values = np.asarray(values, np.float64)
-    count = len(values)
+    if len(values) < FEWEST_STARTS:
+        return None
+    medians = _resampled_medians(values, np.random.default_rng(seed))
+    return _expanded_interval(medians, len(values))
+
+
+def ratio_interval(new: Floats, old: Floats, seed: int) -> Interval | None:
+    """The same for the ratio of two medians, of starts that have nothing to do with each other."""
+    count = min(len(new), len(old))
     if count < FEWEST_STARTS:
         return None
-    resampled = np.random.default_rng(seed).integers(0, count, (_RESAMPLES, count))
-    medians = np.median(values[resampled], axis=1)
-    expanded = (count / (count - 1)) ** 0.5 * _student_t((1 + CONFIDENCE) / 2, count - 1)
-    tail = NormalDist().cdf(-expanded)
-    low, high = np.quantile(medians, (tail, 1 - tail))
-    return Interval(float(low), float(high))
+    random = np.random.default_rng(seed)
+    return _expanded_interval(
+        _resampled_medians(new, random) / _resampled_medians(old, random), count
+    )
 
 
 def by_start(rounds: Mapping[int, float], rounds_a_start: int) -> Floats:
@@ -99,6 +105,20 @@ def spread(values: Sequence[float] | Floats) -> float:
     """The quartiles' distance against the median: how far half of the values differ."""
     low, middle, high = np.percentile(values, (25, 50, 75))
     return float((high - low) / middle)
+
+
+def _resampled_medians(values: Floats, random: np.random.Generator) -> Floats:
+    count = len(values)
+    medians: Floats = np.median(values[random.integers(0, count, (_RESAMPLES, count))], axis=1)
+    return medians
+
+
+def _expanded_interval(estimates: Floats, count: int) -> Interval:
+    """Their percentiles, further out the fewer the values that they come from."""
+    expanded = (count / (count - 1)) ** 0.5 * _student_t((1 + CONFIDENCE) / 2, count - 1)
+    tail = NormalDist().cdf(-expanded)
+    low, high = np.quantile(estimates, (tail, 1 - tail))
+    return Interval(float(low), float(high))
 
 
 def _student_t(probability: float, freedom: int) -> float:

@@ -30,3 +30,8 @@ def spell_span(seconds: float) -> str:
 def spell_size(mib: float) -> str:
     """What something takes of memory or disk."""
     return f"{mib / 1024:.1f} GiB" if mib >= 1000 else f"{mib:.{0 if mib >= 10 else 1}f} MiB"
+
+
+def spell_share(share: float) -> str:
+    """Per cent, without zeros that say nothing: 5%, 2.5%."""
+    return f"{share * 100:g}%"
