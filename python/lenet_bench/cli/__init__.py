@@ -23,6 +23,7 @@ from .infer import infer, verify
 from .ladder import backends, doctor
 from .output import INTERRUPTED, PROGRAM, SUCCESS, WRONG, abandon_output, complain
 from .report import report
+from .schema import schema
 from .train import train
 from .why import why
 
@@ -55,7 +56,7 @@ def cli(debug: bool) -> None:
 
 for command in (
     *(infer, verify, compare, report, diff, why, cost),
-    *(doctor, backends, train, export, env, completion),
+    *(doctor, backends, train, export, env, schema, completion),
 ):
     cli.add_command(command)
 

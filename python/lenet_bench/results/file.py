@@ -19,6 +19,9 @@ from .typed_json import decode
 _LISTS_OF_NUMBERS = re.compile(r"\[\n[\d\s,]+\]")  # each would have a line a number
 
 
+_NUMBERS = re.compile(r"\[\n[\d,\s]+\]")  # a list of integers; no string of JSON's has a new line
+
+
 def read_result(path: str | os.PathLike[str]) -> Result:
     """Read and check a result file; ResultError says what is wrong with it."""
     path = Path(path)
@@ -83,6 +86,7 @@ class ResultFile:
         """One turn a line at the end of the file, each turned into text only once."""
         everyone = (*result.rungs, *((result.floor,) if result.floor else ()))
         head = json.dumps(_head(result), indent=1, allow_nan=False)
+        head = _NUMBERS.sub(lambda found: "".join(found[0].split()), head)
         head = _LISTS_OF_NUMBERS.sub(lambda found: " ".join(found[0].split()), head)
         turns = ",\n".join(f"  {json.dumps(rung.name)}: {self._lines(rung)}" for rung in everyone)
         return f'{head[:-2]},\n "turns": {{\n{turns}\n }}\n}}\n'

@@ -17,8 +17,8 @@ Ended = Literal["running", "budget", "precision", "rounds", "interrupted", "noth
 class Turn:
     """What one rung did in one round."""
 
-    round: int
-    at_s: float  # since the first round began
+    round: int  # its number, from 0
+    at_s: float  # when it began, since the first round began
     wall_ns: int  # from the first timed call to the end of the last
     cpu_ns: int  # CPU time of all the worker's threads in that span
     preempted: int  # times that something else took the core
@@ -46,26 +46,26 @@ class ColdStart:
 class Resources:
     """What the worker's process took."""
 
-    threads_alive: int | None
+    threads_alive: int | None  # the most that there were at once
     threads_running: int | None  # those that used more than 1 % of a timed span
     idle_share: float  # CPU time between its turns against the time that passed there
-    peak_rss_mib: float | None
+    peak_rss_mib: float | None  # the most memory that it held, Python and NumPy included
 
 
 @dataclass(frozen=True)
 class CacheProbe:
     """Medians of single calls, us: a rung that remembers answers is slow on new images only."""
 
-    repeated_us: float
-    rotated_us: float
-    fresh_us: float
+    repeated_us: float  # of one image again and again
+    rotated_us: float  # of known images in turns
+    fresh_us: float  # of images that it never saw
 
 
 @dataclass(frozen=True)
 class Batch:
     """Calls with so many images each, timed apart from the single-image ones."""
 
-    size: int
+    size: int  # images in a call
     samples_ns: tuple[int, ...]  # each timed call
     rounds: int = 0  # that they come from
 
@@ -79,12 +79,12 @@ class Batch:
 class Gpu:
     """What a rung took of its device; None where the device does not tell."""
 
-    name: str
+    name: str  # as its driver tells it
     memory_mib: float | None = None  # that the process holds there
     power_w: float | None = None  # mean over its turns
     energy_mj: float | None = None  # an inference
-    mhz_before: float | None = None  # the multiprocessors' clock
-    mhz_after: float | None = None
+    mhz_before: float | None = None  # the multiprocessors' clock before the turns
+    mhz_after: float | None = None  # and after them
     profile_us: Mapping[str, float] | None = None  # a profiled run: copies in and out, kernels, ...
 
 
@@ -92,48 +92,48 @@ class Gpu:
 class Summary:
     """What the samples say; None where they are too few to say it."""
 
-    samples: int
-    rounds: int
-    starts: int
-    minimum_us: float
-    mean_us: float
-    p50_us: float | None
-    p90_us: float | None
-    p95_us: float | None
-    p99_us: float | None
-    p999_us: float | None
-    p50_low_us: float | None
-    p50_high_us: float | None
+    samples: int  # timed calls
+    rounds: int  # that they come from
+    starts: int  # times that its process was started
+    minimum_us: float  # the fastest call
+    mean_us: float  # of all calls
+    p50_us: float | None  # the median call
+    p90_us: float | None  # nine calls in ten are faster
+    p95_us: float | None  # 95 in 100
+    p99_us: float | None  # 99 in 100
+    p999_us: float | None  # 999 in 1000
+    p50_low_us: float | None  # where the median's interval begins
+    p50_high_us: float | None  # and ends
     ratio: float | None  # to the baseline; above 1 is slower
-    ratio_low: float | None
-    ratio_high: float | None
-    verdict: Verdict | None
+    ratio_low: float | None  # where its interval begins
+    ratio_high: float | None  # and ends
+    verdict: Verdict | None  # what the interval says beside the margin
 
 
 @dataclass(frozen=True)
 class RungResult:
     """One row: what became of a rung and everything that was measured of it."""
 
-    name: str
-    status: Status
+    name: str  # of the rung, with its variant: keras:call
+    status: Status  # unavailable: it cannot run here; unmeasured: its turn never came
     reason: str | None = None  # one sentence, where the status is not ok
-    traceback: str | None = None
+    traceback: str | None = None  # where it raised something
     output: str = ""  # what it printed since its last start, without the middle where that is long
     python: str = ""  # the interpreter that ran it
     runs: Mapping[str, str] | None = None  # what really ran: library, version, ISA
     tolerance: float | None = None  # allowed difference from the reference
     difference: float | None = None  # the largest one seen
     cold_starts: tuple[ColdStart, ...] = ()  # one for each time that it was started
-    cache_probe: CacheProbe | None = None
-    resources: Resources | None = None
+    cache_probe: CacheProbe | None = None  # whether it remembers answers
+    resources: Resources | None = None  # what its process took
     lines_of_code: int | None = None  # of its exhibit, when it was measured
     installed_mib: float | None = None  # on disk: what its API's packages and theirs take
-    device: Literal["cpu", "gpu"] = "cpu"
-    gpu: Gpu | None = None
-    batches: tuple[Batch, ...] = ()
+    device: Literal["cpu", "gpu"] = "cpu"  # where it computes
+    gpu: Gpu | None = None  # what it took of a GPU
+    batches: tuple[Batch, ...] = ()  # calls with several images, by size
     batch_refusals: Mapping[str, str] = field(default_factory=dict)  # by size, why not
     summary: Summary | None = None  # absent from the file of a run that was killed
-    turns: tuple[Turn, ...] = ()
+    turns: tuple[Turn, ...] = ()  # every timed call, round by round
 
     @property
     def cold_start_s(self) -> float | None:
@@ -145,24 +145,24 @@ class RungResult:
 class Rules:
     """How it was measured, so that it can be measured again."""
 
-    seed: int
-    baseline: str | None
+    seed: int  # of the order, of the unforeseen images and of the bootstrap
+    baseline: str | None  # that was asked for; else it is the first rung that runs
     margin: float  # two rungs that differ by less are the same
-    confidence: float
-    budget_s: float | None
-    precision: float | None
-    rounds: int | None
-    timeout_s: float
-    warm_s: float
-    timed_s: float
+    confidence: float  # of the intervals, nominally
+    budget_s: float | None  # the rounds end after so long
+    precision: float | None  # or once every median is known to within this share of it
+    rounds: int | None  # or after so many
+    timeout_s: float  # for one rung's start, or one turn
+    warm_s: float  # of a turn, before calls are timed
+    timed_s: float  # of a turn, while they are
     rounds_a_start: int  # after so many rounds the workers are started anew
-    images: int
-    threads: int
-    worker_cores: tuple[int, ...]
-    parent_cores: tuple[int, ...]
+    images: int  # that rotate
+    threads: int  # of a rung
+    worker_cores: tuple[int, ...]  # that rungs are pinned to; empty: not pinned
+    parent_cores: tuple[int, ...]  # that the program which measures them is pinned to
     variables: Mapping[str, str]  # pinned in each worker's environment
-    weights: str
-    weights_sha256: str
+    weights: str  # their file
+    weights_sha256: str  # its parameters' checksum
     interval_s: float | None = None  # idle time before each call
     batches: tuple[int, ...] = ()  # sizes that throughput was measured for
 
@@ -174,27 +174,27 @@ class Disturbance:
     steal_share: float | None  # of the workers' cores, taken by the hypervisor
     other_share: float | None  # of them, used by other processes
     load_before: float | None  # processes that wanted to run, one minute's mean
-    mhz_low: float | None
-    mhz_high: float | None
+    mhz_low: float | None  # the slowest clock that was seen
+    mhz_high: float | None  # and the fastest
 
 
 @dataclass(frozen=True)
 class Result:
     """A comparison, over or under way."""
 
-    schema: int
+    schema: int  # of this form; a change that an older reader would misread raises it
     version: str  # of lenet-bench
-    argv: tuple[str, ...]
+    argv: tuple[str, ...]  # the command that measured it
     started: str  # ISO 8601, UTC
-    ended: Ended
+    ended: Ended  # by which rule; running: under way, or killed
     elapsed_s: float  # all of it, the workers' start included
-    machine: Mapping[str, Any]
-    rules: Rules
+    machine: Mapping[str, Any]  # processor, memory, load and software, as far as it tells
+    rules: Rules  # how it was measured
     order: tuple[tuple[str, ...], ...]  # who ran when, round by round
     floor: RungResult | None  # the empty rung: what the harness itself costs
-    rungs: tuple[RungResult, ...]
-    disturbance: Disturbance
-    warnings: tuple[str, ...]
+    rungs: tuple[RungResult, ...]  # a row each
+    disturbance: Disturbance  # what else happened
+    warnings: tuple[str, ...]  # what to know before believing it
 
     def rung(self, name: str) -> RungResult:
         """The row of that name."""

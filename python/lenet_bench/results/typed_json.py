@@ -44,6 +44,15 @@ def _decode_fields(kind: Any, value: dict[str, Any], where: str) -> Any:
     return kind(**found)
 
 
+def required(kind: Any) -> list[str]:
+    """The fields that have no default."""
+    return [
+        field.name
+        for field in fields(kind)
+        if field.default is MISSING and field.default_factory is MISSING
+    ]
+
+
 def _spell(kind: Any) -> str:
     if get_origin(kind) is Literal:
         return "one of " + ", ".join(map(repr, get_args(kind)))
