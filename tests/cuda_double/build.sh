@@ -24,4 +24,4 @@ link=(-pthread)
 build "libcudart.so.$major" cudart.cpp kernels.cpp
 link=("$output/libcudart.so.$major" "-Wl,-rpath,\$ORIGIN")
 build "libcublas.so.$major" cublas.cpp
-build libcudnn.so.9 cudnn.cpp
+build libcudnn.so.9 cudnn.cpp cudnn_graph.cpp
