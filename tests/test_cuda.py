@@ -203,7 +203,7 @@ def test_describe_names_device_versions_algorithm_and_memory(ask: Ask) -> None:
 
 def test_describe_names_the_engines_that_keep_to_float32(ask: Ask) -> None:
     facts = ask('answer(load("cudnn:frontend", weights=weights).describe())')
-    assert facts["conv1"] == "engine 11, with its bias in one plan"  # 33 rounds, 44 is not built
+    assert facts["conv1"] == "engine 11, with its bias in one plan"  # 33 rounds, 99 is not built
     assert facts["pool1"] == "engine 1"  # only the fallback lists one
     assert facts["math"] == "float32"
 

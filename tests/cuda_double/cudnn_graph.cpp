@@ -260,7 +260,7 @@ bool read(const State& graph, Pooling* found) {
 
 // engines -----------------------------------------------------------------------------------------
 
-enum Engine : std::int64_t { kPools = 1, kFloat32 = 11, kTensorCores = 33, kCannotBeBuilt = 44 };
+enum Engine : std::int64_t { kPools = 1, kFloat32 = 11, kTensorCores = 33, kCannotBeBuilt = 99 };
 
 std::vector<Engine> engines(const State& graph, std::int64_t mode) {
   Convolution convolution;
