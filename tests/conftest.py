@@ -37,6 +37,16 @@ def environment(**changes: str) -> dict[str, str]:
     return {**inherited, **changes}
 
 
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say it loudly where no browser was found: a skipped test is easily overlooked."""
+    for report in terminalreporter.getreports("skipped"):
+        reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else ""
+        if "no browser" in reason:
+            terminalreporter.section("THE PAGE WAS NOT TESTED", "!", red=True, bold=True)
+            terminalreporter.write_line(reason.removeprefix("Skipped: "))
+            return
+
+
 @pytest.fixture(scope="session")
 def run() -> Run:
     """`run("infer", "7.png", NO_COLOR="1")`: lenet-bench as a process of its own."""

@@ -1,0 +1,186 @@
+"""Lines of code against latency: what one pays against what one gets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from .. import units
+from ..markup import Markup
+from ..measured import Entry, Measured
+from .figure import Figure
+from .rows import series_legend
+from .scales import Scale, across, logarithmic, up
+from .svg import drawing, fit, label, line, mark, path, text_width, tipped
+
+_TALL, _TALL_NARROW = 520.0, 460.0
+_NARROW = 500.0
+_LABEL_HEIGHT = 14.0
+_MARK = 7.0
+
+
+@dataclass(frozen=True)
+class Box:
+    """A rectangle that something covers."""
+
+    left: float
+    top: float
+    right: float
+    bottom: float
+
+    def meets(self, other: Box) -> bool:
+        """Whether the two share a place."""
+        beside = self.right <= other.left or other.right <= self.left
+        return not (beside or self.bottom <= other.top or other.bottom <= self.top)
+
+
+@dataclass(frozen=True)
+class Point:
+    """An entry's place."""
+
+    entry: Entry
+    x: float
+    y: float
+
+
+def tradeoff(measured: Measured) -> Figure | None:
+    """A point an entry."""
+    entries = [e for e in measured.entries if e.lines_of_code and e.summary.p50_us]
+    if len({entry.exhibit for entry in entries}) < 2:
+        return None
+    front = _front(entries)
+
+    def draw(width: float) -> Markup:
+        return _draw(entries, front, width)
+
+    best = ", ".join(entry.spoken for entry in front)
+    return Figure(
+        key="tradeoff",
+        title="Lines of code against processing time",
+        caption=(
+            "Shorter to the left, faster to the bottom, both logarithmic. Along the dashed line "
+            "nothing is both shorter and faster; variants of a rung share its code and stand "
+            "above each other."
+        ),
+        says=f"{len(entries)} points. Nothing is both shorter and faster than: {best}.",
+        draw=draw,
+        columns=("rung", "series", "lines of code", "p50", "nothing shorter is faster"),
+        rows=tuple(
+            (
+                entry.name,
+                entry.where,
+                units.count(entry.lines_of_code),
+                units.time(entry.summary.p50_us),
+                "yes" if entry in front else "",
+            )
+            for entry in entries
+        ),
+    )
+
+
+def _front(entries: Sequence[Entry]) -> list[Entry]:
+    """Those to which no other is both shorter and faster, from the fastest to the shortest."""
+    front: list[Entry] = []
+    for entry in sorted(entries, key=lambda e: (e.summary.p50_us or 0, e.lines_of_code or 0)):
+        if not front or (entry.lines_of_code or 0) < (front[-1].lines_of_code or 0):
+            front.append(entry)
+    return front
+
+
+def _draw(entries: Sequence[Entry], front: Sequence[Entry], width: float) -> Markup:
+    tall = _TALL_NARROW if width < _NARROW else _TALL
+    series = {entry.series.number: entry.series for entry in entries}
+    parts: list[Markup] = []
+    top = 22.0
+    if len(series) > 1:
+        legend, height = series_legend([series[n] for n in sorted(series)], width, 0)
+        parts += legend
+        top += height
+    times = [entry.summary.p50_us or 0 for entry in entries]
+    counts = [entry.lines_of_code or 0 for entry in entries]
+    bottom = top + tall - 62
+    down = logarithmic(min(times), max(times), bottom, top)
+    left = 8 + max(text_width(units.round_time(tick)) for tick in down.ticks())
+    along = logarithmic(min(counts) * 0.94, max(counts) * 1.06, left, width - 8)
+    parts += [*up(down, left, width - 8, units.round_time)]
+    parts += [*across(along, top, bottom, units.count)]
+    points = [_point(entry, along, down) for entry in entries]
+    parts += [*_stems(points), _front_line([_point(e, along, down) for e in front], width - 8)]
+    room = Box(left + 2, top - 4, width - 2, bottom - 2)
+    parts += _labels(points, {e.spoken for e in front}, room)
+    parts += [_mark(point) for point in points]
+    parts.append(label(0, top - 14, "median time of one image", "soft small"))
+    parts.append(label(width - 8, bottom + 29, "lines of code", "end soft small"))
+    return drawing(width, bottom + 38, parts)
+
+
+def _point(entry: Entry, along: Scale, down: Scale) -> Point:
+    return Point(entry, along(entry.lines_of_code or 1), down(entry.summary.p50_us or 1))
+
+
+def _mark(point: Point) -> Markup:
+    entry = point.entry
+    time, count = units.time(entry.summary.p50_us), entry.lines_of_code
+    return tipped(
+        f"{entry.spoken}: {count} lines, {time}", mark(point.x, point.y, entry.series.number)
+    )
+
+
+def _stems(points: Sequence[Point]) -> Iterator[Markup]:
+    """A line through the variants of each exhibit in each series."""
+    groups: dict[tuple[str, int], list[Point]] = {}
+    for point in points:
+        groups.setdefault((point.entry.exhibit, point.entry.series.number), []).append(point)
+    for group in groups.values():
+        if len(group) > 1:
+            ys = [point.y for point in group]
+            yield line(group[0].x, min(ys), group[0].x, max(ys), "leader")
+
+
+def _front_line(points: Sequence[Point], right: float) -> Markup:
+    """A staircase: at each length the fastest that is no longer."""
+    corners = [(right, points[0].y), (points[0].x, points[0].y)]
+    for one, other in pairwise(points):
+        corners += [(one.x, other.y), (other.x, other.y)]
+    return path(corners, "front")
+
+
+def _labels(points: Sequence[Point], first: set[str], room: Box) -> Iterator[Markup]:
+    """Names where they hide nothing; the best and the plain rungs choose their places first."""
+
+    def rank(point: Point) -> tuple[bool, bool, float]:
+        return (point.entry.spoken not in first, ":" in point.entry.name, point.x)
+
+    taken = [Box(p.x - _MARK, p.y - _MARK, p.x + _MARK, p.y + _MARK) for p in points]
+    for point in sorted(points, key=rank):
+        text = fit(point.entry.name, (room.right - room.left) * 0.7)
+        for box in _places(point, text_width(text)):
+            inside = box.left >= room.left and box.right <= room.right
+            inside = inside and box.top >= room.top and box.bottom <= room.bottom
+            if inside and not any(box.meets(other) for other in taken):
+                taken.append(box)
+                yield from _leader(point, box)
+                yield label(box.left, (box.top + box.bottom) / 2, text, "small")
+                break
+
+
+def _places(point: Point, width: float) -> Iterator[Box]:
+    """Where a label may stand, the nearest first."""
+    half = _LABEL_HEIGHT / 2
+    for far in range(0, 72, 6):
+        for rise in (0, far, -far, 2 * far, -2 * far) if far else (0,):
+            y = point.y + rise
+            for x in (point.x + 9 + far / 2, point.x - 9 - far / 2 - width):
+                yield Box(x, y - half, x + width, y + half)
+        for y in (point.y - 15 - far, point.y + 15 + far):
+            x = point.x - width / 2
+            yield Box(x, y - half, x + width, y + half)
+
+
+def _leader(point: Point, box: Box) -> Iterator[Markup]:
+    """A line to the label where it does not stand beside its point."""
+    x = min(max(point.x, box.left), box.right)
+    y = min(max(point.y, box.top + 3), box.bottom - 3)
+    if abs(x - point.x) > 12 or abs(y - point.y) > 12:
+        yield line(point.x, point.y, x, y, "leader")

@@ -1,0 +1,64 @@
+"""The rungs that have no figures, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...results import RungResult
+from ..markup import Markup, element, join
+from ..measured import Measured, Run
+
+_MEANS = {
+    "wrong": "did not give the reference's answers, so it was not timed",
+    "crashed": "crashed",
+    "timeout": "gave no answer in time",
+    "unmeasured": "the run ended before its turn",
+    "unavailable": "cannot run there",
+}
+
+
+def failures(measured: Measured) -> Markup:
+    """What went wrong first, each with its output; then what was not at hand."""
+    return join(part for run in measured.runs for part in _of(run, len(measured.runs) > 1))
+
+
+def _of(run: Run, named: bool) -> Iterator[Markup]:
+    failed = [rung for rung in run.result.rungs if rung.status != "ok"]
+    if not failed:
+        return
+    if named:
+        yield element("h3", run.label)
+    absent = [rung for rung in failed if rung.status == "unavailable"]
+    for rung in failed:
+        if rung not in absent:
+            yield element("div", _headline(rung), *_evidence(rung), class_="failure")
+    if absent:
+        rows = [
+            element("tr", element("th", rung.name, scope="row"), element("td", rung.reason))
+            for rung in absent
+        ]
+        head = element("tr", *(element("th", t, scope="col") for t in ("rung", "why")))
+        drawn = element(
+            "table",
+            element("caption", "Not at hand"),
+            element("thead", head),
+            element("tbody", *rows),
+        )
+        scrolled = element(
+            "div", drawn, class_="scroll", tabindex="0", role="region", aria_label="Not at hand"
+        )
+        told = f"{len(absent)} rungs and variants were not at hand"
+        yield element("details", element("summary", told), scrolled)
+
+
+def _headline(rung: RungResult) -> Markup:
+    means = _MEANS.get(rung.status, rung.status)
+    reason = f": {rung.reason}" if rung.reason else ""
+    return element("p", element("strong", rung.name), f" {means}{reason}")
+
+
+def _evidence(rung: RungResult) -> Iterator[Markup]:
+    for title, text in (("Traceback", rung.traceback), ("What it printed", rung.output)):
+        if text and text.strip():
+            block = element("pre", text, tabindex="0", role="region", aria_label=title)
+            yield element("details", element("summary", f"{title} of {rung.name}"), block)

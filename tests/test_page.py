@@ -1,0 +1,291 @@
+"""The report's page and figures as files: what they hold, whom they ask, what they refuse."""
+
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+from io import BytesIO
+from itertools import pairwise
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from lenet_bench.backends import LADDER
+from lenet_bench.cost import api_names, lines_of_code, sources
+from lenet_bench.errors import ResultError, Unavailable
+from lenet_bench.measure import summarise
+from lenet_bench.report.figures import figures
+from lenet_bench.report.figures.figure import NARROW, WIDE
+from lenet_bench.report.figures.files import standalone, write_figures
+from lenet_bench.report.figures.palette import COLOURS
+from lenet_bench.report.figures.throughput import apart
+from lenet_bench.report.highlight import listing
+from lenet_bench.report.markup import element
+from lenet_bench.report.measured import gather
+from lenet_bench.report.page import page
+from lenet_bench.results import ResultFile, RungResult
+from PIL import Image
+from sample_results import rung, sample_ladder, sample_result
+
+HOSTILE = "</title><script>alert('1')</script>\x00\ud800&"
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def measured(*results):
+    """The results as they are drawn together."""
+    return gather([(f"{n}.json", summarise(result)) for n, result in enumerate(results)])
+
+
+def drawn(*results):
+    """The page of these results."""
+    found = measured(*results)
+    return page(found, figures(found))
+
+
+@pytest.fixture(scope="module")
+def ladder():
+    """All rungs, some on two devices."""
+    return measured(sample_ladder())
+
+
+class Outline(HTMLParser):
+    """What a page is made of."""
+
+    def __init__(self, html):
+        super().__init__()
+        self.ids, self.links, self.levels, self.scripts, self.within = [], [], [], 0, []
+        self.loaded, self.policy = [], ""
+        self.feed(html)
+
+    def handle_starttag(self, tag, attributes):
+        """Note it."""
+        told = dict(attributes)
+        self.ids += [told["id"]] if "id" in told else []
+        self.links += [told["href"]] if "href" in told else []
+        self.levels += [int(tag[1])] if re.fullmatch("h[1-6]", tag) else []
+        self.scripts += tag == "script"
+        if told.get("http-equiv") == "Content-Security-Policy":
+            self.policy = told["content"]
+        self.loaded += [told["src"]] if "src" in told else []
+
+
+def test_a_page_of_the_whole_ladder_is_below_a_megabyte(ladder):
+    assert len(page(ladder, figures(ladder)).encode()) < 1_000_000
+
+
+def test_a_page_asks_for_nothing_outside_itself(ladder):
+    html = page(ladder, figures(ladder))
+    outline = Outline(html)
+    assert outline.loaded == []
+    assert all(link.startswith("#") for link in outline.links)
+    assert outline.policy.startswith("default-src 'none'; style-src 'sha256-")
+    assert "@import" not in html
+    assert "url(" not in html
+
+
+def test_every_link_of_the_contents_leads_somewhere_and_no_name_is_given_twice(ladder):
+    outline = Outline(page(ladder, figures(ladder)))
+    assert {link[1:] for link in outline.links} <= set(outline.ids)
+    assert len(set(outline.ids)) == len(outline.ids)
+
+
+def test_headings_leave_no_level_out(ladder):
+    levels = Outline(page(ladder, figures(ladder))).levels
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert all(later <= earlier + 1 for earlier, later in pairwise(levels))
+
+
+def test_hostile_text_stays_text_everywhere():
+    name = f"first{HOSTILE}"
+    crashed = RungResult(HOSTILE, "crashed", reason=HOSTILE, traceback=HOSTILE, output=HOSTILE)
+    plain = sample_result()
+    result = replace(
+        plain,
+        argv=("x", HOSTILE),
+        machine={"processor": {"model": HOSTILE}, "software": {"packages": {HOSTILE: HOSTILE}}},
+        rules=replace(plain.rules, variables={HOSTILE: HOSTILE}),
+        rungs=(rung(name, 20), rung("second", 40), crashed),
+    )
+    html = drawn(result)
+    html.encode()
+    assert Outline(html).scripts == 1
+    assert "<script>alert" not in html
+
+
+def test_text_that_is_no_markup_is_escaped_in_content_and_in_attributes():
+    assert element("a", "<b>&", title='"<') == '<a title="&quot;&lt;">&lt;b&gt;&amp;</a>'
+
+
+@pytest.mark.parametrize("width", [WIDE, NARROW])
+def test_each_figure_is_sound_xml_within_its_width(ladder, width):
+    for figure in figures(ladder):
+        root = ElementTree.fromstring(figure.draw(width))
+        assert root.tag == f"{SVG}svg"
+        assert root.get("viewBox").split()[2] == f"{width:.0f}"
+
+
+def test_each_figure_says_in_words_and_in_a_table_what_it_shows(ladder):
+    for figure in figures(ladder):
+        assert figure.says.endswith(".")
+        assert figure.rows
+        assert {len(row) for row in figure.rows} == {len(figure.columns)}
+
+
+def test_a_full_result_has_every_figure_and_a_bare_one_those_it_has_figures_for(ladder):
+    everything = [figure.key for figure in figures(ladder)]
+    assert everything == [
+        *("lines-of-code", "processing-time", "tradeoff", "ratio", "distribution"),
+        *("cold-start", "throughput", "memory", "device-memory", "disk"),
+    ]
+    bare = [figure.key for figure in figures(measured(sample_result()))]
+    assert bare == ["processing-time", "ratio", "distribution", "cold-start"]
+
+
+def test_outliers_do_not_squash_the_axis_of_the_distributions():
+    def place_of_the_median(slowest_us):
+        first = rung("first", 20)
+        turn = replace(first.turns[0], samples_ns=(*first.turns[0].samples_ns[:-1], slowest_us))
+        turns = (turn, *(replace(turn, samples_ns=turn.samples_ns[:-1] * 3) for _ in range(11)))
+        slow = replace(first, turns=tuple(replace(t, round=n) for n, t in enumerate(turns)))
+        found = measured(replace(sample_result(), rungs=(slow, rung("second", 40))))
+        figure = next(f for f in figures(found) if f.key == "distribution")
+        strokes = re.findall(r'<line x1="([\d.]+)"[^>]*class="line series-0"', figure.draw(WIDE))
+        return [float(x) for x in strokes]
+
+    assert place_of_the_median(20_000_000_000) == place_of_the_median(20_000)
+
+
+def test_labels_that_would_collide_are_moved_apart_within_the_ends():
+    assert apart([10, 11, 12], 5, 0, 100) == [10, 15, 20]
+    assert apart([96, 97, 98], 5, 0, 100) == [90, 95, 100]
+
+
+def test_a_rung_on_two_devices_is_one_row_of_two_entries(ladder):
+    rows = {row[0].name: row for row in ladder.rows()}
+    assert [entry.series.device for entry in rows["keras"]] == ["cpu", "gpu"]
+    assert not any("@" in name for name in rows)
+
+
+def test_two_results_of_one_machine_are_told_apart_by_their_files():
+    assert [run.label for run in measured(sample_result(), sample_result()).runs] == ["0", "1"]
+
+
+def test_a_result_in_which_nothing_was_timed_is_refused():
+    nothing = replace(sample_result(), rungs=(RungResult("only", "wrong", reason="no"),))
+    with pytest.raises(ResultError, match=r"no rung was timed.*lenet-bench report 0\.json"):
+        measured(nothing)
+
+
+def test_a_result_given_twice_is_refused():
+    with pytest.raises(ResultError, match="given twice"):
+        gather([("a.json", summarise(sample_result()))] * 2)
+
+
+def test_more_machines_than_colours_are_refused():
+    with pytest.raises(ResultError, match=r"at most 8 .* got 9"):
+        measured(*[sample_result()] * 9)
+
+
+@pytest.mark.parametrize("name", [rung.name for rung in LADDER if not rung.gone])
+def test_a_listing_is_the_source_and_counts_its_lines(name):
+    files = sources(next(rung for rung in LADDER if rung.name == name))
+    html = listing(files, api_names(files))
+    codes = re.findall(r"<code>(.*?)</code>", html, re.DOTALL)
+    texts = [ElementTree.fromstring(f"<code>{code}</code>") for code in codes]
+    assert ["".join(text.itertext()) for text in texts] == [source.text for source in files]
+    assert int(re.findall(r"(\d+)\s*</pre>", html)[-1]) == lines_of_code(name)
+
+
+def test_names_of_the_api_are_marked_in_a_listing():
+    files = sources(next(rung for rung in LADDER if rung.name == "torch"))
+    assert '<i class="a">Conv2d</i>' in listing(files, api_names(files))
+
+
+def contrast(one, other):
+    """As WCAG defines it."""
+
+    def luminance(colour):
+        parts = [int(colour[n : n + 2], 16) / 255 for n in (1, 3, 5)]
+        linear = [p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
+        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+    low, high = sorted((luminance(one), luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_text_can_be_read_and_marks_be_seen_in_both_themes(dark):
+    colours = {name: pair[dark] for name, pair in COLOURS.items()}
+    for name in ("ink", "soft", "accent", "alarm"):
+        assert contrast(colours[name], colours["paper"]) >= 4.5, name
+    for name in ("soft", "series-1", "series-2", "series-4", "series-5"):  # text in listings
+        assert contrast(colours[name], colours["raised"]) >= 4.5, name
+    for name in COLOURS:
+        if name.startswith(("series", "faster", "slower", "same")):
+            assert contrast(colours[name], colours["paper"]) >= 3, name
+
+
+def test_figures_are_written_as_svg_and_as_png_that_show_something(tmp_path):
+    figure = next(f for f in figures(measured(sample_result())) if f.key == "ratio")
+    written = write_figures(tmp_path / "slides", [figure])
+    assert [path.name for path in written] == ["ratio.svg", "ratio.png"]
+    root = ElementTree.parse(written[0]).getroot()
+    assert root.find(f"{SVG}title").text == figure.title
+    picture = Image.open(BytesIO(written[1].read_bytes()))
+    assert picture.width > 3 * WIDE
+    assert len(picture.convert("RGB").getcolors(1 << 20)) > 10
+
+
+def test_a_figures_file_needs_no_style_from_elsewhere():
+    figure = figures(measured(sample_result()))[0]
+    assert "var(--" not in standalone(figure)
+
+
+def test_without_resvg_there_are_svgs_and_a_word_on_what_brings_the_pngs(tmp_path, monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "resvg_py", None)
+    with pytest.raises(Unavailable, match=r"SVG only.*pip install 'lenet-bench\[report\]'"):
+        write_figures(tmp_path, figures(measured(sample_result())))
+    assert len(list(tmp_path.glob("*.svg"))) == 4
+
+
+@pytest.fixture
+def saved(tmp_path) -> Path:
+    """A result file."""
+    path = tmp_path / "run.json"
+    ResultFile(path).write(sample_result())
+    return path
+
+
+def test_report_writes_the_page_and_the_figures(run, saved):
+    target, folder = saved.with_name("report.html"), saved.with_name("slides")
+    done = run("report", saved, "-o", target, "--figures", folder)
+    assert (done.code, done.output) == (0, "")
+    assert target.read_text(encoding="utf-8").startswith("<!doctype html>")
+    assert len(list(folder.iterdir())) == 8
+
+
+def test_report_answers_a_page_that_cannot_be_written_in_one_sentence(run, saved):
+    done = run("report", saved, "-o", saved.parent)
+    assert done.code == 1
+    assert done.errors.count("\n") == 1
+    assert "expected a file to write, found a directory" in done.errors
+    done = run("report", saved, "--figures", saved / "slides")
+    assert done.code == 1
+    assert done.errors.count("\n") == 1
+
+
+@pytest.mark.parametrize("content", [None, b"", b"{}", b"\x89PNG", b'{"schema": 1}'])
+def test_report_answers_a_file_that_is_no_result_in_one_sentence(run, tmp_path, content):
+    path = tmp_path / "other.json"
+    if content is not None:
+        path.write_bytes(content)
+    done = run("report", path, "-o", tmp_path / "report.html")
+    assert done.code == 1
+    assert done.errors.count("\n") == 1
+    assert "Traceback" not in done.errors
+    assert not (tmp_path / "report.html").exists()
+
+
+@pytest.mark.parametrize("arguments", [("--open",), ("-o", "x.html", "--csv")])
+def test_report_refuses_options_that_contradict_each_other(run, saved, arguments):
+    assert run("report", saved, *arguments).code == 2

@@ -1,0 +1,211 @@
+"""The report's page as a browser shows it: on a desk, on a phone, on paper."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from browser import Browser, find_browser
+from lenet_bench.measure import summarise
+from lenet_bench.report.figures import figures
+from lenet_bench.report.measured import gather
+from lenet_bench.report.page import page
+from sample_results import sample_ladder, sample_result
+
+HOSTILE = "<script>window.hacked = true</script>"
+SIZES = [(1280, "wide"), (360, "narrow")]
+
+#: Where each text of each drawing is, in the drawing's own units.
+TEXTS = """[...document.querySelectorAll('figure svg')].filter(s => s.getClientRects().length)
+.map(svg => ({
+  name: svg.getAttribute('aria-label'), view: svg.viewBox.baseVal.width,
+  tall: svg.viewBox.baseVal.height,
+  texts: [...svg.querySelectorAll('text')].map(t => {
+    const b = t.getBBox(); return [t.textContent, b.x, b.y, b.width, b.height]}),
+  marks: svg.querySelectorAll('.mark').length,
+  drawn: [...svg.querySelectorAll('.mark')].every(
+    m => m.getBBox().width > 0 || m.getBBox().height > 0)
+}))"""
+
+ROWS = "[...document.querySelectorAll('#rungs tbody tr')]"
+COLUMN = "[...document.querySelectorAll('#rungs thead th')].findIndex(t => t.textContent == '{}')"
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    """The one that is installed."""
+    executable = find_browser()
+    if executable is None:
+        pytest.skip("no browser: the page was not looked at; on Debian: apt install chromium")
+    found = Browser(executable, tmp_path_factory.mktemp("browser"))
+    yield found
+    found.close()
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Pages of one small result, of a whole ladder on CPU and GPU, and of both."""
+    folder = tmp_path_factory.mktemp("pages")
+    small, ladder = summarise(sample_result(hostile=HOSTILE)), summarise(sample_ladder())
+    drawn = {
+        "small": [("small.json", small)],
+        "ladder": [("ladder.json", ladder)],
+        "both": [("small.json", small), ("ladder.json", ladder)],
+    }
+    for name, results in drawn.items():
+        measured = gather(results)
+        (folder / name).with_suffix(".html").write_text(
+            page(measured, figures(measured)), encoding="utf-8"
+        )
+    return {name: (folder / name).with_suffix(".html") for name in drawn}
+
+
+@pytest.fixture(params=["small", "ladder", "both"])
+def any_page(request: pytest.FixtureRequest, pages: dict[str, Path]) -> Path:
+    """Each of them."""
+    return pages[request.param]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_page_complains_of_nothing_and_fetches_nothing(browser, any_page, scheme):
+    browser.open(any_page, scheme=scheme)
+    assert browser.ask("document.readyState") == "complete"
+    assert browser.complaints == []
+    assert browser.requests == [any_page.resolve().as_uri()]
+
+
+@pytest.mark.parametrize(("width", "_name"), SIZES)
+def test_nothing_is_wider_than_the_screen(browser, any_page, width, _name):
+    browser.open(any_page, width=width)
+    assert browser.ask("document.documentElement.scrollWidth") <= width
+
+
+@pytest.mark.parametrize(("width", "_name"), SIZES)
+def test_every_figure_is_drawn_once_and_shows_its_marks(browser, any_page, width, _name):
+    browser.open(any_page, width=width)
+    drawings = browser.ask(TEXTS)
+    assert len(drawings) == browser.ask("document.querySelectorAll('figure').length") >= 4
+    assert all(drawing["marks"] and drawing["drawn"] for drawing in drawings)
+
+
+@pytest.mark.parametrize(("width", "_name"), SIZES)
+def test_no_text_of_a_figure_leaves_it(browser, any_page, width, _name):
+    browser.open(any_page, width=width)
+    for drawing in browser.ask(TEXTS):
+        for text, x, y, wide, tall in drawing["texts"]:
+            beyond = (-x, -y, x + wide - drawing["view"], y + tall - drawing["tall"])
+            assert max(beyond) <= 1, (drawing["name"], text)
+
+
+@pytest.mark.parametrize(("width", "_name"), SIZES)
+def test_no_text_of_a_figure_hides_another(browser, any_page, width, _name):
+    browser.open(any_page, width=width)
+    for drawing in browser.ask(TEXTS):
+        boxes = drawing["texts"]
+        for n, (text, x, y, wide, tall) in enumerate(boxes):
+            for other, left, top, breadth, height in boxes[n + 1 :]:
+                beside = x + wide <= left + 1 or left + breadth <= x + 1
+                apart = y + tall <= top + 3 or top + height <= y + 3
+                assert beside or apart, (drawing["name"], text, other)
+
+
+def test_what_a_result_says_is_text_and_never_runs(browser, pages):
+    browser.open(pages["small"])
+    assert browser.ask("window.hacked") is None
+    assert HOSTILE in browser.ask("document.querySelector('#failures').textContent")
+
+
+def test_a_click_on_a_title_sorts_the_table_and_another_turns_it(browser, pages):
+    browser.open(pages["ladder"])
+    column = browser.ask(COLUMN.format("memory"))
+    order = f"{ROWS}.map(row => Number(row.cells[{column}].dataset.value))"
+    click = f"document.querySelectorAll('#rungs thead button')[{column}].click()"
+    browser.ask(click)
+    rising = browser.ask(order)
+    browser.ask(click)
+    assert rising == sorted(rising) != sorted(rising, reverse=True)
+    assert browser.ask(order) == sorted(rising, reverse=True)
+    state = f"document.querySelectorAll('#rungs thead th')[{column}].getAttribute('aria-sort')"
+    assert browser.ask(state) == "descending"
+
+
+def test_unknown_figures_come_last_however_the_table_is_sorted(browser, pages):
+    browser.open(pages["both"])
+    column = browser.ask(COLUMN.format("disk"))
+    for _ in range(2):
+        browser.ask(f"document.querySelectorAll('#rungs thead button')[{column}].click()")
+        assert browser.ask(f"{ROWS}.at(-1).cells[{column}].textContent") == "-"
+
+
+def test_the_filter_leaves_the_rungs_that_it_names(browser, pages):
+    browser.open(pages["ladder"])
+    browser.ask(
+        "{const f = document.querySelector('#filter'); f.value = 'keras predict';"
+        " f.dispatchEvent(new Event('input'))}"
+    )
+    left = browser.ask(f"{ROWS}.filter(row => !row.hidden).map(row => row.cells[0].textContent)")
+    assert left
+    assert all("keras" in name and "predict" in name for name in left)
+    assert browser.ask("document.querySelector('#shown').textContent").startswith(f"{len(left)} of")
+
+
+def test_the_theme_follows_the_system_until_somebody_chooses(browser, pages):
+    background = "getComputedStyle(document.body).backgroundColor"
+    browser.open(pages["small"], scheme="dark")
+    dark = browser.ask(background)
+    browser.ask("document.querySelector('#theme').click()")
+    light = browser.ask(background)
+    assert browser.ask("document.querySelector('#theme').textContent") == "Theme: light"
+    assert dark != light == "rgb(255, 255, 255)"
+    browser.open(pages["small"], scheme="dark")
+    assert browser.ask(background) == light
+    browser.ask("localStorage.clear()")
+
+
+def test_the_keyboard_reaches_the_content_the_theme_and_the_titles_in_this_order(browser, pages):
+    browser.open(pages["small"])
+    seen = []
+    for _ in range(60):
+        browser.press("Tab")
+        seen.append(
+            browser.ask(
+                "document.activeElement.id || document.activeElement.className"
+                " || document.activeElement.textContent.trim()"
+            )
+        )
+    assert seen[:2] == ["skip", "theme"]
+    assert seen.index("theme") < seen.index("In short") < seen.index("filter") < seen.index("p50")
+
+
+def test_a_title_is_pressed_with_the_keyboard(browser, pages):
+    browser.open(pages["small"])
+    browser.ask("document.querySelector('#rungs thead button').focus()")
+    browser.press("Enter")
+    assert (
+        browser.ask("document.querySelector('#rungs th').getAttribute('aria-sort')") == "ascending"
+    )
+
+
+def test_pointing_at_a_mark_tells_its_figures(browser, pages):
+    browser.open(pages["small"])
+    browser.ask(
+        "document.querySelector('#processing-time .wide .mark circle')"
+        ".dispatchEvent(new PointerEvent('pointerover', {bubbles: true}))"
+    )
+    assert browser.ask("document.querySelector('#tip').textContent").startswith("first: median 20")
+
+
+def test_without_scripts_all_is_there_but_the_controls(browser, pages):
+    browser.open(pages["small"], scripts=False)
+    visible = "document.querySelector('{}').getClientRects().length"
+    assert browser.ask(visible.format("#rungs tbody tr"))
+    assert browser.ask(visible.format("figure .wide svg"))
+    assert not browser.ask(visible.format("#theme"))
+    assert not browser.ask(visible.format("#filter"))
+
+
+def test_paper_is_white_and_has_no_controls(browser, pages):
+    browser.open(pages["ladder"], scheme="dark", medium="print", width=720)
+    assert browser.ask("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    for control in ("nav", "#theme", "#filter"):
+        assert not browser.ask(f"document.querySelector('{control}').getClientRects().length")
+    assert browser.ask("document.querySelector('figure .wide svg').getClientRects().length")
