@@ -113,6 +113,29 @@ class HangsWhenStarted:
         time.sleep(3600)
 
 
+class IsSlowToStart(Honest):
+    def __init__(self, weights, *, threads):
+        super().__init__(weights, threads=threads)
+        time.sleep(1.1)
+
+
+class TakesMemory(Honest):
+    """A hundred mebibytes that it really uses."""
+
+    def __init__(self, weights, *, threads):
+        super().__init__(weights, threads=threads)
+        self.taken = np.ones(100 << 17)
+
+
+class RaisesUnlessTold(Honest):
+    """Fails until the variable LENET_BENCH_TEST_WELL is set."""
+
+    def __init__(self, weights, *, threads):
+        super().__init__(weights, threads=threads)
+        if "LENET_BENCH_TEST_WELL" not in os.environ:
+            raise RuntimeError("not today")
+
+
 class RaisesWhenStarted:
     def __init__(self, weights, *, threads):
         raise RuntimeError("no such algorithm")

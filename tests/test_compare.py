@@ -220,6 +220,19 @@ def test_every_start_of_the_workers_has_a_cold_start(weights_file):
     assert all(min(s.process_s, s.import_s, s.weights_s, s.build_s, s.first_s) > 0 for s in starts)
 
 
+def test_a_rung_that_is_slow_to_start_starts_three_times_and_is_warned_of(weights_file):
+    result = measured(weights_file, scratch.Honest, scratch.IsSlowToStart, rounds=6)
+    assert len(result.rung("IsSlowToStart").cold_starts) == 3
+    assert len({turn.start for turn in result.rung("IsSlowToStart").turns}) == 3
+    assert any("started only 3 times" in warning for warning in result.warnings)
+
+
+def test_a_slow_rung_starts_as_often_as_it_is_told(weights_file):
+    result = measured(weights_file, scratch.IsSlowToStart, rounds=3, restarts=0)
+    assert len(result.rungs[0].cold_starts) == 1
+    assert any("started only once" in warning for warning in result.warnings)
+
+
 def test_the_empty_rung_shows_the_floor_of_the_harness(weights_file):
     result = measured(weights_file, scratch.Honest, rounds=2)
     floor, rung = result.floor.summary.p50_us, result.rung("Honest").summary.p50_us

@@ -6,7 +6,13 @@ from itertools import islice, pairwise
 
 import pytest
 from lenet_bench.measure.pinning import choose_cores, on_cores, thread_variables
-from lenet_bench.measure.schedule import StopRule, choose_pace, shuffled
+from lenet_bench.measure.schedule import (
+    StopRule,
+    choose_pace,
+    choose_restarts,
+    restart_is_due,
+    shuffled,
+)
 from lenet_bench.measure.statistics import FEWEST_STARTS
 
 NAMES = ["a", "b", "c", "d"]
@@ -97,6 +103,24 @@ def test_a_turn_is_never_too_short_to_warm_up():
 def test_few_rounds_start_the_workers_anew_each_time():
     paces = [choose_pace(None, rounds, 5, start_s=0.1) for rounds in (1, 8, 15, 16)]
     assert [pace.rounds_a_start for pace in paces] == [1, 1, 1, 2]
+
+
+@pytest.mark.parametrize(("budget_s", "restarts"), [(20, 0), (60, 2), (120, 4), (3600, 5)])
+def test_rungs_that_are_slow_to_start_have_a_share_of_the_budget_for_it(budget_s, restarts):
+    assert choose_restarts(budget_s, start_s=10) == restarts
+
+
+def test_without_a_budget_slow_rungs_start_three_times():
+    assert choose_restarts(None, start_s=100) == 2
+
+
+def test_the_restarts_of_slow_rungs_are_spread_over_the_run():
+    due, done = [], 0
+    for percent in range(100):
+        if restart_is_due(done, 3, percent / 100):
+            done += 1
+            due.append(percent)
+    assert due == [25, 50, 75]
 
 
 @pinned

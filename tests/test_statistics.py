@@ -190,7 +190,7 @@ def test_the_ratio_is_blind_to_a_drift_that_both_share():
 
 def test_rounds_are_gathered_by_start():
     rounds = {0: 1.0, 1: 2.0, 2: 3.0, 3: 10.0, 5: 20.0, 6: 7.0}
-    assert by_start(rounds, rounds_a_start=3).tolist() == [2.0, 15.0, 7.0]
+    assert by_start(rounds, {n: n // 3 for n in rounds}).tolist() == [2.0, 15.0, 7.0]
 
 
 def test_rounds_that_share_a_start_are_not_counted_as_independent():
@@ -200,7 +200,7 @@ def test_rounds_that_share_a_start_are_not_counted_as_independent():
     for seed in range(RUNS):
         luck = np.repeat(0.05 * random.standard_normal(10), 10)
         rounds = dict(enumerate(1 + luck + 0.005 * random.standard_normal(100)))
-        interval = median_interval(by_start(rounds, 10), seed)
+        interval = median_interval(by_start(rounds, {n: n // 10 for n in rounds}), seed)
         covered += interval.low <= 1 <= interval.high
     assert covered / RUNS > 0.93
 

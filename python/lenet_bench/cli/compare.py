@@ -4,6 +4,7 @@ import sys
 from pathlib import Path
 
 import click
+from click.core import ParameterSource
 
 from ..terminal import Screen
 from .options import (
@@ -13,6 +14,7 @@ from .options import (
     checked_rungs,
     complete_rung,
     form_options,
+    memory_size,
     milliseconds,
     seconds,
     share,
@@ -30,6 +32,7 @@ Examples:
   lenet-bench compare --precision 1% --baseline onednn -o mine.json
   lenet-bench compare fused keras --batch 1,8,64,512
   lenet-bench compare fused keras --interval 20ms
+  lenet-bench compare --resume results/compare-20261121-080000.json
   lenet-bench compare --json | jq '.rungs[] | {name, p50_us, verdict}'
   lenet-bench compare --quick --markdown > comparison.md
 """
@@ -68,6 +71,19 @@ Examples:
     metavar="MS",
     help="Idle so long before each call, as an application does: 20, 1s.",
 )
+@click.option(
+    "--restarts",
+    type=click.IntRange(min=0),
+    metavar="N",
+    help="Start rungs that take over 1 s to start anew so often. [as the budget allows]",
+)
+@click.option(
+    "--memory",
+    callback=memory_size,
+    metavar="SIZE",
+    help="What the rungs may use together: 2G. Less than they need, and they run in groups. [what"
+    " is free]",
+)
 @threads_option
 @weights_option
 @click.option("--seed", type=click.IntRange(min=0), metavar="N", help="Repeat a run's order.")
@@ -86,6 +102,13 @@ Examples:
     metavar="FILE",
     help="Where every sample goes. [results/compare-DATE.json]",
 )
+@click.option(
+    "--resume",
+    type=FILE,
+    metavar="FILE",
+    help="Go on with a run that was interrupted or killed, by its own rules.",
+)
+@click.option("--retry", is_flag=True, help="With --resume: try rungs that failed once more.")
 @form_options
 def compare(
     rungs: tuple[str, ...],
@@ -96,11 +119,15 @@ def compare(
     baseline: str | None,
     batches: tuple[int, ...],
     interval: float | None,
+    restarts: int | None,
+    memory: int | None,
     threads: int,
     weights: Path | None,
     seed: int | None,
     timeout: float,
     output: Path | None,
+    resume: Path | None,
+    retry: bool,
     form: str | None,
 ) -> int:
     """Measure rungs side by side: latency, ratio, and whether the difference is real.
@@ -119,7 +146,11 @@ def compare(
     from ..report.terminal import ProgressLine
     from ..results import failures
 
-    output = output or Path(f"results/compare-{datetime.now():%Y%m%d-%H%M%S}.json")
+    if resume:
+        _refuse_other_rules()
+    elif retry:
+        raise click.UsageError("--retry is for a run that is resumed: give --resume FILE too")
+    output = output or resume or Path(f"results/compare-{datetime.now():%Y%m%d-%H%M%S}.json")
     options = CompareOptions(
         rungs=rungs,
         baseline=baseline,
@@ -131,6 +162,10 @@ def compare(
         timeout_s=timeout,
         interval_s=interval,
         batches=batches,
+        restarts=restarts,
+        memory_bytes=memory,
+        resume=resume,
+        retry=retry,
         weights=weights,
         output=output,
     )
@@ -151,3 +186,31 @@ def compare(
     if result.ended == "interrupted":
         return INTERRUPTED
     return WRONG if failures(result, named) else SUCCESS
+
+
+#: Options that a run that is resumed brings with it.
+_RULES = {
+    "quick": "--quick",
+    "budget": "--budget",
+    "precision": "--precision",
+    "rounds": "--rounds",
+    "baseline": "--baseline",
+    "batches": "--batch",
+    "interval": "--interval",
+    "restarts": "--restarts",
+    "threads": "--threads",
+    "seed": "--seed",
+    "timeout": "--timeout",
+}
+
+
+def _refuse_other_rules() -> None:
+    """A run goes on by its own rules."""
+    source = click.get_current_context().get_parameter_source
+    given = [
+        option for name, option in _RULES.items() if source(name) is ParameterSource.COMMANDLINE
+    ]
+    if given:
+        raise click.UsageError(
+            f"--resume goes on by the rules of the run itself: leave out {', '.join(given)}"
+        )

@@ -96,6 +96,16 @@ def milliseconds(context: click.Context, option: click.Parameter, text: str | No
     return seconds(context, option, f"{text}ms" if bare else text)
 
 
+def memory_size(_context: click.Context, _option: click.Parameter, text: str | None) -> int | None:
+    """Bytes, spelled 2G or 500M."""
+    if text is None:
+        return None
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([MG])(?:i?B)?", text.strip(), re.IGNORECASE)
+    if found is None or not float(found[1]):
+        raise click.BadParameter(f"expected a size such as 2G or 500M, got {text!r}")
+    return int(float(found[1]) * {"M": 1 << 20, "G": 1 << 30}[found[2].upper()])
+
+
 def batch_sizes(
     _context: click.Context, _option: click.Parameter, text: str | None
 ) -> tuple[int, ...]:

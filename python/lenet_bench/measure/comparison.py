@@ -8,7 +8,7 @@ import random
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timezone
@@ -16,13 +16,16 @@ from importlib.metadata import version
 from itertools import islice
 
 from ..errors import ResultError
-from ..results import SCHEMA, Ended, Result, ResultFile, Rules
+from ..results import SCHEMA, Ended, Result, ResultFile, Resumption, Rules, read_result
 from ..weights import default_path, read_weights
 from . import empty
 from .disturbance import Watch
 from .environment import read_environment
+from .medians import times_by_start
+from .memory import Memory, process_bytes
 from .options import USUAL_BUDGET_S, CompareOptions, Entry
 from .pinning import Cores, choose_cores, on_cores, thread_variables
+from .resume import as_before, check_same
 from .row import Conditions, Row
 from .schedule import (
     BATCH_ROUNDS,
@@ -31,12 +34,14 @@ from .schedule import (
     StopRule,
     batch_pace,
     choose_pace,
+    choose_restarts,
+    restart_is_due,
     share_budget,
     shuffled,
     with_gaps,
 )
-from .statistics import CONFIDENCE, by_start, median_interval, relative_width
-from .summary import medians_us, summarise
+from .statistics import CONFIDENCE, median_interval, relative_width
+from .summary import summarise
 from .truth import ROTATING, Truth
 
 
@@ -73,12 +78,14 @@ def compare(
 
 
 class _Comparison:
-    """One run."""
+    """One run, or what is left to do of one."""
 
     def __init__(self, options: CompareOptions, progress: Callable[[Progress], None]) -> None:
         self._began = time.monotonic()
         self._started = datetime.now(timezone.utc).isoformat(timespec="seconds")
-        self._options = options
+        earlier = read_result(options.resume) if options.resume is not None else None
+        self._argv = options.argv
+        self._options = options = as_before(options, earlier) if earlier else options
         self._progress = progress
         entries, weights = options.entries(), read_weights(options.weights)
         self._file = ResultFile(options.output) if options.output is not None else None
@@ -87,10 +94,10 @@ class _Comparison:
         self._machine = json.loads(json.dumps(read_environment().to_json()))  # lists, as in files
         self._cores = choose_cores(options.threads)
         self._watch = Watch(self._cores.worker)
+        self._memory = Memory(options.memory_bytes)
         self._pace = choose_pace(None, None, rungs=1, start_s=0.0)  # until a start is timed
         self._rules = _rules(options, self._cores, weights.sha256, self._pace)
-        singles_s, self._batches_s = share_budget(self._rules.budget_s, len(options.batches))
-        self._stop = StopRule(singles_s, options.precision, options.rounds)
+        self._singles_s, self._batches_s = share_budget(self._rules.budget_s, len(options.batches))
         conditions = Conditions(
             cores=self._cores,
             variables=self._rules.variables,
@@ -104,66 +111,182 @@ class _Comparison:
         self._floor = Row(floor, conditions)
         self._rows = [Row(entry, conditions) for entry in entries]
         self._order: list[tuple[str, ...]] = []
+        self._groups: list[list[Row]] = []
+        self._resumed: tuple[Resumption, ...] = ()
+        self._before_s = 0.0  # that an earlier run took in all
         self._rounds_began: float | None = None
+        if earlier:
+            check_same(options, earlier, self._result("running"))
+            self._take_over(earlier)
 
     def run(self) -> Result:
         """All of it; an interrupt ends it early."""
         ended: Ended = "interrupted"
         with suppress(KeyboardInterrupt), _interrupts(), on_cores(self._cores.parent):
             try:
-                self._start_all()
-                reached = self._time_rounds()
-                self._ask_unforeseen()
-                self._time_batches()
+                reached = self._measure_groups()
                 ended = reached
             finally:
-                for row in (self._floor, *self._rows):
+                for row in self._all():
                     row.close()
         return self._finish(ended)
 
-    def _start_all(self) -> None:
-        """Each in its turn, with all the checks; then it is known what a start takes."""
-        for row in (self._floor, *self._rows):  # the empty one warms the files that all read
-            self._tell(f"starting {row.name}")
-            row.start()
-        restarts_s = sum(row.cold_start_s for row in self._rows if self._is_restarted(row))
-        rules, rungs = self._rules, max(1, len(self._live()))
-        pace = choose_pace(self._stop.budget_s, rules.rounds, rungs, restarts_s)
-        self._pace = with_gaps(pace, rules.interval_s)
-        self._rules = replace(rules, **asdict(self._pace))
+    def _take_over(self, earlier: Result) -> None:
+        """All that was measured before the interruption, and where it stopped."""
+        for row, before in zip(self._all(), (earlier.floor, *earlier.rungs), strict=True):
+            if before is not None:
+                row.take_over(before, retry=self._options.retry)
+        self._argv = earlier.argv
+        self._started, self._before_s = earlier.started, earlier.elapsed_s
+        self._order = list(earlier.order)
+        self._watch.take_over(earlier.disturbance, self._timed_before_s())
+        now = datetime.now(timezone.utc).isoformat(timespec="seconds")
+        resumption = Resumption(now, self._options.argv, len(self._order))
+        self._resumed = (*earlier.resumed, resumption)
+        if self._order:
+            rules = earlier.rules
+            self._rules = replace(rules, memory_bytes=self._rules.memory_bytes)
+            self._pace = Pace(rules.warm_s, rules.timed_s, rules.rounds_a_start)
+            by_name = {row.name: row for row in self._rows}
+            self._groups = [[by_name[name] for name in group] for group in rules.groups]
+            self._rounds_began = time.monotonic() - self._timed_before_s()
 
-    def _time_rounds(self) -> Ended:
+    def _timed_before_s(self) -> float:
+        return max((t.at_s + t.wall_ns / 1e9 for r in self._all() for t in r.turns), default=0.0)
+
+    def _measure_groups(self) -> Ended:
+        """All rungs at once or, where memory is too small for that, one group after the other."""
+        waiting = [row for row in self._rows if row.hopeful]
+        if self._groups:  # resumed: those that were running go on, and others have had their time
+            begun = {row.name for group in self._groups for row in group}
+            last = {row.name for row in self._groups.pop()}
+            waiting = [r for r in waiting if r.name in last or r.name not in begun]
+        everyone = len(waiting)
+        self._start(self._floor)
+        reached: Ended = "nothing to time"
+        while waiting:
+            group, waiting = self._start_together(waiting)
+            self._choose_pace(group, everyone)
+            reached = self._time_rounds(group, len(group) / everyone)
+            self._ask_unforeseen(group)
+            self._time_batches(group, len(group) / everyone)
+            if waiting:
+                bridge = self._bridge()
+                for row in group:
+                    if row is not bridge:
+                        row.close()
+                waiting = [row for row in (bridge, *waiting) if row]
+        return reached
+
+    def _bridge(self) -> Row | None:
+        """Who runs in each group, so that ratios hold across them: what ratios are taken to."""
+        live = [row for row in self._rows if row.live]
+        named = [row for row in live if row.name == self._rules.baseline]
+        return next(iter(named or live), None)
+
+    def _start_together(self, waiting: Sequence[Row]) -> tuple[list[Row], list[Row]]:
+        """Start as many as fit into memory: these, and those that must wait."""
+        group: list[Row] = []
+        for number, row in enumerate(waiting):
+            if not row.live:  # the bridge is
+                self._start(row)
+            group.append(row)
+            new = sum(row.live for row in group) > (2 if self._groups else 1)
+            if row.live and new and self._is_short():
+                row.set_aside()
+                group.pop()
+                return self._note_group(group), list(waiting[number:])
+        return (self._note_group(group) if self._groups else group), []
+
+    def _note_group(self, group: list[Row]) -> list[Row]:
+        self._groups.append(group)
+        names = tuple(tuple(row.name for row in each) for each in self._groups)
+        self._rules = replace(self._rules, groups=names)
+        return group
+
+    def _is_short(self) -> bool:
+        """Whether no room is left to start the largest worker anew beside its old process."""
+        workers = [row.pid for row in self._all() if row.pid is not None]
+        left = self._memory.left_bytes(workers)
+        return left is not None and left < max(map(process_bytes, workers), default=0)
+
+    def _start(self, row: Row) -> None:
+        self._tell(f"starting {row.name}")
+        row.start()
+
+    def _choose_pace(self, group: Sequence[Row], everyone: int) -> None:
+        """Now it is known what a start takes. A run that goes on keeps its pace."""
+        if self._order:
+            return
+        share, rules = len(group) / everyone, self._rules
+        budget_s = None if self._singles_s is None else self._singles_s * share
+        slow_s = sum(row.cold_start_s for row in group if row.live and not _is_quick(row))
+        restarts = self._options.restarts
+        if restarts is None:
+            restarts = choose_restarts(budget_s, slow_s)
+        quick_s = sum(row.cold_start_s for row in group if row.live and _is_quick(row))
+        left_s = None if budget_s is None else budget_s - restarts * slow_s
+        pace = choose_pace(left_s, rules.rounds, max(1, len(self._live(group))), quick_s)
+        self._pace = with_gaps(pace, rules.interval_s)
+        self._rules = replace(rules, **asdict(self._pace), restarts=restarts)
+
+    def _time_rounds(self, group: Sequence[Row], share: float) -> Ended:
         """Rounds until the stop rule says so, the file up to date after each."""
-        self._rounds_began = time.monotonic()
         rows = {row.name: row for row in (self._floor, *self._rows)}
-        for number, order in enumerate(shuffled(list(rows), self._rules.seed)):
-            elapsed_s = time.monotonic() - self._rounds_began
-            starts = -(-number // self._pace.rounds_a_start)
-            if ended := self._stop.reached(elapsed_s, number, starts, self._widest()):
+        taking_part = [self._floor, *group]
+        if self._rounds_began is None:
+            self._rounds_began = time.monotonic()
+        budget_s = None if self._singles_s is None else self._singles_s * share
+        stop = StopRule(budget_s, self._rules.precision, self._rules.rounds)
+        first, began = self._begin_of(group)
+        done = len(self._order)
+        orders = shuffled(list(rows), self._rules.seed)
+        for number, order in islice(enumerate(orders), done, None):
+            elapsed_s = time.monotonic() - began
+            starts = -(-(number - first) // self._pace.rounds_a_start)
+            ended = stop.reached(elapsed_s, number - first, starts, self._widest(group))
+            if ended:
                 return ended
-            if number and number % self._pace.rounds_a_start == 0:
-                self._restart(rows[name] for name in order)
-            if self._live() == [self._floor]:
+            if number > done and number % self._pace.rounds_a_start == 0:
+                so_far = stop.progress(elapsed_s, number - first)
+                self._restart([row for name in order if (row := rows[name]) in group], so_far)
+            if not self._live(group):
                 return "nothing to time"
             self._tell(f"round {number + 1}")
-            timed = [name for name in order if rows[name].live]
+            timed = [name for name in order if rows[name].live and rows[name] in taking_part]
             for name in timed:
-                self._turn(rows[name], number)
+                if not rows[name].has_run(number):  # before an interruption
+                    self._turn(rows[name], number)
             self._order.append(tuple(timed))
             self._save()
         raise AssertionError("rounds never run out")
 
-    def _restart(self, rows: Iterable[Row]) -> None:
+    def _begin_of(self, group: Sequence[Row]) -> tuple[int, float]:
+        """The first round of those that run in no other group, and when it began."""
+        assert self._rounds_began is not None
+        others = [row for each in self._groups if each is not group for row in each]
+        alone = [row for row in group if row not in others]
+        turns = [turn for row in alone for turn in row.turns]
+        if not turns:
+            return len(self._order), time.monotonic()
+        first = min(turns, key=lambda turn: turn.round)
+        return first.round, self._rounds_began + first.at_s
+
+    def _restart(self, rows: Iterable[Row], progress: float | None) -> None:
+        """New processes; for rungs that are slow to start only as often as was chosen."""
         for row in rows:
-            if self._is_restarted(row):
+            if not row.live:
+                continue
+            due = restart_is_due(row.restarts, self._rules.restarts, progress)
+            if _is_quick(row) or due:
                 self._tell(f"starting {row.name} anew")
                 row.start()
 
-    def _is_restarted(self, row: Row) -> bool:
-        return row.live and row is not self._floor and row.cold_start_s <= RESTARTED_S
+    def _live(self, group: Iterable[Row]) -> list[Row]:
+        return [row for row in group if row.live]
 
-    def _live(self) -> list[Row]:
-        return [row for row in (self._floor, *self._rows) if row.live]
+    def _all(self) -> list[Row]:
+        return [self._floor, *self._rows]
 
     def _turn(self, row: Row, number: int) -> None:
         assert self._rounds_began is not None
@@ -172,33 +295,34 @@ class _Comparison:
             cpu_s = row.turn(number, at_s, self._pace)
         self._watch.rung_used(cpu_s)
 
-    def _ask_unforeseen(self) -> None:
-        for row in self._rows:
+    def _ask_unforeseen(self, group: Iterable[Row]) -> None:
+        for row in group:
             if row.live:
                 row.ask_unforeseen()
 
-    def _time_batches(self) -> None:
+    def _time_batches(self, group: Iterable[Row], share: float) -> None:
         """Throughput: every rung with every size, in shuffled rounds of their own."""
-        sizes, rows = self._rules.batches, {row.name: row for row in self._rows}
+        sizes, rows = self._rules.batches, {row.name: row for row in group}
         turns = [(name, size) for name in rows for size in sizes if rows[name].takes(size)]
-        pace = batch_pace(self._batches_s, max(1, len(turns)))
+        budget_s = None if self._batches_s is None else self._batches_s * share
+        pace = batch_pace(budget_s, max(1, len(turns)))
         began = time.monotonic()
         for number, order in enumerate(islice(shuffled(turns, self._rules.seed), BATCH_ROUNDS)):
-            if number and self._batches_s and time.monotonic() - began > self._batches_s:
+            if number and budget_s and time.monotonic() - began > budget_s:
                 return
             for name, size in order:
-                if rows[name].takes(size):
+                if rows[name].takes(size) and rows[name].batch_rounds(size) <= number:
                     self._tell(f"{name}, batches of {size}")
                     rows[name].batch_turn(size, pace)
             self._save()
 
-    def _widest(self) -> float:
+    def _widest(self, group: Iterable[Row]) -> float:
         """The least known median, where precision is what ends the run."""
         if self._rules.precision is None:
             return float("inf")
         intervals = (
-            median_interval(by_start(medians_us(row.turns), self._rules.rounds_a_start), seed=0)
-            for row in self._rows
+            median_interval(times_by_start(row.turns, self._rules.rounds_a_start), seed=0)
+            for row in group
             if row.live
         )
         return max(map(relative_width, intervals), default=float("inf"))
@@ -208,9 +332,10 @@ class _Comparison:
         shares = [0.0]
         if self._rounds_began and self._rules.budget_s:
             shares.append((now - self._rounds_began) / self._rules.budget_s)
-        if self._stop.rounds:
-            shares.append(rounds / self._stop.rounds)
-        self._progress(Progress(doing, now - self._began, rounds, min(1.0, max(shares))))
+        if self._rules.rounds:
+            shares.append(rounds / self._rules.rounds / max(1, len(self._groups)))
+        elapsed_s = self._before_s + now - self._began
+        self._progress(Progress(doing, elapsed_s, rounds, min(1.0, max(shares))))
 
     def _save(self) -> None:
         """Between rounds a full disk is no reason to stop; at the end it is said."""
@@ -231,10 +356,10 @@ class _Comparison:
         return Result(
             schema=SCHEMA,
             version=version("lenet-bench"),
-            argv=self._options.argv,
+            argv=self._argv,
             started=self._started,
             ended=ended,
-            elapsed_s=time.monotonic() - self._began,
+            elapsed_s=self._before_s + time.monotonic() - self._began,
             machine=self._machine,
             rules=self._rules,
             order=tuple(self._order),
@@ -242,7 +367,12 @@ class _Comparison:
             rungs=tuple(row.result() for row in self._rows),
             disturbance=self._watch.seen(),
             warnings=(),
+            resumed=self._resumed,
         )
+
+
+def _is_quick(row: Row) -> bool:
+    return row.cold_start_s <= RESTARTED_S
 
 
 def _rules(options: CompareOptions, cores: Cores, weights_sha256: str, pace: Pace) -> Rules:
@@ -261,6 +391,7 @@ def _rules(options: CompareOptions, cores: Cores, weights_sha256: str, pace: Pac
         **asdict(pace),
         interval_s=options.interval_s,
         batches=options.batches,
+        memory_bytes=options.memory_bytes,
         images=ROTATING,
         threads=options.threads,
         worker_cores=cores.worker,

@@ -4,7 +4,7 @@ Times are compared as they are, or, for two machines, as ratios to a baseline th
 starts of one run have nothing to do with the other's, so each side is resampled by itself.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -13,16 +13,14 @@ import numpy as np
 from ..errors import LenetBenchError
 from ..results import Result, RungResult, Status, Verdict
 from .circumstances import Circumstance, circumstances, other_machine
+from .medians import ratios_by_start, times_by_start
 from .statistics import (
     FEWEST_STARTS,
     Floats,
     Interval,
-    by_start,
     judge,
     ratio_interval,
-    ratios,
 )
-from .summary import medians_us
 
 # What a rung that is ok in both became; the other one is ok in OLD only, in NEW only, in neither;
 # or is in NEW only, in OLD only.
@@ -136,13 +134,12 @@ def _changes(
 
 def _measured(result: Result, baseline: str | None) -> dict[str, Floats]:
     """Each rung's median of each start: of its times, or of its ratios to the baseline."""
-    base: Mapping[int, float] = medians_us(result.rung(baseline).turns) if baseline else {}
+    every = result.rules.rounds_a_start
+    base = result.rung(baseline) if baseline else None
     found = {}
     for rung in filter(_is_ok, result.rungs):
-        medians: Mapping[int, float] = medians_us(rung.turns)
-        if baseline:
-            medians = ratios(medians, base)
-        found[rung.name] = by_start(medians, result.rules.rounds_a_start)
+        of_starts = times_by_start(rung.turns, every)
+        found[rung.name] = ratios_by_start(rung, base, every) if base else of_starts
     return found
 
 

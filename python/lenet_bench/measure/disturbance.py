@@ -36,6 +36,14 @@ class Watch:
         """So much of the turns' CPU time was the rung's own."""
         self._own_s += cpu_s
 
+    def take_over(self, before: Disturbance, seconds: float) -> None:
+        """What an earlier run saw in so many seconds counts too."""
+        self._total_s = seconds * len(self._cores)
+        self._steal_s = self._total_s * (before.steal_share or 0.0)
+        self._busy_s = self._total_s * (before.other_share or 0.0)
+        self._load_before = before.load_before
+        self._mhz = [mhz for mhz in (before.mhz_low, before.mhz_high) if mhz is not None]
+
     def seen(self) -> Disturbance:
         """All of it so far."""
         told = self._total_s > 0

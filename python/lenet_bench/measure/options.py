@@ -59,12 +59,16 @@ class CompareOptions:
     batches: tuple[int, ...] = ()  # sizes to measure throughput for, after the single calls
     weights: str | os.PathLike[str] | None = None
     output: str | os.PathLike[str] | None = None
+    restarts: int | None = None  # of rungs that are slow to start; without it, as the budget allows
+    memory_bytes: int | None = None  # that the workers may use; without it, what is free
+    resume: str | os.PathLike[str] | None = None  # a result to go on with; its rules hold then
+    retry: bool = False  # when resuming, try the rungs that failed once more
     argv: tuple[str, ...] = field(default_factory=lambda: tuple(sys.argv))
 
     def entries(self) -> list[Entry]:
         """The rows, the baseline among them; LenetBenchError where a name is unknown or double."""
         chosen = list(self.rungs or names(gone=False))
-        if self.baseline is not None and self.baseline not in [_name(rung) for rung in chosen]:
+        if self.baseline is not None and self.baseline not in [name_of(rung) for rung in chosen]:
             chosen.insert(0, self.baseline)
         found = [
             rung if isinstance(rung, Entry) else Entry.of_ladder(rung, self.threads)
@@ -86,11 +90,13 @@ class CompareOptions:
             "timeout": self.timeout_s,
             "interval": self.interval_s,
             "batch": min(self.batches, default=None),
+            "memory": self.memory_bytes,
         }
         for name, value in positive.items():
             if value is not None and not value > 0:
                 raise LenetBenchError(f"expected a {name} above 0, got {value:g}")
 
 
-def _name(rung: str | Entry) -> str:
+def name_of(rung: str | Entry) -> str:
+    """As it will be in the result."""
     return rung.name if isinstance(rung, Entry) else rung

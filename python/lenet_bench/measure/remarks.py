@@ -5,8 +5,9 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 
 from ..results import Result, RungResult
+from .medians import times_by_start
 from .schedule import RESTARTED_S
-from .statistics import FEWEST_STARTS, by_start, spread
+from .statistics import FEWEST_STARTS, spread
 
 # What a quiet machine stays under.
 _STEAL = 0.02
@@ -37,6 +38,13 @@ def _of_the_run(result: Result) -> Iterator[str]:
         yield f"the run was interrupted after {len(result.order)} rounds; what it measured is here"
     if rules.baseline and result.rung(rules.baseline).status != "ok":
         yield f"the baseline {rules.baseline} did not run, so there are no ratios; choose another"
+    if len(rules.groups) > 1:
+        bridge = set.intersection(*map(set, rules.groups))
+        yield (
+            f"memory is too small for all rungs at once, so they ran in {len(rules.groups)} groups"
+            f"{''.join(f', {name} in each' for name in bridge)}: across groups compare ratios "
+            "rather than times, or free some memory, or name fewer rungs"
+        )
     starts = -(-len(result.order) // rules.rounds_a_start)
     if 0 < starts < FEWEST_STARTS:
         yield (
@@ -94,9 +102,11 @@ def _of_the_rungs(rungs: Sequence[RungResult], result: Result) -> Iterator[str]:
             "read the interval, and narrow it with a longer --budget"
         )
     if found := _those(rungs, lambda rung: _start_s(rung, result), 0.0, "{:.1f} s"):
+        few = 1 + result.rules.restarts
         yield (
-            f"started only once, since that takes over {RESTARTED_S:g} s: {found}; the interval "
-            "leaves out what differs between processes, so compare several runs"
+            f"started only {'once' if few == 1 else f'{few} times'}, since that takes over "
+            f"{RESTARTED_S:g} s: {found}; the interval leaves out some of what differs between "
+            f"processes, so give a longer --budget, or --restarts {FEWEST_STARTS - 1}"
         )
     if found := _those(rungs, _warming, _WARMING, "by {:.0%}"):
         yield (
@@ -131,15 +141,15 @@ def _those(
 
 def _moves(rung: RungResult, result: Result) -> float:
     """How far apart its starts are."""
-    rounds = {turn.round: float(np.median(turn.samples_ns)) for turn in rung.turns}
-    starts = by_start(rounds, result.rules.rounds_a_start)
-    return spread(starts) if len(starts) >= FEWEST_STARTS else 0.0
+    medians = times_by_start(rung.turns, result.rules.rounds_a_start)
+    return spread(medians) if len(medians) >= FEWEST_STARTS else 0.0
 
 
 def _start_s(rung: RungResult, result: Result) -> float:
-    """What its only start took; 0 where it was started as often as the rules say."""
-    starts = -(-len(rung.turns) // result.rules.rounds_a_start)
-    return rung.cold_start_s or 0.0 if len(rung.cold_starts) == 1 < starts else 0.0
+    """What a start took; 0 where it was started often enough, or as often as the others."""
+    others = -(-len(rung.turns) // result.rules.rounds_a_start)
+    few = len(rung.cold_starts) < min(FEWEST_STARTS, others)
+    return rung.cold_start_s or 0.0 if few else 0.0
 
 
 def _threads(rung: RungResult) -> float:

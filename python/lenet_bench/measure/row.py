@@ -45,7 +45,7 @@ class Row:
         self._reason: str | None = None
         self._traceback: str | None = None
         self._output = ""
-        self._runs: dict[str, str] | None = None
+        self._runs: Mapping[str, str] | None = None
         self._difference: float | None = None
         self._cold_starts: list[ColdStart] = []
         self._cache_probe: CacheProbe | None = None
@@ -56,6 +56,7 @@ class Row:
         self._threads_running: int | None = None
         self._peak_rss_mib: float | None = None
         self._idle_ns = self._idle_cpu_ns = 0
+        self._checked = False  # in this run, with all the checks
 
     @property
     def name(self) -> str:
@@ -68,6 +69,25 @@ class Row:
         return self._worker is not None and self._status == "ok"
 
     @property
+    def hopeful(self) -> bool:
+        """Whether it has not failed yet."""
+        return self._status in ("ok", "unmeasured")
+
+    @property
+    def pid(self) -> int | None:
+        """Its process's."""
+        return self._worker.pid if self._worker else None
+
+    @property
+    def restarts(self) -> int:
+        """How often it was started again, in all."""
+        return len(self._cold_starts) - 1
+
+    def has_run(self, round: int) -> bool:
+        """Whether it was timed in this round."""
+        return bool(self.turns) and self.turns[-1].round >= round
+
+    @property
     def cold_start_s(self) -> float:
         """What its last start took, up to the first answer."""
         return self._cold_starts[-1].total_s
@@ -78,7 +98,7 @@ class Row:
         The old process ends only once the new one stands, so that this one's memory is not the
         old one's again: where the weights lie is half of a rung's luck.
         """
-        first, old = not self._cold_starts, self._worker
+        first, old = not self._checked, self._worker
         try:
             c = self._conditions
             self._worker = WorkerProcess(
@@ -88,9 +108,13 @@ class Row:
             self._check_parity(whole=first)
             if first and self.entry.checked:
                 self._check_cache()
-            self._status = "ok"
+            self._status, self._checked = "ok", True
         except WorkerError as failure:
-            when = "while starting" if first else f"in start {len(self._cold_starts) + 1}"
+            when = (
+                "while starting"
+                if not self._cold_starts
+                else f"in start {len(self._cold_starts) + 1}"
+            )
             self._fail(failure, when if failure.status != "unavailable" else "")
         finally:
             if old is not None:
@@ -109,7 +133,7 @@ class Row:
             return 0.0
         found = {f.name: reply[f.name] for f in fields(Turn) if f.name in reply}
         found["samples_ns"] = tuple(reply["samples_ns"])
-        self.turns.append(Turn(round=round, at_s=at_s, **found))
+        self.turns.append(Turn(round=round, at_s=at_s, start=len(self._cold_starts), **found))
         self._threads_alive = _most(self._threads_alive, reply["threads_alive"])
         self._threads_running = _most(self._threads_running, reply["threads_running"])
         self._peak_rss_mib = _most(self._peak_rss_mib, reply["peak_rss_mib"])
@@ -129,6 +153,8 @@ class Row:
         """Be timed with so many images a call; what goes wrong costs this size only."""
         if not self.live:  # an earlier size ended the process
             self.start()
+        if not self.live:
+            return
         try:
             reply = self._ask("batch", size=size, warm_s=pace.warm_s, timed_s=pace.timed_s)
             if refusal := reply.get("refused"):
@@ -143,6 +169,31 @@ class Row:
         before = self._batches.get(size, Batch(size, ()))
         samples = (*before.samples_ns, *reply["samples_ns"])
         self._batches[size] = replace(before, samples_ns=samples, rounds=before.rounds + 1)
+
+    def set_aside(self) -> None:
+        """End the process, to start again when there is room."""
+        self._status = "unmeasured"
+        self.close()
+
+    def take_over(self, before: RungResult, *, retry: bool) -> None:
+        """What an earlier run measured of it; where it failed, that is so unless it may `retry`."""
+        failed = before.status not in ("ok", "unmeasured")
+        if failed and not retry:
+            self._status, self._reason = before.status, before.reason
+            self._traceback, self._output = before.traceback, before.output
+        self._runs, self._difference = before.runs, before.difference
+        self._cold_starts = list(before.cold_starts)
+        self._cache_probe = before.cache_probe
+        self.turns = list(before.turns)
+        self._batches = {batch.size: batch for batch in before.batches}
+        if not retry:
+            self._batch_refusals = {int(n): why for n, why in before.batch_refusals.items()}
+        if before.resources and self.turns:
+            self._threads_alive = before.resources.threads_alive
+            self._threads_running = before.resources.threads_running
+            self._peak_rss_mib = before.resources.peak_rss_mib
+            self._idle_ns = int(self.turns[-1].at_s * 1e9)
+            self._idle_cpu_ns = int(self._idle_ns * before.resources.idle_share)
 
     def ask_unforeseen(self) -> None:
         """Images that nobody could foresee: it must still compute."""

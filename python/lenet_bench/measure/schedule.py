@@ -10,7 +10,7 @@ from .statistics import FEWEST_STARTS
 
 _T = TypeVar("_T")
 
-RESTARTED_S = 1.0  # a rung that takes longer to start is started only once
+RESTARTED_S = 1.0  # a rung that takes longer to start is slow: it is not always started anew
 
 _LONGEST_TURN_S = 0.06
 _SHORTEST_TURN_S = 0.012
@@ -18,6 +18,9 @@ _WARM_SHARE = 1 / 6  # of a turn: caches refill within some calls, AVX-512's clo
 _ROUNDS_A_START = 2  # starts differ more than rounds do, so rather more starts
 _STARTS_TO_FIT = 8  # a short budget shortens the turns rather than the number of starts
 _CALLS_AFTER_GAPS = 10  # of a turn of calls with idle gaps
+
+_USUAL_RESTARTS = 2  # of slow rungs, where no budget says how many there is time for
+_RESTARTS_SHARE = 0.4  # of the budget, for those at most
 
 BATCH_ROUNDS = 5
 _BATCHES_SHARE = 1 / 3  # of the budget
@@ -47,6 +50,12 @@ class StopRule:
                 return "budget"
         return None
 
+    def progress(self, elapsed_s: float, rounds: int) -> float | None:
+        """The share of the way to the end; None where only precision ends the run."""
+        shares = [elapsed_s / self.budget_s] if self.budget_s else []
+        shares += [rounds / self.rounds] if self.rounds else []
+        return max(shares, default=None)
+
 
 @dataclass(frozen=True)
 class Pace:
@@ -71,6 +80,21 @@ def choose_pace(budget_s: float | None, rounds: int | None, rungs: int, start_s:
             rounds_a_start = 1
             whole = min(whole, max(a_start_s / rungs, _SHORTEST_TURN_S))
     return Pace(whole * _WARM_SHARE, whole * (1 - _WARM_SHARE), rounds_a_start)
+
+
+def choose_restarts(budget_s: float | None, start_s: float) -> int:
+    """How often slow rungs are started anew: often enough for intervals, if there is time.
+
+    `start_s` is what one start of all of them takes.
+    """
+    if budget_s is None or not start_s:
+        return _USUAL_RESTARTS
+    return min(FEWEST_STARTS - 1, int(budget_s * _RESTARTS_SHARE / start_s))
+
+
+def restart_is_due(done: int, wanted: int, progress: float | None) -> bool:
+    """Whether it is time for another of a slow rung's restarts, evenly spread over the run."""
+    return done < wanted and (progress is None or progress >= (done + 1) / (wanted + 1))
 
 
 def with_gaps(pace: Pace, interval_s: float | None) -> Pace:

@@ -64,12 +64,12 @@ def ratio_interval(new: Floats, old: Floats, seed: int) -> Interval | None:
     )
 
 
-def by_start(rounds: Mapping[int, float], rounds_a_start: int) -> Floats:
-    """The median of each start's rounds."""
-    starts: dict[int, list[float]] = {}
+def by_start(rounds: Mapping[int, float], starts: Mapping[int, int]) -> Floats:
+    """The median of each start's rounds; `starts` says which start each round belongs to."""
+    gathered: dict[int, list[float]] = {}
     for number, value in rounds.items():
-        starts.setdefault(number // rounds_a_start, []).append(value)
-    return np.array([np.median(values) for values in starts.values()], np.float64)
+        gathered.setdefault(starts[number], []).append(value)
+    return np.array([np.median(values) for values in gathered.values()], np.float64)
 
 
 def ratios(medians: Mapping[int, float], baseline: Mapping[int, float]) -> dict[int, float]:

@@ -22,7 +22,7 @@ def conditions(result: Result) -> str:
     return (
         f"One image a call{gaps}, {threads} on core {cores} of {machine_name(result)}; "
         f"{len(result.order)} shuffled rounds, processes started anew every "
-        f"{anew}, in {result.elapsed_s:.1f} s"
+        f"{anew}, in {result.elapsed_s:.1f} s{', interrupted and resumed' * bool(result.resumed)}"
     )
 
 

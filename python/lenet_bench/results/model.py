@@ -24,6 +24,7 @@ class Turn:
     preempted: int  # times that something else took the core
     waited: int  # times that the rung gave it away
     samples_ns: tuple[int, ...]  # each timed call
+    start: int | None = None  # in which of its processes, from 1
 
 
 @dataclass(frozen=True)
@@ -165,6 +166,9 @@ class Rules:
     weights_sha256: str  # its parameters' checksum
     interval_s: float | None = None  # idle time before each call
     batches: tuple[int, ...] = ()  # sizes that throughput was measured for
+    restarts: int = 0  # of the rungs that are slow to start; the others' follow from rounds_a_start
+    memory_bytes: int | None = None  # the most that the workers together may use
+    groups: tuple[tuple[str, ...], ...] = ()  # who ran together, where memory was too small for all
 
 
 @dataclass(frozen=True)
@@ -176,6 +180,15 @@ class Disturbance:
     load_before: float | None  # processes that wanted to run, one minute's mean
     mhz_low: float | None  # the slowest clock that was seen
     mhz_high: float | None  # and the fastest
+
+
+@dataclass(frozen=True)
+class Resumption:
+    """Where a run that had been interrupted was taken up again."""
+
+    at: str  # ISO 8601, UTC
+    argv: tuple[str, ...]  # the command that did so
+    rounds: int  # that were over by then
 
 
 @dataclass(frozen=True)
@@ -195,6 +208,7 @@ class Result:
     rungs: tuple[RungResult, ...]  # a row each
     disturbance: Disturbance  # what else happened
     warnings: tuple[str, ...]  # what to know before believing it
+    resumed: tuple[Resumption, ...] = ()  # each time that it was interrupted and taken up again
 
     def rung(self, name: str) -> RungResult:
         """The row of that name."""
