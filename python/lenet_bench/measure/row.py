@@ -110,11 +110,7 @@ class Row:
                 self._check_cache()
             self._status, self._checked = "ok", True
         except WorkerError as failure:
-            when = (
-                "while starting"
-                if not self._cold_starts
-                else f"in start {len(self._cold_starts) + 1}"
-            )
+            when = "while starting" if first else f"in start {len(self._cold_starts) + 1}"
             self._fail(failure, when if failure.status != "unavailable" else "")
         finally:
             if old is not None:
