@@ -83,7 +83,7 @@ if [ -n "$sanitize" ] && [ -z "$sanitizer" ]; then
   echo '== no compute-sanitizer here (pip install nvidia-cuda-sanitizer-api): left out'
 elif [ -n "$sanitize" ]; then
   step 'driver' build_driver
-  for rung in cudnn cudnn:graph cuda cuda:graph cuda:mapped; do
+  for rung in cudnn cudnn:graph cudnn:frontend cuda cuda:graph cuda:mapped; do
     step "memcheck $rung" under_sanitizer memcheck "$rung"
   done
   for tool in racecheck initcheck synccheck; do

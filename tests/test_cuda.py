@@ -17,7 +17,7 @@ pytestmark = pytest.mark.skipif(
     built_major() is None, reason="lenet_bench is built without CUDA (make test-cuda13)"
 )
 
-CUDNN = ["cudnn", "cudnn:find", "cudnn:heuristic", "cudnn:tf32", "cudnn:graph"]
+CUDNN = ["cudnn", "cudnn:find", "cudnn:heuristic", "cudnn:tf32", "cudnn:graph", "cudnn:frontend"]
 CUDA = ["cuda", "cuda:graph", "cuda:mapped"]
 RUNGS = [*CUDNN, *CUDA]
 
@@ -176,7 +176,8 @@ answer([alive, double().cuda_double_live()])
 def test_a_call_allocates_nothing(ask: Ask, rung: str) -> None:
     before, after = ask(f"""
 net = load("{rung}", weights=weights)
-names = (b"cudaMalloc", b"cudaHostAlloc", b"cudnnCreateTensorDescriptor", b"cudaEventCreate")
+names = (b"cudaMalloc", b"cudaHostAlloc", b"cudnnCreateTensorDescriptor", b"cudaEventCreate",
+         b"cudnnBackendCreateDescriptor")
 count = lambda: [double().cuda_double_calls(name) for name in names]
 before = count()
 net.infer(images)
@@ -198,6 +199,13 @@ def test_describe_names_device_versions_algorithm_and_memory(ask: Ask) -> None:
     assert facts["conv1"] == "gemm"  # the fastest that worked in float32
     for fact in ("driver supports CUDA", "CUDA runtime", "cuDNN", "cuBLAS", "device memory"):
         assert facts[fact]
+
+
+def test_describe_names_the_engines_that_keep_to_float32(ask: Ask) -> None:
+    facts = ask('answer(load("cudnn:frontend", weights=weights).describe())')
+    assert facts["conv1"] == "engine 11, with its bias in one plan"  # 33 rounds, 99 is not built
+    assert facts["pool1"] == "engine 1"  # only the fallback lists one
+    assert facts["math"] == "float32"
 
 
 # what can go wrong -------------------------------------------------------------------------------
@@ -265,6 +273,10 @@ CALLS = {
         ("cudaStreamSynchronize", "csrc/cuda/cudnn.cpp:"),
     ],
     "cudnn:graph": [("cudaGraphLaunch", "csrc/cuda/cudnn.cpp:")],
+    "cudnn:frontend": [
+        ("cudnnBackendExecute", "csrc/cuda/cudnn_frontend.cpp:"),
+        ("cublasSgemv", "csrc/cuda/cudnn_frontend.cpp:"),
+    ],
     "cuda": [
         ("cudaLaunchKernel", "csrc/cuda/fused.cpp:"),
         ("cudaMemcpyAsync", "csrc/cuda/fused.cpp:"),

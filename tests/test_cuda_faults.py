@@ -26,6 +26,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 CUDNN = "cuda/cudnn.cpp"
+FRONTEND = "cuda/cudnn_frontend.cpp"
 FUSED = "cuda/fused.cpp"
 KERNELS = "cuda/fused.cu"
 SYNCHRONISE = "  LENET_CHECK(cudaStreamSynchronize(stream));\n"
@@ -144,6 +145,114 @@ FAULTS: dict[str, tuple[str, str, str, str]] = {
         " &kZero,\n                                     fc1_out.shape, fc1_out.values));\n",
         "",
     ),
+    "cuDNN's graphs are left off the stream": (
+        "cudnn:frontend",
+        FRONTEND,
+        "  LENET_CHECK(cudnnSetStream(cudnn, stream));\n",
+        "",
+    ),
+    "a plan rounds to TF32": (
+        "cudnn:frontend",
+        FRONTEND,
+        "      if (!keeps_to_float32(candidate)) continue;\n",
+        "",
+    ),
+    "a plan that was not built is taken": (
+        "cudnn:frontend",
+        FRONTEND,
+        "      if (cudnnBackendFinalize(plan) != CUDNN_STATUS_SUCCESS) continue;\n",
+        "      cudnnBackendFinalize(plan);\n",
+    ),
+    "only the fast engines are asked for": (
+        "cudnn:frontend",
+        FRONTEND,
+        "{CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_FALLBACK}",
+        "{CUDNN_HEUR_MODE_A}",
+    ),
+    "a plan gets no workspace": (
+        "cudnn:frontend",
+        FRONTEND,
+        "if (bytes != 0) workspace =",
+        "if (bytes == 0) workspace =",
+    ),
+    "the workspace is that of the first plan": (
+        "cudnn:frontend",
+        FRONTEND,
+        "conv2.workspace_bytes, pool2",
+        "conv1.workspace_bytes, pool2",
+    ),
+    "a plan gets two tensors swapped": (
+        "cudnn:frontend",
+        FRONTEND,
+        "{image, conv1_weight, conv1_bias, conv1_out}",
+        "{image, conv1_bias, conv1_weight, conv1_out}",
+    ),
+    "a plan gets a tensor too few": (
+        "cudnn:frontend",
+        FRONTEND,
+        "bind({kInput, kOutput}, {conv1_out, pool1_out}",
+        "bind({kInput}, {conv1_out}",
+    ),
+    "the pointers are never finalized": (
+        "cudnn:frontend",
+        FRONTEND,
+        "return finalized(std::move(pack));",
+        "return pack;",
+    ),
+    "the sum between two operations is not virtual": (
+        "cudnn:frontend",
+        FRONTEND,
+        "describe_tensor(kSum, 1, outputs, out_side, true)",
+        "describe_tensor(kSum, 1, outputs, out_side)",
+    ),
+    "the bias is added to another tensor": (
+        "cudnn:frontend",
+        FRONTEND,
+        "CUDNN_ATTR_OPERATION_POINTWISE_XDESC, sum",
+        "CUDNN_ATTR_OPERATION_POINTWISE_XDESC, output",
+    ),
+    "an attribute has another type": (
+        "cudnn:frontend",
+        FRONTEND,
+        "CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_ALPHA, 1.0f",
+        "CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_ALPHA, std::int64_t{1}",
+    ),
+    "an attribute is forgotten": (
+        "cudnn:frontend",
+        FRONTEND,
+        "  set_pair(pooling, CUDNN_ATTR_RESAMPLE_STRIDES, 2);\n",
+        "",
+    ),
+    "an operation's part is not finalized": (
+        "cudnn:frontend",
+        FRONTEND,
+        "parts.emplace_back(finalized(std::move(descriptor)))",
+        "parts.emplace_back(std::move(descriptor))",
+    ),
+    "a graph's kernels are flipped": (
+        "cudnn:frontend",
+        FRONTEND,
+        "CONV_MODE, CUDNN_CROSS_CORRELATION",
+        "CONV_MODE, CUDNN_CONVOLUTION",
+    ),
+    "a graph's tensor lies column by column": (
+        "cudnn:frontend",
+        FRONTEND,
+        "{c * side * side, side * side, side, 1}",
+        "{c * side * side, side * side, 1, side}",
+    ),
+    "a graph's output buffer is too small": (
+        "cudnn:frontend",
+        FRONTEND,
+        "kConv2Channels * kConv2Side * kConv2Side}",
+        "kConv2Channels * kConv2Side}",
+    ),
+    "a plan is not executed": (
+        "cudnn:frontend",
+        FRONTEND,
+        "  execute(pool2, pool2_pointers);\n",
+        "",
+    ),
     "the host does not count its images": ("cuda:mapped", FUSED, "  ++shared.ticket;\n", ""),
     "the flag is not waited for": ("cuda:mapped", FUSED, "!finished(); ++spin", "false; ++spin"),
     "the answer's copy is forgotten": ("cuda", FUSED, "    copy_out();\n  }", "  }"),
@@ -231,7 +340,7 @@ def build(tmp_path_factory: pytest.TempPathFactory) -> Build:
     def link(sources: Path, changed: str) -> Path:
         again = {
             ".cpp": [Path(changed).name],
-            ".hpp": ["cudnn.cpp", "fused.cpp", "session.cpp"],
+            ".hpp": ["cudnn.cpp", "cudnn_frontend.cpp", "fused.cpp", "session.cpp"],
             ".cu": [],  # our kernels are a part of the double
         }[Path(changed).suffix]
         fresh = dict(objects)

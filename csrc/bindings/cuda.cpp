@@ -5,6 +5,7 @@
 
 #include "bindings/rung.hpp"
 #include "cuda/cudnn.hpp"
+#include "cuda/cudnn_frontend.hpp"
 #include "cuda/errors.hpp"
 #include "cuda/fused.hpp"
 #include "cuda/launch_floor.hpp"
@@ -31,9 +32,9 @@ std::map<std::string, double> profile(const Rung& rung, const py::object& image,
   return rung.profile(static_cast<const float*>(input.data()), calls);
 }
 
-template <class Rung>
-void bind_gpu_rung(py::module_& module, const char* name) {
-  bind<Rung, std::string>(module, name, py::arg("variant") = "")
+template <class Rung, class... Options, class... Arguments>
+void bind_gpu_rung(py::module_& module, const char* name, const Arguments&... arguments) {
+  bind<Rung, Options...>(module, name, arguments...)
       .def("profile", &profile<Rung>, py::arg("image"), py::arg("calls") = 200);
 }
 
@@ -43,8 +44,10 @@ void bind_gpu_rung(py::module_& module, const char* name) {
 PYBIND11_MODULE(LENET_MODULE, module, pybind11::mod_gil_not_used()) {
   using namespace lenet::bindings;
   pybind11::register_local_exception_translator(&translate);
-  bind_gpu_rung<lenet::Cudnn>(module, "Cudnn");
-  bind_gpu_rung<lenet::FusedOnGpu>(module, "FusedOnGpu");
+  const auto variant = pybind11::arg("variant") = "";
+  bind_gpu_rung<lenet::Cudnn, std::string>(module, "Cudnn", variant);
+  bind_gpu_rung<lenet::CudnnFrontend>(module, "CudnnFrontend");
+  bind_gpu_rung<lenet::FusedOnGpu, std::string>(module, "FusedOnGpu", variant);
   bind<lenet::LaunchFloor>(module, "LaunchFloor");
   module.def("known_capabilities", &lenet::cuda::known_capabilities);
   module.def("compile_kernels", [](int capability) {

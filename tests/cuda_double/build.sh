@@ -22,6 +22,7 @@ build() { # SONAME SOURCE...
 mkdir -p "$output"
 link=(-pthread)
 build "libcudart.so.$major" cudart.cpp kernels.cpp
+build libcuda.so.1 cuda.cpp
 link=("$output/libcudart.so.$major" "-Wl,-rpath,\$ORIGIN")
 build "libcublas.so.$major" cublas.cpp
-build libcudnn.so.9 cudnn.cpp
+build libcudnn.so.9 cudnn.cpp cudnn_graph.cpp

@@ -1,20 +1,12 @@
 // The double of libcudnn: what LeNet needs of the classic API (machine.hpp).
-#include <cudnn.h>
+#include "cudnn.hpp"
 
 #include <algorithm>
 #include <cmath>
-#include <cstdint>
-#include <cstring>
 #include <limits>
 #include <vector>
 
-#include "machine.hpp"
-
 using namespace cuda_double;
-
-struct cudnnContext {
-  cudaStream_t stream = nullptr;
-};
 
 struct cudnnTensorStruct {
   int n = 0, c = 0, h = 0, w = 0;
@@ -40,12 +32,6 @@ struct cudnnActivationStruct {
 
 namespace {
 
-cudnnStatus_t entered(const char* call) {
-  const int status = enter(call);
-  if (status == 0) return CUDNN_STATUS_SUCCESS;
-  return status > 1000 ? static_cast<cudnnStatus_t>(status) : CUDNN_STATUS_EXECUTION_FAILED;
-}
-
 template <class Handle>
 cudnnStatus_t create(const char* call, Handle** handle) {
   if (const auto status = entered(call); status != CUDNN_STATUS_SUCCESS) return status;
@@ -60,15 +46,6 @@ cudnnStatus_t destroy(const char* call, Handle* handle) {
   delete handle;
   died();
   return CUDNN_STATUS_SUCCESS;
-}
-
-/// TF32 keeps 10 bits of a float's mantissa.
-float tf32(float value) {
-  std::uint32_t bits;
-  std::memcpy(&bits, &value, sizeof bits);
-  bits = (bits + 0x1000) & 0xffffe000;
-  std::memcpy(&value, &bits, sizeof bits);
-  return value;
 }
 
 /// Some algorithms need no workspace, ours by default does.
@@ -105,9 +82,6 @@ cudnnStatus_t candidates(int room, int* count, cudnnConvolutionFwdAlgoPerf_t* fo
 }
 
 }  // namespace
-
-#define ENTER(name) \
-  if (const cudnnStatus_t status = entered(name); status != CUDNN_STATUS_SUCCESS) return status
 
 extern "C" {
 

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "cuda/cudnn.hpp"
+#include "cuda/cudnn_frontend.hpp"
 #include "cuda/fused.hpp"
 #include "lenet.hpp"
 
@@ -164,7 +165,9 @@ void examine(const std::string& name, const Parameters& parameters) {
   const std::size_t colon = name.find(':');
   const std::string variant = colon == std::string::npos ? "" : name.substr(colon + 1);
   const double allowed = variant == "tf32" ? 5e-3 : 1e-5;
-  if (name.substr(0, colon) == "cudnn") {
+  if (name == "cudnn:frontend") {
+    examine(lenet::CudnnFrontend(parameters.weights(), 1), parameters, allowed);
+  } else if (name.substr(0, colon) == "cudnn") {
     examine(lenet::Cudnn(parameters.weights(), 1, variant), parameters, allowed);
   } else if (name.substr(0, colon) == "cuda") {
     examine(lenet::FusedOnGpu(parameters.weights(), 1, variant), parameters, allowed);

@@ -100,6 +100,14 @@ LADDER: tuple[Rung, ...] = (
         tolerances={"tf32": 5e-3},
     ),
     Rung(
+        name="cudnn:frontend",
+        summary="C++ on cuDNN's graph API: a convolution and its bias in one plan",
+        calls="NVIDIA's kernels, the engines that cuDNN's heuristics name",
+        exhibit="cudnn_frontend:CudnnFrontend",
+        device="gpu",
+        extra="cuda13",
+    ),
+    Rung(
         name="cupy",
         summary="Python, CuPy's array code: NumPy's way of writing on a GPU",
         calls="cuBLAS, and kernels that CuPy compiles at run time",
@@ -131,6 +139,9 @@ def names(*, gone: bool = True) -> list[str]:
 
 def find(name: str) -> tuple[Rung, str]:
     """The rung and the variant ("" for the plain one) that `name` spells."""
+    for rung in LADDER:
+        if rung.name == name:  # cudnn:frontend has its own exhibit, and so a row
+            return rung, rung.default
     base, _, variant = name.partition(":")
     for rung in LADDER:
         if rung.name == base:

@@ -88,7 +88,7 @@ def _availability(
     variant = name.partition(":")[2]
     return Availability(
         name=name,
-        summary=rung.variants[variant] if variant else rung.summary,
+        summary=rung.variants.get(variant, rung.summary),
         calls=rung.calls,
         device=rung.device,
         available=reason is None,

@@ -1,0 +1,35 @@
+// What both halves of the double of libcudnn share: the handle, and what every call does first.
+#pragma once
+
+#include <cudnn.h>
+
+#include <cstdint>
+#include <cstring>
+
+#include "machine.hpp"
+
+struct cudnnContext {
+  cudaStream_t stream = nullptr;
+};
+
+namespace cuda_double {
+
+inline cudnnStatus_t entered(const char* call) {
+  const int status = enter(call);
+  if (status == 0) return CUDNN_STATUS_SUCCESS;
+  return status > 1000 ? static_cast<cudnnStatus_t>(status) : CUDNN_STATUS_EXECUTION_FAILED;
+}
+
+/// TF32 keeps 10 bits of a float's mantissa.
+inline float tf32(float value) {
+  std::uint32_t bits;
+  std::memcpy(&bits, &value, sizeof bits);
+  bits = (bits + 0x1000) & 0xffffe000;
+  std::memcpy(&value, &bits, sizeof bits);
+  return value;
+}
+
+}  // namespace cuda_double
+
+#define ENTER(name) \
+  if (const cudnnStatus_t status = entered(name); status != CUDNN_STATUS_SUCCESS) return status

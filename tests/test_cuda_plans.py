@@ -1,0 +1,98 @@
+"""cudnn:frontend's plans, made by NVIDIA's own cuDNN without a GPU: cuDNN plans for a GPU that it
+is only told of. That they compute the right thing is test_cuda.py's and bench/gpu.sh's.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from cuda_setting import (
+    SOURCES,
+    TESTS,
+    build_double,
+    built_major,
+    compile_options,
+    compiler,
+    link_with_nvidia,
+    run,
+)
+
+pytestmark = pytest.mark.skipif(
+    built_major() is None, reason="lenet_bench is built without CUDA (make test-cuda13)"
+)
+
+#: What cuDNN wants to know of a GPU, and what of it these GPUs have in common.
+COMMON = {
+    "cudaDeviceId": 0,
+    "driverVer": 13000,
+    "totalGlobalMem": 16 << 30,
+    "maxGridSize": [2147483647, 65535, 65535],
+    "maxBlockSize": [1024, 1024, 64],
+    "regsPerBlock": 65536,
+    "smCountOrigin": 0,
+    "warpSize": 32,
+    "maxSharedMemoryPerBlock": 49152,
+    "oversizedSharedMemoryPerBlock": 0,
+    "reservedSharedMemoryPerBlock": 1024,
+    "maxRegistersPerSM": 65536,
+    "maxCtasPerSM": 32,
+    "maxThreadsPerBlock": 1024,
+    "maxThreadsPerSM": 2048,
+    "pciDeviceId": 0,
+    "isTccDriver": 0,
+    "supportCoopLaunch": 1,
+    "smClockRateKHz": 1980000,
+    "memClockRateKHz": 3201000,
+    "memoryBusWidth": 6144,
+    "l2CacheSize": 62914560,
+}
+
+#: name -> compute capability times 100, multiprocessors, shared memory of a block at most
+GPUS = {
+    "T4": (750, 40, 65536),
+    "A100": (800, 108, 166912),
+    "H200": (900, 132, 232448),
+    "B200": (1000, 148, 232448),
+    "RTX 5090": (1200, 170, 101376),
+}
+
+
+@pytest.fixture(scope="module")
+def planner(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The program cudnn_plans.cpp, and beside it a driver, which cuDNN has to find one of."""
+    major = built_major()
+    assert major is not None
+    folder = tmp_path_factory.mktemp("plans")
+    sources = [str(TESTS / "cudnn_plans.cpp"), str(SOURCES / "cuda" / "errors.cpp")]
+    # The exhibit's class is never built here: the linker drops it, and with it what it needs.
+    unused = ["-ffunction-sections", "-Wl,--gc-sections"]
+    program = ["-o", str(folder / "cudnn_plans")]
+    run(
+        [compiler(), *compile_options(major), *unused, *sources, *program, *link_with_nvidia(major)]
+    )
+    shutil.copy(build_double(folder / "double", major) / "libcuda.so.1", folder)
+    return folder / "cudnn_plans"
+
+
+@pytest.mark.parametrize("gpu", GPUS)
+def test_cudnn_plans_every_graph_in_float32_for(planner: Path, gpu: str) -> None:
+    capability, multiprocessors, shared = GPUS[gpu]
+    description = {
+        **COMMON,
+        "deviceName": gpu,
+        "deviceVer": capability,
+        "multiProcessorCount": multiprocessors,
+        "maxSharedMemoryPerBlockOptin": shared,
+    }
+    done = subprocess.run(
+        [str(planner), json.dumps(description)],
+        env={**os.environ, "LD_LIBRARY_PATH": str(planner.parent)},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert [line.split()[0] for line in done.stdout.splitlines()] == ["engine"] * 4
