@@ -1,6 +1,9 @@
 """`compare`: what each rung costs in time."""
 
+import json
 import sys
+from collections.abc import Mapping
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import click
@@ -33,6 +36,7 @@ Examples:
   lenet-bench compare fused keras --batch 1,8,64,512
   lenet-bench compare fused keras --interval 20ms
   lenet-bench compare --resume results/compare-20261121-080000.json
+  lenet-bench compare --self-test
   lenet-bench compare --json | jq '.rungs[] | {name, p50_us, verdict}'
   lenet-bench compare --quick --markdown > comparison.md
 """
@@ -109,6 +113,12 @@ Examples:
     help="Go on with a run that was interrupted or killed, by its own rules.",
 )
 @click.option("--retry", is_flag=True, help="With --resume: try rungs that failed once more.")
+@click.option(
+    "--self-test",
+    is_flag=True,
+    help="Compare a rung (numpy, or the one named) with itself and with planted faults: is what"
+    " compare says to be believed?",
+)
 @form_options
 def compare(
     rungs: tuple[str, ...],
@@ -128,6 +138,7 @@ def compare(
     output: Path | None,
     resume: Path | None,
     retry: bool,
+    self_test: bool,
     form: str | None,
 ) -> int:
     """Measure rungs side by side: latency, ratio, and whether the difference is real.
@@ -146,8 +157,10 @@ def compare(
     from ..report.terminal import ProgressLine
     from ..results import failures
 
+    if self_test:
+        return _self_test(rungs, quick, budget, threads, weights, seed, output, form)
     if resume:
-        _refuse_other_rules()
+        _refuse("--resume goes on by the rules of the run itself", _RULES)
     elif retry:
         raise click.UsageError("--retry is for a run that is resumed: give --resume FILE too")
     output = output or resume or Path(f"results/compare-{datetime.now():%Y%m%d-%H%M%S}.json")
@@ -188,6 +201,56 @@ def compare(
     return WRONG if failures(result, named) else SUCCESS
 
 
+def _self_test(
+    rungs: tuple[str, ...],
+    quick: bool,
+    budget: float | None,
+    threads: int,
+    weights: Path | None,
+    seed: int | None,
+    output: Path | None,
+    form: str | None,
+) -> int:
+    """Run it, print each point; fail where one does not pass."""
+    from datetime import datetime
+
+    from ..measure import compare as measure
+    from ..measure.self_test import points, self_test_options
+    from ..report.self_test import self_test
+    from ..report.terminal import ProgressLine
+
+    taken = ("quick", "budget", "threads", "seed")
+    _refuse("--self-test has rules of its own", {n: o for n, o in _RULES.items() if n not in taken})
+    if len(rungs) > 1 or form not in (None, "json"):
+        raise click.UsageError("--self-test takes one rung at most, and no form but --json")
+    output = output or Path(f"results/self-test-{datetime.now():%Y%m%d-%H%M%S}.json")
+    options = self_test_options(*rungs, threads=threads, quick=quick)
+    line = ProgressLine(sys.stderr)
+    try:
+        result = measure(
+            replace(
+                options,
+                budget_s=budget or options.budget_s,
+                weights=weights,
+                seed=seed,
+                output=output,
+                argv=tuple(sys.argv),
+            ),
+            line,
+        )
+    finally:
+        line.clear()
+    found = points(result, quick=quick)
+    if form == "json":
+        say([json.dumps([asdict(point) for point in found], indent=2)])
+    else:
+        say(self_test(found, result, Screen.of(sys.stdout)))
+    note(f"every sample is in {output}")
+    if result.ended == "interrupted":
+        return INTERRUPTED
+    return SUCCESS if all(point.verdict == "passed" for point in found) else WRONG
+
+
 #: Options that a run that is resumed brings with it.
 _RULES = {
     "quick": "--quick",
@@ -204,13 +267,11 @@ _RULES = {
 }
 
 
-def _refuse_other_rules() -> None:
-    """A run goes on by its own rules."""
+def _refuse(why: str, options: Mapping[str, str]) -> None:
+    """Options by the name of their parameter, none of which may have been given."""
     source = click.get_current_context().get_parameter_source
     given = [
-        option for name, option in _RULES.items() if source(name) is ParameterSource.COMMANDLINE
+        option for name, option in options.items() if source(name) is ParameterSource.COMMANDLINE
     ]
     if given:
-        raise click.UsageError(
-            f"--resume goes on by the rules of the run itself: leave out {', '.join(given)}"
-        )
+        raise click.UsageError(f"{why}: leave out {', '.join(given)}")

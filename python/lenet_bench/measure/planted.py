@@ -1,0 +1,98 @@
+"""Rungs for the self-test: one under several names, one made slower, and three that cheat.
+
+Which rung of the ladder they are made of stands in an environment variable, since a worker builds
+a rung from the weights and the threads alone.
+"""
+
+import os
+import time
+from collections import Counter
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..backends import Backend, load
+from ..weights import Weights
+
+#: The variable that names the rung.
+RUNG = "LENET_BENCH_SELF_TEST_RUNG"
+#: What `Slower` adds to each call.
+SLOWDOWN = 0.05
+
+Floats = NDArray[np.float32]
+
+
+def same(weights: Weights, *, threads: int) -> Backend:
+    """The rung as it is."""
+    return load(os.environ[RUNG], threads=threads, weights=weights)
+
+
+class Planted:
+    """The rung with something done to its answers."""
+
+    def __init__(self, weights: Weights, *, threads: int) -> None:
+        self._backend = same(weights, threads=threads)
+
+    def infer(self, images: Floats) -> Floats:
+        """As the rung does."""
+        return self._backend.infer(images)
+
+    def layers(self, image: Floats) -> dict[str, Floats]:
+        """As the rung does."""
+        return self._backend.layers(image)
+
+    def describe(self) -> dict[str, str]:
+        """What runs, and what was planted."""
+        return {**self._backend.describe(), "planted": type(self).__name__}
+
+
+class Slower(Planted):
+    """Takes SLOWDOWN more for each call than that call itself took."""
+
+    def infer(self, images: Floats) -> Floats:
+        """Answer, then wait at work: sleeping would be too coarse."""
+        began = time.perf_counter_ns()
+        answer = self._backend.infer(images)
+        took = time.perf_counter_ns() - began
+        end = began + int(took * (1 + SLOWDOWN))
+        while time.perf_counter_ns() < end:
+            pass
+        return answer
+
+
+class Remembering(Planted):
+    """Keeps every answer and gives it again."""
+
+    def __init__(self, weights: Weights, *, threads: int) -> None:
+        super().__init__(weights, threads=threads)
+        self._known: dict[bytes, Floats] = {}
+
+    def infer(self, images: Floats) -> Floats:
+        """Look it up first."""
+        key = images.tobytes()
+        if key not in self._known:
+            self._known[key] = self._backend.infer(images)
+        return np.array(self._known[key])
+
+
+class Wrong(Planted):
+    """Is off in the fourth digit."""
+
+    def infer(self, images: Floats) -> Floats:
+        """Nearly right."""
+        answer: Floats = self._backend.infer(images) * np.float32(0.999)
+        return answer
+
+
+class WrongLater(Wrong):
+    """Answers an image rightly twice, as often as it is checked before it is timed."""
+
+    def __init__(self, weights: Weights, *, threads: int) -> None:
+        super().__init__(weights, threads=threads)
+        self._asked: Counter[bytes] = Counter()
+
+    def infer(self, images: Floats) -> Floats:
+        """Wrong from the third time on."""
+        key = images.tobytes()
+        self._asked[key] += 1
+        return super().infer(images) if self._asked[key] > 2 else self._backend.infer(images)

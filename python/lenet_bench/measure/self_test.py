@@ -1,0 +1,222 @@
+"""Is the harness to be believed? Identical rungs, a planted slowdown and cheats, in one run.
+
+The run is a comparison like any other, and all that is said of it comes from its result. It is cut
+into comparisons of as many starts as this machine's noise asks for, each of a pair of its own.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from math import ceil, log, sqrt
+from statistics import NormalDist
+from typing import Literal
+
+import numpy as np
+
+from ..results import Result, Verdict
+from . import planted
+from .medians import ratios_by_start
+from .options import CompareOptions, Entry
+from .statistics import CONFIDENCE, FEWEST_STARTS, Floats, judge, median_interval
+
+USUAL_RUNG = "numpy"  # it runs wherever this does
+SELF_TEST_BUDGET_S = 300.0
+QUICK_SELF_TEST_BUDGET_S = 15.0
+
+_PAIRS = 3
+_SAME = tuple(f"same {number + 1}" for number in range(2 * _PAIRS))
+_SLOWER = f"{planted.SLOWDOWN:.0%} slower"
+_CHEATS = {
+    "remembers answers": planted.Remembering,
+    "answers wrongly": planted.Wrong,
+    "answers wrongly when timed": planted.WrongLater,
+}
+_RIGHT = 0.95  # of the verdicts
+_FEWEST_PAIRS = 20  # one wrong verdict among fewer would be more than 5 %
+_USUAL_STARTS = 12
+_LARGEST_FLOOR = 0.10  # of a call
+_STARTS_AT_HALF_A_MARGIN = 10  # for `same` in 99 of 100 pairs whose starts scatter by so much
+
+
+@dataclass(frozen=True)
+class Point:
+    """One thing that the harness must be able to do, and whether it was."""
+
+    name: str
+    verdict: Literal["passed", "failed", "too noisy"]
+    told: str  # with the figures
+    figures: Mapping[str, float | int | str | None] = field(default_factory=dict)
+
+
+def self_test_options(
+    rung: str = USUAL_RUNG, *, threads: int = 1, quick: bool = False
+) -> CompareOptions:
+    """The comparison to run."""
+    whole = Entry.of_ladder(rung, threads)
+
+    def entry(name: str, factory: str) -> Entry:
+        return Entry(
+            name,
+            factory=f"{planted.__name__}:{factory}",
+            tolerance=whole.tolerance,
+            python=whole.python,
+            variables={**whole.variables, planted.RUNG: rung},
+        )
+
+    entries = [
+        *(entry(name, planted.same.__name__) for name in _SAME),
+        entry(_SLOWER, planted.Slower.__name__),
+        *(entry(name, cheat.__name__) for name, cheat in _CHEATS.items()),
+    ]
+    budget_s = QUICK_SELF_TEST_BUDGET_S if quick else SELF_TEST_BUDGET_S
+    return CompareOptions(tuple(entries), _SAME[0], threads, budget_s)
+
+
+def points(result: Result, *, quick: bool = False) -> list[Point]:
+    """What a run of `self_test_options` shows; a `quick` one has too few pairs for 95 %."""
+    every = result.rules.rounds_a_start
+    identical = [
+        ratios_by_start(result.rung(one), result.rung(other), every)
+        for one, other in zip(_SAME[::2], _SAME[1::2], strict=True)
+    ]
+    slower = [ratios_by_start(result.rung(_SLOWER), result.rung(_SAME[0]), every)]
+    noise = _noise(identical)
+    starts = _starts_needed(noise, result.rules.margin)
+    if quick:
+        starts = max(FEWEST_STARTS, min(starts, *map(len, identical)))
+    compared = _Compared(noise, starts, result.rules.margin, quick)
+    return [
+        _with_resolution(compared.point("identical rungs", "same", identical), identical),
+        compared.point(f"a slowdown of {planted.SLOWDOWN:.0%}", "slower", slower),
+        *(_caught(result, name) for name in _CHEATS),
+        _floor(result),
+    ]
+
+
+@dataclass(frozen=True)
+class _Compared:
+    """How verdicts are drawn from the starts of a pair."""
+
+    noise: float  # how far the starts' ratios of identical rungs scatter
+    starts: int  # of a comparison
+    margin: float
+    quick: bool
+
+    def point(self, name: str, right: Verdict, pairs: Sequence[Floats]) -> Point:
+        """Whether the verdict was right often enough."""
+        found = [block for pair in pairs for block in _blocks(pair, self.starts)]
+        said = Counter(
+            judge(median_interval(block, number), self.margin) for number, block in enumerate(found)
+        )
+        wrong = said.total() - said[right] - said["ambiguous"]
+        low, high = share_interval(said[right], said.total())
+        ratio = float(np.median(np.concatenate(pairs))) if any(map(len, pairs)) else None
+        figures = {
+            "comparisons": said.total(),
+            "right": said[right],
+            "ambiguous": said["ambiguous"],
+            "wrong": wrong,
+            "share_low": low,
+            "share_high": high,
+            "starts": self.starts,
+            "noise": self.noise,
+            "ratio": ratio,
+        }
+        told = (
+            f"called {right} in {said[right]} of {said.total()} comparisons of {self.starts} "
+            f"starts ({CONFIDENCE:.0%} interval {low:.0%} to {high:.0%}), ambiguous in "
+            f"{said['ambiguous']}, wrongly judged in {wrong}"
+        )
+        if ratio is not None:
+            told += f"; ratio {ratio:.3f}"
+        verdict = self._verdict(right, said, wrong)
+        if verdict == "too noisy":
+            told += (
+                f"; the ratios of starts scatter by {self.noise:.1%}, too much for the margin of "
+                f"{self.margin:.0%} in this time: quieten the machine, or give a longer --budget"
+            )
+        return Point(name, verdict, told, figures)
+
+    def _verdict(
+        self, right: Verdict, said: Mapping[Verdict, int], wrong: int
+    ) -> Literal["passed", "failed", "too noisy"]:
+        count = sum(said.values())
+        if wrong > (1 - _RIGHT) * count:
+            return "failed"
+        if self.quick:
+            return "passed" if count and said[right] >= count / 2 else "too noisy"
+        fewest = _FEWEST_PAIRS if right == "same" else _FEWEST_PAIRS / _PAIRS
+        enough = count >= fewest and said[right] >= _RIGHT * count
+        return "passed" if enough else "too noisy"
+
+
+def share_interval(hits: int, of: int) -> tuple[float, float]:
+    """Where the true share lies, with CONFIDENCE (Wilson's interval)."""
+    if not of:
+        return 0.0, 1.0
+    z = NormalDist().inv_cdf((1 + CONFIDENCE) / 2)
+    middle = (hits + z * z / 2) / (of + z * z)
+    half = z / (of + z * z) * sqrt(hits * (of - hits) / of + z * z / 4)
+    return max(0.0, middle - half), min(1.0, middle + half)
+
+
+def _blocks(ratios: Floats, starts: int) -> Iterator[Floats]:
+    """Comparisons that have no start in common."""
+    for end in range(starts, len(ratios) + 1, starts):
+        yield ratios[end - starts : end]
+
+
+def _noise(pairs: Sequence[Floats]) -> float:
+    """The deviation of the middle half of the starts: outliers are what medians are for."""
+    known = [np.log(pair / np.median(pair)) for pair in pairs if len(pair)]
+    low, high = np.percentile(np.concatenate(known), (25, 75)) if known else (0.0, 0.0)
+    return float(high - low) / (2 * NormalDist().inv_cdf(0.75))
+
+
+def _starts_needed(noise: float, margin: float) -> int:
+    """For an interval that lies within the margin nearly always."""
+    needed = _STARTS_AT_HALF_A_MARGIN * (noise / (margin / 2)) ** 2
+    return max(_USUAL_STARTS, ceil(needed))
+
+
+def _with_resolution(point: Point, pairs: Sequence[Floats]) -> Point:
+    """And what it means for a comparison of the usual length."""
+    found = _resolution(pairs)
+    if found is None:
+        return point
+    told = (
+        f"{point.told}; with {_USUAL_STARTS} starts, {_RIGHT:.0%} of their intervals lie within "
+        f"{found:.1%} of 1, so this is what such a comparison can tell here and now"
+    )
+    return replace(point, told=told, figures={**point.figures, "resolution": found})
+
+
+def _resolution(pairs: Sequence[Floats]) -> float | None:
+    """What a comparison of the usual length can tell: how far identical rungs' intervals reach."""
+    reach = [
+        max(abs(log(interval.low)), abs(log(interval.high)))
+        for pair in pairs
+        for number, block in enumerate(_blocks(pair, _USUAL_STARTS))
+        if (interval := median_interval(block, number))
+    ]
+    return float(np.quantile(reach, _RIGHT)) if reach else None
+
+
+def _caught(result: Result, name: str) -> Point:
+    rung = result.rung(name)
+    caught = rung.status == "wrong"
+    told = f"caught: {rung.reason}" if caught else f"not caught: its status is {rung.status}"
+    return Point(f"a rung that {name}", "passed" if caught else "failed", told)
+
+
+def _floor(result: Result) -> Point:
+    """What the harness adds to every call."""
+    floor = result.floor.summary.p50_us if result.floor and result.floor.summary else None
+    summary = result.rung(_SAME[0]).summary
+    call = summary.p50_us if summary else None
+    if floor is None or call is None:
+        return Point("the floor", "failed", "the empty rung or the rung was not measured")
+    small = floor <= _LARGEST_FLOOR * call
+    told = f"an empty rung takes {floor:.2f} us, {floor / call:.2%} of a call of {call:.1f} us"
+    figures = {"floor_us": floor, "call_us": call}
+    return Point("the floor", "passed" if small else "failed", told, figures)

@@ -1,0 +1,143 @@
+"""What the self-test says of results whose truth is known, and of one real run."""
+
+import json
+from dataclasses import replace
+from functools import cache, partial
+
+import numpy as np
+import pytest
+from lenet_bench.cli import run as run_here
+from lenet_bench.measure.self_test import points, self_test_options, share_interval
+from lenet_bench.measure.statistics import FEWEST_STARTS
+from lenet_bench.measure.summary import summarise
+from lenet_bench.report.self_test import self_test
+from lenet_bench.results import ColdStart, RungResult, Turn
+from lenet_bench.terminal import Screen
+from sample_results import sample_result
+
+STARTS = 168
+CHEATS = ("remembers answers", "answers wrongly", "answers wrongly when timed")
+SAME = tuple(f"same {number}" for number in range(1, 7))
+
+
+@cache
+def simulated(noise, starts=STARTS, floor_us=0.1, caught=CHEATS, **slowness):
+    """A self-test of rungs of 100 us whose starts scatter by the noise, and some are slower."""
+    random = np.random.default_rng(1)
+
+    def rung(name, us, noise):
+        medians = us * 1000 * np.exp(noise * random.standard_normal(starts))
+        turns = (Turn(n, 0.1 * n, 1, 1, 0, 0, (int(ns),) * 25) for n, ns in enumerate(medians))
+        starts_s = (ColdStart(0.1, 0.1, 0.1, 0.1, 0.1),) * starts
+        return RungResult(name, "ok", cold_starts=starts_s, turns=tuple(turns))
+
+    slow = {"5% slower": 1.05, **{name.replace("_", " "): by for name, by in slowness.items()}}
+    rungs = [rung(name, 100 * slow.get(name, 1), noise / 2**0.5) for name in (*SAME, "5% slower")]
+    rungs += [RungResult(name, "wrong" if name in caught else "ok", "found out") for name in CHEATS]
+    floor = rung("empty", floor_us, 0)
+    rules = replace(sample_result().rules, baseline=SAME[0])
+    result = replace(sample_result(), rungs=tuple(rungs), floor=floor, rules=rules)
+    return summarise(result)
+
+
+def verdicts(result, **options):
+    """Each point's, by name."""
+    return {point.name: point.verdict for point in points(result, **options)}
+
+
+def test_a_quiet_machine_passes_every_point():
+    assert set(verdicts(simulated(noise=0.01)).values()) == {"passed"}
+
+
+def test_the_share_of_right_verdicts_has_its_count_and_interval():
+    figures = points(simulated(noise=0.01))[0].figures
+    assert figures["comparisons"] == 3 * (STARTS // figures["starts"])
+    assert figures["right"] >= 0.95 * figures["comparisons"]
+    assert figures["share_low"] < figures["right"] / figures["comparisons"]
+
+
+def test_noise_asks_for_longer_comparisons():
+    quiet, noisy = (points(simulated(noise=noise))[0].figures for noise in (0.01, 0.02))
+    assert 2 * quiet["starts"] < noisy["starts"]
+    assert noisy["noise"] == pytest.approx(0.02, rel=0.2)
+
+
+def test_the_resolution_grows_with_the_noise():
+    quiet, noisy = (points(simulated(noise=noise))[0].figures for noise in (0.01, 0.04))
+    assert 2 * quiet["resolution"] < noisy["resolution"]
+
+
+@pytest.mark.parametrize("starts", [STARTS, 24])
+def test_a_machine_too_noisy_to_tell_does_not_pass(starts):
+    point = points(simulated(noise=0.1, starts=starts))[0]
+    assert point.verdict == "too noisy"
+    assert "quieten the machine" in point.told
+
+
+def test_identical_rungs_that_are_told_apart_fail():
+    assert verdicts(simulated(noise=0.005, same_2=1.04))["identical rungs"] == "failed"
+
+
+def test_a_slowdown_that_is_missed_fails():
+    missed = verdicts(simulated(noise=0.005, **{"5%_slower": 1.0}))
+    assert missed["a slowdown of 5%"] == "failed"
+
+
+@pytest.mark.parametrize("cheat", CHEATS)
+def test_a_cheat_that_is_not_caught_fails(cheat):
+    caught = tuple(name for name in CHEATS if name != cheat)
+    assert verdicts(simulated(noise=0.01, caught=caught))[f"a rung that {cheat}"] == "failed"
+
+
+def test_a_harness_that_takes_as_long_as_the_rung_fails():
+    assert verdicts(simulated(noise=0.01, floor_us=20))["the floor"] == "failed"
+
+
+def test_a_quick_one_makes_do_with_few_starts():
+    result = simulated(noise=0.005, starts=FEWEST_STARTS)
+    assert verdicts(result)["identical rungs"] == "too noisy"
+    assert verdicts(result, quick=True)["identical rungs"] == "passed"
+
+
+@pytest.mark.parametrize(("hits", "of"), [(41, 42), (1, 10), (30, 60)])
+def test_the_interval_of_a_share_ends_where_the_count_is_just_credible(hits, of):
+    for share in share_interval(hits, of):
+        assert abs(hits / of - share) == pytest.approx(
+            1.96 * (share * (1 - share) / of) ** 0.5, 1e-3
+        )
+
+
+def test_a_share_of_nothing_is_unknown():
+    assert share_interval(0, 0) == (0.0, 1.0)
+
+
+@pytest.mark.parametrize("columns", [40, 80, 200])
+def test_it_is_no_wider_than_the_terminal(columns):
+    result = simulated(noise=0.05)
+    lines = list(self_test(points(result), result, Screen(columns, colour=False, unicode=False)))
+    assert max(map(len, lines)) <= columns
+    assert any(line.startswith("x identical rungs: too noisy") for line in lines)
+
+
+def test_all_workers_run_the_rung_that_was_named():
+    entries = self_test_options("fused").rungs
+    assert {entry.variables["LENET_BENCH_SELF_TEST_RUNG"] for entry in entries} == {"fused"}
+
+
+def test_a_real_run_catches_every_cheat(weights_file, tmp_path, capsys):
+    command = partial(run_here, ["compare", "--self-test", "numpy", "--budget", "1s", "--json"])
+    command.args[0].extend(["--weights", str(weights_file), "-o", str(tmp_path / "r.json")])
+    assert command() in (0, 1), "a busy machine cannot pass, and says so"
+    found = {point["name"]: point for point in json.loads(capsys.readouterr().out)}
+    for cheat in CHEATS:
+        assert found[f"a rung that {cheat}"]["verdict"] == "passed"
+    assert found["the floor"]["verdict"] == "passed"
+    assert found["identical rungs"]["figures"]["comparisons"] == 0, "too few starts to compare"
+
+
+@pytest.mark.parametrize(
+    "arguments", [("numpy", "fused"), ("--rounds", "3"), ("--markdown",), ("--baseline", "numpy")]
+)
+def test_what_it_cannot_obey_is_refused(arguments, capsys):
+    assert run_here(["compare", "--self-test", *arguments]) == 2
+    assert "--self-test" in capsys.readouterr().err
