@@ -18,7 +18,7 @@ from .markup import Markup, element, escape, join
 _CPP = re.compile(
     r"""(?P<c>//[^\n]*|/\*.*?\*/)
       | (?P<s>R"(?P<mark>[^(\s]*)\(.*?\)(?P=mark)"|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*')
-      | (?P<k>^[ ]*\#[ ]*\w+) | (?P<n>\b\d[\w.']*) | (?P<w>[A-Za-z_]\w*)""",
+      | (?P<k>^[ ]*\#[ ]*\w+) | (?P<w>[A-Za-z_]\w*)""",
     re.VERBOSE | re.DOTALL | re.MULTILINE,
 )
 _CPP_WORDS = re.compile(
@@ -28,7 +28,7 @@ _CPP_WORDS = re.compile(
     r"|sizeof|static(_assert)?|struct|switch|template|this|throw|true|try|typedef|typename|union"
     r"|using|virtual|void|volatile|while|__(global|device|shared|restrict|launch_bounds)__"
 )
-_PYTHON_KINDS = {tokenize.COMMENT: "c", tokenize.STRING: "s", tokenize.NUMBER: "n"}
+_PYTHON_KINDS = {tokenize.COMMENT: "c", tokenize.STRING: "s"}
 _FSTRING = tuple(  # from Python 3.12 an f-string is several tokens
     getattr(tokenize, name)
     for name in ("FSTRING_START", "FSTRING_MIDDLE", "FSTRING_END")

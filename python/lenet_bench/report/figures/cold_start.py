@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from statistics import median
 
 from ...results import ColdStart
@@ -13,6 +13,8 @@ from .figure import Figure
 from .rows import Lane, Painter, lanes, legend_of
 from .scales import Scale, linear
 from .svg import bar, tipped
+
+_LEAST = 0.4  # of a part that is drawn
 
 #: Each part, as it is named and as it follows.
 PARTS: tuple[tuple[str, Callable[[ColdStart], float]], ...] = (
@@ -38,7 +40,7 @@ def cold_start(measured: Measured) -> Figure | None:
         )
         placed = lanes(rows, _spelt, width, legend=legend, legend_height=height)
         scale = linear(longest, placed.left, placed.right)
-        marks = [mark for lane in placed.lanes for mark in _bars(lane, scale)]
+        marks = [_bars(lane, scale) for lane in placed.lanes]
         return placed.draw(scale, "seconds from nothing to the first answer", _tick, marks)
 
     first, last = entries[0], entries[-1]
@@ -88,13 +90,15 @@ def _painter(number: int) -> Painter:
     return lambda x, y: bar(x - 5, y - 5, 10, 10, f"part-{number}")
 
 
-def _bars(lane: Lane, scale: Scale) -> Iterator[Markup]:
-    begin = 0.0
+def _bars(lane: Lane, scale: Scale) -> Markup:
+    begin, bars = 0.0, []
+    y = lane.y - lane.thickness / 2
     for number, part in enumerate(parts(lane.entry)):
         x, end = scale(begin), scale(begin + part)
         begin += part
-        if end - x >= 0.4:
-            tip = f"{lane.entry.spoken}, {PARTS[number][0]}: {units.time(part * 1e6)}"
+        if end - x >= _LEAST:
             gap = 0.8 if end - x > 3 else 0.0  # between two parts, for those who see no colours
-            y = lane.y - lane.thickness / 2
-            yield tipped(tip, bar(x, y, end - x - gap, lane.thickness, f"part-{number}"))
+            bars.append(bar(x, y, end - x - gap, lane.thickness, f"part-{number}"))
+    told = zip(PARTS, parts(lane.entry), strict=True)
+    each = ", ".join(f"{name} {units.time(part * 1e6)}" for (name, _), part in told)
+    return tipped(f"{lane.entry.spoken}: {each}", *bars)

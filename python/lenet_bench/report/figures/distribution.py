@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from .. import units
 from ..markup import Markup
 from ..measured import Entry, Measured
-from .figure import Figure
+from .figure import WIDE, Figure
 from .rows import Lane, guides, lanes
 from .scales import Scale, logarithmic
 from .svg import line, path, shape, tipped
@@ -31,7 +31,9 @@ def distribution(measured: Measured) -> Figure | None:
     lowest, highest = min(low for low, _ in ends), max(high for _, high in ends)
 
     def draw(width: float) -> Markup:
-        placed = lanes(rows, _middle_and_tail, width)
+        wide = width >= WIDE
+        values, head = (_middle_and_tail, "median · p99") if wide else (_middle, "median")
+        placed = lanes(rows, values, width, head=head, thickness=18)
         scale = logarithmic(lowest, highest, placed.left, placed.right)
         marks = [guides(placed), *(_strip(lane, scale) for lane in placed.lanes)]
         return placed.draw(scale, "time of one image, logarithmic", units.round_time, marks)
@@ -41,9 +43,9 @@ def distribution(measured: Measured) -> Figure | None:
         title="Every call",
         caption=(
             "How the times of single calls are distributed: the hump is where most of them lie, "
-            "the vertical stroke the median, the hollow mark the 99th percentile, the line goes "
-            "on to the 99.9th; the slowest calls lie beyond the axis rather than squash it, and "
-            "are in the table. Written: median and p99."
+            "the vertical stroke the median, the hollow mark the 99th percentile, the line "
+            "covers all calls but the fastest and the slowest thousandth, which would squash the "
+            "axis; they are in the table."
         ),
         says=_says(entries),
         draw=draw,
@@ -54,6 +56,10 @@ def distribution(measured: Measured) -> Figure | None:
 
 def _middle_and_tail(entry: Entry) -> str:
     return f"{units.time(entry.summary.p50_us)} · {units.time(entry.summary.p99_us)}"
+
+
+def _middle(entry: Entry) -> str:
+    return units.time(entry.summary.p50_us)
 
 
 def _says(entries: list[Entry]) -> str:

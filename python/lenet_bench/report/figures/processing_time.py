@@ -23,7 +23,7 @@ def processing_time(measured: Measured) -> Figure | None:
     highest = max(entry.summary.p99_us or entry.summary.p50_us or 0 for entry in entries)
 
     def draw(width: float) -> Markup:
-        placed = lanes(rows, lambda entry: units.time(entry.summary.p50_us), width)
+        placed = lanes(rows, lambda entry: units.time(entry.summary.p50_us), width, head="median")
         scale = logarithmic(lowest, highest, placed.left, placed.right)
         marks = [guides(placed), *(mark for lane in placed.lanes for mark in _marks(lane, scale))]
         return placed.draw(scale, "time of one image, logarithmic", units.round_time, marks)

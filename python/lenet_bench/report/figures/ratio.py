@@ -15,7 +15,7 @@ from .svg import bar, line, shape, tipped
 #: What each verdict looks like: the number of a shape, and how it is filled.
 _LOOKS = {
     "baseline": (1, "dot"),
-    "faster": (2, "dot"),
+    "faster": (3, "dot"),
     "slower": (0, "dot"),
     "same": (1, "dot"),
     "ambiguous": (0, "hollow"),
@@ -35,7 +35,7 @@ def ratio(measured: Measured) -> Figure | None:
 
     def draw(width: float) -> Markup:
         legend, height = legend_of([(v, _painter(v)) for v in verdicts], width, 0)
-        placed = lanes(rows, _spelt, width, legend=legend, legend_height=height)
+        placed = lanes(rows, _spelt, width, legend=legend, legend_height=height, head="ratio")
         scale = logarithmic(min(lowest, 0.97), max(highest, 1.03), placed.left, placed.right)
         low, high = scale(1 / (1 + margin)), scale(1 + margin)
         marks = [

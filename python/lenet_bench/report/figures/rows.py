@@ -15,6 +15,7 @@ Painter = Callable[[float, float], Markup]
 
 _NARROW = 500.0
 _WIDEST_NAME = 250.0
+_OVERHANG = 8.0  # beyond the end of the axis: half a dot, half a number
 _MANY = 14  # lanes from which the axis is written above them too
 
 
@@ -58,10 +59,13 @@ def lanes(
     legend: Sequence[Markup] = (),
     legend_height: float = 0.0,
     marked: bool = True,
+    head: str = "",
+    thickness: float | None = None,
 ) -> Lanes:
     """Lay the rows out; each lane has its value written on the right.
 
-    Where there are several series each lane has its mark, unless it is of none (not `marked`).
+    `head` says what these are. Where there are several series each lane has its mark, unless it
+    is of none (not `marked`).
     """
     entries = [entry for row in rows for entry in row]
     series = {entry.series.number: entry.series for entry in entries}
@@ -70,20 +74,26 @@ def lanes(
     longest = max((text_width(row[0].name) for row in rows), default=0.0)
     names = 0.0 if narrow else min(longest, _WIDEST_NAME) + 12
     left = names + (16.0 if several else 2.0)
-    right = width - max((text_width(values(entry)) for entry in entries), default=0.0) - 10
+    widest = max([text_width(head), *(text_width(values(entry)) for entry in entries)])
+    above = narrow and not several  # there the values stand beside the names
+    right = width - (_OVERHANG if above else widest + 10)
     furniture = list(legend)
     y = legend_height
     if several:
         drawn, tall = series_legend([series[n] for n in sorted(series)], width, y)
         furniture += drawn
         y += tall
-    y += 22.0 if len(entries) > _MANY else 6.0
+    if len(entries) > _MANY or (head and not above):
+        y += 22.0
+        furniture.append(label(width, y - 10, head, "end soft small"))
+    y += 0.0 if len(entries) > _MANY else 6.0
     top = y
     placed = []
-    thickness = 13.0 if several else 15.0
+    thickness = thickness or (13.0 if several else 15.0)
     for row in rows:
         if narrow:
-            furniture.append(label(0, y + 9, fit(row[0].name, width), "strong"))
+            room = width - (widest + 10) * above
+            furniture.append(label(0, y + 9, fit(row[0].name, room), "strong"))
             y += 18.0
         height = (thickness + 3) * len(row)
         if not narrow:
@@ -93,7 +103,8 @@ def lanes(
         for entry in row:
             middle = y + (thickness + 3) / 2
             placed.append(Lane(entry, middle, thickness))
-            furniture.append(label(width, middle, values(entry), "end"))
+            value_y = middle - (thickness + 3) / 2 - 9 if above else middle
+            furniture.append(label(width, value_y, values(entry), "end"))
             if several:
                 furniture.append(mark(left - 9, middle, entry.series.number, size=3.5))
             y += thickness + 3

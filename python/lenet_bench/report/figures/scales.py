@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from math import ceil, floor, log10
 
@@ -63,11 +63,17 @@ def logarithmic(lowest: float, highest: float, begin: float, end: float) -> Scal
 
 
 def across(
-    scale: Scale, top: float, bottom: float, spell: Callable[[float], str], *, twice: bool = False
+    scale: Scale,
+    top: float,
+    bottom: float,
+    spell: Callable[[float], str],
+    *,
+    twice: bool = False,
+    ticks: Sequence[float] = (),
 ) -> Iterator[Markup]:
     """Grid lines from top to bottom with their values below, and above too where that is far."""
     rest = float("-inf")
-    for tick in scale.ticks():
+    for tick in ticks or scale.ticks():
         x, text = scale(tick), spell(tick)
         yield line(x, top, x, bottom, "zero" if tick == 0 else "grid")
         half = text_width(text) / 2

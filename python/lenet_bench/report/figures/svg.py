@@ -49,8 +49,16 @@ def bar(x: float, y: float, width: float, height: float, style: str) -> Markup:
 
 def path(points: Iterable[tuple[float, float]], style: str, *, closed: bool = False) -> Markup:
     """A line through the points."""
-    joined = "L".join(f"{x:.1f} {y:.1f}" for x, y in points)
-    return element("path", d=f"M{joined}{'Z' * closed}", class_=style)
+    steps, (x, y) = [], (0, 0)
+    for point in points:  # in tenths, each from the last: half as long as written out
+        to_x, to_y = round(10 * point[0]), round(10 * point[1])
+        steps.append(f"{_tenths(to_x - x)}{' ' * (to_y >= y)}{_tenths(to_y - y)}")
+        x, y = to_x, to_y
+    return element("path", d=f"m{'l'.join(steps)}{'z' * closed}", class_=style)
+
+
+def _tenths(count: int) -> str:
+    return f"{count / 10:g}"
 
 
 def mark(x: float, y: float, number: int, style: str = "dot", size: float = 5) -> Markup:

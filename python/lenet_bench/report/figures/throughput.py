@@ -72,12 +72,12 @@ def _draw(entries: Sequence[Entry], width: float) -> Markup:
     down = logarithmic(min(rates), max(rates), bottom, top)
     left = 8 + max(text_width(units.round_rate(tick)) for tick in down.ticks())
     names = min(max(text_width(entry.name) for entry in entries), width * 0.36)
-    right = width - names - 22
+    right = width - names - 30
     along = logarithmic(min(sizes), max(sizes), left + 6, right)
     parts += [*up(down, left, right, units.round_rate)]
-    parts += [*across(along, top, bottom, units.count)]
+    parts += [*across(along, top, bottom, units.count, ticks=sorted(set(sizes)))]
     parts += [_curve(entry, along, down) for entry in entries]
-    parts += _names(entries, along, down, top, bottom, names, width)
+    parts += _names(entries, along, down, top, bottom, names, width, marked=len(series) > 1)
     parts.append(label(0, top - 14, "images a second", "soft small"))
     parts.append(label(right, bottom + 29, "images a call", "end soft small"))
     return drawing(width, bottom + 38, parts)
@@ -99,14 +99,18 @@ def _names(
     bottom: float,
     room: float,
     width: float,
+    *,
+    marked: bool,
 ) -> Iterator[Markup]:
     """Each curve's name at its end, moved until none stands on another."""
     ends = [(along(curve(e)[-1][0]), down(curve(e)[-1][1]), e) for e in entries]
     ends.sort(key=lambda end: end[1])
     places = apart([y for _, y, _ in ends], _LABEL, top, bottom)
     for (x, y, entry), place in zip(ends, places, strict=True):
-        yield line(x + 4, y, width - room - 4, place, "leader")
+        yield line(x + 4, y, width - room - (11 if marked else 4), place, "leader")
         yield label(width - room, place, fit(entry.name, room), "small")
+        if marked:
+            yield mark(width - room - 7, place, entry.series.number, size=3)
 
 
 def apart(places: Sequence[float], least: float, top: float, bottom: float) -> list[float]:

@@ -61,7 +61,7 @@ def tradeoff(measured: Measured) -> Figure | None:
         caption=(
             "Shorter to the left, faster to the bottom, both logarithmic. Along the dashed line "
             "nothing is both shorter and faster; variants of a rung share its code and stand "
-            "above each other."
+            "above each other. Where there is no room for all, the fastest of each rung is named."
         ),
         says=f"{len(entries)} points. Nothing is both shorter and faster than: {best}.",
         draw=draw,
@@ -106,9 +106,10 @@ def _draw(entries: Sequence[Entry], front: Sequence[Entry], width: float) -> Mar
     parts += [*up(down, left, width - 8, units.round_time)]
     parts += [*across(along, top, bottom, units.count)]
     points = [_point(entry, along, down) for entry in entries]
-    parts += [*_stems(points), _front_line([_point(e, along, down) for e in front], width - 8)]
+    stairs = _stairs([_point(entry, along, down) for entry in front], width - 8)
+    parts += [*_stems(points), path(stairs, "front")]
     room = Box(left + 2, top - 4, width - 2, bottom - 2)
-    parts += _labels(points, {e.spoken for e in front}, room)
+    parts += _labels(points, [*_along(stairs)], room)
     parts += [_mark(point) for point in points]
     parts.append(label(0, top - 14, "median time of one image", "soft small"))
     parts.append(label(width - 8, bottom + 29, "lines of code", "end soft small"))
@@ -138,23 +139,26 @@ def _stems(points: Sequence[Point]) -> Iterator[Markup]:
             yield line(group[0].x, min(ys), group[0].x, max(ys), "leader")
 
 
-def _front_line(points: Sequence[Point], right: float) -> Markup:
-    """A staircase: at each length the fastest that is no longer."""
+def _stairs(points: Sequence[Point], right: float) -> list[tuple[float, float]]:
+    """The front's corners: at each length the fastest that is no longer."""
     corners = [(right, points[0].y), (points[0].x, points[0].y)]
     for one, other in pairwise(points):
         corners += [(one.x, other.y), (other.x, other.y)]
-    return path(corners, "front")
+    return corners
 
 
-def _labels(points: Sequence[Point], first: set[str], room: Box) -> Iterator[Markup]:
-    """Names where they hide nothing; the best and the plain rungs choose their places first."""
+def _along(corners: Sequence[tuple[float, float]]) -> Iterator[Box]:
+    """What a line through the corners covers."""
+    for (x, y), (to_x, to_y) in pairwise(corners):
+        yield Box(min(x, to_x) - 2, min(y, to_y) - 2, max(x, to_x) + 2, max(y, to_y) + 2)
 
-    def rank(point: Point) -> tuple[bool, bool, float]:
-        return (point.entry.spoken not in first, ":" in point.entry.name, point.x)
 
+def _labels(points: Sequence[Point], front: Sequence[Box], room: Box) -> Iterator[Markup]:
+    """Names where they hide nothing; what is on the front chooses its place first."""
     taken = [Box(p.x - _MARK, p.y - _MARK, p.x + _MARK, p.y + _MARK) for p in points]
-    for point in sorted(points, key=rank):
-        text = fit(point.entry.name, (room.right - room.left) * 0.7)
+    taken += front
+    for point, name in _named(points, crowded=len(points) > (room.right - room.left) / 30):
+        text = fit(name, (room.right - room.left) * 0.7)
         for box in _places(point, text_width(text)):
             inside = box.left >= room.left and box.right <= room.right
             inside = inside and box.top >= room.top and box.bottom <= room.bottom
@@ -163,6 +167,16 @@ def _labels(points: Sequence[Point], first: set[str], room: Box) -> Iterator[Mar
                 yield from _leader(point, box)
                 yield label(box.left, (box.top + box.bottom) / 2, text, "small")
                 break
+
+
+def _named(points: Sequence[Point], *, crowded: bool) -> Iterator[tuple[Point, str]]:
+    """The points that get a name, the lowest first; of a crowd each exhibit's fastest."""
+    seen = set()
+    for point in sorted(points, key=lambda point: -point.y):
+        name = point.entry.exhibit if crowded else point.entry.name
+        if not crowded or name not in seen:
+            seen.add(name)
+            yield point, name
 
 
 def _places(point: Point, width: float) -> Iterator[Box]:

@@ -8,6 +8,7 @@ from typing import Any
 from .. import units
 from ..markup import Markup, element, join
 from ..measured import Measured, Run
+from ..numbers import spell_span
 
 _Facts = dict[str, str]
 
@@ -27,7 +28,7 @@ def environment(measured: Measured) -> Markup:
             )
             for name in names
         ]
-        heads = [element("th", title, scope="col")]
+        heads = [element("td")]
         heads += [element("th", run.label, scope="col") for run in measured.runs]
         drawn = element(
             "table",
@@ -98,7 +99,7 @@ def _rules(run: Run) -> _Facts:
         "seed": str(rules.seed),
         "rounds": str(len(result.order)),
         "processes anew": f"every {rules.rounds_a_start} rounds",
-        "a turn": f"{units.time(rules.timed_s * 1e6)} timed after {units.time(rules.warm_s * 1e6)}",
+        "a turn": f"{spell_span(rules.timed_s)} timed after {spell_span(rules.warm_s)}",
         "baseline": rules.baseline or "the first rung that ran",
         "same means within": units.share(rules.margin),
         "confidence": units.share(rules.confidence),
@@ -109,7 +110,7 @@ def _rules(run: Run) -> _Facts:
         "weights, sha256": rules.weights_sha256,
     }
     if rules.interval_s:
-        facts["idle before each call"] = units.time(rules.interval_s * 1e6)
+        facts["idle before each call"] = spell_span(rules.interval_s)
     return facts | dict(rules.variables)
 
 
