@@ -47,6 +47,12 @@ def ladder():
     return measured(sample_ladder())
 
 
+@pytest.fixture(scope="module")
+def ladder_page(ladder):
+    """Their page."""
+    return page(ladder, figures(ladder))
+
+
 class Outline(HTMLParser):
     """What a page is made of."""
 
@@ -68,28 +74,27 @@ class Outline(HTMLParser):
         self.loaded += [told["src"]] if "src" in told else []
 
 
-def test_a_page_of_the_whole_ladder_is_below_a_megabyte(ladder):
-    assert len(page(ladder, figures(ladder)).encode()) < 1_000_000
+def test_a_page_of_the_whole_ladder_is_below_a_megabyte(ladder_page):
+    assert len(ladder_page.encode()) < 1_000_000
 
 
-def test_a_page_asks_for_nothing_outside_itself(ladder):
-    html = page(ladder, figures(ladder))
-    outline = Outline(html)
+def test_a_page_asks_for_nothing_outside_itself(ladder_page):
+    outline = Outline(ladder_page)
     assert outline.loaded == []
     assert all(link.startswith("#") for link in outline.links)
     assert outline.policy.startswith("default-src 'none'; style-src 'sha256-")
-    assert "@import" not in html
-    assert "url(" not in html
+    assert "@import" not in ladder_page
+    assert "url(" not in ladder_page
 
 
-def test_every_link_of_the_contents_leads_somewhere_and_no_name_is_given_twice(ladder):
-    outline = Outline(page(ladder, figures(ladder)))
+def test_every_link_of_the_contents_leads_somewhere_and_no_name_is_given_twice(ladder_page):
+    outline = Outline(ladder_page)
     assert {link[1:] for link in outline.links} <= set(outline.ids)
     assert len(set(outline.ids)) == len(outline.ids)
 
 
-def test_headings_leave_no_level_out(ladder):
-    levels = Outline(page(ladder, figures(ladder))).levels
+def test_headings_leave_no_level_out(ladder_page):
+    levels = Outline(ladder_page).levels
     assert levels[0] == 1
     assert levels.count(1) == 1
     assert all(later <= earlier + 1 for earlier, later in pairwise(levels))

@@ -60,6 +60,14 @@ def test_every_figure_but_the_memory_has_room_beside_long_names_in_100_columns(l
     assert all(t in text for t in ("p90", "p99", "ratio", "interval", "verdict", "cold start"))
 
 
+def test_a_wide_terminal_shows_the_lines_of_code_where_they_are_known(result):
+    counted = [replace(rung, lines_of_code=17) for rung in result.rungs]
+    text = "\n".join(drawn(replace(result, rungs=tuple(counted)), 100))
+    assert "  lines\n" in text
+    assert "     17  " in text
+    assert "lines" not in "\n".join(drawn(result, 200))
+
+
 def test_rungs_that_are_not_at_hand_are_one_line_at_the_end(ladder):
     *others, last = drawn(ladder, 100)
     assert last == "not at hand: mxnet, caffe; `lenet-bench doctor` says what brings them"

@@ -15,9 +15,12 @@ from .throughput import throughput
 _LONGEST_BAR, _SHORTEST_BAR = 24, 8
 _GAP = len("  ")  # between columns
 _BAR = ""  # the title of that column
+_LINES = "lines"
 
 #: The columns that make room where a terminal is narrow, the first to go first.
-_DISPENSABLE = ("memory", "cold start", _BAR, "p90", "p99", "verdict", "95 % interval", "ratio")
+_DISPENSABLE = (
+    *("memory", _LINES, "cold start", _BAR, "p90", "p99", "verdict", "95 % interval", "ratio"),
+)
 _REDRAW_S = 0.2
 
 _VERDICTS = {"faster": "green", "slower": "yellow", "ambiguous": "dim", "baseline": "bold"}
@@ -100,6 +103,8 @@ def _columns(ranked: Sequence[RungResult], screen: Screen) -> dict[str, list[Tex
     """Every figure and the shortest bars, by the title of the column."""
     rows = [_row(rung, screen) for rung in ranked]
     columns = {title: [row[title] for row in rows] for title in rows[0]}
+    if all(rung.lines_of_code is None for rung in ranked):  # results of earlier versions
+        del columns[_LINES]
     bars = _bars(ranked, screen, _SHORTEST_BAR)
     if any(bar.text for bar in bars):
         columns[_BAR] = bars
@@ -122,6 +127,7 @@ def _row(rung: RungResult, screen: Screen) -> dict[str, Text]:
         "verdict": Text(s.verdict or "-", _VERDICTS.get(s.verdict or "", "")),
         "cold start": Text("-" if cold is None else f"{cold:.2f} s"),
         "memory": Text("-" if memory is None else f"{memory:.0f} MiB"),
+        _LINES: Text("-" if rung.lines_of_code is None else str(rung.lines_of_code)),
     }
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from ...backends import LADDER, Rung
-from ...cost import Source, costs, sources
+from ...cost import Source, api_names, complexity, lines_of_code, sources
 from .. import units
 from ..highlight import listing
 from ..markup import Markup, element, join
@@ -42,11 +42,10 @@ def _groups(measured: Measured) -> list[list[Rung]]:
 def _exhibit(group: Sequence[Rung], measured: Measured) -> Markup:
     names = [rung.name for rung in group]
     entries = [entry for entry in measured.entries if entry.exhibit in names]
-    cost = costs(names[:1])[0]
-    told = (
-        f" {cost.lines_of_code} lines, {len(cost.api_names)} API names, {cost.complexity} decisions"
-    )
-    others = {entry.rung.lines_of_code for entry in entries} - {None, cost.lines_of_code}
+    files = sources(group[0])
+    lines, api = lines_of_code(names[0]), api_names(files)
+    told = f" {lines} lines, {len(api)} API names, {sum(map(complexity, files))} decisions"
+    others = {entry.rung.lines_of_code for entry in entries} - {None, lines}
     stale = None
     if others:
         then = ", ".join(units.count(count) for count in others)
@@ -57,7 +56,7 @@ def _exhibit(group: Sequence[Rung], measured: Measured) -> Markup:
         *(element("p", f"{rung.summary}. Calls {rung.calls}.") for rung in group),
         _ran(entries),
         stale,
-        listing(sources(group[0]), cost.api_names),
+        listing(files, api),
         class_="exhibit",
         id=f"exhibit-{names[0]}",
     )
