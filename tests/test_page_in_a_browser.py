@@ -1,7 +1,9 @@
 """The report's page as a browser shows it: on a desk, on a phone, on paper."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 from browser import Browser, find_browser
@@ -12,7 +14,6 @@ from lenet_bench.report.page import page
 from sample_results import sample_ladder, sample_result
 
 HOSTILE = "<script>window.hacked = true</script>"
-SIZES = [(1280, "wide"), (360, "narrow")]
 
 #: Where each text of each drawing is, in the drawing's own units.
 TEXTS = """[...document.querySelectorAll('figure svg')].filter(s => s.getClientRects().length)
@@ -59,10 +60,32 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return {name: (folder / name).with_suffix(".html") for name in drawn}
 
 
-@pytest.fixture(params=["small", "ladder", "both"])
+@dataclass(frozen=True)
+class Seen:
+    """What a page looks like."""
+
+    wide: int  # of the screen
+    scrolled: int  # how wide the page would like to be
+    figures: int
+    drawings: list[dict[str, Any]]
+
+
+@pytest.fixture(scope="module", params=["small", "ladder", "both"])
 def any_page(request: pytest.FixtureRequest, pages: dict[str, Path]) -> Path:
     """Each of them."""
     return pages[request.param]
+
+
+@pytest.fixture(scope="module", params=[1280, 360])
+def seen(request: pytest.FixtureRequest, browser: Browser, any_page: Path) -> Seen:
+    """Each of them on a desk and on a phone."""
+    browser.open(any_page, width=request.param)
+    return Seen(
+        request.param,
+        browser.ask("document.documentElement.scrollWidth"),
+        browser.ask("document.querySelectorAll('figure').length"),
+        browser.ask(TEXTS),
+    )
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -73,39 +96,41 @@ def test_the_page_complains_of_nothing_and_fetches_nothing(browser, any_page, sc
     assert browser.requests == [any_page.resolve().as_uri()]
 
 
-@pytest.mark.parametrize(("width", "_name"), SIZES)
-def test_nothing_is_wider_than_the_screen(browser, any_page, width, _name):
-    browser.open(any_page, width=width)
-    assert browser.ask("document.documentElement.scrollWidth") <= width
+def test_nothing_is_wider_than_the_screen(seen):
+    assert seen.scrolled <= seen.wide
 
 
-@pytest.mark.parametrize(("width", "_name"), SIZES)
-def test_every_figure_is_drawn_once_and_shows_its_marks(browser, any_page, width, _name):
-    browser.open(any_page, width=width)
-    drawings = browser.ask(TEXTS)
-    assert len(drawings) == browser.ask("document.querySelectorAll('figure').length") >= 4
-    assert all(drawing["marks"] and drawing["drawn"] for drawing in drawings)
+def test_every_figure_is_drawn_once_and_shows_its_marks(seen):
+    assert len(seen.drawings) == seen.figures >= 4
+    assert all(drawing["marks"] and drawing["drawn"] for drawing in seen.drawings)
 
 
-@pytest.mark.parametrize(("width", "_name"), SIZES)
-def test_no_text_of_a_figure_leaves_it(browser, any_page, width, _name):
-    browser.open(any_page, width=width)
-    for drawing in browser.ask(TEXTS):
+def test_no_text_of_a_figure_leaves_it(seen):
+    for drawing in seen.drawings:
         for text, x, y, wide, tall in drawing["texts"]:
             beyond = (-x, -y, x + wide - drawing["view"], y + tall - drawing["tall"])
             assert max(beyond) <= 1, (drawing["name"], text)
 
 
-@pytest.mark.parametrize(("width", "_name"), SIZES)
-def test_no_text_of_a_figure_hides_another(browser, any_page, width, _name):
-    browser.open(any_page, width=width)
-    for drawing in browser.ask(TEXTS):
+def test_no_text_of_a_figure_hides_another(seen):
+    for drawing in seen.drawings:
         boxes = drawing["texts"]
         for n, (text, x, y, wide, tall) in enumerate(boxes):
             for other, left, top, breadth, height in boxes[n + 1 :]:
                 beside = x + wide <= left + 1 or left + breadth <= x + 1
                 apart = y + tall <= top + 3 or top + height <= y + 3
                 assert beside or apart, (drawing["name"], text, other)
+
+
+def test_each_line_of_a_listing_has_its_own_in_the_gutter(browser, pages):
+    browser.open(pages["ladder"])
+    lines = browser.ask(
+        "[...document.querySelectorAll('.listing')].map(listing => ["
+        "listing.querySelector('.gutter').textContent.split('\\n').length,"
+        "listing.querySelector('code').textContent.replace(/\\n$/, '').split('\\n').length])"
+    )
+    assert len(lines) > 20
+    assert all(gutter == code for gutter, code in lines)
 
 
 def test_what_a_result_says_is_text_and_never_runs(browser, pages):

@@ -17,7 +17,8 @@ from .markup import Markup, element, escape, join
 
 _CPP = re.compile(
     r"""(?P<c>//[^\n]*|/\*.*?\*/)
-      | (?P<s>R"(?P<mark>[^(\s]*)\(.*?\)(?P=mark)"|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*')
+      | (?P<s>R"(?P<mark>[^(\s]*)\(.*?\)(?P=mark)"|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'
+             |(?<=include\ )<[^>\n]+>)
       | (?P<k>^[ ]*\#[ ]*\w+) | (?P<w>[A-Za-z_]\w*)""",
     re.VERBOSE | re.DOTALL | re.MULTILINE,
 )
@@ -46,7 +47,8 @@ def listing(files: Sequence[Source], api: Sequence[str]) -> Markup:
         numbers, counted = _numbers(source, counted)
         parts.append(element("h3", source.name, class_="file"))
         code = element("code", _painted(source, words))
-        gutter = element("pre", numbers, class_="gutter", aria_hidden="true")
+        # HTML takes the first line's end for none of the text.
+        gutter = element("pre", f"\n{numbers}", class_="gutter", aria_hidden="true")
         scrolled = element(
             "pre", code, tabindex="0", role="region", aria_label=f"Source of {source.name}"
         )

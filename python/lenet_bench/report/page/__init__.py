@@ -121,7 +121,7 @@ def _figure(figure: Figure, number: int) -> Markup:
         *drawings,
         element(
             "details",
-            element("summary", "The figures of this drawing"),
+            element("summary", "Show the data"),
             element("p", figure.says),
             _plain_table(figure),
         ),

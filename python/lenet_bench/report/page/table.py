@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from statistics import median
 
 from .. import units
 from ..figures.ratio import interval
 from ..figures.throughput import curve
-from ..markup import Markup, element
+from ..markup import Markup, element, join
 from ..measured import Entry, Measured
 
 
@@ -92,12 +92,8 @@ def table(measured: Measured) -> Markup:
         for column in _COLUMNS
         if any(column.spell(entry) != units.NONE for entry in measured.entries)
     ]
-    titles = [("rung", "the way to run the network")]
-    titles += [("where", "machine and device")] * several
-    titles += [(column.title, column.explained) for column in columns]
-    head = element(
-        "tr", *(element("th", t, scope="col", title=explained) for t, explained in titles)
-    )
+    titles = ["rung", *["where"] * several, *(column.title for column in columns)]
+    head = element("tr", *(element("th", title, scope="col") for title in titles))
     rows = [
         element("tr", *_cells(entry, columns, several)) for row in measured.rows() for entry in row
     ]
@@ -108,12 +104,20 @@ def table(measured: Measured) -> Markup:
         element("tbody", *rows),
         id="rungs",
     )
-    return Markup(
-        element("div", _filter(), class_="controls", hidden=True)
-        + element(
-            "div", drawn, class_="scroll", tabindex="0", role="region", aria_label="All figures"
-        )
+    return join(
+        [
+            element("div", _filter(), class_="controls", hidden=True),
+            element(
+                "div", drawn, class_="scroll", tabindex="0", role="region", aria_label="All figures"
+            ),
+            element("details", element("summary", "What the columns are"), _explained(columns)),
+        ]
     )
+
+
+def _explained(columns: Sequence[Column]) -> Markup:
+    pairs = [(element("dt", c.title), element("dd", c.explained)) for c in columns]
+    return element("dl", *(part for pair in pairs for part in pair))
 
 
 def _filter() -> Markup:
