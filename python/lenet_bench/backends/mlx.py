@@ -1,0 +1,61 @@
+"""LeNet in MLX.
+
+Apple's framework for its own chips; elsewhere it runs on the CPU, with plain loops for what its
+BLAS does not do. Arrays are lazy: nothing is computed before somebody looks. Images are NHWC.
+"""
+
+import mlx.core as mx
+import numpy as np
+from mlx import nn
+
+from ..weights import Weights
+from ._exhibit import Array, Exhibit
+
+
+class LeNet(nn.Module):
+    """The network as MLX's examples write it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv1 = nn.Conv2d(1, 20, kernel_size=5)
+        self.conv2 = nn.Conv2d(20, 50, kernel_size=5)
+        self.fc1 = nn.Linear(50 * 4 * 4, 500)
+        self.fc2 = nn.Linear(500, 10)
+        self.pool = nn.MaxPool2d(kernel_size=2, stride=2)
+
+    def __call__(self, x: mx.array) -> mx.array:
+        x = self.pool(self.conv1(x))
+        x = self.pool(self.conv2(x))
+        x = nn.relu(self.fc1(x.flatten(1)))
+        return mx.softmax(self.fc2(x), axis=1)
+
+
+class Mlx(Exhibit):
+    """The module as it is (`eager`), or compiled: element-wise operations fused."""
+
+    def __init__(self, weights: Weights, *, threads: int, variant: str) -> None:
+        mx.set_default_device(mx.cpu)  # one thread computes, and the BLAS has as many
+        self._variant, self._threads = variant, threads
+        module = LeNet()
+        module.load_weights([(name, mx.array(array)) for name, array in nhwc(weights).items()])
+        module.eval()
+        self._model = mx.compile(module) if variant == "compile" else module
+
+    def forward(self, images: Array) -> Array:
+        return np.array(self._model(mx.array(images[..., np.newaxis])))
+
+    def describe(self) -> dict[str, str]:
+        return {
+            "library": f"MLX {mx.__version__}",
+            "variant": self._variant,
+            "threads": str(self._threads),
+        }
+
+
+def nhwc(weights: Weights) -> dict[str, Array]:
+    """The weights with channels last, fc1's inputs too."""
+    moved = dict(weights.parameters)
+    for name in ("conv1.weight", "conv2.weight"):
+        moved[name] = moved[name].transpose(0, 2, 3, 1)
+    fc1 = moved["fc1.weight"].reshape(500, 50, 4, 4).transpose(0, 2, 3, 1)
+    return {**moved, "fc1.weight": fc1.reshape(500, 800)}
