@@ -211,7 +211,7 @@ def test_what_is_not_on_the_ladder_has_no_lines() -> None:
 
 
 def test_a_rung_that_is_gone_has_no_lines() -> None:
-    assert lines_of_code("theano") is None
+    assert lines_of_code("cntk") is None
 
 
 def test_costs_are_in_the_ladders_order() -> None:
@@ -220,8 +220,8 @@ def test_costs_are_in_the_ladders_order() -> None:
 
 
 def test_a_rung_that_is_gone_is_refused_by_name() -> None:
-    with pytest.raises(LenetBenchError, match="theano has no exhibit"):
-        costs(["theano"])
+    with pytest.raises(LenetBenchError, match="cntk has no exhibit"):
+        costs(["cntk"])
 
 
 def test_an_extra_is_told_as_what_pip_installs() -> None:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import sys
 from pathlib import Path
 
@@ -53,6 +54,29 @@ def test_an_environment_of_other_pins_is_not_used(home: Path) -> None:
     pretend("caffe", home)
     (home / "caffe" / "complete").write_text("opencv-python==3.0")
     assert not environments.environments()["caffe"].created
+
+
+def test_another_comment_does_not_make_an_environment_another(home: Path) -> None:
+    pretend("caffe", home)
+    made_from = home / "caffe" / "complete"
+    made_from.write_text("# as it was told before\n" + made_from.read_text())
+    assert environments.environments()["caffe"].created
+
+
+def test_what_does_not_fit_on_the_disk_is_not_begun(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    full = shutil.disk_usage(home)._replace(free=10**8)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: full)
+    with pytest.raises(LenetBenchError, match=r"has 0\.1 GB left and this takes 1\.6"):
+        environments.create("executorch")
+    assert list(home.iterdir()) == []
+
+
+@pytest.mark.skipif(not shutil.which("uv"), reason="uv is not installed")
+def test_uv_makes_an_environment_of_the_python_at_hand(run: Run, home: Path) -> None:
+    assert run("env", "create", "caffe").code == 0
+    assert "uv" in (home / "caffe" / "pyvenv.cfg").read_text()
 
 
 def test_its_process_finds_lenet_bench_and_nothing_beside_it(home: Path) -> None:

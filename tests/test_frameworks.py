@@ -74,7 +74,7 @@ def opened(name: str, weights: Weights, threads: int = 1) -> Apart:
     try:
         return Apart(name, weights, threads=threads, quiet=True)
     except Unavailable as error:
-        if "No module named" in str(error):
+        if "No module named" in str(error) or "is not on the PATH" in str(error):
             pytest.skip(str(error))
         raise
 
@@ -236,6 +236,18 @@ def test_an_absent_framework_says_how_to_install_it(
     (found,) = ask(find("ncnn")[0])
     assert not found.available
     assert "pip install 'lenet-bench[ncnn]'" in (found.reason or "")
+
+
+def test_an_absent_compiler_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    packages = ("tinygrad", "tinygrad/nn")
+    for package in packages:
+        (tmp_path / package).mkdir()
+        (tmp_path / package / "__init__.py").write_text("Tensor = TinyJit = None\n")
+    (tmp_path / "tinygrad" / "nn" / "state.py").write_text("load_state_dict = None\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    found = ask(find("tinygrad")[0])
+    assert "calls the program clang, which is not on the PATH" in (found[0].reason or "")
 
 
 def test_a_rung_that_another_set_up_differently_gets_its_own_process(weights: Weights) -> None:

@@ -6,6 +6,7 @@ its rung runs.
 """
 
 import os
+import shutil
 import sys
 from contextlib import nullcontext
 from importlib import import_module
@@ -229,6 +230,7 @@ def _build(rung: Rung, variant: str, weights: Weights, threads: int) -> Backend:
         raise Unavailable(
             f"{name} cannot be imported ({_first_line(error)}); mend it with: {_mend(rung)}"
         ) from error
+    _check_programs(rung, name)
     try:
         backend: Backend = exhibit(weights, threads=threads, **options)
     except LenetBenchError:
@@ -241,6 +243,15 @@ def _build(rung: Rung, variant: str, weights: Weights, threads: int) -> Backend:
             f"if its version is the cause, mend it with: {_mend(rung)}"
         ) from error
     return backend
+
+
+def _check_programs(rung: Rung, name: str) -> None:
+    for program in rung.programs:
+        if not shutil.which(program):
+            raise Unavailable(
+                f"{name} calls the program {program}, which is not on the PATH; "
+                f"install it (on Debian: apt install {program})"
+            )
 
 
 def _mend(rung: Rung) -> str:

@@ -18,6 +18,7 @@ class Rung:
     extra: str | None = None  # the optional dependencies that bring its API
     framework: bool = False  # its API is a Python package of somebody else's
     environment: str | None = None  # the isolated environment that holds its API
+    programs: tuple[str, ...] = ()  # what its API calls while it builds, compilers mostly
     tolerances: Mapping[str, float] = field(default_factory=dict)  # by variant, where not FLOAT32
     variables: Mapping[str, str] = field(default_factory=dict)  # see `variables_for`
     gone: str | None = None  # why nobody can run it any more, and what took its place

@@ -9,7 +9,6 @@ from importlib.metadata import version
 
 import numpy as np
 from tinygrad import Tensor, TinyJit, nn
-from tinygrad.helpers import NUM_CPU_THREADS
 from tinygrad.nn.state import load_state_dict
 
 from ..weights import Weights
@@ -36,7 +35,7 @@ class Tinygrad(Exhibit):
     """The model as it is, or its recorded kernels."""
 
     def __init__(self, weights: Weights, *, threads: int, variant: str) -> None:
-        self._variant = variant
+        self._variant, self._threads = variant, threads
         model = LeNet()
         state = {name: Tensor(array).realize() for name, array in weights.parameters.items()}
         load_state_dict(model, state, verbose=False)
@@ -54,5 +53,5 @@ class Tinygrad(Exhibit):
         return {
             "library": f"tinygrad {version('tinygrad')}",
             "variant": self._variant,
-            "threads": str(NUM_CPU_THREADS.value),
+            "threads": str(self._threads),
         }

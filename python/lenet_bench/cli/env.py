@@ -1,6 +1,7 @@
 """`env`: isolated environments for frameworks."""
 
 import json
+from time import monotonic
 
 import click
 
@@ -34,6 +35,7 @@ def list_environments(as_json: bool) -> int:
             "summary": environment.summary,
             "rungs": [rung.name for rung in LADDER if rung.environment == environment.name],
             "created": environment.created,
+            "gigabytes": environment.gigabytes,
             "folder": str(environment.folder),
         }
         for environment in environments().values()
@@ -42,7 +44,10 @@ def list_environments(as_json: bool) -> int:
     if as_json:
         say([json.dumps(found, indent=2)])
     else:
-        say(f"{e['name']:<12} {states[bool(e['created'])]:<8} {e['summary']}" for e in found)
+        say(
+            f"{e['name']:<10}  {states[bool(e['created'])]:<7}  {e['gigabytes']} GB  {e['summary']}"
+            for e in found
+        )
     return SUCCESS
 
 
@@ -62,9 +67,15 @@ def create_environments(names: tuple[str, ...], every: bool) -> int:
     if every == bool(names):
         raise click.UsageError("name environments, or give --all")
     failed = False
-    for name in environments() if every else names:
+    chosen = list(environments()) if every else list(names)
+    if every:
+        size = sum(environment.gigabytes for environment in environments().values())
+        note(f"{len(chosen)} environments take {size:.1f} GB")
+    for name in chosen:
+        began = monotonic()
         try:
-            note(f"{name} is in {create(name, note).folder}")
+            folder = create(name, note).folder
+            note(f"{name}: in {folder} after {monotonic() - began:.0f} s")
         except LenetBenchError as error:
             failed = True
             complain(f"{name}: {error}")

@@ -34,6 +34,7 @@ class Environment:
     pythons: tuple[str, ...]  # versions that its packages run on, the best first
     options: tuple[str, ...]  # pip's, which a requirements file cannot hold
     first: tuple[str, ...]  # what must be there before the rest can be built
+    gigabytes: float  # that it takes on the disk
     pins: Path
 
     @property
@@ -53,7 +54,7 @@ class Environment:
             made_from = (self.folder / _COMPLETE).read_text()
         except OSError:
             return False
-        return made_from == self.pins.read_text() and self.interpreter.exists()
+        return _pinned(made_from) == _pinned(self.pins.read_text()) and self.interpreter.exists()
 
 
 def environments() -> dict[str, Environment]:
@@ -83,32 +84,15 @@ def create(name: str, progress: Callable[[str], None] = lambda _: None) -> Envir
     """
     environment = _find(name)
     remove(name)
+    environment.folder.parent.mkdir(parents=True, exist_ok=True)
+    _check_room(environment)
     with _or_nothing(environment.folder):
-        environment.folder.parent.mkdir(parents=True, exist_ok=True)
-        uv = shutil.which("uv")
-        progress(f"{name}: an interpreter")
-        if uv:
-            version = environment.pythons[0]
-            _run([uv, "venv", "--quiet", "--python", version, "--seed", str(environment.folder)])
-        else:
-            _run([_python_for(environment), "-m", "venv", str(environment.folder)])
-        pip = [uv, "pip", "install", "--python"] if uv else []
-        pip = (
-            [*pip, str(environment.interpreter)]
-            if uv
-            else [
-                str(environment.interpreter),
-                "-m",
-                "pip",
-                "install",
-                "--disable-pip-version-check",
-            ]
-        )
+        progress(f"{name}: {environment.summary} ({environment.gigabytes:g} GB)")
+        pip = _make_empty(environment)
         if environment.first:
-            progress(f"{name}: {', '.join(environment.first)}")
-            _run([*pip, "--quiet", *environment.first])
-        progress(f"{name}: {environment.summary}")
-        _run([*pip, "--quiet", *environment.options, "-r", str(environment.pins)])
+            progress(f"{name}: first {', '.join(environment.first)}")
+            _run([*pip, *environment.first])
+        _run([*pip, *environment.options, "-r", str(environment.pins)])
         (environment.folder / _COMPLETE).write_text(environment.pins.read_text())
     return environment
 
@@ -132,6 +116,11 @@ def _find(name: str) -> Environment:
     return known[name]
 
 
+def _pinned(requirements: str) -> list[str]:
+    """All but the comments."""
+    return [line for line in requirements.splitlines() if line[:1] != "#"]
+
+
 def _home() -> Path:
     if told := os.environ.get("LENET_BENCH_ENVIRONMENTS"):
         return Path(told).absolute()
@@ -140,7 +129,7 @@ def _home() -> Path:
 
 
 def _read(pins: Path) -> Environment:
-    """The comments on top: a summary, then `python: ...`, `first: ...` and `options: ...`."""
+    """The comments on top: a summary, then `python: ...`, `gigabytes: ...` and the rest."""
     comments = [line[1:].strip() for line in pins.read_text().splitlines() if line[:1] == "#"]
     told = dict(line.split(": ", 1) for line in comments[1:] if ": " in line)
     return Environment(
@@ -149,24 +138,51 @@ def _read(pins: Path) -> Environment:
         pythons=tuple(told["python"].split()),
         options=tuple(told.get("options", "").split()),
         first=tuple(told.get("first", "").split()),
+        gigabytes=float(told["gigabytes"]),
         pins=pins,
     )
 
 
-def _python_for(environment: Environment) -> str:
-    """An interpreter of a version that its packages run on."""
-    here = f"{sys.version_info.major}.{sys.version_info.minor}"
-    if here in environment.pythons:
+def _check_room(environment: Environment) -> None:
+    free = shutil.disk_usage(environment.folder.parent).free / 1e9
+    if free < environment.gigabytes:
+        raise LenetBenchError(
+            f"{environment.folder.parent} has {free:.1f} GB left and this takes "
+            f"{environment.gigabytes:g}; make room, or name another folder: "
+            "export LENET_BENCH_ENVIRONMENTS=DIR"
+        )
+
+
+def _make_empty(environment: Environment) -> list[str]:
+    """Make it with nothing in it; the command that installs into it."""
+    folder, python = str(environment.folder), _python_for(environment)
+    if uv := shutil.which("uv"):
+        _run([uv, "venv", "--quiet", "--python", python or environment.pythons[0], folder])
+        return [uv, "pip", "install", "--quiet", "--python", str(environment.interpreter)]
+    if not python:
+        here = f"{sys.version_info.major}.{sys.version_info.minor}"
+        raise LenetBenchError(
+            f"{environment.name} needs Python {' or '.join(environment.pythons)}, and this is "
+            f"{here}; install one, or uv, which brings it"
+        )
+    _run([python, "-m", "venv", folder])
+    pip = [str(environment.interpreter), "-m", "pip", "--disable-pip-version-check"]
+    return [*pip, "install", "--quiet"]
+
+
+def _python_for(environment: Environment) -> str | None:
+    """An interpreter of a version that its packages run on: this one, on the PATH, or pyenv's."""
+    if f"{sys.version_info.major}.{sys.version_info.minor}" in environment.pythons:
         return sys.executable
+    pyenv = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv") / "versions"
     for version in environment.pythons:
-        found = shutil.which(f"python{version}")
-        if found and subprocess.run([found, "-c", ""], capture_output=True).returncode == 0:
-            return found
-    versions = " or ".join(environment.pythons)
-    raise LenetBenchError(
-        f"{environment.name} needs Python {versions}, and this is {here}; "
-        "install one, or uv, which brings it"
-    )
+        on_path = shutil.which(f"python{version}")
+        candidates = [on_path] if on_path else []
+        candidates += map(str, pyenv.glob(f"{version}.*/bin/python{version}"))
+        for found in candidates:
+            if subprocess.run([found, "-c", ""], capture_output=True).returncode == 0:
+                return found
+    return None
 
 
 def _package_alone(environment: Environment) -> Path:
