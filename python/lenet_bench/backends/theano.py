@@ -21,14 +21,13 @@ class Theano(Exhibit):
         self._threads = threads
         p = {name: theano.shared(array, name) for name, array in weights.parameters.items()}
         images = T.tensor4("images", dtype="float32")
-        x = images
-        for layer in ("conv1", "conv2"):
-            x = nnet.conv2d(x, p[f"{layer}.weight"], filter_flip=False)
-            x = x + p[f"{layer}.bias"].dimshuffle("x", 0, "x", "x")
-            x = pool_2d(x, (2, 2), ignore_border=True)
-        x = T.dot(x.flatten(2), p["fc1.weight"].T) + p["fc1.bias"]
-        x = T.dot(nnet.relu(x), p["fc2.weight"].T) + p["fc2.bias"]
-        self._function = theano.function([images], nnet.softmax(x))
+        conv1 = nnet.conv2d(images, p["conv1.weight"], filter_flip=False)
+        pool1 = pool_2d(conv1 + by_channel(p["conv1.bias"]), (2, 2), ignore_border=True)
+        conv2 = nnet.conv2d(pool1, p["conv2.weight"], filter_flip=False)
+        pool2 = pool_2d(conv2 + by_channel(p["conv2.bias"]), (2, 2), ignore_border=True)
+        fc1 = nnet.relu(T.dot(pool2.flatten(2), p["fc1.weight"].T) + p["fc1.bias"])
+        fc2 = T.dot(fc1, p["fc2.weight"].T) + p["fc2.bias"]
+        self._function = theano.function([images], nnet.softmax(fc2))
 
     def forward(self, images: Array) -> Array:
         return self._function(images[:, np.newaxis])
@@ -40,3 +39,8 @@ class Theano(Exhibit):
             "blas": theano.config.blas.ldflags or "NumPy's",
             "threads": str(self._threads),
         }
+
+
+def by_channel(bias: T.TensorVariable) -> T.TensorVariable:
+    """A bias that is added to each channel of a batch."""
+    return bias.dimshuffle("x", 0, "x", "x")

@@ -25,8 +25,10 @@ class LeNet:
         self.fc2 = nn.Linear(500, 10)
 
     def __call__(self, x: Tensor) -> Tensor:
-        x = self.conv1(x).max_pool2d((2, 2))
-        x = self.conv2(x).max_pool2d((2, 2))
+        x = self.conv1(x)
+        x = x.max_pool2d((2, 2))
+        x = self.conv2(x)
+        x = x.max_pool2d((2, 2))
         x = self.fc1(x.flatten(1)).relu()
         return self.fc2(x).softmax()
 
