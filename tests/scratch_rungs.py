@@ -291,3 +291,13 @@ class StartsAProcess(Honest):
     def describe(self):
         """Whom to look for."""
         return {"child": str(self.child.pid)}
+
+
+class RaisesUnderLoadGen(Honest):
+    """Right until MLPerf's LoadGen asks."""
+
+    def answer(self, images, right):
+        """Fail once LoadGen is there."""
+        if "mlperf_loadgen" in sys.modules:
+            raise RuntimeError("not for LoadGen")
+        return right

@@ -21,6 +21,7 @@ from .env import env
 from .export import export
 from .infer import infer, verify
 from .ladder import backends, doctor
+from .mlperf import mlperf
 from .output import INTERRUPTED, PROGRAM, SUCCESS, WRONG, abandon_output, complain
 from .report import report
 from .schema import schema
@@ -55,7 +56,7 @@ def cli(debug: bool) -> None:
 
 
 for command in (
-    *(infer, verify, compare, report, diff, why, cost),
+    *(infer, verify, compare, report, diff, why, cost, mlperf),
     *(doctor, backends, train, export, env, schema, completion),
 ):
     cli.add_command(command)

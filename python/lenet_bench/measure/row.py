@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -207,6 +208,15 @@ class Row:
             return self._ask("dissect", seconds=seconds)
         except WorkerError as failure:
             self._fail(failure, "while a call was taken apart")
+            return None
+
+    def loadgen(self, images: Floats, folder: Path, *, accuracy: bool) -> Message | None:
+        """Be asked by MLPerf's LoadGen, whose logs go to the folder; None where it failed."""
+        rest = {"images": encode(images), "folder": str(folder.resolve()), "accuracy": accuracy}
+        try:
+            return self._ask("loadgen", **rest)
+        except WorkerError as failure:
+            self._fail(failure, "" if failure.status == "unavailable" else "asked by LoadGen")
             return None
 
     def close(self) -> None:

@@ -165,6 +165,13 @@ class MeasuredRung:
 
         return dissect(self._infer, self._images, message["seconds"])
 
+    def loadgen(self, message: Message) -> Message:
+        """Be asked by MLPerf's LoadGen."""
+        from .loadgen import run
+
+        folder, accuracy = Path(message["folder"]), message["accuracy"]
+        return run(self._infer, _separate(message["images"]), folder, accuracy=accuracy)
+
     def _fall_idle(self) -> None:
         """What it uses from now to its next turn disturbs the others."""
         self._left = time.perf_counter_ns(), time.process_time_ns()
@@ -270,7 +277,15 @@ def _import(message: Message) -> Callable[[Any], Backend]:
 
 def _answer(channel: Channel, rung: MeasuredRung) -> None:
     message = channel.receive()
-    commands = (rung.keep, rung.check, rung.probe, rung.turn, rung.batch, rung.dissect)
+    commands = (
+        rung.keep,
+        rung.check,
+        rung.probe,
+        rung.turn,
+        rung.batch,
+        rung.dissect,
+        rung.loadgen,
+    )
     try:
         reply = {command.__name__: command for command in commands}[message["do"]](message)
     except BaseException as error:
