@@ -14,7 +14,9 @@ from lenet_bench.measure.comparison import compare
 from lenet_bench.measure.options import QUICK_BUDGET_S, CompareOptions, Entry
 from lenet_bench.network import IMAGE_SIDE
 
-FLOOR = Entry("launch floor", factory="lenet_bench.backends.cuda:LaunchFloor", checked=False)
+FLOOR = Entry(
+    "launch floor", factory="lenet_bench.backends.cuda:LaunchFloor", checked=False, device="gpu"
+)
 
 #: goal -> rung, what it is compared with, the ratio that it may have at most
 GOALS = {

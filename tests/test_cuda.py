@@ -371,6 +371,47 @@ answer(True)
 """)
 
 
+# what the GPU itself tells ----------------------------------------------------------------------
+
+COMPARE = """
+from lenet_bench.measure.comparison import compare
+from lenet_bench.measure.options import CompareOptions
+(row,) = compare(CompareOptions(rungs=("cudnn:graph",), rounds=2)).rungs
+answer({"status": row.status, "reason": row.reason, "device": row.device,
+        **(row.gpu.__dict__ if row.gpu else {})})
+"""
+
+
+def test_a_result_tells_what_a_rung_took_of_its_gpu(ask: Ask) -> None:
+    gpu = ask(COMPARE)
+    assert (gpu["status"], gpu["device"], gpu["name"]) == ("ok", "gpu", "a double of a GPU")
+    assert (gpu["mhz_before"], gpu["mhz_after"]) == (1980, 1980)
+    assert gpu["memory_mib"] == 512
+    assert gpu["power_w"] == pytest.approx(100, rel=0.2)
+    assert gpu["energy_mj"] > 0
+    assert gpu["profile_us"]["kernels_us"] > 0
+
+
+def test_power_is_sampled_where_the_gpu_counts_no_energy(ask: Ask) -> None:
+    gpu = ask(COMPARE, CUDA_DOUBLE_NVML="energy")
+    assert (gpu["energy_mj"], gpu["power_w"]) == (None, 100)
+
+
+def test_a_gpu_that_tells_nothing_costs_nothing_but_the_figures(ask: Ask) -> None:
+    gpu = ask(COMPARE, CUDA_DOUBLE_NVML="all")
+    assert gpu["status"] == "ok"
+    assert [gpu[name] for name in ("power_w", "energy_mj", "mhz_after", "memory_mib")] == [None] * 4
+
+
+def test_without_nvml_the_rung_itself_names_its_gpu(ask: Ask, double: Path, tmp_path: Path) -> None:
+    for library in double.glob("*.so*"):
+        if not library.name.startswith("libnvidia-ml"):
+            (tmp_path / library.name).symlink_to(library)
+    gpu = ask(COMPARE, LENET_BENCH_CUDA_LIBRARIES=str(tmp_path))
+    assert (gpu["status"], gpu["name"]) == ("ok", "a double of a GPU")
+    assert gpu["power_w"] is None or gpu["power_w"] != 100
+
+
 # our own kernels ---------------------------------------------------------------------------------
 
 #: Turing, Ampere, Hopper, data centre and desktop Blackwell.

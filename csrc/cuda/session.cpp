@@ -161,11 +161,14 @@ std::map<std::string, std::string> Session::facts() const {
     LENET_CHECK(cudaRuntimeGetVersion(&runtime));
     LENET_CHECK(cublasGetProperty(MAJOR_VERSION, &cublas_major));
     LENET_CHECK(cublasGetProperty(MINOR_VERSION, &cublas_minor));
+    char bus[32] = "";
+    LENET_CHECK(cudaDeviceGetPCIBusId(bus, sizeof bus, device_));
     const std::size_t cudnn = cudnnGetVersion(), free_now = free_memory();
     const int capability = compute_capability(device_);
     facts = {
         {"device", properties.name},
         {"device index", std::to_string(device_)},
+        {"PCI bus", bus},
         {"compute capability",
          std::to_string(capability / 10) + "." + std::to_string(capability % 10)},
         {"driver supports CUDA", version(driver)},

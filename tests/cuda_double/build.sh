@@ -14,7 +14,7 @@ for folder in "$@"; do flags+=(-isystem "$folder"); done
 build() { # SONAME SOURCE...
   local soname=$1
   shift
-  echo "$soname { global: *; };" > "$output/$soname.map"
+  echo "${soname//-/_} { global: *; };" > "$output/$soname.map" # a node has no hyphen
   ${CXX:-c++} "${flags[@]}" -Wl,-soname,"$soname" -Wl,--version-script="$output/$soname.map" \
     "${@/#/$here/}" -o "$output/$soname" "${link[@]}"
 }
@@ -23,6 +23,7 @@ mkdir -p "$output"
 link=(-pthread)
 build "libcudart.so.$major" cudart.cpp kernels.cpp
 build libcuda.so.1 cuda.cpp
+build libnvidia-ml.so.1 nvml.cpp
 link=("$output/libcudart.so.$major" "-Wl,-rpath,\$ORIGIN")
 build "libcublas.so.$major" cublas.cpp
 build libcudnn.so.9 cudnn.cpp cudnn_graph.cpp

@@ -342,6 +342,13 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int) {
   });
 }
 
+cudaError_t cudaDeviceGetPCIBusId(char* bus, int room, int) {
+  return call("cudaDeviceGetPCIBusId", [&] {
+    std::strncpy(bus, "0000:01:00.0", room);
+    return cudaSuccess;
+  });
+}
+
 // errors ------------------------------------------------------------------------------------------
 
 const char* cudaGetErrorName(cudaError_t status) {

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Literal
 
 
 @dataclass(frozen=True)
@@ -14,7 +15,7 @@ class Rung:
     exhibit: str  # "module:Class" in this folder
     variants: Mapping[str, str] = field(default_factory=dict)  # name -> what it changes
     default: str = ""  # the variant that the bare name is: `keras` is `keras:predict`
-    device: str = "cpu"
+    device: Literal["cpu", "gpu"] = "cpu"
     extra: str | None = None  # the optional dependencies that bring its API
     framework: bool = False  # its API is a Python package of somebody else's
     environment: str | None = None  # the isolated environment that holds its API

@@ -299,6 +299,8 @@ class _Comparison:
         for row in group:
             if row.live:
                 row.ask_unforeseen()
+            if row.live:
+                row.ask_profile()
 
     def _time_batches(self, group: Iterable[Row], share: float) -> None:
         """Throughput: every rung with every size, in shuffled rounds of their own."""

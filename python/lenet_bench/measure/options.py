@@ -4,6 +4,7 @@ import os
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Literal
 
 from ..backends import FLOAT32, find, names, tolerance, usual_name
 from ..environments import interpreter, variables
@@ -29,6 +30,7 @@ class Entry:
     python: str = sys.executable
     variables: Mapping[str, str] = field(default_factory=dict)  # what its API reads when imported
     checked: bool = True  # only the empty rung is not
+    device: Literal["cpu", "gpu"] = "cpu"  # where it computes
 
     @classmethod
     def of_ladder(cls, name: str, threads: int) -> "Entry":
@@ -39,6 +41,7 @@ class Entry:
             tolerance=tolerance(name),
             python=interpreter(rung),
             variables=variables(rung, threads),
+            device=rung.device,
         )
 
 

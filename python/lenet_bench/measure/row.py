@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from ..cost import installed_mib, lines_of_code
-from ..results import Batch, CacheProbe, ColdStart, Resources, RungResult, Status, Turn
+from ..results import Batch, CacheProbe, ColdStart, Gpu, Resources, RungResult, Status, Turn
+from .gpu import GpuUse
 from .options import Entry
 from .pinning import Cores
 from .process import WorkerError, WorkerProcess
@@ -56,6 +57,9 @@ class Row:
         self._threads_alive: int | None = None
         self._threads_running: int | None = None
         self._peak_rss_mib: float | None = None
+        self._gpu_name: str | None = None
+        self._gpu_use = GpuUse()
+        self._profile_us: dict[str, float] | None = None
         self._idle_ns = self._idle_cpu_ns = 0
         self._checked = False  # in this run, with all the checks
 
@@ -134,6 +138,8 @@ class Row:
         self._threads_alive = _most(self._threads_alive, reply["threads_alive"])
         self._threads_running = _most(self._threads_running, reply["threads_running"])
         self._peak_rss_mib = _most(self._peak_rss_mib, reply["peak_rss_mib"])
+        if reply["gpu"]:
+            self._gpu_use.add(reply["gpu"], calls=len(reply["samples_ns"]))
         self._idle_ns += reply["idle_ns"]
         self._idle_cpu_ns += reply["idle_cpu_ns"]
         return float(reply["turn_cpu_ns"]) / 1e9
@@ -200,6 +206,15 @@ class Row:
         except WorkerError as failure:
             self._fail(failure, "after the last round")
 
+    def ask_profile(self) -> None:
+        """Where a call on a GPU spends its time: a run of its own, after all that is timed."""
+        if self.entry.device != "gpu":
+            return
+        try:
+            self._profile_us = self._ask("profile")["profile_us"]
+        except WorkerError as failure:
+            self._fail(failure, "while it was profiled")
+
     def dissect(self, seconds: float) -> Message | None:
         """What a call is made of; None where it failed or never ran."""
         if not self.live:
@@ -241,6 +256,8 @@ class Row:
             cold_starts=tuple(self._cold_starts),
             cache_probe=self._cache_probe,
             resources=self._resources() if self.turns else None,
+            device=self.entry.device,
+            gpu=self._gpu(),
             lines_of_code=lines_of_code(self.name),
             installed_mib=installed_mib(self.name),
             batches=tuple(self._batches[size] for size in sorted(self._batches)),
@@ -262,12 +279,14 @@ class Row:
             name=self.name,
             factory=self.entry.factory,
             path=self.entry.path,
+            device=self.entry.device,
             threads=c.threads,
             weights=c.weights,
             image=encode(c.truth.rotating[0]),
         )
         self._cold_starts.append(ColdStart(**reply["cold_start"]))
         self._runs = reply["runs"]
+        self._gpu_name = reply["gpu"] or reply["runs"].get("device")
 
     def _check_parity(self, whole: bool) -> None:
         """The images that will rotate and, where the check is to be whole, the edge cases."""
@@ -313,6 +332,11 @@ class Row:
     def _ask(self, do: str, **rest: Any) -> Message:
         assert self._worker is not None
         return self._worker.ask(do, self._conditions.timeout_s, **rest)
+
+    def _gpu(self) -> Gpu | None:
+        if self.entry.device != "gpu" or self._gpu_name is None:
+            return None
+        return self._gpu_use.total(self._gpu_name, self._profile_us)
 
     def _resources(self) -> Resources:
         return Resources(

@@ -28,6 +28,8 @@ from ..backends import Backend, find, load
 from ..errors import LenetBenchError, Unavailable
 from ..network import CLASSES, IMAGE_SIDE
 from ..weights import read_weights
+from .gpu import Span
+from .nvml import Meter, open_meter
 from .protocol import Channel, ClosedError, Message, decode, encode
 
 Image = NDArray[np.float32]
@@ -65,8 +67,10 @@ def main() -> None:
 class MeasuredRung:
     """A rung that has been built, and the images that it is timed with."""
 
-    def __init__(self, backend: Backend) -> None:
+    def __init__(self, backend: Backend, meter: Meter | None = None) -> None:
         self._infer = backend.infer
+        self._profile = getattr(backend, "profile", None)
+        self._meter = meter  # of the GPU that it runs on
         self._images: list[Image] = []
         self._originals: list[bytes] = []
         self._first = 0
@@ -115,12 +119,14 @@ class MeasuredRung:
         rest = {"most": message["most"], "interval_s": message["interval_s"]}
         self._single_calls(message["warm_s"], fewest=2, **rest)
 
+        span = Span(self._meter) if self._meter else None
         threads = _thread_cpu_ns()
         before, cpu_ns = resource.getrusage(resource.RUSAGE_SELF), time.process_time_ns()
         calls = self._single_calls(message["timed_s"], fewest=_FEWEST_CALLS, **rest)
         cpu_ns = time.process_time_ns() - cpu_ns
         after = resource.getrusage(resource.RUSAGE_SELF)
         running = _running(threads, _thread_cpu_ns(), sum(calls.samples_ns))
+        gpu = span.end() if span else None
 
         if [image.tobytes() for image in self._images] != self._originals:
             raise WrongAnswerError("infer changed the image that it was given")
@@ -138,6 +144,7 @@ class MeasuredRung:
             "threads_alive": len(threads) or None,
             "threads_running": running,
             "peak_rss_mib": _peak_rss_mib(),
+            "gpu": gpu,
         }
         self._fall_idle()
         return reply
@@ -158,6 +165,10 @@ class MeasuredRung:
             "answers": encode(np.concatenate(answers)),
             "answered": [number for first in calls.answers for number in known[first]],
         }
+
+    def profile(self, _: Message) -> Message:
+        """Where the time of a call on a GPU goes, in a run that is not timed otherwise."""
+        return {"profile_us": self._profile(self._images[0]) if self._profile else None}
 
     def dissect(self, message: Message) -> Message:
         """What a call is made of, by `why`."""
@@ -243,7 +254,9 @@ def _start(channel: Channel, began_ns: int) -> MeasuredRung:
         times.append(clock())
         answer = backend.infer(image)
         times.append(clock())
-        rung = MeasuredRung(backend)
+        runs = backend.describe()
+        meter = open_meter(runs) if message["device"] == "gpu" else None
+        rung = MeasuredRung(backend, meter)
         parts = np.diff(times).tolist()
         reply = {
             "cold_start": {
@@ -251,7 +264,8 @@ def _start(channel: Channel, began_ns: int) -> MeasuredRung:
                 **dict(zip(("import_s", "weights_s", "build_s", "first_s"), parts, strict=True)),
             },
             "answers": _encode_answers([answer]),
-            "runs": backend.describe(),
+            "runs": runs,
+            "gpu": meter.name if meter else None,
         }
     except BaseException as error:
         _give_up(channel, error)
@@ -283,6 +297,7 @@ def _answer(channel: Channel, rung: MeasuredRung) -> None:
         rung.probe,
         rung.turn,
         rung.batch,
+        rung.profile,
         rung.dissect,
         rung.loadgen,
     )
