@@ -371,6 +371,58 @@ answer(True)
 """)
 
 
+# the way to a GPU, link by link -------------------------------------------------------------------
+
+CHAIN = """
+from lenet_bench.backends.cuda_chain import ask
+answer({link.name: [link.found, link.reason, link.path] for link in ask()})
+"""
+
+
+def test_each_link_tells_its_version_and_place(ask: Ask, double: Path) -> None:
+    chain = ask(CHAIN)
+    assert list(chain)[:4] == ["driver", "libcuda", "device", "module"]
+    assert [reason for _, reason, _ in chain.values()] == [None] * 8
+    assert chain["device"][0] == "a double of a GPU, compute capability 9.0"
+    version, _, path = chain["libcudnn"]
+    assert version.startswith("9.")
+    assert path == str(double / "libcudnn.so.9")
+
+
+@pytest.mark.parametrize(
+    ("setting", "link", "says", "mends"),
+    [
+        ({"CUDA_DOUBLE_DRIVER": "11040"}, "libcuda", "supports CUDA 11.4", "nvidia-driver"),
+        ({"CUDA_DOUBLE_DEVICES": "0"}, "device", "finds no GPU", "nvidia-smi"),
+        ({"CUDA_VISIBLE_DEVICES": ""}, "device", "leaves no GPU", "unset CUDA_VISIBLE_DEVICES"),
+        ({"CUDA_DOUBLE_CAPABILITY": "37"}, "device", "too old for CUDA", ""),
+        ({"CUDA_DOUBLE_CUDNN_OF": "11000"}, "libcudnn", "built for CUDA 11", "pip uninstall"),
+    ],
+)
+def test_only_the_broken_link_says_what_mends_it(
+    ask: Ask, setting: dict[str, str], link: str, says: str, mends: str
+) -> None:
+    broken = {name: reason for name, (_, reason, _) in ask(CHAIN, **setting).items() if reason}
+    assert list(broken) == [link]
+    assert says in broken[link]
+    assert mends in broken[link]
+
+
+@pytest.mark.parametrize("library", ["libcuda.so.1", "libcudnn.so.9", "libcublas.so"])
+def test_a_link_that_cannot_be_loaded_says_so(
+    ask: Ask, double: Path, tmp_path: Path, library: str
+) -> None:
+    for path in double.glob("*.so*"):
+        target = tmp_path / path.name
+        if path.name.startswith(library):
+            target.write_bytes(b"not a library")
+        else:
+            target.symlink_to(path)
+    chain = ask(CHAIN, LENET_BENCH_CUDA_LIBRARIES=str(tmp_path))
+    _, reason, _ = chain[library.partition(".")[0]]
+    assert "mend it with: " in reason
+
+
 # what the GPU itself tells ----------------------------------------------------------------------
 
 COMPARE = """

@@ -12,6 +12,7 @@ from lenet_bench.measure.environment import read_environment
 from lenet_bench.printout import examination
 from lenet_bench.terminal import Screen
 
+LIBRARIES = ("libcudart", "libnvrtc", "libcublas", "libcudnn")
 KEYS = {"name", "device", "available", "reason"}
 
 
@@ -52,7 +53,15 @@ def test_doctor_tells_the_weights_checksum(run: Run) -> None:
 
 def test_doctor_prints_its_sections(run: Run) -> None:
     lines = run("doctor").output.splitlines()
-    assert {"Machine", "Software", "Files", "Rungs"} <= set(lines)
+    assert {"Machine", "Software", "Files", "The way to a GPU", "Rungs"} <= set(lines)
+
+
+def test_doctor_tells_every_link_between_a_rung_and_a_gpu(run: Run) -> None:
+    found = {entry["name"]: entry for entry in json.loads(run("doctor", "--json").output)}
+    for name in ("driver", "libcuda", "device", "module", *LIBRARIES):
+        link = found[name]
+        assert link["available"] == (link["reason"] is None)
+        assert link["reason"] or link["details"]["found"]
 
 
 def test_a_rung_that_cannot_run_says_why(run: Run) -> None:
@@ -92,7 +101,7 @@ def examined(*, rungs: list[bool], weights: bool) -> Examination:
         Finding(f"rung{n}", "cpu", runs, None if runs else "not here; mend it with: pip install it")
         for n, runs in enumerate(rungs)
     ]
-    return Examination(tuple(ladder), good, good, read_environment())
+    return Examination(tuple(ladder), (good,), good, good, read_environment())
 
 
 def test_one_rung_that_runs_is_enough() -> None:

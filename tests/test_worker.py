@@ -41,7 +41,7 @@ def begin(worker, weights_file, factory=scratch.Honest):
     entry = scratch.entry(factory)
     images = inputs.strokes(10, seed=1)
     rest = {"name": entry.name, "factory": entry.factory, "path": entry.path, "threads": 1}
-    rest |= {"weights": str(weights_file), "image": encode(images[0])}
+    rest |= {"device": entry.device, "weights": str(weights_file), "image": encode(images[0])}
     reply = worker.ask("start", TIMEOUT_S, spawned_ns=worker.spawned_ns, **rest)
     worker.ask("keep", TIMEOUT_S, images=encode(images))
     return reply

@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .backends.availability import backends
+from .backends.cuda_chain import Link
+from .backends.cuda_chain import ask as ask_cuda
 from .errors import DataError, LenetBenchError
 from .measure.environment import Environment, read_environment
 
@@ -23,9 +25,10 @@ class Finding:
 
 @dataclass(frozen=True)
 class Examination:
-    """All findings: the rungs in the ladder's order, then weights, data and machine."""
+    """All findings: the rungs in the ladder's order, the way to a GPU, weights, data, machine."""
 
     rungs: tuple[Finding, ...]
+    gpu: tuple[Finding, ...]  # each link from the driver to the libraries
     weights: Finding
     mnist: Finding
     environment: Environment
@@ -41,6 +44,7 @@ class Examination:
         software = facts.pop("software")
         return [
             *self.rungs,
+            *self.gpu,
             self.weights,
             self.mnist,
             Finding("machine", None, True, None, "the processor and its memory", facts),
@@ -55,6 +59,10 @@ def examine() -> Examination:
             Finding(rung.name, rung.device, rung.available, rung.reason, rung.summary, rung.runs)
             for rung in backends()
         ),
+        gpu=tuple(
+            Finding(link.name, None, link.reason is None, link.reason, link.summary, _found(link))
+            for link in ask_cuda()
+        ),
         weights=_look_at("weights", "the network's parameters", _weights),
         mnist=_look_at("mnist", "MNIST's test images, for `lenet-bench verify`", _mnist),
         environment=read_environment(),
@@ -66,6 +74,11 @@ def _look_at(name: str, summary: str, look: Callable[[], dict[str, Any]]) -> Fin
         return Finding(name, None, True, None, summary, look())
     except LenetBenchError as error:
         return Finding(name, None, False, str(error), summary)
+
+
+def _found(link: Link) -> dict[str, Any]:
+    found = {"found": link.found, "path": link.path}
+    return {name: value for name, value in found.items() if value}
 
 
 def _weights() -> dict[str, Any]:

@@ -27,6 +27,7 @@ _MARGIN = "  "
 _NOTABLE = 0.01  # a probability that a short answer shows
 _MOST_DIGITS = 3  # of a short answer
 _WIDEST_BAR = 50
+_LINK = len("libcudart")
 
 
 @dataclass(frozen=True)
@@ -89,6 +90,10 @@ def examination(screen: Screen, found: Examination) -> Iterator[str]:
     yield from _section(screen, "Software", _software(found.environment))
     yield screen.paint("Files", "bold")
     yield from _files(screen, found)
+    yield ""
+    yield screen.paint("The way to a GPU", "bold")
+    for link in found.gpu:
+        yield from _finding(screen, link, _link(screen, link), _LINK)
     yield ""
     yield screen.paint("Rungs", "bold")
     width = max(len(rung.name) for rung in found.rungs)
@@ -390,6 +395,14 @@ def _finding(screen: Screen, finding: Finding, good_news: str, width: int) -> It
     name = screen.paint(finding.name.ljust(width), "bold")
     yield f"{_MARGIN}{_mark(screen, finding.available)} {name}  {first}".rstrip()
     yield from (" " * (width + 6) + line for line in others)
+
+
+def _link(screen: Screen, link: Finding) -> str:
+    """What was found; of a library also the end of its folder's path."""
+    told = str(link.details.get("found", ""))
+    folder = str(link.details.get("path", "")).rpartition("/")[0]
+    room = screen.columns - _LINK - 6 - len(f"{told} in ") - 1
+    return f"{told} in {shorten(folder, room, screen.choose('…', '...'))}" if folder else told
 
 
 def _runs(rung: Finding) -> str:

@@ -34,6 +34,12 @@ int cuDeviceGetName(char* name, int room, int) {
   return 0;
 }
 
+int cuDeviceGetAttribute(int* value, int attribute, int) {
+  const int capability = setting("CUDA_DOUBLE_CAPABILITY", 90);
+  *value = attribute == 75 ? capability / 10 : capability % 10;
+  return 0;
+}
+
 // Never called, since nothing is launched through the driver.
 void cuGetErrorString() {}
 void cuModuleGetFunction() {}

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <limits>
 #include <vector>
 
@@ -86,7 +87,10 @@ cudnnStatus_t candidates(int room, int* count, cudnnConvolutionFwdAlgoPerf_t* fo
 extern "C" {
 
 size_t cudnnGetVersion() { return CUDNN_VERSION; }
-size_t cudnnGetCudartVersion() { return CUDART_VERSION; }
+size_t cudnnGetCudartVersion() {
+  const char* other = std::getenv("CUDA_DOUBLE_CUDNN_OF");
+  return other != nullptr ? std::atoi(other) : CUDART_VERSION;
+}
 void cudnnGetLastErrorString(char* message, size_t room) {
   std::strncpy(message, "the double says so", room);
 }

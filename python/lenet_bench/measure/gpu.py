@@ -1,28 +1,16 @@
 """What a rung took of its GPU, summed over its turns."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, replace
+from dataclasses import replace
 from statistics import mean
 
 from ..results import Gpu
-from .nvml import Meter, Reading
+from .nvml import Reading
 from .protocol import Message
 
 
-class Span:
-    """From before the timed calls of a turn to after them, in the rung's own process."""
-
-    def __init__(self, meter: Meter) -> None:
-        self._meter = meter
-        self._before = meter.read()
-
-    def end(self) -> Message:
-        """As the parent is told of it."""
-        return {"before": asdict(self._before), "after": asdict(self._meter.read())}
-
-
 class GpuUse:
-    """Adds up the spans of a rung's turns, in the parent."""
+    """Adds up what the rung's process read before and after its turns (nvml.Span)."""
 
     def __init__(self) -> None:
         self._spans: list[tuple[Reading, Reading]] = []

@@ -8,7 +8,7 @@ import ctypes
 import os
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from ..backends._cuda_libraries import load_of_driver
@@ -72,6 +72,18 @@ class Meter:
         if _succeeds(self._library, function, self._device, ctypes.byref(answer)):
             return float(answer.value)
         return None
+
+
+class Span:
+    """From before the timed calls of a turn to after them."""
+
+    def __init__(self, meter: Meter) -> None:
+        self._meter = meter
+        self._before = meter.read()
+
+    def end(self) -> dict[str, Any]:
+        """As the parent is told of it."""
+        return {"before": asdict(self._before), "after": asdict(self._meter.read())}
 
 
 def open_meter(runs: Mapping[str, str]) -> Meter | None:

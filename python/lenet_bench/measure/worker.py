@@ -28,8 +28,7 @@ from ..backends import Backend, find, load
 from ..errors import LenetBenchError, Unavailable
 from ..network import CLASSES, IMAGE_SIDE
 from ..weights import read_weights
-from .gpu import Span
-from .nvml import Meter, open_meter
+from .nvml import Meter, Span, open_meter
 from .protocol import Channel, ClosedError, Message, decode, encode
 
 Image = NDArray[np.float32]
