@@ -2,16 +2,25 @@
 
 import json
 import os
+import re
+from contextlib import nullcontext
 from pathlib import Path
 
 import lenet_bench
 import numpy as np
 import pytest
 from conftest import Run
+from lenet_bench.errors import Unavailable
 from lenet_bench.mnist import read_mnist
 from lenet_bench.printout import verification
 from lenet_bench.terminal import Screen
-from lenet_bench.verify import Verification, reference_probabilities, verify
+from lenet_bench.verify import (
+    Unverified,
+    Verification,
+    reference_probabilities,
+    verify,
+    verify_each,
+)
 from lenet_bench.weights import read_weights
 from numpy.typing import NDArray
 
@@ -41,10 +50,51 @@ def test_chosen_rungs_only(run: Run, small_mnist: Path, weights_file: Path) -> N
 
 
 def test_people_get_an_aligned_table(run: Run, small_mnist: Path, weights_file: Path) -> None:
-    output = run("verify", "--data", small_mnist, "--weights", weights_file).output
+    arguments = ("--backend", "fused", "--backend", "numpy", "--weights", weights_file)
+    output = run("verify", "--data", small_mnist, *arguments).output
     assert output.startswith("30 test images against the float64 reference\n")
     assert "largest difference" in output
     assert all(line.endswith("✓") for line in output.splitlines()[3:])
+
+
+def test_a_kept_verification_has_its_machine_and_versions(
+    run: Run, small_mnist: Path, weights_file: Path, tmp_path: Path
+) -> None:
+    output = tmp_path / "new" / "verify.json"
+    arguments = ("--backend", "fused", "--weights", weights_file, "-o", output)
+    run("verify", "--data", small_mnist, *arguments)
+    kept = json.loads(output.read_text())
+    assert kept["environment"]["processor"]["logical"] >= 1
+    assert kept["weights_sha256"] == read_weights(weights_file).sha256
+    (rung,) = kept["rungs"]
+    assert rung["runs"]["isa"]
+
+
+def test_a_rung_that_fails_midway_costs_its_own_row_and_the_verdict(
+    small_mnist: Path, weights_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Crashes(Wrong):
+        def infer(self, images: NDArray[np.float32]) -> NDArray[np.float32]:
+            raise Unavailable(f"it ended {len(images)} images early")
+
+    def open_rung(name: str, *_: object) -> object:
+        return nullcontext(Crashes() if name == "onednn" else Wrong())
+
+    monkeypatch.setattr("lenet_bench.verify._open", open_rung)
+    digits, weights = read_mnist("test", small_mnist), read_weights(weights_file)
+    found = list(verify_each(["onednn", "fused"], digits, weights, lambda *_: None))
+    assert found[0] == Unverified("onednn", "it ended 30 images early", failed=True)
+    assert found[1].backend == "fused"
+
+
+def test_a_file_that_cannot_be_written_is_one_sentence(
+    run: Run, small_mnist: Path, weights_file: Path, tmp_path: Path
+) -> None:
+    arguments = ("--backend", "fused", "--weights", weights_file, "-o", tmp_path)
+    done = run("verify", "--data", small_mnist, *arguments)
+    assert done.code == 1
+    assert re.search("cannot be written", done.errors)
+    assert "Traceback" not in done.errors
 
 
 def test_the_folder_may_come_from_the_environment(

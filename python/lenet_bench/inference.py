@@ -131,8 +131,18 @@ def open_rungs(asked: Sequence[str], weights: Weights, threads: int = 1) -> Open
                     break
     if not opened:
         raise Unavailable("no rung runs here; `lenet-bench doctor` says why and what mends it")
-    in_order = tuple(opened[name] for name in names() if name in opened)
-    return OpenLadder(in_order, passed_over)
+    ladder = tuple(opened[name] for name in names() if name in opened)
+    return OpenLadder(ladder, passed_over)
+
+
+def in_order(asked: Sequence[str], weights: Weights) -> list[str]:
+    """The names of those that `open_rungs` would try, in the ladder's order."""
+    chosen = {name for name in asked if name not in (AUTO, ALL)}
+    if ALL in asked:
+        chosen.update(names(gone=False))
+    if AUTO in asked:
+        chosen.add(open_rungs([AUTO], weights).rungs[0].name)
+    return [name for name in names() if name in chosen]
 
 
 def expand(arguments: Iterable[str]) -> list[str]:

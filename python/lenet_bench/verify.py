@@ -1,14 +1,26 @@
-"""Accuracy and parity: every test image through every rung, against the float64 reference."""
+"""Accuracy and parity: every test image through every rung, against the float64 reference.
 
-from collections.abc import Callable
-from dataclasses import asdict, dataclass
+One rung after another, each framework in a process of its own that ends before the next begins:
+all of them at once fill the memory, and one that crashes costs its own row.
+"""
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, closing, nullcontext
+from dataclasses import asdict, dataclass, field
+from datetime import datetime, timezone
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .backends import Backend, tolerance
+from .atomic import write_atomically
+from .backends import Backend, find, load, tolerance
+from .backends.apart import Apart
 from .backends.reference import Reference
+from .errors import LenetBenchError, Unavailable
+from .measure.environment import read_environment
 from .mnist import Digits
 from .network import CLASSES
 from .weights import Weights
@@ -42,6 +54,7 @@ class Verification:
     max_difference: float  # of any probability of any image, from the reference's
     tolerance: float
     disagreements: tuple[Disagreement, ...]
+    runs: Mapping[str, str] = field(default_factory=dict)  # library, version, algorithm
 
     @property
     def passed(self) -> bool:
@@ -51,6 +64,48 @@ class Verification:
     def to_json(self) -> dict[str, Any]:
         """Plain data, with the verdict."""
         return {**asdict(self), "passed": self.passed}
+
+
+@dataclass(frozen=True)
+class Unverified:
+    """A rung that does not run here, or that failed while it was asked."""
+
+    backend: str
+    reason: str
+    failed: bool = False
+
+
+def verify_each(
+    names: Iterable[str],
+    digits: Digits,
+    weights: Weights,
+    progress: Progress,
+    *,
+    threads: int = 1,
+    quiet: bool = True,
+) -> Iterator[Verification | Unverified]:
+    """Open, verify and close one rung after the other."""
+    truth = reference_probabilities(digits, weights, progress)
+    for name in names:
+        try:
+            opened = _open(name, weights, threads, quiet)
+        except Unavailable as error:
+            yield Unverified(name, str(error))
+            progress(name, len(digits))
+            continue
+        try:
+            with opened as backend:
+                yield verify(name, backend, digits, truth, progress)
+        except LenetBenchError as error:
+            yield Unverified(name, str(error), failed=True)
+
+
+def _open(
+    name: str, weights: Weights, threads: int, quiet: bool
+) -> AbstractContextManager[Backend]:
+    if find(name)[0].framework:
+        return closing(Apart(name, weights, threads=threads, quiet=quiet))
+    return nullcontext(load(name, threads=threads, weights=weights, quiet=quiet))
 
 
 def reference_probabilities(digits: Digits, weights: Weights, progress: Progress) -> Array:
@@ -81,7 +136,26 @@ def verify(
             )
             for index in np.flatnonzero(answers != expected)
         ),
+        runs=backend.describe(),
     )
+
+
+def write_verifications(
+    path: Path, outcomes: Sequence[Verification | Unverified], weights: Weights, threads: int
+) -> None:
+    """All that was found, with the machine, the versions and the weights it was found with."""
+    record = {
+        "ended": datetime.now(timezone.utc).isoformat(timespec="seconds"),
+        "environment": read_environment().to_json(),
+        "weights_sha256": weights.sha256,
+        "threads": threads,
+        "rungs": [one.to_json() for one in outcomes if isinstance(one, Verification)],
+        "unverified": [asdict(one) for one in outcomes if isinstance(one, Unverified)],
+    }
+    try:
+        write_atomically(path, (json.dumps(record, indent=1) + "\n").encode())
+    except OSError as error:
+        raise LenetBenchError(f"{path}: cannot be written: {error.strerror}") from None
 
 
 def _in_batches(

@@ -3,12 +3,12 @@
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from ..terminal import Screen
 from .options import (
+    FILE,
     FOLDER,
     backend_option,
     data_option,
@@ -17,9 +17,6 @@ from .options import (
     weights_option,
 )
 from .output import SUCCESS, WRONG, complain, note, progress, say
-
-if TYPE_CHECKING:
-    from ..verify import Verification
 
 
 @click.command(
@@ -89,18 +86,27 @@ def infer(
 Examples:
   lenet-bench verify
   lenet-bench verify --data ~/mnist --backend fused --backend fused:int16
+  lenet-bench verify -o verify.json
   lenet-bench verify --json | jq 'select(.passed | not)'
 """
 )
 @data_option
 @backend_option("all")
 @json_option
+@click.option(
+    "-o",
+    "--output",
+    type=FILE,
+    metavar="FILE",
+    help="Keep it as JSON, with the machine and the versions.",
+)
 @threads_option
 @weights_option
 def verify(
     data: Path | None,
     backends: tuple[str, ...],
     as_json: bool,
+    output: Path | None,
     threads: int,
     weights: Path | None,
 ) -> int:
@@ -111,23 +117,29 @@ def verify(
     a rung and the reference say different digits is listed with its margin: by how much the
     reference prefers its own digit.
     """
-    from ..inference import open_rungs
+    from ..inference import in_order
     from ..mnist import find_mnist, read_mnist
-    from ..printout import passed_over, verification
-    from ..verify import reference_probabilities
-    from ..verify import verify as verify_rung
+    from ..printout import not_at_hand, verification
+    from ..verify import Unverified, Verification, verify_each, write_verifications
     from ..weights import read_weights
 
     read, digits = read_weights(weights), read_mnist("test", find_mnist(data))
-    opened = open_rungs(backends, read, threads)
-    note(passed_over(opened))
-    results: list[Verification] = []
-    with progress(len(digits) * (1 + len(opened.rungs))) as told:
-        truth = reference_probabilities(digits, read, told)
-        for rung in opened.rungs:
-            results.append(verify_rung(rung.name, rung.backend, digits, truth, told))
-            if as_json:
-                say([json.dumps(results[-1].to_json())])
-    if not as_json:
-        say(verification(Screen.of(sys.stdout), results))
-    return SUCCESS if all(result.passed for result in results) else WRONG
+    names = in_order(backends, read)
+    outcomes: list[Verification | Unverified] = []
+    with progress(len(digits) * (1 + len(names))) as told:
+        for outcome in verify_each(names, digits, read, told, threads=threads):
+            outcomes.append(outcome)
+            if as_json and isinstance(outcome, Verification):
+                say([json.dumps(outcome.to_json())])
+            if output:
+                write_verifications(output, outcomes, read, threads)
+    found = [one for one in outcomes if isinstance(one, Verification)]
+    missing = [one for one in outcomes if isinstance(one, Unverified)]
+    wanted = [one for one in missing if one.failed or one.backend in backends]
+    for one in wanted:
+        complain(one.reason)
+    if others := [one.backend for one in missing if one not in wanted]:
+        note(not_at_hand(others))
+    if found and not as_json:
+        say(verification(Screen.of(sys.stdout), found))
+    return SUCCESS if found and not wanted and all(one.passed for one in found) else WRONG
