@@ -302,7 +302,7 @@ def test_a_worker_killed_while_it_runs_costs_its_own_row(weights_file):
 
     def kill_the_last(progress):
         if progress.doing == "round 4":
-            killed.append(children(os.getpid())[-1])
+            killed.append(workers(os.getpid())[-1])
             threading.Timer(0.03, os.kill, (killed[0], signal.SIGKILL)).start()
 
     entries = tuple(scratch.entry(scratch.Honest, name=name) for name in ("stays", "goes"))
@@ -329,6 +329,41 @@ def test_kill_9_of_the_parent_leaves_a_whole_file_and_no_worker(weights_file, tm
     result = read_result(output)
     assert result.ended == "running"
     assert len(result.rung("numpy").turns) == len(result.order) >= 1
+
+
+@linux
+@pytest.mark.parametrize("delay_s", [0.0, 0.02, 0.1])
+def test_kill_9_of_the_parent_while_it_starts_leaves_no_worker(weights_file, tmp_path, delay_s):
+    output = tmp_path / "result.json"
+    with started(weights_file, output) as process:
+        wait_for(lambda: children(process.pid))
+        time.sleep(delay_s)
+        workers = children(process.pid)
+        process.kill()
+        process.wait(60)
+        wait_for(lambda: not any(alive(worker) for worker in workers))
+    assert [path.name for path in tmp_path.iterdir()] in ([], ["result.json"])
+
+
+@linux
+def test_the_processes_of_a_rung_end_with_the_run_that_was_killed(weights_file, tmp_path):
+    script = tmp_path / "run.py"
+    script.write_text(
+        "import sys\n"
+        "sys.path.insert(0, sys.argv[1])\n"
+        "import scratch_rungs as scratch\n"
+        "from lenet_bench.measure import CompareOptions, compare\n"
+        "rungs = (scratch.entry(scratch.StartsAProcess),)\n"
+        "compare(CompareOptions(rungs, rounds=10**6, weights=sys.argv[2], output=sys.argv[3]))\n"
+    )
+    output = tmp_path / "result.json"
+    command = [sys.executable, script, str(Path(__file__).parent), weights_file, output]
+    with subprocess.Popen(command, env=environment()) as process:
+        wait_for(output.exists)
+        begun = {child for worker in workers(process.pid) for child in children(worker)}
+        process.kill()
+    assert begun
+    wait_for(lambda: not any(map(alive, begun)))
 
 
 @linux
@@ -473,6 +508,19 @@ def children(pid):
         if int(fields[1]) == pid and fields[0] != "Z":
             found.append((int(fields[19]), int(stat.parent.name)))
     return [child for _, child in sorted(found)]
+
+
+def workers(pid):
+    """Those of its children that run a rung, the youngest last."""
+    return [child for child in children(pid) if "measure.worker" in command_line(child)]
+
+
+def command_line(pid):
+    """What it was started with."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " ")
+    except OSError:
+        return ""
 
 
 def alive(pid):

@@ -118,6 +118,33 @@ def test_students_t_is_that_of_the_tables(freedom, table):
     assert _student_t(0.975, freedom) == pytest.approx(table, rel=2e-3)
 
 
+@pytest.mark.parametrize("freedom", [5, 6, 8, 11, 20, 60])
+def test_students_t_is_scipys(freedom):
+    stats = pytest.importorskip("scipy.stats", reason="scipy is not installed")
+    assert _student_t(0.975, freedom) == pytest.approx(stats.t.ppf(0.975, freedom), rel=2e-3)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("starts", [30, 101])
+def test_the_interval_is_scipys_bootstrap_at_the_expanded_level(shape, starts):
+    """Both resample 2,000 times or more, so they differ as two such draws do."""
+    stats = pytest.importorskip("scipy.stats", reason="scipy is not installed")
+    values = shape(np.random.default_rng(6), starts)
+    expanded = (starts / (starts - 1)) ** 0.5 * stats.t.ppf(0.975, starts - 1)
+    theirs = stats.bootstrap(
+        (values,),
+        np.median,
+        n_resamples=5000,
+        confidence_level=1 - 2 * stats.norm.cdf(-expanded),
+        method="percentile",
+        rng=np.random.default_rng(7),
+    ).confidence_interval
+    ours = median_interval(values, seed=8)
+    width = theirs.high - theirs.low
+    assert ours.low == pytest.approx(theirs.low, abs=0.15 * width)
+    assert ours.high == pytest.approx(theirs.high, abs=0.15 * width)
+
+
 @pytest.mark.parametrize(
     ("low", "high", "verdict"),
     [

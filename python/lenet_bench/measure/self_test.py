@@ -127,6 +127,8 @@ class _Compared:
             f"starts ({CONFIDENCE:.0%} interval {low:.0%} to {high:.0%}), ambiguous in "
             f"{said['ambiguous']}, wrongly judged in {wrong}"
         )
+        if not found:
+            told = f"the run has no room for a comparison of {self.starts} starts"
         if ratio is not None:
             told += f"; ratio {ratio:.3f}"
         verdict = self._verdict(right, said, wrong)
