@@ -297,23 +297,31 @@ FRAMEWORKS: tuple[Rung, ...] = (
 #: What the studies of 2018 could still run.
 GONE: tuple[Rung, ...] = (
     _gone(
+        "lasagne",
+        "Python, Lasagne's layers on Theano",
+        "Theano",
+        "had its last release, 0.1, in 2015, which imports what Theano 1.0 no longer has "
+        "(tensor.signal.downsample); `keras` took its place, `theano` runs",
+    ),
+    _gone(
         "caffe2",
         "Python, Caffe2's net of operators",
         "its own kernels, cuDNN on a GPU",
-        "was merged into PyTorch in 2018 and is no longer in its builds; "
+        "was merged into PyTorch in 2018, left its builds in 2022 and its sources in 2024; "
         "`torch:export` took its place",
     ),
     _gone(
         "cntk",
         "Python, Microsoft's CNTK, also under Keras 2",
         "MKL, cuDNN on a GPU",
-        "had its last release, 2.7, in 2019, for Python 3.6 at most; `onnxruntime` took its place",
+        "had its last main release, 2.7, in 2019, and wheels for Python 3.6 at most; "
+        "`onnxruntime` took its place",
     ),
     _gone(
         "torch7",
         "Lua, Torch7's nn",
         "its own kernels, cuDNN on a GPU",
-        "has not been developed since 2017 and speaks Lua only; `torch` took its place",
+        "had its last release, 7.0, in 2017 and speaks Lua only; `torch` took its place",
     ),
     _gone(
         "knet",
