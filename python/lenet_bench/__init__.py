@@ -5,8 +5,12 @@
     net = lenet_bench.load("fused", threads=1)
     probabilities = net.infer(lenet_bench.read_image("digit.png"))
 
-The names in `__all__` are stable. Importing this imports nothing: each name brings its module
-when it is first used, and no framework before its rung is loaded.
+    options = lenet_bench.CompareOptions(rungs=("fused", "numpy"), budget_s=10)
+    print(lenet_bench.render(lenet_bench.compare(options)))
+
+docs/python.md shows what there is. The names in `__all__` are stable. Importing this imports
+nothing: each name brings its module when it is first used, and no framework before its rung is
+loaded.
 """
 
 from importlib import import_module
@@ -15,8 +19,25 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from .backends import Backend, Rung, load
     from .backends.availability import Availability, backends
-    from .errors import DataError, ImageError, LenetBenchError, Unavailable, WeightsError
+    from .cost import Cost, costs
+    from .doctor import Examination, examine
+    from .errors import (
+        DataError,
+        ImageError,
+        LenetBenchError,
+        ResultError,
+        Unavailable,
+        WeightsError,
+    )
     from .images import read_image
+    from .measure.comparison import NotSavedError, Progress, compare
+    from .measure.difference import Difference, diff
+    from .measure.options import CompareOptions, Entry
+    from .measure.summary import summarise
+    from .mnist import Digits, find_mnist, read_mnist
+    from .report import render, write_report
+    from .results import Result, RungResult, Summary, read_result, rows, write_result
+    from .verify import Unverified, Verification, verify_each
     from .weights import Weights, read_weights
 
     __version__: str
@@ -24,34 +45,88 @@ if TYPE_CHECKING:
 __all__ = [
     "Availability",
     "Backend",
+    "CompareOptions",
+    "Cost",
     "DataError",
+    "Difference",
+    "Digits",
+    "Entry",
+    "Examination",
     "ImageError",
     "LenetBenchError",
+    "NotSavedError",
+    "Progress",
+    "Result",
+    "ResultError",
     "Rung",
+    "RungResult",
+    "Summary",
     "Unavailable",
+    "Unverified",
+    "Verification",
     "Weights",
     "WeightsError",
     "__version__",
     "backends",
+    "compare",
+    "costs",
+    "diff",
+    "examine",
+    "find_mnist",
     "load",
     "read_image",
+    "read_mnist",
+    "read_result",
     "read_weights",
+    "render",
+    "rows",
+    "summarise",
+    "verify_each",
+    "write_report",
+    "write_result",
 ]
 
 #: Where each public name lives. `backends` is the sub-package itself, which can be called.
 _HOMES = {
     "Availability": "backends.availability",
     "Backend": "backends",
+    "CompareOptions": "measure.options",
+    "Cost": "cost",
     "DataError": "errors",
+    "Difference": "measure.difference",
+    "Digits": "mnist",
+    "Entry": "measure.options",
+    "Examination": "doctor",
     "ImageError": "errors",
     "LenetBenchError": "errors",
+    "NotSavedError": "measure.comparison",
+    "Progress": "measure.comparison",
+    "Result": "results",
+    "ResultError": "errors",
     "Rung": "backends",
+    "RungResult": "results",
+    "Summary": "results",
     "Unavailable": "errors",
+    "Unverified": "verify",
+    "Verification": "verify",
     "Weights": "weights",
     "WeightsError": "errors",
+    "compare": "measure.comparison",
+    "costs": "cost",
+    "diff": "measure.difference",
+    "examine": "doctor",
+    "find_mnist": "mnist",
     "load": "backends",
     "read_image": "images",
+    "read_mnist": "mnist",
+    "read_result": "results",
     "read_weights": "weights",
+    "render": "report",
+    "rows": "results",
+    "summarise": "measure.summary",
+    "verify_each": "verify",
+    "write_report": "report",
+    "write_result": "results",
 }
 
 

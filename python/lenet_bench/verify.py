@@ -79,7 +79,7 @@ def verify_each(
     names: Iterable[str],
     digits: Digits,
     weights: Weights,
-    progress: Progress,
+    progress: Progress = lambda *_: None,
     *,
     threads: int = 1,
     quiet: bool = True,

@@ -1,7 +1,10 @@
 """Draw a result: in a terminal, as JSON, CSV and Markdown. Nothing is measured here."""
 
 import json
-from collections.abc import Iterator, Sequence
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Literal
 
 from ..results import Result, digest
 from ..terminal import Screen
@@ -28,3 +31,25 @@ def comparison(
             yield from markdown.comparison(result, named)
         else:
             yield from terminal.table(result, screen, named)
+
+
+def render(
+    *results: Result,
+    form: Literal["text", "json", "csv", "markdown"] = "text",
+    columns: int = 100,
+) -> str:
+    """Some results as `compare` and `report` print them, without colours."""
+    screen = Screen(columns, colour=False, unicode=True)
+    lines = comparison(results, None if form == "text" else form, screen)
+    return "".join(f"{line}\n" for line in lines)
+
+
+def write_report(results: Mapping[str, Result], path: str | os.PathLike[str]) -> None:
+    """One page of some results, by the names that they shall have; it works without a network."""
+    from .figures import figures
+    from .measured import gather
+    from .page import page
+    from .page.file import write_page
+
+    measured = gather(list(results.items()))
+    write_page(Path(path), page(measured, figures(measured)))

@@ -1,6 +1,6 @@
 """The result of a comparison: its model, its file, and its rows for whoever draws it."""
 
-from .file import ResultFile, read_result
+from .file import ResultFile, read_result, write_result
 from .model import (
     SCHEMA,
     Batch,
@@ -43,4 +43,5 @@ __all__ = [
     "failures",
     "read_result",
     "rows",
+    "write_result",
 ]

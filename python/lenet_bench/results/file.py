@@ -45,6 +45,13 @@ def read_result(path: str | os.PathLike[str]) -> Result:
         raise ResultError(f"{path}: damaged result file: {error}") from None
 
 
+def write_result(path: str | os.PathLike[str], result: Result) -> None:
+    """Write a result file, whole or not at all; ResultError says why it cannot be written."""
+    file = ResultFile(path)
+    file.check()
+    file.write(result)
+
+
 class ResultFile:
     """A result's file while it grows: checked first, then replaced whole as often as one likes."""
 
