@@ -1,6 +1,7 @@
 """Too little memory for all rungs at once: groups, and how much is left."""
 
 import os
+from dataclasses import replace
 
 import pytest
 import scratch_rungs as scratch
@@ -9,15 +10,20 @@ from lenet_bench.measure import CompareOptions, compare
 from lenet_bench.measure.memory import Memory, left_in_cgroups, process_bytes
 
 MIB = 1 << 20
+LIMIT = 500 * MIB  # three workers of 140 MiB and no room for a fourth
+
+
+def entry(name):
+    """A rung that takes more than 100 MiB."""
+    return scratch.entry(scratch.TakesMemory, name=name)
 
 
 @pytest.fixture(scope="module")
 def grouped(weights_file):
     """Three rungs of 100 MiB and more where there is room for two, and for one to start anew."""
-    entries = tuple(scratch.entry(scratch.TakesMemory, name=name) for name in "abc")
-    limit = 3 * 100 * MIB + 200 * MIB
+    entries = tuple(map(entry, "abc"))
     options = CompareOptions(
-        entries, baseline="b", rounds=6, weights=weights_file, memory_bytes=limit
+        entries, baseline="b", rounds=3, weights=weights_file, memory_bytes=LIMIT
     )
     return compare(options)
 
@@ -33,12 +39,27 @@ def test_the_baseline_is_in_every_group_so_that_ratios_hold(grouped):
 
 
 def test_each_rung_is_timed_in_all_rounds_of_its_group(grouped):
-    assert len(grouped.rung("c").turns) == 6
+    assert len(grouped.rung("c").turns) == 3
     assert len(grouped.rung("b").turns) == len(grouped.order)
 
 
 def test_groups_are_warned_of(grouped):
     assert any("too small for all rungs at once" in warning for warning in grouped.warnings)
+
+
+def test_a_run_in_groups_goes_on_in_the_group_that_was_interrupted(grouped, weights_file, tmp_path):
+    def interrupt(progress):
+        if progress.doing == "round 5":
+            raise KeyboardInterrupt
+
+    path, entries = tmp_path / "r.json", tuple(map(entry, "abc"))
+    options = CompareOptions(entries, baseline="b", rounds=3, weights=weights_file, output=path)
+    compare(replace(options, memory_bytes=LIMIT), interrupt)
+    later = compare(CompareOptions(entries, resume=path, memory_bytes=LIMIT))
+    assert later.rules.groups == grouped.rules.groups
+    assert {r.name: len(r.turns) for r in later.rungs} == {
+        r.name: len(r.turns) for r in grouped.rungs
+    }
 
 
 def test_one_group_is_not_worth_a_word(weights_file):

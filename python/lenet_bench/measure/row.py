@@ -14,7 +14,7 @@ from .options import Entry
 from .pinning import Cores
 from .process import WorkerError, WorkerProcess
 from .protocol import Message, decode, encode
-from .schedule import Pace
+from .schedule import CALLS_AFTER_GAPS, Pace
 from .truth import Floats, Truth
 
 _CACHED = 1.5  # a new image takes so many times what a known one does
@@ -59,6 +59,7 @@ class Row:
         self._peak_rss_mib: float | None = None
         self._gpu_name: str | None = None
         self._gpu_use = GpuUse()
+        self._gpu_before: Gpu | None = None
         self._profile_us: dict[str, float] | None = None
         self._idle_ns = self._idle_cpu_ns = 0
         self._checked = False  # in this run, with all the checks
@@ -186,7 +187,7 @@ class Row:
             self._traceback, self._output = before.traceback, before.output
         self._runs, self._difference = before.runs, before.difference
         self._cold_starts = list(before.cold_starts)
-        self._cache_probe = before.cache_probe
+        self._cache_probe, self._gpu_before = before.cache_probe, before.gpu
         self.turns = list(before.turns)
         self._batches = {batch.size: batch for batch in before.batches}
         if not retry:
@@ -331,11 +332,16 @@ class Row:
 
     def _ask(self, do: str, **rest: Any) -> Message:
         assert self._worker is not None
-        return self._worker.ask(do, self._conditions.timeout_s, **rest)
+        timeout_s = self._conditions.timeout_s + self._idle_s() * (do == "turn")
+        return self._worker.ask(do, timeout_s, **rest)
+
+    def _idle_s(self) -> float:
+        """What a turn spends on gaps, twice that to be safe: a rung is not to blame for them."""
+        return 2 * CALLS_AFTER_GAPS * (self._conditions.interval_s or 0.0)
 
     def _gpu(self) -> Gpu | None:
         if self.entry.device != "gpu" or self._gpu_name is None:
-            return None
+            return self._gpu_before
         return self._gpu_use.total(self._gpu_name, self._profile_us)
 
     def _resources(self) -> Resources:

@@ -2,7 +2,7 @@
 
 import random
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TypeVar
 
 from ..results import Ended
@@ -17,7 +17,7 @@ _SHORTEST_TURN_S = 0.012
 _WARM_SHARE = 1 / 6  # of a turn: caches refill within some calls, AVX-512's clocks within 1 ms
 _ROUNDS_A_START = 2  # starts differ more than rounds do, so rather more starts
 _STARTS_TO_FIT = 8  # a short budget shortens the turns rather than the number of starts
-_CALLS_AFTER_GAPS = 10  # of a turn of calls with idle gaps
+CALLS_AFTER_GAPS = 10  # of a turn of calls with idle gaps
 
 _USUAL_RESTARTS = 2  # of slow rungs, where no budget says how many there is time for
 _RESTARTS_SHARE = 0.4  # of the budget, for those at most
@@ -98,10 +98,14 @@ def restart_is_due(done: int, wanted: int, progress: float | None) -> bool:
 
 
 def with_gaps(pace: Pace, interval_s: float | None) -> Pace:
-    """The pace for calls with idle time before each: no warm-up, and long enough for some."""
+    """The pace for calls with idle time before each: no warm-up, and long enough for some.
+
+    Such turns take long, so the workers start anew in each round.
+    """
     if interval_s is None:
         return pace
-    return replace(pace, warm_s=0.0, timed_s=max(pace.timed_s, _CALLS_AFTER_GAPS * interval_s))
+    timed_s = max(pace.timed_s, CALLS_AFTER_GAPS * interval_s)
+    return Pace(warm_s=0.0, timed_s=timed_s, rounds_a_start=1)
 
 
 def share_budget(budget_s: float | None, sizes: int) -> tuple[float | None, float | None]:
