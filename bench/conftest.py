@@ -1,6 +1,9 @@
-"""One thread for every BLAS, set before NumPy loads its own: the comparison is of one core."""
+"""Before NumPy loads its BLAS: one thread for every library, and the core that `compare` uses."""
 
 import os
 
-for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ.setdefault(variable, "1")
+from lenet_bench.measure.pinning import choose_cores, thread_variables
+
+os.environ.update(thread_variables(threads=1))
+if cores := choose_cores(threads=1).worker:
+    os.sched_setaffinity(0, cores)

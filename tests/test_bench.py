@@ -1,0 +1,55 @@
+"""`pytest bench/`: the comparison through pytest-benchmark, and its gate."""
+
+import json
+import platform
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from conftest import environment
+
+BENCH = Path(__file__).parents[1] / "bench"
+
+
+def bench(storage, *options, **variables):
+    """Time `fused` for a moment."""
+    command = [sys.executable, "-m", "pytest", str(BENCH), "--benchmark-only", "-q"]
+    quick = ["-k", "test_infer[fused]", "--benchmark-max-time=0.2"]
+    done = subprocess.run(
+        [*command, *quick, f"--benchmark-storage={storage}", *options],
+        capture_output=True,
+        text=True,
+        env=environment(**variables),
+        cwd=BENCH.parent,
+    )
+    return done.returncode, done.stdout + done.stderr
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    """A folder with a saved run."""
+    storage = tmp_path_factory.mktemp("benchmarks")
+    code, told = bench(storage, "--benchmark-save=before")
+    assert code == 0, told
+    return storage
+
+
+def test_rungs_are_grouped_by_device(saved):
+    (file,) = saved.rglob("*_before.json")
+    (found,) = json.loads(file.read_text())["benchmarks"]
+    assert (found["group"], found["params"]) == ("cpu", {"name": "fused"})
+    assert found["stats"]["rounds"] > 100
+
+
+def test_the_gate_lets_the_same_rung_pass(saved):
+    code, told = bench(saved, "--benchmark-compare", "--benchmark-compare-fail=min:300%")
+    assert code == 0, told
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="another instruction set is the brake")
+def test_the_gate_stops_a_slower_rung(saved):
+    options = ("--benchmark-compare", "--benchmark-compare-fail=min:5%")
+    code, told = bench(saved, *options, LENET_BENCH_ISA="sse2")
+    assert code != 0
+    assert "Performance has regressed" in told
