@@ -95,7 +95,13 @@ def _full(name, us, device):
         lines_of_code=40 + len(name) * 13,
         installed_mib=1.0 + us / 20,
         device=device,
-        gpu=Gpu("A GPU", memory_mib=300.0 + us / 30, energy_mj=3.0) if device == "gpu" else None,
+        gpu=_gpu(us) if device == "gpu" else None,
         batches=tuple(Batch(n, (round(us * 700 * n**0.8),) * 20) for n in sizes),
         runs={"library": "its library 1.2", "isa": "avx2"},
     )
+
+
+def _gpu(us):
+    profile = {"h2d_us": 4.0, "kernels_us": us / 2, "d2h_us": 3.0, "enqueue_us": 6.0}
+    profile["total_us"] = 10.0 + us
+    return Gpu("A GPU", memory_mib=300.0 + us / 30, energy_mj=3.0, profile_us=profile)

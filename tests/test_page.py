@@ -140,7 +140,7 @@ def test_a_full_result_has_every_figure_and_a_bare_one_those_it_has_figures_for(
     everything = [figure.key for figure in figures(ladder)]
     assert everything == [
         *("lines-of-code", "processing-time", "tradeoff", "ratio", "distribution"),
-        *("cold-start", "throughput", "memory", "device-memory", "disk"),
+        *("gpu-call", "cold-start", "throughput", "memory", "device-memory", "disk"),
     ]
     bare = [figure.key for figure in figures(measured(sample_result()))]
     assert bare == ["processing-time", "ratio", "distribution", "cold-start"]

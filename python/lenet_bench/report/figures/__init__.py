@@ -7,6 +7,7 @@ from .cold_start import cold_start
 from .distribution import distribution
 from .figure import Figure
 from .footprint import device_memory, disk, memory
+from .gpu_call import gpu_call
 from .lines_of_code import lines_of_code
 from .processing_time import processing_time
 from .ratio import ratio
@@ -19,6 +20,7 @@ _ALL = (
     tradeoff,
     ratio,
     distribution,
+    gpu_call,
     cold_start,
     throughput,
     memory,

@@ -35,8 +35,7 @@ def processing_time(measured: Measured) -> Figure | None:
         caption=(
             "One call with one image, from a NumPy array in host memory to the ten probabilities "
             "there, copies and synchronisation included: the dot is the median, its line goes to "
-            "the 99th percentile where there are calls enough to know it. Each grid line is ten "
-            "times the one before, or as written."
+            "the 99th percentile where there are calls enough to know it."
         ),
         says=(
             f"From {units.time(first.summary.p50_us)} ({first.spoken}) to "

@@ -109,7 +109,7 @@ def _draw(entries: Sequence[Entry], front: Sequence[Entry], width: float) -> Mar
     stairs = _stairs([_point(entry, along, down) for entry in front], width - 8)
     parts += [*_stems(points), path(stairs, "front")]
     room = Box(left + 2, top - 4, width - 2, bottom - 2)
-    parts += _labels(points, [*_along(stairs)], room)
+    parts += _labels(points, [*_along(stairs), *_beside(points)], room)
     parts += [_mark(point) for point in points]
     parts.append(label(0, top - 14, "median time of one image", "soft small"))
     parts.append(label(width - 8, bottom + 29, "lines of code", "end soft small"))
@@ -130,13 +130,24 @@ def _mark(point: Point) -> Markup:
 
 def _stems(points: Sequence[Point]) -> Iterator[Markup]:
     """A line through the variants of each exhibit in each series."""
+    for group in _exhibits(points):
+        ys = [point.y for point in group]
+        yield line(group[0].x, min(ys), group[0].x, max(ys), "leader")
+
+
+def _exhibits(points: Sequence[Point]) -> list[list[Point]]:
+    """The points of each exhibit in each series, where there are several."""
     groups: dict[tuple[str, int], list[Point]] = {}
     for point in points:
         groups.setdefault((point.entry.exhibit, point.entry.series.number), []).append(point)
-    for group in groups.values():
-        if len(group) > 1:
-            ys = [point.y for point in group]
-            yield line(group[0].x, min(ys), group[0].x, max(ys), "leader")
+    return [group for group in groups.values() if len(group) > 1]
+
+
+def _beside(points: Sequence[Point]) -> Iterator[Box]:
+    """What the stems cover."""
+    for group in _exhibits(points):
+        ys = [point.y for point in group]
+        yield Box(group[0].x - 2, min(ys), group[0].x + 2, max(ys))
 
 
 def _stairs(points: Sequence[Point], right: float) -> list[tuple[float, float]]:
@@ -153,10 +164,10 @@ def _along(corners: Sequence[tuple[float, float]]) -> Iterator[Box]:
         yield Box(min(x, to_x) - 2, min(y, to_y) - 2, max(x, to_x) + 2, max(y, to_y) + 2)
 
 
-def _labels(points: Sequence[Point], front: Sequence[Box], room: Box) -> Iterator[Markup]:
-    """Names where they hide nothing; what is on the front chooses its place first."""
+def _labels(points: Sequence[Point], lines: Sequence[Box], room: Box) -> Iterator[Markup]:
+    """Names where they hide neither a mark nor a line nor each other."""
     taken = [Box(p.x - _MARK, p.y - _MARK, p.x + _MARK, p.y + _MARK) for p in points]
-    taken += front
+    taken += lines
     for point, name in _named(points, crowded=len(points) > (room.right - room.left) / 30):
         text = fit(name, (room.right - room.left) * 0.7)
         for box in _places(point, text_width(text)):

@@ -12,6 +12,7 @@ from ..figures.figure import NARROW, WIDE, Figure
 from ..figures.palette import figure_style, variables
 from ..markup import Markup, element, join
 from ..measured import Measured
+from ..sentences import conditions
 from .environment import environment
 from .exhibits import exhibits
 from .failures import failures
@@ -77,11 +78,7 @@ def _header(measured: Measured) -> Markup:
 
 
 def _when(result: Result) -> str:
-    threads = f"{result.rules.threads} thread{'s' * (result.rules.threads > 1)}"
-    return (
-        f"{result.started[:16].replace('T', ' ')} UTC, {threads}, {len(result.order)} rounds in "
-        f"{result.elapsed_s:.0f} s"
-    )
+    return f"{result.started[:16].replace('T', ' ')} UTC. {conditions(result)}."
 
 
 def _contents(sections: Sequence[tuple[str, str, Markup]], drawn: Sequence[Figure]) -> Markup:

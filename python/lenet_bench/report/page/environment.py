@@ -96,6 +96,10 @@ def _rules(run: Run) -> _Facts:
         "took": f"{result.elapsed_s:.1f} s",
         "ended by": result.ended,
         "command": " ".join(["lenet-bench", *result.argv[1:]]),
+        **{
+            f"taken up again, {one.at[:16].replace('T', ' ')}": f"after {one.rounds} rounds"
+            for one in result.resumed
+        },
         "seed": str(rules.seed),
         "rounds": str(len(result.order)),
         "processes anew": f"every {rules.rounds_a_start} rounds",

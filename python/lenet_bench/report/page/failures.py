@@ -24,7 +24,8 @@ def failures(measured: Measured) -> Markup:
 
 def _of(run: Run, named: bool) -> Iterator[Markup]:
     failed = [rung for rung in run.result.rungs if rung.status != "ok"]
-    if not failed:
+    refused = [rung for rung in run.result.rungs if rung.batch_refusals]
+    if not (failed or refused):
         return
     if named:
         yield element("h3", run.label)
@@ -32,6 +33,9 @@ def _of(run: Run, named: bool) -> Iterator[Markup]:
     for rung in failed:
         if rung not in absent:
             yield element("div", _headline(rung), *_evidence(rung), class_="failure")
+    for rung in refused:
+        for size, reason in rung.batch_refusals.items():
+            yield element("p", element("strong", rung.name), f" takes no batch of {size}: {reason}")
     if absent:
         rows = [
             element("tr", element("th", rung.name, scope="row"), element("td", rung.reason))
