@@ -117,6 +117,11 @@ def test_hostile_text_stays_text_everywhere():
     assert "<script>alert" not in html
 
 
+def test_a_machine_that_tells_nonsense_of_itself_costs_no_more_than_its_facts():
+    for machine in ({}, {"processor": 3, "software": "x"}, {"processor": {"isa": 1, "caches": 2}}):
+        assert "unknown processor" in drawn(replace(sample_result(), machine=machine))
+
+
 def test_text_that_is_no_markup_is_escaped_in_content_and_in_attributes():
     assert element("a", "<b>&", title='"<') == '<a title="&quot;&lt;">&lt;b&gt;&amp;</a>'
 

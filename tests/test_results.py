@@ -166,6 +166,23 @@ def test_a_damaged_file_is_refused_with_the_place(tmp_path, old, new, told):
     assert told in str(caught.value)
 
 
+@pytest.mark.parametrize("number", ["NaN", "Infinity", "1e999", "9" * 400])
+def test_a_number_that_nobody_measured_is_refused(tmp_path, number):
+    (tmp_path / "r.json").write_text(
+        SCHEMA_1.replace('"elapsed_s": ', f'"elapsed_s": {number}, "x": ')
+    )
+    with pytest.raises(ResultError, match="elapsed_s: expected float"):
+        read_result(tmp_path / "r.json")
+
+
+def test_a_turn_without_a_call_is_refused(result, tmp_path):
+    idle = replace(result.rungs[0].turns[0], samples_ns=())
+    rungs = (replace(result.rungs[0], turns=(idle,)), *result.rungs[1:])
+    ResultFile(tmp_path / "r.json").write(replace(result, rungs=rungs))
+    with pytest.raises(ResultError, match="a turn without a timed call"):
+        read_result(tmp_path / "r.json")
+
+
 @pytest.mark.parametrize("content", [b"", b"[]", b"\x00\xff", b'"schema"', b"{}", b"[" * 100_000])
 def test_what_is_no_result_is_refused(tmp_path, content):
     (tmp_path / "r.json").write_bytes(content)

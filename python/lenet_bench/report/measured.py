@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from ..cost import lines_of_code
 from ..errors import ResultError
 from ..results import Result, RungResult, Summary
+from .sentences import machine_name
 
 MOST_SERIES = 8  # that colours and shapes tell apart
 _LONGEST_LABEL = 36
@@ -148,8 +149,8 @@ def _runs(results: Sequence[tuple[str, Result]]) -> list[Run]:
 
 
 def _machine(result: Result) -> str:
-    model = (result.machine.get("processor") or {}).get("model") or "unknown processor"
-    return re.sub(r"\((R|TM)\)|\bCPU\b|@.*", "", str(model)).strip().replace("  ", " ")
+    brief = re.sub(r"\((R|TM)\)|\bCPU\b|@.*", "", machine_name(result))
+    return " ".join(brief.split())
 
 
 def _series_label(run: Run, device: str, found: Sequence[tuple[Run, str]]) -> str:

@@ -9,7 +9,9 @@ from .numbers import spell_span, spell_time
 
 def machine_name(result: Result) -> str:
     """The processor that it was measured on."""
-    return (result.machine.get("processor") or {}).get("model") or "unknown processor"
+    processor = result.machine.get("processor")
+    model = processor.get("model") if isinstance(processor, dict) else None
+    return str(model or "unknown processor")
 
 
 def conditions(result: Result) -> str:

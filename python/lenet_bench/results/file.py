@@ -128,8 +128,11 @@ def _from_json(content: dict[str, Any]) -> Result:
     everyone = [*_list(content, "rungs"), *([content["floor"]] if content.get("floor") else [])]
     for rung in everyone:
         if isinstance(rung, dict):
-            rung["turns"] = turns.get(rung.get("name"), [])
+            rung["turns"] = turns.get(str(rung.get("name")), [])
     result: Result = decode(Result, content)
+    for rung in (*result.rungs, *([result.floor] if result.floor else [])):
+        if not all(turn.samples_ns for turn in rung.turns):
+            raise ValueError(f"turns.{rung.name}: a turn without a timed call")
     return result
 
 

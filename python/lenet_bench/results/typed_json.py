@@ -5,6 +5,8 @@ from dataclasses import MISSING, fields, is_dataclass
 from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
+_LARGEST, _LARGEST_WHOLE = 1e300, 2**63 - 1
+
 
 def decode(kind: Any, value: Any, where: str = "") -> Any:
     """The JSON value as that type; ValueError names the place where it is of another."""
@@ -16,16 +18,19 @@ def decode(kind: Any, value: Any, where: str = "") -> Any:
     if origin is Literal and value in arguments:
         return value
     if origin is tuple and isinstance(value, list):
-        if arguments[0] is int and all(type(item) is int for item in value):
+        whole = arguments[0] is int and all(type(item) is int for item in value)
+        if whole and max(map(abs, value), default=0) <= _LARGEST_WHOLE:
             return tuple(value)  # a hundred thousand samples: no call for each
         return tuple(decode(arguments[0], v, f"{where}[{n}]") for n, v in enumerate(value))
     if origin is Mapping and isinstance(value, dict):
         return {key: decode(arguments[1], v, f"{where}.{key}") for key, v in value.items()}
     if is_dataclass(kind) and isinstance(value, dict):
         return _decode_fields(kind, value, where)
-    if kind is float and type(value) in (int, float):
-        return float(value)
-    if kind in (int, str, bool) and type(value) is kind:
+    if kind is float and type(value) in (int, float) and abs(value) <= _LARGEST:
+        return float(value)  # neither infinite nor NaN, which JSON has no word for
+    if kind is int and type(value) is int and abs(value) <= _LARGEST_WHOLE:
+        return value
+    if kind in (str, bool) and type(value) is kind:
         return value
     raise ValueError(f"{where}: expected {_spell(kind)}, found {str(value)[:40]!r}")
 

@@ -48,7 +48,7 @@ def _machine(run: Run) -> _Facts:
     cpu = _part(machine, "processor")
     caches = [
         f"L{cache.get('level')} {cache.get('kind')} {_size(cache.get('bytes'))}"
-        for cache in cpu.get("caches") or []
+        for cache in _listed(cpu.get("caches"))
         if isinstance(cache, Mapping)
     ]
     facts = {
@@ -57,7 +57,7 @@ def _machine(run: Run) -> _Facts:
         "cores": _told(cpu.get("cores")),
         "logical CPUs": _told(cpu.get("logical")),
         "virtual": _yes_or_no(cpu.get("virtual")),
-        "instruction sets": ", ".join(map(str, cpu.get("isa") or [])) or units.NONE,
+        "instruction sets": ", ".join(map(str, _listed(cpu.get("isa")))) or units.NONE,
         "caches": ", ".join(caches) or units.NONE,
         "memory": _size(machine.get("memory_bytes")),
         "governor": _told(cpu.get("governor")),
@@ -127,6 +127,10 @@ def _yes_or_no(value: object) -> str:
     return (
         {True: "yes", False: "no"}.get(value, units.NONE) if isinstance(value, bool) else units.NONE
     )
+
+
+def _listed(value: object) -> list[Any]:
+    return value if isinstance(value, list) else []
 
 
 def _told(value: object) -> str:
