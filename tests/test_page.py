@@ -206,9 +206,14 @@ def test_a_listing_is_the_source_and_counts_its_lines(name):
     assert int(re.findall(r"(\d+)\s*</pre>", html)[-1]) == lines_of_code(name)
 
 
+def test_a_file_that_two_exhibits_share_is_shown_once(ladder_page):
+    assert ladder_page.count('aria-label="Source of export/onnx.py"') == 1
+    assert ladder_page.count(">export/onnx.py</h3>") > 2
+
+
 def test_names_of_the_api_are_marked_in_a_listing():
     files = sources(next(rung for rung in LADDER if rung.name == "torch"))
-    assert '<i class="a">Conv2d</i>' in listing(files, api_names(files))
+    assert "<b>Conv2d</b>" in listing(files, api_names(files))
 
 
 def contrast(one, other):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
 from ...backends import LADDER, Rung
@@ -15,14 +15,20 @@ from ..measured import Entry, Measured
 
 def exhibits(measured: Measured) -> Markup:
     """Folded up, one a rung, in the ladder's order."""
-    told = [_exhibit(group, measured) for group in _groups(measured)]
+    told: list[Markup] = []
+    shown: dict[Source, Markup] = {}  # several rungs write the same ONNX file, or open a GPU alike
+    for group in _groups(measured):
+        told.append(_exhibit(group, measured, shown))
+        for source in sources(group[0]):
+            name = group[0].name
+            shown.setdefault(source, element("a", name, href=f"#exhibit-{name}"))
     if not told:
         return Markup("")
     note = element(
         "p",
         "All that each API makes one write for this network. Lines are numbered where they "
         "count; the names of the API are ",
-        element("i", "marked", class_="a sample"),
+        element("b", "marked"),
         ".",
     )
     return join([note, *told])
@@ -39,7 +45,7 @@ def _groups(measured: Measured) -> list[list[Rung]]:
     return list(groups.values())
 
 
-def _exhibit(group: Sequence[Rung], measured: Measured) -> Markup:
+def _exhibit(group: Sequence[Rung], measured: Measured, shown: Mapping[Source, Markup]) -> Markup:
     names = [rung.name for rung in group]
     entries = [entry for entry in measured.entries if entry.exhibit in names]
     files = sources(group[0])
@@ -56,7 +62,7 @@ def _exhibit(group: Sequence[Rung], measured: Measured) -> Markup:
         *(element("p", f"{rung.summary}. Calls {rung.calls}.") for rung in group),
         _ran(entries),
         stale,
-        listing(files, api),
+        listing(files, api, shown),
         class_="exhibit",
         id=f"exhibit-{names[0]}",
     )

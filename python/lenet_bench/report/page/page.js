@@ -85,9 +85,8 @@ function showTips() {
   tip.hidden = true;
   document.body.append(tip);
   const texts = new WeakMap();
-  for (const mark of document.querySelectorAll(".mark")) {
-    const title = mark.querySelector("title");
-    texts.set(mark, title.textContent);
+  for (const title of document.querySelectorAll(".mark > title")) {
+    texts.set(title.parentNode, title.textContent);
     title.remove();
   }
   document.addEventListener("pointerover", (event) => {
