@@ -120,11 +120,11 @@ class IsSlowToStart(Honest):
 
 
 class TakesMemory(Honest):
-    """A hundred mebibytes that it really uses."""
+    """Two hundred mebibytes that it really uses."""
 
     def __init__(self, weights, *, threads):
         super().__init__(weights, threads=threads)
-        self.taken = np.ones(100 << 17)
+        self.taken = np.ones(200 << 17)
 
 
 class RaisesUnlessTold(Honest):

@@ -5,11 +5,9 @@ The parent never computes or draws while a worker times: it sleeps until the wor
 
 import json
 import random
-import signal
-import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timezone
 from importlib.metadata import version
@@ -21,8 +19,10 @@ from ..weights import default_path, read_weights
 from . import empty
 from .disturbance import Watch
 from .environment import read_environment
+from .groups import Groups, bridge
+from .interrupts import interrupts
 from .medians import times_by_start
-from .memory import Memory, process_bytes
+from .memory import Memory
 from .options import USUAL_BUDGET_S, CompareOptions, Entry
 from .pinning import Cores, choose_cores, on_cores, thread_variables
 from .resume import as_before, check_same
@@ -94,7 +94,6 @@ class _Comparison:
         self._machine = json.loads(json.dumps(read_environment().to_json()))  # lists, as in files
         self._cores = choose_cores(options.threads)
         self._watch = Watch(self._cores.worker)
-        self._memory = Memory(options.memory_bytes)
         self._pace = choose_pace(None, None, rungs=1, start_s=0.0)  # until a start is timed
         self._rules = _rules(options, self._cores, weights.sha256, self._pace)
         self._singles_s, self._batches_s = share_budget(self._rules.budget_s, len(options.batches))
@@ -111,7 +110,7 @@ class _Comparison:
         self._floor = Row(floor, conditions)
         self._rows = [Row(entry, conditions) for entry in entries]
         self._order: list[tuple[str, ...]] = []
-        self._groups: list[list[Row]] = []
+        self._groups = Groups(Memory(options.memory_bytes), self._all())
         self._resumed: tuple[Resumption, ...] = ()
         self._before_s = 0.0  # that an earlier run took in all
         self._rounds_began: float | None = None
@@ -122,7 +121,7 @@ class _Comparison:
     def run(self) -> Result:
         """All of it; an interrupt ends it early."""
         ended: Ended = "interrupted"
-        with suppress(KeyboardInterrupt), _interrupts(), on_cores(self._cores.parent):
+        with suppress(KeyboardInterrupt), interrupts(), on_cores(self._cores.parent):
             try:
                 reached = self._measure_groups()
                 ended = reached
@@ -147,8 +146,7 @@ class _Comparison:
             rules = earlier.rules
             self._rules = replace(rules, memory_bytes=self._rules.memory_bytes)
             self._pace = Pace(rules.warm_s, rules.timed_s, rules.rounds_a_start)
-            by_name = {row.name: row for row in self._rows}
-            self._groups = [[by_name[name] for name in group] for group in rules.groups]
+            self._groups.take_over(rules.groups)
             self._rounds_began = time.monotonic() - self._timed_before_s()
 
     def _timed_before_s(self) -> float:
@@ -157,58 +155,25 @@ class _Comparison:
     def _measure_groups(self) -> Ended:
         """All rungs at once or, where memory is too small for that, one group after the other."""
         waiting = [row for row in self._rows if row.hopeful]
-        if self._groups:  # resumed: those that were running go on, and others have had their time
-            begun = {row.name for group in self._groups for row in group}
-            last = {row.name for row in self._groups.pop()}
-            waiting = [r for r in waiting if r.name in last or r.name not in begun]
+        waiting.sort(key=lambda row: row.name != self._rules.baseline)  # it is in each group
+        waiting = self._groups.unfinished(waiting)
         everyone = len(waiting)
         self._start(self._floor)
         reached: Ended = "nothing to time"
         while waiting:
-            group, waiting = self._start_together(waiting)
+            group, waiting = self._groups.fill(waiting, self._start)
+            self._rules = replace(self._rules, groups=self._groups.names)
             self._choose_pace(group, everyone)
             reached = self._time_rounds(group, len(group) / everyone)
             self._ask_unforeseen(group)
             self._time_batches(group, len(group) / everyone)
             if waiting:
-                bridge = self._bridge()
+                stays = bridge(group, self._rules.baseline)
                 for row in group:
-                    if row is not bridge:
+                    if row is not stays:
                         row.close()
-                waiting = [row for row in (bridge, *waiting) if row]
+                waiting = [row for row in (stays, *waiting) if row]
         return reached
-
-    def _bridge(self) -> Row | None:
-        """Who runs in each group, so that ratios hold across them: what ratios are taken to."""
-        live = [row for row in self._rows if row.live]
-        named = [row for row in live if row.name == self._rules.baseline]
-        return next(iter(named or live), None)
-
-    def _start_together(self, waiting: Sequence[Row]) -> tuple[list[Row], list[Row]]:
-        """Start as many as fit into memory: these, and those that must wait."""
-        group: list[Row] = []
-        for number, row in enumerate(waiting):
-            if not row.live:  # the bridge is
-                self._start(row)
-            group.append(row)
-            new = sum(row.live for row in group) > (2 if self._groups else 1)
-            if row.live and new and self._is_short():
-                row.set_aside()
-                group.pop()
-                return self._note_group(group), list(waiting[number:])
-        return (self._note_group(group) if self._groups else group), []
-
-    def _note_group(self, group: list[Row]) -> list[Row]:
-        self._groups.append(group)
-        names = tuple(tuple(row.name for row in each) for each in self._groups)
-        self._rules = replace(self._rules, groups=names)
-        return group
-
-    def _is_short(self) -> bool:
-        """Whether no room is left to start the largest worker anew beside its old process."""
-        workers = [row.pid for row in self._all() if row.pid is not None]
-        left = self._memory.left_bytes(workers)
-        return left is not None and left < max(map(process_bytes, workers), default=0)
 
     def _start(self, row: Row) -> None:
         self._tell(f"starting {row.name}")
@@ -264,9 +229,7 @@ class _Comparison:
     def _begin_of(self, group: Sequence[Row]) -> tuple[int, float]:
         """The first round of those that run in no other group, and when it began."""
         assert self._rounds_began is not None
-        others = [row for each in self._groups if each is not group for row in each]
-        alone = [row for row in group if row not in others]
-        turns = [turn for row in alone for turn in row.turns]
+        turns = [turn for row in self._groups.alone(group) for turn in row.turns]
         if not turns:
             return len(self._order), time.monotonic()
         first = min(turns, key=lambda turn: turn.round)
@@ -335,7 +298,7 @@ class _Comparison:
         if self._rounds_began and self._rules.budget_s:
             shares.append((now - self._rounds_began) / self._rules.budget_s)
         if self._rules.rounds:
-            shares.append(rounds / self._rules.rounds / max(1, len(self._groups)))
+            shares.append(rounds / self._rules.rounds / max(1, len(self._groups.names)))
         elapsed_s = self._before_s + now - self._began
         self._progress(Progress(doing, elapsed_s, rounds, min(1.0, max(shares))))
 
@@ -402,26 +365,3 @@ def _rules(options: CompareOptions, cores: Cores, weights_sha256: str, pace: Pac
         weights=str(options.weights or default_path()),
         weights_sha256=weights_sha256,
     )
-
-
-@contextmanager
-def _interrupts() -> Iterator[None]:
-    """A polite kill and a closed terminal end a run as Ctrl-C does."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def interrupt(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    polite = [
-        number
-        for number in (signal.SIGTERM, signal.SIGHUP)
-        if signal.getsignal(number) is not signal.SIG_IGN  # nohup's wish
-    ]
-    before = {number: signal.signal(number, interrupt) for number in polite}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
