@@ -128,6 +128,12 @@ def test_too_few_starts_are_ambiguous_and_told():
     assert any("fewer than 6 starts" in note and "a;" in note for note in found.notes)
 
 
+def test_a_rung_that_was_started_once_is_told():
+    once = replace(rung("a", 100), cold_starts=rung("a", 100).cold_starts[:1])
+    (note,) = diff(OLD, result(once, rung("b", 200))).notes
+    assert note.startswith("started fewer than 6 times, since that is slow: a;")
+
+
 def test_another_machine_is_told_and_relative_is_offered():
     new = replace(OLD, machine={"processor": {"model": "other"}})
     found = diff(OLD, new)

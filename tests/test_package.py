@@ -55,6 +55,15 @@ def test_the_package_is_typed(empty_environment: Path) -> None:
     assert {stub.stem for stub in package.glob("_*.pyi")} >= {"_fused", "_onednn", "_openblas"}
 
 
+def test_the_source_distribution_leaves_out_no_file_of_the_package() -> None:
+    """A pattern without a leading slash would leave out `lenet_bench/results` with `results`."""
+    tomllib, pathspec = map(pytest.importorskip, ("tomllib", "pathspec"))
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["scikit-build"]
+    left_out = pathspec.GitIgnoreSpec.from_lines(settings["sdist"]["exclude"])
+    files = (path.relative_to(ROOT).as_posix() for path in (ROOT / "python").rglob("*"))
+    assert not list(left_out.match_files(files))
+
+
 OTHER_PYTHON = next(
     (
         p

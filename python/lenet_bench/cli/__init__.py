@@ -39,6 +39,8 @@ Examples:
   lenet-bench infer digit.png              which digit is it?
   lenet-bench infer digit.png -b all       and what does every API say?
   lenet-bench compare --quick              and what does each cost?
+  lenet-bench report RESULT -o page.html   and all of it on one page?
+  lenet-bench diff OLD NEW --fail-over 5%  and what became slower?
   lenet-bench why keras                    and what is it for?
   lenet-bench cost                         and how much code does each take?
   lenet-bench backends                     the ladder, silicon to Keras

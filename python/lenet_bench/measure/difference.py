@@ -178,6 +178,14 @@ def _notes(
             f"fewer than {FEWEST_STARTS} starts, so nothing can be told of: {', '.join(few)}; "
             "measure longer (--budget)"
         )
+    if once := [
+        c.name for c in compared if c.ratio_low and _starts(c.name, old, new) < FEWEST_STARTS
+    ]:
+        yield (
+            f"started fewer than {FEWEST_STARTS} times, since that is slow: {', '.join(once)}; the "
+            "interval leaves out some of what differs between processes, so measure with more "
+            "--restarts before you believe a small difference"
+        )
     if fail_over and (noisy := [c for c in compared if c.noise and c.noise > fail_over]):
         yield (
             f"too noisy for {fail_over * 100:g}%: "
@@ -194,6 +202,11 @@ def _notes(
     for name, result in (("OLD", old), ("NEW", new)):
         if result.ended in ("running", "interrupted"):
             yield f"{name} was not measured to its end"
+
+
+def _starts(name: str, *results: Result) -> int:
+    """How often it was started in the result where that was least."""
+    return min(len(result.rung(name).cold_starts) for result in results)
 
 
 def _first_to_fail(change: Change, fail_over: float) -> str:
