@@ -253,6 +253,12 @@ FAULTS: dict[str, tuple[str, str, str, str]] = {
         "  execute(pool2, pool2_pointers);\n",
         "",
     ),
+    "the answer that is told of lies on the host": (
+        "cudnn",
+        CUDNN,
+        "facts(network_->probabilities.values)",
+        "facts(network_->host_probabilities)",
+    ),
     "the host does not count its images": ("cuda:mapped", FUSED, "  ++shared.ticket;\n", ""),
     "the flag is not waited for": ("cuda:mapped", FUSED, "!finished(); ++spin", "false; ++spin"),
     "the answer's copy is forgotten": ("cuda", FUSED, "    copy_out();\n  }", "  }"),

@@ -1,5 +1,6 @@
 """The exhibit `cupy` on NumPy under CuPy's name: its array code, not CuPy's kernels."""
 
+import os
 import subprocess
 import sys
 from importlib.util import find_spec
@@ -20,8 +21,8 @@ class ndarray(np.ndarray):
         return np.asarray(getattr(ufunc, method)(*plain, **options)).view(ndarray)
 
 class Context:
-    id = 0
     cublas_handle = 0
+    def __init__(self, number=0): self.id = number
     def __enter__(self): return self
     def __exit__(self, *_): pass
     def synchronize(self): pass
@@ -38,7 +39,7 @@ cupy = types.ModuleType("cupy")
 cupy.asarray = lambda a: np.array(a, order="C").view(ndarray)
 cupy.asnumpy = asnumpy
 cupy.maximum, cupy.exp, cupy.ndarray = np.maximum, np.exp, ndarray
-runtime = types.SimpleNamespace(getDeviceCount=lambda: 1, CUDARuntimeError=RuntimeError)
+runtime = types.SimpleNamespace(getDeviceCount=lambda: 2, CUDARuntimeError=RuntimeError)
 cupy.cuda = types.SimpleNamespace(
     runtime=runtime, Device=Context, Stream=lambda non_blocking: Context()
 )
@@ -79,6 +80,26 @@ def test_the_array_code_matches_the_float64_reference() -> None:
         [sys.executable, "-c", CUPY_ON_NUMPY + COMPARE], capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr
+
+
+def answer(code: str, gpu: str) -> "subprocess.CompletedProcess[str]":
+    environment = {**os.environ, "LENET_BENCH_GPU": gpu}
+    script = f"{CUPY_ON_NUMPY}\nimport lenet_bench\n{code}"
+    return subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, env=environment
+    )
+
+
+def test_a_second_gpu_is_chosen_by_its_number() -> None:
+    done = answer("print(lenet_bench.load('cupy')._device.id)", gpu="1")
+    assert done.stdout.strip() == "1", done.stderr
+
+
+def test_a_gpu_that_does_not_exist_is_one_sentence_with_what_mends_it() -> None:
+    done = answer("lenet_bench.load('cupy')", gpu="2")
+    sentence = done.stderr.splitlines()[-1]
+    assert 'LENET_BENCH_GPU="2" names no GPU here, where 0 to 1 are' in sentence
+    assert "mend it with: export LENET_BENCH_GPU=0" in sentence
 
 
 def test_what_is_missing_is_one_sentence_with_what_mends_it() -> None:

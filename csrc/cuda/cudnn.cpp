@@ -338,7 +338,7 @@ std::vector<Layer> Cudnn::layers(const float* image) const {
 }
 
 std::map<std::string, std::string> Cudnn::describe() const {
-  auto facts = network_->session.facts();
+  auto facts = network_->session.facts(network_->probabilities.values);
   facts["conv1"] = name_of(network_->conv1.algorithm);
   facts["conv2"] = name_of(network_->conv2.algorithm);
   facts["math"] = network_->variant == "tf32" ? "TF32 allowed" : "float32";

@@ -486,7 +486,7 @@ std::vector<Layer> CudnnFrontend::layers(const float* image) const {
 
 std::map<std::string, std::string> CudnnFrontend::describe() const {
   const Network& n = *network_;
-  auto facts = n.session.facts();
+  auto facts = n.session.facts(n.probabilities);
   const auto engine = [](const Plan& plan) { return "engine " + std::to_string(plan.engine); };
   facts["conv1"] = engine(n.conv1) + ", with its bias in one plan";
   facts["pool1"] = engine(n.pool1);

@@ -213,7 +213,7 @@ std::vector<Layer> FusedOnGpu::layers(const float* image) const {
 }
 
 std::map<std::string, std::string> FusedOnGpu::describe() const {
-  auto facts = network_->session.facts();
+  auto facts = network_->session.facts(network_->fc2);
   facts["kernels"] = "conv1+pool, conv2+pool, fc1+ReLU, fc2+softmax, compiled by NVRTC";
   facts["math"] = "float32";
   facts["launch"] = network_->graph ? "one CUDA graph" : "6 calls on a stream";

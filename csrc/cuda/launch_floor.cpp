@@ -50,6 +50,8 @@ void LaunchFloor::infer(const float* images, std::size_t count, float* probabili
 
 std::vector<Layer> LaunchFloor::layers(const float* /*image*/) const { return {}; }
 
-std::map<std::string, std::string> LaunchFloor::describe() const { return way_->session.facts(); }
+std::map<std::string, std::string> LaunchFloor::describe() const {
+  return way_->session.facts(way_->ten);
+}
 
 }  // namespace lenet

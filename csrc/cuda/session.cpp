@@ -151,9 +151,15 @@ void Session::recover(const std::string& reason) const {
   cudaGetLastError();
 }
 
-std::map<std::string, std::string> Session::facts() const {
+std::map<std::string, std::string> Session::facts(const void* computed) const {
   std::map<std::string, std::string> facts;
   run([&] {
+    cudaPointerAttributes where;
+    LENET_CHECK(cudaPointerGetAttributes(&where, computed));
+    if (where.type != cudaMemoryTypeDevice || where.device != device_) {
+      throw CallFailed("what this rung computes does not lie in the memory of GPU " +
+                       std::to_string(device_));
+    }
     cudaDeviceProp properties;
     LENET_CHECK(cudaGetDeviceProperties(&properties, device_));
     int driver = 0, runtime = 0, cublas_major = 0, cublas_minor = 0;
@@ -169,6 +175,7 @@ std::map<std::string, std::string> Session::facts() const {
         {"device", properties.name},
         {"device index", std::to_string(device_)},
         {"PCI bus", bus},
+        {"proof", "its answers lie in the memory of GPU " + std::to_string(where.device)},
         {"compute capability",
          std::to_string(capability / 10) + "." + std::to_string(capability % 10)},
         {"driver supports CUDA", version(driver)},

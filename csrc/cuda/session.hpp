@@ -30,8 +30,9 @@ class Session {
   /// session is usable again once the stream has come to rest, and dead where it does not.
   void run(const std::function<void()>& work) const;
 
-  /// The GPU and the libraries, as describe() tells them.
-  std::map<std::string, std::string> facts() const;
+  /// The GPU and the libraries, as describe() tells them; and that what the rung computes lies in
+  /// the GPU's own memory, which no fall-back to the host could have written.
+  std::map<std::string, std::string> facts(const void* computed) const;
 
  private:
   void recover(const std::string& reason) const;

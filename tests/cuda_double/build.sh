@@ -22,8 +22,9 @@ build() { # SONAME SOURCE...
 mkdir -p "$output"
 link=(-pthread)
 build "libcudart.so.$major" cudart.cpp kernels.cpp
-build libcuda.so.1 cuda.cpp
 build libnvidia-ml.so.1 nvml.cpp
+link=(-Wl,-soname,libcuda_double.so.1) # or NVIDIA's NVRTC, which looks for a libcuda, would use it
+build libcuda.so.1 cuda.cpp
 link=("$output/libcudart.so.$major" "-Wl,-rpath,\$ORIGIN")
 build "libcublas.so.$major" cublas.cpp
 build libcudnn.so.9 cudnn.cpp cudnn_graph.cpp

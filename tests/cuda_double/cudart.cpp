@@ -404,6 +404,24 @@ cudaError_t cudaHostGetDevicePointer(void** device, void* host, unsigned) {
   });
 }
 
+cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const void* pointer) {
+  return call("cudaPointerGetAttributes", [&] {
+    *attributes = {};
+    attributes->device = setting("LENET_BENCH_GPU", 0);
+    switch (where(pointer, 1)) {
+      case Where::device:
+        attributes->type = cudaMemoryTypeDevice;
+        break;
+      case Where::unknown:
+        attributes->type = cudaMemoryTypeUnregistered;
+        break;
+      default:
+        attributes->type = cudaMemoryTypeHost;
+    }
+    return cudaSuccess;
+  });
+}
+
 cudaError_t cudaFreeHost(void* pointer) {
   const std::lock_guard<std::recursive_mutex> lock(mutex);
   const int status = enter("cudaFreeHost");

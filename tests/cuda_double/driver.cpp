@@ -158,6 +158,7 @@ void examine(const Rung& rung, const Parameters& parameters, double allowed) {
   for (const std::string& failure : failures) {
     if (!failure.empty()) throw std::runtime_error("in a thread: " + failure);
   }
+  if (rung.describe().at("proof").empty()) throw std::runtime_error("no proof");
   if (rung.profile(images[0].data(), 3).at("total_us") <= 0) throw std::runtime_error("no profile");
 }
 

@@ -6,8 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import Unavailable
-from ..network import CLASSES, PARAMETERS
+from ..network import CLASSES, IMAGE_SIDE, PARAMETERS
 from ..weights import Weights
+from ._chosen_gpu import chosen_gpu
 from ._input import check_image, check_images
 
 try:
@@ -20,22 +21,24 @@ except ImportError as error:
     ) from None
 
 try:
-    cp.cuda.runtime.getDeviceCount()
+    GPUS = cp.cuda.runtime.getDeviceCount()
 except cp.cuda.runtime.CUDARuntimeError as error:
     raise Unavailable(
         f"CuPy finds no GPU that it can use ({error}); see what the driver says with: nvidia-smi"
     ) from None
 
 KERNEL_SIDE = PARAMETERS["conv1.weight"][-1]
+DEVICE_MEMORY = 2  # cudaMemoryTypeDevice
 
 
 class CuPy:
     """The network in array code; every operation is a kernel launch or a cuBLAS call."""
 
     def __init__(self, weights: Weights, *, threads: int) -> None:  # noqa: ARG002
-        self._device = cp.cuda.Device()
-        self._stream = cp.cuda.Stream(non_blocking=True)
-        with self._stream:
+        self._device = cp.cuda.Device(chosen_gpu(GPUS))
+        with self._device:
+            self._stream = cp.cuda.Stream(non_blocking=True)
+        with self._device, self._stream:
             p = {name: cp.asarray(array) for name, array in weights.parameters.items()}
             self._conv1 = _as_matrix(p["conv1.weight"]), p["conv1.bias"][:, None]
             self._conv2 = _as_matrix(p["conv2.weight"]), p["conv2.bias"][:, None]
@@ -61,16 +64,27 @@ class CuPy:
 
     def describe(self) -> dict[str, str]:
         """The device, and the versions of what runs on it."""
-        with self._device:
+        with self._device, self._stream:
             properties = cp.cuda.runtime.getDeviceProperties(self._device.id)
             return {
                 "device": properties["name"].decode(),
+                "device index": str(self._device.id),
+                "PCI bus": self._device.pci_bus_id,
+                "proof": self._where_answers_lie(),
                 "library": f"CuPy {cp.__version__}",
                 "CUDA runtime": str(cp.cuda.runtime.runtimeGetVersion()),
                 "driver supports CUDA": str(cp.cuda.runtime.driverGetVersion()),
                 "cuBLAS": str(cp.cuda.cublas.getVersion(self._device.cublas_handle)),
                 "device memory": f"{cp.get_default_memory_pool().total_bytes() >> 10} KiB",
             }
+
+    def _where_answers_lie(self) -> str:
+        """Asked of the driver and not of CuPy."""
+        answer = self._forward(np.zeros((IMAGE_SIDE, IMAGE_SIDE), np.float32))["probabilities"]
+        where = cp.cuda.runtime.pointerGetAttributes(answer.data.ptr)
+        if (where.type, where.device) != (DEVICE_MEMORY, self._device.id):
+            raise RuntimeError(f"CuPy's answers do not lie in the memory of GPU {self._device.id}")
+        return f"its answers lie in the memory of GPU {where.device}"
 
     def _forward(self, image: NDArray[np.float32]) -> "dict[str, cp.ndarray]":
         conv1 = convolve(cp.asarray(image)[None], *self._conv1)
