@@ -16,9 +16,6 @@ from lenet_bench.backends.numpy import NumPy
 from lenet_bench.errors import Unavailable
 from lenet_bench.measure import Entry
 
-#: Calls that all checks before the rounds stay under, so that the next one is a timed one.
-TIMED = 200
-
 
 def entry(factory, name=None, **options):
     """The row that measures one of these."""
@@ -27,16 +24,22 @@ def entry(factory, name=None, **options):
     return Entry(name or factory.__name__, factory=path, path=(here,), **options)
 
 
+def timed():
+    """Whether this call is a timed one: a rung cannot tell, but a test wants to be sure."""
+    frame = sys._getframe()
+    while frame is not None and frame.f_code.co_name != "_time_calls":
+        frame = frame.f_back
+    return frame is not None
+
+
 class Honest:
-    """The numpy rung, counting its calls."""
+    """The numpy rung."""
 
     def __init__(self, weights, *, threads):
         self.network = NumPy(weights, threads=threads)
-        self.calls = 0
 
     def infer(self, images):
         """What a subclass does to the right answer, and when."""
-        self.calls += 1
         return self.answer(images, self.network.infer(images))
 
     def answer(self, images, right):
@@ -52,8 +55,8 @@ class FailsWhenTimed(Honest):
     """Right until the rounds begin."""
 
     def answer(self, images, right):
-        """Count, then fail."""
-        if self.calls > TIMED:
+        """Fail, once it is timed."""
+        if timed():
             self.fail()
         return right
 
@@ -180,7 +183,7 @@ class AnswersNothing(Honest):
 
 class AnswersWronglyWhenTimed(Honest):
     def answer(self, images, right):
-        return np.roll(right, 1) if self.calls > TIMED else right
+        return np.roll(right, 1) if timed() else right
 
 
 class ReusesItsBuffer(Honest):
@@ -195,7 +198,7 @@ class ReusesItsBuffer(Honest):
 
 class ChangesItsInput(Honest):
     def answer(self, images, right):
-        if self.calls > TIMED:
+        if timed():
             images *= np.float32(0.999)
         return right
 

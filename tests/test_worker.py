@@ -154,7 +154,7 @@ def test_cpu_time_is_that_of_the_timed_calls(worker, weights_file):
 
 def test_what_is_printed_breaks_nothing_and_is_kept_without_its_middle(worker, weights_file):
     begin(worker, weights_file, scratch.Prints)
-    turn(worker, timed_s=0.3)
+    turn(worker, timed_s=TIMEOUT_S, most=700)
     assert worker.output().startswith("one more image\nfrom below Python\n")
     assert "bytes left out" in worker.output()
     assert len(worker.output()) < 20_000
