@@ -167,13 +167,26 @@ def test_an_answer_is_not_changed_by_the_next_call(name: str, weights: Weights) 
 
 
 @pytest.mark.parametrize("name", [rung.name for rung in LADDER if rung.framework])
-def test_nothing_but_the_answer_is_printed(
+def test_nothing_but_the_answers_is_printed(
     run: Run, name: str, weights: Weights, picture: Path
 ) -> None:
+    """Not when it is imported, nor when it first answers, nor when it is taken down."""
     opened(name, weights).close()
-    done = run("infer", picture, "--json", "--backend", name)
-    assert [json.loads(line)["backend"] for line in done.output.splitlines()] == [name]
+    variants = [variant for variant in find(name)[0].names() if variant not in COMPILED]
+    chosen = [option for variant in variants for option in ("--backend", variant)]
+    done = run("infer", picture, "--json", *chosen)
+    assert [json.loads(line)["backend"] for line in done.output.splitlines()] == variants
     assert done.errors == ""
+
+
+@pytest.mark.parametrize(
+    ("name", "said"), [("tensorflow", "oneDNN"), ("litert:compiled", "Creating LiteRT environment")]
+)
+def test_verbose_shows_what_a_framework_says(
+    run: Run, name: str, said: str, weights: Weights, picture: Path
+) -> None:
+    opened(name, weights).close()
+    assert said in run("infer", picture, "--backend", name, "--verbose").errors
 
 
 def test_a_usual_variant_is_the_rung_itself() -> None:

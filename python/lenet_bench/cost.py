@@ -88,8 +88,8 @@ class Cost:
 
 def costs(names: Sequence[str] = ()) -> list[Cost]:
     """Of the rungs so named, else of all that have an exhibit, in the ladder's order."""
-    rungs = [find(name)[0] for name in names]
-    return [_cost(rung) for rung in LADDER if (rung in rungs if rungs else not rung.gone)]
+    asked = {find(name)[0].name for name in names}
+    return [_cost(rung) for rung in LADDER if (rung.name in asked if names else not rung.gone)]
 
 
 @cache

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .backends import LADDER, Backend, load, names, tolerance
+from .backends import LADDER, Backend, Device, every_name, find, load, names, on_device, tolerance
 from .errors import ImageError, LenetBenchError, Unavailable
 from .images import Step, explain
 from .weights import Weights
@@ -106,21 +106,39 @@ class OpenLadder:
     rungs: tuple[OpenRung, ...]
     passed_over: dict[str, str] = field(default_factory=dict)
 
+    @property
+    def frameworks(self) -> bool:
+        """Whether any of them is somebody else's, who may print what he likes when he answers."""
+        return any(find(rung.name)[0].framework for rung in self.rungs)
 
-def open_rungs(asked: Sequence[str], weights: Weights, threads: int = 1) -> OpenLadder:
+
+def open_rungs(
+    asked: Sequence[str],
+    weights: Weights,
+    threads: int = 1,
+    device: Device | None = None,
+    *,
+    quiet: bool = True,
+) -> OpenLadder:
     """Load the rungs: by name, `auto` for the first of the ladder that runs, `all` for each.
 
-    Raises Unavailable where a rung asked for by name cannot run, or none can.
+    With a device, only what runs there: torch is then torch@gpu.
+    Raises Unavailable where a rung asked for by name cannot run, or none can, and LenetBenchError
+    where its API cannot run on that device.
     """
     opened: dict[str, OpenRung] = {}
     passed_over: dict[str, str] = {}
-    several = {AUTO: [rung.name for rung in LADDER], ALL: names(gone=False)}
+    usual = [rung for rung in LADDER if device is None or rung.on(device)]
+    several = {
+        AUTO: [on_device(rung.name, device) for rung in usual],
+        ALL: names(gone=False, device=device),
+    }
     for name in asked:
-        candidates = several.get(name, [name])
+        candidates = several.get(name) or [name := on_device(name, device)]
         for candidate in candidates:
             try:
                 if candidate not in opened:
-                    backend = load(candidate, threads=threads, weights=weights)
+                    backend = load(candidate, threads=threads, weights=weights, quiet=quiet)
                     opened[candidate] = OpenRung(candidate, backend)
             except Unavailable as error:
                 if candidate == name:
@@ -131,18 +149,18 @@ def open_rungs(asked: Sequence[str], weights: Weights, threads: int = 1) -> Open
                     break
     if not opened:
         raise Unavailable("no rung runs here; `lenet-bench doctor` says why and what mends it")
-    ladder = tuple(opened[name] for name in names() if name in opened)
+    ladder = tuple(opened[name] for name in every_name() if name in opened)
     return OpenLadder(ladder, passed_over)
 
 
-def in_order(asked: Sequence[str], weights: Weights) -> list[str]:
+def in_order(asked: Sequence[str], weights: Weights, device: Device | None = None) -> list[str]:
     """The names of those that `open_rungs` would try, in the ladder's order."""
-    chosen = {name for name in asked if name not in (AUTO, ALL)}
+    chosen = {on_device(name, device) for name in asked if name not in (AUTO, ALL)}
     if ALL in asked:
-        chosen.update(names(gone=False))
+        chosen.update(names(gone=False, device=device))
     if AUTO in asked:
-        chosen.add(open_rungs([AUTO], weights).rungs[0].name)
-    return [name for name in names() if name in chosen]
+        chosen.add(open_rungs([AUTO], weights, device=device).rungs[0].name)
+    return [name for name in every_name() if name in chosen]
 
 
 def expand(arguments: Iterable[str]) -> list[str]:

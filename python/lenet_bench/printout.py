@@ -3,6 +3,7 @@
 from __future__ import annotations  # the types of one command are not imported for another
 
 import itertools
+import re
 from dataclasses import dataclass
 from textwrap import wrap
 from typing import TYPE_CHECKING
@@ -64,7 +65,8 @@ def passed_over(opened: OpenLadder) -> str | None:
 
 def not_at_hand(names: Collection[str]) -> str:
     """One line for rungs that nobody named; a rung stands for its variants."""
-    rungs = [name for name in names if name.partition(":")[0] not in names or ":" not in name]
+    usual = {name: re.sub(":[^@]*", "", name) for name in names}
+    rungs = [name for name in names if usual[name] not in names or usual[name] == name]
     return f"not at hand: {', '.join(rungs)}; `lenet-bench doctor` says what brings them"
 
 

@@ -8,8 +8,10 @@ its rung runs.
 import os
 import shutil
 import sys
+from collections.abc import Iterator
 from contextlib import nullcontext
 from importlib import import_module
+from textwrap import shorten
 from types import ModuleType
 from typing import TYPE_CHECKING, Protocol
 
@@ -19,8 +21,12 @@ from numpy.typing import NDArray
 from .. import environments
 from ..errors import LenetBenchError, Unavailable
 from ..weights import Weights, read_weights
+from . import _gpu
 from ._frameworks import FRAMEWORKS, GONE
+from ._rung import ON_GPU
+from ._rung import Device as Device
 from ._rung import Rung as Rung
+from ._silence import only_our_words as only_our_words
 from ._silence import silence
 
 if TYPE_CHECKING:
@@ -133,30 +139,80 @@ LADDER: tuple[Rung, ...] = (
 )
 
 
-def names(*, gone: bool = True) -> list[str]:
-    """Every rung and variant, in the ladder's order; with or without those that are gone."""
-    return [name for rung in LADDER if gone or not rung.gone for name in rung.names()]
+def names(*, gone: bool = True, device: Device | None = None) -> list[str]:
+    """Every rung and variant, in the ladder's order; with or without those that are gone.
+
+    With a device, those that run there: on the GPU also torch@gpu, which `names()` leaves out.
+    """
+    here = [rung if device is None else rung.on(device) for rung in LADDER if gone or not rung.gone]
+    return [name for rung in here if rung for name in rung.names()]
+
+
+def every_name() -> list[str]:
+    """All that `find` understands: names(), and after each rung its names on a GPU."""
+    return [name for row in _rows() for name in row.names()]
+
+
+def held_by(environment: str) -> list[str]:
+    """The rungs that this isolated environment is for."""
+    return [row.spell(row.default) for row in _rows() if row.environment == environment]
+
+
+def _rows() -> Iterator[Rung]:
+    """Each row of the ladder and, where it has one, its form on a GPU."""
+    for rung in LADDER:
+        yield rung
+        if rung.gpu and (moved := rung.on("gpu")):
+            yield moved
 
 
 def find(name: str) -> tuple[Rung, str]:
-    """The rung and the variant ("" for the plain one) that `name` spells."""
+    """The rung and the variant ("" for the plain one) that `name` spells.
+
+    The rung of torch:compile@gpu is the row of torch as it is on a GPU.
+    """
+    spelt = name.removesuffix(ON_GPU)
     for rung in LADDER:
-        if rung.name == name:  # cudnn:frontend has its own exhibit, and so a row
-            return rung, rung.default
-    base, _, variant = name.partition(":")
+        if rung.name == spelt:  # cudnn:frontend has its own exhibit, and so a row
+            return rung if spelt == name else _on_gpu(rung, name), rung.default
+    base, _, variant = spelt.partition(":")
     for rung in LADDER:
         if rung.name == base:
             if variant and variant not in rung.variants:
                 known = ", ".join(rung.names())
                 raise LenetBenchError(f"{base} has no variant {variant!r}; it has {known}")
-            return rung, variant or rung.default
+            return rung if spelt == name else _on_gpu(rung, name), variant or rung.default
     raise LenetBenchError(f"no rung is called {name!r}; the ladder has {', '.join(names())}")
+
+
+def _on_gpu(rung: Rung, name: str) -> Rung:
+    """The rung that a name ending in @gpu is of."""
+    if rung.device == "gpu":
+        raise LenetBenchError(f"{rung.name} is on the GPU as it is; leave out {ON_GPU} in {name!r}")
+    moved = rung.on("gpu")
+    if moved is None:
+        able = ", ".join(other.name for other in LADDER if other.gpu)
+        raise LenetBenchError(f"{rung.name} runs on the CPU only; {able} run on a GPU too")
+    return moved
 
 
 def usual_name(name: str) -> str:
     """The name as the ladder lists it: `keras` of `keras:predict`, which is what `keras` is."""
     rung, variant = find(name)
-    return f"{rung.name}:{variant}" if variant != rung.default else rung.name
+    return rung.spell(variant)
+
+
+def on_device(name: str, device: Device | None) -> str:
+    """The name of the same on that device: torch@gpu of torch; None leaves it as it is.
+
+    Raises LenetBenchError where it cannot run there.
+    """
+    rung, variant = find(name)
+    if device == "cpu" and rung.device == "gpu":
+        raise LenetBenchError(f"{name} runs on the GPU, and the CPU was asked for")
+    if device == "gpu" and rung.device == "cpu":
+        rung = _on_gpu(rung, name)
+    return rung.spell(variant)
 
 
 def tolerance(name: str) -> float:
@@ -172,13 +228,13 @@ def load(
     weights: Weights | str | os.PathLike[str] | None = None,
     quiet: bool = True,
 ) -> Backend:
-    """Build one rung: `load("fused").infer(image)`.
+    """Build one rung: `load("fused").infer(image)`; `load("torch@gpu")` on a GPU.
 
     `weights` is a file or what `read_weights` gave; without it, the canonical weights.
     A framework is set up by environment variables, and a process can do that once: a rung that
-    needs other values than an earlier one, or an environment of its own, is built in a process
-    of its own, to which `infer` talks. `quiet` keeps what frameworks print while they are built
-    off the terminal.
+    needs other values than an earlier one, another device, or an environment of its own, is
+    built in a process of its own, to which `infer` talks. `quiet` keeps what frameworks print
+    while they are built off the terminal.
     Raises Unavailable, with the command that mends it, where the rung cannot run.
     """
     rung, variant = find(name)
@@ -188,24 +244,48 @@ def load(
         weights = read_weights(weights)
     if rung.gone:
         raise Unavailable(f"{name} {rung.gone}")
+    _check_needs(rung, variant)
     if _needs_its_own_process(rung, threads):
         from .apart import Apart
 
         return Apart(name, weights, threads=threads, quiet=quiet)
+    quiet = quiet and rung.framework and not os.environ.get("LENET_BENCH_DEBUG")
     variables = rung.variables_for(threads)
     os.environ.update(variables)
     _set_here.update(variables)
-    loud = not (quiet and rung.framework) or os.environ.get("LENET_BENCH_DEBUG")
-    with nullcontext() if loud else silence():
+    if rung.framework:
+        _devices_here.add(rung.device)
+    if quiet:
+        os.environ.update(rung.quieting)
+    with silence() if quiet else nullcontext():
         return _build(rung, variant, weights, threads)
 
 
-#: The variables that rungs of this process have been set up by.
+#: What rungs of this process have been set up by: variables, and frameworks' devices.
 _set_here: dict[str, str] = {}
+_devices_here: set[Device] = set()
+
+
+def _check_needs(rung: Rung, variant: str) -> None:
+    """What no Python package brings: a GPU, a compiler."""
+    name = rung.spell(variant)
+    if rung.moved and (none := _gpu.why_none()):
+        raise Unavailable(
+            f"{name} needs an NVIDIA GPU, and {none}; where there is one, {_mend(rung)}"
+        )
+    if variant in rung.compiled:
+        compiler = os.environ.get("CXX") or "g++"
+        if not shutil.which(compiler):
+            raise Unavailable(
+                f"{name} compiles C++, and there is no {compiler}; {MEND}"
+                "apt install g++, or name another compiler: export CXX=clang++"
+            )
 
 
 def _needs_its_own_process(rung: Rung, threads: int) -> bool:
     if rung.environment and environments.interpreter(rung) != sys.executable:
+        return True
+    if rung.framework and _devices_here - {rung.device}:
         return True
     imported = rung.name.partition("-")[0] in sys.modules  # with what was set then
     settled = {**os.environ, **_set_here} if imported else _set_here
@@ -220,7 +300,9 @@ def _build(rung: Rung, variant: str, weights: Weights, threads: int) -> Backend:
     """Import the exhibit and build it; whatever a framework raises is Unavailable."""
     module, _, cls = rung.exhibit.partition(":")
     options = {"variant": variant} if rung.variants else {}
-    name = usual_name(f"{rung.name}:{variant}" if variant else rung.name)
+    if rung.gpu:
+        options["device"] = rung.device
+    name = rung.spell(variant)
     expected = (Exception, SystemExit) if rung.framework else (ImportError,)
     try:
         exhibit = getattr(import_module(f"{__name__}.{module}"), cls)
@@ -228,7 +310,7 @@ def _build(rung: Rung, variant: str, weights: Weights, threads: int) -> Backend:
         raise
     except expected as error:
         raise Unavailable(
-            f"{name} cannot be imported ({_first_line(error)}); mend it with: {_mend(rung)}"
+            f"{name} cannot be imported ({_first_line(error)}); {_mend(rung)}"
         ) from error
     _check_programs(rung, name)
     try:
@@ -238,9 +320,11 @@ def _build(rung: Rung, variant: str, weights: Weights, threads: int) -> Backend:
     except (Exception, SystemExit) as error:
         if not rung.framework:
             raise
+        why = ": ".join(dict.fromkeys((type(error).__name__, _first_line(error))))
+        if rung.moved:
+            raise Unavailable(f"{name} cannot run on the GPU ({why}); {_mend(rung)}") from error
         raise Unavailable(
-            f"{name} cannot be built ({type(error).__name__}: {_first_line(error)}); "
-            f"if its version is the cause, mend it with: {_mend(rung)}"
+            f"{name} cannot be built ({why}); if its version is the cause, {_mend(rung)}"
         ) from error
     return backend
 
@@ -254,15 +338,22 @@ def _check_programs(rung: Rung, name: str) -> None:
             )
 
 
+#: What stands before the command that mends it, in every reason.
+MEND = "mend it with: "
+
+_LONGEST_CAUSE = 200  # characters of a framework's own message; some fill a page
+
+
 def _mend(rung: Rung) -> str:
     if rung.environment:
-        return f"lenet-bench env create {rung.environment}"
+        return f"{MEND}lenet-bench env create {rung.environment}"
     package = f"'lenet-bench[{rung.extra}]'" if rung.extra else "--force-reinstall lenet-bench"
-    return f"pip install {package}"
+    return f"{MEND}pip install {package}"
 
 
 def _first_line(error: BaseException) -> str:
-    return next(iter(str(error).strip().splitlines()), "") or type(error).__name__
+    line = next(iter(str(error).strip().splitlines()), "") or type(error).__name__
+    return shorten(line, _LONGEST_CAUSE, placeholder=" ...")
 
 
 class _Ladder(ModuleType):

@@ -1,4 +1,7 @@
-"""What the exhibits of frameworks have in common: the boundary, so that each shows its API only."""
+"""What the exhibits of frameworks have in common: the boundary, so that each shows its API only.
+
+And the proof: an exhibit that can run on either device says of each answer where it was computed.
+"""
 
 from abc import ABC, abstractmethod
 from threading import Lock
@@ -6,6 +9,7 @@ from threading import Lock
 import numpy as np
 from numpy.typing import NDArray
 
+from ..errors import Unavailable
 from ..network import CLASSES, IMAGE_SIDE
 from ._input import check_image, check_images
 
@@ -18,6 +22,9 @@ class Exhibit(ABC):
     One thread at a time, since many of these APIs compute in memory of their own.
     """
 
+    #: Where it was told to run, and where the last answer was computed, as its API says.
+    device = ran_on = "cpu"
+
     _one_at_a_time: Lock
 
     def __init_subclass__(cls) -> None:
@@ -29,7 +36,15 @@ class Exhibit(ABC):
         if images.ndim == 3 and len(images) == 0:  # which few frameworks can do
             return np.empty((0, CLASSES), np.float32)
         with self._one_at_a_time:
-            return self.forward(images[np.newaxis])[0] if images.ndim == 2 else self.forward(images)
+            answer = (
+                self.forward(images[np.newaxis])[0] if images.ndim == 2 else self.forward(images)
+            )
+        if self.ran_on != self.device:
+            raise Unavailable(
+                f"{type(self).__name__} was told to run on the {self.device} and computed on the "
+                f"{self.ran_on}: a silent fall-back; see what the driver says with: nvidia-smi"
+            )
+        return answer
 
     @abstractmethod
     def forward(self, images: Array) -> Array:

@@ -1,18 +1,40 @@
 """The rows of the ladder above the native rungs: runtimes, compilers, frameworks, and those gone.
 
 From the leanest to Keras. A rung's `variables` are what its API must find in the environment when
-it is imported: threads, device, and how much it prints.
+it is imported: threads and device; `quieting` are those that make it print less.
 """
 
-from ._rung import Rung
+from dataclasses import replace
 
-_TENSORFLOW = {
-    "TF_CPP_MIN_LOG_LEVEL": "3",
-    "TF_NUM_INTRAOP_THREADS": "{threads}",
-    "TF_NUM_INTEROP_THREADS": "1",
-}
+from ._rung import OnGpu, Rung
+
+_TENSORFLOW = {"TF_NUM_INTRAOP_THREADS": "{threads}", "TF_NUM_INTEROP_THREADS": "1"}
+_TENSORFLOW_QUIET = {"TF_CPP_MIN_LOG_LEVEL": "3"}
 _JAX = {"JAX_PLATFORMS": "cpu", "NPROC": "{threads}"}  # XLA counts its threads by NPROC
 _OPENMP = {"OMP_NUM_THREADS": "{threads}"}
+
+# On a GPU: no TF32 in NVIDIA's libraries, and no more memory than is used, since all rungs of a
+# comparison are there at once.
+_FLOAT32 = {"NVIDIA_TF32_OVERRIDE": "0"}
+_TENSORFLOW_GPU = OnGpu(
+    calls="cuDNN and cuBLAS, through TensorFlow's kernels",
+    environment="tensorflow-gpu",
+    variables={"TF_FORCE_GPU_ALLOW_GROWTH": "true", **_FLOAT32},
+)
+_JAX_GPU = OnGpu(
+    calls="XLA, which generates kernels and calls cuDNN and cuBLAS",
+    environment="jax-gpu",
+    variables={
+        "JAX_PLATFORMS": "cuda",
+        "XLA_PYTHON_CLIENT_PREALLOCATE": "false",
+        **_FLOAT32,
+    },
+)
+_TORCH_GPU = OnGpu(
+    calls="cuDNN and cuBLAS, through ATen",
+    environment="torch-gpu",
+    variables=_FLOAT32,
+)
 _KERAS = {
     "predict": "Model.predict, as in the guides: an input pipeline and callbacks a call",
     "predict_on_batch": "Model.predict_on_batch: the compiled graph only",
@@ -20,7 +42,13 @@ _KERAS = {
 }
 
 
-def _keras(framework: str, name: str, variables: dict[str, str]) -> Rung:
+def _keras(
+    framework: str,
+    name: str,
+    variables: dict[str, str],
+    gpu: OnGpu | None = None,
+    quieting: dict[str, str] | None = None,
+) -> Rung:
     backend = name.partition("-")[2] or "tensorflow"
     return Rung(
         name=name,
@@ -32,6 +60,8 @@ def _keras(framework: str, name: str, variables: dict[str, str]) -> Rung:
         default="predict",
         extra=name,
         variables={"KERAS_BACKEND": backend, **variables},
+        quieting=quieting or {},
+        gpu=gpu and replace(gpu, calls=f"{framework}, on a GPU"),
     )
 
 
@@ -110,6 +140,11 @@ FRAMEWORKS: tuple[Rung, ...] = (
         },
         default="run",
         extra="onnxruntime",
+        gpu=OnGpu(
+            calls="cuDNN and cuBLAS, through the CUDA execution provider",
+            environment="onnxruntime-gpu",
+            variables=_FLOAT32,
+        ),
     ),
     Rung(
         name="opencv",
@@ -192,7 +227,8 @@ FRAMEWORKS: tuple[Rung, ...] = (
         exhibit="chainer:Chainer",
         framework=True,
         environment="chainer",
-        variables={"OPENBLAS_NUM_THREADS": "{threads}", "CHAINER_WARN_VERSION_MISMATCH": "0"},
+        variables={"OPENBLAS_NUM_THREADS": "{threads}"},
+        quieting={"CHAINER_WARN_VERSION_MISMATCH": "0"},
     ),
     Rung(
         name="tinygrad",
@@ -256,6 +292,7 @@ FRAMEWORKS: tuple[Rung, ...] = (
         default="constants",
         extra="jax",
         variables=_JAX,
+        gpu=_JAX_GPU,
     ),
     Rung(
         name="torch",
@@ -271,6 +308,8 @@ FRAMEWORKS: tuple[Rung, ...] = (
         },
         default="eager",
         extra="torch",
+        compiled=frozenset({"compile", "export"}),
+        gpu=_TORCH_GPU,
     ),
     Rung(
         name="tensorflow",
@@ -287,11 +326,18 @@ FRAMEWORKS: tuple[Rung, ...] = (
         default="eager",
         extra="tensorflow",
         variables=_TENSORFLOW,
+        quieting=_TENSORFLOW_QUIET,
+        gpu=_TENSORFLOW_GPU,
     ),
     _keras("OpenVINO", "keras-openvino", {}),
-    _keras("JAX", "keras-jax", _JAX),
-    _keras("PyTorch", "keras-torch", {"KERAS_TORCH_DEVICE": "cpu"}),
-    _keras("TensorFlow", "keras", _TENSORFLOW),
+    _keras("JAX", "keras-jax", _JAX, _JAX_GPU),
+    _keras(
+        "PyTorch",
+        "keras-torch",
+        {"KERAS_TORCH_DEVICE": "cpu"},
+        replace(_TORCH_GPU, variables={"KERAS_TORCH_DEVICE": "cuda", **_FLOAT32}),
+    ),
+    _keras("TensorFlow", "keras", _TENSORFLOW, _TENSORFLOW_GPU, _TENSORFLOW_QUIET),
 )
 
 #: What the studies of 2018 could still run.

@@ -41,7 +41,7 @@ class Apart:
             try:
                 self._child = subprocess.Popen(
                     command,
-                    env={**os.environ, **environments.variables(rung, threads)},
+                    env={**os.environ, **environments.variables(rung, threads, quiet=quiet)},
                     pass_fds=[theirs.fileno()],
                     stdin=subprocess.DEVNULL,
                     stdout=output,

@@ -1,8 +1,8 @@
 """LeNet in JAX.
 
-A program of NumPy-like functions that XLA compiles for this processor; XLA's convolutions and
-matrix products are Eigen's and its own. Closed over by the function, the weights are constants
-of the program; `arguments` passes them to every call, as training code does.
+A program of NumPy-like functions that XLA compiles for the processor at hand; its convolutions and
+matrix products are Eigen's and its own, on a GPU cuDNN's and cuBLAS's. Closed over by the function,
+the weights are constants of the program; `arguments` passes them to every call, as training does.
 """
 
 import jax
@@ -37,7 +37,7 @@ def max_pool(x: jax.Array) -> jax.Array:
 class Jax(Exhibit):
     """The function above under `jax.jit`."""
 
-    def __init__(self, weights: Weights, *, threads: int, variant: str) -> None:
+    def __init__(self, weights: Weights, *, threads: int, variant: str, device: str) -> None:
         jax.config.update("jax_default_matmul_precision", "highest")
         fc1 = weights["fc1.weight"].reshape(500, 50, 4, 4)  # rows x CHW
         parameters = {
@@ -47,8 +47,9 @@ class Jax(Exhibit):
             "fc1.weight": fc1.transpose(2, 3, 1, 0).reshape(800, 500),  # HWC x columns
             "fc2.weight": weights["fc2.weight"].T,
         }
-        parameters = jax.device_put(parameters, jax.devices("cpu")[0])
-        self._variant = variant
+        self._place = jax.devices(device)[0]  # the only kind there is: see JAX_PLATFORMS
+        parameters = jax.device_put(parameters, self._place)
+        self.device, self._variant = device, variant
         self._threads = threads  # XLA read NPROC when it was imported
         if variant == "arguments":
             program = jax.jit(lenet)
@@ -57,12 +58,15 @@ class Jax(Exhibit):
             self._program = jax.jit(lambda images: lenet(parameters, images))
 
     def forward(self, images: Array) -> Array:
-        return np.array(self._program(images))
+        probabilities = self._program(images)
+        (place,) = probabilities.devices()
+        self.ran_on = place.platform
+        return np.array(probabilities)
 
     def describe(self) -> dict[str, str]:
         return {
             "library": f"JAX {jax.__version__}",
             "variant": self._variant,
-            "device": str(jax.devices("cpu")[0].device_kind),
+            "device": str(self._place.device_kind),
             "threads": str(self._threads),
         }

@@ -9,6 +9,7 @@ runs the layers one after another.
 import os
 from functools import partial
 from importlib import import_module
+from typing import Any
 
 import keras
 import numpy as np
@@ -22,15 +23,17 @@ from ._exhibit import Array, Exhibit
 class Keras(Exhibit):
     """A `keras.Sequential` with the weights set, called in one of three ways."""
 
-    def __init__(self, weights: Weights, *, threads: int, variant: str) -> None:
+    def __init__(
+        self, weights: Weights, *, threads: int, variant: str, device: str = "cpu"
+    ) -> None:
         self._framework = keras.config.backend()
         if self._framework != os.environ.get("KERAS_BACKEND", self._framework):
             raise Unavailable(
                 f"this process runs Keras on {self._framework} already and cannot change to "
                 f"{os.environ['KERAS_BACKEND']}; ask for it in a process of its own"
             )
-        tell_framework(self._framework, threads)
-        self._variant = variant
+        tell_framework(self._framework, threads, device)
+        self.device, self._variant = device, variant
         self._model = keras.Sequential(
             [
                 keras.Input((28, 28, 1)),
@@ -54,11 +57,15 @@ class Keras(Exhibit):
     def forward(self, images: Array) -> Array:
         images = images[..., np.newaxis]
         if self._variant == "call":
-            probabilities = keras.ops.convert_to_numpy(self._model(images))
+            probabilities = self._model(images)
+            self.ran_on = place_of(probabilities)
+            probabilities = keras.ops.convert_to_numpy(probabilities)
         elif self._variant == "predict_on_batch":
             probabilities = self._model.predict_on_batch(images)
         else:
             probabilities = self._model.predict(images, verbose=0)
+        if self._variant != "call":  # NumPy came back: where it was computed, the weights are
+            self.ran_on = place_of(self._model.weights[0].value)
         return np.array(probabilities)
 
     def describe(self) -> dict[str, str]:
@@ -67,21 +74,37 @@ class Keras(Exhibit):
             "library": f"Keras {keras.__version__}",
             "variant": self._variant,
             "backend": f"{self._framework} {framework.__version__}",
+            "device": self.device,
         }
 
 
-def tell_framework(framework: str, threads: int) -> None:
-    """What Keras leaves to the framework: the threads, and float32 where that is a question."""
+def place_of(tensor: Any) -> str:
+    """The device of a framework's tensor, which each names in its own way: .../GPU:0, cuda:0."""
+    name = str(getattr(tensor, "device", "cpu")).lower()
+    return "gpu" if "gpu" in name or "cuda" in name else "cpu"
+
+
+def tell_framework(framework: str, threads: int, device: str) -> None:
+    """What Keras leaves to the framework: threads, device, and float32 where that is a question."""
     if framework == "tensorflow":
         import tensorflow
 
         tensorflow.config.threading.set_intra_op_parallelism_threads(threads)
         tensorflow.config.threading.set_inter_op_parallelism_threads(1)
-        tensorflow.config.set_visible_devices([], "GPU")
+        tensorflow.config.experimental.enable_tensor_float_32_execution(False)
+        gpus = tensorflow.config.list_physical_devices("GPU")
+        if device == "gpu" and not gpus:
+            raise RuntimeError(f"TensorFlow {tensorflow.__version__} sees no GPU")
+        tensorflow.config.set_visible_devices(gpus[:1] if device == "gpu" else [], "GPU")
+    elif framework == "jax":
+        import jax
+
+        jax.config.update("jax_default_matmul_precision", "highest")
     elif framework == "torch":
         import torch
 
         torch.set_num_threads(threads)
+        torch.backends.cudnn.allow_tf32 = False
     elif framework == "openvino":
         import openvino
 

@@ -1,6 +1,7 @@
 """LeNet in raw TensorFlow operations.
 
-Under Keras and beside JAX: each operation is a kernel of TensorFlow's, on oneDNN or Eigen. `eager`
+Under Keras and beside JAX: each operation is a kernel of TensorFlow's, on oneDNN or Eigen, or on
+cuDNN and cuBLAS where it is told to run on a GPU. `eager`
 dispatches them one by one from Python, `function` traces them into a graph once, `concrete` calls
 that graph without looking for the right one first, and `xla` has XLA compile it.
 """
@@ -41,11 +42,16 @@ class LeNet(tf.Module):
 class TensorFlow(Exhibit):
     """The module called as it is (`eager`), or as a graph in one of three ways."""
 
-    def __init__(self, weights: Weights, *, threads: int, variant: str) -> None:
+    def __init__(self, weights: Weights, *, threads: int, variant: str, device: str) -> None:
         tf.config.threading.set_intra_op_parallelism_threads(threads)
         tf.config.threading.set_inter_op_parallelism_threads(1)
-        tf.config.set_visible_devices([], "GPU")
-        self._variant = variant
+        tf.config.set_soft_device_placement(False)  # what cannot run on the device is an error
+        tf.config.experimental.enable_tensor_float_32_execution(False)
+        gpus = tf.config.list_physical_devices("GPU")
+        if device == "gpu" and not gpus:
+            raise RuntimeError(f"TensorFlow {tf.__version__} sees no GPU")
+        tf.config.set_visible_devices(gpus[:1] if device == "gpu" else [], "GPU")
+        self.device, self._variant = device, variant
         self._model = LeNet(weights)
         if variant == "concrete":
             images = tf.TensorSpec([None, 28, 28], tf.float32)
@@ -54,12 +60,15 @@ class TensorFlow(Exhibit):
             self._model = tf.function(self._model, jit_compile=variant == "xla")
 
     def forward(self, images: Array) -> Array:
+        probabilities = self._model(tf.constant(images))
+        self.ran_on = "gpu" if "GPU" in probabilities.device else "cpu"
         # Its own copy: what .numpy() gives is a view of the tensor's memory.
-        return np.array(self._model(tf.constant(images)))
+        return np.array(probabilities)
 
     def describe(self) -> dict[str, str]:
         return {
             "library": f"TensorFlow {tf.__version__}",
             "variant": self._variant,
             "threads": str(tf.config.threading.get_intra_op_parallelism_threads()),
+            "device": self.device,
         }

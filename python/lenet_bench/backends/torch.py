@@ -2,7 +2,8 @@
 
 Near the top of the ladder: nn.Module over ATen, whose convolutions and matrix products are
 oneDNN's and MKL's. `compile` and `export` replace the dispatch of one kernel after another by
-C++ that Inductor generates; `torchscript` is the older way to the same end.
+C++ that Inductor generates; `torchscript` is the older way to the same end. On a GPU the kernels
+are cuDNN's and cuBLAS's, or Triton's that Inductor generates.
 """
 
 import tempfile
@@ -37,17 +38,19 @@ class LeNet(nn.Module):
 class Torch(Exhibit):
     """The module as it is (`eager`), or what one of PyTorch's compilers made of it."""
 
-    def __init__(self, weights: Weights, *, threads: int, variant: str) -> None:
+    def __init__(self, weights: Weights, *, threads: int, variant: str, device: str) -> None:
         torch.set_num_threads(threads)
         torch.set_float32_matmul_precision("highest")
+        torch.backends.cudnn.allow_tf32 = False
         torch._inductor.config.compile_threads = 1
-        self._variant = variant
+        self.device, self._variant = device, variant
+        self._place = torch.device("cuda" if device == "gpu" else "cpu")
         module = LeNet()
         module.load_state_dict(
             {name: torch.tensor(array) for name, array in weights.parameters.items()}
         )
-        module.eval()
-        example = torch.zeros(2, 1, 28, 28)  # export takes a batch of 1 for one that is never more
+        module.to(self._place).eval()
+        example = torch.zeros(2, 1, 28, 28, device=self._place)  # for export, 1 is never more
         with torch.inference_mode():
             if variant == "compile":
                 self._model = torch.compile(module)
@@ -60,8 +63,10 @@ class Torch(Exhibit):
 
     def forward(self, images: Array) -> Array:
         with torch.inference_mode():
-            probabilities = self._model(torch.from_numpy(images[:, np.newaxis]))
-        return probabilities.numpy()
+            x = torch.from_numpy(images[:, np.newaxis]).to(self._place)
+            probabilities = self._model(x)
+        self.ran_on = "gpu" if probabilities.is_cuda else "cpu"
+        return probabilities.cpu().numpy()
 
     def describe(self) -> dict[str, str]:
         return {
@@ -69,6 +74,7 @@ class Torch(Exhibit):
             "variant": self._variant,
             "threads": str(torch.get_num_threads()),
             "isa": torch.backends.cpu.get_cpu_capability(),
+            "device": torch.cuda.get_device_name() if self.device == "gpu" else "cpu",
         }
 
 

@@ -5,6 +5,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 from click.core import ParameterSource
@@ -16,15 +17,20 @@ from .options import (
     checked_rung,
     checked_rungs,
     complete_rung,
+    device_option,
     form_options,
     memory_size,
     milliseconds,
     seconds,
     share,
     threads_option,
+    verbose_option,
     weights_option,
 )
 from .output import INTERRUPTED, SUCCESS, WRONG, complain, note, say
+
+if TYPE_CHECKING:
+    from ..backends import Device
 
 
 @click.command(
@@ -37,6 +43,8 @@ Examples:
   lenet-bench compare fused keras --interval 20ms
   lenet-bench compare --resume results/compare-20261121-080000.json
   lenet-bench compare --self-test
+  lenet-bench compare torch torch@gpu
+  lenet-bench compare --device gpu --baseline cudnn
   lenet-bench compare --json | jq '.rungs[] | {name, p50_us, verdict}'
   lenet-bench compare --quick --markdown > comparison.md
 """
@@ -88,6 +96,7 @@ Examples:
     help="What the rungs may use together: 2G. Less than they need, and they run in groups. [what"
     " is free]",
 )
+@device_option
 @threads_option
 @weights_option
 @click.option("--seed", type=click.IntRange(min=0), metavar="N", help="Repeat a run's order.")
@@ -120,6 +129,7 @@ Examples:
     " compare says to be believed?",
 )
 @form_options
+@verbose_option
 def compare(
     rungs: tuple[str, ...],
     quick: bool,
@@ -131,6 +141,7 @@ def compare(
     interval: float | None,
     restarts: int | None,
     memory: int | None,
+    device: "Device | None",
     threads: int,
     weights: Path | None,
     seed: int | None,
@@ -140,6 +151,7 @@ def compare(
     retry: bool,
     self_test: bool,
     form: str | None,
+    verbose: bool,
 ) -> int:
     """Measure rungs side by side: latency, ratio, and whether the difference is real.
 
@@ -150,6 +162,7 @@ def compare(
     """
     from datetime import datetime
 
+    from ..backends import on_device
     from ..measure import CompareOptions, NotSavedError
     from ..measure import compare as measure
     from ..measure.options import QUICK_BUDGET_S
@@ -164,8 +177,10 @@ def compare(
     elif retry:
         raise click.UsageError("--retry is for a run that is resumed: give --resume FILE too")
     output = output or resume or Path(f"results/compare-{datetime.now():%Y%m%d-%H%M%S}.json")
+    rungs = tuple(on_device(rung, device) for rung in rungs)
     options = CompareOptions(
         rungs=rungs,
+        device=device,
         baseline=baseline,
         threads=threads,
         budget_s=QUICK_BUDGET_S if quick and budget is None else budget,
@@ -181,6 +196,7 @@ def compare(
         retry=retry,
         weights=weights,
         output=output,
+        quiet=not verbose,
     )
     named = (*rungs, *([baseline] if baseline else []))
     line = ProgressLine(sys.stderr)
@@ -191,6 +207,8 @@ def compare(
         result, unsaved = error.result, str(error)
     finally:
         line.clear()
+    for rung in result.rungs if verbose else ():
+        note(rung.output and f"{rung.name} printed:\n{rung.output}")
     say(comparison([result], form, Screen.of(sys.stdout), named))
     if unsaved:
         complain(unsaved)
@@ -253,6 +271,7 @@ def _self_test(
 
 #: Options that a run that is resumed brings with it.
 _RULES = {
+    "device": "--device",
     "quick": "--quick",
     "budget": "--budget",
     "precision": "--precision",

@@ -26,14 +26,14 @@ def env() -> None:
 @json_option
 def list_environments(as_json: bool) -> int:
     """Show each environment, its rungs and whether it was created."""
-    from ..backends import LADDER
+    from ..backends import held_by
     from ..environments import environments
 
     found = [
         {
             "name": environment.name,
             "summary": environment.summary,
-            "rungs": [rung.name for rung in LADDER if rung.environment == environment.name],
+            "rungs": held_by(environment.name),
             "created": environment.created,
             "gigabytes": environment.gigabytes,
             "folder": str(environment.folder),
@@ -44,8 +44,10 @@ def list_environments(as_json: bool) -> int:
     if as_json:
         say([json.dumps(found, indent=2)])
     else:
+        width = max(len(str(environment["name"])) for environment in found)
         say(
-            f"{e['name']:<10}  {states[bool(e['created'])]:<7}  {e['gigabytes']} GB  {e['summary']}"
+            f"{e['name']:<{width}}  {states[bool(e['created'])]:<7}  {e['gigabytes']} GB  "
+            f"{e['summary']}"
             for e in found
         )
     return SUCCESS
@@ -59,19 +61,22 @@ def _complete_environment(_: click.Context, _option: click.Parameter, begun: str
 
 @env.command("create")
 @click.argument("names", nargs=-1, metavar="[NAME...]", shell_complete=_complete_environment)
-@click.option("--all", "every", is_flag=True, help="Every environment.")
+@click.option("--all", "every", is_flag=True, help="Every environment that is of use here.")
 def create_environments(names: tuple[str, ...], every: bool) -> int:
     """Make environments from their pinned versions; one that fails leaves the others."""
-    from ..environments import create, environments
+    from ..environments import create, environments, of_use_here
 
     if every == bool(names):
         raise click.UsageError("name environments, or give --all")
-    failed = False
-    chosen = list(environments()) if every else list(names)
     if every:
-        size = sum(environment.gigabytes for environment in environments().values())
-        note(f"{len(chosen)} environments take {size:.1f} GB")
-    for name in chosen:
+        names = tuple(of_use_here())
+        for name in environments().keys() - names:
+            note(f"{name} is left out, since there is no NVIDIA GPU here")
+    failed = False
+    if every:
+        size = sum(environments()[name].gigabytes for name in names)
+        note(f"{len(names)} environments take {size:.1f} GB")
+    for name in names:
         began = monotonic()
         try:
             folder = create(name, note).folder

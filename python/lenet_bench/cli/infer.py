@@ -3,6 +3,7 @@
 import json
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -12,11 +13,16 @@ from .options import (
     FOLDER,
     backend_option,
     data_option,
+    device_option,
     json_option,
     threads_option,
+    verbose_option,
     weights_option,
 )
 from .output import SUCCESS, WRONG, complain, note, progress, say
+
+if TYPE_CHECKING:
+    from ..backends import Device
 
 
 @click.command(
@@ -26,6 +32,7 @@ Examples:
   lenet-bench infer images/*.png --backend fused
   lenet-bench infer photo.jpg --show --steps steps/
   lenet-bench infer digit.png --backend all
+  lenet-bench infer digit.png --backend torch@gpu --backend torch
   lenet-bench infer --json images/*.png | jq .digit
   curl -s https://example.org/7.png | lenet-bench infer -
 """
@@ -42,16 +49,20 @@ Examples:
     metavar="DIR",
     help="Write each step of reading an image to DIR as PNG.",
 )
+@device_option
 @threads_option
 @weights_option
+@verbose_option
 def infer(
     images: tuple[str, ...],
     backends: tuple[str, ...],
     as_json: bool,
     show: bool,
     steps: Path | None,
+    device: "Device | None",
     threads: int,
     weights: Path | None,
+    verbose: bool,
 ) -> int:
     """Classify pictures of digits, and time the call.
 
@@ -59,12 +70,15 @@ def infer(
     input. Each gets the digit and the ten probabilities; the times are those of one call, NumPy
     array in and out: the first one, and the median once warm.
     """
+    from ..backends import only_our_words
     from ..inference import Failure, all_agree, expand, open_rungs, to_json
     from ..inference import infer as answers_of
     from ..printout import AnswerPrinter, passed_over
     from ..weights import read_weights
 
-    opened = open_rungs(backends, read_weights(weights), threads)
+    opened = open_rungs(backends, read_weights(weights), threads, device, quiet=not verbose)
+    if opened.frameworks and not verbose:
+        only_our_words()
     note(passed_over(opened))
     paths, outcomes = expand(images), []
     printer = AnswerPrinter(Screen.of(sys.stdout), paths, show)
@@ -87,6 +101,7 @@ Examples:
   lenet-bench verify
   lenet-bench verify --data ~/mnist --backend fused --backend fused:int16
   lenet-bench verify -o verify.json
+  lenet-bench verify --device gpu
   lenet-bench verify --json | jq 'select(.passed | not)'
 """
 )
@@ -100,15 +115,19 @@ Examples:
     metavar="FILE",
     help="Keep it as JSON, with the machine and the versions.",
 )
+@device_option
 @threads_option
 @weights_option
+@verbose_option
 def verify(
     data: Path | None,
     backends: tuple[str, ...],
     as_json: bool,
     output: Path | None,
+    device: "Device | None",
     threads: int,
     weights: Path | None,
+    verbose: bool,
 ) -> int:
     """Check every rung on MNIST's 10,000 test images.
 
@@ -117,17 +136,18 @@ def verify(
     a rung and the reference say different digits is listed with its margin: by how much the
     reference prefers its own digit.
     """
-    from ..inference import in_order
+    from ..backends import on_device
+    from ..inference import ALL, AUTO, in_order
     from ..mnist import find_mnist, read_mnist
     from ..printout import not_at_hand, verification
     from ..verify import Unverified, Verification, verify_each, write_verifications
     from ..weights import read_weights
 
     read, digits = read_weights(weights), read_mnist("test", find_mnist(data))
-    names = in_order(backends, read)
+    names = in_order(backends, read, device)
     outcomes: list[Verification | Unverified] = []
     with progress(len(digits) * (1 + len(names))) as told:
-        for outcome in verify_each(names, digits, read, told, threads=threads):
+        for outcome in verify_each(names, digits, read, told, threads=threads, quiet=not verbose):
             outcomes.append(outcome)
             if as_json and isinstance(outcome, Verification):
                 say([json.dumps(outcome.to_json())])
@@ -135,7 +155,8 @@ def verify(
                 write_verifications(output, outcomes, read, threads)
     found = [one for one in outcomes if isinstance(one, Verification)]
     missing = [one for one in outcomes if isinstance(one, Unverified)]
-    wanted = [one for one in missing if one.failed or one.backend in backends]
+    named = {on_device(name, device) for name in backends if name not in (AUTO, ALL)}
+    wanted = [one for one in missing if one.failed or one.backend in named]
     for one in wanted:
         complain(one.reason)
     if others := [one.backend for one in missing if one not in wanted]:

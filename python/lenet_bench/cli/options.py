@@ -18,21 +18,32 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 def _known_names() -> list[str]:
-    from ..backends import names
+    from ..backends import every_name
 
-    return ["auto", "all", *names()]
+    return ["auto", "all", *every_name()]
 
 
 def on_ladder(
     _context: click.Context, _option: click.Parameter, given: tuple[str, ...]
 ) -> tuple[str, ...]:
     """Refuse a name that is not on the ladder."""
-    known = _known_names()
     named = tuple(map(_as_listed, given))
     for name in named:
-        if name not in known:
-            raise click.BadParameter(f"{name!r} is none of {', '.join(known)}")
+        if name not in _known_names():
+            raise _unknown(name, "auto", "all")
     return named
+
+
+def _unknown(name: str, *others: str) -> click.BadParameter:
+    """What is there instead; where a rung is known and its device or variant is not, only that."""
+    from ..backends import LADDER, find, names
+
+    if re.split("[:@]", name)[0] in [rung.name for rung in LADDER]:
+        try:
+            find(name)
+        except LenetBenchError as error:
+            return click.BadParameter(str(error))
+    return click.BadParameter(f"{name!r} is none of {', '.join([*others, *names()])}")
 
 
 def _as_listed(name: str) -> str:
@@ -47,7 +58,12 @@ def _as_listed(name: str) -> str:
 
 def complete_name(_context: click.Context, _option: click.Parameter, begun: str) -> list[str]:
     """Rungs, `auto` and `all` that begin so."""
-    return [name for name in _known_names() if name.startswith(begun)]
+    return [name for name in _known_names() if name.startswith(begun) and _is_wanted(name, begun)]
+
+
+def _is_wanted(name: str, begun: str) -> bool:
+    """Names on a GPU double the list, so they wait for the first letter."""
+    return bool(begun) or "@" not in name
 
 
 def checked_rungs(
@@ -64,19 +80,19 @@ def checked_rungs(
 
 def checked_rung(_context: click.Context, _option: click.Parameter, name: str | None) -> str | None:
     """Refuse what is not a rung."""
-    from ..backends import names
+    from ..backends import every_name
 
     name = _as_listed(name) if name is not None else None
-    if name is not None and name not in names():
-        raise click.BadParameter(f"{name!r} is none of {', '.join(names())}")
+    if name is not None and name not in every_name():
+        raise _unknown(name)
     return name
 
 
 def complete_rung(_context: click.Context, _option: click.Parameter, begun: str) -> list[str]:
     """Rungs that begin so."""
-    from ..backends import names
+    from ..backends import every_name
 
-    return [name for name in names() if name.startswith(begun)]
+    return [name for name in every_name() if name.startswith(begun) and _is_wanted(name, begun)]
 
 
 def seconds(_context: click.Context, _option: click.Parameter, text: str | None) -> float | None:
@@ -164,6 +180,14 @@ def form_options(command: Callable[..., int]) -> Callable[..., int]:
 
 threads_option = click.option(
     "--threads", type=click.IntRange(min=1), default=1, show_default=True, help="Threads of a rung."
+)
+device_option = click.option(
+    "--device",
+    type=click.Choice(["cpu", "gpu"]),
+    help="Run rungs there: torch is torch@gpu then. [each rung's own]",
+)
+verbose_option = click.option(
+    "-v", "--verbose", is_flag=True, help="Show what frameworks print and log."
 )
 weights_option = click.option(
     "--weights",

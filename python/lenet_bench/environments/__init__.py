@@ -35,6 +35,7 @@ class Environment:
     options: tuple[str, ...]  # pip's, which a requirements file cannot hold
     first: tuple[str, ...]  # what must be there before the rest can be built
     gigabytes: float  # that it takes on the disk
+    gpu: bool  # gigabytes that are of no use without an NVIDIA GPU
     pins: Path
 
     @property
@@ -62,15 +63,23 @@ def environments() -> dict[str, Environment]:
     return {path.stem: _read(path) for path in sorted(_PINS.glob("*.txt"))}
 
 
+def of_use_here() -> list[str]:
+    """The environments but, where there is no GPU, those that are for one."""
+    from ..backends._gpu import why_none
+
+    return [name for name, one in environments().items() if not (one.gpu and why_none())]
+
+
 def interpreter(rung: "Rung") -> str:
     """The Python that this rung runs in: its environment's where that was made, else this one."""
     environment = environments().get(rung.environment or "")
     return str(environment.interpreter) if environment and environment.created else sys.executable
 
 
-def variables(rung: "Rung", threads: int) -> dict[str, str]:
+def variables(rung: "Rung", threads: int, *, quiet: bool = True) -> dict[str, str]:
     """What to add to the environment of the process in which this rung will be imported."""
-    found = {**rung.variables_for(threads), "PYTHONSAFEPATH": "1"}  # not the working directory
+    found = {**rung.variables_for(threads), **(rung.quieting if quiet else {})}
+    found["PYTHONSAFEPATH"] = "1"  # not the working directory
     environment = environments().get(rung.environment or "")
     if environment and environment.created:
         return {**found, "PYTHONPATH": str(_package_alone(environment)), "PYTHONHOME": ""}
@@ -139,6 +148,7 @@ def _read(pins: Path) -> Environment:
         options=tuple(told.get("options", "").split()),
         first=tuple(told.get("first", "").split()),
         gigabytes=float(told["gigabytes"]),
+        gpu="gpu" in told,
         pins=pins,
     )
 

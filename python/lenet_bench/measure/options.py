@@ -4,9 +4,8 @@ import os
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
 
-from ..backends import FLOAT32, find, names, tolerance, usual_name
+from ..backends import FLOAT32, Device, find, names, tolerance, usual_name
 from ..environments import interpreter, variables
 from ..errors import LenetBenchError
 
@@ -30,17 +29,17 @@ class Entry:
     python: str = sys.executable
     variables: Mapping[str, str] = field(default_factory=dict)  # what its API reads when imported
     checked: bool = True  # only the empty rung is not
-    device: Literal["cpu", "gpu"] = "cpu"  # where it computes
+    device: Device = "cpu"  # where it computes
 
     @classmethod
-    def of_ladder(cls, name: str, threads: int) -> "Entry":
+    def of_ladder(cls, name: str, threads: int, *, quiet: bool = True) -> "Entry":
         """The rung, or the variant, that the ladder knows by this name."""
         rung, _ = find(name)
         return cls(
             usual_name(name),
             tolerance=tolerance(name),
             python=interpreter(rung),
-            variables=variables(rung, threads),
+            variables=variables(rung, threads, quiet=quiet),
             device=rung.device,
         )
 
@@ -66,15 +65,19 @@ class CompareOptions:
     memory_bytes: int | None = None  # that the workers may use; without it, what is free
     resume: str | os.PathLike[str] | None = None  # a result to go on with; its rules hold then
     retry: bool = False  # when resuming, try the rungs that failed once more
+    device: Device | None = None  # without `rungs`, only those that run there: torch@gpu
+    quiet: bool = True  # frameworks are told to log little
     argv: tuple[str, ...] = field(default_factory=lambda: tuple(sys.argv))
 
     def entries(self) -> list[Entry]:
         """The rows, the baseline among them; LenetBenchError where a name is unknown or double."""
-        chosen = list(self.rungs or names(gone=False))
+        chosen = list(self.rungs or names(gone=False, device=self.device))
         if self.baseline is not None and self.baseline not in [name_of(rung) for rung in chosen]:
             chosen.insert(0, self.baseline)
         found = [
-            rung if isinstance(rung, Entry) else Entry.of_ladder(rung, self.threads)
+            rung
+            if isinstance(rung, Entry)
+            else Entry.of_ladder(rung, self.threads, quiet=self.quiet)
             for rung in chosen
         ]
         for entry in found:
