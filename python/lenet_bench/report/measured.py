@@ -14,8 +14,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from ..backends import find
 from ..cost import lines_of_code
-from ..errors import ResultError
+from ..errors import LenetBenchError, ResultError
 from ..results import Result, RungResult, Summary
 from .sentences import machine_name
 
@@ -54,7 +55,10 @@ class Entry:
     @property
     def exhibit(self) -> str:
         """The rung without its variant: what has the source."""
-        return self.name.partition(":")[0]
+        try:
+            return find(self.name)[0].name
+        except LenetBenchError:  # of another version's ladder
+            return self.name.partition(":")[0]
 
     @property
     def lines_of_code(self) -> int | None:

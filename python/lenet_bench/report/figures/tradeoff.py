@@ -17,7 +17,9 @@ from .svg import drawing, fit, label, line, mark, path, text_width, tipped
 _TALL, _TALL_NARROW = 520.0, 460.0
 _NARROW = 500.0
 _LABEL_HEIGHT = 14.0
+_CROWDED = 30.0  # of the width a point: with less, rungs are named and not their variants
 _MARK = 7.0
+_NEAR = 6  # how far a name is moved before it is set above or below its point
 
 
 @dataclass(frozen=True)
@@ -34,8 +36,17 @@ class Box:
         beside = self.right <= other.left or other.right <= self.left
         return not (beside or self.bottom <= other.top or other.bottom <= self.top)
 
+    def meets_any(self, others: Sequence[Box]) -> bool:
+        """Whether it shares a place with one of them."""
+        return any(self.meets(other) for other in others)
 
-@dataclass(frozen=True)
+    def within(self, room: Box) -> bool:
+        """Whether all of it is there."""
+        beside = self.left < room.left or self.right > room.right
+        return not (beside or self.top < room.top or self.bottom > room.bottom)
+
+
+@dataclass(frozen=True, eq=False)
 class Point:
     """An entry's place."""
 
@@ -61,7 +72,7 @@ def tradeoff(measured: Measured) -> Figure | None:
         caption=(
             "Shorter to the left, faster to the bottom, both logarithmic. Along the dashed line "
             "nothing is both shorter and faster; variants of a rung share its code and stand "
-            "above each other. Where there is no room for all, the fastest of each rung is named."
+            "above each other. Of what stands too close for a name each, the fastest is named."
         ),
         says=f"{len(entries)} points. Nothing is both shorter and faster than: {best}.",
         draw=draw,
@@ -102,7 +113,7 @@ def _draw(entries: Sequence[Entry], front: Sequence[Entry], width: float) -> Mar
     bottom = top + tall - 62
     down = logarithmic(min(times), max(times), bottom, top)
     left = 8 + max(text_width(units.round_time(tick)) for tick in down.ticks())
-    along = logarithmic(min(counts) * 0.94, max(counts) * 1.06, left, width - 8)
+    along = logarithmic(min(counts) * 0.8, max(counts) * 1.06, left, width - 8)
     parts += [*up(down, left, width - 8, units.round_time)]
     parts += [*across(along, top, bottom, units.count)]
     points = [_point(entry, along, down) for entry in entries]
@@ -168,39 +179,55 @@ def _labels(points: Sequence[Point], lines: Sequence[Box], room: Box) -> Iterato
     """Names where they hide neither a mark nor a line nor each other."""
     taken = [Box(p.x - _MARK, p.y - _MARK, p.x + _MARK, p.y + _MARK) for p in points]
     taken += lines
-    for point, name in _named(points, crowded=len(points) > (room.right - room.left) / 30):
-        text = fit(name, (room.right - room.left) * 0.7)
-        for box in _places(point, text_width(text)):
-            inside = box.left >= room.left and box.right <= room.right
-            inside = inside and box.top >= room.top and box.bottom <= room.bottom
-            if inside and not any(box.meets(other) for other in taken):
-                taken.append(box)
-                yield from _leader(point, box)
-                yield label(box.left, (box.top + box.bottom) / 2, text, "small")
-                break
+    wide = room.right - room.left
+    for point, name in _named(points, crowded=len(points) > wide / _CROWDED):
+        text = fit(name, 0.7 * wide)
+        places = (box for box in _places(point, text_width(text)) if box.within(room))
+        if box := next((box for box in places if not box.meets_any(taken)), None):
+            taken.append(box)
+            yield from _leader(point, box)
+            yield _written(point, box, text)
+
+
+def _written(point: Point, box: Box, text: str) -> Markup:
+    """The label, on that side of its place that its point is on."""
+    y = (box.top + box.bottom) / 2
+    if box.right < point.x:
+        return label(box.right, y, text, "small end")
+    if box.left > point.x:
+        return label(box.left, y, text, "small")
+    return label((box.left + box.right) / 2, y, text, "small middle")
 
 
 def _named(points: Sequence[Point], *, crowded: bool) -> Iterator[tuple[Point, str]]:
-    """The points that get a name, the lowest first; of a crowd each exhibit's fastest."""
-    seen = set()
+    """The points that get a name, the lowest first; of a crowd each exhibit's fastest.
+
+    Variants that stand too close for a line of text each share one: "fused +1".
+    """
+    groups: dict[str, list[Point]] = {}
     for point in sorted(points, key=lambda point: -point.y):
-        name = point.entry.exhibit if crowded else point.entry.name
-        if not crowded or name not in seen:
-            seen.add(name)
-            yield point, name
+        groups.setdefault(point.entry.exhibit, []).append(point)
+    for exhibit, group in groups.items():
+        if crowded:
+            yield group[0], exhibit
+            continue
+        while group:
+            head, *others = group
+            close = [p for p in others if p.x == head.x and head.y - p.y < _LABEL_HEIGHT]
+            yield head, head.entry.name + (f" +{len(close)}" if close else "")
+            group = [point for point in others if point not in close]
 
 
 def _places(point: Point, width: float) -> Iterator[Box]:
     """Where a label may stand, the nearest first."""
     half = _LABEL_HEIGHT / 2
-    for far in range(0, 72, 6):
+    for far in range(0, 72, _NEAR):
         for rise in (0, far, -far, 2 * far, -2 * far) if far else (0,):
             y = point.y + rise
             for x in (point.x + 9 + far / 2, point.x - 9 - far / 2 - width):
                 yield Box(x, y - half, x + width, y + half)
-        for y in (point.y - 15 - far, point.y + 15 + far):
-            x = point.x - width / 2
-            yield Box(x, y - half, x + width, y + half)
+        for y in (point.y - 15, point.y + 15) if far == _NEAR else ():
+            yield Box(point.x - width / 2, y - half, point.x + width / 2, y + half)
 
 
 def _leader(point: Point, box: Box) -> Iterator[Markup]:
