@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from lenet_bench.measure import summarise
 from lenet_bench.report import markdown, spreadsheet
-from lenet_bench.results import ResultFile, rows
+from lenet_bench.results import Batch, ResultFile, rows
 from sample_results import sample_result
 
 
@@ -67,6 +67,23 @@ def test_markdown_tells_failures_and_warnings(result):
     told = "\n".join(markdown.comparison(replace(result, warnings=("it was loud",))))
     assert "- third: crashed: in round 1: killed" in told
     assert "- warning: it was loud" in told
+
+
+def test_markdown_has_the_throughput_by_batch(result):
+    batched = replace(
+        result.rungs[0], batches=(Batch(8, (2_000_000,), 1),), batch_refusals={"64": "too large"}
+    )
+    rules = replace(result.rules, batches=(8, 64))
+    told = "\n".join(markdown.comparison(replace(result, rungs=(batched,), rules=rules)))
+    assert "| rung | best images/s | at batch | 8 |" in told
+    assert "| first | 4,000 | 8 | 4,000 |" in told
+    assert "- first: no batch of 64: too large" in told
+
+
+def test_compare_answers_in_a_form_too(run, tmp_path):
+    done = run("compare", "fused", "--rounds", "1", "--csv", "-o", tmp_path / "r.json")
+    (row,) = csv.DictReader(done.output.splitlines())
+    assert (row["name"], row["status"]) == ("fused", "ok")
 
 
 def test_markdown_shows_text_as_it_is(result):

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from ..results import Result, RungResult
 from .numbers import spell_interval, spell_ratio, spell_time
 from .sentences import absent, conditions, failed, footnote, left_out, timed
+from .throughput import rates, refusals
 
 _COLUMNS = (
     *("rung", "p50 µs", "p90", "p99", "ratio", "95 % interval", "verdict"),
@@ -23,7 +24,11 @@ def comparison(result: Result, named: Sequence[str] = ()) -> Iterator[str]:
         yield from table(_COLUMNS, map(_row, ranked), _LEFT)
     else:
         yield "No rung could be timed."
+    if by_batch := rates(result):
+        yield ""
+        yield from table(by_batch[0], by_batch[1:], _LEFT)
     told = [f"{rung.name}: {rung.status}: {rung.reason}" for rung in failed(result, named)]
+    told += refusals(result)
     told += [sentence for sentence in (left_out(result), footnote(result)) if sentence]
     told += [f"warning: {warning}" for warning in result.warnings]
     told += [sentence for sentence in (absent(result, named),) if sentence]

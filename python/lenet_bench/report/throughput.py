@@ -1,4 +1,4 @@
-"""Images a second by batch, in a terminal."""
+"""Images a second by batch."""
 
 import textwrap
 from collections.abc import Iterator
@@ -12,29 +12,50 @@ _GAP = len("  ")
 
 def throughput(result: Result, screen: Screen) -> Iterator[str]:
     """Where it was measured: the best of each rung, then each size as there is room."""
-    rungs = [rung for rung in result.rungs if rung.batches or rung.batch_refusals]
-    if not rungs:
+    cells = rates(result)
+    if not cells:
         return
-    best = {rung.name: max(_rates(rung).values(), default=0.0) for rung in rungs}
-    rungs.sort(key=lambda rung: -best[rung.name])
+    styles = ("bold", "", "", *("dim" for _ in result.rules.batches))
     columns = [
-        [Text("rung", "dim"), *(Text(rung.name, "bold") for rung in rungs)],
-        [Text("best images/s", "dim"), *(Text(_count(best[rung.name])) for rung in rungs)],
-        [Text("at batch", "dim"), *(Text(_best_size(rung)) for rung in rungs)],
+        [Text(title, "dim"), *(Text(cell, style) for cell in column)]
+        for style, (title, *column) in zip(styles, zip(*cells, strict=True), strict=True)
     ]
-    for size in result.rules.batches:
-        rates = (_count(_rates(rung).get(size)) for rung in rungs)
-        columns.append([Text(str(size), "dim"), *(Text(rate, "dim") for rate in rates)])
     while len(columns) > _KEPT and _width(columns) > screen.columns:
         columns.pop()
     yield ""
     rows = list(zip(*columns, strict=True))
     yield from screen.table(rows, "l" + "r" * (len(columns) - 1))
-    for rung in rungs:
+    for told in refusals(result):
+        for line in textwrap.wrap(told, screen.columns, subsequent_indent="  "):
+            yield screen.paint(line, "yellow")
+
+
+def rates(result: Result) -> list[tuple[str, ...]]:
+    """A header and a row a rung, the one with the most images a second first; none without any."""
+    rungs = [rung for rung in result.rungs if rung.batches or rung.batch_refusals]
+    if not rungs:
+        return []
+    best = {rung.name: max(_rates(rung).values(), default=0.0) for rung in rungs}
+    rungs.sort(key=lambda rung: -best[rung.name])
+    sizes = result.rules.batches
+    header = ("rung", "best images/s", "at batch", *map(str, sizes))
+    rows = [
+        (
+            rung.name,
+            _count(best[rung.name]),
+            _best_size(rung),
+            *(_count(_rates(rung).get(size)) for size in sizes),
+        )
+        for rung in rungs
+    ]
+    return [header, *rows]
+
+
+def refusals(result: Result) -> Iterator[str]:
+    """The batches that a rung could not take, and why."""
+    for rung in result.rungs:
         for refused, reason in rung.batch_refusals.items():
-            told = f"{rung.name}: no batch of {refused}: {reason}"
-            for line in textwrap.wrap(told, screen.columns, subsequent_indent="  "):
-                yield screen.paint(line, "yellow")
+            yield f"{rung.name}: no batch of {refused}: {reason}"
 
 
 def _rates(rung: RungResult) -> dict[int, float]:
