@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import replace
+from functools import partial
 from html.parser import HTMLParser
 from io import BytesIO
 from itertools import pairwise
@@ -261,6 +262,15 @@ def test_without_resvg_there_are_svgs_and_a_word_on_what_brings_the_pngs(tmp_pat
     with pytest.raises(Unavailable, match=r"SVG only.*pip install 'lenet-bench\[report\]'"):
         write_figures(tmp_path, figures(measured(sample_result())))
     assert len(list(tmp_path.glob("*.svg"))) == 4
+
+
+def test_where_there_is_no_font_there_are_no_pngs_without_words(tmp_path, monkeypatch):
+    import resvg_py
+
+    bare = partial(resvg_py.svg_to_bytes, skip_system_fonts=True)
+    monkeypatch.setattr(resvg_py, "svg_to_bytes", bare)
+    with pytest.raises(Unavailable, match=r"no font was found.*apt install"):
+        write_figures(tmp_path, figures(measured(sample_result())))
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ from ...errors import ResultError, Unavailable
 from ..markup import Markup, element
 from .figure import WIDE, Figure
 from .palette import file_style
+from .svg import drawing, label
 
 _ENLARGED = 3  # 2520 dots a figure's width: a slide's, and 15 cm of print at 400 a inch
 _MARGIN = 16
@@ -31,8 +32,7 @@ def write_figures(folder: Path, figures: Sequence[Figure]) -> list[Path]:
 
 def standalone(figure: Figure) -> str:
     """The figure as a file of its own, with its style, on white paper."""
-    drawing = figure.draw(WIDE)
-    begin, _, rest = drawing.partition(">")
+    begin, _, rest = figure.draw(WIDE).partition(">")
     about = element("title", figure.title) + element("desc", figure.says)
     style = element("style", Markup(file_style()))
     return f"{begin}>{about}{style}{rest}\n"
@@ -47,6 +47,12 @@ def raster(svg: str) -> bytes:
             "resvg draws the PNGs and is not installed; mend it with: "
             "pip install 'lenet-bench[report]'"
         ) from None
+    word = drawing(40, 20, [element("style", Markup(file_style())), label(0, 10, "word")])
+    if not Image.open(BytesIO(svg_to_bytes(svg_string=word))).getbbox():
+        raise Unavailable(
+            "no font was found, so the PNGs would be without a word; on Debian, mend it with: "
+            "apt install fonts-dejavu-core"
+        )
     drawn = Image.open(BytesIO(svg_to_bytes(svg_string=svg, zoom=_ENLARGED))).convert("RGBA")
     margin = _MARGIN * _ENLARGED
     paper = Image.new("RGB", (drawn.width + 2 * margin, drawn.height + 2 * margin), "white")
