@@ -58,7 +58,7 @@ def digits(value: float) -> str:
 
 def round_time(us: float) -> str:
     """10 µs: a time that is round, as on an axis."""
-    return _without_zeros(time(us))
+    return _without_zeros(time(us)) if us else "0"
 
 
 def round_ratio(value: float) -> str:
