@@ -6,11 +6,9 @@ The cores and the environment were pinned before this process began. It says not
 output: what is printed there, the rung printed.
 """
 
-import ctypes
 import gc
 import os
 import resource
-import signal
 import sys
 import time
 import traceback
@@ -29,6 +27,7 @@ from ..errors import LenetBenchError, Unavailable
 from ..network import CLASSES, IMAGE_SIDE
 from ..weights import read_weights
 from .nvml import Meter, Span, open_meter
+from .own_process import die_with, peak_rss_mib
 from .protocol import Channel, ClosedError, Message, decode, encode
 
 Image = NDArray[np.float32]
@@ -40,7 +39,6 @@ _PROBE_BLOCK = 8
 _PROBE_BLOCKS = 6
 _PROBE_S = 0.5
 _RUNNING = 0.01  # a thread that used less of the span is not running
-_DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG
 
 
 class WrongAnswerError(Exception):
@@ -51,7 +49,7 @@ def main() -> None:
     """Answer the parent until it hangs up."""
     began_ns = time.monotonic_ns()
     read_fd, write_fd, parent = map(int, sys.argv[1:])
-    _die_with(parent)
+    die_with(parent)
     for fd in (read_fd, write_fd):
         os.set_inheritable(fd, False)
     channel = Channel(read_fd, write_fd)
@@ -142,7 +140,7 @@ class MeasuredRung:
             "turn_cpu_ns": time.process_time_ns() - came[1],
             "threads_alive": len(threads) or None,
             "threads_running": running,
-            "peak_rss_mib": _peak_rss_mib(),
+            "peak_rss_mib": peak_rss_mib(),
             "gpu": gpu,
         }
         self._fall_idle()
@@ -348,17 +346,6 @@ def _checked(answer: Any, shape: tuple[int, ...]) -> Image:
     return answer
 
 
-def _die_with(parent: int) -> None:
-    """No worker outlives its parent, whatever kills the parent and whatever the rung does then.
-
-    Linux does it; elsewhere the worker ends when it next listens to the parent.
-    """
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(_DIE_WITH_PARENT, signal.SIGKILL)
-    if os.getppid() != parent:  # it died before we asked
-        os._exit(1)
-
-
 def _thread_cpu_ns() -> dict[str, int]:
     """Each thread's CPU time, as far as this system tells."""
     found = {}
@@ -373,17 +360,6 @@ def _thread_cpu_ns() -> dict[str, int]:
 def _running(before: dict[str, int], after: dict[str, int], wall_ns: int) -> int | None:
     busy = (name for name in after if after[name] - before.get(name, 0) > _RUNNING * wall_ns)
     return sum(1 for _ in busy) or None
-
-
-def _peak_rss_mib() -> float | None:
-    """The kernel's high-water mark; getrusage's would include the parent's size at the fork."""
-    try:
-        for line in Path("/proc/self/status").read_text().splitlines():
-            if line.startswith("VmHWM:"):
-                return int(line.split()[1]) / 1024
-    except OSError:
-        pass
-    return None
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ from ..atomic import check_writable, write_atomically
 from ..errors import ResultError
 from .model import SCHEMA, Result, RungResult
 from .typed_json import decode
+from .versioned import read_object
 
 _LISTS_OF_NUMBERS = re.compile(r"\[\n[\d\s,]+\]")  # each would have a line a number
 
@@ -25,20 +26,7 @@ _NUMBERS = re.compile(r"\[\n[\d,\s]+\]")  # a list of integers; no string of JSO
 def read_result(path: str | os.PathLike[str]) -> Result:
     """Read and check a result file; ResultError says what is wrong with it."""
     path = Path(path)
-    try:
-        content = json.loads(path.read_bytes())
-    except OSError as error:
-        raise ResultError(f"{path}: cannot be read: {error.strerror}") from None
-    except (ValueError, RecursionError):  # JSON's and UTF-8's errors, and brackets without end
-        raise ResultError(f"{path}: not a result file: it is not JSON") from None
-    schema = content.get("schema") if isinstance(content, dict) else None
-    if type(schema) is not int:
-        raise ResultError(f"{path}: not a result file: it has no schema number")
-    if schema > SCHEMA:
-        raise ResultError(
-            f"{path}: written by a newer lenet-bench (schema {schema}, this one reads up to "
-            f"{SCHEMA}); upgrade with: pip install --upgrade lenet-bench"
-        )
+    content = read_object(path, "comparison", SCHEMA)
     try:
         return _from_json(content)
     except ValueError as error:

@@ -1,0 +1,29 @@
+"""Any file of ours that holds results: a JSON object with a schema number, of a kind."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from ..errors import ResultError
+
+
+def read_object(path: Path, kind: str, newest: int) -> dict[str, Any]:
+    """The object, if it is of that kind and of a schema up to the newest."""
+    try:
+        content = json.loads(path.read_bytes())
+    except OSError as error:
+        raise ResultError(f"{path}: cannot be read: {error.strerror}") from None
+    except (ValueError, RecursionError):  # JSON's and UTF-8's errors, and brackets without end
+        raise ResultError(f"{path}: not a result file: it is not JSON") from None
+    schema = content.get("schema") if isinstance(content, dict) else None
+    if type(schema) is not int:
+        raise ResultError(f"{path}: not a result file: it has no schema number")
+    found = content.get("kind", "comparison")  # the first kind, which does not say it
+    if found != kind:
+        raise ResultError(f"{path}: expected the result of a {kind}, found that of a {found}")
+    if schema > newest:
+        raise ResultError(
+            f"{path}: written by a newer lenet-bench (schema {schema}, this one reads up to "
+            f"{newest}); upgrade with: pip install --upgrade lenet-bench"
+        )
+    return dict(content)
