@@ -23,7 +23,8 @@ SOURCES := pyproject.toml CMakeLists.txt constraints.txt $(shell find csrc pytho
   -not -path '*/__pycache__/*' 2>/dev/null)
 
 # An environment of their own: the other tests ask every rung at hand, and gigabytes answer slowly.
-FRAMEWORK_TESTS := tests/test_frameworks.py tests/test_environments.py tests/test_export.py
+FRAMEWORK_TESTS := tests/test_frameworks.py tests/test_environments.py tests/test_export.py \
+  tests/test_training_frameworks.py
 
 .PHONY: demo frameworks all-frameworks test test-core test-frameworks test-cuda12 test-cuda13 lint sanitize bench clean help
 .DELETE_ON_ERROR:
@@ -93,7 +94,7 @@ $(DEMO)/installed: $(SOURCES)
 
 $(DEMO)/frameworks: $(DEMO)/installed
 	@echo 'Installing the frameworks into $(DEMO) (some minutes) ...'
-	@$(DEMO)/bin/pip install '.[native,frameworks$(CUDA:%=,cuda%)]' $(CUDA:%=-C lenet.cuda=%)
+	@$(DEMO)/bin/pip install '.[native,frameworks,train$(CUDA:%=,cuda%)]' $(CUDA:%=-C lenet.cuda=%)
 	@touch $@
 
 $(TEST)/installed: $(SOURCES)
@@ -105,7 +106,7 @@ $(TEST)/installed: $(SOURCES)
 $(FRAMEWORKS)/installed: $(SOURCES)
 	$(create_environment)
 	@echo 'Building lenet-bench and installing the frameworks into $(FRAMEWORKS) (some minutes) ...'
-	@$(FRAMEWORKS)/bin/pip install --quiet '.[native,frameworks,dev]'
+	@$(FRAMEWORKS)/bin/pip install --quiet '.[native,frameworks,train,dev]'
 	@touch $@
 
 .venv-test-cuda%/installed: $(SOURCES)

@@ -3,11 +3,9 @@
 import json
 import os
 import signal
-import struct
 import subprocess
 import sys
 import time
-import warnings
 from collections.abc import Mapping
 from dataclasses import replace
 from importlib.util import find_spec
@@ -23,10 +21,11 @@ from lenet_bench.network import PARAMETERS
 from lenet_bench.training import Augmentation, Recipe, TrainOptions, TrainResult, recipe, train
 from lenet_bench.training.augment import augment, expose, move, redraw, sample, soften
 from lenet_bench.training.checkpoint import Checkpoint, Epoch, read_checkpoint, write_checkpoint
-from lenet_bench.training.run import MakeTrainer
+from lenet_bench.training.frameworks import MakeTrainer, import_trainer
 from lenet_bench.training.trainer import State, Trainer
 from lenet_bench.weights import Weights, read_weights
 from numpy.typing import NDArray
+from patterns import write_patterns
 from PIL import Image
 from rich.console import Console
 
@@ -221,8 +220,9 @@ def test_exposure_leaves_paper_white(images: Images) -> None:
 def checkpoint() -> Checkpoint:
     parameters = recipe.first_weights(SMALL)
     state = State(parameters, {name: -array for name, array in parameters.items()})
-    history = (Epoch(1, 0.5, 0.25, 0.875, 3.0), Epoch(2, 0.4, 0.3, 0.875, 2.0))
-    return Checkpoint(SMALL, "data", state, parameters, history, (0.1, 1 / 3), 1.5)
+    history = (Epoch(1, 0.5, 0.25, 0.875, 3.0), Epoch(2, 0.4, 0.3, 0.875, 2.0, 640.0))
+    losses, past = (0.1, 1 / 3), (0.5, 0.4)
+    return Checkpoint(SMALL, "data", state, parameters, history, losses, 1.5, past_losses=past)
 
 
 @pytest.fixture
@@ -242,11 +242,17 @@ def test_a_checkpoint_holds_the_place_and_the_history(path: Path, checkpoint: Ch
     write_checkpoint(path, checkpoint)
     found = read_checkpoint(path)
     assert (found.recipe, found.data) == (checkpoint.recipe, checkpoint.data)
-    assert (found.history, found.losses, found.seconds) == (
+    assert (found.history, found.losses, found.past_losses, found.seconds) == (
         checkpoint.history,
         checkpoint.losses,
+        checkpoint.past_losses,
         checkpoint.seconds,
     )
+
+
+def test_a_checkpoint_tells_its_framework(path: Path, checkpoint: Checkpoint) -> None:
+    write_checkpoint(path, replace(checkpoint, framework="jax"))
+    assert read_checkpoint(path).framework == "jax"
 
 
 def test_the_best_epoch_has_the_lowest_validation_loss(checkpoint: Checkpoint) -> None:
@@ -305,20 +311,7 @@ def refused_or_the_same(path: Path, checkpoint: Checkpoint) -> None:
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Ten patterns that can be learnt, 500 noisy training images and 60 test images."""
-    return write_data(tmp_path_factory.mktemp("mnist"), seed=1)
-
-
-def write_data(folder: Path, seed: int) -> Path:
-    random = np.random.default_rng(seed)
-    patterns = np.kron(random.random((10, 7, 7)) < 0.3, np.ones((4, 4))) * 200
-    for prefix, count in (("train", 500), ("t10k", 60)):
-        labels = random.integers(0, 10, count, np.uint8)
-        images = (patterns[labels] + random.integers(0, 50, (count, 28, 28))).astype(np.uint8)
-        header = struct.pack(">IIII", 2051, *images.shape)
-        (folder / f"{prefix}-images-idx3-ubyte").write_bytes(header + images.tobytes())
-        header = struct.pack(">II", 2049, count)
-        (folder / f"{prefix}-labels-idx1-ubyte").write_bytes(header + labels.tobytes())
-    return folder
+    return write_patterns(tmp_path_factory.mktemp("mnist"))
 
 
 @pytest.fixture
@@ -346,11 +339,8 @@ sys.exit(main())
 
 @pytest.fixture(scope="module")
 def keras_trainer() -> MakeTrainer:
-    """KerasTrainer, imported while the warnings of Keras's own imports are no errors."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        from lenet_bench.training.keras_trainer import KerasTrainer
-    return KerasTrainer
+    """KerasTrainer on TensorFlow."""
+    return import_trainer("keras")
 
 
 @pytest.fixture(scope="module")
@@ -381,6 +371,12 @@ def test_the_history_is_json_with_every_epoch(whole_run: TrainResult) -> None:
     path = whole_run.weights.parent / "checkpoints" / "small.history.json"
     history = json.loads(path.read_text())["history"]
     assert [Epoch(**epoch) for epoch in history] == list(whole_run.history)
+
+
+@needs_keras
+def test_every_step_has_its_loss(whole_run: TrainResult) -> None:
+    assert len(whole_run.losses) == 12 * 10
+    assert np.mean(whole_run.losses[:10]) == pytest.approx(whole_run.history[0].loss)
 
 
 @needs_keras
@@ -446,6 +442,16 @@ def test_resuming_with_another_recipe_tells_what_differs(
 def test_resuming_on_other_images_is_refused(options: TrainOptions, checkpoint: Checkpoint) -> None:
     write_checkpoint_of(options, checkpoint)
     with pytest.raises(LenetBenchError, match="a run on other training images"):
+        quietly(replace(options, resume=True))
+
+
+@needs_keras
+@pytest.mark.usefixtures("keras_trainer")
+def test_resuming_a_run_of_another_framework_is_refused(
+    options: TrainOptions, checkpoint: Checkpoint
+) -> None:
+    write_checkpoint_of(options, replace(checkpoint, framework="torch"))
+    with pytest.raises(LenetBenchError, match=r"a run in torch, not in keras: resume it with --fr"):
         quietly(replace(options, resume=True))
 
 

@@ -1,5 +1,6 @@
 """`train`: new weights."""
 
+import json
 import sys
 from dataclasses import asdict
 from pathlib import Path
@@ -9,11 +10,14 @@ import click
 
 from ..errors import LenetBenchError
 from ..terminal import Screen
-from .options import FILE, FOLDER, Command, data_option
-from .output import INTERRUPTED, SUCCESS, complain, say
+from .options import FILE, FOLDER, Command, data_option, json_option
+from .output import INTERRUPTED, SUCCESS, WRONG, complain, note, say
 
 if TYPE_CHECKING:
     from ..training import Recipe
+
+ALL = "all"
+WEIGHTS, RESULT = Path("lenet.safetensors"), Path("results/train.json")
 
 
 class RecipeOption(click.Option):
@@ -58,57 +62,135 @@ def recipe_options(command: Command) -> Command:
     return command
 
 
+def frameworks(
+    _context: click.Context, _option: click.Parameter, given: tuple[str, ...]
+) -> tuple[str, ...]:
+    """The frameworks that are meant, each once."""
+    from ..training import FRAMEWORKS
+
+    for name in given:
+        if name not in (*FRAMEWORKS, ALL):
+            raise click.BadParameter(f"{name!r} is none of {', '.join((*FRAMEWORKS, ALL))}")
+        if given.count(name) > 1:
+            raise click.BadParameter(f"{name} is named twice")
+    return FRAMEWORKS if ALL in given else given
+
+
+def complete_framework(_context: click.Context, _option: click.Parameter, begun: str) -> list[str]:
+    """Frameworks and `all` that begin so."""
+    from ..training import FRAMEWORKS
+
+    return [name for name in (*FRAMEWORKS, ALL) if name.startswith(begun)]
+
+
 @click.command(
-    short_help="Train the network in Keras on MNIST.",
+    short_help="Train the network on MNIST, in one framework or several.",
     epilog="""\b
 Examples:
   lenet-bench train
-  lenet-bench train --data ~/mnist --seed 7 --output seven.safetensors
+  lenet-bench train --framework torch --seed 7 -o seven.safetensors
   lenet-bench train --resume                    go on after a Ctrl-C
-  lenet-bench train --images 6000 --epochs 2    a quick try
+  lenet-bench train --framework all --epochs 2  the same run in each, side by side
+  lenet-bench train --framework torch --framework jax --images 18000 --epochs 1 -o try.json
 """,
 )
 @click.option(
+    "--framework",
+    "named",
+    metavar="NAME",
+    multiple=True,
+    default=("keras",),
+    show_default=True,
+    callback=frameworks,
+    shell_complete=complete_framework,
+    help="keras, keras-jax, keras-torch, tensorflow, torch, jax, or `all`. Repeatable.",
+)
+@click.option(
+    "-o",
     "--output",
     type=FILE,
     metavar="FILE",
-    default=Path("lenet.safetensors"),
-    show_default=True,
-    help="The weights file to write.",
+    help="The weights (.safetensors), or the result of one or several frameworks (.json)."
+    f" [{WEIGHTS}; of several frameworks {RESULT}]",
 )
 @data_option
 @click.option(
     "--checkpoints",
     type=FOLDER,
     metavar="DIR",
-    help="Where the run is kept while it lasts. [default: checkpoints beside the output]",
+    help="Where a run is kept while it lasts. [default: checkpoints beside the weights]",
 )
-@click.option("--resume", is_flag=True, help="Go on with the run that the checkpoint holds.")
+@click.option("--resume", is_flag=True, help="Go on with what an interrupted run left behind.")
+@click.option(
+    "--threads",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Threads of a framework. [side by side 1, else as many as it likes]",
+)
+@json_option
 @recipe_options
 def train(
-    output: Path,
-    data: Path | None,
-    checkpoints: Path | None,
-    resume: bool,
-    **recipe: Any,
+    named: tuple[str, ...],
+    output: Path | None,
+    as_json: bool,
+    **rest: Any,
 ) -> int:
-    """Train the network in Keras on MNIST, and write its weights.
+    """Train the network on MNIST, and write its weights and its learning curve.
 
-    Shows its progress on stderr, and draws a learning curve beside the output. Ctrl-C leaves a
-    checkpoint behind; the same command with --resume goes on from it.
+    Several frameworks learn side by side: from the same first weights and the same batches, each in
+    a process of its own. The result has their speed, memory and losses; it fails where one fails,
+    or where the losses of the first steps do not agree.
+
+    Progress is on stderr. Ctrl-C leaves a checkpoint behind; the same command with --resume goes on
+    from it.
     """
+    several = len(named) > 1
+    output = output or (RESULT if several else WEIGHTS)
+    if several and output.suffix != ".json":
+        raise click.UsageError(
+            f"{output}: several frameworks have a result: expected a name that ends in .json"
+        )
+    common = {name: rest.pop(name) for name in ("data", "checkpoints", "resume", "threads")}
+    common["recipe"] = _recipe(rest)
+    if output.suffix == ".json":
+        return _side_by_side(named, output, as_json, common)
+    return _alone(named[0], output, as_json, common)
+
+
+def _alone(framework: str, output: Path, as_json: bool, options: dict[str, Any]) -> int:
     from ..printout import training
     from ..training import Interrupted, TrainOptions
     from ..training import train as train_network
 
-    options = TrainOptions(output, data, checkpoints, resume, _recipe(recipe))
     try:
-        result = train_network(options)
+        result = train_network(TrainOptions(output, framework=framework, **options))
     except Interrupted as error:
         complain(str(error))
         return INTERRUPTED
-    say(training(Screen.of(sys.stdout), result))
+    say([json.dumps(result.to_json())] if as_json else training(Screen.of(sys.stdout), result))
     return SUCCESS
+
+
+def _side_by_side(
+    frameworks: tuple[str, ...], output: Path, as_json: bool, options: dict[str, Any]
+) -> int:
+    from ..training import FRAMEWORKS, SideBySideOptions, digest, train_side_by_side
+    from ..training.table import table
+
+    asked = SideBySideOptions(frameworks, output, **options)
+    result = train_side_by_side(asked)
+    if as_json:
+        say([json.dumps(digest(result), indent=2)])
+    else:
+        say(table(result, Screen.of(sys.stdout)))
+    note(f"every loss is in {output}")
+    statuses = {run.status for run in result.runs}
+    if "interrupted" in statuses:
+        return INTERRUPTED
+    if frameworks == FRAMEWORKS:  # `all` that are here
+        statuses.discard("unavailable")
+    agreed = result.agreement is None or result.agreement.holds
+    return SUCCESS if statuses == {"ok"} and agreed else WRONG
 
 
 def _recipe(given: dict[str, Any]) -> "Recipe | None":

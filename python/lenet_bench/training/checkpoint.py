@@ -34,6 +34,7 @@ class Epoch:
     validation_loss: float
     validation_accuracy: float
     seconds: float
+    images_per_s: float | None = None  # learnt from in the framework's steps, its first left out
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,8 @@ class Checkpoint:
     history: tuple[Epoch, ...] = ()
     losses: tuple[float, ...] = ()  # of the batches done of the epoch under way
     seconds: float = 0.0  # that the epoch under way has taken
+    framework: str = "keras"
+    past_losses: tuple[float, ...] = ()  # of the batches of the whole epochs
 
     @property
     def epoch(self) -> int:
@@ -73,10 +76,12 @@ def write_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
     }
     run = json.dumps(
         {
+            "framework": checkpoint.framework,
             "recipe": checkpoint.recipe.to_json(),
             "data": checkpoint.data,
             "history": [asdict(epoch) for epoch in checkpoint.history],
             "losses": checkpoint.losses,
+            "past_losses": checkpoint.past_losses,
             "seconds": checkpoint.seconds,
         }
     )
@@ -108,6 +113,8 @@ def read_checkpoint(path: Path) -> Checkpoint:
         history=tuple(Epoch(**epoch) for epoch in told["history"]),
         losses=tuple(told["losses"]),
         seconds=told["seconds"],
+        framework=told.get("framework", "keras"),  # for long the only one
+        past_losses=tuple(told.get("past_losses", ())),
     )
 
 

@@ -1,25 +1,24 @@
-"""LeNet in Keras 3, on whichever framework Keras runs (KERAS_BACKEND; TensorFlow unless set)."""
+"""LeNet in Keras 3, on the framework that KERAS_BACKEND names: TensorFlow, JAX or PyTorch."""
 
 import os
-
-os.environ.setdefault("KERAS_BACKEND", "tensorflow")
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # its greetings would tear the progress bar
+from importlib import import_module
 
 import keras
 import numpy as np
 from numpy.typing import NDArray
 
-from ..network import CLASSES, IMAGE_SIDE, LAYERS, PARAMETERS
+from ..errors import Unavailable
+from ..network import CLASSES, IMAGE_SIDE, PARAMETERS
+from .layouts import to_caffe, to_channels_last
 from .recipe import Recipe
-from .trainer import Parameters, State
-
-_EVALUATION_BATCH = 500
+from .trainer import Parameters, State, in_batches, zero_velocity
 
 
 class KerasTrainer:
     """A keras.Sequential and its SGD; velocities as Keras keeps them (rate included)."""
 
     def __init__(self, recipe: Recipe, parameters: Parameters) -> None:
+        _check_backend()
         _repeat_exactly()
         self._model = _build(recipe.weight_decay)
         self._optimizer = keras.optimizers.SGD(
@@ -29,9 +28,8 @@ class KerasTrainer:
         loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
         # The metric is the cross-entropy alone; Keras's own "loss" includes the L2 penalty.
         metric = keras.metrics.SparseCategoricalCrossentropy(from_logits=True, name="entropy")
-        self._model.compile(self._optimizer, loss, metrics=[metric], jit_compile=False)
-        zero = {name: np.zeros(shape, np.float32) for name, shape in PARAMETERS.items()}
-        self.restore(State(parameters, zero))
+        self._model.compile(self._optimizer, loss, metrics=[metric])
+        self.restore(State(parameters, zero_velocity()))
 
     def step(self, images: NDArray[np.float32], labels: NDArray[np.uint8], rate: float) -> float:
         """Learn from a batch (n, 28, 28); its mean cross-entropy before the step."""
@@ -42,32 +40,31 @@ class KerasTrainer:
 
     def logits(self, images: NDArray[np.float32]) -> NDArray[np.float32]:
         """The ten logits of each image, (n, 10)."""
-        starts = range(0, len(images), _EVALUATION_BATCH)
-        batches = [images[start : start + _EVALUATION_BATCH, ..., None] for start in starts]
-        return np.concatenate([self._model.predict_on_batch(batch) for batch in batches])
+        return in_batches(lambda batch: self._model.predict_on_batch(batch[..., None]), images)
 
     def state(self) -> State:
         """A copy of the state."""
-        return State(
-            {name: _to_caffe(name, v) for name, v in self._variables().items()},
-            {name: _to_caffe(name, v) for name, v in self._velocities().items()},
-        )
+        velocity = {**zero_velocity(), **_to_numpy(self._velocities())}
+        return State(_to_numpy(self._variables()), velocity)
 
     def restore(self, state: State) -> None:
         """Go on from this state."""
         for name in PARAMETERS:
-            self._variables()[name].assign(_to_keras(name, state.parameters[name]))
-            self._velocities()[name].assign(_to_keras(name, state.velocity[name]))
+            self._variables()[name].assign(to_channels_last(name, state.parameters[name]))
+        for name, velocity in self._velocities().items():
+            velocity.assign(to_channels_last(name, state.velocity[name]))
 
     def describe(self) -> dict[str, str]:
         """The framework and what it runs on, with versions."""
         backend = keras.backend.backend()
-        return {"keras": keras.__version__, backend: _version(backend)}
+        return {"keras": keras.__version__, backend: import_module(backend).__version__}
 
     def _variables(self) -> "dict[str, keras.Variable]":
         return dict(zip(PARAMETERS, self._model.trainable_variables, strict=True))
 
     def _velocities(self) -> "dict[str, keras.Variable]":
+        if not self._optimizer.momentum:
+            return {}  # Keras keeps none then
         return dict(zip(PARAMETERS, self._optimizer.momentums, strict=True))
 
 
@@ -92,27 +89,19 @@ def _build(weight_decay: float) -> keras.Sequential:
     )
 
 
-def _to_keras(name: str, array: NDArray[np.float32]) -> NDArray[np.float32]:
-    """From Caffe's layout: OIHW to HWIO, out x in to in x out, fc1's inputs CHW to HWC."""
-    if name == "fc1.weight":
-        channels, height, width = LAYERS["pool2"]
-        array = array.reshape(-1, channels, height, width).transpose(0, 2, 3, 1)
-        array = array.reshape(len(array), -1)
-    turned: NDArray[np.float32] = array.transpose(2, 3, 1, 0) if array.ndim == 4 else array.T
-    return turned
+def _to_numpy(variables: "dict[str, keras.Variable]") -> Parameters:
+    return {name: to_caffe(name, keras.ops.convert_to_numpy(v)) for name, v in variables.items()}
 
 
-def _to_caffe(name: str, variable: keras.Variable) -> NDArray[np.float32]:
-    """The inverse of _to_keras, as a copy of its own."""
-    array: NDArray[np.float32] = keras.ops.convert_to_numpy(variable)
-    if array.ndim == 4:
-        array = array.transpose(3, 2, 0, 1)
-    elif name == "fc1.weight":
-        channels, height, width = LAYERS["pool2"]
-        array = array.T.reshape(-1, height, width, channels).transpose(0, 3, 1, 2)
-    else:
-        array = array.T
-    return np.array(array.reshape(PARAMETERS[name]), dtype=np.float32, order="C")
+def _check_backend() -> None:
+    """Keras chooses its backend once, when it is imported."""
+    runs = keras.backend.backend()
+    asked = os.environ.get("KERAS_BACKEND", runs)
+    if runs != asked:
+        raise Unavailable(
+            f"this process runs Keras on {runs} already and cannot change to {asked};"
+            " train in a process of its own"
+        )
 
 
 def _repeat_exactly() -> None:
@@ -122,9 +111,3 @@ def _repeat_exactly() -> None:
 
         keras.utils.set_random_seed(0)  # TensorFlow's determinism demands a seed; none is drawn on
         tensorflow.config.experimental.enable_op_determinism()
-
-
-def _version(backend: str) -> str:
-    from importlib import import_module
-
-    return str(import_module(backend).__version__)

@@ -3,27 +3,23 @@
 import signal
 import threading
 import time
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from collections.abc import Generator, Iterator
+from concurrent.futures import Executor
+from contextlib import closing, contextmanager
 from dataclasses import replace
-from itertools import islice
 from pathlib import Path
 from statistics import fmean
 
 import numpy as np
 from numpy.typing import NDArray
-from rich.console import Console
 
 from ..errors import LenetBenchError
 from ..mnist import Digits
-from .augment import augment
+from .batches import Batch, epoch_batches
 from .checkpoint import Checkpoint, Epoch, with_best, write_checkpoint
+from .pace import PacedTrainer
 from .progress import Display
-from .recipe import Recipe, Stream, batches_an_epoch, order, rate, split
-from .trainer import Trainer
-
-_BATCHES_AHEAD = 8  # made while the framework learns
+from .recipe import batches_an_epoch, rate, split
 
 
 class Interrupted(LenetBenchError):
@@ -31,14 +27,24 @@ class Interrupted(LenetBenchError):
 
 
 def learn(
-    checkpoint: Checkpoint, trainer: Trainer, digits: Digits, path: Path, console: Console
+    checkpoint: Checkpoint,
+    trainer: PacedTrainer,
+    digits: Digits,
+    path: Path,
+    display: Display,
+    feeder: Executor,
 ) -> Checkpoint:
-    """All epochs that are left; each ends with a checkpoint in `path`."""
+    """All epochs that are left; each ends with a checkpoint in `path`.
+
+    The `feeder` makes batches ahead.
+    """
     learning, validation = split(checkpoint.recipe, len(digits))
-    display = Display(console, checkpoint.recipe)
     with _noticing_interrupt() as interrupted:
         while not checkpoint.finished:
-            checkpoint = _learn_epoch(checkpoint, trainer, digits, learning, display, interrupted)
+            epoch, done = checkpoint.epoch, len(checkpoint.losses)
+            batches = epoch_batches(checkpoint.recipe, epoch, done, digits, learning, feeder)
+            count = batches_an_epoch(checkpoint.recipe, len(learning))
+            checkpoint = _learn_epoch(checkpoint, trainer, count, batches, display, interrupted)
             if interrupted.is_set():
                 write_checkpoint(path, replace(checkpoint, state=trainer.state()))
                 raise Interrupted(
@@ -53,21 +59,21 @@ def learn(
 
 def _learn_epoch(
     checkpoint: Checkpoint,
-    trainer: Trainer,
-    digits: Digits,
-    learning: NDArray[np.int64],
+    trainer: PacedTrainer,
+    count: int,
+    batches: Generator[Batch, None, None],
     display: Display,
     interrupted: threading.Event,
 ) -> Checkpoint:
-    """The batches that are left of one epoch, or those before an interrupt."""
+    """The batches that are left of the `count` of an epoch, or those before an interrupt."""
     recipe, epoch = checkpoint.recipe, checkpoint.epoch
-    batches = batches_an_epoch(recipe, len(learning))
     losses = list(checkpoint.losses)
     start = time.monotonic()
-    with display.epoch(epoch + 1, batches, len(losses)):
-        for images, labels in _batches(recipe, epoch, len(losses), digits, learning):
-            step = epoch * batches + len(losses)
-            loss = trainer.step(images, labels, rate(recipe, step, recipe.epochs * batches))
+    title = f"epoch {epoch + 1}/{recipe.epochs}"
+    with display.steps(title, count, len(losses)), closing(batches):
+        for images, labels in batches:
+            step = epoch * count + len(losses)
+            loss = trainer.step(images, labels, rate(recipe, step, recipe.epochs * count))
             if not np.isfinite(loss):
                 raise LenetBenchError(
                     f"the loss became {loss} in epoch {epoch + 1}, batch {len(losses) + 1}:"
@@ -81,30 +87,8 @@ def _learn_epoch(
     return replace(checkpoint, losses=tuple(losses), seconds=seconds)
 
 
-def _batches(
-    recipe: Recipe, epoch: int, done: int, digits: Digits, learning: NDArray[np.int64]
-) -> Iterator[tuple[NDArray[np.float32], NDArray[np.uint8]]]:
-    """The epoch's augmented batches after the first `done`, made ahead in a thread."""
-
-    def make(number: int, which: NDArray[np.int64]) -> NDArray[np.float32]:
-        random = recipe.stream(Stream.AUGMENTATION, epoch, number)
-        return augment(digits.ink(which), recipe.augmentation, random)
-
-    left = list(enumerate(order(recipe, epoch, learning)))[done:]
-    with ThreadPoolExecutor(1) as pool:
-        orders = iter(left)
-        waiting = [pool.submit(make, *one) for one in islice(orders, _BATCHES_AHEAD)]
-        try:
-            for _, which in left:
-                images = waiting.pop(0).result()
-                waiting += [pool.submit(make, *one) for one in islice(orders, 1)]
-                yield images, digits.labels[which]
-        finally:
-            pool.shutdown(cancel_futures=True)
-
-
 def _end_epoch(
-    checkpoint: Checkpoint, trainer: Trainer, digits: Digits, validation: NDArray[np.int64]
+    checkpoint: Checkpoint, trainer: PacedTrainer, digits: Digits, validation: NDArray[np.int64]
 ) -> Checkpoint:
     """The checkpoint after an epoch: validated, and remembered if it is the best so far."""
     logits = trainer.logits(digits.ink(validation))
@@ -115,6 +99,7 @@ def _end_epoch(
         validation_loss=cross_entropy(logits, labels),
         validation_accuracy=correct(logits, labels) / len(labels),
         seconds=round(checkpoint.seconds, 1),
+        images_per_s=trainer.lap(),
     )
     return with_best(
         replace(
@@ -122,6 +107,7 @@ def _end_epoch(
             state=trainer.state(),
             history=(*checkpoint.history, epoch),
             losses=(),
+            past_losses=checkpoint.past_losses + checkpoint.losses,
             seconds=0.0,
         )
     )

@@ -2,27 +2,36 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-
-from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    DownloadColumn,
-    MofNCompleteColumn,
-    Progress,
-    TaskID,
-    TextColumn,
-    TimeRemainingColumn,
-)
+from typing import TYPE_CHECKING
 
 from .. import mnist
 from .checkpoint import Epoch
 from .recipe import Recipe
 
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.progress import TaskID
+
+
+def on_stderr() -> "Console":
+    """Where a run is shown unless its caller says otherwise."""
+    from rich.console import Console
+
+    return Console(stderr=True)
+
 
 class Display:
     """Tells of a run on a console; a bar only where there is a terminal to draw it in."""
 
-    def __init__(self, console: Console, recipe: Recipe) -> None:
+    def __init__(self, console: "Console", recipe: Recipe) -> None:
+        from rich.progress import (
+            BarColumn,
+            MofNCompleteColumn,
+            Progress,
+            TextColumn,
+            TimeRemainingColumn,
+        )
+
         self._console = console
         self._recipe = recipe
         self._bar = Progress(
@@ -37,13 +46,11 @@ class Display:
         )
 
     @contextmanager
-    def epoch(self, number: int, batches: int, done: int) -> Iterator["Display"]:
-        """While one epoch learns."""
-        task = self._bar.add_task(
-            f"epoch {number}/{self._recipe.epochs}", total=batches, completed=done, loss=0.0
-        )
+    def steps(self, title: str, total: int, done: int = 0) -> Iterator[None]:
+        """While so many steps are made."""
+        task = self._bar.add_task(title, total=total, completed=done, loss=0.0)
         with self._bar:
-            yield self
+            yield
         self._bar.remove_task(task)
 
     def step(self, loss: float) -> None:
@@ -52,17 +59,22 @@ class Display:
 
     def line(self, epoch: Epoch) -> None:
         """An epoch is done."""
+        pace = f"  {epoch.images_per_s:,.0f} images/s" if epoch.images_per_s else ""
+        right = 100 * epoch.validation_accuracy
         self._console.print(
             f"epoch {epoch.epoch:2}/{self._recipe.epochs}  loss {epoch.loss:.4f}"
-            f"  validation loss {epoch.validation_loss:.4f},"
-            f" accuracy {100 * epoch.validation_accuracy:.2f} %  {epoch.seconds:.0f} s",
+            f"  validation {epoch.validation_loss:.4f}, {right:.2f} % right"
+            f"  {epoch.seconds:.0f} s{pace}",
             highlight=False,
+            soft_wrap=True,
         )
 
 
 @contextmanager
-def downloading(console: Console) -> Iterator[mnist.Progress]:
+def downloading(console: "Console") -> Iterator[mnist.Progress]:
     """What `find_mnist` may tell of its downloads: a bar for each file, in a terminal."""
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn
+
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn())
     tasks: dict[str, TaskID] = {}
     with Progress(*columns, console=console, disable=not console.is_terminal) as bar:

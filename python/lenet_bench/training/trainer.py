@@ -1,13 +1,25 @@
-"""What training needs from a framework: one step, the logits, and the state in Caffe's layout."""
+"""What training needs from a framework: one step, the logits, and the state in Caffe's layout.
 
-from collections.abc import Mapping
+A step is the same rule in every framework, for a parameter w and its gradient g of the mean
+cross-entropy, with the rate inside of the velocity as Caffe and Keras keep it:
+
+    g += weight_decay * w        (weights; biases bear no penalty)
+    v = momentum * v - rate * g
+    w = w + momentum * v - rate * g
+"""
+
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..network import PARAMETERS
+
 Parameters = Mapping[str, NDArray[np.float32]]
+
+_EVALUATION_BATCH = 500
 
 
 @dataclass(frozen=True)
@@ -40,3 +52,16 @@ class Trainer(Protocol):
     def describe(self) -> dict[str, str]:
         """The framework and what it runs on, with versions."""
         ...
+
+
+def zero_velocity() -> Parameters:
+    """The momentum buffers before the first step."""
+    return {name: np.zeros(shape, np.float32) for name, shape in PARAMETERS.items()}
+
+
+def in_batches(
+    infer: Callable[[NDArray[np.float32]], NDArray[np.float32]], images: NDArray[np.float32]
+) -> NDArray[np.float32]:
+    """What `infer` gives for all images, asked for some at a time."""
+    starts = range(0, len(images), _EVALUATION_BATCH)
+    return np.concatenate([infer(images[start : start + _EVALUATION_BATCH]) for start in starts])

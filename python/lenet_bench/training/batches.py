@@ -1,0 +1,44 @@
+"""An epoch's batches: in the recipe's order, augmented, made ahead while the framework learns."""
+
+from collections import deque
+from collections.abc import Generator
+from concurrent.futures import Executor
+from itertools import islice
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..mnist import Digits
+from .augment import augment
+from .recipe import Recipe, Stream, order
+
+Batch = tuple[NDArray[np.float32], NDArray[np.uint8]]
+
+_AHEAD = 8
+
+
+def epoch_batches(
+    recipe: Recipe,
+    epoch: int,
+    done: int,
+    digits: Digits,
+    learning: NDArray[np.int64],
+    feeder: Executor,
+) -> Generator[Batch, None, None]:
+    """The batches of an epoch after the first `done`."""
+
+    def make(number: int, which: NDArray[np.int64]) -> NDArray[np.float32]:
+        random = recipe.stream(Stream.AUGMENTATION, epoch, number)
+        return augment(digits.ink(which), recipe.augmentation, random)
+
+    left = list(enumerate(order(recipe, epoch, learning)))[done:]
+    orders = iter(left)
+    waiting = deque(feeder.submit(make, *one) for one in islice(orders, _AHEAD))
+    try:
+        for _, which in left:
+            images = waiting.popleft().result()
+            waiting.extend(feeder.submit(make, *one) for one in islice(orders, 1))
+            yield images, digits.labels[which]
+    finally:
+        for batch in waiting:
+            batch.cancel()

@@ -1,0 +1,69 @@
+"""Training in several frameworks, in a terminal: one table, what failed, whether all agree."""
+
+import textwrap
+from collections.abc import Iterator
+
+from ..terminal import Screen, Text
+from .result import FrameworkRun, TrainingResult
+
+
+def table(result: TrainingResult, screen: Screen) -> Iterator[str]:
+    """The result's lines, the fastest framework first."""
+    runs = sorted(
+        (run for run in result.runs if run.status == "ok"),
+        key=lambda run: -(run.images_per_s or 0),
+    )
+    yield from _wrapped(_title(result), screen)
+    yield ""
+    if runs:
+        header = ["framework", "images/s", "loss", "validation", "test", "start-up", "memory"]
+        rows = [[Text(title, "dim") for title in header], *(_row(run) for run in runs)]
+        yield from screen.table(rows, "l" + "r" * (len(header) - 1))
+    else:
+        yield "No framework could be trained in."
+    yield ""
+    for run in result.runs:
+        if run.status != "ok":
+            yield from _wrapped(f"{run.framework}: {run.reason}", screen, "red")
+    yield from _agreement(result, screen)
+
+
+def _title(result: TrainingResult) -> str:
+    recipe, processor = result.recipe, result.machine.get("processor") or {}
+    steps = max((len(run.losses) for run in result.runs), default=0) // recipe.epochs
+    return (
+        f"{recipe.epochs} epoch{'s' * (recipe.epochs > 1)} of {steps} batches of {recipe.batch},"
+        f" seed {recipe.seed}: the same first weights, the same batches; {result.threads} thread"
+        f"{'s' * (result.threads > 1)} of {processor.get('model') or 'unknown processor'}"
+    )
+
+
+def _row(run: FrameworkRun) -> list[Text]:
+    chosen, start_up, right = run.chosen, run.start_up, run.test_accuracy
+    cells = [
+        f"{run.images_per_s:,.0f}" if run.images_per_s else "-",
+        f"{chosen.loss:.4f}" if chosen else "-",
+        f"{100 * chosen.validation_accuracy:.2f} %" if chosen else "-",
+        f"{100 * right:.2f} %" if right is not None else "-",
+        f"{start_up.total_s:.1f} s" if start_up else "-",
+        f"{run.peak_rss_mib:,.0f} MiB" if run.peak_rss_mib else "-",
+    ]
+    return [Text(run.framework, "bold"), *map(Text, cells)]
+
+
+def _agreement(result: TrainingResult, screen: Screen) -> Iterator[str]:
+    found = result.agreement
+    if found is None:
+        return
+    mark = screen.choose("✓", "ok") if found.holds else screen.choose("✗", "FAILED")
+    text = (
+        f"{mark} the losses of the first {found.steps} steps are at most {found.difference:.1e}"
+        f" apart (step {found.step}: {found.lowest} and {found.highest}; up to step 10:"
+        f" {found.so_far[:10][-1]:.1e}), allowed {found.tolerance:g}"
+    )
+    yield from _wrapped(text, screen, "green" if found.holds else "red")
+
+
+def _wrapped(text: str, screen: Screen, style: str = "") -> Iterator[str]:
+    lines = textwrap.wrap(text, screen.columns, subsequent_indent="  ")
+    yield from (screen.paint(line, style) for line in lines)

@@ -1,0 +1,94 @@
+"""LeNet in PyTorch: an nn.Module, autograd, and torch.optim's SGD."""
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import nn
+from torch.nn import functional
+
+from ..network import CLASSES, PARAMETERS
+from .recipe import Recipe
+from .trainer import Parameters, State, in_batches, zero_velocity
+
+
+class LeNet(nn.Module):
+    """The network up to its logits, as PyTorch's tutorials write it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv1 = nn.Conv2d(1, 20, kernel_size=5)
+        self.conv2 = nn.Conv2d(20, 50, kernel_size=5)
+        self.fc1 = nn.Linear(50 * 4 * 4, 500)
+        self.fc2 = nn.Linear(500, CLASSES)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """Logits of images (n, 1, 28, 28)."""
+        x = functional.max_pool2d(self.conv1(x), 2)
+        x = functional.max_pool2d(self.conv2(x), 2)
+        x = functional.relu(self.fc1(torch.flatten(x, 1)))
+        logits: torch.Tensor = self.fc2(x)
+        return logits
+
+
+class TorchTrainer:
+    """The module and its optimizer.
+
+    PyTorch's SGD multiplies what momentum remembers by today's rate; Caffe's and Keras's remembers
+    steps, each with the rate of its own day, which under a changing rate is another rule. So the
+    rate goes into the gradient here, and the optimizer's own is 1.
+    """
+
+    def __init__(self, recipe: Recipe, parameters: Parameters) -> None:
+        torch.use_deterministic_algorithms(True)  # a resumed run ends with the same bits
+        self._weight_decay = recipe.weight_decay
+        self._model = LeNet()
+        self._named = dict(self._model.named_parameters())
+        weights = [p for name, p in self._named.items() if name.endswith(".weight")]
+        biases = [p for name, p in self._named.items() if name.endswith(".bias")]
+        self._optimizer = torch.optim.SGD(
+            [{"params": weights}, {"params": biases}],
+            lr=1.0,
+            momentum=recipe.momentum,
+            nesterov=recipe.momentum > 0,
+        )
+        self.restore(State(parameters, zero_velocity()))
+
+    def step(self, images: NDArray[np.float32], labels: NDArray[np.uint8], rate: float) -> float:
+        """Learn from a batch (n, 28, 28); its mean cross-entropy before the step."""
+        classes = torch.from_numpy(labels.astype(np.int64))
+        entropy = functional.cross_entropy(self._model(_tensor(images)), classes)
+        self._optimizer.zero_grad()
+        (rate * entropy).backward()
+        self._optimizer.param_groups[0]["weight_decay"] = rate * self._weight_decay
+        self._optimizer.step()
+        return entropy.item()
+
+    def logits(self, images: NDArray[np.float32]) -> NDArray[np.float32]:
+        """The ten logits of each image, (n, 10)."""
+        with torch.inference_mode():
+            return in_batches(lambda batch: self._model(_tensor(batch)).numpy(), images)
+
+    def state(self) -> State:
+        """A copy of the state."""
+        state = self._optimizer.state
+        return State(
+            {name: p.detach().numpy().copy() for name, p in self._named.items()},
+            {name: -state[p]["momentum_buffer"].numpy() for name, p in self._named.items()},
+        )
+
+    def restore(self, state: State) -> None:
+        """Go on from this state."""
+        with torch.no_grad():
+            for name in PARAMETERS:
+                parameter = self._named[name]
+                parameter.copy_(torch.tensor(state.parameters[name]))
+                buffer = torch.tensor(-state.velocity[name])  # it points up the slope
+                self._optimizer.state[parameter]["momentum_buffer"] = buffer
+
+    def describe(self) -> dict[str, str]:
+        """The framework and what it runs on, with versions."""
+        return {"torch": torch.__version__}
+
+
+def _tensor(images: NDArray[np.float32]) -> torch.Tensor:
+    return torch.from_numpy(images[:, np.newaxis])
