@@ -10,9 +10,12 @@ SOURCES = TESTS.parent / "csrc"
 
 
 def built_major() -> int | None:
-    """The major of CUDA that lenet_bench was built for, the newest first."""
+    """The newest major of CUDA that lenet_bench was built for and that is installed here."""
     for major in (13, 12):
-        if find_spec(f"lenet_bench._cuda{major}"):
+        installed = any(
+            (folder / f"libcudart.so.{major}").exists() for folder in wheel_folders("lib", major)
+        )
+        if installed and find_spec(f"lenet_bench._cuda{major}"):
             return major
     return None
 
