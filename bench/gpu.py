@@ -1,4 +1,5 @@
-"""The GPU rungs beside the launch floor, in one run; then where the time of one image goes.
+"""The GPU rungs beside the launch floor, and the frameworks that are installed for a GPU, in one
+run; then where the time of one image goes.
 
 python bench/gpu.py FOLDER [--quick]
 """
@@ -8,7 +9,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
-from lenet_bench.backends import LADDER, load
+from lenet_bench.backends import find, load, names
 from lenet_bench.errors import LenetBenchError
 from lenet_bench.measure.comparison import compare
 from lenet_bench.measure.options import QUICK_BUDGET_S, CompareOptions, Entry
@@ -25,10 +26,14 @@ GOALS = {
 }
 
 
+#: whose best on the GPU every rung of ours has to beat
+FRAMEWORKS = ("keras", "tensorflow")
+
+
 def main() -> None:
     """Measure, profile, and say which goals were reached."""
     output, quick = Path(sys.argv[1]), "--quick" in sys.argv
-    rungs = [name for rung in LADDER if rung.device == "gpu" for name in rung.names()]
+    rungs = names(gone=False, device="gpu")
     budget_s = QUICK_BUDGET_S if quick else 120.0
     result = compare(
         CompareOptions(
@@ -41,12 +46,19 @@ def main() -> None:
     medians = {rung.name: rung.summary.p50_us for rung in result.rungs if rung.summary}
     for name, median in medians.items():
         print(f"{name:20} {median:9.2f} us")
-    profiles = {name: profile(name) for name in rungs if name in medians}
+    ours = [name for name in rungs if name in medians and not find(name)[0].framework]
+    profiles = {name: profile(name) for name in ours}
     (output / "profile.json").write_text(json.dumps(profiles, indent=1))
     for goal, (rung, other, allowed) in GOALS.items():
         if rung in medians and other in medians:
             ratio = medians[rung] / medians[other]
             print(f"{goal}: {ratio:.2f}, {'reached' if ratio <= allowed else 'NOT reached'}")
+    for framework in FRAMEWORKS:
+        theirs = [medians[name] for name in medians if name.startswith(framework)]
+        slower = [name for name in ours if theirs and medians[name] >= min(theirs)]
+        if theirs:
+            told = f"NOT reached by {', '.join(slower)}" if slower else "reached"
+            print(f"every GPU rung is faster than the best of {framework}: {told}")
     if not profiles:
         raise SystemExit("no GPU rung ran")
 

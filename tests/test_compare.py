@@ -205,6 +205,12 @@ def test_a_baseline_that_fails_leaves_no_ratios_and_a_warning(weights_file):
     assert any("baseline" in warning for warning in result.warnings)
 
 
+def test_what_computes_nothing_is_a_floor_and_not_wrong(weights_file):
+    floor = scratch.entry(scratch.AnswersWrongly, name="floor", checked=False)
+    result = compare(CompareOptions((floor,), rounds=2, weights=weights_file))
+    assert result.rungs[0].status == "ok"
+
+
 def test_the_same_seed_gives_the_same_order(weights_file):
     entries = tuple(scratch.entry(scratch.Honest, name=name) for name in "abcd")
     runs = [

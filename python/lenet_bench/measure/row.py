@@ -201,6 +201,8 @@ class Row:
 
     def ask_unforeseen(self) -> None:
         """Images that nobody could foresee: it must still compute."""
+        if not self.entry.checked:
+            return
         images = self._conditions.truth.unforeseen
         try:
             self._check(self._ask("check", images=encode(images)), self._truth_of(images))
