@@ -45,8 +45,8 @@ def build_double(output: Path, major: int, sources: Path = SOURCES) -> Path:
 def write_kernel_source(output: Path) -> Path:
     """What CMake makes of kernel_source.cpp.in: our kernels' text as a C++ source."""
     text = (SOURCES / "cuda" / "kernel_source.cpp.in").read_text()
-    text = text.replace("@kernel_source@", (SOURCES / "cuda" / "fused.cu").read_text())
-    text = text.replace("@shapes_header@", (SOURCES / "shapes.hpp").read_text())
+    for part in ("cuda/fused.cu", "cuda/persistent.cu", "cuda/mailbox.hpp", "shapes.hpp"):
+        text = text.replace(f"@{Path(part).name}@", (SOURCES / part).read_text())
     output.write_text(text)
     return output
 

@@ -10,6 +10,7 @@
 #include "cuda/fused.hpp"
 #include "cuda/launch_floor.hpp"
 #include "cuda/nvrtc.hpp"
+#include "cuda/persistent.hpp"
 
 namespace lenet::bindings {
 namespace {
@@ -48,10 +49,15 @@ PYBIND11_MODULE(LENET_MODULE, module, pybind11::mod_gil_not_used()) {
   bind_gpu_rung<lenet::Cudnn, std::string>(module, "Cudnn", variant);
   bind_gpu_rung<lenet::CudnnFrontend>(module, "CudnnFrontend");
   bind_gpu_rung<lenet::FusedOnGpu, std::string>(module, "FusedOnGpu", variant);
+  bind_gpu_rung<lenet::PersistentOnGpu>(module, "PersistentOnGpu");
   bind<lenet::LaunchFloor>(module, "LaunchFloor");
   module.def("known_capabilities", &lenet::cuda::known_capabilities);
-  module.def("compile_kernels", [](int capability) {
-    const std::vector<char> code = lenet::cuda::compile_kernels(capability);
+  const auto compile = [](const lenet::cuda::KernelSource& source, int capability) {
+    const std::vector<char> code = lenet::cuda::compile_kernels(source, capability);
     return pybind11::bytes(code.data(), code.size());
-  });
+  };
+  using lenet::cuda::kFusedKernels, lenet::cuda::kPersistentKernel;
+  module.def("compile_kernels", [=](int capability) { return compile(kFusedKernels, capability); });
+  module.def("compile_persistent_kernel",
+             [=](int capability) { return compile(kPersistentKernel, capability); });
 }

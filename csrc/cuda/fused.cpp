@@ -77,7 +77,7 @@ FusedOnGpu::Network::Network(const Weights& w, const std::string& chosen)
       fc1_bias(w.fc1_bias, kFc1Outputs),
       fc2_weight(w.fc2_weight, kClasses * kFc1Outputs),
       fc2_bias(w.fc2_bias, kClasses) {
-  const std::vector<char> code = cuda::kernels_for(session.capability());
+  const std::vector<char> code = cuda::kernels_for(cuda::kFusedKernels, session.capability());
   LENET_CHECK(
       cudaLibraryLoadData(library.put(), code.data(), nullptr, nullptr, 0, nullptr, nullptr, 0));
   conv1_pool = kernel("conv1_pool");

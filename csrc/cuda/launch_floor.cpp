@@ -13,7 +13,7 @@ namespace lenet {
 
 struct LaunchFloor::Way {
   Way() {
-    const std::vector<char> code = cuda::kernels_for(session.capability());
+    const std::vector<char> code = cuda::kernels_for(cuda::kFusedKernels, session.capability());
     LENET_CHECK(
         cudaLibraryLoadData(library.put(), code.data(), nullptr, nullptr, 0, nullptr, nullptr, 0));
     LENET_CHECK(cudaLibraryGetKernel(&nothing, library, "nothing"));

@@ -37,7 +37,7 @@ std::string compiler_version() {
 }
 
 /// A file a source, compiler and GPU; empty where there is no home to keep it in.
-fs::path cache_file(int capability) {
+fs::path cache_file(const KernelSource& source, int capability) {
   const char* cache = std::getenv("XDG_CACHE_HOME");
   const char* home = std::getenv("HOME");
   fs::path folder;
@@ -48,7 +48,8 @@ fs::path cache_file(int capability) {
   } else {
     return {};
   }
-  const std::string key = compiler_version() + kKernelSource + kShapesHeader;
+  std::string key = compiler_version() + source.text;
+  for (const KernelSource& header : kKernelHeaders) key += header.text;
   return folder / "lenet-bench" /
          ("kernels-sm_" + std::to_string(capability) + "-" + hex(fnv1a(key)) + ".cubin");
 }
@@ -90,11 +91,15 @@ std::vector<int> known_capabilities() {
   return known;
 }
 
-std::vector<char> compile_kernels(int capability) {
-  const char* const headers[] = {kShapesHeader};
-  const char* const names[] = {"shapes.hpp"};
+std::vector<char> compile_kernels(const KernelSource& source, int capability) {
+  std::vector<const char*> texts, names;
+  for (const KernelSource& header : kKernelHeaders) {
+    texts.push_back(header.text);
+    names.push_back(header.name);
+  }
   nvrtcProgram program = nullptr;
-  LENET_CHECK(nvrtcCreateProgram(&program, kKernelSource, "fused.cu", 1, headers, names));
+  LENET_CHECK(nvrtcCreateProgram(&program, source.text, source.name,
+                                 static_cast<int>(texts.size()), texts.data(), names.data()));
   const auto destroy = [](nvrtcProgram* owned) { nvrtcDestroyProgram(owned); };
   const std::unique_ptr<nvrtcProgram, decltype(destroy)> owner(&program, destroy);
 
@@ -105,7 +110,7 @@ std::vector<char> compile_kernels(int capability) {
     LENET_CHECK(nvrtcGetProgramLogSize(program, &length));
     std::string log(length, ' ');
     LENET_CHECK(nvrtcGetProgramLog(program, log.data()));
-    throw CallFailed("nvrtcCompileProgram failed for sm_" + std::to_string(capability) + ": " +
+    throw CallFailed("nvrtcCompileProgram failed on " + std::string(source.name) + " for sm_" + std::to_string(capability) + ": " +
                      log);
   }
   std::size_t size = 0;
@@ -115,7 +120,7 @@ std::vector<char> compile_kernels(int capability) {
   return code;
 }
 
-std::vector<char> kernels_for(int capability) {
+std::vector<char> kernels_for(const KernelSource& source, int capability) {
   const std::vector<int> known = known_capabilities();
   if (std::find(known.begin(), known.end(), capability) == known.end()) {
     throw Unavailable("NVRTC " + compiler_version() + " cannot compile for compute capability " +
@@ -123,10 +128,10 @@ std::vector<char> kernels_for(int capability) {
                       "; mend it with: pip install --upgrade nvidia-cuda-nvrtc" +
                       (CUDART_VERSION < 13000 ? "-cu12" : ""));
   }
-  const fs::path path = cache_file(capability);
+  const fs::path path = cache_file(source, capability);
   std::vector<char> code = read(path);
   if (code.empty()) {
-    code = compile_kernels(capability);
+    code = compile_kernels(source, capability);
     if (!path.empty()) write(path, code);
   }
   return code;

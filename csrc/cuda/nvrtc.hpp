@@ -6,16 +6,21 @@
 
 namespace lenet::cuda {
 
-/// The text of fused.cu, and of the header it includes.
-extern const char* const kKernelSource;
-extern const char* const kShapesHeader;
+/// A file of CUDA and its text; kernel_source.cpp.in has them.
+struct KernelSource {
+  const char* name;
+  const char* text;
+};
+extern const KernelSource kFusedKernels, kPersistentKernel;
+/// What they include, under the names that they include it by.
+extern const KernelSource kKernelHeaders[2];
 
-/// Machine code of our kernels for this compute capability (90 is 9.0), out of the cache where it
-/// has it. Raises Unavailable where this NVRTC does not know the GPU.
-std::vector<char> kernels_for(int capability);
+/// Machine code for this compute capability (90 is 9.0), out of the cache where it has it. Raises
+/// Unavailable where this NVRTC does not know the GPU.
+std::vector<char> kernels_for(const KernelSource& source, int capability);
 
 /// Compiles, whatever the cache holds.
-std::vector<char> compile_kernels(int capability);
+std::vector<char> compile_kernels(const KernelSource& source, int capability);
 
 /// The compute capabilities that this NVRTC compiles for.
 std::vector<int> known_capabilities();

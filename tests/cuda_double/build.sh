@@ -21,7 +21,7 @@ build() { # SONAME SOURCE...
 
 mkdir -p "$output"
 link=(-pthread)
-build "libcudart.so.$major" cudart.cpp kernels.cpp
+build "libcudart.so.$major" cudart.cpp kernels.cpp persistent.cpp
 build libnvidia-ml.so.1 nvml.cpp
 link=(-Wl,-soname,libcuda_double.so.1) # or NVIDIA's NVRTC, which looks for a libcuda, would use it
 build libcuda.so.1 cuda.cpp

@@ -3,11 +3,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <set>
 #include <thread>
@@ -25,8 +27,15 @@ struct CUgraph_st {
 struct CUgraphExec_st {
   std::vector<Work> work;
 };
+/// A kernel that stays on the GPU, or is about to.
+struct Resident {
+  std::atomic<bool> ended{false};
+  std::set<const void*> mapped;  // memory of the host that it uses
+  std::thread thread;
+};
 struct CUstream_st {
   std::vector<Work> waiting;
+  std::shared_ptr<Resident> resident;
   cudaGraph_t capturing = nullptr;
   std::thread::id capturer;
 };
@@ -39,6 +48,7 @@ struct CUlib_st {
 };
 struct CUkern_st {
   const cuda_double::Kernel* kernel;
+  bool any_cluster_size = false;
 };
 
 namespace cuda_double {
@@ -49,6 +59,7 @@ struct Allocation {
   Where where;
   char* pages;  // what was mapped, a guard page at its end included
   std::size_t mapped;
+  char* behind;  // of device memory: the same pages again, never guarded
 };
 
 struct Failure {
@@ -61,8 +72,11 @@ std::map<std::string, int> calls;
 std::map<std::string, Failure> failures;
 std::set<cudaStream_t> streams;
 CUstream_st default_stream;
-std::string broken;
+std::string breached;
+std::atomic<bool> off{false};
+std::vector<std::shared_ptr<Resident>> residents;
 int live = 0;
+thread_local Resident* here = nullptr;
 const pid_t process = getpid();
 thread_local cudaError_t last_error = cudaSuccess;
 
@@ -100,18 +114,28 @@ void drain(cudaStream_t stream) {
   execute(work);
 }
 
+/// These pages of a file, and after them one that nobody may touch.
+char* map_before_a_guard(int file, std::size_t pages) {
+  void* mapped = mmap(nullptr, pages + kPage, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (mapped == MAP_FAILED) return nullptr;
+  mmap(mapped, pages, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file, 0);
+  return static_cast<char*>(mapped);
+}
+
 cudaError_t allocate(void** pointer, std::size_t bytes, Where kind) {
   // The end lies at a guard page, the start at a multiple of 256 as cudaMalloc promises.
   const std::size_t room = (bytes + 255) / 256 * 256;
   const std::size_t pages = (room + kPage - 1) / kPage * kPage;
-  void* mapped = mmap(nullptr, pages + kPage, PROT_READ | PROT_WRITE,
-                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (mapped == MAP_FAILED) return cudaErrorMemoryAllocation;
-  char* start = static_cast<char*>(mapped) + pages - room;
+  const int file = memfd_create("cuda double", 0);
+  if (file < 0 || ftruncate(file, static_cast<off_t>(pages)) != 0) return cudaErrorMemoryAllocation;
+  char* mapped = map_before_a_guard(file, pages);
+  char* behind = kind == Where::device ? map_before_a_guard(file, pages) : nullptr;
+  close(file);
+  if (mapped == nullptr) return cudaErrorMemoryAllocation;
+  char* start = mapped + pages - room;
   std::memset(mapped, 0xff, pages);  // NaN
-  mprotect(static_cast<char*>(mapped) + pages, kPage, PROT_NONE);
   if (kind == Where::device) mprotect(mapped, pages, PROT_NONE);
-  allocations[start] = {bytes, kind, static_cast<char*>(mapped), pages + kPage};
+  allocations[start] = {bytes, kind, mapped, pages + kPage, behind};
   *pointer = start;
   born();
   return cudaSuccess;
@@ -126,11 +150,59 @@ cudaError_t release(void* pointer, bool device) {
   }
   drain(&default_stream);
   for (cudaStream_t stream : streams) drain(stream);
+  if (std::any_of(residents.begin(), residents.end(),
+                  [&](const auto& r) { return !r->ended && r->mapped.count(pointer) != 0; })) {
+    breach("memory freed under a kernel that stays");
+    return cudaErrorInvalidValue;
+  }
   munmap(it->second.pages, it->second.mapped);
+  if (it->second.behind != nullptr) munmap(it->second.behind, it->second.mapped);
   allocations.erase(it);
   died();
   return cudaSuccess;
 }
+
+/// Not under the mutex, which the kernel may need on its way out.
+void wait_for(const std::shared_ptr<Resident>& resident) {
+  constexpr int kPatience = 10'000;  // milliseconds
+  for (int waited = 0; resident && !resident->ended; ++waited) {
+    if (waited == kPatience) breach("a kernel that never leaves the GPU was waited for");
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+}
+
+void wait_for_all_residents() {
+  if (getpid() != process) return;  // they stayed with the parent
+  std::unique_lock<std::recursive_mutex> lock(mutex);
+  const auto all = residents;
+  lock.unlock();
+  for (const auto& resident : all) wait_for(resident);
+}
+
+/// Once the one before it on its stream has left.
+void start(const std::shared_ptr<Resident>& resident, const std::shared_ptr<Resident>& before,
+           const Work& work) {
+  for (auto it = residents.begin(); it != residents.end();) {
+    if ((*it)->ended) (*it)->thread.join();
+    it = (*it)->ended ? residents.erase(it) : it + 1;
+  }
+  residents.push_back(resident);
+  resident->thread = std::thread([=, me = resident.get()] {
+    here = me;
+    wait_for(before);
+    if (!broken()) work();
+    me->ended = true;
+  });
+}
+
+/// When the process ends, so does what is on the GPU.
+struct PowerSwitch {
+  ~PowerSwitch() {
+    if (getpid() != process) return;
+    off = true;
+    for (const auto& resident : residents) resident->thread.join();
+  }
+};
 
 bool copy_is_sound(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind,
                    bool asynchronous, const char* call) {
@@ -157,12 +229,12 @@ int enter(const char* call) {
   const std::lock_guard<std::recursive_mutex> lock(mutex);
   ++calls[call];
   if (getpid() != process) return cudaErrorInitializationError;
-  if (!broken.empty()) return cudaErrorIllegalAddress;
+  if (!breached.empty()) return cudaErrorIllegalAddress;
   const auto it = failures.find(call);
   if (it != failures.end() && --it->second.nth == 0) {
     const int status = it->second.status;
     failures.erase(it);
-    if (status == cudaErrorIllegalAddress) broken = "asked to be";
+    if (status == cudaErrorIllegalAddress) breached = "asked to be";
     return status;
   }
   return 0;
@@ -170,8 +242,8 @@ int enter(const char* call) {
 
 void breach(const std::string& what) {
   const std::lock_guard<std::recursive_mutex> lock(mutex);
-  if (broken.empty()) std::fprintf(stderr, "cuda double: %s\n", what.c_str());
-  broken = what;
+  if (breached.empty()) std::fprintf(stderr, "cuda double: %s\n", what.c_str());
+  breached = what;
 }
 
 Where where(const void* pointer, std::size_t bytes) {
@@ -214,6 +286,27 @@ bool forbidden_in_capture(const char* call) {
   return false;
 }
 
+void* behind_the_guard(void* pointer) {
+  const std::lock_guard<std::recursive_mutex> lock(mutex);
+  const auto* found = find(pointer);
+  if (found == nullptr || found->second.where != Where::device) return pointer;
+  return found->second.behind + (static_cast<char*>(pointer) - found->second.pages);
+}
+
+Piece mapped_piece(const void* pointer) {
+  const std::lock_guard<std::recursive_mutex> lock(mutex);
+  const auto* found = find(pointer);
+  if (found == nullptr || found->second.where != Where::mapped) return {};
+  if (here != nullptr) here->mapped.insert(found->first);
+  return {found->first, found->second.bytes};
+}
+
+bool broken() {
+  if (off) return true;
+  const std::lock_guard<std::recursive_mutex> lock(mutex);
+  return !breached.empty();
+}
+
 void born() {
   const std::lock_guard<std::recursive_mutex> lock(mutex);
   ++live;
@@ -238,12 +331,20 @@ int cuda_double_live() {
   return live;
 }
 
+int cuda_double_residents() {
+  const std::lock_guard<std::recursive_mutex> lock(mutex);
+  return static_cast<int>(std::count_if(residents.begin(), residents.end(),
+                                        [](const auto& resident) { return !resident->ended; }));
+}
+
 int cuda_double_calls(const char* call) {
   const std::lock_guard<std::recursive_mutex> lock(mutex);
   return calls[call];
 }
 
 namespace {
+
+PowerSwitch power_switch;  // goes first of all that this file has
 
 cudaError_t told(cudaError_t status) {
   if (status != cudaSuccess) last_error = status;
@@ -256,7 +357,7 @@ cudaError_t call(const char* name, Body body) {
   const std::lock_guard<std::recursive_mutex> lock(mutex);
   if (const int status = enter(name)) return told(static_cast<cudaError_t>(status));
   const cudaError_t status = body();
-  return told(broken.empty() ? status : cudaErrorIllegalAddress);
+  return told(breached.empty() ? status : cudaErrorIllegalAddress);
 }
 
 /// Giving back works in a broken context too.
@@ -381,7 +482,9 @@ cudaError_t cudaMalloc(void** pointer, size_t bytes) {
   });
 }
 
+/// As the real one: when all work on the GPU has ended.
 cudaError_t cudaFree(void* pointer) {
+  wait_for_all_residents();
   const std::lock_guard<std::recursive_mutex> lock(mutex);
   const int status = enter("cudaFree");
   forbidden_in_capture("cudaFree");
@@ -479,12 +582,14 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
 
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   const std::lock_guard<std::recursive_mutex> lock(mutex);
+  if (stream->resident && !stream->resident->ended) breach("a stream destroyed under its kernel");
   drain(stream);
   streams.erase(stream);
   return destroy("cudaStreamDestroy", stream);
 }
 
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
+  if (stream != nullptr && getpid() == process) wait_for(stream->resident);
   return call("cudaStreamSynchronize", [&] {
     if (forbidden_in_capture("cudaStreamSynchronize")) return cudaErrorStreamCaptureUnsupported;
     drain(stream == nullptr ? &default_stream : stream);
@@ -495,7 +600,7 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
 cudaError_t cudaStreamQuery(cudaStream_t stream) {
   return call("cudaStreamQuery", [&] {
     drain(stream);
-    return cudaSuccess;
+    return stream->resident && !stream->resident->ended ? cudaErrorNotReady : cudaSuccess;
   });
 }
 
@@ -590,11 +695,41 @@ cudaError_t cudaLibraryGetKernel(cudaKernel_t* kernel, cudaLibrary_t library, co
   });
 }
 
-cudaError_t cudaLaunchKernel(const void* function, dim3 grid, dim3 block, void** arguments,
-                             size_t shared_bytes, cudaStream_t stream) {
+cudaError_t cudaLaunchKernel(const void* function, dim3 grid, dim3 block, void** arguments, size_t,
+                             cudaStream_t stream) {
   return call("cudaLaunchKernel", [&] {
     const auto* handle = static_cast<const CUkern_st*>(function);
-    enqueue(stream, handle->kernel->bind(arguments, grid.x, block.x, shared_bytes));
+    const Work work = handle->kernel->bind(arguments, grid.x, block.x);
+    if (handle->kernel->cluster == 0) {
+      enqueue(stream, work);
+      return cudaSuccess;
+    }
+    if (grid.x != handle->kernel->cluster || (grid.x > 8 && !handle->any_cluster_size)) {
+      return cudaErrorInvalidClusterSize;
+    }
+    drain(stream);
+    const auto before = std::exchange(stream->resident, std::make_shared<Resident>());
+    start(stream->resident, before, work);
+    return cudaSuccess;
+  });
+}
+
+cudaError_t cudaFuncSetAttribute(const void* function, cudaFuncAttribute attribute, int value) {
+  return call("cudaFuncSetAttribute", [&] {
+    if (attribute != cudaFuncAttributeNonPortableClusterSizeAllowed) return cudaErrorInvalidValue;
+    const_cast<CUkern_st*>(static_cast<const CUkern_st*>(function))->any_cluster_size = value != 0;
+    return cudaSuccess;
+  });
+}
+
+cudaError_t cudaOccupancyMaxActiveClusters(int* clusters, const void* function,
+                                           const cudaLaunchConfig_t* config) {
+  return call("cudaOccupancyMaxActiveClusters", [&] {
+    const auto* handle = static_cast<const CUkern_st*>(function);
+    if (config->gridDim.x != handle->kernel->cluster || !handle->any_cluster_size) {
+      return cudaErrorInvalidClusterSize;
+    }
+    *clusters = setting("CUDA_DOUBLE_CLUSTERS", 4);
     return cudaSuccess;
   });
 }

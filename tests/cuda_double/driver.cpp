@@ -16,6 +16,7 @@
 #include "cuda/cudnn.hpp"
 #include "cuda/cudnn_frontend.hpp"
 #include "cuda/fused.hpp"
+#include "cuda/persistent.hpp"
 #include "lenet.hpp"
 
 /// The double's: handles and memory not given back. Absent on a real GPU.
@@ -170,6 +171,8 @@ void examine(const std::string& name, const Parameters& parameters) {
     examine(lenet::CudnnFrontend(parameters.weights(), 1), parameters, allowed);
   } else if (name.substr(0, colon) == "cudnn") {
     examine(lenet::Cudnn(parameters.weights(), 1, variant), parameters, allowed);
+  } else if (name == "cuda:persistent") {
+    examine(lenet::PersistentOnGpu(parameters.weights(), 1), parameters, allowed);
   } else if (name.substr(0, colon) == "cuda") {
     examine(lenet::FusedOnGpu(parameters.weights(), 1, variant), parameters, allowed);
   } else {

@@ -3,6 +3,8 @@
 //
 //   - work that was put on a stream runs only when somebody waits for the stream;
 //   - device memory holds NaN until it is written, and the host that touches it dies;
+//   - a kernel that stays runs in a thread of its own, and its GPU sees memory of the host only as
+//     release and acquire let it (resident.hpp);
 //   - pointers, bounds, the direction of a copy, streams and captures are checked, and a breach is
 //     told on standard error and makes every later call fail, as an illegal address does.
 #pragma once
@@ -34,6 +36,20 @@ void enqueue(cudaStream_t stream, std::function<void()> work);
 /// Breach where the calling thread is capturing: what allocates or waits may not be captured.
 bool forbidden_in_capture(const char* call);
 
+/// The same place of device memory where a kernel in a thread of its own may touch it, whatever the
+/// host may; any other pointer as it is.
+void* behind_the_guard(void* pointer);
+
+/// The memory of the host, mapped for the GPU, that this lies in; nothing where it does not.
+struct Piece {
+  char* start = nullptr;
+  std::size_t bytes = 0;
+};
+Piece mapped_piece(const void* pointer);
+
+/// A breach was told, or the process ends: whatever runs has to stop.
+bool broken();
+
 /// Handles alive, so that tests see leaks.
 void born();
 void died();
@@ -47,4 +63,6 @@ void cuda_double_fail(const char* call, int nth, int status);
 int cuda_double_live();
 /// How often `call` was called.
 int cuda_double_calls(const char* call);
+/// Kernels that are on the GPU now.
+int cuda_double_residents();
 }

@@ -92,6 +92,14 @@ LADDER: tuple[Rung, ...] = (
         extra="cuda13",
     ),
     Rung(
+        name="cuda:persistent",
+        summary="C++ and CUDA, one kernel that stays on the GPU and waits for images",
+        calls="nothing: the host rings, the kernel answers",
+        exhibit="persistent:PersistentOnGpu",
+        device="gpu",
+        extra="cuda13",
+    ),
+    Rung(
         name="cudnn",
         summary="C++ on cuDNN and cuBLAS, algorithm named by hand",
         calls="NVIDIA's kernels, one or more a step",
