@@ -34,11 +34,17 @@ def wheel_folders(kind: str, major: int) -> list[Path]:
     return found
 
 
-def build_double(output: Path, major: int, sources: Path = SOURCES) -> Path:
-    """The folder with the double's libcudart, libcublas and libcudnn, and our kernels in it."""
+def build_double(
+    output: Path, major: int, sources: Path = SOURCES, earlier: Path | None = None
+) -> Path:
+    """The folder with the double's libcudart, libcublas and libcudnn, and our kernels in it.
+
+    All but our kernels is taken from the folder `earlier`, where it was built before.
+    """
     includes = wheel_folders("include", major)
     script = TESTS / "cuda_double" / "build.sh"
-    run(["env", f"SOURCES={sources}", str(script), str(output), str(major), *map(str, includes)])
+    settings = [f"SOURCES={sources}", f"EARLIER={earlier or ''}"]
+    run(["env", *settings, str(script), str(output), str(major), *map(str, includes)])
     return output
 
 

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 CUDNN = ["cudnn", "cudnn:find", "cudnn:heuristic", "cudnn:tf32", "cudnn:graph", "cudnn:frontend"]
-CUDA = ["cuda", "cuda:graph", "cuda:mapped"]
+CUDA = ["cuda", "cuda:graph", "cuda:mapped", "cuda:persistent"]
 RUNGS = [*CUDNN, *CUDA]
 
 #: What every child starts with. `double` counts, fails and tells on request.
@@ -288,6 +288,7 @@ CALLS = {
         ("cudaMemcpyAsync", "csrc/cuda/fused.cpp:"),
     ],
     "cuda:mapped": [("cudaGraphLaunch", "csrc/cuda/fused.cpp:")],
+    "cuda:persistent": [("cudaStreamQuery", "csrc/cuda/persistent.cpp:")],
 }
 
 
@@ -343,12 +344,13 @@ answer([told, double().cuda_double_live()])
     assert left == 0
 
 
-def test_a_forked_child_is_refused_the_parents_session(ask: Ask) -> None:
-    told, parent = ask("""
-net = load("cudnn", weights=weights)
+@pytest.mark.parametrize("rung", ["cudnn", "cuda:persistent"])
+def test_a_forked_child_is_refused_the_parents_session(ask: Ask, rung: str) -> None:
+    told, parent = ask(f"""
+net = load("{rung}", weights=weights)
 read, write = os.pipe()
 if os.fork() == 0:
-    told = [failure(lambda: net.infer(images[0])), failure(lambda: load("cudnn", weights=weights))]
+    told = [failure(lambda: net.infer(images[0])), failure(lambda: load("{rung}", weights=weights))]
     os.write(write, json.dumps(told).encode())
     del net
     gc.collect()
@@ -365,9 +367,10 @@ answer([told, float(np.abs(net.infer(images[0]) - reference.infer(images[0])).ma
     assert parent < 1e-5
 
 
-def test_the_interpreter_ends_with_work_in_flight(ask: Ask) -> None:
-    assert ask("""
-net = load("cudnn", weights=weights)
+@pytest.mark.parametrize("rung", ["cudnn", "cuda:persistent"])
+def test_the_interpreter_ends_with_work_in_flight(ask: Ask, rung: str) -> None:
+    assert ask(f"""
+net = load("{rung}", weights=weights)
 def work():
     while True:
         net.infer(images)
@@ -468,6 +471,120 @@ def test_without_nvml_the_rung_itself_names_its_gpu(ask: Ask, double: Path, tmp_
     gpu = ask(COMPARE, LENET_BENCH_CUDA_LIBRARIES=str(tmp_path))
     assert (gpu["status"], gpu["name"]) == ("ok", "a double of a GPU")
     assert gpu["power_w"] is None or gpu["power_w"] != 100
+# the kernel that stays ---------------------------------------------------------------------------
+
+#: What the children of these tests say to the double.
+STAYS = """
+launches = lambda: double().cuda_double_calls(b"cudaLaunchKernel")
+residents = lambda: double().cuda_double_residents()
+def wait_until_it_leaves():
+    import time
+    while residents():
+        time.sleep(0.001)
+def right(net):
+    return float(np.abs(net.infer(images[1]) - reference.infer(images[1])).max()) < 1e-5
+"""
+#: A GPU so slow that neither of the kernel's deadlines comes.
+ENDLESS = {"CUDA_DOUBLE_SLOWER": "1000000"}
+
+
+def test_a_kernel_that_stays_is_launched_once_for_many_calls(ask: Ask) -> None:
+    code = """
+net = load("cuda:persistent", weights=weights)
+[net.infer(image) for image in images]
+answer([launches(), residents()])
+"""
+    assert ask(STAYS + code, **ENDLESS) == [1, 1]
+
+
+def test_a_kernel_that_stays_leaves_with_its_session(ask: Ask) -> None:
+    code = """
+net = load("cuda:persistent", weights=weights)
+del net
+gc.collect()
+answer([launches(), residents()])
+"""
+    assert ask(STAYS + code, **ENDLESS) == [1, 0]
+
+
+def test_a_kernel_that_nobody_calls_leaves_and_is_launched_again(ask: Ask) -> None:
+    code = """
+net = load("cuda:persistent", weights=weights)
+wait_until_it_leaves()
+answer([right(net), launches() > 1])
+"""
+    assert ask(STAYS + code) == [True, True]
+
+
+def test_a_kernel_that_is_called_without_pause_leaves_all_the_same(ask: Ask) -> None:
+    code = """
+net = load("cuda:persistent", weights=weights)
+before = launches()
+while launches() < before + 2:
+    assert right(net)
+answer(True)
+"""
+    assert ask(STAYS + code, CUDA_DOUBLE_SLOWER="4")
+
+
+def test_a_launch_that_fails_is_named_and_the_session_goes_on(ask: Ask) -> None:
+    code = """
+net = load("cuda:persistent", weights=weights)
+wait_until_it_leaves()
+double().cuda_double_fail(b"cudaLaunchKernel", 1, 13)
+answer([failure(lambda: net.infer(images[0])), right(net)])
+"""
+    (kind, sentence), after = ask(STAYS + code)
+    assert kind == "RuntimeError"
+    assert sentence.startswith("cudaLaunchKernel failed with ")
+    assert "csrc/cuda/persistent.cpp:" in sentence
+    assert after
+
+
+def test_a_kernel_that_breaks_ends_the_session_and_says_why(ask: Ask) -> None:
+    code = """
+net = load("cuda:persistent", weights=weights)
+double().cuda_double_fail(b"cudaStreamQuery", 1, 700)  # an illegal address
+first, second = (failure(lambda: net.infer(images[0])) for _ in range(2))
+del net
+gc.collect()
+answer([first, second, double().cuda_double_live(), residents()])
+"""
+    first, second, left, residents = ask(STAYS + code)
+    assert "cudaErrorIllegalAddress" in first[1]
+    assert second[1].startswith("this session died earlier: cudaStreamQuery failed")
+    assert left == residents == 0
+
+
+def test_a_resident_session_that_fails_while_it_is_built_leaks_nothing(ask: Ask) -> None:
+    code = """
+load("cuda:persistent", weights=weights)
+gc.collect()
+left = {}
+for call in ("cudaHostAlloc", "cudaFuncSetAttribute", "cudaOccupancyMaxActiveClusters",
+             "cudaHostGetDevicePointer", "cudaLaunchKernel"):
+    double().cuda_double_fail(call.encode(), 1, 1)
+    assert failure(lambda: load("cuda:persistent", weights=weights))
+    gc.collect()
+    left[call] = double().cuda_double_live()
+answer(left)
+"""
+    assert set(ask(STAYS + code).values()) == {0}
+
+
+@pytest.mark.parametrize(
+    ("setting", "says"),
+    [
+        ({"CUDA_DOUBLE_CAPABILITY": "89"}, "compute capability 9.0 or later, and this GPU has 8.9"),
+        ({"CUDA_DOUBLE_CLUSTERS": "0"}, "cannot run a cluster of 16 blocks at once"),
+    ],
+)
+def test_a_gpu_that_cannot_hold_a_cluster_is_refused(
+    ask: Ask, setting: dict[str, str], says: str
+) -> None:
+    sentence = unavailable(ask, "cuda:persistent", **setting)
+    assert says in sentence
+    assert "cuda:mapped" in sentence
 
 
 # our own kernels ---------------------------------------------------------------------------------
@@ -482,6 +599,18 @@ def test_our_kernels_compile_for(ask: Ask, capability: int) -> None:
 from lenet_bench.backends._cuda import native
 known = {capability} in native().known_capabilities()
 answer([known, native().compile_kernels({capability})[:4].hex() if known else None])
+""")
+    if not known:
+        pytest.skip("this NVRTC does not know it")
+    assert bytes.fromhex(start) == b"\x7fELF"
+
+
+@pytest.mark.parametrize("capability", [c for c in CAPABILITIES if c >= 90])
+def test_the_kernel_that_stays_compiles_for(ask: Ask, capability: int) -> None:
+    known, start = ask(f"""
+from lenet_bench.backends._cuda import native
+known = {capability} in native().known_capabilities()
+answer([known, native().compile_persistent_kernel({capability})[:4].hex() if known else None])
 """)
     if not known:
         pytest.skip("this NVRTC does not know it")

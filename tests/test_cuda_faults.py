@@ -29,6 +29,9 @@ CUDNN = "cuda/cudnn.cpp"
 FRONTEND = "cuda/cudnn_frontend.cpp"
 FUSED = "cuda/fused.cpp"
 KERNELS = "cuda/fused.cu"
+PERSISTENT = "cuda/persistent.cpp"
+RESIDENT = "cuda/persistent.cu"
+AFTER = "    cluster_barrier();\n"
 SYNCHRONISE = "  LENET_CHECK(cudaStreamSynchronize(stream));\n"
 WORKSPACE = (
     "  LENET_CHECK(cublasSetWorkspace(cublas, cublas_workspace, cublas_workspace.bytes()));\n"
@@ -305,6 +308,115 @@ FAULTS: dict[str, tuple[str, str, str, str]] = {
         "for (int i = lane; i < count; i += kWarp)",
         "for (int i = lane; i <= count + kWarp; i += kWarp)",
     ),
+    "blocks write into others that have not begun": (
+        "cuda:persistent",
+        RESIDENT,
+        "  cluster_barrier();  // no block",
+        "  // no block",
+    ),
+    "blocks do not wait for the bell": (
+        "cuda:persistent",
+        RESIDENT,
+        f"    }}\n{AFTER}    const Number request",
+        "    }\n    const Number request",
+    ),
+    "a block starts before its image is there": (
+        "cuda:persistent",
+        RESIDENT,
+        "    read_image(block, *mailbox);\n    __syncthreads();\n",
+        "    read_image(block, *mailbox);\n",
+    ),
+    "conv2 does not wait for other blocks": (
+        "cuda:persistent",
+        RESIDENT,
+        f"    conv1_pool(block, shown);\n{AFTER}",
+        "    conv1_pool(block, shown);\n    __syncthreads();\n",
+    ),
+    "fc1 does not wait for other blocks": (
+        "cuda:persistent",
+        RESIDENT,
+        f"    conv2_pool(block, shown);\n{AFTER}",
+        "    conv2_pool(block, shown);\n    __syncthreads();\n",
+    ),
+    "the answer does not wait for other blocks": (
+        "cuda:persistent",
+        RESIDENT,
+        f"    fc2_part(block, own);\n{AFTER}",
+        "    fc2_part(block, own);\n    __syncthreads();\n",
+    ),
+    "a block waits for the others alone": (
+        "cuda:persistent",
+        RESIDENT,
+        f"    fc2_part(block, own);\n{AFTER}",
+        "    fc2_part(block, own);\n    if (block == 0) cluster_barrier();\n",
+    ),
+    "pool1 stays in its block": (
+        "cuda:persistent",
+        RESIDENT,
+        "reinterpret_cast<float*>(memory_of(to).pool1)",
+        "reinterpret_cast<float*>(memory.pool1)",
+    ),
+    "the flag is raised before other lanes wrote": (
+        "cuda:persistent",
+        RESIDENT,
+        "      __syncwarp();\n",
+        "",
+    ),
+    "the answer is not released": (
+        "cuda:persistent",
+        RESIDENT,
+        "release_to_host(&mailbox->answered, request);",
+        "mailbox->answered = request;",
+    ),
+    "the bell is not acquired": (
+        "cuda:persistent",
+        RESIDENT,
+        "__nv_atomic_load_n(&mailbox->bell, __NV_ATOMIC_ACQUIRE, __NV_THREAD_SCOPE_SYSTEM);",
+        "mailbox->bell;",
+    ),
+    "a kernel stays for ever uncalled": (
+        "cuda:persistent",
+        RESIDENT,
+        "    if (nanoseconds() - since > kIdle) return leave;\n",
+        "",
+    ),
+    "a kernel stays for ever while it is called": (
+        "cuda:persistent",
+        RESIDENT,
+        "  if (!fresh && since - launched > kLife) return leave;\n",
+        "",
+    ),
+    "the bell rings before the image is there": (
+        "cuda:persistent",
+        PERSISTENT,
+        "  std::copy_n(pixels, kImagePixels, &mailbox.image[0][0]);\n  call(order);\n",
+        "  call(order);\n  std::copy_n(pixels, kImagePixels, &mailbox.image[0][0]);\n",
+    ),
+    "the answer's flag is not waited for": (
+        "cuda:persistent",
+        PERSISTENT,
+        "if (read(mailbox.answered) == request) return;",
+        "return;",
+    ),
+    "a launch takes its request for served": (
+        "cuda:persistent",
+        PERSISTENT,
+        "served = request - 1,",
+        "served = request,",
+    ),
+    "a large cluster is not allowed": (
+        "cuda:persistent",
+        PERSISTENT,
+        "  LENET_CHECK(cudaFuncSetAttribute(kernel, "
+        "cudaFuncAttributeNonPortableClusterSizeAllowed, 1));\n",
+        "",
+    ),
+    "memory goes before the kernel that uses it": (
+        "cuda:persistent",
+        PERSISTENT,
+        "kLeave, __ATOMIC_RELEASE);\n  cudaStreamSynchronize(stream);\n",
+        "kLeave, __ATOMIC_RELEASE);\n",
+    ),
     "threads share the buffers at once": (
         "cudnn",
         "cuda/session.cpp",
@@ -355,7 +467,7 @@ def build(tmp_path_factory: pytest.TempPathFactory) -> Build:
             command = [compiler(), *compile_options(major, sources)]
             run([*command, "-c", str(sources / "cuda" / name), "-o", str(fresh[name])])
         kernels_changed = changed.endswith(".cu")
-        stand_in = build_double(sources / "double", major, sources) if kernels_changed else double
+        stand_in = build_double(sources / "double", major, sources, double) if kernels_changed else double
         program = sources / "driver"
         parts = [str(path) for path in fresh.values()]
         run([compiler(), *parts, "-o", str(program), *link_options(major, stand_in)])

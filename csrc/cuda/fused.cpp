@@ -172,7 +172,9 @@ void FusedOnGpu::Network::wait() {
     pause_a_moment();
     if (spin % kSpins == 0) {
       const cudaError_t status = cudaStreamQuery(stream);
-      if (status != cudaErrorNotReady) LENET_CHECK(status);
+      if (status != cudaErrorNotReady) {
+        cuda::check(status, {"cudaStreamQuery", __FILE__, __LINE__});
+      }
       if (status == cudaSuccess && !finished()) {
         throw cuda::CallFailed("the kernels ended and left no answer");
       }

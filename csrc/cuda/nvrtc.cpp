@@ -98,8 +98,8 @@ std::vector<char> compile_kernels(const KernelSource& source, int capability) {
     names.push_back(header.name);
   }
   nvrtcProgram program = nullptr;
-  LENET_CHECK(nvrtcCreateProgram(&program, source.text, source.name,
-                                 static_cast<int>(texts.size()), texts.data(), names.data()));
+  LENET_CHECK(nvrtcCreateProgram(&program, source.text, source.name, static_cast<int>(texts.size()),
+                                 texts.data(), names.data()));
   const auto destroy = [](nvrtcProgram* owned) { nvrtcDestroyProgram(owned); };
   const std::unique_ptr<nvrtcProgram, decltype(destroy)> owner(&program, destroy);
 
@@ -110,8 +110,8 @@ std::vector<char> compile_kernels(const KernelSource& source, int capability) {
     LENET_CHECK(nvrtcGetProgramLogSize(program, &length));
     std::string log(length, ' ');
     LENET_CHECK(nvrtcGetProgramLog(program, log.data()));
-    throw CallFailed("nvrtcCompileProgram failed on " + std::string(source.name) + " for sm_" + std::to_string(capability) + ": " +
-                     log);
+    throw CallFailed("nvrtcCompileProgram failed on " + std::string(source.name) + " for sm_" +
+                     std::to_string(capability) + ": " + log);
   }
   std::size_t size = 0;
   LENET_CHECK(nvrtcGetCUBINSize(program, &size));

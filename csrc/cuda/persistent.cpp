@@ -25,11 +25,11 @@ using cuda::DeviceFloats;
 const cuda::Session& require_clusters(const cuda::Session& session) {
   const int capability = session.capability();
   if (capability < 90) {
-    throw cuda::Unavailable("a resident kernel needs thread-block clusters, compute capability 9.0 "
-                            "or later, and this GPU has " +
-                            std::to_string(capability / 10) + "." +
-                            std::to_string(capability % 10) +
-                            "; the fastest rung that it can run is cuda:mapped");
+    throw cuda::Unavailable(
+        "a resident kernel needs thread-block clusters, compute capability 9.0 "
+        "or later, and this GPU has " +
+        std::to_string(capability / 10) + "." + std::to_string(capability % 10) +
+        "; the fastest rung that it can run is cuda:mapped");
   }
   return session;
 }
@@ -112,13 +112,14 @@ void PersistentOnGpu::Network::require_room_for_a_cluster() const {
   if (status == cudaErrorInvalidClusterSize) {
     cudaGetLastError();
   } else {
-    LENET_CHECK(status);
+    cuda::check(status, {"cudaOccupancyMaxActiveClusters", __FILE__, __LINE__});
   }
   if (clusters == 0) {
-    throw cuda::Unavailable("this GPU, or the part of it that may be used here (MIG, MPS), cannot "
-                            "run a cluster of " +
-                            std::to_string(kBlocks) +
-                            " blocks at once; the fastest rung that it can run is cuda:mapped");
+    throw cuda::Unavailable(
+        "this GPU, or the part of it that may be used here (MIG, MPS), cannot "
+        "run a cluster of " +
+        std::to_string(kBlocks) +
+        " blocks at once; the fastest rung that it can run is cuda:mapped");
   }
 }
 
@@ -162,7 +163,7 @@ void PersistentOnGpu::Network::launch() {
 void PersistentOnGpu::Network::require_running() {
   const cudaError_t status = cudaStreamQuery(stream);
   if (status == cudaErrorNotReady) return;
-  LENET_CHECK(status);
+  cuda::check(status, {"cudaStreamQuery", __FILE__, __LINE__});
   if (read(mailbox.ended) != launches) {
     throw cuda::CallFailed("the resident kernel stopped without a word");
   }

@@ -3,6 +3,7 @@
 // it with faults planted in a rung; bench/gpu.sh runs it under compute-sanitizer.
 //
 //   driver RUNG[:VARIANT]...
+#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <functional>
@@ -19,8 +20,10 @@
 #include "cuda/persistent.hpp"
 #include "lenet.hpp"
 
-/// The double's: handles and memory not given back. Absent on a real GPU.
+/// The double's (machine.hpp), absent on a real GPU.
 extern "C" __attribute__((weak)) int cuda_double_live();
+extern "C" __attribute__((weak)) int cuda_double_residents();
+extern "C" __attribute__((weak)) int cuda_double_calls(const char* call);
 
 namespace {
 
@@ -120,7 +123,7 @@ void require_close(const std::string& what, const float* found, const Values& ex
 }
 
 template <class Rung>
-void examine(const Rung& rung, const Parameters& parameters, double allowed) {
+void examine(const Rung& rung, const Parameters& parameters, double allowed, int calls = 100) {
   std::vector<std::vector<float>> images;
   std::vector<Values> answers;
   std::mt19937 random(5);
@@ -143,13 +146,13 @@ void examine(const Rung& rung, const Parameters& parameters, double allowed) {
       require_close("call " + std::to_string(call), ten, answers[call % 3], allowed);
     }
   };
-  ask(100);
+  ask(calls);
   std::vector<std::thread> threads;
   std::vector<std::string> failures(3);
   for (std::string& failure : failures) {
     threads.emplace_back([&] {
       try {
-        ask(20);
+        ask(calls / 5);
       } catch (const std::exception& error) {
         failure = error.what();
       }
@@ -163,6 +166,26 @@ void examine(const Rung& rung, const Parameters& parameters, double allowed) {
   if (rung.profile(images[0].data(), 3).at("total_us") <= 0) throw std::runtime_error("no profile");
 }
 
+/// A kernel that stays does so while it is called, but not for ever, and leaves when it is not.
+void examine_residence(const lenet::PersistentOnGpu& rung) {
+  using Clock = std::chrono::steady_clock;
+  const std::vector<float> image(lenet::kImagePixels);
+  float ten[lenet::kClasses];
+  const auto launches = [] { return cuda_double_calls("cudaLaunchKernel"); };
+  for (int call = 0; call < 3; ++call) rung.infer(image.data(), 1, ten);
+  if (launches() > 2) throw std::runtime_error("launched for every call");
+
+  for (const auto start = Clock::now(); cuda_double_residents() != 0;) {
+    if (Clock::now() - start > std::chrono::seconds(5)) throw std::runtime_error("stays uncalled");
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  const int before = launches();
+  for (const auto start = Clock::now(); launches() < before + 2;) {
+    if (Clock::now() - start > std::chrono::seconds(10)) throw std::runtime_error("never leaves");
+    rung.infer(image.data(), 1, ten);
+  }
+}
+
 void examine(const std::string& name, const Parameters& parameters) {
   const std::size_t colon = name.find(':');
   const std::string variant = colon == std::string::npos ? "" : name.substr(colon + 1);
@@ -172,7 +195,9 @@ void examine(const std::string& name, const Parameters& parameters) {
   } else if (name.substr(0, colon) == "cudnn") {
     examine(lenet::Cudnn(parameters.weights(), 1, variant), parameters, allowed);
   } else if (name == "cuda:persistent") {
-    examine(lenet::PersistentOnGpu(parameters.weights(), 1), parameters, allowed);
+    const lenet::PersistentOnGpu rung(parameters.weights(), 1);
+    if (cuda_double_residents) examine_residence(rung);
+    examine(rung, parameters, allowed, 20);
   } else if (name.substr(0, colon) == "cuda") {
     examine(lenet::FusedOnGpu(parameters.weights(), 1, variant), parameters, allowed);
   } else {

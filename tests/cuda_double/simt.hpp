@@ -108,6 +108,8 @@ class Cluster {
   void* in_block(const void* variable, unsigned block) {
     auto* mine = static_cast<char*>(const_cast<void*>(variable));
     if (block == now_block_) return mine;
+    const Fibre& first = fibres_[block * threads_];
+    if (!first.started || first.finished) breach("a block's memory before it began or after its end");
     return blocks_.at(block).home.data() + (mine - shared_.start);
   }
 
