@@ -23,6 +23,7 @@ FLOOR = Entry(
 GOALS = {
     "cudnn:graph takes at most half of cudnn": ("cudnn:graph", "cudnn", 0.5),
     "cuda:mapped takes at most 1.5 times the floor": ("cuda:mapped", FLOOR.name, 1.5),
+    "cuda:persistent takes less than the floor": ("cuda:persistent", FLOOR.name, 1.0),
 }
 
 

@@ -71,7 +71,7 @@ sanitizer=$(command -v compute-sanitizer || ls /usr/local/cuda/bin/compute-sanit
   "$environment"/lib/python3*/site-packages/nvidia/*/bin/compute-sanitizer 2>/dev/null | head -1)
 
 under_sanitizer() { # TOOL RUNG
-  "$sanitizer" --tool "$1" --error-exitcode 9 "$output/driver" "$2" \
+  timeout 300 "$sanitizer" --tool "$1" --error-exitcode 9 "$output/driver" "$2" \
     > "$output/sanitizer-$1-${2/:/-}.txt" 2>&1
 }
 
@@ -83,11 +83,12 @@ if [ -n "$sanitize" ] && [ -z "$sanitizer" ]; then
   echo '== no compute-sanitizer here (pip install nvidia-cuda-sanitizer-api): left out'
 elif [ -n "$sanitize" ]; then
   step 'driver' build_driver
-  for rung in cudnn cudnn:graph cudnn:frontend cuda cuda:graph cuda:mapped; do
+  for rung in cudnn cudnn:graph cudnn:frontend cuda cuda:graph cuda:mapped cuda:persistent; do
     step "memcheck $rung" under_sanitizer memcheck "$rung"
   done
   for tool in racecheck initcheck synccheck; do
     step "$tool cuda" under_sanitizer $tool cuda
+    step "$tool cuda:persistent" under_sanitizer $tool cuda:persistent
   done
 fi
 step benchmark "$python" bench/gpu.py "$output" $quick

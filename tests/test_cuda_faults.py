@@ -467,7 +467,9 @@ def build(tmp_path_factory: pytest.TempPathFactory) -> Build:
             command = [compiler(), *compile_options(major, sources)]
             run([*command, "-c", str(sources / "cuda" / name), "-o", str(fresh[name])])
         kernels_changed = changed.endswith(".cu")
-        stand_in = build_double(sources / "double", major, sources, double) if kernels_changed else double
+        stand_in = (
+            build_double(sources / "double", major, sources, double) if kernels_changed else double
+        )
         program = sources / "driver"
         parts = [str(path) for path in fresh.values()]
         run([compiler(), *parts, "-o", str(program), *link_options(major, stand_in)])

@@ -4,6 +4,11 @@ Parity is over MNIST's 10,000 test images where LENET_BENCH_MNIST names their fo
 """
 
 import os
+import signal
+import subprocess
+import sys
+import threading
+import time
 from functools import cache
 
 import numpy as np
@@ -80,3 +85,72 @@ def test_two_sessions_answer_in_turn(
     for i in range(20):
         assert np.abs(one.infer(images[i]) - expected[i]).max() <= tolerance(rung)
         assert np.abs(two.infer(images[-i]) - expected[-i]).max() <= tolerance(rung)
+
+
+# the kernel that stays ---------------------------------------------------------------------------
+
+
+@pytest.fixture
+def resident() -> Backend:
+    """`cuda:persistent`, where it runs here."""
+    if why := reason("cuda:persistent"):
+        pytest.skip(why)
+    return load("cuda:persistent")
+
+
+def test_it_answers_for_longer_than_its_kernel_stays(
+    resident: Backend, images: NDArray[np.float32], expected: NDArray[np.float32]
+) -> None:
+    start, i = time.monotonic(), 0
+    while time.monotonic() - start < 0.5:  # five lives
+        i = (i + 1) % len(images)
+        assert np.abs(resident.infer(images[i]) - expected[i]).max() <= 1e-5
+
+
+@pytest.mark.parametrize("pause_s", [0.001, 0.004, 0.005, 0.006, 0.1])
+def test_it_answers_after_a_pause(
+    resident: Backend,
+    images: NDArray[np.float32],
+    expected: NDArray[np.float32],
+    pause_s: float,
+) -> None:
+    for i in range(20):
+        time.sleep(pause_s)  # 5 ms is when its kernel leaves
+        assert np.abs(resident.infer(images[i]) - expected[i]).max() <= 1e-5
+
+
+def test_other_sessions_come_and_go_beside_it(
+    resident: Backend, images: NDArray[np.float32], expected: NDArray[np.float32]
+) -> None:
+    done = threading.Event()
+    calling = threading.Thread(
+        target=lambda: [resident.infer(images[0]) for _ in iter(done.is_set, True)], daemon=True
+    )
+    calling.start()
+    try:
+        for i in range(3):  # each allocates, loads a module and frees: that waits for all kernels
+            assert np.abs(load("cuda").infer(images[i]) - expected[i]).max() <= 1e-5
+    finally:
+        done.set()
+        calling.join(10)
+    assert not calling.is_alive()
+
+
+def test_its_kernel_goes_with_a_killed_owner(
+    resident: Backend, images: NDArray[np.float32], expected: NDArray[np.float32]
+) -> None:
+    code = """
+import numpy as np
+from lenet_bench import load
+net, image = load("cuda:persistent"), np.zeros((28, 28), np.float32)
+print(net.infer(image).argmax(), flush=True)
+while True:
+    net.infer(image)
+"""
+    owner = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+    assert owner.stdout is not None
+    with owner.stdout:
+        assert owner.stdout.readline().strip().isdigit()
+        owner.send_signal(signal.SIGKILL)
+        owner.wait(60)
+    assert np.abs(resident.infer(images[0]) - expected[0]).max() <= 1e-5

@@ -11,11 +11,11 @@ using Number = unsigned long long;  // 64 bits for the host and for the GPU
 constexpr int kBlocks = 16;  // one thread-block cluster
 constexpr int kThreads = 512;
 
-/// The kernel leaves the GPU when nobody has called for kIdle, and at the first pause after kLife;
-/// the next call launches it again. So it never outlives its owner, no display waits for it, and
-/// whoever waits for the whole GPU (cudaFree does) gets it.
+/// The kernel leaves the GPU when nobody has called for kIdle, and with the first answer after
+/// kLife; the next call launches it again. So it never outlives its owner, no display waits for it,
+/// and whoever waits for the whole GPU (cudaFree does) gets it.
 constexpr Number kIdle = 5'000'000;    // nanoseconds
-constexpr Number kLife = 100'000'000;  // a launch costs some microseconds: one in 10,000
+constexpr Number kLife = 100'000'000;  // a launch costs microseconds of that
 
 enum Order : Number { kAnswer, kShowLayers, kTellTimes, kLeave };
 

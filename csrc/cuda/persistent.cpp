@@ -200,7 +200,9 @@ std::vector<Layer> PersistentOnGpu::layers(const float* image) const {
 }
 
 std::map<std::string, std::string> PersistentOnGpu::describe() const {
-  auto facts = network_->session.facts();
+  auto facts = network_->session.facts(network_->fc1_weight);
+  facts["proof"] = "its weights lie in the memory of GPU " + facts["device index"] +
+                   ", where only a kernel reads them";
   facts["kernels"] = "1, resident: a cluster of " + std::to_string(kBlocks) + " blocks of " +
                      std::to_string(kThreads) + " threads, compiled by NVRTC";
   facts["math"] = "float32";

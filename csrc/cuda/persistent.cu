@@ -17,8 +17,8 @@
 //   answer   block 0 adds the parts up; ten floats and a flag go to the host's memory
 //
 // It takes clusters of 16: compute capability 9.0. 48 KB of shared memory a block are enough, and
-// all of the registers. NVRTC compiles this for the GPU at hand; the tests compile the same text for
-// the CPU.
+// all of the registers. NVRTC compiles this for the GPU at hand; the tests compile the same text
+// for the CPU.
 #include "cuda/mailbox.hpp"
 
 namespace lenet::persistent {
@@ -31,14 +31,14 @@ constexpr int kWindows = 4;
 constexpr int kPool1Pixels = kPool1Side * kPool1Side;
 constexpr int kPool2Pixels = kPool2Side * kPool2Side;
 
-constexpr int kStrips = 4;                                           // of 3 pooled rows
-constexpr int kStripPixels = kPool1Pixels / kStrips;                 // 36
+constexpr int kStrips = 4;                                              // of 3 pooled rows
+constexpr int kStripPixels = kPool1Pixels / kStrips;                    // 36
 constexpr int kStripRows = 2 * kPool1Side / kStrips + kKernelSide - 1;  // of the image: 10
-constexpr int kConv1Share = kConv1Channels * kStrips / kBlocks;      // 5 channels
-constexpr int kConv2Share = 4;                                       // so 13 blocks have work
-constexpr int kFc1Rows = 2;                                          // a warp
-constexpr int kFc1Share = kFc1Rows * kWarps;                         // 32, the last block's 20
-constexpr int kFc1Columns = kFc1Inputs / kWarp;                      // 25 weights of a row a thread
+constexpr int kConv1Share = kConv1Channels * kStrips / kBlocks;         // 5 channels
+constexpr int kConv2Share = 4;                                          // so 13 blocks have work
+constexpr int kFc1Rows = 2;                                             // a warp
+constexpr int kFc1Share = kFc1Rows * kWarps;                            // 32, the last block's 20
+constexpr int kFc1Columns = kFc1Inputs / kWarp;  // 25 weights of a row a thread
 
 /// What a thread keeps from one image to the next.
 struct Registers {

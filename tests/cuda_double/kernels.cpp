@@ -13,8 +13,8 @@ namespace cuda_double {
 #define KERNEL(name) {#name, &Launch<&name>::bind, 0}
 
 const Kernel* find_kernel(const char* name) {
-  static const Kernel kKernels[] = {KERNEL(conv1_pool), KERNEL(conv2_pool), KERNEL(fc1_relu),
-                                    KERNEL(fc2_softmax), KERNEL(nothing), kPersistentKernel};
+  static const Kernel kKernels[] = {KERNEL(conv1_pool),  KERNEL(conv2_pool), KERNEL(fc1_relu),
+                                    KERNEL(fc2_softmax), KERNEL(nothing),    kPersistentKernel};
   for (const Kernel& kernel : kKernels) {
     if (std::strcmp(kernel.name, name) == 0) return &kernel;
   }

@@ -50,7 +50,9 @@ class MappedMemory {
   static inline thread_local MappedMemory* here = nullptr;
 
  private:
-  std::size_t offset(const void* flag) const { return static_cast<const char*>(flag) - mine_.data(); }
+  std::size_t offset(const void* flag) const {
+    return static_cast<const char*>(flag) - mine_.data();
+  }
   template <class Value>
   Value* hosts(const Value* flag) {
     return reinterpret_cast<Value*>(host_.start + offset(flag));

@@ -98,7 +98,8 @@ class Cluster {
     ++arrived;
     wait_for(arrived, mine * lanes);
     const unsigned from = other(lane, by);
-    if (from < lanes) std::memcpy(&value, &(&me)[int(from) - int(lane)].passed[mine % 2], sizeof value);
+    if (from < lanes)
+      std::memcpy(&value, &(&me)[int(from) - int(lane)].passed[mine % 2], sizeof value);
     return value;
   }
 
@@ -109,7 +110,8 @@ class Cluster {
     auto* mine = static_cast<char*>(const_cast<void*>(variable));
     if (block == now_block_) return mine;
     const Fibre& first = fibres_[block * threads_];
-    if (!first.started || first.finished) breach("a block's memory before it began or after its end");
+    if (!first.started || first.finished)
+      breach("a block's memory before it began or after its end");
     return blocks_.at(block).home.data() + (mine - shared_.start);
   }
 

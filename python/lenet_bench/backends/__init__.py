@@ -181,13 +181,13 @@ def find(name: str) -> tuple[Rung, str]:
     """
     spelt = name.removesuffix(ON_GPU)
     for rung in LADDER:
-        if rung.name == spelt:  # cudnn:frontend has its own exhibit, and so a row
+        if rung.name == spelt:  # a variant with an exhibit of its own has a row
             return rung if spelt == name else _on_gpu(rung, name), rung.default
     base, _, variant = spelt.partition(":")
     for rung in LADDER:
         if rung.name == base:
             if variant and variant not in rung.variants:
-                known = ", ".join(rung.names())
+                known = ", ".join(n for n in names() if n.partition(":")[0] == base)
                 raise LenetBenchError(f"{base} has no variant {variant!r}; it has {known}")
             return rung if spelt == name else _on_gpu(rung, name), variant or rung.default
     raise LenetBenchError(f"no rung is called {name!r}; the ladder has {', '.join(names())}")
