@@ -20,7 +20,7 @@ constexpr Number kLife = 100'000'000;  // a launch costs microseconds of that
 enum Order : Number { kAnswer, kShowLayers, kTellTimes, kLeave };
 
 /// What stands on the bell is request * kOrders + order: the request's number and what is wanted
-/// in one word, since the GPU takes a microsecond to read any.
+/// in one word, since each read goes over the bus.
 constexpr Number kOrders = 4;
 
 /// Who polls a line and who writes it are never the same, and no two of them share a line.

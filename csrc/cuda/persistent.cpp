@@ -95,7 +95,7 @@ PersistentOnGpu::Network::Network(const Weights& w)
   session.run([&] { answer(blank.data(), kAnswer); });
 }
 
-/// Not everything waits for what is put on a stream: the memory that the kernel reads would go.
+/// Before the memory goes that the kernel polls: not every way of freeing waits for it.
 PersistentOnGpu::Network::~Network() {
   __atomic_store_n(&mailbox.bell, (request + 1) * kOrders + kLeave, __ATOMIC_RELEASE);
   cudaStreamSynchronize(stream);
@@ -132,8 +132,8 @@ void PersistentOnGpu::Network::call(Order order) {
   ++request;
   __atomic_store_n(&mailbox.bell, request * kOrders + order, __ATOMIC_RELEASE);
   const Number before = launches;
-  constexpr int kSpins = 100'000;  // about a millisecond
-  for (int spin = 1;; ++spin) {
+  constexpr unsigned kSpins = 100'000;  // some milliseconds
+  for (unsigned spin = 1;; ++spin) {
     const bool gone = read(mailbox.ended) == launches;  // first: what it answered, stands then
     if (read(mailbox.answered) == request) return;
     if (gone && launches != before) {

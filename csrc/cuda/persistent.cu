@@ -83,7 +83,7 @@ __device__ inline Number nanoseconds() {
   asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
   return now;
 #else
-  return __globaltimer();
+  return __globaltimer();  // which the tests have
 #endif
 }
 
@@ -302,7 +302,7 @@ __device__ inline Number wait_for_a_request(Mailbox* mailbox, Number served, boo
         __nv_atomic_load_n(&mailbox->bell, __NV_ATOMIC_ACQUIRE, __NV_THREAD_SCOPE_SYSTEM);
     if (bell / kOrders != served) return bell;
     if (nanoseconds() - since > kIdle) return leave;
-    __nanosleep(50);  // a read takes some twenty times that: the bus has one at a time to carry
+    __nanosleep(50);  // a read takes longer by far: the bus has one at a time to carry
   }
 }
 
