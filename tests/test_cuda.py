@@ -471,6 +471,8 @@ def test_without_nvml_the_rung_itself_names_its_gpu(ask: Ask, double: Path, tmp_
     gpu = ask(COMPARE, LENET_BENCH_CUDA_LIBRARIES=str(tmp_path))
     assert (gpu["status"], gpu["name"]) == ("ok", "a double of a GPU")
     assert gpu["power_w"] is None or gpu["power_w"] != 100
+
+
 # the kernel that stays ---------------------------------------------------------------------------
 
 #: What the children of these tests say to the double.

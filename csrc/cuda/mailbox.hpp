@@ -23,7 +23,7 @@ enum Order : Number { kAnswer, kShowLayers, kTellTimes, kLeave };
 /// in one word, since each read goes over the bus.
 constexpr Number kOrders = 4;
 
-/// Who polls a line and who writes it are never the same, and no two of them share a line.
+/// What the host writes and what the GPU writes never share a cache line.
 struct Mailbox {
   // From the host. The bell is written after the image (release) and read before it (acquire).
   alignas(128) float image[kImageSide][kImageSide];
