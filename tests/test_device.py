@@ -108,7 +108,7 @@ def test_the_exhibit_costs_the_same_on_either_device() -> None:
 @pytest.mark.parametrize("name", MOVED)
 def test_without_a_gpu_it_is_unavailable_and_says_what_would_bring_it(name: str) -> None:
     mends = f"mend it with: lenet-bench env create {find(name)[0].environment}$"
-    with pytest.raises(Unavailable, match=f"{name} needs an NVIDIA GPU, .*{mends}"):
+    with pytest.raises(Unavailable, match=rf"{name} needs an NVIDIA GPU \(.*{mends}"):
         load(name)
 
 

@@ -18,7 +18,7 @@ from conftest import Run
 from lenet_bench import load, read_weights
 from lenet_bench.backends import LADDER, find, names, tolerance, usual_name
 from lenet_bench.backends.apart import Apart
-from lenet_bench.backends.availability import ask
+from lenet_bench.backends.availability import ask, backends
 from lenet_bench.environments import interpreter, variables
 from lenet_bench.errors import Unavailable
 from lenet_bench.mnist import find_mnist, read_mnist
@@ -212,18 +212,18 @@ def test_each_rung_names_what_brings_it() -> None:
         ("raise ImportError('libxyz.so: cannot open')", "cannot be imported .*libxyz"),
         ("raise AttributeError('no such thing')", "cannot be imported .*no such thing"),
         ("", "cannot be built"),
+        ("__version__ = '0.9'", "cannot be built .*if its version is the cause, mend it with"),
         ("import os; os.abort()", "SIGABRT"),
+        ("import ctypes; ctypes.string_at(0)", "SIGSEGV"),
         ("raise SystemExit('I leave')", "I leave"),
         ("print('hello from C')\nraise ImportError('half')", "half"),
     ],
-    ids=["broken", "damaged", "empty", "aborts", "exits", "prints"],
+    ids=["broken", "damaged", "empty", "old", "aborts", "segfaults", "exits", "prints"],
 )
 def test_a_broken_framework_is_one_sentence_and_the_asker_lives(
     package: str, reason: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in ("onnx", "onnxruntime"):
-        (tmp_path / module).mkdir()
-        (tmp_path / module / "__init__.py").write_text(package if module == "onnxruntime" else ONNX)
+    onnxruntime_that(package, tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
     found = ask(find("onnxruntime")[0])
     assert not any(entry.available for entry in found)
@@ -231,6 +231,71 @@ def test_a_broken_framework_is_one_sentence_and_the_asker_lives(
         assert entry.reason is not None
         assert "\n" not in entry.reason
     assert re.search(reason, found[0].reason or "")
+
+
+def onnxruntime_that(does: str, folder: Path) -> None:
+    """A package of that name, and enough of onnx to come to it."""
+    for module, source in (("onnx", ONNX), ("onnxruntime", does)):
+        (folder / module).mkdir()
+        (folder / module / "__init__.py").write_text(source)
+
+
+def test_a_framework_that_hangs_when_imported_costs_its_own_time_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    onnxruntime_that("import time; time.sleep(600)", tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    found = backends(["onnxruntime", "numpy"], seconds=20)
+    assert [entry.name for entry in found if entry.available] == ["numpy"]
+    hung = [entry for entry in found if not entry.available]
+    assert {entry.reason for entry in hung} == {
+        f"{entry.name}: did not answer within 20 seconds" for entry in hung
+    }
+
+
+def test_what_a_hung_framework_started_is_ended_with_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started = tmp_path / "started"
+    onnxruntime_that(
+        "import subprocess, time, pathlib\n"
+        "child = subprocess.Popen(['sleep', '600'])\n"
+        f"pathlib.Path({str(started)!r}).write_text(str(child.pid))\n"
+        "time.sleep(600)\n",
+        tmp_path,
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    ask(find("onnxruntime")[0], seconds=10)
+    state = Path(f"/proc/{started.read_text()}/stat")
+    assert not state.exists() or state.read_text().split()[2] == "Z"
+
+
+def test_a_variant_that_crashes_leaves_the_others_their_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    crash = (
+        "import os, lenet_bench.backends as b\n"
+        "load = b.load\n"
+        "b.load = lambda n, **k: os.abort() if n == 'fused:int16' else load(n, **k)\n"
+    )
+    (tmp_path / "sitecustomize.py").write_text(crash)
+    monkeypatch.syspath_prepend(tmp_path)
+    plain, int16 = ask(find("fused")[0])
+    assert plain.available
+    assert int16.reason == "fused:int16: its process was ended by SIGABRT"
+
+
+def test_a_compiled_variant_without_a_compiler_says_what_brings_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("CXX", "no-such-compiler")
+    (found,) = ask(find("torch")[0], ["torch:compile"])
+    assert "compiles C++, and there is no no-such-compiler; mend it" in (found.reason or "")
+
+
+def test_a_name_asks_that_rung_only() -> None:
+    assert [entry.name for entry in backends(["fused"])] == ["fused", "fused:int16"]
+    assert [entry.name for entry in backends(["fused:int16"])] == ["fused:int16"]
 
 
 def test_what_prints_while_it_answers_is_understood_all_the_same(

@@ -1,10 +1,10 @@
 """What runs here and what does not, why, and the command that mends it; and on what machine."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from .backends.availability import backends
+from .backends.availability import Told, backends
 from .backends.cuda_chain import Link
 from .backends.cuda_chain import ask as ask_cuda
 from .errors import DataError, LenetBenchError
@@ -52,12 +52,18 @@ class Examination:
         ]
 
 
-def examine() -> Examination:
-    """Look at everything; nothing is downloaded, changed or left behind."""
+def examine(
+    rungs: Sequence[str] = (),
+    *,
+    quiet: bool = True,
+    seconds: float = 120,
+    told: Told = lambda *_: None,
+) -> Examination:
+    """Look at everything, or of the rungs only at these; nothing is changed or left behind."""
     return Examination(
         rungs=tuple(
             Finding(rung.name, rung.device, rung.available, rung.reason, rung.summary, rung.runs)
-            for rung in backends()
+            for rung in backends(rungs, quiet=quiet, seconds=seconds, told=told)
         ),
         gpu=tuple(
             Finding(link.name, None, link.reason is None, link.reason, link.summary, _found(link))

@@ -408,8 +408,8 @@ def _link(screen: Screen, link: Finding) -> str:
 
 
 def _runs(rung: Finding) -> str:
-    """The library and the instruction set, of all that a rung tells of itself."""
-    return ", ".join(rung.details[key] for key in ("library", "isa") if key in rung.details)
+    """The library, the instruction set and what was not tried."""
+    return ", ".join(rung.details[key] for key in ("library", "isa", "note") if key in rung.details)
 
 
 def _verdict(found: Examination) -> str:

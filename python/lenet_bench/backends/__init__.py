@@ -252,7 +252,7 @@ def load(
         weights = read_weights(weights)
     if rung.gone:
         raise Unavailable(f"{name} {rung.gone}")
-    _check_needs(rung, variant)
+    check_needs(rung, variant)
     if _needs_its_own_process(rung, threads):
         from .apart import Apart
 
@@ -274,13 +274,11 @@ _set_here: dict[str, str] = {}
 _devices_here: set[Device] = set()
 
 
-def _check_needs(rung: Rung, variant: str) -> None:
+def check_needs(rung: Rung, variant: str) -> None:
     """What no Python package brings: a GPU, a compiler."""
     name = rung.spell(variant)
     if rung.moved and (none := _gpu.why_none()):
-        raise Unavailable(
-            f"{name} needs an NVIDIA GPU, and {none}; where there is one, {_mend(rung)}"
-        )
+        raise Unavailable(f"{name} needs an NVIDIA GPU ({none}) and a build for it; {_mend(rung)}")
     if variant in rung.compiled:
         compiler = os.environ.get("CXX") or "g++"
         if not shutil.which(compiler):

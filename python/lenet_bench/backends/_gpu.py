@@ -8,11 +8,11 @@ _NO_DEVICE = 100  # CUDA_ERROR_NO_DEVICE
 
 @cache
 def why_none() -> str | None:
-    """Why no GPU can be used here, as the second half of a sentence; None where one can."""
+    """Why no GPU can be used here, as a part of a sentence; None where one can."""
     try:
         driver = ctypes.CDLL("libcuda.so.1")
     except OSError:
-        return "there is no driver for one here (libcuda.so.1)"
+        return "there is no driver for one here, no libcuda.so.1"
     count = ctypes.c_int()
     code = driver.cuInit(0) or driver.cuDeviceGetCount(ctypes.byref(count))
     if code == _NO_DEVICE or not (code or count.value):

@@ -2,13 +2,34 @@
 
 import json
 import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict
+from typing import TypeVar
 
 import click
 
 from ..terminal import Screen
-from .options import json_option
-from .output import SUCCESS, WRONG, say
+from .options import checked_rungs, complete_rung, json_option, seconds, verbose_option
+from .output import SUCCESS, WRONG, note, progress, say
+
+Command = TypeVar("Command", bound=Callable[..., int])
+
+
+def _asks_rungs(command: Command) -> Command:
+    """The argument and the options of what asks rungs whether they run."""
+    timeout = click.option(
+        "--timeout",
+        callback=seconds,
+        metavar="TIME",
+        default="120s",
+        show_default=True,
+        help="Give a rung up that does not answer for so long.",
+    )
+    rungs = click.argument(
+        "rungs", metavar="[RUNG]...", nargs=-1, callback=checked_rungs, shell_complete=complete_rung
+    )
+    return rungs(json_option(timeout(verbose_option(command))))
 
 
 @click.command(
@@ -16,20 +37,24 @@ from .output import SUCCESS, WRONG, say
     epilog="""\b
 Examples:
   lenet-bench doctor
+  lenet-bench doctor torch keras
+  lenet-bench doctor torch:compile
   lenet-bench doctor --json | jq '.[] | select(.available | not) | .reason'
 """,
 )
-@json_option
-def doctor(as_json: bool) -> int:
+@_asks_rungs
+def doctor(rungs: tuple[str, ...], as_json: bool, timeout: float, verbose: bool) -> int:
     """Say what runs here and what does not, why, and the command that mends it.
 
-    Loads each rung in a process of its own and compares an answer with the reference's. Also
-    looks at the machine, the software, the weights and MNIST. Fails only where nothing works.
+    Loads each RUNG (all without one) with its variants in a process of its own and compares an
+    answer with the reference's. Also looks at the machine, the software, the weights and MNIST.
+    Fails only where nothing works.
     """
     from ..doctor import examine
     from ..printout import examination
 
-    found = examine()
+    with _asking(rungs, verbose) as told:
+        found = examine(rungs, quiet=not verbose, seconds=timeout, told=told)
     if as_json:
         say([json.dumps([asdict(finding) for finding in found.findings()], indent=2)])
     else:
@@ -42,18 +67,37 @@ def doctor(as_json: bool) -> int:
     epilog="""\b
 Examples:
   lenet-bench backends
+  lenet-bench backends torch onnxruntime
   lenet-bench backends --json | jq -r '.[] | select(.available) | .name'
 """,
 )
-@json_option
-def backends(as_json: bool) -> int:
+@_asks_rungs
+def backends(rungs: tuple[str, ...], as_json: bool, timeout: float, verbose: bool) -> int:
     """Show the ladder: every way to run the network, from silicon to Keras."""
     from ..backends.availability import backends as ask
     from ..printout import ladder
 
-    found = ask()
+    with _asking(rungs, verbose) as told:
+        found = ask(rungs, quiet=not verbose, seconds=timeout, told=told)
     if as_json:
         say([json.dumps([asdict(rung) for rung in found], indent=2)])
     else:
         say(ladder(Screen.of(sys.stdout), found))
     return SUCCESS
+
+
+@contextmanager
+def _asking(rungs: Sequence[str], verbose: bool) -> Iterator[Callable[[str, str], None]]:
+    """How many rungs have answered; with `verbose`, what they printed, when all have."""
+    from ..backends.availability import rows_of
+
+    outputs: dict[str, str] = {}
+    with progress(len(rows_of(rungs))) as update:
+
+        def told(name: str, output: str) -> None:
+            outputs[name] = output
+            update(name, 1)
+
+        yield told
+    for name, output in outputs.items() if verbose else ():
+        note(output and f"{name} printed:\n{output}")
