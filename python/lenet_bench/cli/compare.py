@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 
 @click.command(
+    short_help="Measure rungs side by side.",
     epilog="""\b
 Examples:
   lenet-bench compare --quick
@@ -47,7 +48,7 @@ Examples:
   lenet-bench compare --device gpu --baseline cudnn
   lenet-bench compare --json | jq '.rungs[] | {name, p50_us, verdict}'
   lenet-bench compare --quick --markdown > comparison.md
-"""
+""",
 )
 @click.argument(
     "rungs", metavar="[RUNG]...", nargs=-1, callback=checked_rungs, shell_complete=complete_rung

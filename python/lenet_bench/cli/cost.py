@@ -12,13 +12,14 @@ from .output import SUCCESS, say
 
 
 @click.command(
+    short_help="Count what each rung makes you write.",
     epilog="""\b
 Examples:
   lenet-bench cost
   lenet-bench cost keras torch onednn
   lenet-bench cost --show keras onednn | less
   lenet-bench cost --json | jq '.[] | {name, lines_of_code}'
-"""
+""",
 )
 @click.argument(
     "rungs", metavar="[RUNG]...", nargs=-1, callback=checked_rungs, shell_complete=complete_rung

@@ -11,12 +11,13 @@ from .output import SUCCESS, WRONG, complain, note, say
 
 
 @click.group(
+    short_help="Isolated environments for frameworks.",
     epilog="""\b
 Examples:
   lenet-bench env list
   lenet-bench env create mxnet
   lenet-bench infer digit.png -b mxnet
-"""
+""",
 )
 def env() -> None:
     """Isolated environments, for the frameworks that cannot live beside the rest."""

@@ -9,11 +9,12 @@ from .output import SUCCESS, note
 
 
 @click.command(
+    short_help="Write the network as another program's model.",
     epilog="""\b
 Examples:
   lenet-bench export onnx -o lenet.onnx
   lenet-bench export caffe -o lenet.caffemodel     and lenet.prototxt beside it
-"""
+""",
 )
 @click.argument("kind", metavar="FORMAT", type=click.Choice(["onnx", "tflite", "caffe"]))
 @click.option("-o", "--output", type=FILE, metavar="FILE", required=True, help="Where to.")
