@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 from conftest import Run, environment
+from lenet_bench.cli import cli
 from lenet_bench.cli.train import RECIPE_OPTIONS
 from lenet_bench.training import Augmentation, Recipe
 
-COMMANDS = ("infer", "verify", "cost", "doctor", "backends", "train", "completion")
+COMMANDS = tuple(cli.commands)
 COMMAND = [sys.executable, "-m", "lenet_bench"]
 
 

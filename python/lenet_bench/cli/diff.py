@@ -15,9 +15,9 @@ from .output import SUCCESS, WRONG, say
     epilog="""\b
 Examples:
   lenet-bench diff before.json after.json
-  lenet-bench diff main.json branch.json --fail-over 5%      fails where a rung became slower
-  lenet-bench diff laptop.json server.json --relative        ratios to the baseline, not times
-  lenet-bench diff before.json after.json --markdown >> $GITHUB_STEP_SUMMARY
+  lenet-bench diff main.json branch.json --fail-over 5%   for CI
+  lenet-bench diff laptop.json server.json --relative     two machines
+  lenet-bench diff old.json new.json --markdown >> $GITHUB_STEP_SUMMARY
 """,
 )
 @click.argument("old", type=FILE)

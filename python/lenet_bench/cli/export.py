@@ -13,7 +13,7 @@ from .output import SUCCESS, note
     epilog="""\b
 Examples:
   lenet-bench export onnx -o lenet.onnx
-  lenet-bench export caffe -o lenet.caffemodel     and lenet.prototxt beside it
+  lenet-bench export caffe -o lenet.caffemodel   and lenet.prototxt beside it
 """,
 )
 @click.argument("kind", metavar="FORMAT", type=click.Choice(["onnx", "tflite", "caffe"]))

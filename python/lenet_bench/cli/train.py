@@ -90,7 +90,7 @@ Examples:
   lenet-bench train
   lenet-bench train --framework torch --seed 7 -o seven.safetensors
   lenet-bench train --resume                    go on after a Ctrl-C
-  lenet-bench train --framework all --epochs 2  the same run in each, side by side
+  lenet-bench train --framework all --epochs 2  the same run in each
   lenet-bench train --framework torch --framework jax --epochs 1 -o try.json
 """,
 )
