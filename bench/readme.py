@@ -1,56 +1,147 @@
-"""Draw the tables of the README and of docs/training.md anew from the result files they name.
+"""Draw the tables and pictures of the README and of docs/ anew from the result files they name.
 
 python bench/readme.py             write them
 python bench/readme.py --check     fail where one is not what its file gives
+
+A block begins with `<!-- KIND drawn from FILE -->` and ends with `<!-- end -->`; the kinds stand in
+DRAWN.
 """
 
-import json
 import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
-from lenet_bench.report.terminal import table
-from lenet_bench.results import read_result
+from lenet_bench.measure import summarise
+from lenet_bench.report.figures import figures
+from lenet_bench.report.figures.files import standalone
+from lenet_bench.report.markdown import table as markdown
+from lenet_bench.report.measured import gather
+from lenet_bench.report.numbers import spell_interval, spell_ratio, spell_time
+from lenet_bench.report.sentences import conditions
+from lenet_bench.results import Result, RungResult, read_result
 from lenet_bench.terminal import Screen
 from lenet_bench.training.result import read_training
 from lenet_bench.training.table import table as training_table
+from lenet_bench.why import Anatomy
+from lenet_bench.why import read as read_why
 
 ROOT = Path(__file__).parents[1]
-PAGES = (ROOT / "README.md", ROOT / "docs/training.md")
-BLOCK = re.compile(r"(<!-- drawn from (?P<result>\S+) -->\n```\n).*?(```\n)", re.DOTALL)
+PAGES = (ROOT / "README.md", ROOT / "docs/why.md", ROOT / "docs/training.md")
+BLOCK = re.compile(
+    r"(<!-- (?P<kind>\w+) drawn from (?P<file>\S+) -->\n).*?(<!-- end -->\n)", re.DOTALL
+)
+PICTURES = ROOT / "docs/pictures"
+PICTURED = ("tradeoff",)  # the figures that pages show
+SCREEN = Screen(columns=100, colour=False, unicode=True)
 
 
-def drawn(page: Path) -> str:
-    """The page with its tables drawn from their results."""
-
-    def draw(block: re.Match[str]) -> str:
-        return (
-            block[1] + "".join(f"{line.rstrip()}\n" for line in lines(block["result"])) + block[3]
-        )
-
-    text, count = BLOCK.subn(draw, page.read_text())
-    if count == 0:
-        raise SystemExit(f"{page.name} names no result to draw")
-    return text
+def ladder(path: Path) -> Iterator[str]:
+    """A row a rung, the fastest way to call it first; the other ways beside it."""
+    result = summarise(read_result(path))
+    rungs: dict[str, list[RungResult]] = {}
+    for timed in sorted(timed_rungs(result), key=lambda one: median_us(one)):
+        rungs.setdefault(timed.name.partition(":")[0], []).append(timed)
+    yield conditions(result)
+    yield ""
+    titles = ("rung", "median µs", "to the baseline", "95 % interval", "lines", "other ways, µs")
+    yield from markdown(titles, map(row, rungs.values()), ("rung", "other ways, µs"))
 
 
-def lines(result: str) -> Iterable[str]:
-    """The table of the result in that file."""
-    path, screen = ROOT / result, Screen(columns=100, colour=False, unicode=True)
-    if json.loads(path.read_text()).get("kind") == "training":
-        return training_table(read_training(path), screen)
-    return table(read_result(path), screen)
+def row(ways: list[RungResult]) -> tuple[str, ...]:
+    """The fastest way's figures, and the others' medians."""
+    fastest, *others = ways
+    s = fastest.summary
+    assert s is not None
+    rung = fastest.name.partition(":")[0]
+    usual = {other.name: other.name.partition(":")[2] or f"plain {rung}" for other in others}
+    return (
+        fastest.name,
+        spell_time(s.p50_us),
+        spell_ratio(s.ratio),
+        "-" if s.verdict == "baseline" else spell_interval(s.ratio_low, s.ratio_high),
+        str(fastest.lines_of_code),
+        ", ".join(f"{usual[o.name]} {spell_time(median_us(o))}" for o in others) or " ",
+    )
+
+
+def timed_rungs(result: Result) -> Iterator[RungResult]:
+    """Those that were timed often enough to have a median."""
+    for rung in result.rungs:
+        if rung.status == "ok" and rung.summary and rung.summary.p50_us is not None:
+            yield rung
+
+
+def median_us(rung: RungResult) -> float:
+    """One image, one call."""
+    assert rung.summary is not None
+    assert rung.summary.p50_us is not None
+    return rung.summary.p50_us
+
+
+def why(path: Path) -> Iterator[str]:
+    """What a call of each rung is made of."""
+    ran = sorted((a for a in read_why(path) if a.status == "ok"), key=lambda a: a.call_us)
+    titles = ("rung", "call µs", "fixed", "one more image", "Python calls", "deep", "waits")
+    yield from markdown(titles, map(anatomy_row, ran), ("rung",))
+
+
+def anatomy_row(anatomy: Anatomy) -> tuple[str, ...]:
+    """As `lenet-bench why` shows it."""
+    return (
+        anatomy.name,
+        spell_time(anatomy.call_us),
+        spell_time(anatomy.fixed_us),
+        spell_time(anatomy.image_us),
+        f"{sum(anatomy.python_calls.values()):,}",
+        str(anatomy.depth),
+        f"{anatomy.waits:.0f}",
+    )
+
+
+def training(path: Path) -> Iterator[str]:
+    """What `lenet-bench train --framework` printed."""
+    yield "```"
+    yield from training_table(read_training(path), SCREEN)
+    yield "```"
+
+
+DRAWN: dict[str, Callable[[Path], Iterable[str]]] = {
+    "ladder": ladder,
+    "why": why,
+    "training": training,
+}
+
+
+def drawn() -> Iterator[tuple[Path, str]]:
+    """Each file with what it should hold."""
+    for page in PAGES:
+
+        def draw(block: re.Match[str]) -> str:
+            found = DRAWN[block["kind"]](ROOT / block["file"])
+            return block[1] + "".join(f"{line.rstrip()}\n" for line in found) + block[4]
+
+        text, count = BLOCK.subn(draw, page.read_text())
+        if count == 0:
+            raise SystemExit(f"{page.name} names no result to draw")
+        yield page, text
+    pictured = re.search(r"ladder drawn from (\S+)", PAGES[0].read_text())
+    assert pictured is not None
+    result = summarise(read_result(ROOT / pictured[1]))
+    for figure in figures(gather([(pictured[1], result)])):
+        if figure.key in PICTURED:
+            yield PICTURES / f"{figure.key}.svg", standalone(figure)
 
 
 def main() -> None:
-    """Write the pages, or check them."""
-    for page in PAGES:
-        text = drawn(page)
+    """Write the files, or check them."""
+    for path, content in drawn():
         if "--check" not in sys.argv[1:]:
-            page.write_text(text)
-        elif text != page.read_text():
-            raise SystemExit(f"{page.name} is stale; mend it with: python bench/readme.py")
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(content)
+        elif not path.exists() or content != path.read_text():
+            name = path.relative_to(ROOT)
+            raise SystemExit(f"{name} is stale; mend it with: python bench/readme.py")
 
 
 if __name__ == "__main__":

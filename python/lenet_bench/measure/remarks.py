@@ -1,6 +1,7 @@
 """What a reader must know before believing a result: what disturbed it, and what to do about it."""
 
 from collections.abc import Callable, Iterator, Sequence
+from statistics import median_low
 
 import numpy as np
 
@@ -87,10 +88,13 @@ def _busy(result: Result, cores: str) -> Iterator[str]:
         yield f"the machine was busy before the run began (load {seen.load_before:.1f})"
     if seen.other_share is not None and seen.other_share > _OTHER:
         yield f"other processes used {seen.other_share:.0%} of {cores} while rungs were timed"
-    timed_s = sum(t.wall_ns for rung in result.rungs for t in rung.turns) / 1e9
-    preempted = sum(t.preempted for rung in result.rungs for t in rung.turns)
-    if timed_s and preempted / timed_s > _PREEMPTED_PER_S:
-        yield f"rungs lost their core {preempted} times in {timed_s:.1f} s of timing"
+    lost = [_preempted_per_s(rung) for rung in result.rungs if rung.turns]
+    if lost and median_low(lost) > _PREEMPTED_PER_S:  # others fall on all alike, own threads do not
+        yield f"rungs lost their core {median_low(lost):.0f} times a second while they were timed"
+
+
+def _preempted_per_s(rung: RungResult) -> float:
+    return sum(t.preempted for t in rung.turns) / sum(t.wall_ns for t in rung.turns) * 1e9
 
 
 def _of_the_rungs(rungs: Sequence[RungResult], result: Result) -> Iterator[str]:
