@@ -57,14 +57,16 @@ class Keras(Exhibit):
     def forward(self, images: Array) -> Array:
         images = images[..., np.newaxis]
         if self._variant == "call":
-            probabilities = self._model(images)
-            self.ran_on = place_of(probabilities)
-            probabilities = keras.ops.convert_to_numpy(probabilities)
+            answer = self._model(images)
+            if self.device == "gpu":
+                self.ran_on = place_of(answer)
+            probabilities = keras.ops.convert_to_numpy(answer)
         elif self._variant == "predict_on_batch":
             probabilities = self._model.predict_on_batch(images)
         else:
             probabilities = self._model.predict(images, verbose=0)
-        if self._variant != "call":  # NumPy came back: where it was computed, the weights are
+        if self._variant != "call" and self.device == "gpu":
+            # NumPy came back: where it was computed, the weights are.
             self.ran_on = place_of(self._model.weights[0].value)
         return np.array(probabilities)
 
