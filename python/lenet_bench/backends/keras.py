@@ -7,9 +7,7 @@ runs the layers one after another.
 """
 
 import os
-from functools import partial
 from importlib import import_module
-from typing import Any
 
 import keras
 import numpy as np
@@ -18,6 +16,7 @@ from keras import layers
 from ..errors import Unavailable
 from ..weights import Weights
 from ._exhibit import Array, Exhibit
+from ._under_keras import place_of, tell_framework
 
 
 class Keras(Exhibit):
@@ -78,38 +77,3 @@ class Keras(Exhibit):
             "backend": f"{self._framework} {framework.__version__}",
             "device": self.device,
         }
-
-
-def place_of(tensor: Any) -> str:
-    """The device of a framework's tensor, which each names in its own way: .../GPU:0, cuda:0."""
-    name = str(getattr(tensor, "device", "cpu")).lower()
-    return "gpu" if "gpu" in name or "cuda" in name else "cpu"
-
-
-def tell_framework(framework: str, threads: int, device: str) -> None:
-    """What Keras leaves to the framework: threads, device, and float32 where that is a question."""
-    if framework == "tensorflow":
-        import tensorflow
-
-        tensorflow.config.threading.set_intra_op_parallelism_threads(threads)
-        tensorflow.config.threading.set_inter_op_parallelism_threads(1)
-        tensorflow.config.experimental.enable_tensor_float_32_execution(False)
-        gpus = tensorflow.config.list_physical_devices("GPU")
-        if device == "gpu" and not gpus:
-            raise RuntimeError(f"TensorFlow {tensorflow.__version__} sees no GPU")
-        tensorflow.config.set_visible_devices(gpus[:1] if device == "gpu" else [], "GPU")
-    elif framework == "jax":
-        import jax
-
-        jax.config.update("jax_default_matmul_precision", "highest")
-    elif framework == "torch":
-        import torch
-
-        torch.set_num_threads(threads)
-        torch.backends.cudnn.allow_tf32 = False
-    elif framework == "openvino":
-        import openvino
-
-        # Keras passes no configuration on, and by default this would compute in bfloat16.
-        config = {"INFERENCE_PRECISION_HINT": "f32", "INFERENCE_NUM_THREADS": threads}
-        openvino.compile_model = partial(openvino.compile_model, config=config)
