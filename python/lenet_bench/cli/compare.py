@@ -53,7 +53,7 @@ Examples:
 @click.argument(
     "rungs", metavar="[RUNG]...", nargs=-1, callback=checked_rungs, shell_complete=complete_rung
 )
-@click.option("--quick", is_flag=True, help="A rough answer within about 6 seconds.")
+@click.option("--quick", is_flag=True, help="A rough answer: time rungs for 5s only.")
 @click.option(
     "--budget", callback=seconds, metavar="TIME", help="Time rungs for so long: 60s, 5m. [20s]"
 )
