@@ -4,7 +4,6 @@ One rung after another, each framework in a process of its own that ends before 
 all of them at once fill the memory, and one that crashes costs its own row.
 """
 
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import asdict, dataclass, field
@@ -15,7 +14,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .atomic import write_atomically
 from .backends import Backend, find, load, tolerance
 from .backends.apart import Apart
 from .backends.reference import Reference
@@ -23,6 +21,7 @@ from .errors import LenetBenchError, Unavailable
 from .measure.environment import read_environment
 from .mnist import Digits
 from .network import CLASSES
+from .results.versioned import write_object
 from .weights import Weights
 
 Array = NDArray[np.float64]
@@ -152,10 +151,7 @@ def write_verifications(
         "rungs": [one.to_json() for one in outcomes if isinstance(one, Verification)],
         "unverified": [asdict(one) for one in outcomes if isinstance(one, Unverified)],
     }
-    try:
-        write_atomically(path, (json.dumps(record, indent=1) + "\n").encode())
-    except OSError as error:
-        raise LenetBenchError(f"{path}: cannot be written: {error.strerror}") from None
+    write_object(path, record)
 
 
 def _in_batches(

@@ -6,21 +6,20 @@ for anatomy in why(("keras", "keras:call")):
 print(anatomy.name, anatomy.fixed_us, sum(anatomy.python_calls.values()))
 """
 
-import json
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import datetime, timezone
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from .atomic import write_atomically
 from .errors import ResultError
 from .results import Status
 from .results.typed_json import decode
+from .results.versioned import read_object, write_object
 
-SCHEMA = 1
+KIND, SCHEMA = "call taken apart", 1
 _SECONDS = 0.5  # of each of the three looks at a call
 _TIMEOUT_S = 300.0
 
@@ -69,7 +68,6 @@ def why(
     threads: int = 1,
     weights: str | os.PathLike[str] | None = None,
     seconds: float = _SECONDS,
-    told: Callable[[str], None] = lambda _: None,
 ) -> Iterator[Anatomy]:
     """Take a call of each rung apart, one rung after the other; all that are not gone without one.
 
@@ -93,7 +91,6 @@ def why(
         truth=Truth(read_weights(weights), seed=0),
     )
     for entry in entries:
-        told(entry.name)
         row = Row(entry, conditions)
         try:
             row.start()
@@ -112,6 +109,7 @@ def write(path: Path, anatomies: Sequence[Anatomy], threads: int) -> None:
     from .measure.environment import read_environment
 
     content = {
+        "kind": KIND,
         "schema": SCHEMA,
         "version": version("lenet-bench"),
         "written": datetime.now(timezone.utc).isoformat(timespec="seconds"),
@@ -119,18 +117,13 @@ def write(path: Path, anatomies: Sequence[Anatomy], threads: int) -> None:
         "machine": read_environment().to_json(),
         "rungs": [anatomy.to_json() for anatomy in anatomies],
     }
-    try:
-        write_atomically(path, (json.dumps(content, indent=1) + "\n").encode())
-    except OSError as error:
-        raise ResultError(f"{path}: cannot be written: {error.strerror}") from None
+    write_object(path, content)
 
 
 def read(path: Path) -> list[Anatomy]:
     """What `write` kept; ResultError says what is wrong with it."""
+    content = read_object(path, KIND, SCHEMA)
     try:
-        content = json.loads(path.read_bytes())
         return [decode(Anatomy, rung) for rung in content["rungs"]]
-    except OSError as error:
-        raise ResultError(f"{path}: cannot be read: {error.strerror}") from None
     except (ValueError, KeyError, TypeError) as error:
         raise ResultError(f"{path}: not what `lenet-bench why -o` writes: {error}") from None

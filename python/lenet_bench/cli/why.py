@@ -51,6 +51,7 @@ def why(
     """
     from ..measure.options import CompareOptions
     from ..report.why import closely, table
+    from ..results.rows import failed
     from ..why import why as take_apart
     from ..why import write
 
@@ -71,9 +72,4 @@ def why(
     if output:
         write(output, found, threads)
         note(f"kept in {output}")
-    failed = [
-        anatomy.name
-        for anatomy in found
-        if anatomy.status != "ok" and (anatomy.status != "unavailable" or anatomy.name in rungs)
-    ]
-    return WRONG if failed else SUCCESS
+    return WRONG if failed(found, rungs) else SUCCESS

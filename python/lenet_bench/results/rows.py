@@ -1,10 +1,22 @@
 """A result as flat rows, for programs and for tables: figures without the samples behind them."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import fields
-from typing import Any
+from typing import Any, Protocol
 
-from .model import Result, RungResult, Summary
+from .model import Result, RungResult, Status, Summary
+
+
+class Outcome(Protocol):
+    """What became of a rung."""
+
+    @property
+    def name(self) -> str:
+        """The rung's."""
+
+    @property
+    def status(self) -> Status:
+        """As in a result."""
 
 
 def rows(result: Result) -> list[dict[str, Any]]:
@@ -44,9 +56,14 @@ def _by_batch(rung: RungResult) -> dict[str, Any]:
 
 def failures(result: Result, named: Sequence[str] = ()) -> list[str]:
     """The rungs that failed; one that cannot run here counts where it was asked for by name."""
+    return failed(result.rungs, named)
+
+
+def failed(rungs: Iterable[Outcome], named: Sequence[str] = ()) -> list[str]:
+    """Likewise, of whatever was asked of them."""
     return [
         rung.name
-        for rung in result.rungs
+        for rung in rungs
         if rung.status != "ok" and (rung.status != "unavailable" or rung.name in named)
     ]
 

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from ..atomic import write_atomically
 from ..errors import ResultError
 
 
@@ -27,3 +28,11 @@ def read_object(path: Path, kind: str, newest: int) -> dict[str, Any]:
             f"{newest}); upgrade with: pip install --upgrade lenet-bench"
         )
     return dict(content)
+
+
+def write_object(path: Path, content: dict[str, Any]) -> None:
+    """Put the object in the file's place; ResultError where it cannot be written."""
+    try:
+        write_atomically(path, (json.dumps(content, indent=1) + "\n").encode())
+    except OSError as error:
+        raise ResultError(f"{path}: cannot be written: {error.strerror}") from None
