@@ -1,19 +1,16 @@
 """The GPU rungs beside the launch floor, and the frameworks that are installed for a GPU, in one
-run; then where the time of one image goes.
+run; then which goals were reached.
 
-python bench/gpu.py FOLDER [--quick]
+python bench/gpu.py RESULT [--quick] [RUNG...]
 """
 
-import json
 import sys
 from pathlib import Path
 
-import numpy as np
-from lenet_bench.backends import find, load, names
-from lenet_bench.errors import LenetBenchError
+from lenet_bench.backends import find, names
 from lenet_bench.measure.comparison import compare
 from lenet_bench.measure.options import QUICK_BUDGET_S, CompareOptions, Entry
-from lenet_bench.network import IMAGE_SIDE
+from lenet_bench.results import Result
 
 FLOOR = Entry(
     "launch floor", factory="lenet_bench.backends.cuda:LaunchFloor", checked=False, device="gpu"
@@ -26,53 +23,55 @@ GOALS = {
     "cuda:persistent takes less than the floor": ("cuda:persistent", FLOOR.name, 1.0),
 }
 
-
 #: whose best on the GPU every rung of ours has to beat
 FRAMEWORKS = ("keras", "tensorflow")
 
+#: where one image's time goes, as far as the rung tells (docs/gpu.md)
+STAGES = ("enqueue_us", "h2d_us", "kernels_us", "d2h_us", "signals_us")
+
 
 def main() -> None:
-    """Measure, profile, and say which goals were reached."""
-    output, quick = Path(sys.argv[1]), "--quick" in sys.argv
-    rungs = names(gone=False, device="gpu")
-    budget_s = QUICK_BUDGET_S if quick else 120.0
+    """Measure, and say which goals were reached."""
+    quick, (output, *chosen) = "--quick" in sys.argv, [a for a in sys.argv[1:] if a != "--quick"]
     result = compare(
         CompareOptions(
-            rungs=(FLOOR, *rungs),
+            rungs=(FLOOR, *(chosen or names(gone=False, device="gpu"))),
             baseline=FLOOR.name,
-            budget_s=budget_s,
-            output=output / "compare.json",
+            budget_s=QUICK_BUDGET_S if quick else 120.0,
+            output=Path(output),
         )
     )
     medians = {rung.name: rung.summary.p50_us for rung in result.rungs if rung.summary}
-    for name, median in medians.items():
-        print(f"{name:20} {median:9.2f} us")
-    ours = [name for name in rungs if name in medians and not find(name)[0].framework]
-    profiles = {name: profile(name) for name in ours}
-    (output / "profile.json").write_text(json.dumps(profiles, indent=1))
+    print_rows(result)
+    print_goals(medians)
+    if not any(name != FLOOR.name for name in medians):
+        raise SystemExit("no GPU rung ran")
+
+
+def print_rows(result: Result) -> None:
+    """A line a rung: its median and its stages, or why it has none."""
+    for rung in result.rungs:
+        if rung.summary:
+            stages = (rung.gpu and rung.gpu.profile_us) or {}
+            told = "".join(f"  {name} {stages[name]:.2f}" for name in STAGES if name in stages)
+            print(f"{rung.name:20} {rung.summary.p50_us:9.2f} us{told}")
+        else:
+            print(f"{rung.name:20} {rung.status}: {rung.reason}")
+
+
+def print_goals(medians: dict[str, float]) -> None:
+    """Of those that were measured."""
     for goal, (rung, other, allowed) in GOALS.items():
         if rung in medians and other in medians:
             ratio = medians[rung] / medians[other]
             print(f"{goal}: {ratio:.2f}, {'reached' if ratio <= allowed else 'NOT reached'}")
+    ours = [name for name in medians if name != FLOOR.name and not find(name)[0].framework]
     for framework in FRAMEWORKS:
         theirs = [medians[name] for name in medians if name.startswith(framework)]
         slower = [name for name in ours if theirs and medians[name] >= min(theirs)]
         if theirs:
             told = f"NOT reached by {', '.join(slower)}" if slower else "reached"
             print(f"every GPU rung is faster than the best of {framework}: {told}")
-    if not profiles:
-        raise SystemExit("no GPU rung ran")
-
-
-def profile(name: str) -> "dict[str, object]":
-    """The stages of one image, and what really ran."""
-    try:
-        net = load(name)
-    except LenetBenchError as error:
-        return {"error": str(error)}
-    image = np.random.default_rng(0).random((IMAGE_SIDE, IMAGE_SIDE), dtype=np.float32)
-    split = getattr(net, "profile", None)
-    return {"runs": net.describe(), "stages": split(image, 1000) if split else None}
 
 
 if __name__ == "__main__":

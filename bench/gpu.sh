@@ -1,99 +1,188 @@
 #!/usr/bin/env bash
-# Everything about the GPU rungs that takes a GPU: builds, tests, compute-sanitizer, benchmark.
+# Everything about the GPU rungs that takes a GPU, what is worth most first:
 #
-#   bench/gpu.sh [--cuda 13|12] [--wheels FOLDER] [--output FOLDER] [--quick] [--no-sanitizer]
+#   bench/gpu.sh [OPTION...]
 #
-# --wheels names a folder of wheels for a machine without network; on one that has it, fill it with
-#   pip download -d FOLDER '.[cuda13,dev-cuda13,cupy]' nvidia-cuda-sanitizer-api \
-#     scikit-build-core pybind11 cmake ninja scipy-openblas32
-# LENET_BENCH_MNIST names the folder of MNIST's files; without it parity is checked on made images.
-# Results go to results/gpu-DATE: machine.txt, tests.xml, sanitizer-*.txt, compare.json,
-# profile.json. Ends with 0 where every step that could run was right.
+#   build        lenet-bench for CUDA, into an environment of its own
+#   tests        tests/test_gpu.py: every rung against the float64 reference
+#   verify       every rung on MNIST's 10,000 test images, where LENET_BENCH_MNIST names them
+#   benchmark    all GPU rungs beside the launch floor, and the goals of docs/gpu.md
+#   sanitizer    compute-sanitizer: memcheck, racecheck, initcheck, synccheck
+#
+#   --steps A,B          only these, in an environment that an earlier run has built
+#   --seconds N          begin nothing later than this, and end what is running then
+#   --rungs 'A B'        verify and measure only these
+#   --quick              a benchmark of seconds, for a first look
+#   --cuda 13|12         the major of CUDA (13)
+#   --wheels FOLDER      install from here: for a machine without network. Filled on one that has it:
+#                          pip download -d FOLDER '.[cuda13,dev-cuda13,cupy]' \
+#                            nvidia-cuda-sanitizer-api scikit-build-core pybind11 cmake ninja
+#   --python PYTHON      use what this Python has (pytest, pybind11, scikit-build-core, NVIDIA's
+#                        libraries) and fetch nothing; of --wheels then only what lies there
+#   --environment DIR    where it is installed (.venv-gpu-cuda13)
+#   --output DIR         where results go (results/gpu-DATE): machine.txt, tests.xml, verify.json,
+#                        compare.json, sanitizer.txt; each tells its machine
+#
+# A step that fails or takes too long costs its own result. Ends with 0 where all that began was
+# right.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
-cuda=13 wheels='' quick='' sanitize=yes output=results/gpu-$(date +%Y-%m-%d-%H%M)
+usage() { sed -n '2,/^set -/{/^set -/d;s/^# \{0,1\}//p}' "$0" && exit 2; }
+
+steps=build,tests,verify,benchmark,sanitizer
+cuda=13 wheels='' host='' environment='' rungs='' quick=''
+output=results/gpu-$(date +%Y-%m-%d-%H%M) deadline=86400
 while [ $# -gt 0 ]; do
   case $1 in
-    --cuda) cuda=$2 && shift 2 ;;
-    --wheels) wheels=$(cd "$2" && pwd) && shift 2 ;;
-    --output) output=$2 && shift 2 ;;
-    --quick) quick=--quick && shift ;;
-    --no-sanitizer) sanitize='' && shift ;;
-    *) sed -n '2,12s/^# \{0,1\}//p' "$0" && exit 2 ;;
+    --quick) quick=$1 && shift && continue ;;
+    --steps | --seconds | --rungs | --cuda | --wheels | --python | --environment | --output)
+      [ $# -ge 2 ] || usage ;;
+    *) usage ;;
   esac
+  case $1 in
+    --steps) steps=$2 ;;
+    --seconds) deadline=$2 ;;
+    --rungs) rungs=$2 ;;
+    --cuda) cuda=$2 ;;
+    --wheels) wheels=$(cd "$2" && pwd) || exit 2 ;;
+    --python) host=$(command -v "$2") || { echo "there is no $2" && exit 2; } ;;
+    --environment) environment=$2 ;;
+    --output) output=$2 ;;
+  esac
+  shift 2
 done
-if [ -n "$wheels" ]; then
-  export PIP_NO_INDEX=1 PIP_FIND_LINKS=$wheels
+mkdir -p "$output" || exit 2
+: "${environment:=$PWD/.venv-gpu-cuda$cuda}"
+if [ -n "$host" ]; then
+  python=$host
+  export PYTHONPATH=$environment${PYTHONPATH:+:$PYTHONPATH} # pip's --target
+else
+  python=$environment/bin/python
 fi
-mkdir -p "$output"
-failed=()
+gpu=$(nvidia-smi --query-gpu=name,driver_version --format=csv,noheader 2>&1 | head -1)
+failed=() late=()
 
-step() { # NAME COMMAND...
-  local name=$1
-  shift
-  echo "== $name"
+step() { # SECONDS NAME COMMAND...; the command's `limited` ends it after so many
+  local name=$2 left=$((deadline - SECONDS))
+  limit=$(($1 < left ? $1 : left))
+  shift 2
+  if [ "$limit" -lt 5 ]; then
+    late+=("$name")
+    return
+  fi
+  echo "== $name (at ${SECONDS} s)"
   "$@" || { failed+=("$name") && echo "== $name FAILED"; }
 }
 
-machine() {
-  { date --iso-8601=seconds && uname -a && nvidia-smi && nvidia-smi -q -d CLOCK,POWER,PERFORMANCE &&
-    "$python" -m pip freeze; } > "$output/machine-$1.txt" 2>&1
+limited() { timeout --kill-after=10 "$limit" "$@"; }
+
+wanted() { case ,$steps, in *,$1,*) ;; *) return 1 ;; esac; }
+
+machine() { # WHEN
+  {
+    echo "== $1"
+    date --iso-8601=seconds
+    uname -a
+    git log -1 --format='lenet-bench %H'
+    nvidia-smi
+    nvidia-smi -q -d CLOCK,POWER,PERFORMANCE
+    [ "$1" = before ] || limited "$python" -m pip freeze
+    [ "$1" = before ] || limited "$python" -m lenet_bench doctor
+  } >> "$output/machine.txt" 2>&1
+  true
 }
 
-environment=.venv-gpu-cuda$cuda
-python=$PWD/$environment/bin/python
-
 build() {
+  local offline=()
+  [ -z "$wheels" ] || offline=(--no-index --find-links "$wheels")
+  if [ -n "$host" ]; then
+    local here=(-m pip install --quiet --no-index --no-deps --upgrade --target "$environment")
+    [ -z "$wheels" ] || limited "$python" "${here[@]}" "$wheels"/*.whl || return
+    limited "$python" "${here[@]}" --no-build-isolation . -C "lenet.cuda=$cuda"
+    return
+  fi
   [ -x "$python" ] || python3 -m venv "$environment" || return
-  "$python" -m pip install --quiet ".[cuda$cuda,dev-cuda$cuda]" -C "lenet.cuda=$cuda" || return
-  "$python" -m pip install --quiet ".[cupy]" -C "lenet.cuda=$cuda" ||
+  # In the environment of the build too, which reads no option of pip's.
+  [ -z "$wheels" ] || export PIP_NO_INDEX=1 PIP_FIND_LINKS=$wheels
+  limited "$python" -m pip install --quiet "${offline[@]}" ".[cuda$cuda,dev-cuda$cuda]" \
+    -C "lenet.cuda=$cuda" || return
+  limited "$python" -m pip install --quiet "${offline[@]}" ".[cupy]" -C "lenet.cuda=$cuda" ||
     echo 'cupy is not to be had: it is left out'
 }
 
-parity() { "$python" -m pytest -q tests/test_gpu.py --junitxml="$output/tests.xml"; }
+tests() {
+  limited "$python" -m pytest -q tests/test_gpu.py -p no:cacheprovider \
+    -o "junit_suite_name=$gpu" --junitxml="$output/tests.xml"
+}
+
+verify() {
+  local chosen=() rung
+  for rung in $rungs; do chosen+=(--backend "$rung"); done
+  limited "$python" -m lenet_bench verify --device gpu --data "$LENET_BENCH_MNIST" \
+    "${chosen[@]}" -o "$output/verify.json"
+}
+
+benchmark() {
+  # shellcheck disable=SC2086
+  limited "$python" bench/gpu.py "$output/compare.json" $quick $rungs
+}
 
 # The rungs without Python: compute-sanitizer would otherwise report what Python does.
-build_driver() {
-  "$python" - "$output/driver" "$cuda" <<'END'
-import sys
-from pathlib import Path
-sys.path.insert(0, "tests")
-from cuda_setting import compile_options, compiler, link_with_nvidia, run, write_kernel_source
-output, major = Path(sys.argv[1]), int(sys.argv[2])
-sources = ["tests/cuda_double/driver.cpp", *map(str, sorted(Path("csrc/cuda").glob("*.cpp"))),
-           str(write_kernel_source(output.with_suffix(".kernels.cpp")))]
-run([compiler(), *compile_options(major), *sources, "-o", str(output), *link_with_nvidia(major)])
-END
-}
-
-sanitizer=$(command -v compute-sanitizer || ls /usr/local/cuda/bin/compute-sanitizer \
-  "$environment"/lib/python3*/site-packages/nvidia/*/bin/compute-sanitizer 2>/dev/null | head -1)
+driver=$environment/driver
+build_driver() { limited "$python" tests/cuda_setting.py "$driver" "$cuda"; }
 
 under_sanitizer() { # TOOL RUNG
-  timeout 300 "$sanitizer" --tool "$1" --error-exitcode 9 "$output/driver" "$2" \
-    > "$output/sanitizer-$1-${2/:/-}.txt" 2>&1
+  local status
+  {
+    echo "== $1 $2 on $gpu"
+    limited "$sanitizer" --tool "$1" --error-exitcode 9 --report-api-errors no "$driver" "$2"
+    status=$?
+    echo "== ended with $status"
+  } >> "$output/sanitizer.txt" 2>&1
+  return "$status"
 }
 
-step build build || exit 1
-[ ${#failed[@]} -eq 0 ] || exit 1
+sanitize() {
+  sanitizer=$(command -v compute-sanitizer || ls /usr/local/cuda/bin/compute-sanitizer \
+    "$environment"{,/lib/python3*/site-packages}/nvidia/*/bin/compute-sanitizer 2>/dev/null |
+    head -1)
+  if [ -z "$sanitizer" ]; then
+    echo '== no compute-sanitizer here (pip install nvidia-cuda-sanitizer-api): left out'
+    return
+  fi
+  step 300 driver build_driver
+  [ -x "$driver" ] || return
+  local tool rung # our own kernels first: cuDNN's and cuBLAS's are NVIDIA's
+  for tool in memcheck racecheck synccheck initcheck; do
+    for rung in cuda cuda:mapped cuda:persistent; do
+      step 120 "$tool $rung" under_sanitizer "$tool" "$rung"
+    done
+  done
+  for rung in cuda:graph cudnn cudnn:graph cudnn:frontend; do
+    step 240 "memcheck $rung" under_sanitizer memcheck "$rung"
+  done
+}
+
 machine before
-step 'GPU tests' parity
-if [ -n "$sanitize" ] && [ -z "$sanitizer" ]; then
-  echo '== no compute-sanitizer here (pip install nvidia-cuda-sanitizer-api): left out'
-elif [ -n "$sanitize" ]; then
-  step 'driver' build_driver
-  for rung in cudnn cudnn:graph cudnn:frontend cuda cuda:graph cuda:mapped cuda:persistent; do
-    step "memcheck $rung" under_sanitizer memcheck "$rung"
-  done
-  for tool in racecheck initcheck synccheck; do
-    step "$tool cuda" under_sanitizer $tool cuda
-    step "$tool cuda:persistent" under_sanitizer $tool cuda:persistent
-  done
+if wanted build; then
+  step 600 build build
+  [ ${#failed[@]} -eq 0 ] || exit 1
 fi
-step benchmark "$python" bench/gpu.py "$output" $quick
-machine after
+wanted tests && step 300 tests tests
+if wanted verify; then
+  if [ -n "${LENET_BENCH_MNIST:-}" ]; then
+    step 300 verify verify
+  else
+    echo '== verify is left out: LENET_BENCH_MNIST names no folder with the test images'
+  fi
+fi
+wanted benchmark && step 900 benchmark benchmark
+wanted sanitizer && sanitize
+limit=60 machine after
+
 echo "== results are in $output"
+[ ${#late[@]} -eq 0 ] || printf '== no time was left for: %s\n' "${late[@]}"
 if [ ${#failed[@]} -gt 0 ]; then
   printf '== failed: %s\n' "${failed[@]}"
   exit 1

@@ -1,7 +1,12 @@
-"""Where CUDA's headers and libraries lie for the tests, and the double of a GPU built from them."""
+"""Where CUDA's headers and libraries lie for the tests, and the double of a GPU built from them.
+
+python tests/cuda_setting.py DRIVER MAJOR builds the GPU rungs without Python, for NVIDIA's own.
+"""
 
 import os
 import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -21,13 +26,15 @@ def built_major() -> int | None:
 
 
 def wheel_folders(kind: str, major: int) -> list[Path]:
-    """The folders `include` or `lib` of NVIDIA's wheels for this major."""
+    """The folders `include` or `lib` of NVIDIA's wheels for this major, then a toolkit's."""
     spec = find_spec("nvidia")
     roots = [Path(root) for root in (spec and spec.submodule_search_locations) or ()]
     others = {f"cu{other}" for other in (12, 13) if other != major}
     folders = [
         folder for root in roots for folder in sorted(root.iterdir()) if folder.name not in others
     ]
+    toolkits = (Path(f"/usr/local/cuda-{major}"), Path("/usr/local/cuda"))
+    folders += [toolkit for toolkit in toolkits if toolkit.is_dir()][:1]
     found = [folder / kind for folder in folders if (folder / kind).is_dir()]
     if kind == "include":
         found += [path for folder in folders if (path := folder / "include" / "cccl").is_dir()]
@@ -96,6 +103,21 @@ def link_with_nvidia(major: int) -> list[str]:
     ]
 
 
+def build_driver(output: Path, major: int) -> None:
+    """cuda_double/driver.cpp with the GPU rungs, for a machine with a GPU."""
+    output.parent.mkdir(parents=True, exist_ok=True)
+    kernels = write_kernel_source(output.with_suffix(".kernels.cpp"))
+    sources = [TESTS / "cuda_double" / "driver.cpp", kernels, *(SOURCES / "cuda").glob("*.cpp")]
+    objects = [output.with_suffix(f".{source.stem}.o") for source in sources]
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        commands = (
+            [compiler(), *compile_options(major), "-c", str(source), "-o", str(made)]
+            for source, made in zip(sources, objects, strict=True)
+        )
+        list(pool.map(run, commands))
+    run([compiler(), *map(str, objects), "-o", str(output), *link_with_nvidia(major)])
+
+
 def run(command: list[str]) -> None:
     """Run a compiler; its complaint is the failure."""
     done = subprocess.run(command, capture_output=True, text=True)
@@ -105,3 +127,7 @@ def run(command: list[str]) -> None:
 def compiler() -> str:
     """The C++ compiler."""
     return os.environ.get("CXX", "c++")
+
+
+if __name__ == "__main__":
+    build_driver(Path(sys.argv[1]).absolute(), int(sys.argv[2]))

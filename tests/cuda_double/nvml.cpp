@@ -1,5 +1,7 @@
 // The double of libnvidia-ml: one GPU that draws 100 W and runs at 1980 MHz. What
-// CUDA_DOUBLE_NVML names ("energy", "all") it does not support, as some GPUs do not.
+// CUDA_DOUBLE_NVML names ("energy", "all") it does not support, as some GPUs do not. NVIDIA's header
+// holds it to NVIDIA's names, arguments and layouts, and with it whoever asks.
+#include <nvml.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -8,8 +10,8 @@
 
 namespace {
 
-constexpr int kSuccess = 0, kInvalidArgument = 2, kNotSupported = 3, kNotFound = 6;
-int gpu;
+char a_gpu;
+const auto gpu = reinterpret_cast<nvmlDevice_t>(&a_gpu);
 
 bool supports(const char* what) {
   const char* lacking = std::getenv("CUDA_DOUBLE_NVML");
@@ -19,62 +21,58 @@ bool supports(const char* what) {
 
 /// Writes an answer, where there is one to a question about our GPU.
 template <class T>
-int answer(const char* what, const void* device, T* to, T value) {
-  if (device != &gpu) return kInvalidArgument;
-  if (!supports(what)) return kNotSupported;
+nvmlReturn_t answer(const char* what, nvmlDevice_t device, T* to, T value) {
+  if (device != gpu) return NVML_ERROR_INVALID_ARGUMENT;
+  if (!supports(what)) return NVML_ERROR_NOT_SUPPORTED;
   *to = value;
-  return kSuccess;
+  return NVML_SUCCESS;
 }
 
 }  // namespace
 
 extern "C" {
 
-struct Process {
-  unsigned pid;
-  unsigned long long memory;
-  unsigned gpu_instance, compute_instance;
-};
+nvmlReturn_t nvmlInit_v2() { return NVML_SUCCESS; }
 
-int nvmlInit_v2() { return kSuccess; }
-
-int nvmlDeviceGetCount_v2(unsigned* count) {
+nvmlReturn_t nvmlDeviceGetCount_v2(unsigned* count) {
   *count = 1;
-  return kSuccess;
+  return NVML_SUCCESS;
 }
 
-int nvmlDeviceGetHandleByIndex_v2(unsigned index, void** device) {
-  *device = &gpu;
-  return index == 0 ? kSuccess : kInvalidArgument;
+nvmlReturn_t nvmlDeviceGetHandleByIndex_v2(unsigned index, nvmlDevice_t* device) {
+  *device = gpu;
+  return index == 0 ? NVML_SUCCESS : NVML_ERROR_INVALID_ARGUMENT;
 }
 
-int nvmlDeviceGetHandleByPciBusId_v2(const char* bus, void** device) {
-  *device = &gpu;
-  return std::strcmp(bus, "0000:01:00.0") == 0 ? kSuccess : kNotFound;
+nvmlReturn_t nvmlDeviceGetHandleByPciBusId_v2(const char* bus, nvmlDevice_t* device) {
+  *device = gpu;
+  return std::strcmp(bus, "0000:01:00.0") == 0 ? NVML_SUCCESS : NVML_ERROR_NOT_FOUND;
 }
 
-int nvmlDeviceGetName(void* device, char* name, unsigned room) {
-  if (device != &gpu) return kInvalidArgument;
+nvmlReturn_t nvmlDeviceGetName(nvmlDevice_t device, char* name, unsigned room) {
+  if (device != gpu) return NVML_ERROR_INVALID_ARGUMENT;
   std::strncpy(name, "a double of a GPU", room);
-  return kSuccess;
+  return NVML_SUCCESS;
 }
 
-int nvmlDeviceGetTotalEnergyConsumption(void* device, unsigned long long* millijoules) {
+nvmlReturn_t nvmlDeviceGetTotalEnergyConsumption(nvmlDevice_t device,
+                                                 unsigned long long* millijoules) {
   const auto now = std::chrono::steady_clock::now().time_since_epoch();
   const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(now).count();
   return answer<unsigned long long>("energy", device, millijoules, 100ull * ms);
 }
 
-int nvmlDeviceGetPowerUsage(void* device, unsigned* milliwatts) {
+nvmlReturn_t nvmlDeviceGetPowerUsage(nvmlDevice_t device, unsigned* milliwatts) {
   return answer("power", device, milliwatts, 100'000u);
 }
 
-int nvmlDeviceGetClockInfo(void* device, int type, unsigned* mhz) {
-  return answer("clock", device, mhz, type == 1 ? 1980u : 0u);
+nvmlReturn_t nvmlDeviceGetClockInfo(nvmlDevice_t device, nvmlClockType_t type, unsigned* mhz) {
+  return answer("clock", device, mhz, type == NVML_CLOCK_SM ? 1980u : 0u);
 }
 
-int nvmlDeviceGetComputeRunningProcesses_v3(void* device, unsigned* count, Process* processes) {
-  if (*count < 2) return kInvalidArgument;
+nvmlReturn_t nvmlDeviceGetComputeRunningProcesses_v3(nvmlDevice_t device, unsigned* count,
+                                                     nvmlProcessInfo_t* processes) {
+  if (*count < 2) return NVML_ERROR_INSUFFICIENT_SIZE;
   processes[0] = {1, 1ull << 40, 0, 0};
   processes[1] = {unsigned(getpid()), 512ull << 20, 0, 0};
   return answer("memory", device, count, 2u);

@@ -1,0 +1,116 @@
+"""bench/gpu.sh from its first line to its last without a GPU: the rungs run on the double of CUDA,
+nvidia-smi and compute-sanitizer are stand-ins that note how they were called.
+"""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from cuda_setting import TESTS, build_double, built_major
+
+pytestmark = pytest.mark.skipif(
+    built_major() != 13, reason="rehearsed once, with CUDA 13 (make test-cuda13)"
+)
+
+NVIDIA_SMI = "echo 'a double of a GPU, 580.00'"
+
+#: Runs one of the programs it is given, finds a fault in another, and believes the rest.
+COMPUTE_SANITIZER = """
+echo "$@" >> "$CALLS"
+case "$*" in
+  *racecheck*cuda:mapped) exit 9 ;;
+  *memcheck*driver' 'cuda) shift 6; LD_LIBRARY_PATH=$LENET_BENCH_CUDA_LIBRARIES exec "$@" ;;
+esac
+"""
+
+
+class Rehearsal:
+    """One run of bench/gpu.sh, and what it left."""
+
+    def __init__(self, folder: Path, *options: str, seconds: float = 60) -> None:
+        self.calls = folder / "calls"
+        self.results = folder / "results"
+        programs = {"nvidia-smi": NVIDIA_SMI, "compute-sanitizer": COMPUTE_SANITIZER}
+        for name, text in programs.items():
+            program = folder / "bin" / name
+            program.parent.mkdir(exist_ok=True)
+            program.write_text(f"#!/bin/sh\n{text}")
+            program.chmod(0o755)
+        places = ("--output", str(self.results), "--environment", str(folder / "environment"))
+        host = ("--python", sys.executable, "--cuda", str(built_major()))
+        self.done = subprocess.run(
+            [str(TESTS.parent / "bench" / "gpu.sh"), *host, *places, *options],
+            env={
+                **{k: v for k, v in os.environ.items() if k != "LENET_BENCH_MNIST"},
+                "PATH": f"{folder / 'bin'}:{os.environ['PATH']}",
+                "CALLS": str(self.calls),
+                "LENET_BENCH_CUDA_LIBRARIES": str(folder / "double"),
+                "XDG_CACHE_HOME": str(folder),
+                "PYTEST_ADDOPTS": "-k 'every_layer and cudnn:graph'",
+            },
+            capture_output=True,
+            text=True,
+            timeout=seconds,
+        )
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Rehearsal:
+    """All of it but the build and what takes MNIST."""
+    folder = tmp_path_factory.mktemp("rehearsal")
+    major = built_major()
+    assert major is not None
+    build_double(folder / "double", major)
+    steps = ("--steps", "tests,verify,benchmark,sanitizer", "--quick")
+    return Rehearsal(folder, *steps, "--rungs", "cudnn cudnn:graph", seconds=400)
+
+
+def test_a_step_that_fails_is_named_and_costs_its_own_result_only(whole: Rehearsal) -> None:
+    assert whole.done.returncode == 1
+    failed = [line for line in whole.done.stdout.splitlines() if line.startswith("== failed")]
+    assert failed == ["== failed: racecheck cuda:mapped"], whole.done.stdout + whole.done.stderr
+
+
+def test_all_that_it_promises_is_left_and_tells_its_machine(whole: Rehearsal) -> None:
+    left = {file.name: file.read_text() for file in whole.results.iterdir()}
+    assert set(left) == {"machine.txt", "tests.xml", "compare.json", "sanitizer.txt"}
+    assert [name for name, text in left.items() if "a double of a GPU" not in text] == []
+
+
+def test_the_gpu_tests_ran_and_passed(whole: Rehearsal) -> None:
+    (suite,) = ElementTree.parse(whole.results / "tests.xml").getroot()
+    assert (suite.get("tests"), suite.get("failures"), suite.get("skipped")) == ("1", "0", "0")
+
+
+def test_the_benchmark_measured_its_rungs_and_judged_the_goal(whole: Rehearsal) -> None:
+    rows = json.loads((whole.results / "compare.json").read_text())["rungs"]
+    measured = [(row["name"], row["status"]) for row in rows]
+    assert measured == [(name, "ok") for name in ("launch floor", "cudnn", "cudnn:graph")]
+    assert "cudnn:graph takes at most half of cudnn: " in whole.done.stdout
+    assert "kernels_us" in whole.done.stdout
+
+
+def test_every_tool_looks_at_every_kernel_of_ours(whole: Rehearsal) -> None:
+    calls = [line.split() for line in whole.calls.read_text().splitlines()]
+    ours = {(call[1], call[-1]) for call in calls}
+    tools = ("memcheck", "racecheck", "synccheck", "initcheck")
+    rungs = ("cuda", "cuda:mapped", "cuda:persistent")
+    assert ours >= {(tool, rung) for tool in tools for rung in rungs}
+    assert "cuda: right" in (whole.results / "sanitizer.txt").read_text()
+
+
+def test_what_there_is_no_time_for_is_left_out_and_said(tmp_path: Path) -> None:
+    done = Rehearsal(tmp_path, "--steps", "tests,benchmark", "--seconds", "1").done
+    assert done.returncode == 0, done.stderr
+    late = [line for line in done.stdout.splitlines() if line.startswith("== no time was left")]
+    assert [line.rpartition(" ")[2] for line in late] == ["tests", "benchmark"]
+
+
+def test_an_unknown_option_shows_how_it_is_used(tmp_path: Path) -> None:
+    done = Rehearsal(tmp_path, "--stps", "tests").done
+    assert done.returncode == 2
+    assert "--steps A,B" in done.stdout
