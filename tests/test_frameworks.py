@@ -1,7 +1,7 @@
 """The rungs above the native ones: each framework that is here gives the reference's answers.
 
-Each name runs in one process of its own, as it does when it is measured. What is not installed is
-skipped and named; what is installed and cannot run fails.
+Each name runs in one process of its own, as it does when it is measured. What is not installed, or
+in a version that it is not made for, is skipped and named; what else cannot run fails.
 """
 
 import json
@@ -31,6 +31,9 @@ FRAMEWORKS = [name for name in names() if find(name)[0].framework]
 COMPILED = ("torch:compile", "torch:export")  # for many seconds
 QUICK = [name for name in FRAMEWORKS if name not in COMPILED]
 GONE = [rung.name for rung in LADDER if rung.gone]
+
+#: What is said where a framework, or the program that it calls, is absent or of another version.
+NOT_HERE = r"No module named|is not on the PATH|needs \S+ and \S+ is here"
 
 #: Enough of onnx for its rungs to come as far as their own framework.
 ONNX = """
@@ -70,11 +73,11 @@ def expected(weights: Weights, images: Array) -> Array:
 
 
 def opened(name: str, weights: Weights, threads: int = 1) -> Apart:
-    """The rung in a process of its own; skips where its framework is not installed."""
+    """The rung in a process of its own; skips where its framework, or one that fits, is not."""
     try:
         return Apart(name, weights, threads=threads, quiet=True)
     except Unavailable as error:
-        if "No module named" in str(error) or "is not on the PATH" in str(error):
+        if re.search(NOT_HERE, str(error)):
             pytest.skip(str(error))
         raise
 
@@ -212,13 +215,12 @@ def test_each_rung_names_what_brings_it() -> None:
         ("raise ImportError('libxyz.so: cannot open')", "cannot be imported .*libxyz"),
         ("raise AttributeError('no such thing')", "cannot be imported .*no such thing"),
         ("", "cannot be built"),
-        ("__version__ = '0.9'", "cannot be built .*if its version is the cause, mend it with"),
         ("import os; os.abort()", "SIGABRT"),
         ("import ctypes; ctypes.string_at(0)", "SIGSEGV"),
         ("raise SystemExit('I leave')", "I leave"),
         ("print('hello from C')\nraise ImportError('half')", "half"),
     ],
-    ids=["broken", "damaged", "empty", "old", "aborts", "segfaults", "exits", "prints"],
+    ids=["broken", "damaged", "empty", "aborts", "segfaults", "exits", "prints"],
 )
 def test_a_broken_framework_is_one_sentence_and_the_asker_lives(
     package: str, reason: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -233,11 +235,49 @@ def test_a_broken_framework_is_one_sentence_and_the_asker_lives(
     assert re.search(reason, found[0].reason or "")
 
 
-def onnxruntime_that(does: str, folder: Path) -> None:
+def onnxruntime_that(does: str, folder: Path, version: str | None = None) -> None:
     """A package of that name, and enough of onnx to come to it."""
-    for module, source in (("onnx", ONNX), ("onnxruntime", does)):
-        (folder / module).mkdir()
-        (folder / module / "__init__.py").write_text(source)
+    package("onnx", ONNX, folder, version and "1.17.0")
+    package("onnxruntime", does, folder, version)
+
+
+def package(module: str, source: str, folder: Path, version: str | None, name: str = "") -> None:
+    """A module and, with a version, what pip writes beside it."""
+    (folder / module).mkdir()
+    (folder / module / "__init__.py").write_text(source)
+    if version:
+        records = folder / f"{name or module}-{version}.dist-info"
+        records.mkdir()
+        (records / "METADATA").write_text(f"Name: {name or module}\nVersion: {version}\n")
+
+
+def test_a_framework_of_another_version_is_told_as_that(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    onnxruntime_that("", tmp_path, version="1.3.1")
+    monkeypatch.syspath_prepend(tmp_path)
+    (found, _) = ask(find("onnxruntime")[0])
+    assert re.fullmatch(
+        r"onnxruntime needs onnxruntime>=1\.20 and 1\.3\.1 is here \(AttributeError: .*\); "
+        r"mend it with: pip install 'lenet-bench\[onnxruntime\]'",
+        found.reason or "",
+    )
+
+
+def test_a_framework_of_another_version_beside_its_rungs_environment_is_told_as_that(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """OpenCV 5, for the rung `opencv`, has what `caffe` imports and reads no Caffe."""
+    monkeypatch.setenv("LENET_BENCH_ENVIRONMENTS", str(tmp_path / "none"))
+    opencv = "setNumThreads = print\nclass dnn: pass\n"
+    package("cv2", opencv, tmp_path, "5.0.0.93", name="opencv_python_headless")
+    monkeypatch.syspath_prepend(tmp_path)
+    (found,) = ask(find("caffe")[0])
+    assert re.fullmatch(
+        r"caffe needs opencv-python-headless>=4,<5 and 5\.0\.0\.93 is here "
+        r"\(.*readNetFromCaffe.*\); mend it with: lenet-bench env create caffe",
+        found.reason or "",
+    )
 
 
 def test_a_framework_that_hangs_when_imported_costs_its_own_time_only(

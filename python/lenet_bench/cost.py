@@ -14,13 +14,12 @@ import tokenize
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib.metadata import PackageNotFoundError, requires
 from pathlib import Path
 
 from . import environments
 from .backends import LADDER, Rung, find
 from .errors import LenetBenchError
-from .installed import installed_bytes
+from .installed import extra_requirements, installed_bytes
 from .weights import Weights
 
 _PACKAGE = Path(__file__).parent
@@ -428,7 +427,7 @@ def _installs(rung: Rung) -> list[str]:
     if rung.environment:
         pins = environments.environments()[rung.environment].pins.read_text()
         return [line for line in pins.splitlines() if line and not line.startswith("#")]
-    return list(dict.fromkeys(_requirements(rung.extra))) if rung.extra else []
+    return list(dict.fromkeys(extra_requirements(rung.extra))) if rung.extra else []
 
 
 def _installed_mib(rung: Rung) -> float | None:
@@ -451,19 +450,3 @@ def _modules(rung: Rung, face: Source) -> Iterator[Path]:
     names = re.findall(r"from \.\.(_\w+) import", face.text) or [f"_{rung.extra}"]
     for name in set(names):
         yield from (path for path in _PACKAGE.glob(f"{name}.*") if path.suffix in (".so", ".pyd"))
-
-
-def _requirements(extra: str) -> Iterator[str]:
-    """What pip adds for lenet-bench[extra], as the installed package says it."""
-    try:
-        every = requires("lenet-bench") or []
-    except PackageNotFoundError:
-        return
-    for requirement in every:
-        what, _, condition = requirement.partition(";")
-        if re.search(rf"extra == ['\"]{re.escape(extra)}['\"]", condition):
-            if nested := re.fullmatch(r"lenet[-_]bench\[(.*)\]", what.strip()):
-                for other in nested[1].split(","):
-                    yield from _requirements(other.strip())
-            else:
-                yield what.strip()

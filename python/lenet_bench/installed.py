@@ -1,12 +1,68 @@
-"""How much of the disk pip's packages take, with all that they need; told by their own records."""
+"""What pip's own records say: which versions are here, and how much of the disk they take."""
 
+import operator
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from importlib.metadata import Distribution
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from importlib.metadata import Distribution, PackageNotFoundError, requires
 from pathlib import Path
 
 _REQUIREMENT = re.compile(r"\s*([\w.-]+)\s*(?:\[([^\]]*)\])?")
 _ASKS_FOR_EXTRA = re.compile(r"extra\s*==\s*['\"]([\w.-]+)")
+_BOUND = re.compile(r"(>=|<=|==|!=|<|>)\s*(\d+(?:\.\d+)*)")
+
+Release = tuple[int, ...]
+
+_HOLDS: dict[str, Callable[[Release, Release], bool]] = {
+    ">=": operator.ge,
+    "<=": operator.le,
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    ">": operator.gt,
+}
+
+
+def extra_requirements(extra: str) -> Iterator[str]:
+    """What pip adds for lenet-bench[extra], as the installed package says it."""
+    try:
+        every = requires("lenet-bench") or []
+    except PackageNotFoundError:
+        return
+    for requirement in every:
+        what, _, condition = requirement.partition(";")
+        if extra in _ASKS_FOR_EXTRA.findall(condition):
+            if nested := re.fullmatch(r"lenet[-_]bench\[(.*)\]", what.strip()):
+                for other in nested[1].split(","):
+                    yield from extra_requirements(other.strip())
+            else:
+                yield what.strip()
+
+
+def installed_version(requirement: str) -> str | None:
+    """The version of this package that is here; None where there is none, or none that says it."""
+    name, _ = _parsed(requirement)
+    distribution = next(iter(Distribution.discover(name=name)), None)
+    try:
+        return distribution.version if distribution else None
+    except Exception:  # its records are damaged, which each Python tells in its own way
+        return None
+
+
+def fits(version: str, requirement: str) -> bool:
+    """Whether `4.14.0` will do for `opencv>=4,<5`; of `4.14.0rc1` only the numbers are compared."""
+    release = _release(version)
+    return all(
+        _HOLDS[sign](release, _release(bound)) for sign, bound in _BOUND.findall(requirement)
+    )
+
+
+def _release(version: str) -> Release:
+    """4.10.0 as (4, 10): zeros at the end tell no two releases apart."""
+    numbers = re.match(r"\d+(?:\.\d+)*", version)
+    release = [int(number) for number in numbers[0].split(".")] if numbers else []
+    while release and release[-1] == 0:
+        release.pop()
+    return tuple(release)
 
 
 def installed_bytes(requirements: Sequence[str], path: Sequence[str]) -> int | None:

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from .. import environments
 from ..errors import LenetBenchError, Unavailable
+from ..installed import extra_requirements, fits, installed_version
 from ..weights import Weights, read_weights
 from . import _gpu
 from ._frameworks import FRAMEWORKS, GONE
@@ -315,8 +316,9 @@ def _build(rung: Rung, variant: str, weights: Weights, threads: int) -> Backend:
     except LenetBenchError:
         raise
     except expected as error:
+        why = _first_line(error)
         raise Unavailable(
-            f"{name} cannot be imported ({_first_line(error)}); {_mend(rung)}"
+            wrong_version(rung, name, why) or f"{name} cannot be imported ({why}); {_mend(rung)}"
         ) from error
     _check_programs(rung, name)
     try:
@@ -327,10 +329,9 @@ def _build(rung: Rung, variant: str, weights: Weights, threads: int) -> Backend:
         if not rung.framework:
             raise
         why = ": ".join(dict.fromkeys((type(error).__name__, _first_line(error))))
-        if rung.moved:
-            raise Unavailable(f"{name} cannot run on the GPU ({why}); {_mend(rung)}") from error
+        what = "cannot run on the GPU" if rung.moved else "cannot be built"
         raise Unavailable(
-            f"{name} cannot be built ({why}); if its version is the cause, {_mend(rung)}"
+            wrong_version(rung, name, why) or f"{name} {what} ({why}); {_mend(rung)}"
         ) from error
     return backend
 
@@ -350,11 +351,29 @@ MEND = "mend it with: "
 _LONGEST_CAUSE = 200  # characters of a framework's own message; some fill a page
 
 
+def wrong_version(rung: Rung, name: str, why: str) -> str | None:
+    """The reason where a rung failed and its packages are of other versions than it is made for."""
+    here = _versions(rung)
+    unfit = [f"{asked} and {found} is here" for asked, found in here if not fits(found, asked)]
+    return f"{name} needs {', '.join(unfit)} ({why}); {_mend(rung)}" if unfit else None
+
+
+def _versions(rung: Rung) -> list[tuple[str, str]]:
+    """What the rung needs of pip, and the versions that are here; nothing where one is absent."""
+    needed = list(extra_requirements(rung.extra)) if rung.extra else []
+    if rung.environment:
+        needed = list(environments.environments()[rung.environment].beside) or needed
+    versions = [installed_version(requirement) for requirement in needed]
+    here = [version for version in versions if version is not None]
+    return list(zip(needed, here, strict=True)) if len(here) == len(needed) else []
+
+
 def _mend(rung: Rung) -> str:
     if rung.environment:
         return f"{MEND}lenet-bench env create {rung.environment}"
-    package = f"'lenet-bench[{rung.extra}]'" if rung.extra else "--force-reinstall lenet-bench"
-    return f"{MEND}pip install {package}"
+    if not rung.extra:
+        return f"{MEND}pip install --force-reinstall lenet-bench"
+    return f"{MEND}pip install 'lenet-bench[{rung.extra}]'"
 
 
 def _first_line(error: BaseException) -> str:

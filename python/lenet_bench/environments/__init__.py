@@ -36,6 +36,7 @@ class Environment:
     first: tuple[str, ...]  # what must be there before the rest can be built
     gigabytes: float  # that it takes on the disk
     gpu: bool  # gigabytes that are of no use without an NVIDIA GPU
+    beside: tuple[str, ...]  # the versions that do as well, installed beside lenet-bench
     pins: Path
 
     @property
@@ -149,6 +150,7 @@ def _read(pins: Path) -> Environment:
         first=tuple(told.get("first", "").split()),
         gigabytes=float(told["gigabytes"]),
         gpu="gpu" in told,
+        beside=tuple(told.get("beside", "").split()),
         pins=pins,
     )
 

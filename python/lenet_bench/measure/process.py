@@ -10,6 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from ..lifeline import Guard
 from ..results import Status
 from .pinning import Cores, on_cores
 from .protocol import Channel, ClosedError, Message
@@ -58,7 +59,7 @@ class WorkerProcess:
         finally:
             for fd in (their_read, their_write):
                 os.close(fd)
-        self._guard = _Guard(self._process.pid)
+        self._guard = Guard(self._process.pid)
         process_fd = os.pidfd_open(self._process.pid) if hasattr(os, "pidfd_open") else None
         self._channel = Channel(our_read, our_write, process_fd)
         self._ended = False
@@ -129,29 +130,6 @@ class WorkerProcess:
             return "killed by the system: out of memory"
         name = signal.Signals(-code).name
         return f"killed by {name} ({signal.strsignal(-code)})"
-
-
-class _Guard:
-    """Ends a worker and whatever it started once this process is gone, kill -9 included.
-
-    The worker itself dies with its parent on Linux; its children, and other systems, do not know.
-    """
-
-    _SCRIPT = 'read -r _; kill -s KILL -- "-$0"'  # reading ends when nobody can write any more
-
-    def __init__(self, group: int) -> None:
-        self._process = subprocess.Popen(
-            ["/bin/sh", "-c", self._SCRIPT, str(group)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,  # no terminal's signal is meant for it
-        )
-
-    def close(self) -> None:
-        """There is nobody left to end."""
-        self._process.kill()
-        self._process.communicate()
 
 
 def _out_of_memory_kills() -> int:

@@ -24,10 +24,11 @@ from numpy.typing import NDArray
 
 from ..backends import Backend, find, load
 from ..errors import LenetBenchError, Unavailable
+from ..lifeline import die_with
 from ..network import CLASSES, IMAGE_SIDE
 from ..weights import read_weights
 from .nvml import Meter, Span, open_meter
-from .own_process import die_with, peak_rss_mib
+from .own_process import peak_rss_mib
 from .protocol import Channel, ClosedError, Message, decode, encode
 
 Image = NDArray[np.float32]

@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import LenetBenchError, Unavailable
-from ..measure.own_process import die_with, peak_rss_mib
+from ..lifeline import die_with
+from ..measure.own_process import peak_rss_mib
 from .loop import Interrupted
 from .recipe import Recipe
 from .result import FrameworkRun, Status
