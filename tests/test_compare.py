@@ -472,6 +472,8 @@ def test_the_command_prints_rows_as_json(run, weights_file, tmp_path):
         ("numpy", "numpy"),
         ("--budget", "3x"),
         ("--budget", "0s"),
+        ("--timeout", "501h"),
+        ("--memory", "9" * 400 + "G"),
         ("--precision", "200%"),
         ("--baseline", "nosuch"),
         ("--rounds", "0"),

@@ -299,6 +299,10 @@ def test_a_name_that_no_file_can_have_is_refused() -> None:
     assert "cannot be read" in refusal("five\0.png")
 
 
+def test_an_empty_name_is_refused() -> None:
+    assert refusal("") == "expected the name of a picture, got an empty one"
+
+
 def test_an_empty_file_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "empty.png"
     path.touch()

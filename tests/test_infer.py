@@ -184,6 +184,21 @@ def test_a_rung_asked_for_by_name_that_cannot_run_is_one_sentence(
     assert_one_sentence(done.errors)
 
 
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="this system counts no threads")
+def test_one_thread_is_one_thread_of_numpys_blas_too(picture: Path, weights_file: Path) -> None:
+    program = (
+        "import os, sys\n"
+        "from lenet_bench.cli import run\n"
+        "run(sys.argv[1:])\n"
+        "print(len(os.listdir('/proc/self/task')))\n"
+    )
+    arguments = ["infer", picture, "-b", "numpy", "--json", "--weights", weights_file]
+    unset = {n: v for n, v in environment().items() if not n.endswith("_NUM_THREADS")}
+    command = [sys.executable, "-c", program, *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, env=unset, check=True)
+    assert done.stdout.splitlines()[-1] == "1"
+
+
 def test_threads_are_taken(run: Run, picture: Path, weights_file: Path) -> None:
     done = run("infer", picture, "--threads", "2", "--weights", weights_file)
     assert done.code == 0

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from lenet_bench.errors import ResultError
@@ -19,6 +20,7 @@ from lenet_bench.results import (
     read_result,
     rows,
 )
+from lenet_bench.results.versioned import write_object
 from sample_results import rung, sample_result, turns
 
 
@@ -128,6 +130,14 @@ def test_a_pipe_gets_the_last_result_once(result):
     os.close(write)
     with os.fdopen(read) as pipe:
         assert json.load(pipe)["ended"] == "rounds"
+
+
+def test_a_pipe_is_written_to_by_whatever_writes_results_and_not_replaced():
+    read, write = os.pipe()
+    write_object(Path(f"/dev/fd/{write}"), {"schema": 1})
+    os.close(write)
+    with os.fdopen(read) as pipe:
+        assert json.load(pipe) == {"schema": 1}
 
 
 def test_schema_1_stays_readable(tmp_path):

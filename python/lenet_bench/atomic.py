@@ -8,8 +8,12 @@ def write_atomically(path: Path, content: bytes, *, durable: bool = True) -> Non
     """Put the content in the file's place, old or new after a crash; makes its folder.
 
     Without `durable` a power cut may leave an empty file, but no time goes to waiting for the disk.
-    Raises OSError; the file that was there before is then still there.
+    Raises OSError; the file that was there before is then still there. A stream gets the content.
     """
+    if is_stream(path):
+        path.write_bytes(content)
+        return
+    path = path.resolve()  # replace what a link means, not the link
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = _temporary(path)
     try:
@@ -29,6 +33,11 @@ def check_writable(path: Path) -> None:
     temporary = _temporary(path)
     temporary.touch()
     temporary.unlink()
+
+
+def is_stream(path: Path) -> bool:
+    """A device or a pipe (/dev/stdout): renaming a file to it would replace the device itself."""
+    return path.exists() and not (path.is_file() or path.is_dir())
 
 
 def _temporary(path: Path) -> Path:

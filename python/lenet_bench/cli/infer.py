@@ -15,7 +15,7 @@ from .options import (
     data_option,
     device_option,
     json_option,
-    threads_option,
+    threads_here_option,
     verbose_option,
     weights_option,
 )
@@ -50,7 +50,7 @@ Examples:
     help="Write each step of reading an image to DIR as PNG.",
 )
 @device_option
-@threads_option
+@threads_here_option
 @weights_option
 @verbose_option
 def infer(
@@ -116,7 +116,7 @@ Examples:
     help="Keep it as JSON, with the machine and the versions.",
 )
 @device_option
-@threads_option
+@threads_here_option
 @weights_option
 @verbose_option
 def verify(

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable
-from functools import wraps
+from functools import partial, wraps
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -13,6 +13,8 @@ from ..errors import LenetBenchError
 #: Whether it can be read is not click's to judge: one bad image leaves the others their answer.
 FILE = click.Path(path_type=Path, readable=False)
 FOLDER = click.Path(path_type=Path, readable=False, file_okay=False)
+
+_LONGEST_S = 500 * 3600  # what the system can wait for at once, in milliseconds in 32 bits
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -103,7 +105,10 @@ def seconds(_context: click.Context, _option: click.Parameter, text: str | None)
     found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|)", text.strip())
     if found is None or not float(found[1]):
         raise click.BadParameter(f"expected a time such as 60s, 500ms or 5m, got {text!r}")
-    return float(found[1]) * units[found[2]]
+    time = float(found[1]) * units[found[2]]
+    if time > _LONGEST_S:
+        raise click.BadParameter(f"expected at most {_LONGEST_S // 3600}h, got {text!r}")
+    return time
 
 
 def milliseconds(context: click.Context, option: click.Parameter, text: str | None) -> float | None:
@@ -116,7 +121,7 @@ def memory_size(_context: click.Context, _option: click.Parameter, text: str | N
     """Bytes, spelled 2G or 500M."""
     if text is None:
         return None
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([MG])(?:i?B)?", text.strip(), re.IGNORECASE)
+    found = re.fullmatch(r"(\d{1,9}(?:\.\d+)?)\s*([MG])(?:i?B)?", text.strip(), re.IGNORECASE)
     if found is None or not float(found[1]):
         raise click.BadParameter(f"expected a size such as 2G or 500M, got {text!r}")
     return int(float(found[1]) * {"M": 1 << 20, "G": 1 << 30}[found[2].upper()])
@@ -178,9 +183,23 @@ def form_options(command: Callable[..., int]) -> Callable[..., int]:
     return json_option(csv(markdown(choose)))
 
 
-threads_option = click.option(
-    "--threads", type=click.IntRange(min=1), default=1, show_default=True, help="Threads of a rung."
+def _tell_libraries(_context: click.Context, _option: click.Parameter, threads: int) -> int:
+    from ..measure.pinning import tell_threads
+
+    tell_threads(threads)
+    return threads
+
+
+_threads_option = partial(
+    click.option,
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    help="Threads of a rung.",
 )
+threads_option = _threads_option("--threads")
+#: Where rungs run in this process: eager, since NumPy's BLAS is told before it is imported.
+threads_here_option = _threads_option("--threads", callback=_tell_libraries, is_eager=True)
 device_option = click.option(
     "--device",
     type=click.Choice(["cpu", "gpu"]),

@@ -39,6 +39,8 @@ def content_of(source: Source) -> tuple[str, bytes]:
         name, content = "the image", source
     elif isinstance(source, str | os.PathLike):
         name = os.fspath(source)
+        if not name:
+            raise ImageError("expected the name of a picture, got an empty one")
         try:
             if Path(name).is_dir():
                 raise ImageError(f"{name}: expected a picture, found a directory")

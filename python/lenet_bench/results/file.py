@@ -11,7 +11,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from ..atomic import check_writable, write_atomically
+from ..atomic import check_writable, is_stream, write_atomically
 from ..errors import ResultError
 from .model import SCHEMA, Result, RungResult
 from .typed_json import decode
@@ -45,14 +45,12 @@ class ResultFile:
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
-        if not self._is_stream():
-            self.path = self.path.resolve()  # replace what a link means, not the link
         self._turns: dict[tuple[str, int], str] = {}  # those already turned into text
 
     def check(self) -> None:
         """Raise ResultError where it could not be written; leave what is there as it is."""
         try:
-            if self._is_stream():
+            if is_stream(self.path):
                 return
             if self.path.is_dir():
                 raise ResultError(f"{self.path}: expected a file to write, found a directory")
@@ -62,20 +60,13 @@ class ResultFile:
 
     def write(self, result: Result, *, last: bool = True) -> None:
         """Replace the file. A stream (/dev/stdout) cannot be, so it gets the `last` one only."""
-        content = self._content(result).encode()
+        if is_stream(self.path) and not last:
+            return
         try:
-            if self._is_stream():
-                if last:
-                    self.path.write_bytes(content)
-                return
             # In between, waiting for the disk would disturb the turns and guard only power cuts.
-            write_atomically(self.path, content, durable=last)
+            write_atomically(self.path, self._content(result).encode(), durable=last)
         except OSError as error:
             raise ResultError(f"{self.path}: cannot be written: {error.strerror}") from None
-
-    def _is_stream(self) -> bool:
-        """A device or a pipe: writing beside it and renaming would replace the device itself."""
-        return self.path.exists() and not (self.path.is_file() or self.path.is_dir())
 
     def _content(self, result: Result) -> str:
         """One turn a line at the end of the file, each turned into text only once."""

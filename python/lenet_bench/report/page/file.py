@@ -9,13 +9,10 @@ from ...errors import ResultError
 
 
 def write_page(path: Path, html: str) -> None:
-    """Put it in the file's place; a stream such as /dev/stdout gets it at its end."""
+    """Put it in the file's place; a stream such as /dev/stdout gets it."""
     if path.is_dir():
         raise ResultError(f"{path}: expected a file to write, found a directory")
     try:
-        if path.exists() and not path.is_file():
-            path.write_bytes(html.encode())
-        else:
-            write_atomically(path, html.encode())
+        write_atomically(path, html.encode())
     except OSError as error:
         raise ResultError(f"{path}: cannot be written: {error.strerror}") from None

@@ -1,0 +1,74 @@
+"""What the pages tell a reader to type exists: commands, options, make's targets, files."""
+
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+from lenet_bench.cli import cli
+from lenet_bench.cli.train import RecipeOption
+
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *ROOT.glob("*/README.md")]
+REFERENCE = (ROOT / "docs/cli.md").read_text()
+
+
+def commands() -> Iterator[tuple[str, click.Command]]:
+    """Each command by its full name: infer, env create."""
+    for name, command in cli.commands.items():
+        yield name, command
+        if isinstance(command, click.Group):
+            yield from ((f"{name} {inner}", one) for inner, one in command.commands.items())
+
+
+def printed() -> Iterator[str]:
+    """Each line that begins with `lenet-bench` in a page's blocks of code or in a help text."""
+    blocks = [
+        b for page in PAGES for b in re.findall(r"^```.*?^```", page.read_text(), re.M | re.S)
+    ]
+    blocks += [command.epilog or "" for command in (cli, *dict(commands()).values())]
+    for line in "\n".join(blocks).splitlines():
+        if line.strip().removeprefix("$ ").startswith("lenet-bench "):
+            yield line.strip().removeprefix("$ ")
+
+
+@pytest.mark.parametrize("line", sorted(set(printed())))
+def test_an_example_is_understood(line: str) -> None:
+    command: click.Command = cli
+    words = shlex.split(re.split(r"\s{2,}|\s[|>#]", line)[0])[1:]
+    context = None
+    while isinstance(command, click.Group):
+        name = words.pop(0)
+        command = command.commands[name]
+        context = click.Context(command, parent=context, info_name=name)
+    command.make_context(command.name, words, parent=context)
+
+
+@pytest.mark.parametrize("name", dict(commands()))
+def test_a_command_and_its_options_are_in_the_reference(name: str) -> None:
+    command = dict(commands())[name]
+    assert f"lenet-bench {name}" in REFERENCE or f"`{name} NAME...`" in REFERENCE
+    told_by_help = (RecipeOption, click.Argument)
+    options = [one.opts for one in command.params if not isinstance(one, told_by_help)]
+    assert [names for names in options if not any(f"`{n}" in REFERENCE for n in names)] == []
+
+
+def leads_somewhere(page: Path, link: str) -> bool:
+    """Whether the file is there, and the heading in it."""
+    file, _, anchor = link.partition("#")
+    target = page.parent / file if file else page
+    headings = re.findall(r"^#+ (.+)", target.read_text(), re.M) if anchor else []
+    slugs = [re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings]
+    return target.exists() and (not anchor or anchor in slugs)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_what_a_page_points_to_is_there(page: Path) -> None:
+    text = page.read_text()
+    links = [link for link in re.findall(r"\]\(([^)]+)\)", text) if "://" not in link]
+    assert [link for link in links if not leads_somewhere(page, link)] == []
+    targets = re.findall(r"^([a-z0-9-]+(?: [a-z0-9-]+)*):", (ROOT / "Makefile").read_text(), re.M)
+    told = re.findall(r"(?:`|^    |^)make ([a-z0-9-]+)", text, re.M)
+    assert set(told) <= {target for line in targets for target in line.split()}
