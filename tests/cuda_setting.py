@@ -3,6 +3,7 @@
 python tests/cuda_setting.py DRIVER MAJOR builds the GPU rungs without Python, for NVIDIA's own.
 """
 
+import ctypes
 import os
 import subprocess
 import sys
@@ -12,6 +13,9 @@ from pathlib import Path
 
 TESTS = Path(__file__).parent
 SOURCES = TESTS.parent / "csrc"
+
+#: What our kernels include, by the names that they include it by.
+KERNEL_HEADERS = ("shapes.hpp", "cuda/fused_geometry.hpp", "cuda/mailbox.hpp")
 
 
 def built_major() -> int | None:
@@ -55,10 +59,31 @@ def build_double(
     return output
 
 
+def compile_to_ptx(kernels: str, capability: int, major: int) -> str:
+    """What NVRTC makes of fused.cu or persistent.cu, as text."""
+    nvrtc = ctypes.CDLL(str(find_nvrtc(major)))
+    headers = {name: (SOURCES / name).read_bytes() for name in KERNEL_HEADERS}
+    texts = (ctypes.c_char_p * len(headers))(*headers.values())
+    names = (ctypes.c_char_p * len(headers))(*(name.encode() for name in headers))
+    source, program = (SOURCES / "cuda" / kernels).read_bytes(), ctypes.c_void_p()
+    options = (b"--std=c++17", f"--gpu-architecture=compute_{capability}".encode())
+    given = (ctypes.c_char_p * len(options))(*options)
+    size = ctypes.c_size_t()
+    name, count = kernels.encode(), len(headers)
+    made = nvrtc.nvrtcCreateProgram(ctypes.byref(program), source, name, count, texts, names)
+    assert made == 0
+    assert nvrtc.nvrtcCompileProgram(program, len(options), given) == 0
+    assert nvrtc.nvrtcGetPTXSize(program, ctypes.byref(size)) == 0
+    text = ctypes.create_string_buffer(size.value)
+    assert nvrtc.nvrtcGetPTX(program, text) == 0
+    nvrtc.nvrtcDestroyProgram(ctypes.byref(program))
+    return text.value.decode()
+
+
 def write_kernel_source(output: Path) -> Path:
     """What CMake makes of kernel_source.cpp.in: our kernels' text as a C++ source."""
     text = (SOURCES / "cuda" / "kernel_source.cpp.in").read_text()
-    for part in ("cuda/fused.cu", "cuda/persistent.cu", "cuda/mailbox.hpp", "shapes.hpp"):
+    for part in ("cuda/fused.cu", "cuda/persistent.cu", *KERNEL_HEADERS):
         text = text.replace(f"@{Path(part).name}@", (SOURCES / part).read_text())
     output.write_text(text)
     return output
@@ -75,17 +100,19 @@ def compile_options(major: int, sources: Path = SOURCES) -> list[str]:
 def link_options(major: int, double: Path) -> list[str]:
     """What g++ needs to link it with the double, and with NVIDIA's own NVRTC."""
     names = [f"libcudart.so.{major}", f"libcublas.so.{major}", "libcudnn.so.9"]
-    nvrtc = next(
-        folder
-        for folder in wheel_folders("lib", major)
-        if (folder / f"libnvrtc.so.{major}").exists()
-    )
+    nvrtc = find_nvrtc(major)
     return [
         *(str(double / name) for name in names),
-        str(nvrtc / f"libnvrtc.so.{major}"),
-        f"-Wl,-rpath,{double}:{nvrtc}",
+        str(nvrtc),
+        f"-Wl,-rpath,{double}:{nvrtc.parent}",
         "-pthread",
     ]
+
+
+def find_nvrtc(major: int) -> Path:
+    """NVIDIA's library that compiles our kernels."""
+    folders = wheel_folders("lib", major)
+    return next(path for folder in folders if (path := folder / f"libnvrtc.so.{major}").exists())
 
 
 def link_with_nvidia(major: int) -> list[str]:

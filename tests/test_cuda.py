@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cuda_setting import build_double, built_major
+from cuda_setting import build_double, built_major, compile_to_ptx
 
 pytestmark = pytest.mark.skipif(
     built_major() is None, reason="lenet_bench is built without CUDA (make test-cuda13)"
@@ -631,6 +631,28 @@ answer([int.from_bytes(bytes, "little") for code in compiled for bytes in frame_
 """)
     assert frames
     assert set(frames) == {0}
+
+
+#: Kernels -> what they say to the host and hear from it, and to each other, as instructions.
+#: Without `sys` another GPU's or the host's view is left out, and caches may answer instead.
+ORDERED = {
+    "fused.cu": ["st.release.sys"],
+    "persistent.cu": [
+        "ld.acquire.sys",  # the bell
+        "ld.global.cv.v4.f32",  # the image, past the caches
+        "st.release.sys",  # the answer
+        "st.shared::cluster",  # a layer's outputs, into other blocks
+        "barrier.cluster.arrive;",  # releases; `.relaxed` would not
+        "barrier.cluster.wait;",  # acquires
+    ],
+}
+
+
+@pytest.mark.parametrize(("kernels", "instruction"), [(k, i) for k in ORDERED for i in ORDERED[k]])
+def test_what_orders_memory_is_in_the_machine_code_of(kernels: str, instruction: str) -> None:
+    major = built_major()
+    assert major is not None
+    assert instruction in compile_to_ptx(kernels, 90, major)
 
 
 def test_an_unknown_gpu_is_one_sentence_with_what_mends_it(ask: Ask) -> None:

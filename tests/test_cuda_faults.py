@@ -265,8 +265,8 @@ FAULTS: dict[str, tuple[str, str, str, str]] = {
     "the host does not count its images": ("cuda:mapped", FUSED, "  ++shared.ticket;\n", ""),
     "the flag is not waited for": ("cuda:mapped", FUSED, "!finished(); ++spin", "false; ++spin"),
     "the answer's copy is forgotten": ("cuda", FUSED, "    copy_out();\n  }", "  }"),
-    "a launch has half its blocks": ("cuda", FUSED, "kFc1Outputs / 4,", "kFc1Outputs / 8,"),
-    "a launch has too few threads": ("cuda", FUSED, "kClasses * 32,", "kClasses * 16,"),
+    "a launch has half its blocks": ("cuda", FUSED, "kFc1Blocks,", "kFc1Blocks / 2,"),
+    "a launch has too few threads": ("cuda", FUSED, "kFc2Threads,", "kFc2Threads / 2,"),
     "two arguments are swapped": (
         "cuda",
         FUSED,

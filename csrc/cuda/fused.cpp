@@ -10,6 +10,7 @@
 #include <algorithm>
 
 #include "cuda/errors.hpp"
+#include "cuda/fused_geometry.hpp"
 #include "cuda/nvrtc.hpp"
 #include "cuda/owners.hpp"
 #include "cuda/session.hpp"
@@ -19,11 +20,13 @@ namespace {
 
 using cuda::DeviceFloats;
 
-/// What host and GPU share in the variant `mapped`: pinned memory that both can address.
+/// What host and GPU share in the variant `mapped`: pinned memory that both can address. What the
+/// one writes and what the other writes never share a cache line, which they would pull about.
 struct Shared {
   float image[kImagePixels];
   unsigned ticket;  // written by the host before a launch, one more for each image
-  float probabilities[kClasses];
+
+  alignas(128) float probabilities[kClasses];
   unsigned done;  // the ticket of the last image that the GPU finished
 };
 
@@ -106,8 +109,7 @@ cudaKernel_t FusedOnGpu::Network::kernel(const char* name) {
   return found;
 }
 
-/// The arguments have to be of the kernel's types, and blocks and threads as fused.cu has them:
-/// nobody checks.
+/// The arguments have to be of the kernel's types: nobody checks.
 template <class... Arguments>
 void FusedOnGpu::Network::launch(cudaKernel_t kernel, int blocks, int threads,
                                  Arguments... arguments) {
@@ -142,13 +144,13 @@ void FusedOnGpu::Network::compute() {
   unsigned* done = mapped ? &on_gpu->done : nullptr;
   const auto f = [](const DeviceFloats& floats) -> float* { return floats; };
 
-  launch(conv1_pool, kConv1Channels, kPool1Side * kPool1Side, pixels, f(conv1_weight),
-         f(conv1_bias), f(pool1));
-  launch(conv2_pool, kConv2Channels, kPool2Side * kPool2Side * kConv1Channels, f(pool1),
-         f(conv2_weight), f(conv2_bias), f(pool2));
-  launch(fc1_relu, kFc1Outputs / 4, 4 * 32, f(pool2), f(fc1_weight), f(fc1_bias), f(fc1));
-  launch(fc2_softmax, 1, kClasses * 32, f(fc1), f(fc2_weight), f(fc2_bias), f(fc2), ten, ticket,
-         done);
+  using namespace fused;
+  launch(conv1_pool, kConv1Blocks, kConv1Threads, pixels, f(conv1_weight), f(conv1_bias), f(pool1));
+  launch(conv2_pool, kConv2Blocks, kConv2Threads, f(pool1), f(conv2_weight), f(conv2_bias),
+         f(pool2));
+  launch(fc1_relu, kFc1Blocks, kFc1Threads, f(pool2), f(fc1_weight), f(fc1_bias), f(fc1));
+  launch(fc2_softmax, kFc2Blocks, kFc2Threads, f(fc1), f(fc2_weight), f(fc2_bias), f(fc2), ten,
+         ticket, done);
 }
 
 void FusedOnGpu::Network::copy_out() {

@@ -6,21 +6,14 @@
 //   fc1_relu      a warp an output, so that its row is read by 32 neighbours at once
 //   fc2_softmax   one block, a warp a class
 //
+// How many blocks of how many threads that makes stands in fused_geometry.hpp.
 // NVRTC compiles this for the GPU at hand; the tests compile the same text for the CPU.
-#include "shapes.hpp"
+#include "cuda/fused_geometry.hpp"
 
-namespace lenet {
+namespace lenet::fused {
 
 constexpr int kTaps = kKernelSide * kKernelSide;
 constexpr int kPatchSide = kKernelSide + 1;  // what the four windows of a pooled pixel cover
-constexpr int kWarp = 32;
-
-constexpr int kConv1Threads = kPool1Side * kPool1Side;        // 144
-constexpr int kPool2Pixels = kPool2Side * kPool2Side;         // 16
-constexpr int kConv2Threads = kPool2Pixels * kConv1Channels;  // 320
-constexpr int kFc1Warps = 4;                                  // a block
-constexpr int kFc1Blocks = kFc1Outputs / kFc1Warps;           // 125
-constexpr int kFc2Threads = kClasses * kWarp;                 // 320
 
 /// The four windows of one pooled pixel, each summed over one input channel. The patch is read
 /// once into registers and not four times from memory.
@@ -73,9 +66,10 @@ __device__ inline void release_to_host(unsigned* flag, unsigned value) {
 #endif
 }
 
-}  // namespace lenet
+}  // namespace lenet::fused
 
 using namespace lenet;
+using namespace lenet::fused;
 
 extern "C" __global__ void __launch_bounds__(kConv1Threads)
     conv1_pool(const float* image, const float* weight, const float* bias, float* pool1) {
@@ -121,7 +115,7 @@ extern "C" __global__ void __launch_bounds__(kConv2Threads)
   }
 }
 
-extern "C" __global__ void __launch_bounds__(kFc1Warps* kWarp)
+extern "C" __global__ void __launch_bounds__(kFc1Threads)
     fc1_relu(const float* pool2, const float* weight, const float* bias, float* fc1) {
   const int output = blockIdx.x * kFc1Warps + threadIdx.x / kWarp, lane = threadIdx.x % kWarp;
   const float sum = warp_dot(weight + output * kFc1Inputs, pool2, kFc1Inputs, lane);
@@ -135,6 +129,8 @@ extern "C" __global__ void __launch_bounds__(kFc2Threads)
                 float* probabilities, const unsigned* ticket, unsigned* done) {
   __shared__ float logits[kClasses];
   const int output = threadIdx.x / kWarp, lane = threadIdx.x % kWarp;
+  const bool tells = done != nullptr && threadIdx.x == 0;
+  const unsigned number = tells ? *ticket : 0;  // now: it comes over the bus while the sums are made
   const float sum = warp_dot(weight + output * kFc1Outputs, fc1, kFc1Outputs, lane);
   if (lane == 0) fc2[output] = logits[output] = sum + bias[output];
   __syncthreads();
@@ -146,7 +142,7 @@ extern "C" __global__ void __launch_bounds__(kFc2Threads)
     probabilities[threadIdx.x] = expf(logits[threadIdx.x] - highest) / total;
   }
   __syncthreads();
-  if (done != nullptr && threadIdx.x == 0) release_to_host(done, *ticket);
+  if (tells) release_to_host(done, number);
 }
 
 /// What a launch costs when nothing is computed: bench/gpu.sh's floor.

@@ -39,7 +39,7 @@ endif()
 list(REMOVE_DUPLICATES cuda_includes)
 
 file(GLOB cuda_sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/csrc/cuda/*.cpp)
-foreach(text cuda/fused.cu cuda/persistent.cu cuda/mailbox.hpp shapes.hpp)
+foreach(text cuda/fused.cu cuda/fused_geometry.hpp cuda/persistent.cu cuda/mailbox.hpp shapes.hpp)
   get_filename_component(name ${text} NAME)
   file(READ csrc/${text} ${name})
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS csrc/${text})

@@ -36,7 +36,10 @@ std::string compiler_version() {
   return std::to_string(major) + "." + std::to_string(minor);
 }
 
-/// A file a source, compiler and GPU; empty where there is no home to keep it in.
+/// What else the compiler is told, beside the GPU. Arithmetic stays as IEEE has it.
+constexpr const char* kOptions[] = {"--std=c++17", "--extra-device-vectorization"};
+
+/// A file a source, compiler, options and GPU; empty where there is no home to keep it in.
 fs::path cache_file(const KernelSource& source, int capability) {
   const char* cache = std::getenv("XDG_CACHE_HOME");
   const char* home = std::getenv("HOME");
@@ -50,6 +53,7 @@ fs::path cache_file(const KernelSource& source, int capability) {
   }
   std::string key = compiler_version() + source.text;
   for (const KernelSource& header : kKernelHeaders) key += header.text;
+  for (const char* option : kOptions) key += option;
   return folder / "lenet-bench" /
          ("kernels-sm_" + std::to_string(capability) + "-" + hex(fnv1a(key)) + ".cubin");
 }
@@ -104,8 +108,10 @@ std::vector<char> compile_kernels(const KernelSource& source, int capability) {
   const std::unique_ptr<nvrtcProgram, decltype(destroy)> owner(&program, destroy);
 
   const std::string target = "--gpu-architecture=sm_" + std::to_string(capability);
-  const char* const options[] = {target.c_str(), "--std=c++17", "--extra-device-vectorization"};
-  if (nvrtcCompileProgram(program, std::size(options), options) != NVRTC_SUCCESS) {
+  std::vector<const char*> options(std::begin(kOptions), std::end(kOptions));
+  options.push_back(target.c_str());
+  if (nvrtcCompileProgram(program, static_cast<int>(options.size()), options.data()) !=
+      NVRTC_SUCCESS) {
     std::size_t length = 0;
     LENET_CHECK(nvrtcGetProgramLogSize(program, &length));
     std::string log(length, ' ');

@@ -13,7 +13,7 @@ struct KernelSource {
 };
 extern const KernelSource kFusedKernels, kPersistentKernel;
 /// What they include, under the names that they include it by.
-extern const KernelSource kKernelHeaders[2];
+extern const KernelSource kKernelHeaders[3];
 
 /// Machine code for this compute capability (90 is 9.0), out of the cache where it has it. Raises
 /// Unavailable where this NVRTC does not know the GPU.
