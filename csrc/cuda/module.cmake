@@ -8,7 +8,7 @@ for root in find_spec('nvidia').submodule_search_locations:
     for folder in sorted(Path(root).iterdir()):
         if not folder.name.startswith('cu1') or folder.name == 'cu${major}':
             print(folder)")
-set(cuda_places ${nvidia} ${LENET_CUDA_ROOT} /usr/local/cuda-${major} /usr/local/cuda)
+set(cuda_places ${LENET_CUDA_ROOT} ${nvidia} /usr/local/cuda-${major} /usr/local/cuda)
 set(cuda_found TRUE)
 set(cuda_includes "")
 set(cuda_libraries "")

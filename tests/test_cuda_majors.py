@@ -1,0 +1,174 @@
+"""Which CUDA a package that was built for several is used with, and where CMake finds each: proven
+with libraries that only say which they are. It takes no GPU and none of NVIDIA's packages.
+"""
+
+import os
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+from shutil import which
+
+import pytest
+from cuda_setting import TESTS, compiler, run
+
+LIBRARIES = {
+    12: ("libcudart.so.12", "libnvrtc.so.12", "libcublas.so.12"),
+    13: ("libcudart.so.13", "libnvrtc.so.13", "libcublas.so.13"),
+}
+EVERY = (*LIBRARIES[12], *LIBRARIES[13], "libcudnn.so.9")
+
+HEADERS = (
+    *("cuda_runtime.h", "crt/host_defines.h", "cccl/nv/target"),
+    *("cublas_v2.h", "nvrtc.h", "cudnn.h"),
+)
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A library that can be loaded, and a driver that says what CUDA it supports."""
+    folder = tmp_path_factory.mktemp("library")
+    source = folder / "library.c"
+    source.write_text(
+        "#include <stdlib.h>\n"
+        'int cuDriverGetVersion(int* v) { *v = atoi(getenv("DRIVER")); return 0; }'
+    )
+    run([compiler(), "-xc", "-shared", "-fPIC", str(source), "-o", str(folder / "library.so")])
+    return folder / "library.so"
+
+
+# chosen at import --------------------------------------------------------------------------------
+
+#: The package with both modules; no other CUDA is looked for than that of this test.
+CHOOSE = """
+import sys
+import lenet_bench
+from lenet_bench.errors import Unavailable
+from lenet_bench.backends import _cuda, _cuda_libraries
+lenet_bench.__path__.insert(0, sys.argv[1])
+_cuda_libraries.find_spec = lambda name: None
+_cuda_libraries.Path.is_file = lambda path: path.exists() and "/usr/local/" not in str(path)
+try:
+    print(_cuda.native().__name__)
+except Unavailable as error:
+    print(error)
+"""
+
+
+def choose(folder: Path, library: Path, driver: int, installed: tuple[str, ...]) -> str:
+    """The module that is brought in, or the sentence that says why none is."""
+    for name in (*installed, *(["libcuda.so.1"] if driver else [])):
+        (folder / name).symlink_to(library)
+    for major in LIBRARIES:
+        (folder / f"_cuda{major}.py").write_text("")
+    done = subprocess.run(
+        [sys.executable, "-c", CHOOSE, str(folder)],
+        env={**os.environ, "LENET_BENCH_CUDA_LIBRARIES": str(folder), "DRIVER": str(driver)},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+@pytest.mark.parametrize(
+    ("driver", "installed", "module"),
+    [
+        (13000, EVERY, "_cuda13"),
+        (12080, EVERY, "_cuda12"),  # the newest that the driver supports
+        (13000, (*LIBRARIES[12], "libcudnn.so.9"), "_cuda12"),  # the only one installed
+        (12080, (*LIBRARIES[13], "libcudnn.so.9"), "_cuda13"),  # which then says what is too old
+    ],
+)
+def test_of_two_modules_the_one_is_chosen_that_can_run(
+    tmp_path: Path, library: Path, driver: int, installed: tuple[str, ...], module: str
+) -> None:
+    assert choose(tmp_path, library, driver, installed) == f"lenet_bench.{module}"
+
+
+def test_without_libraries_the_one_that_the_driver_supports_says_how_to_get_them(
+    tmp_path: Path, library: Path
+) -> None:
+    sentence = choose(tmp_path, library, 12080, ("libcudnn.so.9",))
+    assert sentence.startswith("CUDA 12: libcudart.so.12 is not installed; mend it with: ")
+    assert "lenet-bench[cuda12]" in sentence
+
+
+# found by CMake ----------------------------------------------------------------------------------
+
+needs_cmake = pytest.mark.skipif(
+    which("cmake") is None or find_spec("pybind11") is None, reason="it takes CMake and pybind11"
+)
+
+
+def make_toolkit(folder: Path, library: Path, majors: tuple[int, ...]) -> Path:
+    """What a system's CUDA with cuDNN has, as far as CMake looks at it."""
+    for header in HEADERS:
+        (folder / "include" / header).parent.mkdir(parents=True, exist_ok=True)
+        (folder / "include" / header).write_text("")
+    (folder / "lib64").mkdir()
+    for name in (*(name for major in majors for name in LIBRARIES[major]), "libcudnn.so.9"):
+        (folder / "lib64" / name).symlink_to(library)
+    return folder
+
+
+def configure(folder: Path, toolkit: Path, majors: str) -> "subprocess.CompletedProcess[str]":
+    import pybind11
+
+    return subprocess.run(
+        [
+            *("cmake", "-S", str(TESTS.parent), "-B", str(folder)),
+            *(f"-DLENET_CUDA={majors}", f"-DLENET_CUDA_ROOT={toolkit}"),
+            f"-DPython_EXECUTABLE={sys.executable}",
+            f"-Dpybind11_DIR={pybind11.get_cmake_dir()}",
+        ],
+        env={k: v for k, v in os.environ.items() if k != "VERBOSE"},
+        capture_output=True,
+        text=True,
+    )
+
+
+def cache(build: Path, major: int) -> dict[str, str]:
+    """The places that CMake found for one major's headers and libraries."""
+    lines = (build / "CMakeCache.txt").read_text().splitlines()
+    entries = [line.split("=", 1) for line in lines if line.startswith(f"LENET_CUDA{major}_")]
+    return {name.partition(":")[0]: place for name, place in entries}
+
+
+@needs_cmake
+def test_a_system_toolkit_is_found_where_it_is_named(tmp_path: Path, library: Path) -> None:
+    toolkit = make_toolkit(tmp_path / "toolkit", library, (13,))
+    done = configure(tmp_path / "build", toolkit, "13")
+    assert done.returncode == 0, done.stderr
+    places = cache(tmp_path / "build", 13)
+    assert len(places) == len(HEADERS) + 4
+    assert places["LENET_CUDA13_nv_target"] == str(toolkit / "include" / "cccl")
+    assert places["LENET_CUDA13_libcublas_so_13"] == str(toolkit / "lib64" / "libcublas.so.13")
+
+
+@needs_cmake
+def test_two_majors_make_two_modules(tmp_path: Path, library: Path) -> None:
+    toolkit = make_toolkit(tmp_path / "toolkit", library, (12, 13))
+    done = configure(tmp_path / "build", toolkit, "12,13")
+    assert done.returncode == 0, done.stderr
+    for major in LIBRARIES:
+        runtime = cache(tmp_path / "build", major)[f"LENET_CUDA{major}_libcudart_so_{major}"]
+        assert runtime.endswith(f"libcudart.so.{major}")
+    targets = subprocess.run(
+        ["cmake", "--build", str(tmp_path / "build"), "--target", "help"],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.split()
+    assert {target.rstrip(":") for target in targets} >= {"_cuda12", "_cuda13"}
+
+
+@needs_cmake
+@pytest.mark.skipif(find_spec("nvidia") is not None, reason="NVIDIA's wheels have what it lacks")
+def test_what_a_toolkit_lacks_is_named_with_what_brings_it(tmp_path: Path, library: Path) -> None:
+    toolkit = make_toolkit(tmp_path / "toolkit", library, (13,))
+    (toolkit / "lib64" / "libcublas.so.13").unlink()
+    done = configure(tmp_path / "build", toolkit, "13")
+    assert done.returncode != 0
+    assert "CUDA 13: no libcublas.so.13" in done.stdout
+    assert "pip install . -C lenet.cuda=13" in " ".join(done.stderr.split())
