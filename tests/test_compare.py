@@ -17,6 +17,7 @@ from lenet_bench.backends import GONE, names
 from lenet_bench.errors import LenetBenchError, ResultError, WeightsError
 from lenet_bench.measure import CompareOptions, NotSavedError, compare
 from lenet_bench.results import failures, read_result, rows
+from processes import alive, wait_for
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
 
@@ -529,19 +530,3 @@ def command_line(pid):
         return Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " ")
     except OSError:
         return ""
-
-
-def alive(pid):
-    """Whether the process runs; a zombie does not."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
-
-
-def wait_for(condition):
-    """Until it holds, a minute at most."""
-    end = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < end, "it never came to pass"
-        time.sleep(0.005)

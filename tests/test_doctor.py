@@ -120,6 +120,15 @@ def test_the_command_that_mends_is_on_a_line_of_its_own(columns: int) -> None:
     assert "pip install it" in [line.strip() for line in lines]
 
 
+def test_a_condition_stays_before_the_command_that_mends() -> None:
+    reason = "it is broken; if it is damaged, mend it with: pip install it"
+    rung, good = Finding("rung", "cpu", False, reason), Finding("weights", None, True, None)
+    found = Examination((rung,), (good,), good, good, read_environment())
+    lines = examination(Screen(100, colour=False, unicode=False), found)
+    assert any(line.endswith("it is broken; if it is damaged:") for line in lines)
+    assert "pip install it" in [line.strip() for line in lines]
+
+
 def test_the_environment_is_plain_data() -> None:
     environment = read_environment().to_json()
     assert json.loads(json.dumps(environment)).keys() == environment.keys()

@@ -11,6 +11,7 @@ from conftest import Run
 from lenet_bench import environments
 from lenet_bench.backends import LADDER, find
 from lenet_bench.errors import LenetBenchError
+from lenet_bench.installed import fits, package_name
 
 WITH_ENVIRONMENT = [rung for rung in LADDER if rung.environment]
 
@@ -39,6 +40,14 @@ def test_each_environment_pins_every_package() -> None:
         lines = [line for line in environment.pins.read_text().splitlines() if line[:1] != "#"]
         assert all("==" in line for line in lines)
         assert environment.pythons
+
+
+def test_what_an_environment_pins_would_do_beside_lenet_bench_too() -> None:
+    for environment in environments.environments().values():
+        lines = environment.pins.read_text().splitlines()
+        pinned = dict(line.lower().split("==") for line in lines if line[:1] != "#")
+        for requirement in environment.beside:
+            assert fits(pinned[package_name(requirement)], requirement)
 
 
 def test_without_its_environment_a_rung_runs_here() -> None:

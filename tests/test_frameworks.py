@@ -21,9 +21,11 @@ from lenet_bench.backends.apart import Apart
 from lenet_bench.backends.availability import ask, backends
 from lenet_bench.environments import interpreter, variables
 from lenet_bench.errors import Unavailable
+from lenet_bench.installed import extra_requirements, fits
 from lenet_bench.mnist import find_mnist, read_mnist
 from lenet_bench.weights import Weights
 from numpy.typing import NDArray
+from processes import alive, wait_for
 
 Array = NDArray[np.float32]
 
@@ -280,6 +282,94 @@ def test_a_framework_of_another_version_beside_its_rungs_environment_is_told_as_
     )
 
 
+def test_a_crash_of_another_version_is_told_as_that(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    onnxruntime_that("import os; os.abort()", tmp_path, version="1.3.1")
+    monkeypatch.syspath_prepend(tmp_path)
+    (found, _) = ask(find("onnxruntime")[0])
+    assert "needs onnxruntime>=1.20 and 1.3.1 is here (its process was" in (found.reason or "")
+
+
+def test_a_damaged_framework_is_mended_by_what_pip_would_not_leave_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    onnxruntime_that("", tmp_path, version="1.20.0")
+    monkeypatch.syspath_prepend(tmp_path)
+    (found, _) = ask(find("onnxruntime")[0])
+    anew = "pip install --force-reinstall --no-deps onnxruntime==1.20.0 onnx==1.17.0"
+    assert (found.reason or "").endswith(f"; if it is damaged, mend it with: {anew}")
+
+
+def test_records_that_are_damaged_are_no_version(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    onnxruntime_that("", tmp_path, version="1.3.1")
+    (tmp_path / "onnxruntime-1.3.1.dist-info" / "METADATA").unlink()
+    monkeypatch.syspath_prepend(tmp_path)
+    (found, _) = ask(find("onnxruntime")[0])
+    assert (found.reason or "").endswith("mend it with: pip install 'lenet-bench[onnxruntime]'")
+
+
+@pytest.mark.parametrize(
+    ("version", "requirement", "fit"),
+    [
+        ("4.14.0.94", "opencv-python-headless>=4,<5", True),
+        ("5.0.0.93", "opencv-python-headless>=4,<5", False),
+        ("3.4", "opencv-python-headless>=4,<5", False),
+        ("1.10", "numpy>=1.9", True),  # numbers, not text
+        ("2023.2", "onednn-cpu-gomp==2023.2.0", True),
+        ("2023.2.1", "onednn-cpu-gomp==2023.2.0", False),
+        ("2.21.0rc1+cpu", "tensorflow[and-cuda]>=2.18", True),
+        ("0.1", "rich", True),
+    ],
+)
+def test_a_version_fits_or_does_not(version: str, requirement: str, fit: bool) -> None:
+    assert fits(version, requirement) is fit
+
+
+def test_every_bound_of_an_extra_is_understood() -> None:
+    """So that no version is taken for one that fits because its bound was not read."""
+    asked = {text for rung in LADDER if rung.extra for text in extra_requirements(rung.extra)}
+    assert len(asked) > 20
+    for requirement in asked:
+        assert not fits("0.0.1", requirement)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="processes are looked for in /proc")
+@pytest.mark.parametrize(
+    "asking",
+    [
+        "from lenet_bench.backends.availability import backends\nbackends(['onnxruntime'])",
+        "from lenet_bench import read_weights\nfrom lenet_bench.backends.apart import Apart\n"
+        "Apart('onnxruntime', read_weights(), threads=1, quiet=True)",
+    ],
+    ids=["availability", "apart"],
+)
+def test_kill_9_of_who_asks_leaves_no_framework_and_nothing_that_it_started(
+    asking: str, tmp_path: Path
+) -> None:
+    begun = tmp_path / "begun"
+    onnxruntime_that(
+        "import os, subprocess, time, pathlib\n"
+        "child = subprocess.Popen(['sleep', '600'])\n"
+        f"begun = pathlib.Path({str(begun)!r})\n"
+        "begun.with_suffix('.part').write_text(f'{os.getpid()} {child.pid}')\n"
+        "begun.with_suffix('.part').rename(begun)\n"
+        "time.sleep(600)\n",
+        tmp_path,
+    )
+    path = os.pathsep.join([str(tmp_path), *filter(None, sys.path)])
+    with subprocess.Popen(
+        [sys.executable, "-c", asking], env={**os.environ, "PYTHONPATH": path}
+    ) as asker:
+        wait_for(begun.exists)
+        pids = list(map(int, begun.read_text().split()))
+        assert all(map(alive, pids))
+        asker.kill()
+    wait_for(lambda: not any(map(alive, pids)))
+
+
 def test_a_framework_that_hangs_when_imported_costs_its_own_time_only(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -306,8 +396,7 @@ def test_what_a_hung_framework_started_is_ended_with_it(
     )
     monkeypatch.syspath_prepend(tmp_path)
     ask(find("onnxruntime")[0], seconds=10)
-    state = Path(f"/proc/{started.read_text()}/stat")
-    assert not state.exists() or state.read_text().split()[2] == "Z"
+    assert not alive(int(started.read_text()))
 
 
 def test_a_variant_that_crashes_leaves_the_others_their_answer(
@@ -350,6 +439,7 @@ def test_an_absent_framework_says_how_to_install_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "ncnn.py").write_text("raise ModuleNotFoundError(\"No module named 'ncnn'\")\n")
+    (tmp_path / "ncnn-1.dist-info").mkdir()  # hides the records of one that is installed here
     monkeypatch.syspath_prepend(tmp_path)
     (found,) = ask(find("ncnn")[0])
     assert not found.available

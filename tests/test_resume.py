@@ -13,7 +13,7 @@ from lenet_bench.cli import run as run_here
 from lenet_bench.errors import ResultError
 from lenet_bench.measure import CompareOptions, compare
 from lenet_bench.results import ResultFile, read_result
-from test_compare import wait_for
+from processes import wait_for
 
 ROUNDS = 6
 RUNGS = (scratch.entry(scratch.Honest, name="one"), scratch.entry(scratch.Honest, name="two"))

@@ -38,10 +38,14 @@ def extra_requirements(extra: str) -> Iterator[str]:
                 yield what.strip()
 
 
+def package_name(requirement: str) -> str:
+    """`opencv` of `opencv>=4,<5`."""
+    return _parsed(requirement)[0]
+
+
 def installed_version(requirement: str) -> str | None:
     """The version of this package that is here; None where there is none, or none that says it."""
-    name, _ = _parsed(requirement)
-    distribution = next(iter(Distribution.discover(name=name)), None)
+    distribution = next(iter(Distribution.discover(name=package_name(requirement))), None)
     try:
         return distribution.version if distribution else None
     except Exception:  # its records are damaged, which each Python tells in its own way

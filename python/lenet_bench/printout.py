@@ -308,7 +308,8 @@ def _facts(screen: Screen, facts: dict[str, str]) -> Iterator[str]:
 
 def _why_not(screen: Screen, reason: str, indent: int) -> list[str]:
     """The reason in red, and the command that mends it on a line of its own, to be copied."""
-    sentence, mend_it_with, command = reason.partition("; mend it with: ")
+    sentence, mend_it_with, command = reason.partition("mend it with: ")
+    sentence = re.sub(",$", ":", sentence.rstrip("; "))  # "...; if it is damaged, mend it with: "
     lines = _wrapped(screen, sentence, indent, "red")
     return [*lines, screen.paint(command, "bold")] if mend_it_with else lines
 

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from .. import environments
 from ..errors import LenetBenchError, Unavailable
-from ..installed import extra_requirements, fits, installed_version
+from ..installed import extra_requirements, fits, installed_version, package_name
 from ..weights import Weights, read_weights
 from . import _gpu
 from ._frameworks import FRAMEWORKS, GONE
@@ -279,7 +279,7 @@ def check_needs(rung: Rung, variant: str) -> None:
     """What no Python package brings: a GPU, a compiler."""
     name = rung.spell(variant)
     if rung.moved and (none := _gpu.why_none()):
-        raise Unavailable(f"{name} needs an NVIDIA GPU ({none}) and a build for it; {_mend(rung)}")
+        raise Unavailable(f"{name} needs an NVIDIA GPU ({none}); where there is one, {_mend(rung)}")
     if variant in rung.compiled:
         compiler = os.environ.get("CXX") or "g++"
         if not shutil.which(compiler):
@@ -318,7 +318,8 @@ def _build(rung: Rung, variant: str, weights: Weights, threads: int) -> Backend:
     except expected as error:
         why = _first_line(error)
         raise Unavailable(
-            wrong_version(rung, name, why) or f"{name} cannot be imported ({why}); {_mend(rung)}"
+            wrong_version(rung, name, why)
+            or f"{name} cannot be imported ({why}); {_mend_damaged(rung)}"
         ) from error
     _check_programs(rung, name)
     try:
@@ -331,7 +332,7 @@ def _build(rung: Rung, variant: str, weights: Weights, threads: int) -> Backend:
         why = ": ".join(dict.fromkeys((type(error).__name__, _first_line(error))))
         what = "cannot run on the GPU" if rung.moved else "cannot be built"
         raise Unavailable(
-            wrong_version(rung, name, why) or f"{name} {what} ({why}); {_mend(rung)}"
+            wrong_version(rung, name, why) or f"{name} {what} ({why}); {_mend_damaged(rung)}"
         ) from error
     return backend
 
@@ -369,11 +370,22 @@ def _versions(rung: Rung) -> list[tuple[str, str]]:
 
 
 def _mend(rung: Rung) -> str:
+    """The command that brings what the rung needs."""
     if rung.environment:
         return f"{MEND}lenet-bench env create {rung.environment}"
     if not rung.extra:
         return f"{MEND}pip install --force-reinstall lenet-bench"
     return f"{MEND}pip install 'lenet-bench[{rung.extra}]'"
+
+
+def _mend_damaged(rung: Rung) -> str:
+    """The same where all of it may be here, in versions that fit: pip would leave that alone."""
+    here = _versions(rung)
+    if not here:
+        return _mend(rung)
+    names = " ".join(f"{package_name(asked)}=={version}" for asked, version in here)
+    anew = f"{MEND}pip install --force-reinstall --no-deps {names}"
+    return f"if it is damaged, {_mend(rung) if rung.environment else anew}"
 
 
 def _first_line(error: BaseException) -> str:

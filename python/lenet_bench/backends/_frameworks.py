@@ -373,7 +373,7 @@ GONE: tuple[Rung, ...] = (
         "knet",
         "Julia, Knet.jl",
         "its own kernels, cuDNN on a GPU",
-        "has had no release since 2022 and speaks Julia only; Flux.jl took its place there, "
-        "which has no face in Python to measure",
+        "had 1.4.10, still its latest release in 2023, and speaks Julia only; Flux.jl took its "
+        "place there, which has no face in Python to measure",
     ),
 )

@@ -6,10 +6,12 @@ answers over a socket, so that a framework may print what it likes. For timing, 
 """
 
 import os
+import signal
 import socket
 import subprocess
 import sys
 import weakref
+from contextlib import suppress
 from multiprocessing.connection import Connection
 from threading import Lock
 from typing import Any
@@ -19,6 +21,7 @@ from numpy.typing import NDArray
 
 from .. import environments, errors
 from ..errors import LenetBenchError, Unavailable
+from ..lifeline import Guard
 from ..weights import Weights
 from . import find, load
 
@@ -46,13 +49,15 @@ class Apart:
                     stdin=subprocess.DEVNULL,
                     stdout=output,
                     stderr=output,
+                    start_new_session=True,  # to be ended with all that it started
                 )
             except OSError as error:
                 ours.close()
                 raise Unavailable(f"{command[0]} cannot be started: {error.strerror}") from None
         self._connection = Connection(ours.detach())
         self._one_at_a_time = Lock()
-        self.close = weakref.finalize(self, _end, self._connection, self._child)
+        guard = Guard(self._child.pid)  # a rung that hangs does not hear that nobody asks
+        self.close = weakref.finalize(self, _end, self._connection, self._child, guard)
         parameters = {key: _pack(array) for key, array in weights.parameters.items()}
         try:
             self._ask((name, threads, parameters), _SECONDS)
@@ -95,10 +100,12 @@ class Apart:
         raise error(answer)
 
 
-def _end(connection: Connection, child: "subprocess.Popen[bytes]") -> None:
+def _end(connection: Connection, child: "subprocess.Popen[bytes]", guard: Guard) -> None:
     connection.close()
-    child.kill()
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(child.pid, signal.SIGKILL)
     child.wait()
+    guard.close()
 
 
 def _pack(array: NDArray[np.float32]) -> Packed:

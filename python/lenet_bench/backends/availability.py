@@ -23,9 +23,10 @@ from numpy.typing import NDArray
 
 from .. import environments
 from ..errors import LenetBenchError, WeightsError
+from ..lifeline import Guard, die_with
 from ..network import IMAGE_SIDE, PARAMETERS
 from ..weights import Weights, read_weights
-from . import Rung, check_needs, every_name, find, load, names, tolerance
+from . import Rung, check_needs, every_name, find, load, names, tolerance, wrong_version
 from ._gpu import why_none
 
 Image = NDArray[np.float32]
@@ -109,7 +110,7 @@ def ask(
                     found[entry.name] = entry
         lost = [name for name in pending if name not in found]
         for name in lost[:1] if imported else lost:
-            found[name] = _availability(rung, name, f"{name}: {reason}")
+            found[name] = _availability(rung, name, _why_lost(rung, name, reason))
     told(rung.spell(rung.default), printed)
     return [found[name] for name in wanted]
 
@@ -152,7 +153,7 @@ def _run(rung: Rung, wanted: list[str], quiet: bool, seconds: float) -> tuple[li
     with tempfile.TemporaryFile() as answers, tempfile.TemporaryFile() as printed:
         try:
             child = subprocess.Popen(
-                [*command, str(answers.fileno()), *wanted],
+                [*command, str(answers.fileno()), str(os.getpid()), *wanted],
                 env={**os.environ, **variables},
                 stdin=subprocess.DEVNULL,
                 stdout=printed,
@@ -163,6 +164,7 @@ def _run(rung: Rung, wanted: list[str], quiet: bool, seconds: float) -> tuple[li
         except OSError as error:
             return [], f"{command[0]} cannot be started: {error.strerror}", ""
         _children.add(child)
+        guard = Guard(child.pid)
         try:
             child.wait(seconds)
         except subprocess.TimeoutExpired:
@@ -170,6 +172,7 @@ def _run(rung: Rung, wanted: list[str], quiet: bool, seconds: float) -> tuple[li
         finally:
             timely = child.returncode is not None
             _kill(child)
+            guard.close()
             _children.discard(child)
         texts = []
         for file in (answers, printed):
@@ -183,6 +186,12 @@ def _kill(child: "subprocess.Popen[bytes]") -> None:
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(child.pid, signal.SIGKILL)
     child.wait()
+
+
+def _why_lost(rung: Rung, name: str, reason: str) -> str:
+    """How its process ended, and whether what is installed beside lenet-bench explains that."""
+    beside = environments.interpreter(rung) == sys.executable
+    return (beside and wrong_version(rung, name, reason)) or f"{name}: {reason}"
 
 
 def _how_it_died(child: "subprocess.Popen[bytes]", printed: str) -> str:
@@ -233,7 +242,8 @@ def _try(rung: Rung, name: str, weights: Weights, picture: Image, expected: Imag
     except LenetBenchError as error:
         return _availability(rung, name, str(error))
     except Exception as error:
-        reason = f"{name} fails with {type(error).__name__}: {error}".strip().splitlines()[0]
+        why = f"{type(error).__name__}: {error}".strip().splitlines()[0]
+        reason = wrong_version(rung, name, why) or f"{name} fails with {why}"
         return _availability(rung, name, reason)
     allowed = tolerance(name)
     right = difference <= allowed  # false for NaN too
@@ -267,6 +277,7 @@ def _main(answers: TextIO, wanted: Sequence[str]) -> None:
 
 
 if __name__ == "__main__":
+    die_with(int(sys.argv[2]))
     with os.fdopen(int(sys.argv[1]), "w") as _answers:
-        _main(_answers, sys.argv[2:])
+        _main(_answers, sys.argv[3:])
     os._exit(0)  # what a framework registered for the exit may hang
