@@ -641,7 +641,7 @@ ORDERED = {
         "ld.acquire.sys",  # the bell
         "ld.global.cv.v4.f32",  # the image, past the caches
         "st.release.sys",  # the answer
-        "st.shared::cluster",  # a layer's outputs, into other blocks
+        "mapa.",  # the address of another block's shared memory
         "barrier.cluster.arrive;",  # releases; `.relaxed` would not
         "barrier.cluster.wait;",  # acquires
     ],
