@@ -74,6 +74,12 @@ def test_rungs_that_are_not_at_hand_are_one_line_at_the_end(ladder):
     assert "mxnet" not in "\n".join(others)
 
 
+def test_a_name_with_a_hyphen_is_not_broken_at_it(result):
+    missing = [RungResult(f"keras-torch{n}", "unavailable", reason="no") for n in range(20)]
+    lines = drawn(replace(result, rungs=(*result.rungs, *missing)), 70)
+    assert not any(line.endswith("keras-") for line in lines)
+
+
 def test_a_named_rung_that_is_not_at_hand_has_its_reason(ladder):
     lines = drawn(ladder, 100, named=("caffe",))
     assert "caffe: unavailable: no module; mend it with: pip install it" in lines

@@ -142,7 +142,10 @@ def _bars(ranked: Sequence[RungResult], screen: Screen, columns: int) -> list[Te
 
 
 def _wrapped(text: str | None, screen: Screen, style: str) -> Iterator[str]:
-    for line in textwrap.wrap(text or "", screen.columns, subsequent_indent="  "):
+    lines = textwrap.wrap(
+        text or "", screen.columns, subsequent_indent="  ", break_on_hyphens=False
+    )  # a rung's name stays whole: keras-torch
+    for line in lines:
         yield screen.paint(line, style)
 
 
