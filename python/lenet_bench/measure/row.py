@@ -59,8 +59,7 @@ class Row:
         self._peak_rss_mib: float | None = None
         self._gpu_name: str | None = None
         self._gpu_use = GpuUse()
-        self._gpu_before: Gpu | None = None
-        self._profile_us: dict[str, float] | None = None
+        self._profile_us: Mapping[str, float] | None = None
         self._idle_ns = self._idle_cpu_ns = 0
         self._checked = False  # in this run, with all the checks
 
@@ -187,8 +186,11 @@ class Row:
             self._traceback, self._output = before.traceback, before.output
         self._runs, self._difference = before.runs, before.difference
         self._cold_starts = list(before.cold_starts)
-        self._cache_probe, self._gpu_before = before.cache_probe, before.gpu
+        self._cache_probe = before.cache_probe
         self.turns = list(before.turns)
+        if before.gpu:
+            self._gpu_name, self._profile_us = before.gpu.name, before.gpu.profile_us
+            self._gpu_use.take_over(before.gpu, self.turns)
         self._batches = {batch.size: batch for batch in before.batches}
         if not retry:
             self._batch_refusals = {int(n): why for n, why in before.batch_refusals.items()}
@@ -343,7 +345,7 @@ class Row:
 
     def _gpu(self) -> Gpu | None:
         if self.entry.device != "gpu" or self._gpu_name is None:
-            return self._gpu_before
+            return None
         return self._gpu_use.total(self._gpu_name, self._profile_us)
 
     def _resources(self) -> Resources:
