@@ -156,6 +156,15 @@ class Prints(Honest):
         return right
 
 
+class PrintsMuch(Honest):
+    """A thousand characters an image."""
+
+    def answer(self, images, right):
+        print("one more image ".ljust(1000, "."), flush=True)
+        os.write(1, b"from below Python\n")
+        return right
+
+
 class AnswersWrongly(Honest):
     def answer(self, images, right):
         return np.roll(right, 1)

@@ -153,11 +153,20 @@ def test_cpu_time_is_that_of_the_timed_calls(worker, weights_file):
 
 
 def test_what_is_printed_breaks_nothing_and_is_kept_without_its_middle(worker, weights_file):
-    begin(worker, weights_file, scratch.Prints)
-    turn(worker, timed_s=TIMEOUT_S, most=700)
-    assert worker.output().startswith("one more image\nfrom below Python\n")
+    begin(worker, weights_file, scratch.PrintsMuch)
+    turn(worker, timed_s=0, most=20)
+    assert worker.output().startswith("one more image ")
+    assert worker.output().endswith("from below Python\n")
     assert "bytes left out" in worker.output()
     assert len(worker.output()) < 20_000
+
+
+def test_to_look_at_what_was_printed_does_not_move_where_it_goes(worker, weights_file):
+    """Both processes have one position in the file, and a rung's threads may print any time."""
+    begin(worker, weights_file, scratch.PrintsMuch)
+    os.lseek(worker._output.fileno(), 5, os.SEEK_SET)
+    worker.output()
+    assert os.lseek(worker._output.fileno(), 0, os.SEEK_CUR) == 5
 
 
 def test_the_environment_is_pinned_before_the_first_import(weights_file):

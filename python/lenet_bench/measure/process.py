@@ -102,13 +102,13 @@ class WorkerProcess:
 
     def output(self) -> str:
         """What it printed, without the middle where that is long."""
-        size = self._output.seek(0, os.SEEK_END)
-        self._output.seek(0)
-        start = self._output.read(_OUTPUT_KEPT).decode(errors="replace")
+        output = self._output.fileno()  # its position is the worker's too, so nothing may move it
+        size = os.fstat(output).st_size
+        start = os.pread(output, _OUTPUT_KEPT, 0).decode(errors="replace")
         if size <= _OUTPUT_KEPT:
             return start
-        self._output.seek(max(_OUTPUT_KEPT, size - _OUTPUT_KEPT))
-        rest = self._output.read(_OUTPUT_KEPT).decode(errors="replace")
+        end = max(_OUTPUT_KEPT, size - _OUTPUT_KEPT)
+        rest = os.pread(output, size - end, end).decode(errors="replace")
         left_out = size - 2 * _OUTPUT_KEPT
         return start + (f"\n[{left_out} bytes left out]\n" if left_out > 0 else "") + rest
 
