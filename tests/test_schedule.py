@@ -100,8 +100,13 @@ def test_a_turn_is_never_too_short_to_warm_up():
     assert choose_pace(0.001, None, 100, start_s=60).warm_s >= 0.002
 
 
+@pytest.mark.parametrize(("start_s", "rounds"), [(0.8, 1), (2, 2), (0, 2)])
+def test_workers_that_are_quick_to_start_do_so_in_every_round(start_s, rounds):
+    assert choose_pace(600, None, 8, start_s).rounds_a_start == rounds
+
+
 def test_few_rounds_start_the_workers_anew_each_time():
-    paces = [choose_pace(None, rounds, 5, start_s=0.1) for rounds in (1, 8, 15, 16)]
+    paces = [choose_pace(None, rounds, 5, start_s=1) for rounds in (1, 8, 15, 16)]
     assert [pace.rounds_a_start for pace in paces] == [1, 1, 1, 2]
 
 
