@@ -303,6 +303,19 @@ def test_a_full_device_loses_the_file_and_not_the_result(weights_file):
     assert Path("/dev/full").is_char_device()
 
 
+def test_a_run_ends_once_there_is_enough(weights_file):
+    """Asked between starts, with all that was measured so far."""
+    seen = []
+
+    def enough(result):
+        seen.append(len(result.rung("Honest").turns))
+        return seen[-1] / 3
+
+    result = measured(weights_file, scratch.Honest, rounds=6, enough=enough)
+    assert seen == [1, 2, 3]
+    assert (result.ended, len(result.order)) == ("precision", 3)
+
+
 @linux
 def test_a_worker_killed_while_it_runs_costs_its_own_row(weights_file):
     killed = []

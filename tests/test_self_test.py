@@ -7,7 +7,7 @@ from functools import cache, partial
 import numpy as np
 import pytest
 from lenet_bench.cli import run as run_here
-from lenet_bench.measure.self_test import points, self_test_options, share_interval
+from lenet_bench.measure.self_test import enough, points, self_test_options, share_interval
 from lenet_bench.measure.statistics import FEWEST_STARTS
 from lenet_bench.measure.summary import summarise
 from lenet_bench.report.self_test import self_test
@@ -76,6 +76,39 @@ def test_a_machine_too_noisy_to_tell_does_not_pass(starts):
 
 def test_identical_rungs_that_are_told_apart_fail():
     assert verdicts(simulated(noise=0.005, same_2=1.04))["identical rungs"] == "failed"
+
+
+@pytest.mark.parametrize("noise", [0.01, 0.1])
+def test_intervals_hold_the_truth_however_noisy_the_machine(noise):
+    point = points(simulated(noise=noise))[1]
+    assert point.figures["intervals"] == 3 * (STARTS // 12)
+    assert point.figures["held"] >= 0.9 * point.figures["intervals"]
+    assert point.verdict == "passed"
+
+
+def test_intervals_beside_the_truth_fail():
+    moved = verdicts(simulated(noise=0.01, same_2=1.02, same_4=1.02))
+    assert moved["intervals hold the truth"] == "failed"
+
+
+def test_a_quiet_machine_has_enough_after_twenty_comparisons():
+    assert enough(simulated(noise=0.005, starts=7 * 12)) == 1
+    assert enough(simulated(noise=0.005, starts=7 * 6)) == 0.5
+
+
+def test_a_noisy_machine_takes_longer_until_there_is_enough():
+    quiet, noisy = (simulated(noise=noise) for noise in (0.01, 0.03))
+    assert enough(noisy) < 0.3 * enough(quiet)
+
+
+def test_what_is_enough_has_nothing_to_do_with_the_verdicts():
+    assert enough(simulated(noise=0.01)) == enough(simulated(noise=0.01, same_2=1.05))
+
+
+def test_it_goes_on_until_there_is_enough_unless_it_is_told_how_long():
+    assert self_test_options().enough is enough
+    assert self_test_options(budget_s=60).enough is None
+    assert self_test_options(quick=True).enough is None
 
 
 def test_a_slowdown_that_is_missed_fails():

@@ -243,13 +243,12 @@ def _self_test(
     if len(rungs) > 1 or form not in (None, "json"):
         raise click.UsageError("--self-test takes one rung at most, and no form but --json")
     output = output or Path(f"results/self-test-{datetime.now():%Y%m%d-%H%M%S}.json")
-    options = self_test_options(*rungs, threads=threads, quick=quick)
+    options = self_test_options(*rungs, threads=threads, quick=quick, budget_s=budget)
     line = ProgressLine(sys.stderr)
     try:
         result = measure(
             replace(
                 options,
-                budget_s=budget or options.budget_s,
                 weights=weights,
                 seed=seed,
                 output=output,

@@ -114,6 +114,7 @@ class _Comparison:
         self._resumed: tuple[Resumption, ...] = ()
         self._before_s = 0.0  # that an earlier run took in all
         self._rounds_began: float | None = None
+        self._ask_at, self._found = 0.0, 0.0  # whether there is enough, and how much there is
         if earlier:
             check_same(options, earlier, self._result("running"))
             self._take_over(earlier)
@@ -212,6 +213,8 @@ class _Comparison:
             ended = stop.reached(elapsed_s, number - first, starts, self._widest(group))
             if ended:
                 return ended
+            if number > done and number % self._pace.rounds_a_start == 0 and self._has_enough():
+                return "precision"
             if number > done and number % self._pace.rounds_a_start == 0:
                 so_far = stop.progress(elapsed_s, number - first)
                 self._restart([row for name in order if (row := rows[name]) in group], so_far)
@@ -292,9 +295,18 @@ class _Comparison:
         )
         return max(map(relative_width, intervals), default=float("inf"))
 
+    def _has_enough(self) -> bool:
+        """Asked ever more rarely, since to answer takes the longer the more was measured."""
+        rounds = len(self._order)
+        if self._options.enough is None or rounds < self._ask_at:
+            return False
+        self._ask_at = 1.05 * rounds
+        self._found = self._options.enough(self._result("running"))
+        return self._found >= 1
+
     def _tell(self, doing: str) -> None:
         now, rounds = time.monotonic(), len(self._order)
-        shares = [0.0]
+        shares = [self._found]
         if self._rounds_began and self._rules.budget_s:
             shares.append((now - self._rounds_began) / self._rules.budget_s)
         if self._rules.rounds:

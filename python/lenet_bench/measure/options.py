@@ -2,12 +2,13 @@
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from ..backends import FLOAT32, Device, find, names, tolerance, usual_name
 from ..environments import interpreter, variables
 from ..errors import LenetBenchError
+from ..results import Result
 
 #: The rounds' seconds where no stop rule is given, and for a rough answer.
 USUAL_BUDGET_S = 20.0
@@ -54,6 +55,7 @@ class CompareOptions:
     budget_s: float | None = None  # of the rounds; the workers' first start comes on top
     precision: float | None = None  # stop when every median is known to within this share of it
     rounds: int | None = None
+    enough: Callable[[Result], float] | None = None  # how much of what is looked for is found
     margin: float = 0.02  # two rungs that differ by less are the same
     seed: int | None = None  # without one, a new one; it is in the result
     timeout_s: float = 120.0  # for one rung's start, or one turn

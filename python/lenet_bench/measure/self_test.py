@@ -17,10 +17,10 @@ from ..results import Result, Verdict
 from . import planted
 from .medians import ratios_by_start
 from .options import CompareOptions, Entry
-from .statistics import CONFIDENCE, FEWEST_STARTS, Floats, judge, median_interval
+from .statistics import CONFIDENCE, FEWEST_STARTS, Floats, Interval, judge, median_interval
 
 USUAL_RUNG = "numpy"  # it runs wherever this does
-SELF_TEST_BUDGET_S = 300.0
+LONGEST_SELF_TEST_S = 1200.0  # enough where starts scatter by 3.5 %
 QUICK_SELF_TEST_BUDGET_S = 15.0
 
 _PAIRS = 3
@@ -49,9 +49,13 @@ class Point:
 
 
 def self_test_options(
-    rung: str = USUAL_RUNG, *, threads: int = 1, quick: bool = False
+    rung: str = USUAL_RUNG,
+    *,
+    threads: int = 1,
+    quick: bool = False,
+    budget_s: float | None = None,
 ) -> CompareOptions:
-    """The comparison to run."""
+    """The comparison to run: for so long, else until there is enough for a verdict."""
     whole = Entry.of_ladder(rung, threads)
 
     def entry(name: str, factory: str) -> Entry:
@@ -64,22 +68,30 @@ def self_test_options(
         )
 
     entries = [
-        *(entry(name, planted.same.__name__) for name in _SAME),
+        *(entry(name, planted.Same.__name__) for name in _SAME),
         entry(_SLOWER, planted.Slower.__name__),
         *(entry(name, cheat.__name__) for name, cheat in _CHEATS.items()),
     ]
-    budget_s = QUICK_SELF_TEST_BUDGET_S if quick else SELF_TEST_BUDGET_S
-    return CompareOptions(tuple(entries), _SAME[0], threads, budget_s)
+    options = CompareOptions(tuple(entries), _SAME[0], threads)
+    if budget_s or quick:
+        return replace(options, budget_s=budget_s or QUICK_SELF_TEST_BUDGET_S)
+    return replace(options, budget_s=LONGEST_SELF_TEST_S, enough=enough)
+
+
+def enough(result: Result) -> float:
+    """How many of the comparisons that `points` asks for a run has; 1 is all.
+
+    It looks at the noise and never at a verdict, so that a run does not end when it pleases.
+    """
+    identical = _identical(result)
+    starts = _starts_needed(_noise(identical), result.rules.margin)
+    return min(map(len, identical)) / (starts * ceil(_FEWEST_PAIRS / _PAIRS))
 
 
 def points(result: Result, *, quick: bool = False) -> list[Point]:
     """What a run of `self_test_options` shows; a `quick` one has too few pairs for 95 %."""
-    every = result.rules.rounds_a_start
-    identical = [
-        ratios_by_start(result.rung(one), result.rung(other), every)
-        for one, other in zip(_SAME[::2], _SAME[1::2], strict=True)
-    ]
-    slower = [ratios_by_start(result.rung(_SLOWER), result.rung(_SAME[0]), every)]
+    identical = _identical(result)
+    slower = [_ratios(result, _SLOWER, _SAME[0])]
     noise = _noise(identical)
     starts = _starts_needed(noise, result.rules.margin)
     if quick:
@@ -87,6 +99,11 @@ def points(result: Result, *, quick: bool = False) -> list[Point]:
     compared = _Compared(noise, starts, result.rules.margin, quick)
     return [
         _with_resolution(compared.point("identical rungs", "same", identical), identical),
+        _held(
+            identical,
+            compared.starts if quick else _USUAL_STARTS,
+            fewest=1 if quick else _FEWEST_PAIRS,
+        ),
         compared.point(f"a slowdown of {planted.SLOWDOWN:.0%}", "slower", slower),
         *(_caught(result, name) for name in _CHEATS),
         _floor(result),
@@ -162,6 +179,15 @@ def share_interval(hits: int, of: int) -> tuple[float, float]:
     return max(0.0, middle - half), min(1.0, middle + half)
 
 
+def _identical(result: Result) -> list[Floats]:
+    """The ratios of pairs of one and the same rung, by start; no two have a worker in common."""
+    return [_ratios(result, one, other) for one, other in zip(_SAME[::2], _SAME[1::2], strict=True)]
+
+
+def _ratios(result: Result, one: str, other: str) -> Floats:
+    return ratios_by_start(result.rung(one), result.rung(other), result.rules.rounds_a_start)
+
+
 def _blocks(ratios: Floats, starts: int) -> Iterator[Floats]:
     """Comparisons that have no start in common."""
     for end in range(starts, len(ratios) + 1, starts):
@@ -181,6 +207,24 @@ def _starts_needed(noise: float, margin: float) -> int:
     return max(_USUAL_STARTS, ceil(needed))
 
 
+def _held(pairs: Sequence[Floats], starts: int, *, fewest: int) -> Point:
+    """Whether intervals cover what they should: identical rungs' ratio is 1, on any machine."""
+    intervals = list(_intervals(pairs, starts))
+    held = sum(interval.low <= 1 <= interval.high for interval in intervals)
+    low, high = share_interval(held, len(intervals))
+    told = (
+        f"1 lies within {held} of {len(intervals)} intervals of {starts} starts "
+        f"({CONFIDENCE:.0%} interval of the share {low:.0%} to {high:.0%})"
+    )
+    verdict: Literal["passed", "failed", "too noisy"] = "passed"
+    if high < CONFIDENCE:
+        verdict = "failed"
+    elif len(intervals) < fewest:
+        verdict, told = "too noisy", f"{told}: too few to tell, so give a longer --budget"
+    figures = {"intervals": len(intervals), "held": held, "share_low": low, "share_high": high}
+    return Point("intervals hold the truth", verdict, told, figures)
+
+
 def _with_resolution(point: Point, pairs: Sequence[Floats]) -> Point:
     """And what it means for a comparison of the usual length."""
     found = _resolution(pairs)
@@ -197,11 +241,17 @@ def _resolution(pairs: Sequence[Floats]) -> float | None:
     """What a comparison of the usual length can tell: how far identical rungs' intervals reach."""
     reach = [
         max(abs(log(interval.low)), abs(log(interval.high)))
-        for pair in pairs
-        for number, block in enumerate(_blocks(pair, _USUAL_STARTS))
-        if (interval := median_interval(block, number))
+        for interval in _intervals(pairs, _USUAL_STARTS)
     ]
     return float(np.quantile(reach, _RIGHT)) if reach else None
+
+
+def _intervals(pairs: Sequence[Floats], starts: int) -> Iterator[Interval]:
+    """Of comparisons of so many starts."""
+    for pair in pairs:
+        for number, block in enumerate(_blocks(pair, starts)):
+            if interval := median_interval(block, number):
+                yield interval
 
 
 def _caught(result: Result, name: str) -> Point:
