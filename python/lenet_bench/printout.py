@@ -364,6 +364,8 @@ def _clock(environment: Environment) -> str:
     parts.append(f"governor {cpu.governor}" if cpu.governor else "governor not told")
     if cpu.turbo is not None:
         parts.append(f"turbo {'on' if cpu.turbo else 'off'}")
+    if cpu.time_from:
+        parts.append(f"time from {cpu.time_from}")
     return ", ".join(parts)
 
 

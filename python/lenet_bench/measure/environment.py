@@ -93,6 +93,8 @@ class Processor:
     mhz_max: float | None
     turbo: bool | None
     virtual: bool | None  # whether a hypervisor is underneath
+    time_from: str | None  # what the clock reads: tsc takes 20 ns, hpet a thousand
+    huge_pages: str | None  # transparent ones: where weights lie is less a matter of luck in them
 
 
 @dataclass(frozen=True)
@@ -155,6 +157,8 @@ def read_processor() -> Processor:
         mhz_max=_mhz(clock / "cpuinfo_max_freq"),
         turbo=_turbo(system),
         virtual="hypervisor" in flags if flags else None,
+        time_from=_text(Path("/sys/devices/system/clocksource/clocksource0/current_clocksource")),
+        huge_pages=_chosen(_text(Path("/sys/kernel/mm/transparent_hugepage/enabled"))),
     )
 
 
@@ -251,6 +255,12 @@ def _turbo(system: Path) -> bool | None:
     if (off := _text(system / "intel_pstate/no_turbo")) is not None:
         return off == "0"
     return None
+
+
+def _chosen(setting: str | None) -> str | None:
+    """Of always [madvise] never."""
+    found = re.search(r"\[(\w+)\]", setting or "")
+    return found[1] if found else None
 
 
 def _mhz(path: Path) -> float | None:

@@ -62,6 +62,8 @@ def _machine(run: Run) -> _Facts:
         "memory": _size(machine.get("memory_bytes")),
         "governor": _told(cpu.get("governor")),
         "turbo": _yes_or_no(cpu.get("turbo")),
+        "time is read from": _told(cpu.get("time_from")),
+        "transparent huge pages": _told(cpu.get("huge_pages")),
         "load before": _told(seen.load_before and round(seen.load_before, 2)),
         "taken by the hypervisor": units.share(seen.steal_share),
         "used by other processes": units.share(seen.other_share),
@@ -91,6 +93,7 @@ def _software(run: Run) -> _Facts:
 
 def _rules(run: Run) -> _Facts:
     result, rules = run.result, run.result.rules
+    anew = f"{rules.rounds_a_start} rounds" if rules.rounds_a_start > 1 else "round"
     facts = {
         "started": result.started,
         "took": f"{result.elapsed_s:.1f} s",
@@ -102,7 +105,7 @@ def _rules(run: Run) -> _Facts:
         },
         "seed": str(rules.seed),
         "rounds": str(len(result.order)),
-        "processes anew": f"every {rules.rounds_a_start} rounds",
+        "processes anew": f"every {anew}",
         "a turn": f"{spell_span(rules.timed_s)} timed after {spell_span(rules.warm_s)}",
         "baseline": rules.baseline or "the first rung that ran",
         "same means within": units.share(rules.margin),
