@@ -244,6 +244,9 @@ def _self_test(
         raise click.UsageError("--self-test takes one rung at most, and no form but --json")
     output = output or Path(f"results/self-test-{datetime.now():%Y%m%d-%H%M%S}.json")
     options = self_test_options(*rungs, threads=threads, quick=quick, budget_s=budget)
+    if options.enough:
+        most = f"{options.budget_s or 0:.0f} s"
+        note(f"until there is enough for a verdict, {most} at most; --budget says how long instead")
     line = ProgressLine(sys.stderr)
     try:
         result = measure(
