@@ -3,6 +3,7 @@
 There need be no GPU: what is proven here is that without one nobody answers from the CPU.
 """
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -14,6 +15,7 @@ from lenet_bench import Unavailable, load
 from lenet_bench.backends import LADDER, every_name, find, names, on_device, usual_name
 from lenet_bench.backends._exhibit import Array, Exhibit
 from lenet_bench.backends._gpu import why_none
+from lenet_bench.backends._proof import ProvenOnGpu
 from lenet_bench.cost import lines_of_code
 from lenet_bench.environments import environments
 from lenet_bench.errors import LenetBenchError
@@ -119,25 +121,51 @@ def test_no_framework_answers_from_the_cpu_what_it_was_asked_on_the_gpu(name: st
     answer = done.stdout.strip().splitlines()[-1]
     if "No module named" in answer:
         pytest.skip(answer)
-    assert answer.startswith(f"{name} cannot run on the GPU ("), done.stderr
+    assert re.match(rf"{name} cannot run on the GPU \(\w+: \S+ \S+", answer), done.stderr
     assert "mend it with: lenet-bench env create" in answer
 
 
-class FallsBack(Exhibit):
-    """Was told to run on the GPU, and its API computed on the CPU without a word."""
+class ComputesOn(Exhibit):
+    """Answers, and says on which device; counts how often it is asked that."""
 
-    device = "gpu"
+    def __init__(self, device: str) -> None:
+        self.device, self.asked = device, 0
 
     def forward(self, images: Array) -> Array:
         return np.full((len(images), 10), 0.1, np.float32)
 
     def describe(self) -> dict[str, str]:
-        return {}
+        self.asked += 1
+        return {"device": self.device}
 
 
-def test_a_silent_fall_back_is_no_answer() -> None:
-    with pytest.raises(Unavailable, match="told to run on the gpu and computed on the cpu"):
-        FallsBack().infer(np.zeros((28, 28), np.float32))
+PAPER = np.zeros((28, 28), np.float32)
+
+
+@pytest.mark.parametrize("device", ["cpu", "TFRT_CPU_0", "/device:CPU:0", "CPUExecutionProvider"])
+def test_a_silent_fall_back_is_no_answer(device: str) -> None:
+    rung = ProvenOnGpu(ComputesOn(device), "torch@gpu")
+    for ask in (rung.describe, lambda: rung.infer(PAPER), lambda: rung.infer(PAPER)):
+        with pytest.raises(Unavailable, match=f"torch@gpu was told .* computed on {device}: a"):
+            ask()
+
+
+@pytest.mark.parametrize("device", ["cuda:0", "/device:GPU:0", "CUDAExecutionProvider"])
+def test_the_first_answer_on_a_gpu_is_proven_and_no_later_one(device: str) -> None:
+    exhibit = ComputesOn(device)
+    rung = ProvenOnGpu(exhibit, "torch@gpu")
+    for _ in range(3):
+        assert rung.infer(PAPER).shape == (10,)
+    assert exhibit.asked == 1
+
+
+def test_a_rung_that_moves_to_the_cpu_is_found_when_it_is_described_again() -> None:
+    exhibit = ComputesOn("cuda:0")
+    rung = ProvenOnGpu(exhibit, "torch@gpu")
+    rung.infer(PAPER)
+    exhibit.device = "cpu"
+    with pytest.raises(Unavailable, match="silent fall-back"):
+        rung.describe()
 
 
 def test_a_rung_named_on_a_device_that_it_lacks_is_one_sentence(run: Run, picture: Path) -> None:

@@ -52,7 +52,12 @@ def test_the_package_is_typed(empty_environment: Path) -> None:
     """`py.typed` and the native modules' stubs are in the wheel."""
     (package,) = empty_environment.glob("lib/python*/site-packages/lenet_bench")
     assert (package / "py.typed").exists()
-    assert {stub.stem for stub in package.glob("_*.pyi")} >= {"_fused", "_onednn", "_openblas"}
+    assert {stub.stem for stub in package.glob("_*.pyi")} >= {
+        "_boundary",
+        "_fused",
+        "_onednn",
+        "_openblas",
+    }
 
 
 def test_the_source_distribution_leaves_out_no_file_of_the_package() -> None:

@@ -3,8 +3,10 @@
 The frameworks have test_frameworks.py, since each needs a process of its own.
 """
 
+import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from importlib import import_module
 
 import lenet_bench
 import numpy as np
@@ -313,3 +315,53 @@ def test_rungs_of_different_threads_do_not_disturb_each_other(name: str) -> None
     with ThreadPoolExecutor(4) as pool:
         found = list(pool.map(lambda net: net.infer(images), [one, two] * 10))
     assert all(np.allclose(answer, expected, rtol=0, atol=1e-6) for answer in found)
+
+
+# The check of all that comes in, by _boundary and, where that was built for another Python, NumPy
+
+
+@pytest.fixture(scope="module", params=["native", "numpy"])
+def is_ready(request: pytest.FixtureRequest) -> Callable[[object], bool]:
+    """Either of the two, each from an interpreter's own import."""
+    with pytest.MonkeyPatch.context() as patch:
+        if request.param == "numpy":
+            patch.setitem(sys.modules, "lenet_bench._boundary", None)
+        patch.delitem(sys.modules, "lenet_bench.backends._input", raising=False)
+        found: Callable[[object], bool] = import_module("lenet_bench.backends._input").is_ready
+    assert (found.__module__ == "lenet_bench._boundary") == (request.param == "native")
+    return found
+
+
+@pytest.mark.parametrize("count", [0, 1, 3])
+def test_what_lies_ready_is_let_through(is_ready: Callable[[object], bool], count: int) -> None:
+    assert is_ready(read_only(random_images(4, count)))
+    assert is_ready(np.ones((28, 28), np.float32))
+
+
+@pytest.mark.parametrize("value", [np.nan, -1e-45, 1.0000001, np.inf, -np.inf])
+def test_a_value_out_of_range_is_not_ready(
+    is_ready: Callable[[object], bool], value: float
+) -> None:
+    image = random_image(4)
+    image[27, 27] = value
+    assert not is_ready(image)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        *(lying(random_images(4, 3)) for lying in LYING if lying is not read_only),
+        np.zeros((28, 28)),
+        np.zeros((28, 28), ">f4"),
+        np.zeros((28, 28), np.uint32),
+        np.zeros((28, 27), np.float32),
+        np.zeros((1, 1, 28, 28), np.float32),
+        [[0.0] * 28] * 28,
+        None,
+    ],
+    ids=lambda other: getattr(getattr(other, "dtype", None), "str", type(other).__name__),
+)
+def test_what_has_to_be_converted_or_refused_is_not_ready(
+    is_ready: Callable[[object], bool], other: object
+) -> None:
+    assert not is_ready(other)

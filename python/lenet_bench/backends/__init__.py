@@ -330,10 +330,16 @@ def _build(rung: Rung, variant: str, weights: Weights, threads: int) -> Backend:
         if not rung.framework:
             raise
         why = ": ".join(dict.fromkeys((type(error).__name__, _first_line(error))))
+        if rung.moved and not str(error):  # JAX asserts that it has found a device, no more
+            why += ": it sees no GPU, or was built for none"
         what = "cannot run on the GPU" if rung.moved else "cannot be built"
         raise Unavailable(
             wrong_version(rung, name, why) or f"{name} {what} ({why}); {_mend_damaged(rung)}"
         ) from error
+    if rung.moved:
+        from ._proof import ProvenOnGpu
+
+        return ProvenOnGpu(backend, name)
     return backend
 
 

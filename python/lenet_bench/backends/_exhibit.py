@@ -1,7 +1,4 @@
-"""What the exhibits of frameworks have in common: the boundary, so that each shows its API only.
-
-And the proof: an exhibit that can run on either device says of each answer where it was computed.
-"""
+"""What the exhibits of frameworks have in common: the boundary, so that each shows its API only."""
 
 from abc import ABC, abstractmethod
 from threading import Lock
@@ -9,8 +6,7 @@ from threading import Lock
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import Unavailable
-from ..network import CLASSES, IMAGE_SIDE
+from ..network import CLASSES
 from ._input import check_image, check_images
 
 Array = NDArray[np.float32]
@@ -22,9 +18,6 @@ class Exhibit(ABC):
     One thread at a time, since many of these APIs compute in memory of their own.
     """
 
-    #: Where it was told to run, and where the last answer was computed, as its API says.
-    device = ran_on = "cpu"
-
     _one_at_a_time: Lock
 
     def __init_subclass__(cls) -> None:
@@ -33,18 +26,13 @@ class Exhibit(ABC):
     def infer(self, images: Array) -> Array:
         """Probabilities (10,) of one image (28, 28), or (n, 10) of (n, 28, 28)."""
         images = check_images(images)
-        if images.ndim == 3 and len(images) == 0:  # which few frameworks can do
+        if images.ndim == 2:
+            with self._one_at_a_time:
+                return self.forward(images[np.newaxis])[0]
+        if len(images) == 0:  # which few frameworks can do
             return np.empty((0, CLASSES), np.float32)
         with self._one_at_a_time:
-            answer = (
-                self.forward(images[np.newaxis])[0] if images.ndim == 2 else self.forward(images)
-            )
-        if self.ran_on != self.device:
-            raise Unavailable(
-                f"{type(self).__name__} was told to run on the {self.device} and computed on the "
-                f"{self.ran_on}: a silent fall-back; see what the driver says with: nvidia-smi"
-            )
-        return answer
+            return self.forward(images)
 
     @abstractmethod
     def forward(self, images: Array) -> Array:
@@ -57,7 +45,11 @@ class Exhibit(ABC):
 
     @abstractmethod
     def describe(self) -> dict[str, str]:
-        """What really runs: the framework, its version and what it was told."""
+        """What really runs: the framework, its version and what it was told.
+
+        An exhibit that can run on either device names under `device` that on which its API says
+        that an answer lies.
+        """
 
 
-__all__ = ["IMAGE_SIDE", "Array", "Exhibit"]
+__all__ = ["Array", "Exhibit"]

@@ -1,13 +1,30 @@
 """What every rung accepts, and how it says no: the same words for a Python and a native rung.
 
-A native rung checks for itself what it can check in a moment (csrc/bindings/rung.hpp) and asks
-here about the rest.
+What is right is let through by the same few instructions for all (csrc/bindings/input.hpp), in a
+native rung's module or in `_boundary`: NumPy took 10 of the 87 us of a call of MNN. The rest is
+looked at here.
 """
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..network import IMAGE_SIDE
+
+try:
+    from .._boundary import is_ready
+except ImportError:  # built for another Python than that of an environment, or not at all
+
+    def is_ready(images: object) -> bool:  # type: ignore[misc]
+        """The same in NumPy: as integers, the floats from 0 to 1 are those up to 1's bits."""
+        return (
+            isinstance(images, np.ndarray)
+            and images.dtype == np.float32
+            and images.ndim in (2, 3)
+            and images.shape[-2:] == (IMAGE_SIDE, IMAGE_SIDE)
+            and images.flags.c_contiguous
+            and images.flags.aligned
+            and bool(images.view(np.uint32).max(initial=0) <= 0x3F800000)
+        )
 
 
 def check_images(images: object) -> NDArray[np.float32]:
@@ -16,6 +33,8 @@ def check_images(images: object) -> NDArray[np.float32]:
     Raises TypeError unless they are native float32, ValueError unless they are (28, 28) or
     (n, 28, 28) with every value from 0 to 1.
     """
+    if is_ready(images):
+        return images
     if not isinstance(images, np.ndarray):
         raise TypeError(
             f"expected a float32 array, got {type(images).__name__}: "

@@ -7,10 +7,9 @@ from functools import partial
 from typing import Any
 
 
-def place_of(tensor: Any) -> str:
-    """The device of a framework's tensor, which each names in its own way: .../GPU:0, cuda:0."""
-    name = str(getattr(tensor, "device", "cpu")).lower()
-    return "gpu" if "gpu" in name or "cuda" in name else "cpu"
+def device_of(tensor: Any) -> str:
+    """On which a framework's tensor lies, as that calls it: /.../device:GPU:0, cuda:0."""
+    return str(getattr(tensor, "device", "cpu"))  # OpenVINO's tensors have no say
 
 
 def tell_framework(framework: str, threads: int, device: str) -> None:

@@ -16,7 +16,7 @@ from keras import layers
 from ..errors import Unavailable
 from ..weights import Weights
 from ._exhibit import Array, Exhibit
-from ._under_keras import place_of, tell_framework
+from ._under_keras import device_of, tell_framework
 
 
 class Keras(Exhibit):
@@ -32,7 +32,7 @@ class Keras(Exhibit):
                 f"{os.environ['KERAS_BACKEND']}; ask for it in a process of its own"
             )
         tell_framework(self._framework, threads, device)
-        self.device, self._variant = device, variant
+        self._variant = variant
         self._model = keras.Sequential(
             [
                 keras.Input((28, 28, 1)),
@@ -56,18 +56,10 @@ class Keras(Exhibit):
     def forward(self, images: Array) -> Array:
         images = images[..., np.newaxis]
         if self._variant == "call":
-            answer = self._model(images)
-            if self.device == "gpu":
-                self.ran_on = place_of(answer)
-            probabilities = keras.ops.convert_to_numpy(answer)
-        elif self._variant == "predict_on_batch":
-            probabilities = self._model.predict_on_batch(images)
-        else:
-            probabilities = self._model.predict(images, verbose=0)
-        if self._variant != "call" and self.device == "gpu":
-            # NumPy came back: where it was computed, the weights are.
-            self.ran_on = place_of(self._model.weights[0].value)
-        return np.array(probabilities)
+            return keras.ops.convert_to_numpy(self._model(images))
+        if self._variant == "predict_on_batch":
+            return self._model.predict_on_batch(images)
+        return self._model.predict(images, verbose=0)
 
     def describe(self) -> dict[str, str]:
         framework = import_module(self._framework)
@@ -75,5 +67,5 @@ class Keras(Exhibit):
             "library": f"Keras {keras.__version__}",
             "variant": self._variant,
             "backend": f"{self._framework} {framework.__version__}",
-            "device": self.device,
+            "device": device_of(self._model(np.zeros((1, 28, 28, 1), np.float32))),
         }

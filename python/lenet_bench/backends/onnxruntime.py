@@ -27,9 +27,10 @@ class OnnxRuntime(Exhibit):
             ort.preload_dlls()  # CUDA's and cuDNN's, where pip put them
             options.add_session_config_entry("session.disable_cpu_ep_fallback", "1")
             providers = [("CUDAExecutionProvider", {"use_tf32": 0})]
-        self._session = ort.InferenceSession(onnx.model(weights), options, providers=providers)
-        self.device, self._variant = device, variant
-        self.ran_on = "gpu" if self._session.get_providers()[0].startswith("CUDA") else "cpu"
+        self._session = ort.InferenceSession(
+            onnx.model(weights), options, providers=providers, enable_fallback=False
+        )
+        self._variant = variant
         place = "cuda" if device == "gpu" else "cpu"
         image, probabilities = np.zeros((1, 1, 28, 28), np.float32), np.zeros((1, 10), np.float32)
         self._image = ort.OrtValue.ortvalue_from_numpy(image, place)
@@ -50,6 +51,6 @@ class OnnxRuntime(Exhibit):
         return {
             "library": f"ONNX Runtime {ort.__version__}",
             "variant": self._variant,
-            "providers": ", ".join(self._session.get_providers()),
+            "device": ", ".join(self._session.get_providers()),
             "threads": str(options.intra_op_num_threads),
         }

@@ -6,7 +6,6 @@ dispatches them one by one from Python, `function` traces them into a graph once
 that graph without looking for the right one first, and `xla` has XLA compile it.
 """
 
-import numpy as np
 import tensorflow as tf
 
 from ..weights import Weights
@@ -51,7 +50,7 @@ class TensorFlow(Exhibit):
         if device == "gpu" and not gpus:
             raise RuntimeError(f"TensorFlow {tf.__version__} sees no GPU")
         tf.config.set_visible_devices(gpus[:1] if device == "gpu" else [], "GPU")
-        self.device, self._variant = device, variant
+        self._variant = variant
         self._model = LeNet(weights)
         if variant == "concrete":
             images = tf.TensorSpec([None, 28, 28], tf.float32)
@@ -60,15 +59,12 @@ class TensorFlow(Exhibit):
             self._model = tf.function(self._model, jit_compile=variant == "xla")
 
     def forward(self, images: Array) -> Array:
-        probabilities = self._model(tf.constant(images))
-        self.ran_on = "gpu" if "GPU" in probabilities.device else "cpu"
-        # Its own copy: what .numpy() gives is a view of the tensor's memory.
-        return np.array(probabilities)
+        return self._model(tf.constant(images)).numpy()
 
     def describe(self) -> dict[str, str]:
         return {
             "library": f"TensorFlow {tf.__version__}",
             "variant": self._variant,
             "threads": str(tf.config.threading.get_intra_op_parallelism_threads()),
-            "device": self.device,
+            "device": self._model(tf.zeros([1, 28, 28])).device,
         }

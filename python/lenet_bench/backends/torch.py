@@ -43,14 +43,14 @@ class Torch(Exhibit):
         torch.set_float32_matmul_precision("highest")
         torch.backends.cudnn.allow_tf32 = False
         torch._inductor.config.compile_threads = 1
-        self.device, self._variant = device, variant
-        self._place = torch.device("cuda" if device == "gpu" else "cpu")
+        self._variant = variant
+        self._device = torch.device("cuda" if device == "gpu" else "cpu")
         module = LeNet()
         module.load_state_dict(
             {name: torch.tensor(array) for name, array in weights.parameters.items()}
         )
-        module.to(self._place).eval()
-        example = torch.zeros(2, 1, 28, 28, device=self._place)  # for export, 1 is never more
+        module.to(self._device).eval()
+        example = torch.zeros(2, 1, 28, 28, device=self._device)  # for export, 1 is never more
         with torch.inference_mode():
             if variant == "compile":
                 self._model = torch.compile(module)
@@ -63,18 +63,18 @@ class Torch(Exhibit):
 
     def forward(self, images: Array) -> Array:
         with torch.inference_mode():
-            x = torch.from_numpy(images[:, np.newaxis]).to(self._place)
-            probabilities = self._model(x)
-        self.ran_on = "gpu" if probabilities.is_cuda else "cpu"
-        return probabilities.cpu().numpy()
+            x = torch.from_numpy(images[:, np.newaxis]).to(self._device)
+            return self._model(x).cpu().numpy()
 
     def describe(self) -> dict[str, str]:
+        with torch.inference_mode():
+            answer = self._model(torch.zeros(1, 1, 28, 28, device=self._device))
         return {
             "library": f"PyTorch {torch.__version__}",
             "variant": self._variant,
             "threads": str(torch.get_num_threads()),
             "isa": torch.backends.cpu.get_cpu_capability(),
-            "device": torch.cuda.get_device_name() if self.device == "gpu" else "cpu",
+            "device": str(answer.device),
         }
 
 

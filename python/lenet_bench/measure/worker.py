@@ -67,6 +67,7 @@ class MeasuredRung:
 
     def __init__(self, backend: Backend, meter: Meter | None = None) -> None:
         self._infer = backend.infer
+        self._describe = backend.describe
         self._profile = getattr(backend, "profile", None)
         self._meter = meter  # of the GPU that it runs on
         self._images: list[Image] = []
@@ -165,7 +166,11 @@ class MeasuredRung:
         }
 
     def profile(self, _: Message) -> Message:
-        """Where the time of a call on a GPU goes, in a run that is not timed otherwise."""
+        """Where the time of a call on a GPU goes, in a run that is not timed otherwise.
+
+        First whether it computes there still: to describe it is to prove that.
+        """
+        self._describe()
         return {"profile_us": self._profile(self._images[0]) if self._profile else None}
 
     def dissect(self, message: Message) -> Message:
