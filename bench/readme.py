@@ -106,10 +106,25 @@ def training(path: Path) -> Iterator[str]:
     yield "```"
 
 
+def agreement(folder: Path) -> Iterator[str]:
+    """How far the first losses are apart, a seed a row."""
+    steps = (10, 50, 100)
+    rows = []
+    for path in sorted(folder.glob("*.json")):
+        result = read_training(path)
+        found = result.agreement
+        assert found is not None
+        distances = [f"{found.so_far[step - 1]:.1e}" for step in steps]
+        rows.append((str(result.recipe.seed), *distances, f"{found.lowest}, {found.highest}"))
+    titles = ("seed", *(f"up to step {step}" for step in steps), "farthest apart")
+    yield from markdown(titles, rows, ("farthest apart",))
+
+
 DRAWN: dict[str, Callable[[Path], Iterable[str]]] = {
     "ladder": ladder,
     "why": why,
     "training": training,
+    "agreement": agreement,
 }
 
 

@@ -10,7 +10,7 @@ import click
 
 from ..errors import LenetBenchError
 from ..terminal import Screen
-from .options import FILE, FOLDER, Command, data_option, json_option
+from .options import FILE, FOLDER, Command, data_option, json_option, seconds
 from .output import INTERRUPTED, SUCCESS, WRONG, complain, note, say
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ class RecipeOption(click.Option):
 
 #: A training recipe's choices as options: the type and the meaning.
 RECIPE_OPTIONS: dict[str, tuple[type, str]] = {
-    "epochs": (int, "How often each image is learnt from."),
+    "epochs": (int, "How often each image is learnt from. 0: only the first steps, side by side."),
     "batch": (int, "Images a step."),
     "rate": (float, "Learning rate at the top of its cycle."),
     "momentum": (float, "Nesterov momentum."),
@@ -127,11 +127,18 @@ Examples:
     metavar="N",
     help="Threads of a framework. [side by side 1, else as many as it likes]",
 )
+@click.option(
+    "--timeout",
+    callback=seconds,
+    metavar="TIME",
+    help="Side by side: give a framework up that makes no step for so long. [10m]",
+)
 @json_option
 @recipe_options
 def train(
     named: tuple[str, ...],
     output: Path | None,
+    timeout: float | None,
     as_json: bool,
     **rest: Any,
 ) -> int:
@@ -151,9 +158,14 @@ def train(
             f"{output}: several frameworks have a result: expected a name that ends in .json"
         )
     common = {name: rest.pop(name) for name in ("data", "checkpoints", "resume", "threads")}
-    common["recipe"] = _recipe(rest)
     if output.suffix == ".json":
+        common["recipe"] = _recipe(rest, epochs_from=0)
+        if timeout is not None:
+            common["timeout_s"] = timeout
         return _side_by_side(named, output, as_json, common)
+    if timeout is not None:
+        raise click.UsageError("--timeout is for frameworks side by side: -o FILE.json")
+    common["recipe"] = _recipe(rest, epochs_from=1)
     return _alone(named[0], output, as_json, common)
 
 
@@ -193,7 +205,7 @@ def _side_by_side(
     return SUCCESS if statuses == {"ok"} and agreed else WRONG
 
 
-def _recipe(given: dict[str, Any]) -> "Recipe | None":
+def _recipe(given: dict[str, Any], epochs_from: int) -> "Recipe | None":
     """The recipe that the options name; None where they name nothing."""
     from ..training.recipe import Augmentation, Recipe, check_recipe
 
@@ -203,7 +215,7 @@ def _recipe(given: dict[str, Any]) -> "Recipe | None":
     changes = {name: named.pop(name) for name in asdict(Augmentation()) if name in named}
     recipe = Recipe(**named, augmentation=Augmentation(**changes))
     try:
-        check_recipe(recipe)
+        check_recipe(recipe, epochs_from=epochs_from)
     except LenetBenchError as error:
         raise click.UsageError(str(error)) from None
     return recipe

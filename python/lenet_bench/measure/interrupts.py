@@ -16,14 +16,18 @@ def interrupts() -> Iterator[None]:
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
-    polite = [
-        number
-        for number in (signal.SIGTERM, signal.SIGHUP)
-        if signal.getsignal(number) is not signal.SIG_IGN  # nohup's wish
-    ]
-    before = {number: signal.signal(number, interrupt) for number in polite}
+    before = {number: signal.signal(number, interrupt) for number in polite_kills()}
     try:
         yield
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def polite_kills() -> list[signal.Signals]:
+    """The signals that ask a run to end, beside Ctrl-C's."""
+    return [
+        number
+        for number in (signal.SIGTERM, signal.SIGHUP)
+        if signal.getsignal(number) is not signal.SIG_IGN  # nohup's wish
+    ]

@@ -5,8 +5,8 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -30,14 +30,25 @@ class WorkerError(Exception):
 
 
 class WorkerProcess:
-    """One rung's process, until `end`."""
+    """One rung's process, until `end`; or that of another module which speaks by the same pipes.
 
-    def __init__(self, python: str, variables: Mapping[str, str], cores: Cores) -> None:
+    `shown`: what it writes to standard error is the user's to see.
+    """
+
+    def __init__(
+        self,
+        python: str,
+        variables: Mapping[str, str],
+        cores: Cores,
+        *,
+        module: str = "lenet_bench.measure.worker",
+        shown: bool = False,
+    ) -> None:
         self._output = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the worker
         self._out_of_memory_kills = _out_of_memory_kills()
         their_read, our_write = os.pipe()
         our_read, their_write = os.pipe()
-        command = [python, "-u", "-X", "faulthandler", "-m", "lenet_bench.measure.worker"]
+        command = [python, "-u", "-X", "faulthandler", "-m", module]
         self.spawned_ns = time.monotonic_ns()
         try:
             with on_cores(cores.worker):
@@ -46,7 +57,7 @@ class WorkerProcess:
                     env={**os.environ, **variables},
                     stdin=subprocess.DEVNULL,
                     stdout=self._output,
-                    stderr=subprocess.STDOUT,
+                    stderr=None if shown else subprocess.STDOUT,
                     pass_fds=(their_read, their_write),
                     start_new_session=True,  # Ctrl-C is the parent's to handle
                 )
@@ -76,26 +87,38 @@ class WorkerProcess:
 
     def ask(self, do: str, timeout_s: float, **rest: Any) -> Message:
         """One command and its reply; WorkerError where none comes, and the process is ended."""
-        try:
-            self._channel.send({"do": do, **rest}, timeout_s)
-            reply = self._channel.receive(timeout_s)
-        except TimeoutError:
-            self.end()
-            raise WorkerError("timeout", f"did not answer within {timeout_s:g} s") from None
-        except ClosedError:
-            raise WorkerError("crashed", self._how_it_died()) from None
+        self.tell({"do": do, **rest}, timeout_s)
+        reply = self.hear(timeout_s)
         if failure := reply.get("failure"):
             self.end()
             raise WorkerError(failure["status"], failure["reason"], failure["traceback"])
         return reply
+
+    def tell(self, message: Message, timeout_s: float) -> None:
+        """Say something that wants no reply; WorkerError as for `ask`."""
+        with self._ended_where_it_fails(timeout_s):
+            self._channel.send(message, timeout_s)
+
+    def hear(self, timeout_s: float) -> Message:
+        """What it says next, unasked; WorkerError as for `ask`."""
+        with self._ended_where_it_fails(timeout_s):
+            return self._channel.receive(timeout_s)
+
+    def interrupt(self) -> None:
+        """Send it Ctrl-C."""
+        self._process.send_signal(signal.SIGINT)
+
+    def kill(self) -> None:
+        """Kill it and whatever it started; who listens to it will notice."""
+        with suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
 
     def end(self) -> None:
         """Kill it and whatever it started, at once: it has nothing to save."""
         if self._ended:
             return
         self._ended = True
-        with suppress(ProcessLookupError):
-            os.killpg(self._process.pid, signal.SIGKILL)
+        self.kill()
         self._process.wait()
         self._guard.close()
         self._channel.close()
@@ -116,6 +139,16 @@ class WorkerProcess:
         """End it and forget its output."""
         self.end()
         self._output.close()
+
+    @contextmanager
+    def _ended_where_it_fails(self, timeout_s: float) -> Iterator[None]:
+        try:
+            yield
+        except TimeoutError:
+            self.end()
+            raise WorkerError("timeout", f"did not answer within {timeout_s:g} s") from None
+        except ClosedError:
+            raise WorkerError("crashed", self._how_it_died()) from None
 
     def _how_it_died(self) -> str:
         try:

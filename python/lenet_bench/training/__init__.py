@@ -19,9 +19,10 @@ from .agreement import Agreement
 from .checkpoint import Epoch
 from .frameworks import TRAINERS
 from .loop import Interrupted
+from .options import TrainOptions
 from .recipe import Augmentation, Recipe
 from .result import FrameworkRun, TrainingResult, digest, read_training
-from .run import TrainOptions, TrainResult, train
+from .run import TrainResult, train
 from .side_by_side import SideBySideOptions, train_side_by_side
 
 #: The names of all that can train.

@@ -12,11 +12,11 @@ from itertools import accumulate, islice
 
 from .batches import Batch
 from .progress import Display
-from .recipe import Recipe, rate
+from .recipe import Recipe, check_loss, rate
 from .trainer import Trainer
 
 STEPS = 100
-TOLERANCE = 0.005
+TOLERANCE = 0.002
 
 
 def first_losses(
@@ -28,6 +28,7 @@ def first_losses(
     with display.steps("first steps", STEPS):
         for images, labels in islice(batches, STEPS):
             losses.append(trainer.step(images, labels, slow))
+            check_loss(recipe, losses[-1], f"step {len(losses)} of the first {STEPS}")
             display.step(losses[-1])
     return tuple(losses)
 

@@ -1,79 +1,89 @@
 """A run in a process of its own: what a framework chooses at import, it chooses for a process."""
 
-import json
-import os
 import signal
-import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from .. import environments
 from ..backends import find
-from ..measure.pinning import thread_variables
+from ..measure.interrupts import polite_kills
+from ..measure.pinning import Cores, thread_variables
+from ..measure.process import WorkerError, WorkerProcess
 from ..results.typed_json import decode
+from .options import TrainOptions
 from .result import FrameworkRun, Status
-from .run import TrainOptions
 
 
-def train_apart(options: TrainOptions) -> FrameworkRun:
-    """The row that the run gives; whatever becomes of its process is told there."""
+def train_apart(options: TrainOptions, timeout_s: float) -> FrameworkRun:
+    """The row that the run gives; whatever becomes of its process is told there.
+
+    The process is ended, with all that it started, where it shows no progress for `timeout_s`.
+    """
     threads = options.threads or 1
     variables = {
         **thread_variables(threads),
         **environments.variables(find(options.framework)[0], threads),
     }
-    read_fd, write_fd = os.pipe()
-    with subprocess.Popen(
-        [sys.executable, "-m", f"{__package__}.child", str(write_fd), str(os.getpid())],
-        env={**os.environ, **variables},
-        stdin=subprocess.PIPE,
-        stdout=subprocess.DEVNULL,
-        pass_fds=(write_fd,),
-        start_new_session=True,  # Ctrl-C comes to the parent, which hands it on
-    ) as process:
-        os.close(write_fd)
-        with _handing_on_interrupts(process), os.fdopen(read_fd, "rb") as answer:
-            assert process.stdin is not None
-            with suppress(BrokenPipeError), process.stdin:  # it died at once: told below
-                process.stdin.write(_to_json(options))
-            content = answer.read()
-    if content:
-        run: FrameworkRun = decode(FrameworkRun, json.loads(content))
-        return run
-    return FrameworkRun(options.framework, *_how_it_ended(process.returncode))
+    row, over = FrameworkRun(options.framework, "failed"), False
+    child = WorkerProcess(  # which pins itself, since its feeder runs on other cores
+        sys.executable, variables, Cores((), ()), module=f"{__package__}.child", shown=True
+    )
+    with closing(child), _handing_on_interrupts(child) as interrupted:
+        try:
+            child.tell({"options": _to_json(options)}, timeout_s)
+            while not over:
+                told = child.hear(timeout_s)
+                row = decode(FrameworkRun, told["row"]) if "row" in told else row
+                over = "over" in told
+        except WorkerError as error:
+            status, reason = _how_it_ended(error, timeout_s, interrupted.is_set())
+            row = replace(row, status=status, reason=reason)
+    return row
 
 
 @contextmanager
-def _handing_on_interrupts(process: "subprocess.Popen[bytes]") -> Iterator[None]:
-    """The run ends as it would alone: after the batch under way, with a checkpoint."""
+def _handing_on_interrupts(child: WorkerProcess) -> Iterator[threading.Event]:
+    """Ctrl-C ends the run as it would alone, after the batch under way; a second one, at once."""
+    interrupted = threading.Event()
 
     def hand_on(_signal: int, _frame: object) -> None:
-        process.send_signal(signal.SIGINT)
+        if interrupted.is_set():
+            child.kill()
+        else:
+            child.interrupt()
+        interrupted.set()
 
     if threading.current_thread() is not threading.main_thread():
-        yield  # only the main thread may handle signals
+        yield interrupted  # only the main thread may handle signals
         return
-    before = signal.signal(signal.SIGINT, hand_on)
+    before = {number: signal.signal(number, hand_on) for number in (signal.SIGINT, *polite_kills())}
     try:
-        yield
+        yield interrupted
     finally:
-        signal.signal(signal.SIGINT, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
-def _how_it_ended(code: int) -> tuple[Status, str]:
-    if code == -signal.SIGINT:
-        return "interrupted", "stopped before it began to learn"
-    if code >= 0:
-        return "failed", f"its process ended with exit code {code}"
-    name = signal.Signals(-code).name
-    return "failed", f"its process was killed by {name} ({signal.strsignal(-code)})"
+def _how_it_ended(error: WorkerError, timeout_s: float, interrupted: bool) -> tuple[Status, str]:
+    if interrupted:
+        return "interrupted", "stopped at once"
+    if error.status == "timeout":
+        return "failed", f"given up: it made no step for {timeout_s:g} s (--timeout)"
+    if error.status == "unavailable":
+        return "unavailable", error.reason
+    return "failed", f"its process {_spelled(error.reason)}"
 
 
-def _to_json(options: TrainOptions) -> bytes:
+def _spelled(death: str) -> str:
+    return f"was {death}" if death.startswith("killed") else death
+
+
+def _to_json(options: TrainOptions) -> dict[str, Any]:
     """The options, their paths as text."""
     found = {name: str(v) if isinstance(v, Path) else v for name, v in vars(options).items()}
-    recipe = options.recipe.to_json() if options.recipe else None
-    return json.dumps({**found, "recipe": recipe}).encode()
+    return {**found, "recipe": options.recipe.to_json() if options.recipe else None}

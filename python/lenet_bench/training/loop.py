@@ -14,12 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import LenetBenchError
+from ..measure.interrupts import polite_kills
 from ..mnist import Digits
 from .batches import Batch, epoch_batches
 from .checkpoint import Checkpoint, Epoch, with_best, write_checkpoint
 from .pace import PacedTrainer
 from .progress import Display
-from .recipe import batches_an_epoch, rate, split
+from .recipe import batches_an_epoch, check_loss, rate, split
 
 
 class Interrupted(LenetBenchError):
@@ -53,7 +54,7 @@ def learn(
                 )
             checkpoint = _end_epoch(checkpoint, trainer, digits, validation)
             write_checkpoint(path, checkpoint)
-            display.line(checkpoint.history[-1])
+            display.epoch(checkpoint)
     return checkpoint
 
 
@@ -74,11 +75,7 @@ def _learn_epoch(
         for images, labels in batches:
             step = epoch * count + len(losses)
             loss = trainer.step(images, labels, rate(recipe, step, recipe.epochs * count))
-            if not np.isfinite(loss):
-                raise LenetBenchError(
-                    f"the loss became {loss} in epoch {epoch + 1}, batch {len(losses) + 1}:"
-                    f" the run diverged; train again with a rate below {recipe.rate:g}"
-                )
+            check_loss(recipe, loss, f"epoch {epoch + 1}, batch {len(losses) + 1}")
             losses.append(loss)
             display.step(loss)
             if interrupted.is_set():
@@ -92,11 +89,13 @@ def _end_epoch(
 ) -> Checkpoint:
     """The checkpoint after an epoch: validated, and remembered if it is the best so far."""
     logits = trainer.logits(digits.ink(validation))
-    labels = digits.labels[validation]
+    labels, number = digits.labels[validation], checkpoint.epoch + 1
+    validation_loss = cross_entropy(logits, labels)
+    check_loss(checkpoint.recipe, validation_loss, f"the validation of epoch {number}")
     epoch = Epoch(
-        epoch=checkpoint.epoch + 1,
+        epoch=number,
         loss=fmean(checkpoint.losses),
-        validation_loss=cross_entropy(logits, labels),
+        validation_loss=validation_loss,
         validation_accuracy=correct(logits, labels) / len(labels),
         seconds=round(checkpoint.seconds, 1),
         images_per_s=trainer.lap(),
@@ -128,7 +127,7 @@ def correct(logits: NDArray[np.float32], labels: NDArray[np.uint8]) -> int:
 
 @contextmanager
 def _noticing_interrupt() -> Iterator[threading.Event]:
-    """Ctrl-C asks to stop after the batch under way; a second one does not wait for it."""
+    """Ctrl-C, or a polite kill, asks to stop after the batch under way; a second does not wait."""
     interrupted = threading.Event()
     if threading.current_thread() is not threading.main_thread():
         yield interrupted  # only the main thread may handle signals
@@ -136,10 +135,14 @@ def _noticing_interrupt() -> Iterator[threading.Event]:
 
     def notice(_signal: int, _frame: object) -> None:
         interrupted.set()
-        signal.signal(signal.SIGINT, before)
+        restore()
 
-    before = signal.signal(signal.SIGINT, notice)
+    def restore() -> None:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+    before = {number: signal.signal(number, notice) for number in (signal.SIGINT, *polite_kills())}
     try:
         yield interrupted
     finally:
-        signal.signal(signal.SIGINT, before)
+        restore()

@@ -4,59 +4,90 @@ import io
 from collections.abc import Sequence
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.ticker import StrMethodFormatter
 from numpy.typing import NDArray
 
 from .agreement import STEPS, TOLERANCE
-from .result import TrainingResult
+from .result import FrameworkRun, TrainingResult
 
 _SMOOTH = 20  # steps that a point of a curve is the mean of
 
 
 def draw_losses(result: TrainingResult) -> bytes:
-    """The picture as PNG."""
-    runs = [run for run in result.runs if run.losses]
-    figure = Figure(figsize=(13, 4.2), layout="constrained")
+    """The picture as PNG; only the first steps where no more were made."""
+    colours = {run.framework: f"C{number}" for number, run in enumerate(result.runs)}
+    learnt = [run for run in result.runs if run.losses]
+    panels = 3 if learnt else 1
+    figure = Figure(figsize=(13 if learnt else 6, 4.2), layout="constrained")
     FigureCanvasAgg(figure)
-    by_step, apart, by_clock = figure.subplots(1, 3)
-
-    for number, run in enumerate(runs):
-        losses = _smooth(run.losses)
-        steps = np.arange(len(run.losses) - len(losses), len(run.losses)) + 1
-        # They lie upon each other: ever shorter dashes let each be seen.
-        dashes = (3, 3 * number / len(runs)) if number else (1, 0)
-        by_step.plot(steps, losses, color=f"C{number}", lw=1.6, dashes=dashes, label=run.framework)
-        if run.images_per_s:
-            seconds = steps * result.recipe.batch / run.images_per_s
-            by_clock.plot(seconds, losses, color=f"C{number}", lw=1.2, label=run.framework)
-        if number:
-            difference = _difference(runs[0].first_losses, run.first_losses)
-            steps = np.arange(len(difference)) + 1
-            apart.plot(steps, difference, color=f"C{number}", lw=1.0)
-
-    by_step.set(title=f"by step (mean of {_SMOOTH})", xlabel="step", ylabel="cross-entropy")
-    apart.set(title=f"the first steps: distance from {runs[0].framework}")
-    apart.set(xlabel="step, at the rate that a cycle begins with", yscale="log")
-    apart.plot([1, STEPS], 2 * [TOLERANCE], color="0.3", ls=":", label=f"allowed: {TOLERANCE:g}")
-    by_clock.set(title="by the clock", xlabel="seconds in the framework's steps")
-    for axes in (by_step, by_clock):
-        axes.set(yscale="log")
-    for axes in (by_step, apart, by_clock):
+    by_step, apart, by_clock = np.resize(figure.subplots(1, panels, squeeze=False), 3)
+    _draw_distances(apart, result.runs, colours)
+    if learnt:
+        _draw_by_step(by_step, learnt, colours)
+        _draw_by_clock(by_clock, learnt, colours, result.recipe.batch)
+    for axes in figure.axes:
         axes.grid(alpha=0.3)
-        if axes.has_data():
+        if axes.get_legend_handles_labels()[0]:
             axes.legend(frameon=False, fontsize="small")
     png = io.BytesIO()
     figure.savefig(png, format="png", dpi=110)
     return png.getvalue()
 
 
-def _smooth(losses: Sequence[float]) -> NDArray[np.float64]:
+def _draw_by_step(axes: Axes, runs: Sequence[FrameworkRun], colours: dict[str, str]) -> None:
+    for number, run in enumerate(runs):
+        steps, losses = _smooth(run.losses)
+        # They lie upon each other: ever shorter dashes let each be seen.
+        dashes = (3, 3 * number / len(runs)) if number else (1, 0)
+        colour = colours[run.framework]
+        axes.plot(steps, losses, color=colour, lw=1.6, dashes=dashes, label=run.framework)
+    axes.set(title=f"the loss by step (mean of {_SMOOTH})", xlabel="step", ylabel="cross-entropy")
+    _spell_losses(axes)
+
+
+def _draw_distances(axes: Axes, runs: Sequence[FrameworkRun], colours: dict[str, str]) -> None:
+    """How far each went from the first one, at most, up to each step."""
+    first, *others = [run for run in runs if run.first_losses] or runs
+    for run in others:
+        farthest = _farthest(first.first_losses, run.first_losses)
+        steps = np.arange(len(farthest)) + 1
+        axes.plot(steps, farthest, color=colours[run.framework], lw=1.2, label=run.framework)
+    axes.plot([1, STEPS], 2 * [TOLERANCE], color="0.3", ls=":", label=f"allowed: {TOLERANCE:g}")
+    axes.set(title=f"farthest from {first.framework}'s loss, up to each step", yscale="log")
+    axes.set(xlabel="step, at the rate that a cycle begins with")
+
+
+def _draw_by_clock(
+    axes: Axes, runs: Sequence[FrameworkRun], colours: dict[str, str], batch: int
+) -> None:
+    for run in runs:
+        if run.images_per_s:
+            steps, losses = _smooth(run.losses)
+            seconds = steps * batch / run.images_per_s
+            axes.plot(seconds, losses, color=colours[run.framework], lw=1.2, label=run.framework)
+    axes.set(title="the loss by the clock", xlabel="seconds in the framework's steps")
+    _spell_losses(axes)
+
+
+def _spell_losses(axes: Axes) -> None:
+    """A logarithmic axis with numbers as one says them."""
+    axes.set(yscale="log")
+    for axis in (axes.yaxis.set_major_formatter, axes.yaxis.set_minor_formatter):
+        axis(StrMethodFormatter("{x:g}"))
+    axes.tick_params(axis="y", which="minor", labelsize="small")
+
+
+def _smooth(losses: Sequence[float]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Steps, and the means that end there."""
     width = min(_SMOOTH, len(losses))
-    return np.convolve(losses, np.full(width, 1 / width), mode="valid")
+    means = np.convolve(losses, np.full(width, 1 / width), mode="valid")
+    return np.arange(width, len(losses) + 1), means
 
 
-def _difference(one: Sequence[float], other: Sequence[float]) -> NDArray[np.float64]:
+def _farthest(one: Sequence[float], other: Sequence[float]) -> NDArray[np.float64]:
     steps = min(len(one), len(other))
-    found = np.abs(np.subtract(one[:steps], other[:steps]))
+    found = np.maximum.accumulate(np.abs(np.subtract(one[:steps], other[:steps])))
     return np.where(found > 0, found, np.nan)  # a logarithm has no place for nought

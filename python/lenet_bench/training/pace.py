@@ -1,11 +1,26 @@
 """How fast a trainer steps: a trainer around another, with a clock."""
 
 import time
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .trainer import State, Trainer
+
+
+@dataclass(frozen=True)
+class StartUp:
+    """What it took before the framework learnt at its pace, in seconds."""
+
+    import_s: float
+    build_s: float
+    first_step_s: float | None  # traces and compiles; None where nothing was left to learn
+
+    @property
+    def total_s(self) -> float:
+        """All of it."""
+        return self.import_s + self.build_s + (self.first_step_s or 0.0)
 
 
 class PacedTrainer:

@@ -1,11 +1,12 @@
-"""What a training run shows: a bar in a terminal, one line an epoch anywhere."""
+"""What a training run shows while it lasts: to a person on a console, to a program that watches."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from .. import mnist
-from .checkpoint import Epoch
+from .checkpoint import Checkpoint, Epoch
+from .pace import StartUp
 from .recipe import Recipe
 
 if TYPE_CHECKING:
@@ -20,10 +21,25 @@ def on_stderr() -> "Console":
     return Console(stderr=True)
 
 
-class Display:
-    """Tells of a run on a console; a bar only where there is a terminal to draw it in."""
+class Watch:
+    """A program that watches a run; this one looks away."""
 
-    def __init__(self, console: "Console", recipe: Recipe) -> None:
+    def began(
+        self, versions: Mapping[str, str], start_up: StartUp, first_losses: Sequence[float]
+    ) -> None:
+        """The framework stands, and has made the steps that it is compared by."""
+
+    def stepped(self) -> None:
+        """A batch has been learnt, or classified."""
+
+    def learnt(self, epochs: Sequence[Epoch], losses: Sequence[float]) -> None:
+        """So many epochs are done, with the losses of all their steps."""
+
+
+class Display:
+    """Tells of a run on a console, with a bar only in a terminal, and whoever watches it."""
+
+    def __init__(self, console: "Console", recipe: Recipe, watch: Watch) -> None:
         from rich.progress import (
             BarColumn,
             MofNCompleteColumn,
@@ -34,6 +50,7 @@ class Display:
 
         self._console = console
         self._recipe = recipe
+        self._watch = watch
         self._bar = Progress(
             TextColumn("{task.description}"),
             BarColumn(),
@@ -56,9 +73,12 @@ class Display:
     def step(self, loss: float) -> None:
         """A batch has been learnt."""
         self._bar.update(self._bar.task_ids[-1], advance=1, loss=loss)
+        self._watch.stepped()
 
-    def line(self, epoch: Epoch) -> None:
-        """An epoch is done."""
+    def epoch(self, checkpoint: Checkpoint) -> None:
+        """An epoch is done: a line of its own."""
+        self._watch.learnt(checkpoint.history, checkpoint.past_losses)
+        epoch = checkpoint.history[-1]
         pace = f"  {epoch.images_per_s:,.0f} images/s" if epoch.images_per_s else ""
         right = 100 * epoch.validation_accuracy
         self._console.print(

@@ -69,9 +69,9 @@ class Recipe:
         return np.random.default_rng([self.seed, purpose, *position])
 
 
-def check_recipe(recipe: Recipe) -> None:
+def check_recipe(recipe: Recipe, *, epochs_from: int = 1) -> None:
     """Raise LenetBenchError, naming the option, unless the recipe can be trained."""
-    for name, least in (("epochs", 1), ("batch", 1), ("seed", 0), ("validation", 1)):
+    for name, least in (("epochs", epochs_from), ("batch", 1), ("seed", 0), ("validation", 1)):
         value = getattr(recipe, name)
         if value < least:
             raise LenetBenchError(f"{name}: expected at least {least}, got {value}")
@@ -90,6 +90,15 @@ def check_recipe(recipe: Recipe) -> None:
         value, most = getattr(recipe.augmentation, option.name), _LARGEST_CHANGE[option.name]
         if not 0 <= value <= most:
             raise LenetBenchError(f"{option.name}: expected 0 to {most:g}, got {value}")
+
+
+def check_loss(recipe: Recipe, loss: float, place: str) -> None:
+    """Raise LenetBenchError where a run has diverged."""
+    if not isfinite(loss):
+        raise LenetBenchError(
+            f"the loss became {loss} in {place}: the run diverged;"
+            f" train again with a rate below {recipe.rate:g}"
+        )
 
 
 _LARGEST_CHANGE = {

@@ -13,8 +13,8 @@ from ..results.typed_json import decode
 from ..results.versioned import read_object
 from .agreement import Agreement, agreement
 from .checkpoint import Epoch, write_file
+from .pace import StartUp
 from .recipe import Recipe
-from .run import StartUp
 
 #: Raised with every change that an older reader would misread.
 SCHEMA = 1

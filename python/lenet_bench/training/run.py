@@ -3,13 +3,13 @@
 What may fail for want of a module, a file or a place to write fails before the first step.
 """
 
-import hashlib
 import json
 import os
 import platform
 import time
+from collections.abc import Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
-from contextlib import closing, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timezone
 from functools import partial
@@ -18,69 +18,23 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..atomic import write_atomically
-from ..errors import LenetBenchError
 from ..measure.pinning import Cores, choose_cores, on_cores
 from ..mnist import Digits, find_mnist, read_mnist
 from ..weights import write_weights
 from .agreement import first_losses
 from .batches import epoch_batches
-from .checkpoint import Checkpoint, Epoch, read_checkpoint, write_file
+from .begin import begin, resume
+from .checkpoint import Checkpoint, Epoch, write_file
 from .frameworks import MakeTrainer, import_extras, import_trainer, quietly
 from .loop import correct, learn
-from .pace import PacedTrainer
-from .progress import Display, downloading, on_stderr
+from .options import TrainOptions, check_places
+from .pace import PacedTrainer, StartUp
+from .progress import Display, Watch, downloading, on_stderr
 from .recipe import Recipe, check_recipe, first_weights, split
-from .trainer import State, Trainer, zero_velocity
+from .trainer import State, zero_velocity
 
 if TYPE_CHECKING:
     from rich.console import Console
-
-_ROOM = 8 << 20  # bytes: a checkpoint has 5.2 MB, the weights 1.7 MB
-
-
-@dataclass(frozen=True)
-class TrainOptions:
-    """What to train, from what, into which files."""
-
-    output: Path = Path("lenet.safetensors")
-    data: Path | None = None  # MNIST's folder; None: LENET_BENCH_MNIST, or downloaded
-    checkpoints: Path | None = None  # a folder; None: "checkpoints" beside the output
-    resume: bool = False  # go on with the run that the checkpoint holds
-    recipe: Recipe | None = None  # None: the default one, or the checkpoint's
-    framework: str = "keras"
-    threads: int | None = None  # of the framework; None: as many as it likes
-    compared: bool = False  # make the first steps once more, to compare them with other frameworks'
-
-    @property
-    def checkpoint(self) -> Path:
-        """The file that a run resumes from."""
-        folder = self.checkpoints or self.output.parent / "checkpoints"
-        return folder / f"{self.output.stem}.checkpoint.safetensors"
-
-    @property
-    def history(self) -> Path:
-        """The epochs as JSON, beside the checkpoint."""
-        return self.checkpoint.with_name(f"{self.output.stem}.history.json")
-
-    @property
-    def curve(self) -> Path:
-        """The learning curve, beside the output."""
-        return self.output.with_name(f"{self.output.stem}-learning-curve.png")
-
-
-@dataclass(frozen=True)
-class StartUp:
-    """What it took before the framework learnt at its pace, in seconds."""
-
-    import_s: float
-    build_s: float
-    first_step_s: float | None  # traces and compiles; None where nothing was left to learn
-
-    @property
-    def total_s(self) -> float:
-        """All of it."""
-        return self.import_s + self.build_s + (self.first_step_s or 0.0)
 
 
 @dataclass(frozen=True)
@@ -96,7 +50,6 @@ class TrainResult:
     test_correct: int
     start_up: StartUp
     versions: dict[str, str]  # of the framework and what it runs on
-    first_losses: tuple[float, ...] = ()  # of the steps that frameworks are compared by
 
     @property
     def test_accuracy(self) -> float:
@@ -106,7 +59,7 @@ class TrainResult:
     def to_json(self) -> dict[str, Any]:
         """Everything but the losses of each step."""
         told = {**asdict(self), "weights": str(self.weights), "curve": str(self.curve)}
-        del told["losses"], told["first_losses"]
+        del told["losses"]
         return {**told, "test_accuracy": self.test_accuracy}
 
 
@@ -115,52 +68,74 @@ def train(
     *,
     console: "Console | None" = None,
     make_trainer: MakeTrainer | None = None,
+    watch: Watch | None = None,
 ) -> TrainResult:
     """Train, or go on training, and write the weights, their learning curve and the history."""
     check_recipe(options.recipe or Recipe())
     check_places(options)
+    with _prepared(options, console, make_trainer, watch) as run:
+        if options.compared:
+            _make_first_steps(run)
+        run.trainer.restore(run.checkpoint.state)
+        finished = learn(
+            run.checkpoint, run.trainer, run.digits, options.checkpoint, run.display, run.feeder
+        )
+        return _finish(options, finished, run)
+
+
+def make_first_steps(
+    options: TrainOptions, *, console: "Console | None" = None, watch: Watch
+) -> None:
+    """Only the steps that frameworks are compared by, which the watch is told; writes nothing."""
+    with _prepared(options, console, None, watch) as run:
+        _make_first_steps(run)
+
+
+@dataclass(frozen=True)
+class _Run:
+    """All that a run works with."""
+
+    checkpoint: Checkpoint
+    trainer: PacedTrainer
+    digits: Digits
+    test: Digits
+    display: Display
+    feeder: Executor
+    watch: Watch
+    import_s: float
+    build_s: float
+
+    @property
+    def start_up(self) -> StartUp:
+        """What its start took up to now."""
+        return StartUp(self.import_s, self.build_s, self.trainer.first_step_s)
+
+
+@contextmanager
+def _prepared(
+    options: TrainOptions,
+    console: "Console | None",
+    make_trainer: MakeTrainer | None,
+    watch: Watch | None,
+) -> Iterator[_Run]:
+    """The framework imported and built, the data read, on the cores that the threads ask for."""
     import_extras()
-    console = console or on_stderr()
+    console, watch = console or on_stderr(), watch or Watch()
     cores = choose_cores(options.threads) if options.threads else Cores((), ())
     with _feeder(cores.parent) as feeder, on_cores(cores.worker):
-        clock = [time.monotonic()]
+        began = time.monotonic()
         make_trainer = make_trainer or import_trainer(options.framework, options.threads)
-        clock.append(time.monotonic())
+        import_s = time.monotonic() - began
         with downloading(console) as progress:
             folder = find_mnist(options.data, progress=progress)
         digits, test = read_mnist("train", folder), read_mnist("test", folder)
-        checkpoint = _resume(options, digits) if options.resume else _begin(options, digits)
-        clock.append(time.monotonic())
+        checkpoint = (resume if options.resume else begin)(options, digits)
+        began = time.monotonic()
         with quietly():
             trainer = PacedTrainer(make_trainer(checkpoint.recipe, checkpoint.state.parameters))
-        clock.append(time.monotonic())
-        display = Display(console, checkpoint.recipe)
-        first = (
-            _first_losses(checkpoint.recipe, trainer, digits, display, feeder)
-            if options.compared
-            else ()
-        )
-        trainer.restore(checkpoint.state)
-        checkpoint = learn(checkpoint, trainer, digits, options.checkpoint, display, feeder)
-        start_up = StartUp(clock[1] - clock[0], clock[3] - clock[2], trainer.first_step_s)
-        result = _finish(options, checkpoint, trainer, test, start_up)
-        return replace(result, first_losses=first)
-
-
-def check_places(options: TrainOptions) -> None:
-    """Raise LenetBenchError unless all results will find their place."""
-    if options.output.is_dir():
-        raise LenetBenchError(f"{options.output}: expected a file to write, found a directory")
-    if options.output.suffix != ".safetensors":
-        raise LenetBenchError(f"{options.output}: expected a name that ends in .safetensors")
-    for path in (options.output, options.checkpoint):
-        # Not the file itself: a good one from an earlier run must survive this.
-        trial = path.with_name(f".{path.name}.room")
-        try:
-            write_atomically(trial, bytes(_ROOM))
-            trial.unlink()
-        except OSError as error:
-            raise LenetBenchError(f"{path}: cannot be written: {error.strerror or error}") from None
+        build_s = time.monotonic() - began
+        display = Display(console, checkpoint.recipe, watch)
+        yield _Run(checkpoint, trainer, digits, test, display, feeder, watch, import_s, build_s)
 
 
 def _feeder(cores: tuple[int, ...]) -> Executor:
@@ -169,77 +144,21 @@ def _feeder(cores: tuple[int, ...]) -> Executor:
     return ThreadPoolExecutor(1, initializer=pin)
 
 
-def _begin(options: TrainOptions, digits: Digits) -> Checkpoint:
-    """A new run; an unfinished one is not thrown away unasked."""
-    recipe = options.recipe or Recipe()
-    check_nothing_lost(options)
-    parameters = first_weights(recipe)
-    state = State(parameters, zero_velocity())
-    return Checkpoint(recipe, checksum(digits), state, best=parameters, framework=options.framework)
-
-
-def check_nothing_lost(options: TrainOptions) -> None:
-    """Raise LenetBenchError where a new run would take the place of an unfinished one."""
-    try:
-        left = read_checkpoint(options.checkpoint)
-    except LenetBenchError:  # an absent or damaged one holds nothing to lose
-        return
-    if not left.finished:
-        raise LenetBenchError(
-            f"{options.checkpoint} holds an unfinished run ({left.epoch} of {left.recipe.epochs}"
-            " epochs): add --resume to go on with it, or delete it to begin anew"
-        )
-
-
-def _resume(options: TrainOptions, digits: Digits) -> Checkpoint:
-    """The run that the checkpoint holds, if it is the one that the options mean."""
-    checkpoint = read_checkpoint(options.checkpoint)
-    if checkpoint.framework != options.framework:
-        raise LenetBenchError(
-            f"{options.checkpoint} holds a run in {checkpoint.framework}, not in"
-            f" {options.framework}: resume it with --framework {checkpoint.framework}, or delete it"
-        )
-    if options.recipe is not None:
-        check_same_recipe(options.checkpoint, checkpoint.recipe, options.recipe)
-    if checkpoint.data != checksum(digits):
-        raise LenetBenchError(
-            f"{options.checkpoint} holds a run on other training images:"
-            " resume it with the data that it began with, or delete it"
-        )
-    return checkpoint
-
-
-def check_same_recipe(path: Path, found: Recipe, asked: Recipe) -> None:
-    """Raise LenetBenchError, naming what differs, unless the run in this file can go on."""
-    before, now = found.to_json(), asked.to_json()
-    if changed := [name for name in now if now[name] != before[name]]:
-        told = ", ".join(f"{n} {now[n]} instead of {before[n]}" for n in changed)
-        raise LenetBenchError(
-            f"{path} holds a run of another recipe ({told}):"
-            " resume it with the options that it began with, or delete it"
-        )
-
-
-def _first_losses(
-    recipe: Recipe, trainer: PacedTrainer, digits: Digits, display: Display, feeder: Executor
-) -> tuple[float, ...]:
+def _make_first_steps(run: _Run) -> None:
     """The first steps of the recipe, whatever the checkpoint holds."""
+    recipe, trainer = run.checkpoint.recipe, run.trainer
     trainer.restore(State(first_weights(recipe), zero_velocity()))
-    learning, _ = split(recipe, len(digits))
-    with closing(epoch_batches(recipe, 0, 0, digits, learning, feeder)) as batches:
-        losses = first_losses(recipe, trainer, batches, display)
+    learning, _ = split(recipe, len(run.digits))
+    with closing(epoch_batches(recipe, 0, 0, run.digits, learning, run.feeder)) as batches:
+        losses = first_losses(recipe, trainer, batches, run.display)
     trainer.lap()  # the run's pace is that of its own steps
-    return losses
+    run.watch.began(trainer.describe(), run.start_up, losses)
+    run.watch.learnt(run.checkpoint.history, run.checkpoint.past_losses)
 
 
-def _finish(
-    options: TrainOptions,
-    checkpoint: Checkpoint,
-    trainer: Trainer,
-    test: Digits,
-    start_up: StartUp,
-) -> TrainResult:
+def _finish(options: TrainOptions, checkpoint: Checkpoint, run: _Run) -> TrainResult:
     """The only look at the test images, with the epoch that the validation images chose."""
+    trainer, test = run.trainer, run.test
     trainer.restore(replace(checkpoint.state, parameters=checkpoint.best))
     result = TrainResult(
         weights=options.output,
@@ -249,7 +168,7 @@ def _finish(
         test_images=len(test),
         test_correct=correct(trainer.logits(test.ink()), test.labels),
         losses=checkpoint.past_losses,
-        start_up=start_up,
+        start_up=run.start_up,
         versions=trainer.describe(),
     )
     metadata = _metadata(checkpoint, result)
@@ -298,7 +217,3 @@ def _processor() -> str:
             if line.startswith("model name"):
                 return line.partition(":")[2].strip()
     return platform.processor() or platform.machine()
-
-
-def checksum(digits: Digits) -> str:
-    return hashlib.sha256(digits.images.tobytes() + digits.labels.tobytes()).hexdigest()

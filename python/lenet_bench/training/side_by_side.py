@@ -17,12 +17,13 @@ from ..errors import LenetBenchError, ResultError
 from ..measure.environment import read_environment
 from ..mnist import find_mnist, read_mnist
 from .apart import train_apart
+from .begin import check_nothing_lost, check_same_recipe, checksum
 from .checkpoint import write_file
 from .frameworks import TRAINERS, import_extras
+from .options import TrainOptions, check_files, check_places
 from .progress import downloading, on_stderr
 from .recipe import Recipe, check_recipe
 from .result import FrameworkRun, TrainingResult, read_training, write_training
-from .run import TrainOptions, check_nothing_lost, check_places, check_same_recipe, checksum
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -39,6 +40,7 @@ class SideBySideOptions:
     resume: bool = False  # keep the rows that the output has, go on with the others
     recipe: Recipe | None = None  # None: the default one, or the output's
     threads: int | None = None  # None: 1, or the output's
+    timeout_s: float = 600.0  # give a framework up that makes no step for so long
 
     @property
     def picture(self) -> Path:
@@ -84,7 +86,7 @@ def train_side_by_side(
         write_training(options.output, result)
         if run.status == "interrupted":
             break
-    if any(run.losses for run in result.runs):
+    if any(run.first_losses for run in result.runs):
         from .loss_curves import draw_losses
 
         write_file(options.picture, draw_losses(result))
@@ -95,13 +97,13 @@ def _check(options: SideBySideOptions) -> None:
     """Raise LenetBenchError for whatever would end the run later."""
     if unknown := [name for name in options.frameworks if name not in TRAINERS]:
         raise LenetBenchError(f"{unknown[0]!r} is none of {', '.join(TRAINERS)}")
-    check_recipe(options.recipe or Recipe())
+    recipe = options.recipe or Recipe()
+    check_recipe(recipe, epochs_from=0)
     if options.output.suffix != ".json":
         raise LenetBenchError(f"{options.output}: expected a name that ends in .json")
-    if options.output.is_dir():
-        raise LenetBenchError(f"{options.output}: expected a file to write, found a directory")
+    check_files(options.output, options.picture)
     import_extras()
-    for framework in options.frameworks:
+    for framework in options.frameworks if recipe.epochs else ():
         check_places(options.of(framework))
 
 
@@ -147,7 +149,8 @@ def _resumed(options: SideBySideOptions, found: TrainingResult, data: str) -> Tr
 
 def _train(options: SideBySideOptions, framework: str) -> FrameworkRun:
     run = options.of(framework)
-    return train_apart(replace(run, resume=options.resume and run.checkpoint.exists()))
+    run = replace(run, resume=options.resume and run.checkpoint.exists())
+    return train_apart(run, options.timeout_s)
 
 
 def _with_row(result: TrainingResult, run: FrameworkRun) -> TrainingResult:

@@ -1,7 +1,7 @@
 """Training in several frameworks, in a terminal: one table, what failed, whether all agree."""
 
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from ..terminal import Screen, Text
 from .result import FrameworkRun, TrainingResult
@@ -18,24 +18,40 @@ def table(result: TrainingResult, screen: Screen) -> Iterator[str]:
     if runs:
         header = ["framework", "images/s", "loss", "validation", "test", "start-up", "memory"]
         rows = [[Text(title, "dim") for title in header], *(_row(run) for run in runs)]
-        yield from screen.table(rows, "l" + "r" * (len(header) - 1))
+        columns = [column for column in zip(*rows, strict=True) if _tells(column)]
+        yield from screen.table(list(zip(*columns, strict=True)), "l" + "r" * (len(columns) - 1))
     else:
         yield "No framework could be trained in."
     yield ""
     for run in result.runs:
         if run.status != "ok":
-            yield from _wrapped(f"{run.framework}: {run.reason}", screen, "red")
+            kept = f" ({len(run.epochs)} of {result.recipe.epochs} epochs kept)"
+            text = f"{run.framework}: {run.reason}{kept if run.epochs else ''}"
+            yield from _wrapped(text, screen, "red")
     yield from _agreement(result, screen)
 
 
 def _title(result: TrainingResult) -> str:
     recipe, processor = result.recipe, result.machine.get("processor") or {}
-    steps = max((len(run.losses) for run in result.runs), default=0) // recipe.epochs
     return (
-        f"{recipe.epochs} epoch{'s' * (recipe.epochs > 1)} of {steps} batches of {recipe.batch},"
+        f"{_length(result)} of {recipe.batch},"
         f" seed {recipe.seed}: the same first weights, the same batches; {result.threads} thread"
         f"{'s' * (result.threads > 1)} of {processor.get('model') or 'unknown processor'}"
     )
+
+
+def _length(result: TrainingResult) -> str:
+    """How much was learnt from, as far as any framework came."""
+    epochs, runs = result.recipe.epochs, result.runs
+    if not epochs:
+        return f"the first {max((len(run.first_losses) for run in runs), default=0)} batches"
+    steps = max((len(run.losses) // len(run.epochs) for run in runs if run.epochs), default=0)
+    return f"{epochs} epoch{'s' * (epochs > 1)} of {steps} batches"
+
+
+def _tells(column: Sequence[Text]) -> bool:
+    """Whether any row has something there."""
+    return any(text.text != "-" for text in column[1:])
 
 
 def _row(run: FrameworkRun) -> list[Text]:
