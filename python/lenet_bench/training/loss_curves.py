@@ -7,7 +7,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
-from matplotlib.ticker import StrMethodFormatter
+from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 from numpy.typing import NDArray
 
 from .agreement import STEPS, TOLERANCE
@@ -75,9 +75,9 @@ def _draw_by_clock(
 def _spell_losses(axes: Axes) -> None:
     """A logarithmic axis with numbers as one says them."""
     axes.set(yscale="log")
-    for axis in (axes.yaxis.set_major_formatter, axes.yaxis.set_minor_formatter):
-        axis(StrMethodFormatter("{x:g}"))
-    axes.tick_params(axis="y", which="minor", labelsize="small")
+    axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axes.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+    axes.yaxis.set_minor_formatter(NullFormatter())
 
 
 def _smooth(losses: Sequence[float]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
