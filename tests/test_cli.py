@@ -79,7 +79,7 @@ def test_train_has_an_option_for_each_choice_of_the_recipe() -> None:
 
 def test_trains_help_shows_the_recipes_defaults(run: Run) -> None:
     shown = " ".join(run("train", "--help").output.split())
-    assert f"each image is learnt from. [default: {Recipe().epochs}]" in shown
+    assert f"only the first steps, side by side. [default: {Recipe().epochs}]" in shown
     assert f"up to so many degrees. [default: {Augmentation().rotation}]" in shown
 
 

@@ -28,6 +28,7 @@ from lenet_bench.training.table import table
 from lenet_bench.weights import read_weights
 from patterns import write_patterns
 from PIL import Image
+from processes import alive, wait_for
 
 #: 40 steps.
 RECIPE = Recipe(epochs=2, batch=20, rate=0.01, seed=3, validation=100)
@@ -329,22 +330,6 @@ def begun(data: Path, output: Path, frameworks: list[str], *more: str) -> "subpr
     command += ["--data", str(data), "-o", str(output)]
     path = environment(PYTHONPATH=str(output.parent / "broken"))
     return subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=path)
-
-
-def wait_for(condition: Callable[[], bool]) -> None:
-    """Until it holds, two minutes at most."""
-    end = time.monotonic() + 120
-    while not condition():
-        assert time.monotonic() < end, "it never came to pass"
-        time.sleep(0.01)
-
-
-def alive(pid: int) -> bool:
-    """Whether the process runs; a zombie does not."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
 
 
 def trainers(pid: int) -> list[int]:
