@@ -101,7 +101,7 @@ class Browser:
 
     def press(self, key: str) -> None:
         """Press and release a key."""
-        codes = {"Tab": 9, "Enter": 13}
+        codes = {"Tab": 9, "Enter": 13, "Escape": 27, "ArrowRight": 39}
         typed = {"text": "\r"} if key == "Enter" else {}
         for kind in ("keyDown", "keyUp"):
             self._call(

@@ -9,7 +9,7 @@ from conftest import Run
 from lenet_bench.backends import names
 from lenet_bench.doctor import Examination, Finding
 from lenet_bench.measure.environment import read_environment
-from lenet_bench.printout import examination
+from lenet_bench.printout.examination import examination
 from lenet_bench.terminal import Screen
 
 LIBRARIES = ("libcudart", "libnvrtc", "libcublas", "libcudnn")

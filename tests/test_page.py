@@ -14,6 +14,7 @@ from lenet_bench.backends import LADDER
 from lenet_bench.cost import api_names, lines_of_code, sources
 from lenet_bench.errors import ResultError, Unavailable
 from lenet_bench.measure import summarise
+from lenet_bench.report import units
 from lenet_bench.report.figures import figures
 from lenet_bench.report.figures.figure import NARROW, WIDE
 from lenet_bench.report.figures.files import standalone, write_figures
@@ -145,11 +146,44 @@ def test_each_figure_says_in_words_and_in_a_table_what_it_shows(ladder):
 def test_a_full_result_has_every_figure_and_a_bare_one_those_it_has_figures_for(ladder):
     everything = [figure.key for figure in figures(ladder)]
     assert everything == [
-        *("lines-of-code", "processing-time", "tradeoff", "ratio", "distribution"),
+        *("of-2018", "lines-of-code", "processing-time", "tradeoff", "ratio", "distribution"),
         *("gpu-call", "cold-start", "throughput", "memory", "device-memory", "disk"),
     ]
     bare = [figure.key for figure in figures(measured(sample_result()))]
     assert bare == ["processing-time", "ratio", "distribution", "cold-start"]
+
+
+def without_gpu(result):
+    """The same, as a machine without a GPU measures it."""
+    return replace(result, rungs=tuple(rung for rung in result.rungs if rung.device == "cpu"))
+
+
+def test_the_figures_of_2018_come_first_and_say_where_no_gpu_was_measured(ladder):
+    here = measured(without_gpu(sample_ladder()))
+    html = page(here, figures(here))
+    assert html.index('id="of-2018"') < html.index('id="lines-of-code"')
+    figure = figures(here)[0]
+    told = {(row[0], row[1]): row[4] for row in figure.rows}
+    assert told["cudnn", "GPU"] == told["keras", "GPU"] == "not measured"
+    assert "not measured" not in (told["onednn", "CPU"], told["keras", "CPU"])
+    assert "Nothing was measured on a GPU here." in figure.caption
+    assert "Nothing was measured" not in figures(ladder)[0].caption
+
+
+def test_a_bar_of_2018_is_the_fastest_way_to_call_a_layer(ladder):
+    rows = {(row[0], row[1]): row for row in figures(ladder)[0].rows}
+    ways = [e for e in ladder.entries if e.exhibit == "keras" and e.series.device == "cpu"]
+    fastest = min(ways, key=lambda entry: entry.summary.p50_us)
+    assert rows["keras", "CPU"][4] == units.time(fastest.summary.p50_us)
+
+
+def test_of_many_curves_each_has_a_row_and_of_few_each_is_a_curve(ladder):
+    def drawn_of(found):
+        return next(f for f in figures(found) if f.key == "throughput").draw(WIDE)
+
+    few = replace(sample_ladder(), rungs=sample_ladder().rungs[:3])
+    assert 'class="line series-0"' in drawn_of(measured(few))
+    assert 'class="line series-0"' not in drawn_of(ladder)
 
 
 def test_outliers_do_not_squash_the_axis_of_the_distributions():

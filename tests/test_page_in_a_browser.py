@@ -219,6 +219,47 @@ def test_pointing_at_a_mark_tells_its_figures(browser, pages):
     assert browser.ask("document.querySelector('#tip').textContent").startswith("first: median 20")
 
 
+def test_the_arrows_tell_every_mark_of_a_figure(browser, pages):
+    browser.open(pages["ladder"])
+    browser.ask("document.querySelector('#tradeoff .wide svg').focus()")
+    marks = browser.ask("document.querySelectorAll('#tradeoff .wide .mark').length")
+    told = set()
+    for _ in range(marks):
+        browser.press("ArrowRight")
+        told.add(browser.ask("document.querySelector('#tip').textContent.split(':')[0]"))
+    names = "[...document.querySelectorAll('#tradeoff tbody th')].map(t => t.textContent)"
+    assert {name.partition(":")[0] for name in browser.ask(names)} <= {
+        one.partition(" ")[0] for one in told
+    }
+    assert browser.ask("document.querySelector('.mark.here') !== null")
+    browser.press("Escape")
+    assert browser.ask("document.querySelector('#tip').hidden")
+
+
+def test_a_finger_near_a_mark_of_the_phones_drawing_is_told_of_it(browser, pages):
+    browser.open(pages["ladder"], width=360)
+    told = browser.ask(
+        "(() => { const svg = document.querySelector('#tradeoff .narrow svg');"
+        "svg.scrollIntoView(); const box = svg.querySelector('.mark').getBoundingClientRect();"
+        "svg.dispatchEvent(new MouseEvent('click', {bubbles: true,"
+        " clientX: box.x - 3, clientY: box.y - 3}));"
+        "return document.querySelector('#tip').textContent })()"
+    )
+    assert " lines, " in told
+
+
+def test_paper_has_the_code_that_was_unfolded(browser, pages):
+    browser.open(pages["ladder"], medium="print", width=720)
+    printed = (
+        "[...document.querySelectorAll('.exhibit {}')].filter(e => e.checkVisibility()).length"
+    )
+    exhibits = browser.ask("document.querySelectorAll('.exhibit').length")
+    assert browser.ask(printed.format("summary")) == exhibits
+    assert browser.ask(printed.format(".listing")) == 0
+    browser.ask("document.querySelector('#unfold').click()")
+    assert browser.ask(printed.format(".listing")) >= exhibits
+
+
 def test_without_scripts_all_is_there_but_the_controls(browser, pages):
     browser.open(pages["small"], scripts=False)
     visible = "document.querySelector('{}').getClientRects().length"

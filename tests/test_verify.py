@@ -12,7 +12,7 @@ import pytest
 from conftest import Run
 from lenet_bench.errors import Unavailable
 from lenet_bench.mnist import read_mnist
-from lenet_bench.printout import verification
+from lenet_bench.printout.verification import verification
 from lenet_bench.terminal import Screen
 from lenet_bench.verify import (
     Unverified,

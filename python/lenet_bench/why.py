@@ -14,6 +14,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from .backends import Device
 from .errors import ResultError
 from .results import Status
 from .results.typed_json import decode
@@ -51,6 +52,7 @@ class Anatomy:
     tower: tuple[str, ...] = ()  # the packages on the deepest way down
     shares: Mapping[str, float] = field(default_factory=dict)  # of the time, by innermost package
     tree: tuple[Call, ...] = ()
+    output: str = ""  # what it printed
 
     @property
     def fixed_us(self) -> float | None:
@@ -68,11 +70,13 @@ def why(
     threads: int = 1,
     weights: str | os.PathLike[str] | None = None,
     seconds: float = _SECONDS,
+    device: Device | None = None,
+    quiet: bool = True,
 ) -> Iterator[Anatomy]:
     """Take a call of each rung apart, one rung after the other; all that are not gone without one.
 
     Each is built in a process of its own on one core, as `compare` does, and must give the
-    reference's answers first.
+    reference's answers first. `device` and `quiet` are CompareOptions'.
     """
     from .measure.options import CompareOptions
     from .measure.pinning import choose_cores, thread_variables
@@ -80,7 +84,7 @@ def why(
     from .measure.truth import Truth
     from .weights import default_path, read_weights
 
-    entries = CompareOptions(rungs=tuple(rungs), threads=threads).entries()
+    options = CompareOptions(rungs=tuple(rungs), threads=threads, device=device, quiet=quiet)
     conditions = Conditions(
         cores=choose_cores(threads),
         variables=thread_variables(threads),
@@ -90,7 +94,7 @@ def why(
         interval_s=None,
         truth=Truth(read_weights(weights), seed=0),
     )
-    for entry in entries:
+    for entry in options.entries():
         row = Row(entry, conditions)
         try:
             row.start()
@@ -99,9 +103,9 @@ def why(
         finally:
             row.close()
         if found is None:
-            yield Anatomy(entry.name, result.status, result.reason)
+            yield Anatomy(entry.name, result.status, result.reason, output=result.output)
         else:
-            yield decode(Anatomy, {"name": entry.name, **found})
+            yield decode(Anatomy, {"name": entry.name, "output": result.output, **found})
 
 
 def write(path: Path, anatomies: Sequence[Anatomy], threads: int) -> None:

@@ -73,13 +73,14 @@ def infer(
     from ..backends import only_our_words
     from ..inference import Failure, all_agree, expand, open_rungs, to_json
     from ..inference import infer as answers_of
-    from ..printout import AnswerPrinter, passed_over
+    from ..printout.absent import not_at_hand
+    from ..printout.answers import AnswerPrinter
     from ..weights import read_weights
 
     opened = open_rungs(backends, read_weights(weights), threads, device, quiet=not verbose)
     if opened.frameworks and not verbose:
         only_our_words()
-    note(passed_over(opened))
+    note(not_at_hand(opened.passed_over))
     paths, outcomes = expand(images), []
     printer = AnswerPrinter(Screen.of(sys.stdout), paths, show)
     for outcome in answers_of(paths, opened.rungs, steps):
@@ -139,7 +140,8 @@ def verify(
     from ..backends import on_device
     from ..inference import ALL, AUTO, in_order
     from ..mnist import find_mnist, read_mnist
-    from ..printout import not_at_hand, verification
+    from ..printout.absent import not_at_hand
+    from ..printout.verification import verification
     from ..verify import Unverified, Verification, verify_each, write_verifications
     from ..weights import read_weights
 
@@ -159,8 +161,7 @@ def verify(
     wanted = [one for one in missing if one.failed or one.backend in named]
     for one in wanted:
         complain(one.reason)
-    if others := [one.backend for one in missing if one not in wanted]:
-        note(not_at_hand(others))
+    note(not_at_hand([one.backend for one in missing if one not in wanted]))
     if found and not as_json:
         say(verification(Screen.of(sys.stdout), found))
     return SUCCESS if found and not wanted and all(one.passed for one in found) else WRONG

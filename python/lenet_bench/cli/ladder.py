@@ -51,7 +51,7 @@ def doctor(rungs: tuple[str, ...], as_json: bool, timeout: float, verbose: bool)
     Fails only where nothing works.
     """
     from ..doctor import examine
-    from ..printout import examination
+    from ..printout.examination import examination
 
     with _asking(rungs, verbose) as told:
         found = examine(rungs, quiet=not verbose, seconds=timeout, told=told)
@@ -75,7 +75,7 @@ Examples:
 def backends(rungs: tuple[str, ...], as_json: bool, timeout: float, verbose: bool) -> int:
     """Show the ladder: every way to run the network, from silicon to Keras."""
     from ..backends.availability import backends as ask
-    from ..printout import ladder
+    from ..printout.ladder import ladder
 
     with _asking(rungs, verbose) as told:
         found = ask(rungs, quiet=not verbose, seconds=timeout, told=told)

@@ -170,7 +170,7 @@ def train(
 
 
 def _alone(framework: str, output: Path, as_json: bool, options: dict[str, Any]) -> int:
-    from ..printout import training
+    from ..printout.training import training
     from ..training import Interrupted, TrainOptions
     from ..training import train as train_network
 

@@ -3,6 +3,7 @@
 import json
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -11,11 +12,16 @@ from .options import (
     FILE,
     checked_rungs,
     complete_rung,
+    device_option,
     json_option,
     threads_option,
+    verbose_option,
     weights_option,
 )
 from .output import SUCCESS, WRONG, note, progress, say
+
+if TYPE_CHECKING:
+    from ..backends import Device
 
 
 @click.command(
@@ -24,6 +30,7 @@ from .output import SUCCESS, WRONG, note, progress, say
 Examples:
   lenet-bench why
   lenet-bench why keras keras:call tensorflow --tree
+  lenet-bench why --device gpu cudnn torch
   lenet-bench why --json torch | jq '.[] | {name, fixed_us, python_calls}'
 """,
 )
@@ -31,17 +38,21 @@ Examples:
     "rungs", metavar="[RUNG]...", nargs=-1, callback=checked_rungs, shell_complete=complete_rung
 )
 @click.option("--tree", is_flag=True, help="Show which Python functions take the time.")
+@device_option
 @threads_option
 @weights_option
 @click.option("-o", "--output", type=FILE, metavar="FILE", help="Keep it all as JSON.")
 @json_option
+@verbose_option
 def why(
     rungs: tuple[str, ...],
     tree: bool,
+    device: "Device | None",
     threads: int,
     weights: Path | None,
     output: Path | None,
     as_json: bool,
+    verbose: bool,
 ) -> int:
     """Take one call of each RUNG (all without one) apart, to see why it takes what it takes.
 
@@ -49,18 +60,22 @@ def why(
     a call runs and through which packages it goes down, and how often it waits. `compare` says how
     long a rung takes, with intervals; this says what for.
     """
+    from ..backends import on_device
     from ..measure.options import CompareOptions
     from ..report.why import closely, table
     from ..results.rows import failed
     from ..why import why as take_apart
     from ..why import write
 
-    names = [entry.name for entry in CompareOptions(rungs=rungs, threads=threads).entries()]
+    rungs = tuple(on_device(rung, device) for rung in rungs)
+    names = [entry.name for entry in CompareOptions(rungs=rungs, device=device).entries()]
     found = []
     with progress(len(names)) as told:
-        for anatomy in take_apart(names, threads=threads, weights=weights):
+        for anatomy in take_apart(names, threads=threads, weights=weights, quiet=not verbose):
             found.append(anatomy)
             told(anatomy.name, 1)
+    for anatomy in found if verbose else ():
+        note(anatomy.output and f"{anatomy.name} printed:\n{anatomy.output}")
     if as_json:
         say([json.dumps([anatomy.to_json() for anatomy in found], indent=2)])
     else:

@@ -39,6 +39,11 @@ def dissect(infer: Infer, images: list[Image], seconds: float) -> dict[str, Any]
     }
 
 
+def package_of(call: str) -> str:
+    """`numpy` of numpy.linalg:solve, and of numpy.linalg."""
+    return call.partition(":")[0].partition(".")[0]
+
+
 def _timed(infer: Infer, images: list[Image], seconds: float) -> dict[str, Any]:
     """The median call, and what the system saw of them all."""
     _calls(infer, images, seconds / 4)  # warm
@@ -125,7 +130,11 @@ def _packages_above(frame: FrameType | None, depth: int) -> list[str]:
 
 
 def _package(frame: FrameType) -> str:
-    return str(frame.f_globals.get("__name__", "?")).partition(".")[0]
+    return package_of(_module(frame))
+
+
+def _module(frame: FrameType) -> str:
+    return str(frame.f_globals.get("__name__", "?"))
 
 
 def _watched(infer: Infer, images: list[Image], seconds: float) -> dict[str, Any]:
@@ -152,7 +161,7 @@ def _watched(infer: Infer, images: list[Image], seconds: float) -> dict[str, Any
     looks = stacks.total()
     shares = Counter[str]()
     for stack, count in stacks.items():
-        shares[_root(stack[-1]) if stack else NATIVE] += count
+        shares[package_of(stack[-1]) if stack else NATIVE] += count
     return {
         "shares": {package: count / looks for package, count in shares.most_common()},
         "tree": _tree(stacks, looks),
@@ -176,7 +185,7 @@ def _stack(frame: FrameType | None) -> tuple[str, ...]:
     found: list[str] = []
     while frame is not None and frame.f_code is not _calls.__code__:
         name = getattr(frame.f_code, "co_qualname", frame.f_code.co_name)
-        found.append(f"{frame.f_globals.get('__name__', '?')}:{name}")
+        found.append(f"{_module(frame)}:{name}")
         frame = frame.f_back
     return tuple(reversed(found))
 
@@ -193,7 +202,3 @@ def _tree(stacks: Mapping[tuple[str, ...], int], looks: int) -> list[dict[str, A
         if rest.total() >= _SMALLEST * looks
     ]
     return sorted(found, key=lambda node: -float(node["share"]))
-
-
-def _root(call: str) -> str:
-    return call.partition(":")[0].partition(".")[0]

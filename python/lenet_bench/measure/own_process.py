@@ -1,6 +1,8 @@
-"""What a process asks of the system about itself: the most memory that it had."""
+"""What a process asks of the system about itself: the most memory that it had, its threads."""
 
 from pathlib import Path
+
+_RUNNING = 0.01  # a thread that used less of the span is not running
 
 
 def peak_rss_mib() -> float | None:
@@ -12,3 +14,20 @@ def peak_rss_mib() -> float | None:
     except OSError:
         pass
     return None
+
+
+def thread_cpu_ns() -> dict[str, int]:
+    """Each thread's CPU time, as far as this system tells."""
+    found = {}
+    for thread in Path("/proc/self/task").glob("*/schedstat"):
+        try:
+            found[thread.parent.name] = int(thread.read_text().split()[0])
+        except OSError:
+            continue  # it ended just now
+    return found
+
+
+def running_threads(before: dict[str, int], after: dict[str, int], wall_ns: int) -> int | None:
+    """How many used CPU time in that span; None where the system does not tell."""
+    busy = (name for name in after if after[name] - before.get(name, 0) > _RUNNING * wall_ns)
+    return sum(1 for _ in busy) or None

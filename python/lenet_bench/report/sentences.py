@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from ..printout import not_at_hand
+from ..printout.absent import not_at_hand
 from ..results import Result, RungResult
 from .numbers import spell_span, spell_time
 
@@ -63,7 +63,7 @@ def left_out(result: Result) -> str | None:
 def absent(result: Result, named: Sequence[str] = ()) -> str | None:
     """What cannot run here and was not asked for."""
     names = [rung.name for rung in result.rungs if _is_absent(rung, named)]
-    return not_at_hand(names) if names else None
+    return not_at_hand(names)
 
 
 def _is_absent(rung: RungResult, named: Sequence[str]) -> bool:

@@ -3,6 +3,8 @@
 import textwrap
 from collections.abc import Iterator, Sequence
 
+from ..measure.anatomy import package_of
+from ..printout.absent import not_at_hand
 from ..terminal import Screen, Text
 from ..why import Anatomy, Call
 from .numbers import spell_time
@@ -59,10 +61,9 @@ def table(anatomies: Sequence[Anatomy], screen: Screen) -> Iterator[str]:
     for anatomy in anatomies:
         if anatomy.status not in ("ok", "unavailable"):
             yield screen.paint(f"{anatomy.name}: {anatomy.status}: {anatomy.reason}", "red")
-    absent = [anatomy.name for anatomy in anatomies if anatomy.status == "unavailable"]
+    absent = not_at_hand([anatomy.name for anatomy in anatomies if anatomy.status == "unavailable"])
     if absent:
-        text = f"not at hand: {', '.join(absent)}; `lenet-bench doctor` says what brings them"
-        yield from textwrap.wrap(text, screen.columns, subsequent_indent="  ")
+        yield from textwrap.wrap(absent, screen.columns, subsequent_indent="  ")
 
 
 def closely(anatomy: Anatomy, screen: Screen) -> Iterator[str]:
@@ -82,12 +83,18 @@ def closely(anatomy: Anatomy, screen: Screen) -> Iterator[str]:
 def _branches(calls: Sequence[Call], indent: int = 0, above: str = "") -> Iterator[_Branch]:
     """The tree's lines. A function that only hands on within its package is passed over."""
     for call in calls:
-        package, only = _package(call), call.calls[0] if call.calls else None
-        if only and only.share > _HANDED_ON * call.share and package == _package(only) == above:
+        package = package_of(call.call)
+        if _hands_on(call, package) and package == above:
             yield from _branches(call.calls, indent, above)
         elif call.share >= _SMALLEST:
             yield call.share, indent, call.call
             yield from _branches(call.calls, indent + 1, package)
+
+
+def _hands_on(call: Call, package: str) -> bool:
+    """Whether nearly all its time is one other function of its package."""
+    most = _HANDED_ON * call.share
+    return any(one.share > most and package_of(one.call) == package for one in call.calls[:1])
 
 
 def _shortened(call: str, screen: Screen) -> str:
@@ -96,10 +103,6 @@ def _shortened(call: str, screen: Screen) -> str:
     package, *folders = module.split(".")
     inside = f"{screen.choose('…', '..')}{folders[-1]}" if folders else ""
     return f"{package}{inside}:{function.replace('.<locals>', '')}"
-
-
-def _package(call: Call) -> str:
-    return call.call.partition(":")[0].partition(".")[0]
 
 
 def _row(anatomy: Anatomy) -> list[Text]:

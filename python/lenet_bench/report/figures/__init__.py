@@ -9,12 +9,14 @@ from .figure import Figure
 from .footprint import device_memory, disk, memory
 from .gpu_call import gpu_call
 from .lines_of_code import lines_of_code
+from .of_2018 import of_2018
 from .processing_time import processing_time
 from .ratio import ratio
 from .throughput import throughput
 from .tradeoff import tradeoff
 
 _ALL = (
+    of_2018,
     lines_of_code,
     processing_time,
     tradeoff,

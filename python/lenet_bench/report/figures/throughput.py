@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
 
 from .. import units
 from ..markup import Markup
 from ..measured import Entry, Measured
 from .figure import Figure
-from .rows import series_legend
+from .rows import Lane, Painter, guides, lanes, legend_of, series_legend
 from .scales import Scale, across, logarithmic, up
 from .svg import drawing, fit, label, line, mark, path, text_width, tipped
 
-_NARROW = 500.0
+_MANY = 16  # curves from which nobody can follow one: then each rung has a row of its own
+_CURVES = (
+    "Images a second when so many are given in one call, by the median call; both axes are "
+    "logarithmic. A curve that rises straight gains all that a batch can give."
+)
+_BY_RUNG = (
+    "Images a second when so many are given in one call, by the median call: the larger the mark, "
+    "the larger the batch. A long line gains much from a batch, a short one nothing."
+)
+_SMALLEST, _LARGEST = 2.0, 6.0  # marks
 _LABEL = 14.0  # from one label to the next
 _LEAST_TALL = 380.0
 
@@ -24,8 +35,10 @@ def throughput(measured: Measured) -> Figure | None:
         return None
     entries.sort(key=lambda entry: -curve(entry)[-1][1])
 
+    many = len(entries) > _MANY
+
     def draw(width: float) -> Markup:
-        return _draw(entries, width)
+        return _by_rung(measured, entries, width) if many else _curves(entries, width)
 
     best = max(entries, key=lambda entry: max(rate for _, rate in curve(entry)))
     size, rate = max(curve(best), key=lambda point: point[1])
@@ -33,10 +46,7 @@ def throughput(measured: Measured) -> Figure | None:
     return Figure(
         key="throughput",
         title="Throughput by batch",
-        caption=(
-            "Images a second when so many are given in one call, by the median call; both axes "
-            "are logarithmic. A curve that rises straight gains all that a batch can give."
-        ),
+        caption=_BY_RUNG if many else _CURVES,
         says=f"The highest is {units.rate(rate)}, {best.spoken} with {size} images a call.",
         draw=draw,
         columns=("rung", "series", *(f"{size} a call" for size in sizes)),
@@ -58,7 +68,7 @@ def _row(entry: Entry, sizes: Sequence[int]) -> tuple[str, ...]:
     return (entry.name, series, *(units.rate(rates.get(size)) for size in sizes))
 
 
-def _draw(entries: Sequence[Entry], width: float) -> Markup:
+def _curves(entries: Sequence[Entry], width: float) -> Markup:
     series = {entry.series.number: entry.series for entry in entries}
     points = [point for entry in entries for point in curve(entry)]
     parts: list[Markup] = []
@@ -83,12 +93,57 @@ def _draw(entries: Sequence[Entry], width: float) -> Markup:
     return drawing(width, bottom + 38, parts)
 
 
+def _by_rung(measured: Measured, entries: Sequence[Entry], width: float) -> Markup:
+    """A row a rung, the best first: its batch sizes on one axis."""
+    sizes = sorted({size for entry in entries for size, _ in curve(entry)})
+    marks = dict(zip(sizes, np.linspace(_SMALLEST, _LARGEST, len(sizes)).tolist(), strict=True))
+    legend, height = legend_of(
+        [(f"{size} a call", _painter(marks[size])) for size in sizes], width, 0
+    )
+    best = sorted(entries, key=_best, reverse=True)
+    placed = lanes(
+        measured.rows(best),
+        lambda entry: units.rate(_best(entry)),
+        width,
+        legend=legend,
+        legend_height=height,
+        head="the best",
+    )
+    rates = [rate for entry in entries for _, rate in curve(entry)]
+    scale = logarithmic(min(rates), max(rates), placed.left, placed.right)
+    drawn = [_strip(lane, scale, marks) for lane in placed.lanes]
+    axis = "images a second, logarithmic"
+    return placed.draw(scale, axis, units.round_rate, [guides(placed), *drawn])
+
+
+def _best(entry: Entry) -> float:
+    return max(rate for _, rate in curve(entry))
+
+
+def _painter(size: float) -> Painter:
+    return lambda x, y: mark(x, y, 0, size=size)
+
+
+def _strip(lane: Lane, scale: Scale, marks: Mapping[int, float]) -> Markup:
+    entry, number = lane.entry, lane.entry.series.number
+    places = [scale(rate) for _, rate in curve(entry)]
+    dots = [
+        mark(scale(rate), lane.y, number, size=marks[size]) for size, rate in reversed(curve(entry))
+    ]
+    whisker = line(min(places), lane.y, max(places), lane.y, f"whisker series-{number}")
+    return tipped(_told(entry), whisker, *dots)
+
+
+def _told(entry: Entry) -> str:
+    rates = ", ".join(f"{units.rate(rate)} with {size}" for size, rate in curve(entry))
+    return f"{entry.spoken}: {rates}"
+
+
 def _curve(entry: Entry, along: Scale, down: Scale) -> Markup:
     number = entry.series.number
     places = [(along(size), down(rate)) for size, rate in curve(entry)]
-    told_rates = ", ".join(f"{units.rate(rate)} with {size}" for size, rate in curve(entry))
     dots = [mark(x, y, number, size=3.2) for x, y in places]
-    return tipped(f"{entry.spoken}: {told_rates}", path(places, f"line series-{number}"), *dots)
+    return tipped(_told(entry), path(places, f"line series-{number}"), *dots)
 
 
 def _names(

@@ -19,6 +19,7 @@ _NARROW = 500.0
 _LABEL_HEIGHT = 14.0
 _CROWDED = 30.0  # of the width a point: with less, rungs are named and not their variants
 _MARK = 7.0
+_FAR, _FAR_NARROW = 72, 24  # how far at most: a phone would be all lines
 _NEAR = 6  # how far a name is moved before it is set above or below its point
 
 
@@ -72,7 +73,8 @@ def tradeoff(measured: Measured) -> Figure | None:
         caption=(
             "Shorter to the left, faster to the bottom, both logarithmic. Along the dashed line "
             "nothing is both shorter and faster; variants of a rung share its code and stand "
-            "above each other. Of what stands too close for a name each, the fastest is named."
+            "above each other. Where there is no room for a name, pointing at a mark tells it, and "
+            "so does the table; +1 is one more way that stands as near."
         ),
         says=f"{len(entries)} points. Nothing is both shorter and faster than: {best}.",
         draw=draw,
@@ -182,7 +184,8 @@ def _labels(points: Sequence[Point], lines: Sequence[Box], room: Box) -> Iterato
     wide = room.right - room.left
     for point, name in _named(points, crowded=len(points) > wide / _CROWDED):
         text = fit(name, 0.7 * wide)
-        places = (box for box in _places(point, text_width(text)) if box.within(room))
+        far = _FAR if wide > _NARROW else _FAR_NARROW
+        places = (box for box in _places(point, text_width(text), far) if box.within(room))
         if box := next((box for box in places if not box.meets_any(taken)), None):
             taken.append(box)
             yield from _leader(point, box)
@@ -200,28 +203,32 @@ def _written(point: Point, box: Box, text: str) -> Markup:
 
 
 def _named(points: Sequence[Point], *, crowded: bool) -> Iterator[tuple[Point, str]]:
-    """The points that get a name, the lowest first; of a crowd each exhibit's fastest.
+    """The points and their names, the lowest first; of a crowd each exhibit's fastest before all.
 
     Variants that stand too close for a line of text each share one: "fused +1".
     """
     groups: dict[str, list[Point]] = {}
     for point in sorted(points, key=lambda point: -point.y):
         groups.setdefault(point.entry.exhibit, []).append(point)
-    for exhibit, group in groups.items():
-        if crowded:
-            yield group[0], exhibit
-            continue
-        while group:
-            head, *others = group
-            close = [p for p in others if p.x == head.x and head.y - p.y < _LABEL_HEIGHT]
-            yield head, head.entry.name + (f" +{len(close)}" if close else "")
-            group = [point for point in others if point not in close]
+    named = [one for group in groups.values() for one in _sharing(group)]
+    heads = [group[0] for group in groups.values()] if crowded else []
+    yield from (one for one in named if one[0] in heads)
+    yield from (one for one in named if one[0] not in heads)
 
 
-def _places(point: Point, width: float) -> Iterator[Box]:
+def _sharing(group: Sequence[Point]) -> Iterator[tuple[Point, str]]:
+    """A name for each of an exhibit's points, or for several that stand on each other."""
+    while group:
+        head, *others = group
+        close = [p for p in others if p.x == head.x and head.y - p.y < _LABEL_HEIGHT]
+        yield head, head.entry.name + (f" +{len(close)}" if close else "")
+        group = [point for point in others if point not in close]
+
+
+def _places(point: Point, width: float, furthest: int) -> Iterator[Box]:
     """Where a label may stand, the nearest first."""
     half = _LABEL_HEIGHT / 2
-    for far in range(0, 72, _NEAR):
+    for far in range(0, furthest, _NEAR):
         for rise in (0, far, -far, 2 * far, -2 * far) if far else (0,):
             y = point.y + rise
             for x in (point.x + 9 + far / 2, point.x - 9 - far / 2 - width):

@@ -10,6 +10,7 @@ from importlib.resources import files
 
 from ...results import Result
 from ..figures.figure import NARROW, WIDE, Figure
+from ..figures.of_2018 import KEY as FIRST
 from ..figures.palette import figure_style, variables
 from ..markup import Markup, element, join
 from ..measured import Measured
@@ -26,10 +27,13 @@ TITLE = "What an API layer costs"
 
 def page(measured: Measured, drawn: Sequence[Figure]) -> str:
     """The whole page, of what was measured and the figures drawn of it."""
+    numbered = list(enumerate(drawn, 1))
+    first = [_figure(one, number) for number, one in numbered if one.key == FIRST]
+    others = [_figure(one, number) for number, one in numbered if one.key != FIRST]
     sections = [
-        _section("findings", "In short", findings(measured)),
+        _section("findings", "In short", join([findings(measured), *first])),
         _section("warnings", "Before you believe it", warnings(measured)),
-        _section("figures", "Figures", join(map(_figure, drawn, range(1, len(drawn) + 1)))),
+        _section("figures", "Figures", join(others)),
         _section("table", "All figures in one table", table(measured)),
         _section("failures", "Rungs without figures", failures(measured)),
         _section("exhibits", "The code", exhibits(measured)),

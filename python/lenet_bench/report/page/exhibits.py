@@ -31,7 +31,20 @@ def exhibits(measured: Measured) -> Markup:
         element("b", "marked"),
         ".",
     )
-    return join([note, *told])
+    folded = element(
+        "p",
+        "Code that was folded when this was printed is not here; unfold it in the page first.",
+        class_="on-paper",
+    )
+    button = element(
+        "button",
+        "Unfold all the code",
+        id="unfold",
+        type="button",
+        aria_pressed="false",
+        hidden=True,
+    )
+    return join([note, folded, button, *told])
 
 
 def _groups(measured: Measured) -> list[list[Rung]]:

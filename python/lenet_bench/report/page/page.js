@@ -1,4 +1,4 @@
-// What a script adds to a page that is complete without it: theme, sorting, filter, tips.
+// What a script adds to a page that is complete without it: theme, sorting, filter, tips, folding.
 "use strict";
 
 function remembered(value) {
@@ -78,29 +78,109 @@ function makeFilterable(table, input, shown) {
   input.closest(".controls").hidden = false;
 }
 
-// The browser's own tips come late and not at all to a finger.
+// The browser's own tips come late, and not at all to a finger or a keyboard.
 function showTips() {
   const tip = document.createElement("div");
   tip.id = "tip";
   tip.hidden = true;
+  tip.setAttribute("role", "status");
   document.body.append(tip);
-  const texts = new WeakMap();
-  for (const title of document.querySelectorAll(".mark > title")) {
-    texts.set(title.parentNode, title.textContent);
-    title.remove();
-  }
-  document.addEventListener("pointerover", (event) => {
-    const text = texts.get(event.target.closest?.(".mark"));
+  const texts = textsOfMarks();
+  const hide = () => {
+    tip.hidden = true;
+    document.querySelector(".mark.here")?.classList.remove("here");
+  };
+  const show = (text, x, y) => {
+    hide();
     tip.hidden = !text;
     if (!text) return;
     tip.textContent = text;
     const box = tip.getBoundingClientRect();
-    const x = Math.min(event.clientX + 14, innerWidth - box.width - 8);
-    const above = event.clientY - box.height - 12;
-    tip.style.left = `${Math.max(8, x)}px`;
-    tip.style.top = `${above > 0 ? above : event.clientY + 18}px`;
+    const above = y - box.height - 12;
+    tip.style.left = `${Math.max(8, Math.min(x + 14, innerWidth - box.width - 8))}px`;
+    tip.style.top = `${above > 0 ? above : y + 18}px`;
+  };
+  document.addEventListener("pointerover", (event) => {
+    show(texts.get(event.target.closest?.(".mark")), event.clientX, event.clientY);
+  });
+  document.addEventListener("click", (event) => {
+    const mark = nearestMark(event.target.closest?.("figure svg"), event.clientX, event.clientY);
+    if (mark) show(texts.get(mark), event.clientX, event.clientY);
   });
   document.addEventListener("scroll", () => (tip.hidden = true), { passive: true });
+  for (const drawing of document.querySelectorAll("figure svg")) {
+    stepThrough(drawing, hide, (mark) => {
+      mark.scrollIntoView({ block: "nearest", behavior: "instant" });
+      const box = mark.getBoundingClientRect();
+      show(texts.get(mark), box.right - 14, box.top);
+      mark.classList.add("here");
+    });
+  }
+}
+
+// What each mark tells; a phone's drawing has the desk's marks, and their texts only once.
+function textsOfMarks() {
+  const texts = new WeakMap();
+  for (const figure of document.querySelectorAll("figure")) {
+    const narrow = figure.querySelectorAll(".narrow .mark");
+    const wide = figure.querySelectorAll(".wide .mark");
+    wide.forEach((mark, number) => {
+      const title = mark.querySelector("title");
+      for (const one of [mark, narrow.length === wide.length ? narrow[number] : null]) {
+        if (one) texts.set(one, title.textContent);
+      }
+      title.remove();
+    });
+  }
+  return texts;
+}
+
+// The mark that a finger meant.
+function nearestMark(drawing, x, y) {
+  let [nearest, least] = [null, 24];
+  for (const mark of drawing?.querySelectorAll(".mark") ?? []) {
+    const box = mark.getBoundingClientRect();
+    const across = Math.max(box.left - x, x - box.right, 0);
+    const far = Math.hypot(across, Math.max(box.top - y, y - box.bottom, 0));
+    if (far < least) [nearest, least] = [mark, far];
+  }
+  return nearest;
+}
+
+// One stop of the Tab key a figure; within it the arrows go from mark to mark.
+function stepThrough(drawing, hide, show) {
+  const marks = [...drawing.querySelectorAll(".mark")];
+  const last = marks.length - 1;
+  let at = -1;
+  const steps = {
+    ArrowRight: () => Math.min(at + 1, last),
+    ArrowDown: () => Math.min(at + 1, last),
+    ArrowLeft: () => Math.max(at - 1, 0),
+    ArrowUp: () => Math.max(at - 1, 0),
+    Home: () => 0,
+    End: () => last,
+  };
+  drawing.tabIndex = 0;
+  drawing.addEventListener("blur", hide);
+  drawing.addEventListener("keydown", (event) => {
+    if (event.key === "Escape") hide();
+    if (!(event.key in steps) || last < 0) return;
+    event.preventDefault();
+    at = steps[event.key]();
+    show(marks[at]);
+  });
+}
+
+// Paper shows the code that is unfolded.
+function unfoldAll(button) {
+  const folded = document.querySelectorAll(".exhibit");
+  button.addEventListener("click", () => {
+    const open = button.getAttribute("aria-pressed") !== "true";
+    for (const exhibit of folded) exhibit.open = open;
+    button.setAttribute("aria-pressed", String(open));
+    button.textContent = open ? "Fold all the code" : "Unfold all the code";
+  });
+  button.hidden = false;
 }
 
 switchThemes(document.getElementById("theme"));
@@ -110,3 +190,5 @@ if (rungs) {
   makeFilterable(rungs, document.getElementById("filter"), document.getElementById("shown"));
 }
 showTips();
+const unfold = document.getElementById("unfold");
+if (unfold) unfoldAll(unfold);

@@ -1,0 +1,65 @@
+"""A source's tokens without comments and docstrings, and the lines that hold them."""
+
+import ast
+import io
+import re
+import tokenize
+from collections.abc import Iterator
+
+from .source import Source
+
+_PUNCTUATION = frozenset("()[]{},;:")
+
+_CPP_TOKEN = re.compile(
+    r"""(?P<comment>//[^\n]*|/\*.*?\*/)
+      | (?P<string>R"(?P<mark>[^(\s]*)\(.*?\)(?P=mark)" | "(?:\\.|[^"\\\n])*" | '(?:\\.|[^'\\\n])*')
+      | (?P<word>[A-Za-z_]\w*) | (?P<number>\d[\w.']*)
+      | (?P<sign>&& | \|\| | :: | -> | \S)""",
+    re.VERBOSE | re.DOTALL,
+)
+
+
+def code_lines(source: Source, *, brackets: bool = False) -> set[int]:
+    """The numbers of the lines that count; with `brackets`, also of those that hold only such."""
+    lines: set[int] = set()
+    for number, text in tokens(source):
+        if "\n" in text:  # a string, whose lines count whatever is in them
+            lines.update(number + n for n, part in enumerate(text.split("\n")) if part.strip())
+        elif brackets or text not in _PUNCTUATION:
+            lines.add(number)
+    return lines
+
+
+def tokens(source: Source) -> Iterator[tuple[int, str]]:
+    """Each with the number of its line."""
+    return _python_tokens(source.text) if source.python else _cpp_tokens(source.text)
+
+
+def _python_tokens(text: str) -> Iterator[tuple[int, str]]:
+    passed_over = (tokenize.COMMENT, tokenize.NL, tokenize.ENCODING, tokenize.ENDMARKER)
+    marks = (tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT)
+    docstrings = _docstrings(text)
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type in (*passed_over, *marks) or token.start in docstrings:
+            continue
+        yield token.start[0], token.string
+
+
+def _docstrings(text: str) -> set[tuple[int, int]]:
+    """Where strings begin that are statements of their own."""
+    return {
+        (node.lineno, node.col_offset)
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.Expr)
+        and isinstance(node.value, ast.Constant)
+        and isinstance(node.value.value, str)
+    }
+
+
+def _cpp_tokens(text: str) -> Iterator[tuple[int, str]]:
+    line, end = 1, 0
+    for found in _CPP_TOKEN.finditer(text):
+        line += text.count("\n", end, found.start())
+        end = found.start()
+        if found.lastgroup != "comment":
+            yield line, found[0]
