@@ -8,7 +8,7 @@ from lenet_bench.measure import Progress, summarise
 from lenet_bench.report.terminal import ProgressLine, table
 from lenet_bench.results import RungResult
 from lenet_bench.terminal import Screen
-from sample_results import rung, sample_result
+from sample_results import rung, sample_ladder, sample_result
 
 
 @pytest.fixture
@@ -162,3 +162,14 @@ def test_a_terminal_that_is_closed_is_no_error():
     line = ProgressLine(terminal)
     terminal.close()
     line.clear()
+
+
+def test_a_name_with_a_hyphen_is_not_broken_at_the_end_of_a_line() -> None:
+    lines = Screen(24, colour=False, unicode=True).wrap("warning: slow are: keras-jax:call, torch")
+    assert "keras-jax:call," in " ".join(lines).split()
+
+
+def test_eighty_columns_keep_the_lines_of_code() -> None:
+    result = summarise(sample_ladder())
+    header = list(table(result, Screen(80, colour=False, unicode=True)))[2:4]
+    assert any("lines" in line for line in header)

@@ -6,6 +6,7 @@ import os
 import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from textwrap import wrap
 from typing import TYPE_CHECKING, NamedTuple, TextIO
 
 if TYPE_CHECKING:
@@ -72,6 +73,10 @@ class Screen:
         if not 0 < largest <= _WIDEST_SPREAD * smallest:
             return [""] * len(values)
         return [self.bar(value / largest, columns) for value in values]
+
+    def wrap(self, text: str, hanging: str = "  ") -> list[str]:
+        """Lines of the screen's width; a name with a hyphen, or an option, stays whole."""
+        return wrap(text, self.columns, subsequent_indent=hanging, break_on_hyphens=False)
 
     def picture(self, image: NDArray[np.float32]) -> list[str]:
         """A picture from 0 (dark) to 1 (bright), an even number of rows: two of them to a line."""

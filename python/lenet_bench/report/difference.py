@@ -164,5 +164,5 @@ def _outcome(found: Difference) -> str:
 
 
 def _wrapped(text: str, screen: Screen, style: str = "") -> Iterator[str]:
-    for line in textwrap.wrap(text, screen.columns, subsequent_indent="  "):
+    for line in screen.wrap(text):
         yield screen.paint(line, style)

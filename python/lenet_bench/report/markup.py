@@ -9,7 +9,9 @@ import re
 from html import escape as _escape
 
 #: Elements that hold nothing; in HTML all others need their end.
-_EMPTY = frozenset(["br", "circle", "col", "input", "line", "meta", "path", "polygon", "rect"])
+_EMPTY = frozenset(
+    ["br", "circle", "col", "input", "line", "meta", "path", "polygon", "rect", "wbr"]
+)
 #: What XML cannot hold, and halves of characters, which UTF-8 cannot.
 _UNSPEAKABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 

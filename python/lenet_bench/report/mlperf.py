@@ -1,6 +1,5 @@
 """A run under LoadGen, in a terminal."""
 
-import textwrap
 from collections.abc import Iterator
 
 from ..mlperf import MlperfRun
@@ -64,5 +63,5 @@ def _notes(found: MlperfRun, micro: str) -> Iterator[str]:
 
 
 def _wrapped(text: str, screen: Screen, style: str = "") -> Iterator[str]:
-    for line in textwrap.wrap(text, screen.columns, subsequent_indent="  "):
+    for line in screen.wrap(text):
         yield screen.paint(line, style)

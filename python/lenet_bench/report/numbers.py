@@ -12,7 +12,7 @@ def spell_ratio(ratio: float | None) -> str:
     """Hundredths, as far as they mean something."""
     if ratio is None:
         return "-"
-    return f"{ratio:.2f}" if ratio < 100 else f"{ratio:.0f}"
+    return f"{ratio:.2f}" if ratio < 100 else f"{ratio:,.0f}"
 
 
 def spell_interval(low: float | None, high: float | None) -> str:

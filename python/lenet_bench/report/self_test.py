@@ -13,12 +13,12 @@ _COLOURS = {"passed": "green", "failed": "red", "too noisy": "yellow"}
 
 def self_test(points: Sequence[Point], result: Result, screen: Screen) -> Iterator[str]:
     """A line or two for each point, the warnings of the run, and what it comes to."""
-    yield from textwrap.wrap(conditions(result), screen.columns, subsequent_indent="  ")
+    yield from screen.wrap(conditions(result))
     yield ""
     for point in points:
         mark = screen.choose("✓", "+") if point.verdict == "passed" else screen.choose("✗", "x")
         head = f"{mark} {point.name}: {point.verdict}"
-        for line in textwrap.wrap(head, screen.columns, subsequent_indent="  "):
+        for line in screen.wrap(head):
             yield screen.paint(line, _COLOURS[point.verdict])
         indent = "  "
         yield from textwrap.wrap(
@@ -26,5 +26,5 @@ def self_test(points: Sequence[Point], result: Result, screen: Screen) -> Iterat
         )
     yield ""
     for warning in result.warnings:
-        for line in textwrap.wrap(f"warning: {warning}", screen.columns, subsequent_indent="  "):
+        for line in screen.wrap(f"warning: {warning}"):
             yield screen.paint(line, "yellow")

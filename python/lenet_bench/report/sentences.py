@@ -33,8 +33,11 @@ def footnote(result: Result, micro: str = "µ") -> str:
     floor = result.floor.summary.p50_us if result.floor and result.floor.summary else None
     rules = result.rules
     notes = [f"seed {rules.seed}", f"same means within {rules.margin:.0%}"]
+    named = [r.name for r in result.rungs if r.summary and r.summary.verdict == "baseline"]
+    if named:
+        notes.insert(0, f"p50 is the median call; the ratio is to {named[0]}, above 1 is slower")
     if floor is not None:
-        notes.insert(0, f"the harness itself takes {spell_time(floor)} {micro}s")
+        notes.insert(len(named), f"the harness itself takes {spell_time(floor)} {micro}s")
     return "; ".join(notes)
 
 

@@ -1,6 +1,5 @@
 """A result in a terminal: one table, what failed and why, and what to know before believing it."""
 
-import textwrap
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TextIO
@@ -19,7 +18,7 @@ _LINES = "lines"
 
 #: The columns that make room where a terminal is narrow, the first to go first.
 _DISPENSABLE = (
-    *("memory", _LINES, "cold start", _BAR, "p90", "p99", "verdict", "95 % interval", "ratio"),
+    *("memory", "cold start", _BAR, "p90", "p99", _LINES, "verdict", "95 % interval", "ratio"),
 )
 _REDRAW_S = 0.2
 
@@ -142,10 +141,7 @@ def _bars(ranked: Sequence[RungResult], screen: Screen, columns: int) -> list[Te
 
 
 def _wrapped(text: str | None, screen: Screen, style: str) -> Iterator[str]:
-    lines = textwrap.wrap(
-        text or "", screen.columns, subsequent_indent="  ", break_on_hyphens=False
-    )  # a rung's name stays whole: keras-torch
-    for line in lines:
+    for line in screen.wrap(text or ""):
         yield screen.paint(line, style)
 
 

@@ -1,6 +1,5 @@
 """Images a second by batch."""
 
-import textwrap
 from collections.abc import Iterator
 
 from ..results import Result, RungResult
@@ -26,7 +25,7 @@ def throughput(result: Result, screen: Screen) -> Iterator[str]:
     rows = list(zip(*columns, strict=True))
     yield from screen.table(rows, "l" + "r" * (len(columns) - 1))
     for told in refusals(result):
-        for line in textwrap.wrap(told, screen.columns, subsequent_indent="  "):
+        for line in screen.wrap(told):
             yield screen.paint(line, "yellow")
 
 

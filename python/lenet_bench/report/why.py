@@ -57,13 +57,13 @@ def table(anatomies: Sequence[Anatomy], screen: Screen) -> Iterator[str]:
         right = "".join("l" if title in ("rung", "through") else "r" for title in titles)
         yield from screen.table([[Text(title, "dim") for title in titles], *rows], right)
         yield ""
-        yield from textwrap.wrap(_LEGEND, screen.columns)
+        yield from screen.wrap(_LEGEND, "")
     for anatomy in anatomies:
         if anatomy.status not in ("ok", "unavailable"):
             yield screen.paint(f"{anatomy.name}: {anatomy.status}: {anatomy.reason}", "red")
     absent = not_at_hand([anatomy.name for anatomy in anatomies if anatomy.status == "unavailable"])
     if absent:
-        yield from textwrap.wrap(absent, screen.columns, subsequent_indent="  ")
+        yield from screen.wrap(absent)
 
 
 def closely(anatomy: Anatomy, screen: Screen) -> Iterator[str]:

@@ -130,7 +130,7 @@ def _filter() -> Markup:
 
 
 def _cells(entry: Entry, columns: list[Column], several: bool) -> list[Markup]:
-    cells = [element("th", entry.name, scope="row")]
+    cells = [element("th", *_breakable(entry.name), scope="row")]
     if several:
         cells.append(element("td", entry.where, class_="text"))
     for column in columns:
@@ -139,3 +139,9 @@ def _cells(entry: Entry, columns: list[Column], several: bool) -> list[Markup]:
         text = "text" if isinstance(value, str) else None
         cells.append(element("td", column.spell(entry), data_value=told, class_=text))
     return cells
+
+
+def _breakable(name: str) -> list[str]:
+    """A phone breaks a long name after its rung, not within a word."""
+    rung, colon, variant = name.partition(":")
+    return [f"{rung}:", element("wbr"), variant] if colon else [rung]
