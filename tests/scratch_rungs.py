@@ -313,3 +313,12 @@ class RaisesUnderLoadGen(Honest):
         if "mlperf_loadgen" in sys.modules:
             raise RuntimeError("not for LoadGen")
         return right
+
+
+class Sleeps(Honest):
+    """Takes a millisecond and more, whoever calls."""
+
+    def answer(self, images, right):
+        """Later."""
+        time.sleep(0.001)
+        return right

@@ -1,15 +1,20 @@
 """MLPerf's LoadGen asks the rung: SingleStream, one query after the other. Runs in the worker.
 
-LoadGen reads `user.conf` in the folder after the rules that it brings itself, and leaves its logs
-there. Its queries are all made before the first is asked.
+Its queries are all made before the first is asked, and its logs go to a folder. The rules that it
+brings itself it reads once a process, with the first `user.conf`: that is the performance test's,
+and the others are told all they need.
 """
 
+import sys
 import time
 from array import array
 from collections.abc import Callable, Sequence
-from importlib.metadata import version
+from dataclasses import dataclass
+from importlib.machinery import EXTENSION_SUFFIXES, ExtensionFileLoader, FileFinder
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec, module_from_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,37 +23,63 @@ from ..errors import Unavailable
 
 Image = NDArray[np.float32]
 Infer = Callable[[Image], NDArray[np.float32]]
+Ask = Callable[[Sequence[Any]], None]
+Purpose = Literal["performance", "accuracy", "overhead"]
 
-CONFIGURATION = "user.conf"
+_CONFIGURATION = "user.conf"
+_MODULE, _DISTRIBUTION = "mlperf_loadgen", "mlcommons-loadgen"
 _MODEL = "lenet"  # none of MLPerf's: their rules for every model hold
 
 
-def run(infer: Infer, images: Sequence[Image], folder: Path, *, accuracy: bool) -> dict[str, Any]:
+@dataclass(frozen=True)
+class Test:
+    """What LoadGen is to do."""
+
+    purpose: Purpose
+    expected_us: float  # a query; LoadGen makes so many queries that twice the duration is filled
+    duration_s: float | None  # the least; None is the rules'
+    fewest_queries: int
+
+
+@dataclass(frozen=True)
+class AtHand:
+    """Where the parent has LoadGen: an isolated environment need not have its own."""
+
+    folder: str
+    version: str
+
+
+def at_hand() -> AtHand | None:
+    """LoadGen as this interpreter has it."""
+    spec = find_spec(_MODULE)
+    if spec is None or spec.origin is None or not isinstance(spec.loader, ExtensionFileLoader):
+        return None
+    return AtHand(str(Path(spec.origin).parent), _version(None))
+
+
+def run(
+    infer: Infer, images: Sequence[Image], folder: Path, test: Test, parents: AtHand | None
+) -> dict[str, Any]:
     """One test of LoadGen's, to its end: it decides when that is.
 
-    `call_us` is the median of what the rung itself took of a query, by our clock.
+    `call_us` is the median call between two queries, by our clock, where the purpose is to find out
+    what LoadGen takes.
     """
-    try:
-        import mlperf_loadgen as loadgen
-    except ImportError:
-        raise Unavailable(
-            "MLPerf's LoadGen is not installed; mend it with: pip install 'lenet-bench[mlperf]'"
-        ) from None
-
+    loadgen, its_version = _import(parents)
+    folder.mkdir(parents=True, exist_ok=True)
     settings = loadgen.TestSettings()
-    settings.FromConfig(str(folder / CONFIGURATION), _MODEL, "SingleStream")
+    (_by_the_rules if test.purpose == "performance" else _by_hand)(settings, test, folder)
+    purpose, modes = test.purpose, loadgen.TestMode
     settings.scenario = loadgen.TestScenario.SingleStream
-    modes = loadgen.TestMode
-    settings.mode = modes.AccuracyOnly if accuracy else modes.PerformanceOnly
+    settings.mode = modes.AccuracyOnly if purpose == "accuracy" else modes.PerformanceOnly
 
     calls_ns = array("q")
-    answer = (
-        _with_digit(infer, loadgen) if accuracy else _without_data(infer, loadgen, calls_ns.append)
-    )
-
-    def ask(queries: Sequence[Any]) -> None:
-        for query in queries:
-            answer(query.id, images[query.index])
+    if purpose == "performance":
+        ask = _call_within(infer, images, loadgen)
+    elif purpose == "overhead":
+        ask = _call_between(infer, images, loadgen, calls_ns.append)
+    else:
+        ask = _answer_with_digit(infer, images, loadgen)
 
     def pass_over(*_: object) -> None:
         """All images are in memory, and each query is answered when it is asked."""
@@ -62,35 +93,112 @@ def run(infer: Infer, images: Sequence[Image], folder: Path, *, accuracy: bool) 
         loadgen.DestroyQSL(samples)
         loadgen.DestroySUT(rung)
     call_us = float(np.median(calls_ns)) / 1000 if calls_ns else None
-    return {"version": version("mlcommons-loadgen"), "call_us": call_us}
+    return {"version": its_version, "call_us": call_us}
 
 
-def _without_data(
-    infer: Infer, loadgen: Any, keep: Callable[[int], None]
-) -> Callable[[int, Image], None]:
-    """Performance: that it is answered is all that LoadGen wants to know."""
-    response, complete = loadgen.QuerySampleResponse, loadgen.QuerySamplesComplete
-    clock = time.perf_counter_ns
+def _by_the_rules(settings: Any, test: Test, folder: Path) -> None:
+    """What the configuration does not say, the rules say."""
+    lines = [
+        f"*.SingleStream.target_latency = {test.expected_us / 1000:.6f}",
+        f"*.SingleStream.min_query_count = {test.fewest_queries}",
+    ]
+    if test.duration_s is not None:
+        lines.append(f"*.SingleStream.min_duration = {test.duration_s * 1000:.0f}")
+    path = folder / _CONFIGURATION
+    path.write_text("\n".join(lines) + "\n")
+    settings.FromConfig(str(path), _MODEL, "SingleStream")
 
-    def answer(query: int, image: Image) -> None:
+
+def _by_hand(settings: Any, test: Test, _: Path) -> None:
+    settings.single_stream_expected_latency_ns = int(test.expected_us * 1000)
+    settings.min_query_count = test.fewest_queries
+    settings.min_duration_ms = int((test.duration_s or 0) * 1000)
+
+
+def _call_within(infer: Infer, images: Sequence[Image], loadgen: Any) -> Ask:
+    """Performance: LoadGen's clock sees the call, and as little else as can be.
+
+    SingleStream asks for one image at a time; one response, made beforehand, answers them all.
+    """
+    complete, response = loadgen.QuerySamplesComplete, loadgen.QuerySampleResponse(0, 0, 0)
+    responses = [response]
+
+    def ask(queries: Sequence[Any]) -> None:
+        query = queries[0]
+        infer(images[query.index])
+        response.id = query.id
+        complete(responses)
+
+    return ask
+
+
+def _call_between(
+    infer: Infer, images: Sequence[Image], loadgen: Any, keep: Callable[[int], None]
+) -> Ask:
+    """Overhead: the same work in another order, so that each clock sees its own part alone.
+
+    A query is answered before the rung is called: LoadGen's clock sees what lies around the call,
+    and ours the call as it is after LoadGen has used the caches.
+    """
+    complete, response = loadgen.QuerySamplesComplete, loadgen.QuerySampleResponse(0, 0, 0)
+    responses, clock = [response], time.perf_counter_ns
+
+    def ask(queries: Sequence[Any]) -> None:
+        query = queries[0]
+        image = images[query.index]
+        response.id = query.id
+        complete(responses)
         start = clock()
         infer(image)
         stop = clock()
-        complete([response(query, 0, 0)])
         keep(stop - start)
 
-    return answer
+    return ask
 
 
-def _with_digit(infer: Infer, loadgen: Any) -> Callable[[int, Image], None]:
+def _answer_with_digit(infer: Infer, images: Sequence[Image], loadgen: Any) -> Ask:
     """Accuracy: LoadGen logs the digit, a byte."""
     response, complete = loadgen.QuerySampleResponse, loadgen.QuerySamplesComplete
 
-    def answer(query: int, image: Image) -> None:
-        digit = np.array([infer(image).argmax()], np.uint8)
-        complete([response(query, digit.ctypes.data, digit.nbytes)])
+    def ask(queries: Sequence[Any]) -> None:
+        for query in queries:
+            digit = np.array([infer(images[query.index]).argmax()], np.uint8)
+            complete([response(query.id, digit.ctypes.data, digit.nbytes)])
 
-    return answer
+    return ask
+
+
+def _import(parents: AtHand | None) -> tuple[Any, str]:
+    """LoadGen and its version: this interpreter's, or the parent's where both have one Python."""
+    try:
+        import mlperf_loadgen
+
+        return mlperf_loadgen, _version(parents)
+    except ImportError:
+        pass
+    if parents is None:
+        raise Unavailable(
+            "MLPerf's LoadGen is not installed; mend it with: pip install 'lenet-bench[mlperf]'"
+        )
+    extensions = (ExtensionFileLoader, EXTENSION_SUFFIXES)  # those that this Python can load
+    spec = FileFinder(parents.folder, extensions).find_spec(_MODULE)
+    if spec is None or spec.loader is None:
+        python = f"Python {sys.version_info.major}.{sys.version_info.minor}"
+        raise Unavailable(
+            f"MLPerf's LoadGen is not installed for {python}, in which this rung runs; mend it "
+            f"with: {sys.executable} -m pip install {_DISTRIBUTION}"
+        )
+    loadgen = module_from_spec(spec)
+    spec.loader.exec_module(loadgen)
+    return loadgen, parents.version
+
+
+def _version(parents: AtHand | None) -> str:
+    """Of what is installed here; else what was imported is the parent's."""
+    try:
+        return version(_DISTRIBUTION)
+    except PackageNotFoundError:
+        return parents.version if parents else "of an unknown version"
 
 
 def _logs(loadgen: Any, folder: Path) -> Any:

@@ -147,10 +147,11 @@ class MeasuredRung:
 
     def loadgen(self, message: Message) -> Message:
         """Be asked by MLPerf's LoadGen."""
-        from .loadgen import run
+        from .loadgen import AtHand, Test, run
 
-        folder, accuracy = Path(message["folder"]), message["accuracy"]
-        return run(self._infer, _separate(message["images"]), folder, accuracy=accuracy)
+        images, folder = _separate(message["images"]), Path(message["folder"])
+        parents = AtHand(**message["parents"]) if message["parents"] else None
+        return run(self._infer, images, folder, Test(**message["test"]), parents)
 
     def _fall_idle(self) -> None:
         """What it uses from now to its next turn disturbs the others."""

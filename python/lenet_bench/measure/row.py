@@ -1,7 +1,7 @@
 """One rung while it is measured: its process, the checks that it must pass, and its turns."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +10,7 @@ import numpy as np
 from ..cost import installed_mib, lines_of_code
 from ..results import Batch, CacheProbe, ColdStart, Gpu, Resources, RungResult, Status, Turn
 from .gpu import GpuUse
+from .loadgen import AtHand, Test
 from .options import Entry
 from .pinning import Cores
 from .process import WorkerError, WorkerProcess
@@ -230,11 +231,14 @@ class Row:
             self._fail(failure, "while a call was taken apart")
             return None
 
-    def loadgen(self, images: Floats, folder: Path, *, accuracy: bool) -> Message | None:
+    def loadgen(
+        self, images: Floats, folder: Path, test: Test, at_hand: AtHand | None
+    ) -> Message | None:
         """Be asked by MLPerf's LoadGen, whose logs go to the folder; None where it failed."""
-        rest = {"images": encode(images), "folder": str(folder.resolve()), "accuracy": accuracy}
+        rest = {"folder": str(folder.resolve()), "test": asdict(test)}
+        parents = asdict(at_hand) if at_hand else None
         try:
-            return self._ask("loadgen", **rest)
+            return self._ask("loadgen", images=encode(images), parents=parents, **rest)
         except WorkerError as failure:
             self._fail(failure, "" if failure.status == "unavailable" else "asked by LoadGen")
             return None

@@ -21,6 +21,7 @@ class Summary:
     valid: bool
     unsatisfied: tuple[str, ...]  # the rules that it found broken
     recommendations: tuple[str, ...]
+    least_s: float | None  # the time that it had to ask for at the least
     queries: int
     queries_per_s: float  # LoadGen's own work included
     p90_estimate_us: float | None  # SingleStream's metric: what p90 is not above, early stopping
@@ -53,11 +54,13 @@ def read_summary(folder: Path) -> Summary:
                 "maximum_us": "Max latency (ns)",
             }.items()
         }
+        least_ms = lines.get("min_duration (ms)")
         estimate = lines.get("Early stopping 90.0th percentile estimate")
         return Summary(
             valid=verdict == "VALID",
             unsatisfied=tuple(name for name, value in lines.items() if value == "NO"),
             recommendations=_recommendations(text),
+            least_s=float(least_ms) / 1000 if least_ms else None,
             queries=int(queries[1]) if queries else 0,
             queries_per_s=float(lines["QPS w/ loadgen overhead"]),
             p90_estimate_us=float(estimate) / 1000 if estimate else None,
