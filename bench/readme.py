@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from lenet_bench.measure import summarise
+from lenet_bench.mlperf import MlperfRun
+from lenet_bench.mlperf import read as read_mlperf
 from lenet_bench.report.figures import figures
 from lenet_bench.report.figures.files import standalone
 from lenet_bench.report.markdown import table as markdown
@@ -27,7 +29,10 @@ from lenet_bench.why import Anatomy
 from lenet_bench.why import read as read_why
 
 ROOT = Path(__file__).parents[1]
-PAGES = (ROOT / "README.md", ROOT / "docs/why.md", ROOT / "docs/training.md")
+PAGES = (
+    ROOT / "README.md",
+    *(ROOT / "docs" / page for page in ("why.md", "training.md", "measuring.md")),
+)
 BLOCK = re.compile(
     r"(<!-- (?P<kind>\w+) drawn from (?P<file>\S+) -->\n).*?(<!-- end -->\n)", re.DOTALL
 )
@@ -118,6 +123,33 @@ def agreement(folder: Path) -> Iterator[str]:
         rows.append((str(result.recipe.seed), *distances, f"{found.lowest}, {found.highest}"))
     titles = ("seed", *(f"up to step {step}" for step in steps), "farthest apart")
     yield from markdown(titles, rows, ("farthest apart",))
+
+
+def mlperf(folder: Path) -> Iterator[str]:
+    """Each rung's median under LoadGen, and what it is made of."""
+    ran = sorted(map(read_mlperf, folder.glob("*.json")), key=lambda run: run.overhead.compare_us)
+    titles = (
+        *("rung", "LoadGen's p50 µs", "compare's", "LoadGen takes", "95 % interval"),
+        *("around the call", "the call itself", "agrees", "asked for"),
+    )
+    yield from markdown(titles, map(mlperf_row, ran), ("rung", "agrees"))
+
+
+def mlperf_row(run: MlperfRun) -> tuple[str, ...]:
+    """As `lenet-bench mlperf` says it."""
+    o = run.overhead
+    assert run.performance is not None
+    return (
+        run.rung,
+        spell_time(run.performance.p50_us),
+        spell_time(o.compare_us),
+        spell_time(o.overhead_us),
+        f"{spell_time(o.overhead_low_us)}-{spell_time(o.overhead_high_us)}",
+        spell_time(o.around_us),
+        spell_time(o.slower_us),
+        "yes" if run.agrees else "no",
+        f"{run.performance.least_s:g} s",
+    )
 
 
 DRAWN: dict[str, Callable[[Path], Iterable[str]]] = {
