@@ -157,6 +157,7 @@ DRAWN: dict[str, Callable[[Path], Iterable[str]]] = {
     "why": why,
     "training": training,
     "agreement": agreement,
+    "mlperf": mlperf,
 }
 
 
