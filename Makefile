@@ -19,6 +19,9 @@ export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
 export PIP_BUILD_CONSTRAINT := $(PIP_CONSTRAINT)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
+# Spelt out: pip knows -C from 23.1 on, and Debian 12 has 23.0.
+WERROR := --config-settings=cmake.define.LENET_WERROR=ON
+
 SOURCES := pyproject.toml CMakeLists.txt constraints.txt $(shell find csrc python weights -type f \
   -not -path '*/__pycache__/*' 2>/dev/null)
 
@@ -84,23 +87,24 @@ define create_environment
 	@command -v $${CXX:-c++} >/dev/null || { echo "lenet-bench needs a C++17 compiler; on Debian: apt install g++"; exit 1; }
 	@test -x $(@D)/bin/python || $(PYTHON) -m venv $(@D) || { \
 	  rm -rf $(@D); echo "Python cannot make a virtual environment; on Debian: apt install python3-venv"; exit 1; }
+	@$(@D)/bin/python -m pip install --quiet 'pip>=22.1' # Ubuntu 22.04's knows no settings at all
 endef
 
 $(DEMO)/installed: $(SOURCES)
 	$(create_environment)
 	@echo 'Building lenet-bench into $(DEMO), with TensorFlow and Keras (some minutes) ...'
-	@$(DEMO)/bin/pip install --quiet '.[native,keras$(CUDA:%=,cuda%)]' $(CUDA:%=-C lenet.cuda=%)
+	@$(DEMO)/bin/pip install --quiet '.[native,keras$(CUDA:%=,cuda%)]' $(CUDA:%=--config-settings=lenet.cuda=%)
 	@touch $@
 
 $(DEMO)/frameworks: $(DEMO)/installed
 	@echo 'Installing the frameworks into $(DEMO) (some minutes) ...'
-	@$(DEMO)/bin/pip install '.[native,frameworks,train$(CUDA:%=,cuda%)]' $(CUDA:%=-C lenet.cuda=%)
+	@$(DEMO)/bin/pip install '.[native,frameworks,train$(CUDA:%=,cuda%)]' $(CUDA:%=--config-settings=lenet.cuda=%)
 	@touch $@
 
 $(TEST)/installed: $(SOURCES)
 	$(create_environment)
 	@echo 'Building lenet-bench and installing what its tests need into $(TEST) (some minutes) ...'
-	@$(TEST)/bin/pip install --quiet '.[native,train,dev]' -C cmake.define.LENET_WERROR=ON
+	@$(TEST)/bin/pip install --quiet '.[native,train,dev]' $(WERROR)
 	@touch $@
 
 $(FRAMEWORKS)/installed: $(SOURCES)
@@ -112,5 +116,5 @@ $(FRAMEWORKS)/installed: $(SOURCES)
 .venv-test-cuda%/installed: $(SOURCES)
 	$(create_environment)
 	@echo 'Building lenet-bench for CUDA $* into $(@D) (some minutes) ...'
-	@$(@D)/bin/pip install --quiet '.[cuda$*,dev-cuda$*]' -C lenet.cuda=$* -C cmake.define.LENET_WERROR=ON
+	@$(@D)/bin/pip install --quiet '.[cuda$*,dev-cuda$*]' --config-settings=lenet.cuda=$* $(WERROR)
 	@touch $@

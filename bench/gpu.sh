@@ -99,15 +99,16 @@ build() {
   if [ -n "$host" ]; then
     local here=(-m pip install --quiet --no-index --no-deps --upgrade --target "$environment")
     [ -z "$wheels" ] || limited "$python" "${here[@]}" "$wheels"/*.whl || return
-    limited "$python" "${here[@]}" --no-build-isolation . -C "lenet.cuda=$cuda"
+    limited "$python" "${here[@]}" --no-build-isolation . --config-settings="lenet.cuda=$cuda"
     return
   fi
   [ -x "$python" ] || python3 -m venv "$environment" || return
   # In the environment of the build too, which reads no option of pip's.
   [ -z "$wheels" ] || export PIP_NO_INDEX=1 PIP_FIND_LINKS=$wheels
   limited "$python" -m pip install --quiet "${offline[@]}" ".[cuda$cuda,dev-cuda$cuda]" \
-    -C "lenet.cuda=$cuda" || return
-  limited "$python" -m pip install --quiet "${offline[@]}" ".[cupy]" -C "lenet.cuda=$cuda" ||
+    --config-settings="lenet.cuda=$cuda" || return
+  limited "$python" -m pip install --quiet "${offline[@]}" ".[cupy]" \
+    --config-settings="lenet.cuda=$cuda" ||
     echo 'cupy is not to be had: it is left out'
 }
 

@@ -17,7 +17,8 @@ run_under() {
   preload="$("$compiler" -print-file-name="$runtime") $("$compiler" -print-file-name=libstdc++.so.6)"
   echo "== $sanitizers"
   "$python" -m pip install --quiet --no-deps --upgrade --target "$package" \
-    -C cmake.define.LENET_SANITIZE="$sanitizers" -C build-dir="$package-objects" .
+    --config-settings=cmake.define.LENET_SANITIZE="$sanitizers" \
+    --config-settings=build-dir="$package-objects" .
   # ThreadSanitizer wants its addresses unrandomised; the interpreter itself leaks by design.
   PYTHONPATH=$package LD_PRELOAD=$preload PYTHONDONTWRITEBYTECODE=1 LENET_SANITIZED=$sanitizers \
     ASAN_OPTIONS=detect_leaks=0:strict_string_checks=1 \
