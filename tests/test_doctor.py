@@ -120,6 +120,29 @@ def test_the_command_that_mends_is_on_a_line_of_its_own(columns: int) -> None:
     assert "pip install it" in [line.strip() for line in lines]
 
 
+def told_of(*reasons: tuple[str, str | None]) -> list[str]:
+    """What is printed of rungs with these names and reasons."""
+    rungs = tuple(Finding(name, "cpu", reason is None, reason) for name, reason in reasons)
+    good = Finding("weights", None, True, None)
+    found = Examination(rungs, (good,), good, good, read_environment())
+    return [line.strip() for line in examination(Screen(100, colour=False, unicode=False), found)]
+
+
+def test_variants_that_fail_alike_are_told_once() -> None:
+    absent = "{} needs PyTorch; mend it with: pip install torch"
+    names = ("torch", "torch:compile", "torch:export")
+    lines = told_of(*((name, absent.format(name)) for name in names), ("keras", "it crashes"))
+    assert lines.count("pip install torch") == 1
+    assert "and so torch:compile, torch:export" in lines
+    assert any(line.startswith("- keras") for line in lines)
+
+
+def test_variants_that_run_or_fail_in_their_own_way_are_told_each() -> None:
+    lines = told_of(("jax", None), ("jax:other", None), ("jax:third", "it answers wrongly"))
+    assert not any("and so" in line for line in lines)
+    assert sum("jax" in line for line in lines) >= 3
+
+
 def test_a_condition_stays_before_the_command_that_mends() -> None:
     reason = "it is broken; if it is damaged, mend it with: pip install it"
     rung, good = Finding("rung", "cpu", False, reason), Finding("weights", None, True, None)

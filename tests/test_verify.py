@@ -4,6 +4,7 @@ import json
 import os
 import re
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 
 import lenet_bench
@@ -15,6 +16,7 @@ from lenet_bench.mnist import read_mnist
 from lenet_bench.printout.verification import verification
 from lenet_bench.terminal import Screen
 from lenet_bench.verify import (
+    Disagreement,
     Unverified,
     Verification,
     reference_probabilities,
@@ -70,6 +72,25 @@ def test_a_kept_verification_has_its_machine_and_versions(
     assert rung["runs"]["isa"]
 
 
+def test_another_digit_by_more_than_the_tolerance_is_not_passed() -> None:
+    """Two probabilities may each be off by the tolerance, and their order by twice that."""
+    close, clear = (Disagreement(0, 7, 7, 1, margin) for margin in (0.9e-5, 1.1e-5))
+    found = Verification("fused", 1, 1.0, 1e-5, 1e-5, (close,))
+    assert found.passed
+    assert not replace(found, disagreements=(close, clear)).passed
+
+
+def test_its_file_says_what_it_is(
+    run: Run, small_mnist: Path, weights_file: Path, tmp_path: Path
+) -> None:
+    output = tmp_path / "verify.json"
+    arguments = ("--backend", "fused", "--weights", weights_file, "-o", output)
+    run("verify", "--data", small_mnist, *arguments)
+    assert "expected the result of a comparison, found that of a verification" in (
+        run("report", output).errors
+    )
+
+
 def test_a_rung_that_fails_midway_costs_its_own_row_and_the_verdict(
     small_mnist: Path, weights_file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -93,7 +114,7 @@ def test_a_file_that_cannot_be_written_is_one_sentence(
     arguments = ("--backend", "fused", "--weights", weights_file, "-o", tmp_path)
     done = run("verify", "--data", small_mnist, *arguments)
     assert done.code == 1
-    assert re.search("cannot be written", done.errors)
+    assert "expected a file to write, found a directory" in done.errors
     assert "Traceback" not in done.errors
 
 

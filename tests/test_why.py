@@ -162,3 +162,17 @@ def test_the_command_refuses_what_is_no_rung() -> None:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert "'kerass' is none of" in done.stderr
+
+
+def test_what_was_asked_for_and_cannot_run_is_told_with_its_reason() -> None:
+    absent = [Anatomy(name, "unavailable", f"{name} needs a GPU") for name in ("cuda", "cupy")]
+    lines = list(table(absent, WIDE, named=["cupy"]))
+    assert "cupy: unavailable: cupy needs a GPU" in lines
+    assert any(line.startswith("not at hand: cuda;") for line in lines)
+
+
+def test_a_file_that_cannot_be_written_is_told_before_anything_is_measured(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "lenet_bench", "why", "numpy", "-o", str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "expected a file to write, found a directory" in done.stderr

@@ -24,11 +24,7 @@ _HOLDS: dict[str, Callable[[Release, Release], bool]] = {
 
 def extra_requirements(extra: str) -> Iterator[str]:
     """What pip adds for lenet-bench[extra], as the installed package says it."""
-    try:
-        every = requires("lenet-bench") or []
-    except PackageNotFoundError:
-        return
-    for requirement in every:
+    for requirement in _required():
         what, _, condition = requirement.partition(";")
         if extra in _ASKS_FOR_EXTRA.findall(condition):
             if nested := re.fullmatch(r"lenet[-_]bench\[(.*)\]", what.strip()):
@@ -36,6 +32,18 @@ def extra_requirements(extra: str) -> Iterator[str]:
                     yield from extra_requirements(other.strip())
             else:
                 yield what.strip()
+
+
+def _required() -> Sequence[str]:
+    try:
+        return requires("lenet-bench") or []
+    except PackageNotFoundError:
+        return []
+
+
+def core_requirements() -> Iterator[str]:
+    """What pip brings with lenet-bench itself."""
+    return (one.strip() for one in _required() if ";" not in one)
 
 
 def package_name(requirement: str) -> str:

@@ -26,6 +26,8 @@ from .weights import Weights
 
 Array = NDArray[np.float64]
 
+KIND, SCHEMA = "verification", 1  # of its file
+
 _BATCH = 250  # images a call: often enough to show progress, long enough to be cheap
 
 #: Told after each batch: whose it was, and how many images it had.
@@ -57,8 +59,13 @@ class Verification:
 
     @property
     def passed(self) -> bool:
-        """Whether the rung kept within its tolerance; NaN has not."""
-        return self.max_difference <= self.tolerance
+        """Whether the rung kept within its tolerance; NaN has not.
+
+        And says the reference's digit wherever that one is the likeliest by more than that.
+        """
+        return self.max_difference <= self.tolerance and all(
+            image.margin <= self.tolerance for image in self.disagreements
+        )
 
     def to_json(self) -> dict[str, Any]:
         """Plain data, with the verdict."""
@@ -144,6 +151,8 @@ def write_verifications(
 ) -> None:
     """All that was found, with the machine, the versions and the weights it was found with."""
     record = {
+        "kind": KIND,
+        "schema": SCHEMA,
         "ended": datetime.now(timezone.utc).isoformat(timespec="seconds"),
         "environment": read_environment().to_json(),
         "weights_sha256": weights.sha256,

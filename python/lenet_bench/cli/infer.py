@@ -142,9 +142,12 @@ def verify(
     from ..mnist import find_mnist, read_mnist
     from ..printout.absent import not_at_hand
     from ..printout.verification import verification
+    from ..results.versioned import check_place
     from ..verify import Unverified, Verification, verify_each, write_verifications
     from ..weights import read_weights
 
+    if output:
+        check_place(output)
     read, digits = read_weights(weights), read_mnist("test", find_mnist(data))
     names = in_order(backends, read, device)
     outcomes: list[Verification | Unverified] = []

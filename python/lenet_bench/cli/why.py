@@ -64,9 +64,12 @@ def why(
     from ..measure.options import CompareOptions
     from ..report.why import closely, table
     from ..results.rows import failed
+    from ..results.versioned import check_place
     from ..why import why as take_apart
     from ..why import write
 
+    if output:
+        check_place(output)
     rungs = tuple(on_device(rung, device) for rung in rungs)
     names = [entry.name for entry in CompareOptions(rungs=rungs, device=device).entries()]
     found = []
@@ -80,7 +83,7 @@ def why(
         say([json.dumps([anatomy.to_json() for anatomy in found], indent=2)])
     else:
         screen = Screen.of(sys.stdout)
-        say(table(found, screen))
+        say(table(found, screen, named=rungs))
         for anatomy in found if tree else ():
             if anatomy.status == "ok":
                 say(closely(anatomy, screen))

@@ -94,7 +94,6 @@ def create(name: str, progress: Callable[[str], None] = lambda _: None) -> Envir
     """
     environment = _find(name)
     remove(name)
-    environment.folder.parent.mkdir(parents=True, exist_ok=True)
     _check_room(environment)
     with _or_nothing(environment.folder):
         progress(f"{name}: {environment.summary} ({environment.gigabytes:g} GB)")
@@ -112,7 +111,7 @@ def remove(name: str) -> bool:
     folder = _find(name).folder
     try:
         shutil.rmtree(folder)
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return False
     except OSError as error:
         raise LenetBenchError(f"{folder} cannot be removed: {error.strerror}") from None
@@ -156,12 +155,18 @@ def _read(pins: Path) -> Environment:
 
 
 def _check_room(environment: Environment) -> None:
-    free = shutil.disk_usage(environment.folder.parent).free / 1e9
+    home, elsewhere = environment.folder.parent, "export LENET_BENCH_ENVIRONMENTS=DIR"
+    try:
+        home.mkdir(parents=True, exist_ok=True)
+        free = shutil.disk_usage(home).free / 1e9
+    except OSError as error:
+        raise LenetBenchError(
+            f"{home} cannot be made: {error.strerror}; name another folder: {elsewhere}"
+        ) from None
     if free < environment.gigabytes:
         raise LenetBenchError(
-            f"{environment.folder.parent} has {free:.1f} GB left and this takes "
-            f"{environment.gigabytes:g}; make room, or name another folder: "
-            "export LENET_BENCH_ENVIRONMENTS=DIR"
+            f"{home} has {free:.1f} GB left and this takes {environment.gigabytes:g}; "
+            f"make room, or name another folder: {elsewhere}"
         )
 
 

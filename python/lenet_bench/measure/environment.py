@@ -11,27 +11,14 @@ import sys
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from functools import partial
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-#: Distributions whose version bears on a figure, whichever rung brings it.
-PACKAGES = (
-    "lenet-bench",
-    "numpy",
-    "pillow",
-    "safetensors",
-    "scipy-openblas32",
-    "onednn-cpu-gomp",
-    "tensorflow",
-    "tensorflow-cpu",
-    "keras",
-    "torch",
-    "jax",
-    "jaxlib",
-    "onnxruntime",
-    "openvino",
-)
+from ..installed import core_requirements, extra_requirements, installed_version, package_name
+
+#: What brings the packages whose versions bear on a figure; and those that come under these.
+_EXTRAS = ("native", "frameworks", "cuda12", "cuda13", "cupy", "mlperf", "report")
+_BENEATH = ("tensorflow", "jaxlib")
 
 #: Environment variables that change how fast a rung runs, or on what.
 VARIABLES = (
@@ -125,13 +112,13 @@ class Environment:
         return asdict(self)
 
 
-def read_environment(packages: Iterable[str] = PACKAGES) -> Environment:
+def read_environment() -> Environment:
     """The machine and the software as they are now."""
     return Environment(
         processor=read_processor(),
         memory_bytes=_memory_bytes(),
         load=_load(),
-        software=read_software(packages),
+        software=read_software(),
     )
 
 
@@ -162,8 +149,8 @@ def read_processor() -> Processor:
     )
 
 
-def read_software(packages: Iterable[str] = PACKAGES) -> Software:
-    """Python, the system and the versions of whatever of these packages is installed."""
+def read_software() -> Software:
+    """Python, the system and the versions of what a rung or a report is made with."""
     return Software(
         system=platform.system(),
         distribution=_distribution(),
@@ -171,19 +158,18 @@ def read_software(packages: Iterable[str] = PACKAGES) -> Software:
         libc=" ".join(platform.libc_ver()).strip() or None,
         python=f"{platform.python_implementation()} {platform.python_version()}",
         python_compiler=platform.python_compiler(),
-        packages=_versions(packages),
+        packages=_versions(),
         variables={name: os.environ[name] for name in VARIABLES if name in os.environ},
     )
 
 
-def _versions(packages: Iterable[str]) -> dict[str, str]:
-    found = {}
-    for name in packages:
-        try:
-            found[name] = metadata.version(name)
-        except metadata.PackageNotFoundError:
-            continue
-    return found
+def _versions() -> dict[str, str]:
+    """Of lenet-bench, of what it needs, and of what its extras would bring and is here."""
+    asked = [one for extra in _EXTRAS for one in extra_requirements(extra)]
+    every = ("lenet-bench", *core_requirements(), *asked, *_BENEATH)
+    names = dict.fromkeys(package_name(requirement) for requirement in every)
+    found = {name: installed_version(name) for name in names}
+    return {name: version for name, version in found.items() if version is not None}
 
 
 def _cpuinfo() -> dict[str, str]:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations  # the types of one command are not imported for another
 
+import re
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 from ..terminal import Screen, shorten
-from .facts import fact_lines, finding_lines
+from .facts import fact_lines, finding_lines, wrapped
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from ..doctor import Examination, Finding
     from ..measure.environment import Cache, Environment
@@ -29,8 +31,12 @@ def examination(screen: Screen, found: Examination) -> Iterator[str]:
     yield ""
     yield screen.paint("Rungs", "bold")
     width = max(len(rung.name) for rung in found.rungs)
-    for rung in found.rungs:
+    for rung, others in _blocks(found.rungs):
         yield from finding_lines(screen, rung, _runs(rung), width)
+        if others:
+            told = f"and so {', '.join(other.name for other in others)}"
+            lines = wrapped(screen, told, width + 6, "dim")
+            yield from (" " * (width + 6) + line for line in lines)
     yield ""
     yield screen.paint(_verdict(found), "green" if found.works else "red")
 
@@ -124,6 +130,21 @@ def _link(screen: Screen, link: Finding) -> str:
     folder = str(link.details.get("path", "")).rpartition("/")[0]
     room = screen.columns - _LINK - 6 - len(f"{told} in ") - 1
     return f"{told} in {shorten(folder, room, screen.choose('…', '...'))}" if folder else told
+
+
+def _blocks(rungs: Sequence[Finding]) -> Iterator[tuple[Finding, list[Finding]]]:
+    """Each rung with its variants that do not run for the same reason; others by themselves."""
+    for (_, reason), alike in groupby(rungs, _why):
+        first, *others = alike
+        yield first, others if reason else []
+        if not reason:
+            yield from ((other, []) for other in others)
+
+
+def _why(rung: Finding) -> tuple[str, str | None]:
+    """Its name without the variant, and the reason without its own name."""
+    row = re.sub(":[^@]*", "", rung.name)
+    return row, rung.reason and rung.reason.replace(rung.name, row)
 
 
 def _runs(rung: Finding) -> str:

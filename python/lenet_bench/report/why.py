@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from ..measure.anatomy import package_of
 from ..printout.absent import not_at_hand
+from ..results.rows import failed
 from ..terminal import Screen, Text
 from ..why import Anatomy, Call
 from .numbers import spell_time
@@ -41,8 +42,8 @@ _LEGEND = (
 )
 
 
-def table(anatomies: Sequence[Anatomy], screen: Screen) -> Iterator[str]:
-    """A row for each that ran, the quickest first; then the others' reasons."""
+def table(anatomies: Sequence[Anatomy], screen: Screen, named: Sequence[str] = ()) -> Iterator[str]:
+    """A row for each that ran, the quickest first; then why others did not that should have."""
     ran = sorted((a for a in anatomies if a.status == "ok"), key=lambda a: a.call_us)
     if ran:
         titles = list(_TITLES)
@@ -58,10 +59,13 @@ def table(anatomies: Sequence[Anatomy], screen: Screen) -> Iterator[str]:
         yield from screen.table([[Text(title, "dim") for title in titles], *rows], right)
         yield ""
         yield from screen.wrap(_LEGEND, "")
+    wanted = failed(anatomies, named)
     for anatomy in anatomies:
-        if anatomy.status not in ("ok", "unavailable"):
-            yield screen.paint(f"{anatomy.name}: {anatomy.status}: {anatomy.reason}", "red")
-    absent = not_at_hand([anatomy.name for anatomy in anatomies if anatomy.status == "unavailable"])
+        if anatomy.name in wanted:
+            told = f"{anatomy.name}: {anatomy.status}: {anatomy.reason}"
+            yield from (screen.paint(line, "red") for line in screen.wrap(told))
+    others = [anatomy.name for anatomy in anatomies if anatomy.status == "unavailable"]
+    absent = not_at_hand([name for name in others if name not in wanted])
     if absent:
         yield from screen.wrap(absent)
 

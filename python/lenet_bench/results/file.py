@@ -11,11 +11,11 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from ..atomic import check_writable, is_stream, write_atomically
+from ..atomic import is_stream, write_atomically
 from ..errors import ResultError
 from .model import SCHEMA, Result, RungResult
 from .typed_json import decode
-from .versioned import read_object
+from .versioned import check_place, read_object
 
 _NUMBERS = re.compile(r"\[\n[\d,\s]+\]")  # each a line; no JSON string has a new one
 
@@ -46,14 +46,7 @@ class ResultFile:
 
     def check(self) -> None:
         """Raise ResultError where it could not be written; leave what is there as it is."""
-        try:
-            if is_stream(self.path):
-                return
-            if self.path.is_dir():
-                raise ResultError(f"{self.path}: expected a file to write, found a directory")
-            check_writable(self.path)
-        except OSError as error:
-            raise ResultError(f"{self.path}: cannot be written: {error.strerror}") from None
+        check_place(self.path)
 
     def write(self, result: Result, *, last: bool = True) -> None:
         """Replace the file. A stream (/dev/stdout) cannot be, so it gets the `last` one only."""

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from ..atomic import write_atomically
+from ..atomic import check_writable, is_stream, write_atomically
 from ..errors import ResultError
 
 
@@ -28,6 +28,18 @@ def read_object(path: Path, kind: str, newest: int) -> dict[str, Any]:
             f"{newest}); upgrade with: pip install --upgrade lenet-bench"
         )
     return dict(content)
+
+
+def check_place(path: Path) -> None:
+    """Raise ResultError where a file could not be written; leave what is there as it is."""
+    try:
+        if is_stream(path):
+            return
+        if path.is_dir():
+            raise ResultError(f"{path}: expected a file to write, found a directory")
+        check_writable(path)
+    except OSError as error:
+        raise ResultError(f"{path}: cannot be written: {error.strerror}") from None
 
 
 def write_object(path: Path, content: dict[str, Any]) -> None:
