@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path

@@ -30,8 +30,9 @@ def examination(screen: Screen, found: Examination) -> Iterator[str]:
         yield from finding_lines(screen, link, _link(screen, link), _LINK)
     yield ""
     yield screen.paint("Rungs", "bold")
-    width = max(len(rung.name) for rung in found.rungs)
-    for rung, others in _blocks(found.rungs):
+    blocks = list(_blocks(found.rungs))
+    width = max(len(rung.name) for rung, _ in blocks)
+    for rung, others in blocks:
         yield from finding_lines(screen, rung, _runs(rung), width)
         if others:
             told = f"and so {', '.join(other.name for other in others)}"
