@@ -11,6 +11,7 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from textwrap import wrap
 
 from lenet_bench.measure import summarise
 from lenet_bench.mlperf import MlperfRun
@@ -39,6 +40,29 @@ BLOCK = re.compile(
 PICTURES = ROOT / "docs/pictures"
 PICTURED = ("tradeoff",)  # the figures that pages show
 SCREEN = Screen(columns=100, colour=False, unicode=True)
+
+
+def answer(path: Path) -> Iterator[str]:
+    """The question of 2018 in a sentence: lowest, library, framework, Keras."""
+    timed = {rung.name: rung for rung in timed_rungs(summarise(read_result(path)))}
+    in_tensorflow = [rung for name, rung in timed.items() if name.startswith("tensorflow")]
+    told = {
+        "in our own C++": timed["fused"],
+        "in C++ on oneDNN": timed["onednn"],
+        "in TensorFlow at its fastest": min(in_tensorflow, key=median_us),
+        "in Keras by `predict_on_batch`": timed["keras:predict_on_batch"],
+        "by `predict`": timed["keras"],
+    }
+    parts = [
+        f"{spell_time(median_us(rung))} µs {how} ({rung.lines_of_code} lines)"
+        for how, rung in told.items()
+    ]
+    most = spell_ratio(median_us(timed["keras"]) / median_us(timed["fused"]))
+    sentence = (
+        f"The same digit takes {', '.join(parts[:-1])} and {parts[-1]}: {most} times as long, "
+        "for the same ten numbers."
+    )
+    yield from wrap(sentence, SCREEN.columns, break_on_hyphens=False)
 
 
 def ladder(path: Path) -> Iterator[str]:
@@ -153,6 +177,7 @@ def mlperf_row(run: MlperfRun) -> tuple[str, ...]:
 
 
 DRAWN: dict[str, Callable[[Path], Iterable[str]]] = {
+    "answer": answer,
     "ladder": ladder,
     "why": why,
     "training": training,
