@@ -39,6 +39,7 @@ class Jax(Exhibit):
 
     def __init__(self, weights: Weights, *, threads: int, variant: str, device: str) -> None:
         jax.config.update("jax_default_matmul_precision", "highest")
+        jax.config.update("jax_cpu_enable_async_dispatch", False)  # no other thread for one image
         fc1 = weights["fc1.weight"].reshape(500, 50, 4, 4)  # rows x CHW
         parameters = {
             **weights.parameters,

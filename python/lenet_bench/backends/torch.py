@@ -49,7 +49,8 @@ class Torch(Exhibit):
         module.load_state_dict(
             {name: torch.tensor(array) for name, array in weights.parameters.items()}
         )
-        module.to(self._device).eval()
+        layout = torch.contiguous_format if device == "gpu" else torch.channels_last
+        module.to(self._device, memory_format=layout).eval()  # oneDNN's layout: eager in 2/3
         example = torch.zeros(2, 1, 28, 28, device=self._device)  # for export, 1 is never more
         with torch.inference_mode():
             if variant == "compile":
