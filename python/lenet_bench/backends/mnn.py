@@ -55,19 +55,18 @@ class Mnn(Exhibit):
         self._output = self._interpreter.getSessionOutput(self._session, "probabilities")
 
     def forward(self, images: Array) -> Array:
-        probabilities = np.empty((len(images), 10), np.float32)
-        for index, image in enumerate(images):
-            probabilities[index] = self._answer(image)
-        return probabilities
+        if len(images) == 1:
+            return self._answer(images[0])
+        return np.concatenate([self._answer(image) for image in images])
 
     def _answer(self, image: Array) -> Array:
         if self._variant == "module":
             x = expr.const(image, SHAPE, expr.NCHW, expr.float)
-            return self._module.forward(x).read()
+            return self._module.forward(x).read().copy()
         kind, layout = MNN.Halide_Type_Float, MNN.Tensor_DimensionType_Caffe
         self._input.copyFrom(MNN.Tensor(SHAPE, kind, image.reshape(SHAPE), layout))
         self._interpreter.runSession(self._session)
-        return self._output.getNumpyData()
+        return self._output.getNumpyData().copy()
 
     def describe(self) -> dict[str, str]:
         return {
