@@ -262,7 +262,7 @@ FRAMEWORKS: tuple[Rung, ...] = (
     Rung(
         name="paddle",
         summary="Python, PaddlePaddle's nn.Layer",
-        calls="Paddle's kernels, on oneDNN and a BLAS",
+        calls="Paddle's kernels, and a BLAS",
         exhibit="paddle:Paddle",
         framework=True,
         variants={
@@ -275,6 +275,7 @@ FRAMEWORKS: tuple[Rung, ...] = (
         variables={
             "CPU_NUM": "1",
             "FLAGS_new_executor_serial_run": "1",
+            "FLAGS_eager_delete_tensor_gb": "-1",  # else a thread of its own frees each tensor
             "GLOG_minloglevel": "2",
             **_OPENMP,
         },
@@ -320,7 +321,7 @@ FRAMEWORKS: tuple[Rung, ...] = (
         variants={
             "eager": "operation after operation",
             "function": "tf.function: traced into a graph once",
-            "xla": "tf.function(jit_compile=True): the graph compiled by XLA",
+            "xla": "the graph itself, compiled by XLA: tf.function(jit_compile=True)",
             "concrete": "the graph itself, get_concrete_function",
         },
         default="eager",

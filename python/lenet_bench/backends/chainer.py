@@ -42,7 +42,11 @@ class Chainer(Exhibit):
             parameter.array[...] = weights[f"{layer}.{'weight' if kind == 'W' else 'bias'}"]
 
     def forward(self, images: Array) -> Array:
-        with chainer.using_config("train", False), chainer.no_backprop_mode():
+        with (
+            chainer.using_config("train", False),
+            chainer.using_config("type_check", False),  # 50 us of 860
+            chainer.no_backprop_mode(),
+        ):
             return self._model(images[:, np.newaxis]).array
 
     def describe(self) -> dict[str, str]:

@@ -28,9 +28,9 @@ class MxNet(Exhibit):
             self._module.set_params(parameters, {})
 
     def forward(self, images: Array) -> Array:
-        batch = mx.nd.array(images[:, None])
+        batch = mx.nd.from_numpy(images[:, None])
         if self._variant == "gluon":
-            return mx.nd.softmax(self._block(batch)).asnumpy()
+            return self._block(batch).asnumpy()
         self._module.forward(mx.io.DataBatch([batch]), is_train=False)
         return self._module.get_outputs()[0].asnumpy()
 
@@ -56,7 +56,7 @@ def symbol() -> mx.sym.Symbol:
 
 
 def gluon_block(parameters: "dict[str, mx.nd.NDArray]") -> nn.HybridSequential:
-    """The network as layers, up to its logits."""
+    """The network as layers."""
     block = nn.HybridSequential(prefix="")
     with block.name_scope():
         block.add(nn.Conv2D(20, 5, in_channels=1, prefix="conv1_"))
@@ -65,8 +65,9 @@ def gluon_block(parameters: "dict[str, mx.nd.NDArray]") -> nn.HybridSequential:
         block.add(nn.MaxPool2D(2))
         block.add(nn.Dense(500, activation="relu", in_units=800, prefix="fc1_"))
         block.add(nn.Dense(10, in_units=500, prefix="fc2_"))
+        block.add(nn.HybridLambda("softmax"))
     block.initialize(ctx=mx.cpu())
     for name, parameter in block.collect_params().items():
         parameter.set_data(parameters[name])
-    block.hybridize(static_alloc=True, static_shape=False)
+    block.hybridize(static_alloc=True, static_shape=True)
     return block

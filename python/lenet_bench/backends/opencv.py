@@ -21,7 +21,7 @@ class OpenCv(Exhibit):
 
     def forward(self, images: Array) -> Array:
         self._net.setInput(images[:, np.newaxis])
-        return self._net.forward().copy()
+        return self._net.forward()
 
     def describe(self) -> dict[str, str]:
         return {"library": f"OpenCV {cv2.__version__}", "threads": str(cv2.getNumThreads())}

@@ -27,7 +27,12 @@ class PyTensor(Exhibit):
         x = max_pool(convolve(x, p["conv2.weight"], p["conv2.bias"], 12))
         x = pt.maximum(pt.dot(p["fc1.weight"], x.ravel()) + p["fc1.bias"], np.float32(0))
         x = pt.dot(p["fc2.weight"], x) + p["fc2.bias"]
-        self._function = pytensor.function([image], pt.special.softmax(x), mode="NUMBA")
+        self._function = pytensor.function(
+            [image],
+            pt.special.softmax(x),
+            mode="NUMBA",
+            trust_input=True,  # the image is checked already: 5 us of 126
+        )
 
     def forward(self, images: Array) -> Array:
         return np.stack([self._function(image) for image in images])

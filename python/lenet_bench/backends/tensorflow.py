@@ -3,9 +3,10 @@
 Under Keras and beside JAX: each operation is a kernel of TensorFlow's, on oneDNN or Eigen, or on
 cuDNN and cuBLAS where it is told to run on a GPU. `eager`
 dispatches them one by one from Python, `function` traces them into a graph once, `concrete` calls
-that graph without looking for the right one first, and `xla` has XLA compile it.
+that graph without looking for the right one first, and `xla` does so once XLA has compiled it.
 """
 
+import numpy as np
 import tensorflow as tf
 
 from ..weights import Weights
@@ -13,7 +14,7 @@ from ._exhibit import Array, Exhibit
 
 
 class LeNet(tf.Module):
-    """The network on tf.nn; images (n, 28, 28)."""
+    """The network on tf.nn; images (n, 28, 28, 1)."""
 
     def __init__(self, weights: Weights) -> None:
         super().__init__()
@@ -28,8 +29,7 @@ class LeNet(tf.Module):
         self.fc2_bias = tf.constant(weights["fc2.bias"])
 
     def __call__(self, images: tf.Tensor) -> tf.Tensor:
-        x = images[..., tf.newaxis]
-        x = tf.nn.conv2d(x, self.conv1_weight, strides=1, padding="VALID")
+        x = tf.nn.conv2d(images, self.conv1_weight, strides=1, padding="VALID")
         x = tf.nn.max_pool2d(tf.nn.bias_add(x, self.conv1_bias), 2, strides=2, padding="VALID")
         x = tf.nn.conv2d(x, self.conv2_weight, strides=1, padding="VALID")
         x = tf.nn.max_pool2d(tf.nn.bias_add(x, self.conv2_bias), 2, strides=2, padding="VALID")
@@ -52,19 +52,19 @@ class TensorFlow(Exhibit):
         tf.config.set_visible_devices(gpus[:1] if device == "gpu" else [], "GPU")
         self._variant = variant
         self._model = LeNet(weights)
-        if variant == "concrete":
-            images = tf.TensorSpec([None, 28, 28], tf.float32)
-            self._model = tf.function(self._model).get_concrete_function(images)
-        elif variant != "eager":
+        if variant != "eager":
             self._model = tf.function(self._model, jit_compile=variant == "xla")
+        if variant in ("concrete", "xla"):
+            images = tf.TensorSpec([None, 28, 28, 1], tf.float32)
+            self._model = self._model.get_concrete_function(images)
 
     def forward(self, images: Array) -> Array:
-        return self._model(tf.constant(images)).numpy()
+        return self._model(tf.constant(images[..., np.newaxis])).numpy()
 
     def describe(self) -> dict[str, str]:
         return {
             "library": f"TensorFlow {tf.__version__}",
             "variant": self._variant,
             "threads": str(tf.config.threading.get_intra_op_parallelism_threads()),
-            "device": self._model(tf.zeros([1, 28, 28])).device,
+            "device": self._model(tf.zeros([1, 28, 28, 1])).device,
         }

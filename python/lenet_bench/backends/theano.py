@@ -28,6 +28,7 @@ class Theano(Exhibit):
         fc1 = nnet.relu(T.dot(pool2.flatten(2), p["fc1.weight"].T) + p["fc1.bias"])
         fc2 = T.dot(fc1, p["fc2.weight"].T) + p["fc2.bias"]
         self._function = theano.function([images], nnet.softmax(fc2))
+        self._function.trust_input = True  # the image is checked already: 5 us of 163
 
     def forward(self, images: Array) -> Array:
         return self._function(images[:, np.newaxis])
