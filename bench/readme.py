@@ -7,6 +7,7 @@ A block begins with `<!-- KIND drawn from FILE -->` and ends with `<!-- end -->`
 DRAWN.
 """
 
+import json
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -149,6 +150,16 @@ def agreement(folder: Path) -> Iterator[str]:
     yield from markdown(titles, rows, ("farthest apart",))
 
 
+def selftest(path: Path) -> Iterator[str]:
+    """What `lenet-bench compare --self-test` printed."""
+    found = json.loads(path.read_text())
+    yield found["conditions"]
+    yield ""
+    titles = ("point", "verdict", "what it found")
+    rows = [(point["name"], point["verdict"], point["told"]) for point in found["points"]]
+    yield from markdown(titles, rows, titles)
+
+
 def mlperf(folder: Path) -> Iterator[str]:
     """Each rung's median under LoadGen, and what it is made of."""
     ran = sorted(map(read_mlperf, folder.glob("*.json")), key=lambda run: run.overhead.compare_us)
@@ -183,6 +194,7 @@ DRAWN: dict[str, Callable[[Path], Iterable[str]]] = {
     "training": training,
     "agreement": agreement,
     "mlperf": mlperf,
+    "selftest": selftest,
 }
 
 

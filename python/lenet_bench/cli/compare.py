@@ -3,7 +3,7 @@
 import json
 import sys
 from collections.abc import Mapping
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -235,7 +235,7 @@ def _self_test(
 
     from ..measure import compare as measure
     from ..measure.self_test import points, self_test_options
-    from ..report.self_test import self_test
+    from ..report.self_test import digest, self_test
     from ..report.terminal import ProgressLine
 
     taken = ("quick", "budget", "threads", "seed")
@@ -263,7 +263,7 @@ def _self_test(
         line.clear()
     found = points(result, quick=quick)
     if form == "json":
-        say([json.dumps([asdict(point) for point in found], indent=2)])
+        say([json.dumps(digest(found, result), indent=2)])
     else:
         say(self_test(found, result, Screen.of(sys.stdout)))
     note(f"every sample is in {output}")

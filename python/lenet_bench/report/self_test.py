@@ -1,7 +1,9 @@
-"""What the self-test found, in a terminal."""
+"""What the self-test found: in a terminal, and without the samples for programs."""
 
 import textwrap
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from typing import Any
 
 from ..measure.self_test import Point
 from ..results import Result
@@ -9,6 +11,20 @@ from ..terminal import Screen
 from .sentences import conditions
 
 _COLOURS = {"passed": "green", "failed": "red", "too noisy": "yellow"}
+
+
+def digest(points: Sequence[Point], result: Result) -> dict[str, Any]:
+    """Each point with its figures, and what they must be read with."""
+    return {
+        "kind": "self-test",
+        "schema": 1,
+        "started": result.started,
+        "elapsed_s": result.elapsed_s,
+        "conditions": conditions(result),
+        "machine": result.machine,
+        "points": [asdict(point) for point in points],
+        "warnings": result.warnings,
+    }
 
 
 def self_test(points: Sequence[Point], result: Result, screen: Screen) -> Iterator[str]:
