@@ -119,7 +119,7 @@ class Row:
             when = "while starting" if first else f"in start {len(self._cold_starts) + 1}"
             self._fail(failure, when if failure.status != "unavailable" else "")
         finally:
-            if old is not None:
+            if old is not None and old is not self._worker:  # an interrupt may come before the new
                 old.close()
 
     def turn(self, round: int, at_s: float, pace: Pace) -> float:
