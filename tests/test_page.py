@@ -251,6 +251,35 @@ def test_names_of_the_api_are_marked_in_a_listing():
     assert "<b>Conv2d</b>" in listing(files, api_names(files))
 
 
+def test_an_option_in_a_warning_and_a_time_and_its_unit_are_not_torn_apart():
+    warned = replace(
+        summarise(sample_result()), warnings=("it took 9.0 s: a longer --budget, or --restarts 5",)
+    )
+    found = gather([("one.json", warned)])
+    html = page(found, figures(found))
+    assert (
+        "<li>It took 9.0\u00a0s: a longer <code>--budget</code>, or <code>--restarts 5</code>.</li>"
+        in html
+    )
+
+
+def test_what_of_the_slowest_call_a_batch_saves_is_said_where_it_is_most_of_it(ladder_page):
+    assert "paid for the call" not in drawn(sample_result())
+    told = re.search(r"With 512 images in a call (.*?)</li>", ladder_page)[1]
+    assert "takes 10.6 ms an image: 79.9 % of its 52.6 ms is paid for the call" in told
+    assert "<code>lenet-bench why keras:call</code>" in told
+
+
+def test_notes_of_the_figures_of_2018_stand_beside_their_axis_on_a_phone_too():
+    ways = (rung("onednn", 20), rung("keras", 37_500), rung("keras:predict_on_batch", 627))
+    figure = figures(measured(replace(sample_result(), rungs=ways)))[0]
+    html = figure.draw(NARROW)
+    axis = float(re.findall(r'<line x1="([\d.]+)"[^>]*class="zero"', html)[-1])
+    notes = re.findall(r'<text x="([\d.]+)"[^>]*class="soft small">([^<]+)<', html)
+    assert [text for _, text in notes] == ["predict_on_batch", "plain keras 37.5 ms"]
+    assert all(float(x) > axis for x, _ in notes)
+
+
 def contrast(one, other):
     """As WCAG defines it."""
 

@@ -248,6 +248,62 @@ def test_a_finger_near_a_mark_of_the_phones_drawing_is_told_of_it(browser, pages
     assert " lines, " in told
 
 
+def test_a_finger_in_a_crowd_is_told_of_each_mark_that_it_may_mean(browser, pages):
+    browser.open(pages["ladder"], width=360)
+    told = browser.ask(
+        "(() => { const crowd = document.querySelector('#tradeoff .narrow svg');"
+        "crowd.querySelectorAll('.mark circle').forEach((dot, n) => {"
+        " dot.setAttribute('cx', n < 3 ? 200 + 4 * n : 0); dot.setAttribute('cy', 200) });"
+        "crowd.scrollIntoView();"
+        "const box = crowd.querySelector('.mark').getBoundingClientRect();"
+        "crowd.dispatchEvent(new MouseEvent('click', {clientX: box.x + 5, clientY: box.y + 5}));"
+        "return document.querySelector('#tip').textContent.split('\\n') })()"
+    )
+    assert len(told) == len(set(told)) == 3
+
+
+def test_the_arrows_tell_of_a_mark_to_which_the_page_must_scroll(browser, pages):
+    browser.open(pages["ladder"])
+    browser.ask("document.querySelector('#tradeoff .wide svg').focus({preventScroll: true})")
+    browser.press("ArrowRight")
+    scrolled = "new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"
+    browser.ask(scrolled)
+    assert browser.ask("scrollY") > 0
+    assert not browser.ask("document.querySelector('#tip').hidden")
+
+
+def test_a_figure_that_the_tab_key_reaches_says_what_to_press(browser, pages):
+    browser.open(pages["small"])
+    browser.ask("document.querySelector('#processing-time summary').focus()")
+    browser.press("Tab")  # to the next figure
+    assert browser.ask("document.activeElement.tagName") == "svg"
+    assert browser.ask("document.querySelector('#tip').textContent") == "Arrow keys tell each mark"
+
+
+def test_a_phones_first_screen_has_the_answer_and_its_table_the_ratio(browser, pages):
+    browser.open(pages["ladder"], width=360)
+    answer = "document.querySelector('#findings li').getBoundingClientRect()"
+    assert browser.ask(f"{answer}.bottom") < 800
+    browser.open(pages["small"], width=360)
+    ratio = "[...document.querySelectorAll('#rungs th')].find(t => t.textContent == 'ratio')"
+    assert browser.ask(f"{ratio}.getBoundingClientRect().right") < 360
+
+
+def test_the_links_of_the_contents_are_large_enough_to_hit(browser, any_page):
+    for width in (1280, 360):
+        browser.open(any_page, width=width)
+        heights = browser.ask(
+            "[...document.querySelectorAll('nav a')].map(a => a.getBoundingClientRect().height)"
+        )
+        assert min(height for height in heights if height) >= 24  # WCAG's least
+
+
+def test_a_line_does_not_run_through_the_text_of_a_figure(browser, pages):
+    browser.open(pages["ladder"], width=360)
+    order = "[...document.querySelectorAll('figure text')].map(t => getComputedStyle(t).paintOrder)"
+    assert set(browser.ask(order)) == {"stroke"}
+
+
 def test_paper_has_the_code_that_was_unfolded(browser, pages):
     browser.open(pages["ladder"], medium="print", width=720)
     printed = (
@@ -275,3 +331,17 @@ def test_paper_is_white_and_has_no_controls(browser, pages):
     for control in ("nav", "#theme", "#filter"):
         assert not browser.ask(f"document.querySelector('{control}').getClientRects().length")
     assert browser.ask("document.querySelector('figure .wide svg').getClientRects().length")
+
+
+def test_nothing_is_wider_than_paper_which_is_turned_for_the_large_table(browser, any_page):
+    upright, turned = 688, 1017  # A4 within its margins
+    browser.open(any_page, medium="print", width=upright)
+    assert browser.ask("getComputedStyle(document.querySelector('#table')).page") == "across"
+    assert browser.ask("document.querySelector('#rungs').getBoundingClientRect().width") <= turned
+    head = "document.querySelector('#rungs th')"
+    assert browser.ask(f"getComputedStyle({head}, '::before').content") == '"rung"'
+    assert not browser.ask(f"{head}.firstChild.getClientRects().length")  # printed only once
+    assert not browser.ask(
+        "[...document.querySelectorAll('main > :not(#table) *')]"
+        f".filter(e => e.getBoundingClientRect().right > {upright + 1}).map(e => e.outerHTML)"
+    )

@@ -160,13 +160,17 @@ def _panel(
             parts.append(label(begin - 7, middle, one.device.upper(), "end soft small"))
         parts += _bar(one, begin, left + width - begin - values, longest, middle)
         y += _LANE
-        if one.note:
-            note = fit(one.note, width)
-            x = min(begin + 6, left + width - text_width(note))
-            parts.append(label(x, y + _NOTE / 2 - 3, note, "soft small"))
+        for note in _lines(one.note, left + width - begin - 6):
+            parts.append(label(begin + 6, y + _NOTE / 2 - 3, note, "soft small"))
             y += _NOTE
     parts.append(line(begin, top + _HEAD - 4, begin, y + 2, "zero"))
     return parts, y + 4
+
+
+def _lines(note: str, room: float) -> list[str]:
+    """The note in one line, or where that is too long a line for each of its parts."""
+    parts = [note] if text_width(note) <= room else note.split("; ")
+    return [fit(part, room) for part in parts if part]
 
 
 def _bar(one: Bar, begin: float, room: float, longest: float, middle: float) -> Iterator[Markup]:

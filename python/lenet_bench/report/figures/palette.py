@@ -38,7 +38,8 @@ COLOURS = {
 
 _STYLE = """
 text{font:12px system-ui,-apple-system,"Segoe UI",Roboto,"Helvetica Neue",Arial,
-"Noto Sans","Liberation Sans","DejaVu Sans",sans-serif;fill:$ink;font-variant-numeric:tabular-nums}
+"Noto Sans","Liberation Sans","DejaVu Sans",sans-serif;fill:$ink;font-variant-numeric:tabular-nums;
+stroke:$paper;stroke-width:3px;stroke-linejoin:round;paint-order:stroke}
 text.soft{fill:$soft}text.small{font-size:11px}text.strong{font-weight:600}
 text.end{text-anchor:end}text.middle{text-anchor:middle}
 .paper{fill:$paper}

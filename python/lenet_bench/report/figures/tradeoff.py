@@ -73,8 +73,8 @@ def tradeoff(measured: Measured) -> Figure | None:
         caption=(
             "Shorter to the left, faster to the bottom, both logarithmic. Along the dashed line "
             "nothing is both shorter and faster; variants of a rung share its code and stand "
-            "above each other. Where there is no room for a name, pointing at a mark tells it, and "
-            "so does the table; +1 is one more way that stands as near."
+            "above each other. Where there is no room for a name, pointing at a mark or tapping it "
+            "tells it, and so does the table; +1 is one more way that stands as near."
         ),
         says=f"{len(entries)} points. Nothing is both shorter and faster than: {best}.",
         draw=draw,
@@ -115,7 +115,8 @@ def _draw(entries: Sequence[Entry], front: Sequence[Entry], width: float) -> Mar
     bottom = top + tall - 62
     down = logarithmic(min(times), max(times), bottom, top)
     left = 8 + max(text_width(units.round_time(tick)) for tick in down.ticks())
-    along = logarithmic(min(counts) * 0.8, max(counts) * 1.06, left, width - 8)
+    room_for_names = 0.5 if width < _NARROW else 0.8
+    along = logarithmic(min(counts) * room_for_names, max(counts) * 1.06, left, width - 8)
     parts += [*up(down, left, width - 8, units.round_time)]
     parts += [*across(along, top, bottom, units.count)]
     points = [_point(entry, along, down) for entry in entries]
@@ -177,19 +178,22 @@ def _along(corners: Sequence[tuple[float, float]]) -> Iterator[Box]:
         yield Box(min(x, to_x) - 2, min(y, to_y) - 2, max(x, to_x) + 2, max(y, to_y) + 2)
 
 
-def _labels(points: Sequence[Point], lines: Sequence[Box], room: Box) -> Iterator[Markup]:
+def _labels(points: Sequence[Point], lines: Sequence[Box], room: Box) -> list[Markup]:
     """Names where they hide neither a mark nor a line nor each other."""
     taken = [Box(p.x - _MARK, p.y - _MARK, p.x + _MARK, p.y + _MARK) for p in points]
     taken += lines
     wide = room.right - room.left
+    leaders: list[Markup] = []
+    names: list[Markup] = []
     for point, name in _named(points, crowded=len(points) > wide / _CROWDED):
         text = fit(name, 0.7 * wide)
         far = _FAR if wide > _NARROW else _FAR_NARROW
         places = (box for box in _places(point, text_width(text), far) if box.within(room))
         if box := next((box for box in places if not box.meets_any(taken)), None):
             taken.append(box)
-            yield from _leader(point, box)
-            yield _written(point, box, text)
+            leaders += _leader(point, box)
+            names.append(_written(point, box, text))
+    return [*leaders, *names]
 
 
 def _written(point: Point, box: Box, text: str) -> Markup:

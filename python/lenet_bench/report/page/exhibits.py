@@ -63,7 +63,8 @@ def _exhibit(group: Sequence[Rung], measured: Measured, shown: Mapping[Source, M
     entries = [entry for entry in measured.entries if entry.exhibit in names]
     files = sources(group[0])
     lines, api = lines_of_code(names[0]), api_names(files)
-    told = f" {lines} lines, {len(api)} API names, {sum(map(complexity, files))} decisions"
+    decisions = sum(map(complexity, files))
+    told = f" {lines} lines, {len(api)} API names, {decisions} decision{'s' * (decisions != 1)}"
     others = {entry.rung.lines_of_code for entry in entries} - {None, lines}
     stale = None
     if others:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from .. import units
+from ..figures.throughput import curve
 from ..markup import Markup, element, join
 from ..measured import Entry, Measured, Run
 
@@ -26,6 +27,7 @@ def _of(run: Run, entries: Sequence[Entry]) -> Iterator[Markup]:
         yield Markup("No rung could be timed.")
         return
     yield from _fastest_and_slowest(timed)
+    yield from _why(timed[-1])
     yield from _code(timed)
     yield from _start(timed)
     yield from _confidence(run, timed)
@@ -41,6 +43,24 @@ def _fastest_and_slowest(timed: Sequence[Entry]) -> Iterator[Markup]:
         told += ["; ", _strong(last), f" takes {units.time(last.summary.p50_us)}, "]
         told.append(f"{units.ratio(times)} times as long")
     yield join([*told, "."])
+
+
+def _why(slowest: Entry) -> Iterator[Markup]:
+    """How much of its call a batch saves; nothing where that is less than half."""
+    alone, (size, rate) = slowest.summary.p50_us or 0, max(curve(slowest), default=(1, 0))
+    if size == 1 or (saved := 1 - 1e6 / rate / alone) < 0.5:
+        return
+    where = " --device gpu" if slowest.series.device == "gpu" else ""
+    yield join(
+        [
+            f"With {units.count(size)} images in a call ",
+            _strong(slowest),
+            f" takes {units.time(1e6 / rate)} an image: {units.share(saved)} of its "
+            f"{units.time(alone)} is paid for the call, not for the image. ",
+            element("code", f"lenet-bench why {slowest.name}{where}"),
+            " takes it apart.",
+        ]
+    )
 
 
 def _code(timed: Sequence[Entry]) -> Iterator[Markup]:

@@ -60,6 +60,7 @@ function makeSortable(table) {
       head.setAttribute("aria-sort", up ? "ascending" : "descending");
       sortRows(table.tBodies[0], column, up ? 1 : -1);
     });
+    head.dataset.title = head.textContent; // for paper
     head.replaceChildren(button);
   });
 }
@@ -98,17 +99,25 @@ function showTips() {
     const box = tip.getBoundingClientRect();
     const above = y - box.height - 12;
     tip.style.left = `${Math.max(8, Math.min(x + 14, innerWidth - box.width - 8))}px`;
-    tip.style.top = `${above > 0 ? above : y + 18}px`;
+    tip.style.top = `${above > 0 ? above : Math.max(y, 0) + 18}px`;
   };
   document.addEventListener("pointerover", (event) => {
     show(texts.get(event.target.closest?.(".mark")), event.clientX, event.clientY);
   });
-  document.addEventListener("click", (event) => {
-    const mark = nearestMark(event.target.closest?.("figure svg"), event.clientX, event.clientY);
-    if (mark) show(texts.get(mark), event.clientX, event.clientY);
-  });
-  document.addEventListener("scroll", () => (tip.hidden = true), { passive: true });
+  // Not on scroll: the arrows scroll too.
+  for (const moved of ["wheel", "touchmove"]) {
+    document.addEventListener(moved, hide, { passive: true });
+  }
   for (const drawing of document.querySelectorAll("figure svg")) {
+    drawing.addEventListener("click", (event) => {
+      const [x, y] = [event.clientX, event.clientY];
+      const told = marksAt(drawing, x, y).map((mark) => texts.get(mark));
+      if (told.length) show(told.join("\n"), x, y);
+    });
+    drawing.addEventListener("focus", () => {
+      const box = drawing.getBoundingClientRect();
+      if (drawing.matches(":focus-visible")) show("Arrow keys tell each mark", box.left, box.top);
+    });
     stepThrough(drawing, hide, (mark) => {
       mark.scrollIntoView({ block: "nearest", behavior: "instant" });
       const box = mark.getBoundingClientRect();
@@ -135,16 +144,18 @@ function textsOfMarks() {
   return texts;
 }
 
-// The mark that a finger meant.
-function nearestMark(drawing, x, y) {
-  let [nearest, least] = [null, 24];
-  for (const mark of drawing?.querySelectorAll(".mark") ?? []) {
+// The nearest mark, and in a crowd all that a finger cannot tell apart.
+function marksAt(drawing, x, y) {
+  const found = [...drawing.querySelectorAll(".mark")].map((mark) => {
     const box = mark.getBoundingClientRect();
     const across = Math.max(box.left - x, x - box.right, 0);
-    const far = Math.hypot(across, Math.max(box.top - y, y - box.bottom, 0));
-    if (far < least) [nearest, least] = [mark, far];
-  }
-  return nearest;
+    const down = Math.max(box.top - y, y - box.bottom, 0);
+    const middle = Math.hypot(x - (box.left + box.right) / 2, y - (box.top + box.bottom) / 2);
+    return { mark, far: Math.hypot(across, down), middle };
+  });
+  found.sort((a, b) => a.far - b.far);
+  const meant = found.filter(({ far, middle }, n) => (n === 0 && far < 24) || middle < 12);
+  return meant.map(({ mark }) => mark);
 }
 
 // One stop of the Tab key a figure; within it the arrows go from mark to mark.

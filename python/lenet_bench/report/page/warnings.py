@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from ..markup import Markup, element, join
 from ..measured import Measured
 
@@ -23,5 +25,8 @@ def warnings(measured: Measured) -> Markup:
     return join(told)
 
 
-def _sentence(warning: str) -> str:
-    return f"{warning[:1].upper()}{warning[1:]}."
+def _sentence(warning: str) -> Markup:
+    """An option and what it takes, a time and its unit stay on one line."""
+    told = re.sub(r"(?<=\d) (?=[µm]?s\b)", "\u00a0", f"{warning[:1].upper()}{warning[1:]}.")
+    parts = re.split(r"(--[a-z][a-z-]*(?: \d+)?)", told)
+    return join(element("code", part) if n % 2 else part for n, part in enumerate(parts))
