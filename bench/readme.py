@@ -1,4 +1,5 @@
-"""Draw the tables and pictures of the README and of docs/ anew from the result files they name.
+"""Draw the tables and pictures of the README and of docs/ anew from the result files they name,
+and the page of the README's result.
 
 python bench/readme.py             write them
 python bench/readme.py --check     fail where one is not what its file gives
@@ -22,6 +23,7 @@ from lenet_bench.report.figures.files import standalone
 from lenet_bench.report.markdown import table as markdown
 from lenet_bench.report.measured import gather
 from lenet_bench.report.numbers import spell_interval, spell_ratio, spell_time
+from lenet_bench.report.page import page
 from lenet_bench.report.sentences import conditions
 from lenet_bench.results import Result, RungResult, read_result
 from lenet_bench.terminal import Screen
@@ -58,7 +60,7 @@ def answer(path: Path) -> Iterator[str]:
         f"{spell_time(median_us(rung))} µs {how} ({rung.lines_of_code} lines)"
         for how, rung in told.items()
     ]
-    most = spell_ratio(median_us(timed["keras"]) / median_us(timed["fused"]))
+    most = spell_ratio(timed["keras"].summary.ratio)
     sentence = (
         f"The same digit takes {', '.join(parts[:-1])} and {parts[-1]}: {most} times as long, "
         "for the same ten numbers."
@@ -200,22 +202,29 @@ DRAWN: dict[str, Callable[[Path], Iterable[str]]] = {
 
 def drawn() -> Iterator[tuple[Path, str]]:
     """Each file with what it should hold."""
-    for page in PAGES:
+    for target in PAGES:
 
         def draw(block: re.Match[str]) -> str:
             found = DRAWN[block["kind"]](ROOT / block["file"])
             return block[1] + "".join(f"{line.rstrip()}\n" for line in found) + block[4]
 
-        text, count = BLOCK.subn(draw, page.read_text())
+        text, count = BLOCK.subn(draw, target.read_text())
         if count == 0:
-            raise SystemExit(f"{page.name} names no result to draw")
-        yield page, text
+            raise SystemExit(f"{target.name} names no result to draw")
+        yield target, text
     pictured = re.search(r"ladder drawn from (\S+)", PAGES[0].read_text())
     assert pictured is not None
-    result = summarise(read_result(ROOT / pictured[1]))
-    for figure in figures(gather([(pictured[1], result)])):
+    measured = gather([(pictured[1], summarise(read_result(ROOT / pictured[1])))])
+    every = figures(measured)
+    for figure in every:
         if figure.key in PICTURED:
             yield PICTURES / f"{figure.key}.svg", standalone(figure)
+    yield (ROOT / pictured[1]).with_suffix(".html"), page(measured, every)
+
+
+def uncoloured(content: str) -> str:
+    """Without the colours of code: from Python 3.12 on an f-string is several tokens."""
+    return re.sub("</?[bqiu]>", "", content)
 
 
 def main() -> None:
@@ -224,7 +233,7 @@ def main() -> None:
         if "--check" not in sys.argv[1:]:
             path.parent.mkdir(exist_ok=True)
             path.write_text(content)
-        elif not path.exists() or content != path.read_text():
+        elif not path.exists() or uncoloured(content) != uncoloured(path.read_text()):
             name = path.relative_to(ROOT)
             raise SystemExit(f"{name} is stale; mend it with: python bench/readme.py")
 
