@@ -2,7 +2,8 @@
 
 A compiler on MLIR: the ONNX model becomes machine code of its own making, all operations fused
 and tiled, and a small runtime calls it. On one thread it runs in the caller's (`local-sync`), on
-more in a pool (`local-task`).
+more in a pool (`local-task`). Convolutions become matrix products, which it tiles if it knows their
+shape: the program is made for one image, in a third of the time, so a batch is one after another.
 """
 
 import subprocess
@@ -12,8 +13,10 @@ from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
+import onnx as onnx_package
 from iree import runtime
 from iree.compiler import tools
+from onnx.tools.update_model_dims import update_inputs_outputs_dims
 
 from ..export import onnx
 from ..weights import Weights
@@ -21,6 +24,8 @@ from ._exhibit import Array, Exhibit
 
 IMPORT = [sys.executable, "-m", "iree.compiler.tools.import_onnx"]
 FOR_THIS_CPU = ["--iree-llvmcpu-target-cpu=host", "--iree-opt-level=O3"]
+AS_TILED_PRODUCTS = ["--iree-global-opt-use-im2col-for-convs", "--iree-opt-data-tiling"]
+ONE_IMAGE = {"image": [1, 1, 28, 28]}, {"probabilities": [1, 10]}
 
 
 class Iree(Exhibit):
@@ -31,19 +36,23 @@ class Iree(Exhibit):
         self._driver = "local-sync" if threads == 1 else "local-task"
         with tempfile.TemporaryDirectory() as folder:
             model, imported = Path(folder) / "lenet.onnx", Path(folder) / "lenet.mlir"
-            model.write_bytes(onnx.model(weights))
+            any_number = onnx_package.load_from_string(onnx.model(weights))
+            onnx_package.save(update_inputs_outputs_dims(any_number, *ONE_IMAGE), model)
             subprocess.run([*IMPORT, model, "-o", imported], check=True, capture_output=True)
             compiled = tools.compile_file(
                 str(imported),
                 input_type="onnx",
                 target_backends=["llvm-cpu"],
-                extra_args=FOR_THIS_CPU,
+                extra_args=[*FOR_THIS_CPU, *AS_TILED_PRODUCTS],
             )
         runtime.flags.parse_flags(f"--task_topology_group_count={threads}")
         self._module = runtime.load_vm_flatbuffer(compiled, driver=self._driver)
 
     def forward(self, images: Array) -> Array:
-        return np.array(self._module.lenet(images[:, np.newaxis]).to_host())
+        return np.concatenate([self._answer(image) for image in images])
+
+    def _answer(self, image: Array) -> Array:
+        return self._module.lenet(image[np.newaxis, np.newaxis]).to_host()
 
     def describe(self) -> dict[str, str]:
         return {
