@@ -422,6 +422,14 @@ def test_a_compiled_variant_without_a_compiler_says_what_brings_one(
     assert "compiles C++, and there is no no-such-compiler; mend it" in (found.reason or "")
 
 
+@pytest.mark.parametrize("name", ["torch", "torch:torchscript"])
+def test_who_compiles_nothing_imports_no_compiler(name: str, weights: Weights) -> None:
+    opened(name, weights).close()
+    code = f"import lenet_bench, sys; lenet_bench.load({name!r}); print(*sys.modules)"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "torch._inductor" not in run.stdout.split()
+
+
 def test_a_name_asks_that_rung_only() -> None:
     assert [entry.name for entry in backends(["fused"])] == ["fused", "fused:int16"]
     assert [entry.name for entry in backends(["fused:int16"])] == ["fused:int16"]
