@@ -16,6 +16,7 @@ from pathlib import Path
 from textwrap import wrap
 
 from lenet_bench.measure import summarise
+from lenet_bench.measure.statistics import FEWEST_STARTS
 from lenet_bench.mlperf import MlperfRun
 from lenet_bench.mlperf import read as read_mlperf
 from lenet_bench.report.figures import figures
@@ -78,6 +79,8 @@ def ladder(path: Path) -> Iterator[str]:
     yield ""
     titles = ("rung", "median µs", "to the baseline", "95 % interval", "lines", "other ways, µs")
     yield from markdown(titles, map(row, rungs.values()), ("rung", "other ways, µs"))
+    yield ""
+    yield f"\\* of rounds, since there are fewer than {FEWEST_STARTS} starts: rather too narrow"
 
 
 def row(ways: list[RungResult]) -> tuple[str, ...]:
@@ -85,13 +88,14 @@ def row(ways: list[RungResult]) -> tuple[str, ...]:
     fastest, *others = ways
     s = fastest.summary
     assert s is not None
+    few = "*" * (s.starts < FEWEST_STARTS)
     rung = fastest.name.partition(":")[0]
     usual = {other.name: other.name.partition(":")[2] or f"plain {rung}" for other in others}
     return (
         fastest.name,
         spell_time(s.p50_us),
         spell_ratio(s.ratio),
-        "-" if s.verdict == "baseline" else spell_interval(s.ratio_low, s.ratio_high),
+        "-" if s.verdict == "baseline" else spell_interval(s.ratio_low, s.ratio_high) + few,
         str(fastest.lines_of_code),
         ", ".join(f"{usual[o.name]} {spell_time(median_us(o))}" for o in others) or " ",
     )

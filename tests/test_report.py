@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 from lenet_bench.measure import Progress, summarise
+from lenet_bench.report.sentences import conditions
 from lenet_bench.report.terminal import ProgressLine, table
 from lenet_bench.results import RungResult
 from lenet_bench.terminal import Screen
@@ -127,6 +128,15 @@ def test_without_unicode_all_is_ascii(result):
     plain = replace(result, machine={})
     plain = replace(plain, rungs=tuple(replace(r, traceback=None) for r in plain.rungs))
     assert "\n".join(drawn(plain, unicode=False)).isascii()
+
+
+def test_rungs_that_were_not_started_anew_each_round_are_counted(result):
+    first, second, *rest = result.rungs
+    slow = replace(second, cold_starts=second.cold_starts[:1])
+    once = replace(result, rungs=(first, slow, *rest))
+    assert "started anew every round, in" in conditions(summarise(result))
+    told = "every round (one process for 1 of 2 rungs, slow to start), in"
+    assert told in conditions(summarise(once))
 
 
 def test_a_failed_rung_has_its_reason(result):

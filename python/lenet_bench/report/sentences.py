@@ -23,9 +23,21 @@ def conditions(result: Result) -> str:
     gaps = f" after {spell_span(rules.interval_s)} of idling" if rules.interval_s else ""
     return (
         f"One image a call{gaps}, {threads} on core {cores} of {machine_name(result)}; "
-        f"{len(result.order)} shuffled rounds, processes started anew every "
-        f"{anew}, in {result.elapsed_s:.1f} s{', interrupted and resumed' * bool(result.resumed)}"
+        f"{len(result.order)} shuffled rounds, processes started anew every {anew}"
+        f"{_but_for_slow_ones(result)}, in {result.elapsed_s:.1f} s"
+        f"{', interrupted and resumed' * bool(result.resumed)}"
     )
+
+
+def _but_for_slow_ones(result: Result) -> str:
+    """How many rungs were not, since they take long to start."""
+    rungs, a_start = timed(result), result.rules.rounds_a_start
+    starts = [len(rung.cold_starts) for rung in rungs]
+    fewer = [n for n, rung in zip(starts, rungs, strict=True) if 0 < n * a_start < len(rung.turns)]
+    if not fewer:
+        return ""
+    processes = "one process" if max(fewer) == 1 else f"up to {max(fewer)} processes"
+    return f" ({processes} for {len(fewer)} of {len(rungs)} rungs, slow to start)"
 
 
 def footnote(result: Result, micro: str = "µ") -> str:
