@@ -161,7 +161,7 @@ def _threads(rung: RungResult) -> float:
 
 
 def _shared(result: Result) -> str:
-    """What more threads mean: on a pinned core they take turns, as JAX's caller and its pool do."""
+    """What more threads mean: on a pinned core they take turns, a graph and its caller."""
     if cores := result.rules.worker_cores:
         return (
             f"they share {_spell(cores)}, so a call may include the hand-over from thread to "
