@@ -1,7 +1,20 @@
 """Write a file whole or not at all: no reader and no crash ever sees a part of it."""
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+
+from .errors import LenetBenchError
+
+
+@contextmanager
+def writing(path: Path, failure: type[LenetBenchError] = LenetBenchError) -> Iterator[None]:
+    """While this file is written: what hinders that is told in a sentence."""
+    try:
+        yield
+    except OSError as error:
+        raise failure(f"{path}: cannot be written: {error.strerror or error}") from None
 
 
 def write_atomically(path: Path, content: bytes, *, durable: bool = True) -> None:

@@ -12,7 +12,6 @@ import os
 import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,8 +19,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .atomic import write_atomically, writing
 from .backends import LADDER, Backend, Device, every_name, find, load, names, on_device, tolerance
-from .errors import ImageError, LenetBenchError, Unavailable
+from .errors import ImageError, Unavailable
 from .images import Step, explain
 from .weights import Weights
 
@@ -289,10 +289,5 @@ def _write_steps(folder: Path, stem: str, steps: Sequence[Step]) -> None:
         content = io.BytesIO()
         pixels = np.rint(np.clip(step.picture, 0, 1) * 255).astype(np.uint8)
         Image.fromarray(pixels).save(content, "PNG")
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(content.getvalue())
-        except OSError as error:
-            with suppress(OSError):
-                path.unlink(missing_ok=True)  # no half picture stays
-            raise LenetBenchError(f"{path}: cannot be written: {error.strerror}") from None
+        with writing(path):
+            write_atomically(path, content.getvalue(), durable=False)

@@ -21,7 +21,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from .atomic import write_atomically
+from .atomic import write_atomically, writing
 from .errors import DataError
 from .network import CLASSES, IMAGE_SIDE
 
@@ -191,11 +191,8 @@ def fetch(
     for source in SOURCES:
         if not _is_right(folder / source.name, source):
             content = _download(source, mirrors, progress, timeout)
-            try:
+            with writing(folder / source.name, DataError):
                 write_atomically(folder / source.name, content)
-            except OSError as error:
-                reason = error.strerror or error
-                raise DataError(f"{folder / source.name}: cannot be written: {reason}") from None
 
 
 def _download(

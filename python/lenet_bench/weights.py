@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
-from .atomic import write_atomically
+from .atomic import write_atomically, writing
 from .errors import WeightsError
 from .network import PARAMETERS
 
@@ -82,10 +82,8 @@ def write_weights(
         {name: np.ascontiguousarray(parameters[name]) for name in PARAMETERS},
         metadata={**metadata, "sha256": weights.sha256},
     )
-    try:
+    with writing(path, WeightsError):
         write_atomically(path, content)
-    except OSError as error:
-        raise WeightsError(f"{path}: cannot be written: {error.strerror or error}") from None
 
 
 def check_weights(weights: Weights) -> None:

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 
-from ..errors import LenetBenchError, Unavailable
+from ..atomic import writing
+from ..errors import Unavailable
 from ..weights import Weights
 
 
@@ -39,10 +40,8 @@ def export(format: str, weights: Weights, output: Path) -> list[Path]:
     paths = [output] if len(files) == 1 else [output.with_suffix(suffix) for suffix in files]
     contents = [_maker(format, maker)(weights) for maker in files.values()]
     for path, content in zip(paths, contents, strict=True):
-        try:
+        with writing(path):
             path.write_bytes(content)
-        except OSError as error:
-            raise LenetBenchError(f"{path}: cannot be written: {error.strerror}") from None
     return paths
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from ..atomic import check_writable
+from ..atomic import check_writable, writing
 from ..backends.reference import Reference
 from ..errors import LenetBenchError, ResultError, Unavailable
 from ..measure import inputs
@@ -109,7 +109,8 @@ class _Run:
 
     def run(self) -> MlperfRun:
         """Checks, blocks, accuracy, performance, blocks again; the file has all there is so far."""
-        self._check_folder()
+        with writing(self._folder, ResultError):
+            check_writable(self._folder / RESULT)
         self._told(f"{self._entry.name}: checks")
         row = self._start()
         try:
@@ -133,12 +134,6 @@ class _Run:
             return self._keep(accuracy, performance)
         finally:
             row.close()
-
-    def _check_folder(self) -> None:
-        try:
-            check_writable(self._folder / RESULT)
-        except OSError as error:
-            raise ResultError(f"{self._folder}: cannot be written: {error.strerror}") from None
 
     def _start(self) -> Row:
         """In a process of its own, with the reference's answers."""

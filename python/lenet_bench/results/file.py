@@ -11,7 +11,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from ..atomic import is_stream, write_atomically
+from ..atomic import is_stream, write_atomically, writing
 from ..errors import ResultError
 from .model import SCHEMA, Result, RungResult
 from .typed_json import decode
@@ -53,11 +53,9 @@ class ResultFile:
         if is_stream(self.path) and not last:
             return
         content = self._content(result, for_readers=last).encode()
-        try:
+        with writing(self.path, ResultError):
             # In between, waiting for the disk would disturb the turns and guard only power cuts.
             write_atomically(self.path, content, durable=last)
-        except OSError as error:
-            raise ResultError(f"{self.path}: cannot be written: {error.strerror}") from None
 
     def _content(self, result: Result, *, for_readers: bool) -> str:
         """One turn a line at the end of the file, each turned into text only once.

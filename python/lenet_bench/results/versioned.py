@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from ..atomic import check_writable, is_stream, write_atomically
+from ..atomic import check_writable, is_stream, write_atomically, writing
 from ..errors import ResultError
 
 
@@ -32,19 +32,15 @@ def read_object(path: Path, kind: str, newest: int) -> dict[str, Any]:
 
 def check_place(path: Path) -> None:
     """Raise ResultError where a file could not be written; leave what is there as it is."""
-    try:
+    with writing(path, ResultError):
         if is_stream(path):
             return
         if path.is_dir():
             raise ResultError(f"{path}: expected a file to write, found a directory")
         check_writable(path)
-    except OSError as error:
-        raise ResultError(f"{path}: cannot be written: {error.strerror}") from None
 
 
 def write_object(path: Path, content: dict[str, Any]) -> None:
     """Put the object in the file's place; ResultError where it cannot be written."""
-    try:
+    with writing(path, ResultError):
         write_atomically(path, (json.dumps(content, indent=1) + "\n").encode())
-    except OSError as error:
-        raise ResultError(f"{path}: cannot be written: {error.strerror}") from None

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
-from ..atomic import write_atomically
-from ..errors import LenetBenchError, WeightsError
+from ..atomic import write_atomically, writing
+from ..errors import WeightsError
 from ..network import PARAMETERS
 from .recipe import Recipe
 from .trainer import Parameters, State
@@ -120,10 +120,8 @@ def read_checkpoint(path: Path) -> Checkpoint:
 
 def write_file(path: Path, content: bytes) -> None:
     """Write one of a run's files whole; what hinders that, told in a sentence."""
-    try:
+    with writing(path):
         write_atomically(path, content)
-    except OSError as error:
-        raise LenetBenchError(f"{path}: cannot be written: {error.strerror or error}") from None
 
 
 def with_best(checkpoint: Checkpoint) -> Checkpoint:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..atomic import write_atomically
+from ..atomic import write_atomically, writing
 from ..errors import LenetBenchError
 from .recipe import Recipe
 
@@ -60,8 +60,6 @@ def check_files(*paths: Path) -> None:
 def _check_room(path: Path, size: int) -> None:
     # Not the file itself: a good one from an earlier run must survive this.
     trial = path.with_name(f".{path.name}.room")
-    try:
+    with writing(path):
         write_atomically(trial, bytes(size), durable=False)
         trial.unlink()
-    except OSError as error:
-        raise LenetBenchError(f"{path}: cannot be written: {error.strerror or error}") from None

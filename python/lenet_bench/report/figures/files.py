@@ -8,7 +8,7 @@ from pathlib import Path
 
 from PIL import Image
 
-from ...atomic import write_atomically
+from ...atomic import write_atomically, writing
 from ...errors import ResultError, Unavailable
 from ..markup import Markup, element
 from .figure import WIDE, Figure
@@ -63,8 +63,6 @@ def raster(svg: str) -> bytes:
 
 
 def _write(path: Path, content: bytes) -> Path:
-    try:
+    with writing(path, ResultError):
         write_atomically(path, content)
-    except OSError as error:
-        raise ResultError(f"{path}: cannot be written: {error.strerror}") from None
     return path
