@@ -15,15 +15,16 @@ from .options import (
     FILE,
     batch_sizes,
     checked_rung,
-    checked_rungs,
     complete_rung,
     device_option,
     form_options,
     memory_size,
     milliseconds,
+    rungs_argument,
     seconds,
     share,
     threads_option,
+    timeout_option,
     verbose_option,
     weights_option,
 )
@@ -50,9 +51,7 @@ Examples:
   lenet-bench compare --quick --markdown > comparison.md
 """,
 )
-@click.argument(
-    "rungs", metavar="[RUNG]...", nargs=-1, callback=checked_rungs, shell_complete=complete_rung
-)
+@rungs_argument
 @click.option("--quick", is_flag=True, help="A rough answer: time rungs for 5s only.")
 @click.option(
     "--budget", callback=seconds, metavar="TIME", help="Time rungs for so long: 60s, 5m. [20s]"
@@ -101,14 +100,7 @@ Examples:
 @threads_option
 @weights_option
 @click.option("--seed", type=click.IntRange(min=0), metavar="N", help="Repeat a run's order.")
-@click.option(
-    "--timeout",
-    callback=seconds,
-    metavar="TIME",
-    default="120s",
-    show_default=True,
-    help="Give a rung up that does not answer for so long.",
-)
+@timeout_option
 @click.option(
     "-o",
     "--output",

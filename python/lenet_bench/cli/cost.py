@@ -7,7 +7,7 @@ from dataclasses import asdict
 import click
 
 from ..terminal import Screen
-from .options import checked_rungs, complete_rung, json_option
+from .options import checked_rungs, complete_rung, json_option, rungs_argument
 from .output import SUCCESS, say
 
 
@@ -21,9 +21,7 @@ Examples:
   lenet-bench cost --json | jq '.[] | {name, lines_of_code}'
 """,
 )
-@click.argument(
-    "rungs", metavar="[RUNG]...", nargs=-1, callback=checked_rungs, shell_complete=complete_rung
-)
+@rungs_argument
 @click.option(
     "--show",
     nargs=2,

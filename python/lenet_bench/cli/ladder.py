@@ -5,31 +5,12 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
-from typing import TypeVar
 
 import click
 
 from ..terminal import Screen
-from .options import checked_rungs, complete_rung, json_option, seconds, verbose_option
+from .options import json_option, rungs_argument, timeout_option, verbose_option
 from .output import SUCCESS, WRONG, note, progress, say
-
-Command = TypeVar("Command", bound=Callable[..., int])
-
-
-def _asks_rungs(command: Command) -> Command:
-    """The argument and the options of what asks rungs whether they run."""
-    timeout = click.option(
-        "--timeout",
-        callback=seconds,
-        metavar="TIME",
-        default="120s",
-        show_default=True,
-        help="Give a rung up that does not answer for so long.",
-    )
-    rungs = click.argument(
-        "rungs", metavar="[RUNG]...", nargs=-1, callback=checked_rungs, shell_complete=complete_rung
-    )
-    return rungs(json_option(timeout(verbose_option(command))))
 
 
 @click.command(
@@ -42,7 +23,10 @@ Examples:
   lenet-bench doctor --json | jq '.[] | select(.available | not) | .reason'
 """,
 )
-@_asks_rungs
+@rungs_argument
+@json_option
+@timeout_option
+@verbose_option
 def doctor(rungs: tuple[str, ...], as_json: bool, timeout: float, verbose: bool) -> int:
     """Say what runs here and what does not, why, and the command that mends it.
 
@@ -71,7 +55,10 @@ Examples:
   lenet-bench backends --json | jq -r '.[] | select(.available) | .name'
 """,
 )
-@_asks_rungs
+@rungs_argument
+@json_option
+@timeout_option
+@verbose_option
 def backends(rungs: tuple[str, ...], as_json: bool, timeout: float, verbose: bool) -> int:
     """Show the ladder: every way to run the network, from silicon to Keras."""
     from ..backends.availability import backends as ask

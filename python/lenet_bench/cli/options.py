@@ -60,12 +60,12 @@ def _as_listed(name: str) -> str:
 
 def complete_name(_context: click.Context, _option: click.Parameter, begun: str) -> list[str]:
     """Rungs, `auto` and `all` that begin so."""
-    return [name for name in _known_names() if name.startswith(begun) and _is_wanted(name, begun)]
+    return _beginning(begun, _known_names())
 
 
-def _is_wanted(name: str, begun: str) -> bool:
+def _beginning(begun: str, names: list[str]) -> list[str]:
     """Names on a GPU double the list, so they wait for the first letter."""
-    return bool(begun) or "@" not in name
+    return [name for name in names if name.startswith(begun) and (begun or "@" not in name)]
 
 
 def checked_rungs(
@@ -94,7 +94,7 @@ def complete_rung(_context: click.Context, _option: click.Parameter, begun: str)
     """Rungs that begin so."""
     from ..backends import every_name
 
-    return [name for name in every_name() if name.startswith(begun) and _is_wanted(name, begun)]
+    return _beginning(begun, every_name())
 
 
 def seconds(_context: click.Context, _option: click.Parameter, text: str | None) -> float | None:
@@ -146,6 +146,11 @@ def share(_context: click.Context, _option: click.Parameter, text: str | None) -
     if not 0 < share < 1:
         raise click.BadParameter(f"expected a share such as 2% or 0.02, got {text!r}")
     return share
+
+
+rungs_argument = click.argument(
+    "rungs", metavar="[RUNG]...", nargs=-1, callback=checked_rungs, shell_complete=complete_rung
+)
 
 
 def backend_option(default: str) -> Callable[[Command], Command]:
@@ -200,6 +205,14 @@ _threads_option = partial(
 threads_option = _threads_option("--threads")
 #: Where rungs run in this process: eager, since NumPy's BLAS is told before it is imported.
 threads_here_option = _threads_option("--threads", callback=_tell_libraries, is_eager=True)
+timeout_option = click.option(
+    "--timeout",
+    callback=seconds,
+    metavar="TIME",
+    default="120s",
+    show_default=True,
+    help="Give a rung up that does not answer for so long.",
+)
 device_option = click.option(
     "--device",
     type=click.Choice(["cpu", "gpu"]),

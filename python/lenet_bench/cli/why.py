@@ -10,10 +10,9 @@ import click
 from ..terminal import Screen
 from .options import (
     FILE,
-    checked_rungs,
-    complete_rung,
     device_option,
     json_option,
+    rungs_argument,
     threads_option,
     verbose_option,
     weights_option,
@@ -34,9 +33,7 @@ Examples:
   lenet-bench why --json torch | jq '.[] | {name, fixed_us, python_calls}'
 """,
 )
-@click.argument(
-    "rungs", metavar="[RUNG]...", nargs=-1, callback=checked_rungs, shell_complete=complete_rung
-)
+@rungs_argument
 @click.option("--tree", is_flag=True, help="Show which Python functions take the time.")
 @device_option
 @threads_option
