@@ -74,9 +74,10 @@ class Screen:
             return [""] * len(values)
         return [self.bar(value / largest, columns) for value in values]
 
-    def wrap(self, text: str, hanging: str = "  ") -> list[str]:
+    def wrap(self, text: str, style: str = "", *, hanging: str = "  ") -> list[str]:
         """Lines of the screen's width; a name with a hyphen, or an option, stays whole."""
-        return wrap(text, self.columns, subsequent_indent=hanging, break_on_hyphens=False)
+        lines = wrap(text, self.columns, subsequent_indent=hanging, break_on_hyphens=False)
+        return [self.paint(line, style) for line in lines]
 
     def picture(self, image: NDArray[np.float32]) -> list[str]:
         """A picture from 0 (dark) to 1 (bright), an even number of rows: two of them to a line."""

@@ -60,7 +60,7 @@ def _origin(result: Result) -> dict[str, Any]:
 
 def _terminal(found: Difference, screen: Screen) -> Iterator[str]:
     for line in _title(found):
-        yield from _wrapped(line, screen)
+        yield from screen.wrap(line)
     yield ""
     header = [Text(title, "dim") for title in _titles(found, screen.choose("µ", "u"))]
     compared = [change for change in found.changes if change.ratio]
@@ -69,12 +69,12 @@ def _terminal(found: Difference, screen: Screen) -> Iterator[str]:
     yield from screen.table(narrow, "l" + "r" * (len(narrow[0]) - 2) + "l")
     yield ""
     for sentence in _others(found):
-        yield from _wrapped(sentence, screen)
+        yield from screen.wrap(sentence)
     for note in found.notes:
-        yield from _wrapped(f"warning: {note}", screen, "yellow")
+        yield from screen.wrap(f"warning: {note}", "yellow")
     for sentence in _not_the_same(found, _SHOWN):
-        yield from _wrapped(sentence, screen, "dim")
-    yield from _wrapped(_outcome(found), screen, "bold red" if found.regressed else "bold green")
+        yield from screen.wrap(sentence, "dim")
+    yield from screen.wrap(_outcome(found), "bold red" if found.regressed else "bold green")
 
 
 def _document(found: Difference) -> Iterator[str]:
@@ -161,8 +161,3 @@ def _outcome(found: Difference) -> str:
     if found.regressed:
         return f"failed: slower by more than {allowed}, or broken: {', '.join(found.regressed)}"
     return f"passed: no rung is slower by more than {allowed} with confidence, and none broke"
-
-
-def _wrapped(text: str, screen: Screen, style: str = "") -> Iterator[str]:
-    for line in screen.wrap(text):
-        yield screen.paint(line, style)

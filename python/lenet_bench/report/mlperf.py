@@ -11,18 +11,17 @@ from .numbers import spell_time
 def lines(found: MlperfRun, screen: Screen) -> Iterator[str]:
     """The verdict, the latencies, the accuracy, and what LoadGen itself takes."""
     micro = screen.choose("µs", "us")
-    yield from _wrapped(
+    yield from screen.wrap(
         f"{LABEL}: {found.rung} under LoadGen {found.loadgen}, SingleStream, "
         f"{found.threads} thread{'s' * (found.threads > 1)} on core "
         f"{', '.join(map(str, found.cores)) or 'any'}",
-        screen,
         "bold",
     )
     yield ""
     yield from screen.table(list(_rows(found, micro)), "ll")
     yield ""
     for sentence in _notes(found, micro):
-        yield from _wrapped(sentence, screen)
+        yield from screen.wrap(sentence)
 
 
 def _rows(found: MlperfRun, micro: str) -> Iterator[list[Text]]:
@@ -84,8 +83,3 @@ def _parts(overhead: Overhead, micro: str) -> str:
         f"{spell_time(overhead.around_us)} {micro} around the call, and the call itself takes "
         f"{spell_time(abs(slower_us))} {micro} {word} than back to back"
     )
-
-
-def _wrapped(text: str, screen: Screen, style: str = "") -> Iterator[str]:
-    for line in screen.wrap(text):
-        yield screen.paint(line, style)

@@ -34,13 +34,11 @@ def self_test(points: Sequence[Point], result: Result, screen: Screen) -> Iterat
     for point in points:
         mark = screen.choose("✓", "+") if point.verdict == "passed" else screen.choose("✗", "x")
         head = f"{mark} {point.name}: {point.verdict}"
-        for line in screen.wrap(head):
-            yield screen.paint(line, _COLOURS[point.verdict])
+        yield from screen.wrap(head, _COLOURS[point.verdict])
         indent = "  "
         yield from textwrap.wrap(
             point.told, screen.columns, initial_indent=indent, subsequent_indent=indent
         )
     yield ""
     for warning in result.warnings:
-        for line in screen.wrap(f"warning: {warning}"):
-            yield screen.paint(line, "yellow")
+        yield from screen.wrap(f"warning: {warning}", "yellow")

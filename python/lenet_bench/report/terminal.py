@@ -30,7 +30,7 @@ def table(result: Result, screen: Screen, named: Sequence[str] = ()) -> Iterator
 
     A rung that cannot run here has its reason where it was `named`, else a word at the end.
     """
-    yield from _wrapped(conditions(result), screen, "")
+    yield from screen.wrap(conditions(result))
     yield ""
     if ranked := timed(result):
         rows = _rows(ranked, screen)
@@ -41,13 +41,13 @@ def table(result: Result, screen: Screen, named: Sequence[str] = ()) -> Iterator
     yield from throughput(result, screen)
     for rung in failed(result, named):
         colour = "dim" if rung.status == "unavailable" else "red"
-        yield from _wrapped(f"{rung.name}: {rung.status}: {rung.reason}", screen, colour)
-    yield from _wrapped(left_out(result), screen, "dim")
+        yield from screen.wrap(f"{rung.name}: {rung.status}: {rung.reason}", colour)
+    yield from screen.wrap(left_out(result) or "", "dim")
     yield ""
-    yield from _wrapped(footnote(result, screen.choose("µ", "u")), screen, "dim")
+    yield from screen.wrap(footnote(result, screen.choose("µ", "u")), "dim")
     for warning in result.warnings:
-        yield from _wrapped(f"warning: {warning}", screen, "yellow")
-    yield from _wrapped(absent(result, named), screen, "dim")
+        yield from screen.wrap(f"warning: {warning}", "yellow")
+    yield from screen.wrap(absent(result, named) or "", "dim")
 
 
 class ProgressLine:
@@ -138,11 +138,6 @@ def _width(columns: Mapping[str, Sequence[Text]]) -> int:
 def _bars(ranked: Sequence[RungResult], screen: Screen, columns: int) -> list[Text]:
     times = [_p50(rung) or 0.0 for rung in ranked]
     return [Text(bar, "cyan") for bar in screen.bars(times, columns)]
-
-
-def _wrapped(text: str | None, screen: Screen, style: str) -> Iterator[str]:
-    for line in screen.wrap(text or ""):
-        yield screen.paint(line, style)
 
 
 def _p50(rung: RungResult) -> float | None:

@@ -25,8 +25,7 @@ def throughput(result: Result, screen: Screen) -> Iterator[str]:
     rows = list(zip(*columns, strict=True))
     yield from screen.table(rows, "l" + "r" * (len(columns) - 1))
     for told in refusals(result):
-        for line in screen.wrap(told):
-            yield screen.paint(line, "yellow")
+        yield from screen.wrap(told, "yellow")
 
 
 def rates(result: Result) -> list[tuple[str, ...]]:

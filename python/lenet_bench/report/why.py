@@ -58,12 +58,12 @@ def table(anatomies: Sequence[Anatomy], screen: Screen, named: Sequence[str] = (
         right = "".join("l" if title in ("rung", "through") else "r" for title in titles)
         yield from screen.table([[Text(title, "dim") for title in titles], *rows], right)
         yield ""
-        yield from screen.wrap(_LEGEND, "")
+        yield from screen.wrap(_LEGEND, hanging="")
     wanted = failed(anatomies, named)
     for anatomy in anatomies:
         if anatomy.name in wanted:
             told = f"{anatomy.name}: {anatomy.status}: {anatomy.reason}"
-            yield from (screen.paint(line, "red") for line in screen.wrap(told))
+            yield from screen.wrap(told, "red")
     others = [anatomy.name for anatomy in anatomies if anatomy.status == "unavailable"]
     absent = not_at_hand([name for name in others if name not in wanted])
     if absent:
