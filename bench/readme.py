@@ -19,6 +19,7 @@ from lenet_bench.measure import summarise
 from lenet_bench.measure.statistics import FEWEST_STARTS
 from lenet_bench.mlperf import MlperfRun
 from lenet_bench.mlperf import read as read_mlperf
+from lenet_bench.printout.training import side_by_side
 from lenet_bench.report.figures import figures
 from lenet_bench.report.figures.files import standalone
 from lenet_bench.report.markdown import table as markdown
@@ -29,7 +30,6 @@ from lenet_bench.report.sentences import conditions
 from lenet_bench.results import Result, RungResult, read_result
 from lenet_bench.terminal import Screen
 from lenet_bench.training.result import read_training
-from lenet_bench.training.table import table as training_table
 from lenet_bench.why import Anatomy
 from lenet_bench.why import read as read_why
 
@@ -138,7 +138,7 @@ def anatomy_row(anatomy: Anatomy) -> tuple[str, ...]:
 def training(path: Path) -> Iterator[str]:
     """What `lenet-bench train --framework` printed."""
     yield "```"
-    yield from training_table(read_training(path), SCREEN)
+    yield from side_by_side(SCREEN, read_training(path))
     yield "```"
 
 

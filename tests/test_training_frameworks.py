@@ -18,13 +18,13 @@ import numpy as np
 import pytest
 from conftest import Run, environment
 from lenet_bench.errors import ResultError
+from lenet_bench.printout.training import side_by_side
 from lenet_bench.results import read_result
 from lenet_bench.terminal import Screen
 from lenet_bench.training import FRAMEWORKS, Recipe, TrainingResult, read_training
 from lenet_bench.training.agreement import TOLERANCE, agreement
 from lenet_bench.training.checkpoint import read_checkpoint, write_checkpoint
 from lenet_bench.training.result import FrameworkRun, write_training
-from lenet_bench.training.table import table
 from lenet_bench.weights import read_weights
 from patterns import write_patterns
 from PIL import Image
@@ -202,7 +202,7 @@ def test_the_losses_are_drawn_together(trained: Trained) -> None:
 
 
 def test_the_table_fits_80_columns(trained: Trained) -> None:
-    lines = list(table(trained.result, Screen(80, colour=False, unicode=False)))
+    lines = list(side_by_side(Screen(80, colour=False, unicode=False), trained.result))
     assert max(map(len, lines)) <= 80
     assert sum(line.split()[:1] == [name] for line in lines for name in HERE) == len(HERE)
 

@@ -186,15 +186,15 @@ def _alone(framework: str, output: Path, as_json: bool, options: dict[str, Any])
 def _side_by_side(
     frameworks: tuple[str, ...], output: Path, as_json: bool, options: dict[str, Any]
 ) -> int:
+    from ..printout.training import side_by_side
     from ..training import FRAMEWORKS, SideBySideOptions, digest, train_side_by_side
-    from ..training.table import table
 
     asked = SideBySideOptions(frameworks, output, **options)
     result = train_side_by_side(asked)
     if as_json:
         say([json.dumps(digest(result), indent=2)])
     else:
-        say(table(result, Screen.of(sys.stdout)))
+        say(side_by_side(Screen.of(sys.stdout), result))
     note(f"every loss is in {output}")
     statuses = {run.status for run in result.runs}
     if "interrupted" in statuses:
