@@ -5,8 +5,9 @@ from dataclasses import replace
 
 import pytest
 from lenet_bench.measure import Progress, summarise
+from lenet_bench.printout.progress import ProgressLine
 from lenet_bench.report.sentences import conditions
-from lenet_bench.report.terminal import ProgressLine, table
+from lenet_bench.report.terminal import table
 from lenet_bench.results import RungResult
 from lenet_bench.terminal import Screen
 from sample_results import rung, sample_ladder, sample_result

@@ -159,8 +159,8 @@ def compare(
     from ..measure import CompareOptions, NotSavedError
     from ..measure import compare as measure
     from ..measure.options import QUICK_BUDGET_S
+    from ..printout.progress import ProgressLine
     from ..report import comparison
-    from ..report.terminal import ProgressLine
     from ..results import failures
 
     if self_test:
@@ -227,8 +227,8 @@ def _self_test(
 
     from ..measure import compare as measure
     from ..measure.self_test import points, self_test_options
+    from ..printout.progress import ProgressLine
     from ..report.self_test import digest, self_test
-    from ..report.terminal import ProgressLine
 
     taken = ("quick", "budget", "threads", "seed")
     _refuse("--self-test has rules of its own", {n: o for n, o in _RULES.items() if n not in taken})

@@ -1,10 +1,7 @@
 """A result in a terminal: one table, what failed and why, and what to know before believing it."""
 
-import time
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TextIO
 
-from ..measure.comparison import Progress
 from ..results import Result, RungResult
 from ..terminal import Screen, Text, shorten
 from .numbers import spell_interval, spell_ratio, spell_time
@@ -20,7 +17,6 @@ _LINES = "lines"
 _DISPENSABLE = (
     *("memory", "cold start", _BAR, "p90", "p99", _LINES, "verdict", "95 % interval", "ratio"),
 )
-_REDRAW_S = 0.2
 
 _VERDICTS = {"faster": "green", "slower": "yellow", "ambiguous": "dim", "baseline": "bold"}
 
@@ -48,37 +44,6 @@ def table(result: Result, screen: Screen, named: Sequence[str] = ()) -> Iterator
     for warning in result.warnings:
         yield from screen.wrap(f"warning: {warning}", "yellow")
     yield from screen.wrap(absent(result, named) or "", "dim")
-
-
-class ProgressLine:
-    """One line of progress that overwrites itself; nothing where the stream is no terminal."""
-
-    def __init__(self, stream: TextIO) -> None:
-        self._stream = stream
-        self._shown = stream.isatty()
-        self._next = 0.0
-
-    def __call__(self, progress: Progress) -> None:
-        """Draw it, if the last drawing is not too recent. A closed terminal is no error."""
-        now = time.monotonic()
-        if now < self._next:
-            return
-        self._next = now + _REDRAW_S
-        share = "" if progress.share is None else f"{progress.share:4.0%}  "
-        self._write(f"\r\x1b[2K{share}{progress.doing}  {progress.elapsed_s:.0f} s")
-
-    def clear(self) -> None:
-        """Leave the line empty for what is printed next."""
-        self._write("\r\x1b[2K")
-
-    def _write(self, text: str) -> None:
-        if not self._shown:
-            return
-        try:
-            self._stream.write(text)
-            self._stream.flush()
-        except (OSError, ValueError):
-            self._shown = False
 
 
 def _rows(ranked: Sequence[RungResult], screen: Screen) -> list[list[Text]]:
