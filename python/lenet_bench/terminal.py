@@ -4,7 +4,7 @@ from __future__ import annotations  # NumPy is not imported to print a help page
 
 import os
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from textwrap import wrap
 from typing import TYPE_CHECKING, NamedTuple, TextIO
@@ -17,6 +17,7 @@ _DENSITIES = " .:-=+*#%@"
 _EIGHTHS = " ▏▎▍▌▋▊▉"
 _STYLES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
 _WITHOUT_TERMINAL = 80
+_BETWEEN = "  "  # two columns of a table
 _WIDEST_SPREAD = 50  # of bars to scale: the shortest of 24 columns is then half of one
 
 
@@ -88,14 +89,20 @@ class Screen:
 
     def table(self, rows: Sequence[Sequence[Text]], right: str = "") -> Iterator[str]:
         """Aligned lines; the letters of `right` ("lrr") say which columns are set to the right."""
-        widths = [max(len(cell.text) for cell in column) for column in zip(*rows, strict=True)]
+        widths = _widths(rows)
         for row in rows:
             cells = []
             for number, (cell, width) in enumerate(zip(row, widths, strict=True)):
                 to_right = right[number : number + 1] == "r"
                 text = cell.text.rjust(width) if to_right else cell.text.ljust(width)
                 cells.append(self.paint(text, cell.style))
-            yield "  ".join(cells).rstrip()
+            yield _BETWEEN.join(cells).rstrip()
+
+
+def table_width(rows: Iterable[Sequence[Text]]) -> int:
+    """How much of a screen `Screen.table` takes for these rows."""
+    widths = _widths(rows)
+    return sum(widths) + len(_BETWEEN) * (len(widths) - 1)
 
 
 def printable(name: str) -> str:
@@ -108,6 +115,10 @@ def shorten(text: str, columns: int, ellipsis: str = "…") -> str:
     if len(text) <= columns:
         return text
     return ellipsis + text[len(text) - columns + len(ellipsis) :]
+
+
+def _widths(rows: Iterable[Sequence[Text]]) -> list[int]:
+    return [max(len(cell.text) for cell in column) for column in zip(*rows, strict=True)]
 
 
 def _half_blocks(upper: NDArray[np.float32], lower: NDArray[np.float32]) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 
 from ..cost import Cost, lines_of_code
-from ..terminal import Screen, Text
+from ..terminal import Screen, Text, table_width
 from .numbers import spell_size
 from .stages import STAGES, StagedLine
 
@@ -32,9 +32,9 @@ def table(costs: Sequence[Cost], screen: Screen) -> Iterator[str]:
         ]
         for cost in costs
     ]
-    while _width(rows) > screen.columns:
+    while table_width(rows) > screen.columns:
         rows = [row[:-1] for row in rows]
-    taken = _width(rows) + 2
+    taken = table_width(rows) + 2
     left = screen.columns - taken
     if screen.columns >= _WIDE and left >= _LEAST:
         installs = ["installs", *(_packages(cost.installs) for cost in costs)]
@@ -69,11 +69,6 @@ def side_by_side(
         for title, half in zip(titles, halves, strict=True):
             yield screen.paint(title, "dim")
             yield from (_paint(line, width, screen).rstrip() for line in half)
-
-
-def _width(rows: Sequence[Sequence[Text]]) -> int:
-    widths = [max(len(cell.text) for cell in column) for column in zip(*rows, strict=True)]
-    return sum(widths) + 2 * (len(widths) - 1)
 
 
 def _half(lines: Sequence[StagedLine], width: int) -> list[tuple[Text, Text]]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..measure.difference import Change, Difference
 from ..results import Result
-from ..terminal import Screen, Text
+from ..terminal import Screen, Text, table_width
 from . import markdown
 from .numbers import spell_interval, spell_ratio, spell_share, spell_time
 from .sentences import machine_name
@@ -123,8 +123,7 @@ def _verdict(change: Change) -> Text:
 
 def _drop_interval(rows: list[list[Text]], screen: Screen) -> list[list[Text]]:
     """Without the interval where the terminal is too narrow."""
-    widths = [max(len(row[n].text) for row in rows) for n in range(len(rows[0]))]
-    if sum(widths) + 2 * (len(widths) - 1) <= screen.columns:
+    if table_width(rows) <= screen.columns:
         return rows
     return [[*row[:4], *row[5:]] for row in rows]
 

@@ -3,13 +3,12 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 from ..results import Result, RungResult
-from ..terminal import Screen, Text, shorten
+from ..terminal import Screen, Text, shorten, table_width
 from .numbers import spell_interval, spell_ratio, spell_time
 from .sentences import absent, conditions, failed, footnote, left_out, timed
 from .throughput import throughput
 
 _LONGEST_BAR, _SHORTEST_BAR = 24, 8
-_GAP = len("  ")  # between columns
 _BAR = ""  # the title of that column
 _LINES = "lines"
 
@@ -96,8 +95,7 @@ def _row(rung: RungResult, screen: Screen) -> dict[str, Text]:
 
 
 def _width(columns: Mapping[str, Sequence[Text]]) -> int:
-    widest = [max(len(title), *(len(c.text) for c in cells)) for title, cells in columns.items()]
-    return sum(widest) + _GAP * (len(widest) - 1)
+    return table_width([list(map(Text, columns)), *zip(*columns.values(), strict=True)])
 
 
 def _bars(ranked: Sequence[RungResult], screen: Screen, columns: int) -> list[Text]:

@@ -3,10 +3,9 @@
 from collections.abc import Iterator
 
 from ..results import Result, RungResult
-from ..terminal import Screen, Text
+from ..terminal import Screen, Text, table_width
 
 _KEPT = 3  # columns, however narrow the terminal: rung, best, at which size
-_GAP = len("  ")
 
 
 def throughput(result: Result, screen: Screen) -> Iterator[str]:
@@ -19,7 +18,7 @@ def throughput(result: Result, screen: Screen) -> Iterator[str]:
         [Text(title, "dim"), *(Text(cell, style) for cell in column)]
         for style, (title, *column) in zip(styles, zip(*cells, strict=True), strict=True)
     ]
-    while len(columns) > _KEPT and _width(columns) > screen.columns:
+    while len(columns) > _KEPT and table_width(zip(*columns, strict=True)) > screen.columns:
         columns.pop()
     yield ""
     rows = list(zip(*columns, strict=True))
@@ -67,8 +66,3 @@ def _best_size(rung: RungResult) -> str:
 
 def _count(rate: float | None) -> str:
     return f"{rate:,.0f}" if rate else "-"
-
-
-def _width(columns: list[list[Text]]) -> int:
-    widest = [max(len(cell.text) for cell in column) for column in columns]
-    return sum(widest) + _GAP * (len(widest) - 1)

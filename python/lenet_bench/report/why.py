@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from ..measure.anatomy import package_of
 from ..printout.absent import not_at_hand
 from ..results.rows import failed
-from ..terminal import Screen, Text
+from ..terminal import Screen, Text, table_width
 from ..why import Anatomy, Call
 from .numbers import spell_time
 
@@ -47,16 +47,16 @@ def table(anatomies: Sequence[Anatomy], screen: Screen, named: Sequence[str] = (
     ran = sorted((a for a in anatomies if a.status == "ok"), key=lambda a: a.call_us)
     if ran:
         titles = list(_TITLES)
-        rows = [_row(anatomy) for anatomy in ran]
+        rows = [[Text(title, "dim") for title in titles], *map(_row, ran)]
         for title in _DISPENSABLE:
-            if _width(titles, rows) <= screen.columns:
+            if table_width(rows) <= screen.columns:
                 break
             column = titles.index(title)
             titles.pop(column)
             for row in rows:
                 row.pop(column)
         right = "".join("l" if title in ("rung", "through") else "r" for title in titles)
-        yield from screen.table([[Text(title, "dim") for title in titles], *rows], right)
+        yield from screen.table(rows, right)
         yield ""
         yield from screen.wrap(_LEGEND, hanging="")
     wanted = failed(anatomies, named)
@@ -122,11 +122,6 @@ def _row(anatomy: Anatomy) -> list[Text]:
         Text(f"{anatomy.page_faults:.1f}"),
         Text(" > ".join(anatomy.tower)),
     ]
-
-
-def _width(titles: Sequence[str], rows: Sequence[Sequence[Text]]) -> int:
-    columns = zip([Text(title) for title in titles], *rows, strict=True)
-    return sum(max(len(cell.text) for cell in column) + 2 for column in columns) - 2
 
 
 def _wrapped(text: str, screen: Screen) -> Iterator[str]:
