@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from textwrap import wrap
 
-from lenet_bench.measure import summarise
+from lenet_bench import summarise
 from lenet_bench.measure.statistics import FEWEST_STARTS
 from lenet_bench.mlperf import MlperfRun
 from lenet_bench.mlperf import read as read_mlperf

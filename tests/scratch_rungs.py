@@ -12,9 +12,9 @@ import time
 from pathlib import Path
 
 import numpy as np
+from lenet_bench import Entry
 from lenet_bench.backends.numpy import NumPy
 from lenet_bench.errors import Unavailable
-from lenet_bench.measure import Entry
 from lenet_bench.measure.calls import time_calls
 
 

@@ -4,9 +4,9 @@ import json
 
 import pytest
 import scratch_rungs as scratch
+from lenet_bench import CompareOptions, compare
 from lenet_bench.cli import run as run_here
 from lenet_bench.errors import LenetBenchError
-from lenet_bench.measure import CompareOptions, compare
 from lenet_bench.measure.schedule import BATCH_ROUNDS, batch_pace, share_budget
 from lenet_bench.results import digest, read_result
 

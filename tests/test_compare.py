@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 import scratch_rungs as scratch
 from conftest import environment
+from lenet_bench import CompareOptions, NotSavedError, compare
 from lenet_bench.backends import GONE, names
 from lenet_bench.errors import LenetBenchError, ResultError, WeightsError
-from lenet_bench.measure import CompareOptions, NotSavedError, compare
 from lenet_bench.results import failures, read_result, rows
 from processes import alive, wait_for
 
@@ -372,7 +372,7 @@ def test_the_processes_of_a_rung_end_with_the_run_that_was_killed(weights_file, 
         "import sys\n"
         "sys.path.insert(0, sys.argv[1])\n"
         "import scratch_rungs as scratch\n"
-        "from lenet_bench.measure import CompareOptions, compare\n"
+        "from lenet_bench import CompareOptions, compare\n"
         "rungs = (scratch.entry(scratch.StartsAProcess),)\n"
         "compare(CompareOptions(rungs, rounds=10**6, weights=sys.argv[2], output=sys.argv[3]))\n"
     )

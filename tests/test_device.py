@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from conftest import Run
-from lenet_bench import Unavailable, load
+from lenet_bench import CompareOptions, Unavailable, compare, load
 from lenet_bench.backends import LADDER, every_name, find, names, on_device, usual_name
 from lenet_bench.backends._exhibit import Array, Exhibit
 from lenet_bench.backends._gpu import why_none
@@ -20,7 +20,6 @@ from lenet_bench.cost import lines_of_code
 from lenet_bench.environments import environments
 from lenet_bench.errors import LenetBenchError
 from lenet_bench.inference import open_rungs
-from lenet_bench.measure import CompareOptions, compare
 from lenet_bench.weights import read_weights
 
 MOVED = [name for name in every_name() if name.endswith("@gpu")]

@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from lenet_bench import diff, summarise
 from lenet_bench.errors import LenetBenchError
-from lenet_bench.measure import diff, summarise
 from lenet_bench.results import ResultFile, RungResult, Turn
 from sample_results import ROUNDS, rung, sample_result
 

@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import pytest
 import scratch_rungs as scratch
+from lenet_bench import CompareOptions, compare
 from lenet_bench.cli import run as run_here
-from lenet_bench.measure import CompareOptions, compare
 from lenet_bench.measure.memory import Memory, left_in_cgroups, process_bytes
 
 MIB = 1 << 20

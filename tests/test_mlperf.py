@@ -10,8 +10,8 @@ import time
 import numpy as np
 import pytest
 from conftest import environment
+from lenet_bench import Entry
 from lenet_bench.errors import LenetBenchError, ResultError
-from lenet_bench.measure import Entry
 from lenet_bench.mlperf import Block, Overhead, mlperf, read, read_digits, read_summary
 from lenet_bench.mnist import read_mnist
 

@@ -10,10 +10,10 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+from lenet_bench import summarise
 from lenet_bench.backends import LADDER
 from lenet_bench.cost import api_names, lines_of_code, sources
 from lenet_bench.errors import ResultError, Unavailable
-from lenet_bench.measure import summarise
 from lenet_bench.report import units
 from lenet_bench.report.figures import figures
 from lenet_bench.report.figures.figure import NARROW, WIDE

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from browser import Browser, find_browser
-from lenet_bench.measure import summarise
+from lenet_bench import summarise
 from lenet_bench.report.figures import figures
 from lenet_bench.report.measured import gather
 from lenet_bench.report.page import page

@@ -4,7 +4,7 @@ import io
 from dataclasses import replace
 
 import pytest
-from lenet_bench.measure import Progress, summarise
+from lenet_bench import Progress, summarise
 from lenet_bench.printout.progress import ProgressLine
 from lenet_bench.report.sentences import conditions
 from lenet_bench.report.terminal import table

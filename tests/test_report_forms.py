@@ -5,7 +5,7 @@ import json
 from dataclasses import replace
 
 import pytest
-from lenet_bench.measure import summarise
+from lenet_bench import summarise
 from lenet_bench.report import markdown, spreadsheet
 from lenet_bench.results import Batch, ResultFile, rows
 from sample_results import sample_result

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from jsonschema import Draft202012Validator
-from lenet_bench.measure import CompareOptions, compare, diff, summarise
+from lenet_bench import CompareOptions, compare, diff, summarise
 from lenet_bench.results import Batch, Gpu, ResultFile, read_result
 from lenet_bench.results.schema import shipped_schema
 from sample_results import rung, sample_result

@@ -9,8 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from lenet_bench import summarise
 from lenet_bench.errors import ResultError
-from lenet_bench.measure import summarise
 from lenet_bench.results import (
     Resources,
     ResultFile,

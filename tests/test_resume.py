@@ -9,9 +9,9 @@ from dataclasses import replace
 import pytest
 import scratch_rungs as scratch
 from conftest import environment
+from lenet_bench import CompareOptions, compare
 from lenet_bench.cli import run as run_here
 from lenet_bench.errors import ResultError
-from lenet_bench.measure import CompareOptions, compare
 from lenet_bench.results import ResultFile, read_result
 from processes import wait_for
 

@@ -156,9 +156,9 @@ def compare(
     from datetime import datetime
 
     from ..backends import on_device
-    from ..measure import CompareOptions, NotSavedError
-    from ..measure import compare as measure
-    from ..measure.options import QUICK_BUDGET_S
+    from ..measure.comparison import NotSavedError
+    from ..measure.comparison import compare as measure
+    from ..measure.options import QUICK_BUDGET_S, CompareOptions
     from ..printout.progress import ProgressLine
     from ..report import comparison
     from ..results import failures
@@ -225,7 +225,7 @@ def _self_test(
     """Run it, print each point; fail where one does not pass."""
     from datetime import datetime
 
-    from ..measure import compare as measure
+    from ..measure.comparison import compare as measure
     from ..measure.self_test import points, self_test_options
     from ..printout.progress import ProgressLine
     from ..report.self_test import digest, self_test

@@ -52,8 +52,8 @@ def diff(
     rung regresses where that interval lies wholly above what --fail-over allows, or where it was
     ok and is not any more; without --fail-over nothing fails.
     """
-    from ..measure import diff as compare
-    from ..measure import summarise
+    from ..measure.difference import diff as compare
+    from ..measure.summary import summarise
     from ..report.difference import difference
     from ..results import read_result
 

@@ -51,7 +51,7 @@ def report(
     Without an option it prints the table of `compare`. Several results (two machines, a CPU and
     a GPU) are drawn side by side.
     """
-    from ..measure import summarise
+    from ..measure.summary import summarise
     from ..report import comparison
     from ..results import read_result
 
