@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 
 _DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG
 
@@ -21,23 +22,31 @@ def die_with(parent: int) -> None:
 
 
 class Guard:
-    """Ends a session's processes, by their group, once this process is gone.
+    """Ends a process and its session: when it is told to, and once this process is gone.
 
     A child may die with its parent by itself; what it started, and other systems, do not know.
     """
 
     _SCRIPT = 'read -r _; kill -s KILL -- "-$0"'  # reading ends when nobody can write any more
 
-    def __init__(self, group: int) -> None:
-        self._process = subprocess.Popen(
-            ["/bin/sh", "-c", self._SCRIPT, str(group)],
+    def __init__(self, leader: "subprocess.Popen[bytes]") -> None:
+        self._leader = leader
+        self._watcher = subprocess.Popen(
+            ["/bin/sh", "-c", self._SCRIPT, str(leader.pid)],
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             start_new_session=True,  # no terminal's signal is meant for it
         )
 
-    def close(self) -> None:
-        """There is nobody left to end."""
-        self._process.kill()
-        self._process.communicate()
+    def kill(self) -> None:
+        """Kill all of the session; who waits for one of them will notice."""
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._leader.pid, signal.SIGKILL)
+
+    def end(self) -> None:
+        """Kill all of it, and guard nothing any more."""
+        self.kill()
+        self._leader.wait()
+        self._watcher.kill()
+        self._watcher.communicate()

@@ -6,12 +6,10 @@ answers over a socket, so that a framework may print what it likes. For timing, 
 """
 
 import os
-import signal
 import socket
 import subprocess
 import sys
 import weakref
-from contextlib import suppress
 from multiprocessing.connection import Connection
 from threading import Lock
 from typing import Any
@@ -24,6 +22,7 @@ from ..errors import LenetBenchError, Unavailable
 from ..lifeline import Guard
 from ..weights import Weights
 from . import find, load
+from ._input import check_images
 
 _ERRORS = {"TypeError": TypeError, "ValueError": ValueError}
 _SECONDS = 300  # to be built: ahead-of-time compilers on a slow machine
@@ -56,8 +55,8 @@ class Apart:
                 raise Unavailable(f"{command[0]} cannot be started: {error.strerror}") from None
         self._connection = Connection(ours.detach())
         self._one_at_a_time = Lock()
-        guard = Guard(self._child.pid)  # a rung that hangs does not hear that nobody asks
-        self.close = weakref.finalize(self, _end, self._connection, self._child, guard)
+        guard = Guard(self._child)  # a rung that hangs does not hear that nobody asks
+        self.close = weakref.finalize(self, _end, self._connection, guard)
         parameters = {key: _pack(array) for key, array in weights.parameters.items()}
         try:
             self._ask((name, threads, parameters), _SECONDS)
@@ -68,8 +67,6 @@ class Apart:
     def infer(self, images: NDArray[np.float32]) -> NDArray[np.float32]:
         """Probabilities, as of any rung; a call costs the way to the other process too."""
         if not isinstance(images, np.ndarray) or images.dtype != np.float32:
-            from ._input import check_images
-
             check_images(images)
         return _unpack(self._ask(("infer", _pack(images))))
 
@@ -100,12 +97,9 @@ class Apart:
         raise error(answer)
 
 
-def _end(connection: Connection, child: "subprocess.Popen[bytes]", guard: Guard) -> None:
+def _end(connection: Connection, guard: Guard) -> None:
     connection.close()
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(child.pid, signal.SIGKILL)
-    child.wait()
-    guard.close()
+    guard.end()
 
 
 def _pack(array: NDArray[np.float32]) -> Packed:

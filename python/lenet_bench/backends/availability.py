@@ -77,8 +77,8 @@ def backends(
             found.update((entry.name, entry) for entry in done.result())
     except BaseException:
         pool.shutdown(wait=False, cancel_futures=True)
-        for child in list(_children):
-            _kill(child)
+        for guard in list(_guards):
+            guard.kill()
         raise
     pool.shutdown()
     return [found[name] for _, wanted in rows for name in wanted]
@@ -140,7 +140,7 @@ def _known_reason(rung: Rung, name: str) -> str | None:
     return None
 
 
-_children: "set[subprocess.Popen[bytes]]" = set()
+_guards: set[Guard] = set()  # of the children under way
 
 
 def _run(rung: Rung, wanted: list[str], quiet: bool, seconds: float) -> tuple[list[str], str, str]:
@@ -163,29 +163,22 @@ def _run(rung: Rung, wanted: list[str], quiet: bool, seconds: float) -> tuple[li
             )
         except OSError as error:
             return [], f"{command[0]} cannot be started: {error.strerror}", ""
-        _children.add(child)
-        guard = Guard(child.pid)
+        guard = Guard(child)
+        _guards.add(guard)
         try:
             child.wait(seconds)
         except subprocess.TimeoutExpired:
             pass
         finally:
             timely = child.returncode is not None
-            _kill(child)
-            guard.close()
-            _children.discard(child)
+            guard.end()
+            _guards.discard(guard)
         texts = []
         for file in (answers, printed):
             file.seek(0)
             texts.append(file.read().decode(errors="replace"))
     late = f"did not answer within {seconds:g} seconds"
     return texts[0].splitlines(), _how_it_died(child, texts[1]) if timely else late, texts[1]
-
-
-def _kill(child: "subprocess.Popen[bytes]") -> None:
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(child.pid, signal.SIGKILL)
-    child.wait()
 
 
 def _why_lost(rung: Rung, name: str, reason: str) -> str:

@@ -6,7 +6,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -70,7 +70,7 @@ class WorkerProcess:
         finally:
             for fd in (their_read, their_write):
                 os.close(fd)
-        self._guard = Guard(self._process.pid)
+        self._guard = Guard(self._process)
         process_fd = os.pidfd_open(self._process.pid) if hasattr(os, "pidfd_open") else None
         self._channel = Channel(our_read, our_write, process_fd)
         self._ended = False
@@ -110,17 +110,14 @@ class WorkerProcess:
 
     def kill(self) -> None:
         """Kill it and whatever it started; who listens to it will notice."""
-        with suppress(ProcessLookupError):
-            os.killpg(self._process.pid, signal.SIGKILL)
+        self._guard.kill()
 
     def end(self) -> None:
         """Kill it and whatever it started, at once: it has nothing to save."""
         if self._ended:
             return
         self._ended = True
-        self.kill()
-        self._process.wait()
-        self._guard.close()
+        self._guard.end()
         self._channel.close()
 
     def output(self) -> str:
