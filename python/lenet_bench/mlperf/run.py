@@ -19,6 +19,7 @@ from ..measure import inputs
 from ..measure.environment import read_environment
 from ..measure.interrupts import interrupts
 from ..measure.loadgen import Test, at_hand
+from ..measure.memory import Memory
 from ..measure.options import Entry
 from ..measure.pinning import choose_cores, thread_variables
 from ..measure.protocol import Message
@@ -232,19 +233,10 @@ def _check_live(row: Row) -> None:
 def _check_memory(duration_s: float, expected_us: float) -> None:
     """LoadGen makes all its queries beforehand; a fast rung's take gigabytes in ten minutes."""
     queries = _MADE * duration_s * 1e6 / expected_us
-    needed, free = queries * _BYTES_A_QUERY, _free_bytes()
+    needed, free = queries * _BYTES_A_QUERY, Memory().left_bytes(())
     if free is not None and needed > free:
         raise LenetBenchError(
             f"LoadGen makes its {queries:,.0f} queries beforehand, which takes about "
             f"{needed / 2**30:.1f} GiB, and {free / 2**30:.1f} GiB are free; choose a slower rung "
             "or a shorter --duration"
         )
-
-
-def _free_bytes() -> int | None:
-    try:
-        lines = Path("/proc/meminfo").read_text().splitlines()
-    except OSError:
-        return None
-    found = (line.split()[1] for line in lines if line.startswith("MemAvailable:"))
-    return next((int(kib) * 1024 for kib in found), None)
