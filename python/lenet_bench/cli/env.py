@@ -65,18 +65,19 @@ def _complete_environment(_: click.Context, _option: click.Parameter, begun: str
 @click.option("--all", "every", is_flag=True, help="Every environment that is of use here.")
 def create_environments(names: tuple[str, ...], every: bool) -> int:
     """Make environments from their pinned versions; one that fails leaves the others."""
-    from ..environments import create, environments, of_use_here
+    from ..backends._gpu import why_none
+    from ..environments import create, environments
 
     if every == bool(names):
         raise click.UsageError("name environments, or give --all")
     if every:
-        names = tuple(of_use_here())
-        for name in environments().keys() - names:
+        known, none = environments(), why_none()
+        names = tuple(name for name in known if not (known[name].gpu and none))
+        for name in known.keys() - names:
             note(f"{name} is left out, since there is no NVIDIA GPU here")
-    failed = False
-    if every:
-        size = sum(environments()[name].gigabytes for name in names)
+        size = sum(known[name].gigabytes for name in names)
         note(f"{len(names)} environments take {size:.1f} GB")
+    failed = False
     for name in names:
         began = monotonic()
         try:

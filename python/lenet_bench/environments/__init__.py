@@ -64,13 +64,6 @@ def environments() -> dict[str, Environment]:
     return {path.stem: _read(path) for path in sorted(_PINS.glob("*.txt"))}
 
 
-def of_use_here() -> list[str]:
-    """The environments but, where there is no GPU, those that are for one."""
-    from ..backends._gpu import why_none
-
-    return [name for name, one in environments().items() if not (one.gpu and why_none())]
-
-
 def interpreter(rung: "Rung") -> str:
     """The Python that this rung runs in: its environment's where that was made, else this one."""
     environment = environments().get(rung.environment or "")
