@@ -1,9 +1,9 @@
 """Why a rung takes what it takes: its call taken apart, in a process of its own.
 
-from lenet_bench.why import why
+`lenet-bench why` prints what comes of
 
-for anatomy in why(("keras", "keras:call")):
-print(anatomy.name, anatomy.fixed_us, sum(anatomy.python_calls.values()))
+    for anatomy in why(("keras", "keras:call")):
+        print(anatomy.name, anatomy.fixed_us, sum(anatomy.python_calls.values()))
 """
 
 import os

@@ -1,8 +1,8 @@
 """The network and its weights as the model files of other programs.
 
-from lenet_bench.export import FORMATS, export
+`lenet-bench export` is one call:
 
-export("onnx", read_weights(), Path("lenet.onnx"))
+    export("onnx", read_weights(), Path("lenet.onnx"))
 """
 
 from collections.abc import Callable, Mapping
@@ -19,18 +19,14 @@ from ..weights import Weights
 class Format:
     """A kind of model: what each of its files is made by, and which extra that needs."""
 
-    summary: str
     files: Mapping[str, str]  # suffix -> "module:function" from Weights to bytes
     extra: str | None = None
 
 
 FORMATS = {
-    "onnx": Format("ONNX, opset 17", {".onnx": "onnx:model"}, "onnx"),
-    "tflite": Format("a TensorFlow Lite flatbuffer", {".tflite": "tflite:model"}, "litert"),
-    "caffe": Format(
-        "Caffe's prototxt and caffemodel",
-        {".prototxt": "caffe:prototxt", ".caffemodel": "caffe:caffemodel"},
-    ),
+    "onnx": Format({".onnx": "onnx:model"}, "onnx"),
+    "tflite": Format({".tflite": "tflite:model"}, "litert"),
+    "caffe": Format({".prototxt": "caffe:prototxt", ".caffemodel": "caffe:caffemodel"}),
 }
 
 
