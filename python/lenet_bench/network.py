@@ -1,10 +1,8 @@
-"""The network: names, shapes and counts. The one place in Python that knows them.
+"""The network: names and shapes. The one place in Python that knows them.
 
 image 28x28 -> conv1 20@5x5 -> pool1 2x2 -> conv2 50@5x5 -> pool2 2x2
 -> fc1 500, ReLU -> fc2 10 -> softmax
 """
-
-from math import prod
 
 IMAGE_SIDE = 28
 CLASSES = 10
@@ -30,12 +28,4 @@ LAYERS: dict[str, tuple[int, ...]] = {
     "fc1": (500,),
     "fc2": (10,),
     "probabilities": (10,),
-}
-
-PARAMETER_COUNT = sum(prod(shape) for shape in PARAMETERS.values())
-
-#: Multiply-accumulates of one image, by layer: a weight is used once an output position.
-MACS: dict[str, int] = {
-    name: prod(PARAMETERS[f"{name}.weight"]) * prod(LAYERS[name][1:])
-    for name in ("conv1", "conv2", "fc1", "fc2")
 }
