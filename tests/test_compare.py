@@ -142,8 +142,8 @@ def test_every_round_names_its_order_and_the_orders_differ(zoo):
 
 
 def test_failures_are_those_that_ran_and_failed(zoo):
-    assert set(failures(zoo)) == {f.__name__ for f in FAILING} - {"CannotRun"}
-    assert "CannotRun" in failures(zoo, named=["CannotRun"])
+    assert set(failures(zoo.rungs)) == {f.__name__ for f in FAILING} - {"CannotRun"}
+    assert "CannotRun" in failures(zoo.rungs, named=["CannotRun"])
 
 
 def test_rows_hold_figures_for_rungs_that_are_ok_only(zoo):

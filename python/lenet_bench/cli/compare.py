@@ -209,7 +209,7 @@ def compare(
     note(f"every sample is in {output}")
     if result.ended == "interrupted":
         return INTERRUPTED
-    return WRONG if failures(result, named) else SUCCESS
+    return WRONG if failures(result.rungs, named) else SUCCESS
 
 
 def _self_test(

@@ -60,7 +60,7 @@ def why(
     from ..backends import on_device
     from ..measure.options import CompareOptions
     from ..report.why import closely, table
-    from ..results.rows import failed
+    from ..results import failures
     from ..results.versioned import check_place
     from ..why import why as take_apart
     from ..why import write
@@ -87,4 +87,4 @@ def why(
     if output:
         write(output, found, threads)
         note(f"kept in {output}")
-    return WRONG if failed(found, rungs) else SUCCESS
+    return WRONG if failures(found, rungs) else SUCCESS

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from ..measure.anatomy import package_of
 from ..printout.absent import not_at_hand
-from ..results.rows import failed
+from ..results import failures
 from ..terminal import Screen, Text, table_width
 from ..why import Anatomy, Call
 from .numbers import spell_time
@@ -59,7 +59,7 @@ def table(anatomies: Sequence[Anatomy], screen: Screen, named: Sequence[str] = (
         yield from screen.table(rows, right)
         yield ""
         yield from screen.wrap(_LEGEND, hanging="")
-    wanted = failed(anatomies, named)
+    wanted = failures(anatomies, named)
     for anatomy in anatomies:
         if anatomy.name in wanted:
             told = f"{anatomy.name}: {anatomy.status}: {anatomy.reason}"

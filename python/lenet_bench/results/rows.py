@@ -54,13 +54,8 @@ def _by_batch(rung: RungResult) -> dict[str, Any]:
     }
 
 
-def failures(result: Result, named: Sequence[str] = ()) -> list[str]:
+def failures(rungs: Iterable[Outcome], named: Sequence[str] = ()) -> list[str]:
     """The rungs that failed; one that cannot run here counts where it was asked for by name."""
-    return failed(result.rungs, named)
-
-
-def failed(rungs: Iterable[Outcome], named: Sequence[str] = ()) -> list[str]:
-    """Likewise, of whatever was asked of them."""
     return [
         rung.name
         for rung in rungs
