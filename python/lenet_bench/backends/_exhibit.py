@@ -50,6 +50,3 @@ class Exhibit(ABC):
         An exhibit that can run on either device names under `device` that on which its API says
         that an answer lies.
         """
-
-
-__all__ = ["Array", "Exhibit"]

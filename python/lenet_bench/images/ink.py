@@ -55,11 +55,12 @@ def levels(flat: Plane) -> tuple[float, float]:
     if above.size == 0:
         raise NoInkError
     counts, edges = np.histogram(np.minimum(above, 1), 64, (0.0, 1.0))  # resizing overshoots
-    return floor, otsu(counts.astype(float), (edges[:-1] + edges[1:]) / 2)
+    return floor, otsu(counts, edges)
 
 
-def otsu(counts: NDArray[np.float64], values: NDArray[np.float64]) -> float:
-    """The mean of the upper of two classes, split where they differ most."""
+def otsu(counts: NDArray[np.intp], edges: NDArray[np.float64]) -> float:
+    """The mean of the upper of a histogram's two classes, split where they differ most."""
+    values = (edges[:-1] + edges[1:]) / 2
     below = np.cumsum(counts)[:-1]
     above = counts.sum() - below
     sums = np.cumsum(counts * values)

@@ -75,7 +75,7 @@ def with_margin(picture: Plane) -> Plane | None:
 def _two_tones(small: Plane) -> tuple[float, float, float]:
     """The mean of the darker pixels, the middle, and the mean of the lighter ones."""
     counts, edges = np.histogram(small, 64)
-    light_ = otsu(counts.astype(float), (edges[:-1] + edges[1:]) / 2)
+    light_ = otsu(counts, edges)
     darker = small < light_
     dark = float(np.mean(small[darker])) if darker.any() else light_
     return dark, (dark + light_) / 2, light_

@@ -124,8 +124,7 @@ class _Comparison:
         ended: Ended = "interrupted"
         with suppress(KeyboardInterrupt), interrupts(), on_cores(self._cores.parent):
             try:
-                reached = self._measure_groups()
-                ended = reached
+                ended = self._measure_groups()
             finally:
                 for row in self._all():
                     row.close()
@@ -213,9 +212,9 @@ class _Comparison:
             ended = stop.reached(elapsed_s, number - first, starts, self._widest(group))
             if ended:
                 return ended
-            if number > done and number % self._pace.rounds_a_start == 0 and self._has_enough():
-                return "precision"
             if number > done and number % self._pace.rounds_a_start == 0:
+                if self._has_enough():
+                    return "precision"
                 so_far = stop.progress(elapsed_s, number - first)
                 self._restart([row for name in order if (row := rows[name]) in group], so_far)
             if not self._live(group):

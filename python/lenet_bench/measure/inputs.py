@@ -18,11 +18,11 @@ def strokes(count: int, seed: int) -> Images:
     return np.stack([_stroke(random.uniform(6, 22, (4, 2))) for _ in range(count)])
 
 
-def edge_cases(seed: int) -> Images:
+def edge_cases() -> Images:
     """Images that show what strokes do not: nothing, ink all over, noise, one pixel."""
     images = np.zeros((4, IMAGE_SIDE, IMAGE_SIDE), np.float32)
     images[1] = 1
-    images[2] = np.random.default_rng(seed).random((IMAGE_SIDE, IMAGE_SIDE), np.float32)
+    images[2] = np.random.default_rng(0).random((IMAGE_SIDE, IMAGE_SIDE), np.float32)
     images[3, -1, -1] = 1
     return images
 

@@ -38,11 +38,10 @@ def element(name: str, /, *children: str | None, **attributes: object) -> Markup
     return Markup(f"{begin}>{join(children)}</{name}>")
 
 
-def join(parts: object, between: str = "") -> Markup:
+def join(parts: object) -> Markup:
     """Parts one after the other, each escaped where it must be."""
     assert not isinstance(parts, str)
-    told = [escape(part) for part in parts if part is not None]  # type: ignore[attr-defined]
-    return Markup(escape(between).join(told))
+    return Markup("".join(escape(part) for part in parts if part is not None))  # type: ignore[attr-defined]
 
 
 def _attribute(name: str, value: object) -> str:

@@ -95,8 +95,9 @@ def _from_json(content: dict[str, Any]) -> Result:
     turns = content.pop("turns", {})
     if not isinstance(turns, dict):
         raise ValueError("turns: expected an object")
-    everyone = [*_list(content, "rungs"), *([content["floor"]] if content.get("floor") else [])]
-    for rung in everyone:
+    if not isinstance(content.get("rungs"), list):
+        raise ValueError("rungs: expected a list")
+    for rung in (*content["rungs"], content.get("floor")):
         if isinstance(rung, dict):
             rung["turns"] = turns.get(str(rung.get("name")), [])
     result: Result = decode(Result, content)
@@ -104,10 +105,3 @@ def _from_json(content: dict[str, Any]) -> Result:
         if not all(turn.samples_ns for turn in rung.turns):
             raise ValueError(f"turns.{rung.name}: a turn without a timed call")
     return result
-
-
-def _list(content: dict[str, Any], key: str) -> list[Any]:
-    value = content.get(key)
-    if not isinstance(value, list):
-        raise ValueError(f"{key}: expected a list")
-    return value

@@ -43,8 +43,7 @@ def _decode_fields(kind: Any, value: dict[str, Any], where: str) -> Any:
         for name, hint in hints.items()
         if name in value
     }
-    needed = [f.name for f in fields(kind) if f.default is f.default_factory is MISSING]
-    if missing := [name for name in needed if name not in found]:
+    if missing := [name for name in required(kind) if name not in found]:
         raise ValueError(f"{where or 'top'}: {', '.join(missing)} missing")
     return kind(**found)
 

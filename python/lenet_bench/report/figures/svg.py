@@ -42,9 +42,7 @@ def line(x1: float, y1: float, x2: float, y2: float, style: str) -> Markup:
 
 def bar(x: float, y: float, width: float, height: float, style: str) -> Markup:
     """A filled rectangle; never so thin that it is not seen."""
-    return element(
-        "rect", x=x, y=y, width=max(width, 0.8), height=height, class_=style, shape_rendering=None
-    )
+    return element("rect", x=x, y=y, width=max(width, 0.8), height=height, class_=style)
 
 
 def path(points: Iterable[tuple[float, float]], style: str, *, closed: bool = False) -> Markup:
@@ -61,9 +59,9 @@ def _tenths(count: int) -> str:
     return f"{count / 10:g}"
 
 
-def mark(x: float, y: float, number: int, style: str = "dot", size: float = 5) -> Markup:
-    """The mark of a series: its shape and its colour, or that of the style alone."""
-    return shape(x, y, number, f"{style} series-{number}", size)
+def mark(x: float, y: float, number: int, size: float = 5) -> Markup:
+    """The mark of a series: its shape and its colour."""
+    return shape(x, y, number, f"dot series-{number}", size)
 
 
 def shape(x: float, y: float, number: int, style: str, size: float = 5) -> Markup:
