@@ -2,26 +2,33 @@
 
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 
 
 @contextmanager
 def interrupts() -> Iterator[None]:
     """A polite kill and a closed terminal end a run as Ctrl-C does."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
 
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
-    before = {number: signal.signal(number, interrupt) for number in polite_kills()}
+    with handling(polite_kills(), interrupt):
+        yield
+
+
+@contextmanager
+def handling(numbers: Iterable[int], handler: Callable[[int, object], None]) -> Iterator[None]:
+    """Handle these signals so; in the main thread only, since no other may."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.signal(number, handler) for number in numbers}
     try:
         yield
     finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        for number, earlier in before.items():
+            signal.signal(number, earlier)
 
 
 def polite_kills() -> list[signal.Signals]:

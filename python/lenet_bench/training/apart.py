@@ -11,7 +11,7 @@ from typing import Any
 
 from .. import environments
 from ..backends import find
-from ..measure.interrupts import polite_kills
+from ..measure.interrupts import handling, polite_kills
 from ..measure.pinning import Cores, thread_variables
 from ..measure.process import WorkerError, WorkerProcess
 from ..results.typed_json import decode
@@ -58,15 +58,8 @@ def _handing_on_interrupts(child: WorkerProcess) -> Iterator[threading.Event]:
             child.interrupt()
         interrupted.set()
 
-    if threading.current_thread() is not threading.main_thread():
-        yield interrupted  # only the main thread may handle signals
-        return
-    before = {number: signal.signal(number, hand_on) for number in (signal.SIGINT, *polite_kills())}
-    try:
+    with handling((signal.SIGINT, *polite_kills()), hand_on):
         yield interrupted
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 def _how_it_ended(error: WorkerError, timeout_s: float, interrupted: bool) -> tuple[Status, str]:

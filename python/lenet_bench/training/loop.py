@@ -5,7 +5,7 @@ import threading
 import time
 from collections.abc import Generator, Iterator
 from concurrent.futures import Executor
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from statistics import fmean
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import LenetBenchError
-from ..measure.interrupts import polite_kills
+from ..measure.interrupts import handling, polite_kills
 from ..mnist import Digits
 from .batches import Batch, epoch_batches
 from .checkpoint import Checkpoint, Epoch, with_best, write_checkpoint
@@ -129,20 +129,11 @@ def correct(logits: NDArray[np.float32], labels: NDArray[np.uint8]) -> int:
 def _noticing_interrupt() -> Iterator[threading.Event]:
     """Ctrl-C, or a polite kill, asks to stop after the batch under way; a second does not wait."""
     interrupted = threading.Event()
-    if threading.current_thread() is not threading.main_thread():
-        yield interrupted  # only the main thread may handle signals
-        return
 
     def notice(_signal: int, _frame: object) -> None:
         interrupted.set()
-        restore()
+        noticing.close()
 
-    def restore() -> None:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-    before = {number: signal.signal(number, notice) for number in (signal.SIGINT, *polite_kills())}
-    try:
+    with ExitStack() as noticing:
+        noticing.enter_context(handling((signal.SIGINT, *polite_kills()), notice))
         yield interrupted
-    finally:
-        restore()
