@@ -1,5 +1,6 @@
-"""What the pages tell a reader to type exists: commands, options, make's targets, files."""
+"""What the pages tell a reader to type exists, and the house is as its plan says."""
 
+import ast
 import re
 import shlex
 from collections.abc import Iterator
@@ -13,6 +14,7 @@ from lenet_bench.cli.train import RecipeOption
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *ROOT.glob("*/README.md")]
 REFERENCE = (ROOT / "docs/cli.md").read_text()
+PACKAGE = ROOT / "python/lenet_bench"
 
 
 def commands() -> Iterator[tuple[str, click.Command]]:
@@ -72,3 +74,35 @@ def test_what_a_page_points_to_is_there(page: Path) -> None:
     targets = re.findall(r"^([a-z0-9-]+(?: [a-z0-9-]+)*):", (ROOT / "Makefile").read_text(), re.M)
     told = re.findall(r"(?:`|^    |^)make ([a-z0-9-]+)", text, re.M)
     assert set(told) <= {target for line in targets for target in line.split()}
+
+
+def rooms() -> dict[str, int]:
+    """Modules and folders of the package, with their line in the table of docs/architecture.md."""
+    table = (ROOT / "docs/architecture.md").read_text().partition("`python/lenet_bench/`")[2]
+    rows = re.findall(r"^\| (`.*?) \|", table, re.M)
+    return {room: n for n, row in enumerate(rows) for room in re.findall(r"`(\w+)(?:/|\.py)`", row)}
+
+
+def imported(file: Path) -> Iterator[str]:
+    """The rooms that it imports from, now or later; not those whose types it names only."""
+    tree = ast.parse(file.read_text())
+    level = len(file.relative_to(PACKAGE).parts)
+    for_types = [n for n in tree.body if isinstance(n, ast.If) and "TYPE_CH" in ast.dump(n.test)]
+    passed_over = {inner for node in for_types for inner in ast.walk(node)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.level == level and node not in passed_over:
+            names = [node.module] if node.module else [alias.name for alias in node.names]
+            yield from (name.partition(".")[0] for name in names)
+
+
+def test_the_plan_has_every_room() -> None:
+    there = {path.stem for path in PACKAGE.iterdir() if path.suffix == ".py" or path.is_dir()}
+    assert {name for name in there if not name.startswith("_")} == set(rooms())
+
+
+@pytest.mark.parametrize("room", rooms())
+def test_a_room_imports_from_those_above_it_only(room: str) -> None:
+    above = {other for other, line in rooms().items() if line < rooms()[room]}
+    files = [PACKAGE / f"{room}.py", *(PACKAGE / room).rglob("*.py")]
+    found = {name for file in files if file.exists() for name in imported(file)}
+    assert found & set(rooms()) <= above

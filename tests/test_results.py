@@ -249,8 +249,8 @@ def test_a_digest_is_json_without_samples(result):
 def test_failures_leave_out_what_cannot_run_here_unless_it_was_named(result):
     missing = RungResult("fourth", "unavailable", reason="not installed")
     result = replace(result, rungs=(*result.rungs, missing))
-    assert failures(result) == ["third"]
-    assert failures(result, named=["fourth"]) == ["third", "fourth"]
+    assert failures(result.rungs) == ["third"]
+    assert failures(result.rungs, named=["fourth"]) == ["third", "fourth"]
 
 
 @pytest.mark.parametrize(
