@@ -118,7 +118,7 @@ def test_help_imports_no_numpy() -> None:
     assert "numpy" not in {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
 
 
-@pytest.mark.parametrize("arguments", [["backends", "--json"], ["--help"]])
+@pytest.mark.parametrize("arguments", [["backends", "fused", "--json"], ["--help"]])
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
 def test_a_full_disk_under_the_output_is_one_sentence(arguments: list[str]) -> None:
     with Path("/dev/full").open("w") as full:
@@ -237,6 +237,6 @@ def test_an_ascii_stream_gets_ascii(run: Run, picture: Path, weights_file: Path)
 def test_the_output_fits_the_terminal(
     run: Run, picture: Path, weights_file: Path, columns: str
 ) -> None:
-    for arguments in (["--show"], ["--backend", "all"], [picture]):
+    for arguments in (["--show"], ["-b", "fused:int16", "-b", "reference"], [picture]):
         done = run("infer", picture, *arguments, "--weights", weights_file, COLUMNS=columns)
         assert max(map(len, done.output.splitlines())) <= int(columns)

@@ -14,7 +14,10 @@ import lenet_bench
 import numpy as np
 import pytest
 from conftest import Run, draw_seven, environment
-from lenet_bench.inference import Answered, OpenRung, all_agree, infer, to_json
+from lenet_bench.backends import names
+from lenet_bench.inference import Answer, Answered, OpenRung, Timing, all_agree, infer, to_json
+from lenet_bench.printout.answers import AnswerPrinter
+from lenet_bench.terminal import Screen
 from lenet_bench.weights import read_weights
 from numpy.typing import NDArray
 from PIL import Image
@@ -35,7 +38,7 @@ def test_json_tells_image_digit_probabilities_rung_and_times(
     assert answer["image"] == str(picture)
     assert answer["digit"] == int(np.argmax(answer["probabilities"]))
     assert sum(answer["probabilities"]) == pytest.approx(1)
-    assert answer["backend"] in [rung.name for rung in lenet_bench.backends()]
+    assert answer["backend"] in names()
     assert answer["first_us"] > 0
     assert answer["steady_us"] > 0
 
@@ -151,8 +154,9 @@ def test_all_asks_every_rung_at_hand(run: Run, picture: Path, weights_file: Path
     assert done.code == 0
 
 
-def test_all_prints_an_aligned_table(run: Run, picture: Path, weights_file: Path) -> None:
-    output = run("infer", picture, "--backend", "all", "--weights", weights_file).output
+def test_several_rungs_print_an_aligned_table(run: Run, picture: Path, weights_file: Path) -> None:
+    rungs = ("-b", "fused", "-b", "fused:int16", "-b", "reference")
+    output = run("infer", picture, *rungs, "--weights", weights_file).output
     lines = output.splitlines()
     head = next(number for number, line in enumerate(lines) if line.startswith("  rung"))
     end = lines[head].index("steady") + len("steady")
@@ -160,10 +164,20 @@ def test_all_prints_an_aligned_table(run: Run, picture: Path, weights_file: Path
     assert all(line[end - 2 : end] in ("µs", "ms") for line in lines[head + 1 :])
 
 
+def test_the_table_of_the_whole_ladder_fits_72_columns() -> None:
+    image, timing = np.eye(10, dtype=np.float32), Timing(first_us=9e6, steady_us=100.0, calls=9)
+    answers = [Answer("7.png", name, image[7], timing, 1e-6, agrees=True) for name in names()]
+    reference = lenet_bench.load("reference")
+    rungs = [OpenRung(name, reference, timing) for name in names()]
+    printer = AnswerPrinter(Screen(72, colour=False, unicode=True), ["7.png"], show=False)
+    lines = list(printer.times(rungs, [Answered("7.png", image, tuple(answers))]))
+    assert len(lines) == 1 + len(names())
+    assert max(map(len, lines)) <= 72
+
+
 def test_auto_takes_the_first_rung_that_runs(run: Run, picture: Path, weights_file: Path) -> None:
     answer = json.loads(run("infer", picture, "--json", "--weights", weights_file).output)
-    first = next(rung.name for rung in lenet_bench.backends() if rung.available)
-    assert answer["backend"] == first
+    assert answer["backend"] == "fused"
 
 
 def test_auto_passes_over_a_rung_that_cannot_run_and_says_so(

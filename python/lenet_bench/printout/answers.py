@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..terminal import Screen, Text, printable, shorten
+from ..terminal import Screen, Text, printable, shorten, table_width
 from .facts import MARGIN
 
 if TYPE_CHECKING:
@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 _NOTABLE = 0.01  # a probability that a short answer shows
 _MOST_DIGITS = 3  # of a short answer
-_WIDEST_BAR = 50
+_WIDEST_BAR = 50  # of a probability
+_WIDEST_TIME = 30  # and of a time
 
 
 @dataclass(frozen=True)
@@ -126,16 +127,21 @@ def _comparison(
     screen: Screen, rungs: Sequence[OpenRung], answers: Sequence[Answer]
 ) -> Iterator[str]:
     """The rungs side by side: whether they agree, and their times."""
-    rows = [[Text(t, "dim") for t in ("rung", "answer", "difference", "first call", "steady", "")]]
+    titles = ("rung", "answer", "difference", "first call", "steady")
     of_rungs = [[answer for answer in answers if answer.backend == rung.name] for rung in rungs]
+    rows = [[Text(t, "dim") for t in titles], *(_comparison_row(screen, own) for own in of_rungs)]
+    left = screen.columns - len(MARGIN) - table_width(rows)
+    if left < 0:  # only the names can give way
+        room = left + max(len(rung.name) for rung in rungs)
+        for row, rung in zip(rows[1:], rungs, strict=True):
+            row[0] = Text(shorten(rung.name, room, screen.choose("…", "...")), "bold")
     times = [own[0].timing.steady_us for own in of_rungs]
-    bars = screen.bars(times, max(0, min(30, screen.columns - 66)))
-    for rung, own, bar in zip(rungs, of_rungs, bars, strict=True):
-        rows.append(_comparison_row(screen, rung.name, own, bar))
+    bars = ("", *screen.bars(times, max(0, min(_WIDEST_TIME, left - 2))))
+    rows = [[*row, Text(bar, "cyan")] for row, bar in zip(rows, bars, strict=True)]
     yield from (MARGIN + line for line in screen.table(rows, "lrrrrl"))
 
 
-def _comparison_row(screen: Screen, name: str, own: Sequence[Answer], bar: str) -> list[Text]:
+def _comparison_row(screen: Screen, own: Sequence[Answer]) -> list[Text]:
     timing = own[0].timing
     agreeing = sum(answer.agrees for answer in own)
     if len(own) == 1:
@@ -144,12 +150,11 @@ def _comparison_row(screen: Screen, name: str, own: Sequence[Answer], bar: str) 
         told = f"{agreeing} of {len(own)} agree"
     differences = [answer.difference for answer in own if answer.difference is not None]
     return [
-        Text(name, "bold"),
+        Text(own[0].backend, "bold"),
         Text(told, "" if agreeing == len(own) else "red"),
         Text(f"{max(differences):.0e}" if differences else ""),
         Text(_time(screen, timing.first_us)),
         Text(_time(screen, timing.steady_us), "bold"),
-        Text(bar, "cyan"),
     ]
 
 
