@@ -4,6 +4,10 @@ Everything here is the user's to mend, so the CLI prints the sentence and exits;
 exception is a bug and keeps its traceback.
 """
 
+from textwrap import shorten
+
+_LONGEST = 200  # characters of a framework's own message; some fill a page
+
 
 class LenetBenchError(Exception):
     """A failure that one sentence explains."""
@@ -27,3 +31,9 @@ class ResultError(LenetBenchError):
 
 class Unavailable(LenetBenchError):
     """A rung that cannot run here; the sentence ends with the command that mends it."""
+
+
+def first_line(error: BaseException) -> str:
+    """What somebody else's error says, for one of our sentences."""
+    line = next(iter(str(error).strip().splitlines()), "") or type(error).__name__
+    return shorten(line, _LONGEST, placeholder=" ...")

@@ -11,7 +11,6 @@ import sys
 from collections.abc import Iterator
 from contextlib import nullcontext
 from importlib import import_module
-from textwrap import shorten
 from types import ModuleType
 from typing import TYPE_CHECKING, Protocol
 
@@ -19,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import environments
-from ..errors import LenetBenchError, Unavailable
+from ..errors import LenetBenchError, Unavailable, first_line
 from ..installed import extra_requirements, fits, installed_version, package_name
 from ..weights import Weights, read_weights
 from . import _gpu
@@ -316,7 +315,7 @@ def _build(rung: Rung, variant: str, weights: Weights, threads: int) -> Backend:
     except LenetBenchError:
         raise
     except expected as error:
-        why = _first_line(error)
+        why = first_line(error)
         raise Unavailable(
             wrong_version(rung, name, why)
             or f"{name} cannot be imported ({why}); {_mend_damaged(rung)}"
@@ -329,7 +328,7 @@ def _build(rung: Rung, variant: str, weights: Weights, threads: int) -> Backend:
     except (Exception, SystemExit) as error:
         if not rung.framework:
             raise
-        why = ": ".join(dict.fromkeys((type(error).__name__, _first_line(error))))
+        why = ": ".join(dict.fromkeys((type(error).__name__, first_line(error))))
         if rung.moved and not str(error):  # JAX asserts that it has found a device, no more
             why += ": it sees no GPU, or was built for none"
         what = "cannot run on the GPU" if rung.moved else "cannot be built"
@@ -354,8 +353,6 @@ def _check_programs(rung: Rung, name: str) -> None:
 
 #: What stands before the command that mends it, in every reason.
 MEND = "mend it with: "
-
-_LONGEST_CAUSE = 200  # characters of a framework's own message; some fill a page
 
 
 def wrong_version(rung: Rung, name: str, why: str) -> str | None:
@@ -392,11 +389,6 @@ def _mend_damaged(rung: Rung) -> str:
     names = " ".join(f"{package_name(asked)}=={version}" for asked, version in here)
     anew = f"{MEND}pip install --force-reinstall --no-deps {names}"
     return f"if it is damaged, {_mend(rung) if rung.environment else anew}"
-
-
-def _first_line(error: BaseException) -> str:
-    line = next(iter(str(error).strip().splitlines()), "") or type(error).__name__
-    return shorten(line, _LONGEST_CAUSE, placeholder=" ...")
 
 
 class _Ladder(ModuleType):

@@ -1,4 +1,4 @@
-"""How figures are spelled, the same in every form of a report."""
+"""How figures are spelled in text: in tables whose heads have the unit, and in sentences."""
 
 
 def spell_time(us: float | None) -> str:

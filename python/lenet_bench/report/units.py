@@ -1,4 +1,4 @@
-"""Figures as a reader takes them in: three digits and a unit, or a dash where there is none."""
+"""How figures are spelled in the page and its pictures: three digits and a unit, else a dash."""
 
 from __future__ import annotations
 

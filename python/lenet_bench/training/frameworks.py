@@ -11,7 +11,7 @@ from importlib import import_module
 
 from ..backends import find
 from ..backends._silence import silence
-from ..errors import LenetBenchError, Unavailable
+from ..errors import LenetBenchError, Unavailable, first_line
 from ..measure.pinning import thread_variables
 from .recipe import Recipe
 from .trainer import Parameters, Trainer
@@ -42,7 +42,7 @@ def import_trainer(framework: str, threads: int | None = None) -> MakeTrainer:
         raise
     except (Exception, SystemExit) as error:  # a half-installed framework raises what it likes
         raise Unavailable(
-            f"training in {framework} cannot begin ({_first_line(error)});"
+            f"training in {framework} cannot begin ({first_line(error)});"
             f" mend it with: pip install {_packages(framework)}"
         ) from error
 
@@ -54,7 +54,7 @@ def import_extras() -> None:
         import_module("matplotlib")
     except ImportError as error:
         raise Unavailable(
-            f"training needs rich and matplotlib ({_first_line(error)});"
+            f"training needs rich and matplotlib ({first_line(error)});"
             " mend it with: pip install 'lenet-bench[train]'"
         ) from None
 
@@ -75,8 +75,3 @@ def quietly() -> AbstractContextManager[None]:
 def _packages(framework: str) -> str:
     extra = find(framework)[0].extra
     return f"'lenet-bench[train{',' + extra if extra and extra != 'keras' else ''}]'"
-
-
-def _first_line(error: BaseException) -> str:
-    lines = str(error).strip().splitlines()
-    return lines[0] if lines else type(error).__name__
