@@ -102,6 +102,27 @@ def test_headings_leave_no_level_out(ladder_page):
     assert all(later <= earlier + 1 for earlier, later in pairwise(levels))
 
 
+def test_what_unfolds_has_a_name_that_nothing_else_has(ladder_page):
+    names = re.findall(r"<summary>(.*?)</summary>", ladder_page)
+    assert len(set(names)) == len(names) > 40
+
+
+def test_no_two_regions_have_one_name_however_many_results_there_are():
+    absent = RungResult("mxnet", "unavailable", reason="no module")
+    crashed = [RungResult(name, "crashed", traceback="at") for name in ("third", "fourth")]
+    result = replace(sample_result(), rungs=(*sample_result().rungs[:2], *crashed, absent))
+    names = re.findall(r'role="region" aria-label="(.*?)"', drawn(result, result))
+    assert "Traceback of third in 0" in names
+    assert len(set(names)) == len(names) > 10
+
+
+def test_each_figure_in_the_title_of_the_table_is_explained_where_it_is_pointed_at(ladder_page):
+    head = re.search(r'id="rungs">.*?</thead>', ladder_page, re.DOTALL)[0]
+    titles = re.findall(r'<th scope="col"( title="[^"]+")?>', head)
+    assert titles[:2] == ["", ""]  # rung and where
+    assert all(titles[2:])
+
+
 def test_hostile_text_stays_text_everywhere():
     name = f"first{HOSTILE}"
     crashed = RungResult(HOSTILE, "crashed", reason=HOSTILE, traceback=HOSTILE, output=HOSTILE)

@@ -127,7 +127,11 @@ def _figure(figure: Figure, number: int) -> Markup:
         *drawings,
         element(
             "details",
-            element("summary", "Show the data"),
+            element(
+                "summary",
+                "Show the data",
+                element("span", f" of {figure.title}", class_="unseen"),
+            ),
             element("p", figure.says),
             _plain_table(figure),
         ),

@@ -27,12 +27,13 @@ def _of(run: Run, named: bool) -> Iterator[Markup]:
     refused = [rung for rung in run.result.rungs if rung.batch_refusals]
     if not (failed or refused):
         return
+    where = f" in {run.label}" if named else ""
     if named:
         yield element("h3", run.label)
     absent = [rung for rung in failed if rung.status == "unavailable"]
     for rung in failed:
         if rung not in absent:
-            yield element("div", _headline(rung), *_evidence(rung), class_="failure")
+            yield element("div", _headline(rung), *_evidence(rung, where), class_="failure")
     for rung in refused:
         for size, reason in rung.batch_refusals.items():
             yield element("p", element("strong", rung.name), f" takes no batch of {size}: {reason}")
@@ -48,10 +49,12 @@ def _of(run: Run, named: bool) -> Iterator[Markup]:
             element("thead", head),
             element("tbody", *rows),
         )
+        label = f"Not at hand{where}"
         scrolled = element(
-            "div", drawn, class_="scroll", tabindex="0", role="region", aria_label="Not at hand"
+            "div", drawn, class_="scroll", tabindex="0", role="region", aria_label=label
         )
-        told = f"{len(absent)} rungs and variants were not at hand"
+        many = f"{len(absent)} rungs and variants were"
+        told = f"{many if len(absent) > 1 else '1 rung was'} not at hand"
         yield element("details", element("summary", told), scrolled)
 
 
@@ -61,8 +64,9 @@ def _headline(rung: RungResult) -> Markup:
     return element("p", element("strong", rung.name), f" {means}{reason}")
 
 
-def _evidence(rung: RungResult) -> Iterator[Markup]:
+def _evidence(rung: RungResult, where: str) -> Iterator[Markup]:
     for title, text in (("Traceback", rung.traceback), ("What it printed", rung.output)):
         if text and text.strip():
-            block = element("pre", text, tabindex="0", role="region", aria_label=title)
-            yield element("details", element("summary", f"{title} of {rung.name}"), block)
+            told = f"{title} of {rung.name}"
+            block = element("pre", text, tabindex="0", role="region", aria_label=told + where)
+            yield element("details", element("summary", told), block)

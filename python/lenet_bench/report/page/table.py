@@ -93,8 +93,12 @@ def table(measured: Measured) -> Markup:
         for column in _COLUMNS
         if any(column.spell(entry) != units.NONE for entry in measured.entries)
     ]
-    titles = ["rung", *["where"] * several, *(column.title for column in columns)]
-    head = element("tr", *(element("th", title, scope="col") for title in titles))
+    names = ["rung", *["where"] * several]
+    head = element(
+        "tr",
+        *(element("th", name, scope="col") for name in names),
+        *(element("th", c.title, scope="col", title=c.explained) for c in columns),
+    )
     rows = [
         element("tr", *_cells(entry, columns, several)) for row in measured.rows() for entry in row
     ]
