@@ -1,5 +1,6 @@
 """The exhibit `cupy` on NumPy under CuPy's name: its array code, not CuPy's kernels."""
 
+import json
 import os
 import subprocess
 import sys
@@ -9,7 +10,7 @@ import pytest
 
 #: The part of CuPy that the exhibit uses. Like the GPU's, its arrays do not mix with NumPy's.
 CUPY_ON_NUMPY = """
-import sys, types
+import sys, time, types
 import numpy as np
 
 class ndarray(np.ndarray):
@@ -26,6 +27,8 @@ class Context:
     def __enter__(self): return self
     def __exit__(self, *_): pass
     def synchronize(self): pass
+    def record(self, event): event.at = time.perf_counter()
+    pci_bus_id = "0000:01:00.0"
 
 def gemv(transa, alpha, a, x, beta, y):
     assert transa == "N"
@@ -39,9 +42,20 @@ cupy = types.ModuleType("cupy")
 cupy.asarray = lambda a: np.array(a, order="C").view(ndarray)
 cupy.asnumpy = asnumpy
 cupy.maximum, cupy.exp, cupy.ndarray = np.maximum, np.exp, ndarray
-runtime = types.SimpleNamespace(getDeviceCount=lambda: 2, CUDARuntimeError=RuntimeError)
+cupy.zeros = lambda shape, dtype: np.zeros(shape, dtype).view(ndarray)
+cupy.__version__ = "14.0"
+cupy.get_default_memory_pool = lambda: types.SimpleNamespace(total_bytes=lambda: 4096)
+ndarray.data = types.SimpleNamespace(ptr=0)
+runtime = types.SimpleNamespace(
+    getDeviceCount=lambda: 2, CUDARuntimeError=RuntimeError,
+    getDeviceProperties=lambda number: {"name": b"a GPU"},
+    runtimeGetVersion=lambda: 13020, driverGetVersion=lambda: 13000,
+    pointerGetAttributes=lambda pointer: types.SimpleNamespace(type=2, device=0),
+)
 cupy.cuda = types.SimpleNamespace(
-    runtime=runtime, Device=Context, Stream=lambda non_blocking: Context()
+    runtime=runtime, Device=Context, Stream=lambda non_blocking: Context(),
+    Event=types.SimpleNamespace, get_elapsed_time=lambda a, b: 1000 * (b.at - a.at),
+    cublas=types.SimpleNamespace(getVersion=lambda handle: 130100),
 )
 cupy.cublas = types.ModuleType("cupy.cublas")
 cupy.cublas.gemv = gemv
@@ -82,12 +96,29 @@ def test_the_array_code_matches_the_float64_reference() -> None:
     assert done.returncode == 0, done.stderr
 
 
-def answer(code: str, gpu: str) -> "subprocess.CompletedProcess[str]":
+def answer(code: str, gpu: str = "0") -> "subprocess.CompletedProcess[str]":
     environment = {**os.environ, "LENET_BENCH_GPU": gpu}
     script = f"{CUPY_ON_NUMPY}\nimport lenet_bench\n{code}"
     return subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, env=environment
     )
+
+
+def test_it_tells_what_every_gpu_rung_tells() -> None:
+    done = answer(
+        "import json\n"
+        "net, image = lenet_bench.load('cupy'), np.zeros((28, 28), np.float32)\n"
+        "print(json.dumps([net.describe(), net.profile(image, 3)]))"
+    )
+    assert done.returncode == 0, done.stderr
+    facts, profile = json.loads(done.stdout)
+    assert facts["proof"] == "its answers lie in the memory of GPU 0"
+    assert (facts["CUDA runtime"], facts["driver supports CUDA"]) == ("13.2", "13.0")
+    assert (facts["cuBLAS"], facts["device memory"]) == ("13.1", "4 KiB")
+    stages = [profile[name] for name in ("h2d_us", "kernels_us", "d2h_us")]
+    assert min(stages) > 0
+    assert sum(stages) <= profile["total_us"] * 1.5  # medians of three calls each
+    assert profile["enqueue_us"] < profile["total_us"]
 
 
 def test_a_second_gpu_is_chosen_by_its_number() -> None:
