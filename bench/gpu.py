@@ -60,18 +60,20 @@ def print_rows(result: Result) -> None:
 
 
 def print_goals(medians: dict[str, float]) -> None:
-    """Of those that were measured."""
+    """Which were reached, which were not, and which nobody can tell."""
     for goal, (rung, other, allowed) in GOALS.items():
-        if rung in medians and other in medians:
-            ratio = medians[rung] / medians[other]
-            print(f"{goal}: {ratio:.2f}, {'reached' if ratio <= allowed else 'NOT reached'}")
+        if absent := [name for name in (rung, other) if name not in medians]:
+            print(f"{goal}: not judged, without {' and '.join(absent)}")
+            continue
+        ratio = medians[rung] / medians[other]
+        print(f"{goal}: {ratio:.2f}, {'reached' if ratio <= allowed else 'NOT reached'}")
     ours = [name for name in medians if name != FLOOR.name and not find(name)[0].framework]
     for framework in FRAMEWORKS:
         theirs = [medians[name] for name in medians if name.startswith(framework)]
         slower = [name for name in ours if theirs and medians[name] >= min(theirs)]
-        if theirs:
-            told = f"NOT reached by {', '.join(slower)}" if slower else "reached"
-            print(f"every GPU rung is faster than the best of {framework}: {told}")
+        told = f"NOT reached by {', '.join(slower)}" if slower else "reached"
+        told = told if theirs else f"not judged, without {framework}"
+        print(f"every GPU rung is faster than the best of {framework}: {told}")
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@
 #   build        lenet-bench for CUDA, into an environment of its own
 #   tests        tests/test_gpu.py: every rung against the float64 reference
 #   verify       every rung on MNIST's 10,000 test images, where LENET_BENCH_MNIST names them
+#   frameworks   TensorFlow and Keras for a GPU, 6.5 GB, which every rung of ours has to beat
 #   benchmark    all GPU rungs beside the launch floor, and the goals of docs/gpu.md
 #   sanitizer    compute-sanitizer: memcheck, racecheck, initcheck, synccheck
 #
@@ -21,7 +22,7 @@
 #                        libraries) and fetch nothing; of --wheels then only what lies there
 #   --environment DIR    where it is installed (.venv-gpu-cuda13)
 #   --output DIR         where results go (results/gpu-DATE): machine.txt, tests.xml, verify.json,
-#                        compare.json, sanitizer.txt; each tells its machine
+#                        compare.json, goals.txt, sanitizer.txt; each tells its machine
 #
 # A step that fails or takes too long costs its own result. Ends with 0 where all that began was
 # right.
@@ -30,7 +31,7 @@ cd "$(dirname "$0")/.."
 
 usage() { sed -n '2,/^set -/{/^set -/d;s/^# \{0,1\}//p}' "$0" && exit 2; }
 
-steps=build,tests,verify,benchmark,sanitizer
+steps=build,tests,verify,frameworks,benchmark,sanitizer
 cuda=13 wheels='' host='' environment='' rungs='' quick=''
 output=results/gpu-$(date +%Y-%m-%d-%H%M) deadline=86400
 while [ $# -gt 0 ]; do
@@ -107,9 +108,12 @@ build() {
   [ -z "$wheels" ] || export PIP_NO_INDEX=1 PIP_FIND_LINKS=$wheels
   limited "$python" -m pip install --quiet "${offline[@]}" ".[cuda$cuda,dev-cuda$cuda]" \
     --config-settings="lenet.cuda=$cuda" || return
-  limited "$python" -m pip install --quiet "${offline[@]}" ".[cupy]" \
-    --config-settings="lenet.cuda=$cuda" ||
-    echo 'cupy is not to be had: it is left out'
+  local beside package # what the rungs of ours do without
+  beside=('lenet-bench[cupy]' "nvidia-cuda-sanitizer-api$([ "$cuda" = 13 ] || echo "-cu$cuda")")
+  for package in "${beside[@]}"; do
+    limited "$python" -m pip install --quiet "${offline[@]}" "$package" ||
+      echo "== $package is not to be had: it is left out"
+  done
 }
 
 tests() {
@@ -124,9 +128,15 @@ verify() {
     "${chosen[@]}" -o "$output/verify.json"
 }
 
+frameworks() {
+  limited "$python" -c 'from lenet_bench.environments import create, environments
+environments()["tensorflow-gpu"].created or create("tensorflow-gpu", print)'
+}
+
 benchmark() {
+  echo "on $gpu" > "$output/goals.txt"
   # shellcheck disable=SC2086
-  limited "$python" bench/gpu.py "$output/compare.json" $quick $rungs
+  limited "$python" bench/gpu.py "$output/compare.json" $quick $rungs | tee -a "$output/goals.txt"
 }
 
 # The rungs without Python: compute-sanitizer would otherwise report what Python does.
@@ -176,6 +186,13 @@ if wanted verify; then
     step 300 verify verify
   else
     echo '== verify is left out: LENET_BENCH_MNIST names no folder with the test images'
+  fi
+fi
+if wanted frameworks; then
+  if [ -z "$host$wheels" ]; then
+    step 900 frameworks frameworks
+  else
+    echo '== frameworks are left out: they take the network'
   fi
 fi
 wanted benchmark && step 900 benchmark benchmark

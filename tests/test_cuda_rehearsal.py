@@ -65,7 +65,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Rehearsal:
     major = built_major()
     assert major is not None
     build_double(folder / "double", major)
-    steps = ("--steps", "tests,verify,benchmark,sanitizer", "--quick")
+    steps = ("--steps", "tests,verify,frameworks,benchmark,sanitizer", "--quick")
     return Rehearsal(folder, *steps, "--rungs", "cudnn cudnn:graph", seconds=400)
 
 
@@ -77,7 +77,8 @@ def test_a_step_that_fails_is_named_and_costs_its_own_result_only(whole: Rehears
 
 def test_all_that_it_promises_is_left_and_tells_its_machine(whole: Rehearsal) -> None:
     left = {file.name: file.read_text() for file in whole.results.iterdir()}
-    assert set(left) == {"machine.txt", "tests.xml", "compare.json", "sanitizer.txt"}
+    expected = {"machine.txt", "tests.xml", "compare.json", "goals.txt", "sanitizer.txt"}
+    assert set(left) == expected
     assert [name for name, text in left.items() if "a double of a GPU" not in text] == []
 
 
@@ -86,12 +87,18 @@ def test_the_gpu_tests_ran_and_passed(whole: Rehearsal) -> None:
     assert (suite.get("tests"), suite.get("failures"), suite.get("skipped")) == ("1", "0", "0")
 
 
-def test_the_benchmark_measured_its_rungs_and_judged_the_goal(whole: Rehearsal) -> None:
+def test_the_benchmark_measured_its_rungs_and_judged_the_goals(whole: Rehearsal) -> None:
     rows = json.loads((whole.results / "compare.json").read_text())["rungs"]
     measured = [(row["name"], row["status"]) for row in rows]
     assert measured == [(name, "ok") for name in ("launch floor", "cudnn", "cudnn:graph")]
-    assert "cudnn:graph takes at most half of cudnn: " in whole.done.stdout
-    assert "kernels_us" in whole.done.stdout
+    told = (whole.results / "goals.txt").read_text()
+    assert told.removeprefix("on a double of a GPU, 580.00\n") in whole.done.stdout
+    assert "kernels_us" in told
+    goals = [line for line in told.splitlines() if "reached" in line or "not judged" in line]
+    assert len(goals) == 5
+    assert goals[0].startswith("cudnn:graph takes at most half of cudnn: ")
+    assert "reached" in goals[0]
+    assert goals[1].endswith("the floor: not judged, without cuda:mapped")
 
 
 def test_every_tool_looks_at_every_kernel_of_ours(whole: Rehearsal) -> None:
