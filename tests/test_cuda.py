@@ -235,6 +235,7 @@ def unavailable(ask: Ask, rung: str, **environment: str) -> str:
         ({"LENET_BENCH_GPU": "7"}, 'LENET_BENCH_GPU="7" names no GPU', "export LENET_BENCH_GPU=0"),
         ({"LENET_BENCH_GPU": "one"}, 'LENET_BENCH_GPU="one"', "export LENET_BENCH_GPU=0"),
         ({"CUDA_DOUBLE_CAPABILITY": "37"}, "compute capability 3.7, too old", ""),
+        ({"CUDA_DOUBLE_TAKEN": "1"}, "lets in one process only", "--compute-mode=DEFAULT"),
     ],
 )
 def test_what_is_missing_is_one_sentence_with_what_mends_it(
@@ -252,6 +253,47 @@ def test_a_second_gpu_is_chosen_by_its_number(ask: Ask) -> None:
         LENET_BENCH_GPU="1",
     )
     assert facts["device index"] == "1"
+
+
+def test_a_session_may_end_in_a_thread_that_knows_no_gpu(ask: Ask) -> None:
+    difference = ask(
+        """
+nets = []
+thread = threading.Thread(target=lambda: nets.append(load("cudnn", weights=weights)))
+thread.start(), thread.join()
+nets.clear()  # here the first GPU is the current one
+gc.collect()
+net = load("cudnn", weights=weights)
+answer(float(np.abs(net.infer(images[0]) - reference.infer(images[0])).max()))
+""",
+        CUDA_DOUBLE_DEVICES="2",
+        LENET_BENCH_GPU="1",
+    )
+    assert difference < 1e-5
+
+
+#: What a library says where it cannot make a handle -> what that means, what mends it.
+REFUSALS = [
+    ("cublasCreate", 1, "the GPU has no memory left", "nvidia-smi"),  # NOT_INITIALIZED
+    ("cublasCreate", 3, "the GPU has no memory left", "nvidia-smi"),  # ALLOC_FAILED
+    ("cudnnCreate", 1001, "the GPU has no memory left", "nvidia-smi"),  # NOT_INITIALIZED
+    ("cudnnCreate", 1008, "parts do not belong together", "pip install --force-reinstall nvidia-"),
+    ("cudnnCreate", 3007, "this cuDNN does not know this GPU", "pip install "),  # ARCH_MISMATCH
+]
+
+
+@pytest.mark.parametrize(("call", "status", "says", "mends"), REFUSALS)
+def test_a_library_that_cannot_start_is_one_sentence_with_what_mends_it(
+    ask: Ask, call: str, status: int, says: str, mends: str
+) -> None:
+    kind, sentence = ask(f"""
+load("cudnn", weights=weights)  # brings in the libraries
+double().cuda_double_fail(b"{call}", 1, {status})
+answer(failure(lambda: load("cudnn", weights=weights)))
+""")
+    assert kind == "Unavailable"
+    assert says in sentence
+    assert mends in sentence
 
 
 def test_a_full_device_is_one_sentence_and_leaks_nothing(ask: Ask) -> None:

@@ -59,6 +59,45 @@ FAULTS: dict[str, tuple[str, str, str, str]] = {
         "LENET_CHECK(cublasSetStream(cublas, stream));",
         "",
     ),
+    "cuDNN does what it never did during the capture": (
+        "cudnn:graph",
+        CUDNN,
+        "  session.run([&] { answer(blank.data(), ten); });\n",
+        "",
+    ),
+    "a kernel is loaded during the capture": (
+        "cuda:graph",
+        FUSED,
+        "  session.run([&] { answer(blank.data(), ten); });\n",
+        "",
+    ),
+    "an algorithm is measured during the capture": (
+        "cudnn:graph",
+        CUDNN,
+        "void Cudnn::Network::copy_in() {",
+        "void Cudnn::Network::copy_in() {\n  int count = 0;\n"
+        "  cudnnConvolutionFwdAlgoPerf_t found;\n"
+        "  LENET_CHECK(cudnnFindConvolutionForwardAlgorithm(cudnn, image.shape, conv1.filter, "
+        "conv1.convolution, conv1_out.shape, 1, &count, &found));\n",
+    ),
+    "a captured event tells no time": (
+        "cudnn:graph",
+        "cuda/session.cpp",
+        "as_graph ? cudaEventRecordExternal : cudaEventRecordDefault",
+        "cudaEventRecordDefault",
+    ),
+    "an event is external to no graph": (
+        "cudnn",
+        "cuda/session.cpp",
+        "as_graph ? cudaEventRecordExternal : cudaEventRecordDefault",
+        "cudaEventRecordExternal",
+    ),
+    "pooling is added to what was there": (
+        "cudnn",
+        CUDNN,
+        "max_pooling, &kOne, input.shape, input.values, &kZero",
+        "max_pooling, &kOne, input.shape, input.values, &kOne",
+    ),
     "cuBLAS allocates during the capture": ("cudnn:graph", CUDNN, WORKSPACE, ""),
     "memory is allocated in a captured call": (
         "cudnn:graph",
@@ -420,8 +459,8 @@ FAULTS: dict[str, tuple[str, str, str, str]] = {
     "threads share the buffers at once": (
         "cudnn",
         "cuda/session.cpp",
-        "  const std::lock_guard<std::mutex> alone(one_at_a_time_);\n",
-        "",
+        "alone(one_at_a_time_);",
+        "alone;",
     ),
     "an upload is not waited for": (
         "cudnn",

@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from functools import cache
+from typing import Any
 
 import numpy as np
 import pytest
@@ -71,9 +72,7 @@ def test_every_layer_matches_the_float64_reference(rung: str, images: NDArray[np
 
 
 def test_it_ran_on_the_gpu(rung: str, images: NDArray[np.float32]) -> None:
-    net: Backend = load(rung)
-    if not hasattr(net, "profile"):
-        pytest.skip("its API shows no GPU time")
+    net: Any = load(rung)
     assert net.profile(images[0], 20)["kernels_us"] > 0  # by the GPU's own clock
     assert net.describe()["device memory"]
 
@@ -85,6 +84,44 @@ def test_two_sessions_answer_in_turn(
     for i in range(20):
         assert np.abs(one.infer(images[i]) - expected[i]).max() <= tolerance(rung)
         assert np.abs(two.infer(images[-i]) - expected[-i]).max() <= tolerance(rung)
+
+
+IN_THEIR_OWN_PROCESS = """
+import os, threading
+import numpy as np
+from lenet_bench import Unavailable, load
+net, image = load("{rung}"), np.zeros((28, 28), np.float32)
+"""
+
+IN_FLIGHT = """
+def work():
+    while True:
+        net.infer(image)
+[threading.Thread(target=work, daemon=True).start() for _ in range(2)]
+net.infer(image)
+"""
+
+FORKED = """
+before = net.infer(image)
+if os.fork() == 0:
+    try:
+        net.infer(image)
+    except Unavailable:
+        os._exit(0)
+    os._exit(1)
+assert os.wait()[1] == 0
+assert (net.infer(image) == before).all()
+"""
+
+
+@pytest.mark.parametrize("name", ["cudnn:graph", "cuda:mapped", "cuda:persistent"])
+@pytest.mark.parametrize("code", [IN_FLIGHT, FORKED], ids=["calls in flight", "a forked child"])
+def test_a_process_ends_well_with(name: str, code: str) -> None:
+    if why := reason(name):
+        pytest.skip(why)
+    script = IN_THEIR_OWN_PROCESS.format(rung=name) + code
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, timeout=60)
+    assert done.returncode == 0, done.stderr.decode()
 
 
 # the kernel that stays ---------------------------------------------------------------------------

@@ -29,11 +29,17 @@ struct Call {
   int line;
 };
 
-/// What a status says, and whether it says that memory ran out.
+/// What is wrong where a user can mend it, and with what.
+struct Remedy {
+  const char* wrong;
+  const char* mends;
+};
+
+/// What a status says; and the remedy, null where there is none.
 struct Outcome {
   std::string name;
   std::string meaning;
-  bool out_of_memory;
+  const Remedy* remedy;
 };
 
 Outcome explain(cudaError_t status);

@@ -169,8 +169,8 @@ void FusedOnGpu::Network::wait() {
   const auto finished = [this] {
     return __atomic_load_n(&shared.done, __ATOMIC_ACQUIRE) == shared.ticket;
   };
-  constexpr int kSpins = 100'000;  // about a millisecond
-  for (int spin = 1; !finished(); ++spin) {
+  constexpr unsigned kSpins = 100'000;  // some milliseconds
+  for (unsigned spin = 1; !finished(); ++spin) {
     pause_a_moment();
     if (spin % kSpins == 0) {
       const cudaError_t status = cudaStreamQuery(stream);

@@ -46,8 +46,9 @@ int count_devices() {
   }
   if (status == cudaErrorInitializationError) {
     throw Unavailable(
-        "CUDA was in use when this process was forked and cannot be used in the child; start "
-        "workers with: multiprocessing.set_start_method('spawn')");
+        "CUDA cannot start here: it was in use when this process was forked, and then workers are "
+        "to be started with: multiprocessing.set_start_method('spawn'); or the driver fails, see "
+        "what it says with: nvidia-smi");
   }
   if (status != cudaSuccess) {
     throw Unavailable("the NVIDIA driver cannot start CUDA (" +
@@ -126,23 +127,18 @@ Session::Session() : device_(choose_device()), process_(current_process()) {
 
 int Session::capability() const { return compute_capability(device_); }
 
-void Session::run(const std::function<void()>& work) const {
+std::unique_lock<std::mutex> Session::enter() const {
   if (process_ != current_process()) {
     throw Unavailable("this session belongs to process " + std::to_string(process_) +
                       ", from which this one was forked, and CUDA does not survive a fork; start "
                       "workers with: multiprocessing.set_start_method('spawn')");
   }
-  const std::lock_guard<std::mutex> alone(one_at_a_time_);
+  std::unique_lock<std::mutex> alone(one_at_a_time_);
   if (!dead_because_.empty()) {
     throw CallFailed("this session died earlier: " + dead_because_ + "; load the rung again");
   }
-  try {
-    LENET_CHECK(cudaSetDevice(device_));  // the current device is each thread's own
-    work();
-  } catch (const std::exception& error) {
-    recover(error.what());
-    throw;
-  }
+  LENET_CHECK(cudaSetDevice(device_));  // the current device is each thread's own
+  return alone;
 }
 
 /// Half of the work may be on its way: it has to end before the buffers are used again.
@@ -197,6 +193,7 @@ GraphExec capture(cudaStream_t stream, const std::function<void()>& enqueue) {
     enqueue();
   } catch (...) {
     cudaStreamEndCapture(stream, graph.put());  // or the stream would stay in capture
+    cudaGetLastError();                         // which the libraries would take for their own
     throw;
   }
   LENET_CHECK(cudaStreamEndCapture(stream, graph.put()));

@@ -5,6 +5,7 @@
 #include <cuda_runtime.h>
 #include <sys/types.h>
 
+#include <exception>
 #include <functional>
 #include <map>
 #include <memory>
@@ -22,19 +23,30 @@ class Session {
   /// mends it, where that cannot be used.
   Session();
 
+  int device() const { return device_; }
   cudaStream_t stream() const { return stream_; }
   /// 90 for compute capability 9.0.
   int capability() const;
 
   /// Does `work` on this session's GPU while no other thread does. If a call in it fails, the
   /// session is usable again once the stream has come to rest, and dead where it does not.
-  void run(const std::function<void()>& work) const;
+  template <class Work>
+  void run(const Work& work) const {
+    const std::unique_lock<std::mutex> alone = enter();
+    try {
+      work();
+    } catch (const std::exception& error) {
+      recover(error.what());
+      throw;
+    }
+  }
 
   /// The GPU and the libraries, as describe() tells them; and that what the rung computes lies in
   /// the GPU's own memory, which no fall-back to the host could have written.
   std::map<std::string, std::string> facts(const void* computed) const;
 
  private:
+  std::unique_lock<std::mutex> enter() const;
   void recover(const std::string& reason) const;
 
   int device_;
@@ -66,7 +78,9 @@ pid_t current_process();
 template <class T, class... Arguments>
 std::shared_ptr<T> make_in_this_process(const Arguments&... arguments) {
   return {new T(arguments...), [process = current_process()](T* object) {
-            if (process == current_process()) delete object;
+            if (process != current_process()) return;
+            cudaSetDevice(object->session.device());  // whichever thread this is
+            delete object;
           }};
 }
 

@@ -1,6 +1,7 @@
 // The double of libcublas: the handle and sgemv (machine.hpp).
 #include <cublas_v2.h>
 
+#include <cstdint>
 #include <vector>
 
 #include "machine.hpp"
@@ -10,6 +11,7 @@ using namespace cuda_double;
 struct cublasContext {
   cudaStream_t stream = nullptr;
   bool own_workspace = false;
+  int device = current_device();
 };
 
 namespace {
@@ -29,6 +31,7 @@ extern "C" {
 
 cublasStatus_t cublasCreate_v2(cublasHandle_t* handle) {
   ENTER("cublasCreate");
+  forbidden_in_capture("cublasCreate");
   *handle = new cublasContext;
   born();
   return CUBLAS_STATUS_SUCCESS;
@@ -36,6 +39,7 @@ cublasStatus_t cublasCreate_v2(cublasHandle_t* handle) {
 
 cublasStatus_t cublasDestroy_v2(cublasHandle_t handle) {
   enter("cublasDestroy");
+  if (handle->device != current_device()) breach("cublasDestroy while another GPU is current");
   delete handle;
   died();
   return CUBLAS_STATUS_SUCCESS;
@@ -56,6 +60,7 @@ cublasStatus_t cublasSetMathMode(cublasHandle_t, cublasMath_t) {
 cublasStatus_t cublasSetWorkspace_v2(cublasHandle_t handle, void* workspace, size_t bytes) {
   ENTER("cublasSetWorkspace");
   require_device(workspace, bytes, "cublasSetWorkspace");
+  if (reinterpret_cast<std::uintptr_t>(workspace) % 256 != 0) return CUBLAS_STATUS_INVALID_VALUE;
   handle->own_workspace = true;
   return CUBLAS_STATUS_SUCCESS;
 }

@@ -36,6 +36,7 @@ struct Resident {
 struct CUstream_st {
   std::vector<Work> waiting;
   std::shared_ptr<Resident> resident;
+  int device = 0;
   cudaGraph_t capturing = nullptr;
   std::thread::id capturer;
 };
@@ -49,6 +50,7 @@ struct CUlib_st {
 struct CUkern_st {
   const cuda_double::Kernel* kernel;
   bool any_cluster_size = false;
+  bool loaded = false;
 };
 
 namespace cuda_double {
@@ -60,6 +62,7 @@ struct Allocation {
   char* pages;  // what was mapped, a guard page at its end included
   std::size_t mapped;
   char* behind;  // of device memory: the same pages again, never guarded
+  int device;
 };
 
 struct Failure {
@@ -79,6 +82,7 @@ int live = 0;
 thread_local Resident* here = nullptr;
 const pid_t process = getpid();
 thread_local cudaError_t last_error = cudaSuccess;
+thread_local int device_of_thread = 0;
 
 const std::size_t kPage = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
 
@@ -135,7 +139,7 @@ cudaError_t allocate(void** pointer, std::size_t bytes, Where kind) {
   char* start = mapped + pages - room;
   std::memset(mapped, 0xff, pages);  // NaN
   if (kind == Where::device) mprotect(mapped, pages, PROT_NONE);
-  allocations[start] = {bytes, kind, mapped, pages + kPage, behind};
+  allocations[start] = {bytes, kind, mapped, pages + kPage, behind, device_of_thread};
   *pointer = start;
   born();
   return cudaSuccess;
@@ -227,8 +231,9 @@ bool copy_is_sound(void* to, const void* from, std::size_t bytes, cudaMemcpyKind
 
 int enter(const char* call) {
   const std::lock_guard<std::recursive_mutex> lock(mutex);
-  ++calls[call];
+  const bool first = ++calls[call] == 1, of_a_library = std::strncmp(call, "cuda", 4) != 0;
   if (getpid() != process) return cudaErrorInitializationError;
+  if (first && of_a_library) forbidden_in_capture(call);
   if (!breached.empty()) return cudaErrorIllegalAddress;
   const auto it = failures.find(call);
   if (it != failures.end() && --it->second.nth == 0) {
@@ -239,6 +244,8 @@ int enter(const char* call) {
   }
   return 0;
 }
+
+int current_device() { return device_of_thread; }
 
 void breach(const std::string& what) {
   const std::lock_guard<std::recursive_mutex> lock(mutex);
@@ -271,6 +278,7 @@ void enqueue(cudaStream_t stream, Work work) {
     return execute({std::move(work)});
   }
   if (streams.count(stream) == 0) return breach("work on a stream that is gone");
+  if (stream->device != device_of_thread) return breach("work on a stream of another GPU");
   auto& queue = stream->capturing ? stream->capturing->work : stream->waiting;
   queue.push_back(std::move(work));
 }
@@ -408,7 +416,10 @@ cudaError_t cudaGetDeviceCount(int* count) {
 
 cudaError_t cudaSetDevice(int device) {
   return call("cudaSetDevice", [&] {
-    return device < setting("CUDA_DOUBLE_DEVICES", 1) ? cudaSuccess : cudaErrorInvalidDevice;
+    if (setting("CUDA_DOUBLE_TAKEN", 0)) return cudaErrorDevicesUnavailable;
+    if (device >= setting("CUDA_DOUBLE_DEVICES", 1)) return cudaErrorInvalidDevice;
+    device_of_thread = device;
+    return cudaSuccess;
   });
 }
 
@@ -421,12 +432,6 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int) {
         return cudaSuccess;
       case cudaDevAttrComputeCapabilityMinor:
         *value = capability % 10;
-        return cudaSuccess;
-      case cudaDevAttrMaxSharedMemoryPerBlockOptin:
-        *value = 232448;
-        return cudaSuccess;
-      case cudaDevAttrKernelExecTimeout:
-        *value = setting("CUDA_DOUBLE_DISPLAY", 0);
         return cudaSuccess;
       default:
         breach("an attribute that the double does not know");
@@ -456,6 +461,8 @@ const char* cudaGetErrorName(cudaError_t status) {
   switch (status) {
     case cudaErrorMemoryAllocation:
       return "cudaErrorMemoryAllocation";
+    case cudaErrorDevicesUnavailable:
+      return "cudaErrorDevicesUnavailable";
     case cudaErrorIllegalAddress:
       return "cudaErrorIllegalAddress";
     case cudaErrorInsufficientDriver:
@@ -510,10 +517,10 @@ cudaError_t cudaHostGetDevicePointer(void** device, void* host, unsigned) {
 cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const void* pointer) {
   return call("cudaPointerGetAttributes", [&] {
     *attributes = {};
-    attributes->device = setting("LENET_BENCH_GPU", 0);
     switch (where(pointer, 1)) {
       case Where::device:
         attributes->type = cudaMemoryTypeDevice;
+        attributes->device = find(pointer)->second.device;
         break;
       case Where::unknown:
         attributes->type = cudaMemoryTypeUnregistered;
@@ -575,6 +582,7 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpy
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
   return call("cudaStreamCreateWithFlags", [&] {
     create(stream);
+    (*stream)->device = device_of_thread;
     streams.insert(*stream);
     return cudaSuccess;
   });
@@ -612,8 +620,12 @@ cudaError_t cudaEventCreate(cudaEvent_t* event) {
 
 cudaError_t cudaEventDestroy(cudaEvent_t event) { return destroy("cudaEventDestroy", event); }
 
-cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, unsigned) {
+/// In a capture, an event that is not external only orders what is captured: it tells no time.
+cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, unsigned flags) {
   return call("cudaEventRecordWithFlags", [&] {
+    const bool external = flags == cudaEventRecordExternal;
+    if (external && !stream->capturing) breach("an external event outside of a capture");
+    if (!external && stream->capturing) return cudaSuccess;
     enqueue(stream, [event] {
       event->recorded = true;
       event->when = std::chrono::steady_clock::now();
@@ -698,7 +710,8 @@ cudaError_t cudaLibraryGetKernel(cudaKernel_t* kernel, cudaLibrary_t library, co
 cudaError_t cudaLaunchKernel(const void* function, dim3 grid, dim3 block, void** arguments, size_t,
                              cudaStream_t stream) {
   return call("cudaLaunchKernel", [&] {
-    const auto* handle = static_cast<const CUkern_st*>(function);
+    auto* handle = static_cast<CUkern_st*>(const_cast<void*>(function));
+    if (!std::exchange(handle->loaded, true)) forbidden_in_capture("loading a kernel");
     const Work work = handle->kernel->bind(arguments, grid.x, block.x);
     if (handle->kernel->cluster == 0) {
       enqueue(stream, work);

@@ -55,6 +55,11 @@ std::size_t workspace(const cudnnFilterStruct& filter, cudnnConvolutionFwdAlgo_t
   return std::size_t(1000) * (algorithm + 1) + filter.k;
 }
 
+/// Most of what LeNet asks for is to be written, and nothing to be added to it.
+bool only_writes(const void* alpha, const void* beta) {
+  return *static_cast<const float*>(alpha) == 1 && *static_cast<const float*>(beta) == 0;
+}
+
 bool fits(const cudnnTensorStruct& x, const cudnnFilterStruct& w, const cudnnTensorStruct& y) {
   return x.n == 1 && y.n == 1 && x.c == w.c && y.c == w.k && y.h == x.h - w.h + 1 &&
          y.w == x.w - w.w + 1;
@@ -99,8 +104,14 @@ const char* cudnnGetErrorString(cudnnStatus_t status) {
                                                  : "CUDNN_STATUS_OF_THE_DOUBLE";
 }
 
-cudnnStatus_t cudnnCreate(cudnnHandle_t* handle) { return create("cudnnCreate", handle); }
-cudnnStatus_t cudnnDestroy(cudnnHandle_t handle) { return destroy("cudnnDestroy", handle); }
+cudnnStatus_t cudnnCreate(cudnnHandle_t* handle) {
+  forbidden_in_capture("cudnnCreate");
+  return create("cudnnCreate", handle);
+}
+cudnnStatus_t cudnnDestroy(cudnnHandle_t handle) {
+  if (handle->device != current_device()) breach("cudnnDestroy while another GPU is current");
+  return destroy("cudnnDestroy", handle);
+}
 cudnnStatus_t cudnnSetStream(cudnnHandle_t handle, cudaStream_t stream) {
   ENTER("cudnnSetStream");
   handle->stream = stream;
@@ -195,6 +206,7 @@ cudnnStatus_t cudnnFindConvolutionForwardAlgorithm(cudnnHandle_t, const cudnnTen
                                                    int* count,
                                                    cudnnConvolutionFwdAlgoPerf_t* found) {
   ENTER("cudnnFindConvolutionForwardAlgorithm");
+  forbidden_in_capture("cudnnFindConvolutionForwardAlgorithm");
   if (!fits(*x, *w, *y)) return CUDNN_STATUS_BAD_PARAM;
   return candidates(room, count, found, CUDNN_CONVOLUTION_FWD_ALGO_GEMM);
 }
@@ -298,9 +310,11 @@ cudnnStatus_t cudnnAddTensor(cudnnHandle_t handle, const void* alpha,
 }
 
 cudnnStatus_t cudnnPoolingForward(cudnnHandle_t handle, const cudnnPoolingDescriptor_t pooling,
-                                  const void*, const cudnnTensorDescriptor_t x_shape, const void* x,
-                                  const void*, const cudnnTensorDescriptor_t y_shape, void* y) {
+                                  const void* alpha, const cudnnTensorDescriptor_t x_shape,
+                                  const void* x, const void* beta,
+                                  const cudnnTensorDescriptor_t y_shape, void* y) {
   ENTER("cudnnPoolingForward");
+  if (!only_writes(alpha, beta)) return CUDNN_STATUS_NOT_SUPPORTED;
   const auto xs = *x_shape, ys = *y_shape;
   if (!pooling->max_2x2 || xs.c != ys.c || xs.h != 2 * ys.h || xs.w != 2 * ys.w) {
     return CUDNN_STATUS_BAD_PARAM;
@@ -329,10 +343,11 @@ cudnnStatus_t cudnnPoolingForward(cudnnHandle_t handle, const cudnnPoolingDescri
 }
 
 cudnnStatus_t cudnnActivationForward(cudnnHandle_t handle, cudnnActivationDescriptor_t activation,
-                                     const void*, const cudnnTensorDescriptor_t x_shape,
-                                     const void* x, const void*,
+                                     const void* alpha, const cudnnTensorDescriptor_t x_shape,
+                                     const void* x, const void* beta,
                                      const cudnnTensorDescriptor_t y_shape, void* y) {
   ENTER("cudnnActivationForward");
+  if (!only_writes(alpha, beta)) return CUDNN_STATUS_NOT_SUPPORTED;
   const auto xs = *x_shape;
   if (!activation->relu || !(xs == *y_shape)) return CUDNN_STATUS_BAD_PARAM;
   const auto sound = [=] {
@@ -351,10 +366,12 @@ cudnnStatus_t cudnnActivationForward(cudnnHandle_t handle, cudnnActivationDescri
 }
 
 cudnnStatus_t cudnnSoftmaxForward(cudnnHandle_t handle, cudnnSoftmaxAlgorithm_t algorithm,
-                                  cudnnSoftmaxMode_t, const void*,
-                                  const cudnnTensorDescriptor_t x_shape, const void* x, const void*,
-                                  const cudnnTensorDescriptor_t y_shape, void* y) {
+                                  cudnnSoftmaxMode_t, const void* alpha,
+                                  const cudnnTensorDescriptor_t x_shape, const void* x,
+                                  const void* beta, const cudnnTensorDescriptor_t y_shape,
+                                  void* y) {
   ENTER("cudnnSoftmaxForward");
+  if (!only_writes(alpha, beta)) return CUDNN_STATUS_NOT_SUPPORTED;
   const auto xs = *x_shape;
   if (algorithm != CUDNN_SOFTMAX_ACCURATE || !(xs == *y_shape) || xs.h != 1 || xs.w != 1) {
     return CUDNN_STATUS_BAD_PARAM;

@@ -10,6 +10,7 @@
 
 struct cudnnContext {
   cudaStream_t stream = nullptr;
+  int device = cuda_double::current_device();
 };
 
 namespace cuda_double {

@@ -491,6 +491,7 @@ cudnnStatus_t cudnnBackendSetAttribute(cudnnBackendDescriptor_t descriptor,
 
 cudnnStatus_t cudnnBackendFinalize(cudnnBackendDescriptor_t descriptor) {
   ENTER("cudnnBackendFinalize");
+  forbidden_in_capture("cudnnBackendFinalize");
   return finalize(opened(descriptor)->state);
 }
 

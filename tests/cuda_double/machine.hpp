@@ -2,6 +2,7 @@
 // and libcudnn. It computes on the CPU, and it is stricter than a GPU:
 //
 //   - work that was put on a stream runs only when somebody waits for the stream;
+//   - what a library or a kernel does for the first time loads code, and breaks a capture;
 //   - device memory holds NaN until it is written, and the host that touches it dies;
 //   - a kernel that stays runs in a thread of its own, and its GPU sees memory of the host only as
 //     release and acquire let it (resident.hpp);
@@ -22,6 +23,9 @@ enum class Where { device, pinned, mapped, unknown };
 /// Counts this call; nonzero where a test wants it to fail, or where an earlier breach made the
 /// context unusable (status 700).
 int enter(const char* call);
+
+/// The calling thread's GPU.
+int current_device();
 
 /// Tells a breach of CUDA's rules; every later call fails.
 void breach(const std::string& what);
