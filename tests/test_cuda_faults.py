@@ -365,6 +365,12 @@ FAULTS: dict[str, tuple[str, str, str, str]] = {
         "    read_image(block, *mailbox);\n    __syncthreads();\n",
         "    read_image(block, *mailbox);\n",
     ),
+    "a vector lies where a GPU cannot write one": (
+        "cuda:persistent",
+        RESIDENT,
+        "  alignas(float4) float image",
+        "  float image",
+    ),
     "conv2 does not wait for other blocks": (
         "cuda:persistent",
         RESIDENT,

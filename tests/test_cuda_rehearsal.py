@@ -31,7 +31,7 @@ esac
 class Rehearsal:
     """One run of bench/gpu.sh, and what it left."""
 
-    def __init__(self, folder: Path, *options: str, seconds: float = 60) -> None:
+    def __init__(self, folder: Path, *options: str, seconds: float = 200) -> None:
         self.calls = folder / "calls"
         self.results = folder / "results"
         programs = {"nvidia-smi": NVIDIA_SMI, "compute-sanitizer": COMPUTE_SANITIZER}

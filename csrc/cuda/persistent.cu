@@ -50,7 +50,7 @@ struct Registers {
 /// A block's shared memory.
 struct Memory {
   Number bell;
-  float image[kStripRows][kImageSide];
+  alignas(float4) float image[kStripRows][kImageSide];  // written four at a time
 
   float conv1_weight[kConv1Share][kTaps], conv1_bias[kConv1Share];
   float4 conv2_weight[kConv1Channels][kTaps];  // of four output channels, read at once

@@ -19,7 +19,7 @@ build() { # SONAME SOURCE...
     if [ -n "${EARLIER:-}" ] && ! grep -q '#include "cuda/' "$here/$source"; then
       object=$EARLIER/${source%.cpp}.o
     else
-      ${CXX:-c++} "${flags[@]}" -c "$here/$source" -o "$object"
+      ${CXX:-c++} "${flags[@]}" $aligned -c "$here/$source" -o "$object"
     fi
     objects+=("$object")
   done
@@ -28,9 +28,12 @@ build() { # SONAME SOURCE...
     "${objects[@]}" -o "$output/$soname" "${link[@]}"
 }
 
+# A GPU stops at a vector that does not lie at a multiple of its size; the kernels do so here.
+aligned='-fsanitize=alignment -fsanitize-undefined-trap-on-error'
 mkdir -p "$output"
 link=(-pthread)
 build "libcudart.so.$major" cudart.cpp kernels.cpp persistent.cpp
+aligned=''
 build libnvidia-ml.so.1 nvml.cpp
 link=(-Wl,-soname,libcuda_double.so.1) # or NVIDIA's NVRTC, which looks for a libcuda, would use it
 build libcuda.so.1 cuda.cpp

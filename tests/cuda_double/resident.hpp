@@ -20,17 +20,19 @@ class MappedMemory {
     if (piece.start == nullptr) return pointer;
     if (host_.start == nullptr) {
       host_ = piece;
-      mine_.assign(piece.start, piece.start + piece.bytes);
-      met_ = mine_;
+      lines_.resize((piece.bytes + sizeof(Line) - 1) / sizeof(Line));
+      mine_ = lines_.front().bytes;
+      std::copy_n(piece.start, piece.bytes, mine_);
+      met_.assign(piece.start, piece.start + piece.bytes);
     }
-    return mine_.data() + (static_cast<char*>(pointer) - piece.start);
+    return mine_ + (static_cast<char*>(pointer) - piece.start);
   }
 
   template <class Value>
   Value acquire(const Value* flag) {
     const Value value = __atomic_load_n(hosts(flag), __ATOMIC_ACQUIRE);
     if (value != *flag) {
-      for (std::size_t i = 0; i < mine_.size(); ++i) {
+      for (std::size_t i = 0; i < met_.size(); ++i) {
         if (mine_[i] == met_[i]) mine_[i] = met_[i] = host_.start[i];
       }
     }
@@ -39,7 +41,7 @@ class MappedMemory {
 
   template <class Value>
   void release(Value* flag, Value value) {
-    for (std::size_t i = 0; i < mine_.size(); ++i) {
+    for (std::size_t i = 0; i < met_.size(); ++i) {
       if (mine_[i] != met_[i]) host_.start[i] = met_[i] = mine_[i];
     }
     *flag = value;
@@ -51,15 +53,22 @@ class MappedMemory {
 
  private:
   std::size_t offset(const void* flag) const {
-    return static_cast<const char*>(flag) - mine_.data();
+    return static_cast<const char*>(flag) - mine_;
   }
   template <class Value>
   Value* hosts(const Value* flag) {
     return reinterpret_cast<Value*>(host_.start + offset(flag));
   }
 
+  /// CUDA promises as much of a piece's first address.
+  struct alignas(256) Line {
+    char bytes[256];
+  };
+
   Piece host_;
-  std::vector<char> mine_, met_;  // the kernel's copy, and it as both sides last knew it
+  std::vector<Line> lines_;
+  char* mine_ = nullptr;   // the kernel's copy
+  std::vector<char> met_;  // it as both sides last knew it
 };
 
 /// The `bind` of a kernel that runs as one cluster and stays; `shared` tells its shared memory.
