@@ -108,7 +108,7 @@ build() {
   [ -z "$wheels" ] || export PIP_NO_INDEX=1 PIP_FIND_LINKS=$wheels
   limited "$python" -m pip install --quiet "${offline[@]}" ".[cuda$cuda,dev-cuda$cuda]" \
     --config-settings="lenet.cuda=$cuda" || return
-  local beside package # what the rungs of ours do without
+  local beside package # what all but one rung do without
   beside=('lenet-bench[cupy]' "nvidia-cuda-sanitizer-api$([ "$cuda" = 13 ] || echo "-cu$cuda")")
   for package in "${beside[@]}"; do
     limited "$python" -m pip install --quiet "${offline[@]}" "$package" ||
