@@ -102,6 +102,11 @@ def test_headings_leave_no_level_out(ladder_page):
     assert all(later <= earlier + 1 for earlier, later in pairwise(levels))
 
 
+def test_a_figures_words_begin_with_its_title_once(ladder):
+    for figure in figures(ladder):
+        assert not figure.says.startswith(figure.title), figure.says
+
+
 def test_what_unfolds_has_a_name_that_nothing_else_has(ladder_page):
     names = re.findall(r"<summary>(.*?)</summary>", ladder_page)
     assert len(set(names)) == len(names) > 40

@@ -149,6 +149,8 @@ def test_a_click_on_a_title_sorts_the_table_and_another_turns_it(browser, pages)
     browser.ask(click)
     assert rising == sorted(rising) != sorted(rising, reverse=True)
     assert browser.ask(order) == sorted(rising, reverse=True)
+    arrow = "getComputedStyle(document.querySelector('#rungs thead button'), '::after').content"
+    assert browser.ask(arrow) == '"\u2195" / ""'  # seen, and not read out
     state = f"document.querySelectorAll('#rungs thead th')[{column}].getAttribute('aria-sort')"
     assert browser.ask(state) == "descending"
 
@@ -270,6 +272,21 @@ def test_the_arrows_tell_of_a_mark_to_which_the_page_must_scroll(browser, pages)
     browser.ask(scrolled)
     assert browser.ask("scrollY") > 0
     assert not browser.ask("document.querySelector('#tip').hidden")
+
+
+def test_a_pointer_under_which_the_page_moves_takes_no_tip_from_the_arrows(browser, pages):
+    def point(kind, y):
+        at = f"bubbles: true, clientX: 5, clientY: {y}"
+        browser.ask(f"document.body.dispatchEvent(new PointerEvent('{kind}', {{{at}}}))")
+
+    browser.open(pages["small"])
+    point("pointermove", 5)
+    browser.ask("document.querySelector('#processing-time .wide svg').focus()")
+    browser.press("ArrowRight")
+    point("pointerover", 5)
+    assert not browser.ask("document.querySelector('#tip').hidden")
+    point("pointerover", 9)
+    assert browser.ask("document.querySelector('#tip').hidden")
 
 
 def test_a_figure_that_the_tab_key_reaches_says_what_to_press(browser, pages):

@@ -118,6 +118,6 @@ def _says(entries: list[Entry]) -> str:
         for verdict in ("faster", "same", "slower", "ambiguous"):
             names = [entry.spoken for entry in entries if entry.summary.verdict == verdict]
             if names:
-                yield f"{verdict}: {', '.join(names)}"
+                yield f"{verdict.capitalize()}: {', '.join(names)}."
 
-    return f"Against the baseline, {'; '.join(told())}."
+    return " ".join(told())

@@ -108,7 +108,8 @@ def _confidence(run: Run, timed: Sequence[Entry]) -> Iterator[Markup]:
         told.append(f"The harness itself takes {units.time(floor)} of each time. ")
     unsure = sum(entry.summary.verdict == "ambiguous" for entry in timed)
     if unsure:
-        told.append(f"{unsure} of {len(timed)} verdicts are ambiguous. ")
+        are = "are" if unsure > 1 else "is"
+        told.append(f"{unsure} of {len(timed)} verdicts {are} ambiguous. ")
     if warned := len(result.warnings):
         told += [f"{warned} warning{'s' * (warned > 1)} ", "stand", "s" * (warned == 1), " below."]
     if told:

@@ -101,7 +101,11 @@ function showTips() {
     tip.style.left = `${Math.max(8, Math.min(x + 14, innerWidth - box.width - 8))}px`;
     tip.style.top = `${above > 0 ? above : Math.max(y, 0) + 18}px`;
   };
+  let resting = "";
+  const place = (event) => `${event.clientX} ${event.clientY}`;
+  document.addEventListener("pointermove", (event) => (resting = place(event)));
   document.addEventListener("pointerover", (event) => {
+    if (place(event) === resting) return; // the page moved under it
     show(texts.get(event.target.closest?.(".mark")), event.clientX, event.clientY);
   });
   // Not on scroll: the arrows scroll too.
