@@ -188,7 +188,7 @@ def mlperf_row(run: MlperfRun) -> tuple[str, ...]:
         f"{spell_time(o.overhead_low_us)}-{spell_time(o.overhead_high_us)}",
         spell_time(o.around_us),
         spell_time(o.slower_us),
-        "yes" if run.agrees else "no",
+        {True: "yes", False: "no", None: "cannot be told"}[run.agrees],
         f"{run.performance.least_s:g} s",
     )
 

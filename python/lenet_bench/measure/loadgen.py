@@ -49,16 +49,18 @@ class AtHand:
     version: str
 
 
-def at_hand() -> AtHand | None:
-    """LoadGen as this interpreter has it."""
+def at_hand() -> AtHand:
+    """LoadGen as this interpreter has it; Unavailable where it has none."""
     spec = find_spec(_MODULE)
     if spec is None or spec.origin is None or not isinstance(spec.loader, ExtensionFileLoader):
-        return None
-    return AtHand(str(Path(spec.origin).parent), _version(None))
+        raise Unavailable(
+            "MLPerf's LoadGen is not installed; mend it with: pip install 'lenet-bench[mlperf]'"
+        )
+    return AtHand(str(Path(spec.origin).parent), _version("of an unknown version"))
 
 
 def run(
-    infer: Infer, images: Sequence[Image], folder: Path, test: Test, parents: AtHand | None
+    infer: Infer, images: Sequence[Image], folder: Path, test: Test, parents: AtHand
 ) -> dict[str, Any]:
     """One test of LoadGen's, to its end: it decides when that is.
 
@@ -168,18 +170,14 @@ def _answer_with_digit(infer: Infer, images: Sequence[Image], loadgen: Any) -> A
     return ask
 
 
-def _import(parents: AtHand | None) -> tuple[Any, str]:
+def _import(parents: AtHand) -> tuple[Any, str]:
     """LoadGen and its version: this interpreter's, or the parent's where both have one Python."""
     try:
         import mlperf_loadgen
 
-        return mlperf_loadgen, _version(parents)
+        return mlperf_loadgen, _version(parents.version)
     except ImportError:
         pass
-    if parents is None:
-        raise Unavailable(
-            "MLPerf's LoadGen is not installed; mend it with: pip install 'lenet-bench[mlperf]'"
-        )
     extensions = (ExtensionFileLoader, EXTENSION_SUFFIXES)  # those that this Python can load
     spec = FileFinder(parents.folder, extensions).find_spec(_MODULE)
     if spec is None or spec.loader is None:
@@ -193,12 +191,12 @@ def _import(parents: AtHand | None) -> tuple[Any, str]:
     return loadgen, parents.version
 
 
-def _version(parents: AtHand | None) -> str:
+def _version(otherwise: str) -> str:
     """Of what is installed here; else what was imported is the parent's."""
     try:
         return version(_DISTRIBUTION)
     except PackageNotFoundError:
-        return parents.version if parents else "of an unknown version"
+        return otherwise
 
 
 def _logs(loadgen: Any, folder: Path) -> Any:

@@ -150,8 +150,8 @@ class MeasuredRung:
         from .loadgen import AtHand, Test, run
 
         images, folder = _separate(message["images"]), Path(message["folder"])
-        parents = AtHand(**message["parents"]) if message["parents"] else None
-        return run(self._infer, images, folder, Test(**message["test"]), parents)
+        test, parents = Test(**message["test"]), AtHand(**message["parents"])
+        return run(self._infer, images, folder, test, parents)
 
     def _fall_idle(self) -> None:
         """What it uses from now to its next turn disturbs the others."""

@@ -232,13 +232,15 @@ class Row:
             return None
 
     def loadgen(
-        self, images: Floats, folder: Path, test: Test, at_hand: AtHand | None
+        self, images: Floats, folder: Path, test: Test, at_hand: AtHand, longer_s: float
     ) -> Message | None:
-        """Be asked by MLPerf's LoadGen, whose logs go to the folder; None where it failed."""
-        rest = {"folder": str(folder.resolve()), "test": asdict(test)}
-        parents = asdict(at_hand) if at_hand else None
+        """Be asked by MLPerf's LoadGen, whose logs go to the folder; None where it failed.
+
+        It says nothing until it ends, and is waited for so much longer.
+        """
+        rest = {"folder": str(folder.resolve()), "test": asdict(test), "parents": asdict(at_hand)}
         try:
-            return self._ask("loadgen", images=encode(images), parents=parents, **rest)
+            return self._ask("loadgen", longer_s, images=encode(images), **rest)
         except WorkerError as failure:
             self._fail(failure, "" if failure.status == "unavailable" else "asked by LoadGen")
             return None
@@ -338,9 +340,9 @@ class Row:
     def _truth_of(self, images: Floats) -> Floats:
         return self._conditions.truth.of(images)
 
-    def _ask(self, do: str, **rest: Any) -> Message:
+    def _ask(self, do: str, longer_s: float = 0.0, **rest: Any) -> Message:
         assert self._worker is not None
-        timeout_s = self._conditions.timeout_s + self._idle_s() * (do == "turn")
+        timeout_s = self._conditions.timeout_s + longer_s + self._idle_s() * (do == "turn")
         return self._worker.ask(do, timeout_s, **rest)
 
     def _idle_s(self) -> float:

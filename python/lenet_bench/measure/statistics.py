@@ -35,9 +35,12 @@ class Interval:
 
 def percentile(samples: Sequence[float] | Floats, percent: float) -> float | None:
     """That percentile, or None where the samples are too few to show it."""
-    if len(samples) * (100 - percent) / 100 < _SAMPLES_BEYOND - 1e-6:
-        return None
-    return float(np.percentile(samples, percent))
+    return float(np.percentile(samples, percent)) if show(len(samples), percent) else None
+
+
+def show(samples: int, percent: float) -> bool:
+    """Whether so many samples show that percentile."""
+    return samples * (100 - percent) / 100 >= _SAMPLES_BEYOND - 1e-6
 
 
 def median_interval(values: Sequence[float] | Floats, seed: int) -> Interval | None:

@@ -11,6 +11,8 @@ import numpy as np
 
 from ..measure.statistics import Interval, median_interval
 
+_WIDEST = 0.1  # of the median that is expected; on a quiet machine it is 1 to 3 %
+
 
 @dataclass(frozen=True)
 class Block:
@@ -64,11 +66,16 @@ class Overhead:
         """LoadGen's median, if it is `compare`'s and the overhead."""
         return self.compare_us + self.overhead_us
 
-    def explains(self, p50_us: float, margin: float) -> bool:
-        """Whether LoadGen's median is `compare`'s and the overhead, to within the margin."""
+    def explains(self, p50_us: float, margin: float) -> bool | None:
+        """Whether LoadGen's median is `compare`'s and the overhead, to within the margin.
+
+        None where it is within an interval so wide that almost any median would be.
+        """
         low = self.compare_us + self.overhead_low_us
         high = self.compare_us + self.overhead_high_us
-        return low * (1 - margin) <= p50_us <= high * (1 + margin)
+        if not low * (1 - margin) <= p50_us <= high * (1 + margin):
+            return False
+        return True if high - low <= _WIDEST * self.expected_us else None
 
 
 def _median(blocks: Sequence[Block], of: Callable[[Block], float]) -> float:

@@ -59,11 +59,11 @@ class MlperfRun:
         return Overhead.of(self.blocks)
 
     @property
-    def agrees(self) -> bool:
-        """Whether LoadGen's median is `compare`'s and the overhead."""
-        return self.performance is not None and self.overhead.explains(
-            self.performance.p50_us, _MARGIN
-        )
+    def agrees(self) -> bool | None:
+        """Whether LoadGen's median is `compare`'s and the overhead; None where nobody can tell."""
+        if self.performance is None:
+            return None
+        return self.overhead.explains(self.performance.p50_us, _MARGIN)
 
     @property
     def passed(self) -> bool:

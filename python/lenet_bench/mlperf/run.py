@@ -39,9 +39,10 @@ USUAL_S = 5.0
 FULL_S = 600.0  # the rules' least; LoadGen brings it itself
 
 _FULL_IMAGES = 1024  # loaded for a performance run, as the rules have it for small images
-_FEWEST_QUERIES = 1024
+_FEWEST_QUERIES = 100  # LoadGen's own default
 _FEWEST_OF_BLOCK = 10
-_ACCURACY_US = 1000.0  # of no consequence: it asks each image once
+_ACCURACY_S = 60.0  # which a slow rung is asked the first images for
+_FEWEST_IMAGES = 100
 _STROKES = 1000  # images of an accuracy run without data
 _BLOCKS = 4  # before performance, and as many after it: eight give an interval
 _BLOCK_S = 0.1
@@ -50,6 +51,7 @@ _BYTES_A_QUERY = 300  # that LoadGen takes for each one it makes
 _MADE = 2  # times as many as the expected latency asks for
 _EXPECTED = 1.5  # the latency that LoadGen is told, against that measured: fewer, still enough
 _TIMEOUT_S = 120.0
+_PATIENCE = 20  # times as long as it should take: on a busy machine the mean is ten medians
 _PACE = Pace(warm_s=0.02, timed_s=0.1, rounds_a_start=1)
 
 
@@ -103,7 +105,7 @@ class _Run:
             variables=thread_variables(threads),
             threads=threads,
             weights=str(weights or default_path()),
-            timeout_s=_TIMEOUT_S + 5 * self._duration_s,
+            timeout_s=_TIMEOUT_S,
             interval_s=None,
             truth=Truth(self._weights, seed=0),
         )
@@ -117,10 +119,8 @@ class _Run:
         try:
             self._told("what LoadGen itself takes of a query")
             self._measure_overhead(row)
-            self._told(f"accuracy, {len(self._images):,} images")
             accuracy = self._accuracy(row)
             self._keep(accuracy, None)
-            self._told(f"performance, {self._duration_s:g} s at the least")
             try:
                 performance = self._performance(row)
             except KeyboardInterrupt:
@@ -152,13 +152,14 @@ class _Run:
             folder = self._folder / "overhead" / str(len(self._blocks) + 1)
             expected_us = float(samples_us.mean()) + _LOADGEN_US
             test = Test("overhead", expected_us, _BLOCK_S, _FEWEST_OF_BLOCK)
-            call_us = self._ask(row, self._images[: self._loaded], folder, test)["call_us"]
+            takes_s = max(_BLOCK_S, _FEWEST_OF_BLOCK * expected_us / 1e6)
+            reply = self._ask(row, self._images[: self._loaded], folder, test, takes_s)
             summary = read_summary(folder)
             self._blocks.append(
                 Block(
                     compare_us=float(np.median(samples_us)),
                     around_us=summary.p50_us,
-                    call_us=float(call_us),
+                    call_us=float(reply["call_us"]),
                 )
             )
 
@@ -168,18 +169,24 @@ class _Run:
         folder = self._folder / "performance"
         duration_s = None if self._full else self._duration_s
         test = Test("performance", expected_us, duration_s, _FEWEST_QUERIES)
-        self._ask(row, self._images[: self._loaded], folder, test)
+        takes_s = max(self._duration_s, _FEWEST_QUERIES * self._query_s)
+        self._told(f"performance, {_spell(takes_s)}")
+        self._ask(row, self._images[: self._loaded], folder, test, takes_s)
         return read_summary(folder)
 
     def _accuracy(self, row: Row) -> Accuracy:
-        folder = self._folder / "accuracy"
-        test = Test("accuracy", _ACCURACY_US, None, len(self._images))
-        self._ask(row, self._images, folder, test)
+        images, folder = self._images, self._folder / "accuracy"
+        if not self._full:
+            images = images[: max(_FEWEST_IMAGES, int(_ACCURACY_S / self._query_s))]
+        test = Test("accuracy", self._query_s * 1e6, None, len(images))
+        takes_s = len(images) * self._query_s
+        self._told(f"accuracy, {len(images):,} images, {_spell(takes_s)}")
+        self._ask(row, images, folder, test, takes_s)
         found = read_digits(folder)
-        digits = np.array([found.get(number, -1) for number in range(len(self._images))])
+        digits = np.array([found.get(number, -1) for number in range(len(images))])
         reference = Reference(self._weights, threads=1)
-        known = reference.probabilities(self._images).argmax(axis=1)
-        labels = known if self._labels is None else self._labels
+        known = reference.probabilities(images).argmax(axis=1)
+        labels = known if self._labels is None else self._labels[: len(images)]
         return Accuracy(
             against="the reference's digits" if self._labels is None else "the labels",
             images=len(labels),
@@ -210,13 +217,22 @@ class _Run:
         """Images of a performance run: as many as rotate in `compare`, or as the rules have it."""
         return min(len(self._images), _FULL_IMAGES if self._full else ROTATING)
 
-    def _ask(self, row: Row, images: Floats, folder: Path, test: Test) -> Message:
-        reply = row.loadgen(images, folder, test, self._at_hand)
+    @property
+    def _query_s(self) -> float:
+        """What a query of this rung takes, as the blocks tell so far."""
+        return float(np.median([block.query_us for block in self._blocks])) / 1e6
+
+    def _ask(self, row: Row, images: Floats, folder: Path, test: Test, takes_s: float) -> Message:
+        reply = row.loadgen(images, folder, test, self._at_hand, _PATIENCE * takes_s)
         _check_live(row)
         assert reply is not None
         self._loadgen = reply["version"]
         (folder / "mlperf_log_trace.json").unlink(missing_ok=True)  # empty: nothing was traced
         return reply
+
+
+def _spell(seconds: float) -> str:
+    return f"about {seconds:,.0f} s" if seconds >= 1 else "less than a second"
 
 
 def _check_live(row: Row) -> None:

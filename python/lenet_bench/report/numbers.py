@@ -5,7 +5,7 @@ def spell_time(us: float | None) -> str:
     """Three digits or more: nobody reads a tenth of a microsecond beside a millisecond."""
     if us is None:
         return "-"
-    return f"{us:.2f}" if us < 10 else f"{us:.1f}" if us < 1000 else f"{us:,.0f}"
+    return f"{us:.2f}" if abs(us) < 10 else f"{us:.1f}" if abs(us) < 1000 else f"{us:,.0f}"
 
 
 def spell_ratio(ratio: float | None) -> str:
