@@ -5,11 +5,13 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 from lenet_bench.errors import ResultError
+from lenet_bench.measure import anatomy
 from lenet_bench.measure.anatomy import NATIVE, dissect
 from lenet_bench.report.why import closely, table
 from lenet_bench.terminal import Screen
@@ -37,12 +39,6 @@ def spin(_: object) -> None:
 
 def nap(_: object) -> None:
     time.sleep(0.001)
-
-
-def by_the_image(images: Any) -> None:
-    until = time.perf_counter() + 0.001 + 0.0005 * (len(images) if images.ndim == 3 else 1)
-    while time.perf_counter() < until:
-        pass
 
 
 def single(images: Any) -> None:
@@ -93,10 +89,18 @@ def test_the_tree_says_who_calls_whom() -> None:
     assert top["share"] >= top["calls"][0]["share"] > 0.5
 
 
-def test_what_one_more_image_adds_holds_no_cost_of_the_call() -> None:
-    found = taken_apart(by_the_image)
-    assert 0.4 < found["image_us"] / 500 < 2.5
-    assert found["call_us"] > 2 * found["image_us"]
+def test_what_one_more_image_adds_holds_no_cost_of_the_call(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now_ns = 0
+
+    def by_the_image(images: Any) -> None:
+        nonlocal now_ns
+        now_ns += 1_000_000 + 500_000 * len(images)
+
+    clock = SimpleNamespace(perf_counter_ns=lambda: now_ns, perf_counter=lambda: now_ns / 1e9)
+    monkeypatch.setattr(anatomy, "time", clock)
+    assert anatomy._one_more_image_us(by_the_image, IMAGES, SECONDS) == 500
 
 
 def test_a_rung_that_takes_no_batch_has_no_slope() -> None:
