@@ -1,5 +1,6 @@
 """What runs here and what does not, why, and the command that mends it; and on what machine."""
 
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -9,6 +10,8 @@ from .backends.cuda_chain import Link
 from .backends.cuda_chain import ask as ask_cuda
 from .errors import DataError, LenetBenchError
 from .measure.environment import Environment, read_environment
+from .mnist import FOLDER_VARIABLE, cache_folder, read_mnist
+from .weights import default_path, read_weights
 
 
 @dataclass(frozen=True)
@@ -88,19 +91,13 @@ def _found(link: Link) -> dict[str, Any]:
 
 
 def _weights() -> dict[str, Any]:
-    from .weights import default_path, read_weights
-
     weights = read_weights()
     return {"path": str(default_path()), **weights.metadata, "sha256": weights.sha256}
 
 
 def _mnist() -> dict[str, Any]:
     """Where the test images are; the cache is looked at and nothing fetched."""
-    from os import environ
-
-    from .mnist import FOLDER_VARIABLE, cache_folder, read_mnist
-
-    folder = environ.get(FOLDER_VARIABLE) or cache_folder()
+    folder = os.environ.get(FOLDER_VARIABLE) or cache_folder()
     try:
         digits = read_mnist("test", folder)
     except DataError as error:

@@ -16,9 +16,15 @@ from typing import Any
 
 from .backends import Device
 from .errors import ResultError
+from .measure.environment import read_environment
+from .measure.options import CompareOptions
+from .measure.pinning import choose_cores, thread_variables
+from .measure.row import Conditions, Row
+from .measure.truth import Truth
 from .results import Status
 from .results.typed_json import decode
 from .results.versioned import read_object, write_object
+from .weights import default_path, read_weights
 
 KIND, SCHEMA = "call taken apart", 1
 _SECONDS = 0.5  # of each of the three looks at a call
@@ -78,12 +84,6 @@ def why(
     Each is built in a process of its own on one core, as `compare` does, and must give the
     reference's answers first. `device` and `quiet` are CompareOptions'.
     """
-    from .measure.options import CompareOptions
-    from .measure.pinning import choose_cores, thread_variables
-    from .measure.row import Conditions, Row
-    from .measure.truth import Truth
-    from .weights import default_path, read_weights
-
     options = CompareOptions(rungs=tuple(rungs), threads=threads, device=device, quiet=quiet)
     conditions = Conditions(
         cores=choose_cores(threads),
@@ -110,8 +110,6 @@ def why(
 
 def write(path: Path, anatomies: Sequence[Anatomy], threads: int) -> None:
     """Keep them in a file, with the machine."""
-    from .measure.environment import read_environment
-
     content = {
         "kind": KIND,
         "schema": SCHEMA,
