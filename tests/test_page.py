@@ -24,7 +24,7 @@ from lenet_bench.report.highlight import listing
 from lenet_bench.report.markup import element
 from lenet_bench.report.measured import gather
 from lenet_bench.report.page import page
-from lenet_bench.results import ResultFile, RungResult
+from lenet_bench.results import ResultFile, RungResult, read_result
 from PIL import Image
 from sample_results import rung, sample_ladder, sample_result
 
@@ -294,6 +294,16 @@ def test_what_of_the_slowest_call_a_batch_saves_is_said_where_it_is_most_of_it(l
     told = re.search(r"With 512 images in a call (.*?)</li>", ladder_page)[1]
     assert "takes 10.6 ms an image: 79.9 % of its 52.6 ms is paid for the call" in told
     assert "<code>lenet-bench why keras:call</code>" in told
+
+
+@pytest.mark.parametrize("width", [WIDE, NARROW])
+def test_nine_of_ten_rungs_have_a_name_among_the_points_of_the_measured_ladder(width):
+    (path,) = (Path(__file__).parents[1] / "results/cpu").glob("*.json")
+    found = gather([("run.json", summarise(read_result(path)))])
+    html = next(f for f in figures(found) if f.key == "tradeoff").draw(width)
+    names = {re.split(r":| \+", text)[0] for text in re.findall(r">([^<>]+)</text>", html)}
+    exhibits = {entry.exhibit for entry in found.entries}
+    assert len(exhibits & names) >= 0.9 * len(exhibits) > 20
 
 
 def test_notes_of_the_figures_of_2018_stand_beside_their_axis_on_a_phone_too():

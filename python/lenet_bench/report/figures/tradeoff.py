@@ -14,12 +14,12 @@ from .rows import series_legend
 from .scales import Scale, across, logarithmic, up
 from .svg import drawing, fit, label, line, mark, path, text_width, tipped
 
-_TALL, _TALL_NARROW = 520.0, 460.0
+_TALL, _TALL_NARROW = 520.0, 560.0
 _NARROW = 500.0
 _LABEL_HEIGHT = 14.0
 _CROWDED = 30.0  # of the width a point: with less, rungs are named and not their variants
 _MARK = 7.0
-_FAR, _FAR_NARROW = 72, 24  # how far at most: a phone would be all lines
+_FAR, _FAR_NARROW = 72, 36  # how far at most: a phone would be all lines
 _NEAR = 6  # how far a name is moved before it is set above or below its point
 
 
@@ -115,7 +115,7 @@ def _draw(entries: Sequence[Entry], front: Sequence[Entry], width: float) -> Mar
     bottom = top + tall - 62
     down = logarithmic(min(times), max(times), bottom, top)
     left = 8 + max(text_width(units.round_time(tick)) for tick in down.ticks())
-    room_for_names = 0.5 if width < _NARROW else 0.8
+    room_for_names = 0.4 if width < _NARROW else 0.8
     along = logarithmic(min(counts) * room_for_names, max(counts) * 1.06, left, width - 8)
     parts += [*up(down, left, width - 8, units.round_time)]
     parts += [*across(along, top, bottom, units.count)]
