@@ -248,7 +248,7 @@ FRAMEWORKS: tuple[Rung, ...] = (
     Rung(
         name="mlx",
         summary="Python, MLX's nn.Module, on the CPU",
-        calls="MLX's own kernels, and a BLAS",
+        calls="MLX's own kernels, and the reference BLAS",
         exhibit="mlx:Mlx",
         framework=True,
         variants={
@@ -262,7 +262,7 @@ FRAMEWORKS: tuple[Rung, ...] = (
     Rung(
         name="paddle",
         summary="Python, PaddlePaddle's nn.Layer",
-        calls="Paddle's kernels, and a BLAS",
+        calls="Paddle's kernels, and MKL",
         exhibit="paddle:Paddle",
         framework=True,
         variants={
@@ -283,7 +283,7 @@ FRAMEWORKS: tuple[Rung, ...] = (
     Rung(
         name="jax",
         summary="Python, jax.jit of a function of arrays",
-        calls="XLA, which generates code and calls Eigen",
+        calls="XLA, which generates code and calls YNNPACK",
         exhibit="jax:Jax",
         framework=True,
         variants={

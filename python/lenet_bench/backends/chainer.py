@@ -35,7 +35,7 @@ class Chainer(Exhibit):
     """The chain, with nothing kept for a backward pass."""
 
     def __init__(self, weights: Weights, *, threads: int) -> None:
-        self._threads = threads  # BLAS read OMP_NUM_THREADS when it was imported
+        self._threads = threads  # BLAS read OPENBLAS_NUM_THREADS when it was imported
         self._model = LeNet()
         for name, parameter in self._model.namedparams():  # /conv1/W, /conv1/b
             layer, kind = name[1:].split("/")

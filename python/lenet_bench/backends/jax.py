@@ -1,8 +1,9 @@
 """LeNet in JAX.
 
 A program of NumPy-like functions that XLA compiles for the processor at hand; its convolutions and
-matrix products are Eigen's and its own, on a GPU cuDNN's and cuBLAS's. Closed over by the function,
-the weights are constants of the program; `arguments` passes them to every call, as training does.
+matrix products are YNNPACK's, the heir of XNNPACK, on a GPU cuDNN's and cuBLAS's. Closed over by
+the function, the weights are constants of the program; `arguments` passes them to every call, as
+training does.
 """
 
 import jax

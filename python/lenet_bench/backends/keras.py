@@ -3,7 +3,7 @@
 Layers with names, on the framework that KERAS_BACKEND chose before Keras was imported: TensorFlow,
 JAX, PyTorch or OpenVINO. `predict` is what the guides show, made for data sets: it builds an input
 pipeline and runs callbacks on each call. `predict_on_batch` only runs the compiled graph, `call`
-runs the layers one after another.
+runs the layers one after another: what Keras' documentation names for a few images.
 """
 
 import os

@@ -1,6 +1,6 @@
 """LeNet in PaddlePaddle.
 
-Baidu's framework; its kernels are its own, on a BLAS. `eager` runs layer after layer, `static` what
+Baidu's framework; its kernels are its own, on MKL. `eager` runs layer after layer, `static` what
 jit.to_static made of them, and `predictor` is the engine for deployment on the saved program.
 """
 

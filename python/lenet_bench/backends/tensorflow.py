@@ -1,9 +1,9 @@
 """LeNet in raw TensorFlow operations.
 
 Under Keras and beside JAX: each operation is a kernel of TensorFlow's, on oneDNN or Eigen, or on
-cuDNN and cuBLAS where it is told to run on a GPU. `eager`
-dispatches them one by one from Python, `function` traces them into a graph once, `concrete` calls
-that graph without looking for the right one first, and `xla` does so once XLA has compiled it.
+cuDNN and cuBLAS where it is told to run on a GPU. `eager` dispatches them one by one from Python,
+`function` traces them into a graph once, `concrete` calls that graph without looking for the right
+one first, and `xla` does so once XLA has compiled it.
 """
 
 import numpy as np
