@@ -3,44 +3,40 @@
 namespace lenet::cuda {
 namespace {
 
-constexpr Remedy kFull = {"the GPU has no memory left", "see who holds it with: nvidia-smi"};
-constexpr Remedy kTaken = {
+const Remedy kFull = {"the GPU has no memory left", "see who holds it with: nvidia-smi"};
+const Remedy kTaken = {
     "the GPU lets in one process only, which is there, or none",
     "see who is there with: nvidia-smi, or mend it with: nvidia-smi --compute-mode=DEFAULT"};
-constexpr bool kCuda13 = CUDART_VERSION >= 13000;
-constexpr Remedy kUnknownToCudnn = {
-    "this cuDNN does not know this GPU",
-    kCuda13 ? "mend it with: pip install --upgrade nvidia-cudnn-cu13"
-            : "mend it with: pip install 'nvidia-cudnn-cu12<9.11'"};  // the last for 5.0 to 7.0
-constexpr Remedy kPartsOfCudnn = {
-    "cuDNN's parts do not belong together",
-    kCuda13 ? "mend it with: pip install --force-reinstall nvidia-cudnn-cu13"
-            : "mend it with: pip install --force-reinstall nvidia-cudnn-cu12"};
 
-const Remedy* remedy_for(cudaError_t status) {
-  if (status == cudaErrorMemoryAllocation) return &kFull;
-  if (status == cudaErrorDevicesUnavailable) return &kTaken;
-  return nullptr;
+std::optional<Remedy> remedy_for(cudaError_t status) {
+  if (status == cudaErrorMemoryAllocation) return kFull;
+  if (status == cudaErrorDevicesUnavailable) return kTaken;
+  return {};
 }
 
 /// The GPU has been opened by then, so a handle that cannot be made had no room on it.
-const Remedy* remedy_for(cublasStatus_t status) {
-  const bool full = status == CUBLAS_STATUS_ALLOC_FAILED || status == CUBLAS_STATUS_NOT_INITIALIZED;
-  return full ? &kFull : nullptr;
+std::optional<Remedy> remedy_for(cublasStatus_t status) {
+  if (status == CUBLAS_STATUS_ALLOC_FAILED) return kFull;
+  if (status == CUBLAS_STATUS_NOT_INITIALIZED) return kFull;
+  return {};
 }
 
-const Remedy* remedy_for(cudnnStatus_t status) {
+std::optional<Remedy> remedy_for(cudnnStatus_t status) {
+  const std::string cudnn = "nvidia-cudnn-cu" + std::to_string(CUDART_VERSION / 1000);
   switch (status) {
     case CUDNN_STATUS_NOT_INITIALIZED:
     case CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED:
-      return &kFull;
-    case CUDNN_STATUS_NOT_SUPPORTED_ARCH_MISMATCH:
-      return &kUnknownToCudnn;
+      return kFull;
+    case CUDNN_STATUS_NOT_SUPPORTED_ARCH_MISMATCH:  // 9.10 was the last before 7.5
+      return Remedy{"this cuDNN does not know this GPU",
+                    "mend it with: pip install " +
+                        (CUDART_VERSION >= 13000 ? "--upgrade " + cudnn : "'" + cudnn + "<9.11'")};
     case CUDNN_STATUS_SUBLIBRARY_VERSION_MISMATCH:
     case CUDNN_STATUS_SUBLIBRARY_LOADING_FAILED:
-      return &kPartsOfCudnn;
+      return Remedy{"cuDNN's parts do not belong together",
+                    "mend it with: pip install --force-reinstall " + cudnn};
     default:
-      return nullptr;
+      return {};
   }
 }
 
@@ -61,16 +57,15 @@ Outcome explain(cudnnStatus_t status) {
   return {cudnnGetErrorString(status), details, remedy_for(status)};
 }
 
-Outcome explain(nvrtcResult status) { return {nvrtcGetErrorString(status), "", nullptr}; }
+Outcome explain(nvrtcResult status) { return {nvrtcGetErrorString(status), "", {}}; }
 
 void fail(const Outcome& outcome, const Call& call) {
   const std::string text(call.text);
   std::string sentence = text.substr(0, text.find('(')) + " failed with " + outcome.name;
   if (!outcome.meaning.empty()) sentence += " (" + outcome.meaning + ")";
   sentence += std::string(" at ") + call.file + ":" + std::to_string(call.line);
-  if (outcome.remedy == nullptr) throw CallFailed(sentence);
-  throw Unavailable(std::string(outcome.remedy->wrong) + ": " + sentence + "; " +
-                    outcome.remedy->mends);
+  if (!outcome.remedy) throw CallFailed(sentence);
+  throw Unavailable(outcome.remedy->wrong + ": " + sentence + "; " + outcome.remedy->mends);
 }
 
 }  // namespace lenet::cuda

@@ -7,6 +7,7 @@
 #include <cudnn.h>
 #include <nvrtc.h>
 
+#include <optional>
 #include <stdexcept>
 #include <string>
 
@@ -31,15 +32,15 @@ struct Call {
 
 /// What is wrong where a user can mend it, and with what.
 struct Remedy {
-  const char* wrong;
-  const char* mends;
+  std::string wrong;
+  std::string mends;
 };
 
-/// What a status says; and the remedy, null where there is none.
+/// What a status says.
 struct Outcome {
   std::string name;
   std::string meaning;
-  const Remedy* remedy;
+  std::optional<Remedy> remedy;
 };
 
 Outcome explain(cudaError_t status);
