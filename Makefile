@@ -33,7 +33,7 @@ FRAMEWORK_TESTS := tests/test_frameworks.py tests/test_environments.py tests/tes
 .DELETE_ON_ERROR:
 
 help:  ## this list
-	@sed -n 's/^\([a-z0-9-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 18
+	@sed -n 's/^\([a-z0-9-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 24
 
 demo: $(DEMO)/installed  ## set up, classify the sample images, compare the rungs at hand
 	$(DEMO)/bin/lenet-bench infer images/*.png images/*.jpg

@@ -42,7 +42,7 @@ RECIPE_OPTIONS: dict[str, tuple[type, str]] = {
     "weight_decay": (float, "L2 penalty on the weights."),
     "seed": (int, "The same seed gives the same weights."),
     "validation": (int, "Training images held out to choose the epoch."),
-    "images": (int, "Use only so many training images."),
+    "images": (int, "Use only so many training images, those held out among them."),
     "rotation": (float, "Turn images by up to so many degrees."),
     "scale": (float, "Grow or shrink them by up to this part."),
     "shear": (float, "Slant them by up to this."),

@@ -49,9 +49,9 @@ def _of_the_run(result: Result) -> Iterator[str]:
     starts = -(-len(result.order) // rules.rounds_a_start)
     if 0 < starts < FEWEST_STARTS:
         yield (
-            f"{starts} starts of the workers are too few for intervals, and every verdict is "
-            f"ambiguous; name fewer rungs, or give a --budget or --rounds that allows "
-            f"{FEWEST_STARTS}"
+            f"an interval needs {FEWEST_STARTS} starts of the workers and this run had "
+            f"{starts}, so every verdict is ambiguous; name fewer rungs, or give a longer --budget "
+            "or more --rounds"
         )
     if not rules.worker_cores:
         yield "this system cannot pin processes to cores, so they may have moved while timed"

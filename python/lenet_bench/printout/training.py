@@ -40,7 +40,7 @@ def side_by_side(screen: Screen, result: TrainingResult) -> Iterator[str]:
         columns = [column for column in zip(*rows, strict=True) if _tells(column)]
         yield from screen.table(list(zip(*columns, strict=True)), "l" + "r" * (len(columns) - 1))
     else:
-        yield "No framework could be trained in."
+        yield "No framework came to the end."
     yield ""
     for run in result.runs:
         if run.status != "ok":

@@ -83,8 +83,8 @@ def check_recipe(recipe: Recipe, *, epochs_from: int = 1) -> None:
         raise LenetBenchError(f"weight_decay: expected 0 or more, got {recipe.weight_decay}")
     if recipe.images is not None and recipe.images <= recipe.validation:
         raise LenetBenchError(
-            f"images: expected more than the {recipe.validation} held out for validation,"
-            f" got {recipe.images}"
+            f"images: expected more than the {recipe.validation} held out for validation, got"
+            f" {recipe.images}; use more, or hold out fewer (--validation)"
         )
     for option in fields(Augmentation):
         value, most = getattr(recipe.augmentation, option.name), _LARGEST_CHANGE[option.name]
