@@ -348,6 +348,13 @@ def test_too_few_starts_are_warned_of(result):
     assert any("2 starts" in warning for warning in summarise(result).warnings)
 
 
+def test_one_start_of_one_round_is_spelled_as_one(result):
+    once = replace(result, rungs=(), order=result.order[:1], ended="interrupted")
+    interrupted, few, *_ = summarise(once).warnings
+    assert interrupted.startswith("the run was interrupted after 1 round;")
+    assert "this run had 1, so every verdict is ambiguous" in few
+
+
 def test_an_interrupt_is_told(result):
     told = summarise(replace(result, ended="interrupted")).warnings
     assert any("interrupted after 12 rounds" in warning for warning in told)

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from .atomic import write_atomically, writing
 from .errors import DataError
 from .network import CLASSES, IMAGE_SIDE
+from .numerals import counted
 
 MIRRORS = (
     "https://ossci-datasets.s3.amazonaws.com/mnist/",
@@ -139,8 +140,8 @@ def read_mnist(part: Part, folder: str | os.PathLike[str]) -> Digits:
         raise DataError(f"{images_path}: expected images of 28x28, found {height}x{width}")
     if len(images) != len(labels):
         raise DataError(
-            f"{folder}: {images_path.name} holds {len(images)} images,"
-            f" but {labels_path.name} holds {len(labels)} labels"
+            f"{folder}: {images_path.name} holds {counted(len(images), 'image')},"
+            f" but {labels_path.name} holds {counted(len(labels), 'label')}"
         )
     if len(labels) == 0:
         raise DataError(f"{images_path}: holds no image")

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import click
 
+from ..numerals import counted
 from ..terminal import Screen
 from .options import FILE, FOLDER, form_options
 from .output import SUCCESS, note, say
@@ -77,7 +78,7 @@ def report(
         note(f"the page is {output}")
     if folder:
         written = write_figures(folder, drawn)
-        note(f"{len(written)} figures are in {folder}")
+        note(f"{counted(len(written), 'figure')} in {folder}")
     if output and show:
         click.launch(output.resolve().as_uri())
     return SUCCESS

@@ -5,6 +5,7 @@ from statistics import median_low
 
 import numpy as np
 
+from ..numerals import counted
 from ..results import Result, RungResult
 from .medians import times_by_start
 from .schedule import RESTARTED_S
@@ -36,7 +37,8 @@ def remarks(result: Result) -> Iterator[str]:
 def _of_the_run(result: Result) -> Iterator[str]:
     rules = result.rules
     if result.ended == "interrupted":
-        yield f"the run was interrupted after {len(result.order)} rounds; what it measured is here"
+        rounds = counted(len(result.order), "round")
+        yield f"the run was interrupted after {rounds}; what it measured is here"
     if rules.baseline and result.rung(rules.baseline).status != "ok":
         yield f"the baseline {rules.baseline} did not run, so there are no ratios; choose another"
     if len(rules.groups) > 1:
@@ -55,10 +57,10 @@ def _of_the_run(result: Result) -> Iterator[str]:
         )
     if not rules.worker_cores:
         yield "this system cannot pin processes to cores, so they may have moved while timed"
-    elif len(rules.worker_cores) < rules.threads:
+    elif (cores := len(rules.worker_cores)) < rules.threads:
         yield (
-            f"{rules.threads} threads share {len(rules.worker_cores)} cores: figures are of an "
-            f"overloaded machine; give --threads {len(rules.worker_cores)} or fewer"
+            f"{rules.threads} threads share {counted(cores, 'core')}: figures are of an overloaded "
+            f"machine; give --threads {cores} or fewer"
         )
 
 

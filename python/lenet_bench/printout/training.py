@@ -4,6 +4,7 @@ from __future__ import annotations  # the types of one command are not imported 
 
 from typing import TYPE_CHECKING
 
+from ..numerals import counted
 from ..terminal import Screen, Text
 from .facts import fact_lines
 
@@ -44,7 +45,7 @@ def side_by_side(screen: Screen, result: TrainingResult) -> Iterator[str]:
     yield ""
     for run in result.runs:
         if run.status != "ok":
-            kept = f" ({len(run.epochs)} of {result.recipe.epochs} epochs kept)"
+            kept = f" ({len(run.epochs)} of {counted(result.recipe.epochs, 'epoch')} kept)"
             text = f"{run.framework}: {run.reason}{kept if run.epochs else ''}"
             yield from screen.wrap(text, "red")
     yield from _agreement(screen, result)
@@ -54,8 +55,8 @@ def _title(result: TrainingResult) -> str:
     recipe, processor = result.recipe, result.machine.get("processor") or {}
     return (
         f"{_length(result)} of {recipe.batch},"
-        f" seed {recipe.seed}: the same first weights, the same batches; {result.threads} thread"
-        f"{'s' * (result.threads > 1)} of {processor.get('model') or 'unknown processor'}"
+        f" seed {recipe.seed}: the same first weights, the same batches;"
+        f" {counted(result.threads, 'thread')} of {processor.get('model') or 'unknown processor'}"
     )
 
 
@@ -65,7 +66,7 @@ def _length(result: TrainingResult) -> str:
     if not epochs:
         return f"the first {max((len(run.first_losses) for run in runs), default=0)} batches"
     steps = max((len(run.losses) // len(run.epochs) for run in runs if run.epochs), default=0)
-    return f"{epochs} epoch{'s' * (epochs > 1)} of {steps} batches"
+    return f"{counted(epochs, 'epoch')} of {counted(steps, 'batch')}"
 
 
 def _tells(column: Sequence[Text]) -> bool:

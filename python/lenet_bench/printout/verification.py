@@ -4,6 +4,7 @@ from __future__ import annotations  # the types of one command are not imported 
 
 from typing import TYPE_CHECKING
 
+from ..numerals import counted
 from ..terminal import Screen, Text
 from .facts import MARGIN
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
 def verification(screen: Screen, results: Sequence[Verification]) -> Iterator[str]:
     """A line a rung, and then each image that a rung and the reference disagree on."""
-    yield f"{results[0].images:,} test images against the float64 reference"
+    yield f"{counted(results[0].images, 'test image')} against the float64 reference"
     yield ""
     head = ("rung", "accuracy", "largest difference", "allowed", "disagreements", "")
     rows = [[Text(title, "dim") for title in head]]

@@ -7,6 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from ..measure.difference import Change, Difference
+from ..numerals import counted
 from ..results import Result
 from ..terminal import Screen, Text, table_width
 from . import markdown
@@ -95,7 +96,7 @@ def _title(found: Difference) -> Iterator[str]:
     for name, result in (("OLD", found.old), ("NEW", found.new)):
         yield (
             f"{name}: {result.started}, lenet-bench {result.version}, "
-            f"{result.rules.threads} thread{'s' * (result.rules.threads > 1)} on "
+            f"{counted(result.rules.threads, 'thread')} on "
             f"{machine_name(result)}"
         )
 

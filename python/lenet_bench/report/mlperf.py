@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from ..measure.statistics import show
 from ..mlperf import MlperfRun, Overhead, Summary
 from ..mlperf.result import LABEL
+from ..numerals import counted
 from ..terminal import Screen, Text
 from .numbers import spell_time
 
@@ -14,7 +15,7 @@ def lines(found: MlperfRun, screen: Screen) -> Iterator[str]:
     micro = screen.choose("µs", "us")
     yield from screen.wrap(
         f"{LABEL}: {found.rung} under LoadGen {found.loadgen}, SingleStream, "
-        f"{found.threads} thread{'s' * (found.threads > 1)} on core "
+        f"{counted(found.threads, 'thread')} on core "
         f"{', '.join(map(str, found.cores)) or 'any'}",
         "bold",
     )

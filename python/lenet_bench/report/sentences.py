@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from ..numerals import counted
 from ..printout.absent import not_at_hand
 from ..results import Result, RungResult
 from .numbers import spell_span, spell_time
@@ -18,13 +19,12 @@ def conditions(result: Result) -> str:
     """What was measured, on what and how long."""
     rules = result.rules
     cores = ", ".join(map(str, rules.worker_cores)) or "any"
-    threads = f"{rules.threads} thread{'s' * (rules.threads > 1)}"
-    rounds = len(result.order)
+    threads = counted(rules.threads, "thread")
     anew = f"{rules.rounds_a_start} rounds" if rules.rounds_a_start > 1 else "round"
     gaps = f" after {spell_span(rules.interval_s)} of idling" if rules.interval_s else ""
     return (
         f"One image a call{gaps}, {threads} on core {cores} of {machine_name(result)}; "
-        f"{rounds} shuffled round{'s' * (rounds != 1)}, processes started anew every {anew}"
+        f"{counted(len(result.order), 'shuffled round')}, processes started anew every {anew}"
         f"{_but_for_slow_ones(result)}, in {result.elapsed_s:.1f} s"
         f"{', interrupted and resumed' * bool(result.resumed)}"
     )

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from ..errors import LenetBenchError
 from ..mnist import Digits
+from ..numerals import counted
 from .checkpoint import Checkpoint, read_checkpoint
 from .options import TrainOptions
 from .recipe import Recipe, first_weights
@@ -45,9 +46,10 @@ def check_nothing_lost(options: TrainOptions) -> None:
     except LenetBenchError:  # an absent or damaged one holds nothing to lose
         return
     if not left.finished:
+        epochs = counted(left.recipe.epochs, "epoch")
         raise LenetBenchError(
-            f"{options.checkpoint} holds an unfinished run ({left.epoch} of {left.recipe.epochs}"
-            " epochs): add --resume to go on with it, or delete it to begin anew"
+            f"{options.checkpoint} holds an unfinished run ({left.epoch} of {epochs}):"
+            " add --resume to go on with it, or delete it to begin anew"
         )
 
 

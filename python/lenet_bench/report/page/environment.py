@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ...numerals import counted
 from .. import units
 from ..markup import Markup, element, join
 from ..measured import Measured, Run
@@ -100,7 +101,8 @@ def _rules(run: Run) -> _Facts:
         "ended by": result.ended,
         "command": " ".join(["lenet-bench", *result.argv[1:]]),
         **{
-            f"taken up again, {one.at[:16].replace('T', ' ')}": f"after {one.rounds} rounds"
+            f"taken up again, {one.at[:16].replace('T', ' ')}": "after "
+            + counted(one.rounds, "round")
             for one in result.resumed
         },
         "seed": str(rules.seed),

@@ -53,8 +53,8 @@ def _of(run: Run, named: bool) -> Iterator[Markup]:
         scrolled = element(
             "div", drawn, class_="scroll", tabindex="0", role="region", aria_label=label
         )
-        many = f"{len(absent)} rungs and variants were"
-        told = f"{many if len(absent) > 1 else '1 rung was'} not at hand"
+        many = "rungs and variants were" if len(absent) > 1 else "rung was"
+        told = f"{len(absent)} {many} not at hand"
         yield element("details", element("summary", told), scrolled)
 
 

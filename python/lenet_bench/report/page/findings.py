@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from ...numerals import counted
 from .. import units
 from ..figures.throughput import curve
 from ..markup import Markup, element, join
@@ -111,7 +112,7 @@ def _confidence(run: Run, timed: Sequence[Entry]) -> Iterator[Markup]:
         are = "are" if unsure > 1 else "is"
         told.append(f"{unsure} of {len(timed)} verdicts {are} ambiguous. ")
     if warned := len(result.warnings):
-        told += [f"{warned} warning{'s' * (warned > 1)} ", "stand", "s" * (warned == 1), " below."]
+        told += [f"{counted(warned, 'warning')} stand", "s" * (warned == 1), " below."]
     if told:
         yield join(["".join(told).strip()])
 

@@ -1,0 +1,7 @@
+"""How many of something there are, in words."""
+
+
+def counted(number: int, what: str) -> str:
+    """1 round, 12 rounds, 10,000 rounds; 1 batch, 2 batches."""
+    plural = "es" if what.endswith("ch") else "s"
+    return f"{number:,} {what}{plural if number != 1 else ''}"
