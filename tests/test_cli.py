@@ -55,6 +55,9 @@ def test_the_installed_command_is_the_module(run: Run) -> None:
         ("infer", "--dance", "7.png"),
         ("infer", "--backend", "abacus", "7.png"),
         ("infer", "--threads", "0", "7.png"),
+        ("infer", "--threads", "9" * 20, "7.png"),
+        ("compare", "--threads", "100000"),
+        ("train", "--threads", "100000"),
         ("verify", "--backend", "fused:float8"),
         ("train", "--epochs", "0"),
         ("train", "--rate", "fast"),
@@ -65,6 +68,13 @@ def test_misuse_exits_with_2(run: Run, arguments: tuple[str, ...]) -> None:
     done = run(*arguments)
     assert (done.code, done.output) == (2, "")
     assert "Usage: lenet-bench" in done.errors
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="this system does not tell")
+def test_more_threads_than_cores_are_refused(run: Run) -> None:
+    cores = len(os.sched_getaffinity(0))
+    errors = run("why", "fused", "--threads", str(cores + 1)).errors
+    assert f"expected at most {cores}, the cores at hand, got {cores + 1}" in errors
 
 
 def test_an_unknown_rung_is_answered_with_the_ladder(run: Run) -> None:

@@ -188,9 +188,20 @@ def form_options(command: Callable[..., int]) -> Callable[..., int]:
     return json_option(csv(markdown(choose)))
 
 
-def _tell_libraries(_context: click.Context, _option: click.Parameter, threads: int) -> int:
+def usable(_context: click.Context, _option: click.Parameter, threads: int | None) -> int | None:
+    """Refuse more threads than cores: they would wait for each other, and be timed doing so."""
+    from ..measure.pinning import usable_cores
+
+    most = usable_cores()
+    if threads is not None and threads > most:
+        raise click.BadParameter(f"expected at most {most}, the cores at hand, got {threads}")
+    return threads
+
+
+def _tell_libraries(context: click.Context, option: click.Parameter, threads: int) -> int:
     from ..measure.pinning import tell_threads
 
+    usable(context, option, threads)
     tell_threads(threads)
     return threads
 
@@ -202,7 +213,7 @@ _threads_option = partial(
     show_default=True,
     help="Threads of a rung.",
 )
-threads_option = _threads_option("--threads")
+threads_option = _threads_option("--threads", callback=usable)
 #: Where rungs run in this process: eager, since NumPy's BLAS is told before it is imported.
 threads_here_option = _threads_option("--threads", callback=_tell_libraries, is_eager=True)
 timeout_option = click.option(

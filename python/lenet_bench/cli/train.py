@@ -10,7 +10,7 @@ import click
 
 from ..errors import LenetBenchError
 from ..terminal import Screen
-from .options import FILE, FOLDER, Command, data_option, json_option, seconds
+from .options import FILE, FOLDER, Command, data_option, json_option, seconds, usable
 from .output import INTERRUPTED, SUCCESS, WRONG, complain, note, say
 
 if TYPE_CHECKING:
@@ -124,6 +124,7 @@ Examples:
 @click.option(
     "--threads",
     type=click.IntRange(min=1),
+    callback=usable,
     metavar="N",
     help="Threads of a framework. [side by side 1, else as many as it likes]",
 )

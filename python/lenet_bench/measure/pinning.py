@@ -15,6 +15,13 @@ class Cores:
     parent: tuple[int, ...]
 
 
+def usable_cores() -> int:
+    """How many logical CPUs this process may run on."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
 def choose_cores(threads: int) -> Cores:
     """The last cores for the workers, since interrupts like the first; the parent has the rest."""
     if not hasattr(os, "sched_setaffinity"):
