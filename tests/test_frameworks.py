@@ -22,6 +22,7 @@ from lenet_bench.backends.availability import ask, backends
 from lenet_bench.environments import interpreter, variables
 from lenet_bench.errors import Unavailable
 from lenet_bench.installed import extra_requirements, fits
+from lenet_bench.measure import CompareOptions, compare
 from lenet_bench.mnist import find_mnist, read_mnist
 from lenet_bench.weights import Weights
 from numpy.typing import NDArray
@@ -289,6 +290,19 @@ def test_a_crash_of_another_version_is_told_as_that(
     monkeypatch.syspath_prepend(tmp_path)
     (found, _) = ask(find("onnxruntime")[0])
     assert "needs onnxruntime>=1.20 and 1.3.1 is here (its process was" in (found.reason or "")
+
+
+def test_a_crash_of_another_version_is_told_as_that_wherever_it_is_asked(
+    weights: Weights, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    onnxruntime_that("import os; os.abort()", tmp_path, version="1.3.1")
+    monkeypatch.syspath_prepend(tmp_path)
+    needed = r"onnxruntime needs onnxruntime>=1\.20 and 1\.3\.1 is here"
+    (row,) = compare(CompareOptions(("onnxruntime",), rounds=1)).rungs
+    assert row.status == "crashed"
+    assert re.match(rf"{needed} \(while starting: killed by SIGABRT", row.reason or "")
+    with pytest.raises(Unavailable, match=rf"{needed} \(its process ended with status"):
+        Apart("onnxruntime", weights, threads=1, quiet=True)
 
 
 def test_a_damaged_framework_is_mended_by_what_pip_would_not_leave_alone(

@@ -356,7 +356,12 @@ MEND = "mend it with: "
 
 
 def wrong_version(rung: Rung, name: str, why: str) -> str | None:
-    """The reason where a rung failed and its packages are of other versions than it is made for."""
+    """The reason where a rung failed and its packages are of other versions than it is made for.
+
+    Those beside lenet-bench; where it runs in its environment, they are the pinned ones.
+    """
+    if environments.interpreter(rung) != sys.executable:
+        return None
     here = _versions(rung)
     unfit = [f"{asked} and {found} is here" for asked, found in here if not fits(found, asked)]
     return f"{name} needs {', '.join(unfit)} ({why}); {_mend(rung)}" if unfit else None

@@ -21,7 +21,7 @@ from .. import environments, errors
 from ..errors import LenetBenchError, Unavailable
 from ..lifeline import Guard
 from ..weights import Weights
-from . import find, load
+from . import find, load, wrong_version
 from ._input import check_images
 
 _ERRORS = {"TypeError": TypeError, "ValueError": ValueError}
@@ -87,8 +87,11 @@ class Apart:
                     raise Unavailable(f"{self._name} did not answer within {seconds:g} seconds")
                 kind, answer = self._connection.recv()
         except (OSError, EOFError):
-            code = self._child.wait()
-            raise Unavailable(f"{self._name}: its process ended with status {code}") from None
+            why = f"its process ended with status {self._child.wait()}"
+            rung, _ = find(self._name)
+            raise Unavailable(
+                wrong_version(rung, self._name, why) or f"{self._name}: {why}"
+            ) from None
         if kind == "answer":
             return answer
         error = _ERRORS.get(kind) or getattr(errors, kind, None)

@@ -183,8 +183,7 @@ def _run(rung: Rung, wanted: list[str], quiet: bool, seconds: float) -> tuple[li
 
 def _why_lost(rung: Rung, name: str, reason: str) -> str:
     """How its process ended, and whether what is installed beside lenet-bench explains that."""
-    beside = environments.interpreter(rung) == sys.executable
-    return (beside and wrong_version(rung, name, reason)) or f"{name}: {reason}"
+    return wrong_version(rung, name, reason) or f"{name}: {reason}"
 
 
 def _how_it_died(child: "subprocess.Popen[bytes]", printed: str) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..backends import find, wrong_version
 from ..cost import installed_mib, lines_of_code
 from ..results import Batch, CacheProbe, ColdStart, Gpu, Resources, RungResult, Status, Turn
 from .gpu import GpuUse
@@ -279,7 +280,10 @@ class Row:
     def _fail(self, failure: WorkerError, when: str) -> None:
         """The row ends here."""
         self._status, self._traceback = failure.status, failure.traceback
-        self._reason = f"{when}: {failure.reason}" if when else failure.reason
+        reason = f"{when}: {failure.reason}" if when else failure.reason
+        if failure.status in ("crashed", "timeout") and not self.entry.factory:
+            reason = wrong_version(find(self.name)[0], self.name, reason) or reason
+        self._reason = reason
         self.close()
 
     def _build(self, spawned_ns: int) -> None:
