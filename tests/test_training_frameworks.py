@@ -284,6 +284,16 @@ def test_a_framework_that_crashes_costs_its_own_row(
     assert ok.status == "ok"
 
 
+def test_data_that_are_absent_are_told_before_a_framework_is_imported(
+    run: Run, broken: Path, tmp_path: Path
+) -> None:
+    (broken / "torch.py").write_text("raise SystemExit('imported in vain')")
+    given = ("--data", tmp_path / "nosuch", "-o", tmp_path / "a.safetensors")
+    done = run("train", "--framework", "torch", *given, PYTHONPATH=str(broken))
+    assert done.code == 1
+    assert "nosuch: no such folder; expected one with MNIST's IDX files" in done.errors
+
+
 def test_a_framework_that_is_absent_is_told_with_what_brings_it(
     run: Run, data: Path, broken: Path, tmp_path: Path
 ) -> None:

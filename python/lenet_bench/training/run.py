@@ -118,18 +118,18 @@ def _prepared(
     make_trainer: MakeTrainer | None,
     watch: Watch | None,
 ) -> Iterator[_Run]:
-    """The framework imported and built, the data read, on the cores that the threads ask for."""
+    """The data read, the framework imported and built, on the cores that the threads ask for."""
     import_extras()
     console, watch = console or on_stderr(), watch or Watch()
     cores = choose_cores(options.threads) if options.threads else Cores((), ())
     with _feeder(cores.parent) as feeder, on_cores(cores.worker):
-        began = time.monotonic()
-        make_trainer = make_trainer or import_trainer(options.framework, options.threads)
-        import_s = time.monotonic() - began
         with downloading(console) as progress:
             folder = find_mnist(options.data, progress=progress)
         digits, test = read_mnist("train", folder), read_mnist("test", folder)
         checkpoint = (resume if options.resume else begin)(options, digits)
+        began = time.monotonic()
+        make_trainer = make_trainer or import_trainer(options.framework, options.threads)
+        import_s = time.monotonic() - began
         began = time.monotonic()
         with quietly():
             trainer = PacedTrainer(make_trainer(checkpoint.recipe, checkpoint.state.parameters))
