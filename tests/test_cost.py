@@ -151,7 +151,10 @@ def test_the_disk_holds_a_native_rungs_module_and_its_library() -> None:
     assert fused < 10 < openblas
 
 
-def test_what_is_not_installed_takes_no_known_room() -> None:
+def test_what_is_not_installed_takes_no_known_room(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LENET_BENCH_ENVIRONMENTS", str(tmp_path))
     assert installed_bytes(["no-such-package"], sys.path) is None
     assert installed_mib("theano") is None
 
