@@ -10,6 +10,7 @@ import lenet_bench
 import numpy as np
 import pytest
 from conftest import Run
+from lenet_bench import cli
 from lenet_bench.errors import Unavailable
 from lenet_bench.mnist import read_mnist
 from lenet_bench.printout.verification import verification
@@ -69,6 +70,43 @@ def test_a_kept_verification_has_its_machine_and_versions(
     assert kept["weights_sha256"] == read_weights(weights_file).sha256
     (rung,) = kept["rungs"]
     assert rung["runs"]["isa"]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
+def test_a_pipe_gets_one_object_in_the_end(
+    run: Run, small_mnist: Path, weights_file: Path, tmp_path: Path
+) -> None:
+    pipe = tmp_path / "verify.json"
+    os.mkfifo(pipe)
+    reading = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    rungs = ("--backend", "fused", "--backend", "numpy", "--weights", weights_file)
+    run("verify", "--data", small_mnist, *rungs, "-o", pipe)
+    with os.fdopen(reading) as file:
+        assert [rung["backend"] for rung in json.load(file)["rungs"]] == ["fused", "numpy"]
+
+
+def test_ctrl_c_leaves_what_was_verified(
+    small_mnist: Path,
+    weights_file: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """As if it came while the second rung was loaded."""
+
+    def open_rung(name: str, *_: object) -> object:
+        if name == "onednn":
+            raise KeyboardInterrupt
+        return nullcontext(Wrong())
+
+    monkeypatch.setattr("lenet_bench.verify._open", open_rung)
+    output, rungs = tmp_path / "verify.json", ("-b", "fused", "-b", "onednn")
+    given = ("--data", small_mnist, "--weights", weights_file, "-o", output, *rungs)
+    assert cli.run(["verify", *map(str, given)]) == 130
+    assert [rung["backend"] for rung in json.loads(output.read_text())["rungs"]] == ["fused"]
+    told = capsys.readouterr()
+    assert "\n  fused " in told.out
+    assert told.err == "lenet-bench: interrupted after 1 of 2 rungs\n"
 
 
 def test_another_digit_by_more_than_the_tolerance_is_not_passed() -> None:

@@ -147,7 +147,12 @@ def verify(
 
 
 def write_verifications(
-    path: Path, outcomes: Sequence[Verification | Unverified], weights: Weights, threads: int
+    path: Path,
+    outcomes: Sequence[Verification | Unverified],
+    weights: Weights,
+    threads: int,
+    *,
+    last: bool = True,
 ) -> None:
     """All that was found, with the machine, the versions and the weights it was found with."""
     record = {
@@ -160,7 +165,7 @@ def write_verifications(
         "rungs": [one.to_json() for one in outcomes if isinstance(one, Verification)],
         "unverified": [asdict(one) for one in outcomes if isinstance(one, Unverified)],
     }
-    write_object(path, record)
+    write_object(path, record, last=last)
 
 
 def _in_batches(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ..numerals import counted
 from ..terminal import Screen
 from .options import (
     FILE,
@@ -19,7 +20,7 @@ from .options import (
     verbose_option,
     weights_option,
 )
-from .output import SUCCESS, WRONG, complain, note, progress, say
+from .output import INTERRUPTED, SUCCESS, WRONG, complain, interruptible, note, progress, say
 
 if TYPE_CHECKING:
     from ..backends import Device
@@ -151,13 +152,16 @@ def verify(
     read, digits = read_weights(weights), read_mnist("test", find_mnist(data))
     names = in_order(backends, read, device)
     outcomes: list[Verification | Unverified] = []
-    with progress(len(digits) * (1 + len(names))) as told:
+    whole = len(digits) * (1 + len(names))
+    with progress(whole) as told, interruptible() as interrupted:
         for outcome in verify_each(names, digits, read, told, threads=threads, quiet=not verbose):
             outcomes.append(outcome)
             if as_json and isinstance(outcome, Verification):
                 say([json.dumps(outcome.to_json())])
             if output:
-                write_verifications(output, outcomes, read, threads)
+                write_verifications(output, outcomes, read, threads, last=False)
+    if output and outcomes:
+        write_verifications(output, outcomes, read, threads)
     found = [one for one in outcomes if isinstance(one, Verification)]
     missing = [one for one in outcomes if isinstance(one, Unverified)]
     named = {on_device(name, device) for name in backends if name not in (AUTO, ALL)}
@@ -167,4 +171,7 @@ def verify(
     note(not_at_hand([one.backend for one in missing if one not in wanted]))
     if found and not as_json:
         say(verification(Screen.of(sys.stdout), found))
+    if interrupted.is_set():
+        note(f"interrupted after {len(outcomes)} of {counted(len(names), 'rung')}")
+        return INTERRUPTED
     return SUCCESS if found and not wanted and all(one.passed for one in found) else WRONG

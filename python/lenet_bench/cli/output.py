@@ -4,6 +4,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
+from threading import Event
 
 import click
 
@@ -36,6 +37,16 @@ def abandon_output() -> None:
     """Point stdout at nothing, so that the interpreter's last flush cannot fail once more."""
     with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+@contextmanager
+def interruptible() -> Iterator[Event]:
+    """Ctrl-C ends what is within, and sets the event: what was found until then is told."""
+    interrupted = Event()
+    try:
+        yield interrupted
+    except KeyboardInterrupt:
+        interrupted.set()
 
 
 @contextmanager

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ..numerals import counted
 from ..terminal import Screen
 from .options import (
     FILE,
@@ -17,7 +18,7 @@ from .options import (
     verbose_option,
     weights_option,
 )
-from .output import SUCCESS, WRONG, note, progress, say
+from .output import INTERRUPTED, SUCCESS, WRONG, interruptible, note, progress, say
 
 if TYPE_CHECKING:
     from ..backends import Device
@@ -70,7 +71,7 @@ def why(
     rungs = tuple(on_device(rung, device) for rung in rungs)
     names = [entry.name for entry in CompareOptions(rungs=rungs, device=device).entries()]
     found = []
-    with progress(len(names)) as told:
+    with progress(len(names)) as told, interruptible() as interrupted:
         for anatomy in take_apart(names, threads=threads, weights=weights, quiet=not verbose):
             found.append(anatomy)
             told(anatomy.name, 1)
@@ -84,7 +85,10 @@ def why(
         for anatomy in found if tree else ():
             if anatomy.status == "ok":
                 say(closely(anatomy, screen))
-    if output:
+    if output and found:
         write(output, found, threads)
         note(f"kept in {output}")
+    if interrupted.is_set():
+        note(f"interrupted after {len(found)} of {counted(len(names), 'rung')}")
+        return INTERRUPTED
     return WRONG if failures(found, rungs) else SUCCESS

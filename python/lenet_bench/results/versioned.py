@@ -40,7 +40,12 @@ def check_place(path: Path) -> None:
         check_writable(path)
 
 
-def write_object(path: Path, content: dict[str, Any]) -> None:
-    """Put the object in the file's place; ResultError where it cannot be written."""
+def write_object(path: Path, content: dict[str, Any], *, last: bool = True) -> None:
+    """Put the object in the file's place; a stream, which keeps all, gets the `last` one only.
+
+    Raises ResultError where it cannot be written.
+    """
+    if is_stream(path) and not last:
+        return
     with writing(path, ResultError):
         write_atomically(path, (json.dumps(content, indent=1) + "\n").encode())
