@@ -7,6 +7,7 @@ sample of the rounds that are over. Older schemas stay readable.
 import json
 import os
 import re
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -101,7 +102,24 @@ def _from_json(content: dict[str, Any]) -> Result:
         if isinstance(rung, dict):
             rung["turns"] = turns.get(str(rung.get("name")), [])
     result: Result = decode(Result, content)
-    for rung in (*result.rungs, *([result.floor] if result.floor else [])):
-        if not all(turn.samples_ns for turn in rung.turns):
-            raise ValueError(f"turns.{rung.name}: a turn without a timed call")
+    if damage := next(_impossible(result), None):
+        raise ValueError(damage)
     return result
+
+
+def _impossible(result: Result) -> Iterator[str]:
+    """What no run writes, and no figure can be drawn from."""
+    rules = result.rules
+    if rules.baseline not in (None, *(rung.name for rung in result.rungs)):
+        yield f"rules.baseline: {rules.baseline!r} is none of the rungs"
+    if rules.rounds_a_start < 1:
+        yield f"rules.rounds_a_start: expected 1 or more, found {rules.rounds_a_start}"
+    if not 0 < rules.margin < 1:
+        yield f"rules.margin: expected a share, found {rules.margin:g}"
+    for rung in (*result.rungs, *([result.floor] if result.floor else [])):
+        least = 0 if rung is result.floor else 1  # a coarse clock may see no time in an empty call
+        for turn in rung.turns:
+            if not turn.samples_ns:
+                yield f"turns.{rung.name}: a turn without a timed call"
+            elif min(turn.wall_ns, min(turn.samples_ns)) < least:
+                yield f"turns.{rung.name}: a call that took no time"
