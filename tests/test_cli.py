@@ -82,6 +82,14 @@ def test_an_unknown_rung_is_answered_with_the_ladder(run: Run) -> None:
     assert "'abacus' is none of auto, all, fused, fused:int16" in errors
 
 
+@pytest.mark.parametrize(
+    ("slip", "meant"), [("fsued", "fused"), ("al", "all"), ("torch@tpu", "torch@gpu")]
+)
+def test_a_slip_is_answered_with_what_was_meant(run: Run, slip: str, meant: str) -> None:
+    errors = run("infer", "--backend", slip, "7.png").errors
+    assert f"no rung is called '{slip}'; did you mean {meant}?" in errors
+
+
 def test_train_has_an_option_for_each_choice_of_the_recipe() -> None:
     choices = Recipe().to_json()
     assert set(RECIPE_OPTIONS) == {*choices, *choices["augmentation"]} - {"augmentation"}

@@ -165,7 +165,7 @@ def test_the_command_refuses_what_is_no_rung() -> None:
     command = [sys.executable, "-m", "lenet_bench", "why", "kerass"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 2
-    assert "'kerass' is none of" in done.stderr
+    assert "no rung is called 'kerass'; did you mean keras?" in done.stderr
 
 
 def test_what_was_asked_for_and_cannot_run_is_told_with_its_reason() -> None:

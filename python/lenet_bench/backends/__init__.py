@@ -8,7 +8,7 @@ its rung runs.
 import os
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from importlib import import_module
 from types import ModuleType
@@ -190,7 +190,17 @@ def find(name: str) -> tuple[Rung, str]:
                 known = ", ".join(n for n in names() if n.partition(":")[0] == base)
                 raise LenetBenchError(f"{base} has no variant {variant!r}; it has {known}")
             return rung if spelt == name else _on_gpu(rung, name), variant or rung.default
-    raise LenetBenchError(f"no rung is called {name!r}; the ladder has {', '.join(names())}")
+    meant = nearest(name, every_name())
+    raise LenetBenchError(
+        f"no rung is called {name!r}; {meant or 'the ladder has ' + ', '.join(names())}"
+    )
+
+
+def nearest(name: str, known: Sequence[str]) -> str | None:
+    """A question after the one that was probably meant."""
+    from difflib import get_close_matches
+
+    return next((f"did you mean {one}?" for one in get_close_matches(name, known, n=1)), None)
 
 
 def _on_gpu(rung: Rung, name: str) -> Rung:

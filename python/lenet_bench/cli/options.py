@@ -37,14 +37,16 @@ def on_ladder(
 
 
 def _unknown(name: str, *others: str) -> click.BadParameter:
-    """What is there instead; where a rung is known and its device or variant is not, only that."""
-    from ..backends import LADDER, find, names
+    """What was probably meant, or what is there; of a known rung only its devices and variants."""
+    from ..backends import LADDER, every_name, find, names, nearest
 
     if re.split("[:@]", name)[0] in [rung.name for rung in LADDER]:
         try:
             find(name)
         except LenetBenchError as error:
             return click.BadParameter(str(error))
+    if meant := nearest(name, [*others, *every_name()]):
+        return click.BadParameter(f"no rung is called {name!r}; {meant}")
     return click.BadParameter(f"{name!r} is none of {', '.join([*others, *names()])}")
 
 
