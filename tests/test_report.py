@@ -121,6 +121,11 @@ def test_a_wide_terminal_shows_more_figures_than_a_narrow_one(result):
     assert "verdict" not in "\n".join(drawn(result, 40))
 
 
+def test_a_name_in_a_strangers_file_does_not_steer_the_terminal(result):
+    named = replace(result.rungs[0], name="\x1b[2Jevil")
+    assert "\x1b" not in "\n".join(drawn(replace(result, rungs=(named, *result.rungs[1:]))))
+
+
 def test_without_colours_there_is_no_escape(result):
     assert "\x1b" not in "\n".join(drawn(result))
 

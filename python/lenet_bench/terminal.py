@@ -78,7 +78,7 @@ class Screen:
     def wrap(self, text: str, style: str = "", *, hanging: str = "  ") -> list[str]:
         """Lines of the screen's width; a name with a hyphen, or an option, stays whole."""
         lines = wrap(text, self.columns, subsequent_indent=hanging, break_on_hyphens=False)
-        return [self.paint(line, style) for line in lines]
+        return [self.paint(printable(line), style) for line in lines]
 
     def picture(self, image: NDArray[np.float32]) -> list[str]:
         """A picture from 0 (dark) to 1 (bright), an even number of rows: two of them to a line."""
@@ -89,6 +89,7 @@ class Screen:
 
     def table(self, rows: Sequence[Sequence[Text]], right: str = "") -> Iterator[str]:
         """Aligned lines; the letters of `right` ("lrr") say which columns are set to the right."""
+        rows = [[Text(printable(cell.text), cell.style) for cell in row] for row in rows]
         widths = _widths(rows)
         for row in rows:
             cells = []
@@ -106,7 +107,7 @@ def table_width(rows: Iterable[Sequence[Text]]) -> int:
 
 
 def printable(name: str) -> str:
-    """A file's name that cannot break a line, move the cursor or fail to be encoded."""
+    """A file's name, or one in it, that cannot break a line, move the cursor or fail to encode."""
     return "".join(character if character.isprintable() else "�" for character in name)
 
 
