@@ -69,10 +69,21 @@ def test_a_caffemodel_holds_every_weight(weights_file: Path) -> None:
         assert array.tobytes() in content
 
 
-def test_a_folder_that_is_not_there_is_one_sentence(
+def test_a_name_is_written_as_it_was_given_or_refused(
     run: Run, tmp_path: Path, weights_file: Path
 ) -> None:
-    done = run("export", "caffe", "-o", tmp_path / "no" / "lenet.x", "--weights", weights_file)
+    """`lenet.v2` is no order to replace lenet.caffemodel."""
+    done = run("export", "caffe", "-o", tmp_path / "lenet.v2", "--weights", weights_file)
+    assert done.code == 1
+    assert "lenet.v2: expected a name that ends in .prototxt or .caffemodel" in done.errors
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_file_in_the_folders_place_is_one_sentence(
+    run: Run, tmp_path: Path, weights_file: Path
+) -> None:
+    (tmp_path / "file").touch()
+    done = run("export", "caffe", "-o", tmp_path / "file" / "lenet", "--weights", weights_file)
     assert done.code == 1
     assert "cannot be written" in done.errors
     assert "Traceback" not in done.errors

@@ -1,12 +1,13 @@
 """`env`: isolated environments for frameworks."""
 
 import json
+from collections.abc import Callable
 from time import monotonic
 
 import click
 
 from ..errors import LenetBenchError
-from .options import json_option
+from .options import Command, json_option
 from .output import SUCCESS, WRONG, complain, note, say
 
 
@@ -60,8 +61,32 @@ def _complete_environment(_: click.Context, _option: click.Parameter, begun: str
     return [name for name in environments() if name.startswith(begun)]
 
 
+def _checked(
+    _context: click.Context, _argument: click.Parameter, given: tuple[str, ...]
+) -> tuple[str, ...]:
+    """Refuse what is no environment; each once."""
+    from ..environments import environments
+
+    for name in given:
+        if name not in environments():
+            known = ", ".join(environments())
+            raise click.BadParameter(f"no environment is called {name!r}; there are {known}")
+    return tuple(dict.fromkeys(given))
+
+
+def _names(metavar: str, *, required: bool = False) -> Callable[[Command], Command]:
+    return click.argument(
+        "names",
+        nargs=-1,
+        required=required,
+        metavar=metavar,
+        callback=_checked,
+        shell_complete=_complete_environment,
+    )
+
+
 @env.command("create")
-@click.argument("names", nargs=-1, metavar="[NAME...]", shell_complete=_complete_environment)
+@_names("[NAME...]")
 @click.option("--all", "every", is_flag=True, help="Every environment that is of use here.")
 def create_environments(names: tuple[str, ...], every: bool) -> int:
     """Make environments from their pinned versions; one that fails leaves the others."""
@@ -90,9 +115,7 @@ def create_environments(names: tuple[str, ...], every: bool) -> int:
 
 
 @env.command("remove")
-@click.argument(
-    "names", nargs=-1, required=True, metavar="NAME...", shell_complete=_complete_environment
-)
+@_names("NAME...", required=True)
 def remove_environments(names: tuple[str, ...]) -> int:
     """Remove environments."""
     from ..environments import remove

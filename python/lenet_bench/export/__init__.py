@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 
-from ..atomic import writing
-from ..errors import Unavailable
+from ..atomic import write_atomically, writing
+from ..errors import LenetBenchError, Unavailable
 from ..weights import Weights
 
 
@@ -33,11 +33,13 @@ FORMATS = {
 def export(format: str, weights: Weights, output: Path) -> list[Path]:
     """Write the model: one file called `output`, or several with its name and their suffixes."""
     files = FORMATS[format].files
+    if len(files) > 1 and output.suffix not in ("", *files):
+        raise LenetBenchError(f"{output}: expected a name that ends in {' or '.join(files)}")
     paths = [output] if len(files) == 1 else [output.with_suffix(suffix) for suffix in files]
     contents = [_maker(format, maker)(weights) for maker in files.values()]
     for path, content in zip(paths, contents, strict=True):
         with writing(path):
-            path.write_bytes(content)
+            write_atomically(path, content)
     return paths
 
 
