@@ -185,10 +185,20 @@ def test_ctrl_c_ends_quietly_with_130(picture: Path, weights_file: Path) -> None
         assert process.stderr.read().strip() == b""
 
 
-def broken_safetensors(folder: Path) -> dict[str, str]:
-    """An environment in which a dependency cannot be imported: something nobody provided for."""
-    (folder / "safetensors.py").write_text("raise RuntimeError('broken on purpose')\n")
+def first_on_the_path(folder: Path, module: str, source: str) -> dict[str, str]:
+    """An environment in which this module is imported instead of the real one."""
+    (folder / f"{module}.py").write_text(source)
     return {"PYTHONPATH": os.pathsep.join([str(folder), os.environ.get("PYTHONPATH", "")])}
+
+
+def test_ctrl_c_ends_quietly_while_the_command_line_is_imported(run: Run, tmp_path: Path) -> None:
+    done = run("backends", **first_on_the_path(tmp_path, "click", "raise KeyboardInterrupt"))
+    assert (done.code, done.output, done.errors) == (130, "", "")
+
+
+def broken_safetensors(folder: Path) -> dict[str, str]:
+    """A dependency cannot be imported: something nobody provided for."""
+    return first_on_the_path(folder, "safetensors", "raise RuntimeError('broken on purpose')\n")
 
 
 def test_a_bug_is_one_sentence_that_asks_to_report_it(run: Run, tmp_path: Path) -> None:

@@ -1,6 +1,16 @@
-"""`python -m lenet_bench` is `lenet-bench`."""
+"""`lenet-bench`, and `python -m lenet_bench`."""
 
-from .cli import main
+import sys
+
+
+def main() -> None:
+    """Import the command line and run it; Ctrl-C ends quietly while that is imported, too."""
+    try:
+        from . import cli
+    except KeyboardInterrupt:
+        sys.exit(130)
+    cli.main()
+
 
 if __name__ == "__main__":
     main()
