@@ -350,7 +350,7 @@ def test_a_disturbed_run_of_many_faulty_rungs_has_few_warnings(result):
 
 def test_too_few_starts_are_warned_of(result):
     result = replace(result, rules=replace(result.rules, rounds_a_start=6))
-    assert any("2 starts" in warning for warning in summarise(result).warnings)
+    assert any("this run had 2, so" in warning for warning in summarise(result).warnings)
 
 
 def test_one_start_of_one_round_is_spelled_as_one(result):
