@@ -289,7 +289,8 @@ def test_data_that_are_absent_are_told_before_a_framework_is_imported(
 ) -> None:
     (broken / "torch.py").write_text("raise SystemExit('imported in vain')")
     given = ("--data", tmp_path / "nosuch", "-o", tmp_path / "a.safetensors")
-    done = run("train", "--framework", "torch", *given, PYTHONPATH=str(broken))
+    path = os.pathsep.join([str(broken), os.environ.get("PYTHONPATH", "")])
+    done = run("train", "--framework", "torch", *given, PYTHONPATH=path)
     assert done.code == 1
     assert "nosuch: no such folder; expected one with MNIST's IDX files" in done.errors
 
