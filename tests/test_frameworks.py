@@ -15,14 +15,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 from conftest import Run
-from lenet_bench import load, read_weights
+from lenet_bench import CompareOptions, compare, load, read_weights
 from lenet_bench.backends import LADDER, find, names, tolerance, usual_name
 from lenet_bench.backends.apart import Apart
 from lenet_bench.backends.availability import ask, backends
 from lenet_bench.environments import interpreter, variables
 from lenet_bench.errors import Unavailable
 from lenet_bench.installed import extra_requirements, fits
-from lenet_bench.measure import CompareOptions, compare
 from lenet_bench.mnist import find_mnist, read_mnist
 from lenet_bench.weights import Weights
 from numpy.typing import NDArray

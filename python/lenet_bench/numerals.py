@@ -2,6 +2,6 @@
 
 
 def counted(number: int, what: str) -> str:
-    """1 round, 12 rounds, 10,000 rounds; 1 batch, 2 batches."""
-    plural = "es" if what.endswith("ch") else "s"
+    """1 round, 12 rounds, 10,000 epochs; 1 batch, 2 batches."""
+    plural = "es" if what.endswith("tch") else "s"
     return f"{number:,} {what}{plural if number != 1 else ''}"
