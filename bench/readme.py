@@ -61,10 +61,12 @@ def answer(path: Path) -> Iterator[str]:
         f"{spell_time(median_us(rung))} µs {how} ({rung.lines_of_code} lines)"
         for how, rung in told.items()
     ]
-    most = spell_ratio(timed["keras"].summary.ratio)
+    keras = timed["keras"].summary
+    assert keras is not None
+    longer = f"{spell_ratio(keras.ratio_low)} to {spell_ratio(keras.ratio_high)} times as long"
     sentence = (
-        f"The same digit takes {', '.join(parts[:-1])} and {parts[-1]}: {most} times as long, "
-        "for the same ten numbers."
+        f"The same digit takes {', '.join(parts[:-1])} and {parts[-1]}: {longer}, for the same ten "
+        "numbers."
     )
     yield from wrap(sentence, SCREEN.columns, break_on_hyphens=False)
 
