@@ -79,7 +79,8 @@ def ladder(path: Path) -> Iterator[str]:
         rungs.setdefault(timed.name.partition(":")[0], []).append(timed)
     yield conditions(result)
     yield ""
-    titles = ("rung", "median µs", "to the baseline", "95 % interval", "lines", "other ways, µs")
+    baseline = next(one.name for one in timed_rungs(result) if is_baseline(one))
+    titles = ("rung", "median µs", f"to {baseline}", "95 % interval", "lines", "other ways, µs")
     yield from markdown(titles, map(row, rungs.values()), ("rung", "other ways, µs"))
     yield ""
     yield f"\\* of rounds, since there are fewer than {FEWEST_STARTS} starts: rather too narrow"
@@ -97,7 +98,7 @@ def row(ways: list[RungResult]) -> tuple[str, ...]:
         fastest.name,
         spell_time(s.p50_us),
         spell_ratio(s.ratio),
-        "-" if s.verdict == "baseline" else spell_interval(s.ratio_low, s.ratio_high) + few,
+        "-" if is_baseline(fastest) else spell_interval(s.ratio_low, s.ratio_high) + few,
         str(fastest.lines_of_code),
         ", ".join(f"{usual[o.name]} {spell_time(median_us(o))}" for o in others) or " ",
     )
@@ -108,6 +109,10 @@ def timed_rungs(result: Result) -> Iterator[RungResult]:
     for rung in result.rungs:
         if rung.status == "ok" and rung.summary and rung.summary.p50_us is not None:
             yield rung
+
+
+def is_baseline(rung: RungResult) -> bool:
+    return rung.summary is not None and rung.summary.verdict == "baseline"
 
 
 def median_us(rung: RungResult) -> float:
