@@ -25,17 +25,17 @@ WERROR := --config-settings=cmake.define.LENET_WERROR=ON
 SOURCES := pyproject.toml CMakeLists.txt constraints.txt $(shell find csrc python weights -type f \
   -not -path '*/__pycache__/*' 2>/dev/null)
 
-# An environment of their own: the other tests ask every rung at hand, and gigabytes answer slowly.
+# Run in the environment of all frameworks, and in that of the other tests for the few that it has.
 FRAMEWORK_TESTS := tests/test_frameworks.py tests/test_environments.py tests/test_export.py \
-  tests/test_training_frameworks.py
+  tests/test_training_frameworks.py tests/test_training_failures.py
 
-.PHONY: demo frameworks all-frameworks test test-core test-frameworks test-cuda12 test-cuda13 lint sanitize bench clean help
+.PHONY: demo frameworks all-frameworks test test-all test-core test-frameworks test-cuda12 test-cuda13 lint sanitize bench clean help
 .DELETE_ON_ERROR:
 
 help:  ## this list
 	@sed -n 's/^\([a-z0-9-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 24
 
-demo: $(DEMO)/installed  ## set up, classify the sample images, compare the rungs at hand
+demo: $(DEMO)/installed  ## set up, classify the sample images, compare five backends (two minutes)
 	$(DEMO)/bin/lenet-bench infer images/*.png images/*.jpg
 	$(DEMO)/bin/lenet-bench compare --quick
 	@echo
@@ -44,7 +44,7 @@ demo: $(DEMO)/installed  ## set up, classify the sample images, compare the rung
 	@echo '  lenet-bench infer images/digit-3.png --backend all'
 	@echo '  lenet-bench doctor                          what runs here, and what would make the rest run'
 	@echo '  lenet-bench compare --budget 60s            the comparison, with intervals'
-	@echo '  lenet-bench report results/compare-*.json -o report.html --open     it as a page'
+	@echo '  lenet-bench report results/compare-*.jsonl -o report.html --open     it as a page'
 	@echo '  make test                                   the tests'
 
 frameworks: $(DEMO)/frameworks  ## add every framework that lives in one environment (gigabytes)
@@ -54,18 +54,24 @@ all-frameworks: $(DEMO)/frameworks  ## and those that need an environment of the
 	-$(DEMO)/bin/lenet-bench env create --all
 	$(DEMO)/bin/lenet-bench backends
 
+# Half of `make test` is set-up; tests that take long are marked `slow` and run by test-all only.
+PYTEST := -m pytest -n auto --dist loadfile
+
+test: $(TEST)/installed lint  ## set up and run the quick tests (about ten minutes)
+	$(TEST)/bin/python $(PYTEST) -m 'not slow'
+
 # NVIDIA has wheels for Linux only.
-test: test-core test-frameworks $(if $(filter Linux,$(shell uname -s)),test-cuda13)  ## set up and run every test
+test-all: test-core test-frameworks $(if $(filter Linux,$(shell uname -s)),test-cuda13 test-cuda12)  ## set up and run every test (about an hour, 10 GB)
 
-test-core: $(TEST)/installed lint  ## the tests of all but the frameworks' rungs
-	$(TEST)/bin/python -m pytest $(foreach t,$(FRAMEWORK_TESTS),--ignore $(t))
+test-core: $(TEST)/installed lint  ## every test of the core and of the backends in C++
+	$(TEST)/bin/python $(PYTEST)
 
-test-frameworks: $(FRAMEWORKS)/installed  ## those of the frameworks' rungs
-	LENET_BENCH_TEST_ENVIRONMENTS=caffe $(FRAMEWORKS)/bin/python -m pytest $(FRAMEWORK_TESTS)
+test-frameworks: $(FRAMEWORKS)/installed  ## every test of the frameworks' backends
+	LENET_BENCH_TEST_ENVIRONMENTS=caffe $(FRAMEWORKS)/bin/python $(PYTEST) $(FRAMEWORK_TESTS)
 
-# The GPU rungs without a GPU, each major of CUDA in an environment of its own (2.5 GB).
+# The GPU backends without a GPU; each major of CUDA has an environment of its own (2.5 GB).
 test-cuda13 test-cuda12: test-cuda%: .venv-test-cuda%/installed
-	.venv-test-cuda$*/bin/python -m pytest $(wildcard tests/test_cuda*.py)
+	.venv-test-cuda$*/bin/python $(PYTEST) $(wildcard tests/test_cuda*.py)
 
 lint: $(TEST)/installed  ## formatting, lint and types
 	$(TEST)/bin/ruff check .
@@ -73,14 +79,14 @@ lint: $(TEST)/installed  ## formatting, lint and types
 	$(TEST)/bin/mypy
 	$(TEST)/bin/clang-format --dry-run --Werror $(shell find csrc -name '*.[ch]pp')
 
-sanitize: $(TEST)/installed  ## the native rungs under AddressSanitizer, UBSan and ThreadSanitizer
+sanitize: $(TEST)/installed  ## the backends in C++ under AddressSanitizer, UBSan and ThreadSanitizer
 	tests/sanitize.sh $(TEST)/bin/python
 
-bench: $(TEST)/installed  ## the rungs at hand through pytest-benchmark
+bench: $(TEST)/installed  ## the installed backends through pytest-benchmark
 	$(TEST)/bin/python -m pytest bench/ --benchmark-only
 
 clean:  ## forget every environment and build
-	rm -rf $(DEMO) $(TEST) $(FRAMEWORKS) .venv-test-cuda12 .venv-test-cuda13 build
+	rm -rf $(DEMO) $(TEST) $(FRAMEWORKS) .venv-test-cuda12 .venv-test-cuda13 .cache build
 
 define create_environment
 	@test -n "$(PYTHON)" || { echo "lenet-bench needs Python 3.10 or later; none was found (set PYTHON=...)"; exit 1; }
@@ -93,18 +99,18 @@ endef
 $(DEMO)/installed: $(SOURCES)
 	$(create_environment)
 	@echo 'Building lenet-bench into $(DEMO), with TensorFlow and Keras (some minutes) ...'
-	@$(DEMO)/bin/pip install --quiet '.[native,keras$(CUDA:%=,cuda%)]' $(CUDA:%=--config-settings=lenet.cuda=%)
+	@$(DEMO)/bin/pip install --quiet '.[native,keras,report$(CUDA:%=,cuda%)]' $(CUDA:%=--config-settings=lenet.cuda=%)
 	@touch $@
 
 $(DEMO)/frameworks: $(DEMO)/installed
 	@echo 'Installing the frameworks into $(DEMO) (some minutes) ...'
-	@$(DEMO)/bin/pip install '.[native,frameworks,train$(CUDA:%=,cuda%)]' $(CUDA:%=--config-settings=lenet.cuda=%)
+	@$(DEMO)/bin/pip install '.[native,frameworks,train,report$(CUDA:%=,cuda%)]' $(CUDA:%=--config-settings=lenet.cuda=%)
 	@touch $@
 
 $(TEST)/installed: $(SOURCES)
 	$(create_environment)
 	@echo 'Building lenet-bench and installing what its tests need into $(TEST) (some minutes) ...'
-	@$(TEST)/bin/pip install --quiet '.[native,train,dev]' $(WERROR)
+	@$(TEST)/bin/pip install --quiet '.[native,onnxruntime,train,dev]' $(WERROR)
 	@touch $@
 
 $(FRAMEWORKS)/installed: $(SOURCES)

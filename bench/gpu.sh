@@ -1,18 +1,18 @@
 #!/usr/bin/env bash
-# Everything about the GPU rungs that takes a GPU, what is worth most first:
+# Everything about the GPU backends that takes a GPU, what is worth most first:
 #
 #   bench/gpu.sh [OPTION...]
 #
 #   build        lenet-bench for CUDA, into an environment of its own
-#   tests        tests/test_gpu.py: every rung against the float64 reference
-#   verify       every rung on MNIST's 10,000 test images, where LENET_BENCH_MNIST names them
-#   frameworks   TensorFlow and Keras for a GPU, 6.5 GB, which every rung of ours has to beat
-#   benchmark    all GPU rungs beside the launch floor, and the goals of docs/gpu.md
+#   tests        tests/test_gpu.py: every backend against the float64 reference
+#   verify       every backend on MNIST's 10,000 test images, where LENET_BENCH_MNIST names them
+#   frameworks   TensorFlow and Keras for a GPU, 6.5 GB, which every backend of ours has to beat
+#   benchmark    all GPU backends beside their floors, and the goals of docs/gpu.md
 #   sanitizer    compute-sanitizer: memcheck, racecheck, initcheck, synccheck
 #
 #   --steps A,B          only these, in an environment that an earlier run has built
 #   --seconds N          begin nothing later than this, and end what is running then
-#   --rungs 'A B'        verify and measure only these
+#   --backends 'A B'        verify and measure only these
 #   --quick              a benchmark of seconds, for a first look
 #   --cuda 13|12         the major of CUDA (13)
 #   --wheels FOLDER      install from here: for a machine without network. Filled on one that has it:
@@ -22,7 +22,7 @@
 #                        libraries) and fetch nothing; of --wheels then only what lies there
 #   --environment DIR    where it is installed (.venv-gpu-cuda13)
 #   --output DIR         where results go (results/gpu-DATE): machine.txt, tests.xml, verify.json,
-#                        compare.json, goals.txt, sanitizer.txt; each tells its machine
+#                        compare.jsonl, goals.txt, sanitizer.txt; each tells its machine
 #
 # A step that fails or takes too long costs its own result. Ends with 0 where all that began was
 # right.
@@ -32,19 +32,19 @@ cd "$(dirname "$0")/.."
 usage() { sed -n '2,/^set -/{/^set -/d;s/^# \{0,1\}//p}' "$0" && exit 2; }
 
 steps=build,tests,verify,frameworks,benchmark,sanitizer
-cuda=13 wheels='' host='' environment='' rungs='' quick=''
+cuda=13 wheels='' host='' environment='' backends='' quick=''
 output=results/gpu-$(date +%Y-%m-%d-%H%M) deadline=86400
 while [ $# -gt 0 ]; do
   case $1 in
     --quick) quick=$1 && shift && continue ;;
-    --steps | --seconds | --rungs | --cuda | --wheels | --python | --environment | --output)
+    --steps | --seconds | --backends | --cuda | --wheels | --python | --environment | --output)
       [ $# -ge 2 ] || usage ;;
     *) usage ;;
   esac
   case $1 in
     --steps) steps=$2 ;;
     --seconds) deadline=$2 ;;
-    --rungs) rungs=$2 ;;
+    --backends) backends=$2 ;;
     --cuda) cuda=$2 ;;
     --wheels) wheels=$(cd "$2" && pwd) || exit 2 ;;
     --python) host=$(command -v "$2") || { echo "there is no $2" && exit 2; } ;;
@@ -108,7 +108,7 @@ build() {
   [ -z "$wheels" ] || export PIP_NO_INDEX=1 PIP_FIND_LINKS=$wheels
   limited "$python" -m pip install --quiet "${offline[@]}" ".[cuda$cuda,dev-cuda$cuda]" \
     --config-settings="lenet.cuda=$cuda" || return
-  local beside package # what all but one rung do without
+  local beside package # what all but one backend do without
   beside=('lenet-bench[cupy]' "nvidia-cuda-sanitizer-api$([ "$cuda" = 13 ] || echo "-cu$cuda")")
   for package in "${beside[@]}"; do
     limited "$python" -m pip install --quiet "${offline[@]}" "$package" ||
@@ -122,8 +122,8 @@ tests() {
 }
 
 verify() {
-  local chosen=() rung
-  for rung in $rungs; do chosen+=(--backend "$rung"); done
+  local chosen=() backend
+  for backend in $backends; do chosen+=(--backend "$backend"); done
   limited "$python" -m lenet_bench verify --device gpu --data "$LENET_BENCH_MNIST" \
     "${chosen[@]}" -o "$output/verify.json"
 }
@@ -136,14 +136,14 @@ environments()["tensorflow-gpu"].created or create("tensorflow-gpu", print)'
 benchmark() {
   echo "on $gpu" > "$output/goals.txt"
   # shellcheck disable=SC2086
-  limited "$python" bench/gpu.py "$output/compare.json" $quick $rungs | tee -a "$output/goals.txt"
+  limited "$python" bench/gpu.py "$output/compare.jsonl" $quick $backends | tee -a "$output/goals.txt"
 }
 
-# The rungs without Python: compute-sanitizer would otherwise report what Python does.
+# The backends without Python: compute-sanitizer would otherwise report what Python does.
 driver=$environment/driver
 build_driver() { limited "$python" tests/cuda_setting.py "$driver" "$cuda"; }
 
-under_sanitizer() { # TOOL RUNG
+under_sanitizer() { # TOOL BACKEND
   local status
   {
     echo "== $1 $2 on $gpu"
@@ -164,14 +164,14 @@ sanitize() {
   fi
   step 300 driver build_driver
   [ -x "$driver" ] || return
-  local tool rung # our own kernels first: cuDNN's and cuBLAS's are NVIDIA's
+  local tool backend # our own kernels first: cuDNN's and cuBLAS's are NVIDIA's
   for tool in memcheck racecheck synccheck initcheck; do
-    for rung in cuda cuda:mapped cuda:persistent; do
-      step 120 "$tool $rung" under_sanitizer "$tool" "$rung"
+    for backend in cuda cuda:mapped cuda:persistent; do
+      step 120 "$tool $backend" under_sanitizer "$tool" "$backend"
     done
   done
-  for rung in cuda:graph cudnn cudnn:graph cudnn:frontend; do
-    step 240 "memcheck $rung" under_sanitizer memcheck "$rung"
+  for backend in cuda:graph cudnn cudnn:graph cudnn:frontend; do
+    step 240 "memcheck $backend" under_sanitizer memcheck "$backend"
   done
 }
 

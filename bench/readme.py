@@ -12,130 +12,122 @@ import json
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from functools import cache
+from math import inf
 from pathlib import Path
 from textwrap import wrap
 
-from lenet_bench import summarise
-from lenet_bench.measure.statistics import FEWEST_STARTS
-from lenet_bench.mlperf import MlperfRun
-from lenet_bench.mlperf import read as read_mlperf
-from lenet_bench.printout.training import side_by_side
-from lenet_bench.report.figures import figures
-from lenet_bench.report.figures.files import standalone
-from lenet_bench.report.markdown import table as markdown
-from lenet_bench.report.measured import gather
-from lenet_bench.report.numbers import spell_interval, spell_ratio, spell_time
-from lenet_bench.report.page import page
-from lenet_bench.report.sentences import conditions
-from lenet_bench.results import Result, RungResult, read_result
-from lenet_bench.terminal import Screen
+from lenet_bench.questions.mlperf import MlperfRun
+from lenet_bench.questions.mlperf import read as read_mlperf
+from lenet_bench.questions.why import Anatomy
+from lenet_bench.questions.why import read as read_why
+from lenet_bench.registry import find
+from lenet_bench.results import Row as Tried
+from lenet_bench.results import read_result
+from lenet_bench.results.statistics import FEWEST_STARTS
+from lenet_bench.show.families import precision as precision_of
+from lenet_bench.show.figures.pictures import pictures, themed
+from lenet_bench.show.figures.rows import Row, Run
+from lenet_bench.show.figures.story import story
+from lenet_bench.show.markdown import table as markdown
+from lenet_bench.show.page import gather, page
+from lenet_bench.show.sentences import IN_LESS, conditions
+from lenet_bench.show.terminal.screen import Screen
+from lenet_bench.show.terminal.training import side_by_side
 from lenet_bench.training.result import read_training
-from lenet_bench.why import Anatomy
-from lenet_bench.why import read as read_why
+from lenet_bench.units import digits, interval, ratio, time
+from settings.__main__ import alternatives
 
 ROOT = Path(__file__).parents[1]
 PAGES = (
     ROOT / "README.md",
-    *(ROOT / "docs" / page for page in ("why.md", "training.md", "measuring.md")),
+    *(ROOT / "docs" / page for page in ("why.md", "training.md", "measuring.md", "settings.md")),
 )
 BLOCK = re.compile(
     r"(<!-- (?P<kind>\w+) drawn from (?P<file>\S+) -->\n).*?(<!-- end -->\n)", re.DOTALL
 )
 PICTURES = ROOT / "docs/pictures"
-PICTURED = ("tradeoff",)  # the figures that pages show
-SCREEN = Screen(columns=100, colour=False, unicode=True)
+PICTURED = ("hero", "code")  # the figures that pages show
+SCREEN = Screen(columns=100, colour=False)
 
 
 def answer(path: Path) -> Iterator[str]:
-    """The question of 2018 in a sentence: lowest, library, framework, Keras."""
-    timed = {rung.name: rung for rung in timed_rungs(summarise(read_result(path)))}
-    in_tensorflow = [rung for name, rung in timed.items() if name.startswith("tensorflow")]
-    told = {
-        "in our own C++": timed["fused"],
-        "in C++ on oneDNN": timed["onednn"],
-        "in TensorFlow at its fastest": min(in_tensorflow, key=median_us),
-        "in Keras by `predict_on_batch`": timed["keras:predict_on_batch"],
-        "by `predict`": timed["keras"],
-    }
-    parts = [
-        f"{spell_time(median_us(rung))} µs {how} ({rung.lines_of_code} lines)"
-        for how, rung in told.items()
-    ]
-    keras = timed["keras"].summary
-    assert keras is not None
-    longer = f"{spell_ratio(keras.ratio_low)} to {spell_ratio(keras.ratio_high)} times as long"
+    """The message of the result: from the fastest layer to the slowest, with their lines."""
+    (run,) = runs(path)
+    times = [f"{one['time']} in {one['label']} ({one['lines']} lines)" for one in story(run)]
+    longer = ratio(story(run)[-1]["us"] / story(run)[0]["us"])
     sentence = (
-        f"The same digit takes {', '.join(parts[:-1])} and {parts[-1]}: {longer}, for the same ten "
-        "numbers."
+        f"The same digit takes {', '.join(times[:-1])} and {times[-1]}: {longer} times as long, "
+        "for the same ten numbers."
     )
     yield from wrap(sentence, SCREEN.columns, break_on_hyphens=False)
 
 
-def ladder(path: Path) -> Iterator[str]:
-    """A row a rung, the fastest way to call it first; the other ways beside it."""
-    result = summarise(read_result(path))
-    rungs: dict[str, list[RungResult]] = {}
-    for timed in sorted(timed_rungs(result), key=lambda one: median_us(one)):
-        rungs.setdefault(timed.name.partition(":")[0], []).append(timed)
-    yield conditions(result)
+def backends(path: Path) -> Iterator[str]:
+    """A row a backend, the fastest way to call it first; the other ways beside it."""
+    (run,) = runs(path)
+    ways: dict[str, list[Row]] = {}
+    for way in run.rows:
+        ways.setdefault(way["backend"], []).append(way)
+    baseline = next(way["name"] for way in run.rows if way["verdict"] == "baseline")
+    yield conditions(run.result)
     yield ""
-    baseline = next(one.name for one in timed_rungs(result) if is_baseline(one))
-    titles = ("rung", "median µs", f"to {baseline}", "95 % interval", "lines", "other ways, µs")
-    yield from markdown(titles, map(row, rungs.values()), ("rung", "other ways, µs"))
-    yield ""
-    yield f"\\* of rounds, since there are fewer than {FEWEST_STARTS} starts: rather too narrow"
+    titles = ("backend", "median", f"to {baseline}", "95 % interval", "lines", "other ways")
+    yield from markdown(titles, map(row, ways.values()), ("backend", "other ways"))
+    if run.reduced:
+        told = ("backend", "computes in", "median", f"to {baseline}", "95 % interval", "off by")
+        yield from ["", IN_LESS, ""]
+        yield from markdown(told, map(reduced_row, run.reduced), told[:2])
+    if any(way["starts"] < FEWEST_STARTS for way in run.rows):
+        yield ""
+        yield f"No interval where a backend started fewer than {FEWEST_STARTS} times."
 
 
-def row(ways: list[RungResult]) -> tuple[str, ...]:
-    """The fastest way's figures, and the others' medians."""
+def row(ways: list[Row]) -> tuple[str, ...]:
+    """The fastest way's numbers, and the others' medians."""
     fastest, *others = ways
-    s = fastest.summary
-    assert s is not None
-    few = "*" * (s.starts < FEWEST_STARTS)
-    rung = fastest.name.partition(":")[0]
-    usual = {other.name: other.name.partition(":")[2] or f"plain {rung}" for other in others}
     return (
-        fastest.name,
-        spell_time(s.p50_us),
-        spell_ratio(s.ratio),
-        "-" if is_baseline(fastest) else spell_interval(s.ratio_low, s.ratio_high) + few,
-        str(fastest.lines_of_code),
-        ", ".join(f"{usual[o.name]} {spell_time(median_us(o))}" for o in others) or " ",
+        fastest["name"],
+        time(fastest["us"]),
+        ratio(fastest["ratio"]),
+        interval(fastest["ratio_low"], fastest["ratio_high"]),
+        str(fastest["lines"]),
+        ", ".join(f"{way['variant'] or 'plain'} {time(way['us'])}" for way in others) or " ",
     )
 
 
-def timed_rungs(result: Result) -> Iterator[RungResult]:
-    """Those that were timed often enough to have a median."""
-    for rung in result.rungs:
-        if rung.status == "ok" and rung.summary and rung.summary.p50_us is not None:
-            yield rung
+def reduced_row(way: Row) -> tuple[str, ...]:
+    """A way that computes in less than float32."""
+    return (
+        way["name"],
+        way["precision"],
+        time(way["us"]),
+        ratio(way["ratio"]),
+        interval(way["ratio_low"], way["ratio_high"]),
+        f"{way['off']:.1e}",
+    )
 
 
-def is_baseline(rung: RungResult) -> bool:
-    return rung.summary is not None and rung.summary.verdict == "baseline"
-
-
-def median_us(rung: RungResult) -> float:
-    """One image, one call."""
-    assert rung.summary is not None
-    assert rung.summary.p50_us is not None
-    return rung.summary.p50_us
+@cache
+def runs(path: Path) -> list[Run]:
+    """The result as pages and pictures draw it."""
+    return gather([(str(path.relative_to(ROOT)), read_result(path))])
 
 
 def why(path: Path) -> Iterator[str]:
-    """What a call of each rung is made of."""
+    """What a call of each backend is made of."""
     ran = sorted((a for a in read_why(path) if a.status == "ok"), key=lambda a: a.call_us)
-    titles = ("rung", "call µs", "fixed", "one more image", "Python calls", "deep", "waits")
-    yield from markdown(titles, map(anatomy_row, ran), ("rung",))
+    titles = ("backend", "call µs", "fixed", "one more image", "Python calls", "deep", "waits")
+    yield from markdown(titles, map(anatomy_row, ran), ("backend",))
 
 
 def anatomy_row(anatomy: Anatomy) -> tuple[str, ...]:
     """As `lenet-bench why` shows it."""
     return (
         anatomy.name,
-        spell_time(anatomy.call_us),
-        spell_time(anatomy.fixed_us),
-        spell_time(anatomy.image_us),
+        digits(anatomy.call_us),
+        "-" if anatomy.fixed_us is None else digits(anatomy.fixed_us),
+        "-" if anatomy.image_us is None else digits(anatomy.image_us),
         f"{sum(anatomy.python_calls.values()):,}",
         str(anatomy.depth),
         f"{anatomy.waits:.0f}",
@@ -164,50 +156,107 @@ def agreement(folder: Path) -> Iterator[str]:
 
 
 def selftest(path: Path) -> Iterator[str]:
-    """What `lenet-bench compare --self-test` printed."""
+    """What `lenet-bench self-test` printed."""
     found = json.loads(path.read_text())
     yield found["conditions"]
     yield ""
     titles = ("point", "verdict", "what it found")
-    rows = [(point["name"], point["verdict"], point["told"]) for point in found["points"]]
+    rows = [(point["name"], point["verdict"], point["says"]) for point in found["points"]]
     yield from markdown(titles, rows, titles)
 
 
 def mlperf(folder: Path) -> Iterator[str]:
-    """Each rung's median under LoadGen, and what it is made of."""
-    ran = sorted(map(read_mlperf, folder.glob("*.json")), key=lambda run: run.overhead.compare_us)
-    titles = (
-        *("rung", "LoadGen's p50 µs", "compare's", "LoadGen takes", "95 % interval"),
-        *("around the call", "the call itself", "agrees", "asked for"),
-    )
-    yield from markdown(titles, map(mlperf_row, ran), ("rung", "agrees"))
+    """Each backend's median under LoadGen, beside its calls back to back."""
+    ran = sorted(map(read_mlperf, folder.glob("*.json")), key=lambda run: run.call_us)
+    titles = ("backend", "LoadGen's p50, µs", "a call back to back", "LoadGen adds", "asked for")
+    yield from markdown(titles, map(mlperf_row, ran), ("backend",))
 
 
 def mlperf_row(run: MlperfRun) -> tuple[str, ...]:
     """As `lenet-bench mlperf` says it."""
-    o = run.overhead
     assert run.performance is not None
+    assert run.added_us is not None
     return (
-        run.rung,
-        spell_time(run.performance.p50_us),
-        spell_time(o.compare_us),
-        spell_time(o.overhead_us),
-        f"{spell_time(o.overhead_low_us)}-{spell_time(o.overhead_high_us)}",
-        spell_time(o.around_us),
-        spell_time(o.slower_us),
-        {True: "yes", False: "no", None: "cannot be told"}[run.agrees],
+        run.backend,
+        digits(run.performance.p50_us),
+        digits(run.call_us),
+        digits(run.added_us),
         f"{run.performance.least_s:g} s",
     )
 
 
+def settings(folder: Path) -> Iterator[str]:
+    """What was tried beside the ways of the registry, a backend a file."""
+    files = sorted(folder.glob("*.jsonl"))
+    if not files:
+        yield "No run on a quiet machine is kept yet."
+    for path in files:
+        yield from [f"### {path.stem}", "", *tried_beside(path), ""]
+
+
+def tried_beside(path: Path) -> Iterator[str]:
+    """Each way against the fastest of the registry's."""
+    result = read_result(path)
+    backend = path.stem
+    tries = alternatives(backend)
+    tried = {row.name: row for row in result.backends}
+    own = [row for row in tried.values() if "/" not in row.name]
+    best = min(filter(None, map(median, own)))
+    yield conditions(result)
+    yield ""
+    titles = ("setting", "what it tries", "median", "to the best")
+    ways = {name: find(name)[0].variants.get(find(name)[1], "") for name in map(name_of, own)}
+    ways |= {f"{backend}/{name}": sentence for name, sentence in tries.items()}
+    known = sorted(ways, key=lambda name: median(tried[name]) or inf if name in tried else inf)
+    rows = [setting_row(tried[name], ways[name], best) for name in known if name in tried]
+    yield from markdown(titles, rows, titles[:2])
+
+
+def setting_row(row: Tried, tries: str, best: float) -> tuple[str, ...]:
+    """One way, or why there is none."""
+    us = median(row)
+    if us is None:
+        return row.name, tries, row.status, "-"
+    return row.name, tries, time(us), ratio(us / best)
+
+
+def median(row: Tried) -> float | None:
+    """Its median, where it was timed."""
+    return row.summary.p50_us if row.summary else None
+
+
+def name_of(row: Tried) -> str:
+    """As the result has it."""
+    return row.name
+
+
+def precision(path: Path) -> Iterator[str]:
+    """What computes in less than float32, and what that costs the answers."""
+    found = json.loads(path.read_text())["backends"]
+    titles = ("backend", "computes in", "accuracy", "largest difference", "other digits")
+    rows = [
+        (
+            one["backend"],
+            precision_of(one["backend"]),
+            f"{one['accuracy']:.2%}",
+            f"{one['max_difference']:.1e}",
+            str(len(one["disagreements"])),
+        )
+        for one in found
+    ]
+    yield from markdown(titles, rows, titles[:2])
+
+
 DRAWN: dict[str, Callable[[Path], Iterable[str]]] = {
     "answer": answer,
-    "ladder": ladder,
+    "backends": backends,
     "why": why,
     "training": training,
     "agreement": agreement,
     "mlperf": mlperf,
     "selftest": selftest,
+    "settings": settings,
+    "precision": precision,
 }
 
 
@@ -223,19 +272,13 @@ def drawn() -> Iterator[tuple[Path, str]]:
         if count == 0:
             raise SystemExit(f"{target.name} names no result to draw")
         yield target, text
-    pictured = re.search(r"ladder drawn from (\S+)", PAGES[0].read_text())
-    assert pictured is not None
-    measured = gather([(pictured[1], summarise(read_result(ROOT / pictured[1])))])
-    every = figures(measured)
-    for figure in every:
-        if figure.key in PICTURED:
-            yield PICTURES / f"{figure.key}.svg", standalone(figure)
-    yield (ROOT / pictured[1]).with_suffix(".html"), page(measured, every)
-
-
-def uncoloured(content: str) -> str:
-    """Without the colours of code: from Python 3.12 on an f-string is several tokens."""
-    return re.sub("</?[bqiu]>", "", content)
+    shown = re.search(r"backends drawn from (\S+)", PAGES[0].read_text())
+    assert shown is not None
+    result = ROOT / shown[1]
+    drawn_figures = pictures(runs(result))
+    for key in PICTURED:
+        yield PICTURES / f"{key}.svg", themed(drawn_figures[key])
+    yield result.with_suffix(".html"), page(runs(result))
 
 
 def main() -> None:
@@ -244,7 +287,7 @@ def main() -> None:
         if "--check" not in sys.argv[1:]:
             path.parent.mkdir(exist_ok=True)
             path.write_text(content)
-        elif not path.exists() or uncoloured(content) != uncoloured(path.read_text()):
+        elif not path.exists() or content != path.read_text():
             name = path.relative_to(ROOT)
             raise SystemExit(f"{name} is stale; mend it with: python bench/readme.py")
 

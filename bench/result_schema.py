@@ -1,7 +1,7 @@
-"""Make the schema of result files, and the tables that explain them, anew from the model.
+"""Draw the tables of docs/result-file.md from the model of result files.
 
-python bench/result_schema.py             write both
-python bench/result_schema.py --check     fail where one is not what the model gives
+python bench/result_schema.py             write the page
+python bench/result_schema.py --check     fail where it is not what the model gives
 """
 
 import json
@@ -13,26 +13,18 @@ from typing import Any
 
 from lenet_bench.results.schema import make_schema
 
-ROOT = Path(__file__).parents[1]
-SCHEMA = ROOT / "python" / "lenet_bench" / "results" / "result.schema.json"
-PAGE = ROOT / "docs" / "result-file.md"
+PAGE = Path(__file__).parents[1] / "docs" / "result-file.md"
 MARKS = "<!-- drawn from the model -->", "<!-- until here -->"
+FIRST = "Header", "Block", "End"  # the lines of a file
 
 
-def drawn(page: str, schema: dict[str, Any]) -> str:
-    """The page with its tables drawn from the schema."""
+def drawn(page: str, kinds: dict[str, Any]) -> str:
+    """The page with its tables drawn anew."""
     start, end = MARKS
-    tables = "\n".join(line for title, kind in kinds(schema) for line in table(title, kind))
+    names = dict.fromkeys((*FIRST, *sorted(kinds)))
+    tables = "\n".join(line for name in names for line in table(name, kinds[name]))
     before, _, rest = page.partition(start)
     return f"{before}{start}\n\n{tables}\n{end}{rest.partition(end)[2]}"
-
-
-def kinds(schema: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The file's own object, then the others in the order in which they are met."""
-    yield "The file", schema
-    text = json.dumps(schema["properties"]) + json.dumps(schema["$defs"]["RungResult"])
-    for name in dict.fromkeys(re.findall(r"#/\$defs/(\w+)", text)):
-        yield name, schema["$defs"][name]
 
 
 def table(title: str, kind: dict[str, Any]) -> Iterator[str]:
@@ -40,8 +32,8 @@ def table(title: str, kind: dict[str, Any]) -> Iterator[str]:
     yield from (f"### {title}", "", kind["description"], "")
     yield from ("| field | type | |", "|---|---|---|")
     for name, field in kind["properties"].items():
-        optional = "" if name in kind["required"] else ", optional"
-        yield f"| `{name}` | {spell(field)}{optional} | {field['description']} |"
+        optional = "" if name in kind.get("required", ()) else ", optional"
+        yield f"| `{name}` | {spell(field)}{optional} | {field.get('description', '')} |"
     yield ""
 
 
@@ -50,29 +42,26 @@ def spell(field: dict[str, Any]) -> str:
     if "$ref" in field:
         name = field["$ref"].rpartition("/")[2]
         return f"[{name}](#{name.lower()})"
+    if "const" in field:
+        return f"`{json.dumps(field['const'])}`"
     if "enum" in field:
         return ", ".join(f"`{json.dumps(value)}`" for value in field["enum"])
     if "anyOf" in field:
         return " or ".join(map(spell, field["anyOf"]))
-    if isinstance(kinds := field.get("type"), list):
-        return " or ".join(spell({**field, "type": kind}) for kind in kinds)
-    if kinds == "array":
+    if field.get("type") == "array":
         return f"list of {spell(field['items'])}"
-    if kinds == "object" and field.get("additionalProperties"):
+    if field.get("type") == "object" and field.get("additionalProperties"):
         return f"object of {spell(field['additionalProperties'])}"
-    return kinds or "anything"
+    return re.sub("^$", "anything", field.get("type", ""))
 
 
 def main() -> None:
-    """Write the files, or check them."""
-    text = make_schema()
-    wanted = {SCHEMA: text, PAGE: drawn(PAGE.read_text(), json.loads(text))}
-    for path, content in wanted.items():
-        if "--check" not in sys.argv[1:]:
-            path.write_text(content)
-        elif not path.exists() or path.read_text() != content:
-            name = path.relative_to(ROOT)
-            raise SystemExit(f"{name} is stale; mend it with: python bench/result_schema.py")
+    """Write the page, or check it."""
+    content = drawn(PAGE.read_text(), json.loads(make_schema())["$defs"])
+    if "--check" not in sys.argv[1:]:
+        PAGE.write_text(content)
+    elif PAGE.read_text() != content:
+        raise SystemExit(f"{PAGE.name} is stale; mend it with: python bench/result_schema.py")
 
 
 if __name__ == "__main__":

@@ -1,11 +1,11 @@
 """How far `fused` is from what this core can do at most, and from `openblas`, in one run.
 
-    python bench/serial_limit.py [--isa avx2] [--rounds 100] [--ladder] [--json results/FILE.json]
+    python bench/serial_limit.py [--isa avx2] [--rounds 100] [--steps] [--json results/FILE.json]
 
 The serial limit is the time for the convolutions' multiplications (371,200 with Winograd) at the
 core's peak rate, plus the time to read fc1's 1.6 MB at the rate at which a buffer of that size is
 read again and again. Both are measured here, by a C++ program compiled for the same instruction
-set, in rounds with the rungs: in each round everyone has one burst of calls, in shuffled order,
+set, in rounds with the backends: in each round everyone has one burst of calls, in shuffled order,
 so that drift and noise fall on all alike. Ratios are taken round by round.
 """
 
@@ -29,8 +29,8 @@ FC1_BYTES = 500 * 800 * 4
 WARM_UP, TIMED = 20, 100  # calls of a burst
 BUFFERS = 8  # read in turns, a round each: how fast one is depends on the pages that it got
 
-#: The steps of fused_ladder.cpp.
-LADDER = {
+#: The steps of fused_steps.cpp.
+BACKENDS = {
     1: "plain loops",
     2: "SIMD, fused, packed",
     3: "conv2 by Winograd",
@@ -51,30 +51,26 @@ ISAS = {
 def main() -> None:
     """Measure, print, and write the raw figures if asked to."""
     options = arguments()
-    if options.isa:  # before the rungs are imported: OpenBLAS reads its own when it is loaded
-        os.environ["LENET_BENCH_ISA"] = options.isa
-        os.environ["OPENBLAS_CORETYPE"] = ISAS[options.isa][2]
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    one_thread(options.isa)
     from lenet_bench import load
 
-    rungs, build_seconds = {}, {}
+    backends, build_seconds = {}, {}
     for name in ("fused", "fused:int16", "openblas"):
         start = time.perf_counter()
-        rungs[name] = load(name)
+        backends[name] = load(name)
         build_seconds[name] = time.perf_counter() - start
-    isa = rungs["fused"].describe()["isa"]
+    isa = backends["fused"].describe()["isa"]
     bursts: dict[str, Callable[[], list[float]]] = {
-        name: infer_burst(rung.infer) for name, rung in rungs.items()
+        name: infer_burst(backend.infer) for name, backend in backends.items()
     }
     bursts |= limit_bursts(isa)
-    if options.ladder:
-        bursts |= ladder_bursts(isa)
+    if options.steps:
+        bursts |= step_bursts(isa)
     rounds = [round_of(bursts) for _ in range(options.rounds)]
     result = {
         "machine": machine(),
         "isa": isa,
-        "rungs": {name: rung.describe() for name, rung in rungs.items()},
+        "backends": {name: backend.describe() for name, backend in backends.items()},
         "build_seconds": build_seconds,
         "calls_a_burst": TIMED,
         "seconds": {name: [r[name] for r in rounds] for name in bursts},
@@ -90,13 +86,27 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--isa", choices=ISAS, help="instruction set (the widest)")
     parser.add_argument("--rounds", type=int, default=100)
-    parser.add_argument("--ladder", action="store_true", help="the steps to `fused`, too")
+    parser.add_argument("--steps", action="store_true", help="the steps to `fused`, too")
     parser.add_argument("--json", type=Path, help="write all of it to this file")
     return parser.parse_args()
 
 
+def one_thread(isa: str | None) -> None:
+    """Tell the libraries, before they are loaded: one thread, and this instruction set."""
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    if isa:
+        os.environ["LENET_BENCH_ISA"] = isa
+        os.environ["OPENBLAS_CORETYPE"] = ISAS[isa][2]
+
+
+def go_first() -> None:
+    """Run before all other programs from here on, and what is started with us; it takes root."""
+    os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
+
+
 def infer_burst(infer: Callable[[Any], Any]) -> Callable[[], list[float]]:
-    """Calls of one rung, each timed, with images that rotate."""
+    """Calls of one backend, each timed, with images that rotate."""
     import numpy as np
 
     images = np.random.default_rng(0).random((16, 28, 28), dtype=np.float32)
@@ -116,15 +126,10 @@ def infer_burst(infer: Callable[[Any], Any]) -> Callable[[], list[float]]:
 def limit_bursts(isa: str) -> dict[str, Callable[[], list[float]]]:
     """The limit's two parts: the convolutions' multiplications and fc1's bytes."""
     library = compiled("serial_limit.cpp", isa)
-    library.seconds_to_multiply.restype = ctypes.c_double
     library.seconds_to_read.restype = ctypes.c_double
-    steps = ctypes.c_long(CONVOLUTION_MACS // (10 * ISAS[isa][0]))
     buffers = [(ctypes.c_char * (FC1_BYTES + 64))() for _ in range(BUFFERS)]
     for buffer in buffers:
         ctypes.memset(buffer, 1, len(buffer))
-
-    def multiply() -> list[float]:
-        return [library.seconds_to_multiply(steps) for _ in range(WARM_UP + TIMED)]
 
     def read() -> list[float]:
         buffers.append(buffers.pop(0))
@@ -132,15 +137,22 @@ def limit_bursts(isa: str) -> dict[str, Callable[[], list[float]]]:
         start, size = ctypes.c_void_p(address + -address % 64), ctypes.c_size_t(FC1_BYTES)
         return [library.seconds_to_read(start, size) for _ in range(WARM_UP + TIMED)]
 
-    return {"multiply": multiply, "read": read}
+    return {"multiply": multiply_burst(library, isa, CONVOLUTION_MACS), "read": read}
 
 
-def ladder_bursts(isa: str) -> dict[str, Callable[[], list[float]]]:
-    """Each step to `fused` that fused_ladder.cpp names; all must give the same probabilities."""
-    library = compiled("fused_ladder.cpp", isa)
+def multiply_burst(library: ctypes.CDLL, isa: str, macs: int) -> Callable[[], list[float]]:
+    """So many multiply-adds at the core's peak rate."""
+    library.seconds_to_multiply.restype = ctypes.c_double
+    steps = ctypes.c_long(macs // (10 * ISAS[isa][0]))
+    return lambda: [library.seconds_to_multiply(steps) for _ in range(WARM_UP + TIMED)]
+
+
+def step_bursts(isa: str) -> dict[str, Callable[[], list[float]]]:
+    """Each step to `fused` that fused_steps.cpp names; all must give the same probabilities."""
+    library = compiled("fused_steps.cpp", isa)
     library.seconds_for_step.restype = ctypes.c_double
     answers = []
-    for step in LADDER:
+    for step in BACKENDS:
         answer = (ctypes.c_float * 10)()
         library.seconds_for_step(step, 0, answer)
         answers.append(list(answer))
@@ -153,7 +165,7 @@ def ladder_bursts(isa: str) -> dict[str, Callable[[], list[float]]]:
             library.seconds_for_step(step, i % 2, ignored) for i in range(WARM_UP + TIMED)
         ]
 
-    return {f"{step} {name}": burst_of(step) for step, name in LADDER.items()}
+    return {f"{step} {name}": burst_of(step) for step, name in BACKENDS.items()}
 
 
 def compiled(source: str, isa: str) -> ctypes.CDLL:

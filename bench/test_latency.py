@@ -1,8 +1,8 @@
-"""Single-image latency of every rung at hand, as one table: `pytest bench/ --benchmark-only`.
+"""Single-image latency of every backend at hand, as one table: `pytest bench/ --benchmark-only`.
 
 The boundary is DESIGN's: a float32 (28, 28) in, float32 (10,) out, and the inputs rotate so that
-no rung can answer from a cache. All rungs share this process; `lenet-bench compare`, which gives
-each a process of its own and interleaves them, is the judge where they are close.
+no backend can answer from a cache. All backends share this process. Where they
+are close, believe `lenet-bench compare`, which gives each a process of its own.
 """
 
 from collections.abc import Callable
@@ -12,14 +12,14 @@ from typing import Any
 import numpy as np
 import pytest
 from lenet_bench import Unavailable, load
-from lenet_bench.backends import find, names, tolerance
-from lenet_bench.backends.apart import Apart
+from lenet_bench.registry import find, names, tolerance
+from lenet_bench.registry.apart import Apart
 
 IMAGES = np.random.default_rng(0).random((8, 28, 28), dtype=np.float32)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """One benchmark a rung, in the group of its device."""
+    """One benchmark a backend, in the group of its device."""
     marked = [
         pytest.param(name, marks=pytest.mark.benchmark(group=find(name)[0].device))
         for name in names()
@@ -28,7 +28,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def test_infer(benchmark: Callable[..., Any], name: str) -> None:
-    """Time one call of a rung that gives the reference's probabilities."""
+    """Time one call of a backend that gives the reference's probabilities."""
     try:
         net = load(name)
     except Unavailable as reason:

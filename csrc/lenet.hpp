@@ -1,4 +1,4 @@
-// What every native rung is given and gives: the weights and the layers.
+// What every native backend is given and gives: the weights and the layers.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 namespace lenet {
 
 /// The parameters in Caffe's layout (OIHW, outputs x inputs), row-major and contiguous.
-/// Borrowed: a rung packs its own copy while it is built and keeps none of these pointers.
+/// Borrowed: a backend packs its own copy while it is built and keeps none of these pointers.
 struct Weights {
   const float* conv1_weight;  // 20 x 1 x 5 x 5
   const float* conv1_bias;    // 20
@@ -23,7 +23,7 @@ struct Weights {
 };
 
 /// One layer's output for one image, in Caffe's layout (channels x height x width): what tests
-/// compare. "fc1" is after its ReLU; a rung that fuses two layers reports only the second.
+/// compare. "fc1" is after its ReLU; a backend that fuses two layers reports only the second.
 struct Layer {
   std::string name;  // conv1, pool1, conv2, pool2, fc1, fc2 or probabilities
   std::vector<float> values;

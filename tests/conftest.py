@@ -13,10 +13,16 @@ import numpy as np
 import pytest
 from lenet_bench.network import PARAMETERS
 from lenet_bench.weights import write_weights
+from patterns import write_patterns
 from PIL import Image, ImageDraw
 
-#: Settings of the caller's shell that would change what a command prints.
-_NOT_INHERITED = ("NO_COLOR", "FORCE_COLOR", "LENET_BENCH_DEBUG", "LENET_BENCH_ISA", "COLUMNS")
+pytest_plugins = ["cuda_children"]
+
+#: Settings of the caller's shell, and of pytest-xdist, that would change what a command does.
+_NOT_INHERITED = (
+    *("NO_COLOR", "FORCE_COLOR", "LENET_BENCH_DEBUG", "LENET_BENCH_ISA", "COLUMNS"),
+    "PYTEST_XDIST_WORKER",
+)
 
 
 @dataclass(frozen=True)
@@ -100,3 +106,9 @@ def small_mnist(tmp_path_factory: pytest.TempPathFactory) -> Path:
     header = struct.pack(">II", 2049, len(labels))
     (folder / "t10k-labels-idx1-ubyte").write_bytes(header + labels.tobytes())
     return folder
+
+
+@pytest.fixture(scope="session")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a data set that can be learnt: 500 training and 60 test images."""
+    return write_patterns(tmp_path_factory.mktemp("patterns"))

@@ -1,4 +1,4 @@
-// Builds the rung `fused` on random weights and checks every layer of a random image against
+// Builds the backend `fused` on random weights and checks every layer of a random image against
 // plain loops in float64: what tests/cross_aarch64.sh runs on an emulated 64-bit Arm.
 #include <algorithm>
 #include <cmath>

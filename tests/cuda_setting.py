@@ -1,10 +1,10 @@
 """Where CUDA's headers and libraries lie for the tests, and the double of a GPU built from them.
 
-python tests/cuda_setting.py DRIVER MAJOR builds the GPU rungs without Python, for NVIDIA's own.
+python tests/cuda_setting.py DRIVER MAJOR builds the GPU backends without Python, for NVIDIA's own.
 """
 
-import ctypes
 import os
+import shutil
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -15,7 +15,13 @@ TESTS = Path(__file__).parent
 SOURCES = TESTS.parent / "csrc"
 
 #: What our kernels include, by the names that they include it by.
-KERNEL_HEADERS = ("shapes.hpp", "cuda/fused_geometry.hpp", "cuda/mailbox.hpp")
+KERNEL_HEADERS = (
+    "shapes.hpp",
+    "cuda/fused_geometry.hpp",
+    "cuda/mailbox.hpp",
+    "cuda/layers.cuh",
+    "cuda/signals.cuh",
+)
 
 
 def built_major() -> int | None:
@@ -45,45 +51,24 @@ def wheel_folders(kind: str, major: int) -> list[Path]:
     return found
 
 
-def build_double(
-    output: Path, major: int, sources: Path = SOURCES, earlier: Path | None = None
-) -> Path:
-    """The folder with the double's libcudart, libcublas and libcudnn, and our kernels in it.
-
-    All but our kernels is taken from the folder `earlier`, where it was built before.
-    """
+def build_double(output: Path, major: int) -> Path:
+    """The folder with the double's libraries."""
     includes = wheel_folders("include", major)
     script = TESTS / "cuda_double" / "build.sh"
-    settings = [f"SOURCES={sources}", f"EARLIER={earlier or ''}"]
-    run(["env", *settings, str(script), str(output), str(major), *map(str, includes)])
+    run([str(script), str(output), str(major), str(find_nvrtc(major)), *map(str, includes)])
     return output
 
 
-def compile_to_ptx(kernels: str, capability: int, major: int) -> str:
-    """What NVRTC makes of fused.cu or persistent.cu, as text."""
-    nvrtc = ctypes.CDLL(str(find_nvrtc(major)))
-    headers = {name: (SOURCES / name).read_bytes() for name in KERNEL_HEADERS}
-    texts = (ctypes.c_char_p * len(headers))(*headers.values())
-    names = (ctypes.c_char_p * len(headers))(*(name.encode() for name in headers))
-    source, program = (SOURCES / "cuda" / kernels).read_bytes(), ctypes.c_void_p()
-    options = (b"--std=c++17", f"--gpu-architecture=compute_{capability}".encode())
-    given = (ctypes.c_char_p * len(options))(*options)
-    size = ctypes.c_size_t()
-    name, count = kernels.encode(), len(headers)
-    made = nvrtc.nvrtcCreateProgram(ctypes.byref(program), source, name, count, texts, names)
-    assert made == 0
-    assert nvrtc.nvrtcCompileProgram(program, len(options), given) == 0
-    assert nvrtc.nvrtcGetPTXSize(program, ctypes.byref(size)) == 0
-    text = ctypes.create_string_buffer(size.value)
-    assert nvrtc.nvrtcGetPTX(program, text) == 0
-    nvrtc.nvrtcDestroyProgram(ctypes.byref(program))
-    return text.value.decode()
+def build_libcuda(folder: Path, major: int) -> None:
+    """The double's driver alone, which NVIDIA's cuDNN has to find one of before it plans."""
+    source, made = TESTS / "cuda_double" / "cuda.cpp", folder / "libcuda.so.1"
+    run([compiler(), *compile_options(major), "-shared", "-fPIC", str(source), "-o", str(made)])
 
 
 def write_kernel_source(output: Path) -> Path:
     """What CMake makes of kernel_source.cpp.in: our kernels' text as a C++ source."""
     text = (SOURCES / "cuda" / "kernel_source.cpp.in").read_text()
-    for part in ("cuda/fused.cu", "cuda/persistent.cu", *KERNEL_HEADERS):
+    for part in ("cuda/fused.cu", "cuda/cluster.cu", *KERNEL_HEADERS):
         text = text.replace(f"@{Path(part).name}@", (SOURCES / part).read_text())
     output.write_text(text)
     return output
@@ -98,15 +83,10 @@ def compile_options(major: int, sources: Path = SOURCES) -> list[str]:
 
 
 def link_options(major: int, double: Path) -> list[str]:
-    """What g++ needs to link it with the double, and with NVIDIA's own NVRTC."""
-    names = [f"libcudart.so.{major}", f"libcublas.so.{major}", "libcudnn.so.9"]
-    nvrtc = find_nvrtc(major)
-    return [
-        *(str(double / name) for name in names),
-        str(nvrtc),
-        f"-Wl,-rpath,{double}:{nvrtc.parent}",
-        "-pthread",
-    ]
+    """What g++ needs to link it with the double."""
+    names = [f"libcudart.so.{major}", f"libcublas.so.{major}", f"libnvrtc.so.{major}"]
+    libraries = [str(double / name) for name in [*names, "libcudnn.so.9"]]
+    return [*libraries, f"-Wl,-rpath,{double}", "-pthread"]
 
 
 def find_nvrtc(major: int) -> Path:
@@ -130,11 +110,16 @@ def link_with_nvidia(major: int) -> list[str]:
     ]
 
 
+def host_sources(sources: Path) -> list[Path]:
+    """The C++ of the GPU backends, without their Python face."""
+    return [*sorted((sources / "cuda").glob("*.cpp")), sources / "bindings" / "on_gpu.cpp"]
+
+
 def build_driver(output: Path, major: int) -> None:
-    """cuda_double/driver.cpp with the GPU rungs, for a machine with a GPU."""
+    """cuda_double/driver.cpp with the GPU backends, for a machine with a GPU."""
     output.parent.mkdir(parents=True, exist_ok=True)
     kernels = write_kernel_source(output.with_suffix(".kernels.cpp"))
-    sources = [TESTS / "cuda_double" / "driver.cpp", kernels, *(SOURCES / "cuda").glob("*.cpp")]
+    sources = [TESTS / "cuda_double" / "driver.cpp", kernels, *host_sources(SOURCES)]
     objects = [output.with_suffix(f".{source.stem}.o") for source in sources]
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         commands = (
@@ -143,6 +128,64 @@ def build_driver(output: Path, major: int) -> None:
         )
         list(pool.map(run, commands))
     run([compiler(), *map(str, objects), "-o", str(output), *link_with_nvidia(major)])
+
+
+class Driver:
+    """cuda_double/driver.cpp with the GPU backends, on the double."""
+
+    def __init__(self, double: Path, folder: Path) -> None:
+        major = built_major()
+        assert major is not None
+        self.major = major
+        self.double = double
+        kernels = write_kernel_source(folder / "kernel_source.cpp")
+        sources = [TESTS / "cuda_double" / "driver.cpp", kernels, *host_sources(SOURCES)]
+        self.objects = self._compile(sources, SOURCES, folder)
+        self.program = self._link(self.objects, folder)
+
+    def run(
+        self, backend: str, folder: Path, file: str = "", there: str = "", planted: str = ""
+    ) -> "subprocess.CompletedProcess[str]":
+        """What it says of a backend; with a fault where `planted` stands in place of `there`."""
+        program = self.program
+        if file:
+            text = (SOURCES / file).read_text()
+            assert there in text, f"{file} has changed: plant this fault anew"
+            text = text.replace(there, planted, 1)
+            if file.endswith((".cu", ".cuh")):  # NVRTC's double takes it from here
+                (folder / Path(file).name).write_text(text)
+            else:
+                program = self._plant(folder, file, text)
+        places = {"XDG_CACHE_HOME": str(folder), "CUDA_DOUBLE_KERNELS": str(folder)}
+        return subprocess.run(
+            [str(program), backend],
+            capture_output=True,
+            text=True,
+            timeout=300,
+            env={**os.environ, **places},
+        )
+
+    def _plant(self, folder: Path, file: str, text: str) -> Path:
+        sources = folder / "csrc"
+        shutil.copytree(SOURCES, sources)
+        (sources / file).write_text(text)
+        header = file.endswith(".hpp")
+        again = host_sources(sources) if header else [sources / file]
+        return self._link({**self.objects, **self._compile(again, sources, folder)}, folder)
+
+    def _link(self, objects: dict[str, Path], folder: Path) -> Path:
+        parts = [str(path) for path in objects.values()]
+        program = folder / "driver"
+        run([compiler(), *parts, "-o", str(program), *link_options(self.major, self.double)])
+        return program
+
+    def _compile(self, files: list[Path], sources: Path, folder: Path) -> dict[str, Path]:
+        made = {file.name: folder / f"{file.stem}.o" for file in files}
+        options = compile_options(self.major, sources)
+        commands = ([compiler(), *options, "-c", str(f), "-o", str(made[f.name])] for f in files)
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            list(pool.map(run, commands))
+        return made
 
 
 def run(command: list[str]) -> None:

@@ -1,14 +1,14 @@
-// What NVIDIA's own cuDNN makes of the graphs of cudnn_frontend.cpp when it is told of a GPU that
+// What NVIDIA's own cuDNN makes of the graphs of cudnn_plan.cpp when it is told of a GPU that
 // need not be here: cuDNN plans for a GPU that it only has the description of.
 //
 //   cudnn_plans DESCRIPTION, which is JSON as CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION has it
-#include <cublas_v2.h>
-#include <cuda_runtime.h>
 #include <cudnn.h>
 
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
+#include <initializer_list>
+#include <utility>
 
 namespace {
 
@@ -33,26 +33,32 @@ cudnnStatus_t finalize_for_described_gpu(cudnnBackendDescriptor_t descriptor) {
 
 #define cudnnBackendSetAttribute set_but_handles
 #define cudnnBackendFinalize finalize_for_described_gpu
-#include "cuda/cudnn_frontend.cpp"
+#include "cuda/cudnn_plan.cpp"
 #undef cudnnBackendSetAttribute
 #undef cudnnBackendFinalize
 
 int main(int, char** arguments) {
   using namespace lenet;
+  using namespace lenet::cuda;
   const char* description = arguments[1];
   LENET_CHECK(cudnnBackendCreateDescriptor(CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR, &described_gpu));
   LENET_CHECK(cudnnBackendSetAttribute(
       described_gpu, CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION, CUDNN_TYPE_CHAR,
       static_cast<std::int64_t>(std::strlen(description)) + 1, description));
   LENET_CHECK(cudnnBackendFinalize(described_gpu));
+  const auto plan = [](const char* name, OperationGraph graph) {
+    const auto not_run = [](const Plan&) { return CUDNN_STATUS_SUCCESS; };
+    return choose(nullptr, name, std::move(graph), not_run);
+  };
   const Plan plans[] = {
-      {nullptr, "conv1", convolve_and_add_bias(1, kImageSide, kConv1Channels)},
-      {nullptr, "pool1", pool(kConv1Channels, kConv1Side)},
-      {nullptr, "conv2", convolve_and_add_bias(kConv1Channels, kPool1Side, kConv2Channels)},
-      {nullptr, "pool2", pool(kConv2Channels, kConv2Side)},
+      plan("conv1", convolve_and_add_bias(1, kImageSide, kConv1Channels)),
+      plan("pool1", pool(kConv1Channels, kConv1Side)),
+      plan("conv2", convolve_and_add_bias(kConv1Channels, kPool1Side, kConv2Channels)),
+      plan("pool2", pool(kConv2Channels, kConv2Side)),
   };
   float* const somewhere = reinterpret_cast<float*>(4096);  // nothing is read before a call
-  bind({kInput, kWeight, kBias, kOutput}, {somewhere, somewhere, somewhere, somewhere}, somewhere);
-  bind({kInput, kOutput}, {somewhere, somewhere}, nullptr);  // where no plan takes a workspace
+  bind({{kInput, kWeight, kBias, kOutput}, {somewhere, somewhere, somewhere, somewhere}},
+       somewhere);
+  bind({{kInput, kOutput}, {somewhere, somewhere}}, nullptr);  // where no plan takes a workspace
   for (const Plan& plan : plans) std::printf("engine %ld\n", static_cast<long>(plan.engine));
 }

@@ -1,4 +1,4 @@
-"""Random networks and images, from a seed: what the rungs' tests are fed."""
+"""Random networks and images, from a seed: what the backends' tests are fed."""
 
 from math import prod
 

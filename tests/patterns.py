@@ -1,12 +1,11 @@
 """A data set that can be learnt in seconds: ten patterns under noise, in MNIST's files."""
 
 import struct
-from pathlib import Path
 
 import numpy as np
 
 
-def write_patterns(folder: Path, seed: int = 1) -> Path:
+def write_patterns(folder, seed=1):
     """500 training images and 60 test images."""
     random = np.random.default_rng(seed)
     patterns = np.kron(random.random((10, 7, 7)) < 0.3, np.ones((4, 4))) * 200

@@ -1,107 +1,141 @@
-"""A made-up result, for what is drawn from one."""
+"""Made-up runs, for what is computed from one and drawn of it."""
 
-from dataclasses import replace
-
-from lenet_bench.backends import find, names
+from lenet_bench.registry import find, names
 from lenet_bench.results import (
-    SCHEMA,
     Batch,
+    Block,
+    CacheProbe,
     ColdStart,
-    Disturbance,
+    End,
     Gpu,
-    Resources,
-    Result,
+    Header,
+    Listed,
+    Log,
     Rules,
-    RungResult,
-    Turn,
+    append,
+    as_result,
 )
+from lenet_bench.results.machine import Machine, Processor
+from msgspec.structs import replace
 
 ROUNDS = 12
+FLOOR = "empty"
 
 
-def turns(us):
-    """Twelve rounds of fifty calls of about that many microseconds."""
+def blocks(name, us, rounds=ROUNDS, **changes):
+    """A block a round, each of fifty calls of about that many microseconds."""
     return tuple(
-        Turn(n, 0.1 * n, 60 * us * 1000, 50 * us * 1000, 0, 0, (us * 1000 + n, us * 1000) * 25)
-        for n in range(ROUNDS)
+        Block(
+            backend=name,
+            round=number,
+            **{
+                "at_s": 0.1 * number,
+                "took_s": 0.1,
+                "cold_start": ColdStart(0.1, 0.2, 0.3, 0.4, 0.5),
+                "wall_ns": round(60 * us * 1000),
+                "cpu_ns": round(50 * us * 1000),
+                "samples_ns": (round(us * 1000) + number, round(us * 1000)) * 25,
+                **changes,
+            },
+        )
+        for number in range(rounds)
     )
 
 
-def rung(name, us):
-    """A rung that is ok."""
-    starts = (ColdStart(0.1, 0.2, 0.3, 0.4, 0.5),) * ROUNDS
-    return RungResult(name, "ok", cold_starts=starts, turns=turns(us))
+def failed(name, status, reason, **changes):
+    """The block of a backend that failed at once."""
+    facts = {"at_s": 0.0, "status": status, "reason": reason, **changes}
+    return (Block(backend=name, round=0, **facts),)
+
+
+def log(*rows, ended="rounds", machine=None, version="0.1.0", **rules):
+    """A run of these rows, each the blocks of one backend, and of the empty backend."""
+    floor = blocks(FLOOR, 1)
+    header = Header(
+        version=version,
+        argv=("lenet-bench", "compare"),
+        started="2026-01-01T00:00:00+00:00",
+        machine=machine or Machine(Processor(model="µ-processor")),
+        rules=replace(_RULES, **rules),
+        backends=tuple(_listed(row[0].backend) for row in rows),
+        floor=FLOOR,
+    )
+    every = sorted((block for row in (floor, *rows) for block in row), key=lambda b: b.round)
+    return Log(header, tuple(every), End(ended, 3.5) if ended else None)
+
+
+def write_log(path, content):
+    """A whole file."""
+    for line in (content.header, *content.blocks, content.end):
+        if line:
+            append(path, line)
+
+
+def result(*rows, **rest):
+    """What `log` says."""
+    return as_result(log(*rows, **rest))
+
+
+def sample_log(hostile="killed"):
+    """A run of two backends, one twice as slow, and of one that crashed."""
+    crashed = failed("third", "crashed", f"in round 1: {hostile}", traceback="at\n  µ")
+    return log(blocks("first", 20), blocks("second", 40), crashed)
 
 
 def sample_result(hostile="killed"):
-    """A run of two rungs, one twice as slow, and of one that crashed."""
-    rules = Rules(
-        seed=7,
-        baseline=None,
-        margin=0.02,
-        confidence=0.95,
-        budget_s=None,
-        precision=None,
-        rounds=ROUNDS,
-        timeout_s=60.0,
-        warm_s=0.01,
-        timed_s=0.05,
-        rounds_a_start=1,
-        images=10,
-        threads=1,
-        worker_cores=(1,),
-        parent_cores=(0,),
-        variables={"OMP_NUM_THREADS": "1"},
-        weights="weights/lenet.safetensors",
-        weights_sha256="0" * 64,
-    )
-    crashed = RungResult("third", "crashed", reason=f"in round 1: {hostile}", traceback="at\n  µ")
-    return Result(
-        schema=SCHEMA,
-        version="0.1.0",
-        argv=("lenet-bench", "compare"),
-        started="2026-01-01T00:00:00+00:00",
-        ended="rounds",
-        elapsed_s=3.5,
-        machine={"processor": {"model": "µ-processor"}},
-        rules=rules,
-        order=(("first", "second"),) * ROUNDS,
-        floor=RungResult("empty", "ok", turns=turns(1)),
-        rungs=(rung("first", 20), rung("second", 40), crashed),
-        disturbance=Disturbance(0.0, 0.0, 0.1, 2700.0, 2700.0),
-        warnings=(),
-    )
+    """What `sample_log` says."""
+    return as_result(sample_log(hostile))
 
 
-def sample_ladder():
-    """A run of the whole ladder, from 18 us to 60 ms, frameworks on a GPU too, with all figures."""
+def sample_of_all():
+    """A run of all backends, from 18 us to 60 ms, frameworks on a GPU too, with all figures."""
     listed = names(gone=False)
     times = [18 * 3300 ** (n / len(listed)) for n in range(len(listed))]
-    rungs = [
-        _full(name, round(us), find(name)[0].device) for name, us in zip(listed, times, strict=True)
-    ]
+    rows = [_full(name, us, find(name)[0].device) for name, us in zip(listed, times, strict=True)]
     frameworks = [n for n, name in enumerate(listed) if find(name)[0].name in ("torch", "keras")]
-    on_gpu = [_full(listed[n], round(times[n] / 3), "gpu") for n in frameworks]
-    missing = RungResult("mxnet@gpu", "unavailable", reason="no module")
-    return replace(sample_result(), rungs=(*rungs, *on_gpu, missing))
+    rows += [_full(f"{listed[n]}@gpu", times[n] / 3, "gpu") for n in frameworks]
+    rows.append(failed("mxnet@gpu", "unavailable", "no module"))
+    return result(*rows, batches=(8, 64, 512))
+
+
+_RULES = Rules(
+    seed=7,
+    baseline=None,
+    margin=0.02,
+    confidence=0.95,
+    budget_s=None,
+    rounds=ROUNDS,
+    timeout_s=60.0,
+    images=10,
+    threads=1,
+    worker_cores=(1,),
+    parent_cores=(0,),
+    variables={"OMP_NUM_THREADS": "1"},
+    weights="weights/lenet.safetensors",
+    weights_sha256="0" * 64,
+)
+
+
+def _listed(name):
+    on_gpu = name.endswith("@gpu") or (name in names() and find(name)[0].device == "gpu")
+    return Listed(name, "gpu" if on_gpu else "cpu", 1e-5)
 
 
 def _full(name, us, device):
-    """A rung with every figure that there is."""
-    sizes = (8, 64, 512)
-    return replace(
-        rung(name if device == find(name)[0].device else f"{name}@{device}", us),
-        resources=Resources(3, 1, 0.0, 40.0 + us / 50),
+    """A backend with every figure that there is."""
+    profile = {"h2d_us": 4.0, "kernels_us": us / 2, "d2h_us": 3.0, "enqueue_us": 6.0}
+    gpu = Gpu("A GPU", 300.0 + us / 30, 80.0, 3.0, profile_us={**profile, "total_us": 10.0 + us})
+    return blocks(
+        name,
+        us,
+        threads_alive=3,
+        threads_running=1,
+        idle_share=0.0,
+        peak_rss_mib=40.0 + us / 50,
         lines_of_code=40 + len(name) * 13,
         installed_mib=1.0 + us / 20,
-        device=device,
-        gpu=_gpu(us) if device == "gpu" else None,
-        batches=tuple(Batch(n, (round(us * 700 * n**0.8),) * 20) for n in sizes),
+        gpu=gpu if device == "gpu" else None,
+        batches=tuple(Batch(n, (round(us * 700 * n**0.8),) * 20) for n in (8, 64, 512)),
         runs={"library": "its library 1.2", "isa": "avx2"},
+        cache_probe=CacheProbe(us, us, us),
     )
-
-
-def _gpu(us):
-    profile = {"h2d_us": 4.0, "kernels_us": us / 2, "d2h_us": 3.0, "enqueue_us": 6.0}
-    profile["total_us"] = 10.0 + us
-    return Gpu("A GPU", memory_mib=300.0 + us / 30, energy_mj=3.0, profile_us=profile)

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The native rungs under AddressSanitizer + UBSan and under ThreadSanitizer:
+# The native backends under AddressSanitizer + UBSan and under ThreadSanitizer:
 #
 #   tests/sanitize.sh [PYTHON]     PYTHON's environment has pytest, hypothesis and the native extras
 #

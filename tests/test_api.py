@@ -15,15 +15,15 @@ import numpy as np
 import numpy.typing as npt
 import lenet_bench
 
-net: lenet_bench.Backend = lenet_bench.load("fused", threads=1)
+net: lenet_bench.Network = lenet_bench.load("fused", threads=1)
 image: npt.NDArray[np.float32] = lenet_bench.read_image("digit.png")
 probabilities: npt.NDArray[np.float32] = net.infer(image)
-rungs: list[lenet_bench.Availability] = lenet_bench.backends()
-name: str = rungs[0].name
+asked: list[lenet_bench.Availability] = lenet_bench.backends()
+name: str = asked[0].name
 weights: lenet_bench.Weights = lenet_bench.read_weights()
 version: str = lenet_bench.__version__
-result: lenet_bench.Result = lenet_bench.compare(lenet_bench.CompareOptions(rungs=("fused",)))
-summary: lenet_bench.Summary | None = result.rung("fused").summary
+result: lenet_bench.Result = lenet_bench.compare(lenet_bench.CompareOptions(backends=("fused",)))
+summary: lenet_bench.Summary | None = result.row("fused").summary
 found: lenet_bench.Difference = lenet_bench.diff(result, result, fail_over=0.05)
 text: str = lenet_bench.render(result, form="markdown")
 costs: list[lenet_bench.Cost] = lenet_bench.costs(["fused"])
@@ -49,7 +49,7 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
         _ = lenet_bench.infer  # type: ignore[attr-defined]
 
 
-def test_load_gives_a_rung_that_infers(weights_file: Path, picture: Path) -> None:
+def test_load_gives_a_network_that_infers(weights_file: Path, picture: Path) -> None:
     net = lenet_bench.load("fused", threads=1, weights=weights_file)
     probabilities = net.infer(lenet_bench.read_image(picture))
     assert probabilities.shape == (10,)
@@ -57,15 +57,15 @@ def test_load_gives_a_rung_that_infers(weights_file: Path, picture: Path) -> Non
     assert probabilities.sum() == pytest.approx(1)
 
 
-def test_load_gives_a_rung_that_infers_batches(weights_file: Path, picture: Path) -> None:
+def test_load_gives_a_network_that_infers_batches(weights_file: Path, picture: Path) -> None:
     net = lenet_bench.load("fused", weights=weights_file)
     image = lenet_bench.read_image(picture)
     batch = net.infer(np.stack([image, image]))
     np.testing.assert_allclose(batch, [net.infer(image)] * 2, rtol=0, atol=1e-6)
 
 
-def test_load_refuses_an_unknown_rung_with_the_ladder() -> None:
-    with pytest.raises(lenet_bench.LenetBenchError, match="no rung is called 'abacus'; the ladder"):
+def test_load_refuses_an_unknown_name_with_those_there_are() -> None:
+    with pytest.raises(lenet_bench.LenetBenchError, match="no backend is called 'abacus'"):
         lenet_bench.load("abacus")
 
 
@@ -80,14 +80,14 @@ def test_read_image_refuses_what_is_no_picture(tmp_path: Path) -> None:
         lenet_bench.read_image(tmp_path / "note.txt")
 
 
-def test_backends_asks_every_rung_and_loads_none_into_this_process() -> None:
+def test_backends_asks_every_backend_and_loads_none_into_this_process() -> None:
     """The question and the sub-package share their name."""
     program = (
         "import sys, lenet_bench.backends\n"
-        "from lenet_bench.backends import names\n"
+        "from lenet_bench.registry import names\n"
         "found = lenet_bench.backends()\n"
-        "assert [rung.name for rung in found][: len(names())] == names()\n"
-        "assert all(rung.available == (rung.reason is None) for rung in found)\n"
+        "assert [one.name for one in found][: len(names())] == names()\n"
+        "assert all(one.available == (one.reason is None) for one in found)\n"
         "loaded = [name for name in sys.modules if name.startswith('lenet_bench._')]\n"
         "assert not loaded, loaded\n"
     )

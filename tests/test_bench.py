@@ -35,20 +35,20 @@ def saved(tmp_path_factory):
     return storage
 
 
-def test_rungs_are_grouped_by_device(saved):
+def test_backends_are_grouped_by_device(saved):
     (file,) = saved.rglob("*_before.json")
     (found,) = json.loads(file.read_text())["benchmarks"]
     assert (found["group"], found["params"]) == ("cpu", {"name": "fused"})
     assert found["stats"]["rounds"] > 100
 
 
-def test_the_gate_lets_the_same_rung_pass(saved):
+def test_the_gate_lets_the_same_backend_pass(saved):
     code, told = bench(saved, "--benchmark-compare", "--benchmark-compare-fail=min:300%")
     assert code == 0, told
 
 
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="another instruction set is the brake")
-def test_the_gate_stops_a_slower_rung(saved):
+def test_the_gate_stops_a_slower_backend(saved):
     options = ("--benchmark-compare", "--benchmark-compare-fail=min:5%")
     code, told = bench(saved, *options, LENET_BENCH_ISA="sse2")
     assert code != 0

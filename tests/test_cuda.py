@@ -1,17 +1,13 @@
-"""The GPU rungs on the double of CUDA (cuda_double/): the very module that users get, run without a
-GPU. It proves the wiring; numerics and speed of NVIDIA's libraries are for bench/gpu.sh.
+"""The GPU backends on the double of CUDA (cuda_double/): the module that users get, without a GPU.
+It proves the wiring; numerics and speed of NVIDIA's libraries are for bench/gpu.sh.
 """
 
-import json
-import os
-import subprocess
-import sys
-from collections.abc import Callable
+import shutil
 from pathlib import Path
-from typing import Any
 
 import pytest
-from cuda_setting import build_double, built_major, compile_to_ptx
+from cuda_children import Ask, child
+from cuda_setting import built_major
 
 pytestmark = pytest.mark.skipif(
     built_major() is None, reason="lenet_bench is built without CUDA (make test-cuda13)"
@@ -19,94 +15,41 @@ pytestmark = pytest.mark.skipif(
 
 CUDNN = ["cudnn", "cudnn:find", "cudnn:heuristic", "cudnn:tf32", "cudnn:graph", "cudnn:frontend"]
 CUDA = ["cuda", "cuda:graph", "cuda:mapped", "cuda:persistent"]
-RUNGS = [*CUDNN, *CUDA]
-
-#: What every child starts with. `double` counts, fails and tells on request.
-PRELUDE = """
-import ctypes, gc, json, os, sys, threading
-import numpy as np
-import lenet_bench
-from lenet_bench import LenetBenchError, Unavailable, load
-from lenet_bench.backends import tolerance
-from lenet_bench.network import LAYERS, PARAMETERS
-from lenet_bench.weights import Weights
-
-random = np.random.default_rng(7)
-weights = Weights({
-    name: (random.standard_normal(shape) * 0.1).astype(np.float32)
-    for name, shape in PARAMETERS.items()
-})
-images = random.random((4, 28, 28), dtype=np.float32)
-reference = load("reference", weights=weights)
-
-def double():
-    return ctypes.CDLL(f"libcudart.so.{major}")
-
-def answer(value):
-    print("ANSWER", json.dumps(value))
-
-def failure(work):
-    try:
-        work()
-    except Exception as error:
-        return [type(error).__name__, str(error)]
-"""
-
-Ask = Callable[..., Any]
+BACKENDS = [*CUDNN, *CUDA]
 
 
-@pytest.fixture(scope="session")
-def double(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder with the double's libraries."""
-    major = built_major()
-    assert major is not None
-    return build_double(tmp_path_factory.mktemp("double"), major)
-
-
-def child(code: str, **environment: str) -> "subprocess.CompletedProcess[str]":
-    script = f"major = {built_major()}\n{PRELUDE}\n{code}"
-    inherited = {k: v for k, v in os.environ.items() if not k.startswith(("CUDA_", "LENET_BENCH_"))}
-    return subprocess.run(
-        [sys.executable, "-c", script],
-        env={**inherited, **environment},
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
-
-
-@pytest.fixture(scope="session")
-def ask(double: Path, tmp_path_factory: pytest.TempPathFactory) -> Ask:
-    """What the code, run in a process of its own on the double, gives to `answer`."""
-    cache = str(tmp_path_factory.mktemp("cubins"))
-
-    def run(code: str, **environment: str) -> Any:
-        fixed = {"LENET_BENCH_CUDA_LIBRARIES": str(double), "XDG_CACHE_HOME": cache}
-        done = child(code, **{**fixed, **environment})
-        lines = [line for line in done.stdout.splitlines() if line.startswith("ANSWER ")]
-        assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
-        return json.loads(lines[-1].removeprefix("ANSWER "))
-
-    return run
-
-
-@pytest.mark.parametrize("rung", RUNGS)
-def test_every_layer_matches_the_float64_reference(ask: Ask, rung: str) -> None:
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_every_layer_matches_the_float64_reference(ask: Ask, backend: str) -> None:
     difference = ask(f"""
-found = load("{rung}", weights=weights).layers(images[0])
+found = load("{backend}", weights=weights).layers(images[0])
 expected = reference.layers(images[0])
 answer({{name: float(np.abs(found[name] - expected[name]).max()) for name in found}})
 """)
     assert "probabilities" in difference
-    allowed = 1e-2 if rung == "cudnn:tf32" else 2e-5
+    allowed = 1e-2 if backend == "cudnn:tf32" else 2e-5
     assert max(difference.values()) < allowed
 
 
-@pytest.mark.parametrize("rung", RUNGS)
-def test_the_last_of_many_calls_answers_as_the_first(ask: Ask, rung: str) -> None:
-    calls = 999 if rung in CUDNN else 99  # the double takes 25 ms for our own kernels
+@pytest.mark.parametrize("backend", CUDA)
+def test_our_kernels_match_it_on_every_kind_of_gpu_in_any_order(ask: Ask, backend: str) -> None:
+    capabilities = [c for c in (75, 89, 90, 100, 120) if backend != "cuda:persistent" or c >= 90]
+    difference = ask(f"""
+def worst(capability, seed):
+    os.environ.update(CUDA_DOUBLE_CAPABILITY=str(capability), CUDA_DOUBLE_SEED=str(seed))
+    net = load("{backend}", weights=weights)
+    found, expected = net.layers(images[0]), reference.layers(images[0])
+    return max(float(np.abs(net.infer(images) - reference.infer(images)).max()),
+               *(float(np.abs(found[name] - expected[name]).max()) for name in found))
+answer([worst(capability, seed) for capability in {capabilities} for seed in (1, 2, 3)])
+""")
+    assert max(difference) < 2e-5
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_the_last_of_many_calls_answers_as_the_first(ask: Ask, backend: str) -> None:
+    calls = 999 if backend in CUDNN else 99  # of our own kernels it steps through each instruction
     first, last = ask(f"""
-net = load("{rung}", weights=weights)
+net = load("{backend}", weights=weights)
 first = net.infer(images[0])
 for call in range({calls}):
     last = net.infer(images[(call + 2) % 4])
@@ -115,21 +58,21 @@ answer([first.tolist(), net.infer(images[0]).tolist()])
     assert first == last
 
 
-@pytest.mark.parametrize("rung", RUNGS)
-def test_a_batch_answers_as_its_images_one_by_one(ask: Ask, rung: str) -> None:
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_batch_answers_as_its_images_one_by_one(ask: Ask, backend: str) -> None:
     difference, allowed = ask(f"""
-net = load("{rung}", weights=weights)
+net = load("{backend}", weights=weights)
 assert net.infer(images[:0]).shape == (0, 10)
 difference = np.abs(net.infer(images) - reference.infer(images)).max()
-answer([float(difference), tolerance("{rung}")])
+answer([float(difference), tolerance("{backend}")])
 """)
     assert difference <= allowed
 
 
-@pytest.mark.parametrize("rung", RUNGS)
-def test_threads_that_call_at_once_each_get_their_own_answer(ask: Ask, rung: str) -> None:
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_threads_that_call_at_once_each_get_their_own_answer(ask: Ask, backend: str) -> None:
     worst, allowed = ask(f"""
-net = load("{rung}", weights=weights)
+net = load("{backend}", weights=weights)
 expected = reference.infer(images)
 worst = [0.0] * 4
 def work(i):
@@ -137,30 +80,30 @@ def work(i):
         worst[i] = max(worst[i], float(np.abs(net.infer(images[i]) - expected[i]).max()))
 threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
 [t.start() for t in threads], [t.join() for t in threads]
-answer([max(worst), tolerance("{rung}")])
+answer([max(worst), tolerance("{backend}")])
 """)
     assert worst <= allowed
 
 
-@pytest.mark.parametrize("rung", RUNGS)
-def test_two_sessions_do_not_disturb_each_other(ask: Ask, rung: str) -> None:
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_two_sessions_do_not_disturb_each_other(ask: Ask, backend: str) -> None:
     worst, allowed = ask(f"""
 other = Weights({{name: -values for name, values in weights.parameters.items()}})
-one, two = load("{rung}", weights=weights), load("{rung}", weights=other)
+one, two = load("{backend}", weights=weights), load("{backend}", weights=other)
 expected_one, expected_two = reference.infer(images), load("reference", weights=other).infer(images)
 worst = 0.0
 for i in [0, 1, 2, 3, 1, 0]:
     worst = max(worst, float(np.abs(one.infer(images[i]) - expected_one[i]).max()))
     worst = max(worst, float(np.abs(two.infer(images[i]) - expected_two[i]).max()))
-answer([worst, tolerance("{rung}")])
+answer([worst, tolerance("{backend}")])
 """)
     assert worst <= allowed
 
 
-@pytest.mark.parametrize("rung", RUNGS)
-def test_nothing_is_left_when_a_session_goes(ask: Ask, rung: str) -> None:
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_nothing_is_left_when_a_session_goes(ask: Ask, backend: str) -> None:
     alive, left = ask(f"""
-net = load("{rung}", weights=weights)
+net = load("{backend}", weights=weights)
 net.infer(images)
 net.profile(images[0], 3)
 alive = double().cuda_double_live()
@@ -172,12 +115,12 @@ answer([alive, double().cuda_double_live()])
     assert left == 0
 
 
-@pytest.mark.parametrize("rung", RUNGS)
-def test_a_call_allocates_nothing(ask: Ask, rung: str) -> None:
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_call_allocates_nothing(ask: Ask, backend: str) -> None:
     before, after = ask(f"""
-net = load("{rung}", weights=weights)
+net = load("{backend}", weights=weights)
 names = (b"cudaMalloc", b"cudaHostAlloc", b"cudnnCreateTensorDescriptor", b"cudaEventCreate",
-         b"cudnnBackendCreateDescriptor")
+         b"cudnnBackendCreateDescriptor", b"copy of memory that is not pinned")
 count = lambda: [double().cuda_double_calls(name) for name in names]
 before = count()
 net.infer(images)
@@ -186,9 +129,9 @@ answer([before, count()])
     assert before == after
 
 
-@pytest.mark.parametrize("rung", RUNGS)
-def test_the_profile_splits_one_call_into_its_stages(ask: Ask, rung: str) -> None:
-    profile = ask(f'answer(load("{rung}", weights=weights).profile(images[0], 5))')
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_the_profile_splits_one_call_into_its_stages(ask: Ask, backend: str) -> None:
+    profile = ask(f'answer(load("{backend}", weights=weights).profile(images[0], 5))')
     assert set(profile) >= {"h2d_us", "kernels_us", "d2h_us", "enqueue_us", "total_us"}
     assert profile["kernels_us"] > 0
 
@@ -196,30 +139,50 @@ def test_the_profile_splits_one_call_into_its_stages(ask: Ask, rung: str) -> Non
 def test_describe_names_device_versions_algorithm_and_memory(ask: Ask) -> None:
     facts = ask('answer(load("cudnn:find", weights=weights).describe())')
     assert facts["device"] == "a double of a GPU"
-    assert facts["conv1"] == "gemm"  # the fastest that worked in float32
+    assert facts["conv1"] == "gemm"  # the fastest that worked in float32, once all were warm
     for fact in ("driver supports CUDA", "CUDA runtime", "cuDNN", "cuBLAS", "device memory"):
         assert facts[fact]
 
 
-@pytest.mark.parametrize("rung", RUNGS)
-def test_describe_proves_that_it_ran_on_the_gpu(ask: Ask, rung: str) -> None:
-    facts = ask(f'answer(load("{rung}", weights=weights).describe())')
-    what = "weights" if rung == "cuda:persistent" else "answers"
-    assert facts["proof"].startswith(f"its {what} lie in the memory of GPU 0")
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_describe_proves_that_it_ran_on_the_gpu(ask: Ask, backend: str) -> None:
+    facts = ask(f'answer(load("{backend}", weights=weights).describe())')
+    assert facts["proof"].startswith("its answers lie in the memory of GPU 0")
 
 
-def test_describe_names_the_engines_that_keep_to_float32(ask: Ask) -> None:
+def test_describe_names_the_engines_that_keep_to_float32_and_run(ask: Ask) -> None:
     facts = ask('answer(load("cudnn:frontend", weights=weights).describe())')
-    assert facts["conv1"] == "engine 11, with its bias in one plan"  # 33 rounds, 99 is not built
+    # 33 rounds, 99 is not built, 55 fails
+    assert facts["conv1"] == "engine 11, with its bias in one plan"
     assert facts["pool1"] == "engine 1"  # only the fallback lists one
     assert facts["math"] == "float32"
+
+
+@pytest.mark.parametrize("backend", ["cudnn:graph", "cuda:graph", "cuda:mapped"])
+def test_a_graph_has_run_before_the_first_call_pays_for_it(ask: Ask, backend: str) -> None:
+    code = (
+        'net = load("{}", weights=weights)\nanswer(double().cuda_double_calls(b"cudaGraphLaunch"))'
+    )
+    assert ask(code.format(backend)) > 0
+
+
+def test_the_default_math_is_float32_only_where_there_is_no_tf32(ask: Ask) -> None:
+    turing = {"CUDA_DOUBLE_NO_FMA": "1", "CUDA_DOUBLE_CAPABILITY": "75"}
+    facts = ask('answer(load("cudnn:find", weights=weights).describe())', **turing)
+    assert facts["conv1"] == "direct"
+    load = 'answer(failure(lambda: load("cudnn:find", weights=weights)))'
+    kind, sentence = ask(load, CUDA_DOUBLE_NO_FMA="1")
+    assert kind == "RuntimeError"
+    assert "float32" in sentence
 
 
 # what can go wrong -------------------------------------------------------------------------------
 
 
-def unavailable(ask: Ask, rung: str, **environment: str) -> str:
-    kind, sentence = ask(f'answer(failure(lambda: load("{rung}", weights=weights)))', **environment)
+def unavailable(ask: Ask, backend: str, **environment: str) -> str:
+    kind, sentence = ask(
+        f'answer(failure(lambda: load("{backend}", weights=weights)))', **environment
+    )
     assert kind == "Unavailable"
     assert "\n" not in sentence
     return str(sentence)
@@ -229,7 +192,7 @@ def unavailable(ask: Ask, rung: str, **environment: str) -> str:
     ("setting", "says", "mends"),
     [
         ({"CUDA_DOUBLE_DRIVER": "0"}, "no NVIDIA driver", "nvidia-smi"),
-        ({"CUDA_DOUBLE_DRIVER": "11040"}, "supports CUDA 11.4", "LENET_CUDA=12"),
+        ({"CUDA_DOUBLE_DRIVER": "11040"}, "supports CUDA 11.4", "nvidia-driver"),
         ({"CUDA_DOUBLE_DEVICES": "0"}, "finds no GPU", "nvidia-smi"),
         ({"CUDA_VISIBLE_DEVICES": ""}, 'CUDA_VISIBLE_DEVICES=""', "unset CUDA_VISIBLE_DEVICES"),
         ({"LENET_BENCH_GPU": "7"}, 'LENET_BENCH_GPU="7" names no GPU', "export LENET_BENCH_GPU=0"),
@@ -244,6 +207,31 @@ def test_what_is_missing_is_one_sentence_with_what_mends_it(
     sentence = unavailable(ask, "cudnn", **setting)
     assert says in sentence
     assert mends in sentence
+
+
+OPEN = """
+from lenet_bench.registry import cuda as _cuda, cuda_libraries as _cuda_libraries
+from lenet_bench.questions.infer import open_backends
+{change}
+answer(failure(lambda: open_backends(["cudnn"], weights)))
+"""
+
+
+@pytest.mark.parametrize(
+    ("setting", "change"),
+    [
+        ({"CUDA_DOUBLE_DEVICES": "0"}, ""),
+        ({"CUDA_DOUBLE_DRIVER": "11040"}, ""),
+        ({}, "_cuda.find_spec = lambda name: None"),  # a package without our module
+        ({}, "_cuda_libraries.LIBRARIES[major] = ('libcudart.so.99',)"),  # which is not installed
+    ],
+)
+def test_whatever_is_missing_the_counterpart_on_the_cpu_is_named(
+    ask: Ask, setting: dict[str, str], change: str
+) -> None:
+    kind, sentence = ask(OPEN.format(change=change), **setting)
+    assert kind == "Unavailable"
+    assert "the backend onednn; " in sentence
 
 
 def test_a_second_gpu_is_chosen_by_its_number(ask: Ask) -> None:
@@ -272,28 +260,89 @@ answer(float(np.abs(net.infer(images[0]) - reference.infer(images[0])).max()))
     assert difference < 1e-5
 
 
-#: What a library says where it cannot make a handle -> what that means, what mends it.
+#: What a library says where it cannot make a handle, and the MiB free -> what that means, what
+#: mends it.
 REFUSALS = [
-    ("cublasCreate", 1, "the GPU has no memory left", "nvidia-smi"),  # NOT_INITIALIZED
-    ("cublasCreate", 3, "the GPU has no memory left", "nvidia-smi"),  # ALLOC_FAILED
-    ("cudnnCreate", 1001, "the GPU has no memory left", "nvidia-smi"),  # NOT_INITIALIZED
-    ("cudnnCreate", 1008, "parts do not belong together", "pip install --force-reinstall nvidia-"),
-    ("cudnnCreate", 3007, "this cuDNN does not know this GPU", "pip install "),  # ARCH_MISMATCH
+    ("cublasCreate", 1, 100, "the GPU has no memory left", "nvidia-smi"),  # NOT_INITIALIZED
+    ("cublasCreate", 1, 2000, "cannot start, although the GPU has", "lenet-bench doctor"),
+    ("cublasCreate", 3, 2000, "the GPU has no memory left", "nvidia-smi"),  # ALLOC_FAILED
+    ("cudnnCreate", 1001, 100, "the GPU has no memory left", "nvidia-smi"),  # NOT_INITIALIZED
+    ("cudnnCreate", 1001, 2000, "cannot start, although the GPU has", "lenet-bench doctor"),
+    ("cudnnCreate", 1008, 100, "a part of cuDNN", "pip install --force-reinstall nvidia-"),
+    ("cudnnCreate", 3005, 100, "driver is too old", "update the driver"),
+    ("cudnnCreate", 3007, 100, "this cuDNN does not know this GPU", "pip install "),
 ]
 
 
-@pytest.mark.parametrize(("call", "status", "says", "mends"), REFUSALS)
+@pytest.mark.parametrize(("call", "status", "free", "says", "mends"), REFUSALS)
 def test_a_library_that_cannot_start_is_one_sentence_with_what_mends_it(
-    ask: Ask, call: str, status: int, says: str, mends: str
+    ask: Ask, call: str, status: int, free: int, says: str, mends: str
 ) -> None:
-    kind, sentence = ask(f"""
+    code = f"""
 load("cudnn", weights=weights)  # brings in the libraries
 double().cuda_double_fail(b"{call}", 1, {status})
 answer(failure(lambda: load("cudnn", weights=weights)))
-""")
+"""
+    kind, sentence = ask(code, CUDA_DOUBLE_FREE_MIB=str(free))
     assert kind == "Unavailable"
     assert says in sentence
     assert mends in sentence
+
+
+@pytest.mark.parametrize("status", [801, 802, 803, 804, 999])
+def test_a_driver_that_cannot_start_is_one_sentence_with_what_mends_it(
+    ask: Ask, status: int
+) -> None:
+    kind, sentence = ask(f"""
+load("cudnn", weights=weights)  # brings in the libraries
+double().cuda_double_fail(b"cudaGetDeviceCount", 1, {status})
+answer(failure(lambda: load("cudnn", weights=weights)))
+""")
+    assert kind == "Unavailable"
+    mends = {
+        802: "systemctl start nvidia-fabricmanager",
+        803: "restart the machine",
+        804: "LD_LIBRARY_PATH",
+    }
+    assert mends.get(status, "nvidia-smi") in sentence
+
+
+def test_a_cudnn_that_does_not_load_is_not_called_one_without_engines(ask: Ask) -> None:
+    told = ask("""
+load("cudnn:frontend", weights=weights)  # brings in the libraries
+def fails(call, nth):
+    double().cuda_double_fail(call, nth, 1008)  # SUBLIBRARY_LOADING_FAILED
+    return failure(lambda: load("cudnn:frontend", weights=weights))
+answer([fails(b"cudnnBackendFinalize", nth) for nth in range(1, 40)]
+       + [fails(b"cudnnBackendExecute", nth) for nth in range(1, 4)])
+""")
+    assert all(kind == "Unavailable" for kind, _ in told)
+    assert all("a part of cuDNN" in sentence for _, sentence in told)
+
+
+def test_a_graph_without_an_engine_says_what_the_last_one_said(ask: Ask) -> None:
+    kind, sentence = ask("""
+load("cudnn:frontend", weights=weights)  # brings in the libraries
+double().cuda_double_fail(b"cudnnBackendExecute", 2, 3000)  # the first one fails by itself
+answer(failure(lambda: load("cudnn:frontend", weights=weights)))
+""")
+    assert kind == "Unavailable"
+    assert "no float32 engine for conv1" in sentence
+    assert "CUDNN_STATUS_OF_THE_DOUBLE the double says so" in sentence
+
+
+@pytest.mark.parametrize("backend", CUDNN)
+@pytest.mark.parametrize("override", ["0", "1"])
+def test_no_variant_promises_a_math_that_the_environment_overrides(
+    ask: Ask, backend: str, override: str
+) -> None:
+    code = f'answer(failure(lambda: load("{backend}", weights=weights)))'
+    told = ask(code, NVIDIA_TF32_OVERRIDE=override)
+    if (backend == "cudnn:tf32") == (override == "0"):
+        assert told[0] == "Unavailable"
+        assert "unset NVIDIA_TF32_OVERRIDE" in told[1]
+    else:
+        assert told is None
 
 
 def test_a_full_device_is_one_sentence_and_leaks_nothing(ask: Ask) -> None:
@@ -327,22 +376,23 @@ CALLS = {
         ("cublasSgemv", "csrc/cuda/cudnn_frontend.cpp:"),
     ],
     "cuda": [
-        ("cudaLaunchKernel", "csrc/cuda/fused.cpp:"),
+        ("cudaLaunchKernel", "csrc/cuda/kernels.hpp:"),
         ("cudaMemcpyAsync", "csrc/cuda/fused.cpp:"),
     ],
     "cuda:mapped": [("cudaGraphLaunch", "csrc/cuda/fused.cpp:")],
-    "cuda:persistent": [("cudaStreamQuery", "csrc/cuda/persistent.cpp:")],
+    "cuda:persistent": [("cudaStreamQuery", "csrc/cuda/session.cpp:")],
 }
 
 
 @pytest.mark.parametrize(
-    ("rung", "call", "place"), [(rung, *call) for rung, calls in CALLS.items() for call in calls]
+    ("backend", "call", "place"),
+    [(backend, *call) for backend, calls in CALLS.items() for call in calls],
 )
 def test_a_call_that_fails_is_named_and_the_session_goes_on(
-    ask: Ask, rung: str, call: str, place: str
+    ask: Ask, backend: str, call: str, place: str
 ) -> None:
     told, difference = ask(f"""
-net = load("{rung}", weights=weights)
+net = load("{backend}", weights=weights)
 double().cuda_double_fail(b"{call}", 1, 13)
 told = failure(lambda: net.infer(images[0]))
 answer([told, float(np.abs(net.infer(images[1]) - reference.infer(images[1])).max())])
@@ -354,18 +404,19 @@ answer([told, float(np.abs(net.infer(images[1]) - reference.infer(images[1])).ma
 
 
 def test_a_broken_context_ends_the_session_and_says_why(ask: Ask) -> None:
-    first, second, left = ask("""
+    told, left = ask("""
 net = load("cudnn", weights=weights)
 double().cuda_double_fail(b"cudaStreamSynchronize", 1, 700)  # an illegal address
-first = failure(lambda: net.infer(images[0]))
-second = failure(lambda: net.infer(images[0]))
+told = [failure(lambda: net.infer(images[0])) for _ in range(2)]
 del net
 gc.collect()
-answer([first, second, double().cuda_double_live()])
+left = double().cuda_double_live()
+answer([told + [failure(lambda: load("cudnn", weights=weights))], left])
 """)
-    assert "cudaErrorIllegalAddress" in first[1]
-    assert second[1].startswith("this session died earlier: cudaStreamSynchronize failed")
-    assert "load the rung again" in second[1]
+    first, second, again = (sentence for _, sentence in told)
+    assert "cudaErrorIllegalAddress" in first
+    assert second.startswith("this session died earlier: cudaStreamSynchronize failed")
+    assert all("start a new " in sentence for sentence in (first, second, again))
     assert left == 0
 
 
@@ -387,13 +438,16 @@ answer([told, double().cuda_double_live()])
     assert left == 0
 
 
-@pytest.mark.parametrize("rung", ["cudnn", "cuda:persistent"])
-def test_a_forked_child_is_refused_the_parents_session(ask: Ask, rung: str) -> None:
+@pytest.mark.parametrize("backend", ["cudnn", "cuda:persistent"])
+def test_a_forked_child_is_refused_the_parents_session(ask: Ask, backend: str) -> None:
     told, parent = ask(f"""
-net = load("{rung}", weights=weights)
+net = load("{backend}", weights=weights)
 read, write = os.pipe()
 if os.fork() == 0:
-    told = [failure(lambda: net.infer(images[0])), failure(lambda: load("{rung}", weights=weights))]
+    told = [
+        failure(lambda: net.infer(images[0])),
+        failure(lambda: load("{backend}", weights=weights)),
+    ]
     os.write(write, json.dumps(told).encode())
     del net
     gc.collect()
@@ -410,10 +464,10 @@ answer([told, float(np.abs(net.infer(images[0]) - reference.infer(images[0])).ma
     assert parent < 1e-5
 
 
-@pytest.mark.parametrize("rung", ["cudnn", "cuda:persistent"])
-def test_the_interpreter_ends_with_work_in_flight(ask: Ask, rung: str) -> None:
+@pytest.mark.parametrize("backend", ["cudnn", "cuda:persistent"])
+def test_the_interpreter_ends_with_work_in_flight(ask: Ask, backend: str) -> None:
     assert ask(f"""
-net = load("{rung}", weights=weights)
+net = load("{backend}", weights=weights)
 def work():
     while True:
         net.infer(images)
@@ -426,29 +480,29 @@ answer(True)
 # the way to a GPU, link by link -------------------------------------------------------------------
 
 CHAIN = """
-from lenet_bench.backends.cuda_chain import ask
+from lenet_bench.registry.cuda_chain import ask
 answer({link.name: [link.found, link.reason, link.path] for link in ask()})
 """
 
 
 def test_each_link_tells_its_version_and_place(ask: Ask, double: Path) -> None:
     chain = ask(CHAIN)
-    assert list(chain)[:4] == ["driver", "libcuda", "device", "module"]
-    assert [reason for _, reason, _ in chain.values()] == [None] * 8
+    assert list(chain)[:3] == ["driver", "device", "module"]
+    assert [reason for _, reason, _ in chain.values()] == [None] * 7
     assert chain["device"][0] == "a double of a GPU, compute capability 9.0"
     version, _, path = chain["libcudnn"]
     assert version.startswith("9.")
-    assert path == str(double / "libcudnn.so.9")
+    assert Path(path).resolve() == double / "libcudnn.so.9"
 
 
 @pytest.mark.parametrize(
     ("setting", "link", "says", "mends"),
     [
-        ({"CUDA_DOUBLE_DRIVER": "11040"}, "libcuda", "supports CUDA 11.4", "nvidia-driver"),
+        ({"CUDA_DOUBLE_DRIVER": "11040"}, "driver", "supports CUDA 11.4", "nvidia-driver"),
         ({"CUDA_DOUBLE_DEVICES": "0"}, "device", "finds no GPU", "nvidia-smi"),
-        ({"CUDA_VISIBLE_DEVICES": ""}, "device", "leaves no GPU", "unset CUDA_VISIBLE_DEVICES"),
+        ({"CUDA_VISIBLE_DEVICES": ""}, "device", "hides every GPU", "unset CUDA_VISIBLE_DEVICES"),
         ({"CUDA_DOUBLE_CAPABILITY": "37"}, "device", "too old for CUDA", ""),
-        ({"CUDA_DOUBLE_CUDNN_OF": "11000"}, "libcudnn", "built for CUDA 11", "pip uninstall"),
+        ({"CUDA_DOUBLE_CUDNN_OF": "11000"}, "libcudnn", "built for CUDA 11", "--force-reinstall"),
     ],
 )
 def test_only_the_broken_link_says_what_mends_it(
@@ -460,9 +514,12 @@ def test_only_the_broken_link_says_what_mends_it(
     assert mends in broken[link]
 
 
-@pytest.mark.parametrize("library", ["libcuda.so.1", "libcudnn.so.9", "libcublas.so"])
+@pytest.mark.parametrize(
+    ("library", "link"),
+    [("libcuda.so.1", "driver"), ("libcudnn.so.9", "libcudnn"), ("libcublas.so", "libcublas")],
+)
 def test_a_link_that_cannot_be_loaded_says_so(
-    ask: Ask, double: Path, tmp_path: Path, library: str
+    ask: Ask, double: Path, tmp_path: Path, library: str, link: str
 ) -> None:
     for path in double.glob("*.so*"):
         target = tmp_path / path.name
@@ -471,22 +528,24 @@ def test_a_link_that_cannot_be_loaded_says_so(
         else:
             target.symlink_to(path)
     chain = ask(CHAIN, LENET_BENCH_CUDA_LIBRARIES=str(tmp_path))
-    _, reason, _ = chain[library.partition(".")[0]]
-    assert "mend it with: " in reason
+    broken = {name: reason for name, (_, reason, _) in chain.items() if reason}
+    assert list(broken) == [link]
+    assert link == "driver" or "mend it with: " in broken[link]
 
 
 # what the GPU itself tells ----------------------------------------------------------------------
 
 COMPARE = """
+from msgspec.structs import asdict
 from lenet_bench.measure.comparison import compare
 from lenet_bench.measure.options import CompareOptions
-(row,) = compare(CompareOptions(rungs=("cudnn:graph",), rounds=2)).rungs
+(row,) = compare(CompareOptions(backends=("cudnn:graph",), rounds=2)).backends
 answer({"status": row.status, "reason": row.reason, "device": row.device,
-        **(row.gpu.__dict__ if row.gpu else {})})
+        **(asdict(row.gpu) if row.gpu else {})})
 """
 
 
-def test_a_result_tells_what_a_rung_took_of_its_gpu(ask: Ask) -> None:
+def test_a_result_tells_what_a_backend_took_of_its_gpu(ask: Ask) -> None:
     gpu = ask(COMPARE)
     assert (gpu["status"], gpu["device"], gpu["name"]) == ("ok", "gpu", "a double of a GPU")
     assert (gpu["mhz_before"], gpu["mhz_after"]) == (1980, 1980)
@@ -507,7 +566,9 @@ def test_a_gpu_that_tells_nothing_costs_nothing_but_the_figures(ask: Ask) -> Non
     assert [gpu[name] for name in ("power_w", "energy_mj", "mhz_after", "memory_mib")] == [None] * 4
 
 
-def test_without_nvml_the_rung_itself_names_its_gpu(ask: Ask, double: Path, tmp_path: Path) -> None:
+def test_without_nvml_the_backend_itself_names_its_gpu(
+    ask: Ask, double: Path, tmp_path: Path
+) -> None:
     for library in double.glob("*.so*"):
         if not library.name.startswith("libnvidia-ml"):
             (tmp_path / library.name).symlink_to(library)
@@ -582,7 +643,7 @@ answer([failure(lambda: net.infer(images[0])), right(net)])
     (kind, sentence), after = ask(STAYS + code)
     assert kind == "RuntimeError"
     assert sentence.startswith("cudaLaunchKernel failed with ")
-    assert "csrc/cuda/persistent.cpp:" in sentence
+    assert "csrc/cuda/kernels.hpp:" in sentence
     assert after
 
 
@@ -632,19 +693,80 @@ def test_a_gpu_that_cannot_hold_a_cluster_is_refused(
     assert "cuda:mapped" in sentence
 
 
+@pytest.mark.parametrize("call", ["cudaFuncSetAttribute", "cudaOccupancyMaxActiveClusters"])
+@pytest.mark.parametrize("status", [1, 9, 801, 912])  # invalid value, configuration, ... size
+def test_a_gpu_that_knows_no_cluster_of_sixteen_is_refused(
+    ask: Ask, call: str, status: int
+) -> None:
+    code = f"""
+load("cuda", weights=weights)  # brings in the libraries
+double().cuda_double_fail(b"{call}", 1, {status})
+answer(failure(lambda: load("cuda:persistent", weights=weights)))
+"""
+    kind, sentence = ask(code)
+    assert kind == "Unavailable"
+    assert "cannot run a cluster of 16 blocks at once (cudaError" in sentence
+
+
+@pytest.mark.parametrize(
+    "setting", [{"CUDA_DOUBLE_CAPABILITY": "89"}, {"CUDA_DOUBLE_CLUSTERS": "0"}]
+)
+def test_without_clusters_mapped_is_three_kernels(ask: Ask, setting: dict[str, str]) -> None:
+    code = """
+net = load("cuda:mapped", weights=weights)
+difference = np.abs(net.infer(images) - reference.infer(images)).max()
+answer([float(difference), net.describe()["kernels"]])
+"""
+    difference, kernels = ask(code, **setting)
+    assert difference < 1e-5
+    assert kernels.startswith("3:")
+
+
+def test_a_kernel_that_stays_tells_how_often_it_was_launched_again(ask: Ask) -> None:
+    code = """
+net = load("cuda:persistent", weights=weights)
+before = int(net.describe()["relaunches"])
+wait_until_it_leaves()
+net.infer(images[0])
+answer([before, int(net.describe()["relaunches"])])
+"""
+    before, after = ask(STAYS + code)
+    assert after > before
+
+
+@pytest.mark.parametrize("floor", ["LaunchAndCopies", "LaunchAndFlag", "ResidentEcho"])
+def test_a_floor_answers_without_a_network(ask: Ask, floor: str) -> None:
+    code = f"""
+from lenet_bench.registry.cuda import native
+net = native().{floor}(weights, threads=1)
+answers = net.infer(images)
+expected = images.reshape(4, -1)[:, :10] if "{floor}" == "ResidentEcho" else 0.1
+answer([float(np.abs(answers - expected).max()), net.profile(images[0], 3)["total_us"]])
+"""
+    difference, total_us = ask(code)
+    assert difference < 1e-6
+    assert total_us > 0
+
+
 # our own kernels ---------------------------------------------------------------------------------
 
 #: Turing, Ampere, Hopper, data centre and desktop Blackwell.
 CAPABILITIES = [75, 80, 90, 100, 120]
 
+#: The double's NVRTC gives what NVIDIA's does, and not PTX in its place.
+MACHINE_CODE = {"CUDA_DOUBLE_MACHINE_CODE": "1"}
+
 
 @pytest.mark.parametrize("capability", CAPABILITIES)
 def test_our_kernels_compile_for(ask: Ask, capability: int) -> None:
-    known, start = ask(f"""
-from lenet_bench.backends._cuda import native
+    known, start = ask(
+        f"""
+from lenet_bench.registry.cuda import native
 known = {capability} in native().known_capabilities()
 answer([known, native().compile_kernels({capability})[:4].hex() if known else None])
-""")
+""",
+        **MACHINE_CODE,
+    )
     if not known:
         pytest.skip("this NVRTC does not know it")
     assert bytes.fromhex(start) == b"\x7fELF"
@@ -652,49 +774,33 @@ answer([known, native().compile_kernels({capability})[:4].hex() if known else No
 
 @pytest.mark.parametrize("capability", [c for c in CAPABILITIES if c >= 90])
 def test_the_kernel_that_stays_compiles_for(ask: Ask, capability: int) -> None:
-    known, start = ask(f"""
-from lenet_bench.backends._cuda import native
+    known, start = ask(
+        f"""
+from lenet_bench.registry.cuda import native
 known = {capability} in native().known_capabilities()
-answer([known, native().compile_persistent_kernel({capability})[:4].hex() if known else None])
-""")
+answer([known, native().compile_cluster_kernels({capability})[:4].hex() if known else None])
+""",
+        **MACHINE_CODE,
+    )
     if not known:
         pytest.skip("this NVRTC does not know it")
     assert bytes.fromhex(start) == b"\x7fELF"
 
 
 def test_the_kernel_that_stays_spills_no_weights_into_memory(ask: Ask) -> None:
-    frames = ask("""
+    frames = ask(
+        """
 import re
-from lenet_bench.backends._cuda import native
-compiled = [native().compile_persistent_kernel(capability)
+from lenet_bench.registry.cuda import native
+compiled = [native().compile_cluster_kernels(capability)
             for capability in native().known_capabilities() if capability >= 90]
 frame_size = re.compile(rb"\\x04\\x11\\x08\\x00....(....)", re.DOTALL)  # an attribute in .nv.info
 answer([int.from_bytes(bytes, "little") for code in compiled for bytes in frame_size.findall(code)])
-""")
+""",
+        **MACHINE_CODE,
+    )
     assert frames
     assert set(frames) == {0}
-
-
-#: Kernels -> what they say to the host and hear from it, and to each other, as instructions.
-#: Without `sys` another GPU's or the host's view is left out, and caches may answer instead.
-ORDERED = {
-    "fused.cu": ["st.release.sys"],
-    "persistent.cu": [
-        "ld.acquire.sys",  # the bell
-        "ld.global.cv.v4.f32",  # the image, past the caches
-        "st.release.sys",  # the answer
-        "mapa.",  # the address of another block's shared memory
-        "barrier.cluster.arrive;",  # releases; `.relaxed` would not
-        "barrier.cluster.wait;",  # acquires
-    ],
-}
-
-
-@pytest.mark.parametrize(("kernels", "instruction"), [(k, i) for k in ORDERED for i in ORDERED[k]])
-def test_what_orders_memory_is_in_the_machine_code_of(kernels: str, instruction: str) -> None:
-    major = built_major()
-    assert major is not None
-    assert instruction in compile_to_ptx(kernels, 90, major)
 
 
 def test_an_unknown_gpu_is_one_sentence_with_what_mends_it(ask: Ask) -> None:
@@ -728,6 +834,33 @@ def test_damaged_kernels_on_disk_are_compiled_again(
     kept.write_bytes(damage)
     ask(LOAD_CUDA, XDG_CACHE_HOME=str(tmp_path))
     assert kept.read_bytes() == whole
+
+
+@pytest.mark.parametrize(("of_folder", "others_may"), [(False, 0o620), (True, 0o777)])
+def test_compiled_kernels_that_others_could_have_written_are_not_used(
+    ask: Ask, tmp_path: Path, of_folder: bool, others_may: int
+) -> None:
+    ask(LOAD_CUDA, XDG_CACHE_HOME=str(tmp_path))
+    (kept,) = cached(tmp_path)
+    written = kept.stat().st_mtime_ns
+    (kept.parent if of_folder else kept).chmod(others_may)
+    ask(LOAD_CUDA, XDG_CACHE_HOME=str(tmp_path))
+    assert kept.stat().st_mtime_ns != written
+    assert kept.stat().st_mode & 0o777 == 0o600
+    assert kept.parent.stat().st_mode & 0o777 == 0o700
+
+
+def test_another_compiler_of_the_same_version_compiles_anew(
+    ask: Ask, double: Path, tmp_path: Path
+) -> None:
+    for path in double.glob("lib*.so.*"):
+        if path.name.startswith("libnvrtc") and not path.name.endswith(".map"):
+            shutil.copyfile(path, tmp_path / path.name)  # as a patch of it: built at another time
+        else:
+            (tmp_path / path.name).symlink_to(path)
+    ask(LOAD_CUDA, XDG_CACHE_HOME=str(tmp_path))
+    ask(LOAD_CUDA, XDG_CACHE_HOME=str(tmp_path), LENET_BENCH_CUDA_LIBRARIES=str(tmp_path))
+    assert len(cached(tmp_path)) == 2
 
 
 def test_kernels_need_no_place_to_be_kept(ask: Ask, tmp_path: Path) -> None:

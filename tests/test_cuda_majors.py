@@ -44,9 +44,9 @@ CHOOSE = """
 import sys
 import lenet_bench
 from lenet_bench.errors import Unavailable
-from lenet_bench.backends import _cuda, _cuda_libraries
+from lenet_bench.registry import cuda as _cuda, cuda_libraries as _cuda_libraries
 lenet_bench.__path__.insert(0, sys.argv[1])
-_cuda_libraries.find_spec = lambda name: None
+_cuda_libraries.wheels = list
 _cuda_libraries.Path.is_file = lambda path: path.exists() and "/usr/local/" not in str(path)
 try:
     print(_cuda.native().__name__)
@@ -77,7 +77,6 @@ def choose(folder: Path, library: Path, driver: int, installed: tuple[str, ...])
         (13000, EVERY, "_cuda13"),
         (12080, EVERY, "_cuda12"),  # the newest that the driver supports
         (13000, (*LIBRARIES[12], "libcudnn.so.9"), "_cuda12"),  # the only one installed
-        (12080, (*LIBRARIES[13], "libcudnn.so.9"), "_cuda13"),  # which then says what is too old
     ],
 )
 def test_of_two_modules_the_one_is_chosen_that_can_run(
@@ -89,9 +88,15 @@ def test_of_two_modules_the_one_is_chosen_that_can_run(
 def test_without_libraries_the_one_that_the_driver_supports_says_how_to_get_them(
     tmp_path: Path, library: Path
 ) -> None:
-    sentence = choose(tmp_path, library, 12080, ("libcudnn.so.9",))
+    sentence = choose(tmp_path, library, 12080, (*LIBRARIES[13], "libcudnn.so.9"))
     assert sentence.startswith("CUDA 12: libcudart.so.12 is not installed; mend it with: ")
     assert "lenet-bench[cuda12]" in sentence
+
+
+def test_a_driver_that_is_older_than_both_says_so(tmp_path: Path, library: Path) -> None:
+    sentence = choose(tmp_path, library, 11040, EVERY)
+    assert "supports CUDA 11.4" in sentence
+    assert sentence.endswith("nvidia-driver")
 
 
 # found by CMake ----------------------------------------------------------------------------------

@@ -4,7 +4,6 @@ is only told of. That they compute the right thing is test_cuda.py's and bench/g
 
 import json
 import os
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -12,7 +11,7 @@ import pytest
 from cuda_setting import (
     SOURCES,
     TESTS,
-    build_double,
+    build_libcuda,
     built_major,
     compile_options,
     compiler,
@@ -54,10 +53,24 @@ COMMON = {
 GPUS = {
     "T4": (750, 40, 65536),
     "A100": (800, 108, 166912),
+    "RTX 4090": (890, 128, 101376),
     "H200": (900, 132, 232448),
     "B200": (1000, 148, 232448),
     "RTX 5090": (1200, 170, 101376),
 }
+
+
+def described(gpu: str) -> str:
+    """One of them as cuDNN wants to be told of it."""
+    capability, multiprocessors, shared = GPUS[gpu]
+    description = {
+        **COMMON,
+        "deviceName": gpu,
+        "deviceVer": capability,
+        "multiProcessorCount": multiprocessors,
+        "maxSharedMemoryPerBlockOptin": shared,
+    }
+    return json.dumps(description)
 
 
 @pytest.fixture(scope="module")
@@ -67,28 +80,16 @@ def planner(tmp_path_factory: pytest.TempPathFactory) -> Path:
     assert major is not None
     folder = tmp_path_factory.mktemp("plans")
     sources = [str(TESTS / "cudnn_plans.cpp"), str(SOURCES / "cuda" / "errors.cpp")]
-    # The exhibit's class is never built here: the linker drops it, and with it what it needs.
-    unused = ["-ffunction-sections", "-Wl,--gc-sections"]
     program = ["-o", str(folder / "cudnn_plans")]
-    run(
-        [compiler(), *compile_options(major), *unused, *sources, *program, *link_with_nvidia(major)]
-    )
-    shutil.copy(build_double(folder / "double", major) / "libcuda.so.1", folder)
+    run([compiler(), *compile_options(major), *sources, *program, *link_with_nvidia(major)])
+    build_libcuda(folder, major)
     return folder / "cudnn_plans"
 
 
 @pytest.mark.parametrize("gpu", GPUS)
 def test_cudnn_plans_every_graph_in_float32_for(planner: Path, gpu: str) -> None:
-    capability, multiprocessors, shared = GPUS[gpu]
-    description = {
-        **COMMON,
-        "deviceName": gpu,
-        "deviceVer": capability,
-        "multiProcessorCount": multiprocessors,
-        "maxSharedMemoryPerBlockOptin": shared,
-    }
     done = subprocess.run(
-        [str(planner), json.dumps(description)],
+        [str(planner), described(gpu)],
         env={**os.environ, "LD_LIBRARY_PATH": str(planner.parent)},
         capture_output=True,
         text=True,

@@ -1,8 +1,7 @@
-"""bench/gpu.sh from its first line to its last without a GPU: the rungs run on the double of CUDA,
-nvidia-smi and compute-sanitizer are stand-ins that note how they were called.
+"""bench/gpu.sh from its first line to its last without a GPU: the backends run on the double of
+CUDA, nvidia-smi and compute-sanitizer are stand-ins that note how they were called.
 """
 
-import json
 import os
 import subprocess
 import sys
@@ -11,6 +10,7 @@ from xml.etree import ElementTree
 
 import pytest
 from cuda_setting import TESTS, build_double, built_major
+from lenet_bench.results import read_result
 
 pytestmark = pytest.mark.skipif(
     built_major() != 13, reason="rehearsed once, with CUDA 13 (make test-cuda13)"
@@ -66,7 +66,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Rehearsal:
     assert major is not None
     build_double(folder / "double", major)
     steps = ("--steps", "tests,verify,frameworks,benchmark,sanitizer", "--quick")
-    return Rehearsal(folder, *steps, "--rungs", "cudnn cudnn:graph", seconds=400)
+    return Rehearsal(folder, *steps, "--backends", "cudnn cudnn:graph", seconds=400)
 
 
 def test_a_step_that_fails_is_named_and_costs_its_own_result_only(whole: Rehearsal) -> None:
@@ -77,7 +77,7 @@ def test_a_step_that_fails_is_named_and_costs_its_own_result_only(whole: Rehears
 
 def test_all_that_it_promises_is_left_and_tells_its_machine(whole: Rehearsal) -> None:
     left = {file.name: file.read_text() for file in whole.results.iterdir()}
-    expected = {"machine.txt", "tests.xml", "compare.json", "goals.txt", "sanitizer.txt"}
+    expected = {"machine.txt", "tests.xml", "compare.jsonl", "goals.txt", "sanitizer.txt"}
     assert set(left) == expected
     assert [name for name, text in left.items() if "a double of a GPU" not in text] == []
 
@@ -87,10 +87,11 @@ def test_the_gpu_tests_ran_and_passed(whole: Rehearsal) -> None:
     assert (suite.get("tests"), suite.get("failures"), suite.get("skipped")) == ("1", "0", "0")
 
 
-def test_the_benchmark_measured_its_rungs_and_judged_the_goals(whole: Rehearsal) -> None:
-    rows = json.loads((whole.results / "compare.json").read_text())["rungs"]
-    measured = [(row["name"], row["status"]) for row in rows]
-    assert measured == [(name, "ok") for name in ("launch floor", "cudnn", "cudnn:graph")]
+def test_the_benchmark_measured_its_backends_and_judged_the_goals(whole: Rehearsal) -> None:
+    rows = read_result(whole.results / "compare.jsonl").backends
+    measured = [(row.name, row.status) for row in rows]
+    floors = [f"floor: {way}" for way in ("launch and copies", "launch and flag", "resident echo")]
+    assert measured == [(name, "ok") for name in (*floors, "cudnn", "cudnn:graph")]
     told = (whole.results / "goals.txt").read_text()
     assert told.removeprefix("on a double of a GPU, 580.00\n") in whole.done.stdout
     assert "kernels_us" in told
@@ -98,15 +99,15 @@ def test_the_benchmark_measured_its_rungs_and_judged_the_goals(whole: Rehearsal)
     assert len(goals) == 5
     assert goals[0].startswith("cudnn:graph takes at most half of cudnn: ")
     assert "reached" in goals[0]
-    assert goals[1].endswith("the floor: not judged, without cuda:mapped")
+    assert goals[1].endswith("launch and copies: not judged, without cuda:mapped")
 
 
 def test_every_tool_looks_at_every_kernel_of_ours(whole: Rehearsal) -> None:
     calls = [line.split() for line in whole.calls.read_text().splitlines()]
     ours = {(call[1], call[-1]) for call in calls}
     tools = ("memcheck", "racecheck", "synccheck", "initcheck")
-    rungs = ("cuda", "cuda:mapped", "cuda:persistent")
-    assert ours >= {(tool, rung) for tool in tools for rung in rungs}
+    backends = ("cuda", "cuda:mapped", "cuda:persistent")
+    assert ours >= {(tool, backend) for tool in tools for backend in backends}
     assert "cuda: right" in (whole.results / "sanitizer.txt").read_text()
 
 

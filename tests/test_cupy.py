@@ -1,4 +1,4 @@
-"""The exhibit `cupy` on NumPy under CuPy's name: its array code, not CuPy's kernels."""
+"""The backend `cupy` on NumPy under CuPy's name: its array code, not CuPy's kernels."""
 
 import json
 import os
@@ -8,7 +8,7 @@ from importlib.util import find_spec
 
 import pytest
 
-#: The part of CuPy that the exhibit uses. Like the GPU's, its arrays do not mix with NumPy's.
+#: The part of CuPy that is used. Like the GPU's, its arrays do not mix with NumPy's.
 CUPY_ON_NUMPY = """
 import sys, time, types
 import numpy as np
@@ -34,7 +34,7 @@ def gemv(transa, alpha, a, x, beta, y):
     assert transa == "N"
     y[...] = alpha * np.matmul(a, x) + beta * y
 
-def asnumpy(array, stream):
+def asnumpy(array):
     assert isinstance(array, ndarray)
     return np.array(array)
 
@@ -69,6 +69,12 @@ sys.modules.update({
 })
 """
 
+#: There is no GPU that it would have to run on.
+CUPY_ON_NUMPY += """
+from lenet_bench.registry import gpu
+gpu.why_none = lambda: None
+"""
+
 COMPARE = """
 from lenet_bench import load
 from lenet_bench.network import PARAMETERS
@@ -96,15 +102,15 @@ def test_the_array_code_matches_the_float64_reference() -> None:
     assert done.returncode == 0, done.stderr
 
 
-def answer(code: str, gpu: str = "0") -> "subprocess.CompletedProcess[str]":
-    environment = {**os.environ, "LENET_BENCH_GPU": gpu}
+def answer(code: str, gpu: str = "0", **variables: str) -> "subprocess.CompletedProcess[str]":
+    environment = {**os.environ, "LENET_BENCH_GPU": gpu, **variables}
     script = f"{CUPY_ON_NUMPY}\nimport lenet_bench\n{code}"
     return subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, env=environment
     )
 
 
-def test_it_tells_what_every_gpu_rung_tells() -> None:
+def test_it_tells_what_every_gpu_backend_tells() -> None:
     done = answer(
         "import json\n"
         "net, image = lenet_bench.load('cupy'), np.zeros((28, 28), np.float32)\n"
@@ -133,11 +139,24 @@ def test_a_gpu_that_does_not_exist_is_one_sentence_with_what_mends_it() -> None:
     assert "mend it with: export LENET_BENCH_GPU=0" in sentence
 
 
+@pytest.mark.parametrize("variable", ["CUPY_TF32", "NVIDIA_TF32_OVERRIDE"])
+def test_what_would_round_to_tf32_is_refused_with_what_mends_it(variable: str) -> None:
+    done = answer("lenet_bench.load('cupy')", **{variable: "1"})
+    sentence = done.stderr.splitlines()[-1]
+    assert "Unavailable" in sentence
+    assert f"mend it with: unset {variable}" in sentence
+    assert answer("lenet_bench.load('cupy')", **{variable: "0"}).returncode == 0
+
+
 def test_what_is_missing_is_one_sentence_with_what_mends_it() -> None:
-    code = "import lenet_bench; lenet_bench.load('cupy')"
+    """Where the driver has a GPU: CuPy itself is asked."""
+    code = (
+        "import lenet_bench; from lenet_bench.registry import gpu; gpu.why_none = lambda: None\n"
+        "lenet_bench.load('cupy')"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     if done.returncode == 0:
         pytest.skip("there is an NVIDIA GPU here")
     mends = "nvidia-smi" if find_spec("cupy") else "pip install 'lenet-bench[cupy]'"
-    assert "lenet_bench.errors.Unavailable: CuPy " in done.stderr
+    assert "lenet_bench.errors.Unavailable: cupy " in done.stderr
     assert mends in done.stderr

@@ -1,4 +1,4 @@
-"""Rungs on a GPU by name, `torch:compile@gpu`: who can, how each refuses, and that none pretends.
+"""Backends on a GPU by name, `torch:compile@gpu`: who can, and how each refuses.
 
 There need be no GPU: what is proven here is that without one nobody answers from the CPU.
 """
@@ -12,46 +12,58 @@ import numpy as np
 import pytest
 from conftest import Run
 from lenet_bench import CompareOptions, Unavailable, compare, load
-from lenet_bench.backends import LADDER, every_name, find, names, on_device, usual_name
-from lenet_bench.backends._exhibit import Array, Exhibit
-from lenet_bench.backends._gpu import why_none
-from lenet_bench.backends._proof import ProvenOnGpu
 from lenet_bench.cost import lines_of_code
-from lenet_bench.environments import environments
 from lenet_bench.errors import LenetBenchError
-from lenet_bench.inference import open_rungs
+from lenet_bench.questions.infer import open_backends
+from lenet_bench.registry import (
+    BACKENDS,
+    every_name,
+    find,
+    names,
+    on_cpu,
+    on_device,
+    usual_name,
+)
+from lenet_bench.registry.devices import ProvenOnGpu
+from lenet_bench.registry.environments import environments
+from lenet_bench.registry.gpu import _without_driver, why_none
 from lenet_bench.weights import read_weights
+from numpy.typing import NDArray
+
+Array = NDArray[np.float32]
 
 MOVED = [name for name in every_name() if name.endswith("@gpu")]
-RUNGS = [rung.on("gpu") for rung in LADDER if rung.gpu]
+MOVABLE = [backend.on("gpu") for backend in BACKENDS if backend.gpu]
 
 without_gpu = pytest.mark.skipif(why_none() is None, reason="there is an NVIDIA GPU here")
 
-#: Build the exhibit as if the driver had been found, and say what it says.
+#: Build the network as if the driver had been found, and say what it says.
 BUILD = """
 import sys, os
 import numpy
-from lenet_bench import backends, read_weights
-rung, variant = backends.find(sys.argv[1])
-os.environ.update(rung.variables_for(1))
+from lenet_bench import Unavailable, read_weights
+from lenet_bench.registry import find
+from lenet_bench.registry.building import build
+backend, variant = find(sys.argv[1])
+os.environ.update(backend.variables_for(1))
 try:
-    backend = backends._build(rung, variant, read_weights(), 1)
-    backend.infer(numpy.zeros((28, 28), numpy.float32))
-except backends.Unavailable as error:
+    network = build(backend, variant, read_weights(), 1)
+    network.infer(numpy.zeros((28, 28), numpy.float32))
+except Unavailable as error:
     print(error)
 else:
     print("it answered")
 """
 
 
-def test_a_name_on_the_gpu_is_the_same_exhibit_and_variant_there() -> None:
-    rung, variant = find("torch:compile@gpu")
-    assert (rung.name, variant, rung.device) == ("torch", "compile", "gpu")
-    assert rung.exhibit == find("torch")[0].exhibit
+def test_a_name_on_the_gpu_is_the_same_file_and_variant_there() -> None:
+    backend, variant = find("torch:compile@gpu")
+    assert (backend.name, variant, backend.device) == ("torch", "compile", "gpu")
+    assert backend.module == find("torch")[0].module
 
 
-def test_the_frameworks_that_issue_4_names_can_be_told_to_run_on_a_gpu() -> None:
-    able = {rung.name for rung in LADDER if rung.gpu}
+def test_these_frameworks_run_on_a_gpu() -> None:
+    able = {backend.name for backend in BACKENDS if backend.gpu}
     assert able == {
         "tensorflow",
         "keras",
@@ -63,13 +75,13 @@ def test_the_frameworks_that_issue_4_names_can_be_told_to_run_on_a_gpu() -> None
     }
 
 
-def test_the_ladder_lists_each_rung_once_and_on_its_usual_device() -> None:
+def test_each_backend_is_listed_once_and_on_its_usual_device() -> None:
     assert not set(MOVED) & set(names())
     assert set(names(device="gpu")) >= {"cudnn", "torch@gpu", "keras:call@gpu"}
     assert "torch" not in names(device="gpu")
 
 
-def test_a_usual_variant_on_the_gpu_is_the_rung_itself_there() -> None:
+def test_a_usual_variant_on_the_gpu_is_the_backend_itself_there() -> None:
     assert usual_name("keras:predict@gpu") == "keras@gpu"
 
 
@@ -85,9 +97,9 @@ def test_a_device_moves_what_can_be_moved(name: str, moved: str) -> None:
     ("name", "reason"),
     [
         ("fused@gpu", "fused runs on the CPU only; .* run on a GPU too"),
-        ("cudnn@gpu", "cudnn is on the GPU as it is"),
+        ("cudnn@gpu", "cudnn always runs on the GPU"),
         ("torch:none@gpu", "torch has no variant 'none'"),
-        ("nothing@gpu", "no rung is called 'nothing@gpu'"),
+        ("nothing@gpu", "no backend is called 'nothing@gpu'"),
     ],
 )
 def test_what_cannot_be_on_a_gpu_says_so(name: str, reason: str) -> None:
@@ -95,13 +107,13 @@ def test_what_cannot_be_on_a_gpu_says_so(name: str, reason: str) -> None:
         find(name)
 
 
-@pytest.mark.parametrize("rung", RUNGS, ids=lambda rung: rung.name)
-def test_tf32_is_off_and_the_environment_that_brings_the_gpu_build_exists(rung) -> None:
-    assert rung.variables_for(1)["NVIDIA_TF32_OVERRIDE"] == "0"
-    assert environments()[rung.environment].gpu
+@pytest.mark.parametrize("backend", MOVABLE, ids=lambda backend: backend.name)
+def test_tf32_is_off_and_the_environment_that_brings_the_gpu_build_exists(backend) -> None:
+    assert backend.variables_for(1)["NVIDIA_TF32_OVERRIDE"] == "0"
+    assert environments()[backend.environment].gpu
 
 
-def test_the_exhibit_costs_the_same_on_either_device() -> None:
+def test_the_code_is_the_same_on_either_device() -> None:
     assert lines_of_code("torch@gpu") == lines_of_code("torch")
 
 
@@ -109,29 +121,78 @@ def test_the_exhibit_costs_the_same_on_either_device() -> None:
 @pytest.mark.parametrize("name", MOVED)
 def test_without_a_gpu_it_is_unavailable_and_says_what_would_bring_it(name: str) -> None:
     mends = f"mend it with: lenet-bench env create {find(name)[0].environment}$"
-    with pytest.raises(Unavailable, match=rf"{name} needs an NVIDIA GPU \(.*{mends}"):
+    with pytest.raises(Unavailable, match=rf"{name} cannot run here: .*GPU.*{mends}"):
         load(name)
 
 
+@pytest.mark.parametrize("name", names(device="gpu"))
+def test_what_runs_on_a_gpu_has_a_counterpart_on_the_cpu(name: str) -> None:
+    counterpart = on_cpu(name)
+    assert counterpart in names(device="cpu")
+    assert find(counterpart)[0].device == "cpu"
+
+
 @without_gpu
-@pytest.mark.parametrize("name", [rung.spell(rung.default) for rung in RUNGS])
+@pytest.mark.parametrize("name", ["cudnn", "cuda:graph", "cupy", "torch:compile@gpu"])
+def test_a_newcomer_reads_why_and_what_runs_on_the_cpu(run: Run, picture: Path, name: str) -> None:
+    done = run("infer", picture, "--backend", name)
+    assert (done.code, done.output, done.errors.count("\n")) == (1, "", 1)
+    assert f"{name} cannot run here" in done.errors
+    assert f"the backend {on_cpu(name)};" in done.errors
+    assert "mend it with: " in done.errors.rpartition("; ")[2]
+
+
+def a_system(root: Path, *, device_file: str = "", pci: tuple[str, str] | None = None) -> Path:
+    """A made-up system with this file in /dev, and a PCI device of this vendor and class."""
+    for folder in ("dev", "sys/bus/pci/devices/0000:01:00.0"):
+        (root / folder).mkdir(parents=True)
+    if device_file:
+        (root / "dev" / device_file).touch()
+    for name, value in zip(("vendor", "class"), pci or (), strict=False):
+        (root / "sys/bus/pci/devices/0000:01:00.0" / name).write_text(f"{value}\n")
+    return root
+
+
+def test_without_a_driver_the_system_says_whether_there_is_a_gpu(tmp_path: Path) -> None:
+    seen = [
+        _without_driver(a_system(tmp_path / str(number), **system)).remedy
+        for number, system in enumerate(
+            [
+                {},
+                {"pci": ("0x10de", "0x040300")},  # a GPU's sound, passed on alone
+                {"pci": ("0x1002", "0x030000")},  # another vendor's
+                {"pci": ("0x10de", "0x030200")},
+                {"device_file": "nvidiactl"},
+            ]
+        )
+    ]
+    assert seen[:3] == [None] * 3
+    assert "nvidia-driver" in seen[3]
+    assert "libcuda1" in seen[4]
+
+
+@without_gpu
+@pytest.mark.parametrize("name", [backend.spell(backend.default) for backend in MOVABLE])
 def test_no_framework_answers_from_the_cpu_what_it_was_asked_on_the_gpu(name: str) -> None:
     done = subprocess.run([sys.executable, "-c", BUILD, name], capture_output=True, text=True)
     answer = done.stdout.strip().splitlines()[-1]
     if "No module named" in answer:
         pytest.skip(answer)
-    assert re.match(rf"{name} cannot run on the GPU \(\w+: \S+ \S+", answer), done.stderr
+    assert re.match(rf"{name} cannot run on the GPU \(\S+ \S+ \S+", answer), done.stderr
     assert "mend it with: lenet-bench env create" in answer
 
 
-class ComputesOn(Exhibit):
+class ComputesOn:
     """Answers, and says on which device; counts how often it is asked that."""
 
     def __init__(self, device: str) -> None:
         self.device, self.asked = device, 0
 
-    def forward(self, images: Array) -> Array:
-        return np.full((len(images), 10), 0.1, np.float32)
+    def infer(self, images: Array) -> Array:
+        return np.full((*images.shape[:-2], 10), 0.1, np.float32)
+
+    def layers(self, image: Array) -> dict[str, Array]:
+        return {"probabilities": self.infer(image)}
 
     def describe(self) -> dict[str, str]:
         self.asked += 1
@@ -143,31 +204,31 @@ PAPER = np.zeros((28, 28), np.float32)
 
 @pytest.mark.parametrize("device", ["cpu", "TFRT_CPU_0", "/device:CPU:0", "CPUExecutionProvider"])
 def test_a_silent_fall_back_is_no_answer(device: str) -> None:
-    rung = ProvenOnGpu(ComputesOn(device), "torch@gpu")
-    for ask in (rung.describe, lambda: rung.infer(PAPER), lambda: rung.infer(PAPER)):
-        with pytest.raises(Unavailable, match=f"torch@gpu was told .* computed on {device}: a"):
+    backend = ProvenOnGpu(ComputesOn(device), "torch@gpu", "mend it")
+    for ask in (backend.describe, lambda: backend.infer(PAPER), lambda: backend.infer(PAPER)):
+        with pytest.raises(Unavailable, match=f"torch@gpu cannot .* computed on {device},"):
             ask()
 
 
 @pytest.mark.parametrize("device", ["cuda:0", "/device:GPU:0", "CUDAExecutionProvider"])
 def test_the_first_answer_on_a_gpu_is_proven_and_no_later_one(device: str) -> None:
-    exhibit = ComputesOn(device)
-    rung = ProvenOnGpu(exhibit, "torch@gpu")
+    network = ComputesOn(device)
+    backend = ProvenOnGpu(network, "torch@gpu", "mend it")
     for _ in range(3):
-        assert rung.infer(PAPER).shape == (10,)
-    assert exhibit.asked == 1
+        assert backend.infer(PAPER).shape == (10,)
+    assert network.asked == 1
 
 
-def test_a_rung_that_moves_to_the_cpu_is_found_when_it_is_described_again() -> None:
-    exhibit = ComputesOn("cuda:0")
-    rung = ProvenOnGpu(exhibit, "torch@gpu")
-    rung.infer(PAPER)
-    exhibit.device = "cpu"
-    with pytest.raises(Unavailable, match="silent fall-back"):
-        rung.describe()
+def test_a_move_to_the_cpu_shows_when_it_is_described_again() -> None:
+    network = ComputesOn("cuda:0")
+    backend = ProvenOnGpu(network, "torch@gpu", "mend it")
+    backend.infer(PAPER)
+    network.device = "cpu"
+    with pytest.raises(Unavailable, match="computed on cpu"):
+        backend.describe()
 
 
-def test_a_rung_named_on_a_device_that_it_lacks_is_one_sentence(run: Run, picture: Path) -> None:
+def test_a_backend_named_on_a_device_that_it_lacks_is_one_sentence(run: Run, picture: Path) -> None:
     done = run("infer", picture, "--backend", "fused", "--device", "gpu")
     assert (done.code, done.output, done.errors.count("\n")) == (1, "", 1)
     assert "fused runs on the CPU only" in done.errors
@@ -175,20 +236,21 @@ def test_a_rung_named_on_a_device_that_it_lacks_is_one_sentence(run: Run, pictur
 
 def test_a_device_leaves_out_what_cannot_run_there() -> None:
     try:
-        opened = open_rungs(["all"], read_weights(), device="gpu")
-        tried = {rung.name for rung in opened.rungs} | set(opened.passed_over)
+        opened = open_backends(["all"], read_weights(), device="gpu")
+        tried = {backend.name for backend in opened.backends} | set(opened.missing)
     except Unavailable:
         tried = set(names(gone=False, device="gpu"))
     assert tried == set(names(gone=False, device="gpu"))
 
 
 @without_gpu
-def test_a_comparison_records_the_device_of_each_row() -> None:
-    result = compare(CompareOptions(rungs=("numpy", "torch@gpu"), rounds=1))
-    assert [(rung.device, rung.status) for rung in result.rungs] == [
+def test_a_comparison_says_where_each_runs_and_what_runs_on_the_cpu_instead() -> None:
+    result = compare(CompareOptions(backends=("numpy", "torch@gpu"), rounds=1))
+    assert [(backend.device, backend.status) for backend in result.backends] == [
         ("cpu", "ok"),
         ("gpu", "unavailable"),
     ]
+    assert "the backend torch;" in result.row("torch@gpu").reason
 
 
 def test_the_shell_completes_a_name_on_the_gpu(run: Run) -> None:

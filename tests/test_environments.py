@@ -1,4 +1,4 @@
-"""Isolated environments: listed, made whole or not at all, and used by their rungs."""
+"""Isolated environments: listed, made whole or not at all, and used by their backends."""
 
 import json
 import os
@@ -8,12 +8,11 @@ from pathlib import Path
 
 import pytest
 from conftest import Run
-from lenet_bench import environments
-from lenet_bench.backends import LADDER, find
 from lenet_bench.errors import LenetBenchError
 from lenet_bench.installed import fits, package_name
+from lenet_bench.registry import BACKENDS, Backend, environments, find
 
-WITH_ENVIRONMENT = [rung for rung in LADDER if rung.environment]
+WITH_ENVIRONMENT = [backend for backend in BACKENDS if backend.environment]
 
 
 @pytest.fixture(autouse=True)
@@ -30,9 +29,9 @@ def pretend(name: str, home: Path) -> None:
     (home / name / "complete").write_text(environments.environments()[name].pins.read_text())
 
 
-@pytest.mark.parametrize("rung", WITH_ENVIRONMENT, ids=lambda rung: rung.name)
-def test_each_rung_names_an_environment_that_can_be_made(rung: "environments.Rung") -> None:
-    assert rung.environment in environments.environments()
+@pytest.mark.parametrize("backend", WITH_ENVIRONMENT, ids=lambda backend: backend.name)
+def test_each_backend_names_an_environment_that_can_be_made(backend: Backend) -> None:
+    assert backend.environment in environments.environments()
 
 
 def test_each_environment_pins_every_package() -> None:
@@ -50,11 +49,11 @@ def test_what_an_environment_pins_would_do_beside_lenet_bench_too() -> None:
             assert fits(pinned[package_name(requirement)], requirement)
 
 
-def test_without_its_environment_a_rung_runs_here() -> None:
+def test_without_its_environment_a_backend_runs_here() -> None:
     assert environments.interpreter(find("caffe")[0]) == sys.executable
 
 
-def test_with_its_environment_a_rung_runs_there(home: Path) -> None:
+def test_with_its_environment_a_backend_runs_there(home: Path) -> None:
     pretend("caffe", home)
     assert environments.interpreter(find("caffe")[0]) == str(home / "caffe" / "bin" / "python")
 
@@ -138,9 +137,9 @@ def test_remove_says_whether_there_was_one(run: Run, home: Path) -> None:
     assert not (home / "caffe").exists()
 
 
-def test_the_list_tells_the_rungs_of_each(run: Run) -> None:
+def test_the_list_names_the_backends_of_each(run: Run) -> None:
     found = {entry["name"]: entry for entry in json.loads(run("env", "list", "--json").output)}
-    assert found["mxnet"]["rungs"] == ["mxnet"]
+    assert found["mxnet"]["backends"] == ["mxnet"]
     assert not found["mxnet"]["created"]
 
 

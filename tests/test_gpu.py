@@ -1,4 +1,4 @@
-"""The GPU rungs on a real NVIDIA GPU; all of it is skipped where there is none.
+"""The GPU backends on a real NVIDIA GPU; all of it is skipped where there is none.
 
 Parity is over MNIST's 10,000 test images where LENET_BENCH_MNIST names their folder.
 """
@@ -15,26 +15,26 @@ from typing import Any
 import numpy as np
 import pytest
 from lenet_bench import load
-from lenet_bench.backends import LADDER, Backend, tolerance
 from lenet_bench.errors import LenetBenchError
+from lenet_bench.registry import BACKENDS, Network, tolerance
 from numpy.typing import NDArray
 
-RUNGS = [name for rung in LADDER if rung.device == "gpu" for name in rung.names()]
+BACKENDS = [name for backend in BACKENDS if backend.device == "gpu" for name in backend.names()]
 
 
 @cache
-def reason(rung: str) -> str | None:
-    """Why the rung cannot run here."""
+def reason(backend: str) -> str | None:
+    """Why the backend cannot run here."""
     try:
-        load(rung)
+        load(backend)
     except LenetBenchError as error:
         return str(error)
     return None
 
 
-@pytest.fixture(params=RUNGS)
-def rung(request: pytest.FixtureRequest) -> str:
-    """Every GPU rung that runs here."""
+@pytest.fixture(params=BACKENDS)
+def backend(request: pytest.FixtureRequest) -> str:
+    """Every GPU backend that runs here."""
     name = str(request.param)
     if why := reason(name):
         pytest.skip(why)
@@ -58,39 +58,41 @@ def expected(images: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def test_all_images_match_the_float64_reference(
-    rung: str, images: NDArray[np.float32], expected: NDArray[np.float32]
+    backend: str, images: NDArray[np.float32], expected: NDArray[np.float32]
 ) -> None:
-    found = load(rung).infer(images)
-    assert np.abs(found - expected).max() <= tolerance(rung)
+    found = load(backend).infer(images)
+    assert np.abs(found - expected).max() <= tolerance(backend)
 
 
-def test_every_layer_matches_the_float64_reference(rung: str, images: NDArray[np.float32]) -> None:
-    found, reference = load(rung).layers(images[0]), load("reference").layers(images[0])
+def test_every_layer_matches_the_float64_reference(
+    backend: str, images: NDArray[np.float32]
+) -> None:
+    found, reference = load(backend).layers(images[0]), load("reference").layers(images[0])
     for name, values in found.items():
-        allowed = 1e-4 if tolerance(rung) <= 1e-5 else 5e-2
+        allowed = 1e-4 if tolerance(backend) <= 1e-5 else 5e-2
         assert np.abs(values - reference[name]).max() <= allowed, name
 
 
-def test_it_ran_on_the_gpu(rung: str, images: NDArray[np.float32]) -> None:
-    net: Any = load(rung)
+def test_it_ran_on_the_gpu(backend: str, images: NDArray[np.float32]) -> None:
+    net: Any = load(backend)
     assert net.profile(images[0], 20)["kernels_us"] > 0  # by the GPU's own clock
     assert net.describe()["device memory"]
 
 
 def test_two_sessions_answer_in_turn(
-    rung: str, images: NDArray[np.float32], expected: NDArray[np.float32]
+    backend: str, images: NDArray[np.float32], expected: NDArray[np.float32]
 ) -> None:
-    one, two = load(rung), load(rung)
+    one, two = load(backend), load(backend)
     for i in range(20):
-        assert np.abs(one.infer(images[i]) - expected[i]).max() <= tolerance(rung)
-        assert np.abs(two.infer(images[-i]) - expected[-i]).max() <= tolerance(rung)
+        assert np.abs(one.infer(images[i]) - expected[i]).max() <= tolerance(backend)
+        assert np.abs(two.infer(images[-i]) - expected[-i]).max() <= tolerance(backend)
 
 
 IN_THEIR_OWN_PROCESS = """
 import os, threading
 import numpy as np
 from lenet_bench import Unavailable, load
-net, image = load("{rung}"), np.zeros((28, 28), np.float32)
+net, image = load("{backend}"), np.zeros((28, 28), np.float32)
 """
 
 IN_FLIGHT = """
@@ -119,7 +121,7 @@ assert (net.infer(image) == before).all()
 def test_a_process_ends_well_with(name: str, code: str) -> None:
     if why := reason(name):
         pytest.skip(why)
-    script = IN_THEIR_OWN_PROCESS.format(rung=name) + code
+    script = IN_THEIR_OWN_PROCESS.format(backend=name) + code
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, timeout=60)
     assert done.returncode == 0, done.stderr.decode()
 
@@ -128,7 +130,7 @@ def test_a_process_ends_well_with(name: str, code: str) -> None:
 
 
 @pytest.fixture
-def resident() -> Backend:
+def resident() -> Network:
     """`cuda:persistent`, where it runs here."""
     if why := reason("cuda:persistent"):
         pytest.skip(why)
@@ -136,7 +138,7 @@ def resident() -> Backend:
 
 
 def test_it_answers_for_longer_than_its_kernel_stays(
-    resident: Backend, images: NDArray[np.float32], expected: NDArray[np.float32]
+    resident: Network, images: NDArray[np.float32], expected: NDArray[np.float32]
 ) -> None:
     start, i = time.monotonic(), 0
     while time.monotonic() - start < 0.5:  # five lives
@@ -146,7 +148,7 @@ def test_it_answers_for_longer_than_its_kernel_stays(
 
 @pytest.mark.parametrize("pause_s", [0.001, 0.004, 0.005, 0.006, 0.1])
 def test_it_answers_after_a_pause(
-    resident: Backend,
+    resident: Network,
     images: NDArray[np.float32],
     expected: NDArray[np.float32],
     pause_s: float,
@@ -157,7 +159,7 @@ def test_it_answers_after_a_pause(
 
 
 def test_other_sessions_come_and_go_beside_it(
-    resident: Backend, images: NDArray[np.float32], expected: NDArray[np.float32]
+    resident: Network, images: NDArray[np.float32], expected: NDArray[np.float32]
 ) -> None:
     done = threading.Event()
     calling = threading.Thread(
@@ -174,7 +176,7 @@ def test_other_sessions_come_and_go_beside_it(
 
 
 def test_its_kernel_goes_with_a_killed_owner(
-    resident: Backend, images: NDArray[np.float32], expected: NDArray[np.float32]
+    resident: Network, images: NDArray[np.float32], expected: NDArray[np.float32]
 ) -> None:
     code = """
 import numpy as np

@@ -12,7 +12,7 @@ from lenet_bench.images import read_image
 from PIL import Image
 
 
-def _whole(form: str, mode: str) -> bytes:
+def _whole(form, mode):
     ink = pen(4, np.random.default_rng(2), 40, 5)
     picture = lay(sheet((60, 60), WHITE), ink, BLACK, (8, 8))
     file = io.BytesIO()
@@ -30,7 +30,7 @@ FILES = {
 }  # fmt: skip
 
 
-def read_or_refuse(content: bytes) -> None:
+def read_or_refuse(content):
     try:
         image = read_image(content)
     except ImageError:
@@ -42,7 +42,7 @@ def read_or_refuse(content: bytes) -> None:
 @pytest.mark.parametrize("name", FILES)
 @settings(max_examples=25, deadline=None)
 @given(data=st.data())
-def test_a_file_cut_anywhere_is_read_or_refused(name: str, data: st.DataObject) -> None:
+def test_a_file_cut_anywhere_is_read_or_refused(name, data):
     whole = FILES[name]
     read_or_refuse(whole[: data.draw(st.integers(0, len(whole)))])
 
@@ -50,7 +50,7 @@ def test_a_file_cut_anywhere_is_read_or_refused(name: str, data: st.DataObject) 
 @pytest.mark.parametrize("name", FILES)
 @settings(max_examples=40, deadline=None)
 @given(data=st.data())
-def test_a_file_with_changed_bytes_is_read_or_refused(name: str, data: st.DataObject) -> None:
+def test_a_file_with_changed_bytes_is_read_or_refused(name, data):
     content = bytearray(FILES[name])
     anywhere = st.integers(0, len(content) - 1)
     in_the_header = st.integers(0, min(len(content), 200) - 1)
@@ -61,7 +61,5 @@ def test_a_file_with_changed_bytes_is_read_or_refused(name: str, data: st.DataOb
 
 @settings(max_examples=60, deadline=None)
 @given(magic=st.sampled_from(list(FILES)), rest=st.binary(max_size=300))
-def test_a_right_beginning_with_anything_after_it_is_read_or_refused(
-    magic: str, rest: bytes
-) -> None:
+def test_a_right_beginning_with_anything_after_it_is_read_or_refused(magic, rest):
     read_or_refuse(FILES[magic][:8] + rest)

@@ -1,7 +1,7 @@
-"""What is particular to the rung `numpy`: where its threads come from."""
+"""What is particular to the backend `numpy`: where its threads come from."""
 
 import pytest
-from lenet_bench.backends.numpy import NumPy
+from lenet_bench import load
 from networks import random_weights
 
 VARIABLES = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS")
@@ -14,17 +14,20 @@ def test_describe_names_the_variable_that_sets_the_threads(
     for name in VARIABLES:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv(variable, "3")
-    assert NumPy(random_weights(0), threads=3).describe()["threads"] == f"3 ({variable})"
+    assert (
+        load("numpy", weights=random_weights(0), threads=3).describe()["threads"]
+        == f"3 ({variable})"
+    )
 
 
 def test_describe_says_where_nothing_sets_the_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in VARIABLES:
         monkeypatch.delenv(name, raising=False)
-    threads = NumPy(random_weights(0), threads=3).describe()["threads"]
+    threads = load("numpy", weights=random_weights(0), threads=3).describe()["threads"]
     assert threads == "as BLAS chose: set OPENBLAS_NUM_THREADS=3 before NumPy is imported"
 
 
 def test_describe_names_numpy_and_its_blas() -> None:
-    description = NumPy(random_weights(0), threads=1).describe()
+    description = load("numpy", weights=random_weights(0)).describe()
     assert description["library"].startswith("NumPy ")
     assert description["blas"] != "unknown"

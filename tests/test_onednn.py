@@ -1,4 +1,4 @@
-"""What is particular to the rung `onednn`: which kernels the library chose."""
+"""What is particular to the backend `onednn`: which kernels the library chose."""
 
 import ctypes
 import os
@@ -6,19 +6,27 @@ import subprocess
 import sys
 
 import pytest
+from lenet_bench import Network, Unavailable, load
 from networks import random_image, random_weights
 
-_onednn = pytest.importorskip("lenet_bench.backends.onednn", exc_type=Exception)
+
+@pytest.fixture
+def onednn() -> Network:
+    """The backend, with random weights; skips where it is not built."""
+    try:
+        return load("onednn", weights=random_weights(0))
+    except Unavailable as reason:
+        pytest.skip(str(reason))
 
 
-def test_describe_names_the_kernel_of_each_primitive() -> None:
-    description = _onednn.OneDnn(random_weights(0), threads=1).describe()
+def test_describe_names_the_kernel_of_each_primitive(onednn: Network) -> None:
+    description = onednn.describe()
     primitives = {"conv1", "pool1", "conv2", "pool2", "fc1", "fc2", "probabilities"}
     assert primitives <= set(description)
 
 
-def test_no_kernel_is_the_librarys_own_reference() -> None:
-    description = _onednn.OneDnn(random_weights(0), threads=1).describe()
+def test_no_kernel_is_the_librarys_own_reference(onednn: Network) -> None:
+    description = onednn.describe()
     assert [name for name, kernel in description.items() if kernel.startswith("ref")] == []
 
 
@@ -36,8 +44,8 @@ def test_float32_stays_float32_whatever_the_environment_says() -> None:
     assert (done.stdout.splitlines()[-1:], done.returncode) == (["True"], 0), done.stderr
 
 
-def test_the_callers_own_openmp_threads_are_put_back() -> None:
+def test_the_callers_own_openmp_threads_are_put_back(onednn: Network) -> None:
     openmp = ctypes.CDLL("libgomp.so.1")
     openmp.omp_set_num_threads(3)
-    _onednn.OneDnn(random_weights(0), threads=1).infer(random_image(1))
+    onednn.infer(random_image(1))
     assert openmp.omp_get_max_threads() == 3

@@ -1,15 +1,22 @@
-"""What is particular to the rung `openblas`: the library underneath, and its absence."""
+"""What is particular to the backend `openblas`: the library underneath, and its absence."""
 
 import numpy as np
 import pytest
+from lenet_bench import Network, Unavailable, load
 from lenet_bench.weights import Weights
 from networks import random_weights
 
-_openblas = pytest.importorskip("lenet_bench.backends.openblas", exc_type=Exception)
+
+def build(weights: Weights) -> Network:
+    """The backend; skips where it is not built."""
+    try:
+        return load("openblas", weights=weights)
+    except Unavailable as reason:
+        pytest.skip(str(reason))
 
 
 def test_describe_names_library_and_kernels() -> None:
-    description = _openblas.OpenBlas(random_weights(0), threads=1).describe()
+    description = build(random_weights(0)).describe()
     assert description["library"].startswith("OpenBLAS ")
     assert description["kernels"]
     assert description["convolution"] == "im2col + sgemm"
@@ -28,11 +35,11 @@ def test_describe_names_library_and_kernels() -> None:
 def test_weights_made_by_hand_are_checked(name: str, wrong: object, error: type[Exception]) -> None:
     parameters = {**random_weights(0).parameters, name: wrong}
     with pytest.raises(error, match=name):
-        _openblas.OpenBlas(Weights(parameters), threads=1)
+        build(Weights(parameters))
 
 
 def test_an_absent_parameter_is_named() -> None:
     parameters = dict(random_weights(0).parameters)
     del parameters["conv2.bias"]
     with pytest.raises(KeyError, match=r"conv2\.bias"):
-        _openblas.OpenBlas(Weights(parameters), threads=1)
+        build(Weights(parameters))

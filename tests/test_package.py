@@ -11,6 +11,8 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 
+pytestmark = pytest.mark.slow
+
 
 def run(*command: str | Path, cwd: Path) -> str:
     """Run a command that must succeed, away from the source tree; give its standard output."""
@@ -41,7 +43,7 @@ def test_the_wheel_classifies_a_digit(empty_environment: Path, tmp_path: Path) -
 def test_missing_extras_are_named_with_their_command(
     empty_environment: Path, tmp_path: Path
 ) -> None:
-    """Without the extra, oneDNN's rung says what to install."""
+    """Without the extra, oneDNN's backend says what to install."""
     rows = json.loads(run(empty_environment / "bin/lenet-bench", "doctor", "--json", cwd=tmp_path))
     (onednn,) = [row for row in rows if row["name"] == "onednn"]
     assert not onednn["available"]

@@ -1,364 +1,274 @@
-"""The report's page as a browser shows it: on a desk, on a phone, on paper."""
+"""The report's page in a real Chromium: on a desk, a phone, in the dark, on paper, by keyboard."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+import shutil
 from pathlib import Path
-from typing import Any
 
 import pytest
-from browser import Browser, find_browser
-from lenet_bench import summarise
-from lenet_bench.report.figures import figures
-from lenet_bench.report.measured import gather
-from lenet_bench.report.page import page
-from sample_results import sample_ladder, sample_result
+from lenet_bench.registry import precision
+from lenet_bench.show.page import gather, page
+from sample_results import blocks, failed, result, sample_of_all
 
-HOSTILE = "<script>window.hacked = true</script>"
+sync_api = pytest.importorskip("playwright.sync_api", reason="no browser: playwright is missing")
 
-#: Where each text of each drawing is, in the drawing's own units.
-TEXTS = """[...document.querySelectorAll('figure svg')].filter(s => s.getClientRects().length)
-.map(svg => ({
-  name: svg.getAttribute('aria-label'), view: svg.viewBox.baseVal.width,
-  tall: svg.viewBox.baseVal.height,
-  texts: [...svg.querySelectorAll('text')].map(t => {
-    const b = t.getBBox(); return [t.textContent, b.x, b.y, b.width, b.height]}),
-  marks: svg.querySelectorAll('.mark').length,
-  drawn: [...svg.querySelectorAll('.mark')].every(
-    m => m.getBBox().width > 0 || m.getBBox().height > 0)
-}))"""
-
-ROWS = "[...document.querySelectorAll('#rungs tbody tr')]"
-COLUMN = "[...document.querySelectorAll('#rungs thead th')].findIndex(t => t.textContent == '{}')"
+HOSTILE = "<img src=x onerror='window.hacked = 1'><script>window.hacked = 1</script>"
+DESK = {"width": 1280, "height": 800}
+PHONE = {"width": 390, "height": 844}
+NAMES = ("fused", "fused:int16", "onednn", "numpy", "tensorflow", "tensorflow:xla")
+TIMES = dict(zip(NAMES, (20, 13, 47, 94, 345, 146), strict=True)) | {
+    "keras:predict_on_batch": 314,
+    "keras": 39_600,
+}
+#: What the marks of each figure say, by figure.
+MARKS = """() => Object.fromEntries([...document.querySelectorAll('#main [data-figure]')].map(box =>
+[box.dataset.figure, box.hidden ? [] : [...box.querySelectorAll("path[role='graphics-symbol']")]
+.map(mark => mark.getAttribute('aria-label')).filter(text => text)]))"""
 
 
 @pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    """The one that is installed."""
-    executable = find_browser()
+def chromium():
+    """The one that is installed; none is downloaded."""
+    found = filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome")))
+    executable = next(found, None)
     if executable is None:
         pytest.skip("no browser: the page was not looked at; on Debian: apt install chromium")
-    found = Browser(executable, tmp_path_factory.mktemp("browser"))
-    yield found
-    found.close()
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=executable, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+def small(factor=1.0):
+    """A result of each layer of 2018, with lines of code, batches and a hostile failure."""
+    facts = {"peak_rss_mib": 40.0, "installed_mib": 10.0, "runs": {"library": HOSTILE}}
+    rows = [
+        blocks(name, us * factor, lines_of_code=40 + us % 90, **facts) for name, us in TIMES.items()
+    ]
+    return result(*rows, failed(HOSTILE, "crashed", HOSTILE, traceback=HOSTILE))
 
 
 @pytest.fixture(scope="module")
-def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """Pages of one small result, of a whole ladder on CPU and GPU, and of both."""
+def pages(tmp_path_factory):
+    """A small result, all backends, a hostile name among the timed ones, and two results."""
     folder = tmp_path_factory.mktemp("pages")
-    small, ladder = summarise(sample_result(hostile=HOSTILE)), summarise(sample_ladder())
     drawn = {
-        "small": [("small.json", small)],
-        "ladder": [("ladder.json", ladder)],
-        "both": [("small.json", small), ("ladder.json", ladder)],
+        "small": [("small.jsonl", small())],
+        "all": [("all.jsonl", sample_of_all())],
+        "hostile": [("hostile.jsonl", result(blocks(HOSTILE, 20), blocks("second", 40)))],
+        "two": [("one.jsonl", small()), ("other.jsonl", small(2.0))],
     }
     for name, results in drawn.items():
-        measured = gather(results)
-        (folder / name).with_suffix(".html").write_text(
-            page(measured, figures(measured)), encoding="utf-8"
-        )
-    return {name: (folder / name).with_suffix(".html") for name in drawn}
+        (folder / f"{name}.html").write_text(page(gather(results)), encoding="utf-8")
+    return folder
 
 
-@dataclass(frozen=True)
-class Seen:
-    """What a page looks like."""
+@pytest.fixture
+def see(chromium, pages):
+    """`see("small")` opens that page, drawn; what it complains of and asks for fails the test."""
+    opened, complaints, requests = [], [], []
 
-    wide: int  # of the screen
-    scrolled: int  # how wide the page would like to be
-    figures: int
-    drawings: list[dict[str, Any]]
+    def open_page(name, *, viewport=DESK, drawn=True, **options):
+        context = chromium.new_context(viewport=viewport, **options)
+        tab = context.new_page()
+        tab.on("console", lambda message: complaints.append(message.text))
+        tab.on("pageerror", lambda error: complaints.append(str(error)))
+        tab.on("request", lambda request: requests.append(request.url))
+        url = (Path(pages) / f"{name}.html").as_uri()
+        tab.goto(url)
+        if drawn:
+            tab.wait_for_selector("html[data-drawn]", timeout=120_000)
+        opened.append((context, url))
+        return tab
 
-
-@pytest.fixture(scope="module", params=["small", "ladder", "both"])
-def any_page(request: pytest.FixtureRequest, pages: dict[str, Path]) -> Path:
-    """Each of them."""
-    return pages[request.param]
-
-
-@pytest.fixture(scope="module", params=[1280, 360])
-def seen(request: pytest.FixtureRequest, browser: Browser, any_page: Path) -> Seen:
-    """Each of them on a desk and on a phone."""
-    browser.open(any_page, width=request.param)
-    return Seen(
-        request.param,
-        browser.ask("document.documentElement.scrollWidth"),
-        browser.ask("document.querySelectorAll('figure').length"),
-        browser.ask(TEXTS),
-    )
+    yield open_page
+    for context, _ in opened:
+        context.close()
+    assert complaints == []
+    assert set(requests) == {url for _, url in opened}
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_the_page_complains_of_nothing_and_fetches_nothing(browser, any_page, scheme):
-    browser.open(any_page, scheme=scheme)
-    assert browser.ask("document.readyState") == "complete"
-    assert browser.complaints == []
-    assert browser.requests == [any_page.resolve().as_uri()]
+def settled(tab):
+    """Wait until what was asked for is drawn."""
+    tab.evaluate("() => waiting")
 
 
-def test_nothing_is_wider_than_the_screen(seen):
-    assert seen.scrolled <= seen.wide
+@pytest.mark.parametrize("name", ["small", "all", "hostile", "two"])
+def test_a_page_draws_every_figure_without_a_word_to_the_console_or_the_network(see, name):
+    tab = see(name, color_scheme="dark")
+    marks = tab.evaluate(MARKS)
+    assert marks
+    assert all(marks.values())
 
 
-def test_every_figure_is_drawn_once_and_shows_its_marks(seen):
-    assert len(seen.drawings) == seen.figures >= 4
-    assert all(drawing["marks"] and drawing["drawn"] for drawing in seen.drawings)
+@pytest.mark.parametrize("name", ["small", "all"])
+def test_the_message_is_above_the_fold(see, name):
+    tab = see(name)
+    for part in ("h1", "#hero svg"):
+        box = tab.locator(part).bounding_box()
+        assert box["y"] >= 0
+        assert box["y"] + box["height"] <= DESK["height"], part
 
 
-def test_no_text_of_a_figure_leaves_it(seen):
-    for drawing in seen.drawings:
-        for text, x, y, wide, tall in drawing["texts"]:
-            beyond = (-x, -y, x + wide - drawing["view"], y + tall - drawing["tall"])
-            assert max(beyond) <= 1, (drawing["name"], text)
+def test_the_hero_shows_the_layers_from_the_fastest_to_the_slowest(see):
+    tab = see("small")
+    marks = tab.locator("#hero path[role='graphics-symbol']")
+    said = [label.partition(":")[0] for label in marks.evaluate_all(LABELS)]
+    assert said == ["fused", "onednn", "tensorflow", "keras", "keras"]
+    places = marks.evaluate_all("marks => marks.map(mark => mark.getBoundingClientRect().x)")
+    assert places == sorted(places)
 
 
-def test_no_text_of_a_figure_hides_another(seen):
-    for drawing in seen.drawings:
-        boxes = drawing["texts"]
-        for n, (text, x, y, wide, tall) in enumerate(boxes):
-            for other, left, top, breadth, height in boxes[n + 1 :]:
-                beside = x + wide <= left + 1 or left + breadth <= x + 1
-                apart = y + tall <= top + 3 or top + height <= y + 3
-                assert beside or apart, (drawing["name"], text, other)
+LABELS = "marks => marks.map(mark => mark.getAttribute('aria-label'))"
 
 
-def test_each_line_of_a_listing_has_its_own_in_the_gutter(browser, pages):
-    browser.open(pages["ladder"])
-    lines = browser.ask(
-        "[...document.querySelectorAll('.listing')].map(listing => ["
-        "listing.querySelector('.gutter').textContent.split('\\n').length,"
-        "listing.querySelector('code').textContent.replace(/\\n$/, '').split('\\n').length])"
-    )
-    assert len(lines) > 20
-    assert all(gutter == code for gutter, code in lines)
+@pytest.mark.parametrize("name", ["small", "all", "two"])
+@pytest.mark.parametrize("viewport", [DESK, PHONE], ids=["desk", "phone"])
+def test_nothing_is_wider_than_the_screen_and_no_text_leaves_its_figure(see, name, viewport):
+    tab = see(name, viewport=viewport)
+    assert tab.evaluate("document.documentElement.scrollWidth") <= viewport["width"]
+    cut = tab.evaluate("""() => [...document.querySelectorAll('.figure svg')].flatMap(svg => {
+        const room = svg.getBoundingClientRect();
+        return [...svg.querySelectorAll('text')].filter(text => text.textContent.trim() &&
+            getComputedStyle(text).opacity !== '0').filter(text => {
+            const box = text.getBoundingClientRect();
+            return box.left < room.left - 2 || box.right > room.right + 2;
+        }).map(text => text.textContent) })""")
+    assert cut == []
 
 
-def test_what_a_result_says_is_text_and_never_runs(browser, pages):
-    browser.open(pages["small"])
-    assert browser.ask("window.hacked") is None
-    assert HOSTILE in browser.ask("document.querySelector('#failures').textContent")
+def test_the_filter_moves_every_figure_and_the_table(see):
+    tab = see("small")
+    before = tab.evaluate(MARKS)
+    tab.get_by_label("Keras", exact=True).uncheck()
+    settled(tab)
+    after = tab.evaluate(MARKS)
+    for key, said in before.items():
+        assert any(text.startswith("keras") for text in said), key
+        assert after[key], key
+        assert not any(text.startswith("keras") for text in after[key]), key
+    names = tab.locator("#numbers tbody tr:visible th").all_inner_texts()
+    assert names
+    assert not any(name.startswith("keras") for name in names)
 
 
-def test_a_click_on_a_title_sorts_the_table_and_another_turns_it(browser, pages):
-    browser.open(pages["ladder"])
-    column = browser.ask(COLUMN.format("memory"))
-    order = f"{ROWS}.map(row => Number(row.cells[{column}].dataset.value))"
-    click = f"document.querySelectorAll('#rungs thead button')[{column}].click()"
-    browser.ask(click)
-    rising = browser.ask(order)
-    browser.ask(click)
-    assert rising == sorted(rising) != sorted(rising, reverse=True)
-    assert browser.ask(order) == sorted(rising, reverse=True)
-    arrow = "getComputedStyle(document.querySelector('#rungs thead button'), '::after').content"
-    assert browser.ask(arrow) == '"\u2195" / ""'  # seen, and not read out
-    state = f"document.querySelectorAll('#rungs thead th')[{column}].getAttribute('aria-sort')"
-    assert browser.ask(state) == "descending"
-
-
-def test_unknown_figures_come_last_however_the_table_is_sorted(browser, pages):
-    browser.open(pages["both"])
-    column = browser.ask(COLUMN.format("disk"))
-    for _ in range(2):
-        browser.ask(f"document.querySelectorAll('#rungs thead button')[{column}].click()")
-        assert browser.ask(f"{ROWS}.at(-1).cells[{column}].textContent") == "-"
-
-
-def test_the_filter_leaves_the_rungs_that_it_names(browser, pages):
-    browser.open(pages["ladder"])
-    browser.ask(
-        "{const f = document.querySelector('#filter'); f.value = 'keras predict';"
-        " f.dispatchEvent(new Event('input'))}"
-    )
-    left = browser.ask(f"{ROWS}.filter(row => !row.hidden).map(row => row.cells[0].textContent)")
-    assert left
-    assert all("keras" in name and "predict" in name for name in left)
-    assert browser.ask("document.querySelector('#shown').textContent").startswith(f"{len(left)} of")
-
-
-def test_the_theme_follows_the_system_until_somebody_chooses(browser, pages):
-    background = "getComputedStyle(document.body).backgroundColor"
-    browser.open(pages["small"], scheme="dark")
-    dark = browser.ask(background)
-    browser.ask("document.querySelector('#theme').click()")
-    light = browser.ask(background)
-    assert browser.ask("document.querySelector('#theme').textContent") == "Theme: light"
-    assert dark != light == "rgb(255, 255, 255)"
-    browser.open(pages["small"], scheme="dark")
-    assert browser.ask(background) == light
-    browser.ask("localStorage.clear()")
-
-
-def test_the_keyboard_reaches_the_content_the_theme_and_the_titles_in_this_order(browser, pages):
-    browser.open(pages["small"])
-    seen = []
-    for _ in range(60):
-        browser.press("Tab")
-        seen.append(
-            browser.ask(
-                "document.activeElement.id || document.activeElement.className"
-                " || document.activeElement.textContent.trim()"
-            )
-        )
-    assert seen[:2] == ["skip", "theme"]
-    assert seen.index("theme") < seen.index("In short") < seen.index("filter") < seen.index("p50")
-
-
-def test_a_title_is_pressed_with_the_keyboard(browser, pages):
-    browser.open(pages["small"])
-    browser.ask("document.querySelector('#rungs thead button').focus()")
-    browser.press("Enter")
-    assert (
-        browser.ask("document.querySelector('#rungs th').getAttribute('aria-sort')") == "ascending"
-    )
-
-
-def test_pointing_at_a_mark_tells_its_figures(browser, pages):
-    browser.open(pages["small"])
-    browser.ask(
-        "document.querySelector('#processing-time .wide .mark circle')"
-        ".dispatchEvent(new PointerEvent('pointerover', {bubbles: true}))"
-    )
-    assert browser.ask("document.querySelector('#tip').textContent").startswith("first: median 20")
-
-
-def test_the_arrows_tell_every_mark_of_a_figure(browser, pages):
-    browser.open(pages["ladder"])
-    browser.ask("document.querySelector('#tradeoff .wide svg').focus()")
-    marks = browser.ask("document.querySelectorAll('#tradeoff .wide .mark').length")
-    told = set()
-    for _ in range(marks):
-        browser.press("ArrowRight")
-        told.add(browser.ask("document.querySelector('#tip').textContent.split(':')[0]"))
-    names = "[...document.querySelectorAll('#tradeoff tbody th')].map(t => t.textContent)"
-    assert {name.partition(":")[0] for name in browser.ask(names)} <= {
-        one.partition(" ")[0] for one in told
+def test_words_leave_the_backends_that_they_name(see):
+    tab = see("small")
+    tab.locator("#filter").fill("keras BATCH")
+    settled(tab)
+    assert {text.split(": ")[0] for said in tab.evaluate(MARKS).values() for text in said} == {
+        "keras:predict_on_batch"
     }
-    assert browser.ask("document.querySelector('.mark.here') !== null")
-    browser.press("Escape")
-    assert browser.ask("document.querySelector('#tip').hidden")
+    assert tab.locator("#numbers tbody tr:visible").count() == 1
+    tab.locator("#filter").fill("nothing is called so")
+    settled(tab)
+    assert not any(tab.evaluate(MARKS).values())
 
 
-def test_a_finger_near_a_mark_of_the_phones_drawing_is_told_of_it(browser, pages):
-    browser.open(pages["ladder"], width=360)
-    told = browser.ask(
-        "(() => { const svg = document.querySelector('#tradeoff .narrow svg');"
-        "svg.scrollIntoView(); const box = svg.querySelector('.mark').getBoundingClientRect();"
-        "svg.dispatchEvent(new MouseEvent('click', {bubbles: true,"
-        " clientX: box.x - 3, clientY: box.y - 3}));"
-        "return document.querySelector('#tip').textContent })()"
-    )
-    assert " lines, " in told
+def test_variants_are_folded_until_they_are_asked_for(see):
+    tab = see("small")
+    backends = {name.partition(":")[0] for name in TIMES}
+    assert len(tab.evaluate(MARKS)["layers"]) == len(backends)
+    tab.get_by_label("every variant in the figures").check()
+    settled(tab)
+    full = [name for name in TIMES if precision(name) == "float32"]
+    assert len(backends) < len(full) < len(TIMES)
+    assert len(tab.evaluate(MARKS)["layers"]) == len(full)
 
 
-def test_a_finger_in_a_crowd_is_told_of_each_mark_that_it_may_mean(browser, pages):
-    browser.open(pages["ladder"], width=360)
-    told = browser.ask(
-        "(() => { const crowd = document.querySelector('#tradeoff .narrow svg');"
-        "crowd.querySelectorAll('.mark circle').forEach((dot, n) => {"
-        " dot.setAttribute('cx', n < 3 ? 200 + 4 * n : 0); dot.setAttribute('cy', 200) });"
-        "crowd.scrollIntoView();"
-        "const box = crowd.querySelector('.mark').getBoundingClientRect();"
-        "crowd.dispatchEvent(new MouseEvent('click', {clientX: box.x + 5, clientY: box.y + 5}));"
-        "return document.querySelector('#tip').textContent.split('\\n') })()"
-    )
-    assert len(told) == len(set(told)) == 3
+def test_a_click_on_a_title_sorts_the_table_and_unknown_numbers_come_last(see):
+    tab = see("all")
+    titles = tab.locator("#numbers thead th").all_inner_texts()
+    column = next(n for n, title in enumerate(titles) if title == "GPU memory")
+    for direction in (1, -1):
+        tab.locator("#numbers thead button").nth(column).click()
+        cells = f"#numbers tbody td:nth-child({column + 1})"
+        values = tab.locator(cells).evaluate_all("cells => cells.map(c => c.dataset.value)")
+        known = [float(value) for value in values if value]
+        assert known == sorted(known, reverse=direction < 0)
+        assert values.index("") == len(known)
 
 
-def test_the_arrows_tell_of_a_mark_to_which_the_page_must_scroll(browser, pages):
-    browser.open(pages["ladder"])
-    browser.ask("document.querySelector('#tradeoff .wide svg').focus({preventScroll: true})")
-    browser.press("ArrowRight")
-    scrolled = "new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"
-    browser.ask(scrolled)
-    assert browser.ask("scrollY") > 0
-    assert not browser.ask("document.querySelector('#tip').hidden")
+def test_the_keyboard_reaches_the_content_the_marks_and_the_table(see):
+    tab = see("small")
+    tab.keyboard.press("Tab")
+    assert tab.evaluate("document.activeElement.className") == "skip"
+    tab.locator("#layers .figure").focus()
+    said = []
+    for _ in range(3):
+        tab.keyboard.press("ArrowRight")
+        said.append(tab.locator("#tip").inner_text())
+    assert len(set(said)) == 3
+    tab.keyboard.press("Escape")
+    assert not tab.locator("#tip").is_visible()
+    tab.locator("#numbers thead button").nth(1).focus()
+    tab.keyboard.press("Enter")
+    assert tab.locator("#numbers thead th").nth(1).get_attribute("aria-sort") == "ascending"
 
 
-def test_a_pointer_under_which_the_page_moves_takes_no_tip_from_the_arrows(browser, pages):
-    def point(kind, y):
-        at = f"bubbles: true, clientX: 5, clientY: {y}"
-        browser.ask(f"document.body.dispatchEvent(new PointerEvent('{kind}', {{{at}}}))")
-
-    browser.open(pages["small"])
-    point("pointermove", 5)
-    browser.ask("document.querySelector('#processing-time .wide svg').focus()")
-    browser.press("ArrowRight")
-    point("pointerover", 5)
-    assert not browser.ask("document.querySelector('#tip').hidden")
-    point("pointerover", 9)
-    assert browser.ask("document.querySelector('#tip').hidden")
+def test_a_mark_says_its_numbers_to_a_pointer(see):
+    tab = see("small")
+    tab.locator("#code path[role='graphics-symbol']").first.hover()
+    assert "lines" in tab.locator("#tip").inner_text()
 
 
-def test_a_figure_that_the_tab_key_reaches_says_what_to_press(browser, pages):
-    browser.open(pages["small"])
-    browser.ask("document.querySelector('#processing-time summary').focus()")
-    browser.press("Tab")  # to the next figure
-    assert browser.ask("document.activeElement.tagName") == "svg"
-    assert browser.ask("document.querySelector('#tip').textContent") == "Arrow keys tell each mark"
+def test_two_implementations_stand_side_by_side_with_their_numbers_on_top(see):
+    tab = see("small")
+    tab.locator("#left").select_option("numpy")
+    tab.locator("#right").select_option("keras")
+    left, right = (tab.locator(".pane").nth(n) for n in (0, 1))
+    assert "import numpy" in left.locator("pre").nth(1).inner_text()
+    assert "keras" in right.locator(".written").inner_text()
+    assert "39.6 ms" in right.locator(".numbers").inner_text()
+    assert "lines" in right.locator(".numbers").inner_text()
+    boxes = [pane.bounding_box() for pane in (left, right)]
+    assert boxes[0]["y"] == boxes[1]["y"]
+    assert boxes[0]["x"] + boxes[0]["width"] <= boxes[1]["x"]
 
 
-def test_a_phones_first_screen_has_the_answer_and_its_table_the_ratio(browser, pages):
-    browser.open(pages["ladder"], width=360)
-    answer = "document.querySelector('#findings li').getBoundingClientRect()"
-    assert browser.ask(f"{answer}.bottom") < 800
-    browser.open(pages["small"], width=360)
-    ratio = "[...document.querySelectorAll('#rungs th')].find(t => t.textContent == 'ratio')"
-    assert browser.ask(f"{ratio}.getBoundingClientRect().right") < 360
+def test_the_theme_follows_the_system_until_somebody_chooses(see):
+    background = "getComputedStyle(document.body).backgroundColor"
+    colour = "getComputedStyle(document.querySelector('#hero text')).fill"
+    tab = see("small", color_scheme="dark")
+    dark = tab.evaluate(background), tab.evaluate(colour)
+    tab.locator("#theme").click()
+    light = tab.evaluate(background), tab.evaluate(colour)
+    assert light[0] == "rgb(255, 255, 255)"
+    assert all(one != other for one, other in zip(dark, light, strict=True))
+    tab.reload()
+    tab.wait_for_selector("html[data-drawn]", timeout=120_000)
+    assert tab.evaluate(background) == light[0]
 
 
-def test_the_links_of_the_contents_are_large_enough_to_hit(browser, any_page):
-    for width in (1280, 360):
-        browser.open(any_page, width=width)
-        heights = browser.ask(
-            "[...document.querySelectorAll('nav a')].map(a => a.getBoundingClientRect().height)"
-        )
-        assert min(height for height in heights if height) >= 24  # WCAG's least
+def test_paper_is_white_and_has_the_figures_and_no_controls(see):
+    tab = see("small", color_scheme="dark")
+    tab.emulate_media(media="print")
+    assert tab.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    for control in ("nav", "#theme", "#controls"):
+        assert not tab.locator(control).is_visible()
+    assert tab.locator("#hero svg").is_visible()
+    assert tab.pdf(prefer_css_page_size=True).startswith(b"%PDF")
+    settled(tab)
 
 
-def test_a_line_does_not_run_through_the_text_of_a_figure(browser, pages):
-    browser.open(pages["ladder"], width=360)
-    order = "[...document.querySelectorAll('figure text')].map(t => getComputedStyle(t).paintOrder)"
-    assert set(browser.ask(order)) == {"stroke"}
+def test_what_a_result_says_is_text_and_never_runs(see):
+    for name in ("hostile", "small"):
+        tab = see(name)
+        assert tab.evaluate("window.hacked") is None
+        assert HOSTILE in tab.locator("#main").inner_text() or name == "small"
+        assert tab.locator("img").count() == 0
+    assert HOSTILE in tab.locator("#failures").inner_text()
 
 
-def test_paper_has_the_code_that_was_unfolded(browser, pages):
-    browser.open(pages["ladder"], medium="print", width=720)
-    printed = (
-        "[...document.querySelectorAll('.exhibit {}')].filter(e => e.checkVisibility()).length"
-    )
-    exhibits = browser.ask("document.querySelectorAll('.exhibit').length")
-    assert browser.ask(printed.format("summary")) == exhibits
-    assert browser.ask(printed.format(".listing")) == 0
-    browser.ask("document.querySelector('#unfold').click()")
-    assert browser.ask(printed.format(".listing")) >= exhibits
+def test_without_scripts_the_message_and_the_numbers_are_there(see):
+    tab = see("small", drawn=False, java_script_enabled=False)
+    assert tab.locator("h1").is_visible()
+    assert tab.locator("#numbers tbody tr").first.is_visible()
+    assert tab.locator("noscript").is_visible()
+    assert not tab.locator("#controls").is_visible()
 
 
-def test_without_scripts_all_is_there_but_the_controls(browser, pages):
-    browser.open(pages["small"], scripts=False)
-    visible = "document.querySelector('{}').getClientRects().length"
-    assert browser.ask(visible.format("#rungs tbody tr"))
-    assert browser.ask(visible.format("figure .wide svg"))
-    assert not browser.ask(visible.format("#theme"))
-    assert not browser.ask(visible.format("#filter"))
-
-
-def test_paper_is_white_and_has_no_controls(browser, pages):
-    browser.open(pages["ladder"], scheme="dark", medium="print", width=720)
-    assert browser.ask("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
-    for control in ("nav", "#theme", "#filter"):
-        assert not browser.ask(f"document.querySelector('{control}').getClientRects().length")
-    assert browser.ask("document.querySelector('figure .wide svg').getClientRects().length")
-
-
-def test_nothing_is_wider_than_paper_which_is_turned_for_the_large_table(browser, any_page):
-    upright, turned = 688, 1017  # A4 within its margins
-    browser.open(any_page, medium="print", width=upright)
-    assert browser.ask("getComputedStyle(document.querySelector('#table')).page") == "across"
-    assert browser.ask("document.querySelector('#rungs').getBoundingClientRect().width") <= turned
-    head = "document.querySelector('#rungs th')"
-    assert browser.ask(f"getComputedStyle({head}, '::before').content") == '"rung"'
-    assert not browser.ask(f"{head}.firstChild.getClientRects().length")  # printed only once
-    assert not browser.ask(
-        "[...document.querySelectorAll('main > :not(#table) *')]"
-        f".filter(e => e.getBoundingClientRect().right > {upright + 1}).map(e => e.outerHTML)"
-    )
+def test_two_results_are_compared_row_by_row_and_said_to_be(see):
+    tab = see("two")
+    assert len(tab.evaluate(MARKS)["layers"]) == 2 * len({n.partition(":")[0] for n in TIMES})
+    header = tab.locator("header").inner_text()
+    assert "one.jsonl" in header
+    assert "other.jsonl" in header

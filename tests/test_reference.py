@@ -2,7 +2,9 @@
 
 import numpy as np
 import pytest
-from lenet_bench.backends.reference import Reference, convolve, max_pool, softmax
+from lenet_bench import load
+from lenet_bench.backends.reference import convolve, max_pool, softmax
+from lenet_bench.registry import exact_probabilities
 from networks import random_image, random_images, random_weights
 
 
@@ -39,7 +41,7 @@ def test_softmax_does_not_overflow() -> None:
 
 def test_fc1_reads_pool2_by_channel_then_row_then_column() -> None:
     weights = random_weights(1)
-    layers = Reference(weights, threads=1).layers(random_image(1))
+    layers = load("reference", weights=weights).layers(random_image(1))
     weight, bias = weights["fc1.weight"].astype(np.float64), weights["fc1.bias"]
     for out in (0, 250, 499):
         sum_ = bias[out] + sum(
@@ -50,19 +52,20 @@ def test_fc1_reads_pool2_by_channel_then_row_then_column() -> None:
 
 
 def test_only_fc1_is_rectified() -> None:
-    layers = Reference(random_weights(1), threads=1).layers(random_image(1))
+    layers = load("reference", weights=random_weights(1)).layers(random_image(1))
     negative = {name for name, values in layers.items() if (values < 0).any()}
     assert negative == {"conv1", "pool1", "conv2", "pool2", "fc2"}
 
 
 def test_everything_is_float64_until_the_answer() -> None:
-    reference = Reference(random_weights(1), threads=1)
+    weights = random_weights(1)
+    reference = load("reference", weights=weights)
     assert {v.dtype for v in reference.layers(random_image(1)).values()} == {np.dtype(np.float64)}
-    assert reference.probabilities(random_image(1)).dtype == np.float64
+    assert exact_probabilities(weights, random_images(1, 1)).dtype == np.float64
     assert reference.infer(random_image(1)).dtype == np.float32
 
 
 def test_a_batch_longer_than_a_slice_is_its_images_one_by_one() -> None:
-    reference, images = Reference(random_weights(1), threads=1), random_images(2, 101)
-    single = [reference.probabilities(image) for image in images]
-    np.testing.assert_allclose(reference.probabilities(images), single, rtol=0, atol=1e-14)
+    weights, images = random_weights(1), random_images(2, 101)
+    single = [exact_probabilities(weights, image[np.newaxis])[0] for image in images]
+    np.testing.assert_allclose(exact_probabilities(weights, images), single, rtol=0, atol=1e-14)

@@ -1,370 +1,345 @@
-"""The result file: what is written is read again, what is none is refused in one sentence."""
+"""The result file and what is computed from it; what is no result is refused in one sentence."""
 
 import dataclasses
 import json
-import os
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from lenet_bench import summarise
+from jsonschema import Draft202012Validator
+from lenet_bench import read_result
 from lenet_bench.errors import ResultError
-from lenet_bench.results import (
-    Resources,
-    ResultFile,
-    RungResult,
-    digest,
-    failures,
-    read_result,
-    rows,
-)
-from lenet_bench.results.versioned import write_object
-from sample_results import rung, sample_result, turns
+from lenet_bench.results import append, as_result, digest, failures, read_log, rows
+from lenet_bench.results.machine import Machine
+from lenet_bench.results.schema import make_schema
+from lenet_bench.results.versioned import check_place
+from msgspec.structs import replace
+from sample_results import blocks, failed, log, result, sample_log, sample_result, write_log
+
+ROOT = Path(__file__).parents[1]
+COMMITTED = sorted((ROOT / "results").rglob("*.jsonl"))
 
 
 @pytest.fixture
-def result():
-    """A run of two rungs, one twice as slow, and of one that crashed."""
-    return sample_result()
+def path(tmp_path):
+    """Where a file is."""
+    return tmp_path / "r.jsonl"
 
 
-#: A file as schema 1 writes it: it must stay readable, so this text must not be changed.
-SCHEMA_1 = """{
- "schema": 1, "version": "0.1.0", "argv": ["lenet-bench", "compare"],
- "started": "2026-01-01T00:00:00+00:00", "ended": "running", "elapsed_s": 3,
- "machine": {"processor": {"model": "x"}},
- "rules": {"seed": 7, "baseline": null, "margin": 0.02, "confidence": 0.95, "budget_s": null,
-  "precision": null, "rounds": 1, "timeout_s": 60.0, "warm_s": 0.01, "timed_s": 0.05,
-  "rounds_a_start": 1, "images": 10, "threads": 1, "worker_cores": [1], "parent_cores": [0],
-  "variables": {"OMP_NUM_THREADS": "1"}, "weights": "w", "weights_sha256": "0"},
- "order": [["fused"]], "floor": null,
- "rungs": [{"name": "fused", "status": "ok", "reason": null, "traceback": null, "output": "",
-  "python": "python", "runs": {"isa": "avx2"}, "tolerance": 1e-05, "difference": 1e-07,
-  "cold_starts": [{"process_s": 0.1, "import_s": 0.1, "weights_s": 0.1, "build_s": 0.1,
-   "first_s": 0.1}],
-  "cache_probe": {"repeated_us": 1.0, "rotated_us": 1.0, "fresh_us": 1.0},
-  "resources": {"threads_alive": 1, "threads_running": 1, "idle_share": 0.0,
-   "peak_rss_mib": 40.0}, "summary": null}],
- "disturbance": {"steal_share": null, "other_share": null, "load_before": null, "mhz_low": null,
-  "mhz_high": null},
- "warnings": [],
- "turns": {"fused": [{"round": 0, "at_s": 0.0, "wall_ns": 9, "cpu_ns": 8, "preempted": 0,
-  "waited": 0, "samples_ns": [4, 5]}]}
-}"""
+@pytest.fixture
+def written(path):
+    """One with the sample's content."""
+    write_log(path, sample_log())
+    return path
 
 
-def test_what_is_written_is_read_again(result, tmp_path):
-    result = summarise(result)
-    ResultFile(tmp_path / "r.json").write(result)
-    assert read_result(tmp_path / "r.json") == result
+def test_what_is_written_is_read_again(written):
+    assert read_log(written) == sample_log()
+    assert read_result(written) == sample_result()
 
 
-def test_every_sample_is_in_the_file(result, tmp_path):
-    ResultFile(tmp_path / "r.json").write(result)
-    content = json.loads((tmp_path / "r.json").read_text())
-    assert content["turns"]["first"][3]["samples_ns"] == list(result.rungs[0].turns[3].samples_ns)
+def test_every_line_keeps_the_published_schema(written, run):
+    schema = json.loads(run("schema").output)
+    Draft202012Validator.check_schema(schema)
+    validator = Draft202012Validator(schema)
+    lines = list(map(json.loads, written.read_text().splitlines()))
+    for line in lines:
+        validator.validate(line)
+    for name in ("Header", "Block", "End"):
+        assert all(
+            "description" in field
+            for field in schema["$defs"][name]["properties"].values()
+            if "const" not in field
+        )
+    lines[1]["samples_ns"] = ["fast"]
+    assert not validator.is_valid(lines[1])
 
 
-def test_writing_again_replaces_the_file(result, tmp_path):
-    file = ResultFile(tmp_path / "r.json")
-    file.write(replace(result, ended="running"), last=False)
-    file.write(result)
-    assert read_result(tmp_path / "r.json") == result
-    assert [path.name for path in tmp_path.iterdir()] == ["r.json"]
+def test_each_line_is_there_as_soon_as_it_is_appended(path):
+    whole = sample_log()
+    append(path, whole.header)
+    for number, block in enumerate(whole.blocks):
+        append(path, block)
+        assert read_log(path).blocks == whole.blocks[: number + 1]
+    assert read_result(path).ended == "running"
 
 
-def test_a_file_through_a_link_replaces_what_the_link_means(result, tmp_path):
-    (tmp_path / "link.json").symlink_to(tmp_path / "real.json")
-    (tmp_path / "real.json").write_text("")
-    ResultFile(tmp_path / "link.json").write(result)
-    assert (tmp_path / "link.json").is_symlink()
-    assert read_result(tmp_path / "real.json") == result
+def test_a_last_line_that_was_cut_off_is_left_out_and_said(written):
+    content = written.read_bytes()
+    lines = content.splitlines(keepends=True)
+    written.write_bytes(b"".join(lines[:4]) + lines[4][:50])
+    assert len(read_log(written).blocks) == 3
+    assert any("cut off" in warning for warning in read_result(written).warnings)
 
 
-def test_missing_folders_are_made(result, tmp_path):
-    file = ResultFile(tmp_path / "a" / "b" / "r.json")
-    file.check()
-    file.write(result)
-    assert read_result(tmp_path / "a" / "b" / "r.json") == result
+def test_any_cut_leaves_the_blocks_before_it(written):
+    content = written.read_bytes()
+    for end in range(content.index(b"\n") + 1, len(content), 997):
+        written.write_bytes(content[:end])
+        assert len(read_log(written).blocks) >= content[:end].count(b"\n") - 2
 
 
-def test_checking_leaves_an_earlier_file_as_it_is(tmp_path):
-    (tmp_path / "r.json").write_text("earlier")
-    ResultFile(tmp_path / "r.json").check()
-    assert (tmp_path / "r.json").read_text() == "earlier"
+def test_a_run_that_went_on_has_the_last_end(path):
+    whole = sample_log()
+    write_log(path, whole)
+    append(path, replace(whole.blocks[-1], round=12))
+    assert read_log(path).end is None
+    append(path, whole.end)
+    assert read_log(path).end == whole.end
 
 
-def test_a_directory_is_no_place_for_a_result(tmp_path):
-    with pytest.raises(ResultError, match="found a directory"):
-        ResultFile(tmp_path).check()
+def test_a_place_is_checked_and_what_is_there_stays(path):
+    check_place(path.parent / "a" / "b" / path.name)
+    assert list((path.parent / "a" / "b").iterdir()) == []
+    path.write_text("earlier")
+    check_place(path)
+    assert path.read_text() == "earlier"
+    for no_place in (path.parent, path / path.name):
+        with pytest.raises(ResultError, match="cannot be written"):
+            check_place(no_place)
 
 
-def test_a_full_disk_leaves_the_earlier_file_whole(result, tmp_path):
-    ResultFile(tmp_path / "r.json").write(result)
-    script = (
-        "import resource, sys\n"
-        "from lenet_bench.errors import ResultError\n"
-        "from lenet_bench.results import ResultFile, read_result\n"
-        "result = read_result(sys.argv[1])\n"
-        "resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))\n"
-        "try:\n"
-        "    ResultFile(sys.argv[1]).write(result)\n"
-        "except ResultError as error:\n"
-        "    print(error)\n"
-    )
-    command = [sys.executable, "-c", script, str(tmp_path / "r.json")]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert "cannot be written: File too large" in done.stdout
-    assert read_result(tmp_path / "r.json") == result
-    assert [path.name for path in tmp_path.iterdir()] == ["r.json"]
-
-
-def test_a_pipe_gets_the_last_result_once(result):
-    read, write = os.pipe()
-    path = f"/dev/fd/{write}"
-    small = replace(result, rungs=(), floor=None)
-    ResultFile(path).write(small, last=False)
-    ResultFile(path).write(small)
-    os.close(write)
-    with os.fdopen(read) as pipe:
-        assert json.load(pipe)["ended"] == "rounds"
-
-
-def test_a_pipe_is_written_to_by_whatever_writes_results_and_not_replaced():
-    read, write = os.pipe()
-    write_object(Path(f"/dev/fd/{write}"), {"schema": 1})
-    os.close(write)
-    with os.fdopen(read) as pipe:
-        assert json.load(pipe) == {"schema": 1}
-
-
-def test_schema_1_stays_readable(tmp_path):
-    (tmp_path / "r.json").write_text(SCHEMA_1)
-    found = read_result(tmp_path / "r.json")
-    assert found.rung("fused").turns[0].samples_ns == (4, 5)
-    assert found.elapsed_s == 3.0
-
-
-def test_a_field_of_a_later_version_is_passed_over(tmp_path):
-    (tmp_path / "r.json").write_text(SCHEMA_1.replace('"schema": 1', '"schema": 1, "news": []'))
-    assert read_result(tmp_path / "r.json").schema == 1
+def test_a_field_of_a_later_version_is_passed_over(written):
+    content = written.read_text().replace('"round":3', '"round":3,"news":[]')
+    written.write_text(content.replace('"schema":2', '"schema":2,"news":[]'))
+    assert read_log(written) == sample_log()
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "told"),
+    ("old", "new", "place"),
     [
-        ('"schema": 1', '"schema": 99', "newer lenet-bench"),
-        ('"schema": 1', '"schema": "1"', "no schema number"),
-        ('"schema": 1, ', "", "no schema number"),
-        ('"status": "ok"', '"status": "fine"', "rungs[0].status: expected one of 'ok'"),
-        ('"seed": 7', '"seed": "7"', "rules.seed: expected int, found '7'"),
-        ('"seed": 7, ', "", "rules: seed missing"),
-        ("[4, 5]", "[4, 5.5]", "rungs[0].turns[0].samples_ns[1]: expected int"),
-        ('"turns": {', '"turns": [], "x": {', "turns: expected an object"),
-        ('"wall_ns": 9', '"wall_ns": true', "wall_ns: expected int"),
-        ('"wall_ns": 9', '"wall_ns": 0', "turns.fused: a call that took no time"),
-        ("[4, 5]", "[4, -5]", "turns.fused: a call that took no time"),
-        ('"rounds_a_start": 1', '"rounds_a_start": 0', "rounds_a_start: expected 1 or more"),
-        ('"baseline": null', '"baseline": "abacus"', "'abacus' is none of the rungs"),
-        ('"margin": 0.02', '"margin": 1', "rules.margin: expected a share, found 1"),
-        ('"rungs": [', '"rungs": 3, "x": [', "rungs: expected a list"),
-        ('"fused"]]', '"fused"]', "not JSON"),
+        ('"schema":2', '"schema":99', "newer lenet-bench"),
+        ('"schema":2', '"schema":1', "older lenet-bench"),
+        ('"schema":2', '"schema":"2"', "no schema number"),
+        ('"kind":"comparison"', '"kind":"training"', "that of a training"),
+        ('"seed":7', '"seed":"7"', "line 1: Expected `int`"),
+        ('"margin":0.02', '"margin":1', "margin"),
+        ('"baseline":null', '"baseline":"abacus"', "baseline"),
+        ('"status":"crashed"', '"status":"fine"', "status"),
+        ('"round":3', '"round":-3', "round"),
+        ('"model":"µ-processor"', '"model":3', "machine.processor.model"),
+        ('"caches":[]', '"caches":3', "machine.processor.caches"),
+        ('"caches":[]', '"caches":[{"level":1}]', "machine.processor.caches"),
+        ('"packages":{}', '"packages":[]', "machine.software.packages"),
+        ('"variables":{}}},', '"variables":[1]}},', "machine.software.variables"),
+        ('"memory_bytes":null', '"memory_bytes":"much"', "machine.memory_bytes"),
+        ("40000,40000", "40000,40000.5", "samples_ns"),
+        ("40000,40000", "40000,-1", "samples_ns"),
+        ("40000,40000", "40000,0", "took no time"),
+        ('"backend":"second"', '"backend":"abacus"', "none of its backends"),
+        ('"wall_ns":2400000,', '"wall_ns":NaN,', "line "),
+        ('"wall_ns":2400000,', '"wall_ns":1e999,', "line "),
+        ('"at_s":0.1,', '"at_s":' + "9" * 400 + ",", "line "),
+        ('"round":3,', "", "round"),
+        ('{"ended":"rounds"', '{"ended":"somehow"', "ended"),
     ],
 )
-def test_a_damaged_file_is_refused_with_the_place(tmp_path, old, new, told):
-    assert old in SCHEMA_1
-    (tmp_path / "r.json").write_text(SCHEMA_1.replace(old, new, 1))
+def test_a_damaged_file_is_refused_with_the_place(written, old, new, place):
+    content = written.read_text()
+    assert old in content
+    written.write_text(content.replace(old, new, 1))
     with pytest.raises(ResultError) as caught:
-        read_result(tmp_path / "r.json")
-    assert told in str(caught.value)
-
-
-@pytest.mark.parametrize("number", ["NaN", "Infinity", "1e999", "9" * 400])
-def test_a_number_that_nobody_measured_is_refused(tmp_path, number):
-    (tmp_path / "r.json").write_text(
-        SCHEMA_1.replace('"elapsed_s": ', f'"elapsed_s": {number}, "x": ')
-    )
-    with pytest.raises(ResultError, match="elapsed_s: expected float"):
-        read_result(tmp_path / "r.json")
-
-
-def test_a_turn_without_a_call_is_refused(result, tmp_path):
-    idle = replace(result.rungs[0].turns[0], samples_ns=())
-    rungs = (replace(result.rungs[0], turns=(idle,)), *result.rungs[1:])
-    ResultFile(tmp_path / "r.json").write(replace(result, rungs=rungs))
-    with pytest.raises(ResultError, match="a turn without a timed call"):
-        read_result(tmp_path / "r.json")
+        read_result(written)
+    assert place in str(caught.value)
+    assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize("content", [b"", b"[]", b"\x00\xff", b'"schema"', b"{}", b"[" * 100_000])
-def test_what_is_no_result_is_refused(tmp_path, content):
-    (tmp_path / "r.json").write_bytes(content)
-    with pytest.raises(ResultError, match="not a result file"):
-        read_result(tmp_path / "r.json")
+def test_what_is_no_result_is_refused(path, content):
+    for ending in (b"", b"\n"):
+        path.write_bytes(content + ending)
+        with pytest.raises(ResultError, match="not a result file"):
+            read_result(path)
 
 
-def test_half_a_file_is_refused(result, tmp_path):
-    ResultFile(tmp_path / "r.json").write(result)
-    content = (tmp_path / "r.json").read_bytes()
-    (tmp_path / "r.json").write_bytes(content[: len(content) // 2])
-    with pytest.raises(ResultError, match="not JSON"):
-        read_result(tmp_path / "r.json")
-
-
-def test_a_file_that_is_absent_is_told(tmp_path):
+def test_a_file_that_is_absent_is_said(path):
     with pytest.raises(ResultError, match="No such file"):
-        read_result(tmp_path / "r.json")
+        read_result(path)
 
 
-def test_a_summary_comes_from_the_samples_alone(result):
-    once = summarise(result)
-    assert summarise(once) == once
-    assert once.rung("second").summary.ratio == pytest.approx(2, rel=1e-3)
-    assert once.rung("second").summary.verdict == "slower"
-    assert once.rung("first").summary.verdict == "baseline"
+def test_the_ratio_is_that_of_the_medians_and_never_without_them():
+    found = sample_result()
+    first, second = (found.row(name).summary for name in ("first", "second"))
+    assert (first.verdict, first.ratio) == ("baseline", 1.0)
+    assert second.ratio == second.p50_us / first.p50_us == pytest.approx(2, rel=1e-3)
+    assert second.verdict == "slower"
+    other = result(blocks("first", 20), blocks("second", 40), baseline="second")
+    assert other.row("first").summary.ratio == pytest.approx(0.5, rel=1e-3)
+    few = result(blocks("first", 20), blocks("second", 40, rounds=1, samples_ns=(40_000,) * 19))
+    second = few.row("second").summary
+    assert (second.p50_us, second.ratio, second.verdict) == (None, None, "ambiguous")
 
 
-def test_a_run_that_was_killed_can_be_summarised(result, tmp_path):
-    ResultFile(tmp_path / "r.json").write(replace(result, ended="running"), last=False)
-    assert summarise(read_result(tmp_path / "r.json")).rung("first").summary.p50_us > 0
+def test_the_median_is_that_of_the_starts_however_many_calls_each_had():
+    one, *others = blocks("first", 20)
+    long = replace(one, samples_ns=(90_000,) * 100_000)
+    summary = result((long, *others)).row("first").summary
+    assert summary.p50_us == pytest.approx(20, rel=1e-3)
+    assert summary.mean_us > 80
 
 
-def test_percentiles_without_the_samples_for_them_are_none(result):
-    summary = summarise(result).rung("first").summary
+@pytest.mark.parametrize(("starts", "known"), [(5, False), (6, True)])
+def test_an_interval_is_over_six_starts_or_more(starts, known):
+    found = result(*(blocks(name, us, rounds=starts) for name, us in (("first", 9), ("b", 18))))
+    summary = found.row("b").summary
+    assert (summary.p50_low_us is not None, summary.ratio_low is not None) == (known, known)
+    assert summary.verdict == ("slower" if known else "ambiguous")
+    assert any("too short to rank" in warning for warning in found.warnings) is not known
+
+
+def test_the_interval_is_blind_to_a_drift_that_both_share():
+    drift = [1 + 0.1 * n for n in range(12)]
+
+    def drifting(name, us):
+        pairs = zip(blocks(name, us), drift, strict=True)
+        return tuple(replace(b, samples_ns=(round(us * 1000 * f),) * 50) for b, f in pairs)
+
+    summary = result(drifting("first", 20), drifting("b", 30)).row("b").summary
+    assert summary.ratio_high / summary.ratio_low < 1.3
+    assert summary.p50_high_us / summary.p50_low_us > 1.4
+
+
+def test_percentiles_without_the_samples_for_them_are_none():
+    summary = sample_result().row("first").summary
     assert summary.samples == 600
     assert summary.p95_us is not None
     assert (summary.p99_us, summary.p999_us) == (None, None)
 
 
-def test_rows_have_the_promised_names(result):
-    row = rows(summarise(result))[0]
+def test_the_last_block_says_what_became_of_a_backend():
+    row = result((*failed("a", "crashed", "it fell"), *blocks("a", 9)[1:])).row("a")
+    assert (row.status, row.reason, row.failures, len(row.blocks)) == ("ok", None, 1, 11)
+    row = result(
+        (*blocks("a", 9, rounds=3), replace(*failed("a", "crashed", "fell"), round=3))
+    ).row("a")
+    assert (row.status, row.reason) == ("crashed", "fell")
+
+
+def test_a_backend_without_a_block_is_unmeasured():
+    whole = log(blocks("a", 9), blocks("b", 9))
+    rest = tuple(block for block in whole.blocks if block.backend != "b")
+    assert as_result(dataclasses.replace(whole, blocks=rest)).row("b").status == "unmeasured"
+
+
+def test_a_repeated_block_takes_the_place_of_a_disturbed_one():
+    first, *others = blocks("a", 20, probe_before_us=100.0, probe_after_us=100.0)
+    slow = replace(first, probe_after_us=150.0, samples_ns=(40_000,) * 50)
+    found = result((slow, *others, first))
+    assert found.row("a").blocks[0] == first
+    assert (found.disturbance.disturbed, found.disturbance.repeated) == (1, 1)
+    assert found.disturbance.blocks == 12 + 1
+
+
+def test_what_several_blocks_say_is_one_figure_of_the_row():
+    made = blocks("a", 9)
+    made = (replace(made[0], peak_rss_mib=90.0, lines_of_code=70), *made[1:])
+    row = result(made).row("a")
+    assert (row.resources.peak_rss_mib, row.lines_of_code) == (90.0, 70)
+    assert len(row.cold_starts) == 12
+    assert row.cold_start_s == pytest.approx(1.5)
+
+
+def test_a_file_cannot_colour_a_terminal(path):
+    write_log(path, log(failed("a", "crashed", "\x1b[31mred\x07", output="\x1b]0;title\x07")))
+    row = read_result(path).row("a")
+    assert not set("\x1b\x07") & {*row.reason, *row.output}
+
+
+def test_rows_have_the_promised_names():
+    row = rows(sample_result())[0]
     promised = "name status p50_us p90_us p99_us ratio ratio_low ratio_high verdict cold_start_s"
     assert {*promised.split(), "peak_rss_mib", "lines_of_code"} <= set(row)
-    assert row["cold_start_s"] == pytest.approx(1.5)
 
 
-def test_a_digest_is_json_without_samples(result):
-    text = json.dumps(digest(summarise(result)), allow_nan=False)
+def test_a_digest_is_json_without_samples():
+    text = json.dumps(digest(sample_result()), allow_nan=False)
     assert json.loads(text)["baseline"] == "first"
     assert "samples_ns" not in text
 
 
-def test_failures_leave_out_what_cannot_run_here_unless_it_was_named(result):
-    missing = RungResult("fourth", "unavailable", reason="not installed")
-    result = replace(result, rungs=(*result.rungs, missing))
-    assert failures(result.rungs) == ["third"]
-    assert failures(result.rungs, named=["fourth"]) == ["third", "fourth"]
+def test_failures_leave_out_what_cannot_run_here_unless_it_was_named():
+    missing = failed("fourth", "unavailable", "not installed")
+    found = result(blocks("a", 9), failed("third", "crashed", "fell"), missing)
+    assert failures(found.backends) == ["third"]
+    assert failures(found.backends, named=["fourth"]) == ["third", "fourth"]
+
+
+def warned(text, *rows, **rest):
+    """The warnings with that text."""
+    return [warning for warning in result(*rows, **rest).warnings if text in warning]
+
+
+def test_a_quiet_run_has_no_warnings():
+    assert sample_result().warnings == ()
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("changes", "text"),
     [
         ({"steal_share": 0.2}, "the hypervisor took 20% of core 1"),
-        ({"other_share": 0.2}, "other processes used 20% of core 1"),
-        ({"load_before": 9.0}, "busy before the run began (load 9.0)"),
-        ({"mhz_low": 2000.0, "mhz_high": 3000.0}, "the clock moved between 2000 and 3000 MHz"),
+        ({"other_share": 0.2}, "other programs used 20% of core 1"),
+        ({"preempted": 9}, "times a second"),
+        ({"threads_running": 2}, "more threads than the 1 asked for: a (2)"),
+        ({"idle_share": 0.9}, "while nothing was asked"),
+        ({"cores": (0, 1)}, "are pinned: a (1 more)"),
+        ({"samples_ns": (30_000,) * 25 + (20_000,) * 25}, "still getting faster"),
     ],
 )
-def test_a_warning_names_what_disturbed_the_run(result, change, told):
-    result = replace(result, disturbance=replace(result.disturbance, **change))
-    assert any(told in warning for warning in summarise(result).warnings)
+def test_a_warning_says_what_was_wrong(changes, text):
+    assert warned(text, blocks("a", 20, **changes))
 
 
-def test_a_quiet_run_has_no_warnings(result):
-    assert summarise(result).warnings == ()
+@pytest.mark.parametrize("made", [{"baseline": "b"}, {"ended": "interrupted"}, {"threads": 3}])
+def test_a_run_that_says_less_than_was_asked_is_warned_of(made):
+    text = {"baseline": "no ratios", "ended": "interrupted", "threads": "3 threads share 1 core"}
+    assert warned(text[next(iter(made))], blocks("a", 20), failed("b", "crashed", "x"), **made)
 
 
-def jostled(rung):
-    return replace(rung, turns=tuple(replace(turn, preempted=9) for turn in rung.turns))
+def test_a_machine_that_was_busy_or_moved_its_clock_is_warned_of():
+    assert warned("load 9.0", blocks("a", 20), machine=Machine(load=(9.0, 1.0, 1.0)))
+    first, *others = blocks("a", 20, mhz=2000.0)
+    assert warned("2000 and 3000 MHz", (replace(first, mhz=3000.0), *others))
 
 
-def test_rungs_that_lose_their_core_are_warned_of(result):
-    result = replace(result, rungs=tuple(map(jostled, result.rungs)))
-    assert any("rungs lost their core" in warning for warning in summarise(result).warnings)
+def test_disturbed_blocks_are_warned_of():
+    quiet = blocks("a", 20, probe_before_us=100.0, probe_after_us=101.0)
+    assert not warned("disturbed", quiet)
+    slow = tuple(replace(block, probe_after_us=130.0) for block in quiet[:3])
+    assert warned("3 of 12 blocks", (*slow, *quiet[3:]))
+    assert digest(result((*slow, *quiet[3:])))["disturbed_blocks"] == 3
 
 
-def test_one_rungs_own_threads_are_no_sign_of_a_busy_machine(result):
-    result = replace(result, rungs=(jostled(result.rungs[0]), *result.rungs[1:]))
-    assert summarise(result).warnings == ()
+def test_a_budget_that_was_too_short_is_followed_by_one_that_would_do():
+    (warning,) = warned("too short", blocks("a", 9, rounds=2, took_s=4.0))
+    assert "--budget 30s" in warning, "six rounds of this and the empty backend, and a fifth"
 
 
-def test_a_rung_near_the_harness_floor_is_warned_of(result):
-    result = replace(result, rungs=(rung("first", 3), *result.rungs[1:]))
-    assert any("the harness itself" in warning for warning in summarise(result).warnings)
+def test_a_backend_near_the_harness_floor_is_warned_of():
+    assert warned("the harness itself", blocks("a", 3))
 
 
-def test_a_rung_that_is_still_warming_up_is_warned_of(result):
-    first = result.rungs[0]
-    warming = replace(
-        first, turns=tuple(replace(t, samples_ns=(30_000,) * 25 + (20_000,) * 25) for t in turns(1))
-    )
-    result = replace(result, rungs=(warming, *result.rungs[1:]))
-    assert any("still getting faster" in warning for warning in summarise(result).warnings)
+def test_one_backends_own_threads_are_no_sign_of_a_busy_machine():
+    assert not warned("interrupted", blocks("a", 20, preempted=9), blocks("b", 20))
 
 
-def many(count, **changes):
-    """So many rungs of one kind, each slower than the one before."""
-    return tuple(replace(rung(f"r{n:02}", 20 + n), **changes) for n in range(count))
+def test_a_warning_that_many_share_is_one_sentence_that_names_the_worst():
+    many = [blocks(f"b{n:02}", 20, threads_running=2 + n) for n in range(20)]
+    (warning,) = result(*many).warnings
+    assert "b19 (21), b18 (20), b17 (19), b16 (18) and 16 more" in warning
+    assert "b15" not in warning
 
 
-def test_a_warning_that_several_rungs_share_is_one_sentence_that_names_the_worst(result):
-    once = [
-        replace(one, cold_starts=(replace(one.cold_starts[0], first_s=float(n)),))
-        for n, one in enumerate(many(20))
-    ]
-    (told,) = summarise(replace(result, rungs=tuple(once))).warnings
-    assert "over 1 s: r19 (20.0 s), r18 (19.0 s), r17 (18.0 s), r16 (17.0 s) and 16 more;" in told
+def test_the_page_about_the_file_is_drawn_from_the_model():
+    command = [sys.executable, str(ROOT / "bench" / "result_schema.py"), "--check"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
 
 
-def test_a_warning_of_a_few_rungs_names_them_all(result):
-    busy = Resources(threads_alive=3, threads_running=2, idle_share=0.0, peak_rss_mib=None)
-    (told,) = summarise(replace(result, rungs=many(5, resources=busy))).warnings
-    assert "the 1 asked for: r00 (2), r01 (2), r02 (2), r03 (2), r04 (2);" in told
-
-
-def test_threads_that_no_core_holds_are_warned_of_as_such(result):
-    busy = Resources(threads_alive=3, threads_running=2, idle_share=0.0, peak_rss_mib=None)
-    free = replace(result, rules=replace(result.rules, worker_cores=()))
-    told = summarise(replace(free, rungs=many(1, resources=busy))).warnings
-    assert any("may have used more cores than the others" in warning for warning in told)
-
-
-def test_a_disturbed_run_of_many_faulty_rungs_has_few_warnings(result):
-    faulty = Resources(threads_alive=3, threads_running=2, idle_share=0.5, peak_rss_mib=None)
-    rungs = many(45, resources=faulty)
-    rungs = tuple(
-        replace(
-            one,
-            cold_starts=one.cold_starts[:1],
-            turns=tuple(replace(turn, preempted=9) for turn in one.turns),
-        )
-        for one in rungs
-    )
-    disturbance = replace(result.disturbance, steal_share=0.2, other_share=0.2, load_before=9.0)
-    told = summarise(replace(result, rungs=rungs, disturbance=disturbance)).warnings
-    assert 5 <= len(told) <= 8
-    assert max(map(len, told)) < 350
-
-
-def test_too_few_starts_are_warned_of(result):
-    result = replace(result, rules=replace(result.rules, rounds_a_start=6))
-    assert any("this run had 2, so" in warning for warning in summarise(result).warnings)
-
-
-def test_one_start_of_one_round_is_spelled_as_one(result):
-    once = replace(result, rungs=(), order=result.order[:1], ended="interrupted")
-    interrupted, few, *_ = summarise(once).warnings
-    assert interrupted.startswith("the run was interrupted after 1 round;")
-    assert "this run had 1, so every verdict is ambiguous" in few
-
-
-def test_an_interrupt_is_told(result):
-    told = summarise(replace(result, ended="interrupted")).warnings
-    assert any("interrupted after 12 rounds" in warning for warning in told)
-
-
-def test_every_field_of_a_result_is_immutable(result):
-    with pytest.raises(dataclasses.FrozenInstanceError):
-        result.ended = "budget"
+@pytest.mark.parametrize("path", COMMITTED, ids=lambda path: path.stem)
+def test_committed_results_are_readable_and_keep_the_schema(path):
+    validator = Draft202012Validator(json.loads(make_schema()))
+    for line in map(json.loads, path.read_text().splitlines()):
+        del line.get("samples_ns", [])[3:]  # `read_result` looks at them all
+        validator.validate(line)
+    assert read_result(path).row("fused").summary.p50_us > 0

@@ -1,4 +1,4 @@
-"""`make sanitize` as a test: the native rungs under ASan, UBSan and TSan."""
+"""`make sanitize` as a test: the native backends under ASan, UBSan and TSan."""
 
 import shutil
 import subprocess
@@ -10,11 +10,12 @@ import pytest
 SCRIPT = Path(__file__).with_name("sanitize.sh")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(
     not (sys.platform == "linux" and shutil.which("setarch") and shutil.which("g++")),
     reason="the sanitizers' run times are preloaded with Linux's setarch and g++",
 )
-def test_native_rungs_are_clean_under_the_sanitizers() -> None:
+def test_native_backends_are_clean_under_the_sanitizers() -> None:
     """Builds twice and runs tests/sanitized on each build."""
     done = subprocess.run(
         ["bash", str(SCRIPT), sys.executable], capture_output=True, text=True, timeout=1800

@@ -1,19 +1,19 @@
 """What the self-test says of results whose truth is known, and of one real run."""
 
+import dataclasses
 import json
-from dataclasses import replace
-from functools import cache, partial
+from functools import cache
 
 import numpy as np
 import pytest
 from lenet_bench.cli import run as run_here
-from lenet_bench.measure.self_test import enough, points, self_test_options, share_interval
-from lenet_bench.measure.statistics import FEWEST_STARTS
-from lenet_bench.measure.summary import summarise
-from lenet_bench.report.self_test import self_test
-from lenet_bench.results import ColdStart, RungResult, Turn
-from lenet_bench.terminal import Screen
-from sample_results import sample_result
+from lenet_bench.questions.self_test import enough, points, self_test_options, share_interval
+from lenet_bench.results import as_result
+from lenet_bench.results.statistics import FEWEST_STARTS
+from lenet_bench.show.terminal.screen import Screen
+from lenet_bench.show.terminal.self_test import self_test
+from msgspec.structs import replace
+from sample_results import blocks, failed, log
 
 STARTS = 168
 CHEATS = ("remembers answers", "answers wrongly", "answers wrongly when timed")
@@ -21,23 +21,31 @@ SAME = tuple(f"same {number}" for number in range(1, 7))
 
 
 @cache
-def simulated(noise, starts=STARTS, floor_us=0.1, caught=CHEATS, **slowness):
-    """A self-test of rungs of 100 us whose starts scatter by the noise, and some are slower."""
+def simulated_log(noise, starts=STARTS, floor_us=0.1, caught=CHEATS, **slowness):
+    """A self-test of backends of 100 us whose starts scatter by the noise, and some are slower."""
     random = np.random.default_rng(1)
 
-    def rung(name, us, noise):
+    def row(name, us, noise):
         medians = us * 1000 * np.exp(noise * random.standard_normal(starts))
-        turns = (Turn(n, 0.1 * n, 1, 1, 0, 0, (int(ns),) * 25) for n, ns in enumerate(medians))
-        starts_s = (ColdStart(0.1, 0.1, 0.1, 0.1, 0.1),) * starts
-        return RungResult(name, "ok", cold_starts=starts_s, turns=tuple(turns))
+        made = zip(blocks(name, us, rounds=starts), medians, strict=True)
+        return tuple(replace(block, samples_ns=(int(ns),) * 25) for block, ns in made)
 
     slow = {"5% slower": 1.05, **{name.replace("_", " "): by for name, by in slowness.items()}}
-    rungs = [rung(name, 100 * slow.get(name, 1), noise / 2**0.5) for name in (*SAME, "5% slower")]
-    rungs += [RungResult(name, "wrong" if name in caught else "ok", "found out") for name in CHEATS]
-    floor = rung("empty", floor_us, 0)
-    rules = replace(sample_result().rules, baseline=SAME[0])
-    result = replace(sample_result(), rungs=tuple(rungs), floor=floor, rules=rules)
-    return summarise(result)
+    rows = [row(name, 100 * slow.get(name, 1), noise / 2**0.5) for name in (*SAME, "5% slower")]
+    rows += [
+        failed(name, "wrong", "caught") if name in caught else blocks(name, 100, rounds=1)
+        for name in CHEATS
+    ]
+    made = log(*rows, baseline=SAME[0])
+    floor = blocks("empty", floor_us)
+    rest = [block for block in made.blocks if block.backend != "empty"]
+    return dataclasses.replace(made, blocks=(*floor, *rest))
+
+
+@cache
+def simulated(*arguments, **options):
+    """What that log says."""
+    return as_result(simulated_log(*arguments, **options))
 
 
 def verdicts(result, **options):
@@ -68,14 +76,14 @@ def test_the_resolution_grows_with_the_noise():
 
 
 @pytest.mark.parametrize("starts", [STARTS, 24])
-def test_a_machine_too_noisy_to_tell_does_not_pass(starts):
+def test_a_machine_too_noisy_to_have_does_not_pass(starts):
     point = points(simulated(noise=0.1, starts=starts))[0]
     assert point.verdict == "too noisy"
-    assert "quieten the machine" in point.told
+    assert "quieten the machine" in point.says
 
 
-def test_identical_rungs_that_are_told_apart_fail():
-    assert verdicts(simulated(noise=0.005, same_2=1.04))["identical rungs"] == "failed"
+def test_identical_backends_that_are_judged_different_fail():
+    assert verdicts(simulated(noise=0.005, same_2=1.04))["identical backends"] == "failed"
 
 
 @pytest.mark.parametrize("noise", [0.01, 0.1])
@@ -92,20 +100,22 @@ def test_intervals_beside_the_truth_fail():
 
 
 def test_a_quiet_machine_has_enough_after_twenty_comparisons():
-    assert enough(simulated(noise=0.005, starts=7 * 12)) == 1
-    assert enough(simulated(noise=0.005, starts=7 * 6)) == 0.5
+    assert enough(simulated_log(noise=0.005, starts=7 * 12).blocks) == 1
+    assert enough(simulated_log(noise=0.005, starts=7 * 6).blocks) == 0.5
 
 
 def test_a_noisy_machine_takes_longer_until_there_is_enough():
-    quiet, noisy = (simulated(noise=noise) for noise in (0.01, 0.03))
+    quiet, noisy = (simulated_log(noise=noise).blocks for noise in (0.01, 0.03))
     assert enough(noisy) < 0.3 * enough(quiet)
 
 
 def test_what_is_enough_has_nothing_to_do_with_the_verdicts():
-    assert enough(simulated(noise=0.01)) == enough(simulated(noise=0.01, same_2=1.05))
+    assert enough(simulated_log(noise=0.01).blocks) == enough(
+        simulated_log(noise=0.01, same_2=1.05).blocks
+    )
 
 
-def test_it_goes_on_until_there_is_enough_unless_it_is_told_how_long():
+def test_it_goes_on_until_there_is_enough_unless_a_time_is_given():
     assert self_test_options().enough is enough
     assert self_test_options(budget_s=60).enough is None
     assert self_test_options(quick=True).enough is None
@@ -119,17 +129,17 @@ def test_a_slowdown_that_is_missed_fails():
 @pytest.mark.parametrize("cheat", CHEATS)
 def test_a_cheat_that_is_not_caught_fails(cheat):
     caught = tuple(name for name in CHEATS if name != cheat)
-    assert verdicts(simulated(noise=0.01, caught=caught))[f"a rung that {cheat}"] == "failed"
+    assert verdicts(simulated(noise=0.01, caught=caught))[f"a backend that {cheat}"] == "failed"
 
 
-def test_a_harness_that_takes_as_long_as_the_rung_fails():
+def test_a_harness_that_takes_as_long_as_the_backend_fails():
     assert verdicts(simulated(noise=0.01, floor_us=20))["the floor"] == "failed"
 
 
 def test_a_quick_one_makes_do_with_few_starts():
     result = simulated(noise=0.005, starts=FEWEST_STARTS)
-    assert verdicts(result)["identical rungs"] == "too noisy"
-    assert verdicts(result, quick=True)["identical rungs"] == "passed"
+    assert verdicts(result)["identical backends"] == "too noisy"
+    assert verdicts(result, quick=True)["identical backends"] == "passed"
 
 
 @pytest.mark.parametrize(("hits", "of"), [(41, 42), (0, 7), (20, 20), (30, 60)])
@@ -146,32 +156,31 @@ def test_a_share_of_nothing_is_unknown():
 @pytest.mark.parametrize("columns", [40, 80, 200])
 def test_it_is_no_wider_than_the_terminal(columns):
     result = simulated(noise=0.05)
-    lines = list(self_test(points(result), result, Screen(columns, colour=False, unicode=False)))
+    lines = list(self_test(points(result), result, Screen(columns, colour=False)))
     assert max(map(len, lines)) <= columns
-    assert any(line.startswith("x identical rungs: too noisy") for line in lines)
+    assert any(line.startswith("✗ identical backends: too noisy") for line in lines)
 
 
-def test_all_workers_run_the_rung_that_was_named():
-    entries = self_test_options("fused").rungs
-    assert {entry.variables["LENET_BENCH_SELF_TEST_RUNG"] for entry in entries} == {"fused"}
+def test_all_workers_run_the_backend_that_was_named():
+    entries = self_test_options("fused").backends
+    assert {entry.variables["LENET_BENCH_SELF_TEST_BACKEND"] for entry in entries} == {"fused"}
+
+
+def test_a_bound_of_few_comparisons_is_said():
+    """Seven of seven are not 95 %: with 95 % confidence they are 65 % and more."""
+    point = points(simulated(noise=0.005, starts=7 * 12))[2]
+    assert (point.figures["comparisons"], point.figures["right"]) == (7, 7)
+    assert point.figures["share_low"] == pytest.approx(0.65, abs=0.01)
+    assert "in at least 65% of all" in point.says
 
 
 def test_a_real_run_catches_every_cheat(weights_file, tmp_path, capsys):
-    command = partial(run_here, ["compare", "--self-test", "numpy", "--budget", "1s", "--json"])
-    command.args[0].extend(["--weights", str(weights_file), "-o", str(tmp_path / "r.json")])
-    assert command() in (0, 1), "a busy machine cannot pass, and says so"
+    command = ["self-test", "numpy", "--budget", "20s", "--json"]
+    command += ["--weights", str(weights_file), "-o", str(tmp_path / "r.jsonl")]
+    assert run_here(command) in (0, 1), "a busy machine cannot pass, and says so"
     printed = json.loads(capsys.readouterr().out)
     assert printed["machine"]["processor"]["logical"] >= 1
     found = {point["name"]: point for point in printed["points"]}
     for cheat in CHEATS:
-        assert found[f"a rung that {cheat}"]["verdict"] == "passed"
+        assert found[f"a backend that {cheat}"]["verdict"] == "passed"
     assert found["the floor"]["verdict"] == "passed"
-    assert found["identical rungs"]["figures"]["comparisons"] == 0, "too few starts to compare"
-
-
-@pytest.mark.parametrize(
-    "arguments", [("numpy", "fused"), ("--rounds", "3"), ("--markdown",), ("--baseline", "numpy")]
-)
-def test_what_it_cannot_obey_is_refused(arguments, capsys):
-    assert run_here(["compare", "--self-test", *arguments]) == 2
-    assert "--self-test" in capsys.readouterr().err

@@ -2,17 +2,15 @@
 
 import numpy as np
 import pytest
-from lenet_bench.measure.statistics import (
+from lenet_bench.results.statistics import (
     FEWEST_STARTS,
     Interval,
     _student_t,
-    by_start,
+    independent_ratio_interval,
     judge,
     median_interval,
     percentile,
     ratio_interval,
-    ratios,
-    relative_width,
     spread,
 )
 
@@ -43,6 +41,18 @@ def two_places(random, count):
     return lies[0] / lies[1]
 
 
+def width(interval):
+    """Against its middle."""
+    return (interval.high - interval.low) / (interval.high + interval.low)
+
+
+def assert_covered(truth, intervals):
+    """At least 94 times in 100, to three sigma of so many runs."""
+    covered = [interval.low <= truth <= interval.high for interval in intervals]
+    assert len(covered) == RUNS
+    assert np.mean(covered) > 0.94 - 3 * (0.94 * 0.06 / RUNS) ** 0.5
+
+
 SHAPES = [normal, skewed, disturbed, two_places]
 
 
@@ -54,49 +64,52 @@ def test_a_percentile_needs_ten_samples_beyond_it(percent, needed):
     assert percentile(np.arange(float(needed)), percent) is not None
 
 
-def test_a_percentile_is_numpys():
-    samples = np.random.default_rng(0).exponential(size=5000)
-    assert percentile(samples, 99) == np.percentile(samples, 99)
-
-
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("starts", [6, 8, 10, 15, 30, 100])
 def test_the_interval_covers_the_true_median_at_least_94_times_in_100(shape, starts):
     random = np.random.default_rng(starts)
-    covered = 0
-    for seed in range(RUNS):
-        interval = median_interval(shape(random, starts), seed)
-        covered += interval.low <= 1 <= interval.high
-    three_sigma = 3 * (0.94 * 0.06 / RUNS) ** 0.5
-    assert covered / RUNS > 0.94 - three_sigma
+    assert_covered(1, (median_interval(shape(random, starts), seed) for seed in range(RUNS)))
 
 
 @pytest.mark.parametrize("shape", [normal, skewed, disturbed])
 @pytest.mark.parametrize(("starts", "other"), [(6, 6), (6, 30), (15, 10), (30, 30)])
 def test_the_ratio_of_two_runs_is_covered_at_least_94_times_in_100(shape, starts, other):
     random = np.random.default_rng(starts + other)
-    covered = 0
-    for seed in range(RUNS):
-        new, old = 3 * shape(random, starts), 2 * shape(random, other)
-        interval = ratio_interval(new, old, seed)
-        covered += interval.low <= 1.5 <= interval.high
-    three_sigma = 3 * (0.94 * 0.06 / RUNS) ** 0.5
-    assert covered / RUNS > 0.94 - three_sigma
+    pairs = ((3 * shape(random, starts), 2 * shape(random, other)) for _ in range(RUNS))
+    assert_covered(1.5, (independent_ratio_interval(*pair, n) for n, pair in enumerate(pairs)))
+
+
+@pytest.mark.parametrize("shape", [normal, skewed, disturbed])
+@pytest.mark.parametrize("rounds", [6, 15])
+@pytest.mark.parametrize("drift", [0.0, 0.05])
+def test_the_ratio_within_a_run_is_covered_at_least_94_times_in_100(shape, rounds, drift):
+    random = np.random.default_rng(rounds)
+
+    def interval(seed):
+        common = 1 + drift * random.standard_normal(rounds)
+        new, old = 3 * common * shape(random, rounds), 2 * common * shape(random, rounds)
+        return ratio_interval(dict(enumerate(new)), dict(enumerate(old)), seed)
+
+    assert_covered(1.5, map(interval, range(RUNS)))
+
+
+def test_a_ratio_within_a_run_needs_six_rounds_that_both_ran():
+    values = dict.fromkeys(range(FEWEST_STARTS), 1.0)
+    assert ratio_interval(values, values, 0) is not None
+    assert ratio_interval(values, {n + 1: 1.0 for n in values}, 0) is None
 
 
 def test_two_runs_need_six_starts_each():
     many, few = np.ones(FEWEST_STARTS), np.ones(FEWEST_STARTS - 1)
-    assert ratio_interval(many, many, 0) is not None
-    assert ratio_interval(many, few, 0) is None
-    assert ratio_interval(few, many, 0) is None
+    assert independent_ratio_interval(many, many, 0) is not None
+    assert independent_ratio_interval(many, few, 0) is None
+    assert independent_ratio_interval(few, many, 0) is None
 
 
 def test_the_interval_narrows_with_the_square_root_of_the_starts():
     random = np.random.default_rng(1)
     widths = {
-        starts: np.mean(
-            [relative_width(median_interval(normal(random, starts), s)) for s in range(60)]
-        )
+        starts: np.mean([width(median_interval(normal(random, starts), s)) for s in range(60)])
         for starts in (25, 100)
     }
     assert widths[25] / widths[100] == pytest.approx(2, rel=0.2)
@@ -104,11 +117,6 @@ def test_the_interval_narrows_with_the_square_root_of_the_starts():
 
 def test_too_few_starts_get_no_interval():
     assert median_interval([1.0] * (FEWEST_STARTS - 1), seed=0) is None
-
-
-def test_the_interval_is_the_same_for_the_same_seed():
-    values = normal(np.random.default_rng(2), 20)
-    assert median_interval(values, 7) == median_interval(values, 7)
 
 
 @pytest.mark.parametrize(
@@ -124,6 +132,12 @@ def test_students_t_is_scipys(freedom):
     assert _student_t(0.975, freedom) == pytest.approx(stats.t.ppf(0.975, freedom), rel=2e-3)
 
 
+def test_the_interval_is_the_same_for_the_same_seed():
+    values = normal(np.random.default_rng(2), 20)
+    assert median_interval(values, 7) == median_interval(values, 7)
+    assert median_interval(values, 7) != median_interval(values, 8)
+
+
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("starts", [30, 101])
 def test_the_interval_is_scipys_bootstrap_at_the_expanded_level(shape, starts):
@@ -137,12 +151,12 @@ def test_the_interval_is_scipys_bootstrap_at_the_expanded_level(shape, starts):
         n_resamples=5000,
         confidence_level=1 - 2 * stats.norm.cdf(-expanded),
         method="percentile",
-        rng=np.random.default_rng(7),
+        random_state=np.random.default_rng(7),
     ).confidence_interval
     ours = median_interval(values, seed=8)
-    width = theirs.high - theirs.low
-    assert ours.low == pytest.approx(theirs.low, abs=0.15 * width)
-    assert ours.high == pytest.approx(theirs.high, abs=0.15 * width)
+    tolerance = 0.15 * (theirs.high - theirs.low)
+    assert ours.low == pytest.approx(theirs.low, abs=tolerance)
+    assert ours.high == pytest.approx(theirs.high, abs=tolerance)
 
 
 @pytest.mark.parametrize(
@@ -170,20 +184,21 @@ def test_faster_and_slower_mirror_each_other():
 
 
 def verdicts(true_ratio, starts, noise):
-    """What is said of two rungs of that ratio, run after run."""
+    """What is said of two backends of that ratio, run after run, as `compare` says it."""
     random = np.random.default_rng(3)
     for seed in range(RUNS):
-        values = true_ratio * np.exp(noise * random.standard_normal(starts))
-        yield judge(median_interval(values, seed), MARGIN)
+        one, other = np.exp(noise / 2**0.5 * random.standard_normal((2, starts)))
+        pair = dict(enumerate(true_ratio * one)), dict(enumerate(other))
+        yield judge(ratio_interval(*pair, seed), MARGIN)
 
 
 @pytest.mark.parametrize("noise", [0.005, 0.02, 0.08])
-def test_identical_rungs_are_called_different_less_than_once_in_100_runs(noise):
+def test_identical_backends_are_called_different_less_than_once_in_100_runs(noise):
     said = list(verdicts(1.0, 10, noise))
     assert (said.count("faster") + said.count("slower")) / RUNS < 0.01
 
 
-def test_identical_rungs_on_a_quiet_machine_are_called_the_same_95_times_in_100():
+def test_identical_backends_on_a_quiet_machine_are_called_the_same_95_times_in_100():
     assert list(verdicts(1.0, 12, 0.01)).count("same") / RUNS >= 0.95
 
 
@@ -192,49 +207,14 @@ def test_a_planted_slowdown_of_5_percent_is_found():
 
 
 @pytest.mark.parametrize("ratio", [1 / 1.02, 1.02])
-def test_rungs_just_at_the_margin_are_called_different_at_most_5_times_in_100(ratio):
+def test_backends_just_at_the_margin_are_called_different_at_most_5_times_in_100(ratio):
     said = list(verdicts(ratio, 12, 0.01))
     assert (said.count("faster") + said.count("slower")) / RUNS <= 0.05
 
 
-def test_rungs_beyond_the_margin_are_called_the_same_at_most_5_times_in_100():
+def test_backends_beyond_the_margin_are_called_the_same_at_most_5_times_in_100():
     assert list(verdicts(1.021, 12, 0.01)).count("same") / RUNS <= 0.05
-
-
-def test_ratios_are_taken_round_by_round():
-    assert ratios({0: 2.0, 1: 6.0}, {0: 1.0, 1: 2.0}) == {0: 2.0, 1: 3.0}
-
-
-def test_rounds_that_the_baseline_missed_have_no_ratio():
-    assert ratios({0: 2.0, 1: 6.0}, {1: 2.0}) == {1: 3.0}
-
-
-def test_the_ratio_is_blind_to_a_drift_that_both_share():
-    drift = {n: 1 + 0.1 * n for n in range(20)}
-    found = ratios({n: 3 * d for n, d in drift.items()}, drift)
-    assert list(found.values()) == pytest.approx([3.0] * 20)
-
-
-def test_rounds_are_gathered_by_start():
-    rounds = {0: 1.0, 1: 2.0, 2: 3.0, 3: 10.0, 5: 20.0, 6: 7.0}
-    assert by_start(rounds, {n: n // 3 for n in rounds}).tolist() == [2.0, 15.0, 7.0]
-
-
-def test_rounds_that_share_a_start_are_not_counted_as_independent():
-    """Ten processes with ten rounds each: the interval is that of ten values, not of a hundred."""
-    random = np.random.default_rng(4)
-    covered = 0
-    for seed in range(RUNS):
-        luck = np.repeat(0.05 * random.standard_normal(10), 10)
-        rounds = dict(enumerate(1 + luck + 0.005 * random.standard_normal(100)))
-        interval = median_interval(by_start(rounds, {n: n // 10 for n in rounds}), seed)
-        covered += interval.low <= 1 <= interval.high
-    assert covered / RUNS > 0.93
 
 
 def test_spread_is_the_quartiles_distance():
     assert spread(np.linspace(0.5, 1.5, 101)) == pytest.approx(0.5)
-
-
-def test_an_interval_that_is_unknown_is_infinitely_wide():
-    assert relative_width(None) == float("inf")

@@ -1,4 +1,4 @@
-// lenet_bench._boundary: the check of the native rungs for those in Python, so that none of them
+// lenet_bench._boundary: the check of the native backends for those in Python, so that none of them
 // pays more for it.
 #include "bindings/input.hpp"
 

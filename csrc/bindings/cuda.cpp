@@ -1,14 +1,14 @@
-// lenet_bench._cuda13 or ._cuda12: the rungs on an NVIDIA GPU, for that major of CUDA.
+// lenet_bench._cuda13 or ._cuda12: the backends on an NVIDIA GPU, for that major of CUDA.
 #include <pybind11/pybind11.h>
 
 #include <exception>
 
-#include "bindings/rung.hpp"
+#include "bindings/backend.hpp"
 #include "cuda/cudnn.hpp"
 #include "cuda/cudnn_frontend.hpp"
 #include "cuda/errors.hpp"
+#include "cuda/floors.hpp"
 #include "cuda/fused.hpp"
-#include "cuda/launch_floor.hpp"
 #include "cuda/nvrtc.hpp"
 #include "cuda/persistent.hpp"
 
@@ -26,17 +26,17 @@ void translate(std::exception_ptr thrown) {
 }
 
 /// Where the time of one image goes, in microseconds, as medians of many calls.
-template <class Rung>
-std::map<std::string, double> profile(const Rung& rung, const py::object& image, int calls) {
+template <class Backend>
+std::map<std::string, double> profile(const Backend& backend, const py::object& image, int calls) {
   const py::array input = checked("check_image", image);
   const ReleasedGil released;
-  return rung.profile(static_cast<const float*>(input.data()), calls);
+  return backend.profile(static_cast<const float*>(input.data()), calls);
 }
 
-template <class Rung, class... Options, class... Arguments>
-void bind_gpu_rung(py::module_& module, const char* name, const Arguments&... arguments) {
-  bind<Rung, Options...>(module, name, arguments...)
-      .def("profile", &profile<Rung>, py::arg("image"), py::arg("calls") = 200);
+template <class Backend, class... Options, class... Arguments>
+void bind_on_gpu(py::module_& module, const char* name, const Arguments&... arguments) {
+  bind<Backend, Options...>(module, name, arguments...)
+      .def("profile", &profile<Backend>, py::arg("image"), py::arg("calls") = 200);
 }
 
 }  // namespace
@@ -46,18 +46,22 @@ PYBIND11_MODULE(LENET_MODULE, module, pybind11::mod_gil_not_used()) {
   using namespace lenet::bindings;
   pybind11::register_local_exception_translator(&translate);
   const auto variant = pybind11::arg("variant") = "";
-  bind_gpu_rung<lenet::Cudnn, std::string>(module, "Cudnn", variant);
-  bind_gpu_rung<lenet::CudnnFrontend>(module, "CudnnFrontend");
-  bind_gpu_rung<lenet::FusedOnGpu, std::string>(module, "FusedOnGpu", variant);
-  bind_gpu_rung<lenet::PersistentOnGpu>(module, "PersistentOnGpu");
-  bind<lenet::LaunchFloor>(module, "LaunchFloor");
+  bind_on_gpu<lenet::Cudnn, std::string>(module, "Cudnn", variant);
+  bind_on_gpu<lenet::CudnnFrontend>(module, "CudnnFrontend");
+  bind_on_gpu<lenet::FusedOnGpu, std::string>(module, "FusedOnGpu", variant);
+  bind_on_gpu<lenet::PersistentOnGpu>(module, "PersistentOnGpu");
+  bind_on_gpu<lenet::LaunchAndCopies>(module, "LaunchAndCopies");
+  bind_on_gpu<lenet::LaunchAndFlag>(module, "LaunchAndFlag");
+  bind_on_gpu<lenet::ResidentEcho>(module, "ResidentEcho");
+  pybind11::module_::import("atexit").attr("register")(
+      pybind11::cpp_function(&lenet::cuda::close_sessions));
   module.def("known_capabilities", &lenet::cuda::known_capabilities);
   const auto compile = [](const lenet::cuda::KernelSource& source, int capability) {
     const std::vector<char> code = lenet::cuda::compile_kernels(source, capability);
     return pybind11::bytes(code.data(), code.size());
   };
-  using lenet::cuda::kFusedKernels, lenet::cuda::kPersistentKernel;
+  using lenet::cuda::kClusterKernels, lenet::cuda::kFusedKernels;
   module.def("compile_kernels", [=](int capability) { return compile(kFusedKernels, capability); });
-  module.def("compile_persistent_kernel",
-             [=](int capability) { return compile(kPersistentKernel, capability); });
+  module.def("compile_cluster_kernels",
+             [=](int capability) { return compile(kClusterKernels, capability); });
 }

@@ -1,5 +1,5 @@
-// Whether images can be read as they lie: the check that stands before every rung's network, the
-// native ones' (rung.hpp) and, as lenet_bench._boundary, those in Python.
+// Whether images can be read as they lie: the check that stands before every backend's network, the
+// native ones' (backend.hpp) and, as lenet_bench._boundary, those in Python.
 #pragma once
 
 #include <pybind11/numpy.h>

@@ -1,8 +1,108 @@
 // lenet_bench._onednn
 #include "cpu/onednn.hpp"
 
-#include "bindings/rung.hpp"
+#include <omp.h>
+
+#include "bindings/backend.hpp"
+#include "bindings/one_at_a_time.hpp"
+
+namespace lenet {
+namespace {
+
+/// oneDNN splits its work by the OpenMP setting of the calling thread, which is the caller's own
+/// and so is put back.
+class KeptOmpThreads {
+ public:
+  KeptOmpThreads() = default;
+  ~KeptOmpThreads() { omp_set_num_threads(before_); }
+  KeptOmpThreads(const KeptOmpThreads&) = delete;
+  KeptOmpThreads& operator=(const KeptOmpThreads&) = delete;
+
+ private:
+  int before_ = omp_get_max_threads();
+};
+
+const char* isa_name(dnnl::cpu_isa isa) {
+  switch (isa) {
+    case dnnl::cpu_isa::sse41:
+      return "SSE4.1";
+    case dnnl::cpu_isa::avx:
+      return "AVX";
+    case dnnl::cpu_isa::avx2:
+      return "AVX2";
+    case dnnl::cpu_isa::avx2_vnni:
+      return "AVX2 VNNI";
+    case dnnl::cpu_isa::avx2_vnni_2:
+      return "AVX2 VNNI 2";
+    case dnnl::cpu_isa::avx512_core:
+      return "AVX-512";
+    case dnnl::cpu_isa::avx512_core_vnni:
+      return "AVX-512 VNNI";
+    case dnnl::cpu_isa::avx512_core_bf16:
+      return "AVX-512 BF16";
+    case dnnl::cpu_isa::avx512_core_fp16:
+      return "AVX-512 FP16";
+    case dnnl::cpu_isa::avx512_core_amx:
+      return "AVX-512 AMX";
+    case dnnl::cpu_isa::avx512_core_amx_fp16:
+      return "AVX-512 AMX FP16";
+    default:
+      return "generic";
+  }
+}
+
+/// The output of a step in Caffe's layout.
+std::vector<float> plain_output(const OneDnn::Step& step) {
+  dnnl::memory output = step.arguments.at(DNNL_ARG_DST);
+  const dnnl::memory::dims dims = output.get_desc().get_dims();
+  const auto tag = dims.size() == 4 ? dnnl::memory::format_tag::nchw : dnnl::memory::format_tag::nc;
+  const dnnl::memory::desc plain(dims, dnnl::memory::data_type::f32, tag);
+  std::vector<float> values(plain.get_size() / sizeof(float));
+  const dnnl::engine engine = output.get_engine();
+  dnnl::memory result(plain, engine, values.data());
+  dnnl::stream stream(engine);
+  dnnl::reorder(output, result).execute(stream, output, result);
+  stream.wait();
+  return values;
+}
+
+}  // namespace
+
+std::vector<Layer> layers_of(OneDnn& network, const float* image) {
+  float probabilities[kClasses];
+  network.infer(image, probabilities);
+  std::vector<Layer> result;
+  for (const OneDnn::Step& step : network.steps()) {
+    if (!step.layer.empty()) result.push_back({step.layer, plain_output(step)});
+  }
+  return result;
+}
+
+std::map<std::string, std::string> facts_of(const OneDnn& network) {
+  const dnnl_version_t& version = *dnnl::version();
+  std::map<std::string, std::string> result = {
+      {"library", "oneDNN " + std::to_string(version.major) + "." + std::to_string(version.minor) +
+                      "." + std::to_string(version.patch)},
+      {"isa", isa_name(dnnl::get_effective_cpu_isa())},
+      {"fpmath", "strict"},
+      {"threads", std::to_string(network.threads())},
+  };
+  std::string before;  // the reorder that the next layer needs
+  for (const OneDnn::Step& step : network.steps()) {
+    if (step.layer.empty()) {
+      before = step.implementation;
+      continue;
+    }
+    result[step.layer] = step.implementation;
+    if (!before.empty()) result["reorder before " + step.layer] = std::exchange(before, {});
+  }
+  return result;
+}
+
+}  // namespace lenet
 
 PYBIND11_MODULE(_onednn, module, pybind11::mod_gil_not_used()) {
-  lenet::bindings::bind<lenet::OneDnn>(module, "OneDnn");
+  dnnl::set_verbose(0);
+  using lenet::bindings::OneAtATime;
+  lenet::bindings::bind<OneAtATime<lenet::OneDnn, lenet::KeptOmpThreads>>(module, "OneDnn");
 }

@@ -1,12 +1,9 @@
-// The network around the kernels: which build of them runs, and how a batch
-// is split over threads. The layers themselves are in fused_kernels.cpp.
+// The network around the kernels: which build of them runs, and how threads share an image or a
+// batch. The layers themselves are in fused_kernels.cpp.
 #include "cpu/fused.hpp"
 
 #include <algorithm>
 #include <stdexcept>
-#include <system_error>
-#include <thread>
-#include <utility>
 
 #include "cpu/isa.hpp"
 
@@ -31,6 +28,46 @@ FusedKernels kernels_for(const std::string& isa, const std::string& variant) {
   throw std::invalid_argument("fused has no variant '" + variant + "'; expected '' or 'int16'");
 }
 
+/// An image whose stages the threads share.
+struct OneImage {
+  const FusedKernels& kernels;
+  const void* packed;
+  const float* image;
+  int parts;
+  bool backwards;
+  FusedShared& shared;
+};
+
+void run_stage(const void* one_image, int stage, int part) {
+  const OneImage& one = *static_cast<const OneImage*>(one_image);
+  const FusedPart of_stage = {part, one.parts, one.backwards};
+  one.kernels.forward_part(one.packed, stage, of_stage, one.image, one.shared);
+}
+
+/// Many images, of which each thread has a range, with `at_once` of the activations for itself.
+struct ManyImages {
+  const FusedKernels& kernels;
+  const void* packed;
+  const float* images;
+  std::size_t count;
+  float* probabilities;
+  std::size_t parts, at_once;
+  FusedActivations* activations;
+};
+
+/// Block by block, so that a call takes no more memory for many images than for a few.
+void run_range(const void* many_images, int, int part) {
+  const ManyImages& many = *static_cast<const ManyImages*>(many_images);
+  const auto index = static_cast<std::size_t>(part);
+  FusedActivations* const activations = many.activations + index * many.at_once;
+  const std::size_t end = many.count * (index + 1) / many.parts;
+  for (std::size_t from = many.count * index / many.parts; from < end; from += many.at_once) {
+    const auto count = static_cast<int>(std::min(many.at_once, end - from));
+    many.kernels.forward_all(many.packed, many.images + from * kImagePixels, count, activations,
+                             many.probabilities + from * kClasses);
+  }
+}
+
 }  // namespace
 
 Fused::Fused(const Weights& weights, int threads, const std::string& variant)
@@ -41,62 +78,36 @@ Fused::Fused(const Weights& weights, int threads, const std::string& variant)
       packed_(kernels_.packed_bytes) {
   if (threads < 1) throw std::invalid_argument("expected at least 1 thread");
   kernels_.pack(weights, packed_.get());
+  if (threads > 1) helpers_ = std::make_unique<FusedHelpers>(threads);
 }
 
 void Fused::infer(const float* images, std::size_t count, float* probabilities) const {
-  const auto share = [&](std::size_t from, std::size_t to) {
-    // By turns: what this core's cache still holds is what the last image read last.
-    thread_local bool backwards = false;
-    for (std::size_t i = from; i < to; ++i, backwards = !backwards) {
-      kernels_.forward(packed_.get(), images + i * kImagePixels, backwards,
-                       probabilities + i * kClasses);
-    }
-  };
-  const std::size_t shares = std::min<std::size_t>(static_cast<std::size_t>(threads_), count);
-  if (shares <= 1) return share(0, count);
-
-  std::vector<std::thread> others;
-  others.reserve(shares);
-  const auto start = [&](std::size_t i) { return count * i / shares; };
-  for (std::size_t i = 1; i < shares; ++i) {
-    try {
-      others.emplace_back(share, start(i), start(i + 1));
-    } catch (const std::system_error&) {  // no thread to be had: this one does it
-      share(start(i), start(i + 1));
-    }
-  }
-  share(0, start(1));
-  for (std::thread& other : others) other.join();
+  if (count > 1) return infer_many(images, count, probabilities);
+  if (count == 0) return;
+  // By turns: what a core's cache still holds is what the last image read last.
+  thread_local bool backwards = false;
+  backwards = !backwards;
+  if (helpers_ != nullptr && infer_shared(images, backwards, probabilities)) return;
+  kernels_.forward(packed_.get(), images, backwards, probabilities);
 }
 
-std::vector<Layer> Fused::layers(const float* image) const {
-  const auto trace = std::make_unique<FusedTrace>();
-  kernels_.trace(packed_.get(), image, *trace);
-  const auto values = [](const auto& array) {
-    return std::vector<float>(std::begin(array), std::end(array));
-  };
-  std::vector<float> probabilities(kClasses);
-  infer(image, 1, probabilities.data());
-  return {
-      {"pool1", values(trace->pool1)},  {"pool2", values(trace->pool2)},
-      {"fc1", values(trace->fc1)},      {"fc2", values(trace->fc2)},
-      {"probabilities", probabilities},
-  };
+bool Fused::infer_shared(const float* image, bool backwards, float* probabilities) const {
+  FusedShared shared;
+  const OneImage one = {kernels_, packed_.get(), image, threads_, backwards, shared};
+  if (!helpers_->run({kFusedStages, run_stage, &one})) return false;
+  kernels_.finish(packed_.get(), shared.activations, probabilities);
+  return true;
 }
 
-std::map<std::string, std::string> Fused::describe() const {
-  return {
-      {"isa", isa_},
-      {"vector width", std::to_string(32 * kernels_.lanes) + " bits"},
-      {"variant", variant_.empty() ? "float32" : variant_},
-      {"convolution", "Winograd F(4,5) and F(4x4,5x5), fused with pooling"},
-      {"threads", std::to_string(threads_)},
-#if defined(__clang__)
-      {"compiler", "clang " __clang_version__},
-#else
-      {"compiler", "gcc " __VERSION__},
-#endif
-  };
+void Fused::infer_many(const float* images, std::size_t count, float* probabilities) const {
+  constexpr std::size_t kMostAtOnce = 64;  // whose activations, 330 KB, a core's caches still hold
+  const auto parts = static_cast<std::size_t>(threads_);
+  const std::size_t at_once = std::min(kMostAtOnce, (count + parts - 1) / parts);
+  const std::unique_ptr<FusedActivations[]> activations(new FusedActivations[parts * at_once]);
+  const ManyImages many = {kernels_,      packed_.get(), images,  count,
+                           probabilities, parts,         at_once, activations.get()};
+  if (helpers_ != nullptr && helpers_->run({1, run_range, &many})) return;
+  for (int part = 0; part < threads_; ++part) run_range(&many, 0, part);
 }
 
 }  // namespace lenet

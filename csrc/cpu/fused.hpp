@@ -2,10 +2,10 @@
 #pragma once
 
 #include <cstddef>
-#include <map>
+#include <memory>
 #include <string>
-#include <vector>
 
+#include "cpu/fused_helpers.hpp"
 #include "cpu/fused_kernels.hpp"
 #include "cpu/fused_memory.hpp"
 #include "lenet.hpp"
@@ -20,14 +20,23 @@ class Fused {
   /// `count` images in, 10 probabilities each out. Any number of threads may call it at once.
   void infer(const float* images, std::size_t count, float* probabilities) const;
 
-  std::vector<Layer> layers(const float* image) const;
-  std::map<std::string, std::string> describe() const;
+  void trace(const float* image, FusedTrace& trace) const {
+    kernels_.trace(packed_.get(), image, trace);
+  }
+  const std::string& isa() const { return isa_; }
+  const std::string& variant() const { return variant_; }
+  int lanes() const { return kernels_.lanes; }
+  int threads() const { return threads_; }
 
  private:
+  bool infer_shared(const float* image, bool backwards, float* probabilities) const;
+  void infer_many(const float* images, std::size_t count, float* probabilities) const;
+
   std::string isa_, variant_;
   int threads_;
   FusedKernels kernels_;
   FusedMemory packed_;
+  std::unique_ptr<FusedHelpers> helpers_;  // none with one thread
 };
 
 }  // namespace lenet

@@ -27,7 +27,7 @@ std::vector<std::string> supported() {
 #elif defined(__aarch64__)
   return {"neon"};
 #else
-#error "the fused rung is for x86-64 and 64-bit Arm"
+#error "the fused backend is for x86-64 and 64-bit Arm"
 #endif
 }
 

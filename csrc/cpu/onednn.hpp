@@ -1,10 +1,9 @@
 // LeNet on oneDNN's primitives, the CPU's cuDNN.
 #pragma once
 
-#include <cstddef>
-#include <map>
-#include <memory>
+#include <oneapi/dnnl/dnnl.hpp>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "lenet.hpp"
@@ -13,18 +12,35 @@ namespace lenet {
 
 class OneDnn {
  public:
+  /// A primitive with all that it reads and writes.
+  struct Step {
+    std::string layer;  // empty for a reorder between two layers
+    std::string implementation;
+    dnnl::primitive primitive;
+    std::unordered_map<int, dnnl::memory> arguments;
+  };
+
   OneDnn(const Weights& weights, int threads);
-  ~OneDnn();
 
-  /// `count` images in, 10 probabilities each out. Any number of threads may call it at once.
-  void infer(const float* images, std::size_t count, float* probabilities) const;
+  void infer(const float* image, float* probabilities);
 
-  std::vector<Layer> layers(const float* image) const;
-  std::map<std::string, std::string> describe() const;
+  int threads() const { return threads_; }
+  const std::vector<Step>& steps() const { return steps_; }
 
  private:
-  class Network;  // so that what includes this needs no oneDNN headers
-  std::unique_ptr<Network> network_;
+  using Arguments = std::unordered_map<int, dnnl::memory>;
+
+  template <class Description>
+  void add(const char* layer, const Description& description, Arguments weights = {});
+  void reorder_activation(const dnnl::memory::desc& to);
+  dnnl::memory reordered(const float* values, const dnnl::memory::desc& plain,
+                         const dnnl::memory::desc& to);
+
+  int threads_;
+  dnnl::engine engine_{dnnl::engine::kind::cpu, 0};
+  dnnl::stream stream_{engine_};
+  dnnl::memory image_, activation_;  // what goes in, and what the last step so far gives
+  std::vector<Step> steps_;
 };
 
 }  // namespace lenet

@@ -67,39 +67,12 @@ void softmax(const float* logits, float* probabilities) {
   for (int i = 0; i < kClasses; ++i) probabilities[i] /= sum;
 }
 
-/// OpenBLAS keeps one count for the whole process, so each call asks for its own.
-void use_threads(int threads) {
-  if (scipy_openblas_get_num_threads() != threads) scipy_openblas_set_num_threads(threads);
-}
-
 }  // namespace
 
-/// Caffe's layout is what BLAS wants. Aligned to cache lines, which is worth 3 of 70 us: sgemv
-/// streams fc1's 1.6 MB.
-struct OpenBlas::Parameters {
-  alignas(64) float conv1_weight[kConv1Channels * kTaps];
-  alignas(64) float conv1_bias[kConv1Channels];
-  alignas(64) float conv2_weight[kConv2Channels * kConv2Taps];
-  alignas(64) float conv2_bias[kConv2Channels];
-  alignas(64) float fc1_weight[kFc1Outputs * kFc1Inputs];
-  alignas(64) float fc1_bias[kFc1Outputs];
-  alignas(64) float fc2_weight[kClasses * kFc1Outputs];
-  alignas(64) float fc2_bias[kClasses];
-};
-
-/// What one image needs on its way: 206 KB.
-struct OpenBlas::Activations {
-  alignas(64) float columns[kConv2Taps * kConv2Pixels];  // conv1's, which are fewer, then conv2's
-  alignas(64) float conv1[kConv1Channels * kConv1Pixels];
-  alignas(64) float pool1[kConv1Channels * kPool1Pixels];
-  alignas(64) float conv2[kConv2Channels * kConv2Pixels];
-  alignas(64) float pool2[kFc1Inputs];
-  alignas(64) float fc1[kFc1Outputs];
-  alignas(64) float fc2[kClasses];
-};
-
 OpenBlas::OpenBlas(const Weights& weights, int threads)
-    : threads_(threads), parameters_(std::make_unique<Parameters>()) {
+    : threads_(threads),
+      parameters_(std::make_unique<Parameters>()),
+      activations_(std::make_unique<Activations>()) {
   const auto copy = [](const float* from, auto& to) { std::copy_n(from, std::size(to), to); };
   copy(weights.conv1_weight, parameters_->conv1_weight);
   copy(weights.conv1_bias, parameters_->conv1_bias);
@@ -111,15 +84,10 @@ OpenBlas::OpenBlas(const Weights& weights, int threads)
   copy(weights.fc2_bias, parameters_->fc2_bias);
 }
 
-OpenBlas::~OpenBlas() = default;
-
-OpenBlas::Activations& OpenBlas::activations() {
-  thread_local Activations activations;
-  return activations;
-}
-
-void OpenBlas::forward(const float* image, Activations& a, float* probabilities) const {
+void OpenBlas::infer(const float* image, float* probabilities) {
   const Parameters& p = *parameters_;
+  Activations& a = *activations_;
+  if (scipy_openblas_get_num_threads() != threads_) scipy_openblas_set_num_threads(threads_);
 
   im2col<1, kImageSide>(image, a.columns);
   convolve(p.conv1_weight, p.conv1_bias, a.columns, kConv1Channels, kTaps, kConv1Pixels, a.conv1);
@@ -134,38 +102,6 @@ void OpenBlas::forward(const float* image, Activations& a, float* probabilities)
   for (float& value : a.fc1) value = std::max(value, 0.0f);
   fully_connect(p.fc2_weight, p.fc2_bias, a.fc1, kClasses, kFc1Outputs, a.fc2);
   softmax(a.fc2, probabilities);
-}
-
-void OpenBlas::infer(const float* images, std::size_t count, float* probabilities) const {
-  use_threads(threads_);
-  for (std::size_t i = 0; i < count; ++i) {
-    forward(images + i * kImagePixels, activations(), probabilities + i * kClasses);
-  }
-}
-
-std::vector<Layer> OpenBlas::layers(const float* image) const {
-  Activations& a = activations();
-  float probabilities[kClasses];
-  use_threads(threads_);
-  forward(image, a, probabilities);
-  const auto values = [](const auto& of) { return std::vector(std::begin(of), std::end(of)); };
-  return {
-      {"conv1", values(a.conv1)},
-      {"pool1", values(a.pool1)},
-      {"conv2", values(a.conv2)},
-      {"pool2", values(a.pool2)},
-      {"fc1", values(a.fc1)},
-      {"fc2", values(a.fc2)},
-      {"probabilities", values(probabilities)},
-  };
-}
-
-std::map<std::string, std::string> OpenBlas::describe() const {
-  return {
-      {"library", scipy_openblas_get_config()}, {"kernels", scipy_openblas_get_corename()},
-      {"convolution", "im2col + sgemm"},        {"fully connected", "sgemv"},
-      {"threads", std::to_string(threads_)},
-  };
 }
 
 }  // namespace lenet

@@ -1,11 +1,7 @@
 // LeNet on OpenBLAS: every layer with weights is a matrix product.
 #pragma once
 
-#include <cstddef>
-#include <map>
 #include <memory>
-#include <string>
-#include <vector>
 
 #include "lenet.hpp"
 
@@ -13,23 +9,41 @@ namespace lenet {
 
 class OpenBlas {
  public:
+  /// Caffe's layout is what BLAS wants. Aligned to cache lines, which is worth 3 of 70 us: sgemv
+  /// streams fc1's 1.6 MB.
+  struct Parameters {
+    alignas(64) float conv1_weight[kConv1Channels * kKernelSide * kKernelSide];
+    alignas(64) float conv1_bias[kConv1Channels];
+    alignas(64) float conv2_weight[kConv2Channels * kConv1Channels * kKernelSide * kKernelSide];
+    alignas(64) float conv2_bias[kConv2Channels];
+    alignas(64) float fc1_weight[kFc1Outputs * kFc1Inputs];
+    alignas(64) float fc1_bias[kFc1Outputs];
+    alignas(64) float fc2_weight[kClasses * kFc1Outputs];
+    alignas(64) float fc2_bias[kClasses];
+  };
+
+  /// What one image needs on its way: 206 KB.
+  struct Activations {
+    alignas(64) float columns[kConv1Channels * kKernelSide * kKernelSide * kConv2Side * kConv2Side];
+    alignas(64) float conv1[kConv1Channels * kConv1Side * kConv1Side];
+    alignas(64) float pool1[kConv1Channels * kPool1Side * kPool1Side];
+    alignas(64) float conv2[kConv2Channels * kConv2Side * kConv2Side];
+    alignas(64) float pool2[kFc1Inputs];
+    alignas(64) float fc1[kFc1Outputs];
+    alignas(64) float fc2[kClasses];
+  };
+
   OpenBlas(const Weights& weights, int threads);
-  ~OpenBlas();
 
-  /// `count` images in, 10 probabilities each out. Any number of threads may call it at once.
-  void infer(const float* images, std::size_t count, float* probabilities) const;
+  void infer(const float* image, float* probabilities);
 
-  std::vector<Layer> layers(const float* image) const;
-  std::map<std::string, std::string> describe() const;
+  int threads() const { return threads_; }
+  const Activations& activations() const { return *activations_; }
 
  private:
-  struct Parameters;
-  struct Activations;
-  static Activations& activations();  // the calling thread's own
-  void forward(const float* image, Activations& activations, float* probabilities) const;
-
   int threads_;
   std::unique_ptr<Parameters> parameters_;
+  std::unique_ptr<Activations> activations_;
 };
 
 }  // namespace lenet

@@ -23,6 +23,11 @@ inline Quad load_quad(const float* from) { return *reinterpret_cast<const Unalig
 inline void store(float* to, Vec v) { *reinterpret_cast<UnalignedVec*>(to) = v; }
 inline void store_quad(float* to, Quad v) { *reinterpret_cast<UnalignedQuad*>(to) = v; }
 
+/// From the first to before the last.
+struct Range {
+  int from, to;
+};
+
 inline Vec splat(float x) { return x - Vec{}; }  // x - 0 is x, even for -0
 inline Vec max(Vec a, Vec b) { return a > b ? a : b; }
 

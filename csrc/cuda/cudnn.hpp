@@ -1,34 +1,103 @@
-// LeNet on cuDNN and cuBLAS: the exhibit is cudnn.cpp.
+// LeNet on cuDNN and cuBLAS: cudnn.cpp computes.
 #pragma once
 
-#include <cstddef>
-#include <map>
-#include <memory>
+#include <cublas_v2.h>
+#include <cuda_runtime.h>
+#include <cudnn.h>
+
 #include <string>
 #include <vector>
 
+#include "bindings/on_gpu.hpp"
+#include "cuda/owners.hpp"
+#include "cuda/session.hpp"
 #include "lenet.hpp"
 
 namespace lenet {
 
-class Cudnn {
- public:
-  /// `variant` is "" (algorithm named by hand), "find", "heuristic", "tf32" or "graph"; `threads`
-  /// is what every rung takes and means nothing to a GPU.
-  Cudnn(const Weights& weights, int threads, const std::string& variant);
+struct CudnnNetwork {
+  template <class Handle, auto destroy>
+  using Owner = cuda::Owner<Handle, destroy>;
+  using CudnnHandle = Owner<cudnnHandle_t, cudnnDestroy>;
+  using CublasHandle = Owner<cublasHandle_t, cublasDestroy>;
+  using TensorDescriptor = Owner<cudnnTensorDescriptor_t, cudnnDestroyTensorDescriptor>;
+  using FilterDescriptor = Owner<cudnnFilterDescriptor_t, cudnnDestroyFilterDescriptor>;
+  using ConvolutionDescriptor =
+      Owner<cudnnConvolutionDescriptor_t, cudnnDestroyConvolutionDescriptor>;
+  using PoolingDescriptor = Owner<cudnnPoolingDescriptor_t, cudnnDestroyPoolingDescriptor>;
+  using ActivationDescriptor = Owner<cudnnActivationDescriptor_t, cudnnDestroyActivationDescriptor>;
 
-  /// `count` images in, 10 probabilities each out. Threads that call at once take turns.
-  void infer(const float* images, std::size_t count, float* probabilities) const;
+  /// What goes from one layer to the next.
+  struct Activation {
+    Activation(int channels, int side);
 
-  std::vector<Layer> layers(const float* image) const;
-  std::map<std::string, std::string> describe() const;
+    TensorDescriptor shape;
+    cuda::DeviceFloats values;
+  };
 
-  /// Where the time of one image goes, in microseconds (cuda/session.hpp).
-  std::map<std::string, double> profile(const float* image, int calls) const;
+  struct Convolution {
+    Convolution(cudaStream_t stream, int inputs, int outputs, const float* weights,
+                const float* biases, cudnnMathType_t math);
 
- private:
-  struct Network;
-  std::shared_ptr<Network> network_;
+    FilterDescriptor filter;
+    ConvolutionDescriptor convolution;
+    TensorDescriptor bias_shape;
+    cuda::DeviceFloats weight, bias;
+    cudnnConvolutionFwdAlgo_t algorithm = CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM;
+  };
+
+  struct FullyConnected {
+    FullyConnected(cudaStream_t stream, int inputs, int outputs, const float* weights,
+                   const float* biases);
+
+    int inputs, outputs;
+    TensorDescriptor bias_shape;
+    cuda::DeviceFloats weight, bias;
+  };
+
+  CudnnNetwork(const cuda::Session& session, const Weights& weights, const std::string& variant);
+
+  void infer(const float* image, float* probabilities);
+  void warm_up();
+  void copy_in();
+  void compute();
+  void copy_out();
+  void convolve(const Convolution& layer, const Activation& input, Activation& output);
+  void pool(const Activation& input, Activation& output);
+  void connect(const FullyConnected& layer, const Activation& input, Activation& output);
+  void choose_algorithm(Convolution& layer, const Activation& input, const Activation& output);
+  std::vector<cudnnConvolutionFwdAlgoPerf_t> list_algorithms(const Convolution& layer,
+                                                             const Activation& input,
+                                                             const Activation& output);
+  std::size_t workspace_bytes(const Convolution& layer, const Activation& input,
+                              const Activation& output);
+
+  const cuda::Session& session;
+  std::string variant;
+  cudaStream_t stream = session.stream();
+  CudnnHandle cudnn;
+  CublasHandle cublas;
+
+  // Since Ampere, cuDNN's default math rounds float32 to the 10 bits of TF32: only where asked.
+  cudnnMathType_t math = variant == "tf32" ? CUDNN_DEFAULT_MATH : CUDNN_FMA_MATH;
+  Convolution conv1, conv2;
+  FullyConnected fc1, fc2;
+  PoolingDescriptor max_pooling;
+  ActivationDescriptor relu;
+
+  cuda::PinnedFloats host_image{kImagePixels}, host_probabilities{kClasses};
+  Activation image{1, kImageSide};
+  Activation conv1_out{kConv1Channels, kConv1Side}, pool1_out{kConv1Channels, kPool1Side};
+  Activation conv2_out{kConv2Channels, kConv2Side}, pool2_out{kConv2Channels, kPool2Side};
+  Activation fc1_out{kFc1Outputs, 1}, fc2_out{kClasses, 1}, probabilities{kClasses, 1};
+  cuda::DeviceFloats convolution_workspace, cublas_workspace;
+
+  cuda::GraphExec graph;
 };
 
+/// Its variant is "" (algorithm named by hand), "find", "heuristic", "tf32" or "graph".
+using Cudnn = cuda::OnGpu<CudnnNetwork, std::string>;
+
 }  // namespace lenet
+
+extern template class lenet::cuda::OnGpu<lenet::CudnnNetwork, std::string>;

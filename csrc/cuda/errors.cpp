@@ -14,10 +14,27 @@ std::optional<Remedy> remedy_for(cudaError_t status) {
   return {};
 }
 
-/// The GPU has been opened by then, so a handle that cannot be made had no room on it.
+/// What a handle's libraries take of the GPU, about: with less free, that is why there is none.
+constexpr std::size_t kHandleBytes = std::size_t{512} << 20;
+
+/// Libraries say "not initialized" of whatever went wrong below them while a handle was made.
+std::optional<Remedy> remedy_for_no_handle() {
+  std::size_t free = 0, total = 0;
+  const cudaError_t status = cudaMemGetInfo(&free, &total);
+  cudaGetLastError();
+  if (status != cudaSuccess) {
+    return Remedy{std::string("the GPU does not answer (") + cudaGetErrorName(status) + ")",
+                  "start a new process, and see what the driver says with: nvidia-smi"};
+  }
+  if (free < kHandleBytes) return kFull;
+  return Remedy{
+      "the library cannot start, although the GPU has " + std::to_string(free >> 20) + " MiB free",
+      "see which libraries load with: lenet-bench doctor"};
+}
+
 std::optional<Remedy> remedy_for(cublasStatus_t status) {
   if (status == CUBLAS_STATUS_ALLOC_FAILED) return kFull;
-  if (status == CUBLAS_STATUS_NOT_INITIALIZED) return kFull;
+  if (status == CUBLAS_STATUS_NOT_INITIALIZED) return remedy_for_no_handle();
   return {};
 }
 
@@ -25,15 +42,19 @@ std::optional<Remedy> remedy_for(cudnnStatus_t status) {
   const std::string cudnn = "nvidia-cudnn-cu" + std::to_string(CUDART_VERSION / 1000);
   switch (status) {
     case CUDNN_STATUS_NOT_INITIALIZED:
+      return remedy_for_no_handle();
     case CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED:
       return kFull;
+    case CUDNN_STATUS_NOT_SUPPORTED_INCOMPATIBLE_CUDA_DRIVER:
+      return Remedy{"the NVIDIA driver is too old for this cuDNN", "update the driver"};
     case CUDNN_STATUS_NOT_SUPPORTED_ARCH_MISMATCH:  // 9.10 was the last before 7.5
       return Remedy{"this cuDNN does not know this GPU",
                     "mend it with: pip install " +
                         (CUDART_VERSION >= 13000 ? "--upgrade " + cudnn : "'" + cudnn + "<9.11'")};
     case CUDNN_STATUS_SUBLIBRARY_VERSION_MISMATCH:
     case CUDNN_STATUS_SUBLIBRARY_LOADING_FAILED:
-      return Remedy{"cuDNN's parts do not belong together",
+    case CUDNN_STATUS_NOT_SUPPORTED_SUBLIBRARY_UNAVAILABLE:
+      return Remedy{"a part of cuDNN is missing, or of another version",
                     "mend it with: pip install --force-reinstall " + cudnn};
     default:
       return {};
@@ -52,6 +73,7 @@ Outcome explain(cublasStatus_t status) {
 }
 
 Outcome explain(cudnnStatus_t status) {
+  cudaGetLastError();  // a launch of its that failed, which the next call would take for its own
   char details[512] = "";
   cudnnGetLastErrorString(details, sizeof details);
   return {cudnnGetErrorString(status), details, remedy_for(status)};

@@ -13,7 +13,7 @@
 
 namespace lenet::cuda {
 
-/// The rung cannot run here; the sentence says what mends it (Python's errors.Unavailable).
+/// The backend cannot run here; the sentence says what mends it (Python's errors.Unavailable).
 struct Unavailable : std::runtime_error {
   using std::runtime_error::runtime_error;
 };

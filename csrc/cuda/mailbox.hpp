@@ -1,43 +1,43 @@
-// What a caller and the resident kernel (persistent.cu) say to each other, through memory of the
-// host that both can address.
+// What a caller and a kernel say to each other through memory of the host that both can address.
+//
+// Every word carries the number of the request that it belongs to. A word is read and written
+// whole, so who sees the number sees the value: neither side needs a flag, a bell or a fence, and
+// the image is there with the first read that finds it.
 #pragma once
 
-#include "shapes.hpp"
+#include "cuda/fused_geometry.hpp"
 
-namespace lenet::persistent {
+namespace lenet::gpu {
 
-using Number = unsigned long long;  // 64 bits for the host and for the GPU
+/// 64 bits for the host and for the GPU: a float, and above it the stamp.
+using Word = unsigned long long;
+/// request * kOrders + order; it may wrap.
+using Stamp = unsigned;
 
-constexpr int kBlocks = 16;  // one thread-block cluster
-constexpr int kThreads = 512;
+enum Order : Stamp { kAnswer, kTellTimes, kLeave };
+constexpr Stamp kOrders = 4;
 
-/// The kernel leaves the GPU when nobody has called for kIdle, and with the first answer after
-/// kLife; the next call launches it again. So it never outlives its owner, no display waits for it,
-/// and whoever waits for the whole GPU (cudaFree does) gets it.
-constexpr Number kIdle = 5'000'000;    // nanoseconds
-constexpr Number kLife = 100'000'000;  // a launch costs microseconds of that
+/// The kernel that stays leaves the GPU when nobody has called for kIdle, and with the first answer
+/// after kLife; the next call launches it again. So it never outlives its owner, no display waits
+/// for it, and whoever waits for the whole GPU (cudaFree does) gets it.
+constexpr unsigned long long kIdle = 5'000'000;    // nanoseconds
+constexpr unsigned long long kLife = 100'000'000;  // a launch costs microseconds of that
 
-enum Order : Number { kAnswer, kShowLayers, kTellTimes, kLeave };
-
-/// What stands on the bell is request * kOrders + order: the request's number and what is wanted
-/// in one word, since each read goes over the bus.
-constexpr Number kOrders = 4;
+/// In nanoseconds, on demand.
+enum Time { kForwarding, kComputing, kTimes };
 
 /// What the host writes and what the GPU writes never share a cache line.
 struct Mailbox {
-  // From the host. The bell is written after the image (release) and read before it (acquire).
-  alignas(128) float image[kImageSide][kImageSide];
-  alignas(128) Number bell;
-
-  // From the kernel. `answered` is written after the answer: the last request that has one.
-  alignas(128) float probabilities[kClasses];
-  Number answered;
-  Number ended;  // the last launch that has left, written after all it answered
-
-  // On demand, written before `answered`.
-  alignas(128) float pool1[kConv1Channels * kPool1Side * kPool1Side];
-  float pool2[kFc1Inputs], fc1[kFc1Outputs], fc2[kClasses];
-  Number heard, read, computed;  // the GPU's clock, in nanoseconds
+  alignas(128) Word image[kImagePixels];        // from the host
+  alignas(128) Word answer[kClasses + kTimes];  // from the kernel
+  alignas(128) unsigned ended;  // the last launch that has left, written after all it answered
 };
 
-}  // namespace lenet::persistent
+/// Of one launch of a kernel that stays.
+struct Launch {
+  Mailbox* mailbox;  // at the address that the GPU knows
+  Stamp request;     // the first to wait for
+  unsigned number;   // what `ended` becomes
+};
+
+}  // namespace lenet::gpu

@@ -39,20 +39,21 @@ endif()
 list(REMOVE_DUPLICATES cuda_includes)
 
 file(GLOB cuda_sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/csrc/cuda/*.cpp)
-foreach(text cuda/fused.cu cuda/fused_geometry.hpp cuda/persistent.cu cuda/mailbox.hpp shapes.hpp)
+foreach(text cuda/fused.cu cuda/cluster.cu cuda/layers.cuh cuda/signals.cuh cuda/fused_geometry.hpp
+    cuda/mailbox.hpp shapes.hpp)
   get_filename_component(name ${text} NAME)
   file(READ csrc/${text} ${name})
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS csrc/${text})
 endforeach()
 configure_file(csrc/cuda/kernel_source.cpp.in kernel_source.cpp @ONLY)
-pybind11_add_module(_cuda${major} MODULE NO_EXTRAS csrc/bindings/cuda.cpp ${cuda_sources}
-  ${CMAKE_CURRENT_BINARY_DIR}/kernel_source.cpp)
+pybind11_add_module(_cuda${major} MODULE NO_EXTRAS csrc/bindings/cuda.cpp csrc/bindings/on_gpu.cpp
+  ${cuda_sources}   ${CMAKE_CURRENT_BINARY_DIR}/kernel_source.cpp)
 target_compile_definitions(_cuda${major} PRIVATE LENET_MODULE=_cuda${major})
 target_compile_options(_cuda${major} PRIVATE # errors name csrc/cuda/cudnn.cpp, wherever it was built
   -fmacro-prefix-map=${CMAKE_CURRENT_SOURCE_DIR}/=)
 target_include_directories(_cuda${major} PRIVATE csrc)
 target_include_directories(_cuda${major} SYSTEM PRIVATE ${cuda_includes})
 target_link_libraries(_cuda${major} PRIVATE ${cuda_libraries})
-# The Python face loads the libraries first (backends/_cuda.py): no path of the build stays in.
+# The Python face loads the libraries first (registry/cuda.py): no path of the build stays in.
 set_target_properties(_cuda${major} PROPERTIES SKIP_BUILD_RPATH ON INSTALL_RPATH "")
 install(TARGETS _cuda${major} LIBRARY DESTINATION lenet_bench)

@@ -1,6 +1,8 @@
 #include "cuda/nvrtc.hpp"
 
+#include <dlfcn.h>
 #include <nvrtc.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -36,6 +38,16 @@ std::string compiler_version() {
   return std::to_string(major) + "." + std::to_string(minor);
 }
 
+/// Which build of that version: NVRTC does not tell its patch, so its file does, by size and time.
+std::string compiler_build() {
+  Dl_info where{};
+  struct stat file{};
+  if (dladdr(reinterpret_cast<void*>(&nvrtcVersion), &where) == 0) return "";
+  if (stat(where.dli_fname, &file) != 0) return "";
+  return std::to_string(file.st_size) + "," + std::to_string(file.st_mtim.tv_sec) + "," +
+         std::to_string(file.st_mtim.tv_nsec);
+}
+
 /// What else the compiler is told, beside the GPU. Arithmetic stays as IEEE has it.
 constexpr const char* kOptions[] = {"--std=c++17", "--extra-device-vectorization"};
 
@@ -51,7 +63,7 @@ fs::path cache_file(const KernelSource& source, int capability) {
   } else {
     return {};
   }
-  std::string key = compiler_version() + source.text;
+  std::string key = compiler_version() + compiler_build() + source.text;
   for (const KernelSource& header : kKernelHeaders) key += header.text;
   for (const char* option : kOptions) key += option;
   return folder / "lenet-bench" /
@@ -60,8 +72,16 @@ fs::path cache_file(const KernelSource& source, int capability) {
 
 constexpr std::size_t kChecksum = 16;  // its digits stand in front of the machine code
 
-/// Nothing where the file is absent, cut off or damaged.
+bool is_ours_alone(const fs::path& path) {
+  struct stat entry{};
+  return lstat(path.c_str(), &entry) == 0 && !S_ISLNK(entry.st_mode) && entry.st_uid == geteuid() &&
+         (entry.st_mode & (S_IWGRP | S_IWOTH)) == 0;
+}
+
+/// Nothing where the file is absent, cut off or damaged, which the checksum shows; or where another
+/// user could have written it, since machine code runs with our rights.
 std::vector<char> read(const fs::path& path) {
+  if (!is_ours_alone(path.parent_path()) || !is_ours_alone(path)) return {};
   std::ifstream file(path, std::ios::binary);
   const std::string content{std::istreambuf_iterator<char>(file), {}};
   if (content.size() <= kChecksum) return {};
@@ -73,7 +93,11 @@ std::vector<char> read(const fs::path& path) {
 void write(const fs::path& path, const std::vector<char>& code) {
   std::error_code ignored;
   fs::create_directories(path.parent_path(), ignored);
-  const fs::path temporary = path.string() + "." + std::to_string(getpid());
+  fs::permissions(path.parent_path(), fs::perms::owner_all, ignored);
+  std::string temporary = path.string() + ".XXXXXX";
+  const int created = mkstemp(temporary.data());  // which nobody else may write
+  if (created < 0) return;
+  close(created);
   std::ofstream file(temporary, std::ios::binary);
   file << hex(fnv1a({code.begin(), code.end()}));
   file.write(code.data(), static_cast<std::streamsize>(code.size()));

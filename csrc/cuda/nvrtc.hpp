@@ -11,9 +11,9 @@ struct KernelSource {
   const char* name;
   const char* text;
 };
-extern const KernelSource kFusedKernels, kPersistentKernel;
+extern const KernelSource kFusedKernels, kClusterKernels;
 /// What they include, under the names that they include it by.
-extern const KernelSource kKernelHeaders[3];
+extern const KernelSource kKernelHeaders[5];
 
 /// Machine code for this compute capability (90 is 9.0), out of the cache where it has it. Raises
 /// Unavailable where this NVRTC does not know the GPU.

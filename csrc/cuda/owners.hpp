@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <utility>
+#include <vector>
 
 #include "cuda/errors.hpp"
 
@@ -59,10 +60,18 @@ class DeviceFloats {
   explicit DeviceFloats(std::size_t count) : count_(count) {
     LENET_CHECK(cudaMalloc(memory_.put(), bytes()));
   }
-  /// A copy of `count` floats of the host.
-  DeviceFloats(const float* from, std::size_t count) : DeviceFloats(count) {
-    LENET_CHECK(cudaMemcpy(memory_, from, bytes(), cudaMemcpyHostToDevice));
-    LENET_CHECK(cudaStreamSynchronize(nullptr));  // it returns before pageable memory has arrived
+  /// A copy of `count` floats of the host. (On a stream of ours, as all that is done here: on the
+  /// default stream it would wait for the work of every other library in this process.)
+  DeviceFloats(cudaStream_t stream, const float* from, std::size_t count) : DeviceFloats(count) {
+    LENET_CHECK(cudaMemcpyAsync(memory_, from, bytes(), cudaMemcpyHostToDevice, stream));
+    LENET_CHECK(cudaStreamSynchronize(stream));
+  }
+
+  std::vector<float> to_host(cudaStream_t stream) const {
+    std::vector<float> values(count_);
+    LENET_CHECK(cudaMemcpyAsync(values.data(), memory_, bytes(), cudaMemcpyDeviceToHost, stream));
+    LENET_CHECK(cudaStreamSynchronize(stream));
+    return values;
   }
 
   operator float*() const { return static_cast<float*>(static_cast<void*>(memory_)); }

@@ -1,33 +1,31 @@
-// LeNet on one kernel that stays on the GPU: persistent.cu computes, persistent.cpp calls for it.
+// LeNet on one kernel that stays on the GPU: cluster.cu computes, persistent.cpp calls for it.
 #pragma once
 
-#include <cstddef>
-#include <map>
-#include <memory>
-#include <string>
-#include <vector>
+#include <cuda_runtime.h>
 
+#include "bindings/on_gpu.hpp"
+#include "cuda/kernels.hpp"
+#include "cuda/resident.hpp"
+#include "cuda/session.hpp"
 #include "lenet.hpp"
 
 namespace lenet {
 
-class PersistentOnGpu {
- public:
-  PersistentOnGpu(const Weights& weights, int threads);
+struct PersistentNetwork {
+  PersistentNetwork(const cuda::Session& session, const Weights& weights);
 
-  /// `count` images in, 10 probabilities each out. Threads that call at once take turns.
-  void infer(const float* images, std::size_t count, float* probabilities) const;
+  void infer(const float* image, float* probabilities);
 
-  std::vector<Layer> layers(const float* image) const;
-  std::map<std::string, std::string> describe() const;
-
-  /// Where the time of one image goes, in microseconds: means, since the GPU's clock is coarse.
-  /// signals_us is what neither side sees: the bell's way to the GPU and the answer's way back.
-  std::map<std::string, double> profile(const float* image, int calls) const;
-
- private:
-  struct Network;
-  std::shared_ptr<Network> network_;
+  const cuda::Session& session;
+  cudaStream_t stream = session.stream();
+  cuda::Kernels kernels = cuda::cluster_kernels(session, "persistent_lenet", gpu::kThreads);
+  cuda::KernelWeights weights;
+  cuda::LayerMemory memory;
+  cuda::Resident resident;  // goes first
 };
 
+using PersistentOnGpu = cuda::OnGpu<PersistentNetwork>;
+
 }  // namespace lenet
+
+extern template class lenet::cuda::OnGpu<lenet::PersistentNetwork>;

@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <cstdlib>
+#include <thread>
 #include <vector>
 
 namespace lenet::cuda {
@@ -36,6 +38,26 @@ std::string no_device() {
   return "the NVIDIA driver finds no GPU in this machine; see what it says with: nvidia-smi";
 }
 
+/// For what keeps a driver that is there from starting.
+std::string what_starts_cuda(cudaError_t status) {
+  switch (status) {
+    case cudaErrorInitializationError:
+      return "where it was in use before this process was forked, start workers with: "
+             "multiprocessing.set_start_method('spawn'); else see what the driver says with: "
+             "nvidia-smi";
+    case cudaErrorSystemDriverMismatch:
+      return "the driver was updated under the running system: restart the machine";
+    case cudaErrorSystemNotReady:
+      return "GPUs that are joined by NVSwitch need: systemctl start nvidia-fabricmanager";
+    case cudaErrorCompatNotSupportedOnDevice:
+      return "the libcuda.so.1 of a CUDA compatibility package is not for this GPU: take its "
+             "folder out of LD_LIBRARY_PATH";
+    default:
+      return "where CUDA failed earlier in this process, start a new one; else see what the driver "
+             "says with: nvidia-smi";
+  }
+}
+
 int count_devices() {
   int count = 0;
   const cudaError_t status = cudaGetDeviceCount(&count);
@@ -44,16 +66,9 @@ int count_devices() {
   if (status == cudaErrorNoDevice || (status == cudaSuccess && count == 0)) {
     throw Unavailable(no_device());
   }
-  if (status == cudaErrorInitializationError) {
-    throw Unavailable(
-        "CUDA cannot start here: it was in use when this process was forked, and then workers are "
-        "to be started with: multiprocessing.set_start_method('spawn'); or the driver fails, see "
-        "what it says with: nvidia-smi");
-  }
   if (status != cudaSuccess) {
-    throw Unavailable("the NVIDIA driver cannot start CUDA (" +
-                      std::string(cudaGetErrorName(status)) + ": " + cudaGetErrorString(status) +
-                      "); see what it says with: nvidia-smi");
+    throw Unavailable("CUDA cannot start here (" + std::string(cudaGetErrorName(status)) + ": " +
+                      cudaGetErrorString(status) + "); " + what_starts_cuda(status));
   }
   return count;
 }
@@ -107,83 +122,125 @@ void require_matching_cudnn() {
   }
 }
 
+int usable_device() {
+  const int device = choose_device();
+  require_supported(device);
+  require_matching_cudnn();
+  return device;
+}
+
 std::size_t free_memory() {
   std::size_t free = 0, total = 0;
   LENET_CHECK(cudaMemGetInfo(&free, &total));
   return free;
 }
 
+/// After such a failure no call to CUDA works in this process, whoever makes it.
+CallFailed broken(const std::string& reason) {
+  return CallFailed(reason + "; CUDA is broken in this process: start a new process");
+}
+
+const pid_t loaded_by = getpid();
+std::shared_mutex until_the_end;  // held by each run, and then by close_sessions() for ever
+std::atomic<bool> is_closing{false};
+std::thread::id closer;
+
 }  // namespace
 
-pid_t current_process() { return getpid(); }
-
-Session::Session() : device_(choose_device()), process_(current_process()) {
-  require_supported(device_);
-  require_matching_cudnn();
-  LENET_CHECK(cudaSetDevice(device_));
-  free_before_ = free_memory();
-  stream_ = make_stream();
+Session::Session()
+    : device_(usable_device()), process_(getpid()), context_(primary_context(device_)) {
+  const InContext here(context_);
+  try {
+    free_before_ = free_memory();
+    stream_ = make_stream();
+  } catch (const CallFailed& error) {
+    if (cudaDeviceSynchronize() != cudaSuccess) throw broken(error.what());
+    throw;
+  }
 }
 
 int Session::capability() const { return compute_capability(device_); }
 
-std::unique_lock<std::mutex> Session::enter() const {
-  if (process_ != current_process()) {
+bool Session::is_of_this_process() const { return process_ == getpid(); }
+
+Session::Turn Session::enter() const {
+  if (!is_of_this_process()) {
     throw Unavailable("this session belongs to process " + std::to_string(process_) +
                       ", from which this one was forked, and CUDA does not survive a fork; start "
                       "workers with: multiprocessing.set_start_method('spawn')");
   }
+  if (closing() && std::this_thread::get_id() == closer) {
+    throw CallFailed("Python is ending, and the GPU's sessions are closed");
+  }
+  std::shared_lock<std::shared_mutex> before_the_end(until_the_end);
   std::unique_lock<std::mutex> alone(one_at_a_time_);
   if (!dead_because_.empty()) {
-    throw CallFailed("this session died earlier: " + dead_because_ + "; load the rung again");
+    throw broken("this session died earlier: " + dead_because_);
   }
-  LENET_CHECK(cudaSetDevice(device_));  // the current device is each thread's own
-  return alone;
+  return {std::move(before_the_end), std::move(alone), InContext(context_)};
 }
 
 /// Half of the work may be on its way: it has to end before the buffers are used again.
-void Session::recover(const std::string& reason) const {
-  if (cudaStreamSynchronize(stream_) != cudaSuccess) dead_because_ = reason;
+void Session::come_to_rest(const std::string& reason) const {
+  const cudaError_t status = cudaStreamSynchronize(stream_);
   cudaGetLastError();
+  if (status == cudaSuccess) return;
+  dead_because_ = reason;
+  throw broken(reason);
+}
+
+void close_sessions() {
+  if (getpid() != loaded_by) return;  // a forked child has no runs of its own to wait for
+  closer = std::this_thread::get_id();
+  is_closing = true;
+  until_the_end.lock();
+}
+
+bool closing() { return is_closing; }
+
+bool is_at_rest(cudaStream_t stream) {
+  const cudaError_t status = cudaStreamQuery(stream);
+  if (status == cudaErrorNotReady) {
+    cudaGetLastError();  // no error, but noted as one
+    return false;
+  }
+  check(status, {"cudaStreamQuery", __FILE__, __LINE__});
+  return true;
 }
 
 std::map<std::string, std::string> Session::facts(const void* computed) const {
-  std::map<std::string, std::string> facts;
-  run([&] {
-    cudaPointerAttributes where;
-    LENET_CHECK(cudaPointerGetAttributes(&where, computed));
-    if (where.type != cudaMemoryTypeDevice || where.device != device_) {
-      throw CallFailed("what this rung computes does not lie in the memory of GPU " +
-                       std::to_string(device_));
-    }
-    cudaDeviceProp properties;
-    LENET_CHECK(cudaGetDeviceProperties(&properties, device_));
-    int driver = 0, runtime = 0, cublas_major = 0, cublas_minor = 0;
-    LENET_CHECK(cudaDriverGetVersion(&driver));
-    LENET_CHECK(cudaRuntimeGetVersion(&runtime));
-    LENET_CHECK(cublasGetProperty(MAJOR_VERSION, &cublas_major));
-    LENET_CHECK(cublasGetProperty(MINOR_VERSION, &cublas_minor));
-    char bus[32] = "";
-    LENET_CHECK(cudaDeviceGetPCIBusId(bus, sizeof bus, device_));
-    const std::size_t cudnn = cudnnGetVersion(), free_now = free_memory();
-    const int capability = compute_capability(device_);
-    facts = {
-        {"device", properties.name},
-        {"device index", std::to_string(device_)},
-        {"PCI bus", bus},
-        {"proof", "its answers lie in the memory of GPU " + std::to_string(where.device)},
-        {"compute capability",
-         std::to_string(capability / 10) + "." + std::to_string(capability % 10)},
-        {"driver supports CUDA", version(driver)},
-        {"CUDA runtime", version(runtime)},
-        {"cuDNN", std::to_string(cudnn / 10000) + "." + std::to_string(cudnn / 100 % 100) + "." +
-                      std::to_string(cudnn % 100)},
-        {"cuBLAS", std::to_string(cublas_major) + "." + std::to_string(cublas_minor)},
-        {"device memory",
-         std::to_string((free_before_ - std::min(free_now, free_before_)) >> 10) + " KiB"},
-    };
-  });
-  return facts;
+  cudaPointerAttributes where;
+  LENET_CHECK(cudaPointerGetAttributes(&where, computed));
+  if (where.type != cudaMemoryTypeDevice || where.device != device_) {
+    throw CallFailed("what this backend computes does not lie in the memory of GPU " +
+                     std::to_string(device_));
+  }
+  cudaDeviceProp properties;
+  LENET_CHECK(cudaGetDeviceProperties(&properties, device_));
+  int driver = 0, runtime = 0, cublas_major = 0, cublas_minor = 0;
+  LENET_CHECK(cudaDriverGetVersion(&driver));
+  LENET_CHECK(cudaRuntimeGetVersion(&runtime));
+  LENET_CHECK(cublasGetProperty(MAJOR_VERSION, &cublas_major));
+  LENET_CHECK(cublasGetProperty(MINOR_VERSION, &cublas_minor));
+  char bus[32] = "";
+  LENET_CHECK(cudaDeviceGetPCIBusId(bus, sizeof bus, device_));
+  const std::size_t cudnn = cudnnGetVersion(), free_now = free_memory();
+  const int capability = compute_capability(device_);
+  return {
+      {"device", properties.name},
+      {"device index", std::to_string(device_)},
+      {"PCI bus", bus},
+      {"proof", "its answers lie in the memory of GPU " + std::to_string(where.device)},
+      {"compute capability",
+       std::to_string(capability / 10) + "." + std::to_string(capability % 10)},
+      {"driver supports CUDA", version(driver)},
+      {"CUDA runtime", version(runtime)},
+      {"cuDNN", std::to_string(cudnn / 10000) + "." + std::to_string(cudnn / 100 % 100) + "." +
+                    std::to_string(cudnn % 100)},
+      {"cuBLAS", std::to_string(cublas_major) + "." + std::to_string(cublas_minor)},
+      {"device memory",
+       std::to_string((free_before_ - std::min(free_now, free_before_)) >> 10) + " KiB"},
+  };
 }
 
 GraphExec capture(cudaStream_t stream, const std::function<void()>& enqueue) {

@@ -1,5 +1,5 @@
-// What every rung on a GPU owes its callers beside the network: the right device, one thread at a
-// time, a refusal after a fork, and a known state after a failure.
+// What every backend on a GPU owes its callers beside the network: the right device, one thread at
+// a time, a refusal after a fork, a known state after a failure, and rest when Python ends.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -8,10 +8,11 @@
 #include <exception>
 #include <functional>
 #include <map>
-#include <memory>
 #include <mutex>
+#include <shared_mutex>
 #include <string>
 
+#include "cuda/context.hpp"
 #include "cuda/owners.hpp"
 
 namespace lenet::cuda {
@@ -25,37 +26,56 @@ class Session {
 
   int device() const { return device_; }
   cudaStream_t stream() const { return stream_; }
+  CUcontext context() const { return context_; }
   /// 90 for compute capability 9.0.
   int capability() const;
+  /// CUDA does not survive a fork: a forked child leaves what it has inherited alone.
+  bool is_of_this_process() const;
 
   /// Does `work` on this session's GPU while no other thread does. If a call in it fails, the
   /// session is usable again once the stream has come to rest, and dead where it does not.
   template <class Work>
   void run(const Work& work) const {
-    const std::unique_lock<std::mutex> alone = enter();
+    const Turn turn = enter();
     try {
       work();
     } catch (const std::exception& error) {
-      recover(error.what());
+      come_to_rest(error.what());
       throw;
     }
   }
 
-  /// The GPU and the libraries, as describe() tells them; and that what the rung computes lies in
-  /// the GPU's own memory, which no fall-back to the host could have written.
+  /// For facts(), within run(): the GPU and the libraries; and that `computed`, which the network
+  /// computes, lies in the GPU's own memory, which no fall-back to the host could have written.
   std::map<std::string, std::string> facts(const void* computed) const;
 
  private:
-  std::unique_lock<std::mutex> enter() const;
-  void recover(const std::string& reason) const;
+  struct Turn {
+    std::shared_lock<std::shared_mutex> before_the_end;
+    std::unique_lock<std::mutex> alone;
+    InContext here;
+  };
+  Turn enter() const;
+  void come_to_rest(const std::string& reason) const;
 
   int device_;
   pid_t process_;
+  CUcontext context_;
   std::size_t free_before_ = 0;
   Stream stream_;
   mutable std::mutex one_at_a_time_;
   mutable std::string dead_because_;
 };
+
+/// For the end of Python: waits for the runs under way and lets none begin after them, so that no
+/// thread calls a library that the process unloads. Threads that try sleep, as daemon threads of
+/// Python do then; the calling one gets an error.
+void close_sessions();
+/// Whether a long run has to end: close_sessions() waits for it.
+bool closing();
+
+/// Whether all work on the stream has ended. Raises what failed in it.
+bool is_at_rest(cudaStream_t stream);
 
 /// The work of one inference in its three stages, each put on the stream and not waited for.
 struct Stages {
@@ -70,18 +90,5 @@ GraphExec capture(cudaStream_t stream, const std::function<void()>& enqueue);
 /// this is never the run that is compared.
 std::map<std::string, double> profile(cudaStream_t stream, const Stages& stages, bool as_graph,
                                       int calls);
-
-pid_t current_process();
-
-/// Made here and deleted only in this process. In a forked child, where every CUDA call fails or
-/// hangs, the copy is left alone. (A shared_ptr, since it deletes what a header only declares.)
-template <class T, class... Arguments>
-std::shared_ptr<T> make_in_this_process(const Arguments&... arguments) {
-  return {new T(arguments...), [process = current_process()](T* object) {
-            if (process != current_process()) return;
-            cudaSetDevice(object->session.device());  // whichever thread this is
-            delete object;
-          }};
-}
 
 }  // namespace lenet::cuda

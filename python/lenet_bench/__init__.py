@@ -5,22 +5,19 @@
     net = lenet_bench.load("fused", threads=1)
     probabilities = net.infer(lenet_bench.read_image("digit.png"))
 
-    options = lenet_bench.CompareOptions(rungs=("fused", "numpy"), budget_s=10)
+    options = lenet_bench.CompareOptions(backends=("fused", "numpy"), budget_s=10)
     print(lenet_bench.render(lenet_bench.compare(options)))
 
 docs/python.md shows what there is. The names in `__all__` are stable. Importing this imports
-nothing: each name brings its module when it is first used, and no framework before its rung is
-loaded.
+nothing: each name brings its module when it is first used, and no framework before its backend
+is loaded.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from .backends import Backend, Rung, load
-    from .backends.availability import Availability, backends
     from .cost import Cost, costs
-    from .doctor import Examination, examine
     from .errors import (
         DataError,
         ImageError,
@@ -31,13 +28,16 @@ if TYPE_CHECKING:
     )
     from .images import read_image
     from .measure.comparison import NotSavedError, Progress, compare
-    from .measure.difference import Difference, diff
     from .measure.options import CompareOptions, Entry
-    from .measure.summary import summarise
     from .mnist import Digits, find_mnist, read_mnist
-    from .report import render, write_report
-    from .results import Result, RungResult, Summary, read_result, rows, write_result
-    from .verify import Unverified, Verification, verify_each
+    from .questions.diff import Difference, diff
+    from .questions.doctor import Examination, examine
+    from .questions.verify import Unverified, Verification, verify_each
+    from .registry import Backend, Network, load
+    from .registry.availability import Availability, backends
+    from .results import Result, Row, Summary, read_result, rows
+    from .show.forms import render
+    from .show.page import write_report
     from .weights import Weights, read_weights
 
     __version__: str
@@ -54,12 +54,12 @@ __all__ = [
     "Examination",
     "ImageError",
     "LenetBenchError",
+    "Network",
     "NotSavedError",
     "Progress",
     "Result",
     "ResultError",
-    "Rung",
-    "RungResult",
+    "Row",
     "Summary",
     "Unavailable",
     "Unverified",
@@ -80,53 +80,49 @@ __all__ = [
     "read_weights",
     "render",
     "rows",
-    "summarise",
     "verify_each",
     "write_report",
-    "write_result",
 ]
 
 #: Where each public name lives. `backends` is the sub-package itself, which can be called.
 _HOMES = {
-    "Availability": "backends.availability",
-    "Backend": "backends",
+    "Availability": "registry.availability",
+    "Backend": "registry",
     "CompareOptions": "measure.options",
     "Cost": "cost",
     "DataError": "errors",
-    "Difference": "measure.difference",
+    "Difference": "questions.diff",
     "Digits": "mnist",
     "Entry": "measure.options",
-    "Examination": "doctor",
+    "Examination": "questions.doctor",
     "ImageError": "errors",
     "LenetBenchError": "errors",
+    "Network": "registry",
     "NotSavedError": "measure.comparison",
     "Progress": "measure.comparison",
     "Result": "results",
     "ResultError": "errors",
-    "Rung": "backends",
-    "RungResult": "results",
+    "Row": "results",
     "Summary": "results",
     "Unavailable": "errors",
-    "Unverified": "verify",
-    "Verification": "verify",
+    "Unverified": "questions.verify",
+    "Verification": "questions.verify",
     "Weights": "weights",
     "WeightsError": "errors",
     "compare": "measure.comparison",
     "costs": "cost",
-    "diff": "measure.difference",
-    "examine": "doctor",
+    "diff": "questions.diff",
+    "examine": "questions.doctor",
     "find_mnist": "mnist",
-    "load": "backends",
+    "load": "registry",
     "read_image": "images",
     "read_mnist": "mnist",
     "read_result": "results",
     "read_weights": "weights",
-    "render": "report",
+    "render": "show.forms",
     "rows": "results",
-    "summarise": "measure.summary",
-    "verify_each": "verify",
-    "write_report": "report",
-    "write_result": "results",
+    "verify_each": "questions.verify",
+    "write_report": "show.page",
 }
 
 

@@ -1,4 +1,4 @@
-"""The check of a rung's input, native: csrc/bindings/input.hpp."""
+"""The check of a backend's input, native: csrc/bindings/input.hpp."""
 
 from typing import TypeGuard
 

@@ -1,5 +1,6 @@
 """Write a file whole or not at all: no reader and no crash ever sees a part of it."""
 
+import errno
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,7 +11,7 @@ from .errors import LenetBenchError
 
 @contextmanager
 def writing(path: Path, failure: type[LenetBenchError] = LenetBenchError) -> Iterator[None]:
-    """While this file is written: what hinders that is told in a sentence."""
+    """While this file is written: a failure to write it is an error of one sentence."""
     try:
         yield
     except OSError as error:
@@ -42,6 +43,10 @@ def write_atomically(path: Path, content: bytes, *, durable: bool = True) -> Non
 
 def check_writable(path: Path) -> None:
     """Raise OSError where the file could not be written; makes its folder and leaves the file."""
+    if is_stream(path):
+        return
+    if path.is_dir():
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = _temporary(path)
     temporary.touch()

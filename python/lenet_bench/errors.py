@@ -30,7 +30,7 @@ class ResultError(LenetBenchError):
 
 
 class Unavailable(LenetBenchError):
-    """A rung that cannot run here; the sentence ends with the command that mends it."""
+    """A backend that cannot run here; the sentence ends with the command that helps."""
 
 
 def first_line(error: BaseException) -> str:

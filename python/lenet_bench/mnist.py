@@ -8,11 +8,10 @@ import gzip
 import hashlib
 import http.client
 import os
-import sys
 import urllib.error
 import urllib.request
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
@@ -22,9 +21,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .atomic import write_atomically, writing
+from .cache import cache_folder
 from .errors import DataError
 from .network import CLASSES, IMAGE_SIDE
-from .numerals import counted
+from .units import counted
 
 MIRRORS = (
     "https://ossci-datasets.s3.amazonaws.com/mnist/",
@@ -37,14 +37,10 @@ FOLDER_VARIABLE = "LENET_BENCH_MNIST"
 
 Part = Literal["train", "test"]
 
-#: Told of each stretch of a download: the file, bytes so far, bytes in all.
-Progress = Callable[[str, int, int], None]
-
 _IMAGES_MAGIC = 2051
 _LABELS_MAGIC = 2049
 _LARGEST_FILE = 256 << 20  # MNIST's largest has 47 MB: more is something else, or a gzip bomb
 _TIMEOUT = 20.0  # seconds that a mirror may be silent
-_STRETCH = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -99,31 +95,21 @@ _PREFIX: dict[Part, str] = {"train": "train", "test": "t10k"}
 
 
 def find_mnist(
-    folder: str | os.PathLike[str] | None = None, *, progress: Progress | None = None
+    folder: str | os.PathLike[str] | None = None,
+    *,
+    part: Part | None = None,
 ) -> Path:
     """The folder of the files: the given one, or LENET_BENCH_MNIST, or the cache, downloaded.
 
-    Nothing is downloaded into a folder that the user named.
+    Where one `part` is enough, only that is downloaded. Nothing is downloaded into a folder that
+    the user named.
     """
     named = folder or os.environ.get(FOLDER_VARIABLE)
     if named:
         return Path(named)
-    cache = cache_folder()
-    fetch(cache, progress=progress)
+    cache = cache_folder("mnist")
+    fetch(cache, part=part)
     return cache
-
-
-def cache_folder() -> Path:
-    """Where downloads are kept: the platform's cache folder for this user."""
-    if xdg := os.environ.get("XDG_CACHE_HOME"):
-        cache = Path(xdg)
-    elif sys.platform == "win32":
-        cache = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
-    elif sys.platform == "darwin":
-        cache = Path.home() / "Library" / "Caches"
-    else:
-        cache = Path.home() / ".cache"
-    return cache / "lenet-bench" / "mnist"
 
 
 def read_mnist(part: Part, folder: str | os.PathLike[str]) -> Digits:
@@ -167,7 +153,7 @@ def read_idx(path: Path, magic: int) -> NDArray[np.uint8]:
         )
     expected, size = prod(shape), len(content) - header
     if size < expected:
-        raise DataError(f"{path}: truncated: its header tells {expected} bytes, {size} are there")
+        raise DataError(f"{path}: truncated: its header gives {expected} bytes, {size} are there")
     if size > expected:
         raise DataError(f"{path}: {size - expected} bytes too many after the last item")
     return np.frombuffer(content, np.uint8, offset=header).reshape(shape)
@@ -180,31 +166,33 @@ def fetch(
     folder: str | os.PathLike[str],
     mirrors: Sequence[str] = MIRRORS,
     *,
-    progress: Progress | None = None,
+    part: Part | None = None,
     timeout: float = _TIMEOUT,
 ) -> None:
-    """Make the folder hold the four files with the right checksums, from the first good mirror.
+    """Make the folder hold the files with the right checksums, from the first good mirror.
 
     A file that is already right stays; each new one appears whole and verified or not at all, so a
     download that was broken off goes on with the next file when called again.
     """
     folder = Path(folder)
     for source in SOURCES:
+        if part and not source.name.startswith(_PREFIX[part]):
+            continue
         if not _is_right(folder / source.name, source):
-            content = _download(source, mirrors, progress, timeout)
+            content = _download(source, mirrors, timeout)
             with writing(folder / source.name, DataError):
                 write_atomically(folder / source.name, content)
 
 
-def _download(
-    source: Source, mirrors: Sequence[str], progress: Progress | None, timeout: float
-) -> bytes:
+def _download(source: Source, mirrors: Sequence[str], timeout: float) -> bytes:
     """The file's bytes from the first mirror that gives them unharmed."""
     reasons = []
     for mirror in mirrors:
         url = mirror.rstrip("/") + "/" + source.name
         try:
-            content = _get(url, source, progress, timeout)
+            request = urllib.request.Request(url, headers={"User-Agent": "lenet-bench"})
+            with urllib.request.urlopen(request, timeout=timeout) as response:
+                content: bytes = response.read(source.size + 1)  # more shows that it is another
         except (OSError, http.client.HTTPException, ValueError) as error:
             reasons.append(f"{url}: {_reason(error)}")
             continue
@@ -215,18 +203,6 @@ def _download(
         f"{source.name} cannot be downloaded ({'; '.join(reasons)}); get MNIST's four files"
         f" elsewhere and name their folder with --data or {FOLDER_VARIABLE}"
     )
-
-
-def _get(url: str, source: Source, progress: Progress | None, timeout: float) -> bytes:
-    request = urllib.request.Request(url, headers={"User-Agent": "lenet-bench"})
-    content = bytearray()
-    with urllib.request.urlopen(request, timeout=timeout) as response:
-        # One stretch more than expected shows that it is another file; the rest is not fetched.
-        while len(content) <= source.size and (stretch := response.read(_STRETCH)):
-            content += stretch
-            if progress:
-                progress(source.name, len(content), source.size)
-    return bytes(content)
 
 
 def _reason(error: Exception) -> str:

@@ -20,6 +20,7 @@ from .errors import WeightsError
 from .network import PARAMETERS
 
 _LARGEST_FILE = 64 << 20  # ours has 1.7 MB: what is so much larger is not this network
+_LARGEST_VALUE = 1e30  # in any layer: float32 ends at 3e38, and some algorithms need a part of it
 
 
 @dataclass(frozen=True)
@@ -87,15 +88,27 @@ def write_weights(
 
 
 def check_weights(weights: Weights) -> None:
-    """Raise WeightsError unless dtype, finiteness and checksum are right."""
+    """Raise WeightsError unless dtype and checksum are right and every answer is finite."""
     for name, array in weights.parameters.items():
         if array.dtype != np.float32:
             raise WeightsError(f"{name}: expected float32, found {array.dtype}")
         if not np.isfinite(array).all():
             raise WeightsError(f"{name}: holds a value that is not finite")
+    if _largest_value(weights) > _LARGEST_VALUE:
+        raise WeightsError("the values are so large that no image gets probabilities")
     expected = weights.metadata.get("sha256")
     if expected is not None and expected != weights.sha256:
         raise WeightsError("the parameters do not match their checksum: the file is damaged")
+
+
+def _largest_value(weights: Weights) -> float:
+    """What no layer's output exceeds, whatever the image: the sums of all absolute weights."""
+    largest = 1.0  # of a pixel
+    for layer in ("conv1", "conv2", "fc1", "fc2"):
+        kernels = np.abs(weights[f"{layer}.weight"]).reshape(len(weights[f"{layer}.bias"]), -1)
+        sums = kernels.sum(axis=1, dtype=np.float64) * largest
+        largest = float((sums + np.abs(weights[f"{layer}.bias"])).max())
+    return largest
 
 
 def _check_file(path: Path) -> None:

@@ -1,40 +1,39 @@
 #!/usr/bin/env bash
-# Builds the double: build.sh OUTPUT_FOLDER CUDA_MAJOR INCLUDE_FOLDER...
-# SOURCES names another copy of csrc/ (with a fault in a kernel, say), EARLIER a folder where the
-# double was built before: what holds none of our kernels is taken from there.
-# The names and version nodes are NVIDIA's, so that the extension takes it for the real thing.
+# Builds the double: build.sh OUTPUT_FOLDER CUDA_MAJOR NVRTC INCLUDE_FOLDER...
+# NVRTC is NVIDIA's own library. The names and version nodes are NVIDIA's too, so that the extension
+# takes the double for the real thing.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
-output=$1 major=$2
-shift 2
-flags=(-std=c++17 -O2 -g -fPIC -Wall -Wextra -Wno-deprecated-declarations -Wno-unknown-pragmas
-  -I"$here" -I"${SOURCES:-$here/../../csrc}")
+output=$1 major=$2 nvrtc=$3
+shift 3
+flags=(-std=c++17 -O2 -g -fPIC -Wall -Wextra -Wno-deprecated-declarations -I"$here"
+  -DNVRTC="\"$nvrtc\"")
 for folder in "$@"; do flags+=(-isystem "$folder"); done
 
 build() { # SONAME SOURCE...
-  local soname=$1 source object objects=()
+  local soname=$1 source object objects=() job jobs=()
   shift
   for source in "$@"; do
     object=$output/${source%.cpp}.o
-    if [ -n "${EARLIER:-}" ] && ! grep -q '#include "cuda/' "$here/$source"; then
-      object=$EARLIER/${source%.cpp}.o
-    else
-      ${CXX:-c++} "${flags[@]}" $aligned -c "$here/$source" -o "$object"
-    fi
+    ${CXX:-c++} "${flags[@]}" $fast -c "$here/$source" -o "$object" &
+    jobs+=($!)
     objects+=("$object")
   done
+  for job in "${jobs[@]}"; do wait "$job"; done
   echo "${soname//-/_} { global: *; };" > "$output/$soname.map" # a node has no hyphen
   ${CXX:-c++} -shared -Wl,-soname,"$soname" -Wl,--version-script="$output/$soname.map" \
     "${objects[@]}" -o "$output/$soname" "${link[@]}"
 }
 
-# A GPU stops at a vector that does not lie at a multiple of its size; the kernels do so here.
-aligned='-fsanitize=alignment -fsanitize-undefined-trap-on-error'
 mkdir -p "$output"
 link=(-pthread)
-build "libcudart.so.$major" cudart.cpp kernels.cpp persistent.cpp
-aligned=''
+# Lanes are vectors here; a product is rounded before it is added to, unless PTX says otherwise.
+fast='-ftree-vectorize -march=native -ffp-contract=off -g0'
+build "libcudart.so.$major" cudart.cpp context.cpp ptx_text.cpp ptx_names.cpp \
+  ptx_decode.cpp ptx_lanes.cpp grid.cpp grid_memory.cpp grid_sync.cpp host_memory.cpp
+fast=''
 build libnvidia-ml.so.1 nvml.cpp
+build "libnvrtc.so.$major" nvrtc.cpp
 link=(-Wl,-soname,libcuda_double.so.1) # or NVIDIA's NVRTC, which looks for a libcuda, would use it
 build libcuda.so.1 cuda.cpp
 link=("$output/libcudart.so.$major" "-Wl,-rpath,\$ORIGIN")

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <condition_variable>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -16,7 +17,7 @@
 #include <utility>
 #include <vector>
 
-#include "kernels.hpp"
+#include "grid.hpp"
 #include "machine.hpp"
 
 using Work = std::function<void()>;
@@ -30,7 +31,7 @@ struct CUgraphExec_st {
 /// A kernel that stays on the GPU, or is about to.
 struct Resident {
   std::atomic<bool> ended{false};
-  std::set<const void*> mapped;  // memory of the host that it uses
+  std::set<const void*> used;  // pieces of memory
   std::thread thread;
 };
 struct CUstream_st {
@@ -39,18 +40,20 @@ struct CUstream_st {
   int device = 0;
   cudaGraph_t capturing = nullptr;
   std::thread::id capturer;
+  cudaStreamCaptureMode capture_mode = cudaStreamCaptureModeGlobal;
 };
 struct CUevent_st {
   bool recorded = false;
   std::chrono::steady_clock::time_point when;
 };
-struct CUlib_st {
-  std::set<CUkern_st*> kernels;
-};
 struct CUkern_st {
-  const cuda_double::Kernel* kernel;
+  std::shared_ptr<const cuda_double::Kernel> kernel;
   bool any_cluster_size = false;
   bool loaded = false;
+};
+struct CUlib_st {
+  std::string text;
+  std::map<std::string, std::unique_ptr<CUkern_st>> kernels;
 };
 
 namespace cuda_double {
@@ -74,7 +77,6 @@ std::map<char*, Allocation> allocations;
 std::map<std::string, int> calls;
 std::map<std::string, Failure> failures;
 std::set<cudaStream_t> streams;
-CUstream_st default_stream;
 std::string breached;
 std::atomic<bool> off{false};
 std::vector<std::shared_ptr<Resident>> residents;
@@ -82,7 +84,6 @@ int live = 0;
 thread_local Resident* here = nullptr;
 const pid_t process = getpid();
 thread_local cudaError_t last_error = cudaSuccess;
-thread_local int device_of_thread = 0;
 
 const std::size_t kPage = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
 
@@ -139,10 +140,17 @@ cudaError_t allocate(void** pointer, std::size_t bytes, Where kind) {
   char* start = mapped + pages - room;
   std::memset(mapped, 0xff, pages);  // NaN
   if (kind == Where::device) mprotect(mapped, pages, PROT_NONE);
-  allocations[start] = {bytes, kind, mapped, pages + kPage, behind, device_of_thread};
+  allocations[start] = {bytes, kind, mapped, pages + kPage, behind, current_device()};
   *pointer = start;
   born();
   return cudaSuccess;
+}
+
+bool used_by_a_kernel_that_stays(const void* pointer) {
+  const auto* found = find(pointer);
+  return found != nullptr && std::any_of(residents.begin(), residents.end(), [&](const auto& r) {
+           return !r->ended && r->used.count(found->first) != 0;
+         });
 }
 
 cudaError_t release(void* pointer, bool device) {
@@ -152,10 +160,8 @@ cudaError_t release(void* pointer, bool device) {
     breach("freed what is not allocated");
     return cudaErrorInvalidValue;
   }
-  drain(&default_stream);
   for (cudaStream_t stream : streams) drain(stream);
-  if (std::any_of(residents.begin(), residents.end(),
-                  [&](const auto& r) { return !r->ended && r->mapped.count(pointer) != 0; })) {
+  if (used_by_a_kernel_that_stays(pointer)) {
     breach("memory freed under a kernel that stays");
     return cudaErrorInvalidValue;
   }
@@ -164,6 +170,19 @@ cudaError_t release(void* pointer, bool device) {
   allocations.erase(it);
   died();
   return cudaSuccess;
+}
+
+std::mutex gate;  // not the machine's, so that the calls that are not held go on
+std::condition_variable opened;
+std::string held_call;
+int held = 0;
+
+void wait_where_held(const char* call) {
+  std::unique_lock<std::mutex> lock(gate);
+  if (held_call != call) return;
+  ++held;
+  opened.wait(lock, [] { return held_call.empty(); });
+  --held;
 }
 
 /// Not under the mutex, which the kernel may need on its way out.
@@ -199,29 +218,33 @@ void start(const std::shared_ptr<Resident>& resident, const std::shared_ptr<Resi
   });
 }
 
-/// When the process ends, so does what is on the GPU.
+constexpr int kCalledWhileUnloading = 97;
+std::atomic<bool> lingering{false};
+
+/// When the process ends, so does what is on the GPU. A test may ask it to take its time, as the
+/// unloading of large libraries does, and then no call may come any more.
 struct PowerSwitch {
   ~PowerSwitch() {
     if (getpid() != process) return;
+    lingering = setting("CUDA_DOUBLE_LINGERS", 0) != 0;
+    if (lingering) std::this_thread::sleep_for(std::chrono::milliseconds(200));
     off = true;
     for (const auto& resident : residents) resident->thread.join();
   }
 };
 
-bool copy_is_sound(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind,
-                   bool asynchronous, const char* call) {
+bool copy_is_sound(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind) {
   const Where target = where(to, bytes), source = where(from, bytes);
   const bool to_device = target == Where::device, from_device = source == Where::device;
   const bool right = (kind == cudaMemcpyHostToDevice && to_device && !from_device) ||
                      (kind == cudaMemcpyDeviceToHost && !to_device && from_device) ||
                      (kind == cudaMemcpyDeviceToDevice && to_device && from_device);
   if (!right) {
-    breach(std::string(call) + ": the direction is not where the pointers point, or out of bounds");
+    breach("cudaMemcpyAsync: the direction is not where the pointers point, or out of bounds");
     return false;
   }
-  const Where host = to_device ? source : target;
-  if (asynchronous && host == Where::unknown) {
-    breach(std::string(call) + ": host memory that is not pinned, or out of its bounds");
+  if (used_by_a_kernel_that_stays(from) || used_by_a_kernel_that_stays(to)) {
+    breach("memory copied that a kernel which stays uses meanwhile");
     return false;
   }
   return true;
@@ -230,9 +253,14 @@ bool copy_is_sound(void* to, const void* from, std::size_t bytes, cudaMemcpyKind
 }  // namespace
 
 int enter(const char* call) {
+  const bool of_a_library = std::strncmp(call, "cuda", 4) != 0;
+  if (of_a_library) wait_where_held(call);
+  if (lingering) _exit(kCalledWhileUnloading);
   const std::lock_guard<std::recursive_mutex> lock(mutex);
-  const bool first = ++calls[call] == 1, of_a_library = std::strncmp(call, "cuda", 4) != 0;
+  const bool first = ++calls[call] == 1;
   if (getpid() != process) return cudaErrorInitializationError;
+  // As in NVIDIA's libraries: what is left unread on this thread is taken for a launch's failure.
+  if (of_a_library && last_error != cudaSuccess) return cudaErrorLaunchFailure;
   if (first && of_a_library) forbidden_in_capture(call);
   if (!breached.empty()) return cudaErrorIllegalAddress;
   const auto it = failures.find(call);
@@ -245,7 +273,10 @@ int enter(const char* call) {
   return 0;
 }
 
-int current_device() { return device_of_thread; }
+cudaError_t told(cudaError_t status) {
+  if (status != cudaSuccess) last_error = status;
+  return status;
+}
 
 void breach(const std::string& what) {
   const std::lock_guard<std::recursive_mutex> lock(mutex);
@@ -270,15 +301,9 @@ bool require_device(const void* pointer, std::size_t bytes, const char* call) {
 
 void enqueue(cudaStream_t stream, Work work) {
   const std::lock_guard<std::recursive_mutex> lock(mutex);
-  if (stream == nullptr) {
-    for (cudaStream_t other : streams) {
-      if (other->capturing) return breach("work on the default stream while another captures");
-    }
-    drain(&default_stream);
-    return execute({std::move(work)});
-  }
+  if (stream == nullptr) return breach("work on the default stream");
   if (streams.count(stream) == 0) return breach("work on a stream that is gone");
-  if (stream->device != device_of_thread) return breach("work on a stream of another GPU");
+  if (stream->device != current_device()) return breach("work on a stream of another GPU");
   auto& queue = stream->capturing ? stream->capturing->work : stream->waiting;
   queue.push_back(std::move(work));
 }
@@ -286,27 +311,26 @@ void enqueue(cudaStream_t stream, Work work) {
 bool forbidden_in_capture(const char* call) {
   const std::lock_guard<std::recursive_mutex> lock(mutex);
   for (cudaStream_t stream : streams) {
-    if (stream->capturing && stream->capturer == std::this_thread::get_id()) {
-      breach(std::string(call) + " during a capture");
+    if (!stream->capturing) continue;
+    const bool ours = stream->capturer == std::this_thread::get_id();
+    const bool disturbed =
+        stream->capture_mode == cudaStreamCaptureModeGlobal && !may_disturb_captures();
+    if (ours || disturbed) {
+      breach(std::string(call) + (ours ? " during a capture" : " during another thread's capture"));
       return true;
     }
   }
   return false;
 }
 
-void* behind_the_guard(void* pointer) {
+Piece find_piece(const void* pointer) {
   const std::lock_guard<std::recursive_mutex> lock(mutex);
   const auto* found = find(pointer);
-  if (found == nullptr || found->second.where != Where::device) return pointer;
-  return found->second.behind + (static_cast<char*>(pointer) - found->second.pages);
-}
-
-Piece mapped_piece(const void* pointer) {
-  const std::lock_guard<std::recursive_mutex> lock(mutex);
-  const auto* found = find(pointer);
-  if (found == nullptr || found->second.where != Where::mapped) return {};
-  if (here != nullptr) here->mapped.insert(found->first);
-  return {found->first, found->second.bytes};
+  if (found == nullptr) return {};
+  const auto& [start, a] = *found;
+  if (here != nullptr) here->used.insert(start);
+  char* const memory = a.where == Where::device ? a.behind + (start - a.pages) : start;
+  return {start, a.bytes, a.where, memory};
 }
 
 bool broken() {
@@ -345,6 +369,23 @@ int cuda_double_residents() {
                                         [](const auto& resident) { return !resident->ended; }));
 }
 
+void cuda_double_hold(const char* call) {
+  const std::lock_guard<std::mutex> lock(gate);
+  held_call = call;
+}
+
+int cuda_double_held() {
+  const std::lock_guard<std::mutex> lock(gate);
+  return held;
+}
+
+void cuda_double_release(int milliseconds) {
+  std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds));
+  const std::lock_guard<std::mutex> lock(gate);
+  held_call.clear();
+  opened.notify_all();
+}
+
 int cuda_double_calls(const char* call) {
   const std::lock_guard<std::recursive_mutex> lock(mutex);
   return calls[call];
@@ -353,11 +394,6 @@ int cuda_double_calls(const char* call) {
 namespace {
 
 PowerSwitch power_switch;  // goes first of all that this file has
-
-cudaError_t told(cudaError_t status) {
-  if (status != cudaSuccess) last_error = status;
-  return status;
-}
 
 /// What every entry point does first. A breach made in the body is the call's own failure.
 template <class Body>
@@ -410,15 +446,6 @@ cudaError_t cudaGetDeviceCount(int* count) {
     }
     if (devices == 0 || (visible != nullptr && *visible == 0)) return cudaErrorNoDevice;
     *count = devices;
-    return cudaSuccess;
-  });
-}
-
-cudaError_t cudaSetDevice(int device) {
-  return call("cudaSetDevice", [&] {
-    if (setting("CUDA_DOUBLE_TAKEN", 0)) return cudaErrorDevicesUnavailable;
-    if (device >= setting("CUDA_DOUBLE_DEVICES", 1)) return cudaErrorInvalidDevice;
-    device_of_thread = device;
     return cudaSuccess;
   });
 }
@@ -541,36 +568,21 @@ cudaError_t cudaFreeHost(void* pointer) {
 
 cudaError_t cudaMemGetInfo(size_t* free, size_t* total) {
   return call("cudaMemGetInfo", [&] {
-    *total = *free = std::size_t{1} << 30;
+    *total = std::size_t{2} << 30;
+    *free = static_cast<std::size_t>(setting("CUDA_DOUBLE_FREE_MIB", 1024)) << 20;
     for (const auto& [start, a] : allocations) *free -= a.where == Where::device ? a.bytes : 0;
     return cudaSuccess;
   });
 }
 
-/// On the default stream, which does not wait for streams made non-blocking. From memory that is
-/// not pinned it returns when the bytes have left, not when they have arrived.
-cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes, cudaMemcpyKind kind) {
-  return call("cudaMemcpy", [&] {
-    if (forbidden_in_capture("cudaMemcpy")) return cudaErrorStreamCaptureImplicit;
-    if (!copy_is_sound(to, from, bytes, kind, false, "cudaMemcpy")) return cudaErrorInvalidValue;
-    if (kind == cudaMemcpyHostToDevice && where(from, bytes) == Where::unknown) {
-      const auto* first = static_cast<const char*>(from);
-      default_stream.waiting.push_back([to, sent = std::vector<char>(first, first + bytes)] {
-        std::memcpy(to, sent.data(), sent.size());
-      });
-    } else {
-      drain(&default_stream);
-      execute({[=] { std::memcpy(to, from, bytes); }});
-    }
-    return cudaSuccess;
-  });
-}
-
+/// Memory of the host that is not pinned costs a detour, so copies of it are counted; the bytes may
+/// be fetched as late as with pinned memory, as some GPUs do.
 cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind kind,
                             cudaStream_t stream) {
   return call("cudaMemcpyAsync", [&] {
-    if (!copy_is_sound(to, from, bytes, kind, true, "cudaMemcpyAsync")) {
-      return cudaErrorInvalidValue;
+    if (!copy_is_sound(to, from, bytes, kind)) return cudaErrorInvalidValue;
+    if (where(kind == cudaMemcpyHostToDevice ? from : to, 1) == Where::unknown) {
+      ++calls["copy of memory that is not pinned"];
     }
     enqueue(stream, [=] { std::memcpy(to, from, bytes); });
     return cudaSuccess;
@@ -582,7 +594,7 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpy
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
   return call("cudaStreamCreateWithFlags", [&] {
     create(stream);
-    (*stream)->device = device_of_thread;
+    (*stream)->device = current_device();
     streams.insert(*stream);
     return cudaSuccess;
   });
@@ -600,7 +612,8 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
   if (stream != nullptr && getpid() == process) wait_for(stream->resident);
   return call("cudaStreamSynchronize", [&] {
     if (forbidden_in_capture("cudaStreamSynchronize")) return cudaErrorStreamCaptureUnsupported;
-    drain(stream == nullptr ? &default_stream : stream);
+    if (stream == nullptr) breach("the default stream is waited for");
+    if (stream != nullptr) drain(stream);
     return cudaSuccess;
   });
 }
@@ -609,6 +622,14 @@ cudaError_t cudaStreamQuery(cudaStream_t stream) {
   return call("cudaStreamQuery", [&] {
     drain(stream);
     return stream->resident && !stream->resident->ended ? cudaErrorNotReady : cudaSuccess;
+  });
+}
+
+cudaError_t cudaDeviceSynchronize() {
+  wait_for_all_residents();
+  return call("cudaDeviceSynchronize", [&] {
+    for (cudaStream_t stream : streams) drain(stream);
+    return cudaSuccess;
   });
 }
 
@@ -644,9 +665,10 @@ cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t from, cudaEven
 
 // graphs ------------------------------------------------------------------------------------------
 
-cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode) {
+cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mode) {
   return call("cudaStreamBeginCapture", [&] {
     create(&stream->capturing);
+    stream->capture_mode = mode;
     stream->capturer = std::this_thread::get_id();
     return cudaSuccess;
   });
@@ -682,44 +704,57 @@ cudaError_t cudaGraphExecDestroy(cudaGraphExec_t executable) {
 
 // kernels of our own ------------------------------------------------------------------------------
 
-/// What is loaded is machine code that no CPU runs; its name finds the same source built for it.
+/// What is loaded is PTX (nvrtc.cpp), but as machine code it would fit this GPU alone.
 cudaError_t cudaLibraryLoadData(cudaLibrary_t* library, const void* code, cudaJitOption*, void**,
                                 unsigned, cudaLibraryOption*, void**, unsigned) {
   return call("cudaLibraryLoadData", [&] {
-    if (std::memcmp(code, "\177ELF", 4) != 0) breach("loaded what is no cubin");
-    return create(library);
+    const std::string text = static_cast<const char*>(code);
+    if (target_of(text) != setting("CUDA_DOUBLE_CAPABILITY", 90)) {
+      return cudaErrorNoKernelImageForDevice;
+    }
+    create(library);
+    (*library)->text = text;
+    return cudaSuccess;
   });
 }
 
 cudaError_t cudaLibraryUnload(cudaLibrary_t library) {
   const std::lock_guard<std::recursive_mutex> lock(mutex);
-  for (CUkern_st* kernel : library->kernels) delete kernel;
   return destroy("cudaLibraryUnload", library);
 }
 
 cudaError_t cudaLibraryGetKernel(cudaKernel_t* kernel, cudaLibrary_t library, const char* name) {
   return call("cudaLibraryGetKernel", [&] {
-    const Kernel* found = find_kernel(name);
-    if (found == nullptr) return cudaErrorSymbolNotFound;
-    *kernel = new CUkern_st{found};
-    library->kernels.insert(*kernel);
+    std::unique_ptr<CUkern_st>& known = library->kernels[name];
+    try {
+      if (!known) known.reset(new CUkern_st{std::make_shared<Kernel>(decode(library->text, name))});
+    } catch (const NoSuchKernel&) {
+      return cudaErrorSymbolNotFound;
+    } catch (const std::runtime_error& error) {
+      breach(error.what());
+    }
+    *kernel = known.get();
     return cudaSuccess;
   });
 }
 
-cudaError_t cudaLaunchKernel(const void* function, dim3 grid, dim3 block, void** arguments, size_t,
-                             cudaStream_t stream) {
+/// A kernel that polls the host's memory may stay: it gets a thread of its own.
+cudaError_t cudaLaunchKernel(const void* function, dim3 grid, dim3 block, void** arguments,
+                             size_t shared, cudaStream_t stream) {
   return call("cudaLaunchKernel", [&] {
     auto* handle = static_cast<CUkern_st*>(const_cast<void*>(function));
     if (!std::exchange(handle->loaded, true)) forbidden_in_capture("loading a kernel");
-    const Work work = handle->kernel->bind(arguments, grid.x, block.x);
-    if (handle->kernel->cluster == 0) {
+    const unsigned cluster = handle->kernel->cluster, most = handle->kernel->threads;
+    if (grid.x % cluster != 0 || (cluster > 8 && !handle->any_cluster_size)) {
+      return cudaErrorInvalidClusterSize;
+    }
+    if (most != 0 && block.x > most) return cudaErrorInvalidValue;
+    const Work work = launch_of(handle->kernel, arguments, grid.x, block.x, shared);
+    if (!handle->kernel->polls) {
       enqueue(stream, work);
       return cudaSuccess;
     }
-    if (grid.x != handle->kernel->cluster || (grid.x > 8 && !handle->any_cluster_size)) {
-      return cudaErrorInvalidClusterSize;
-    }
+    if (stream->capturing) breach("a kernel that polls the host, in a graph");
     drain(stream);
     const auto before = std::exchange(stream->resident, std::make_shared<Resident>());
     start(stream->resident, before, work);

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <limits>
+#include <set>
 #include <vector>
 
 using namespace cuda_double;
@@ -74,15 +75,17 @@ cudnnConvolutionFwdAlgoPerf_t candidate(cudnnConvolutionFwdAlgo_t algorithm, cud
   return found;
 }
 
-/// The best is one that failed, the next one that rounds: neither may be taken.
+/// The best is one that failed, the next two round: none of these may be taken. Where there are no
+/// tensor cores for it, the default math is float32.
 cudnnStatus_t candidates(int room, int* count, cudnnConvolutionFwdAlgoPerf_t* found,
                          cudnnConvolutionFwdAlgo_t best) {
   const cudnnConvolutionFwdAlgoPerf_t all[] = {
       candidate(CUDNN_CONVOLUTION_FWD_ALGO_FFT, CUDNN_STATUS_NOT_SUPPORTED, CUDNN_FMA_MATH),
       candidate(CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM, CUDNN_STATUS_SUCCESS,
                 CUDNN_TENSOR_OP_MATH),
+      candidate(CUDNN_CONVOLUTION_FWD_ALGO_DIRECT, CUDNN_STATUS_SUCCESS, CUDNN_DEFAULT_MATH),
       candidate(best, CUDNN_STATUS_SUCCESS, CUDNN_FMA_MATH)};
-  *count = std::min(room, 3);
+  *count = std::min(room, std::getenv("CUDA_DOUBLE_NO_FMA") != nullptr ? 3 : 4);
   std::copy_n(all, *count, found);
   return CUDNN_STATUS_SUCCESS;
 }
@@ -96,6 +99,11 @@ size_t cudnnGetCudartVersion() {
   const char* other = std::getenv("CUDA_DOUBLE_CUDNN_OF");
   return other != nullptr ? std::atoi(other) : CUDART_VERSION;
 }
+
+// The double has no parts that could be of another version.
+cudnnStatus_t cudnnGraphVersionCheck() { return CUDNN_STATUS_SUCCESS; }
+cudnnStatus_t cudnnOpsVersionCheck() { return CUDNN_STATUS_SUCCESS; }
+cudnnStatus_t cudnnCnnVersionCheck() { return CUDNN_STATUS_SUCCESS; }
 void cudnnGetLastErrorString(char* message, size_t room) {
   std::strncpy(message, "the double says so", room);
 }
@@ -199,6 +207,12 @@ cudnnStatus_t cudnnSetActivationDescriptor(cudnnActivationDescriptor_t d,
 
 // algorithms --------------------------------------------------------------------------------------
 
+cudnnStatus_t cudnnGetConvolutionForwardAlgorithmMaxCount(cudnnHandle_t, int* count) {
+  ENTER("cudnnGetConvolutionForwardAlgorithmMaxCount");
+  *count = 4;
+  return CUDNN_STATUS_SUCCESS;
+}
+
 cudnnStatus_t cudnnFindConvolutionForwardAlgorithm(cudnnHandle_t, const cudnnTensorDescriptor_t x,
                                                    const cudnnFilterDescriptor_t w,
                                                    const cudnnConvolutionDescriptor_t,
@@ -208,7 +222,12 @@ cudnnStatus_t cudnnFindConvolutionForwardAlgorithm(cudnnHandle_t, const cudnnTen
   ENTER("cudnnFindConvolutionForwardAlgorithm");
   forbidden_in_capture("cudnnFindConvolutionForwardAlgorithm");
   if (!fits(*x, *w, *y)) return CUDNN_STATUS_BAD_PARAM;
-  return candidates(room, count, found, CUDNN_CONVOLUTION_FWD_ALGO_GEMM);
+  // Measured for the first time, each also loads its kernels, and another one seems to be the best.
+  static std::set<int> warm;
+  const bool cold = warm.insert(w->k).second;
+  return candidates(
+      room, count, found,
+      cold ? CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_GEMM : CUDNN_CONVOLUTION_FWD_ALGO_GEMM);
 }
 
 cudnnStatus_t cudnnGetConvolutionForwardAlgorithm_v7(cudnnHandle_t, const cudnnTensorDescriptor_t x,
@@ -249,7 +268,9 @@ cudnnStatus_t cudnnConvolutionForward(cudnnHandle_t handle, const void* alpha,
   const std::size_t needs = workspace(ws, algorithm);
   if (space_bytes < needs) return CUDNN_STATUS_BAD_PARAM_SIZE_INSUFFICIENT;
   const float by = *static_cast<const float*>(alpha), keep = *static_cast<const float*>(beta);
-  const bool rounds = convolution->math != CUDNN_FMA_MATH;
+  const char* capability = std::getenv("CUDA_DOUBLE_CAPABILITY");
+  const bool has_tf32 = capability == nullptr || std::atoi(capability) >= 80;
+  const bool rounds = has_tf32 && convolution->math != CUDNN_FMA_MATH;
   const auto sound = [=] {
     return require_device(x, xs.bytes(), "cudnnConvolutionForward's input") &&
            require_device(w, sizeof(float) * ws.k * ws.c * ws.h * ws.w,

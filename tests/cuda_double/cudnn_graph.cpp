@@ -2,7 +2,7 @@
 //
 // It knows two graphs, a convolution with its bias and a max pooling, both of floats that lie row
 // by row. As the real one does for them, it lists engines that round to TF32 first, one that
-// cannot be built, and pools only as a fallback.
+// cannot be built and one that cannot run, and pools only as a fallback.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -260,13 +260,19 @@ bool read(const State& graph, Pooling* found) {
 
 // engines -----------------------------------------------------------------------------------------
 
-enum Engine : std::int64_t { kPools = 1, kFloat32 = 11, kTensorCores = 33, kCannotBeBuilt = 99 };
+enum Engine : std::int64_t {
+  kPools = 1,
+  kFloat32 = 11,
+  kTensorCores = 33,
+  kCannotRun = 55,
+  kCannotBeBuilt = 99
+};
 
 std::vector<Engine> engines(const State& graph, std::int64_t mode) {
   Convolution convolution;
   Pooling pooling;
   if (read(graph, &convolution) && mode == CUDNN_HEUR_MODE_A) {
-    return {kTensorCores, kCannotBeBuilt, kFloat32};
+    return {kTensorCores, kCannotBeBuilt, kCannotRun, kFloat32};
   }
   if (read(graph, &pooling) && mode == CUDNN_HEUR_MODE_FALLBACK) return {kPools};
   return {};
@@ -382,6 +388,10 @@ void pool(const Pooling& p, const float* x, float* y) {
 cudnnStatus_t execute(cudaStream_t stream, const State& plan, const State& pack) {
   const State& engine = engine_of(plan);
   const State& graph = engine.descriptor(CUDNN_ATTR_ENGINE_OPERATION_GRAPH);
+  if (engine.integer(CUDNN_ATTR_ENGINE_GLOBAL_INDEX) == kCannotRun) {
+    told(cudaErrorLaunchOutOfResources);
+    return CUDNN_STATUS_EXECUTION_FAILED;
+  }
   Convolution c;
   Pooling p;
   if (read(graph, &c)) {

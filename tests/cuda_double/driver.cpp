@@ -1,8 +1,8 @@
-// The GPU rungs without Python: every variant against the network written out in double, first
+// The GPU backends without Python: every variant against the network written out in double, first
 // and hundredth call, one thread and three. Ends with 0 where all of it is right. The tests build
-// it with faults planted in a rung; bench/gpu.sh runs it under compute-sanitizer.
+// it with faults planted in a backend; bench/gpu.sh runs it under compute-sanitizer.
 //
-//   driver RUNG[:VARIANT]...
+//   driver BACKEND[:VARIANT]...
 #include <chrono>
 #include <cmath>
 #include <cstdio>
@@ -24,6 +24,7 @@
 extern "C" __attribute__((weak)) int cuda_double_live();
 extern "C" __attribute__((weak)) int cuda_double_residents();
 extern "C" __attribute__((weak)) int cuda_double_calls(const char* call);
+extern "C" __attribute__((weak)) int cuda_double_pushed();
 
 namespace {
 
@@ -122,8 +123,9 @@ void require_close(const std::string& what, const float* found, const Values& ex
   }
 }
 
-template <class Rung>
-void examine(const Rung& rung, const Parameters& parameters, double allowed, int calls = 100) {
+template <class Backend>
+void examine(const Backend& backend, const Parameters& parameters, double allowed,
+             int calls = 100) {
   std::vector<std::vector<float>> images;
   std::vector<Values> answers;
   std::mt19937 random(5);
@@ -133,20 +135,26 @@ void examine(const Rung& rung, const Parameters& parameters, double allowed, int
     for (float& value : images.back()) value = pixel(random);
     const auto layers = reference(parameters, images.back());
     answers.push_back(layers.back().second);
-    for (const Layer& layer : rung.layers(images.back().data())) {
+    for (const Layer& layer : backend.layers(images.back().data())) {
       for (const auto& [name, expected] : layers) {
         if (name == layer.name) require_close(name, layer.values.data(), expected, 10 * allowed);
       }
     }
   }
   const auto ask = [&](int calls) {
+    cudaSetDevice(9999);  // leaves an error on this thread, as other code may
     for (int call = 0; call < calls; ++call) {
       float ten[lenet::kClasses];
-      rung.infer(images[call % 3].data(), 1, ten);
+      backend.infer(images[call % 3].data(), 1, ten);
       require_close("call " + std::to_string(call), ten, answers[call % 3], allowed);
     }
   };
+  const auto detours = [] {
+    return cuda_double_calls ? cuda_double_calls("copy of memory that is not pinned") : 0;
+  };
+  const int before = detours();
   ask(calls);
+  if (detours() != before) throw std::runtime_error("a call copies memory that is not pinned");
   std::vector<std::thread> threads;
   std::vector<std::string> failures(3);
   for (std::string& failure : failures) {
@@ -162,17 +170,18 @@ void examine(const Rung& rung, const Parameters& parameters, double allowed, int
   for (const std::string& failure : failures) {
     if (!failure.empty()) throw std::runtime_error("in a thread: " + failure);
   }
-  if (rung.describe().at("proof").empty()) throw std::runtime_error("no proof");
-  if (rung.profile(images[0].data(), 3).at("total_us") <= 0) throw std::runtime_error("no profile");
+  if (backend.describe().at("proof").empty()) throw std::runtime_error("no proof");
+  if (backend.profile(images[0].data(), 3).at("total_us") <= 0)
+    throw std::runtime_error("no profile");
 }
 
 /// A kernel that stays does so while it is called, but not for ever, and leaves when it is not.
-void examine_residence(const lenet::PersistentOnGpu& rung) {
+void examine_residence(const lenet::PersistentOnGpu& backend) {
   using Clock = std::chrono::steady_clock;
   const std::vector<float> image(lenet::kImagePixels);
   float ten[lenet::kClasses];
   const auto launches = [] { return cuda_double_calls("cudaLaunchKernel"); };
-  for (int call = 0; call < 3; ++call) rung.infer(image.data(), 1, ten);
+  for (int call = 0; call < 3; ++call) backend.infer(image.data(), 1, ten);
   if (launches() > 2) throw std::runtime_error("launched for every call");
 
   for (const auto start = Clock::now(); cuda_double_residents() != 0;) {
@@ -181,8 +190,8 @@ void examine_residence(const lenet::PersistentOnGpu& rung) {
   }
   const int before = launches();
   for (const auto start = Clock::now(); launches() < before + 2;) {
-    if (Clock::now() - start > std::chrono::seconds(10)) throw std::runtime_error("never leaves");
-    rung.infer(image.data(), 1, ten);
+    if (Clock::now() - start > std::chrono::seconds(20)) throw std::runtime_error("never leaves");
+    backend.infer(image.data(), 1, ten);
   }
 }
 
@@ -195,13 +204,13 @@ void examine(const std::string& name, const Parameters& parameters) {
   } else if (name.substr(0, colon) == "cudnn") {
     examine(lenet::Cudnn(parameters.weights(), 1, variant), parameters, allowed);
   } else if (name == "cuda:persistent") {
-    const lenet::PersistentOnGpu rung(parameters.weights(), 1);
-    if (cuda_double_residents) examine_residence(rung);
-    examine(rung, parameters, allowed, 20);
+    const lenet::PersistentOnGpu backend(parameters.weights(), 1);
+    if (cuda_double_residents) examine_residence(backend);
+    examine(backend, parameters, allowed, 20);
   } else if (name.substr(0, colon) == "cuda") {
     examine(lenet::FusedOnGpu(parameters.weights(), 1, variant), parameters, allowed);
   } else {
-    throw std::runtime_error("no such rung");
+    throw std::runtime_error("no such backend");
   }
 }
 
@@ -213,6 +222,7 @@ int main(int count, char** names) {
     try {
       examine(names[i], parameters);
       if (cuda_double_live && cuda_double_live() != 0) throw std::runtime_error("a handle leaked");
+      if (cuda_double_pushed && cuda_double_pushed() != 0) throw std::runtime_error("another GPU");
       std::printf("%s: right\n", names[i]);
     } catch (const std::exception& error) {
       std::fprintf(stderr, "%s: %s\n", names[i], error.what());

@@ -7,26 +7,20 @@ them until version 5. OpenCV's convolutions are its own, its matrix products too
 import cv2
 import numpy as np
 
-from ..export.caffe import caffemodel, prototxt
-from ..weights import Weights
-from ._exhibit import Array, Exhibit
+from . import Array, Infer
 
 
-class Caffe(Exhibit):
-    """A net of OpenCV's, from the two files that lenet_bench.export makes."""
+def build(prototxt: bytes, caffemodel: bytes, threads: int) -> Infer:
+    """A net of OpenCV's, from Caffe's two files."""
+    cv2.setNumThreads(threads)
+    network = np.frombuffer(prototxt, np.uint8)
+    parameters = np.frombuffer(caffemodel, np.uint8)
+    net = cv2.dnn.readNetFromCaffe(network, parameters)
+    net.setPreferableBackend(cv2.dnn.DNN_BACKEND_OPENCV)
+    net.setPreferableTarget(cv2.dnn.DNN_TARGET_CPU)
 
-    def __init__(self, weights: Weights, *, threads: int) -> None:
-        cv2.setNumThreads(threads)
-        network, parameters = (
-            np.frombuffer(file, np.uint8) for file in (prototxt(weights), caffemodel(weights))
-        )
-        self._net = cv2.dnn.readNetFromCaffe(network, parameters)
-        self._net.setPreferableBackend(cv2.dnn.DNN_BACKEND_OPENCV)
-        self._net.setPreferableTarget(cv2.dnn.DNN_TARGET_CPU)
+    def infer(images: Array) -> Array:
+        net.setInput(images[:, np.newaxis])
+        return net.forward()
 
-    def forward(self, images: Array) -> Array:
-        self._net.setInput(images[:, np.newaxis])
-        return self._net.forward()
-
-    def describe(self) -> dict[str, str]:
-        return {"library": f"OpenCV {cv2.__version__}", "threads": str(cv2.getNumThreads())}
+    return infer

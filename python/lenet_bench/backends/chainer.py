@@ -10,7 +10,7 @@ import chainer.links as L  # noqa: N812
 import numpy as np
 
 from ..weights import Weights
-from ._exhibit import Array, Exhibit
+from . import Array, Infer
 
 
 class LeNet(chainer.Chain):
@@ -31,26 +31,19 @@ class LeNet(chainer.Chain):
         return F.softmax(self.fc2(x))
 
 
-class Chainer(Exhibit):
+def build(weights: Weights) -> Infer:
     """The chain, with nothing kept for a backward pass."""
+    model = LeNet()
+    for name, parameter in model.namedparams():  # /LAYER/W, /LAYER/b
+        layer, kind = name[1:].split("/")
+        parameter.array[...] = weights[f"{layer}.{'weight' if kind == 'W' else 'bias'}"]
 
-    def __init__(self, weights: Weights, *, threads: int) -> None:
-        self._threads = threads  # BLAS read OPENBLAS_NUM_THREADS when it was imported
-        self._model = LeNet()
-        for name, parameter in self._model.namedparams():  # /conv1/W, /conv1/b
-            layer, kind = name[1:].split("/")
-            parameter.array[...] = weights[f"{layer}.{'weight' if kind == 'W' else 'bias'}"]
-
-    def forward(self, images: Array) -> Array:
+    def infer(images: Array) -> Array:
         with (
             chainer.using_config("train", False),
             chainer.using_config("type_check", False),  # 50 us of 860
             chainer.no_backprop_mode(),
         ):
-            return self._model(images[:, np.newaxis]).array
+            return model(images[:, np.newaxis]).array
 
-    def describe(self) -> dict[str, str]:
-        return {
-            "library": f"Chainer {chainer.__version__} on NumPy {np.__version__}",
-            "threads": str(self._threads),
-        }
+    return infer

@@ -2,25 +2,20 @@
 
 PyTorch's runtime for phones: the module is exported, what XNNPACK has is delegated to it, and the
 rest runs on portable kernels. The program is made for one image, which is twice as fast as one
-for any number, so a batch is one after another.
+for any number.
 """
-
-from importlib.metadata import version
 
 import numpy as np
 import torch
 from executorch.backends.xnnpack.partition.xnnpack_partitioner import XnnpackPartitioner
 from executorch.exir import to_edge_transform_and_lower
-from executorch.extension.pybindings.portable_lib import (
-    _threadpool_get_thread_count,
-    _unsafe_reset_threadpool,
-)
+from executorch.extension.pybindings.portable_lib import _unsafe_reset_threadpool
 from executorch.runtime import Runtime
 from torch import nn
 from torch.nn import functional
 
 from ..weights import Weights
-from ._exhibit import Array, Exhibit
+from . import Array, Infer
 
 
 class LeNet(nn.Module):
@@ -40,31 +35,18 @@ class LeNet(nn.Module):
         return functional.softmax(self.fc2(x), dim=1)
 
 
-class ExecuTorch(Exhibit):
+def build(weights: Weights, threads: int) -> Infer:
     """The method `forward` of the exported program."""
+    _unsafe_reset_threadpool(threads)  # it has no other way, and is safe before the first call
+    module = LeNet()
+    module.load_state_dict({name: torch.tensor(a) for name, a in weights.parameters.items()})
+    exported = torch.export.export(module.eval(), (torch.zeros(1, 1, 28, 28),))
+    lowered = to_edge_transform_and_lower(exported, partitioner=[XnnpackPartitioner()])
+    program = Runtime.get().load_program(lowered.to_executorch().buffer)
+    method = program.load_method("forward")
 
-    def __init__(self, weights: Weights, *, threads: int) -> None:
-        _unsafe_reset_threadpool(threads)  # it has no other way, and is safe before the first call
-        module = LeNet()
-        module.load_state_dict(
-            {name: torch.tensor(array) for name, array in weights.parameters.items()}
-        )
-        exported = torch.export.export(module.eval(), (torch.zeros(1, 1, 28, 28),))
-        lowered = to_edge_transform_and_lower(exported, partitioner=[XnnpackPartitioner()])
-        self._program = Runtime.get().load_program(lowered.to_executorch().buffer)
-        self._method = self._program.load_method("forward")
-
-    def forward(self, images: Array) -> Array:
-        if len(images) == 1:
-            return self._answer(images[0])
-        return np.concatenate([self._answer(image) for image in images])
-
-    def _answer(self, image: Array) -> Array:
-        (probabilities,) = self._method.execute([torch.from_numpy(image[np.newaxis, np.newaxis])])
+    def infer(images: Array) -> Array:
+        (probabilities,) = method.execute([torch.from_numpy(images[:, np.newaxis])])
         return probabilities.numpy()
 
-    def describe(self) -> dict[str, str]:
-        return {
-            "library": f"ExecuTorch {version('executorch')}",
-            "threads": str(_threadpool_get_thread_count()),
-        }
+    return infer

@@ -12,7 +12,7 @@ from jax import lax
 from jax import numpy as jnp
 
 from ..weights import Weights
-from ._exhibit import Array, Exhibit
+from . import Infer
 
 LAYOUT = ("NHWC", "HWIO", "NHWC")
 
@@ -35,36 +35,28 @@ def max_pool(x: jax.Array) -> jax.Array:
     return lax.reduce_window(x, -jnp.inf, lax.max, (1, 2, 2, 1), (1, 2, 2, 1), "VALID")
 
 
-class Jax(Exhibit):
-    """The function above under `jax.jit`."""
+def load(weights: Weights) -> dict[str, jax.Array]:
+    """The parameters on the device, channels last."""
+    jax.config.update("jax_cpu_enable_async_dispatch", False)  # no other thread for one image
+    fc1 = weights["fc1.weight"].reshape(500, 50, 4, 4)  # rows x CHW
+    parameters = {
+        **weights.parameters,
+        "conv1.weight": weights["conv1.weight"].transpose(2, 3, 1, 0),  # OIHW to HWIO
+        "conv2.weight": weights["conv2.weight"].transpose(2, 3, 1, 0),
+        "fc1.weight": fc1.transpose(2, 3, 1, 0).reshape(800, 500),  # HWC x columns
+        "fc2.weight": weights["fc2.weight"].T,
+    }
+    return jax.device_put(parameters)
 
-    def __init__(self, weights: Weights, *, threads: int, variant: str, device: str) -> None:
-        jax.config.update("jax_default_matmul_precision", "highest")
-        jax.config.update("jax_cpu_enable_async_dispatch", False)  # no other thread for one image
-        fc1 = weights["fc1.weight"].reshape(500, 50, 4, 4)  # rows x CHW
-        parameters = {
-            **weights.parameters,
-            "conv1.weight": weights["conv1.weight"].transpose(2, 3, 1, 0),  # OIHW to HWIO
-            "conv2.weight": weights["conv2.weight"].transpose(2, 3, 1, 0),
-            "fc1.weight": fc1.transpose(2, 3, 1, 0).reshape(800, 500),  # HWC x columns
-            "fc2.weight": weights["fc2.weight"].T,
-        }
-        parameters = jax.device_put(parameters, jax.devices(device)[0])
-        self._variant = variant
-        self._threads = threads  # XLA read NPROC when it was imported
-        if variant == "arguments":
-            program = jax.jit(lenet)
-            self._program = lambda images: program(parameters, images)
-        else:
-            self._program = jax.jit(lambda images: lenet(parameters, images))
 
-    def forward(self, images: Array) -> Array:
-        return np.array(self._program(images))
+def constants(weights: Weights) -> Infer:
+    """The weights are part of the program."""
+    parameters = load(weights)
+    program = jax.jit(lambda images: lenet(parameters, images))
+    return lambda images: np.array(program(images))
 
-    def describe(self) -> dict[str, str]:
-        return {
-            "library": f"JAX {jax.__version__}",
-            "variant": self._variant,
-            "device": str(self._program(jnp.zeros((1, 28, 28))).device),
-            "threads": str(self._threads),
-        }
+
+def arguments(weights: Weights) -> Infer:
+    """The weights are passed to each call."""
+    parameters, program = load(weights), jax.jit(lenet)
+    return lambda images: np.array(program(parameters, images))

@@ -1,71 +1,110 @@
-"""LeNet in Keras 3: the top of the ladder.
+"""LeNet in Keras 3.
 
 Layers with names, on the framework that KERAS_BACKEND chose before Keras was imported: TensorFlow,
 JAX, PyTorch or OpenVINO. `predict` is what the guides show, made for data sets: it builds an input
 pipeline and runs callbacks on each call. `predict_on_batch` only runs the compiled graph, `call`
-runs the layers one after another: what Keras' documentation names for a few images.
+runs the layers one after another: what Keras' documentation names for a few images. `function`
+and `compile` give the model to the compiler of the framework below. Keras has no word for
+threads and precision, so whoever sets these writes for that framework too.
 """
 
-import os
-from importlib import import_module
+from functools import partial
 
 import keras
 import numpy as np
 from keras import layers
 
-from ..errors import Unavailable
 from ..weights import Weights
-from ._exhibit import Array, Exhibit
-from ._under_keras import device_of, tell_framework
+from . import Array, Infer
 
 
-class Keras(Exhibit):
-    """A `keras.Sequential` with the weights set, called in one of three ways."""
+def lenet(weights: Weights) -> keras.Sequential:
+    """The network as Keras' guides write it."""
+    model = keras.Sequential(
+        [
+            keras.Input((28, 28, 1)),
+            layers.Conv2D(20, 5, name="conv1"),
+            layers.MaxPooling2D(2),
+            layers.Conv2D(50, 5, name="conv2"),
+            layers.MaxPooling2D(2),
+            layers.Flatten(),
+            layers.Dense(500, activation="relu", name="fc1"),
+            layers.Dense(10, activation="softmax", name="fc2"),
+        ]
+    )
+    for name in ("conv1", "conv2"):
+        kernel = weights[f"{name}.weight"].transpose(2, 3, 1, 0)  # OIHW to HWIO
+        model.get_layer(name).set_weights([kernel, weights[f"{name}.bias"]])
+    fc1 = weights["fc1.weight"].reshape(500, 50, 4, 4)  # rows x CHW
+    fc1 = fc1.transpose(2, 3, 1, 0).reshape(800, 500)  # HWC x columns
+    model.get_layer("fc1").set_weights([fc1, weights["fc1.bias"]])
+    model.get_layer("fc2").set_weights([weights["fc2.weight"].T, weights["fc2.bias"]])
+    return model
 
-    def __init__(
-        self, weights: Weights, *, threads: int, variant: str, device: str = "cpu"
-    ) -> None:
-        self._framework = keras.config.backend()
-        if self._framework != os.environ.get("KERAS_BACKEND", self._framework):
-            raise Unavailable(
-                f"this process runs Keras on {self._framework} already and cannot change to "
-                f"{os.environ['KERAS_BACKEND']}; ask for it in a process of its own"
-            )
-        tell_framework(self._framework, threads, device)
-        self._variant = variant
-        self._model = keras.Sequential(
-            [
-                keras.Input((28, 28, 1)),
-                layers.Conv2D(20, 5, name="conv1"),
-                layers.MaxPooling2D(2),
-                layers.Conv2D(50, 5, name="conv2"),
-                layers.MaxPooling2D(2),
-                layers.Flatten(),
-                layers.Dense(500, activation="relu", name="fc1"),
-                layers.Dense(10, activation="softmax", name="fc2"),
-            ]
-        )
-        for name in ("conv1", "conv2"):
-            kernel = weights[f"{name}.weight"].transpose(2, 3, 1, 0)  # OIHW to HWIO
-            self._model.get_layer(name).set_weights([kernel, weights[f"{name}.bias"]])
-        fc1 = weights["fc1.weight"].reshape(500, 50, 4, 4)  # rows x CHW
-        fc1 = fc1.transpose(2, 3, 1, 0).reshape(800, 500)  # HWC x columns
-        self._model.get_layer("fc1").set_weights([fc1, weights["fc1.bias"]])
-        self._model.get_layer("fc2").set_weights([weights["fc2.weight"].T, weights["fc2.bias"]])
 
-    def forward(self, images: Array) -> Array:
-        images = images[..., np.newaxis]
-        if self._variant == "call":
-            return keras.ops.convert_to_numpy(self._model(images))
-        if self._variant == "predict_on_batch":
-            return self._model.predict_on_batch(images)
-        return self._model.predict(images, verbose=0)
+def predict(weights: Weights) -> Infer:
+    """Through the input pipeline and callbacks of Model.predict."""
+    model = lenet(weights)
+    return lambda images: model.predict(images[..., np.newaxis], verbose=0)
 
-    def describe(self) -> dict[str, str]:
-        framework = import_module(self._framework)
-        return {
-            "library": f"Keras {keras.__version__}",
-            "variant": self._variant,
-            "backend": f"{self._framework} {framework.__version__}",
-            "device": device_of(self._model(np.zeros((1, 28, 28, 1), np.float32))),
-        }
+
+def predict_on_batch(weights: Weights) -> Infer:
+    """The compiled graph only."""
+    model = lenet(weights)
+    return lambda images: model.predict_on_batch(images[..., np.newaxis])
+
+
+def call(weights: Weights) -> Infer:
+    """Layer after layer."""
+    model = lenet(weights)
+
+    def infer(images: Array) -> Array:
+        return keras.ops.convert_to_numpy(model(images[..., np.newaxis]))
+
+    if keras.config.backend() != "torch":
+        return infer
+    import torch
+
+    return torch.no_grad()(infer)  # or it prepares for gradients
+
+
+def function(weights: Weights) -> Infer:
+    """The model in a function that TensorFlow compiles."""
+    import tensorflow as tf
+
+    program = tf.function(lenet(weights), jit_compile=True)
+    return lambda images: program(tf.constant(images[..., np.newaxis])).numpy()
+
+
+def compile(weights: Weights) -> Infer:
+    """The model compiled by PyTorch."""
+    import torch
+
+    torch._inductor.config.compile_threads = 1
+    program = torch.compile(lenet(weights))
+    return torch.no_grad()(
+        lambda images: program(torch.from_numpy(images[..., np.newaxis])).numpy()
+    )
+
+
+def on_tensorflow(threads: int) -> None:
+    """What is set for Keras on TensorFlow."""
+    import tensorflow
+
+    tensorflow.config.threading.set_intra_op_parallelism_threads(threads)
+    tensorflow.config.threading.set_inter_op_parallelism_threads(1)
+
+
+def on_torch(threads: int) -> None:
+    """What is set for Keras on PyTorch."""
+    import torch
+
+    torch.set_num_threads(threads)
+
+
+def on_openvino(threads: int) -> None:
+    """What is set for Keras on OpenVINO: by default it computes in bfloat16 where it can."""
+    import openvino
+
+    config = {"INFERENCE_PRECISION_HINT": "f32", "INFERENCE_NUM_THREADS": threads}
+    openvino.compile_model = partial(openvino.compile_model, config=config)  # Keras passes none

@@ -11,7 +11,7 @@ import numpy as np
 from mlx import nn
 
 from ..weights import Weights
-from ._exhibit import Array, Exhibit
+from . import Array, Infer
 
 
 class LeNet(nn.Module):
@@ -32,26 +32,13 @@ class LeNet(nn.Module):
         return mx.softmax(self.fc2(x), axis=1)
 
 
-class Mlx(Exhibit):
-    """The module as it is (`eager`), or compiled: element-wise operations fused."""
-
-    def __init__(self, weights: Weights, *, threads: int, variant: str) -> None:
-        mx.set_default_device(mx.cpu)  # one thread computes; the BLAS has no more
-        self._variant, self._threads = variant, threads
-        module = LeNet()
-        module.load_weights([(name, mx.array(array)) for name, array in nhwc(weights).items()])
-        module.eval()
-        self._model = mx.compile(module) if variant == "compile" else module
-
-    def forward(self, images: Array) -> Array:
-        return np.array(self._model(mx.array(images[..., np.newaxis])))
-
-    def describe(self) -> dict[str, str]:
-        return {
-            "library": f"MLX {mx.__version__}",
-            "variant": self._variant,
-            "threads": str(self._threads),
-        }
+def load(weights: Weights) -> LeNet:
+    """The module with its weights, on the CPU."""
+    mx.set_default_device(mx.cpu)  # one thread computes; the BLAS has no more
+    module = LeNet()
+    module.load_weights([(name, mx.array(array)) for name, array in nhwc(weights).items()])
+    module.eval()
+    return module
 
 
 def nhwc(weights: Weights) -> dict[str, Array]:
@@ -61,3 +48,15 @@ def nhwc(weights: Weights) -> dict[str, Array]:
         moved[name] = moved[name].transpose(0, 2, 3, 1)
     fc1 = moved["fc1.weight"].reshape(500, 50, 4, 4).transpose(0, 2, 3, 1)
     return {**moved, "fc1.weight": fc1.reshape(500, 800)}
+
+
+def eager(weights: Weights) -> Infer:
+    """The module as it is."""
+    model = load(weights)
+    return lambda images: np.array(model(mx.array(images[..., np.newaxis])))
+
+
+def compile(weights: Weights) -> Infer:
+    """The module with its element-wise operations fused."""
+    model = mx.compile(load(weights))
+    return lambda images: np.array(model(mx.array(images[..., np.newaxis])))

@@ -3,7 +3,7 @@
 A C++ library made for phones, with kernels of its own. Its converter makes the file that its
 runtime reads from an ONNX model. `session` is the runtime's first API, `module` the newer one.
 Convolutions go by Winograd's method, which costs accuracy (1e-4 over the test images); `direct`
-forbids that. The model is loaded for one image, so a batch is one after another.
+forbids that. The model is loaded for one image.
 """
 
 import subprocess
@@ -12,12 +12,9 @@ import tempfile
 from pathlib import Path
 
 import MNN
-import numpy as np
 from MNN import expr, nn
 
-from ..export import onnx
-from ..weights import Weights
-from ._exhibit import Array, Exhibit
+from . import Array, Infer
 
 WINOGRAD_MEMORY_LEVEL = 3  # a number of Interpreter::HintMode; level 0 is no Winograd
 SHAPE = (1, 1, 28, 28)
@@ -28,49 +25,66 @@ CONVERT = [sys.executable, "-c", "import _tools, sys; _tools.mnnconvert(['', *sy
 CONVERT += ["-f", "ONNX", "--bizCode", "lenet"]
 
 
-class Mnn(Exhibit):
-    """The saved network in one of MNN's two runtimes."""
+def converted(onnx_model: bytes, folder: str, *options: str) -> str:
+    """The file that MNN reads."""
+    model, made = Path(folder) / "lenet.onnx", Path(folder) / "lenet.mnn"
+    model.write_bytes(onnx_model)
+    files = ["--modelFile", str(model), "--MNNModel", str(made)]
+    subprocess.run([*CONVERT, *files, *options], check=True, capture_output=True)
+    return str(made)
 
-    def __init__(self, weights: Weights, *, threads: int, variant: str) -> None:
-        self._variant, self._threads = variant, threads
-        config = {"backend": "CPU", "numThread": threads, "precision": "high"}
-        with tempfile.TemporaryDirectory() as folder:
-            model, converted = str(Path(folder) / "lenet.onnx"), str(Path(folder) / "lenet.mnn")
-            Path(model).write_bytes(onnx.model(weights))
-            files = ["--modelFile", model, "--MNNModel", converted]
-            subprocess.run([*CONVERT, *files], check=True, capture_output=True)
-            if variant == "module":
-                runtime = nn.create_runtime_manager((config,))
-                self._module = nn.load_module_from_file(
-                    converted, ["image"], ["probabilities"], runtime_manager=runtime
-                )
-                return
-            self._interpreter = MNN.Interpreter(converted)
-        if variant == "direct":
-            self._interpreter.setSessionHint(WINOGRAD_MEMORY_LEVEL, 0)
-        self._session = self._interpreter.createSession(config)
-        self._input = self._interpreter.getSessionInput(self._session, "image")
-        self._interpreter.resizeTensor(self._input, SHAPE)
-        self._interpreter.resizeSession(self._session)
-        self._output = self._interpreter.getSessionOutput(self._session, "probabilities")
 
-    def forward(self, images: Array) -> Array:
-        if len(images) == 1:
-            return self._answer(images[0])
-        return np.concatenate([self._answer(image) for image in images])
+def config(threads: int) -> dict[str, object]:
+    """On so many threads of the CPU, in float32."""
+    return {"backend": "CPU", "numThread": threads, "precision": "high"}
 
-    def _answer(self, image: Array) -> Array:
-        if self._variant == "module":
-            x = expr.const(image, SHAPE, expr.NCHW, expr.float)
-            return self._module.forward(x).read().copy()
-        kind, layout = MNN.Halide_Type_Float, MNN.Tensor_DimensionType_Caffe
-        self._input.copyFrom(MNN.Tensor(SHAPE, kind, image.reshape(SHAPE), layout))
-        self._interpreter.runSession(self._session)
-        return self._output.getNumpyData().copy()
 
-    def describe(self) -> dict[str, str]:
-        return {
-            "library": f"MNN {MNN.version()}",
-            "variant": self._variant,
-            "threads": str(self._threads),
-        }
+def on_session(onnx_model: bytes, threads: int, *options: str, winograd: bool = True) -> Infer:
+    """An interpreter and its session."""
+    with tempfile.TemporaryDirectory() as folder:
+        model = MNN.Interpreter(converted(onnx_model, folder, *options))
+    if not winograd:
+        model.setSessionHint(WINOGRAD_MEMORY_LEVEL, 0)
+    session = model.createSession(config(threads))
+    image = model.getSessionInput(session, "image")
+    model.resizeTensor(image, SHAPE)
+    model.resizeSession(session)
+    probabilities = model.getSessionOutput(session, "probabilities")
+    kind, layout = MNN.Halide_Type_Float, MNN.Tensor_DimensionType_Caffe
+
+    def infer(images: Array) -> Array:
+        image.copyFrom(MNN.Tensor(SHAPE, kind, images.reshape(SHAPE), layout))
+        model.runSession(session)
+        return probabilities.getNumpyData().copy()
+
+    return infer
+
+
+def session(onnx_model: bytes, threads: int) -> Infer:
+    """MNN's first API."""
+    return on_session(onnx_model, threads)
+
+
+def direct(onnx_model: bytes, threads: int) -> Infer:
+    """The session with no Winograd."""
+    return on_session(onnx_model, threads, winograd=False)
+
+
+def int8(onnx_model: bytes, threads: int) -> Infer:
+    """The session with weights in int8."""
+    return on_session(onnx_model, threads, "--weightQuantBits", "8")
+
+
+def module(onnx_model: bytes, threads: int) -> Infer:
+    """The newer API."""
+    runtime = nn.create_runtime_manager((config(threads),))
+    with tempfile.TemporaryDirectory() as folder:
+        model = nn.load_module_from_file(
+            converted(onnx_model, folder), ["image"], ["probabilities"], runtime_manager=runtime
+        )
+
+    def infer(images: Array) -> Array:
+        x = expr.const(images, SHAPE, expr.NCHW, expr.float)
+        return model.forward(x).read().copy()
+
+    return infer

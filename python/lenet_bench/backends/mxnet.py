@@ -9,40 +9,15 @@ import mxnet as mx
 from mxnet.gluon import nn
 
 from ..weights import Weights
-from ._exhibit import Array, Exhibit
+from . import Array, Infer
 
 
-class MxNet(Exhibit):
-    """A Module on a symbol, or a hybridized Gluon block."""
-
-    def __init__(self, weights: Weights, *, threads: int, variant: str) -> None:
-        self._variant, self._threads = variant, threads
-        parameters = {
-            name.replace(".", "_"): mx.nd.array(array) for name, array in weights.parameters.items()
-        }
-        if variant == "gluon":
-            self._block = gluon_block(parameters)
-        else:
-            self._module = mx.mod.Module(symbol(), data_names=["image"], label_names=None)
-            self._module.bind(data_shapes=[("image", (1, 1, 28, 28))], for_training=False)
-            self._module.set_params(parameters, {})
-
-    def forward(self, images: Array) -> Array:
-        batch = mx.nd.from_numpy(images[:, None])
-        if self._variant == "gluon":
-            return self._block(batch).asnumpy()
-        self._module.forward(mx.io.DataBatch([batch]), is_train=False)
-        return self._module.get_outputs()[0].asnumpy()
-
-    def describe(self) -> dict[str, str]:
-        return {
-            "library": f"MXNet {mx.__version__}",
-            "variant": self._variant,
-            "threads": str(self._threads),
-        }
+def parameters_of(weights: Weights) -> "dict[str, mx.nd.NDArray]":
+    """The parameters as MXNet names them."""
+    return {name.replace(".", "_"): mx.nd.array(a) for name, a in weights.parameters.items()}
 
 
-def symbol() -> mx.sym.Symbol:
+def lenet() -> mx.sym.Symbol:
     """The network as a graph; its parameters are named after its layers."""
     x = mx.sym.Variable("image")
     x = mx.sym.Convolution(x, kernel=(5, 5), num_filter=20, name="conv1")
@@ -55,8 +30,22 @@ def symbol() -> mx.sym.Symbol:
     return mx.sym.softmax(x)
 
 
-def gluon_block(parameters: "dict[str, mx.nd.NDArray]") -> nn.HybridSequential:
-    """The network as layers."""
+def symbol(weights: Weights) -> Infer:
+    """The graph, bound by a Module."""
+    module = mx.mod.Module(lenet(), data_names=["image"], label_names=None)
+    module.bind(data_shapes=[("image", (1, 1, 28, 28))], for_training=False)
+    module.set_params(parameters_of(weights), {})
+
+    def infer(images: Array) -> Array:
+        batch = mx.io.DataBatch([mx.nd.from_numpy(images[:, None])])
+        module.forward(batch, is_train=False)
+        return module.get_outputs()[0].asnumpy()
+
+    return infer
+
+
+def gluon(weights: Weights) -> Infer:
+    """The network as layers, hybridized."""
     block = nn.HybridSequential(prefix="")
     with block.name_scope():
         block.add(nn.Conv2D(20, 5, in_channels=1, prefix="conv1_"))
@@ -67,7 +56,8 @@ def gluon_block(parameters: "dict[str, mx.nd.NDArray]") -> nn.HybridSequential:
         block.add(nn.Dense(10, in_units=500, prefix="fc2_"))
         block.add(nn.HybridLambda("softmax"))
     block.initialize(ctx=mx.cpu())
+    parameters = parameters_of(weights)
     for name, parameter in block.collect_params().items():
         parameter.set_data(parameters[name])
     block.hybridize(static_alloc=True, static_shape=True)
-    return block
+    return lambda images: block(mx.nd.from_numpy(images[:, None])).asnumpy()

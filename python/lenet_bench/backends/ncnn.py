@@ -12,7 +12,7 @@ import ncnn
 import numpy as np
 
 from ..weights import Weights
-from ._exhibit import Array, Exhibit
+from . import Array, Infer
 
 PARAM = """\
 7767517
@@ -29,35 +29,28 @@ Softmax       prob   1 1 fc2 probabilities 0=0
 """
 
 
-class Ncnn(Exhibit):
+def build(weights: Weights, threads: int) -> Infer:
     """A net, and an extractor for each image."""
+    net = ncnn.Net()
+    net.opt.num_threads = threads
+    net.opt.use_vulkan_compute = False
+    net.opt.use_fp16_packed = net.opt.use_fp16_storage = net.opt.use_fp16_arithmetic = False
+    net.opt.use_bf16_storage = net.opt.use_bf16_packed = False
+    with tempfile.TemporaryDirectory() as folder:
+        param, model = Path(folder) / "lenet.param", Path(folder) / "lenet.bin"
+        param.write_text(PARAM)
+        with model.open("wb") as file:
+            for layer in ("conv1", "conv2", "fc1", "fc2"):
+                file.write(np.uint32(0).tobytes())
+                file.write(weights[f"{layer}.weight"].tobytes())
+                file.write(weights[f"{layer}.bias"].tobytes())
+        net.load_param(str(param))
+        net.load_model(str(model))
 
-    def __init__(self, weights: Weights, *, threads: int) -> None:
-        self._net = ncnn.Net()
-        options = self._net.opt
-        options.num_threads = threads
-        options.use_vulkan_compute = False
-        options.use_fp16_packed = options.use_fp16_storage = options.use_fp16_arithmetic = False
-        options.use_bf16_storage = options.use_bf16_packed = False
-        with tempfile.TemporaryDirectory() as folder:
-            param, model = Path(folder) / "lenet.param", Path(folder) / "lenet.bin"
-            param.write_text(PARAM)
-            with model.open("wb") as file:
-                for layer in ("conv1", "conv2", "fc1", "fc2"):
-                    file.write(np.uint32(0).tobytes())
-                    file.write(weights[f"{layer}.weight"].tobytes())
-                    file.write(weights[f"{layer}.bias"].tobytes())
-            self._net.load_param(str(param))
-            self._net.load_model(str(model))
+    def infer(images: Array) -> Array:
+        extractor = net.create_extractor()
+        extractor.input("image", ncnn.Mat(images))
+        _, probabilities = extractor.extract("probabilities")
+        return np.array(probabilities)[np.newaxis]
 
-    def forward(self, images: Array) -> Array:
-        probabilities = np.empty((len(images), 10), np.float32)
-        for index, image in enumerate(images):
-            extractor = self._net.create_extractor()
-            extractor.input("image", ncnn.Mat(image[np.newaxis]))
-            _, answer = extractor.extract("probabilities")
-            probabilities[index] = answer
-        return probabilities
-
-    def describe(self) -> dict[str, str]:
-        return {"library": f"ncnn {ncnn.__version__}", "threads": str(self._net.opt.num_threads)}
+    return infer

@@ -2,55 +2,65 @@
 
 A model file and a session: the graph is optimised when it is loaded, and its convolutions and
 matrix products are those of MLAS, the runtime's own library, or on a GPU cuDNN's and cuBLAS's.
-`run` takes and gives NumPy arrays; `iobinding` computes into memory that was bound once.
+`run` takes and gives NumPy arrays; `iobinding` computes into memory that was bound once. Both fix
+the number of images to one.
 """
-
-from typing import Any
 
 import numpy as np
 import onnxruntime as ort
 
-from ..export import onnx
-from ..weights import Weights
-from ._exhibit import Array, Exhibit
+from . import Array, Infer
+
+PROVIDERS = {
+    "cpu": ["CPUExecutionProvider"],
+    "cuda": [("CUDAExecutionProvider", {"use_tf32": 0})],
+}
 
 
-class OnnxRuntime(Exhibit):
-    """An InferenceSession on the model that lenet_bench.export makes."""
+def load(
+    onnx_model: bytes, threads: int, device: str, images: int | None = 1
+) -> ort.InferenceSession:
+    """The session, for so many images a call; None is any number."""
+    options = ort.SessionOptions()
+    options.intra_op_num_threads = threads
+    options.inter_op_num_threads = 1
+    if images:
+        options.add_free_dimension_override_by_name("n", images)
+    return ort.InferenceSession(onnx_model, options, providers=PROVIDERS[device])
 
-    def __init__(self, weights: Weights, *, threads: int, variant: str, device: str) -> None:
-        options = ort.SessionOptions()
-        options.intra_op_num_threads = threads
-        options.inter_op_num_threads = 1
-        providers: list[Any] = ["CPUExecutionProvider"]
-        if device == "gpu":
-            ort.preload_dlls()  # CUDA's and cuDNN's, where pip put them
-            options.add_session_config_entry("session.disable_cpu_ep_fallback", "1")
-            providers = [("CUDAExecutionProvider", {"use_tf32": 0})]
-        self._session = ort.InferenceSession(
-            onnx.model(weights), options, providers=providers, enable_fallback=False
-        )
-        self._variant = variant
-        place = "cuda" if device == "gpu" else "cpu"
-        image, probabilities = np.zeros((1, 1, 28, 28), np.float32), np.zeros((1, 10), np.float32)
-        self._image = ort.OrtValue.ortvalue_from_numpy(image, place)
-        self._probabilities = ort.OrtValue.ortvalue_from_numpy(probabilities, place)
-        self._binding = self._session.io_binding()
-        self._binding.bind_ortvalue_input("image", self._image)
-        self._binding.bind_ortvalue_output("probabilities", self._probabilities)
 
-    def forward(self, images: Array) -> Array:
-        if self._variant == "iobinding" and len(images) == 1:
-            self._image.update_inplace(images[:, np.newaxis])
-            self._session.run_with_iobinding(self._binding)
-            return np.array(self._probabilities.numpy())
-        return self._session.run(["probabilities"], {"image": images[:, np.newaxis]})[0]
+def run(onnx_model: bytes, threads: int, device: str) -> Infer:
+    """Arrays in, arrays out."""
+    return on_arrays(load(onnx_model, threads, device))
 
-    def describe(self) -> dict[str, str]:
-        options = self._session.get_session_options()
-        return {
-            "library": f"ONNX Runtime {ort.__version__}",
-            "variant": self._variant,
-            "device": ", ".join(self._session.get_providers()),
-            "threads": str(options.intra_op_num_threads),
-        }
+
+def on_arrays(session: ort.InferenceSession) -> Infer:
+    """The session from array to array."""
+    return lambda images: session.run(["probabilities"], {"image": images[:, np.newaxis]})[0]
+
+
+def int8(int8_onnx_model: bytes, threads: int, device: str) -> Infer:
+    """The quantized model."""
+    return on_arrays(load(int8_onnx_model, threads, device))
+
+
+def iobinding(onnx_model: bytes, threads: int, device: str) -> Infer:
+    """One image into memory that was bound, one answer out of it."""
+    session = load(onnx_model, threads, device)
+    image = ort.OrtValue.ortvalue_from_numpy(np.zeros((1, 1, 28, 28), np.float32), device)
+    probabilities = ort.OrtValue.ortvalue_from_numpy(np.zeros((1, 10), np.float32), device)
+    binding = session.io_binding()
+    binding.bind_ortvalue_input("image", image)
+    binding.bind_ortvalue_output("probabilities", probabilities)
+
+    def infer(images: Array) -> Array:
+        image.update_inplace(images[:, np.newaxis])
+        session.run_with_iobinding(binding)
+        return np.array(probabilities.numpy())
+
+    return infer
+
+
+def any_number(onnx_model: bytes, threads: int, device: str) -> Infer:
+    """What answers batches, in place of the two that are for one image."""
+    return on_arrays(load(onnx_model, threads, device, images=None))

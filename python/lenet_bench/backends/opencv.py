@@ -7,21 +7,16 @@ products are its own.
 import cv2
 import numpy as np
 
-from ..export import onnx
-from ..weights import Weights
-from ._exhibit import Array, Exhibit
+from . import Array, Infer
 
 
-class OpenCv(Exhibit):
+def build(onnx_model: bytes, threads: int) -> Infer:
     """A net of OpenCV's."""
+    cv2.setNumThreads(threads)
+    net = cv2.dnn.readNetFromONNX(np.frombuffer(onnx_model, np.uint8))
 
-    def __init__(self, weights: Weights, *, threads: int) -> None:
-        cv2.setNumThreads(threads)
-        self._net = cv2.dnn.readNetFromONNX(np.frombuffer(onnx.model(weights), np.uint8))
+    def infer(images: Array) -> Array:
+        net.setInput(images[:, np.newaxis])
+        return net.forward()
 
-    def forward(self, images: Array) -> Array:
-        self._net.setInput(images[:, np.newaxis])
-        return self._net.forward()
-
-    def describe(self) -> dict[str, str]:
-        return {"library": f"OpenCV {cv2.__version__}", "threads": str(cv2.getNumThreads())}
+    return infer

@@ -14,7 +14,7 @@ from paddle.nn import functional
 from paddle.static import InputSpec
 
 from ..weights import Weights
-from ._exhibit import Array, Exhibit
+from . import Array, Infer
 
 
 class LeNet(nn.Layer):
@@ -35,54 +35,59 @@ class LeNet(nn.Layer):
         return functional.softmax(self.fc2(x))
 
 
-class Paddle(Exhibit):
-    """The layer, its static graph, or a predictor on that."""
+def load(weights: Weights) -> LeNet:
+    """The layer with its weights."""
+    paddle.set_device("cpu")
+    model = LeNet()
+    parameters = weights.parameters.items()  # fully connected layers are stored as in x out
+    model.set_state_dict({name: a.T if name.startswith("fc") else a for name, a in parameters})
+    model.eval()
+    return model
 
-    def __init__(self, weights: Weights, *, threads: int, variant: str) -> None:
-        self._variant, self._threads = variant, threads
-        paddle.set_device("cpu")
-        model = LeNet()
-        model.set_state_dict(
-            {  # fully connected layers are stored as in x out
-                name: array.T if name.startswith("fc") else array
-                for name, array in weights.parameters.items()
-            }
-        )
-        model.eval()
-        if variant != "eager":
-            image = InputSpec([None, 1, 28, 28], "float32", "image")
-            model = paddle.jit.to_static(model, input_spec=[image], full_graph=True)
-        if variant == "predictor":
-            self._predictor = predictor(model, threads)
-            self._input = self._predictor.get_input_handle("image")
-            (output,) = self._predictor.get_output_names()
-            self._output = self._predictor.get_output_handle(output)
-        else:
-            self._model = model
 
-    def forward(self, images: Array) -> Array:
-        if self._variant == "predictor":
-            self._input.copy_from_cpu(images[:, np.newaxis])
-            self._predictor.run()
-            return self._output.copy_to_cpu()
+def to_static(model: LeNet) -> nn.Layer:
+    """The graph of it, for any number of images."""
+    image = InputSpec([None, 1, 28, 28], "float32", "image")
+    return paddle.jit.to_static(model, input_spec=[image], full_graph=True)
+
+
+def on_arrays(model: nn.Layer) -> Infer:
+    """The layer from array to array."""
+
+    def infer(images: Array) -> Array:
         with paddle.no_grad():
-            return self._model(paddle.to_tensor(images[:, np.newaxis])).numpy()
+            return model(paddle.to_tensor(images[:, np.newaxis])).numpy()
 
-    def describe(self) -> dict[str, str]:
-        return {
-            "library": f"PaddlePaddle {paddle.__version__}",
-            "variant": self._variant,
-            "threads": str(self._threads),
-        }
+    return infer
 
 
-def predictor(model: nn.Layer, threads: int) -> inference.Predictor:
-    """Save the program and its parameters, and have the inference engine read them."""
+def eager(weights: Weights) -> Infer:
+    """The layer as it is."""
+    return on_arrays(load(weights))
+
+
+def static(weights: Weights) -> Infer:
+    """The graph of it."""
+    return on_arrays(to_static(load(weights)))
+
+
+def predictor(weights: Weights, threads: int) -> Infer:
+    """The inference engine on the saved program."""
     with tempfile.TemporaryDirectory() as folder:
         prefix = str(Path(folder) / "lenet")
-        paddle.jit.save(model, prefix)
+        paddle.jit.save(to_static(load(weights)), prefix)
         config = inference.Config(f"{prefix}.json", f"{prefix}.pdiparams")
         config.disable_gpu()
         config.disable_mkldnn()  # on by default, and here slower: 256 us instead of 158
         config.set_cpu_math_library_num_threads(threads)
-        return inference.create_predictor(config)
+        engine = inference.create_predictor(config)
+    image = engine.get_input_handle("image")
+    (output,) = engine.get_output_names()
+    probabilities = engine.get_output_handle(output)
+
+    def infer(images: Array) -> Array:
+        image.copy_from_cpu(images[:, np.newaxis])
+        engine.run()
+        return probabilities.copy_to_cpu()
+
+    return infer

@@ -1,16 +1,17 @@
 """LeNet in raw TensorFlow operations.
 
 Under Keras and beside JAX: each operation is a kernel of TensorFlow's, on oneDNN or Eigen, or on
-cuDNN and cuBLAS where it is told to run on a GPU. `eager` dispatches them one by one from Python,
-`function` traces them into a graph once, `concrete` calls that graph without looking for the right
-one first, and `xla` does so once XLA has compiled it.
+cuDNN and cuBLAS where it runs on a GPU. `eager` dispatches them one by one from Python, `function`
+traces them into a graph once, `concrete` calls that graph without looking for the right one first,
+and `xla` does so once XLA has compiled it. `session` has the graph in a session, TensorFlow 1's
+API, which can be told to compute it in the thread that calls. These three are made for one image.
 """
 
 import numpy as np
 import tensorflow as tf
 
 from ..weights import Weights
-from ._exhibit import Array, Exhibit
+from . import Infer
 
 
 class LeNet(tf.Module):
@@ -38,33 +39,63 @@ class LeNet(tf.Module):
         return tf.nn.softmax(tf.nn.bias_add(x @ self.fc2_weight, self.fc2_bias))
 
 
-class TensorFlow(Exhibit):
-    """The module called as it is (`eager`), or as a graph in one of three ways."""
+def load(weights: Weights, threads: int) -> LeNet:
+    """The module, on so many threads."""
+    tf.config.threading.set_intra_op_parallelism_threads(threads)
+    tf.config.threading.set_inter_op_parallelism_threads(1)
+    return LeNet(weights)
 
-    def __init__(self, weights: Weights, *, threads: int, variant: str, device: str) -> None:
-        tf.config.threading.set_intra_op_parallelism_threads(threads)
-        tf.config.threading.set_inter_op_parallelism_threads(1)
-        tf.config.set_soft_device_placement(False)  # what cannot run on the device is an error
-        tf.config.experimental.enable_tensor_float_32_execution(False)
-        gpus = tf.config.list_physical_devices("GPU")
-        if device == "gpu" and not gpus:
-            raise RuntimeError(f"TensorFlow {tf.__version__} sees no GPU")
-        tf.config.set_visible_devices(gpus[:1] if device == "gpu" else [], "GPU")
-        self._variant = variant
-        self._model = LeNet(weights)
-        if variant != "eager":
-            self._model = tf.function(self._model, jit_compile=variant == "xla")
-        if variant in ("concrete", "xla"):
-            images = tf.TensorSpec([None, 28, 28, 1], tf.float32)
-            self._model = self._model.get_concrete_function(images)
 
-    def forward(self, images: Array) -> Array:
-        return self._model(tf.constant(images[..., np.newaxis])).numpy()
+def graph_of(
+    module: LeNet, count: int | None, *, jit_compile: bool = False
+) -> tf.types.experimental.ConcreteFunction:
+    """The graph for so many images; None is any number."""
+    images = tf.TensorSpec([count, 28, 28, 1], tf.float32)
+    return tf.function(module, jit_compile=jit_compile).get_concrete_function(images)
 
-    def describe(self) -> dict[str, str]:
-        return {
-            "library": f"TensorFlow {tf.__version__}",
-            "variant": self._variant,
-            "threads": str(tf.config.threading.get_intra_op_parallelism_threads()),
-            "device": self._model(tf.zeros([1, 28, 28, 1])).device,
-        }
+
+def on_arrays(model: tf.types.experimental.Callable) -> Infer:
+    """The model from array to array."""
+    return lambda images: model(tf.constant(images[..., np.newaxis])).numpy()
+
+
+def eager(weights: Weights, threads: int) -> Infer:
+    """Operation after operation."""
+    return on_arrays(load(weights, threads))
+
+
+def function(weights: Weights, threads: int) -> Infer:
+    """Traced into a graph when it is called first."""
+    return on_arrays(tf.function(load(weights, threads)))
+
+
+def xla(weights: Weights, threads: int) -> Infer:
+    """The graph itself, compiled by XLA."""
+    return on_arrays(graph_of(load(weights, threads), 1, jit_compile=True))
+
+
+def concrete(weights: Weights, threads: int) -> Infer:
+    """The graph itself."""
+    return on_arrays(graph_of(load(weights, threads), 1))
+
+
+def session(weights: Weights, threads: int) -> Infer:
+    """The graph in a session of TensorFlow 1."""
+    v1 = tf.compat.v1
+    with tf.Graph().as_default() as graph:
+        image = v1.placeholder(tf.float32, [1, 28, 28, 1])
+        answer = load(weights, threads)(image)
+    config = v1.ConfigProto(intra_op_parallelism_threads=threads, inter_op_parallelism_threads=1)
+    session = v1.Session(graph=graph, config=config)
+    here = v1.RunOptions(inter_op_thread_pool=-1)  # in the thread that calls
+    return lambda images: session.run(answer, {image: images[..., np.newaxis]}, options=here)
+
+
+def xla_of_any_number(weights: Weights, threads: int) -> Infer:
+    """What answers batches in place of `xla`."""
+    return on_arrays(graph_of(load(weights, threads), None, jit_compile=True))
+
+
+def any_number(weights: Weights, threads: int) -> Infer:
+    """What answers batches in place of the graphs for one image."""
+    return on_arrays(graph_of(load(weights, threads), None))

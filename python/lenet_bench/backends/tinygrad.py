@@ -6,14 +6,12 @@ image's copy to the device is recorded too, since to schedule it costs as much a
 schedules all of it anew each time.
 """
 
-from importlib.metadata import version
-
 import numpy as np
 from tinygrad import Tensor, TinyJit, nn
 from tinygrad.nn.state import load_state_dict
 
 from ..weights import Weights
-from ._exhibit import Array, Exhibit
+from . import Infer
 
 
 class LeNet:
@@ -34,27 +32,22 @@ class LeNet:
         return self.fc2(x).softmax()
 
 
-class Tinygrad(Exhibit):
-    """The model as it is, or its recorded kernels."""
+def load(weights: Weights) -> LeNet:
+    """The model with its weights."""
+    model = LeNet()
+    state = {name: Tensor(array).realize() for name, array in weights.parameters.items()}
+    load_state_dict(model, state, verbose=False)
+    return model
 
-    def __init__(self, weights: Weights, *, threads: int, variant: str) -> None:
-        self._variant, self._threads = variant, threads
-        model = LeNet()
-        state = {name: Tensor(array).realize() for name, array in weights.parameters.items()}
-        load_state_dict(model, state, verbose=False)
-        self._model = TinyJit(lambda x: model(x.to("CPU"))) if variant == "jit" else model
 
-    def forward(self, images: Array) -> Array:
-        if self._variant == "eager":
-            return self._model(Tensor(images[:, np.newaxis])).numpy()
-        return np.concatenate([self._play(image) for image in images])
+def eager(weights: Weights) -> Infer:
+    """The model as it is: scheduled anew each time."""
+    model = load(weights)
+    return lambda images: model(Tensor(images[:, np.newaxis])).numpy()
 
-    def _play(self, image: Array) -> Array:
-        return self._model(Tensor(image[np.newaxis, np.newaxis], device="NPY")).numpy()
 
-    def describe(self) -> dict[str, str]:
-        return {
-            "library": f"tinygrad {version('tinygrad')}",
-            "variant": self._variant,
-            "threads": str(self._threads),
-        }
+def jit(weights: Weights) -> Infer:
+    """The kernels of a call for one image, played back."""
+    model = load(weights)
+    play = TinyJit(lambda x: model(x.to("CPU")))
+    return lambda images: play(Tensor(images[:, np.newaxis], device="NPY")).numpy()

@@ -1,9 +1,9 @@
 """LeNet in PyTorch.
 
-Near the top of the ladder: nn.Module over ATen, whose convolutions and matrix products are
-oneDNN's and MKL's. `compile` and `export` replace the dispatch of one kernel after another by
-C++ that Inductor generates; `torchscript` is the older way to the same end. On a GPU the kernels
-are cuDNN's and cuBLAS's, or Triton's that Inductor generates.
+nn.Module over ATen, whose convolutions and matrix products are oneDNN's and MKL's. `compile` and
+`export` replace the dispatch of one kernel after another by C++ that Inductor generates;
+`torchscript` is the older way to the same end. On a GPU the kernels are cuDNN's and cuBLAS's, or
+Triton's that Inductor generates.
 """
 
 import tempfile
@@ -15,7 +15,7 @@ from torch import nn
 from torch.nn import functional
 
 from ..weights import Weights
-from ._exhibit import Array, Exhibit
+from . import Array, Infer
 
 
 class LeNet(nn.Module):
@@ -35,56 +35,83 @@ class LeNet(nn.Module):
         return functional.softmax(self.fc2(x), dim=1)
 
 
-class Torch(Exhibit):
-    """The module as it is (`eager`), or what one of PyTorch's compilers made of it."""
+def load(weights: Weights, threads: int, device: str) -> LeNet:
+    """The module with its weights, ready to infer."""
+    torch.set_num_threads(threads)
+    module = LeNet()
+    module.load_state_dict({name: torch.tensor(a) for name, a in weights.parameters.items()})
+    layout = torch.contiguous_format if device == "cuda" else torch.channels_last
+    return module.to(device, memory_format=layout).eval()  # oneDNN's layout: eager in 2/3
 
-    def __init__(self, weights: Weights, *, threads: int, variant: str, device: str) -> None:
-        torch.set_num_threads(threads)
-        torch.set_float32_matmul_precision("highest")
-        torch.backends.cudnn.allow_tf32 = False
-        if variant in ("compile", "export"):  # to import Inductor takes as long as PyTorch itself
-            torch._inductor.config.compile_threads = 1
-        self._variant = variant
-        self._device = torch.device("cuda" if device == "gpu" else "cpu")
-        module = LeNet()
-        module.load_state_dict(
-            {name: torch.tensor(array) for name, array in weights.parameters.items()}
-        )
-        layout = torch.contiguous_format if device == "gpu" else torch.channels_last
-        module.to(self._device, memory_format=layout).eval()  # oneDNN's layout: eager in 2/3
-        example = torch.zeros(2, 1, 28, 28, device=self._device)  # for export, 1 is never more
+
+def on_arrays(model: nn.Module, device: str) -> Infer:
+    """The model from array to array."""
+    place = torch.device(device)
+
+    def infer(images: Array) -> Array:
         with torch.inference_mode():
-            if variant == "compile":
-                self._model = torch.compile(module)
-            elif variant == "torchscript":
-                self._model = torch.jit.freeze(torch.jit.trace(module, example))
-            elif variant == "export":
-                self._model = compile_ahead_of_time(module, example)
-            else:
-                self._model = module
+            x = torch.from_numpy(images[:, np.newaxis]).to(place)
+            return model(x).cpu().numpy()
 
-    def forward(self, images: Array) -> Array:
-        with torch.inference_mode():
-            x = torch.from_numpy(images[:, np.newaxis]).to(self._device)
-            return self._model(x).cpu().numpy()
-
-    def describe(self) -> dict[str, str]:
-        with torch.inference_mode():
-            answer = self._model(torch.zeros(1, 1, 28, 28, device=self._device))
-        return {
-            "library": f"PyTorch {torch.__version__}",
-            "variant": self._variant,
-            "threads": str(torch.get_num_threads()),
-            "isa": torch.backends.cpu.get_cpu_capability(),
-            "device": str(answer.device),
-        }
+    return infer
 
 
-def compile_ahead_of_time(module: nn.Module, example: torch.Tensor) -> nn.Module:
-    """Export the graph, compile it to a package with a shared library in it, and load that."""
-    batch = torch.export.Dim("batch", min=1, max=1 << 16)
-    program = torch.export.export(module, (example,), dynamic_shapes={"x": {0: batch}})
-    with tempfile.TemporaryDirectory() as folder:
+def example(device: str, images: int = 1) -> torch.Tensor:
+    """So many images."""
+    return torch.zeros(images, 1, 28, 28, device=device)
+
+
+def eager(weights: Weights, threads: int, device: str) -> Infer:
+    """The module as it is."""
+    return on_arrays(load(weights, threads, device), device)
+
+
+def compile(weights: Weights, threads: int, device: str) -> Infer:
+    """The module, compiled by Inductor when it is called first."""
+    torch._inductor.config.compile_threads = 1
+    return on_arrays(torch.compile(load(weights, threads, device)), device)
+
+
+def export(weights: Weights, threads: int, device: str) -> Infer:
+    """The exported graph for one image, compiled ahead of time to a shared library."""
+    module = load(weights, threads, device)
+    with torch.inference_mode():
+        return packaged(torch.export.export(module, (example(device),)), device)
+
+
+def packaged(graph: torch.export.ExportedProgram, device: str) -> Infer:
+    """The graph, compiled to a package with the library in it."""
+    torch._inductor.config.compile_threads = 1
+    with torch.inference_mode(), tempfile.TemporaryDirectory() as folder:
         package = str(Path(folder) / "lenet.pt2")
-        torch._inductor.aoti_compile_and_package(program, package_path=package)
-        return torch._inductor.aoti_load_package(package)
+        torch._inductor.aoti_compile_and_package(graph, package_path=package)
+        return on_arrays(torch._inductor.aoti_load_package(package), device)
+
+
+def any_number(weights: Weights, threads: int, device: str) -> Infer:
+    """What answers batches in place of `export`."""
+    shapes = {"x": {0: torch.export.Dim("batch", min=1, max=1 << 16)}}
+    module = load(weights, threads, device)
+    with torch.inference_mode():  # two images, since 1 is taken for a size that never changes
+        graph = torch.export.export(module, (example(device, 2),), dynamic_shapes=shapes)
+        return packaged(graph, device)
+
+
+def torchscript(weights: Weights, threads: int, device: str) -> Infer:
+    """The traced and frozen module."""
+    with torch.inference_mode():
+        traced = torch.jit.trace(load(weights, threads, device), example(device))
+        return on_arrays(torch.jit.freeze(traced), device)
+
+
+def int8(weights: Weights, threads: int, device: str) -> Infer:
+    """Fully connected layers with weights in int8, images quantized as they come."""
+    module = load(weights, threads, device)
+    layers = {nn.Linear}
+    return on_arrays(torch.ao.quantization.quantize_dynamic(module, layers, torch.qint8), device)
+
+
+def bfloat16(weights: Weights, threads: int, device: str) -> Infer:
+    """The module in bfloat16."""
+    module = load(weights, threads, device).to(torch.bfloat16)
+    return on_arrays(lambda x: module(x.to(torch.bfloat16)).float(), device)

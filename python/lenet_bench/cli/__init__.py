@@ -13,19 +13,22 @@ from contextlib import suppress
 import click
 
 from ..errors import LenetBenchError
+from ..show.terminal.screen import plain
 from .compare import compare
 from .completion import completion
 from .cost import cost
 from .diff import diff
+from .doctor import backends, doctor
 from .env import env
 from .export import export
-from .infer import infer, verify
-from .ladder import backends, doctor
+from .infer import infer
 from .mlperf import mlperf
 from .output import INTERRUPTED, PROGRAM, SUCCESS, WRONG, abandon_output, complain
 from .report import report
 from .schema import schema
+from .self_test import self_test
 from .train import train
+from .verify import verify
 from .why import why
 
 DEBUG_VARIABLE = "LENET_BENCH_DEBUG"
@@ -36,29 +39,30 @@ _CANNOT_WRITE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog="""\b
 Examples:
-  lenet-bench infer digit.png              which digit is it?
-  lenet-bench infer digit.png -b all       and what does every API say?
-  lenet-bench compare --quick              and what does each cost?
-  lenet-bench report RESULT -o page.html   and all of it on one page?
-  lenet-bench diff OLD NEW --fail-over 5%  and what became slower?
-  lenet-bench why keras                    and what is it for?
-  lenet-bench cost                         and how much code does each take?
-  lenet-bench backends                     the ladder, silicon to Keras
-  lenet-bench doctor                       what runs here, and what mends the rest
+  lenet-bench infer digit.png              classify a picture
+  lenet-bench infer digit.png -b all       classify it on every API
+  lenet-bench compare --quick              measure what each API costs
+  lenet-bench report RESULT -o page.html   draw the result as a page
+  lenet-bench diff OLD NEW --fail-over 5%  find what became slower
+  lenet-bench why keras                    find where a call's time goes
+  lenet-bench cost                         count the code that each API takes
+  lenet-bench backends                     list the APIs, from C++ to Keras
+  lenet-bench doctor                       check what runs here
 
+\b
 Exit codes: 0 success, 1 a wrong or failed result, 2 misuse, 130 interrupted.
 """,
 )
 @click.version_option(package_name="lenet-bench", prog_name=PROGRAM, message="%(prog)s %(version)s")
 @click.option("--debug", is_flag=True, help=f"Show the traceback of a failure (${DEBUG_VARIABLE}).")
 def cli(debug: bool) -> None:
-    """What does an API layer cost? One network, one image, every rung of the ladder."""
+    """Measure what an API layer costs: one network, one image, every API from C++ to Keras."""
     if debug:
         os.environ[DEBUG_VARIABLE] = "1"
 
 
 for command in (
-    *(infer, verify, compare, report, diff, why, cost, mlperf),
+    *(infer, verify, compare, report, diff, self_test, why, cost, mlperf),
     *(doctor, backends, train, export, env, schema, completion),
 ):
     cli.add_command(command)
@@ -70,9 +74,9 @@ def main() -> None:
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Run one command; whatever goes wrong is told on stderr in one sentence."""
+    """Run one command; what goes wrong is said on stderr in one sentence."""
     if sys.stdout is None:
-        return WRONG  # started with its output closed: there is nobody to answer
+        return WRONG  # started with its output closed
     for stream in (sys.stdout, sys.stderr):
         with suppress(AttributeError):
             stream.reconfigure(errors="replace")  # type: ignore[union-attr]
@@ -81,6 +85,7 @@ def run(arguments: Sequence[str]) -> int:
         sys.stdout.flush()
         return code if isinstance(code, int) else SUCCESS
     except click.ClickException as error:
+        object.__setattr__(error, "message", plain(error.message))
         error.show()
         return error.exit_code
     except (click.Abort, KeyboardInterrupt):
@@ -94,12 +99,12 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _sentence(error: Exception) -> str:
-    """What to tell the user of this error."""
+    """What the user reads of this error."""
     if isinstance(error, LenetBenchError):
         return str(error)
     if isinstance(error, OSError) and error.errno in _CANNOT_WRITE:
         return f"the output cannot be written: {error.strerror}"
     return (
-        f"{type(error).__name__}: {error}: this is a bug; please report it with what the same"
-        f" command prints after `{PROGRAM} --debug`"
+        f"{type(error).__name__}: {error}: this is a bug; please report it with what"
+        f" `{PROGRAM} --debug ...` prints"
     )

@@ -1,291 +1,166 @@
-"""`compare`: what each rung costs in time."""
+"""`compare`: what each backend costs in time."""
 
-import json
-import sys
-from collections.abc import Mapping
-from dataclasses import replace
+import os
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
-from click.core import ParameterSource
 
-from ..terminal import Screen
+from ..units import counted, span
 from .options import (
+    BACKEND,
     FILE,
+    Device,
+    backends_argument,
     batch_sizes,
-    checked_rung,
-    complete_rung,
     device_option,
-    form_options,
-    memory_size,
+    form_option,
     milliseconds,
-    rungs_argument,
     seconds,
-    share,
     threads_option,
-    timeout_option,
-    verbose_option,
     weights_option,
 )
-from .output import INTERRUPTED, SUCCESS, WRONG, complain, note, say
+from .output import INTERRUPTED, SUCCESS, WRONG, complain, note, say, screen
 
 if TYPE_CHECKING:
-    from ..backends import Device
+    from ..measure.options import CompareOptions
 
 
 @click.command(
-    short_help="Measure rungs side by side.",
+    short_help="Measure backends side by side.",
     epilog="""\b
 Examples:
   lenet-bench compare --quick
   lenet-bench compare fused openblas --budget 60s
-  lenet-bench compare --precision 1% --baseline onednn -o mine.json
   lenet-bench compare fused keras --batch 1,8,64,512
   lenet-bench compare fused keras --interval 20ms
-  lenet-bench compare --resume results/compare-20261121-080000.json
-  lenet-bench compare --self-test
-  lenet-bench compare torch torch@gpu
+  lenet-bench compare torch torch@gpu -o mine.jsonl    run it again to go on
   lenet-bench compare --device gpu --baseline cudnn
-  lenet-bench compare --json | jq '.rungs[] | {name, p50_us, verdict}'
-  lenet-bench compare --quick --markdown > comparison.md
+  lenet-bench compare --json | jq '.backends[] | {name, p50_us, verdict}'
+
+Exit codes: 0, or 1 where a backend failed or a named one does not run.
 """,
 )
-@rungs_argument
-@click.option("--quick", is_flag=True, help="A rough answer: time rungs for 5s only.")
+@backends_argument
 @click.option(
-    "--budget", callback=seconds, metavar="TIME", help="Time rungs for so long: 60s, 5m. [20s]"
+    "--quick", is_flag=True, help="Measure the named backends, else five, in about two minutes."
 )
 @click.option(
-    "--precision",
-    callback=share,
-    metavar="SHARE",
-    help="Stop once each median is known so well: 2%.",
+    "--budget",
+    type=seconds,
+    metavar="TIME",
+    help="Stop after this time: 60s, 5m. [20s and 6 rounds]",
 )
 @click.option("--rounds", type=click.IntRange(min=1), metavar="N", help="Stop after N rounds.")
 @click.option(
     "--baseline",
-    metavar="RUNG",
-    callback=checked_rung,
-    shell_complete=complete_rung,
-    help="What ratios are taken to. [the first rung that runs]",
+    metavar="BACKEND",
+    type=BACKEND,
+    help="What ratios are taken to. [the first backend that runs]",
 )
 @click.option(
     "--batch",
     "batches",
-    callback=batch_sizes,
+    type=batch_sizes,
     metavar="N,N,...",
-    help="Measure throughput too, with so many images a call: 1,8,64,512.",
+    help="Measure throughput too, with N images a call: 1,8,64,512.",
 )
 @click.option(
     "--interval",
-    callback=milliseconds,
+    type=milliseconds,
     metavar="MS",
-    help="Idle so long before each call, as an application does: 20, 1s.",
-)
-@click.option(
-    "--restarts",
-    type=click.IntRange(min=0),
-    metavar="N",
-    help="Start rungs that take over 1 s to start anew so often. [as the budget allows]",
-)
-@click.option(
-    "--memory",
-    callback=memory_size,
-    metavar="SIZE",
-    help="What the rungs may use together: 2G. Less than they need, and they run in groups. [what"
-    " is free]",
+    help="Pause this long before each call: 20, 1s.",
 )
 @device_option
 @threads_option
 @weights_option
-@click.option("--seed", type=click.IntRange(min=0), metavar="N", help="Repeat a run's order.")
-@timeout_option
 @click.option(
     "-o",
     "--output",
     type=FILE,
     metavar="FILE",
-    help="Where every sample goes. [results/compare-DATE.json]",
+    help="Write every call to FILE; go on with the run in it. [results/compare-DATE.jsonl]",
 )
-@click.option(
-    "--resume",
-    type=FILE,
-    metavar="FILE",
-    help="Go on with a run that was interrupted or killed, by its own rules.",
-)
-@click.option("--retry", is_flag=True, help="With --resume: try rungs that failed once more.")
-@click.option(
-    "--self-test",
-    is_flag=True,
-    help="Compare a rung (numpy, or the one named) with itself and with planted faults: is what"
-    " compare says to be believed?",
-)
-@form_options
-@verbose_option
+@form_option("json", "csv", "markdown")
 def compare(
-    rungs: tuple[str, ...],
+    backends: tuple[str, ...],
     quick: bool,
     budget: float | None,
-    precision: float | None,
     rounds: int | None,
     baseline: str | None,
-    batches: tuple[int, ...],
+    batches: tuple[int, ...] | None,
     interval: float | None,
-    restarts: int | None,
-    memory: int | None,
-    device: "Device | None",
+    device: Device,
     threads: int,
     weights: Path | None,
-    seed: int | None,
-    timeout: float,
     output: Path | None,
-    resume: Path | None,
-    retry: bool,
-    self_test: bool,
     form: str | None,
-    verbose: bool,
 ) -> int:
-    """Measure rungs side by side: latency, ratio, and whether the difference is real.
+    """Measure backends side by side: latency, ratio, and whether the difference is real.
 
-    Each RUNG (all without one) runs in a process of its own on the same pinned core, one at a
-    time, in shuffled rounds; none is timed before it gives the reference's answers. The first of
-    --budget, --precision and --rounds that is reached ends the run; Ctrl-C does too, and shows
-    what was measured. Fails where a rung fails.
+    Each BACKEND (all without one) is started in every round, one at a time and in shuffled order,
+    in a new process on the same core; none is timed before it gives the reference's answers. The
+    first of --budget and --rounds that is reached ends the run. Ctrl-C ends it too and shows what
+    was measured.
     """
-    from datetime import datetime
+    from ..measure.options import QUICK, QUICK_ROUNDS, QUICK_S, CompareOptions
+    from ..registry import on_device
 
-    from ..backends import on_device
-    from ..measure.comparison import NotSavedError
-    from ..measure.comparison import compare as measure
-    from ..measure.options import QUICK_BUDGET_S, CompareOptions
-    from ..printout.progress import ProgressLine
-    from ..report import comparison
-    from ..results import failures
-
-    if self_test:
-        return _self_test(rungs, quick, budget, threads, weights, seed, output, form)
-    if resume:
-        _refuse("--resume goes on by the rules of the run itself", _RULES)
-    elif retry:
-        raise click.UsageError("--retry is for a run that is resumed: give --resume FILE too")
-    output = output or resume or Path(f"results/compare-{datetime.now():%Y%m%d-%H%M%S}.json")
-    rungs = tuple(on_device(rung, device) for rung in rungs)
+    named = tuple(on_device(name, device) for name in backends)
+    if quick:
+        rounds = rounds or QUICK_ROUNDS
+        budget = budget or QUICK_S
     options = CompareOptions(
-        rungs=rungs,
+        backends=named or (QUICK if quick and device != "gpu" else ()),
         device=device,
         baseline=baseline,
         threads=threads,
-        budget_s=QUICK_BUDGET_S if quick and budget is None else budget,
-        precision=precision,
+        budget_s=budget,
         rounds=rounds,
-        seed=seed,
-        timeout_s=timeout,
+        least_rounds=int(quick),
         interval_s=interval,
-        batches=batches,
-        restarts=restarts,
-        memory_bytes=memory,
-        resume=resume,
-        retry=retry,
+        batches=batches or (),
         weights=weights,
-        output=output,
-        quiet=not verbose,
+        output=output or Path(f"results/compare-{datetime.now():%Y%m%d-%H%M%S}.jsonl"),
+        quiet="LENET_BENCH_DEBUG" not in os.environ,
     )
-    named = (*rungs, *([baseline] if baseline else []))
-    line = ProgressLine(sys.stderr)
+    return _measure(options, form, (*named, *([baseline] if baseline else [])))
+
+
+def _measure(options: "CompareOptions", form: str | None, named: tuple[str, ...]) -> int:
+    """Measure, print, and say by the exit code whether all that was named ran."""
+    from ..measure.comparison import NotSavedError
+    from ..measure.comparison import compare as measure
+    from ..results import failures
+    from ..show.forms import comparison
+    from ..show.terminal.progress import progress
+
+    note(_foreseen(options))
     unsaved = None
-    try:
-        result = measure(options, line)
-    except NotSavedError as error:
-        result, unsaved = error.result, str(error)
-    finally:
-        line.clear()
-    for rung in result.rungs if verbose else ():
-        note(rung.output and f"{rung.name} printed:\n{rung.output}")
-    say(comparison([result], form, Screen.of(sys.stdout), named))
+    with progress() as step:
+        try:
+            result = measure(options, step.of_a_run)
+        except NotSavedError as error:
+            result, unsaved = error.result, str(error)
+    say(comparison([result], form, screen(), named))
     if unsaved:
         complain(unsaved)
         return WRONG
-    note(f"every sample is in {output}")
+    note(f"every call is in {options.output}")
     if result.ended == "interrupted":
         return INTERRUPTED
-    return WRONG if failures(result.rungs, named) else SUCCESS
+    return WRONG if failures(result.backends, named) else SUCCESS
 
 
-def _self_test(
-    rungs: tuple[str, ...],
-    quick: bool,
-    budget: float | None,
-    threads: int,
-    weights: Path | None,
-    seed: int | None,
-    output: Path | None,
-    form: str | None,
-) -> int:
-    """Run it, print each point; fail where one does not pass."""
-    from datetime import datetime
+def _foreseen(options: "CompareOptions") -> str:
+    """How long it will take, as far as it is known before the first start."""
+    from ..measure.options import USUAL_S
+    from ..results.statistics import FEWEST_STARTS
 
-    from ..measure.comparison import compare as measure
-    from ..measure.self_test import points, self_test_options
-    from ..printout.progress import ProgressLine
-    from ..report.self_test import digest, self_test
-
-    taken = ("quick", "budget", "threads", "seed")
-    _refuse("--self-test has rules of its own", {n: o for n, o in _RULES.items() if n not in taken})
-    if len(rungs) > 1 or form not in (None, "json"):
-        raise click.UsageError("--self-test takes one rung at most, and no form but --json")
-    output = output or Path(f"results/self-test-{datetime.now():%Y%m%d-%H%M%S}.json")
-    options = self_test_options(*rungs, threads=threads, quick=quick, budget_s=budget)
-    if options.enough:
-        most = f"{options.budget_s or 0:.0f} s"
-        note(f"until there is enough for a verdict, {most} at most; --budget says how long instead")
-    line = ProgressLine(sys.stderr)
-    try:
-        result = measure(
-            replace(
-                options,
-                weights=weights,
-                seed=seed,
-                output=output,
-                argv=tuple(sys.argv),
-            ),
-            line,
-        )
-    finally:
-        line.clear()
-    found = points(result, quick=quick)
-    if form == "json":
-        say([json.dumps(digest(found, result), indent=2)])
-    else:
-        say(self_test(found, result, Screen.of(sys.stdout)))
-    note(f"every sample is in {output}")
-    if result.ended == "interrupted":
-        return INTERRUPTED
-    return SUCCESS if all(point.verdict == "passed" for point in found) else WRONG
-
-
-#: Options that a run that is resumed brings with it.
-_RULES = {
-    "device": "--device",
-    "quick": "--quick",
-    "budget": "--budget",
-    "precision": "--precision",
-    "rounds": "--rounds",
-    "baseline": "--baseline",
-    "batches": "--batch",
-    "interval": "--interval",
-    "restarts": "--restarts",
-    "threads": "--threads",
-    "seed": "--seed",
-    "timeout": "--timeout",
-}
-
-
-def _refuse(why: str, options: Mapping[str, str]) -> None:
-    """Options by the name of their parameter, none of which may have been given."""
-    source = click.get_current_context().get_parameter_source
-    given = [
-        option for name, option in options.items() if source(name) is ParameterSource.COMMANDLINE
-    ]
-    if given:
-        raise click.UsageError(f"{why}: leave out {', '.join(given)}")
+    ends = [counted(options.rounds, "round")] if options.rounds else []
+    ends += [span(options.budget_s)] if options.budget_s else []
+    if ends:
+        return f"ends after {' or '.join(ends)}"
+    least = f"{FEWEST_STARTS} rounds and {span(USUAL_S)}"
+    return f"ends after {least}, whichever comes later; --budget says otherwise"

@@ -1,4 +1,4 @@
-"""`completion`: a shell's script that completes commands, options and rungs."""
+"""`completion`: a shell's script that completes commands, options and backends."""
 
 import click
 from click.shell_completion import get_completion_class
@@ -17,7 +17,7 @@ Examples:
 )
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 def completion(shell: str) -> int:
-    """Print the script that makes a shell complete commands, options and rungs."""
+    """Print the script that makes a shell complete commands, options and backends."""
     root = click.get_current_context().find_root().command
     complete = get_completion_class(shell)
     assert complete is not None

@@ -1,18 +1,13 @@
-"""`cost`: what each rung costs in code."""
-
-import json
-import sys
-from dataclasses import asdict
+"""`cost`: what each backend costs in code."""
 
 import click
 
-from ..terminal import Screen
-from .options import checked_rungs, complete_rung, json_option, rungs_argument
-from .output import SUCCESS, say
+from .options import BACKEND, backends_argument, json_option
+from .output import SUCCESS, say, say_json, screen
 
 
 @click.command(
-    short_help="Count what each rung makes you write.",
+    short_help="Count the code that each backend takes.",
     epilog="""\b
 Examples:
   lenet-bench cost
@@ -21,36 +16,34 @@ Examples:
   lenet-bench cost --json | jq '.[] | {name, lines_of_code}'
 """,
 )
-@rungs_argument
+@backends_argument
 @click.option(
     "--show",
     nargs=2,
     metavar="A B",
-    callback=checked_rungs,
-    shell_complete=complete_rung,
-    help="Print the sources of two rungs side by side, stage by stage.",
+    type=BACKEND,
+    help="Print the code of two backends, stage by stage.",
 )
 @json_option
-def cost(rungs: tuple[str, ...], show: tuple[str, ...], as_json: bool) -> int:
-    """Count what each rung makes you write: lines of code, API names, decisions.
+def cost(backends: tuple[str, ...], show: tuple[str, ...], as_json: bool) -> int:
+    """Count what each BACKEND (all without one) makes you write.
 
-    A line counts that holds code: not a blank one, a comment, a docstring, nor one of brackets
-    only. Nothing is imported or run, so rungs count whether they run here or not.
+    Lines with code count; blank lines, comments, docstrings and lone brackets do not. Nothing is
+    imported or run, so backends count whether they run here or not.
     """
-    from ..backends import find
     from ..cost import costs, sources
-    from ..report.cost import side_by_side, table
-    from ..report.stages import staged
+    from ..questions.cost import staged
+    from ..show.terminal.cost import costs as in_a_table
+    from ..show.terminal.cost import side_by_side
 
     if show:
-        if rungs or as_json:
-            raise click.UsageError("--show takes two rungs, and neither others nor --json")
-        left, right = ((name, staged(sources(find(name)[0]))) for name in show)
-        say(side_by_side(left, right, Screen.of(sys.stdout)))
+        if backends or as_json:
+            raise click.UsageError("--show takes two backends and neither others nor --json")
+        left, right = ((name, staged(sources(name))) for name in show)
+        say(side_by_side(left, right, screen()))
         return SUCCESS
-    found = costs(rungs)
     if as_json:
-        say([json.dumps([asdict(one) for one in found], indent=2)])
+        say_json(costs(backends))
     else:
-        say(table(found, Screen.of(sys.stdout)))
+        say(in_a_table(costs(backends), screen()))
     return SUCCESS

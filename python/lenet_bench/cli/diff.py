@@ -1,23 +1,21 @@
 """`diff`: what became slower between two saved results."""
 
-import sys
 from pathlib import Path
 
 import click
 
-from ..terminal import Screen
-from .options import FILE, checked_rung, complete_rung, share
-from .output import SUCCESS, WRONG, say
+from .options import BACKEND, FILE, form_option, share
+from .output import SUCCESS, WRONG, say, screen
 
 
 @click.command(
-    short_help="Say what became slower between two results.",
+    short_help="Find what became slower between two results.",
     epilog="""\b
 Examples:
-  lenet-bench diff before.json after.json
-  lenet-bench diff main.json branch.json --fail-over 5%   for CI
-  lenet-bench diff laptop.json server.json --relative     two machines
-  lenet-bench diff old.json new.json --markdown >> $GITHUB_STEP_SUMMARY
+  lenet-bench diff before.jsonl after.jsonl
+  lenet-bench diff main.jsonl branch.jsonl --fail-over 5%   for CI
+  lenet-bench diff laptop.jsonl server.jsonl --relative     two machines
+  lenet-bench diff old.jsonl new.jsonl --markdown >> $GITHUB_STEP_SUMMARY
 """,
 )
 @click.argument("old", type=FILE)
@@ -25,19 +23,17 @@ Examples:
 @click.option(
     "--fail-over",
     metavar="SHARE",
-    callback=share,
-    help="Fail where a rung is slower by more than this, with confidence, or broken: 5%.",
+    type=share,
+    help="Fail where a backend is certainly slower by more than this, or broken: 5%.",
 )
 @click.option("--relative", is_flag=True, help="Compare ratios to the baseline: for two machines.")
 @click.option(
     "--baseline",
-    metavar="RUNG",
-    callback=checked_rung,
-    shell_complete=complete_rung,
+    metavar="BACKEND",
+    type=BACKEND,
     help="The baseline of those ratios (implies --relative). [NEW's]",
 )
-@click.option("--markdown", "form", flag_value="markdown", help="Print Markdown.")
-@click.option("--json", "form", flag_value="json", help="Print JSON for programs.")
+@form_option("markdown", "json")
 def diff(
     old: Path,
     new: Path,
@@ -46,23 +42,17 @@ def diff(
     baseline: str | None,
     form: str | None,
 ) -> int:
-    """Compare two results that `compare` saved, rung by rung.
+    """Compare two results that `compare` saved, backend by backend.
 
-    Each ratio of NEW's median to OLD's has an interval, a bootstrap over the starts of both. A
-    rung regresses where that interval lies wholly above what --fail-over allows, or where it was
-    ok and is not any more; without --fail-over nothing fails.
+    Each ratio of NEW's median to OLD's has an interval over the starts of both. With --fail-over,
+    a backend regresses where its whole interval is above that share, or where it ran in OLD and
+    fails in NEW. Without it nothing fails.
     """
-    from ..measure.difference import diff as compare
-    from ..measure.summary import summarise
-    from ..report.difference import difference
+    from ..questions.diff import diff as compare
     from ..results import read_result
+    from ..show.terminal.difference import difference
 
-    found = compare(
-        summarise(read_result(old)),
-        summarise(read_result(new)),
-        fail_over=fail_over,
-        relative=relative,
-        baseline=baseline,
-    )
-    say(difference(found, form, Screen.of(sys.stdout)))
+    results = read_result(old), read_result(new)
+    found = compare(*results, fail_over=fail_over, relative=relative, baseline=baseline)
+    say(difference(found, form, screen()))
     return WRONG if found.regressed else SUCCESS

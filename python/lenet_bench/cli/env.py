@@ -1,18 +1,38 @@
 """`env`: isolated environments for frameworks."""
 
-import json
-from collections.abc import Callable
 from time import monotonic
+from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
 
 from ..errors import LenetBenchError
-from .options import Command, json_option
-from .output import SUCCESS, WRONG, complain, note, say
+from .options import json_option
+from .output import SUCCESS, WRONG, complain, note, say, say_json
+
+
+class _Environment(click.ParamType):  # type: ignore[type-arg] # click 8.2 has none
+    """The name of an environment."""
+
+    name = "environment"
+
+    def convert(self, value: str, param: Any, ctx: Any) -> str:
+        """Refuse what is none."""
+        from ..registry.environments import environments
+
+        if value not in environments():
+            known = ", ".join(environments())
+            self.fail(f"no environment is called {value!r}; there are {known}", param, ctx)
+        return value
+
+    def shell_complete(self, _: Any, __: Any, incomplete: str) -> list[CompletionItem]:
+        from ..registry.environments import environments
+
+        return [CompletionItem(name) for name in environments() if name.startswith(incomplete)]
 
 
 @click.group(
-    short_help="Isolated environments for frameworks.",
+    short_help="Make environments for frameworks that need their own.",
     epilog="""\b
 Examples:
   lenet-bench env list
@@ -21,105 +41,74 @@ Examples:
 """,
 )
 def env() -> None:
-    """Isolated environments, for the frameworks that cannot live beside the rest."""
+    """Make environments for frameworks that cannot be installed beside the others."""
 
 
 @env.command("list")
 @json_option
 def list_environments(as_json: bool) -> int:
-    """Show each environment, its rungs and whether it was created."""
-    from ..backends import held_by
-    from ..environments import environments
+    """List the environments, and whether each was created."""
+    from ..registry import held_by
+    from ..registry.environments import environments
 
-    found = [
-        {
-            "name": environment.name,
-            "summary": environment.summary,
-            "rungs": held_by(environment.name),
-            "created": environment.created,
-            "gigabytes": environment.gigabytes,
-            "folder": str(environment.folder),
-        }
-        for environment in environments().values()
-    ]
-    states = {True: "created", False: "absent"}
+    known = environments().values()
     if as_json:
-        say([json.dumps(found, indent=2)])
-    else:
-        width = max(len(str(environment["name"])) for environment in found)
-        say(
-            f"{e['name']:<{width}}  {states[bool(e['created'])]:<7}  {e['gigabytes']} GB  "
-            f"{e['summary']}"
-            for e in found
+        say_json(
+            [
+                {
+                    "name": one.name,
+                    "summary": one.summary,
+                    "backends": held_by(one.name),
+                    "created": one.created,
+                    "gigabytes": one.gigabytes,
+                    "folder": str(one.folder),
+                }
+                for one in known
+            ]
         )
+        return SUCCESS
+    width = max(len(one.name) for one in known)
+    for one in known:
+        state = "created" if one.created else "absent "
+        say([f"{one.name:<{width}}  {state}  {one.gigabytes} GB  {one.summary}"])
     return SUCCESS
 
 
-def _complete_environment(_: click.Context, _option: click.Parameter, begun: str) -> list[str]:
-    from ..environments import environments
-
-    return [name for name in environments() if name.startswith(begun)]
-
-
-def _checked(
-    _context: click.Context, _argument: click.Parameter, given: tuple[str, ...]
-) -> tuple[str, ...]:
-    """Refuse what is no environment; each once."""
-    from ..environments import environments
-
-    for name in given:
-        if name not in environments():
-            known = ", ".join(environments())
-            raise click.BadParameter(f"no environment is called {name!r}; there are {known}")
-    return tuple(dict.fromkeys(given))
-
-
-def _names(metavar: str, *, required: bool = False) -> Callable[[Command], Command]:
-    return click.argument(
-        "names",
-        nargs=-1,
-        required=required,
-        metavar=metavar,
-        callback=_checked,
-        shell_complete=_complete_environment,
-    )
-
-
 @env.command("create")
-@_names("[NAME...]")
-@click.option("--all", "every", is_flag=True, help="Every environment that is of use here.")
+@click.argument("names", metavar="[NAME...]", nargs=-1, type=_Environment())
+@click.option("--all", "every", is_flag=True, help="Make every environment that is of use here.")
 def create_environments(names: tuple[str, ...], every: bool) -> int:
-    """Make environments from their pinned versions; one that fails leaves the others."""
-    from ..backends._gpu import why_none
-    from ..environments import create, environments
+    """Make environments from pinned versions; one that fails leaves the others."""
+    from ..registry.environments import create, environments
+    from ..registry.gpu import why_none
 
     if every == bool(names):
-        raise click.UsageError("name environments, or give --all")
+        raise click.UsageError("expected the names of environments, or --all")
     if every:
         known, none = environments(), why_none()
         names = tuple(name for name in known if not (known[name].gpu and none))
         for name in known.keys() - names:
-            note(f"{name} is left out, since there is no NVIDIA GPU here")
+            note(f"{name} is left out: this machine has no NVIDIA GPU")
         size = sum(known[name].gigabytes for name in names)
         note(f"{len(names)} environments take {size:.1f} GB")
-    failed = False
-    for name in names:
+    code = SUCCESS
+    for name in dict.fromkeys(names):
         began = monotonic()
         try:
             folder = create(name, note).folder
             note(f"{name}: in {folder} after {monotonic() - began:.0f} s")
         except LenetBenchError as error:
-            failed = True
             complain(f"{name}: {error}")
-    return WRONG if failed else SUCCESS
+            code = WRONG
+    return code
 
 
 @env.command("remove")
-@_names("NAME...", required=True)
+@click.argument("names", metavar="NAME...", nargs=-1, required=True, type=_Environment())
 def remove_environments(names: tuple[str, ...]) -> int:
     """Remove environments."""
-    from ..environments import remove
+    from ..registry.environments import remove
 
-    for name in names:
+    for name in dict.fromkeys(names):
         note(f"{name}: removed" if remove(name) else f"{name}: was not there")
     return SUCCESS

@@ -9,7 +9,7 @@ from .output import SUCCESS, note
 
 
 @click.command(
-    short_help="Write the network as another program's model.",
+    short_help="Write the network as a model file (ONNX, TFLite, Caffe).",
     epilog="""\b
 Examples:
   lenet-bench export onnx -o lenet.onnx
@@ -17,10 +17,10 @@ Examples:
 """,
 )
 @click.argument("kind", metavar="FORMAT", type=click.Choice(["onnx", "tflite", "caffe"]))
-@click.option("-o", "--output", type=FILE, metavar="FILE", required=True, help="Where to.")
+@click.option("-o", "--output", type=FILE, metavar="FILE", required=True, help="The file to write.")
 @weights_option
 def export(kind: str, output: Path, weights: Path | None) -> int:
-    """Write the network with its weights as another program's model.
+    """Write the network with its weights as another program's model file.
 
     FORMAT is onnx, tflite or caffe.
     """

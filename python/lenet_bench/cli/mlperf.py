@@ -1,58 +1,49 @@
-"""`mlperf`: a rung under MLPerf's own LoadGen."""
+"""`mlperf`: a backend under MLPerf's own LoadGen."""
 
-import json
 import os
-import sys
 from pathlib import Path
 
 import click
 
-from ..terminal import Screen
 from .options import (
+    BACKEND,
     FOLDER,
-    checked_rung,
-    complete_rung,
     json_option,
     seconds,
     threads_option,
     weights_option,
 )
-from .output import SUCCESS, WRONG, note, say
+from .output import SUCCESS, WRONG, note, say, say_json, screen
 
 
 @click.command(
-    short_help="Ask a rung as MLPerf's LoadGen does: SingleStream.",
+    short_help="Run MLPerf's LoadGen (SingleStream) on a backend.",
     epilog="""\b
 Examples:
   lenet-bench mlperf --backend fused
   lenet-bench mlperf --backend keras:call --data MNIST_FOLDER --duration 30s
   lenet-bench mlperf --backend tensorflow --full -o logs
+
+Exit codes: 0 where LoadGen's verdict is VALID and the accuracy is reached, else 1.
 """,
 )
-@click.option(
-    "-b",
-    "--backend",
-    "rung",
-    metavar="NAME",
-    required=True,
-    callback=checked_rung,
-    shell_complete=complete_rung,
-    help="A rung of the ladder.",
-)
+@click.option("-b", "--backend", metavar="NAME", required=True, type=BACKEND, help="The backend.")
 @click.option(
     "--duration",
-    callback=seconds,
+    type=seconds,
     metavar="TIME",
     default="5s",
     show_default=True,
-    help="Ask for so long at the least.",
+    help="Run for at least this time.",
 )
-@click.option("--full", is_flag=True, help="The rules' own durations: ten minutes at the least.")
+@click.option(
+    "--full", is_flag=True, help="Run as long as MLPerf's rules ask: at least ten minutes."
+)
 @click.option(
     "--data",
     type=FOLDER,
     metavar="DIR",
-    help="Folder with MNIST's IDX files, for its images and labels. [$LENET_BENCH_MNIST]",
+    help="Folder with MNIST's IDX files, for accuracy against its labels. [$LENET_BENCH_MNIST]",
 )
 @threads_option
 @weights_option
@@ -61,11 +52,11 @@ Examples:
     "--output",
     type=FOLDER,
     metavar="DIR",
-    help="Where LoadGen's logs go. [results/mlperf-NAME-DATE]",
+    help="Folder for LoadGen's logs. [results/mlperf-NAME-DATE]",
 )
 @json_option
 def mlperf(
-    rung: str,
+    backend: str,
     duration: float,
     full: bool,
     data: Path | None,
@@ -74,31 +65,32 @@ def mlperf(
     output: Path | None,
     as_json: bool,
 ) -> int:
-    """Run MLPerf's LoadGen, SingleStream, on a rung: performance and accuracy.
+    """Run MLPerf's LoadGen, scenario SingleStream, on a backend: performance and accuracy.
 
-    MLPerf-style, not a submission: LoadGen, its rules and its verdict are the real ones, the
-    network is none of MLPerf's. The rung is checked and pinned as by `compare`, whose clock times
-    the same process beside it. Accuracy is against MNIST's labels where the data are at hand
-    (--data or $LENET_BENCH_MNIST), else against the reference's digits. Fails where LoadGen's
-    verdict is INVALID or the accuracy is below 99 % of the reference's.
+    This is MLPerf-style and no submission: LoadGen, its rules and its verdict are MLPerf's, the
+    network is not. The backend is checked and pinned as by `compare`. Accuracy must reach 99 % of
+    the reference's; without MNIST (--data) it is measured against the reference's digits.
     """
     from datetime import datetime
 
-    from ..mlperf import mlperf as ask
     from ..mnist import FOLDER_VARIABLE, find_mnist, read_mnist
-    from ..report.mlperf import lines
+    from ..questions.mlperf import mlperf as ask
+    from ..show.terminal.mlperf import mlperf as in_words
 
-    at_hand = data or os.environ.get(FOLDER_VARIABLE)
-    name = f"mlperf-{rung.replace(':', '-')}-{datetime.now():%Y%m%d-%H%M%S}"
+    named = data or os.environ.get(FOLDER_VARIABLE)  # nothing is downloaded
+    name = f"mlperf-{backend.replace(':', '-')}-{datetime.now():%Y%m%d-%H%M%S}"
     found = ask(
-        rung,
+        backend,
         output or Path("results") / name,
         full=full,
         duration_s=duration,
         threads=threads,
         weights=weights,
-        digits=read_mnist("test", find_mnist(data)) if at_hand else None,
-        told=note,
+        digits=read_mnist("test", find_mnist(data, part="test")) if named else None,
+        say=note,
     )
-    say([json.dumps(found.to_json(), indent=2)] if as_json else lines(found, Screen.of(sys.stdout)))
+    if as_json:
+        say_json(found.to_json())
+    else:
+        say(in_words(found, screen()))
     return SUCCESS if found.passed else WRONG

@@ -1,36 +1,47 @@
 """What a command says and how it ends: answers to stdout, all else to stderr."""
 
+import json
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import asdict
 from threading import Event
+from typing import Any
 
-import click
-
-from ..terminal import Screen, printable
+from ..show.terminal.screen import Screen, encodable, plain
 
 PROGRAM = "lenet-bench"
 SUCCESS, WRONG, INTERRUPTED = 0, 1, 130  # 2, misuse, is click's
 
 
+def screen() -> Screen:
+    """What answers are drawn on."""
+    return Screen.of(sys.stdout)
+
+
 def say(lines: Iterable[str]) -> None:
     """Print answers, at once: what has been answered stays so if the next one fails."""
     for line in lines:
-        sys.stdout.write(f"{line}\n")
+        sys.stdout.write(f"{encodable(line, sys.stdout.encoding)}\n")
     sys.stdout.flush()
 
 
+def say_json(value: Any) -> None:
+    """Print plain data or dataclasses as JSON."""
+    say([json.dumps(value, indent=2, default=asdict)])
+
+
 def note(text: str | None) -> None:
-    """Tell something beside the answers."""
-    if text and sys.stderr:
-        print(f"{PROGRAM}: {text}", file=sys.stderr, flush=True)
+    """Say something beside the answers."""
+    if text:
+        _to_stderr(plain(text))
 
 
 def complain(sentence: str) -> None:
-    """Tell what went wrong."""
-    screen = Screen.of(sys.stderr)
-    note(screen.paint(printable(sentence), "red"))
+    """Say what went wrong."""
+    if sys.stderr:
+        _to_stderr(Screen.of(sys.stderr).paint(plain(sentence, keep=""), "red"))
 
 
 def abandon_output() -> None:
@@ -41,7 +52,7 @@ def abandon_output() -> None:
 
 @contextmanager
 def interruptible() -> Iterator[Event]:
-    """Ctrl-C ends what is within, and sets the event: what was found until then is told."""
+    """Ctrl-C ends what is within, and sets the event: what was done until then is shown."""
     interrupted = Event()
     try:
         yield interrupted
@@ -49,17 +60,6 @@ def interruptible() -> Iterator[Event]:
         interrupted.set()
 
 
-@contextmanager
-def progress(length: int) -> Iterator[Callable[[str, int], None]]:
-    """A bar on stderr, where that is a terminal."""
-    screen = Screen.of(sys.stderr)
-    with click.progressbar(
-        length=length,
-        file=sys.stderr,
-        hidden=not sys.stderr.isatty(),
-        item_show_func=lambda name: name,
-        bar_template="  %(bar)s  %(info)s",
-        fill_char=screen.paint(screen.choose("━", "#"), "green"),
-        empty_char=screen.paint(screen.choose("━", "-"), "dim"),
-    ) as bar:
-        yield lambda name, images: bar.update(images, name)
+def _to_stderr(text: str) -> None:
+    if sys.stderr:
+        print(f"{PROGRAM}: {text}", file=sys.stderr, flush=True)

@@ -1,26 +1,24 @@
-"""`report`: what a saved result says, drawn anew."""
+"""`report`: what a saved comparison says."""
 
-import sys
 from pathlib import Path
 
 import click
 
-from ..numerals import counted
-from ..terminal import Screen
-from .options import FILE, FOLDER, form_options
-from .output import SUCCESS, note, say
+from ..units import counted
+from .options import FILE, FOLDER, form_option
+from .output import SUCCESS, note, say, screen
 
 
 @click.command(
-    short_help="Draw saved results anew.",
+    short_help="Print saved results, or draw them as a page.",
     epilog="""\b
 Examples:
-  lenet-bench report results/compare-20261121-080000.json
-  lenet-bench report mine.json -o report.html --open
-  lenet-bench report laptop.json server.json -o both.html
-  lenet-bench report mine.json --figures slides
-  lenet-bench report mine.json --markdown >> NOTES.md
-  lenet-bench report laptop.json server.json --csv > both.csv
+  lenet-bench report results/compare-20261121-080000.jsonl
+  lenet-bench report mine.jsonl -o report.html --open
+  lenet-bench report laptop.jsonl server.jsonl -o both.html
+  lenet-bench report mine.jsonl --figures slides
+  lenet-bench report mine.jsonl --markdown >> NOTES.md
+  lenet-bench report laptop.jsonl server.jsonl --csv > both.csv
 """,
 )
 @click.argument("results", metavar="RESULT...", nargs=-1, required=True, type=FILE)
@@ -29,9 +27,9 @@ Examples:
     "--output",
     type=FILE,
     metavar="FILE",
-    help="Write a page (HTML) that works offline, with figures, code and every warning.",
+    help="Write one HTML page that works offline: figures, code, warnings.",
 )
-@click.option("--open", "show", is_flag=True, help="Show the page in the browser.")
+@click.option("--open", "show", is_flag=True, help="Open the page in the browser.")
 @click.option(
     "--figures",
     "folder",
@@ -39,46 +37,47 @@ Examples:
     metavar="DIR",
     help="Write each figure as SVG and PNG.",
 )
-@form_options
+@click.option("--all", "unfolded", is_flag=True, help="List every variant in a long table.")
+@form_option("json", "csv", "markdown")
 def report(
     results: tuple[Path, ...],
     output: Path | None,
     show: bool,
     folder: Path | None,
+    unfolded: bool,
     form: str | None,
 ) -> int:
-    """Draw what `compare` saved. Nothing is measured: every figure comes from the samples.
+    """Print what `compare` saved, or draw it as a page.
 
-    Without an option it prints the table of `compare`. Several results (two machines, a CPU and
-    a GPU) are drawn side by side.
+    Nothing is measured: every figure comes from the saved calls. Several results (two machines, a
+    CPU and a GPU) are shown one after the other; on a page, side by side.
     """
-    from ..measure.summary import summarise
-    from ..report import comparison
     from ..results import read_result
+    from ..show.forms import comparison
 
     if form and (output or folder):
-        raise click.UsageError(f"--{form} prints and {'-o' if output else '--figures'} writes")
+        other = "-o" if output else "--figures"
+        raise click.UsageError(f"--{form} prints and {other} writes: give one of them")
     if show and not output:
-        raise click.UsageError("--open shows the page that -o FILE writes; give both")
-    found = [(str(path), summarise(read_result(path))) for path in results]
+        raise click.UsageError("--open opens the page that -o FILE writes: give both")
+    found = [(str(path), read_result(path)) for path in results]
     if not (output or folder):
-        say(comparison([result for _, result in found], form, Screen.of(sys.stdout)))
+        read = [result for _, result in found]
+        titles = [f"{path}, {result.started}" for path, result in found]
+        say(comparison(read, form, screen(), unfolded=unfolded, titles=titles))
         return SUCCESS
 
-    from ..report.figures import figures
-    from ..report.figures.files import write_figures
-    from ..report.measured import gather
-    from ..report.page import page
-    from ..report.page.file import write_page
+    from ..show.figures.pictures import write_figures
+    from ..show.page import gather, write_page
 
-    measured = gather(found)
-    drawn = figures(measured)
+    runs = gather(found)
+    if len(runs) > 1:
+        note(f"compares {', '.join(run.source for run in runs)}, which were measured apart")
     if output:
-        write_page(output, page(measured, drawn))
+        write_page(runs, output)
         note(f"the page is {output}")
     if folder:
-        written = write_figures(folder, drawn)
-        note(f"{counted(len(written), 'figure')} in {folder}")
+        note(f"{counted(len(write_figures(folder, runs)), 'figure')} in {folder}")
     if output and show:
         click.launch(output.resolve().as_uri())
     return SUCCESS

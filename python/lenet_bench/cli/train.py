@@ -1,86 +1,46 @@
 """`train`: new weights."""
 
-import json
-import sys
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from ..errors import LenetBenchError
-from ..terminal import Screen
-from .options import FILE, FOLDER, Command, data_option, json_option, seconds, usable
-from .output import INTERRUPTED, SUCCESS, WRONG, complain, note, say
+from .options import FILE, Command, data_option, json_option, seconds, usable
+from .output import INTERRUPTED, SUCCESS, WRONG, complain, note, say, say_json, screen
 
 if TYPE_CHECKING:
     from ..training import Recipe
 
-ALL = "all"
-WEIGHTS, RESULT = Path("lenet.safetensors"), Path("results/train.json")
-
-
-class RecipeOption(click.Option):
-    """A choice of the training recipe, whose default is read only when help shows it."""
-
-    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
-        """The option and its meaning, with the recipe's default."""
-        from ..training import Recipe
-
-        recipe = Recipe().to_json()
-        default = {**recipe, **recipe["augmentation"]}[str(self.name)]
-        names, meaning = super().get_help_record(ctx) or ("", "")
-        return names, f"{meaning}  [default: {'all' if default is None else default}]"
-
-
-#: A training recipe's choices as options: the type and the meaning.
-RECIPE_OPTIONS: dict[str, tuple[type, str]] = {
-    "epochs": (int, "How often each image is learnt from. 0: only the first steps, side by side."),
-    "batch": (int, "Images a step."),
-    "rate": (float, "Learning rate at the top of its cycle."),
-    "momentum": (float, "Nesterov momentum."),
-    "weight_decay": (float, "L2 penalty on the weights."),
-    "seed": (int, "The same seed gives the same weights."),
-    "validation": (int, "Training images held out to choose the epoch."),
-    "images": (int, "Use only so many training images, those held out among them."),
-    "rotation": (float, "Turn images by up to so many degrees."),
-    "scale": (float, "Grow or shrink them by up to this part."),
-    "shear": (float, "Slant them by up to this."),
-    "shift": (float, "Move them by up to so many pixels."),
-    "thicker": (float, "Thicken strokes by up to so many pixels."),
-    "thinner": (float, "Thin strokes by up to so many pixels."),
-    "blur": (float, "Blur by up to this part of a 3x3 blur."),
-    "contrast": (float, "Fade ink by up to this part."),
+#: The frameworks that train, and the choices of the recipe with their defaults; training, which has
+#: both, is imported once there is something to train.
+FRAMEWORKS = ("keras", "keras-jax", "keras-torch", "tensorflow", "torch", "jax")
+RECIPE: dict[str, tuple[float | None, str]] = {
+    "epochs": (30, "How often each image is learnt from. 0: only the first steps, side by side."),
+    "batch": (128, "Images a step."),
+    "rate": (0.05, "Learning rate at the top of its cycle."),
+    "momentum": (0.9, "Nesterov momentum."),
+    "weight_decay": (0.0005, "L2 penalty on the weights."),
+    "seed": (1, "The same seed gives the same weights."),
+    "validation": (5000, "Training images held out to choose the epoch."),
+    "images": (None, "Use only so many training images, those held out among them. [all]"),
 }
+WEIGHTS, RESULT = Path("lenet.safetensors"), Path("results/train.json")
 
 
 def recipe_options(command: Command) -> Command:
     """An option for each choice of a training recipe."""
-    for name, (kind, meaning) in reversed(RECIPE_OPTIONS.items()):
-        flag = f"--{name.replace('_', '-')}"
-        command = click.option(flag, cls=RecipeOption, type=kind, help=meaning)(command)
+    for name, (default, meaning) in reversed(RECIPE.items()):
+        kind = int if default is None else type(default)
+        option = click.option(
+            f"--{name.replace('_', '-')}",
+            type=kind,
+            default=default,
+            show_default=default is not None,
+            help=meaning,
+        )
+        command = option(command)
     return command
-
-
-def frameworks(
-    _context: click.Context, _option: click.Parameter, given: tuple[str, ...]
-) -> tuple[str, ...]:
-    """The frameworks that are meant, each once."""
-    from ..training import FRAMEWORKS
-
-    for name in given:
-        if name not in (*FRAMEWORKS, ALL):
-            raise click.BadParameter(f"{name!r} is none of {', '.join((*FRAMEWORKS, ALL))}")
-        if given.count(name) > 1:
-            raise click.BadParameter(f"{name} is named twice")
-    return FRAMEWORKS if ALL in given else given
-
-
-def complete_framework(_context: click.Context, _option: click.Parameter, begun: str) -> list[str]:
-    """Frameworks and `all` that begin so."""
-    from ..training import FRAMEWORKS
-
-    return [name for name in (*FRAMEWORKS, ALL) if name.startswith(begun)]
 
 
 @click.command(
@@ -89,7 +49,6 @@ def complete_framework(_context: click.Context, _option: click.Parameter, begun:
 Examples:
   lenet-bench train
   lenet-bench train --framework torch --seed 7 -o seven.safetensors
-  lenet-bench train --resume                    go on after a Ctrl-C
   lenet-bench train --framework all --epochs 2  the same run in each
   lenet-bench train --framework torch --framework jax --epochs 1 -o try.json
 """,
@@ -101,9 +60,8 @@ Examples:
     multiple=True,
     default=("keras",),
     show_default=True,
-    callback=frameworks,
-    shell_complete=complete_framework,
-    help="keras, keras-jax, keras-torch, tensorflow, torch, jax, or `all`. Repeatable.",
+    type=click.Choice([*FRAMEWORKS, "all"]),
+    help=f"{', '.join(FRAMEWORKS)}, or `all`. Repeatable.",
 )
 @click.option(
     "-o",
@@ -115,13 +73,6 @@ Examples:
 )
 @data_option
 @click.option(
-    "--checkpoints",
-    type=FOLDER,
-    metavar="DIR",
-    help="Where a run is kept while it lasts. [default: checkpoints beside the weights]",
-)
-@click.option("--resume", is_flag=True, help="Go on with what an interrupted run left behind.")
-@click.option(
     "--threads",
     type=click.IntRange(min=1),
     callback=usable,
@@ -130,48 +81,48 @@ Examples:
 )
 @click.option(
     "--timeout",
-    callback=seconds,
+    type=seconds,
     metavar="TIME",
-    help="Side by side: give a framework up that makes no step for so long. [10m]",
+    help="Side by side: stop waiting for a framework that makes no step for this time. [10m]",
 )
 @json_option
 @recipe_options
 def train(
     named: tuple[str, ...],
     output: Path | None,
+    data: Path | None,
+    threads: int | None,
     timeout: float | None,
     as_json: bool,
-    **rest: Any,
+    **recipe: Any,
 ) -> int:
     """Train the network on MNIST, and write its weights and its learning curve.
 
     Several frameworks learn side by side: from the same first weights and the same batches, each in
-    a process of its own. The result has their speed, memory and losses; it fails where one fails,
-    or where the losses of the first steps do not agree.
+    a process of its own. The result file has their speed, memory and losses. The command fails
+    where a framework fails, or where the losses of the first steps do not agree. Given a result
+    file of the same training, it trains only the frameworks that are missing there.
 
-    Progress is on stderr. Ctrl-C leaves a checkpoint behind; the same command with --resume goes on
-    from it.
+    Progress is on stderr. The best weights so far are written after each epoch; Ctrl-C stops after
+    the current batch and leaves them.
     """
-    several = len(named) > 1
-    output = output or (RESULT if several else WEIGHTS)
-    if several and output.suffix != ".json":
-        raise click.UsageError(
-            f"{output}: several frameworks have a result: expected a name that ends in .json"
-        )
-    common = {name: rest.pop(name) for name in ("data", "checkpoints", "resume", "threads")}
+    named = FRAMEWORKS if "all" in named else tuple(dict.fromkeys(named))
+    output = output or (RESULT if len(named) > 1 else WEIGHTS)
+    options: dict[str, Any] = {"data": data, "threads": threads}
     if output.suffix == ".json":
-        common["recipe"] = _recipe(rest, epochs_from=0)
+        options |= {"recipe": _recipe(recipe, epochs_from=0), "threads": threads or 1}
         if timeout is not None:
-            common["timeout_s"] = timeout
-        return _side_by_side(named, output, as_json, common)
+            options["timeout_s"] = timeout
+        return _side_by_side(named, output, as_json, options)
+    if len(named) > 1:
+        raise click.UsageError(f"{output}: several frameworks need a file that ends in .json")
     if timeout is not None:
         raise click.UsageError("--timeout is for frameworks side by side: -o FILE.json")
-    common["recipe"] = _recipe(rest, epochs_from=1)
-    return _alone(named[0], output, as_json, common)
+    return _alone(named[0], output, as_json, options | {"recipe": _recipe(recipe, epochs_from=1)})
 
 
 def _alone(framework: str, output: Path, as_json: bool, options: dict[str, Any]) -> int:
-    from ..printout.training import training
+    from ..show.terminal.training import training
     from ..training import Interrupted, TrainOptions
     from ..training import train as train_network
 
@@ -180,41 +131,38 @@ def _alone(framework: str, output: Path, as_json: bool, options: dict[str, Any])
     except Interrupted as error:
         complain(str(error))
         return INTERRUPTED
-    say([json.dumps(result.to_json())] if as_json else training(Screen.of(sys.stdout), result))
+    if as_json:
+        say_json(result.to_json())
+    else:
+        say(training(screen(), result))
     return SUCCESS
 
 
 def _side_by_side(
     frameworks: tuple[str, ...], output: Path, as_json: bool, options: dict[str, Any]
 ) -> int:
-    from ..printout.training import side_by_side
-    from ..training import FRAMEWORKS, SideBySideOptions, digest, train_side_by_side
+    from ..show.terminal.training import side_by_side
+    from ..training import SideBySideOptions, train_side_by_side
 
-    asked = SideBySideOptions(frameworks, output, **options)
-    result = train_side_by_side(asked)
+    result = train_side_by_side(SideBySideOptions(frameworks, output, **options))
     if as_json:
-        say([json.dumps(digest(result), indent=2)])
+        say_json(result.to_json())
     else:
-        say(side_by_side(Screen.of(sys.stdout), result))
-    note(f"every loss is in {output}")
+        say(side_by_side(screen(), result))
+    note(f"{output} holds every loss")
     statuses = {run.status for run in result.runs}
     if "interrupted" in statuses:
         return INTERRUPTED
-    if frameworks == FRAMEWORKS:  # `all` that are here
+    if frameworks == FRAMEWORKS:  # `all` means all that are installed
         statuses.discard("unavailable")
     agreed = result.agreement is None or result.agreement.holds
     return SUCCESS if statuses == {"ok"} and agreed else WRONG
 
 
-def _recipe(given: dict[str, Any], epochs_from: int) -> "Recipe | None":
-    """The recipe that the options name; None where they name nothing."""
-    from ..training.recipe import Augmentation, Recipe, check_recipe
+def _recipe(given: dict[str, Any], epochs_from: int) -> "Recipe":
+    from ..training.recipe import Recipe, check_recipe
 
-    named = {name: value for name, value in given.items() if value is not None}
-    if not named:
-        return None
-    changes = {name: named.pop(name) for name in asdict(Augmentation()) if name in named}
-    recipe = Recipe(**named, augmentation=Augmentation(**changes))
+    recipe = Recipe(**given)
     try:
         check_recipe(recipe, epochs_from=epochs_from)
     except LenetBenchError as error:

@@ -1,49 +1,52 @@
-"""`why`: what a rung's call is made of."""
+"""`why`: what a backend's call is made of."""
 
 import json
 import sys
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from ..numerals import counted
-from ..terminal import Screen
+from ..show.terminal.screen import Screen
+from ..units import counted
 from .options import (
     FILE,
+    backends_argument,
     device_option,
     json_option,
-    rungs_argument,
     threads_option,
     verbose_option,
     weights_option,
 )
-from .output import INTERRUPTED, SUCCESS, WRONG, interruptible, note, progress, say
+from .output import INTERRUPTED, SUCCESS, WRONG, interruptible, note, say
 
 if TYPE_CHECKING:
-    from ..backends import Device
+    from ..registry import Device
 
 
 @click.command(
-    short_help="Take a rung's call apart: where does the time go?",
+    short_help="Take a call apart: where does the time go?",
     epilog="""\b
 Examples:
   lenet-bench why
   lenet-bench why keras keras:call tensorflow --tree
   lenet-bench why --device gpu cudnn torch
   lenet-bench why --json torch | jq '.[] | {name, fixed_us, python_calls}'
+
+Exit codes: 0, or 1 where a backend failed or a named one does not run.
 """,
 )
-@rungs_argument
+@backends_argument
 @click.option("--tree", is_flag=True, help="Show which Python functions take the time.")
 @device_option
 @threads_option
 @weights_option
-@click.option("-o", "--output", type=FILE, metavar="FILE", help="Keep it all as JSON.")
+@click.option("-o", "--output", type=FILE, metavar="FILE", help="Write the result as JSON.")
 @json_option
 @verbose_option
 def why(
-    rungs: tuple[str, ...],
+    backends: tuple[str, ...],
     tree: bool,
     device: "Device | None",
     threads: int,
@@ -52,43 +55,44 @@ def why(
     as_json: bool,
     verbose: bool,
 ) -> int:
-    """Take one call of each RUNG (all without one) apart, to see why it takes what it takes.
+    """Take one call of each BACKEND (all without one) apart.
 
-    Shows what a call costs whatever is in it, what one more image adds, how many Python functions
-    a call runs and through which packages it goes down, and how often it waits. `compare` says how
-    long a rung takes, with intervals; this says what for.
+    Shows what one more image adds and what a call costs beside its image, where that can be known;
+    how many Python functions a call runs, through which packages, and how often it waits.
+    `compare` measures how long a backend takes, with intervals.
     """
-    from ..backends import on_device
     from ..measure.options import CompareOptions
-    from ..report.why import closely, table
+    from ..questions.why import why as take_apart
+    from ..questions.why import write
+    from ..registry import on_device
     from ..results import failures
     from ..results.versioned import check_place
-    from ..why import why as take_apart
-    from ..why import write
+    from ..show.terminal.progress import progress
+    from ..show.terminal.why import calls, closely
 
     if output:
         check_place(output)
-    rungs = tuple(on_device(rung, device) for rung in rungs)
-    names = [entry.name for entry in CompareOptions(rungs=rungs, device=device).entries()]
+    backends = tuple(on_device(name, device) for name in backends)
+    names = [entry.name for entry in CompareOptions(backends=backends, device=device).entries()]
     found = []
-    with progress(len(names)) as told, interruptible() as interrupted:
+    with progress(len(names)) as step, interruptible() as interrupted:
         for anatomy in take_apart(names, threads=threads, weights=weights, quiet=not verbose):
             found.append(anatomy)
-            told(anatomy.name, 1)
+            step(anatomy.name)
     for anatomy in found if verbose else ():
         note(anatomy.output and f"{anatomy.name} printed:\n{anatomy.output}")
     if as_json:
-        say([json.dumps([anatomy.to_json() for anatomy in found], indent=2)])
+        say([json.dumps([asdict(anatomy) for anatomy in found], indent=2)])
     else:
         screen = Screen.of(sys.stdout)
-        say(table(found, screen, named=rungs))
+        say(calls(found, screen, named=backends))
         for anatomy in found if tree else ():
             if anatomy.status == "ok":
                 say(closely(anatomy, screen))
     if output and found:
         write(output, found, threads)
-        note(f"kept in {output}")
+        note(f"the result is in {output}")
     if interrupted.is_set():
-        note(f"interrupted after {len(found)} of {counted(len(names), 'rung')}")
+        note(f"interrupted after {len(found)} of {counted(len(names), 'backend')}")
         return INTERRUPTED
-    return WRONG if failures(found, rungs) else SUCCESS
+    return WRONG if failures(found, backends) else SUCCESS

@@ -1,17 +1,18 @@
-"""What an exhibit costs whoever writes it: lines, API names, decisions, and what it installs.
+"""What a variant costs whoever writes it: lines, API names, decisions, and what it installs.
 
-Counted from the sources alone; nothing of a rung is imported. A line counts if it holds code: not
-if it is blank, comment or docstring, nor if it holds only brackets and separators, since where
-those go is the formatter's choice. pygount counts so too, and tests/test_cost.py holds that both
-give the same number; it is not used here since with what it needs it is 19 MB, for every install.
+Counted from the sources alone; no API is imported. A variant in Python is counted from its
+function: that and all that it reaches in its file, but for imports of ours. A line counts if it
+holds code: not if it is blank, comment or docstring, nor if it holds only brackets and separators,
+since where those go is the formatter's choice. pygount counts so too, and tests/test_cost.py holds
+that both give the same number; it is not used here since with what it needs it is 19 MB.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from ..backends import LADDER, Rung, find
 from ..errors import LenetBenchError
+from ..registry import every_name, find, names, usual_name
 from .api import api_names
 from .packages import mebibytes, requirements
 from .source import Source, sources
@@ -34,7 +35,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Cost:
-    """What one rung's exhibit costs."""
+    """What one variant costs."""
 
     name: str
     files: tuple[str, ...]
@@ -46,28 +47,43 @@ class Cost:
     installed_mib: float | None  # what its API takes of the disk; None where it is not here
 
 
-def costs(names: Sequence[str] = ()) -> list[Cost]:
-    """Of the rungs so named, else of all that have an exhibit, in the ladder's order."""
-    asked = {find(name)[0].name for name in names}
-    return [_cost(rung) for rung in LADDER if (rung.name in asked if names else not rung.gone)]
+def costs(asked: Sequence[str] = ()) -> list[Cost]:
+    """Of these names, a bare one with its variants, else of all; in the registry's order."""
+    for name in asked:
+        find(name)
+    bare = {usual_name(name) for name in asked if ":" not in name}
+    wanted = {*map(usual_name, asked), *(n for n in every_name() if _bare(n) in bare)}
+    if not asked:
+        return list(map(_cost, names(gone=False)))
+    return [_cost(name) for name in every_name() if name in wanted]
+
+
+def _bare(name: str) -> str:
+    row, _ = find(name)
+    return row.spell(row.default)
 
 
 @cache
 def lines_of_code(name: str) -> int | None:
-    """Of the exhibit of a rung or variant; None for what has no exhibit at hand."""
+    """Of a backend or variant; None for what is none of ours."""
     try:
-        return sum(map(_count, sources(find(name)[0])))
+        return sum(map(_count, sources(name)))
     except (LenetBenchError, OSError):
         return None
 
 
 @cache
 def installed_mib(name: str) -> float | None:
-    """What the API of a rung or variant takes of the disk where it runs; None where it is not."""
+    """What its API takes of the disk where it runs; None where it is not installed."""
     try:
-        return mebibytes(find(name)[0])
+        return _installed(_bare(name))
     except (LenetBenchError, OSError):
         return None
+
+
+@cache
+def _installed(name: str) -> float | None:
+    return mebibytes(find(name)[0])
 
 
 @cache
@@ -75,15 +91,15 @@ def _count(source: Source) -> int:
     return len(code_lines(source))
 
 
-def _cost(rung: Rung) -> Cost:
-    files = sources(rung)
+def _cost(name: str) -> Cost:
+    files = sources(name)
     return Cost(
-        name=rung.name,
+        name=name,
         files=tuple(source.name for source in files),
         lines_of_code=sum(map(_count, files)),
         api_names=tuple(api_names(files)),
         complexity=sum(map(complexity, files)),
         nesting=max(map(nesting, files)),
-        installs=tuple(requirements(rung)),
-        installed_mib=mebibytes(rung),
+        installs=tuple(requirements(find(name)[0])),
+        installed_mib=installed_mib(name),
     )

@@ -1,4 +1,4 @@
-"""The names of others' APIs that an exhibit uses."""
+"""The names of others' APIs that a variant uses."""
 
 import ast
 import io
@@ -11,7 +11,7 @@ from ..weights import Weights
 from .source import Source
 from .tokens import tokens
 
-#: What the native rungs' APIs call their names; `dnnl` is oneDNN's namespace.
+#: What the native backends' APIs call their names; `dnnl` is oneDNN's namespace.
 _NATIVE_API = re.compile(
     r"(?:dnnl(?:::|_)|DNNL_|omp_|cblas_|Cblas|openblas_|_mm\d*_|__builtin_"
     r"|scipy_|cuda[A-Z]|cudnn[A-Z]|CUDNN_|cublas[A-Z]|CUBLAS_|nvrtc[A-Z]|NVRTC_|cu[A-Z][a-z])\w"
@@ -34,7 +34,7 @@ def api_names(files: Iterable[Source]) -> list[str]:
 
     In Python, what is reached from an import that is neither Python's nor ours, and the members
     that neither the file nor Python's own types have. In C++, what has an API's prefix or
-    namespace, and the members of an exhibit whose API has classes.
+    namespace, and the members of what an API with classes gives.
     """
     files = list(files)
     native = [source for source in files if not source.python]
@@ -43,7 +43,7 @@ def api_names(files: Iterable[Source]) -> list[str]:
 
 
 def _python_names(source: Source) -> Iterator[str]:
-    tree = ast.parse(source.text)
+    tree = source.tree
     theirs, ours = _imports(tree)
     known = {*_PYTHON_MEMBERS, *Weights.__dataclass_fields__, *_defined(tree)}
     inner = {node.value for node in ast.walk(tree) if isinstance(node, ast.Attribute)}

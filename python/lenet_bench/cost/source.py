@@ -1,4 +1,4 @@
-"""Which files an exhibit is made of."""
+"""What a variant is written in: its function with all that this uses, or its C++ files."""
 
 import ast
 import re
@@ -6,8 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..backends import Rung
 from ..errors import LenetBenchError
+from ..export import MAKERS
+from ..registry import find
+from .reach import parameters, reached
 
 _PACKAGE = Path(__file__).parent.parent
 _NATIVE = (".hpp", ".cpp", ".cuh", ".cu")
@@ -15,10 +17,11 @@ _NATIVE = (".hpp", ".cpp", ".cuh", ".cu")
 
 @dataclass(frozen=True)
 class Source:
-    """A file of an exhibit."""
+    """A file, or those of its lines that a variant needs."""
 
     path: Path
     name: str  # in the package or in csrc: backends/keras.py, cpu/onednn.cpp
+    lines: frozenset[int] | None = None  # None: all of them
 
     @property
     def python(self) -> bool:
@@ -27,42 +30,47 @@ class Source:
 
     @property
     def text(self) -> str:
-        """All of it."""
+        """All of the file."""
         return self.path.read_text(encoding="utf-8")
 
+    @property
+    def tree(self) -> ast.Module:
+        """The statements of Python that are needed."""
+        tree = ast.parse(self.text)
+        if self.lines is not None:
+            tree.body = [node for node in tree.body if node.lineno in self.lines]
+        return tree
 
-def sources(rung: Rung) -> list[Source]:
-    """The exhibit's files: the Python one, and what it is made of.
 
-    For a native rung that is its C++ with all that it includes of ours, for one that reads a
-    model file what writes it; not the network's shapes and the boundary, which all share.
+def sources(name: str) -> list[Source]:
+    """The files of a backend or variant, each with the lines that it needs.
+
+    In Python these are its function, what this reaches in its file, and what writes the model file
+    that it reads. In C++ they are its files with all that they include of ours, for every variant
+    alike; not the network's shapes and the bindings, which all share.
     """
-    if rung.gone:
-        raise LenetBenchError(f"{rung.name} has no exhibit: it {rung.gone}")
-    module, _, name = rung.exhibit.partition(":")
-    face = Source(_PACKAGE / "backends" / f"{module}.py", f"backends/{module}.py")
-    return [face, *_exporters(face), *_native(name)]
+    row, variant = find(name)
+    if row.gone:
+        raise LenetBenchError(f"{row.name} has no code to count: it {row.gone}")
+    if row.native:
+        return list(_native(row.native.sources))
+    roots = [root for root in (row.set_up, variant or "build") if root]
+    source = _needed(f"backends/{row.module}.py", roots)
+    makers = (MAKERS[parameter] for parameter in parameters(source.tree) if parameter in MAKERS)
+    exports: dict[str, list[str]] = {}
+    for module, _, function in (maker.partition(":") for maker in makers):
+        exports.setdefault(f"export/{module}.py", []).append(function)
+    return [source, *(_needed(name, functions) for name, functions in exports.items())]
 
 
-def _exporters(face: Source) -> Iterator[Source]:
-    for node in ast.walk(ast.parse(face.text)):
-        if isinstance(node, ast.ImportFrom) and node.level == 2 and node.module:
-            package, _, module = node.module.partition(".")
-            modules = [module] if module else [alias.name for alias in node.names]
-            if package == "export":
-                for name in modules:
-                    yield Source(_PACKAGE / "export" / f"{name}.py", f"export/{name}.py")
+def _needed(name: str, roots: list[str]) -> Source:
+    path = _PACKAGE / name
+    return Source(path, name, reached(path.read_text(encoding="utf-8"), roots))
 
 
-def _native(name: str) -> Iterator[Source]:
-    """The header that has the class of that name and, include by include, what it is made of."""
-    root, seen = _native_root(), set()
-    declares = re.compile(rf"^class {name} ", re.MULTILINE)
-    waiting = [
-        header.relative_to(root).with_suffix("").as_posix()
-        for header in sorted(root.glob("c*/*.hpp"))
-        if declares.search(header.read_text(encoding="utf-8"))
-    ]
+def _native(stems: tuple[str, ...]) -> Iterator[Source]:
+    """The files of these names and, include by include, what they are made of."""
+    root, seen, waiting = _native_root(), set(), list(stems)
     while waiting:
         stem = waiting.pop(0)
         if stem in seen:
@@ -72,10 +80,10 @@ def _native(name: str) -> Iterator[Source]:
             if path.suffix in _NATIVE:
                 source = Source(path, path.relative_to(root).as_posix())
                 yield source
-                waiting += re.findall(r'#include "(\w+/\w+)\.\w+"', source.text)
+                waiting += re.findall(r'#include "(c\w+/\w+)\.\w+"', source.text)  # no bindings
 
 
 def _native_root() -> Path:
     """The folder of the C++: in the package where it was installed, else in the checkout."""
-    installed = _PACKAGE / "exhibits"
+    installed = _PACKAGE / "csrc"
     return installed if installed.exists() else _PACKAGE.parents[1] / "csrc"

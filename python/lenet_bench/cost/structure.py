@@ -1,4 +1,4 @@
-"""How an exhibit's code branches: its decisions, and how deep they lie within each other."""
+"""How a variant's code branches: its decisions, and how deep they lie within each other."""
 
 import ast
 from collections.abc import Sequence
@@ -13,13 +13,13 @@ def complexity(source: Source) -> int:
     """The places where the code goes one of two ways."""
     if not source.python:
         return sum(text in _CPP_DECISIONS for _, text in tokens(source))
-    return sum(map(_decisions, ast.walk(ast.parse(source.text))))
+    return sum(map(_decisions, ast.walk(source.tree)))
 
 
 def nesting(source: Source) -> int:
     """The deepest nesting of ifs, loops, switches and tries; `else if` is no deeper than `if`."""
     if source.python:
-        return _python_nesting(ast.parse(source.text))
+        return _python_nesting(source.tree)
     return _CppNesting([text for _, text in tokens(source)]).deepest
 
 

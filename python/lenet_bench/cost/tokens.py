@@ -31,8 +31,9 @@ def code_lines(source: Source, *, brackets: bool = False) -> set[int]:
 
 
 def tokens(source: Source) -> Iterator[tuple[int, str]]:
-    """Each with the number of its line."""
-    return _python_tokens(source.text) if source.python else _cpp_tokens(source.text)
+    """Those that count, each with the number of its line."""
+    every = _python_tokens(source.text) if source.python else _cpp_tokens(source.text)
+    return (token for token in every if source.lines is None or token[0] in source.lines)
 
 
 def _python_tokens(text: str) -> Iterator[tuple[int, str]]:

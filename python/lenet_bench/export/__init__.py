@@ -19,14 +19,31 @@ from ..weights import Weights
 class Format:
     """A kind of model: what each of its files is made by, and which extra that needs."""
 
-    files: Mapping[str, str]  # suffix -> "module:function" from Weights to bytes
+    files: Mapping[str, str]  # suffix -> a name of MAKERS
     extra: str | None = None
 
 
+#: The files that can be made, by the name that a backend's function takes one as.
+MAKERS = {
+    "onnx_model": "onnx:model",
+    "int8_onnx_model": "onnx_int8:model",
+    "tflite_model": "tflite:model",
+    "int8_tflite_model": "tflite:int8",
+    "prototxt": "caffe:prototxt",
+    "caffemodel": "caffe:caffemodel",
+}
+
+#: Packages whose converter makes the file: it runs in a process of its own, and once.
+CONVERTERS = {
+    "int8_onnx_model": ("onnxruntime", "onnx"),
+    "tflite_model": ("tensorflow", "tensorflow-cpu", "keras"),
+    "int8_tflite_model": ("tensorflow", "tensorflow-cpu", "keras"),
+}
+
 FORMATS = {
-    "onnx": Format({".onnx": "onnx:model"}, "onnx"),
-    "tflite": Format({".tflite": "tflite:model"}, "litert"),
-    "caffe": Format({".prototxt": "caffe:prototxt", ".caffemodel": "caffe:caffemodel"}),
+    "onnx": Format({".onnx": "onnx_model"}, "onnx"),
+    "tflite": Format({".tflite": "tflite_model"}, "litert"),
+    "caffe": Format({".prototxt": "prototxt", ".caffemodel": "caffemodel"}),
 }
 
 
@@ -36,18 +53,29 @@ def export(format: str, weights: Weights, output: Path) -> list[Path]:
     if len(files) > 1 and output.suffix not in ("", *files):
         raise LenetBenchError(f"{output}: expected a name that ends in {' or '.join(files)}")
     paths = [output] if len(files) == 1 else [output.with_suffix(suffix) for suffix in files]
-    contents = [_maker(format, maker)(weights) for maker in files.values()]
+    try:
+        contents = [model(name, weights) for name in files.values()]
+    except ImportError as error:
+        mend = f"pip install 'lenet-bench[{FORMATS[format].extra}]'"
+        raise Unavailable(f"{format} cannot be written ({error}); mend it with: {mend}") from error
     for path, content in zip(paths, contents, strict=True):
         with writing(path):
             write_atomically(path, content)
     return paths
 
 
-def _maker(format: str, maker: str) -> Callable[[Weights], bytes]:
-    module, _, function = maker.partition(":")
-    try:
-        made: Callable[[Weights], bytes] = getattr(import_module(f"{__name__}.{module}"), function)
-    except ImportError as error:
-        mend = f"pip install 'lenet-bench[{FORMATS[format].extra}]'"
-        raise Unavailable(f"{format} cannot be written ({error}); mend it with: {mend}") from error
-    return made
+def model(name: str, weights: Weights) -> bytes:
+    """The content of a file of MAKERS; ImportError where what makes it is not installed."""
+    if packages := CONVERTERS.get(name):
+        from .converted import converted
+
+        source = Path(__file__).with_name(MAKERS[name].partition(":")[0] + ".py")
+        return converted(name, weights, source, packages)
+    return maker(name)(weights)
+
+
+def maker(name: str) -> Callable[[Weights], bytes]:
+    """The function that makes this file."""
+    module, _, function = MAKERS[name].partition(":")
+    make: Callable[[Weights], bytes] = getattr(import_module(f"{__name__}.{module}"), function)
+    return make

@@ -1,6 +1,7 @@
 """LeNet as Caffe's own two files: the network as text, the weights as a protocol buffer.
 
-Nothing but the encoding of protocol buffers is needed to write the second, so no Caffe is.
+Who used Caffe had it write the second (`Net.save`). It has had no release since 2017 and has to be
+built from source, and no converter to it is kept up; so the file is written here.
 """
 
 from collections.abc import Iterator

@@ -5,7 +5,7 @@ from onnx import TensorProto, checker, helper, numpy_helper
 from ..network import PARAMETERS
 from ..weights import Weights
 
-_OPSET = 17  # the newest that every runtime on the ladder reads
+_OPSET = 17  # the newest that every runtime here reads
 _IR_VERSION = 8  # the one that came with it
 
 

@@ -1,4 +1,4 @@
-"""The strokes that make up the digit, told from specks, edges and printed boxes."""
+"""The strokes that make up the digit, without specks, edges and printed boxes."""
 
 from dataclasses import dataclass
 

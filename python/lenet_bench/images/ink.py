@@ -1,4 +1,4 @@
-"""Ink told from paper, whatever the light."""
+"""Ink and paper, separated in any light."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +28,7 @@ def trend(seen: Plane) -> Plane:
     height, width = seen.shape
     y, x = np.mgrid[-1 : 1 : height * 1j, -1 : 1 : width * 1j]
     terms = np.stack([np.ones_like(x), x, y, x * x, x * y, y * y], -1)
-    few = terms[::2, ::2].reshape(-1, 6)  # every fourth pixel tells as much
+    few = terms[::2, ::2].reshape(-1, 6)  # every fourth pixel says as much
     values = seen[::2, ::2].reshape(-1).astype(np.float64)
     rest = values - np.median(values)
     for _ in range(6):

@@ -1,9 +1,11 @@
 """The clock around a call."""
 
+import random
 import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import cycle
 from typing import Any
 
 import numpy as np
@@ -11,13 +13,20 @@ from numpy.typing import NDArray
 
 Image = NDArray[np.float32]
 
+#: Taken before a backend is imported, which may put another clock into the module `time`.
+clock, _sleep = time.perf_counter_ns, time.sleep
+
+_KEPT = 128  # answers of random calls at most, beside the last to each input
+_ONE_IN = 16  # calls, on average; of many calls, one in twice as many, and so on
+
 
 @dataclass(frozen=True)
 class Calls:
     """Some timed calls."""
 
     samples_ns: list[int]
-    answers: dict[int, Any]  # the last one to each input, by its number
+    answers: list[tuple[int, Any]]  # the last one to each input, and those of random calls
+    began_ns: int
     wall_ns: int  # from the first call, or the wait before it, to the end of the last
 
 
@@ -32,25 +41,36 @@ def time_calls(
 ) -> Calls:
     """Time calls until the clock says so, idle before each where there is an interval.
 
-    Within a sample lie the call and one reading of the clock; everything else is outside.
+    Within a sample lie the call and one reading of the clock; everything else is outside. Which
+    answers are kept to be checked is chosen beforehand and at random, so that no backend can know.
     """
-    clock, sleep = time.perf_counter_ns, time.sleep
+    now, sleep = clock, _sleep
     samples: list[int] = []
     answers: dict[int, Any] = {}
+    kept: list[tuple[int, Any]] = []
+    draws = cycle([2 * random.random() for _ in range(2 * _KEPT)])
+    gap = _ONE_IN
+    keep_at = 1 + int(gap * next(draws))
     number = first
-    began = stop = clock()
+    began = stop = now()
     end = began + int(seconds * 1e9)
     enough = most or sys.maxsize
     while len(samples) < enough and (stop < end or len(samples) < fewest):
         image = inputs[number]
         if interval_s:
             sleep(interval_s)
-        start = clock()
+        start = now()
         answer = infer(image)
-        stop = clock()
+        stop = now()
         samples.append(stop - start)
         answers[number] = answer
+        if len(samples) == keep_at:
+            kept.append((number, answer))
+            if len(kept) == _KEPT:
+                del kept[::2]
+                gap *= 2
+            keep_at += 1 + int(gap * next(draws))
         number += 1
         if number == len(inputs):
             number = 0
-    return Calls(samples, answers, stop - began)
+    return Calls(samples, [*answers.items(), *kept], began, stop - began)

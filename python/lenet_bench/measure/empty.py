@@ -1,4 +1,4 @@
-"""The empty rung: timed as all are, it shows what the harness itself costs."""
+"""The empty backend: timed as all are, it shows what the harness itself costs."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,13 +17,10 @@ class Empty:
         self._probabilities = np.zeros(CLASSES, np.float32)
 
     def infer(self, images: NDArray[np.float32]) -> NDArray[np.float32]:  # noqa: ARG002
-        """Always the same zeros."""
         return self._probabilities
 
     def layers(self, image: NDArray[np.float32]) -> dict[str, NDArray[np.float32]]:  # noqa: ARG002
-        """It has none."""
         return {}
 
     def describe(self) -> dict[str, str]:
-        """Nothing runs."""
         return {}

@@ -1,71 +1,107 @@
-"""What a rung took of its GPU, summed over its turns."""
+"""What the NVIDIA driver tells of a GPU while a backend runs on it: clock, power, energy, memory.
 
-from collections.abc import Mapping, Sequence
-from statistics import mean
+NVML comes with the driver, its binding with lenet-bench's GPU extras. Where one is absent, or does
+not know an answer (some GPUs count no energy, some containers hide processes), the answer is None,
+and nothing fails.
+"""
 
-from ..results import Gpu, Turn
-from .nvml import Reading
-from .protocol import Message
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ..registry.cuda_libraries import load_of_driver
+from ..results import Gpu
 
 
-class GpuUse:
-    """Adds up what the rung's process read before and after its turns (nvml.Span)."""
+@dataclass(frozen=True)
+class Reading:
+    """A GPU at one moment; None is what it does not tell."""
 
-    def __init__(self) -> None:
-        self._turns = self._calls = 0
-        self._seconds = 0.0
-        self._energy_mj: float | None = 0.0  # None once a turn's was not told
-        self._watts: list[float] = []  # at the end of each turn
-        self._memory_mib: float | None = None
-        self._mhz_before: float | None = None
-        self._mhz_after: float | None = None
+    at_s: float
+    energy_mj: float | None  # since its driver was loaded
+    power_w: float | None
+    mhz: float | None  # the multiprocessors' clock
+    memory_mib: float | None  # that the process holds
 
-    def add(self, span: Message, calls: int) -> None:
-        """One turn's."""
-        before, after = Reading(**span["before"]), Reading(**span["after"])
-        if not self._turns:
-            self._mhz_before = before.mhz
-        self._memory_mib, self._mhz_after = after.memory_mib, after.mhz
-        self._turns += 1
-        self._calls += calls
-        self._seconds += after.at_s - before.at_s
-        if before.energy_mj is None or after.energy_mj is None:
-            self._energy_mj = None
-        elif self._energy_mj is not None:
-            self._energy_mj += after.energy_mj - before.energy_mj
-        if after.power_w is not None:
-            self._watts.append(after.power_w)
 
-    def take_over(self, before: Gpu, turns: Sequence[Turn]) -> None:
-        """What an earlier run came to in these turns: energy and time follow from its means."""
-        if not turns:
-            return
-        self._turns, self._calls = len(turns), sum(len(turn.samples_ns) for turn in turns)
-        self._memory_mib = before.memory_mib
-        self._mhz_before, self._mhz_after = before.mhz_before, before.mhz_after
-        if before.energy_mj is None:
-            self._energy_mj = None
-            self._watts = [before.power_w] * len(turns) if before.power_w is not None else []
-        else:
-            self._energy_mj = before.energy_mj * self._calls
-            self._seconds = self._energy_mj / 1000 / before.power_w if before.power_w else 0.0
+class Meter:
+    """One GPU, and one process on it."""
 
-    def total(self, name: str, profile_us: Mapping[str, float] | None) -> Gpu:
-        """Of all turns. The GPU counts energy in steps of up to 100 ms, so a turn says little."""
-        if not self._turns:
-            return Gpu(name, profile_us=profile_us)
-        return Gpu(
-            name,
-            memory_mib=self._memory_mib,
-            power_w=self._power_w(),
-            energy_mj=None if self._energy_mj is None else self._energy_mj / self._calls,
-            mhz_before=self._mhz_before,
-            mhz_after=self._mhz_after,
-            profile_us=profile_us,
+    def __init__(self, nvml: Any, device: Any, pid: int) -> None:
+        self._nvml, self._device, self._pid = nvml, device, pid
+        name = _asked(nvml, nvml.nvmlDeviceGetName, device) or "NVIDIA GPU"
+        self.name = name.decode() if isinstance(name, bytes) else str(name)
+
+    def read(self) -> Reading:
+        """Now. It takes NVML some milliseconds, so never within a timed call."""
+        nvml, device = self._nvml, self._device
+        power_mw = _asked(nvml, nvml.nvmlDeviceGetPowerUsage, device)
+        return Reading(
+            at_s=time.monotonic(),
+            energy_mj=_asked(nvml, nvml.nvmlDeviceGetTotalEnergyConsumption, device),
+            power_w=None if power_mw is None else power_mw / 1000,
+            mhz=_asked(nvml, nvml.nvmlDeviceGetClockInfo, device, nvml.NVML_CLOCK_SM),
+            memory_mib=_memory_mib(nvml, device, self._pid),
         )
 
-    def _power_w(self) -> float | None:
-        """Where no energy is counted, the mean of what it drew at the end of each turn."""
-        if self._energy_mj is not None and self._seconds:
-            return self._energy_mj / 1000 / self._seconds
-        return mean(self._watts) if self._watts else None
+
+def open_meter(runs: Mapping[str, str], pid: int) -> Meter | None:
+    """Of the GPU that a backend says it runs on (`describe()`), else of the one with its process.
+
+    None without the driver's library or its binding.
+    """
+    if load_of_driver("libnvidia-ml.so.1") is None:  # which the binding then finds loaded
+        return None
+    try:
+        import pynvml as nvml
+
+        nvml.nvmlInit()
+    except Exception:  # ImportError, or whatever NVML says
+        return None
+    if bus := runs.get("PCI bus"):
+        device = _asked(nvml, nvml.nvmlDeviceGetHandleByPciBusId, bus.encode())
+        if device is not None:
+            return Meter(nvml, device, pid)
+    count = _asked(nvml, nvml.nvmlDeviceGetCount) or 0
+    devices = [_asked(nvml, nvml.nvmlDeviceGetHandleByIndex, n) for n in range(count)]
+    known = [device for device in devices if device is not None]
+    if len(known) > 1:
+        known = [device for device in known if _memory_mib(nvml, device, pid) is not None]
+    return Meter(nvml, known[0], pid) if known else None
+
+
+def used(
+    name: str, before: Reading | None, after: Reading | None, calls: int, profile: Any = None
+) -> Gpu:
+    """What a backend took between two readings."""
+    if before is None or after is None:
+        return Gpu(name, profile_us=profile)
+    energy_mj, power_w = None, after.power_w
+    seconds = after.at_s - before.at_s
+    if before.energy_mj is not None and after.energy_mj is not None:
+        energy_mj = (after.energy_mj - before.energy_mj) / max(1, calls)
+        power_w = energy_mj * calls / 1000 / seconds if seconds > 0 else power_w
+    return Gpu(
+        name,
+        memory_mib=after.memory_mib,
+        power_w=power_w,
+        energy_mj=energy_mj,
+        mhz_before=before.mhz,
+        mhz_after=after.mhz,
+        profile_us=profile,
+    )
+
+
+def _memory_mib(nvml: Any, device: Any, pid: int) -> float | None:
+    processes = _asked(nvml, nvml.nvmlDeviceGetComputeRunningProcesses, device) or ()
+    held = (process.usedGpuMemory for process in processes if process.pid == pid)
+    return next((bytes_held / 2**20 for bytes_held in held if bytes_held), None)
+
+
+def _asked(nvml: Any, question: Callable[..., Any], *arguments: Any) -> Any:
+    """NVML's answer; None where it has none. Drivers differ in what they know."""
+    try:
+        return question(*arguments)
+    except nvml.NVMLError:
+        return None

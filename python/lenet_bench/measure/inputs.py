@@ -1,4 +1,4 @@
-"""The images that rungs are timed and checked with: pen strokes as sparse as MNIST's digits."""
+"""The images that backends are timed and checked with: pen strokes as sparse as MNIST's digits."""
 
 from itertools import pairwise
 

@@ -1,13 +1,11 @@
-"""MLPerf's LoadGen asks the rung: SingleStream, one query after the other. Runs in the worker.
+"""MLPerf's LoadGen asks the backend: SingleStream, one query after the other. Runs in the worker.
 
 Its queries are all made before the first is asked, and its logs go to a folder. The rules that it
 brings itself it reads once a process, with the first `user.conf`: that is the performance test's,
-and the others are told all they need.
+and the others are given all they need.
 """
 
 import sys
-import time
-from array import array
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.machinery import EXTENSION_SUFFIXES, ExtensionFileLoader, FileFinder
@@ -24,7 +22,7 @@ from ..errors import Unavailable
 Image = NDArray[np.float32]
 Infer = Callable[[Image], NDArray[np.float32]]
 Ask = Callable[[Sequence[Any]], None]
-Purpose = Literal["performance", "accuracy", "overhead"]
+Purpose = Literal["performance", "accuracy"]
 
 _CONFIGURATION = "user.conf"
 _MODULE, _DISTRIBUTION = "mlperf_loadgen", "mlcommons-loadgen"
@@ -62,11 +60,7 @@ def at_hand() -> AtHand:
 def run(
     infer: Infer, images: Sequence[Image], folder: Path, test: Test, parents: AtHand
 ) -> dict[str, Any]:
-    """One test of LoadGen's, to its end: it decides when that is.
-
-    `call_us` is the median call between two queries, by our clock, where the purpose is to find out
-    what LoadGen takes.
-    """
+    """One test of LoadGen's, to its end: it decides when that is."""
     loadgen, its_version = _import(parents)
     folder.mkdir(parents=True, exist_ok=True)
     settings = loadgen.TestSettings()
@@ -75,27 +69,20 @@ def run(
     settings.scenario = loadgen.TestScenario.SingleStream
     settings.mode = modes.AccuracyOnly if purpose == "accuracy" else modes.PerformanceOnly
 
-    calls_ns = array("q")
-    if purpose == "performance":
-        ask = _call_within(infer, images, loadgen)
-    elif purpose == "overhead":
-        ask = _call_between(infer, images, loadgen, calls_ns.append)
-    else:
-        ask = _answer_with_digit(infer, images, loadgen)
+    ask = (_call_within if purpose == "performance" else _answer_with_digit)(infer, images, loadgen)
 
     def pass_over(*_: object) -> None:
         """All images are in memory, and each query is answered when it is asked."""
 
-    rung = loadgen.ConstructSUT(ask, pass_over)
+    backend = loadgen.ConstructSUT(ask, pass_over)
     samples = loadgen.ConstructQSL(len(images), len(images), pass_over, pass_over)
     try:
         audit = str(folder / "audit.config")  # there is none; LoadGen would look in any folder
-        loadgen.StartTestWithLogSettings(rung, samples, settings, _logs(loadgen, folder), audit)
+        loadgen.StartTestWithLogSettings(backend, samples, settings, _logs(loadgen, folder), audit)
     finally:
         loadgen.DestroyQSL(samples)
-        loadgen.DestroySUT(rung)
-    call_us = float(np.median(calls_ns)) / 1000 if calls_ns else None
-    return {"version": its_version, "call_us": call_us}
+        loadgen.DestroySUT(backend)
+    return {"version": its_version}
 
 
 def _by_the_rules(settings: Any, test: Test, folder: Path) -> None:
@@ -134,30 +121,6 @@ def _call_within(infer: Infer, images: Sequence[Image], loadgen: Any) -> Ask:
     return ask
 
 
-def _call_between(
-    infer: Infer, images: Sequence[Image], loadgen: Any, keep: Callable[[int], None]
-) -> Ask:
-    """Overhead: the same work in another order, so that each clock sees its own part alone.
-
-    A query is answered before the rung is called: LoadGen's clock sees what lies around the call,
-    and ours the call as it is after LoadGen has used the caches.
-    """
-    complete, response = loadgen.QuerySamplesComplete, loadgen.QuerySampleResponse(0, 0, 0)
-    responses, clock = [response], time.perf_counter_ns
-
-    def ask(queries: Sequence[Any]) -> None:
-        query = queries[0]
-        image = images[query.index]
-        response.id = query.id
-        complete(responses)
-        start = clock()
-        infer(image)
-        stop = clock()
-        keep(stop - start)
-
-    return ask
-
-
 def _answer_with_digit(infer: Infer, images: Sequence[Image], loadgen: Any) -> Ask:
     """Accuracy: LoadGen logs the digit, a byte."""
     response, complete = loadgen.QuerySampleResponse, loadgen.QuerySamplesComplete
@@ -183,7 +146,7 @@ def _import(parents: AtHand) -> tuple[Any, str]:
     if spec is None or spec.loader is None:
         python = f"Python {sys.version_info.major}.{sys.version_info.minor}"
         raise Unavailable(
-            f"MLPerf's LoadGen is not installed for {python}, in which this rung runs; mend it "
+            f"MLPerf's LoadGen is not installed for {python}, in which this backend runs; mend it "
             f"with: {sys.executable} -m pip install {_DISTRIBUTION}"
         )
     loadgen = module_from_spec(spec)

@@ -2,25 +2,28 @@
 
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ..backends import FLOAT32, Device, find, names, tolerance, usual_name
-from ..environments import interpreter, variables
 from ..errors import LenetBenchError
-from ..results import Result
+from ..registry import FLOAT32, Device, find, names, tolerance, usual_name
+from ..registry.environments import interpreter, variables
+from ..results import Block
 
-#: The rounds' seconds where no stop rule is given, and for a rough answer.
-USUAL_BUDGET_S = 20.0
-QUICK_BUDGET_S = 5.0
+#: Without a rule for its end a run takes so long at least, and as many rounds as an interval needs.
+USUAL_S = 20.0
+#: A quick answer: few backends, from silicon to Keras' predict, and well.
+QUICK = ("fused", "onednn", "tensorflow", "keras:predict_on_batch", "keras")
+QUICK_S = 100.0
+QUICK_ROUNDS = 10
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One row of a comparison: a rung of the ladder, or a factory from elsewhere.
+    """A backend to compare: one of the table, or a factory from elsewhere.
 
-    A `factory` is "module:callable", called as callable(weights, threads=n) in the worker, with
-    `path` in front of its import path.
+    A `factory` is "module:callable", called as callable(weights, threads=n) in the process that is
+    timed, with `path` in front of its import path.
     """
 
     name: str
@@ -29,82 +32,74 @@ class Entry:
     tolerance: float = FLOAT32
     python: str = sys.executable
     variables: Mapping[str, str] = field(default_factory=dict)  # what its API reads when imported
-    checked: bool = True  # only the empty rung is not
+    checked: bool = True  # only the empty backend is not
     device: Device = "cpu"  # where it computes
 
     @classmethod
-    def of_ladder(cls, name: str, threads: int, *, quiet: bool = True) -> "Entry":
-        """The rung, or the variant, that the ladder knows by this name."""
-        rung, _ = find(name)
+    def of_backend(cls, name: str, threads: int, *, quiet: bool = True) -> "Entry":
+        """The backend, or the variant, of this name."""
+        backend, _ = find(name)
         return cls(
             usual_name(name),
             tolerance=tolerance(name),
-            python=interpreter(rung),
-            variables=variables(rung, threads, quiet=quiet),
-            device=rung.device,
+            python=interpreter(backend),
+            variables=variables(backend, threads, quiet=quiet),
+            device=backend.device,
         )
 
 
 @dataclass(frozen=True)
 class CompareOptions:
-    """What to compare, how long, and where the result goes. Without `rungs`, all but those gone."""
+    """What to compare, how long, and where the result goes. Without `backends`, all that remain."""
 
-    rungs: tuple[str | Entry, ...] = ()
-    baseline: str | None = None  # without one, the first of the rungs that runs
+    backends: tuple[str | Entry, ...] = ()
+    baseline: str | None = None  # without one, the first backend that runs
     threads: int = 1
-    budget_s: float | None = None  # of the rounds; the workers' first start comes on top
-    precision: float | None = None  # stop when every median is known to within this share of it
+    budget_s: float | None = None  # of all of the run, the first starts included
     rounds: int | None = None
-    enough: Callable[[Result], float] | None = None  # how much of what is looked for is found
-    margin: float = 0.02  # two rungs that differ by less are the same
+    least_rounds: int = 0  # that are measured whole, whatever the budget
+    enough: Callable[[Sequence[Block]], float] | None = None  # the share of what is needed
+    margin: float = 0.02  # two backends that differ by less are the same
     seed: int | None = None  # without one, a new one; it is in the result
-    timeout_s: float = 120.0  # for one rung's start, or one turn
+    timeout_s: float = 120.0  # for one answer of a backend's process
     interval_s: float | None = None  # idle time before each call
     batches: tuple[int, ...] = ()  # sizes to measure throughput for, after the single calls
     weights: str | os.PathLike[str] | None = None
-    output: str | os.PathLike[str] | None = None
-    restarts: int | None = None  # of rungs that are slow to start; without it, as the budget allows
-    memory_bytes: int | None = None  # that the workers may use; without it, what is free
-    resume: str | os.PathLike[str] | None = None  # a result to go on with; its rules hold then
-    retry: bool = False  # when resuming, try the rungs that failed once more
-    device: Device | None = None  # without `rungs`, only those that run there: torch@gpu
-    quiet: bool = True  # frameworks are told to log little
+    output: str | os.PathLike[str] | None = None  # where there is such a run, it goes on
+    device: Device | None = None  # without `backends`, only those that run there: torch@gpu
+    quiet: bool = True  # frameworks are asked to log little
     argv: tuple[str, ...] = field(default_factory=lambda: tuple(sys.argv))
 
     def entries(self) -> list[Entry]:
-        """The rows, the baseline among them; LenetBenchError where a name is unknown or double."""
-        chosen = list(self.rungs or names(gone=False, device=self.device))
-        if self.baseline is not None and self.baseline not in [name_of(rung) for rung in chosen]:
+        """What to compare, the baseline among it; LenetBenchError for a name that is unknown."""
+        chosen = list(self.backends or names(gone=False, device=self.device))
+        if self.baseline is not None and self.baseline not in map(name_of, chosen):
             chosen.insert(0, self.baseline)
-        found = [
-            rung
-            if isinstance(rung, Entry)
-            else Entry.of_ladder(rung, self.threads, quiet=self.quiet)
-            for rung in chosen
+        entries = [
+            one if isinstance(one, Entry) else Entry.of_backend(one, self.threads, quiet=self.quiet)
+            for one in chosen
         ]
-        for entry in found:
-            if sum(other.name == entry.name for other in found) > 1:
-                raise LenetBenchError(f"{entry.name} is named twice; name each rung once")
-        return found
+        for entry in entries:
+            if sum(other.name == entry.name for other in entries) > 1:
+                raise LenetBenchError(f"{entry.name} is named twice; name each backend once")
+        return entries
 
     def check(self) -> None:
         """Raise LenetBenchError for a figure that no run could follow."""
         positive = {
             "threads": self.threads,
             "budget": self.budget_s,
-            "precision": self.precision,
             "rounds": self.rounds,
             "margin": self.margin,
             "timeout": self.timeout_s,
             "interval": self.interval_s,
             "batch": min(self.batches, default=None),
-            "memory": self.memory_bytes,
         }
         for name, value in positive.items():
             if value is not None and not value > 0:
                 raise LenetBenchError(f"expected a {name} above 0, got {value:g}")
 
 
-def name_of(rung: str | Entry) -> str:
+def name_of(backend: str | Entry) -> str:
     """As it will be in the result."""
-    return rung.name if isinstance(rung, Entry) else rung
+    return backend.name if isinstance(backend, Entry) else backend

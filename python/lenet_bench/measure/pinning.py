@@ -1,7 +1,7 @@
-"""Which cores a worker runs on, and the thread counts that every library is told beforehand."""
+"""Which cores a worker runs on, and the thread counts that every library is given beforehand."""
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,15 +22,18 @@ def usable_cores() -> int:
     return os.cpu_count() or 1
 
 
-def choose_cores(threads: int) -> Cores:
-    """The last cores for the workers, since interrupts like the first; the parent has the rest."""
+def choose_cores(threads: int, near: Collection[int] = ()) -> Cores:
+    """The last cores for the workers, since interrupts like the first; the parent has the rest.
+
+    Cores with one of the logical CPUs `near` go before all others.
+    """
     if not hasattr(os, "sched_setaffinity"):
         return Cores((), ())
     allowed = sorted(os.sched_getaffinity(0))
     by_core: dict[str, list[int]] = {}
     for cpu in allowed:
         by_core.setdefault(_siblings(cpu), []).append(cpu)
-    groups = list(by_core.values())
+    groups = sorted(by_core.values(), key=lambda group: any(cpu in near for cpu in group))
     # One thread a physical core; the second thread of a core only where there are no more cores.
     firsts, seconds = [group[0] for group in groups], [c for group in groups for c in group[1:]]
     worker = [*reversed(firsts), *reversed(seconds)][:threads]
@@ -38,6 +41,33 @@ def choose_cores(threads: int) -> Cores:
     elsewhere = [cpu for cpu in allowed if _siblings(cpu) not in taken]
     beside = [cpu for cpu in allowed if cpu not in worker]
     return Cores(tuple(sorted(worker)), tuple(elsewhere or beside or allowed))
+
+
+def cpus_near_gpu(devices: Iterable[str]) -> set[int]:
+    """The logical CPUs on the chosen GPU's side of the machine, if a backend computes there.
+
+    From the other socket each trip to it takes some tenths of a microsecond more.
+    """
+    if "gpu" not in devices:
+        return set()
+    from ..registry.gpu import bus_of_chosen  # which imports NumPy, and `tell_threads` goes before
+
+    return cpus_near(bus_of_chosen())
+
+
+def cpus_near(bus: str | None, sysfs: Path = Path("/sys")) -> set[int]:
+    """Those of the PCI device's memory node; none where the system does not say."""
+    try:
+        listed = (sysfs / "bus/pci/devices" / (bus or "none") / "local_cpulist").read_text()
+        return set(cpus_in(listed))
+    except (OSError, ValueError):
+        return set()
+
+
+def cpus_in(listed: str) -> list[int]:
+    """The logical CPUs that a list like "0-3,8" names."""
+    ranges = [part.partition("-") for part in listed.strip().split(",") if part]
+    return [cpu for low, _, high in ranges for cpu in range(int(low), int(high or low) + 1)]
 
 
 @contextmanager
@@ -70,7 +100,7 @@ def thread_variables(threads: int) -> dict[str, str]:
 
 
 def tell_threads(threads: int) -> None:
-    """Tell the libraries of this process, before they are imported; what the user told them holds.
+    """Set them for this process, before libraries are imported; what the user has set holds.
 
     Else NumPy's BLAS takes every core, and its threads wait for each other where one is taken: on a
     busy machine a call of 0.2 ms took 24 ms.

@@ -1,7 +1,7 @@
-"""Rungs for the self-test: one under several names, one made slower, and three that cheat.
+"""Backends for the self-test: one under several names, one made slower, and three that cheat.
 
-Which rung of the ladder they are made of stands in an environment variable, since a worker builds
-a rung from the weights and the threads alone.
+Which backend they are made of stands in an environment variable, since a process builds one from
+the weights and the threads alone.
 """
 
 import os
@@ -11,11 +11,11 @@ from collections import Counter
 import numpy as np
 from numpy.typing import NDArray
 
-from ..backends import load
+from ..registry import load
 from ..weights import Weights
 
-#: The variable that names the rung.
-RUNG = "LENET_BENCH_SELF_TEST_RUNG"
+#: The variable that names the backend.
+BACKEND = "LENET_BENCH_SELF_TEST_BACKEND"
 #: What `Slower` adds to each call.
 SLOWDOWN = 0.05
 
@@ -23,29 +23,26 @@ Floats = NDArray[np.float32]
 
 
 class Planted:
-    """The rung with something done to its answers."""
+    """The backend with something done to its answers."""
 
     def __init__(self, weights: Weights, *, threads: int) -> None:
-        self._backend = load(os.environ[RUNG], threads=threads, weights=weights)
+        self._backend = load(os.environ[BACKEND], threads=threads, weights=weights)
 
     def infer(self, images: Floats) -> Floats:
-        """As the rung does."""
         return self._backend.infer(images)
 
     def layers(self, image: Floats) -> dict[str, Floats]:
-        """As the rung does."""
         return self._backend.layers(image)
 
     def describe(self) -> dict[str, str]:
-        """What runs, and what was planted."""
         return {**self._backend.describe(), "planted": type(self).__name__}
 
 
 class Same(Planted):
-    """The rung, and after each call a wait for no time.
+    """The backend, and after each call a wait for no time.
 
-    The wait is what `Slower` has: three readings of the clock that the rung has driven out of the
-    caches cost 1.7 us, 1 % of numpy's call. So two rungs differ by the slowdown and nothing else.
+    The wait is what `Slower` has: three readings of the clock, which the backend has driven out of
+    the caches, cost 1.7 us, 1 % of numpy's call. So the two differ by the slowdown only.
     """
 
     slowdown = 0.0
@@ -75,7 +72,6 @@ class Remembering(Planted):
         self._known: dict[bytes, Floats] = {}
 
     def infer(self, images: Floats) -> Floats:
-        """Look it up first."""
         key = images.tobytes()
         if key not in self._known:
             self._known[key] = self._backend.infer(images)
@@ -86,20 +82,18 @@ class Wrong(Planted):
     """Is off in the fourth digit."""
 
     def infer(self, images: Floats) -> Floats:
-        """Nearly right."""
         answer: Floats = self._backend.infer(images) * np.float32(0.999)
         return answer
 
 
 class WrongLater(Wrong):
-    """Answers an image rightly twice, as often as it is checked before it is timed."""
+    """Answers an image rightly as often as it is checked before it is timed."""
 
     def __init__(self, weights: Weights, *, threads: int) -> None:
         super().__init__(weights, threads=threads)
         self._asked: Counter[bytes] = Counter()
 
     def infer(self, images: Floats) -> Floats:
-        """Wrong from the third time on."""
         key = images.tobytes()
         self._asked[key] += 1
         return super().infer(images) if self._asked[key] > 2 else self._backend.infer(images)

@@ -1,15 +1,15 @@
-"""What the reference says: no rung is timed, or stays timed, that says something else."""
+"""What the reference says: no backend is timed, or stays timed, that says something else."""
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..backends import load
+from ..registry import load
 from ..weights import Weights
 from . import inputs
 
 Floats = NDArray[np.float32]
 
-ROTATING = 10  # 31 KB: a rung finds them in the caches, as an application's newest image is
+ROTATING = 10  # 31 KB: a backend finds them in the caches, as an application's newest image is
 _UNFORESEEN = 4
 
 
@@ -18,7 +18,7 @@ class Truth:
 
     def __init__(self, weights: Weights, seed: int) -> None:
         self._reference = load("reference", weights=weights)
-        self.rotating = inputs.strokes(ROTATING, seed=0)  # those that rungs are timed with
+        self.rotating = inputs.strokes(ROTATING, seed=0)  # those that backends are timed with
         self.edges = inputs.edge_cases()
         self.unforeseen = inputs.strokes(_UNFORESEEN, seed=seed)  # asked once timing is over
         self._known = self._reference.infer(self.rotating)

@@ -1,139 +1,92 @@
-"""One rung in a process of its own: it builds the rung and does as the parent tells it.
+"""The process of one backend: it builds it and answers the parent's questions (`built`).
 
-    python -m lenet_bench.measure.worker READ_FD WRITE_FD PARENT_PID
-
-The cores and the environment were pinned before this process began. It says nothing on standard
-output: what is printed there, the rung printed.
+The cores and the environment were pinned before this process began.
 """
 
 import gc
-import os
 import sys
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from importlib import import_module
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
-from ..backends import Backend, find, load
 from ..errors import Unavailable
-from ..lifeline import die_with
-from ..network import IMAGE_SIDE
+from ..process import HungUp, Parent
+from ..registry import Network, find, load
+from ..registry.building import import_backend
 from ..weights import read_weights
-from .measured_rung import (
-    MeasuredRung,
-    WrongAnswerError,
-    encode_answers,
-    is_expected,
-    sentence,
-)
-from .nvml import open_meter
-from .protocol import Channel, ClosedError, Message, decode
+from .built import Built, WrongAnswerError, checked_answers, is_expected, sentence
+from .calls import clock
 
 
-def main() -> None:
-    """Answer the parent until it hangs up."""
+def serve(parent: Parent) -> None:
+    """Answer until the parent hangs up, or until something fails: it is not timed again then."""
     began_ns = time.monotonic_ns()
-    read_fd, write_fd, parent = map(int, sys.argv[1:])
-    die_with(parent)
-    for fd in (read_fd, write_fd):
-        os.set_inheritable(fd, False)
-    channel = Channel(read_fd, write_fd)
-    try:
-        rung = _start(channel, began_ns)
-        while True:
-            _answer(channel, rung)
-    except (ClosedError, EOFError):
-        return
+    built: Built | None = None
+    while True:
+        question = parent.hear()
+        try:
+            if built is None:
+                built, answer = _start(question, began_ns)
+            else:
+                answer = getattr(built, question["do"])(question)
+            parent.say(answer)
+        except HungUp:
+            raise
+        except BaseException as error:
+            parent.say({"failure": _failure(error)})
+            return
 
 
-def _start(channel: Channel, began_ns: int) -> MeasuredRung:
-    """Build the rung and answer the first image; every part of the way has its time."""
-    message = channel.receive()
-    try:
-        sys.path[:0] = message["path"]
-        image = decode(message["image"], IMAGE_SIDE, IMAGE_SIDE)
-        clock = time.perf_counter
-        times = [clock()]
-        factory = _import(message)
-        times.append(clock())
-        weights = read_weights(message["weights"])
-        times.append(clock())
-        backend = factory(weights)
-        times.append(clock())
-        answer = backend.infer(image)
-        times.append(clock())
-        runs = backend.describe()
-        meter = open_meter(runs) if message["device"] == "gpu" else None
-        rung = MeasuredRung(backend, meter)
-        parts = np.diff(times).tolist()
-        reply = {
-            "cold_start": {
-                "process_s": (began_ns - message["spawned_ns"]) / 1e9,
-                **dict(zip(("import_s", "weights_s", "build_s", "first_s"), parts, strict=True)),
-            },
-            "answers": encode_answers([answer]),
-            "runs": runs,
-            "gpu": meter.name if meter else None,
-        }
-    except BaseException as error:
-        _give_up(channel, error)
+def _start(question: Mapping[str, Any], began_ns: int) -> tuple[Built, dict[str, Any]]:
+    """Build the backend and answer the first image; every part of the way has its time."""
+    sys.path[:0] = question["path"]
+    times = [clock()]
+    factory = _import(question)
+    times.append(clock())
+    weights = read_weights(question["weights"])
+    times.append(clock())
+    network = factory(weights)
+    times.append(clock())
+    answer = network.infer(question["image"])
+    times.append(clock())
+    parts = (np.diff(times) / 1e9).tolist()
+    reply = {
+        "cold_start": {
+            "process_s": (began_ns - question["started_ns"]) / 1e9,
+            **dict(zip(("import_s", "weights_s", "build_s", "first_s"), parts, strict=True)),
+        },
+        "answers": checked_answers([answer]),
+        "runs": network.describe(),
+    }
+    built = Built(network)
     gc.collect()
-    gc.freeze()  # collections while timing look at the rung's new objects only
-    channel.send(reply)
-    return rung
+    gc.freeze()  # collections while timing look at new objects only
+    return built, reply
 
 
-def _import(message: Message) -> Callable[[Any], Backend]:
-    """Import the rung's API now; what comes back builds the rung from weights."""
-    threads = message["threads"]
-    if message["factory"]:  # from outside the ladder
-        module, _, name = message["factory"].partition(":")
+def _import(question: Mapping[str, Any]) -> Callable[[Any], Network]:
+    """Import the backend's API now; what comes back builds the network from weights."""
+    threads = question["threads"]
+    if question["factory"]:  # from elsewhere
+        module, _, name = question["factory"].partition(":")
         make = getattr(import_module(module), name)
         return lambda weights: make(weights, threads=threads)
-    name = message["name"]
-    module, _, _ = find(name)[0].exhibit.partition(":")
+    name = question["name"]
     with suppress(Exception):  # `load` says it in a sentence that ends with what mends it
-        import_module(f"lenet_bench.backends.{module}")
+        import_backend(find(name)[0])
     return lambda weights: load(name, threads=threads, weights=weights, quiet=False)
 
 
-def _answer(channel: Channel, rung: MeasuredRung) -> None:
-    message = channel.receive()
-    commands = (
-        rung.keep,
-        rung.check,
-        rung.probe,
-        rung.turn,
-        rung.batch,
-        rung.profile,
-        rung.dissect,
-        rung.loadgen,
-    )
-    try:
-        reply = {command.__name__: command for command in commands}[message["do"]](message)
-    except BaseException as error:
-        _give_up(channel, error)
-    channel.send(reply)
-
-
-def _give_up(channel: Channel, error: BaseException) -> NoReturn:
-    """Tell the parent all of it and end: a rung that failed once is not timed again."""
+def _failure(error: BaseException) -> dict[str, Any]:
     status = "crashed"
     if isinstance(error, Unavailable):
         status = "unavailable"
     elif isinstance(error, WrongAnswerError):
         status = "wrong"
     text = None if is_expected(error) else "".join(traceback.format_exception(error))
-    with suppress(ClosedError):
-        failure = {"status": status, "reason": sentence(error), "traceback": text}
-        channel.send({"failure": failure})
-    sys.stdout.flush()
-    os._exit(1)  # what the rung registered for the exit may hang
-
-
-if __name__ == "__main__":
-    main()
+    return {"status": status, "reason": sentence(error), "traceback": text}

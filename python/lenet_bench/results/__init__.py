@@ -1,47 +1,26 @@
-"""The result of a comparison: its model, its file, and its rows for whoever draws it."""
+"""The result of a comparison: its model, its file, and what follows from it."""
 
-from .file import ResultFile, read_result, write_result
+from .log import Log, append, go_on, read_log
 from .model import (
     SCHEMA,
     Batch,
+    Block,
     CacheProbe,
     ColdStart,
     Disturbance,
+    End,
     Ended,
     Gpu,
+    Header,
+    Listed,
     Resources,
     Result,
-    Resumption,
+    Row,
     Rules,
-    RungResult,
     Status,
     Summary,
-    Turn,
     Verdict,
 )
+from .read import as_result, disturbed, printable, read_result
 from .rows import digest, failures, rows
-
-__all__ = [
-    "SCHEMA",
-    "Batch",
-    "CacheProbe",
-    "ColdStart",
-    "Disturbance",
-    "Ended",
-    "Gpu",
-    "Resources",
-    "Result",
-    "ResultFile",
-    "Resumption",
-    "Rules",
-    "RungResult",
-    "Status",
-    "Summary",
-    "Turn",
-    "Verdict",
-    "digest",
-    "failures",
-    "read_result",
-    "rows",
-    "write_result",
-]
+from .statistics import start_medians_us

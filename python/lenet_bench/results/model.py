@@ -1,40 +1,78 @@
-"""What a comparison found, as plain data: every raw sample, the machine, the rules."""
+"""What a result file holds (a header, then a line a block), and what is computed from it.
+
+A block is one process of one backend: started, checked, warmed up, timed, checked, ended. Figures,
+verdicts and warnings are never in the file: they follow from its blocks.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from statistics import median
-from typing import Any, Literal
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct
+
+from .machine import Machine
 
 #: Raised with every change that an older reader would misread.
-SCHEMA = 1
+SCHEMA = 2
 
 Status = Literal["ok", "wrong", "unavailable", "crashed", "timeout", "unmeasured"]
 Verdict = Literal["baseline", "faster", "slower", "same", "ambiguous"]
-Ended = Literal["running", "budget", "precision", "rounds", "interrupted", "nothing to time"]
+Ended = Literal["running", "budget", "rounds", "enough", "interrupted", "nothing to time", "full"]
+Count = Annotated[int, Meta(ge=0)]
+Share = Annotated[float, Meta(gt=0, lt=1)]
 
 
-@dataclass(frozen=True)
-class Turn:
-    """What one rung did in one round."""
+class Rules(Struct, frozen=True, kw_only=True):
+    """How it was measured, so that it can be measured again."""
 
-    round: int  # its number, from 0
-    at_s: float  # when it began, since the first round began
-    wall_ns: int  # from the first timed call to the end of the last
-    cpu_ns: int  # CPU time of all the worker's threads in that span
-    preempted: int  # times that something else took the core
-    waited: int  # times that the rung gave it away
-    samples_ns: tuple[int, ...]  # each timed call
-    start: int | None = None  # in which of its processes, from 1
+    seed: int  # of the order, of the unforeseen images and of the bootstrap
+    baseline: str | None  # that was asked for; else it is the first backend that runs
+    margin: Share  # two backends that differ by less are the same
+    confidence: float  # of the intervals, nominally
+    budget_s: float | None  # the run ends after this time
+    rounds: int | None  # or after so many rounds
+    timeout_s: float  # for one answer of a backend's process
+    images: int  # that rotate
+    threads: int  # of a backend
+    worker_cores: tuple[int, ...]  # that backends are pinned to; empty: not pinned
+    parent_cores: tuple[int, ...]  # that the program which measures them is pinned to
+    variables: Mapping[str, str]  # pinned in each process's environment
+    weights: str  # their file
+    weights_sha256: str  # its parameters' checksum
+    interval_s: float | None = None  # idle time before each call
+    batches: tuple[int, ...] = ()  # sizes that throughput is measured for
 
 
-@dataclass(frozen=True)
-class ColdStart:
-    """The way to the first answer, in parts that add up. Steady state is the summary's."""
+class Listed(Struct, frozen=True, omit_defaults=True):
+    """A backend that is compared."""
+
+    name: str  # with its variant: keras:call
+    device: Literal["cpu", "gpu"] = "cpu"  # where it computes
+    tolerance: float | None = None  # allowed difference from the reference; none: not checked
+
+
+class Header(Struct, frozen=True, kw_only=True):
+    """The first line of a result file."""
+
+    kind: Literal["comparison"] = "comparison"  # of file
+    schema: int = SCHEMA  # of this form; a change that an older reader would misread raises it
+    version: str  # of lenet-bench
+    argv: tuple[str, ...]  # the command that began it
+    started: str  # ISO 8601, UTC
+    machine: Machine  # processor, memory, load and software, as far as it tells
+    rules: Rules  # how it was measured
+    backends: tuple[Listed, ...]  # in the order of the table of backends
+    floor: str | None = None  # the empty backend, which shows what the harness itself costs
+
+
+class ColdStart(Struct, frozen=True):
+    """The way to the first answer, in parts that add up."""
 
     process_s: float  # start of the process, Python, NumPy, this package
-    import_s: float  # the rung's API
+    import_s: float  # the backend's API
     weights_s: float  # reading and checking the file
-    build_s: float  # the rung from the weights
+    build_s: float  # the network from the weights
     first_s: float  # the first inference
 
     @property
@@ -43,32 +81,19 @@ class ColdStart:
         return self.process_s + self.import_s + self.weights_s + self.build_s + self.first_s
 
 
-@dataclass(frozen=True)
-class Resources:
-    """What the worker's process took."""
-
-    threads_alive: int | None  # the most that there were at once
-    threads_running: int | None  # those that used more than 1 % of a timed span
-    idle_share: float  # CPU time between its turns against the time that passed there
-    peak_rss_mib: float | None  # the most memory that it held, Python and NumPy included
-
-
-@dataclass(frozen=True)
-class CacheProbe:
-    """Medians of single calls, us: a rung that remembers answers is slow on new images only."""
+class CacheProbe(Struct, frozen=True):
+    """Medians of single calls, us: a backend that remembers answers is slow on new images only."""
 
     repeated_us: float  # of one image again and again
     rotated_us: float  # of known images in turns
     fresh_us: float  # of images that it never saw
 
 
-@dataclass(frozen=True)
-class Batch:
+class Batch(Struct, frozen=True):
     """Calls with so many images each, timed apart from the single-image ones."""
 
     size: int  # images in a call
-    samples_ns: tuple[int, ...]  # each timed call
-    rounds: int = 0  # that they come from
+    samples_ns: tuple[Count, ...]  # each timed call
 
     @property
     def images_per_s(self) -> float:
@@ -76,17 +101,77 @@ class Batch:
         return self.size / median(self.samples_ns) * 1e9
 
 
-@dataclass(frozen=True)
-class Gpu:
-    """What a rung took of its device; None where the device does not tell."""
+class Gpu(Struct, frozen=True, omit_defaults=True):
+    """What a backend took of its GPU; null where the GPU does not tell."""
 
     name: str  # as its driver tells it
     memory_mib: float | None = None  # that the process holds there
-    power_w: float | None = None  # mean over its turns
+    power_w: float | None = None  # mean while it was timed
     energy_mj: float | None = None  # an inference
-    mhz_before: float | None = None  # the multiprocessors' clock before the turns
+    mhz_before: float | None = None  # the multiprocessors' clock before the timed calls
     mhz_after: float | None = None  # and after them
     profile_us: Mapping[str, float] | None = None  # a profiled run: copies in and out, kernels, ...
+
+
+class Block(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What one process of a backend did, from its start to its end. A line of the file."""
+
+    backend: str  # its name
+    round: Count  # from 0
+    at_s: float  # when it began, since the run began
+    took_s: float | None = None  # all of it
+    status: Status = "ok"  # unavailable: it cannot run here
+    reason: str | None = None  # one sentence, where the status is not ok
+    traceback: str | None = None  # where it raised something
+    output: str = ""  # what it printed, without the middle where that is long
+    python: str = ""  # the interpreter that ran it
+    runs: Mapping[str, str] | None = None  # what really ran: library, version, instruction set
+    difference: float | None = None  # the largest from the reference's probabilities
+    cold_start: ColdStart | None = None  # the way to the first answer
+    cache_probe: CacheProbe | None = None  # whether it remembers answers; in its first block
+    samples_ns: tuple[Count, ...] = ()  # each timed call
+    wall_ns: Count = 0  # from the first timed call to the end of the last
+    cpu_ns: Count = 0  # CPU time of all the process's threads in that span
+    preempted: Count = 0  # times that something else took the core
+    waited: Count = 0  # times that the backend gave it away
+    idle_share: float | None = None  # CPU time while nothing was asked, of that time
+    threads_alive: int | None = None  # threads at the end
+    threads_running: int | None = None  # those that used more than 1 % of the timed span
+    cores: tuple[int, ...] = ()  # that its threads may use at the end, as the system says
+    peak_rss_mib: float | None = None  # the most memory that it held, Python and NumPy included
+    steal_share: float | None = None  # of its cores' time, taken by a hypervisor meanwhile
+    other_share: float | None = None  # of them, used by other processes
+    mhz: float | None = None  # the cores' clock at the end
+    probe_before_us: float | None = None  # a known loop on the same core, before it
+    probe_after_us: float | None = None  # and after it
+    gpu: Gpu | None = None  # what it took of a GPU
+    batches: tuple[Batch, ...] = ()  # calls with several images, by size
+    batch_refusals: Mapping[str, str] = {}  # by size, why not
+    lines_of_code: int | None = None  # of its implementation; in its first block
+    installed_mib: float | None = None  # on disk, its API's packages and theirs; likewise
+
+    @property
+    def probe_us(self) -> float | None:
+        """The slower of the two loops."""
+        known = [us for us in (self.probe_before_us, self.probe_after_us) if us is not None]
+        return max(known, default=None)
+
+
+class End(Struct, frozen=True):
+    """The last line of a run that was not killed; a run that went on has one for each end."""
+
+    ended: Ended  # by which rule
+    elapsed_s: float  # all of it
+
+
+@dataclass(frozen=True)
+class Resources:
+    """What a backend's processes took."""
+
+    threads_alive: int | None
+    threads_running: int | None
+    idle_share: float | None
+    peak_rss_mib: float | None
 
 
 @dataclass(frozen=True)
@@ -95,121 +180,86 @@ class Summary:
 
     samples: int  # timed calls
     rounds: int  # that they come from
-    starts: int  # times that its process was started
+    starts: int  # processes that they come from
     minimum_us: float  # the fastest call
     mean_us: float  # of all calls
-    p50_us: float | None  # the median call
+    p50_us: float | None  # the median start's median call
     p90_us: float | None  # nine calls in ten are faster
-    p95_us: float | None  # 95 in 100
-    p99_us: float | None  # 99 in 100
-    p999_us: float | None  # 999 in 1000
+    p95_us: float | None
+    p99_us: float | None
+    p999_us: float | None
     p50_low_us: float | None  # where the median's interval begins
     p50_high_us: float | None  # and ends
-    ratio: float | None  # to the baseline; above 1 is slower
-    ratio_low: float | None  # where its interval begins
-    ratio_high: float | None  # and ends
+    ratio: float | None  # of the medians, to the baseline's; above 1 is slower
+    ratio_low: float | None
+    ratio_high: float | None
     verdict: Verdict | None  # what the interval says beside the margin
 
 
 @dataclass(frozen=True)
-class RungResult:
-    """One row: what became of a rung and everything that was measured of it."""
+class Disturbance:
+    """What else happened on the machine; None where the system does not tell."""
 
-    name: str  # of the rung, with its variant: keras:call
-    status: Status  # unavailable: it cannot run here; unmeasured: its turn never came
-    reason: str | None = None  # one sentence, where the status is not ok
-    traceback: str | None = None  # where it raised something
-    output: str = ""  # what it printed since its last start, without the middle where that is long
-    python: str = ""  # the interpreter that ran it
-    runs: Mapping[str, str] | None = None  # what really ran: library, version, ISA
-    tolerance: float | None = None  # allowed difference from the reference
-    difference: float | None = None  # the largest one seen
-    cold_starts: tuple[ColdStart, ...] = ()  # one for each time that it was started
-    cache_probe: CacheProbe | None = None  # whether it remembers answers
-    resources: Resources | None = None  # what its process took
-    lines_of_code: int | None = None  # of its exhibit, when it was measured
-    installed_mib: float | None = None  # on disk: what its API's packages and theirs take
-    device: Literal["cpu", "gpu"] = "cpu"  # where it computes
-    gpu: Gpu | None = None  # what it took of a GPU
-    batches: tuple[Batch, ...] = ()  # calls with several images, by size
-    batch_refusals: Mapping[str, str] = field(default_factory=dict)  # by size, why not
-    summary: Summary | None = None  # absent from the file of a run that was killed
-    turns: tuple[Turn, ...] = ()  # every timed call, round by round
+    steal_share: float | None  # of the timed time, the highest of its blocks' medians
+    other_share: float | None
+    load_before: float | None  # processes that wanted to run, one minute's mean
+    mhz_low: float | None  # the slowest clock that was seen
+    mhz_high: float | None
+    disturbed: int  # blocks beside which the known loop ran slow
+    repeated: int  # of these, those that were measured once more
+    blocks: int  # that were timed
+
+
+@dataclass(frozen=True)
+class Row:
+    """A backend and everything that its blocks say."""
+
+    name: str
+    status: Status
+    device: Literal["cpu", "gpu"] = "cpu"
+    tolerance: float | None = None
+    reason: str | None = None
+    traceback: str | None = None
+    output: str = ""
+    python: str = ""
+    runs: Mapping[str, str] | None = None
+    difference: float | None = None
+    cold_starts: tuple[ColdStart, ...] = ()
+    cache_probe: CacheProbe | None = None
+    resources: Resources | None = None
+    gpu: Gpu | None = None
+    lines_of_code: int | None = None
+    installed_mib: float | None = None
+    batches: tuple[Batch, ...] = ()
+    batch_refusals: Mapping[str, str] = field(default_factory=dict)
+    blocks: tuple[Block, ...] = ()  # those that were timed and count, by round
+    failures: int = 0  # blocks that failed before the last one
+    summary: Summary | None = None
 
     @property
     def cold_start_s(self) -> float | None:
-        """From nothing to the first answer: the median over its starts."""
+        """The median start's way to its first answer."""
         return median(start.total_s for start in self.cold_starts) if self.cold_starts else None
-
-
-@dataclass(frozen=True)
-class Rules:
-    """How it was measured, so that it can be measured again."""
-
-    seed: int  # of the order, of the unforeseen images and of the bootstrap
-    baseline: str | None  # that was asked for; else it is the first rung that runs
-    margin: float  # two rungs that differ by less are the same
-    confidence: float  # of the intervals, nominally
-    budget_s: float | None  # the rounds end after so long
-    precision: float | None  # or once every median is known to within this share of it
-    rounds: int | None  # or after so many
-    timeout_s: float  # for one rung's start, or one turn
-    warm_s: float  # of a turn, before calls are timed
-    timed_s: float  # of a turn, while they are
-    rounds_a_start: int  # after so many rounds the workers are started anew
-    images: int  # that rotate
-    threads: int  # of a rung
-    worker_cores: tuple[int, ...]  # that rungs are pinned to; empty: not pinned
-    parent_cores: tuple[int, ...]  # that the program which measures them is pinned to
-    variables: Mapping[str, str]  # pinned in each worker's environment
-    weights: str  # their file
-    weights_sha256: str  # its parameters' checksum
-    interval_s: float | None = None  # idle time before each call
-    batches: tuple[int, ...] = ()  # sizes that throughput was measured for
-    restarts: int = 0  # of the rungs that are slow to start; the others' follow from rounds_a_start
-    memory_bytes: int | None = None  # the most that the workers together may use
-    groups: tuple[tuple[str, ...], ...] = ()  # who ran together, where memory was too small for all
-
-
-@dataclass(frozen=True)
-class Disturbance:
-    """What else happened on the machine during the turns; None where the system does not tell."""
-
-    steal_share: float | None  # of the workers' cores, taken by the hypervisor
-    other_share: float | None  # of them, used by other processes
-    load_before: float | None  # processes that wanted to run, one minute's mean
-    mhz_low: float | None  # the slowest clock that was seen
-    mhz_high: float | None  # and the fastest
-
-
-@dataclass(frozen=True)
-class Resumption:
-    """Where a run that had been interrupted was taken up again."""
-
-    at: str  # ISO 8601, UTC
-    argv: tuple[str, ...]  # the command that did so
-    rounds: int  # that were over by then
 
 
 @dataclass(frozen=True)
 class Result:
     """A comparison, over or under way."""
 
-    schema: int  # of this form; a change that an older reader would misread raises it
-    version: str  # of lenet-bench
-    argv: tuple[str, ...]  # the command that measured it
-    started: str  # ISO 8601, UTC
-    ended: Ended  # by which rule; running: under way, or killed
-    elapsed_s: float  # all of it, the workers' start included
-    machine: Mapping[str, Any]  # processor, memory, load and software, as far as it tells
-    rules: Rules  # how it was measured
-    order: tuple[tuple[str, ...], ...]  # who ran when, round by round
-    floor: RungResult | None  # the empty rung: what the harness itself costs
-    rungs: tuple[RungResult, ...]  # a row each
-    disturbance: Disturbance  # what else happened
-    warnings: tuple[str, ...]  # what to know before believing it
-    resumed: tuple[Resumption, ...] = ()  # each time that it was interrupted and taken up again
+    schema: int
+    version: str
+    argv: tuple[str, ...]
+    started: str
+    ended: Ended  # running: under way, or killed
+    elapsed_s: float
+    machine: Machine
+    rules: Rules
+    rounds: int  # that were begun
+    floor: Row | None  # the empty backend
+    backends: tuple[Row, ...]
+    disturbance: Disturbance
+    notes: tuple[str, ...] = ()  # of the file: a last line that was cut off
+    warnings: tuple[str, ...] = ()  # what to know before believing it
 
-    def rung(self, name: str) -> RungResult:
-        """The row of that name."""
-        return next(rung for rung in self.rungs if rung.name == name)
+    def row(self, name: str) -> Row:
+        return next(row for row in self.backends if row.name == name)

@@ -4,79 +4,77 @@ from collections.abc import Iterable, Sequence
 from dataclasses import fields
 from typing import Any, Protocol
 
-from .model import Result, RungResult, Status, Summary
+from .model import Result, Row, Status, Summary
 
 
 class Outcome(Protocol):
-    """What became of a rung."""
-
     @property
-    def name(self) -> str:
-        """The rung's."""
-
+    def name(self) -> str: ...
     @property
-    def status(self) -> Status:
-        """As in a result."""
+    def status(self) -> Status: ...
 
 
 def rows(result: Result) -> list[dict[str, Any]]:
-    """The rungs as flat rows, `--json`'s: figures for those that are ok, None for the others."""
-    return [_row(rung) for rung in result.rungs]
+    """The backends as flat rows, `--json`'s: figures for those that are ok, None for the others."""
+    return [_row(row) for row in result.backends]
 
 
 def digest(result: Result) -> dict[str, Any]:
     """What `--json` prints: the rows and what they must be read with, without the samples."""
-    baseline = [r.name for r in result.rungs if r.summary and r.summary.verdict == "baseline"]
+    baseline = [r.name for r in result.backends if r.summary and r.summary.verdict == "baseline"]
     floor = result.floor.summary if result.floor else None
     return {
         "schema": result.schema,
         "started": result.started,
         "ended": result.ended,
         "elapsed_s": result.elapsed_s,
-        "rounds": len(result.order),
+        "rounds": result.rounds,
         "seed": result.rules.seed,
         "threads": result.rules.threads,
         "interval_s": result.rules.interval_s,
         "margin": result.rules.margin,
         "baseline": baseline[0] if baseline else None,
         "harness_us": floor.p50_us if floor else None,
-        "rungs": [
-            {**row, **_by_batch(rung)} for row, rung in zip(rows(result), result.rungs, strict=True)
+        "backends": [
+            {**flat, **_by_batch(row)}
+            for flat, row in zip(rows(result), result.backends, strict=True)
         ],
+        "blocks": result.disturbance.blocks,
+        "disturbed_blocks": result.disturbance.disturbed,
         "warnings": list(result.warnings),
     }
 
 
-def _by_batch(rung: RungResult) -> dict[str, Any]:
+def _by_batch(row: Row) -> dict[str, Any]:
     return {
-        "images_per_s": {str(batch.size): batch.images_per_s for batch in rung.batches},
-        "batch_refusals": dict(rung.batch_refusals),
+        "images_per_s": {str(batch.size): batch.images_per_s for batch in row.batches},
+        "batch_refusals": dict(row.batch_refusals),
     }
 
 
-def failures(rungs: Iterable[Outcome], named: Sequence[str] = ()) -> list[str]:
-    """The rungs that failed; one that cannot run here counts where it was asked for by name."""
+def failures(backends: Iterable[Outcome], named: Sequence[str] = ()) -> list[str]:
+    """The backends that failed; one that cannot run here counts where it was asked for by name."""
     return [
-        rung.name
-        for rung in rungs
-        if rung.status != "ok" and (rung.status != "unavailable" or rung.name in named)
+        row.name
+        for row in backends
+        if row.status != "ok" and (row.status != "unavailable" or row.name in named)
     ]
 
 
-def _row(rung: RungResult) -> dict[str, Any]:
-    ok = rung.status == "ok"
-    summary = rung.summary if ok else None
+def _row(row: Row) -> dict[str, Any]:
+    ok = row.status == "ok"
+    summary = row.summary if ok else None
     figures = [field.name for field in fields(Summary)]
-    best = max(rung.batches, key=lambda batch: batch.images_per_s, default=None) if ok else None
+    best = max(row.batches, key=lambda batch: batch.images_per_s, default=None) if ok else None
     return {
-        "name": rung.name,
-        "status": rung.status,
-        "reason": rung.reason,
+        "name": row.name,
+        "status": row.status,
+        "reason": row.reason,
         **{name: getattr(summary, name) if summary else None for name in figures},
-        "cold_start_s": rung.cold_start_s if ok else None,
-        "peak_rss_mib": rung.resources.peak_rss_mib if ok and rung.resources else None,
-        "lines_of_code": rung.lines_of_code,
-        "installed_mib": rung.installed_mib,
+        "cold_start_s": row.cold_start_s if ok else None,
+        "peak_rss_mib": row.resources.peak_rss_mib if ok and row.resources else None,
+        "lines_of_code": row.lines_of_code,
+        "installed_mib": row.installed_mib,
         "best_images_per_s": best.images_per_s if best else None,
         "best_batch": best.size if best else None,
     }

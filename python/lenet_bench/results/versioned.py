@@ -1,42 +1,66 @@
-"""Any file of ours that holds results: a JSON object with a schema number, of a kind."""
+"""Any file of ours that holds results: JSON with a kind and a schema number."""
 
 import json
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from ..atomic import check_writable, is_stream, write_atomically, writing
 from ..errors import ResultError
 
 
-def read_object(path: Path, kind: str, newest: int) -> dict[str, Any]:
-    """The object, if it is of that kind and of a schema up to the newest."""
+def read_object(path: Path, kind: str, schema: int) -> dict[str, Any]:
+    """The object in a file of one; ResultError unless it is of that kind and schema."""
+    return check_kind(path, parse(read_bytes(path)), kind, schema)
+
+
+def read_bytes(path: Path) -> bytes:
+    """The file; ResultError where it cannot be read."""
     try:
-        content = json.loads(path.read_bytes())
+        return path.read_bytes()
     except OSError as error:
         raise ResultError(f"{path}: cannot be read: {error.strerror}") from None
-    except (ValueError, RecursionError):  # JSON's and UTF-8's errors, and brackets without end
-        raise ResultError(f"{path}: not a result file: it is not JSON") from None
-    schema = content.get("schema") if isinstance(content, dict) else None
-    if type(schema) is not int:
+
+
+def parse(content: bytes) -> Any:
+    """The JSON value; None where it is none."""
+    try:
+        return msgspec.json.decode(content)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+
+
+def check_kind(path: Path, value: Any, kind: str, schema: int) -> dict[str, Any]:
+    """The value, which is an object of that kind and schema; else ResultError says what it is."""
+    if value is None:
+        raise ResultError(f"{path}: not a result file: it is not JSON")
+    number = value.get("schema") if isinstance(value, dict) else None
+    if type(number) is not int:
         raise ResultError(f"{path}: not a result file: it has no schema number")
-    found = content.get("kind", "comparison")  # the first kind, which does not say it
-    if found != kind:
-        raise ResultError(f"{path}: expected the result of a {kind}, found that of a {found}")
-    if schema > newest:
+    if (got := value.get("kind", "comparison")) != kind:  # the first kind, which did not say it
+        raise ResultError(f"{path}: expected the result of a {kind}, got that of a {got}")
+    if number != schema:
+        newer = number > schema
         raise ResultError(
-            f"{path}: written by a newer lenet-bench (schema {schema}, this one reads up to "
-            f"{newest}); upgrade with: pip install --upgrade lenet-bench"
+            f"{path}: written by {'a newer' if newer else 'an older'} lenet-bench (schema {number},"
+            f" this one reads {schema}); "
+            + ("upgrade with: pip install --upgrade lenet-bench" if newer else "measure anew")
         )
-    return dict(content)
+    return dict(value)
+
+
+def decode(kind: Any, value: Any) -> Any:
+    """The JSON value as that type; ValueError names the place where it is of another."""
+    try:
+        return msgspec.convert(value, kind)
+    except msgspec.ValidationError as error:
+        raise ValueError(str(error)) from None
 
 
 def check_place(path: Path) -> None:
     """Raise ResultError where a file could not be written; leave what is there as it is."""
     with writing(path, ResultError):
-        if is_stream(path):
-            return
-        if path.is_dir():
-            raise ResultError(f"{path}: expected a file to write, found a directory")
         check_writable(path)
 
 

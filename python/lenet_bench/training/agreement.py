@@ -1,36 +1,17 @@
 """Whether frameworks that begin alike learn alike: their first losses, step by step.
 
 Float32 sums in another order differ in their last bits, and each step hands the difference on,
-larger by a factor that grows with the rate: training is chaotic, so two sound frameworks part
-sooner or later. Compared are therefore the first steps at the rate that a cycle begins with, apart
-from the run itself. docs/training.md has what was measured.
+larger by a factor that grows with the rate. Training is chaotic, so two correct frameworks part
+sooner or later. So the first steps are compared, at the rate that a cycle begins with, apart from
+the run itself. docs/training.md shows what was measured.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, islice
-
-from .batches import Batch
-from .progress import Display
-from .recipe import Recipe, check_loss, rate
-from .trainer import Trainer
+from itertools import accumulate
 
 STEPS = 100
 TOLERANCE = 0.002
-
-
-def first_losses(
-    recipe: Recipe, trainer: Trainer, batches: Iterator[Batch], display: Display
-) -> tuple[float, ...]:
-    """What the trainer loses in its first steps; it is another one afterwards."""
-    slow = rate(recipe, 0, 1)
-    losses = []
-    with display.steps("first steps", STEPS):
-        for images, labels in islice(batches, STEPS):
-            losses.append(trainer.step(images, labels, slow))
-            check_loss(recipe, losses[-1], f"step {len(losses)} of the first {STEPS}")
-            display.step(losses[-1])
-    return tuple(losses)
 
 
 @dataclass(frozen=True)

@@ -20,22 +20,21 @@ _AHEAD = 8
 def epoch_batches(
     recipe: Recipe,
     epoch: int,
-    done: int,
     digits: Digits,
     learning: NDArray[np.int64],
     feeder: Executor,
 ) -> Generator[Batch, None, None]:
-    """The batches of an epoch after the first `done`."""
+    """The batches of an epoch, from 0."""
 
     def make(number: int, which: NDArray[np.int64]) -> NDArray[np.float32]:
         random = recipe.stream(Stream.AUGMENTATION, epoch, number)
         return augment(digits.ink(which), recipe.augmentation, random)
 
-    left = list(enumerate(order(recipe, epoch, learning)))[done:]
-    orders = iter(left)
+    batches = list(enumerate(order(recipe, epoch, learning)))
+    orders = iter(batches)
     waiting = deque(feeder.submit(make, *one) for one in islice(orders, _AHEAD))
     try:
-        for _, which in left:
+        for _, which in batches:
             images = waiting.popleft().result()
             waiting.extend(feeder.submit(make, *one) for one in islice(orders, 1))
             yield images, digits.labels[which]

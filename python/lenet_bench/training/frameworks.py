@@ -1,4 +1,4 @@
-"""The frameworks that can train: names of the ladder, and what trains in each.
+"""The frameworks that can train: backends, and what trains in each.
 
 A framework reads how many threads and, under Keras, which backend it shall use when it is imported,
 so the environment is set just before that.
@@ -9,10 +9,10 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from importlib import import_module
 
-from ..backends import find
-from ..backends._silence import silence
 from ..errors import LenetBenchError, Unavailable, first_line
 from ..measure.pinning import thread_variables
+from ..registry import find
+from ..registry.silence import silence
 from .recipe import Recipe
 from .trainer import Parameters, Trainer
 
@@ -30,7 +30,7 @@ TRAINERS = {
 
 
 def import_trainer(framework: str, threads: int | None = None) -> MakeTrainer:
-    """Import a framework, told to use so many threads; without a number, as many as it likes."""
+    """Import a framework with so many threads; without a number it uses as many as it likes."""
     for name, value in variables(framework, threads).items():
         os.environ[name] = value
     module, _, trainer = TRAINERS[framework].partition(":")
@@ -48,27 +48,28 @@ def import_trainer(framework: str, threads: int | None = None) -> MakeTrainer:
 
 
 def import_extras() -> None:
-    """What shows progress and draws curves; without it, a run would end without its picture."""
+    """What draws curves; without it, a run would end without its picture."""
     try:
-        import_module("rich")
         import_module("matplotlib")
     except ImportError as error:
         raise Unavailable(
-            f"training needs rich and matplotlib ({first_line(error)});"
+            f"training needs matplotlib ({first_line(error)});"
             " mend it with: pip install 'lenet-bench[train]'"
         ) from None
 
 
 def variables(framework: str, threads: int | None) -> dict[str, str]:
     """What the framework must find in its environment when it is imported."""
-    rung, _ = find(framework)
+    backend, _ = find(framework)
     if threads is None:
-        return {name: value for name, value in rung.variables.items() if "{threads}" not in value}
-    return {**thread_variables(threads), **rung.variables_for(threads)}
+        return {
+            name: value for name, value in backend.variables.items() if "{threads}" not in value
+        }
+    return {**thread_variables(threads), **backend.variables_for(threads)}
 
 
 def quietly() -> AbstractContextManager[None]:
-    """Without the greetings of frameworks, which would tear the progress bar."""
+    """Without what frameworks print, which would stand between the lines of the epochs."""
     return nullcontext() if os.environ.get("LENET_BENCH_DEBUG") else silence()
 
 

@@ -11,19 +11,19 @@ from numpy.typing import NDArray
 from ..network import PARAMETERS
 from .layouts import to_caffe, to_channels_last
 from .recipe import Recipe
-from .trainer import Parameters, State, in_batches, zero_velocity
+from .trainer import Parameters, in_batches, zeros
 
 Arrays = dict[str, jax.Array]
 
 
 class JaxTrainer:
-    """The state as two dictionaries of arrays, which each step replaces."""
+    """Parameters and velocity as dictionaries of arrays, which each step replaces."""
 
     def __init__(self, recipe: Recipe, parameters: Parameters) -> None:
         rule = partial(_learn, momentum=recipe.momentum, weight_decay=recipe.weight_decay)
         self._learn = jax.jit(rule)
         self._infer = jax.jit(_lenet)
-        self._parameters, self._velocity = _to_jax(parameters), _to_jax(zero_velocity())
+        self._parameters, self._velocity = _to_jax(parameters), _to_jax(zeros())
 
     def step(self, images: NDArray[np.float32], labels: NDArray[np.uint8], rate: float) -> float:
         """Learn from a batch (n, 28, 28); its mean cross-entropy before the step."""
@@ -36,13 +36,13 @@ class JaxTrainer:
         """The ten logits of each image, (n, 10)."""
         return in_batches(lambda batch: np.array(self._infer(self._parameters, batch)), images)
 
-    def state(self) -> State:
-        """A copy of the state."""
-        return State(_to_numpy(self._parameters), _to_numpy(self._velocity))
+    def parameters(self) -> Parameters:
+        """A copy of the parameters."""
+        return {name: to_caffe(name, np.asarray(self._parameters[name])) for name in PARAMETERS}
 
-    def restore(self, state: State) -> None:
-        """Go on from this state."""
-        self._parameters, self._velocity = _to_jax(state.parameters), _to_jax(state.velocity)
+    def load(self, parameters: Parameters) -> None:
+        """Go on from these parameters, with no momentum."""
+        self._parameters, self._velocity = _to_jax(parameters), _to_jax(zeros())
 
     def describe(self) -> dict[str, str]:
         """The framework and what it runs on, with versions."""
@@ -98,7 +98,3 @@ def _max_pool(x: jax.Array) -> jax.Array:
 
 def _to_jax(arrays: Parameters) -> Arrays:
     return {name: jnp.array(to_channels_last(name, arrays[name])) for name in PARAMETERS}
-
-
-def _to_numpy(arrays: Arrays) -> Parameters:
-    return {name: to_caffe(name, np.asarray(arrays[name])) for name in PARAMETERS}

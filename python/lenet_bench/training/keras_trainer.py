@@ -11,7 +11,7 @@ from ..errors import Unavailable
 from ..network import CLASSES, IMAGE_SIDE, PARAMETERS
 from .layouts import to_caffe, to_channels_last
 from .recipe import Recipe
-from .trainer import Parameters, State, in_batches, zero_velocity
+from .trainer import Parameters, in_batches
 
 
 class KerasTrainer:
@@ -29,7 +29,7 @@ class KerasTrainer:
         # The metric is the cross-entropy alone; Keras's own "loss" includes the L2 penalty.
         metric = keras.metrics.SparseCategoricalCrossentropy(from_logits=True, name="entropy")
         self._model.compile(self._optimizer, loss, metrics=[metric])
-        self.restore(State(parameters, zero_velocity()))
+        self.load(parameters)
 
     def step(self, images: NDArray[np.float32], labels: NDArray[np.uint8], rate: float) -> float:
         """Learn from a batch (n, 28, 28); its mean cross-entropy before the step."""
@@ -42,30 +42,23 @@ class KerasTrainer:
         """The ten logits of each image, (n, 10)."""
         return in_batches(lambda batch: self._model.predict_on_batch(batch[..., None]), images)
 
-    def state(self) -> State:
-        """A copy of the state."""
-        velocity = {**zero_velocity(), **_to_numpy(self._velocities())}
-        return State(_to_numpy(self._variables()), velocity)
+    def parameters(self) -> Parameters:
+        """A copy of the parameters."""
+        variables = zip(PARAMETERS, self._model.trainable_variables, strict=True)
+        return {name: to_caffe(name, keras.ops.convert_to_numpy(v)) for name, v in variables}
 
-    def restore(self, state: State) -> None:
-        """Go on from this state."""
-        for name in PARAMETERS:
-            self._variables()[name].assign(to_channels_last(name, state.parameters[name]))
-        for name, velocity in self._velocities().items():
-            velocity.assign(to_channels_last(name, state.velocity[name]))
+    def load(self, parameters: Parameters) -> None:
+        """Go on from these parameters, with no momentum."""
+        for name, variable in zip(PARAMETERS, self._model.trainable_variables, strict=True):
+            variable.assign(to_channels_last(name, parameters[name]))
+        if self._optimizer.momentum:  # else Keras has no velocities
+            for velocity in self._optimizer.momentums:
+                velocity.assign(np.zeros(velocity.shape, np.float32))
 
     def describe(self) -> dict[str, str]:
         """The framework and what it runs on, with versions."""
         backend = keras.backend.backend()
-        return {"keras": keras.__version__, backend: import_module(backend).__version__}
-
-    def _variables(self) -> "dict[str, keras.Variable]":
-        return dict(zip(PARAMETERS, self._model.trainable_variables, strict=True))
-
-    def _velocities(self) -> "dict[str, keras.Variable]":
-        if not self._optimizer.momentum:
-            return {}  # Keras keeps none then
-        return dict(zip(PARAMETERS, self._optimizer.momentums, strict=True))
+        return {"keras": keras.__version__, backend: str(import_module(backend).__version__)}
 
 
 def _build(weight_decay: float) -> keras.Sequential:
@@ -89,10 +82,6 @@ def _build(weight_decay: float) -> keras.Sequential:
     )
 
 
-def _to_numpy(variables: "dict[str, keras.Variable]") -> Parameters:
-    return {name: to_caffe(name, keras.ops.convert_to_numpy(v)) for name, v in variables.items()}
-
-
 def _check_backend() -> None:
     """Keras chooses its backend once, when it is imported."""
     runs = keras.backend.backend()
@@ -105,7 +94,7 @@ def _check_backend() -> None:
 
 
 def _repeat_exactly() -> None:
-    """Sum in the same order each time, so that a resumed run ends with the same bits."""
+    """Sum in the same order each time, so that the same seed gives the same weights."""
     if keras.backend.backend() == "tensorflow":
         import tensorflow
 

@@ -1,6 +1,5 @@
-"""What came of training in several frameworks: the model, and its file."""
+"""What came of training in one framework or in several: the model, and its file."""
 
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -8,21 +7,41 @@ from pathlib import Path
 from statistics import median
 from typing import Any, Literal
 
+from ..atomic import write_atomically, writing
 from ..errors import ResultError
-from ..results.typed_json import decode
-from ..results.versioned import read_object
+from ..results.machine import Machine
 from .agreement import Agreement, agreement
-from .checkpoint import Epoch, write_file
-from .pace import StartUp
 from .recipe import Recipe
-
-#: Raised with every change that an older reader would misread.
-SCHEMA = 1
-KIND = "training"
 
 Status = Literal["ok", "unavailable", "failed", "interrupted"]
 
-_LISTS_OF_NUMBERS = re.compile(r"\[\n[\d\s,.e-]+\]")  # each would have a line a number
+_LISTS_OF_NUMBERS = re.compile(rb"\[\n[\d\s,.e-]+\]")  # each would have a line a number
+
+
+@dataclass(frozen=True)
+class Epoch:
+    """One epoch; losses are mean cross-entropies."""
+
+    epoch: int  # from 1
+    loss: float  # on the augmented images, while learning
+    validation_loss: float
+    validation_accuracy: float
+    seconds: float
+    images_per_s: float | None = None  # in the framework's steps, without the run's first one
+
+
+@dataclass(frozen=True)
+class StartUp:
+    """What it took before the framework learnt at its pace, in seconds."""
+
+    import_s: float
+    build_s: float
+    first_step_s: float | None  # traces and compiles
+
+    @property
+    def total_s(self) -> float:
+        """All of it."""
+        return self.import_s + self.build_s + (self.first_step_s or 0.0)
 
 
 @dataclass(frozen=True)
@@ -37,18 +56,18 @@ class FrameworkRun:
     peak_rss_mib: float | None = None  # of its process
     epochs: tuple[Epoch, ...] = ()
     losses: tuple[float, ...] = ()  # of every step
-    first_losses: tuple[float, ...] = ()  # of the steps that frameworks are compared by
+    first_losses: tuple[float, ...] = ()  # of the steps by which frameworks are compared
     test_images: int | None = None
     test_correct: int | None = None  # with the parameters of the chosen epoch
 
     @property
     def chosen(self) -> Epoch | None:
-        """The epoch with the lowest validation loss, whose parameters were kept."""
+        """The epoch with the lowest validation loss, whose parameters are kept."""
         return min(self.epochs, key=lambda epoch: epoch.validation_loss, default=None)
 
     @property
     def images_per_s(self) -> float | None:
-        """Of its epochs' paces, the median."""
+        """The median of its epochs' paces."""
         paces = [epoch.images_per_s for epoch in self.epochs if epoch.images_per_s]
         return median(paces) if paces else None
 
@@ -59,6 +78,19 @@ class FrameworkRun:
             return None
         return self.test_correct / self.test_images
 
+    def to_json(self) -> dict[str, Any]:
+        """Everything but the losses of each step, and what follows from them."""
+        row = asdict(self)
+        del row["losses"], row["first_losses"]
+        return {
+            **row,
+            "steps": len(self.losses),
+            "images_per_s": self.images_per_s,
+            "chosen_epoch": self.chosen.epoch if self.chosen else None,
+            "test_accuracy": self.test_accuracy,
+            "start_up_s": self.start_up.total_s if self.start_up else None,
+        }
+
 
 @dataclass(frozen=True)
 class TrainingResult:
@@ -67,13 +99,13 @@ class TrainingResult:
     version: str  # of lenet-bench
     argv: tuple[str, ...]
     started: str  # ISO 8601, UTC
-    machine: Mapping[str, Any]
+    machine: Machine
     threads: int  # of each framework
     recipe: Recipe
     data_sha256: str  # of the training images and their labels
     runs: tuple[FrameworkRun, ...] = ()
-    schema: int = SCHEMA
-    kind: str = KIND
+    schema: Literal[1] = 1  # raised with every change that an older reader would misread
+    kind: Literal["training"] = "training"
 
     @property
     def agreement(self) -> Agreement | None:
@@ -84,45 +116,36 @@ class TrainingResult:
         """The row of that framework."""
         return next((run for run in self.runs if run.framework == framework), None)
 
+    def to_json(self) -> dict[str, Any]:
+        """What `--json` prints: everything but the losses of each step."""
+        agreed = self.agreement
+        return {
+            "schema": self.schema,
+            "started": self.started,
+            "threads": self.threads,
+            "recipe": asdict(self.recipe),
+            "runs": [run.to_json() for run in self.runs],
+            "agreement": {**asdict(agreed), "holds": agreed.holds} if agreed else None,
+        }
+
 
 def write_training(path: Path, result: TrainingResult) -> None:
     """Replace the file whole."""
-    text = json.dumps(asdict(result), indent=1, allow_nan=False)
-    text = _LISTS_OF_NUMBERS.sub(lambda found: " ".join(found[0].split()), text)
-    write_file(path, f"{text}\n".encode())
+    import msgspec
+
+    text = msgspec.json.format(msgspec.json.encode(result), indent=1)
+    text = _LISTS_OF_NUMBERS.sub(lambda numbers: b" ".join(numbers[0].split()), text)
+    with writing(path, ResultError):
+        write_atomically(path, text + b"\n")
 
 
 def read_training(path: Path) -> TrainingResult:
     """Read and check a result file; ResultError says what is wrong with it."""
-    content = read_object(path, KIND, SCHEMA)
+    import msgspec
+
     try:
-        result: TrainingResult = decode(TrainingResult, content)
-    except ValueError as error:
-        raise ResultError(f"{path}: damaged result file: {error}") from None
-    return result
-
-
-def digest(result: TrainingResult) -> dict[str, Any]:
-    """What `--json` prints: everything but the losses of each step."""
-    agreed = result.agreement
-    return {
-        "schema": result.schema,
-        "started": result.started,
-        "threads": result.threads,
-        "recipe": result.recipe.to_json(),
-        "runs": [_row(run) for run in result.runs],
-        "agreement": {**asdict(agreed), "holds": agreed.holds} if agreed else None,
-    }
-
-
-def _row(run: FrameworkRun) -> dict[str, Any]:
-    row = asdict(run)
-    del row["losses"], row["first_losses"]
-    return {
-        **row,
-        "steps": len(run.losses),
-        "images_per_s": run.images_per_s,
-        "chosen_epoch": run.chosen.epoch if run.chosen else None,
-        "test_accuracy": run.test_accuracy,
-        "start_up_s": run.start_up.total_s if run.start_up else None,
-    }
+        return msgspec.json.decode(path.read_bytes(), type=TrainingResult)
+    except OSError as error:
+        raise ResultError(f"{path}: cannot be read: {error.strerror}") from None
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise ResultError(f"{path}: not the result of a training run: {error}") from None

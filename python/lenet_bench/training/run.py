@@ -1,40 +1,81 @@
-"""A training run from its options to the weights file.
+"""One training run: from its options to a weights file.
 
-What may fail for want of a module, a file or a place to write fails before the first step.
+Whatever is missing (a module, the data, a place to write) ends the run before the first step. The
+best weights so far are written whole after each epoch, so that a run that is stopped leaves them.
 """
 
+import hashlib
 import json
 import os
 import platform
+import signal
+import sys
+import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
-from contextlib import closing, contextmanager, suppress
-from dataclasses import asdict, dataclass, replace
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, timezone
 from functools import partial
+from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from statistics import fmean
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from ..atomic import write_atomically, writing
+from ..errors import LenetBenchError
+from ..measure.environment import read_processor
+from ..measure.interrupts import handling, polite_kills
+from ..measure.own_process import peak_rss_mib
 from ..measure.pinning import Cores, choose_cores, on_cores
 from ..mnist import Digits, find_mnist, read_mnist
 from ..weights import write_weights
-from .agreement import first_losses
-from .batches import epoch_batches
-from .begin import begin, resume
-from .checkpoint import Checkpoint, Epoch, write_file
+from .agreement import STEPS
+from .batches import Batch, epoch_batches
 from .frameworks import MakeTrainer, import_extras, import_trainer, quietly
-from .loop import correct, learn
-from .options import TrainOptions, check_places
-from .pace import PacedTrainer, StartUp
-from .progress import Display, Watch, downloading, on_stderr
-from .recipe import Recipe, check_recipe, first_weights, split
-from .trainer import State, zero_velocity
+from .recipe import (
+    Recipe,
+    batches_an_epoch,
+    check_loss,
+    check_recipe,
+    first_weights,
+    rate,
+    split,
+)
+from .result import Epoch, FrameworkRun, StartUp
+from .trainer import Parameters, Trainer
 
-if TYPE_CHECKING:
-    from rich.console import Console
+#: Receives a line after each epoch.
+Say = Callable[[str], None]
+#: Receives the run so far: after each step, and whenever there is more in it.
+Report = Callable[[FrameworkRun], None]
+
+_ROOM = 4 << 20  # bytes: the weights have 1.7 MB
+
+
+class Interrupted(LenetBenchError):
+    """The user stopped the run (exit code 130)."""
+
+
+@dataclass(frozen=True)
+class TrainOptions:
+    """One run of one framework."""
+
+    output: Path = Path("lenet.safetensors")
+    data: Path | None = None  # MNIST's folder; None: LENET_BENCH_MNIST, or downloaded
+    recipe: Recipe = field(default_factory=Recipe)
+    framework: str = "keras"
+    threads: int | None = None  # of the framework; None: as many as it likes
+    compared: bool = False  # first make the steps by which frameworks are compared
+
+    @property
+    def curve(self) -> Path:
+        """The learning curve, beside the output."""
+        return self.output.with_name(f"{self.output.stem}-learning-curve.png")
 
 
 @dataclass(frozen=True)
@@ -43,99 +84,244 @@ class TrainResult:
 
     weights: Path
     curve: Path
-    history: tuple[Epoch, ...]
-    chosen: Epoch  # the one with the lowest validation loss, whose parameters were kept
-    losses: tuple[float, ...]  # of every step
-    test_images: int
-    test_correct: int
-    start_up: StartUp
-    versions: dict[str, str]  # of the framework and what it runs on
-
-    @property
-    def test_accuracy(self) -> float:
-        """Of the test images, from 0 to 1."""
-        return self.test_correct / self.test_images
+    run: FrameworkRun
 
     def to_json(self) -> dict[str, Any]:
         """Everything but the losses of each step."""
-        told = {**asdict(self), "weights": str(self.weights), "curve": str(self.curve)}
-        del told["losses"]
-        return {**told, "test_accuracy": self.test_accuracy}
+        return {"weights": str(self.weights), "curve": str(self.curve), **self.run.to_json()}
 
 
 def train(
     options: TrainOptions,
     *,
-    console: "Console | None" = None,
+    say: Say | None = None,
     make_trainer: MakeTrainer | None = None,
-    watch: Watch | None = None,
+    report: Report = lambda _: None,
 ) -> TrainResult:
-    """Train, or go on training, and write the weights, their learning curve and the history."""
-    check_recipe(options.recipe or Recipe())
+    """Train, and write the weights and their learning curve.
+
+    With `compared` and a recipe of no epochs it makes the first steps only, and writes nothing.
+    """
+    check_recipe(options.recipe, epochs_from=0 if options.compared else 1)
     check_places(options)
-    with _prepared(options, console, make_trainer, watch) as run:
-        if options.compared:
-            _make_first_steps(run)
-        run.trainer.restore(run.checkpoint.state)
-        finished = learn(
-            run.checkpoint, run.trainer, run.digits, options.checkpoint, run.display, run.feeder
-        )
-        return _finish(options, finished, run)
-
-
-def make_first_steps(
-    options: TrainOptions, *, console: "Console | None" = None, watch: Watch
-) -> None:
-    """Only the steps that frameworks are compared by, which the watch is told; writes nothing."""
-    with _prepared(options, console, None, watch) as run:
-        _make_first_steps(run)
-
-
-@dataclass(frozen=True)
-class _Run:
-    """All that a run works with."""
-
-    checkpoint: Checkpoint
-    trainer: PacedTrainer
-    digits: Digits
-    test: Digits
-    display: Display
-    feeder: Executor
-    watch: Watch
-    import_s: float
-    build_s: float
-
-    @property
-    def start_up(self) -> StartUp:
-        """What its start took up to now."""
-        return StartUp(self.import_s, self.build_s, self.trainer.first_step_s)
-
-
-@contextmanager
-def _prepared(
-    options: TrainOptions,
-    console: "Console | None",
-    make_trainer: MakeTrainer | None,
-    watch: Watch | None,
-) -> Iterator[_Run]:
-    """The data read, the framework imported and built, on the cores that the threads ask for."""
     import_extras()
-    console, watch = console or on_stderr(), watch or Watch()
+    say = say or on_stderr()
     cores = choose_cores(options.threads) if options.threads else Cores((), ())
     with _feeder(cores.parent) as feeder, on_cores(cores.worker):
-        with downloading(console) as progress:
-            folder = find_mnist(options.data, progress=progress)
+        folder = find_mnist(options.data)
         digits, test = read_mnist("train", folder), read_mnist("test", folder)
-        checkpoint = (resume if options.resume else begin)(options, digits)
+        run = _Run(options, digits, say, report)
+        run.start(make_trainer)
+        if options.compared:
+            run.make_first_steps(feeder)
+        if options.recipe.epochs:
+            run.learn(feeder)
+            run.finish(test)
+        return TrainResult(options.output, options.curve, replace(run.row, status="ok"))
+
+
+def on_stderr() -> Say:
+    """Lines go to what is standard error now, whatever takes its place later."""
+    return partial(print, file=sys.stderr, flush=True)
+
+
+def check_places(options: TrainOptions) -> None:
+    """Raise LenetBenchError unless the weights and their curve can be written."""
+    if options.output.suffix != ".safetensors":
+        raise LenetBenchError(f"{options.output}: expected a name that ends in .safetensors")
+    if options.recipe.epochs:
+        check_place(options.output, _ROOM)
+        check_place(options.curve)
+
+
+def check_place(path: Path, size: int = 0) -> None:
+    """Raise LenetBenchError where a file of that size cannot be written; keep what is there."""
+    if path.is_dir():
+        raise LenetBenchError(f"{path}: expected a file to write, found a directory")
+    trial = path.with_name(f".{path.name}.room")
+    with writing(path):
+        write_atomically(trial, bytes(size), durable=False)
+        trial.unlink()
+
+
+def write_file(path: Path, content: bytes) -> None:
+    """Write a file whole; LenetBenchError says what prevented it."""
+    with writing(path):
+        write_atomically(path, content)
+
+
+def checksum(digits: Digits) -> str:
+    """Of the training images and their labels."""
+    return hashlib.sha256(digits.images.tobytes() + digits.labels.tobytes()).hexdigest()
+
+
+class _Run:
+    """A run under way: the trainer, what it has reached, and the best parameters so far."""
+
+    def __init__(self, options: TrainOptions, digits: Digits, say: Say, report: Report) -> None:
+        self.row = FrameworkRun(options.framework, "failed")
+        self._options = options
+        self._digits = digits
+        self._say = say
+        self._report = report
+        self._trainer: Trainer
+        self._best: Parameters = {}
+
+    def start(self, make_trainer: MakeTrainer | None) -> None:
+        """Import the framework and build the network."""
+        options, recipe = self._options, self._options.recipe
         began = time.monotonic()
         make_trainer = make_trainer or import_trainer(options.framework, options.threads)
-        import_s = time.monotonic() - began
-        began = time.monotonic()
+        imported = time.monotonic()
         with quietly():
-            trainer = PacedTrainer(make_trainer(checkpoint.recipe, checkpoint.state.parameters))
-        build_s = time.monotonic() - began
-        display = Display(console, checkpoint.recipe, watch)
-        yield _Run(checkpoint, trainer, digits, test, display, feeder, watch, import_s, build_s)
+            self._trainer = make_trainer(recipe, first_weights(recipe))
+        start_up = StartUp(imported - began, time.monotonic() - imported, None)
+        self._grow(versions=self._trainer.describe(), start_up=start_up)
+
+    def make_first_steps(self, feeder: Executor) -> None:
+        """The steps by which frameworks are compared, at the rate that the cycle begins with."""
+        recipe = self._options.recipe
+        slow = rate(recipe, 0, 1)
+        learning, _ = split(recipe, len(self._digits))
+        losses: list[float] = []
+        batches = epoch_batches(recipe, 0, self._digits, learning, feeder)
+        with closing(batches):
+            for batch in islice(batches, STEPS):
+                place = f"step {len(losses) + 1} of the first {STEPS}"
+                losses.append(self._step(batch, slow, place)[0])
+        self._trainer.load(first_weights(recipe))
+        self._grow(first_losses=tuple(losses))
+
+    def learn(self, feeder: Executor) -> None:
+        """All epochs; Interrupted after a Ctrl-C."""
+        recipe, digits = self._options.recipe, self._digits
+        learning, validation = split(recipe, len(digits))
+        with _noticing_interrupt() as interrupted:
+            for epoch in range(1, recipe.epochs + 1):
+                began = time.monotonic()
+                with closing(epoch_batches(recipe, epoch - 1, digits, learning, feeder)) as batches:
+                    steps = batches_an_epoch(recipe, len(learning))
+                    losses, pace = self._learn_epoch(epoch, steps, batches, interrupted)
+                if interrupted.is_set():
+                    raise Interrupted(self._stopped(epoch))
+                self._validate(epoch, losses, pace, validation, began)
+
+    def finish(self, test: Digits) -> None:
+        """Look at the test images once, with the epoch that the validation images chose."""
+        self._trainer.load(self._best)
+        right = _correct(self._trainer.logits(test.ink()), test.labels)
+        self._grow(test_images=len(test), test_correct=right)
+        self._write_weights()
+        from .pictures import draw_curve
+
+        write_file(self._options.curve, draw_curve(self.row))
+
+    def _learn_epoch(
+        self, epoch: int, steps: int, batches: Iterator[Batch], interrupted: threading.Event
+    ) -> tuple[list[float], float | None]:
+        """The losses of an epoch's steps, and its images a second; fewer after an interrupt."""
+        recipe = self._options.recipe
+        losses, timed_s, images = [], 0.0, 0
+        for number, batch in enumerate(batches):
+            step = (epoch - 1) * steps + number
+            now = rate(recipe, step, recipe.epochs * steps)
+            first = self.row.start_up is not None and self.row.start_up.first_step_s is None
+            loss, took = self._step(batch, now, f"epoch {epoch}, batch {number + 1}")
+            losses.append(loss)
+            if not first:  # it traces and compiles
+                timed_s, images = timed_s + took, images + len(batch[1])
+            if interrupted.is_set():
+                break
+        return losses, images / timed_s if timed_s else None
+
+    def _step(self, batch: Batch, rate: float, place: str) -> tuple[float, float]:
+        """One step: its loss, and the seconds that it took in the framework."""
+        began = time.perf_counter()
+        loss = self._trainer.step(*batch, rate)
+        took = time.perf_counter() - began
+        check_loss(self._options.recipe, loss, place)
+        start_up = self.row.start_up
+        if start_up and start_up.first_step_s is None:
+            self._grow(start_up=replace(start_up, first_step_s=took))
+        self._report(self.row)
+        return loss, took
+
+    def _validate(
+        self,
+        number: int,
+        losses: list[float],
+        pace: float | None,
+        validation: NDArray[np.int64],
+        began: float,
+    ) -> None:
+        """An epoch's end: validate it, and keep its weights if it is the best so far."""
+        logits = self._trainer.logits(self._digits.ink(validation))
+        labels = self._digits.labels[validation]
+        validation_loss = _cross_entropy(logits, labels)
+        check_loss(self._options.recipe, validation_loss, f"the validation of epoch {number}")
+        epoch = Epoch(
+            epoch=number,
+            loss=fmean(losses),
+            validation_loss=validation_loss,
+            validation_accuracy=_correct(logits, labels) / len(labels),
+            seconds=round(time.monotonic() - began, 1),
+            images_per_s=pace,
+        )
+        self._grow(epochs=(*self.row.epochs, epoch), losses=(*self.row.losses, *losses))
+        if self.row.chosen is epoch:
+            self._best = self._trainer.parameters()
+            self._write_weights()
+        self._say(
+            f"epoch {number:2}/{self._options.recipe.epochs}  loss {epoch.loss:.4f}"
+            f"  validation {validation_loss:.4f}, {100 * epoch.validation_accuracy:.2f} % right"
+            f"  {epoch.seconds:.0f} s{f'  {pace:,.0f} images/s' if pace else ''}"
+        )
+
+    def _write_weights(self) -> None:
+        write_weights(self._options.output, self._best, self._metadata())
+
+    def _grow(self, **more: Any) -> None:
+        self.row = replace(self.row, **more, peak_rss_mib=peak_rss_mib())
+        self._report(self.row)
+
+    def _stopped(self, epoch: int) -> str:
+        stopped = f"stopped in epoch {epoch} of {self._options.recipe.epochs}"
+        if chosen := self.row.chosen:
+            return f"{stopped}; {self._options.output} holds the weights of epoch {chosen.epoch}"
+        return f"{stopped}, before there were weights to write"
+
+    def _metadata(self) -> dict[str, str]:
+        recipe, row, chosen = self._options.recipe, self.row, self.row.chosen
+        assert chosen is not None
+        versions = {
+            "python": platform.python_version(),
+            "numpy": np.__version__,
+            **(row.versions or {}),
+        }
+        metadata = {
+            "network": "LeNet (Caffe) for MNIST",
+            "layout": "OIHW, out x in, float32",
+            "input": "28x28, 0 = paper, 1 = ink",
+            "framework": row.framework,
+            "recipe": json.dumps(asdict(recipe)),
+            "seed": str(recipe.seed),
+            "epochs": str(recipe.epochs),
+            "chosen_epoch": str(chosen.epoch),
+            "validation_images": str(recipe.validation),
+            "validation_loss": f"{chosen.validation_loss:.5f}",
+            "validation_accuracy": f"{chosen.validation_accuracy:.4f}",
+            "training_data_sha256": checksum(self._digits),
+            "versions": json.dumps(versions),
+            "machine": f"{read_processor().model}, {os.cpu_count()} cores, {platform.system()}",
+            "date": datetime.now(timezone.utc).date().isoformat(),
+            "minutes": f"{sum(epoch.seconds for epoch in row.epochs) / 60:.1f}",
+            "history": json.dumps([asdict(epoch) for epoch in row.epochs]),
+        }
+        if row.test_accuracy is not None:
+            metadata["test_images"] = str(row.test_images)
+            metadata["test_correct"] = str(row.test_correct)
+            metadata["test_accuracy"] = f"{row.test_accuracy:.4f}"
+        return metadata
 
 
 def _feeder(cores: tuple[int, ...]) -> Executor:
@@ -144,76 +330,28 @@ def _feeder(cores: tuple[int, ...]) -> Executor:
     return ThreadPoolExecutor(1, initializer=pin)
 
 
-def _make_first_steps(run: _Run) -> None:
-    """The first steps of the recipe, whatever the checkpoint holds."""
-    recipe, trainer = run.checkpoint.recipe, run.trainer
-    trainer.restore(State(first_weights(recipe), zero_velocity()))
-    learning, _ = split(recipe, len(run.digits))
-    with closing(epoch_batches(recipe, 0, 0, run.digits, learning, run.feeder)) as batches:
-        losses = first_losses(recipe, trainer, batches, run.display)
-    trainer.lap()  # the run's pace is that of its own steps
-    run.watch.began(trainer.describe(), run.start_up, losses)
-    run.watch.learnt(run.checkpoint.history, run.checkpoint.past_losses)
+def _cross_entropy(logits: NDArray[np.float32], labels: NDArray[np.uint8]) -> float:
+    """The mean of -log(probability of the right class)."""
+    exact = logits.astype(np.float64)
+    exact -= exact.max(axis=1, keepdims=True)
+    right = exact[np.arange(len(labels)), labels]
+    return float(np.mean(np.log(np.exp(exact).sum(axis=1)) - right))
 
 
-def _finish(options: TrainOptions, checkpoint: Checkpoint, run: _Run) -> TrainResult:
-    """The only look at the test images, with the epoch that the validation images chose."""
-    trainer, test = run.trainer, run.test
-    trainer.restore(replace(checkpoint.state, parameters=checkpoint.best))
-    result = TrainResult(
-        weights=options.output,
-        curve=options.curve,
-        history=checkpoint.history,
-        chosen=checkpoint.best_epoch,
-        test_images=len(test),
-        test_correct=correct(trainer.logits(test.ink()), test.labels),
-        losses=checkpoint.past_losses,
-        start_up=run.start_up,
-        versions=trainer.describe(),
-    )
-    metadata = _metadata(checkpoint, result)
-    write_weights(options.output, checkpoint.best, metadata)
-    history = {**metadata, "history": [asdict(epoch) for epoch in result.history]}
-    write_file(options.history, json.dumps(history, indent=2).encode() + b"\n")
-    from .curve import draw
-
-    title = (
-        f"LeNet on MNIST: validation {100 * result.chosen.validation_accuracy:.2f} %,"
-        f" test {100 * result.test_accuracy:.2f} %"
-    )
-    write_file(options.curve, draw(result.history, title))
-    return result
+def _correct(logits: NDArray[np.float32], labels: NDArray[np.uint8]) -> int:
+    """How many images are classified right."""
+    return int((logits.argmax(axis=1) == labels).sum())
 
 
-def _metadata(checkpoint: Checkpoint, result: TrainResult) -> dict[str, str]:
-    recipe, chosen = checkpoint.recipe, result.chosen
-    versions = {"python": platform.python_version(), "numpy": np.__version__, **result.versions}
-    return {
-        "network": "LeNet (Caffe) for MNIST",
-        "layout": "OIHW, out x in, float32",
-        "input": "28x28, 0 = paper, 1 = ink",
-        "framework": checkpoint.framework,
-        "recipe": json.dumps(recipe.to_json()),
-        "seed": str(recipe.seed),
-        "epochs": str(recipe.epochs),
-        "chosen_epoch": str(chosen.epoch),
-        "validation_images": str(recipe.validation),
-        "validation_loss": f"{chosen.validation_loss:.5f}",
-        "validation_accuracy": f"{chosen.validation_accuracy:.4f}",
-        "test_images": str(result.test_images),
-        "test_correct": str(result.test_correct),
-        "test_accuracy": f"{result.test_accuracy:.4f}",
-        "training_data_sha256": checkpoint.data,
-        "versions": json.dumps(versions),
-        "machine": f"{_processor()}, {os.cpu_count()} cores, {platform.system()}",
-        "date": datetime.now(timezone.utc).date().isoformat(),
-        "minutes": f"{sum(epoch.seconds for epoch in result.history) / 60:.1f}",
-    }
+@contextmanager
+def _noticing_interrupt() -> Iterator[threading.Event]:
+    """Ctrl-C or a polite kill stops the run after the current batch; a second one, at once."""
+    interrupted = threading.Event()
 
+    def notice(_signal: int, _frame: object) -> None:
+        interrupted.set()
+        noticing.close()
 
-def _processor() -> str:
-    with suppress(OSError):
-        for line in Path("/proc/cpuinfo").read_text().splitlines():
-            if line.startswith("model name"):
-                return line.partition(":")[2].strip()
-    return platform.processor() or platform.machine()
+    with ExitStack() as noticing:
+        noticing.enter_context(handling((signal.SIGINT, *polite_kills()), notice))
+        yield interrupted

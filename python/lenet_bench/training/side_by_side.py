@@ -1,32 +1,38 @@
 """The same recipe in several frameworks, one after another, each in a process of its own.
 
-All begin with the same weights and see the same batches, so that what differs is the framework: its
-speed, its memory, and how its rounding grows. The result is written after each; one that fails
-costs its own row.
+All begin with the same weights and learn from the same batches, so what differs is the framework:
+its speed, its memory, and its rounding. The result file is replaced whole after each framework. A
+framework that fails costs its own row.
 """
 
+import signal
 import sys
-from dataclasses import dataclass, replace
+import threading
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from .. import __version__
-from ..errors import LenetBenchError, ResultError
-from ..measure.environment import read_environment
+from ..errors import LenetBenchError
+from ..measure.environment import read_machine
+from ..measure.interrupts import handling, polite_kills
+from ..measure.pinning import thread_variables
 from ..mnist import find_mnist, read_mnist
-from .apart import train_apart
-from .begin import check_nothing_lost, check_same_recipe, checksum
-from .checkpoint import write_file
+from ..process import Child, Died
+from ..registry import environments, find
+from ..units import span
 from .frameworks import TRAINERS, import_extras
-from .options import TrainOptions, check_files, check_places
-from .progress import downloading, on_stderr
 from .recipe import Recipe, check_recipe
-from .result import FrameworkRun, TrainingResult, read_training, write_training
-
-if TYPE_CHECKING:
-    from rich.console import Console
+from .result import (
+    FrameworkRun,
+    Status,
+    TrainingResult,
+    read_training,
+    write_training,
+)
+from .run import Say, TrainOptions, check_place, check_places, checksum, on_stderr, write_file
 
 
 @dataclass(frozen=True)
@@ -36,11 +42,9 @@ class SideBySideOptions:
     frameworks: tuple[str, ...]
     output: Path = Path("results/train.json")
     data: Path | None = None
-    checkpoints: Path | None = None
-    resume: bool = False  # keep the rows that the output has, go on with the others
-    recipe: Recipe | None = None  # None: the default one, or the output's
-    threads: int | None = None  # None: 1, or the output's
-    timeout_s: float = 600.0  # give a framework up that makes no step for so long
+    recipe: Recipe = field(default_factory=Recipe)
+    threads: int = 1
+    timeout_s: float = 600.0  # stop waiting for a framework that makes no step for so long
 
     @property
     def picture(self) -> Path:
@@ -48,46 +52,36 @@ class SideBySideOptions:
         return self.output.with_suffix(".png")
 
     def of(self, framework: str) -> TrainOptions:
-        """One framework's run: its files lie in a folder beside the output."""
+        """One framework's run; its files are in a folder beside the output."""
         output = self.output.with_suffix("") / f"{framework}.safetensors"
-        return TrainOptions(
-            output=output,
-            data=self.data,
-            checkpoints=self.checkpoints,
-            recipe=self.recipe,
-            framework=framework,
-            threads=self.threads,
-            compared=True,
-        )
+        return TrainOptions(output, self.data, self.recipe, framework, self.threads, compared=True)
 
 
-def train_side_by_side(
-    options: SideBySideOptions, *, console: "Console | None" = None
-) -> TrainingResult:
-    """Train in each framework, write the result and its picture."""
+def train_side_by_side(options: SideBySideOptions, *, say: Say | None = None) -> TrainingResult:
+    """Train in each framework; write the result and its picture.
+
+    A result file of the same run is gone on with: the frameworks that ended well keep their rows.
+    """
     _check(options)
-    earlier = _earlier(options) if options.resume else None
-    console = console or on_stderr()
-    told = partial(console.print, highlight=False, markup=False, soft_wrap=True)
-    with downloading(console) as progress:
-        folder = find_mnist(options.data, progress=progress)
-    data = checksum(read_mnist("train", folder))
-    result = _resumed(options, earlier, data) if earlier else _begun(options, data)
-    options = replace(options, data=folder, recipe=result.recipe, threads=result.threads)
+    say = say or on_stderr()
+    folder = find_mnist(options.data)
+    options = replace(options, data=folder)
+    result = _begin(options, checksum(read_mnist("train", folder)))
     write_training(options.output, result)
     for framework in options.frameworks:
         if result.run(framework):
-            continue  # learnt before the run was resumed
-        told(framework, style="bold")
-        run = _train(options, framework)
+            continue  # the file had it
+        say(framework)
+        run = _train_apart(options.of(framework), options.timeout_s)
         if run.reason:
-            told(f"{framework}: {run.reason}", style="red")
-        result = _with_row(result, run)
+            say(f"{framework}: {run.reason}")
+        runs = sorted([*result.runs, run], key=lambda run: list(TRAINERS).index(run.framework))
+        result = replace(result, runs=tuple(runs))
         write_training(options.output, result)
         if run.status == "interrupted":
             break
     if any(run.first_losses for run in result.runs):
-        from .loss_curves import draw_losses
+        from .pictures import draw_losses
 
         write_file(options.picture, draw_losses(result))
     return result
@@ -97,64 +91,87 @@ def _check(options: SideBySideOptions) -> None:
     """Raise LenetBenchError for whatever would end the run later."""
     if unknown := [name for name in options.frameworks if name not in TRAINERS]:
         raise LenetBenchError(f"{unknown[0]!r} is none of {', '.join(TRAINERS)}")
-    recipe = options.recipe or Recipe()
-    check_recipe(recipe, epochs_from=0)
+    check_recipe(options.recipe, epochs_from=0)
     if options.output.suffix != ".json":
         raise LenetBenchError(f"{options.output}: expected a name that ends in .json")
-    check_files(options.output, options.picture)
+    check_place(options.output)
+    check_place(options.picture)
     import_extras()
-    for framework in options.frameworks if recipe.epochs else ():
+    for framework in options.frameworks:
         check_places(options.of(framework))
 
 
-def _begun(options: SideBySideOptions, data: str) -> TrainingResult:
-    for framework in options.frameworks:
-        check_nothing_lost(options.of(framework))
-    return TrainingResult(
+def _begin(options: SideBySideOptions, data_sha256: str) -> TrainingResult:
+    """An empty result, or the one in the file without its failures."""
+    new = TrainingResult(
         version=__version__,
         argv=tuple(sys.argv[1:]),
         started=datetime.now(timezone.utc).isoformat(timespec="seconds"),
-        machine=read_environment().to_json(),
-        threads=options.threads or 1,
-        recipe=options.recipe or Recipe(),
-        data_sha256=data,
+        machine=read_machine(),
+        threads=options.threads,
+        recipe=options.recipe,
+        data_sha256=data_sha256,
     )
+    if not options.output.exists():
+        return new
+    earlier = read_training(options.output)
+    names = ("recipe", "threads", "data_sha256")
+    if changed := [name for name in names if getattr(earlier, name) != getattr(new, name)]:
+        raise LenetBenchError(
+            f"{options.output} holds a training with another {changed[0].replace('_sha256', '')};"
+            " name another file with -o, or delete this one"
+        )
+    return replace(earlier, runs=tuple(run for run in earlier.runs if run.status == "ok"))
 
 
-def _earlier(options: SideBySideOptions) -> TrainingResult:
-    """What the output holds, if its run is the one that the options mean."""
+def _train_apart(options: TrainOptions, timeout_s: float) -> FrameworkRun:
+    """The row of a run in a process of its own, however that process ends.
+
+    A framework chooses threads and devices when it is imported, for the whole process.
+    """
+    import msgspec
+
+    threads = options.threads or 1
+    variables = {
+        **thread_variables(threads),
+        **environments.variables(find(options.framework)[0], threads),
+    }
+    row, over = FrameworkRun(options.framework, "failed"), False
     try:
-        found = read_training(options.output)
-    except ResultError as error:
-        raise ResultError(f"{error}; begin without resuming") from None
-    if options.recipe is not None:
-        check_same_recipe(options.output, found.recipe, options.recipe)
-    if options.threads not in (None, found.threads):
-        raise LenetBenchError(
-            f"{options.output} holds a run with {found.threads} threads, not {options.threads}:"
-            " resume it with the options that it began with"
-        )
-    return found
+        # Not pinned: it pins itself, since batches are made on other cores.
+        child = Child(f"{__package__}.child:serve", variables=variables, printed="shown")
+        with closing(child), _passing_on_interrupts(child) as interrupted:
+            try:
+                child.tell(msgspec.to_builtins(options, enc_hook=str), timeout_s)
+                while not over:
+                    message = child.hear(timeout_s)
+                    if "row" in message:
+                        row = msgspec.convert(message["row"], FrameworkRun)
+                    over = "over" in message
+            except Died:
+                if interrupted.is_set():
+                    return replace(row, status="interrupted", reason="stopped at once")
+                raise
+    except Died as died:
+        if died.how == "late":
+            reason = f"made no step for {span(timeout_s)} and was stopped (--timeout)"
+            return replace(row, reason=reason)
+        status: Status = "unavailable" if died.how == "missing" else "failed"
+        return replace(row, status=status, reason=died.sentence)
+    return row
 
 
-def _resumed(options: SideBySideOptions, found: TrainingResult, data: str) -> TrainingResult:
-    """The rows of frameworks that are done."""
-    if found.data_sha256 != data:
-        raise LenetBenchError(
-            f"{options.output} holds a run on other training images:"
-            " resume it with the data that it began with"
-        )
-    return replace(found, runs=tuple(run for run in found.runs if run.status == "ok"))
+@contextmanager
+def _passing_on_interrupts(child: Child) -> Iterator[threading.Event]:
+    """Ctrl-C stops the run after its current batch; a second one ends it at once."""
+    interrupted = threading.Event()
 
+    def pass_on(_signal: int, _frame: object) -> None:
+        if interrupted.is_set():
+            child.kill()
+        else:
+            child.interrupt()
+        interrupted.set()
 
-def _train(options: SideBySideOptions, framework: str) -> FrameworkRun:
-    run = options.of(framework)
-    run = replace(run, resume=options.resume and run.checkpoint.exists())
-    return train_apart(run, options.timeout_s)
-
-
-def _with_row(result: TrainingResult, run: FrameworkRun) -> TrainingResult:
-    """The result with one more row, in the order of TRAINERS."""
-    names = list(TRAINERS)
-    runs = sorted([*result.runs, run], key=lambda run: names.index(run.framework))
-    return replace(result, runs=tuple(runs))
+    with handling((signal.SIGINT, *polite_kills()), pass_on):
+        yield interrupted

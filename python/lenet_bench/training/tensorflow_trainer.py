@@ -7,18 +7,18 @@ from numpy.typing import NDArray
 from ..network import PARAMETERS
 from .layouts import to_caffe, to_channels_last
 from .recipe import Recipe
-from .trainer import Parameters, State, in_batches, zero_velocity
+from .trainer import Parameters, in_batches, zeros
 
 
 class TensorFlowTrainer:
     """The parameters as tf.Variables, and the update rule written out."""
 
     def __init__(self, recipe: Recipe, parameters: Parameters) -> None:
-        # The same order of summation each time, so that a resumed run ends with the same bits.
+        # The same order of summation each time: the same seed gives the same weights.
         tf.config.experimental.enable_op_determinism()
         self._momentum, self._weight_decay = recipe.momentum, recipe.weight_decay
         self._parameters = _variables(parameters)
-        self._velocity = _variables(zero_velocity())
+        self._velocity = _variables(zeros())
 
     def step(self, images: NDArray[np.float32], labels: NDArray[np.uint8], rate: float) -> float:
         """Learn from a batch (n, 28, 28); its mean cross-entropy before the step."""
@@ -30,18 +30,15 @@ class TensorFlowTrainer:
         """The ten logits of each image, (n, 10)."""
         return in_batches(lambda batch: self._infer(batch).numpy(), images)
 
-    def state(self) -> State:
-        """A copy of the state."""
-        return State(
-            {name: to_caffe(name, v.numpy()) for name, v in self._parameters.items()},
-            {name: to_caffe(name, v.numpy()) for name, v in self._velocity.items()},
-        )
+    def parameters(self) -> Parameters:
+        """A copy of the parameters."""
+        return {name: to_caffe(name, v.numpy()) for name, v in self._parameters.items()}
 
-    def restore(self, state: State) -> None:
-        """Go on from this state."""
-        for name in PARAMETERS:
-            self._parameters[name].assign(to_channels_last(name, state.parameters[name]))
-            self._velocity[name].assign(to_channels_last(name, state.velocity[name]))
+    def load(self, parameters: Parameters) -> None:
+        """Go on from these parameters, with no momentum."""
+        for name, velocity in self._velocity.items():
+            self._parameters[name].assign(to_channels_last(name, parameters[name]))
+            velocity.assign(tf.zeros_like(velocity))
 
     def describe(self) -> dict[str, str]:
         """The framework and what it runs on, with versions."""

@@ -6,9 +6,9 @@ from numpy.typing import NDArray
 from torch import nn
 from torch.nn import functional
 
-from ..network import CLASSES, PARAMETERS
+from ..network import CLASSES
 from .recipe import Recipe
-from .trainer import Parameters, State, in_batches, zero_velocity
+from .trainer import Parameters, in_batches
 
 
 class LeNet(nn.Module):
@@ -39,7 +39,7 @@ class TorchTrainer:
     """
 
     def __init__(self, recipe: Recipe, parameters: Parameters) -> None:
-        torch.use_deterministic_algorithms(True)  # a resumed run ends with the same bits
+        torch.use_deterministic_algorithms(True)  # the same seed gives the same weights
         self._weight_decay = recipe.weight_decay
         self._model = LeNet()
         self._named = dict(self._model.named_parameters())
@@ -51,7 +51,7 @@ class TorchTrainer:
             momentum=recipe.momentum,
             nesterov=recipe.momentum > 0,
         )
-        self.restore(State(parameters, zero_velocity()))
+        self.load(parameters)
 
     def step(self, images: NDArray[np.float32], labels: NDArray[np.uint8], rate: float) -> float:
         """Learn from a batch (n, 28, 28); its mean cross-entropy before the step."""
@@ -68,26 +68,20 @@ class TorchTrainer:
         with torch.inference_mode():
             return in_batches(lambda batch: self._model(_tensor(batch)).numpy(), images)
 
-    def state(self) -> State:
-        """A copy of the state."""
-        state = self._optimizer.state
-        return State(
-            {name: p.detach().numpy().copy() for name, p in self._named.items()},
-            {name: -state[p]["momentum_buffer"].numpy() for name, p in self._named.items()},
-        )
+    def parameters(self) -> Parameters:
+        """A copy of the parameters."""
+        return {name: p.detach().numpy().copy() for name, p in self._named.items()}
 
-    def restore(self, state: State) -> None:
-        """Go on from this state."""
+    def load(self, parameters: Parameters) -> None:
+        """Go on from these parameters, with no momentum."""
         with torch.no_grad():
-            for name in PARAMETERS:
-                parameter = self._named[name]
-                parameter.copy_(torch.tensor(state.parameters[name]))
-                buffer = torch.tensor(-state.velocity[name])  # it points up the slope
-                self._optimizer.state[parameter]["momentum_buffer"] = buffer
+            for name, parameter in self._named.items():
+                parameter.copy_(torch.tensor(parameters[name]))
+        self._optimizer.state.clear()
 
     def describe(self) -> dict[str, str]:
         """The framework and what it runs on, with versions."""
-        return {"torch": torch.__version__}
+        return {"torch": str(torch.__version__)}  # a str of a class of its own
 
 
 def _tensor(images: NDArray[np.float32]) -> torch.Tensor:

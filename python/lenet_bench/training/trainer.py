@@ -1,4 +1,4 @@
-"""What training needs from a framework: one step, the logits, and the state in Caffe's layout.
+"""What training needs from a framework: one step, the logits, the parameters in Caffe's layout.
 
 A step is the same rule in every framework, for a parameter w and its gradient g of the mean
 cross-entropy, with the rate inside of the velocity as Caffe and Keras keep it:
@@ -9,7 +9,6 @@ cross-entropy, with the rate inside of the velocity as Caffe and Keras keep it:
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -20,14 +19,6 @@ from ..network import PARAMETERS
 Parameters = Mapping[str, NDArray[np.float32]]
 
 _EVALUATION_BATCH = 500
-
-
-@dataclass(frozen=True)
-class State:
-    """All that a step changes, by the names and in the layout of network.PARAMETERS."""
-
-    parameters: Parameters
-    velocity: Parameters  # the momentum buffers
 
 
 class Trainer(Protocol):
@@ -41,12 +32,12 @@ class Trainer(Protocol):
         """The ten logits of each image, (n, 10)."""
         ...
 
-    def state(self) -> State:
-        """A copy of the state."""
+    def parameters(self) -> Parameters:
+        """A copy of the parameters."""
         ...
 
-    def restore(self, state: State) -> None:
-        """Go on from this state."""
+    def load(self, parameters: Parameters) -> None:
+        """Go on from these parameters, with no momentum."""
         ...
 
     def describe(self) -> dict[str, str]:
@@ -54,7 +45,7 @@ class Trainer(Protocol):
         ...
 
 
-def zero_velocity() -> Parameters:
+def zeros() -> Parameters:
     """The momentum buffers before the first step."""
     return {name: np.zeros(shape, np.float32) for name, shape in PARAMETERS.items()}
 

@@ -1,0 +1,40 @@
+"""Ways to set an API up that may be faster than the registry's: a file a backend.
+
+    python -m bench.settings                             # which there are
+    python -m bench.settings torch keras-torch --budget 120 -o torch.jsonl
+
+Each function is written as those in `lenet_bench/backends/` are, and takes one image a call. It is
+measured in one interleaved comparison with all variants of the backend that its file is named
+after. To try one more, add a function with a sentence on what it tries; where it needs variables of
+the environment, name them in the file's VARIABLES.
+"""
+
+from dataclasses import replace
+from functools import partial
+from importlib import import_module
+from typing import Any
+
+from lenet_bench.registry import find
+from lenet_bench.registry.adapter import Adapter
+from lenet_bench.weights import Weights
+
+
+class Alternative(Adapter):
+    """A function of a file in this folder, as a backend."""
+
+    def __init__(self, file: str, function: str, weights: Weights, *, threads: int) -> None:
+        row = replace(find(file.replace("_", "-"))[0], at_once={function: 1}, batch={})
+        module = import_module(f"{__name__}.{file}")
+        super().__init__(row, function, weights, threads, file=module)
+
+    def describe(self) -> dict[str, str]:
+        """Which it is."""
+        return {"library": self._row.library, "setting": self._variant}
+
+
+def __getattr__(name: str) -> Any:
+    """The factory for `compare`, asked for as FILE__FUNCTION."""
+    file, _, function = name.partition("__")
+    if not file or not function:
+        raise AttributeError(name)
+    return partial(Alternative, file, function)

@@ -1,0 +1,81 @@
+"""One image on two threads: `fused` against itself on one, and against others on two.
+
+    python bench/two_threads.py [--rounds 40] [--first] [--json results/FILE.json]
+
+A round is a burst of calls of each, in shuffled order. Two threads need two cores that nothing else
+uses. Where other programs run, `--first` puts this one before them all for its few seconds (real
+time priority, which takes root), and the best rounds are given besides the middle one.
+"""
+
+import argparse
+import json
+import os
+import random
+import statistics
+from pathlib import Path
+from typing import Any
+
+from serial_limit import WARM_UP, go_first, infer_burst, machine
+
+ONE, TWO = "fused on 1", "fused on 2"
+OTHERS = ("onednn", "openblas", "onnxruntime")
+QUANTILES = (0, 0.01, 0.05, 0.25, 0.5)
+
+
+def main() -> None:
+    """Measure, print, and write the raw figures if asked to."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rounds", type=int, default=40)
+    parser.add_argument("--first", action="store_true", help="before all other programs")
+    parser.add_argument("--json", type=Path, help="write all of it to this file")
+    options = parser.parse_args()
+    os.environ["OPENBLAS_NUM_THREADS"] = os.environ["OMP_NUM_THREADS"] = "2"
+    from lenet_bench import load
+
+    backends = {f"{name} on 2": load(name, threads=2) for name in OTHERS}
+    if options.first:  # before the threads of `fused` start, which inherit it
+        go_first()
+    for name in ("fused", "fused:int16"):
+        backends |= {f"{name} on {n}": load(name, threads=n) for n in (1, 2)}
+    bursts = {name: infer_burst(backend.infer) for name, backend in backends.items()}
+    rounds = [
+        {
+            name: statistics.median(bursts[name]()[WARM_UP:])
+            for name in random.sample(list(bursts), len(bursts))
+        }
+        for _ in range(options.rounds)
+    ]
+    seconds = {name: [r[name] for r in rounds] for name in bursts}
+    result = {
+        "machine": machine(),
+        "before_all_others": options.first,
+        "backends": {name: backend.describe() for name, backend in backends.items()},
+        "seconds": seconds,
+        "summary": summary(seconds),
+    }
+    print(f"{result['machine']['processor']}: of the rounds, from the best to the middle one")
+    for name, values in result["summary"].items():
+        print(f"  {name:24} " + "  ".join(f"{value:8.2f}" for value in values.values()))
+    if options.json:
+        options.json.write_text(json.dumps(result, indent=1) + "\n")
+
+
+def summary(seconds: dict[str, list[float]]) -> dict[str, dict[str, float]]:
+    """Microseconds by quantile of the rounds, and the speeds of each pair's same quantiles."""
+    figures = {f"{name}, us": quantiles([1e6 * s for s in of]) for name, of in seconds.items()}
+    pairs = [(ONE, TWO), ("fused:int16 on 1", "fused:int16 on 2")]
+    pairs += [(f"{name} on 2", TWO) for name in OTHERS]
+    for slower, faster in pairs:
+        above, below = quantiles(seconds[slower]), quantiles(seconds[faster])
+        figures[f"{slower} / {faster}"] = {at: above[at] / below[at] for at in above}
+    return figures
+
+
+def quantiles(values: list[float]) -> dict[str, Any]:
+    """By the share of rounds that were as fast."""
+    ordered = sorted(values)
+    return {f"{100 * share:g} %": ordered[int(share * (len(ordered) - 1))] for share in QUANTILES}
+
+
+if __name__ == "__main__":
+    main()

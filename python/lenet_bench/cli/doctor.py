@@ -1,0 +1,89 @@
+"""`doctor` and `backends`: what there is, and what runs here."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+
+import click
+
+from .options import backends_argument, json_option, timeout_option, verbose_option
+from .output import SUCCESS, WRONG, note, say, say_json, screen
+
+
+@click.command(
+    short_help="Check what runs here, and say how to install the rest.",
+    epilog="""\b
+Examples:
+  lenet-bench doctor
+  lenet-bench doctor torch keras
+  lenet-bench doctor torch:compile
+  lenet-bench doctor --json | jq '.[] | select(.available | not) | .reason'
+
+Exit codes: 0 where at least one backend runs, else 1.
+""",
+)
+@backends_argument
+@json_option
+@timeout_option
+@verbose_option
+def doctor(backends: tuple[str, ...], as_json: bool, timeout: float, verbose: bool) -> int:
+    """Check what runs here. For what does not, print the reason and the command that helps.
+
+    Each BACKEND (all without one) is loaded with its variants in a process of its own, and one
+    answer is compared with the reference's. The machine, the software, the weights and MNIST are
+    checked too.
+    """
+    from ..questions.doctor import examine
+    from ..show.terminal.examination import examination
+
+    with _asking(backends, verbose) as answered:
+        found = examine(backends, quiet=not verbose, seconds=timeout, answered=answered)
+    if as_json:
+        say_json(found.findings())
+    else:
+        say(examination(screen(), found))
+    return SUCCESS if found.works else WRONG
+
+
+@click.command(
+    short_help="List the backends, from C++ to Keras.",
+    epilog="""\b
+Examples:
+  lenet-bench backends
+  lenet-bench backends torch onnxruntime
+  lenet-bench backends --json | jq -r '.[] | select(.available) | .name'
+""",
+)
+@backends_argument
+@json_option
+@timeout_option
+@verbose_option
+def backends(backends: tuple[str, ...], as_json: bool, timeout: float, verbose: bool) -> int:
+    """List every API that the network is written on, and whether it runs here."""
+    from ..registry.availability import backends as ask
+    from ..show.terminal.backends import backends as by_family
+
+    with _asking(backends, verbose) as answered:
+        found = ask(backends, quiet=not verbose, seconds=timeout, answered=answered)
+    if as_json:
+        say_json(found)
+    else:
+        say(by_family(screen(), found))
+    return SUCCESS
+
+
+@contextmanager
+def _asking(asked: Sequence[str], verbose: bool) -> Iterator[Callable[[str, str], None]]:
+    """Show how many have answered; with `verbose`, what they printed, at the end."""
+    from ..registry.availability import rows_of
+    from ..show.terminal.progress import progress
+
+    outputs: dict[str, str] = {}
+    with progress(len(rows_of(asked))) as step:
+
+        def answered(name: str, output: str) -> None:
+            outputs[name] = output
+            step(name)
+
+        yield answered
+    for name, output in outputs.items() if verbose else ():
+        note(output and f"{name} printed:\n{output}")

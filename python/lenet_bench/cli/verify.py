@@ -1,0 +1,103 @@
+"""`verify`: does each backend answer as the reference does?"""
+
+import json
+from pathlib import Path
+
+import click
+
+from ..units import counted
+from .options import (
+    FILE,
+    Device,
+    backend_option,
+    data_option,
+    device_option,
+    json_option,
+    threads_here_option,
+    verbose_option,
+    weights_option,
+)
+from .output import INTERRUPTED, SUCCESS, WRONG, complain, interruptible, note, say, screen
+
+
+@click.command(
+    short_help="Check every backend on MNIST's 10,000 test images.",
+    epilog="""\b
+Examples:
+  lenet-bench verify
+  lenet-bench verify --data ~/mnist --backend fused --backend fused:int16
+  lenet-bench verify -o verify.json
+  lenet-bench verify --device gpu
+  lenet-bench verify --json | jq 'select(.passed | not)'
+
+Exit codes: 0 where all are within their tolerance, 1 where one is not or a named one does not run.
+""",
+)
+@data_option
+@backend_option("all")
+@json_option
+@click.option(
+    "-o",
+    "--output",
+    type=FILE,
+    metavar="FILE",
+    help="Write the result as JSON, with the machine and the versions.",
+)
+@device_option
+@threads_here_option
+@weights_option
+@verbose_option
+def verify(
+    data: Path | None,
+    backends: tuple[str, ...],
+    as_json: bool,
+    output: Path | None,
+    device: Device,
+    threads: int,
+    weights: Path | None,
+    verbose: bool,
+) -> int:
+    """Check every backend on MNIST's 10,000 test images.
+
+    Probabilities are compared with the float64 reference's, digits with the labels. Where a
+    backend and the reference say different digits, the image is listed with its margin: how much
+    the reference prefers its own digit.
+    """
+    from ..mnist import find_mnist, read_mnist
+    from ..questions.infer import ALL, AUTO, in_order
+    from ..questions.verify import Unverified, Verification, verify_each, write_verifications
+    from ..registry import on_device, with_counterpart
+    from ..results.versioned import check_place
+    from ..show.families import missing
+    from ..show.terminal.progress import progress
+    from ..show.terminal.verification import verification
+    from ..weights import read_weights
+
+    if output:
+        check_place(output)
+    read, digits = read_weights(weights), read_mnist("test", find_mnist(data, part="test"))
+    names = in_order(backends, read, device)
+    outcomes: list[Verification | Unverified] = []
+    whole = len(digits) * (1 + len(names))
+    with progress(whole) as step, interruptible() as interrupted:
+        for outcome in verify_each(names, digits, read, step, threads=threads, quiet=not verbose):
+            outcomes.append(outcome)
+            if as_json and isinstance(outcome, Verification):
+                say([json.dumps(outcome.to_json())])
+            if output:
+                write_verifications(output, outcomes, read, threads, last=False)
+    if output and outcomes:
+        write_verifications(output, outcomes, read, threads)
+    found = [one for one in outcomes if isinstance(one, Verification)]
+    others = [one for one in outcomes if isinstance(one, Unverified)]
+    named = {on_device(name, device) for name in backends if name not in (AUTO, ALL)}
+    wanted = [one for one in others if one.failed or one.backend in named]
+    for one in wanted:
+        complain(one.reason if one.failed else with_counterpart(one.backend, one.reason))
+    note(missing(one.backend for one in others if one not in wanted))
+    if found and not as_json:
+        say(verification(screen(), found))
+    if interrupted.is_set():
+        note(f"interrupted after {len(outcomes)} of {counted(len(names), 'backend')}")
+        return INTERRUPTED
+    return SUCCESS if found and not wanted and all(one.passed for one in found) else WRONG

@@ -1,0 +1,131 @@
+"""One block: a process is started, checked, warmed up, timed, checked again, ended."""
+
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..cost import installed_mib, lines_of_code
+from ..results import Batch, Block, printable
+from .gpu import open_meter, used
+from .options import Entry
+from .start import Conditions, Failed, Start
+from .watch import Watch, mhz, probe_us
+
+_WARM_SHARE = 1 / 5  # of the timed time: caches refill within some calls, AVX-512's clocks in 1 ms
+_TIMED_SHARE = 1 / 4  # of what the start took: starts differ more than the calls of one
+_SHORTEST_S, _LONGEST_S = 0.05, 0.5
+_BATCH_S = 0.05
+_CALLS_AFTER_GAPS = 10
+
+
+@dataclass(frozen=True)
+class Task:
+    round: int
+    at_s: float  # since the run began
+    first: bool  # of this backend: its cache is probed too
+    start_s: float | None  # what its first start took
+    batches: tuple[int, ...] = ()  # sizes to time
+
+
+@dataclass
+class _Measured:
+    """What is known of a block so far."""
+
+    doing: str = "while starting"
+    facts: dict[str, Any] = field(default_factory=dict)
+    batches: list[Batch] = field(default_factory=list)
+    refusals: dict[str, str] = field(default_factory=dict)
+
+    def fail(self, failure: Failed) -> None:
+        """The block ends here; what cannot run at all did so doing nothing."""
+        doing = "" if failure.status == "unavailable" else f"{self.doing}: "
+        self.facts["status"] = failure.status
+        self.facts["reason"] = printable(doing + failure.reason)
+        self.facts["traceback"] = printable(failure.traceback) if failure.traceback else None
+
+
+def measure_block(entry: Entry, conditions: Conditions, task: Task) -> Block:
+    """All of it. A backend that fails, however it does, is a block that says so."""
+    cores = conditions.cores.worker
+    before_us, began = probe_us(cores), time.monotonic()
+    measured = _Measured()
+    start: Start | None = None
+    try:
+        start = Start(entry, conditions)
+        _measure(start, conditions, task, measured)
+    except Failed as failure:
+        measured.fail(failure)
+    finally:
+        if start is not None:
+            measured.facts["output"] = printable(start.output())
+            measured.facts["difference"] = start.difference
+            start.child.close()
+    if task.first:
+        measured.facts["lines_of_code"] = lines_of_code(entry.name)
+        measured.facts["installed_mib"] = installed_mib(entry.name)
+    return Block(
+        backend=entry.name,
+        round=task.round,
+        at_s=task.at_s,
+        took_s=time.monotonic() - began,
+        python=entry.python,
+        probe_before_us=before_us,
+        probe_after_us=probe_us(cores),
+        batches=tuple(measured.batches),
+        batch_refusals=measured.refusals,
+        **measured.facts,
+    )
+
+
+def _measure(start: Start, conditions: Conditions, task: Task, measured: _Measured) -> None:
+    watch = Watch(conditions.cores.worker)
+    cold_start = start.build()
+    runs = {printable(name): printable(value) for name, value in start.runs.items()}
+    measured.facts |= {"cold_start": cold_start, "runs": runs}
+    start.check_parity()
+    if task.first and start.entry.checked:
+        measured.facts["cache_probe"] = start.check_cache()
+    measured.doing = f"in round {task.round + 1}"
+    timed_s = _timed_s(task.start_s or cold_start.total_s, conditions.interval_s)
+    _time(start, conditions, timed_s, measured)
+    steal, other = watch.shares(start.child.pid)
+    measured.facts |= {"steal_share": steal, "other_share": other}
+    measured.facts["mhz"] = mhz(conditions.cores.worker)
+    start.check_images(conditions.truth.unforeseen)
+    if start.entry.checked:
+        _time_batches(start, task.batches, measured)
+
+
+def _timed_s(start_s: float, interval_s: float | None) -> float:
+    timed_s = min(_LONGEST_S, max(_SHORTEST_S, _TIMED_SHARE * start_s))
+    return max(timed_s, _CALLS_AFTER_GAPS * interval_s) if interval_s else timed_s
+
+
+def _time(start: Start, conditions: Conditions, timed_s: float, measured: _Measured) -> None:
+    """The timed calls. With gaps there is no warm-up: it is what an application does not have."""
+    warm_s = 0.0 if conditions.interval_s else _WARM_SHARE * timed_s
+    meter = open_meter(start.runs, start.child.pid) if start.entry.device == "gpu" else None
+    if meter:
+        start.warm(warm_s)
+    before = meter.read() if meter else None
+    answer = start.time(warm_s, timed_s)
+    after = meter.read() if meter else None
+    samples = tuple(answer.pop("samples_ns").tolist())
+    facts = {name: answer[name] for name in Block.__struct_fields__ if name in answer}
+    measured.facts |= {**facts, "samples_ns": samples, "cores": tuple(answer["cores"])}
+    if start.entry.device == "gpu":
+        name = meter.name if meter else start.runs.get("device", "GPU")
+        profile = start.ask("profile")["profile_us"]
+        measured.facts["gpu"] = used(name, before, after, len(samples), profile)
+
+
+def _time_batches(start: Start, sizes: tuple[int, ...], measured: _Measured) -> None:
+    """Throughput: what goes wrong costs this size only, in this block and in those to come."""
+    for size in sizes:
+        try:
+            samples = start.time_batch(size, _WARM_SHARE * _BATCH_S, _BATCH_S)
+            measured.batches.append(Batch(size, tuple(samples)))
+        except Failed as failure:
+            measured.refusals[str(size)] = printable(failure.reason)
+            if start.child.ended:
+                return

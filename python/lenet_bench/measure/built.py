@@ -1,0 +1,212 @@
+"""A backend that has been built, as its process has it checked, probed and timed."""
+
+import os
+import resource
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..errors import LenetBenchError
+from ..network import CLASSES
+from ..registry import Network
+from .calls import Calls, Image, clock, time_calls
+from .own_process import peak_rss_mib, running_threads, thread_cpu_ns
+
+Question = Mapping[str, Any]
+Answer = dict[str, Any]
+
+_FEWEST_CALLS = 20  # of a block, however slow: a median needs so many
+_FEWEST_AFTER_GAPS = 10
+_FEWEST_BATCHES = 3
+_ROTATING_BATCHES = 3  # the same images, each time from another one on
+_PROBE_BLOCK = 8
+_PROBE_BLOCKS = 6
+_PROBE_S = 0.5
+_IDLE_S = 0.02
+
+
+class WrongAnswerError(Exception):
+    """The backend answered with something that is not ten probabilities in float32."""
+
+
+class Built:
+    """A backend, and the images that it is timed with. Each method answers a question."""
+
+    def __init__(self, network: Network) -> None:
+        self._infer = network.infer
+        self._describe = network.describe
+        self._profile = getattr(network, "profile", None)
+        self._images: list[Image] = []
+        self._first = 0  # of the images, the next to be asked
+
+    def keep(self, question: Question) -> Answer:
+        """The images that will rotate; answer each, one call an image."""
+        self._images = _separate(question["images"])
+        return self.check(question)
+
+    def check(self, question: Question) -> Answer:
+        """Answer these images, one call an image."""
+        answers = [self._infer(image) for image in _separate(question["images"])]
+        return {"answers": checked_answers(answers)}
+
+    def probe(self, _: Question) -> Answer:
+        """Time an image repeated, images that rotate and images never seen, in turns."""
+        random = np.random.default_rng(time.time_ns())
+        times: dict[str, list[int]] = {"repeated": [], "rotated": [], "fresh": []}
+        end = clock() + int(_PROBE_S * 1e9)
+        for block in range(_PROBE_BLOCKS):
+            if block and clock() > end:
+                break
+            for kind, samples in times.items():
+                for number in range(_PROBE_BLOCK):
+                    image = self._images[number % len(self._images)]
+                    fresh = image * np.float32(random.uniform(0.9, 1))  # as sparse, as hot
+                    choice = {"repeated": self._images[0], "rotated": image, "fresh": fresh}[kind]
+                    begin = clock()
+                    self._infer(choice)
+                    took = clock() - begin
+                    if number:  # the first is after another kind
+                        samples.append(took)
+                    if number > 1 and clock() > end:  # of slow calls, few of each kind
+                        break
+        return {f"{kind}_us": float(np.median(ns)) / 1000 for kind, ns in times.items()}
+
+    def warm(self, question: Question) -> Answer:
+        self._single_calls(question, question["warm_s"], fewest=2)
+        return {}
+
+    def time(self, question: Question) -> Answer:
+        """Warm up, then time single calls with rotating images, and how it idles after that."""
+        self.warm(question)
+        originals = [image.tobytes() for image in self._images]
+        threads = thread_cpu_ns()
+        before, cpu_ns = resource.getrusage(resource.RUSAGE_SELF), time.process_time_ns()
+        fewest = _FEWEST_AFTER_GAPS if question["interval_s"] else _FEWEST_CALLS
+        calls = self._single_calls(question, question["timed_s"], fewest)
+        cpu_ns = time.process_time_ns() - cpu_ns
+        after = resource.getrusage(resource.RUSAGE_SELF)
+        running = running_threads(threads, thread_cpu_ns(), sum(calls.samples_ns))
+        if [image.tobytes() for image in self._images] != originals:
+            raise WrongAnswerError("infer changed the image that it was given")
+        return {
+            "samples_ns": np.array(calls.samples_ns, np.int64),
+            "answers": checked_answers([answer for _, answer in calls.answers]),
+            "answered": [number for number, _ in calls.answers],
+            "began_ns": calls.began_ns,
+            "wall_ns": calls.wall_ns,
+            "cpu_ns": cpu_ns,
+            "preempted": after.ru_nivcsw - before.ru_nivcsw,
+            "waited": after.ru_nvcsw - before.ru_nvcsw,
+            "threads_alive": len(threads) or None,
+            "threads_running": running,
+            "idle_share": _idle_share(),
+            "cores": _cores(),
+            "peak_rss_mib": peak_rss_mib(),
+            "now_ns": clock(),
+        }
+
+    def clock(self, _: Question) -> Answer:
+        return {"now_ns": clock()}
+
+    def batch(self, question: Question) -> Answer:
+        """Warm up, then time calls with so many images each; a refusal costs this size only."""
+        size, count = question["size"], len(self._images)
+        known = [[(n + first) % count for n in range(size)] for first in range(_ROTATING_BATCHES)]
+        try:
+            inputs = [np.stack([self._images[n] for n in numbers]) for numbers in known]
+            time_calls(self._infer, inputs, question["warm_s"], fewest=1)
+            calls = time_calls(self._infer, inputs, question["timed_s"], fewest=_FEWEST_BATCHES)
+            answers = [_checked(answer, (size, CLASSES)) for _, answer in calls.answers]
+        except Exception as error:
+            return {"refused": sentence(error)}
+        return {
+            "samples_ns": np.array(calls.samples_ns, np.int64),
+            "answers": np.concatenate(answers),
+            "answered": [number for first, _ in calls.answers for number in known[first]],
+        }
+
+    def profile(self, _: Question) -> Answer:
+        """Where the time of a call on a GPU goes, in a run that is not timed otherwise.
+
+        First whether it computes there still: to describe it is to prove that.
+        """
+        self._describe()
+        return {"profile_us": self._profile(self._images[0]) if self._profile else None}
+
+    def dissect(self, question: Question) -> Answer:
+        from .anatomy import dissect
+
+        return dissect(self._infer, self._images, question["seconds"])
+
+    def loadgen(self, question: Question) -> Answer:
+        from .loadgen import AtHand, Test, run
+
+        images, folder = _separate(question["images"]), Path(question["folder"])
+        test, parents = Test(**question["test"]), AtHand(**question["parents"])
+        return run(self._infer, images, folder, test, parents)
+
+    def _single_calls(self, question: Question, seconds: float, fewest: int) -> Calls:
+        """The images go on rotating where the last calls left off."""
+        calls = time_calls(
+            self._infer,
+            self._images,
+            seconds,
+            fewest,
+            most=question["most"],
+            interval_s=question["interval_s"],
+            first=self._first,
+        )
+        self._first = (self._first + len(calls.samples_ns)) % len(self._images)
+        return calls
+
+
+def checked_answers(answers: Sequence[Any]) -> Image:
+    """Refused unless each is ten probabilities."""
+    return np.array([_checked(answer, (CLASSES,)) for answer in answers], np.float32)
+
+
+def is_expected(error: BaseException) -> bool:
+    """Whether one of our sentences says it all; else it has a traceback to show."""
+    return isinstance(error, (LenetBenchError, WrongAnswerError))
+
+
+def sentence(error: BaseException) -> str:
+    """An error in one line."""
+    return str(error) if is_expected(error) else f"{type(error).__name__}: {error}".rstrip(": ")
+
+
+def _separate(images: Image) -> list[Image]:
+    """Each image an array of its own, as an application would have it."""
+    return [image.copy() for image in images]
+
+
+def _checked(answer: Any, shape: tuple[int, ...]) -> Image:
+    if not isinstance(answer, np.ndarray):
+        raise WrongAnswerError(f"infer returned {type(answer).__name__}, expected a NumPy array")
+    if answer.shape != shape or answer.dtype != np.float32:
+        got = f"{answer.dtype} {answer.shape}"
+        raise WrongAnswerError(f"infer returned {got}, expected float32 {shape}")
+    return answer
+
+
+def _idle_share() -> float:
+    """How much of a core this process uses while nothing is asked of it."""
+    began, cpu_ns = clock(), time.process_time_ns()
+    time.sleep(_IDLE_S)
+    return (time.process_time_ns() - cpu_ns) / (clock() - began)
+
+
+def _cores() -> list[int]:
+    """All that a thread of this process may run on, as the system says, however it came to that."""
+    if not hasattr(os, "sched_getaffinity"):
+        return []
+    cores = set(os.sched_getaffinity(0))
+    for thread in Path("/proc/self/task").glob("*"):
+        try:
+            cores |= os.sched_getaffinity(int(thread.name))
+        except (OSError, ValueError):
+            continue  # it ended just now
+    return sorted(cores)

@@ -1,0 +1,59 @@
+"""To go on with a run that a file holds: only where it is the same run on the same machine."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from ..errors import ResultError
+from ..results import Header
+from ..results.circumstances import different, hardware, settings
+from .options import CompareOptions, name_of
+
+
+def as_before(options: CompareOptions, earlier: Header) -> CompareOptions:
+    """The options that the file's run had; how long it is to be is today's to say.
+
+    Raises ResultError where today's ask for another comparison.
+    """
+    compared = tuple(listed.name for listed in earlier.backends)
+    named = {*map(name_of, options.backends), *([options.baseline] if options.baseline else [])}
+    if options.backends and named != set(compared):
+        raise ResultError(
+            f"{options.output} is a comparison of {', '.join(compared)}: name the same backends or "
+            "none to go on with it, or give another --output"
+        )
+    entries = {name_of(one): one for one in options.backends}
+    rules = earlier.rules
+    return replace(
+        options,
+        backends=tuple(entries.get(name, name) for name in compared),
+        baseline=rules.baseline if options.baseline is None else options.baseline,
+        seed=rules.seed if options.seed is None else options.seed,
+        weights=options.weights or rules.weights,
+    )
+
+
+def check_same(earlier: Header, now: Header, path: str | os.PathLike[str] | None) -> None:
+    """Raise ResultError where the settings, the machine, the version or the weights are others."""
+    pairs = [
+        (_settings(earlier), _settings(now)),
+        (hardware(earlier.machine), hardware(now.machine)),
+    ]
+    for one in (one for pair in pairs for one in different(*pair)):
+        raise ResultError(
+            f"{path} was measured otherwise ({one.what}: {one.old}, and now {one.new}); a run goes "
+            "on only where all is as it was: give another --output"
+        )
+
+
+def _settings(header: Header) -> Mapping[str, Any]:
+    rules = header.rules
+    return {
+        "version of lenet-bench": header.version,
+        "baseline": rules.baseline,
+        "seed": rules.seed,
+        "margin": rules.margin,
+        "batches": rules.batches,
+        **settings(rules),
+    }

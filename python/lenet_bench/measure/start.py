@@ -1,0 +1,191 @@
+"""One start of a backend: its process, and what it must answer before and while it is timed."""
+
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..process import Child, Died
+from ..registry import find, with_counterpart, wrong_version
+from ..results import CacheProbe, ColdStart, Status
+from .options import Entry
+from .pinning import Cores, on_cores
+from .truth import Floats, Truth
+
+_CACHED = 1.5  # a new image takes so many times what a known one does
+_CACHED_AT_LEAST_US = 1.0
+_PROBES = 3  # all must say so, since a noisy machine may say it once
+_FLOOR_CALLS = 1000  # of the empty backend in a block: the time would allow half a million
+_IDLE_CALLS = 30  # of a block with gaps, at most, when it is asked how long that may take
+_STATUS: dict[str, Status] = {"missing": "unavailable", "late": "timeout", "dead": "crashed"}
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """What is the same for all backends."""
+
+    cores: Cores
+    variables: Mapping[str, str]
+    threads: int
+    weights: str
+    timeout_s: float
+    interval_s: float | None
+    truth: Truth
+
+
+class Failed(Exception):
+    """The backend failed: its status, the reason and, where it raised, the traceback."""
+
+    def __init__(self, status: Status, reason: str, traceback: str | None = None) -> None:
+        super().__init__(reason)
+        self.status = status
+        self.reason = reason
+        self.traceback = traceback
+
+
+class Start:
+    """A process of a backend. Every method may raise Failed, which ends it."""
+
+    def __init__(self, entry: Entry, conditions: Conditions) -> None:
+        self.entry = entry
+        self.difference: float | None = None  # the largest from the reference, so far
+        self.runs: Mapping[str, str] = {}
+        self._conditions = conditions
+        with on_cores(conditions.cores.worker):
+            try:
+                self.child = Child(
+                    "lenet_bench.measure.worker:serve",
+                    python=entry.python,
+                    variables={**conditions.variables, **entry.variables},
+                )
+            except Died as death:
+                raise Failed(_STATUS[death.how], death.reason) from None
+
+    def build(self) -> ColdStart:
+        c = self._conditions
+        answer = self.ask(
+            "start",
+            started_ns=self.child.started_ns,
+            name=self.entry.name,
+            factory=self.entry.factory,
+            path=self.entry.path,
+            threads=c.threads,
+            weights=c.weights,
+            image=c.truth.rotating[0],
+        )
+        self.runs = answer["runs"]
+        return ColdStart(**answer["cold_start"])
+
+    def check_parity(self) -> None:
+        """The images that will rotate, and the edge cases."""
+        truth = self._conditions.truth
+        answer = self.ask("keep", images=truth.rotating)
+        if self.entry.checked:
+            self._check(answer["answers"], truth.of_rotating(list(range(len(truth.rotating)))))
+            self.check_images(truth.edges)
+
+    def check_images(self, images: Floats) -> None:
+        """Any images: it must answer as the reference does."""
+        if self.entry.checked:
+            answers = self.ask("check", images=images)["answers"]
+            self._check(answers, self._conditions.truth.of(images))
+
+    def check_cache(self) -> CacheProbe:
+        """A backend that is much slower on new images than on known ones has kept answers."""
+        for _ in range(_PROBES):
+            probe = CacheProbe(**self.ask("probe"))
+            known = min(probe.repeated_us, probe.rotated_us)
+            if probe.fresh_us < known * _CACHED + _CACHED_AT_LEAST_US:
+                return probe
+        raise Failed(
+            "wrong",
+            f"it remembers answers: {known:.3g} us for an image that it has seen, "
+            f"{probe.fresh_us:.3g} us for a new one",
+        )
+
+    def warm(self, warm_s: float) -> None:
+        self._timed("warm", warm_s=warm_s)
+
+    def time(self, warm_s: float, timed_s: float) -> dict[str, Any]:
+        """Time it. Answers of timed calls are checked, since it might cheat only then."""
+        asked_ns = time.perf_counter_ns()
+        answer = self._timed("time", warm_s=warm_s, timed_s=timed_s)
+        self._check_clock(answer, asked_ns, time.perf_counter_ns())
+        if self.entry.checked:
+            expected = self._conditions.truth.of_rotating(answer["answered"])
+            self._check(answer["answers"], expected)
+        return answer
+
+    def time_batch(self, size: int, warm_s: float, timed_s: float) -> list[int]:
+        """Samples of calls with so many images."""
+        answer = self.ask("batch", size=size, warm_s=warm_s, timed_s=timed_s)
+        if refusal := answer.get("refused"):
+            raise Failed("wrong", refusal)
+        self._check(answer["answers"], self._conditions.truth.of_rotating(answer["answered"]))
+        samples: list[int] = answer["samples_ns"].tolist()
+        return samples
+
+    def ask(self, do: str, longer_s: float = 0.0, **rest: Any) -> dict[str, Any]:
+        """A question that `built.Built` answers; it is waited for so much longer than usual."""
+        try:
+            timeout_s = self._conditions.timeout_s + longer_s
+            answer: dict[str, Any] = self.child.ask({"do": do, **rest}, timeout_s)
+        except Died as death:
+            raise Failed(_STATUS[death.how], self._explained(death.reason)) from None
+        if failure := answer.get("failure"):
+            self.child.end()
+            if failure["status"] == "unavailable" and not self.entry.factory:
+                failure["reason"] = with_counterpart(self.entry.name, failure["reason"])
+            raise Failed(**failure)
+        return answer
+
+    def output(self) -> str:
+        return self.child.output()
+
+    def _timed(self, do: str, **rest: Any) -> dict[str, Any]:
+        gap_s = self._conditions.interval_s
+        most = None if self.entry.checked else _FLOOR_CALLS
+        return self.ask(do, 2 * _IDLE_CALLS * (gap_s or 0.0), **rest, most=most, interval_s=gap_s)
+
+    def _check_clock(self, answer: Mapping[str, Any], asked_ns: int, heard_ns: int) -> None:
+        """Processes share one clock: what the backend's says must lie between two of ours."""
+        began_ns, now_ns = answer["began_ns"], answer["now_ns"]
+        later = self.ask("clock")["now_ns"]
+        inside = asked_ns <= began_ns <= began_ns + answer["wall_ns"] <= now_ns <= heard_ns
+        if not inside or not heard_ns <= later <= time.perf_counter_ns():
+            raise Failed("wrong", "it changed the clock of its process")
+
+    def _check(self, answers: Floats, expected: Floats) -> None:
+        """Raise Failed unless the answers are the reference's within the tolerance."""
+        answers = answers.reshape(-1, expected.shape[1])
+        difference = float(np.abs(answers - expected).max(initial=0))
+        if not np.isfinite(difference):
+            raise Failed("wrong", "its probabilities are not finite")
+        self.difference = max(self.difference or 0.0, difference)
+        if difference > self.entry.tolerance:
+            raise Failed(
+                "wrong",
+                f"its probabilities differ from the reference's by {difference:.2g}, "
+                f"and {self.entry.tolerance:.0e} is allowed",
+            )
+
+    def _explained(self, reason: str) -> str:
+        """How its process ended, and whether what is installed explains that."""
+        if self.entry.factory:
+            return reason
+        return wrong_version(find(self.entry.name)[0], self.entry.name, reason) or reason
+
+
+@contextmanager
+def started(entry: Entry, conditions: Conditions) -> Iterator[Start]:
+    """Built, and right on the images that it is timed with; its process ends in the end."""
+    start = Start(entry, conditions)
+    try:
+        start.build()
+        start.check_parity()
+        yield start
+    finally:
+        start.child.close()

@@ -1,1 +1,0 @@
-"""What the commands print for people, a file a command."""

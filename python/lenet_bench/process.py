@@ -1,0 +1,334 @@
+"""The one way to start, ask and end a child process.
+
+The parent holds a `Child`. The child runs `module:function`, which gets a `Parent` to hear and to
+answer. They speak over a socket of their own, so what a library prints breaks nothing. A message
+is plain data: what pickle knows without importing, and NumPy arrays as bytes, since arrays as such
+do not travel between versions of NumPy. Nothing else is taken from a child.
+
+No child outlives its parent, whatever ends that one, kill -9 included.
+"""
+
+import io
+import os
+import pickle
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import traceback
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from importlib import import_module
+from multiprocessing.connection import Connection, wait
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+_LARGEST_MESSAGE = 1 << 28  # what is no message, text above all, seems to be a larger one
+_TO_DIE_S = 2.0  # from the end of the conversation to the end of the process
+_OUTPUT_KEPT = 8 << 10
+
+
+class Died(Exception):
+    """The child will not answer: it is missing (could not be started), late, or dead."""
+
+    def __init__(self, how: Literal["missing", "late", "dead"], reason: str) -> None:
+        super().__init__(reason)
+        self.how = how
+        self.reason = reason  # half a sentence: killed by SIGKILL
+
+    @property
+    def sentence(self) -> str:
+        """Said of whatever the child was for: its process was killed by SIGKILL."""
+        if self.how != "dead":
+            return self.reason
+        return f"its process {'was ' * self.reason.startswith('killed')}{self.reason}"
+
+
+class HungUp(Exception):
+    """The other end of the conversation is gone, or what it said was no message."""
+
+
+class Child:
+    """A process that runs `module:function`, until `end`.
+
+    What it prints is kept (`output`), shown on standard error, or dropped.
+    """
+
+    def __init__(
+        self,
+        function: str,
+        *,
+        python: str = sys.executable,
+        variables: Mapping[str, str] | None = None,
+        printed: Literal["kept", "shown", "dropped"] = "kept",
+    ) -> None:
+        self._output = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the child
+        to: Any = {"kept": self._output, "shown": _stderr(), "dropped": subprocess.DEVNULL}[printed]
+        self._out_of_memory_kills = _out_of_memory_kills()
+        self._socket, theirs = socket.socketpair()
+        command = [python, "-u", "-X", "faulthandler", "-m", __name__]
+        self.started_ns = time.monotonic_ns()
+        with theirs:
+            try:
+                self._process = subprocess.Popen(
+                    [*command, str(theirs.fileno()), function],
+                    env={**os.environ, **(variables or {})},
+                    stdin=subprocess.DEVNULL,
+                    stdout=to,
+                    stderr=to,
+                    pass_fds=[theirs.fileno()],
+                    start_new_session=True,  # Ctrl-C is the parent's to handle
+                )
+            except OSError as error:
+                self._socket.close()
+                self._output.close()
+                why = f"{python} cannot be started: {error.strerror}"
+                raise Died("missing", why) from None
+        self._guard = _Guard(self._process)
+        self._connection = Connection(os.dup(self._socket.fileno()))
+        self._process_fd = os.pidfd_open(self.pid) if hasattr(os, "pidfd_open") else None
+        self._ended = False
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
+    def ended(self) -> bool:
+        """Whether it was ended, or was noticed to be dead."""
+        return self._ended
+
+    def ask(self, question: Any, timeout_s: float | None = None) -> Any:
+        """Say something and wait for the answer; where none comes the child is ended: Died."""
+        self.tell(question, timeout_s)
+        return self.hear(timeout_s)
+
+    def tell(self, message: Any, timeout_s: float | None = None) -> None:
+        """Say something that wants no answer."""
+        with self._cut_off_after(timeout_s):
+            _send(self._connection, message)
+
+    def hear(self, timeout_s: float | None = None) -> Any:
+        """What it says next."""
+        ends: list[Any] = [self._connection]
+        ends += [] if self._process_fd is None else [self._process_fd]
+        until = None if timeout_s is None else time.monotonic() + timeout_s
+        if self._ended or not wait(ends, timeout_s):
+            self._fail(timeout_s)
+        if not self._connection.poll():  # so the process has ended
+            raise self._death()
+        with self._cut_off_after(None if until is None else max(0.1, until - time.monotonic())):
+            return _receive(self._connection)
+
+    def interrupt(self) -> None:
+        self._process.send_signal(signal.SIGINT)
+
+    def kill(self) -> None:
+        """Kill it and all that it started; who listens to it will notice."""
+        self._guard.kill()
+
+    def end(self) -> None:
+        """Kill it and all that it started, at once: it has nothing to save."""
+        if self._ended:
+            return
+        self._ended = True
+        self._guard.end()
+        self._connection.close()
+        self._socket.close()
+        if self._process_fd is not None:
+            os.close(self._process_fd)
+
+    def output(self) -> str:
+        """What it printed, without the middle where that is long."""
+        output = self._output.fileno()  # its position is the child's too, so nothing may move it
+        size = os.fstat(output).st_size
+        if size <= 2 * _OUTPUT_KEPT:
+            return os.pread(output, size, 0).decode(errors="replace")
+        ends = (os.pread(output, _OUTPUT_KEPT, at) for at in (0, size - _OUTPUT_KEPT))
+        left_out = f"\n[{size - 2 * _OUTPUT_KEPT} bytes left out]\n"
+        return left_out.join(end.decode(errors="replace") for end in ends)
+
+    def close(self) -> None:
+        """End it and forget its output."""
+        self.end()
+        self._output.close()
+
+    @contextmanager
+    def _cut_off_after(self, timeout_s: float | None) -> Iterator[None]:
+        """While a message is under way: half of one must not keep us longer than none."""
+        if self._ended:
+            raise Died("dead", "was ended")
+        late = threading.Event()
+
+        def cut_off() -> None:
+            late.set()
+            self._socket.shutdown(socket.SHUT_RDWR)
+
+        timer = threading.Timer(timeout_s or 0.0, cut_off)
+        timer.daemon = True
+        if timeout_s is not None:
+            timer.start()
+        try:
+            yield
+        except HungUp:
+            if late.is_set():
+                self._fail(timeout_s)
+            raise self._death() from None
+        finally:
+            timer.cancel()
+
+    def _fail(self, timeout_s: float | None) -> None:
+        self.end()
+        raise Died("late", f"did not answer within {timeout_s or 0:g} s")
+
+    def _death(self) -> Died:
+        """How it died, as half a sentence."""
+        try:
+            code = self._process.wait(_TO_DIE_S)
+        except subprocess.TimeoutExpired:
+            self.end()
+            return Died("dead", "closed its connection and went on running")
+        self.end()
+        if code >= 0:
+            said = [line.strip() for line in self.output().splitlines() if line.strip()][-1:]
+            return Died("dead", ": ".join([f"ended with exit code {code}", *said]))
+        if -code == signal.SIGKILL and _out_of_memory_kills() > self._out_of_memory_kills:
+            return Died("dead", "killed by the system: out of memory")
+        name = signal.Signals(-code).name
+        return Died("dead", f"killed by {name} ({signal.strsignal(-code)})")
+
+
+class Parent:
+    """The parent, as its child speaks to it."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._pid = os.getpid()
+
+    def hear(self) -> Any:
+        """What the parent says next; HungUp where it is gone."""
+        return _receive(self._connection)
+
+    def say(self, message: Any) -> None:
+        """Answer it. A copy of this process, which a library forked, may not: it ends here."""
+        if os.getpid() != self._pid:
+            os._exit(1)
+        _send(self._connection, message)
+
+
+def serve() -> None:
+    """The child's life: run the function that its command line names, then end at once."""
+    descriptor, function = sys.argv[1:]
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # under nohup it was ignored
+    os.set_inheritable(int(descriptor), False)
+    module, _, name = function.partition(":")
+    code = 0
+    try:
+        getattr(import_module(module), name)(Parent(Connection(int(descriptor))))
+    except HungUp:
+        pass
+    except BaseException:
+        traceback.print_exc()
+        code = 1
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError):
+            stream.flush()
+    os._exit(code)  # what a library registered for the exit may hang
+
+
+class _Guard:
+    """Ends a process and all of its session: when it is asked to, and once this process is gone."""
+
+    _SCRIPT = 'read -r _; kill -s KILL -- "-$0"'  # reading ends when nobody can write any more
+
+    def __init__(self, leader: "subprocess.Popen[bytes]") -> None:
+        self._leader = leader
+        self._watcher = subprocess.Popen(
+            ["/bin/sh", "-c", self._SCRIPT, str(leader.pid)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,  # no terminal's signal is meant for it
+        )
+
+    def kill(self) -> None:
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._leader.pid, signal.SIGKILL)
+
+    def end(self) -> None:
+        """Kill all of it, and guard nothing any more."""
+        self.kill()
+        self._leader.wait()
+        self._watcher.kill()
+        self._watcher.communicate()
+
+
+class _Pickler(pickle.Pickler):
+    def reducer_override(self, value: Any) -> Any:
+        if isinstance(value, (np.ndarray, np.generic)):
+            return _array, (value.tobytes(), value.dtype.str, value.shape)
+        if value is _array:
+            return NotImplemented
+        raise pickle.PicklingError(f"{type(value).__name__} is no plain data")
+
+
+class _Unpickler(pickle.Unpickler):
+    def find_class(self, module: str, name: str) -> Any:
+        if (module, name) == (__name__, _array.__name__):
+            return _array
+        raise pickle.UnpicklingError(f"{module}.{name} is no plain data")
+
+
+def _array(content: bytes, dtype: str, shape: tuple[int, ...]) -> Any:
+    """The array, or the number that NumPy had wrapped."""
+    array: NDArray[Any] = np.frombuffer(content, dtype).reshape(shape).copy()
+    return array if shape else array.item()
+
+
+def _send(connection: Connection, message: Any) -> None:
+    content = io.BytesIO()
+    _Pickler(content).dump(message)
+    try:
+        connection.send_bytes(content.getbuffer())
+    except OSError:
+        raise HungUp from None
+
+
+def _receive(connection: Connection) -> Any:
+    try:
+        content = connection.recv_bytes(_LARGEST_MESSAGE)
+    except (EOFError, OSError):
+        raise HungUp from None
+    try:
+        return _Unpickler(io.BytesIO(content)).load()
+    except Exception:  # of nonsense, pickle raises whatever it comes to
+        raise HungUp from None
+
+
+def _stderr() -> Any:
+    """Where this process shows things; None is as it was inherited."""
+    try:
+        return sys.stderr.fileno()
+    except (AttributeError, OSError, ValueError):
+        return subprocess.DEVNULL
+
+
+def _out_of_memory_kills() -> int:
+    """How many processes the kernel has killed for want of memory; 0 where it does not say."""
+    try:
+        lines = Path("/proc/vmstat").read_text().splitlines()
+    except OSError:
+        return 0
+    return next((int(line.split()[1]) for line in lines if line.startswith("oom_kill ")), 0)
+
+
+if __name__ == "__main__":
+    from lenet_bench.process import serve as serve_as_imported  # this module once, not twice
+
+    serve_as_imported()

@@ -1,0 +1,123 @@
+"""What runs here and what does not, why, and what to do about it; and on what machine."""
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from msgspec import to_builtins
+
+from ..cache import cache_folder
+from ..errors import DataError, LenetBenchError
+from ..measure.environment import read_machine
+from ..mnist import FOLDER_VARIABLE, read_mnist
+from ..registry.availability import Answered, backends
+from ..registry.cuda_chain import Link
+from ..registry.cuda_chain import ask as ask_cuda
+from ..registry.gpu import why_none
+from ..results.machine import Machine
+from ..weights import default_path, read_weights
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that was looked at: a backend, or something that all backends need."""
+
+    name: str
+    device: str | None  # a backend's, else None
+    available: bool
+    reason: str | None  # why not, and what to do
+    summary: str = ""
+    details: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Examination:
+    """All findings: the backends, the way to a GPU, weights, data, machine."""
+
+    backends: tuple[Finding, ...]
+    gpu: tuple[Finding, ...]  # each link from the driver to the libraries
+    weights: Finding
+    mnist: Finding
+    machine: Machine
+    no_gpu: str | None = None  # why no GPU can be used, where none can
+
+    @property
+    def works(self) -> bool:
+        """Whether any backend can answer."""
+        return self.weights.available and any(one.available for one in self.backends)
+
+    @property
+    def concerns_gpus(self) -> bool:
+        """Whether there is a GPU, or the package was built for one."""
+        return self.no_gpu is None or any(
+            link.name == "module" and link.available for link in self.gpu
+        )
+
+    def findings(self) -> list[Finding]:
+        """All of it as one list."""
+        facts = to_builtins(self.machine)
+        software = facts.pop("software")
+        return [
+            *self.backends,
+            *self.gpu,
+            self.weights,
+            self.mnist,
+            Finding("machine", None, True, None, "the processor and its memory", facts),
+            Finding("software", None, True, None, "the system, Python and libraries", software),
+        ]
+
+
+def examine(
+    asked: Sequence[str] = (),
+    *,
+    quiet: bool = True,
+    seconds: float = 120,
+    answered: Answered = lambda *_: None,
+) -> Examination:
+    """Look at everything, or of the backends only at these; nothing is changed or left behind."""
+    none = why_none()
+    return Examination(
+        backends=tuple(
+            Finding(one.name, one.device, one.available, one.reason, one.summary, one.runs)
+            for one in backends(asked, quiet=quiet, seconds=seconds, answered=answered)
+        ),
+        gpu=tuple(
+            Finding(link.name, None, link.reason is None, link.reason, link.summary, _found(link))
+            for link in ask_cuda()
+        ),
+        weights=_look_at("weights", "the network's parameters", _weights),
+        mnist=_look_at("mnist", "MNIST's test images, for `lenet-bench verify`", _mnist),
+        machine=read_machine(),
+        no_gpu=none.why if none else None,
+    )
+
+
+def _look_at(name: str, summary: str, look: Callable[[], dict[str, Any]]) -> Finding:
+    try:
+        return Finding(name, None, True, None, summary, look())
+    except LenetBenchError as error:
+        return Finding(name, None, False, str(error), summary)
+
+
+def _found(link: Link) -> dict[str, Any]:
+    found = {"found": link.found, "path": link.path, "files": link.files}
+    return {name: value for name, value in found.items() if value}
+
+
+def _weights() -> dict[str, Any]:
+    weights = read_weights()
+    return {"path": str(default_path()), **weights.metadata, "sha256": weights.sha256}
+
+
+def _mnist() -> dict[str, Any]:
+    """Where the test images are; nothing is downloaded."""
+    folder = os.environ.get(FOLDER_VARIABLE) or cache_folder("mnist")
+    try:
+        digits = read_mnist("test", folder)
+    except DataError as error:
+        raise DataError(
+            f"{error}; `lenet-bench verify` downloads MNIST, or name a folder that has it:"
+            f" export {FOLDER_VARIABLE}=DIR"
+        ) from None
+    return {"path": str(folder), "images": len(digits)}

@@ -1,0 +1,304 @@
+"""Is the harness to be believed? Identical backends, a planted slowdown and cheats, in one run.
+
+The run is a comparison like any other, and all that is said of it comes from its result. It is cut
+into comparisons of as many starts as this machine's noise asks for, each of a pair of its own.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from math import ceil, log, sqrt
+from statistics import NormalDist
+from typing import Literal
+
+import numpy as np
+
+from ..measure import planted
+from ..measure.options import CompareOptions, Entry
+from ..results import Block, Result, Verdict, start_medians_us
+from ..results.statistics import (
+    CONFIDENCE,
+    FEWEST_STARTS,
+    Floats,
+    Interval,
+    judge,
+    ratio_interval,
+)
+from ..units import time
+
+USUAL_BACKEND = "numpy"  # it runs wherever this does
+LONGEST_SELF_TEST_S = 1200.0  # enough where starts scatter by 3.5 %
+QUICK_SELF_TEST_BUDGET_S = 15.0
+
+_PAIRS = 3
+_SAME = tuple(f"same {number + 1}" for number in range(2 * _PAIRS))
+_SLOWER = f"{planted.SLOWDOWN:.0%} slower"
+_CHEATS = {
+    "remembers answers": planted.Remembering,
+    "answers wrongly": planted.Wrong,
+    "answers wrongly when timed": planted.WrongLater,
+}
+_RIGHT = 0.95  # of the verdicts
+_FEWEST_PAIRS = 20  # one wrong verdict among fewer would be more than 5 %
+_USUAL_STARTS = 12
+_MARGIN = 0.02  # two backends that differ by less are the same
+_LARGEST_FLOOR = 0.10  # of a call
+_STARTS_AT_HALF_A_MARGIN = 10  # for `same` in 99 of 100 pairs whose starts scatter by so much
+
+
+@dataclass(frozen=True)
+class Point:
+    """One thing that the harness must be able to do, and whether it was."""
+
+    name: str
+    verdict: Literal["passed", "failed", "too noisy"]
+    says: str  # with the figures
+    figures: Mapping[str, float | int | str | None] = field(default_factory=dict)
+
+
+def self_test_options(
+    backend: str = USUAL_BACKEND,
+    *,
+    threads: int = 1,
+    quick: bool = False,
+    budget_s: float | None = None,
+) -> CompareOptions:
+    """The comparison to run: for so long, else until there is enough for a verdict."""
+    whole = Entry.of_backend(backend, threads)
+
+    def entry(name: str, factory: str) -> Entry:
+        return Entry(
+            name,
+            factory=f"{planted.__name__}:{factory}",
+            tolerance=whole.tolerance,
+            python=whole.python,
+            variables={**whole.variables, planted.BACKEND: backend},
+        )
+
+    entries = [
+        *(entry(name, planted.Same.__name__) for name in _SAME),
+        entry(_SLOWER, planted.Slower.__name__),
+        *(entry(name, cheat.__name__) for name, cheat in _CHEATS.items()),
+    ]
+    options = CompareOptions(tuple(entries), _SAME[0], threads, margin=_MARGIN)
+    if budget_s or quick:
+        return replace(options, budget_s=budget_s or QUICK_SELF_TEST_BUDGET_S)
+    return replace(options, budget_s=LONGEST_SELF_TEST_S, enough=enough)
+
+
+def enough(blocks: Sequence[Block]) -> float:
+    """How many of the comparisons that `points` asks for there are; 1 is all.
+
+    It looks at the noise and never at a verdict, so that a run does not end when it pleases.
+    """
+    timed = [block for block in blocks if block.status == "ok" and block.samples_ns]
+    medians = {
+        name: start_medians_us(block for block in timed if block.backend == name) for name in _SAME
+    }
+    identical = _identical(medians)
+    starts = _starts_needed(_noise(identical), _MARGIN)
+    return min(map(len, identical)) / (starts * ceil(_FEWEST_PAIRS / _PAIRS))
+
+
+def points(result: Result, *, quick: bool = False) -> list[Point]:
+    """What a run of `self_test_options` shows; a `quick` one has too few pairs for 95 %."""
+    medians = {row.name: start_medians_us(row.blocks) for row in result.backends}
+    identical = _identical(medians)
+    slower = [_pair(medians[_SLOWER], medians[_SAME[0]])]
+    noise = _noise(identical)
+    starts = _starts_needed(noise, result.rules.margin)
+    if quick:
+        starts = max(FEWEST_STARTS, min(starts, *map(len, identical)))
+    compared = _Compared(noise, starts, result.rules.margin, quick)
+    return [
+        _with_resolution(compared.point("identical backends", "same", identical), identical),
+        _held(
+            identical,
+            compared.starts if quick else _USUAL_STARTS,
+            fewest=1 if quick else _FEWEST_PAIRS,
+        ),
+        compared.point(f"a slowdown of {planted.SLOWDOWN:.0%}", "slower", slower),
+        *(_caught(result, name) for name in _CHEATS),
+        _floor(result),
+    ]
+
+
+@dataclass(frozen=True)
+class _Compared:
+    """How verdicts are drawn from the starts of a pair."""
+
+    noise: float  # how far the starts' ratios of identical backends scatter
+    starts: int  # of a comparison
+    margin: float
+    quick: bool
+
+    def point(self, name: str, right: Verdict, pairs: Sequence[Floats]) -> Point:
+        """Whether the verdict was right often enough."""
+        found = [block for pair in pairs for block in _blocks(pair, self.starts)]
+        said = Counter(
+            judge(_interval(block, number), self.margin) for number, block in enumerate(found)
+        )
+        wrong = said.total() - said[right] - said["ambiguous"]
+        low, high = share_interval(said[right], said.total())
+        ratio = _ratio(pairs)
+        figures = {
+            "comparisons": said.total(),
+            "right": said[right],
+            "ambiguous": said["ambiguous"],
+            "wrong": wrong,
+            "share_low": low,
+            "share_high": high,
+            "starts": self.starts,
+            "noise": self.noise,
+            "ratio": ratio,
+        }
+        says = (
+            f"called {right} in {said[right]} of {said.total()} comparisons of {self.starts} "
+            f"starts, so in at least {low:.0%} of all (with {CONFIDENCE:.0%} confidence); "
+            f"ambiguous in {said['ambiguous']}, wrongly judged in {wrong}"
+        )
+        if not found:
+            says = f"the run has no room for a comparison of {self.starts} starts"
+        if ratio is not None:
+            says += f"; ratio {ratio:.3f}"
+        verdict = self._verdict(right, said, wrong)
+        if verdict == "too noisy":
+            says += (
+                f"; the ratios of starts scatter by {self.noise:.1%}, too much for the margin of "
+                f"{self.margin:.0%} in this time: quieten the machine, or give a longer --budget"
+            )
+        return Point(name, verdict, says, figures)
+
+    def _verdict(
+        self, right: Verdict, said: Mapping[Verdict, int], wrong: int
+    ) -> Literal["passed", "failed", "too noisy"]:
+        count = sum(said.values())
+        if wrong > (1 - _RIGHT) * count:
+            return "failed"
+        if self.quick:
+            return "passed" if count and said[right] >= count / 2 else "too noisy"
+        fewest = _FEWEST_PAIRS if right == "same" else _FEWEST_PAIRS / _PAIRS
+        enough = count >= fewest and said[right] >= _RIGHT * count
+        return "passed" if enough else "too noisy"
+
+
+def share_interval(hits: int, of: int) -> tuple[float, float]:
+    """Where the true share lies, with CONFIDENCE (Wilson's interval)."""
+    if not of:
+        return 0.0, 1.0
+    z = NormalDist().inv_cdf((1 + CONFIDENCE) / 2)
+    middle = (hits + z * z / 2) / (of + z * z)
+    half = z / (of + z * z) * sqrt(hits * (of - hits) / of + z * z / 4)
+    return max(0.0, middle - half), min(1.0, middle + half)
+
+
+def _identical(medians: Mapping[str, Mapping[int, float]]) -> list[Floats]:
+    """Pairs of one and the same backend; no two pairs share a process."""
+    pairs = zip(_SAME[::2], _SAME[1::2], strict=True)
+    return [_pair(medians[one], medians[other]) for one, other in pairs]
+
+
+def _pair(one: Mapping[int, float], other: Mapping[int, float]) -> Floats:
+    """Both medians of each round that both ran in (n, 2)."""
+    both = [(one[number], other[number]) for number in one if number in other]
+    return np.array(both, np.float64).reshape(-1, 2)
+
+
+def _interval(pair: Floats, seed: int) -> Interval | None:
+    """As `compare` has it."""
+    one, other = (dict(enumerate(column.tolist())) for column in pair.T)
+    return ratio_interval(one, other, seed)
+
+
+def _ratio(pairs: Sequence[Floats]) -> float | None:
+    """The ratio of the medians."""
+    every = np.concatenate(pairs)
+    one, other = np.median(every, axis=0) if len(every) else (0.0, 0.0)
+    return float(one / other) if other else None
+
+
+def _blocks(pair: Floats, starts: int) -> Iterator[Floats]:
+    """Comparisons that have no start in common."""
+    for end in range(starts, len(pair) + 1, starts):
+        yield pair[end - starts : end]
+
+
+def _noise(pairs: Sequence[Floats]) -> float:
+    """The deviation of the middle half of the starts: outliers are what medians are for."""
+    ratios = [pair[:, 0] / pair[:, 1] for pair in pairs if len(pair)]
+    known = [np.log(ratio / np.median(ratio)) for ratio in ratios]
+    low, high = np.percentile(np.concatenate(known), (25, 75)) if known else (0.0, 0.0)
+    return float(high - low) / (2 * NormalDist().inv_cdf(0.75))
+
+
+def _starts_needed(noise: float, margin: float) -> int:
+    """For an interval that lies within the margin nearly always."""
+    needed = _STARTS_AT_HALF_A_MARGIN * (noise / (margin / 2)) ** 2
+    return max(_USUAL_STARTS, ceil(needed))
+
+
+def _held(pairs: Sequence[Floats], starts: int, *, fewest: int) -> Point:
+    """Whether intervals cover what they should: identical backends' ratio is 1, on any machine."""
+    intervals = list(_intervals(pairs, starts))
+    held = sum(interval.low <= 1 <= interval.high for interval in intervals)
+    low, high = share_interval(held, len(intervals))
+    says = (
+        f"1 lies within {held} of {len(intervals)} intervals of {starts} starts "
+        f"({CONFIDENCE:.0%} interval of the share {low:.0%} to {high:.0%})"
+    )
+    verdict: Literal["passed", "failed", "too noisy"] = "passed"
+    if high < CONFIDENCE:
+        verdict = "failed"
+    elif len(intervals) < fewest:
+        verdict, says = "too noisy", f"{says}: too few to tell, so give a longer --budget"
+    figures = {"intervals": len(intervals), "held": held, "share_low": low, "share_high": high}
+    return Point("intervals hold the truth", verdict, says, figures)
+
+
+def _with_resolution(point: Point, pairs: Sequence[Floats]) -> Point:
+    """And what it means for a comparison of the usual length."""
+    found = _resolution(pairs)
+    if found is None:
+        return point
+    says = (
+        f"{point.says}; with {_USUAL_STARTS} starts, {_RIGHT:.0%} of their intervals lie within "
+        f"{found:.1%} of 1, so this is what such a comparison can tell here and now"
+    )
+    return replace(point, says=says, figures={**point.figures, "resolution": found})
+
+
+def _resolution(pairs: Sequence[Floats]) -> float | None:
+    """What a comparison of the usual length can tell: how far intervals of identical ones reach."""
+    reach = [
+        max(abs(log(interval.low)), abs(log(interval.high)))
+        for interval in _intervals(pairs, _USUAL_STARTS)
+    ]
+    return float(np.quantile(reach, _RIGHT)) if reach else None
+
+
+def _intervals(pairs: Sequence[Floats], starts: int) -> Iterator[Interval]:
+    """Of comparisons of so many starts."""
+    for pair in pairs:
+        for number, block in enumerate(_blocks(pair, starts)):
+            if interval := _interval(block, number):
+                yield interval
+
+
+def _caught(result: Result, name: str) -> Point:
+    row = result.row(name)
+    caught = row.status == "wrong"
+    says = f"caught: {row.reason}" if caught else f"not caught: its status is {row.status}"
+    return Point(f"a backend that {name}", "passed" if caught else "failed", says)
+
+
+def _floor(result: Result) -> Point:
+    """What the harness adds to every call."""
+    floor = result.floor.summary.p50_us if result.floor and result.floor.summary else None
+    summary = result.row(_SAME[0]).summary
+    call = summary.p50_us if summary else None
+    if floor is None or call is None:
+        return Point("the floor", "failed", "the empty backend or the backend was not measured")
+    small = floor <= _LARGEST_FLOOR * call
+    says = f"an empty backend takes {time(floor)}, {floor / call:.2%} of a call of {time(call)}"
+    figures = {"floor_us": floor, "call_us": call}
+    return Point("the floor", "passed" if small else "failed", says, figures)

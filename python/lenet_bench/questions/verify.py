@@ -1,0 +1,183 @@
+"""Accuracy and parity: every test image through every backend, against the float64 reference.
+
+One backend after another, each framework in a process of its own that ends before the next begins:
+all of them at once fill the memory, and one that crashes costs its own line.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, closing, nullcontext
+from dataclasses import asdict, dataclass, field
+from datetime import datetime, timezone
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from msgspec import to_builtins
+from numpy.typing import NDArray
+
+from ..errors import LenetBenchError, Unavailable
+from ..measure.environment import read_machine
+from ..mnist import Digits
+from ..network import CLASSES
+from ..registry import Network, exact_probabilities, find, load, tolerance
+from ..registry.apart import Apart
+from ..results.versioned import write_object
+from ..weights import Weights
+
+Array = NDArray[np.float64]
+
+KIND, SCHEMA = "verification", 2  # of its file
+
+_BATCH = 250  # images a call: often enough to show progress, long enough to be cheap
+
+#: Called after each batch: whose it was, and how many images it had.
+Progress = Callable[[str, int], None]
+
+
+@dataclass(frozen=True)
+class Disagreement:
+    """An image of which a backend and the reference say different digits."""
+
+    index: int  # in the test set
+    label: int
+    reference: int
+    digit: int  # the backend's
+    margin: float  # by how much the reference prefers its own digit: how close a call it was
+
+
+@dataclass(frozen=True)
+class Verification:
+    """How one backend did."""
+
+    backend: str
+    images: int
+    accuracy: float  # of the labels, from 0 to 1
+    max_difference: float  # of any probability of any image, from the reference's
+    tolerance: float
+    disagreements: tuple[Disagreement, ...]
+    runs: Mapping[str, str] = field(default_factory=dict)  # library, version, algorithm
+
+    @property
+    def passed(self) -> bool:
+        """Whether the backend kept within its tolerance; NaN has not.
+
+        And says the reference's digit wherever that one is the likeliest by more than that.
+        """
+        return self.max_difference <= self.tolerance and all(
+            image.margin <= self.tolerance for image in self.disagreements
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data, with the verdict."""
+        return {**asdict(self), "passed": self.passed}
+
+
+@dataclass(frozen=True)
+class Unverified:
+    """A backend that does not run here, or that failed while it was asked."""
+
+    backend: str
+    reason: str
+    failed: bool = False
+
+
+def verify_each(
+    names: Iterable[str],
+    digits: Digits,
+    weights: Weights,
+    progress: Progress = lambda *_: None,
+    *,
+    threads: int = 1,
+    quiet: bool = True,
+) -> Iterator[Verification | Unverified]:
+    """Load, verify and close one backend after the other."""
+    truth = reference_probabilities(digits, weights, progress)
+    for name in names:
+        try:
+            opened = _open(name, weights, threads, quiet)
+        except Unavailable as error:
+            yield Unverified(name, str(error))
+            progress(name, len(digits))
+            continue
+        try:
+            with opened as backend:
+                yield verify(name, backend, digits, truth, progress)
+        except LenetBenchError as error:
+            yield Unverified(name, str(error), failed=True)
+
+
+def _open(
+    name: str, weights: Weights, threads: int, quiet: bool
+) -> AbstractContextManager[Network]:
+    if find(name)[0].framework:
+        return closing(Apart(name, weights, threads=threads, quiet=quiet))
+    return nullcontext(load(name, threads=threads, weights=weights, quiet=quiet))
+
+
+def reference_probabilities(digits: Digits, weights: Weights, progress: Progress) -> Array:
+    """The probabilities (n, 10) that all backends are compared with, in float64."""
+    ask = partial(exact_probabilities, weights)
+    return _in_batches("reference", ask, digits, progress)
+
+
+def verify(
+    name: str, backend: Network, digits: Digits, truth: Array, progress: Progress
+) -> Verification:
+    """Compare one backend with the reference's probabilities of the same images."""
+    found = _in_batches(name, backend.infer, digits, progress)
+    answers, expected = found.argmax(axis=1), truth.argmax(axis=1)
+    return Verification(
+        backend=name,
+        images=len(digits),
+        accuracy=float((answers == digits.labels).mean()),
+        max_difference=float(np.abs(found - truth).max()),
+        tolerance=tolerance(name),
+        disagreements=tuple(
+            Disagreement(
+                index=int(index),
+                label=int(digits.labels[index]),
+                reference=int(expected[index]),
+                digit=int(answers[index]),
+                margin=float(truth[index, expected[index]] - truth[index, answers[index]]),
+            )
+            for index in np.flatnonzero(answers != expected)
+        ),
+        runs=backend.describe(),
+    )
+
+
+def write_verifications(
+    path: Path,
+    outcomes: Sequence[Verification | Unverified],
+    weights: Weights,
+    threads: int,
+    *,
+    last: bool = True,
+) -> None:
+    """All of it, with the machine, the versions and the weights."""
+    record = {
+        "kind": KIND,
+        "schema": SCHEMA,
+        "ended": datetime.now(timezone.utc).isoformat(timespec="seconds"),
+        "environment": to_builtins(read_machine()),
+        "weights_sha256": weights.sha256,
+        "threads": threads,
+        "backends": [one.to_json() for one in outcomes if isinstance(one, Verification)],
+        "unverified": [asdict(one) for one in outcomes if isinstance(one, Unverified)],
+    }
+    write_object(path, record, last=last)
+
+
+def _in_batches(
+    name: str,
+    infer: Callable[[NDArray[np.float32]], NDArray[np.floating]],
+    digits: Digits,
+    progress: Progress,
+) -> Array:
+    found = np.empty((len(digits), CLASSES))
+    for start in range(0, len(digits), _BATCH):
+        part = slice(start, min(start + _BATCH, len(digits)))
+        found[part] = infer(digits.ink(part))
+        progress(name, part.stop - part.start)
+    return found

@@ -1,0 +1,138 @@
+"""The one adapter of the backends in Python: what the harness adds to the functions in backends/.
+
+It checks the images, calls the API from one thread at a time, hands over as many images at once as
+the API takes, and says what runs.
+"""
+
+import sys
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from importlib import import_module, metadata
+from inspect import getclosurevars, unwrap
+from threading import Lock
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import export
+from ..errors import LenetBenchError
+from ..network import CLASSES, LAYERS
+from ..weights import Weights
+from . import devices, facts
+from .backend import Backend
+from .input import check_image, check_images
+
+Array = NDArray[np.float32]
+
+#: One thread at a time in each API, since many of them compute in memory of their own.
+_LOCKS: defaultdict[str, Lock] = defaultdict(Lock)
+
+#: The files whose functions give each layer's output, by name.
+_GIVE_LAYERS = ("numpy", "reference")
+
+
+class Adapter:
+    """A variant of a backend in Python, built from the weights."""
+
+    def __init__(
+        self,
+        row: Backend,
+        variant: str,
+        weights: Weights,
+        threads: int,
+        file: ModuleType | None = None,  # that holds the function, where it is not the row's
+    ) -> None:
+        self._row, self._variant, self._threads = row, variant, threads
+        self._file = file or import_module(f"lenet_bench.backends.{row.module}")
+        device = "cuda" if row.device == "gpu" else "cpu"
+        self._given: dict[str, Any] = {"weights": weights, "threads": threads, "device": device}
+        devices.prepare(row)
+        if row.set_up:
+            self._call(row.set_up)
+        self._answer: Callable[[Array], Any] = self._call(variant or "build")
+        self._infer = self._probabilities if row.module in _GIVE_LAYERS else self._answer
+        self._at_once = row.at_once.get(variant)
+        self._lock = _LOCKS[row.module]
+        if variant not in row.batch:
+            del self._given["weights"]  # the API has its own copy
+
+    def infer(self, images: Array) -> Array:
+        """Probabilities (10,) of one image (28, 28), or (n, 10) of (n, 28, 28)."""
+        images = check_images(images)
+        with self._lock:
+            if images.ndim == 3:
+                return self._infer_batch(images)
+            probabilities: Array = self._infer(images[np.newaxis])[0]
+            return probabilities
+
+    def layers(self, image: Array) -> dict[str, Array]:
+        """Every layer's output, channels first."""
+        image = check_image(image)
+        if not self._row.layers:
+            raise LenetBenchError(
+                f"{self._row.spell(self._variant)} gives the answer only and shows no layers; "
+                f"{', '.join(_showing_layers())} show them"
+            )
+        with self._lock:
+            outputs = self._answer(image[np.newaxis])
+        return {name: _channels_first(name, output[0]) for name, output in outputs.items()}
+
+    def describe(self) -> dict[str, str]:
+        """The API's version and variant, what else is known of it, and the threads."""
+        with self._lock:
+            known = facts.of(self._row.module, self._inside(), self._threads)
+        variant = {"variant": self._variant} if self._variant else {}
+        library = f"{self._row.library} {_version(self._row.package)}"
+        return {"library": library, **variant, "threads": str(self._threads), **known}
+
+    def _inside(self) -> Mapping[str, Any]:
+        """What the function that answers holds: its model, session or program."""
+        return getclosurevars(unwrap(self._answer)).nonlocals
+
+    def _probabilities(self, images: Array) -> Array:
+        """The last of the layers; float32, whatever the network computes in."""
+        exact: Array = self._answer(images)["probabilities"]
+        return exact.astype(np.float32, copy=False)
+
+    def _infer_batch(self, images: Array) -> Array:
+        if len(images) == 0:  # which few APIs can do
+            return np.empty((0, CLASSES), np.float32)
+        if self._at_once is None or len(images) == 1:
+            return self._infer(images)
+        if self._variant in self._row.batch:
+            return self._answer_batch(images)
+        starts = range(0, len(images), self._at_once)
+        return np.concatenate([self._infer(images[i : i + self._at_once]) for i in starts])
+
+    @cached_property
+    def _answer_batch(self) -> Callable[[Array], Array]:
+        answer: Callable[[Array], Array] = self._call(self._row.batch[self._variant])
+        return answer
+
+    def _call(self, name: str) -> Any:
+        """Call a function of the backend's file with what it takes; a model file is made for it."""
+        function = getattr(self._file, name)
+        taken = function.__code__.co_varnames[: function.__code__.co_argcount]
+        for file in set(taken) - set(self._given):
+            self._given[file] = export.model(file, self._given["weights"])
+        return function(**{name: self._given[name] for name in taken})
+
+
+def _showing_layers() -> list[str]:
+    from .rows import BACKENDS
+
+    return [row.name for row in BACKENDS if row.layers]
+
+
+def _channels_first(name: str, output: Array) -> Array:
+    """A layer's output (channels, height, width), also where its API puts the channels last."""
+    return output if output.shape == LAYERS[name] else output.transpose(2, 0, 1)
+
+
+def _version(package: str) -> str:
+    """As the module says it, else as pip does."""
+    said = getattr(sys.modules.get(package), "__version__", None)
+    return str(said or metadata.version(package))

@@ -1,0 +1,97 @@
+"""A backend in a process of its own, where this one cannot hold it.
+
+For timing, use `lenet-bench compare`, whose clock runs inside the backend's process: here each call
+adds the way to the other process.
+"""
+
+import weakref
+from threading import Lock
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import errors
+from ..errors import LenetBenchError, Unavailable
+from ..process import Child, Died, Parent
+from ..weights import Weights
+from . import environments
+from .building import load_here, wrong_version
+from .input import check_images
+from .lookup import find
+
+_ERRORS = {"TypeError": TypeError, "ValueError": ValueError}
+_SECONDS = 300  # to be built: ahead-of-time compilers on a slow machine
+
+
+class Apart:
+    """Asks the child; one call at a time."""
+
+    def __init__(self, name: str, weights: Weights, *, threads: int, quiet: bool) -> None:
+        backend, _ = find(name)
+        self._name = name
+        try:
+            self._child = Child(
+                f"{__name__}:serve",
+                python=environments.interpreter(backend),
+                variables=environments.variables(backend, threads, quiet=quiet),
+                printed="dropped" if quiet else "shown",
+            )
+        except Died as death:
+            raise Unavailable(death.reason) from None
+        self._one_at_a_time = Lock()
+        self.close = weakref.finalize(self, self._child.close)
+        try:
+            self._ask((name, threads, dict(weights.parameters)), _SECONDS)
+        except BaseException:
+            self.close()
+            raise
+
+    def infer(self, images: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Probabilities, as of any backend; a call costs the way to the other process too."""
+        if not isinstance(images, np.ndarray) or images.dtype != np.float32:
+            check_images(images)
+        answer: NDArray[np.float32] = self._ask(("infer", images))
+        return answer
+
+    def layers(self, image: NDArray[np.float32]) -> dict[str, NDArray[np.float32]]:
+        layers: dict[str, NDArray[np.float32]] = self._ask(("layers", image))
+        return layers
+
+    def describe(self) -> dict[str, str]:
+        """What the backend says, and that it is not in this process."""
+        described: dict[str, str] = self._ask(("describe",))
+        return {**described, "process": "of its own"}
+
+    def _ask(self, question: tuple[Any, ...], seconds: float | None = None) -> Any:
+        try:
+            with self._one_at_a_time:
+                kind, answer = self._child.ask(question, seconds)
+        except Died as death:
+            reason = wrong_version(find(self._name)[0], self._name, death.sentence)
+            raise Unavailable(reason or f"{self._name}: {death.sentence}") from None
+        if kind == "answer":
+            return answer
+        error = _ERRORS.get(kind) or getattr(errors, kind, None)
+        if error is None:
+            raise LenetBenchError(f"{self._name} fails with {kind}: {answer}")
+        raise error(answer)
+
+
+def serve(parent: Parent) -> None:
+    """Build the backend that the first question names, then answer until the parent hangs up."""
+    network: Any = None
+    while True:
+        question = parent.hear()
+        try:
+            if network is None:
+                name, threads, parameters = question
+                network = load_here(*find(name), Weights(parameters), threads, quiet=False)
+                answer: Any = None
+            else:
+                what, *arguments = question
+                answer = getattr(network, what)(*arguments)
+        except Exception as error:
+            parent.say((type(error).__name__, str(error)))
+        else:
+            parent.say(("answer", answer))

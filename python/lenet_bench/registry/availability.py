@@ -1,0 +1,230 @@
+"""Ask backends whether they run here: each loads and answers one picture in a process of its own.
+
+A backend whose library crashes, hangs, prints or answers wrongly costs its own line and nothing
+else, and asking loads no framework into this process. Nothing is kept from one time to the next:
+one asks because of what has changed.
+"""
+
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import LenetBenchError, WeightsError
+from ..network import IMAGE_SIDE, PARAMETERS
+from ..process import Child, Died, Parent
+from ..weights import Weights, read_weights
+from . import environments
+from .backend import Backend
+from .building import check_needs, import_backend, wrong_version
+from .gpu import why_none
+from .loading import load
+from .lookup import every_name, find, names, tolerance
+
+Image = NDArray[np.float32]
+
+_SECONDS = 120.0  # the slowest framework imports in a tenth of this
+_AT_ONCE = 4  # more only wait for the disk and the memory
+
+#: Called when a backend has answered, with its name and what it printed.
+Answered = Callable[[str, str], None]
+
+
+@dataclass(frozen=True)
+class Availability:
+    """Whether one backend, or one variant of it, runs here."""
+
+    name: str  # as `load` takes it: fused, fused:int16
+    summary: str
+    calls: str  # what it calls underneath
+    device: str
+    available: bool
+    reason: str | None  # why not, and the command that mends it
+    runs: dict[str, str] = field(default_factory=dict)  # what really runs: library, version, ISA
+
+
+def backends(
+    asked: Sequence[str] = (),
+    *,
+    quiet: bool = True,
+    seconds: float = _SECONDS,
+    answered: Answered = lambda *_: None,
+) -> list[Availability]:
+    """Whether these backends run here, in the registry's order; a bare name is all its variants.
+
+    Without names, all of them, on the GPU too where there is one. Variants that a C++
+    compiler makes are then not tried but with their names, since each takes many seconds.
+    """
+    rows = rows_of(asked)
+
+    def ask_row(row: tuple[Backend, list[str]]) -> list[Availability]:
+        return ask(*row, quiet=quiet, seconds=seconds, answered=answered)
+
+    pool = ThreadPoolExecutor(max_workers=min(_AT_ONCE, os.cpu_count() or 1))
+    try:
+        # The slowest are at the end, so they begin first.
+        found = list(pool.map(ask_row, reversed(rows)))
+    except BaseException:
+        pool.shutdown(wait=False, cancel_futures=True)
+        for child in list(_children):
+            child.kill()
+        raise
+    pool.shutdown()
+    return [one for answers in reversed(found) for one in answers]
+
+
+def ask(
+    row: Backend,
+    wanted: Sequence[str] = (),
+    *,
+    quiet: bool = True,
+    seconds: float = _SECONDS,
+    answered: Answered = lambda *_: None,
+) -> list[Availability]:
+    """Try one backend's variants in a child process, and in another where one brought it down."""
+    wanted = list(wanted or row.names())
+    reasons = {name: _known_reason(row, name) for name in wanted}
+    found = {name: _availability(row, name, why) for name, why in reasons.items() if why}
+    printed = ""
+    while pending := [name for name in wanted if name not in found]:
+        printed += _ask_child(row, pending, found, quiet, seconds)
+    answered(row.spell(row.default), printed)
+    return [found[name] for name in wanted]
+
+
+def rows_of(asked: Sequence[str]) -> list[tuple[Backend, list[str]]]:
+    """Each row that is asked for, with the names to try; a bare name is all its variants."""
+    if not asked:
+        asked = names() if why_none() else every_name()
+    elif missing := {name for name in asked if find(name)[1] == find(name)[0].default}:
+        asked = [*asked, *(variant for name in missing for variant in find(name)[0].names())]
+    rows: dict[str, tuple[Backend, list[str]]] = {}
+    for name in every_name():
+        if name in asked:
+            row = find(name)[0]
+            rows.setdefault(row.spell(row.default), (row, []))[1].append(name)
+    return list(rows.values())
+
+
+def _known_reason(row: Backend, name: str) -> str | None:
+    """Why it cannot run, where that is known without a process."""
+    if row.gone:
+        return f"{name} {row.gone}"
+    try:
+        check_needs(row, find(name)[1])
+    except LenetBenchError as error:
+        return str(error)
+    return None
+
+
+_children: set[Child] = set()  # under way
+
+
+def _ask_child(
+    row: Backend,
+    pending: Sequence[str],
+    found: dict[str, Availability],
+    quiet: bool,
+    seconds: float,
+) -> str:
+    """Find what a child answers, or what ended it; what it printed."""
+    lost = pending  # by a death: all of them until the API is imported, from then on one variant
+    python, variables = environments.interpreter(row), environments.variables(row, 1, quiet=quiet)
+    try:
+        child = Child(f"{__name__}:serve", python=python, variables=variables)
+    except Died as death:
+        found.update((name, _lost(row, name, death.sentence)) for name in lost)
+        return ""
+    _children.add(child)
+    try:
+        child.ask(pending[0], seconds)
+        for name in pending:
+            lost = [name]
+            runs = next((one.runs for one in found.values() if one.runs), None)
+            if len(pending) > 1 and runs and find(name)[1] in row.compiled:
+                found[name] = _not_tried(row, name, runs)
+            else:
+                found[name] = _availability(row, name, *child.ask(name, seconds))
+    except Died as death:
+        found.update((name, _lost(row, name, death.sentence)) for name in lost)
+    finally:
+        _children.discard(child)
+        printed = child.output()
+        child.close()
+    return printed
+
+
+def _not_tried(row: Backend, name: str, runs: dict[str, str]) -> Availability:
+    """A variant that compiles for long is tried alone only; its API has shown that it runs."""
+    note = f"not tried: it compiles for long; lenet-bench doctor {name}"
+    return _availability(row, name, None, {**runs, "variant": find(name)[1], "note": note})
+
+
+def _lost(row: Backend, name: str, reason: str) -> Availability:
+    """How its process ended, and whether what is installed beside lenet-bench explains that."""
+    return _availability(row, name, wrong_version(row, name, reason) or f"{name}: {reason}")
+
+
+def _availability(
+    row: Backend, name: str, reason: str | None, runs: dict[str, str] | None = None
+) -> Availability:
+    variant = find(name)[1]
+    return Availability(
+        name=name,
+        summary=row.summary if variant == row.default else row.variants[variant],
+        calls=row.calls,
+        device=row.device,
+        available=reason is None,
+        reason=reason,
+        runs=runs or {},
+    )
+
+
+def serve(parent: Parent) -> None:
+    """In the child: import the API of the first name, then try each name that comes."""
+    row = find(parent.hear())[0]
+    with suppress(Exception, SystemExit):  # `load` says it in a sentence
+        import_backend(row)
+    parent.say(None)
+    weights, picture = _weights(), _picture()
+    expected = load("reference", weights=weights).infer(picture)
+    while True:
+        parent.say(_try(parent.hear(), weights, picture, expected))
+
+
+def _try(
+    name: str, weights: Weights, picture: Image, expected: Image
+) -> tuple[str | None, dict[str, str]]:
+    """Load one name in this process: why it does not run, or answers wrongly; and what runs."""
+    try:
+        network = load(name, weights=weights, quiet=False)
+        difference = float(np.abs(network.infer(picture) - expected).max())
+        runs = dict(network.describe())
+    except LenetBenchError as error:
+        return str(error), {}
+    except Exception as error:
+        why = f"{type(error).__name__}: {error}".strip().splitlines()[0]
+        return wrong_version(find(name)[0], name, why) or f"{name} fails with {why}", {}
+    allowed = tolerance(name)
+    if difference <= allowed:  # false for NaN too
+        return None, runs
+    return f"{name} answers wrongly: off by {difference:.1g}, allowed {allowed:.0e}", runs
+
+
+def _weights() -> Weights:
+    """The canonical weights; zeros where they are absent, since a backend may run all the same."""
+    try:
+        return read_weights()
+    except WeightsError:
+        return Weights({name: np.zeros(shape, np.float32) for name, shape in PARAMETERS.items()})
+
+
+def _picture() -> NDArray[np.float32]:
+    """A plain vertical stroke: something like a one."""
+    picture = np.zeros((IMAGE_SIDE, IMAGE_SIDE), np.float32)
+    picture[4:24, 13:16] = 1
+    return picture

@@ -1,0 +1,130 @@
+"""A row of the registry: what is known of a backend without importing its API."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+Device = Literal["cpu", "gpu"]
+
+#: What backends are, from silicon to Keras: how long lists are grouped everywhere.
+FAMILIES = (
+    "native code",
+    "arrays",
+    "inference engines",
+    "compilers",
+    "frameworks",
+    "Keras",
+)
+
+#: No TF32 in NVIDIA's libraries, a variable of frameworks that run on a GPU.
+FLOAT32_ON_GPU = {"NVIDIA_TF32_OVERRIDE": "0"}
+
+ON_GPU = "@gpu"  # ends the name of a framework's backend that runs on a GPU: torch:compile@gpu
+
+
+@dataclass(frozen=True)
+class Native:
+    """Where a backend in C++ is found, compiled and as source."""
+
+    module: str  # the extension module of this package; "cuda" is _cuda13 or _cuda12
+    cls: str
+    sources: tuple[str, ...]  # in csrc: what is counted and shown, with all that it includes
+    library: str = ""  # the shared library that it calls, and the package that brings it
+    package: str = ""
+
+
+@dataclass(frozen=True)
+class OnGpu:
+    """What is different where a framework's backend runs on an NVIDIA GPU."""
+
+    calls: str
+    environment: str  # that holds its GPU build, which cannot lie beside the CPU's
+    variables: Mapping[str, str] = field(default_factory=dict)  # on top of the CPU's, or instead
+
+
+@dataclass(frozen=True)
+class Backend:
+    """An API that the network is written on."""
+
+    name: str
+    family: str  # one of FAMILIES
+    summary: str  # what one writes against
+    calls: str  # what that calls underneath
+    variants: Mapping[str, str] = field(default_factory=dict)  # name -> what it changes
+    default: str = ""  # the variant that the bare name is: `keras` is `keras:predict`
+    device: Device = "cpu"
+    tolerances: Mapping[str, float] = field(default_factory=dict)  # by variant, where not FLOAT32
+    reduced: Mapping[str, str] = field(default_factory=dict)  # variant -> less than float32: int8
+
+    # Where it is written: in backends/, or in C++.
+    module: str = ""  # the file in backends/, without .py
+    set_up: str = ""  # the function of that file that a user calls first, where there is one
+    native: Native | None = None
+    layers: bool = False  # it gives each layer's output, and not the answer only
+    at_once: Mapping[str, int] = field(default_factory=dict)  # images a call, where not any number
+    batch: Mapping[str, str] = field(default_factory=dict)  # the function that answers batches
+
+    # What it needs.
+    library: str = ""  # its API's name, and the package whose version is that of the API
+    package: str = ""
+    extra: str | None = None  # the optional dependencies that bring its API
+    framework: bool = False  # its API is a Python package of somebody else's
+    environment: str | None = None  # the isolated environment that holds its API
+    programs: tuple[str, ...] = ()  # what its API calls while it builds, compilers mostly
+    compiled: frozenset[str] = frozenset()  # variants that run a C++ compiler, for many seconds
+    variables: Mapping[str, str] = field(default_factory=dict)  # threads, device: `variables_for`
+    quieting: Mapping[str, str] = field(default_factory=dict)  # variables that hush its logs
+    counterpart: str | None = None  # its like on the CPU, where it runs on a GPU only
+    gpu: OnGpu | None = None  # how it runs on a GPU, where it can
+    gone: str | None = None  # why nobody can run it any more, and what took its place
+
+    @property
+    def moved(self) -> bool:
+        """Whether it can run on either device and is to run on the GPU."""
+        return self.gpu is not None and self.device == "gpu"
+
+    def names(self) -> Iterator[str]:
+        """The backend and its variants as the user spells them: fused, fused:int16."""
+        yield self.spell(self.default)
+        others = (variant for variant in self.variants if variant != self.default)
+        yield from map(self.spell, others)
+
+    def spell(self, variant: str) -> str:
+        """The name of a variant as it is listed: keras, keras:call, keras:call@gpu."""
+        bare = self.name if variant == self.default else f"{self.name}:{variant}"
+        return bare + ON_GPU if self.moved else bare
+
+    def on(self, device: Device) -> "Backend | None":
+        """The same backend on that device; None where it cannot run there."""
+        if device == self.device:
+            return self
+        if device == "cpu" or self.gpu is None:
+            return None
+        return replace(
+            self,
+            device="gpu",
+            variants={name: v for name, v in self.variants.items() if name not in self.reduced},
+            summary=f"{self.summary}, on a GPU",
+            calls=self.gpu.calls,
+            environment=self.gpu.environment,
+            variables={**self.variables, **self.gpu.variables},
+        )
+
+    def variables_for(self, threads: int) -> dict[str, str]:
+        """The environment variables that its API reads when it is imported."""
+        return {name: value.format(threads=threads) for name, value in self.variables.items()}
+
+
+def framework(name: str, **rest: Any) -> Backend:
+    """The row of an API that is a Python package of somebody else's.
+
+    What is not given follows from the name: the file in backends/, the package, and the extra that
+    brings it where no environment does. The first variant is what the bare name is.
+    """
+    usual = {
+        "module": name,
+        "package": name,
+        "extra": None if "environment" in rest else name,
+        "default": next(iter(rest.get("variants", ())), ""),
+    }
+    return Backend(name, framework=True, **{**usual, **rest})

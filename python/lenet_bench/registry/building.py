@@ -1,0 +1,192 @@
+"""Build a backend in this process, or say why it cannot be built."""
+
+import os
+import shutil
+import sys
+from contextlib import nullcontext
+from importlib import import_module
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import LenetBenchError, Unavailable, first_line
+from ..installed import extra_requirements, fits, installed_version, package_name
+from ..weights import Weights
+from . import environments, gpu, native
+from .backend import Backend, Device
+from .cuda import BUILD
+from .cuda_libraries import load_for_cupy
+from .devices import ProvenOnGpu
+from .network import Network
+from .silence import silence
+
+#: What stands before the command that mends it, in every reason.
+MEND = "mend it with: "
+
+#: What backends of this process have been set up by: variables, and frameworks' devices.
+_set_here: dict[str, str] = {}
+_devices_here: set[Device] = set()
+
+
+def load_here(
+    row: Backend, variant: str, weights: Weights, threads: int, *, quiet: bool = True
+) -> Network:
+    """Set this process up for the backend, and build it."""
+    quiet = quiet and row.framework and not os.environ.get("LENET_BENCH_DEBUG")
+    variables = row.variables_for(threads)
+    os.environ.update(variables)
+    _set_here.update(variables)
+    if row.framework:
+        _devices_here.add(row.device)
+    if quiet:
+        os.environ.update(row.quieting)
+    with silence() if quiet else nullcontext():
+        return build(row, variant, weights, threads)
+
+
+def needs_its_own_process(row: Backend, threads: int) -> bool:
+    """Whether this process is set up otherwise, or its interpreter is not the backend's."""
+    if row.environment and environments.interpreter(row) != sys.executable:
+        return True
+    if row.framework and _devices_here - {row.device}:
+        return True
+    imported = row.name.partition("-")[0] in sys.modules  # with what was set then
+    settled = {**os.environ, **_set_here} if imported else _set_here
+    unsettled = "" if imported else None
+    return any(
+        settled.get(name, unsettled) not in (value, None)
+        for name, value in row.variables_for(threads).items()
+    )
+
+
+def exact_probabilities(weights: Weights, images: NDArray[np.float32]) -> NDArray[np.float64]:
+    """The reference's probabilities (n, 10) of images (n, 28, 28), before they are rounded."""
+    from ..backends.reference import build as build_reference
+
+    infer = build_reference(weights)
+    starts = range(0, len(images), 50)
+    return np.concatenate([infer(images[i : i + 50])["probabilities"] for i in starts])
+
+
+def check_needs(row: Backend, variant: str) -> None:
+    """Raise Unavailable where something is absent that no Python package brings."""
+    name = row.spell(variant)
+    if row.device == "gpu" and (none := gpu.why_none()):
+        remedy = none.remedy or f"on a machine with a GPU, {_mend(row)}"
+        raise Unavailable(f"{name} cannot run here: {none.why}; {remedy}")
+    if variant in row.compiled:
+        compiler = os.environ.get("CXX") or "g++"
+        if not shutil.which(compiler):
+            raise Unavailable(
+                f"{name} compiles C++, and there is no {compiler}; {MEND}"
+                "apt install g++, or name another compiler: export CXX=clang++"
+            )
+
+
+def import_backend(row: Backend) -> None:
+    """Import its API; it may raise anything."""
+    if row.native:
+        native.load(row.native)
+    else:
+        if row.module == "cupy":
+            load_for_cupy()
+        import_module(f"lenet_bench.backends.{row.module}")
+
+
+def build(row: Backend, variant: str, weights: Weights, threads: int) -> Network:
+    """Import the API and build on it; whatever a framework raises is Unavailable."""
+    name, fails = row.spell(variant), "cannot be imported"
+    expected = (Exception, SystemExit) if row.framework else (ImportError,)
+    try:
+        import_backend(row)
+        if row.native:
+            return native.build(row.native, variant, weights, threads)
+        _check_programs(row, name)
+        fails = "cannot run on the GPU" if row.moved else "cannot be built"
+        network = _adapted(row, variant, weights, threads)
+    except LenetBenchError:
+        raise
+    except expected as error:
+        why = _why(error)
+        if row.moved and not str(error):  # JAX asserts that it has found a device, no more
+            why += ": it sees no GPU, or was built for none"
+        raise Unavailable(
+            wrong_version(row, name, why) or f"{name} {fails} ({why}); {_mend_damaged(row)}"
+        ) from error
+    return ProvenOnGpu(network, name, _mend_damaged(row)) if row.moved else network
+
+
+def _why(error: BaseException) -> str:
+    """What it says, after its kind where that is more than a failed import."""
+    said = first_line(error)
+    if isinstance(error, ImportError):
+        return said
+    return ": ".join(dict.fromkeys((type(error).__name__, said)))
+
+
+def _adapted(row: Backend, variant: str, weights: Weights, threads: int) -> Network:
+    if row.module == "cupy":
+        from .on_cupy import OnCuPy
+
+        return OnCuPy(row, variant, weights, threads)
+    from .adapter import Adapter
+
+    return Adapter(row, variant, weights, threads)
+
+
+def _check_programs(row: Backend, name: str) -> None:
+    for program in row.programs:
+        if not shutil.which(program):
+            raise Unavailable(
+                f"{name} calls the program {program}, which is not on the PATH; "
+                f"install it (on Debian: apt install {program})"
+            )
+
+
+def wrong_version(row: Backend, name: str, why: str) -> str | None:
+    """The reason where a backend failed and its packages are of versions that it is not made for.
+
+    Those beside lenet-bench; where it runs in its environment, they are the pinned ones.
+    """
+    if environments.interpreter(row) != sys.executable:
+        return None
+    unfit = [
+        f"{asked} and {version} is here"
+        for asked, version in _versions(row)
+        if not fits(version, asked)
+    ]
+    return f"{name} needs {', '.join(unfit)} ({why}); {_mend(row)}" if unfit else None
+
+
+def _versions(row: Backend) -> list[tuple[str, str]]:
+    """What it needs of pip, and the versions that are here; nothing where one is absent.
+
+    Nor in its environment, which has the pinned ones, and nothing to read versions with.
+    """
+    if row.environment and environments.is_here(row.environment):
+        return []
+    needed = environments.environments()[row.environment].beside if row.environment else ()
+    needed = needed or tuple(extra_requirements(row.extra) if row.extra else ())
+    here = [(asked, version) for asked in needed if (version := installed_version(asked))]
+    return here if len(here) == len(needed) else []
+
+
+def _mend(row: Backend) -> str:
+    """The command that brings what it needs."""
+    if row.environment:
+        return f"{MEND}lenet-bench env create {row.environment}"
+    if row.extra == "cuda13":
+        return f"{MEND}{BUILD}"
+    if not row.extra:
+        return f"{MEND}pip install --force-reinstall lenet-bench"
+    return f"{MEND}pip install 'lenet-bench[{row.extra}]'"
+
+
+def _mend_damaged(row: Backend) -> str:
+    """The same where all of it may be here, in versions that fit: pip would leave that alone."""
+    here = _versions(row)
+    if not here:
+        return _mend(row)
+    names = " ".join(f"{package_name(asked)}=={version}" for asked, version in here)
+    anew = f"{MEND}pip install --force-reinstall --no-deps {names}"
+    return f"if it is damaged, {_mend(row) if row.environment else anew}"

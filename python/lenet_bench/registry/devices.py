@@ -1,0 +1,106 @@
+"""What the harness demands of a framework: the device that was asked for and no other, and float32.
+
+Before a network is built the framework is held to the device; one on the GPU proves afterwards that
+it computes there. Whoever only uses the framework writes none of this.
+"""
+
+import os
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import Unavailable
+from .backend import Backend
+from .network import Network
+
+Array = NDArray[np.float32]
+
+
+def prepare(row: Backend) -> None:
+    """Hold the framework to the row's device; what raises says why it cannot run there."""
+    if row.module == "keras":
+        _check_keras()
+    framework = row.variables.get("KERAS_BACKEND", row.module)
+    on_gpu = row.device == "gpu"
+    if framework == "tensorflow":
+        _tensorflow(on_gpu, strict=row.module == "tensorflow")
+    elif framework == "jax" and on_gpu:
+        _jax()
+    elif framework == "torch" and on_gpu:
+        _torch()
+    elif framework == "onnxruntime" and on_gpu:
+        _onnxruntime()
+
+
+def _check_keras() -> None:
+    import keras
+
+    chosen = os.environ.get("KERAS_BACKEND", keras.config.backend())
+    if keras.config.backend() != chosen:
+        raise Unavailable(
+            f"this process runs Keras on {keras.config.backend()} and cannot change to {chosen}; "
+            "load it in a process of its own"
+        )
+
+
+def _tensorflow(on_gpu: bool, *, strict: bool) -> None:
+    import tensorflow
+
+    gpus = tensorflow.config.list_physical_devices("GPU")
+    if on_gpu and not gpus:
+        raise RuntimeError(f"TensorFlow {tensorflow.__version__} sees no GPU")
+    tensorflow.config.set_visible_devices(gpus[:1] if on_gpu else [], "GPU")
+    tensorflow.config.experimental.enable_tensor_float_32_execution(False)
+    if strict:  # what cannot run on the device is an error; Keras places some things elsewhere
+        tensorflow.config.set_soft_device_placement(False)
+
+
+def _jax() -> None:
+    import jax
+
+    jax.config.update("jax_default_matmul_precision", "highest")
+
+
+def _torch() -> None:
+    import torch
+
+    torch.backends.cudnn.allow_tf32 = False
+
+
+def _onnxruntime() -> None:
+    import onnxruntime
+
+    onnxruntime.preload_dlls()  # CUDA's and cuDNN's, where pip put them
+
+
+class ProvenOnGpu:
+    """A network on the GPU: its first answer comes with the proof, and so does each description.
+
+    A framework places a network when it is built and called first, and does not move it later: so
+    that is when to ask, and once more after a run, and not between timed calls.
+    """
+
+    def __init__(self, network: Network, name: str, remedy: str) -> None:
+        self._network, self._name, self._remedy = network, name, remedy
+        self._proven = False
+
+    def infer(self, images: Array) -> Array:
+        answer = self._network.infer(images)
+        if not self._proven:
+            self.describe()
+        return answer
+
+    def layers(self, image: Array) -> dict[str, Array]:
+        return self._network.layers(image)
+
+    def describe(self) -> dict[str, str]:
+        """The network's description; raises Unavailable where an answer lies elsewhere."""
+        described = self._network.describe()
+        device = described["device"]
+        if not any(word in device.lower() for word in ("gpu", "cuda")):
+            raise Unavailable(
+                f"{self._name} cannot run on the GPU (it computed on {device}, and did not say so);"
+                f" {self._remedy}"
+            )
+        self._proven = True
+        return described

@@ -1,0 +1,228 @@
+"""Isolated environments: an interpreter and pinned packages for what cannot live beside the rest.
+
+Each is a file beside this one, a pip requirements file whose first comments say what it is for
+and which Python it needs, and a folder that `create` makes of it. What is not in such an
+environment runs in the interpreter that runs this.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ...errors import LenetBenchError
+
+if TYPE_CHECKING:
+    from ..backend import Backend
+
+_PINS = Path(__file__).parent
+_PACKAGE = "package"  # the folder in an environment through which it finds lenet_bench
+_COMPLETE = "complete"  # the file that the last step of making one writes
+
+
+@dataclass(frozen=True)
+class Environment:
+    """One of the files beside this one, and where its environment is or would be."""
+
+    name: str
+    summary: str
+    pythons: tuple[str, ...]  # versions that its packages run on, the best first
+    options: tuple[str, ...]  # pip's, which a requirements file cannot hold
+    first: tuple[str, ...]  # what must be there before the rest can be built
+    gigabytes: float  # that it takes on the disk
+    gpu: bool  # gigabytes that are of no use without an NVIDIA GPU
+    beside: tuple[str, ...]  # the versions that do as well, installed beside lenet-bench
+    pins: Path
+
+    @property
+    def folder(self) -> Path:
+        return _home() / self.name
+
+    @property
+    def interpreter(self) -> Path:
+        return self.folder / "bin" / "python"
+
+    @property
+    def created(self) -> bool:
+        """Whether it was made, to the end, from the pins as they are now."""
+        try:
+            made_from = (self.folder / _COMPLETE).read_text()
+        except OSError:
+            return False
+        return _pinned(made_from) == _pinned(self.pins.read_text()) and self.interpreter.exists()
+
+
+def environments() -> dict[str, Environment]:
+    """All that lenet-bench knows how to make."""
+    return {path.stem: _read(path) for path in sorted(_PINS.glob("*.txt"))}
+
+
+def interpreter(row: "Backend") -> str:
+    """The Python that this backend runs in: that of its environment if it was made, else this."""
+    environment = environments().get(row.environment or "")
+    return str(environment.interpreter) if environment and environment.created else sys.executable
+
+
+def is_here(name: str) -> bool:
+    return Path(sys.prefix) == environments()[name].folder
+
+
+def variables(row: "Backend", threads: int, *, quiet: bool = True) -> dict[str, str]:
+    """What to add to the environment of the process in which this backend will be imported."""
+    own = {**row.variables_for(threads), **(row.quieting if quiet else {})}
+    own["PYTHONSAFEPATH"] = "1"  # not the working directory
+    environment = environments().get(row.environment or "")
+    if environment and environment.created:
+        return {**own, "PYTHONPATH": str(_package_alone(environment)), "PYTHONHOME": ""}
+    return {**own, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+
+
+def create(name: str, progress: Callable[[str], None] = lambda _: None) -> Environment:
+    """Make an environment, anew where there is one; nothing is left of one that cannot be made.
+
+    `progress` hears of each step. Raises LenetBenchError with the last line that pip said.
+    """
+    environment = _find(name)
+    remove(name)
+    _check_room(environment)
+    progress(f"{name}: {environment.summary} ({environment.gigabytes:g} GB)")
+    try:
+        pip = _make_empty(environment)
+        if environment.first:
+            progress(f"{name}: first {', '.join(environment.first)}")
+            _run([*pip, *environment.first])
+        _run([*pip, *environment.options, "-r", str(environment.pins)])
+        (environment.folder / _COMPLETE).write_text(environment.pins.read_text())
+    except BaseException:
+        shutil.rmtree(environment.folder, ignore_errors=True)
+        raise
+    return environment
+
+
+def remove(name: str) -> bool:
+    """Remove an environment; whether there was one."""
+    folder = _find(name).folder
+    try:
+        shutil.rmtree(folder)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError as error:
+        raise LenetBenchError(f"{folder} cannot be removed: {error.strerror}") from None
+    return True
+
+
+def _find(name: str) -> Environment:
+    known = environments()
+    if name not in known:
+        raise LenetBenchError(f"no environment is called {name!r}; there are {', '.join(known)}")
+    return known[name]
+
+
+def _pinned(requirements: str) -> list[str]:
+    """All but the comments."""
+    return [line for line in requirements.splitlines() if line[:1] != "#"]
+
+
+def _home() -> Path:
+    if chosen := os.environ.get("LENET_BENCH_ENVIRONMENTS"):
+        return Path(chosen).absolute()
+    data = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
+    return Path(data) / "lenet-bench" / "environments"
+
+
+def _read(pins: Path) -> Environment:
+    """The comments on top: a summary, then `python: ...`, `gigabytes: ...` and the rest."""
+    comments = [line[1:].strip() for line in pins.read_text().splitlines() if line[:1] == "#"]
+    facts = dict(line.split(": ", 1) for line in comments[1:] if ": " in line)
+    return Environment(
+        name=pins.stem,
+        summary=comments[0],
+        pythons=tuple(facts["python"].split()),
+        options=tuple(facts.get("options", "").split()),
+        first=tuple(facts.get("first", "").split()),
+        gigabytes=float(facts["gigabytes"]),
+        gpu="gpu" in facts,
+        beside=tuple(facts.get("beside", "").split()),
+        pins=pins,
+    )
+
+
+def _check_room(environment: Environment) -> None:
+    home, elsewhere = environment.folder.parent, "export LENET_BENCH_ENVIRONMENTS=DIR"
+    try:
+        home.mkdir(parents=True, exist_ok=True)
+        free = shutil.disk_usage(home).free / 1e9
+    except OSError as error:
+        raise LenetBenchError(
+            f"{home} cannot be made: {error.strerror}; name another folder: {elsewhere}"
+        ) from None
+    if free < environment.gigabytes:
+        raise LenetBenchError(
+            f"{home} has {free:.1f} GB left and this takes {environment.gigabytes:g}; "
+            f"make room, or name another folder: {elsewhere}"
+        )
+
+
+def _make_empty(environment: Environment) -> list[str]:
+    """Make it with nothing in it; the command that installs into it."""
+    folder, python = str(environment.folder), _python_for(environment)
+    if uv := shutil.which("uv"):
+        _run([uv, "venv", "--quiet", "--python", python or environment.pythons[0], folder])
+        return [uv, "pip", "install", "--quiet", "--python", str(environment.interpreter)]
+    if not python:
+        here = f"{sys.version_info.major}.{sys.version_info.minor}"
+        raise LenetBenchError(
+            f"{environment.name} needs Python {' or '.join(environment.pythons)}, and this is "
+            f"{here}; install one, or uv, which brings it"
+        )
+    _run([python, "-m", "venv", folder])
+    pip = [str(environment.interpreter), "-m", "pip", "--disable-pip-version-check"]
+    return [*pip, "install", "--quiet"]
+
+
+def _python_for(environment: Environment) -> str | None:
+    """An interpreter of a version that its packages run on: this one, on the PATH, or pyenv's."""
+    if f"{sys.version_info.major}.{sys.version_info.minor}" in environment.pythons:
+        return sys.executable
+    pyenv = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv") / "versions"
+    for name in (f"python{version}" for version in environment.pythons):
+        candidates = [shutil.which(name), *map(str, pyenv.glob(f"*/bin/{name}"))]
+        for python in filter(None, candidates):  # one of pyenv's on the PATH may not run
+            if subprocess.run([python, "-c", ""], capture_output=True).returncode == 0:
+                return python
+    return None
+
+
+def _package_alone(environment: Environment) -> Path:
+    """A folder with lenet_bench and nothing else: what lies beside it is not that environment's."""
+    folder = environment.folder / _PACKAGE
+    link, package = folder / __package__.partition(".")[0], Path(__file__).parents[2]
+    if link.is_symlink() and link.readlink() == package:
+        return folder
+    folder.mkdir(exist_ok=True)
+    temporary = folder / f".{os.getpid()}"
+    temporary.symlink_to(package)
+    temporary.replace(link)
+    return folder
+
+
+def _run(command: list[str]) -> None:
+    """Run one of the tools; it must not see the settings of this interpreter."""
+    ours = ("PYTHONPATH", "PYTHONHOME", "PIP_CONSTRAINT", "PIP_BUILD_CONSTRAINT")
+    inherited = {name: value for name, value in os.environ.items() if name not in ours}
+    try:
+        done = subprocess.run(
+            command, env=inherited, capture_output=True, text=True, errors="replace"
+        )
+    except OSError as error:
+        raise LenetBenchError(f"{command[0]} cannot be started: {error.strerror}") from None
+    if done.returncode:
+        lines = [line for line in (done.stdout + done.stderr).splitlines() if line.strip()]
+        said = next((line for line in lines if "ERROR" in line or "error:" in line), "")
+        raise LenetBenchError(
+            f"{Path(command[0]).name} failed: {said or (lines or ['it said nothing'])[-1]}"
+        )

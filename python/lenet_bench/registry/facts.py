@@ -1,0 +1,156 @@
+"""What `describe` says of an API beyond its version: threads, device, instruction set.
+
+A function a file of backends/, where there is more to say. `inside` is what the function that
+answers holds: its model, session or program.
+"""
+
+import os
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+Inside = Mapping[str, Any]
+
+
+def of(module: str, inside: Inside, threads: int) -> dict[str, str]:
+    """The facts of this file's API; none where its version and threads are all."""
+    more = _FACTS.get(module)
+    return more(inside, threads) if more else {}
+
+
+def _torch(inside: Inside, _: int) -> dict[str, str]:
+    import torch
+
+    with torch.inference_mode():
+        answer = inside["model"](torch.zeros(1, 1, 28, 28, device=inside["place"]))
+    return {
+        "threads": str(torch.get_num_threads()),
+        "isa": torch.backends.cpu.get_cpu_capability(),
+        "onednn": _after(r"MKL-DNN v([\d.]+)", torch.__config__.show()),
+        "device": str(answer.device),
+    }
+
+
+def _after(pattern: str, text: str) -> str:
+    """A version in what a library says of itself."""
+    found = re.search(pattern, text)
+    return found[1] if found else "unknown"
+
+
+def _jax(inside: Inside, _: int) -> dict[str, str]:
+    from jax import numpy as jnp
+
+    given = [inside["parameters"]] if "parameters" in inside else []
+    return {"device": str(inside["program"](*given, jnp.zeros((1, 28, 28))).device)}
+
+
+def _tensorflow(inside: Inside, _: int) -> dict[str, str]:
+    import tensorflow
+
+    threads = tensorflow.config.threading.get_intra_op_parallelism_threads()
+    if "session" in inside:
+        devices = [one.name for one in inside["session"].list_devices()]
+        return {"threads": str(threads), "device": ", ".join(devices)}
+    device = inside["model"](tensorflow.zeros([1, 28, 28, 1])).device
+    return {"threads": str(threads), "device": device}
+
+
+def _keras(inside: Inside, _: int) -> dict[str, str]:
+    from importlib import import_module
+
+    import keras
+
+    framework = import_module(keras.config.backend())
+    if compiled := "program" in inside:
+        model = inside["program"]
+        image = keras.ops.convert_to_tensor(np.zeros((1, 28, 28, 1), np.float32))
+    else:
+        model, image = inside["model"], np.zeros((1, 28, 28, 1), np.float32)
+    answer = model(image)
+    return {
+        "backend": f"{framework.__name__} {framework.__version__}",
+        "jit_compile": "True" if compiled else str(model.jit_compile),
+        "device": str(getattr(answer, "device", "cpu")),  # OpenVINO's tensors do not say
+    }
+
+
+def _onnxruntime(inside: Inside, _: int) -> dict[str, str]:
+    options = inside["session"].get_session_options()
+    return {
+        "device": ", ".join(inside["session"].get_providers()),
+        "threads": str(options.intra_op_num_threads),
+    }
+
+
+def _openvino(inside: Inside, _: int) -> dict[str, str]:
+    read = inside["request"].get_compiled_model().get_property
+    return {
+        "precision": str(read("INFERENCE_PRECISION_HINT")),
+        "threads": str(read("INFERENCE_NUM_THREADS")),
+    }
+
+
+def _executorch(_inside: Inside, _: int) -> dict[str, str]:
+    from executorch.extension.pybindings.portable_lib import _threadpool_get_thread_count
+
+    return {"threads": str(_threadpool_get_thread_count())}
+
+
+def _opencv(_inside: Inside, _: int) -> dict[str, str]:
+    import cv2
+
+    return {"threads": str(cv2.getNumThreads())}
+
+
+def _tvm(_inside: Inside, _: int) -> dict[str, str]:
+    from tvm.target.codegen import llvm_get_system_cpu
+
+    return {"target": str(llvm_get_system_cpu())}  # a subclass of str would not travel
+
+
+def _theano(_inside: Inside, _: int) -> dict[str, str]:
+    import theano
+
+    return {
+        "compiler": theano.config.cxx or "none, so NumPy",
+        "blas": theano.config.blas.ldflags or "NumPy's",
+    }
+
+
+def _numpy(_inside: Inside, threads: int) -> dict[str, str]:
+    blas = getattr(np.__config__, "CONFIG", {}).get("Build Dependencies", {}).get("blas", {})
+    return {
+        "blas": f"{blas.get('name', 'unknown')} {blas.get('version', '')}".strip(),
+        "threads": _threads_of_blas(threads),
+    }
+
+
+def _threads_of_blas(asked: int) -> str:
+    """BLAS reads its thread count once, when NumPy is imported, and only from the environment."""
+    for name in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS"):
+        if os.environ.get(name) == str(asked):
+            return f"{asked} ({name})"
+    return f"as BLAS chose: set OPENBLAS_NUM_THREADS={asked} before NumPy is imported"
+
+
+_FACTS: Mapping[str, Callable[[Inside, int], dict[str, str]]] = {
+    "caffe": _opencv,
+    "chainer": lambda _inside, _: {"numpy": np.__version__},
+    "executorch": _executorch,
+    "iree": lambda _, threads: {"driver": "local-sync" if threads == 1 else "local-task"},
+    "jax": _jax,
+    "keras": _keras,
+    "ncnn": lambda inside, _: {"threads": str(inside["net"].opt.num_threads)},
+    "numpy": _numpy,
+    "onnxruntime": _onnxruntime,
+    "opencv": _opencv,
+    "openvino": _openvino,
+    "reference": lambda _, threads: {"dtype": "float64", "threads": _threads_of_blas(threads)},
+    "tensorflow": _tensorflow,
+    "theano": _theano,
+    "torch": _torch,
+    "tract": lambda _, threads: {"threads": f"1 of {threads}"},
+    "tvm": _tvm,
+}

@@ -1,0 +1,209 @@
+"""The rows of frameworks, up to Keras."""
+
+from dataclasses import replace
+
+from .backend import FLOAT32_ON_GPU, Backend, OnGpu, framework
+
+_TENSORFLOW = {"TF_NUM_INTRAOP_THREADS": "{threads}", "TF_NUM_INTEROP_THREADS": "1"}
+_TENSORFLOW_QUIET = {"TF_CPP_MIN_LOG_LEVEL": "3"}
+_JAX = {"JAX_PLATFORMS": "cpu", "NPROC": "{threads}"}  # XLA counts its threads by NPROC
+_OPENMP = {"OMP_NUM_THREADS": "{threads}"}
+
+_TENSORFLOW_GPU = OnGpu(
+    calls="cuDNN and cuBLAS, through TensorFlow's kernels",
+    environment="tensorflow-gpu",
+    variables={"TF_FORCE_GPU_ALLOW_GROWTH": "true", **FLOAT32_ON_GPU},
+)
+_JAX_GPU = OnGpu(
+    calls="XLA, which generates kernels and calls cuDNN and cuBLAS",
+    environment="jax-gpu",
+    variables={
+        "JAX_PLATFORMS": "cuda",
+        "XLA_PYTHON_CLIENT_PREALLOCATE": "false",
+        **FLOAT32_ON_GPU,
+    },
+)
+_TORCH_GPU = OnGpu(
+    calls="cuDNN and cuBLAS, through ATen",
+    environment="torch-gpu",
+    variables=FLOAT32_ON_GPU,
+)
+_KERAS = {
+    "predict": "Model.predict, as in the guides: an input pipeline and callbacks a call",
+    "predict_on_batch": "Model.predict_on_batch: the compiled graph only",
+    "call": "model(images): layer after layer",
+}
+_FUNCTION = {"function": "the model in tf.function(jit_compile=True)"}
+_COMPILE = {"compile": "the model in torch.compile: C++ by Inductor when first called"}
+
+
+def _keras(
+    below: str,
+    name: str,
+    variables: dict[str, str],
+    gpu: OnGpu | None = None,
+    quieting: dict[str, str] | None = None,
+    set_up: str = "",
+    own: dict[str, str] | None = None,
+) -> Backend:
+    backend = name.partition("-")[2] or "tensorflow"
+    return framework(
+        name,
+        family="Keras",
+        summary=f"Python, Keras 3 layers on {below}",
+        calls=below,
+        module="keras",
+        set_up=set_up,
+        library="Keras",
+        package="keras",
+        variants={**_KERAS, **(own or {})},
+        variables={"KERAS_BACKEND": backend, **variables},
+        quieting=quieting or {},
+        compiled=frozenset({"compile"} & {*(own or {})}),
+        gpu=gpu and replace(gpu, calls=f"{below}, on a GPU"),
+    )
+
+
+FRAMEWORKS: tuple[Backend, ...] = (
+    framework(
+        "mxnet",
+        family="frameworks",
+        summary="Python, MXNet 1.9, retired in 2023",
+        calls="MXNet's operators, on oneDNN",
+        library="MXNet",
+        variants={
+            "symbol": "a symbol bound by a Module, its first API",
+            "gluon": "layers, hybridized",
+        },
+        environment="mxnet",
+        variables={"MXNET_CPU_WORKER_NTHREADS": "1", **_OPENMP},
+    ),
+    framework(
+        "chainer",
+        family="frameworks",
+        summary="Python, Chainer 7, in maintenance since 2019",
+        calls="NumPy, and the BLAS that it was built with",
+        library="Chainer",
+        environment="chainer",
+        variables={"OPENBLAS_NUM_THREADS": "{threads}"},
+        quieting={"CHAINER_WARN_VERSION_MISMATCH": "0"},
+    ),
+    framework(
+        "tinygrad",
+        family="compilers",
+        summary="Python, tinygrad's tensors",
+        calls="C that it generates and clang compiles",
+        library="tinygrad",
+        at_once={"jit": 1},
+        variants={
+            "jit": "TinyJit: the kernels of a call recorded and played back",
+            "eager": "the kernels scheduled anew each call",
+        },
+        programs=("clang",),
+        variables={"DEV": "CPU", "NUM_CPU_THREADS": "{threads}"},
+    ),
+    framework(
+        "mlx",
+        family="frameworks",
+        summary="Python, MLX's nn.Module, on the CPU",
+        calls="MLX's own kernels, and the reference BLAS",
+        library="MLX",
+        variants={
+            "eager": "the module as it is",
+            "compile": "mx.compile: element-wise operations fused",
+        },
+        variables=_OPENMP,
+    ),
+    framework(
+        "paddle",
+        family="frameworks",
+        summary="Python, PaddlePaddle's nn.Layer",
+        calls="Paddle's kernels, and MKL",
+        library="PaddlePaddle",
+        variants={
+            "eager": "the layer as it is",
+            "static": "jit.to_static: the graph of it",
+            "predictor": "the inference engine on the saved program",
+        },
+        environment="paddle",
+        variables={
+            "CPU_NUM": "1",
+            "FLAGS_new_executor_serial_run": "1",
+            "FLAGS_eager_delete_tensor_gb": "-1",  # else a thread of its own frees each tensor
+            "GLOG_minloglevel": "2",
+            **_OPENMP,
+        },
+    ),
+    framework(
+        "jax",
+        family="compilers",
+        summary="Python, jax.jit of a function of arrays",
+        calls="XLA, which generates code and calls YNNPACK",
+        library="JAX",
+        variants={
+            "constants": "the weights closed over by the function",
+            "arguments": "the weights passed to each call",
+        },
+        variables=_JAX,
+        gpu=_JAX_GPU,
+    ),
+    framework(
+        "torch",
+        family="frameworks",
+        summary="Python, PyTorch's nn.Module in inference mode",
+        calls="ATen, on oneDNN and MKL",
+        library="PyTorch",
+        variants={
+            "eager": "the module as it is",
+            "compile": "torch.compile: C++ by Inductor when first called",
+            "export": "torch.export and Inductor, compiled ahead of time to a package",
+            "torchscript": "torch.jit.trace and freeze, deprecated",
+            "int8": "fully connected layers quantized, torch.ao's dynamic quantization",
+            "bfloat16": "the module in bfloat16",
+        },
+        tolerances={"int8": 0.1, "bfloat16": 0.02},
+        reduced={"int8": "int8 weights", "bfloat16": "bfloat16"},
+        at_once={"export": 1},
+        batch={"export": "any_number"},
+        compiled=frozenset({"compile", "export"}),
+        gpu=_TORCH_GPU,
+    ),
+    framework(
+        "tensorflow",
+        family="frameworks",
+        summary="Python, raw tf.nn operations",
+        calls="TensorFlow's kernels, on oneDNN and Eigen",
+        library="TensorFlow",
+        variants={
+            "eager": "operation after operation",
+            "function": "tf.function: traced into a graph once",
+            "xla": "the graph itself, compiled by XLA: tf.function(jit_compile=True)",
+            "concrete": "the graph itself, get_concrete_function",
+            "session": "the graph in a session of TensorFlow 1, run by the caller's thread",
+        },
+        at_once={"xla": 1, "concrete": 1, "session": 1},
+        batch={"xla": "xla_of_any_number", "concrete": "any_number", "session": "any_number"},
+        variables=_TENSORFLOW,
+        quieting=_TENSORFLOW_QUIET,
+        gpu=_TENSORFLOW_GPU,
+    ),
+    _keras("OpenVINO", "keras-openvino", {}, set_up="on_openvino"),
+    _keras("JAX", "keras-jax", _JAX, _JAX_GPU),
+    _keras(
+        "PyTorch",
+        "keras-torch",
+        {"KERAS_TORCH_DEVICE": "cpu"},
+        replace(_TORCH_GPU, variables={"KERAS_TORCH_DEVICE": "cuda", **FLOAT32_ON_GPU}),
+        set_up="on_torch",
+        own=_COMPILE,
+    ),
+    _keras(
+        "TensorFlow",
+        "keras",
+        _TENSORFLOW,
+        _TENSORFLOW_GPU,
+        _TENSORFLOW_QUIET,
+        set_up="on_tensorflow",
+        own=_FUNCTION,
+    ),
+)

@@ -1,0 +1,126 @@
+"""The adapter of CuPy: the chosen GPU, a stream, layers and profile as the native GPU backends."""
+
+import os
+import time
+from collections.abc import Callable
+from itertools import pairwise
+from statistics import median
+from typing import Any
+
+import cupy as cp
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import Unavailable
+from ..network import IMAGE_SIDE
+from ..weights import Weights
+from .adapter import Adapter
+from .backend import Backend
+from .gpu import chosen
+from .input import check_image
+
+Array = NDArray[np.float32]
+
+_DEVICE_MEMORY = 2  # cudaMemoryTypeDevice
+_STAGES = ("enqueue_us", "total_us", "h2d_us", "kernels_us", "d2h_us")
+
+
+class OnCuPy(Adapter):
+    """CuPy on one GPU, in a stream of its own."""
+
+    def __init__(self, row: Backend, variant: str, weights: Weights, threads: int) -> None:
+        _require_float32()
+        self._device = cp.cuda.Device(chosen(_gpus()))
+        with self._device:
+            self._stream = cp.cuda.Stream(non_blocking=True)
+        with self._device, self._stream:
+            super().__init__(row, variant, weights, threads)
+        self._forward: Callable[[Any], dict[str, Any]] = self._inside()["forward"]
+        self._stream.synchronize()
+
+    def infer(self, images: Array) -> Array:
+        with self._device, self._stream:
+            return super().infer(images)
+
+    def layers(self, image: Array) -> dict[str, Array]:
+        image = check_image(image)
+        with self._device, self._stream:
+            outputs = self._forward(cp.asarray(image))
+            return {name: cp.asnumpy(output) for name, output in outputs.items()}
+
+    def describe(self) -> dict[str, str]:
+        """The device, and the versions of what runs on it."""
+        with self._device, self._stream:
+            properties = cp.cuda.runtime.getDeviceProperties(self._device.id)
+            handle = self._device.cublas_handle
+            return {
+                "device": properties["name"].decode(),
+                "device index": str(self._device.id),
+                "PCI bus": self._device.pci_bus_id,
+                "proof": self._where_answers_lie(),
+                "library": f"CuPy {cp.__version__}",
+                "CUDA runtime": _dotted(cp.cuda.runtime.runtimeGetVersion(), 1000, 10),
+                "driver supports CUDA": _dotted(cp.cuda.runtime.driverGetVersion(), 1000, 10),
+                "cuBLAS": _dotted(cp.cuda.cublas.getVersion(handle), 10_000, 100),
+                "device memory": f"{cp.get_default_memory_pool().total_bytes() >> 10} KiB",
+            }
+
+    def profile(self, image: Array, calls: int = 200) -> dict[str, float]:
+        """Where the time of one image goes, in microseconds, as medians of many calls."""
+        image = check_image(image)
+        with self._device, self._stream:
+            samples = [self._profiled_call(image) for _ in range(calls)]
+        return dict(zip(_STAGES, map(median, zip(*samples, strict=True)), strict=True))
+
+    def _profiled_call(self, image: Array) -> list[float]:
+        """The three stages by CUDA's events, the rest by the host's clock.
+
+        CuPy's copy out waits for what it copies: it is no part of enqueueing, and ends when the
+        host has been woken.
+        """
+        events = [cp.cuda.Event() for _ in range(4)]
+        start = time.perf_counter_ns()
+        self._stream.record(events[0])
+        inputs = cp.asarray(image)
+        self._stream.record(events[1])
+        answer = self._forward(inputs)["probabilities"]
+        self._stream.record(events[2])
+        enqueued = time.perf_counter_ns()
+        cp.asnumpy(answer)
+        self._stream.record(events[3])
+        self._stream.synchronize()
+        by_host = [(at - start) / 1000 for at in (enqueued, time.perf_counter_ns())]
+        return by_host + [1000 * cp.cuda.get_elapsed_time(*pair) for pair in pairwise(events)]
+
+    def _where_answers_lie(self) -> str:
+        """Asked of the driver and not of CuPy."""
+        answer = self._forward(cp.zeros((IMAGE_SIDE, IMAGE_SIDE), np.float32))["probabilities"]
+        where = cp.cuda.runtime.pointerGetAttributes(answer.data.ptr)
+        if (where.type, where.device) != (_DEVICE_MEMORY, self._device.id):
+            raise RuntimeError(f"CuPy's answers do not lie in the memory of GPU {self._device.id}")
+        return f"its answers lie in the memory of GPU {where.device}"
+
+
+def _require_float32() -> None:
+    """Refuse what lets cuBLAS round to TF32, as csrc/cuda/float32.cpp does."""
+    for variable in ("CUPY_TF32", "NVIDIA_TF32_OVERRIDE"):
+        if (value := os.environ.get(variable, "")) not in ("", "0"):
+            raise Unavailable(
+                f"{variable}={value} lets NVIDIA's libraries round floats to TF32, and this "
+                f"backend promises float32; mend it with: unset {variable}"
+            )
+
+
+def _gpus() -> int:
+    try:
+        count: int = cp.cuda.runtime.getDeviceCount()
+    except cp.cuda.runtime.CUDARuntimeError as error:
+        raise Unavailable(
+            f"CuPy finds no GPU that it can use ({error}); see what the driver says with: "
+            "nvidia-smi"
+        ) from None
+    return count
+
+
+def _dotted(version: int, major: int, minor: int) -> str:
+    return f"{version // major}.{version % major // minor}"

@@ -1,0 +1,179 @@
+"""The rows: every backend as data, from silicon to Keras."""
+
+from .backend import Backend, Native
+from .engine_rows import ENGINES
+from .framework_rows import FRAMEWORKS
+
+FLOAT32 = 1e-5  # the largest difference from the reference's probabilities that float32 may show
+
+
+def _gone(name: str, summary: str, calls: str, gone: str) -> Backend:
+    return Backend(name=name, family="frameworks", summary=summary, calls=calls, gone=gone)
+
+
+#: What the studies of 2018 could still run: names that explain, and nothing to load.
+GONE: tuple[Backend, ...] = (
+    _gone(
+        "lasagne",
+        "Python, Lasagne's layers on Theano",
+        "Theano",
+        "had its last release, 0.1, in 2015, which imports what Theano 1.0 no longer has "
+        "(tensor.signal.downsample); `keras` took its place, `theano` runs",
+    ),
+    _gone(
+        "caffe2",
+        "Python, Caffe2's net of operators",
+        "its own kernels, cuDNN on a GPU",
+        "was merged into PyTorch in 2018, left its builds in 2022 and its sources in 2024; "
+        "`torch:export` took its place",
+    ),
+    _gone(
+        "cntk",
+        "Python, Microsoft's CNTK, also under Keras 2",
+        "MKL, cuDNN on a GPU",
+        "had its last main release, 2.7, in 2019, and wheels for Python 3.6 at most; "
+        "`onnxruntime` took its place",
+    ),
+    _gone(
+        "torch7",
+        "Lua, Torch7's nn",
+        "its own kernels, cuDNN on a GPU",
+        "had its last release, 7.0, in 2017 and speaks Lua only; `torch` took its place",
+    ),
+    _gone(
+        "knet",
+        "Julia, Knet.jl",
+        "its own kernels, cuDNN on a GPU",
+        "had 1.4.10, still its latest release in 2023, and speaks Julia only; Flux.jl took its "
+        "place there, which has no face in Python to measure",
+    ),
+)
+
+BACKENDS: tuple[Backend, ...] = (
+    Backend(
+        name="fused",
+        family="native code",
+        summary="C++, our own SIMD kernels: Winograd convolutions fused with pooling",
+        calls="nothing",
+        native=Native("_fused", "Fused", ("cpu/fused",)),
+        layers=True,
+        variants={"int16": "fc1's weights as int16 with one scale a row"},
+        tolerances={"int16": 1e-4},
+        reduced={"int16": "int16"},
+    ),
+    Backend(
+        name="onednn",
+        family="native code",
+        summary="C++ on oneDNN primitives, the CPU's cuDNN",
+        calls="kernels that oneDNN generates at run time",
+        native=Native("_onednn", "OneDnn", ("cpu/onednn",), "libdnnl", "onednn-cpu-gomp"),
+        layers=True,
+        extra="onednn",
+    ),
+    Backend(
+        name="openblas",
+        family="native code",
+        summary="C++, im2col and OpenBLAS sgemm/sgemv",
+        calls="OpenBLAS's assembly kernels",
+        native=Native(
+            "_openblas", "OpenBlas", ("cpu/openblas",), "libscipy_openblas", "scipy-openblas32"
+        ),
+        layers=True,
+        extra="openblas",
+    ),
+    Backend(
+        name="cuda",
+        family="native code",
+        summary="C++ and CUDA, three kernels of our own, compiled for the GPU that is here",
+        calls="nothing but CUDA's runtime",
+        native=Native("cuda", "FusedOnGpu", ("cuda/fused",)),
+        layers=True,
+        variants={
+            "graph": "copies and kernels captured once as a CUDA graph",
+            "mapped": "no copies: host memory, polled; one kernel where the GPU has clusters",
+        },
+        device="gpu",
+        counterpart="fused",
+        extra="cuda13",
+    ),
+    Backend(
+        name="cuda:persistent",
+        family="native code",
+        summary="C++ and CUDA, one kernel that stays on the GPU and waits for images",
+        calls="nothing: the host writes an image, the kernel answers",
+        native=Native("cuda", "PersistentOnGpu", ("cuda/persistent", "cuda/cluster")),
+        layers=True,
+        device="gpu",
+        counterpart="fused",
+        extra="cuda13",
+    ),
+    Backend(
+        name="cudnn",
+        family="native code",
+        summary="C++ on cuDNN and cuBLAS, algorithm named by hand",
+        calls="NVIDIA's kernels, one or more a step",
+        native=Native("cuda", "Cudnn", ("cuda/cudnn",)),
+        layers=True,
+        variants={
+            "find": "the algorithm that cuDNN measured to be the fastest",
+            "heuristic": "the algorithm that cuDNN guesses to be the fastest",
+            "tf32": "TF32 allowed: 10 bits of mantissa in the convolutions",
+            "graph": "all of it captured once as a CUDA graph",
+        },
+        device="gpu",
+        counterpart="onednn",
+        extra="cuda13",
+        tolerances={"tf32": 5e-3},
+        reduced={"tf32": "TF32"},
+    ),
+    Backend(
+        name="cudnn:frontend",
+        family="native code",
+        summary="C++ on cuDNN's graph API: a convolution and its bias in one plan",
+        calls="NVIDIA's kernels, the engines that cuDNN's heuristics name",
+        native=Native("cuda", "CudnnFrontend", ("cuda/cudnn_frontend",)),
+        layers=True,
+        device="gpu",
+        counterpart="onednn",
+        extra="cuda13",
+    ),
+    Backend(
+        name="cupy",
+        family="arrays",
+        summary="Python, CuPy's array code: NumPy's way of writing on a GPU",
+        calls="cuBLAS, and kernels that CuPy compiles at run time",
+        module="cupy",
+        layers=True,
+        at_once={"": 1},
+        library="CuPy",
+        package="cupy",
+        device="gpu",
+        counterpart="numpy",
+        extra="cupy",
+    ),
+    Backend(
+        name="numpy",
+        family="arrays",
+        summary="Python, im2col and matmul on float32 arrays",
+        calls="the BLAS that NumPy was built with",
+        module="numpy",
+        layers=True,
+        at_once={"": 16},  # what they need on their way stays in the cache
+        library="NumPy",
+        package="numpy",
+    ),
+    Backend(
+        name="reference",
+        family="arrays",
+        summary="Python, float64 NumPy: what all parity is measured against",
+        calls="the BLAS that NumPy was built with",
+        module="reference",
+        layers=True,
+        at_once={"": 50},  # which take 13 MB on their way
+        library="NumPy",
+        package="numpy",
+    ),
+    *ENGINES,
+    *FRAMEWORKS,
+    *GONE,
+)

@@ -1,0 +1,99 @@
+"""What two results differ in besides their times: machine, rules, versions and software."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from .machine import Machine
+from .model import Result, Rules
+
+
+@dataclass(frozen=True)
+class Circumstance:
+    """One thing that was not the same."""
+
+    what: str
+    old: str
+    new: str
+
+
+def other_machine(old: Result, new: Result) -> bool:
+    return hardware(old.machine) != hardware(new.machine)
+
+
+def circumstances(old: Result, new: Result) -> list[Circumstance]:
+    """All that differs, the gravest first."""
+    pairs = [
+        (hardware(old.machine), hardware(new.machine)),
+        (settings(old.rules), settings(new.rules)),
+        ({"lenet-bench": old.version}, {"lenet-bench": new.version}),
+        *_runs(old, new),
+        (_software(old.machine), _software(new.machine)),
+    ]
+    return [one for pair in pairs for one in different(*pair)]
+
+
+def different(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Circumstance]:
+    for name in dict.fromkeys((*old, *new)):
+        if old.get(name) != new.get(name):
+            yield Circumstance(name, _spell(old.get(name)), _spell(new.get(name)))
+
+
+def hardware(machine: Machine) -> dict[str, Any]:
+    """What makes it another machine, or another share of one."""
+    cpu, memory = machine.processor, machine.memory_bytes
+    return {
+        "processor": cpu.model,
+        "architecture": cpu.architecture,
+        "logical CPUs": cpu.allowed or cpu.logical,
+        "CPU quota": cpu.quota,
+        "caches": ", ".join(f"{cache.bytes // 1024} KiB" for cache in cpu.caches) or None,
+        "virtual": cpu.virtual,
+        "memory": f"{memory / 2**30:.0f} GiB" if memory else None,
+    }
+
+
+def settings(rules: Rules) -> dict[str, Any]:
+    """The rules under which a call takes another time."""
+    return {
+        "threads": rules.threads,
+        "weights (SHA-256)": rules.weights_sha256[:12],
+        "images that rotate": rules.images,
+        "idle time before a call, s": rules.interval_s,
+        "cores": rules.worker_cores,
+        **{f"${name}": value for name, value in rules.variables.items()},
+    }
+
+
+def _runs(old: Result, new: Result) -> Iterator[tuple[dict[str, str], ...]]:
+    """What really ran: on another instruction set or library, a backend is another one."""
+    before = {row.name: row.runs for row in old.backends}
+    for row in new.backends:
+        if row.runs and (known := before.get(row.name)):
+            yield _named(row.name, known), _named(row.name, row.runs)
+
+
+def _named(name: str, runs: Mapping[str, str]) -> dict[str, str]:
+    return {f"{name}'s {what}": value for what, value in runs.items()}
+
+
+def _software(machine: Machine) -> dict[str, Any]:
+    cpu, software = machine.processor, machine.software
+    return {
+        "governor": cpu.governor,
+        "turbo": cpu.turbo,
+        "distribution": software.distribution,
+        "kernel": software.kernel,
+        "libc": software.libc,
+        "python": software.python,
+        **{name: value for name, value in software.packages.items() if name != "lenet-bench"},
+        **{f"${name}": value for name, value in software.variables.items()},
+    }
+
+
+def _spell(value: Any) -> str:
+    if value is None:
+        return "none"
+    if isinstance(value, tuple):
+        return ", ".join(map(str, value)) or "any"
+    return str(value)

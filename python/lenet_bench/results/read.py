@@ -1,0 +1,236 @@
+"""From blocks to what may be said: a row a backend, with figures, intervals and verdicts."""
+
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from statistics import fmean, median
+from typing import Any
+
+import numpy as np
+
+from .log import Log, read_log
+from .model import Batch, Block, Disturbance, Gpu, Header, Listed, Resources, Result, Row, Summary
+from .remarks import remarks
+from .statistics import (
+    Interval,
+    judge,
+    median_interval,
+    percentile,
+    ratio_interval,
+    show,
+    start_medians_us,
+)
+
+_SLOW_PROBE = 1.2  # times the loop's usual time: something else ran beside the block
+_FEWEST_PROBES = 8  # fewer do not show what is usual
+
+
+def read_result(path: str | os.PathLike[str]) -> Result:
+    """Read a result file; ResultError says what is wrong with it."""
+    return as_result(read_log(path))
+
+
+def as_result(log: Log) -> Result:
+    header = log.header
+    rows = [_row(listed, log.blocks) for listed in header.backends]
+    floor = _row(Listed(header.floor), log.blocks) if header.floor else None
+    baseline = _baseline(rows, header)
+    base = _Starts.of(baseline) if baseline else None
+    last = max(log.blocks, key=lambda block: block.at_s, default=None)
+    result = Result(
+        schema=header.schema,
+        version=header.version,
+        argv=header.argv,
+        started=header.started,
+        ended=log.end.ended if log.end else "running",
+        elapsed_s=log.end.elapsed_s if log.end else last.at_s + (last.took_s or 0) if last else 0,
+        machine=header.machine,
+        rules=header.rules,
+        rounds=1 + max((block.round for block in log.blocks), default=-1),
+        floor=_summarised(floor, None, header) if floor else None,
+        backends=tuple(_summarised(row, base, header) for row in rows),
+        disturbance=_disturbance(log),
+        notes=("the file's last line was cut off and is left out",) if log.cut_off else (),
+    )
+    return replace(result, warnings=(*result.notes, *remarks(result)))
+
+
+def printable(text: str) -> str:
+    """Without what would move the cursor or colour a terminal; a file may come from anybody."""
+    return "".join(c if c.isprintable() or c in "\n\t" else "�" for c in text)
+
+
+def disturbed(blocks: Sequence[Block]) -> set[int]:
+    """Which of these blocks, by number, ran while the known loop was slow."""
+    probes = [us for block in blocks if (us := block.probe_us) is not None]
+    if len(probes) < _FEWEST_PROBES:
+        return set()
+    usual = float(np.percentile(probes, 25))
+    return {n for n, b in enumerate(blocks) if (b.probe_us or 0.0) > _SLOW_PROBE * usual}
+
+
+def _row(listed: Listed, every: Sequence[Block]) -> Row:
+    blocks = [block for block in every if block.backend == listed.name]
+    if not blocks:
+        return Row(listed.name, "unmeasured", listed.device, listed.tolerance)
+    last, timed = blocks[-1], [b for b in blocks if b.status == "ok" and b.samples_ns]
+    refused = {size: why for block in blocks for size, why in block.batch_refusals.items()}
+    return Row(
+        name=listed.name,
+        status=last.status,
+        device=listed.device,
+        tolerance=listed.tolerance,
+        reason=printable(last.reason) if last.reason else None,
+        traceback=printable(last.traceback) if last.traceback else None,
+        output=printable(last.output),
+        python=last.python,
+        runs=_last(block.runs for block in blocks),
+        difference=_most(block.difference for block in blocks),
+        cold_starts=tuple(block.cold_start for block in blocks if block.cold_start),
+        cache_probe=_last(block.cache_probe for block in blocks),
+        resources=_resources(timed) if timed else None,
+        gpu=_gpu(timed) if timed else None,
+        lines_of_code=_last(block.lines_of_code for block in blocks),
+        installed_mib=_last(block.installed_mib for block in blocks),
+        batches=tuple(batch for batch in _batches(timed) if str(batch.size) not in refused),
+        batch_refusals={size: printable(why) for size, why in refused.items()},
+        blocks=tuple(_counting(timed)),
+        failures=sum(block.status != "ok" for block in blocks[:-1]),
+    )
+
+
+def _counting(timed: Sequence[Block]) -> list[Block]:
+    """One block a round: of those that were repeated, the one with the quicker loop beside it."""
+    best: dict[int, Block] = {}
+    for block in timed:
+        other = best.get(block.round)
+        if other is None or (block.probe_us or 0.0) < (other.probe_us or 0.0):
+            best[block.round] = block
+    return [best[number] for number in sorted(best)]
+
+
+def _baseline(rows: Sequence[Row], header: Header) -> Row | None:
+    """The backend that was asked for, else the first that ran; None where that one did not."""
+    ran = [row for row in rows if row.status == "ok" and row.blocks]
+    wanted = header.rules.baseline
+    return next((row for row in ran if wanted in (None, row.name)), None)
+
+
+@dataclass(frozen=True)
+class _Starts:
+    """What is compared of a backend."""
+
+    name: str
+    medians_us: Mapping[int, float]  # of each start, by its round
+    p50_us: float | None  # their median, where there are samples enough for one
+
+    @classmethod
+    def of(cls, row: Row) -> "_Starts":
+        medians_us = start_medians_us(row.blocks)
+        enough = show(sum(len(block.samples_ns) for block in row.blocks), 50)
+        return cls(row.name, medians_us, median(medians_us.values()) if enough else None)
+
+    def ratio(self, base: "_Starts", seed: int) -> tuple[float | None, Interval | None]:
+        """The ratio of the two medians, and its interval."""
+        if self.p50_us is None or not base.p50_us:
+            return None, None
+        if self.name == base.name:
+            return 1.0, Interval(1.0, 1.0)
+        interval = ratio_interval(self.medians_us, base.medians_us, seed)
+        return self.p50_us / base.p50_us, interval
+
+
+def _summarised(row: Row, base: _Starts | None, header: Header) -> Row:
+    if not row.blocks:
+        return row
+    rules, starts = header.rules, _Starts.of(row)
+    samples = np.concatenate([block.samples_ns for block in row.blocks]) / 1000
+    middle = median_interval(list(starts.medians_us.values()), rules.seed)
+    ratio, interval = starts.ratio(base, rules.seed) if base else (None, None)
+    verdict = judge(interval, rules.margin) if base and row.status == "ok" else None
+    summary = Summary(
+        samples=len(samples),
+        rounds=len(row.blocks),
+        starts=len(row.blocks),
+        minimum_us=float(samples.min()),
+        mean_us=float(samples.mean()),
+        p50_us=starts.p50_us,
+        p90_us=percentile(samples, 90),
+        p95_us=percentile(samples, 95),
+        p99_us=percentile(samples, 99),
+        p999_us=percentile(samples, 99.9),
+        p50_low_us=middle.low if middle else None,
+        p50_high_us=middle.high if middle else None,
+        ratio=ratio,
+        ratio_low=interval.low if interval else None,
+        ratio_high=interval.high if interval else None,
+        verdict="baseline" if base and row.name == base.name else verdict,
+    )
+    return replace(row, summary=summary)
+
+
+def _resources(timed: Sequence[Block]) -> Resources:
+    idle = [block.idle_share for block in timed if block.idle_share is not None]
+    return Resources(
+        threads_alive=_most(block.threads_alive for block in timed),
+        threads_running=_most(block.threads_running for block in timed),
+        idle_share=median(idle) if idle else None,
+        peak_rss_mib=_most(block.peak_rss_mib for block in timed),
+    )
+
+
+def _gpu(timed: Sequence[Block]) -> Gpu | None:
+    """Means over the blocks; clocks from the first to the last."""
+    seen = [block.gpu for block in timed if block.gpu]
+    if not seen:
+        return None
+    watts = [gpu.power_w for gpu in seen if gpu.power_w is not None]
+    energy = [gpu.energy_mj for gpu in seen if gpu.energy_mj is not None]
+    return Gpu(
+        seen[-1].name,
+        memory_mib=seen[-1].memory_mib,
+        power_w=fmean(watts) if watts else None,
+        energy_mj=fmean(energy) if len(energy) == len(seen) else None,
+        mhz_before=seen[0].mhz_before,
+        mhz_after=seen[-1].mhz_after,
+        profile_us=_last(gpu.profile_us for gpu in seen),
+    )
+
+
+def _batches(timed: Sequence[Block]) -> list[Batch]:
+    samples: dict[int, list[int]] = {}
+    for block in timed:
+        for batch in block.batches:
+            samples.setdefault(batch.size, []).extend(batch.samples_ns)
+    return [Batch(size, tuple(samples[size])) for size in sorted(samples)]
+
+
+def _disturbance(log: Log) -> Disturbance:
+    timed = [b for b in log.blocks if b.samples_ns and b.backend != log.header.floor]
+    clocks = [block.mhz for block in timed if block.mhz is not None]
+    load = log.header.machine.load
+    return Disturbance(
+        steal_share=_mean_share(timed, lambda block: block.steal_share),
+        other_share=_mean_share(timed, lambda block: block.other_share),
+        load_before=load[0] if load else None,
+        mhz_low=min(clocks, default=None),
+        mhz_high=max(clocks, default=None),
+        disturbed=len(disturbed(timed)),
+        repeated=len(timed) - len({(block.backend, block.round) for block in timed}),
+        blocks=len(timed),
+    )
+
+
+def _mean_share(timed: Sequence[Block], share: Callable[[Block], float | None]) -> float | None:
+    """Weighted by the time that each was timed for."""
+    known = [(s, block.wall_ns) for block in timed if (s := share(block)) is not None]
+    whole = sum(wall for _, wall in known)
+    return sum(s * wall for s, wall in known) / whole if whole else None
+
+
+def _last(values: Iterable[Any]) -> Any:
+    return next((value for value in reversed(list(values)) if value is not None), None)
+
+
+def _most(values: Iterable[Any]) -> Any:
+    return max((value for value in values if value is not None), default=None)

@@ -1,0 +1,218 @@
+"""What a reader must know before believing a result: what disturbed it, and what to do about it."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from math import ceil
+from statistics import median_low
+
+import numpy as np
+
+from ..units import counted
+from .model import Result, Row
+from .statistics import FEWEST_STARTS, spread, start_medians_us
+
+# What a quiet machine stays under.
+_DISTURBED = 0.05  # of the blocks
+_STEAL = 0.02
+_OTHER = 0.03
+_PREEMPTED_PER_S = 20
+_CLOCK_CHANGE = 0.05
+_UNSTABLE = 0.10
+_WARMING = 0.05
+_SPINNING = 0.05
+_NEAR_FLOOR = 0.10
+
+_NAMED = 4  # of the backends that a warning is about, the worst; the file has the others' figures
+
+
+def remarks(result: Result) -> Iterator[str]:
+    """Warnings, the gravest first, each a sentence that ends with what to do.
+
+    What several backends have in common is one sentence that names them.
+    """
+    timed = [row for row in result.backends if row.status == "ok" and row.blocks]
+    yield from _of_the_run(result, timed)
+    yield from _of_the_machine(result)
+    yield from _of_the_backends(timed, result)
+
+
+def _of_the_run(result: Result, timed: Sequence[Row]) -> Iterator[str]:
+    rules = result.rules
+    if result.ended == "interrupted":
+        yield "the run was interrupted; the same command with the same -o goes on with it"
+    if rules.baseline and result.row(rules.baseline).status != "ok":
+        yield f"the baseline {rules.baseline} did not run, so there are no ratios; choose another"
+    if few := [row for row in timed if len(row.blocks) < FEWEST_STARTS]:
+        yield _too_few(few, everyone=len(few) == len(timed), needed_s=needed_s(result))
+    if failed := [row.name for row in timed if row.failures]:
+        yield (
+            f"failed and ran when tried again: {', '.join(failed)}; each failed block is in the "
+            "result file with its reason"
+        )
+    if not rules.worker_cores:
+        yield "this system cannot pin processes to cores, so they may have moved while timed"
+    elif (cores := len(rules.worker_cores)) < rules.threads:
+        yield (
+            f"{rules.threads} threads share {counted(cores, 'core')}: the machine was overloaded; "
+            f"give --threads {cores} or fewer"
+        )
+
+
+def _too_few(few: Sequence[Row], *, everyone: bool, needed_s: int | None) -> str:
+    """No interval, so no verdict: who, and how long a run would have to be."""
+    counts = {len(row.blocks) for row in few}
+    if everyone and len(counts) == 1:
+        who = f"each backend started {counted(counts.pop(), 'time')}"
+    else:
+        who = f"started too rarely: {_listed({row.name: str(len(row.blocks)) for row in few})}"
+    advice = f"; try --budget {needed_s}s" if needed_s else ""
+    return f"too short to rank: {who}, and {FEWEST_STARTS} starts are needed{advice}"
+
+
+def needed_s(result: Result) -> int | None:
+    """How long a run must be for an interval of each: what its rounds take, and a fifth.
+
+    Those that were not measured are taken to be as the others are on average.
+    """
+    rows = [row for row in (*result.backends, result.floor) if row]
+    took = [[b.took_s for b in row.blocks if b.took_s is not None] for row in rows]
+    known = [float(np.median(seconds)) for seconds in took if seconds]
+    waiting = sum(row.status == "unmeasured" for row in rows)
+    round_s = sum(known) * (1 + waiting / len(known)) if known else 0.0
+    return ceil(round_s * FEWEST_STARTS * 1.2 / 10) * 10 or None
+
+
+def _of_the_machine(result: Result) -> Iterator[str]:
+    seen, cores = result.disturbance, _spell(result.rules.worker_cores)
+    if seen.disturbed > _DISTURBED * seen.blocks:
+        again = f", and {seen.repeated} of them were measured again" if seen.repeated else ""
+        yield (
+            f"the machine was disturbed beside {seen.disturbed} of {seen.blocks} blocks (a known "
+            f"loop ran slow there){again}: close what else runs, and repeat"
+        )
+    if seen.steal_share is not None and seen.steal_share > _STEAL:
+        yield (
+            f"the hypervisor took {seen.steal_share:.0%} of {cores} while backends ran (steal), so "
+            "tails are too long; repeat on a machine with dedicated cores"
+        )
+    if busy := list(_busy(result, cores)):
+        yield (
+            f"{'; '.join(busy)}: tails are too long, so close what else runs, or give the backends "
+            "a core that nothing else uses (isolcpus), and repeat"
+        )
+    if seen.mhz_low and seen.mhz_high and seen.mhz_high > seen.mhz_low * (1 + _CLOCK_CHANGE):
+        yield (
+            f"the clock moved between {seen.mhz_low:.0f} and {seen.mhz_high:.0f} MHz; fix it "
+            "(cpupower frequency-set -g performance), or read the ratios rather than the times"
+        )
+
+
+def _busy(result: Result, cores: str) -> Iterator[str]:
+    """The signs that backends had to share their cores."""
+    seen, rules = result.disturbance, result.rules
+    cores_of_ours = len({*rules.worker_cores, *rules.parent_cores}) or 1
+    if seen.load_before is not None and seen.load_before > cores_of_ours:
+        yield f"the machine was busy before the run began (load {seen.load_before:.1f})"
+    if seen.other_share is not None and seen.other_share > _OTHER:
+        yield f"other programs used {seen.other_share:.0%} of {cores} while backends ran"
+    lost = [_preempted_per_s(row) for row in result.backends if row.blocks]
+    if lost and median_low(lost) > _PREEMPTED_PER_S:  # others fall on all alike, own threads do not
+        yield f"other programs interrupted the measurement {median_low(lost):.0f} times a second"
+
+
+def _preempted_per_s(row: Row) -> float:
+    wall_ns = sum(block.wall_ns for block in row.blocks)
+    return sum(block.preempted for block in row.blocks) / wall_ns * 1e9 if wall_ns else 0.0
+
+
+def _of_the_backends(rows: Sequence[Row], result: Result) -> Iterator[str]:
+    rules = result.rules
+    floor = result.floor.summary.p50_us if result.floor and result.floor.summary else None
+    if named := _those(rows, _moves, _UNSTABLE, "{:.0%}"):
+        yield (
+            f"the median moves from one start to the next (by quartiles): {named}; read the "
+            "interval, and narrow it with a longer --budget"
+        )
+    if named := _those(rows, _warming, _WARMING, "by {:.0%}"):
+        yield f"still getting faster while they were timed: {named}; these figures are pessimistic"
+    if named := _those(rows, _threads, rules.threads, "{:.0f}"):
+        yield f"ran more threads than the {rules.threads} asked for: {named}; {_shared(result)}"
+    if rules.worker_cores and (named := _those(rows, _elsewhere(result), 0.0, "{:.0f} more")):
+        yield (
+            f"left {_spell(rules.worker_cores)}, to which all are pinned: {named}; their figures "
+            "cannot be compared with the others'"
+        )
+    if named := _those(rows, _idle_share, _SPINNING, "{:.0%} of a core"):
+        yield (
+            f"kept a thread at work while nothing was asked of them: {named}; "
+            "set OMP_WAIT_POLICY=passive"
+        )
+    if floor and (named := _those(rows, lambda row: floor / _p50(row), _NEAR_FLOOR, "{:.0%}")):
+        yield (
+            f"much of the time is the harness itself (an empty backend takes {floor:.2f} us): "
+            f"{named}; take it off before comparing"
+        )
+
+
+def _those(rows: Sequence[Row], figure: Callable[[Row], float], most: float, spelt: str) -> str:
+    """The backends whose figure is above the most that is right, the worst first: torch (1.9 s)."""
+    figures = {row.name: figure(row) for row in rows}
+    worst = sorted((name for name in figures if figures[name] > most), key=lambda n: -figures[n])
+    return _listed({name: spelt.format(figures[name]) for name in worst})
+
+
+def _listed(said: Mapping[str, str]) -> str:
+    """The first of them, each with what is said of it."""
+    named = [f"{name} ({figure})" for name, figure in said.items()]
+    if len(named) > _NAMED + 1:  # one more takes as much room as "and 1 more"
+        return f"{', '.join(named[:_NAMED])} and {len(named) - _NAMED} more"
+    return ", ".join(named)
+
+
+def _moves(row: Row) -> float:
+    """How far apart its starts are."""
+    medians = list(start_medians_us(row.blocks).values())
+    return spread(medians) if len(medians) >= FEWEST_STARTS else 0.0
+
+
+def _threads(row: Row) -> float:
+    return (row.resources and row.resources.threads_running) or 0
+
+
+def _elsewhere(result: Result) -> Callable[[Row], float]:
+    """How many cores a backend's threads could use beside those that it was given."""
+    own = set(result.rules.worker_cores)
+    return lambda row: max((len(set(block.cores) - own) for block in row.blocks), default=0)
+
+
+def _shared(result: Result) -> str:
+    """What more threads mean: on a pinned core they take turns, a graph and its caller."""
+    if cores := result.rules.worker_cores:
+        return (
+            f"they share {_spell(cores)}, so a call may include the hand-over from thread to "
+            "thread: take it as part of what the API costs"
+        )
+    return "they may have used more cores than the others, so compare them with care"
+
+
+def _idle_share(row: Row) -> float:
+    return (row.resources and row.resources.idle_share) or 0.0
+
+
+def _p50(row: Row) -> float:
+    return (row.summary and row.summary.p50_us) or float("inf")
+
+
+def _warming(row: Row) -> float:
+    """How much faster the last quarter of a block is than the first, over the blocks."""
+    gains = []
+    for block in row.blocks:
+        quarter = len(block.samples_ns) // 4
+        if quarter:
+            first, last = block.samples_ns[:quarter], block.samples_ns[-quarter:]
+            gains.append(float(np.median(first) / max(1.0, float(np.median(last)))) - 1)
+    return float(np.median(gains)) if len(gains) >= FEWEST_STARTS else 0.0
+
+
+def _spell(cores: tuple[int, ...]) -> str:
+    numbers = ", ".join(map(str, cores))
+    return f"core {numbers}" if len(cores) == 1 else f"cores {numbers}"

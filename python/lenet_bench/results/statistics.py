@@ -1,0 +1,136 @@
+"""What may be said of the samples: percentiles, intervals, ratios and verdicts. Arithmetic only.
+
+The unit that repeats is the start of a process, not the call: calls of a process share the clock,
+the neighbours and where its memory lies, which alone moves a backend whose weights just fit the
+cache by 10 % and more. So a start counts once, by its median, and intervals are over starts.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import NormalDist
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .model import Block, Verdict
+
+Floats = NDArray[np.float64]
+
+#: The intervals' nominal coverage; simulated, it is 94 to 99 % (docs/measuring.md).
+CONFIDENCE = 0.95
+#: Fewer starts than this get no interval: the median of five cannot be bounded at 95 %.
+FEWEST_STARTS = 6
+#: A percentile needs this many samples beyond it, so p50 needs 20 in all and p99 1000.
+_SAMPLES_BEYOND = 10
+_RESAMPLES = 2000
+
+
+@dataclass(frozen=True)
+class Interval:
+    """Where the true value lies, with CONFIDENCE."""
+
+    low: float
+    high: float
+
+
+def start_medians_us(blocks: Iterable[Block]) -> dict[int, float]:
+    """Each start's median call, by its round."""
+    return {block.round: float(np.median(block.samples_ns)) / 1000 for block in blocks}
+
+
+def percentile(samples: Sequence[float] | Floats, percent: float) -> float | None:
+    """That percentile, or None where the samples are too few to show it."""
+    return float(np.percentile(samples, percent)) if show(len(samples), percent) else None
+
+
+def show(samples: int, percent: float) -> bool:
+    """Whether so many samples show that percentile."""
+    return samples * (100 - percent) / 100 >= _SAMPLES_BEYOND - 1e-6
+
+
+def median_interval(values: Sequence[float] | Floats, seed: int) -> Interval | None:
+    """A bootstrap interval for the median of what the starts gave; None where they are too few.
+
+    Percentiles of the resampled medians, expanded as Hesterberg (2015) does for small counts:
+    plain percentiles cover only 91 % at eight values.
+    """
+    values = np.asarray(values, np.float64)
+    if len(values) < FEWEST_STARTS:
+        return None
+    medians = _resampled_medians(values, np.random.default_rng(seed))
+    return _expanded_interval(medians, len(values))
+
+
+def ratio_interval(
+    new: Mapping[int, float], old: Mapping[int, float], seed: int
+) -> Interval | None:
+    """The same for the ratio of two medians, of starts that ran in the same rounds.
+
+    Rounds are resampled, so that what a round did to both is not taken for a difference.
+    """
+    rounds = [number for number in new if number in old]
+    if len(rounds) < FEWEST_STARTS:
+        return None
+    picked = np.random.default_rng(seed).integers(0, len(rounds), (_RESAMPLES, len(rounds)))
+    one, other = (np.array([of[n] for n in rounds], np.float64) for of in (new, old))
+    ratios = np.median(one[picked], axis=1) / np.median(other[picked], axis=1)
+    return _expanded_interval(ratios, len(rounds))
+
+
+def independent_ratio_interval(new: Floats, old: Floats, seed: int) -> Interval | None:
+    """The same for starts that have nothing to do with each other: of two runs."""
+    count = min(len(new), len(old))
+    if count < FEWEST_STARTS:
+        return None
+    random = np.random.default_rng(seed)
+    return _expanded_interval(
+        _resampled_medians(new, random) / _resampled_medians(old, random), count
+    )
+
+
+def judge(interval: Interval | None, margin: float) -> Verdict:
+    """Say what the ratio's interval allows to say.
+
+    `margin` is the difference that matters: 0.02 calls two backends the same when the whole
+    interval lies within 2 % of the baseline, and different when it lies wholly outside.
+    """
+    if interval is None:
+        return "ambiguous"
+    if interval.high < 1 / (1 + margin):
+        return "faster"
+    if interval.low > 1 + margin:
+        return "slower"
+    if interval.low >= 1 / (1 + margin) and interval.high <= 1 + margin:
+        return "same"
+    return "ambiguous"
+
+
+def spread(values: Sequence[float] | Floats) -> float:
+    """The quartiles' distance against the median: how far half of the values differ."""
+    low, middle, high = np.percentile(values, (25, 50, 75))
+    return float((high - low) / middle)
+
+
+def _resampled_medians(values: Floats, random: np.random.Generator) -> Floats:
+    count = len(values)
+    medians: Floats = np.median(values[random.integers(0, count, (_RESAMPLES, count))], axis=1)
+    return medians
+
+
+def _expanded_interval(estimates: Floats, count: int) -> Interval:
+    """Their percentiles, further out the fewer the values that they come from."""
+    expanded = (count / (count - 1)) ** 0.5 * _student_t((1 + CONFIDENCE) / 2, count - 1)
+    tail = NormalDist().cdf(-expanded)
+    low, high = np.quantile(estimates, (tail, 1 - tail))
+    return Interval(float(low), float(high))
+
+
+def _student_t(probability: float, freedom: int) -> float:
+    """Student's t quantile by its expansion around the normal one; to 0.2 % from five degrees."""
+    z = NormalDist().inv_cdf(probability)
+    return float(
+        z
+        + (z**3 + z) / (4 * freedom)
+        + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * freedom**2)
+        + (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / (384 * freedom**3)
+    )

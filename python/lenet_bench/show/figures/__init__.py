@@ -1,0 +1,273 @@
+"""The figures of a comparison, each a question and the Vega-Lite specification that answers it."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from .rows import COLD, GPU_CALL, Row
+from .vega import (
+    FOLDED,
+    NAMED,
+    Spec,
+    beside,
+    by_family,
+    calculated,
+    colour,
+    columns,
+    dot,
+    family,
+    large,
+    layer,
+    logarithmic,
+    rule,
+    spelt,
+    stacked,
+    time,
+    whole,
+)
+
+_FIRST = ("cudnn", "onednn", "tensorflow", "keras")  # what was compared in 2018
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A question, how its figure is read, and the specification that answers it."""
+
+    key: str
+    short: str
+    question: str
+    how: str
+    spec: Spec
+
+
+def figures(rows: Sequence[Row]) -> list[Figure]:
+    """Those that there is something to draw for, in the order in which they are read."""
+    several = len({row["where"] for row in rows}) > 1
+    drawn = (draw(rows, several) for draw in _ALL)
+    return [figure for figure in drawn if figure]
+
+
+def hero(story: Sequence[Row]) -> Spec:
+    """A few backends from the fastest to the slowest, large: the message of a result."""
+    axis = {"labelFontSize": large(20, 14), "labelLimit": large(330, 170), "labelPadding": 12}
+    axis |= {"domain": False, "ticks": False, "title": None}
+    y = {"field": "label", "type": "nominal", "sort": None, "axis": axis}
+    x = time()
+    x["axis"] |= {"labelFontSize": 15, "labelOpacity": large(1, 0)}
+    several = len({row["where"] for row in story}) > 1
+    offset = {"yOffset": {"field": "where", "sort": None}} if several else {}
+    least = min(row["us"] for row in story)
+    decade = next(10.0**n for n in range(9, -4, -1) if 10.0**n <= least)
+    text = {"type": "text", "align": "left", "dx": large(15, 11), "fontWeight": 600}
+    return whole(
+        calculated(shown="narrow ? datum.time : datum.text"),
+        height={"step": 52},
+        encoding={
+            "y": y,
+            **offset,
+            "color": family(),
+            "description": {"field": "about"},
+        },
+        layer=[
+            rule(x, {"datum": decade}, 5, 0.35),
+            dot(several, large(260, 140), x=x),
+            layer(text | {"fontSize": large(21, 15)}, x=x, text={"field": "shown"}),
+        ],
+    )
+
+
+def _layers(_rows: Sequence[Row], several: bool) -> Figure:
+    to = "datum.to > datum.us * 1.02 ? datum.time + ' to ' + " + spelt("datum.to")
+    texts = calculated(
+        text=f"!narrow && {to} : datum.time", about=f"datum.name + ': ' + ({to} : datum.time)"
+    )
+    return Figure(
+        "layers",
+        "Layers",
+        "Which layer costs what?",
+        "Median time of one image, logarithmic. A dot is the fastest way to call a backend; its "
+        "line reaches to the slowest way.",
+        by_family(
+            [*FOLDED, *texts],
+            several,
+            [rule(time(), {"field": "to"}, 3), dot(several, x=time()), beside(time("to"))],
+        ),
+    )
+
+
+def _code(rows: Sequence[Row], several: bool) -> Figure | None:
+    if len({row["lines"] for row in rows if row["lines"]}) < 2:
+        return None
+    front: list[Spec] = [
+        {
+            "window": [{"op": "min", "field": "us", "as": "best"}],
+            "sort": [{"field": "lines"}, {"field": "us"}],
+            "frame": [None, 0],
+        },
+        *calculated(
+            front="datum.us === datum.best",
+            named="datum.named || datum.us === datum.best",
+            about="datum.name + ': ' + datum.lines + ' lines, ' + datum.time",
+        ),
+    ]
+    stairs = {"type": "line", "interpolate": "step-after", "color": colour("rule")}
+    dots = dot(several, color=family(), description={"field": "about"})
+    x = logarithmic("lines", "x", "lines of code", "format(datum.value, 'd')")
+    x["scale"]["padding"] = 24
+    return Figure(
+        "code",
+        "Code",
+        "What does a line of code buy?",
+        "Each dot is the fastest way to call a backend: shorter code to the left, faster to the "
+        "bottom, both logarithmic. Nothing is both shorter and faster than the dots on the line. "
+        "Point at a dot for its name.",
+        whole(
+            [*FOLDED, {"filter": "datum.lines > 0"}, *NAMED, *front],
+            height=460,
+            encoding={"x": x, "y": time("us", "y", "median time of one image")},
+            layer=[
+                {"transform": [{"filter": "datum.front"}], **layer(stairs)},
+                {"name": "labelled", **dots},
+            ],
+            usermeta={"labels": ["right", "left", "top", "bottom", "top-right", "bottom-right"]},
+        ),
+    )
+
+
+def _of_2018(rows: Sequence[Row], several: bool) -> Figure | None:
+    compared = [row for row in rows if row["backend"].partition("@")[0] in _FIRST]
+    if len({row["backend"] for row in compared}) < 2:
+        return None
+    missing = {"CPU", "GPU"} - {row["device"] for row in rows}
+    here = f" Nothing was measured on a {missing.pop()} here." if missing else ""
+    spell = "datum.key === 'us' ? datum.time : format(datum.value, 'd')"
+    kinds = {"lines": "lines of code", "us": "time"} if compared[0]["lines"] else {"us": "time"}
+    only: Spec = {"filter": f"indexof({list(_FIRST)}, split(datum.backend, '@')[0]) >= 0"}
+    return Figure(
+        "of-2018",
+        "2018",
+        "The question of 2018: does the lowest layer win?",
+        "Three students compared the library of primitives (cuDNN on a GPU, oneDNN on a CPU), "
+        f"TensorFlow on it, and Keras on TensorFlow.{here}",
+        columns(kinds, spell, several, sort={"field": "us", "op": "min"}, only=[only]),
+    )
+
+
+def _tails(rows: Sequence[Row], several: bool) -> Figure | None:
+    if not any(row["p99"] for row in rows):
+        return None
+    about = (
+        f"datum.name + ': median ' + datum.time + ', p99 ' + {spelt('datum.p99')}"
+        f" + ', slowest ' + {spelt('datum.slowest')}"
+    )
+    ends = calculated(end="max(datum.p999 || 0, datum.p99)", about=about)
+    ring = {"type": "point", "filled": False, "fill": colour("paper"), "size": 50, "aria": False}
+    return Figure(
+        "tails",
+        "Tails",
+        "How steady is a call?",
+        "Times of single calls, logarithmic: the dot is the median, the ring the 99th percentile; "
+        "the thin line reaches from the fastest call to the 99.9th percentile (to the 99th where "
+        "there are too few calls). The slowest call of all is in the table.",
+        by_family(
+            [*FOLDED, {"filter": "datum.p99 > 0"}, *ends],
+            several,
+            [
+                rule(time("minimum"), {"field": "end"}, 1.5, 1),
+                rule(time(), {"field": "p99"}, 4),
+                layer(ring, x=time("p99")),
+                dot(several, x=time()),
+            ],
+        ),
+    )
+
+
+def _cold(rows: Sequence[Row], several: bool) -> Figure | None:
+    if not any(row["cold"] for row in rows):
+        return None
+    return Figure(
+        "cold",
+        "Cold start",
+        "How long until the first answer?",
+        "From the start of a process to its first answer: Python, NumPy and this package; "
+        "importing the API; reading and checking the weights; building the network; the first "
+        "call. Each part is its median over the starts.",
+        stacked(COLD, several, "format(datum.value, '.2f') + ' s'"),
+    )
+
+
+def _takes(rows: Sequence[Row], several: bool) -> Figure | None:
+    kinds = {"memory": "memory", "disk": "disk", "device_memory": "GPU memory"}
+    known = {key: kind for key, kind in kinds.items() if any(row[key] for row in rows)}
+    if not known:
+        return None
+    spell = "format(datum.value, datum.value < 10 ? '.1f' : ',.0f') + ' MiB'"
+    return Figure(
+        "takes",
+        "Memory and disk",
+        "What does it take?",
+        "Memory: the most that a process held at once, Python and NumPy included. Disk: the "
+        "installed packages of the API, with all that they need.",
+        columns(known, spell, several, sort={"field": "memory", "op": "min"}),
+    )
+
+
+def _batches(rows: Sequence[Row], several: bool) -> Figure | None:
+    sizes = sorted({size for row in rows for size in row["rates"]})
+    if len(sizes) < 2:
+        return None
+    about = (
+        "datum.name + ': ' + format(datum.rates, ',.0f') + ' images a second with '"
+        " + datum.sizes + ' a call'"
+    )
+    x = logarithmic("sizes", "x", "images a call", "datum.value")
+    x["axis"] = {"title": "images a call", "values": sizes, "format": "d", "grid": False}
+    y = logarithmic("rates", "y", "images a second", "format(datum.value, ',')")
+    dash = {"strokeDash": {"field": "where", "sort": None, "legend": None}} if several else {}
+    last = {"filter": f"datum.sizes === {sizes[-1]}"}
+    return Figure(
+        "batches",
+        "Batches",
+        "What does a batch gain?",
+        "Images a second by how many are given in one call; both axes are logarithmic. A steep "
+        "line pays for the call, a flat one for the images. Point at a dot for its name.",
+        whole(
+            [*FOLDED, *NAMED, {"flatten": ["sizes", "rates"]}, *calculated(about=about)],
+            height=420,
+            encoding={"x": x, "y": y, "color": family()},
+            layer=[
+                layer({"type": "line", "opacity": 0.55}, detail={"field": "name"}, **dash),
+                layer({"type": "point", "size": 40}, description={"field": "about"}),
+                {
+                    "name": "labelled",
+                    "transform": [last],
+                    **layer({"type": "point", "size": 40, "aria": False}),
+                },
+            ],
+            usermeta={"labels": ["right"]},
+        ),
+    )
+
+
+def _gpu_call(rows: Sequence[Row], several: bool) -> Figure | None:
+    if not any(GPU_CALL[0] in row for row in rows):
+        return None
+    return Figure(
+        "gpu-call",
+        "GPU calls",
+        "Where does the time of a GPU call go?",
+        "One call in a profiled run of its own: the image's copy to the GPU, its kernels and the "
+        "copy back by the GPU's clock; the rest is the host's.",
+        stacked(GPU_CALL, several, spelt("datum.value")),
+    )
+
+
+_ALL: tuple[Callable[[Sequence[Row], bool], Figure | None], ...] = (
+    _layers,
+    _code,
+    _of_2018,
+    _tails,
+    _cold,
+    _takes,
+    _batches,
+    _gpu_call,
+)

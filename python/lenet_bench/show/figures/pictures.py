@@ -1,0 +1,109 @@
+"""Specifications drawn without a browser, by vl-convert: as Vega for the page, as SVG and PNG."""
+
+import re
+from collections.abc import Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from ...atomic import write_atomically, writing
+from ...errors import ResultError, Unavailable
+from . import figures, hero
+from .rows import Row, Run, small
+from .story import story
+from .vega import COLOURS, Spec, colour, themes
+
+_WIDE = 640  # of the marks of a figure in a file; their names come on top
+
+_FONT = "'Liberation Sans', Arial, sans-serif"  # vl-convert brings it: one layout everywhere
+
+
+def library(name: str) -> Any:
+    """A library that only pages and pictures need, or what brings it."""
+    try:
+        return import_module(name)
+    except ImportError:
+        raise Unavailable(
+            f"pages and figures need {name}, which is not installed; install it with: "
+            "pip install 'lenet-bench[report]'"
+        ) from None
+
+
+def compiled(spec: Spec) -> dict[str, Any]:
+    """The specification as Vega, which is what browsers and files are drawn from."""
+    vega: dict[str, Any] = library("vl_convert").vegalite_to_vega(spec)
+    if anchors := vega.get("usermeta", {}).get("labels"):
+        dots = next(m["name"] for m in vega["marks"] if m["name"].startswith("labelled"))
+        vega["marks"].append(_labels(dots, anchors))
+    return vega
+
+
+def _labels(dots: str, anchors: Sequence[str]) -> dict[str, Any]:
+    """Names beside their dots that do not hide each other, which Vega-Lite cannot ask for."""
+    name = {"signal": "datum.datum.named ? datum.datum.name : ''"}
+    size = {"signal": "[width + 200, height]"}
+    return {
+        "type": "text",
+        "aria": False,
+        "from": {"data": dots},
+        "encode": {
+            "update": {"text": name, "fill": {"value": colour("ink")}, "fontSize": {"value": 14}}
+        },
+        "transform": [
+            {
+                "type": "label",
+                "size": size,
+                "anchor": anchors,
+                "offset": [7],
+                "avoidBaseMark": False,  # files have no canvas to see it
+            }
+        ],
+    }
+
+
+def write_figures(folder: Path, runs: Sequence[Run]) -> list[Path]:
+    """Each figure as SVG and as PNG, for slides and papers: on white, large."""
+    written = []
+    for key, drawn in pictures(runs).items():
+        plain = _plain(drawn)
+        white = plain.replace(">", '><rect width="100%" height="100%" fill="white"/>', 1)
+        png = library("vl_convert").svg_to_png(white, scale=3)
+        for ending, content in (("svg", plain.encode()), ("png", png)):
+            written.append(folder / f"{key}.{ending}")
+            with writing(written[-1], ResultError):
+                write_atomically(written[-1], content)
+    return written
+
+
+def pictures(runs: Sequence[Run]) -> dict[str, str]:
+    """Each figure as SVG, its colours named and not yet chosen."""
+    rows = [row for run in runs for row in run.rows]
+    shown = [row for run in runs for row in story(run)]
+    drawn = {"hero": _svg(hero(shown), shown)}
+    return drawn | {one.key: _svg(one.spec, small(rows, shown)) for one in figures(rows)}
+
+
+def themed(drawn: str) -> str:
+    """The picture in the theme of whoever looks at it, as a web page shows it."""
+    light, dark = themes()
+    style = f":root{{{light}}}@media(prefers-color-scheme:dark){{:root{{{dark}}}}}"
+    return drawn.replace(">", f"><style>{style}</style>", 1)
+
+
+def _plain(drawn: str) -> str:
+    return re.sub(r"var\(--([\w-]+)\)", lambda name: COLOURS[name[1]][0], drawn)
+
+
+def _svg(spec: Spec, rows: Sequence[Row]) -> str:
+    vega = compiled(spec | {"config": spec["config"] | {"font": _FONT}})
+    columns = vega.get("usermeta", {}).get("columns", 1)
+    vega["width"] = _WIDE
+    vega["padding"] = {"left": 30, "right": 45, "top": 8, "bottom": 8}  # where fonts are wider
+    for signal in vega["signals"]:
+        if signal["name"] == "child_width":
+            signal["value"] = _WIDE / columns
+    for data in vega["data"]:
+        if data["name"] == "rows":
+            data["values"] = list(rows)
+    drawn: str = library("vl_convert").vega_to_svg(vega)
+    return drawn

@@ -1,0 +1,177 @@
+"""A result as plain rows: what templates and figures read, and the one place that knows Result."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import Any
+
+from ... import units
+from ...results import Result
+from ...results import Row as Backend
+from ...results.statistics import FEWEST_STARTS
+from ..families import family, precision
+from ..machine import processor
+
+Row = dict[str, Any]
+
+COLD = ("process", "import", "weights", "build", "first")  # the way to the first answer
+GPU_CALL = ("copy in", "kernels", "copy out", "host")  # a profiled call
+_DRAWN = (
+    *("name", "backend", "family", "where", "lines", "us", "minimum", "p99", "p999", "slowest"),
+    *("memory", "disk", "device_memory", *COLD, *GPU_CALL),
+)
+
+
+#: What HTML cannot hold, and halves of characters, which UTF-8 cannot.
+_UNWRITABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
+
+
+def writable(text: str) -> str:
+    """The text without what no page and no picture can hold."""
+    return _UNWRITABLE.sub("\ufffd", text)
+
+
+@dataclass(frozen=True)
+class Run:
+    """One result: its name on the page, its file and its rows."""
+
+    label: str
+    source: str
+    result: Result
+    rows: list[Row]  # of the backends that were timed in float32, the fastest first
+    reduced: list[Row]  # of those that compute in less
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What to know before believing it: of the file, and of the run."""
+        return (*self.result.notes, *self.result.warnings)
+
+
+def as_runs(results: Sequence[tuple[str, Result]]) -> list[Run]:
+    """Results with their files' names; two of one machine are distinguished by their files."""
+    labels = [machine(result) for _, result in results]
+    if len(set(labels)) < len(labels):
+        labels = [re.sub(r"\.jsonl?$", "", re.split(r"[\\/]", name)[-1]) for name, _ in results]
+    named = zip(labels, results, strict=True)
+    return [_run(label, source, result) for label, (source, result) in named]
+
+
+def _run(label: str, source: str, result: Result) -> Run:
+    rows = sorted(_rows(result, label), key=lambda row: row["us"])
+    full = [row for row in rows if row["precision"] == "float32"]
+    reduced = [row for row in rows if full and row not in full]
+    return Run(label, source, result, full or rows, reduced)
+
+
+def machine(result: Result) -> str:
+    """The processor, in brief."""
+    brief = re.sub(r"\((R|TM)\)|\bCPU\b|@.*", "", processor(result.machine))
+    return " ".join(brief.split())[:40]
+
+
+def _rows(result: Result, where: str) -> Iterator[Row]:
+    timed = [one for one in result.backends if one.status == "ok" and one.blocks]
+    baseline = next((one for one in timed if _verdict(one) == "baseline"), None)
+    for one in timed:
+        yield {"where": where, **_identity(one), **_times(one, baseline), **_takes(one)}
+
+
+def _identity(one: Backend) -> Row:
+    base, _, variant = writable(one.name).partition(":")
+    variant, _, device = variant.partition("@")
+    return {
+        "name": writable(one.name),
+        "backend": base + (f"@{device}" if device else ""),
+        "variant": variant,
+        "family": family(one.name),
+        "device": one.device.upper(),
+        "precision": precision(one.name),
+        "off": one.difference,
+        "lines": one.lines_of_code,
+    }
+
+
+def _times(one: Backend, baseline: Backend | None) -> Row:
+    """Times in microseconds; of too few calls a median still, and no tail."""
+    s = one.summary
+    samples = [ns / 1000 for block in one.blocks for ns in block.samples_ns]
+    us = _median_us(one)
+    ranked = s is not None and s.starts >= FEWEST_STARTS
+    verdict = _verdict(one)
+    return {
+        "us": us,
+        "low": s.p50_low_us if s and ranked else None,
+        "high": s.p50_high_us if s and ranked else None,
+        "minimum": min(samples),
+        "mean": sum(samples) / len(samples),
+        "p90": s and s.p90_us,
+        "p95": s and s.p95_us,
+        "p99": s and s.p99_us,
+        "p999": s and s.p999_us,
+        "slowest": max(samples),
+        "calls": len(samples),
+        "starts": len(one.cold_starts),
+        "ratio": us / _median_us(baseline) if baseline else None,
+        "ratio_low": s.ratio_low if s and ranked and verdict != "baseline" else None,
+        "ratio_high": s.ratio_high if s and ranked and verdict != "baseline" else None,
+        "verdict": verdict,
+        "cpu": median(block.cpu_ns / len(block.samples_ns) for block in one.blocks) / 1000,
+    }
+
+
+def _median_us(one: Backend) -> float:
+    if one.summary and one.summary.p50_us:
+        return one.summary.p50_us
+    return median(ns for block in one.blocks for ns in block.samples_ns) / 1000
+
+
+def _verdict(one: Backend) -> str | None:
+    return one.summary.verdict if one.summary else None
+
+
+def _takes(one: Backend) -> Row:
+    """Cold start, memory, disk, throughput, and what it took of a GPU."""
+    starts, resources, gpu = one.cold_starts, one.resources, one.gpu
+    rates = {1: 1e6 / _median_us(one)} if one.batches else {}
+    rates |= {batch.size: batch.images_per_s for batch in one.batches if batch.samples_ns}
+    parts = {part: median(getattr(s, f"{part}_s") for s in starts) for part in COLD if starts}
+    return {
+        **parts,
+        "cold": one.cold_start_s,
+        "memory": resources and resources.peak_rss_mib,
+        "threads": resources and resources.threads_running,
+        "disk": one.installed_mib,
+        "rates": dict(sorted(rates.items())),
+        "rate": max(rates.values(), default=None),
+        "device_memory": gpu and gpu.memory_mib,
+        "energy": gpu and gpu.energy_mj,
+        **_gpu_call(dict((gpu and gpu.profile_us) or {})),
+    }
+
+
+def _gpu_call(profile: dict[str, float]) -> Row:
+    if not profile:
+        return {}
+    parts = [profile.get(name, 0.0) for name in ("h2d_us", "kernels_us", "d2h_us")]
+    parts.append(max(0.0, profile.get("total_us", 0.0) - sum(parts)))
+    return {**dict(zip(GPU_CALL, parts, strict=True)), "enqueue": profile.get("enqueue_us")}
+
+
+def small(rows: Sequence[Row], story: Sequence[Row]) -> list[Row]:
+    """What the figures need of the rows, rounded; those of the story are marked."""
+    named = {row["name"] for row in story}
+    return [_drawn(row) | ({"story": True} if row["name"] in named else {}) for row in rows]
+
+
+def _drawn(row: Row) -> Row:
+    short = {key: _rounded(row[key]) for key in _DRAWN if row.get(key) is not None}
+    short["time"] = units.time(row["us"])
+    if row["rates"]:
+        short["sizes"] = list(row["rates"])
+        short["rates"] = [_rounded(rate) for rate in row["rates"].values()]
+    return short
+
+
+def _rounded(value: Any) -> Any:
+    return float(f"{value:.4g}") if isinstance(value, float) else value

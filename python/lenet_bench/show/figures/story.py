@@ -1,0 +1,133 @@
+"""What a result says: a few backends from the fastest to the slowest, and a few sentences."""
+
+from collections.abc import Iterator, Sequence
+
+from ... import units
+from ...results import Result
+from ...results.remarks import needed_s
+from ...results.statistics import FEWEST_STARTS
+from .rows import Row, Run
+
+#: From silicon up: a backend, its variant (None: the fastest), and what one would call it.
+_SHOWN = (
+    ("cuda", None, "our own CUDA kernels"),
+    ("fused", "", "our own C++"),
+    ("cudnn", None, "C++ on cuDNN"),
+    ("onednn", "", "C++ on oneDNN"),
+    ("tensorflow", None, "TensorFlow at its fastest"),
+    ("keras", "predict_on_batch", "Keras predict_on_batch"),
+    ("keras", "", "Keras predict"),
+)
+
+
+def story(run: Run) -> list[Row]:
+    """Rows with a label and a text each; without those backends, the fastest of each family."""
+    rows, long_enough = run.rows, not too_short(run)
+    picked = max((_of_device(rows, device) for device in ("CPU", "GPU")), key=len)
+    if len(picked) < 3:
+        fastest = {row["family"]: row for row in reversed(rows)}.values()
+        picked = {row["name"]: row for row in (*fastest, rows[-1])}
+    ranked = sorted(((row, label) for label, row in picked.items()), key=lambda one: one[0]["us"])
+    first = ranked[0][0]
+    times = [row["us"] / first["us"] if long_enough else 1 for row, _ in ranked]
+    return [_labelled(row, label, n) for (row, label), n in zip(ranked, times, strict=True)]
+
+
+def _of_device(rows: Sequence[Row], device: str) -> dict[str, Row]:
+    picked = {}
+    for backend, variant, label in _SHOWN:
+        ways = [
+            row
+            for row in rows
+            if row["device"] == device
+            and row["backend"].partition("@")[0] == backend
+            and variant in (None, row["variant"])
+        ]
+        if ways:
+            picked[label] = ways[0]
+    return picked
+
+
+def _labelled(row: Row, label: str, times: float) -> Row:
+    time = units.time(row["us"])
+    text = time if times == 1 else f"{time}, {units.ratio(times)} times"
+    keep = {key: row[key] for key in ("name", "family", "us", "where", "lines")}
+    return keep | {"label": label, "time": time, "text": text, "about": f"{row['name']}: {text}"}
+
+
+def title(run: Run, *, named: bool) -> str:
+    """The message: the fastest of the story and the slowest; which result says so, where named."""
+    shown = story(run)
+    first, last = shown[0], shown[-1]
+    where = f"On {run.label}, the" if named else "The"
+    sentence = f"{where} same digit takes {first['time']} in {first['label']}"
+    if first is last:
+        return f"{sentence}."
+    sentence += f" and {last['time']} in {last['label']}"
+    if too_short(run):
+        return f"{sentence}."
+    return f"{sentence}: {units.ratio(last['us'] / first['us'])} times as long."
+
+
+def too_short(run: Run) -> str | None:
+    """Where nothing may be ranked: why, and what to do."""
+    starts = [row["starts"] for row in run.rows]
+    if max(starts) >= FEWEST_STARTS:
+        return None
+    most = "once" if max(starts) == 1 else f"at most {max(starts)} times"
+    needed = needed_s(run.result)
+    return (
+        f"Too short to rank: each backend started {most}, and an interval needs "
+        f"{FEWEST_STARTS} starts. Measure longer"
+        + (f", with --budget {needed}s." if needed else ".")
+    )
+
+
+def sentences(run: Run) -> Iterator[str]:
+    """What a call, code and a start cost, and how sure that is."""
+    rows, result = run.rows, run.result
+    yield from _paid_for_the_call(rows[-1])
+    if len(known := [row for row in rows if row["lines"]]) > 1:
+        least, most = (pick(known, key=lambda row: row["lines"]) for pick in (min, max))
+        yield (
+            f"The network takes {units.counted(least['lines'], 'line')} of code with "
+            f"{least['name']} and {most['lines']} with {most['name']}."
+        )
+    if len(known := [row for row in rows if row["cold"]]) > 1:
+        first, last = (pick(known, key=lambda row: row["cold"]) for pick in (min, max))
+        yield (
+            f"A new process has its first answer after {units.seconds(first['cold'])} with "
+            f"{first['name']} and after {units.seconds(last['cold'])} with {last['name']}."
+        )
+    yield from _harness(result)
+    if too_short(run):
+        return
+    if unsure := sum(row["verdict"] == "ambiguous" and bool(row["ratio_low"]) for row in rows):
+        yield f"{unsure} of {len(rows)} verdicts are ambiguous: the interval is too wide."
+    if few := sum(row["starts"] < FEWEST_STARTS for row in rows):
+        yield (
+            f"{few} of {len(rows)} backends and variants started fewer than {FEWEST_STARTS} "
+            "times, so they have no interval."
+        )
+
+
+def _harness(result: Result) -> Iterator[str]:
+    floor = result.floor
+    if floor and floor.summary and floor.summary.p50_us is not None:
+        memory = floor.resources and floor.resources.peak_rss_mib
+        held = f", and {units.mebibytes(memory)} of each process's memory" if memory else ""
+        yield f"The harness itself takes {units.time(floor.summary.p50_us)} of each time{held}."
+
+
+def _paid_for_the_call(slowest: Row) -> Iterator[str]:
+    """How much of its call a batch saves; nothing where that is less than half."""
+    size, rate = max(slowest["rates"].items(), key=lambda one: one[1], default=(1, 1.0))
+    alone, together = slowest["us"], 1e6 / rate
+    if size > 1 and (saved := 1 - together / alone) >= 0.5:
+        gpu = " --device gpu" if slowest["device"] == "GPU" else ""
+        yield (
+            f"With {size} images in a call {slowest['name']} takes {units.time(together)} an "
+            f"image: {units.share(saved)} of its {units.time(alone)} is paid for the call, not "
+            f"for the image. `lenet-bench why {slowest['name'].partition('@')[0]}{gpu}` takes it "
+            "apart."
+        )

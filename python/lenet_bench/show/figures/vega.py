@@ -1,0 +1,283 @@
+"""The words that the figures are written in: colours, axes, marks and layouts of Vega-Lite.
+
+Colours are CSS variables, so a drawn figure follows the page's theme, and prints on white, without
+being drawn again.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ..families import FAMILIES
+
+Spec = dict[str, Any]
+
+#: name -> on white paper, on a dark screen. Each mark has 3:1 against the paper, each text 4.5:1.
+COLOURS = {
+    "paper": ("#ffffff", "#14171c"),
+    "raised": ("#f5f6f8", "#1d2127"),
+    "ink": ("#1b1f24", "#e6e8eb"),
+    "soft": ("#555d68", "#a8b0bb"),
+    "rule": ("#d9dde2", "#333a44"),
+    "accent": ("#0b5cad", "#7fb8f5"),
+    "alarm": ("#a8321a", "#ff9c85"),
+    "family-0": ("#0b5cad", "#58a6f5"),
+    "family-1": ("#00757f", "#4cc5d0"),
+    "family-2": ("#2e7d32", "#74c47a"),
+    "family-3": ("#8a6a00", "#e0b83c"),
+    "family-4": ("#c2410c", "#f5954f"),
+    "family-5": ("#a3267c", "#ec83c6"),
+    "family-6": ("#4d5661", "#b9c1cc"),
+    "part-0": ("#87909c", "#7f8997"),
+    "part-1": ("#4a4e8f", "#8288d8"),
+    "part-2": ("#3f8f7a", "#a9dccd"),
+    "part-3": ("#a87800", "#e8bc4d"),
+    "part-4": ("#b03a63", "#ee7fa6"),
+}
+FONT = (
+    "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, 'Noto Sans', "
+    "'DejaVu Sans', sans-serif"
+)
+
+
+def themes() -> list[str]:
+    """All of them as style sheets have them: on paper, and on a dark screen."""
+    return ["".join(f"--{name}:{pair[n]};" for name, pair in COLOURS.items()) for n in (0, 1)]
+
+
+def colour(name: str) -> str:
+    """A colour of the page."""
+    return f"var(--{name})"
+
+
+def spelt(us: str, digits: str = ".3r") -> str:
+    """The expression that spells a time in microseconds."""
+    ms, s = f"format({us} / 1e3, '{digits}') + ' ms'", f"format({us} / 1e6, '{digits}') + ' s'"
+    return f"({us} < 999.5 ? format({us}, '{digits}') + ' µs' : {us} < 999500 ? {ms} : {s})"
+
+
+def large(wide: float, narrow: float) -> Spec:
+    """A size on a desk, and on a phone."""
+    return {"expr": f"narrow ? {narrow} : {wide}"}
+
+
+#: One row a backend, its fastest way to be called, unless every variant is asked for.
+FOLDED: list[Spec] = [
+    {"joinaggregate": [{"op": "distinct", "field": "where", "as": "results"}]},
+    {
+        "joinaggregate": [
+            {"op": "min", "field": "us", "as": "fastest"},
+            {"op": "max", "field": "us", "as": "slowest_way"},
+        ],
+        "groupby": ["backend", "where"],
+    },
+    {"filter": "everyVariant || datum.us === datum.fastest"},
+    {"calculate": "everyVariant ? datum.us : datum.slowest_way", "as": "to"},
+    {
+        "calculate": "everyVariant || datum.results < 2 ? datum.name : datum.backend",
+        "as": "row",
+    },
+]
+#: Of many dots only those of the hero have their names beside them; the others say it when asked.
+NAMED: list[Spec] = [
+    {"joinaggregate": [{"op": "count", "as": "dots"}]},
+    {"calculate": "datum.story || datum.dots <= 12", "as": "named"},
+]
+
+
+def calculated(**expressions: str) -> list[Spec]:
+    """Fields that are worked out."""
+    return [{"calculate": expression, "as": name} for name, expression in expressions.items()]
+
+
+def family() -> Spec:
+    """The colour of a family."""
+    colours = [colour(f"family-{n}") for n in range(len(FAMILIES))]
+    return {
+        "field": "family",
+        "scale": {"domain": list(FAMILIES), "range": colours},
+        "legend": None,
+    }
+
+
+def logarithmic(field: str, scale: str, title: str | None, spell: str) -> Spec:
+    """Only decades are marked; within two of them 2 and 5 too, within less all."""
+    wide = f"(domain('{scale}')[1] / domain('{scale}')[0])"
+    first = "round(datum.value / pow(10, floor(log(datum.value) / LN10 + 1e-9)))"
+    shown = f"{wide} < 6 || {first} === 1 || {wide} < 200 && ({first} === 2 || {first} === 5)"
+    even = f"({wide} < 1000 || round(log(datum.value) / LN10) % 2 === 0)"
+    room = f"!narrow || {wide} < 6 || {first} === 1 && {even}"
+    return {
+        "field": field,
+        "type": "quantitative",
+        "scale": {"type": "log", "nice": False, "padding": 6},
+        "axis": {
+            "title": title,
+            "labelExpr": f"({shown}) && ({room}) ? {spell} : ''",
+            "gridOpacity": {"condition": {"test": shown, "value": 1}, "value": 0},
+            "ticks": False,
+            "labelOverlap": False,
+        },
+    }
+
+
+def time(field: str = "us", scale: str = "x", title: str | None = None) -> Spec:
+    """A time in microseconds."""
+    return logarithmic(field, scale, title, spelt("datum.value", ".3~r"))
+
+
+def layer(mark: str | Spec, **encoding: Any) -> Spec:
+    """A mark and what it shows; only dots and bars speak."""
+    whole = {"type": mark} if isinstance(mark, str) else mark
+    silent = {} if whole["type"] in ("point", "bar") else {"aria": False}
+    return {"mark": whole | silent, "encoding": encoding}
+
+
+def dot(several: bool, size: float | Spec = 90, **encoding: Any) -> Spec:
+    """A dot; of several results each has its shape."""
+    legend = {"field": "where", "sort": None, "legend": LEGEND}
+    return layer(
+        {"type": "point", "size": size}, **encoding, **({"shape": legend} if several else {})
+    )
+
+
+def rule(x: Spec, x2: Spec, width: float, opacity: float = 0.4) -> Spec:
+    """A line from here to there."""
+    return layer({"type": "rule", "strokeWidth": width, "opacity": opacity}, x=x, x2=x2)
+
+
+def beside(x: Spec, field: str = "text") -> Spec:
+    """A text at the end of a mark."""
+    mark = {"type": "text", "align": "left", "dx": 9}
+    return layer(mark, x=x, text={"field": field}, color={"value": colour("soft")})
+
+
+def whole(transform: Sequence[Spec], **parts: Any) -> Spec:
+    """A specification of the table of rows."""
+    params = [{"name": name, "value": False} for name in ("everyVariant", "narrow")]
+    steps = {"transform": list(transform)} if transform else {}
+    return {"data": {"name": "rows"}, "params": params, "config": _CONFIG, **steps, **parts}
+
+
+def rows(several: bool, sort: Spec) -> Spec:
+    """A row a backend, in it a place for each of several results."""
+    axis: Spec = {"title": None, "ticks": False, "domain": False, "labelPadding": 8}
+    axis["labelLimit"] = large(270, 130)
+    y = {"field": "row", "type": "nominal", "sort": sort, "axis": axis}
+    offset = {"yOffset": {"field": "where", "sort": None}} if several else {}
+    return {"y": y, **offset, "description": {"field": "about"}}
+
+
+def by_family(transform: Sequence[Spec], several: bool, layers: Sequence[Spec]) -> Spec:
+    """A group a family, in it a row a backend."""
+    encoding = rows(several, sort={"field": "us", "op": "min"}) | {"color": family()}
+    return whole(
+        transform,
+        usermeta={"columns": 1},
+        facet={"row": {"field": "family", "sort": list(FAMILIES), "header": _HEADER}},
+        resolve={"scale": {"y": "independent"}},
+        spec={
+            "height": {"step": 23},
+            "encoding": encoding,
+            "layer": list(layers),
+        },
+    )
+
+
+def columns(
+    kinds: Mapping[str, str], spell: str, several: bool, sort: Spec, only: Sequence[Spec] = ()
+) -> Spec:
+    """A row a backend and a column a kind of number, each with its own axis."""
+    pick = " : ".join(f"datum.key === '{key}' ? '{kind}'" for key, kind in kinds.items())
+    x = {"field": "value", "type": "quantitative", "axis": _HIDDEN}
+    about = "datum.name + ': ' + datum.text + ', ' + datum.kind"
+    return whole(
+        [
+            *only,
+            *FOLDED,
+            {"fold": list(kinds), "as": ["key", "value"]},
+            {"filter": "isValid(datum.value)"},
+            *calculated(kind=f"{pick} : ''", text=spell, about=about),
+        ],
+        usermeta={"columns": len(kinds)},
+        facet={"column": {"field": "kind", "sort": list(kinds.values()), "header": _HEADER}},
+        resolve={"scale": {"x": "independent"}},
+        spec={
+            "height": {"step": 23},
+            "encoding": rows(several, sort) | {"color": family()},
+            "layer": [layer("bar", x=x), beside(x)],
+        },
+    )
+
+
+def stacked(parts: Sequence[str], several: bool, spell: str) -> Spec:
+    """A bar a backend, its parts one after the other, the sum at its end."""
+    encoding = rows(several, sort={"field": "total", "op": "max"})
+    about = encoding.pop("description")
+    order = " : ".join(f"datum.part === '{part}' ? {n}" for n, part in enumerate(parts))
+    shades = {"domain": list(parts), "range": [colour(f"part-{n}") for n in range(len(parts))]}
+    x = {"field": "value", "type": "quantitative", "axis": _HIDDEN}
+    part = {"field": "part", "sort": list(parts), "scale": shades}
+    sums = beside({"field": "total", "type": "quantitative"})
+    return whole(
+        [
+            *FOLDED,
+            {"filter": f"isValid(datum['{parts[0]}'])"},
+            {"fold": list(parts), "as": ["part", "value"]},
+            {
+                "joinaggregate": [{"op": "sum", "field": "value", "as": "total"}],
+                "groupby": ["name", "where"],
+            },
+            *calculated(
+                order=f"{order} : 0",
+                text=spell.replace("value", "total"),
+                about=f"datum.name + ': ' + {spell} + ' for ' + datum.part",
+            ),
+        ],
+        height={"step": 23},
+        encoding=encoding,
+        layer=[
+            layer("bar", x=x, color=part, order={"field": "order"}, description=about),
+            {"transform": [{"filter": f"datum.part === '{parts[0]}'"}], **sums},
+        ],
+    )
+
+
+_HIDDEN = {"title": None, "labels": False, "grid": False, "domain": False, "ticks": False}
+_HEADER = {
+    "title": None,
+    "labelFontSize": large(15, 13),
+    "labelFontWeight": 600,
+    "labelColor": colour("ink"),
+    "labelAnchor": "start",
+    "labelAngle": 0,
+    "labelOrient": "top",
+    "labelPadding": -6,
+}
+LEGEND = {
+    "orient": "top",
+    "title": None,
+    "labelFontSize": 14,
+    "labelColor": colour("ink"),
+    "labelLimit": 300,
+    "columns": large(9, 3),
+}
+_CONFIG = {
+    "background": None,
+    "font": FONT,
+    "view": {"stroke": None},
+    "axis": {
+        "labelColor": colour("ink"),
+        "labelFontSize": 14,
+        "titleColor": colour("soft"),
+        "titleFontSize": 14,
+        "titleFontWeight": "normal",
+        "gridColor": colour("rule"),
+        "domainColor": colour("rule"),
+        "tickColor": colour("rule"),
+    },
+    "legend": LEGEND,
+    "point": {"filled": True, "opacity": 1},
+    "text": {"fontSize": 14, "color": colour("ink"), "baseline": "middle"},
+    "facet": {"spacing": 28},
+    "bar": {"cornerRadiusEnd": 2},
+}

@@ -1,0 +1,119 @@
+"""The source of each backend that was timed, coloured by Pygments, and what really ran."""
+
+import re
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from html import escape
+from itertools import groupby
+from operator import itemgetter
+
+from markupsafe import Markup
+from pygments.lexers import get_lexer_for_filename
+from pygments.token import Comment, Keyword, Name, String, _TokenType
+
+from ... import units
+from ...cost import Source, api_names, code_lines, complexity, sources
+from ...errors import LenetBenchError
+from ...registry import find
+from ..figures.rows import Row, Run
+
+#: An element each, a letter long: with a class, seven thousand of them would be 100 KB.
+_ELEMENTS = ((Comment.Preproc, "u"), (Comment, "i"), (String, "q"), (Keyword, "u"))
+
+
+@dataclass(frozen=True)
+class File:
+    """A source file: its lines' numbers where they count, and its text in colours."""
+
+    key: str
+    name: str
+    gutter: str
+    code: Markup
+
+
+@dataclass(frozen=True)
+class Implementation:
+    """What one writes for a backend; those that share it, as Keras' do, together."""
+
+    key: str
+    names: tuple[str, ...]  # as they were measured, variants included
+    about: tuple[str, ...]
+    cost: str
+    files: tuple[File, ...]
+    ran: tuple[tuple[str, str], ...]  # of each name what it said that ran
+
+
+def implementations(runs: Sequence[Run]) -> list[Implementation]:
+    """Of all that was timed and is still here, the fastest first."""
+    groups: dict[tuple[Source, ...], list[Row]] = {}
+    for row in (row for run in runs for row in run.rows):
+        with suppress(LenetBenchError, OSError):
+            groups.setdefault(tuple(sources(row["name"])), []).append(row)
+    used = dict.fromkeys(source for group in groups for source in group)
+    files = {source: _file(source, f"file-{n}") for n, source in enumerate(used)}
+    return [
+        _implementation(f"code-{n}", rows, [files[source] for source in group], group, runs)
+        for n, (group, rows) in enumerate(groups.items())
+    ]
+
+
+def _implementation(
+    key: str,
+    rows: Sequence[Row],
+    files: Sequence[File],
+    written: Sequence[Source],
+    runs: Sequence[Run],
+) -> Implementation:
+    lines = sum(len(code_lines(source)) for source in written)
+    cost = f"{units.counted(lines, 'line')}, {units.counted(len(api_names(written)), 'API name')}"
+    cost += f", {units.counted(sum(map(complexity, written)), 'decision')}"
+    if others := {row["lines"] for row in rows} - {None, lines}:
+        cost += f" ({', '.join(map(str, sorted(others)))} lines when it was measured)"
+    known = (find(row["name"])[0] for row in rows)
+    about = dict.fromkeys(f"{one.summary}. Calls {one.calls}." for one in known)
+    names = tuple(dict.fromkeys(row["name"] for row in rows))
+    return Implementation(key, names, tuple(about), cost, tuple(files), tuple(_ran(names, runs)))
+
+
+def _ran(names: Sequence[str], runs: Sequence[Run]) -> Iterator[tuple[str, str]]:
+    for run in runs:
+        for one in run.result.backends:
+            if one.name in names and one.runs:
+                where = f"{one.name} ({run.label})" if len(runs) > 1 else one.name
+                yield where, ", ".join(f"{name} {value}" for name, value in one.runs.items())
+
+
+def _file(source: Source, key: str) -> File:
+    """Those of its lines that are needed, with a gap where others stand between them."""
+    api = {word for name in api_names([source]) for word in re.split(r"\W+", name) if word}
+    every, counting = source.text.splitlines(), code_lines(source)
+    shown: list[str] = []
+    numbers: list[str] = []
+    count = last = 0
+    for number in sorted(source.lines or range(1, len(every) + 1)):
+        if shown and number > last + 1:
+            shown.append("")
+            numbers.append("")
+        count, last = count + (number in counting), number
+        shown.append(every[number - 1])
+        numbers.append(str(count) if number in counting else "")
+    text = "".join(f"{line}\n" for line in shown)
+    return File(key, source.name, "\n".join(numbers), coloured(source.name, text, api))
+
+
+def coloured(name: str, text: str, api: Collection[str]) -> Markup:
+    """The text as HTML: comments, strings and the language's words, and the API's names marked."""
+    tokens = get_lexer_for_filename(name).get_tokens_unprocessed(text)
+    tagged = ((_element(kind, value, api), value) for _, kind, value in tokens)
+    parts = []
+    for tag, group in groupby(tagged, key=itemgetter(0)):
+        run = escape("".join(value for _, value in group))
+        parts.append(f"<{tag}>{run}</{tag}>" if tag else run)
+    return Markup("".join(parts))
+
+
+def _element(kind: _TokenType, text: str, api: Collection[str]) -> str | None:
+    if kind in Name:
+        return "b" if text in api else None
+    return next((tag for parent, tag in _ELEMENTS if kind in parent), None)

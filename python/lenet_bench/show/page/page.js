@@ -1,0 +1,232 @@
+// Draws the figures with Vega and lets the reader filter, sort, compare and choose a theme.
+"use strict";
+
+const $ = (id) => document.getElementById(id);
+const all = (selector, within = document) => [...within.querySelectorAll(selector)];
+const data = JSON.parse($("data").textContent);
+const margins = {}; // of a figure: what stands beside its marks, as wide as it was last
+
+// Vega is compressed in the page; its hash is in the page's policy.
+async function loadVega() {
+  const bytes = Uint8Array.from(atob($("vega").textContent), (letter) => letter.charCodeAt(0));
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
+  const script = document.createElement("script");
+  script.textContent = await new Response(stream).text();
+  document.head.append(script);
+}
+
+// A figure is as wide as its box, or as paper; its text grows with the page's.
+async function draw(box, rows, paper = false) {
+  const key = box.dataset.figure;
+  box.hidden = rows.length === 0;
+  if (box.hidden) return;
+  const text = parseFloat(getComputedStyle(document.documentElement).fontSize) / 16;
+  const wide = paper ? 860 : box.clientWidth / text;
+  for (let tries = 0; tries < 2; tries++) {
+    const inner = Math.max(60, wide - (margins[key] ?? 260));
+    const drawn = document.createElement("div");
+    await vegaEmbed(drawn, specification(key, rows, inner, wide < 600), {
+      mode: "vega", renderer: "svg", ast: true, actions: false, tooltip: false, defaultStyle: false,
+    });
+    box.replaceChildren(drawn);
+    const svg = drawn.querySelector("svg");
+    const whole = svg.viewBox.baseVal.width;
+    svg.style.maxWidth = `${whole * text}px`;
+    margins[key] = whole - inner;
+    if (Math.abs(whole - wide) < wide / 20) return;
+  }
+}
+
+function specification(key, rows, inner, narrow) {
+  const spec = structuredClone(data.specs[key]);
+  const signals = { narrow, everyVariant: $("variants").checked };
+  if (spec.usermeta?.columns) signals.child_width = inner / spec.usermeta.columns;
+  else spec.width = inner;
+  for (const signal of spec.signals) {
+    if (signal.name in signals) Object.assign(signal, { value: signals[signal.name] });
+  }
+  for (const source of spec.data) {
+    if (source.name === "rows") source.values = structuredClone(rows);
+  }
+  return spec;
+}
+
+const chosen = () => {
+  const families = new Set(all("[name=family]:checked").map((box) => box.value));
+  const words = $("filter").value.toLowerCase().split(/\s+/);
+  return data.rows.filter((row) => {
+    const text = `${row.name} ${row.family} ${row.where}`.toLowerCase();
+    return families.has(row.family) && words.every((word) => text.includes(word));
+  });
+};
+
+async function drawAll(paper) {
+  const rows = chosen();
+  for (const box of all("[data-figure]")) {
+    await draw(box, box.id === "hero" ? data.story : rows, paper);
+  }
+}
+
+let waiting = Promise.resolve(); // one drawing at a time
+const redraw = (paper) => (waiting = waiting.then(() => drawAll(paper)));
+
+function filter() {
+  const rows = chosen();
+  const shown = new Set(rows.map((row) => `${row.where} ${row.name}`));
+  for (const row of all("tr[data-name]")) {
+    row.hidden = !shown.has(`${row.dataset.where} ${row.dataset.name}`);
+  }
+  $("shown").textContent =
+    rows.length < data.rows.length ? `${rows.length} of ${data.rows.length}` : "";
+  redraw();
+}
+
+function switchThemes(button) {
+  const themes = ["auto", "light", "dark"];
+  const remembered = (value) => {
+    try {
+      if (value) localStorage.setItem("lenet-bench-theme", value);
+      return localStorage.getItem("lenet-bench-theme");
+    } catch {
+      return null; // a page from a disk may have no memory
+    }
+  };
+  const show = (theme) => {
+    if (theme === "auto") delete document.documentElement.dataset.theme;
+    else document.documentElement.dataset.theme = theme;
+    button.textContent = `Theme: ${theme}`;
+    button.dataset.now = theme;
+  };
+  button.addEventListener("click", () => {
+    const next = themes[(themes.indexOf(button.dataset.now) + 1) % themes.length];
+    remembered(next);
+    show(next);
+  });
+  button.hidden = false;
+  show(themes.includes(remembered()) ? remembered() : "auto");
+}
+
+// Cells that hold nothing come last, whichever way the rest is sorted.
+function sortRows(body, column, direction) {
+  const key = (row) => row.cells[column].dataset.value ?? row.cells[column].textContent;
+  const compare = (a, b) => (isNaN(a) || isNaN(b) ? a.localeCompare(b, "en") : a - b);
+  const rows = [...body.rows].sort((one, other) => {
+    const [a, b] = [key(one), key(other)];
+    return a === "" || b === "" ? (a === "") - (b === "") : direction * compare(a, b);
+  });
+  body.append(...rows);
+}
+
+function makeSortable(table) {
+  const heads = [...table.tHead.rows[0].cells];
+  heads.forEach((head, column) => {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.textContent = head.textContent;
+    button.addEventListener("click", () => {
+      const up = head.getAttribute("aria-sort") !== "ascending";
+      heads.forEach((other) => other.removeAttribute("aria-sort"));
+      head.setAttribute("aria-sort", up ? "ascending" : "descending");
+      sortRows(table.tBodies[0], column, up ? 1 : -1);
+    });
+    head.replaceChildren(button);
+  });
+}
+
+// A mark says its numbers to a pointer, a finger and the arrow keys, as text.
+const tip = document.createElement("div");
+const MARK = "path[role='graphics-symbol'][aria-label]"; // axes have the role too
+
+function say(mark) {
+  all(".here").forEach((other) => other.classList.remove("here"));
+  tip.hidden = !mark;
+  if (!mark) return;
+  tip.textContent = mark.getAttribute("aria-label");
+  const [box, own] = [mark.getBoundingClientRect(), tip.getBoundingClientRect()];
+  const left = box.left + box.width / 2 - own.width / 2;
+  tip.style.left = `${Math.max(8, Math.min(left, innerWidth - own.width - 8))}px`;
+  tip.style.top = `${box.top - own.height - 8 > 0 ? box.top - own.height - 8 : box.bottom + 8}px`;
+  mark.classList.add("here");
+}
+
+function stepThrough(box) {
+  const by = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 };
+  let at = -1;
+  box.tabIndex = 0;
+  box.setAttribute("role", "group");
+  box.setAttribute("aria-label", "Figure: the arrow keys read its marks");
+  box.addEventListener("blur", () => say(null));
+  box.addEventListener("keydown", (event) => {
+    const marks = all(MARK, box);
+    if (event.key === "Escape") say(null);
+    if (!(event.key in by) || !marks.length) return;
+    event.preventDefault();
+    at = Math.max(0, Math.min(at + by[event.key], marks.length - 1));
+    marks[at].scrollIntoView({ block: "nearest" });
+    say(marks[at]);
+  });
+}
+
+function showTips() {
+  tip.id = "tip";
+  tip.hidden = true;
+  tip.setAttribute("role", "status");
+  document.body.append(tip);
+  document.addEventListener("pointerover", (event) => say(event.target.closest?.(MARK)));
+}
+
+// Two implementations: each pane shows the code that its choice is written in, with its numbers.
+function showCode(select, first) {
+  const written = new Map();
+  for (const one of all(".implementation")) {
+    for (const name of one.dataset.names.split(" ")) written.set(name, one);
+  }
+  for (const row of data.rows) {
+    if (!written.has(row.name) || [...select.options].some((o) => o.value === row.name)) continue;
+    select.append(new Option(row.name, row.name, false, row.name === first));
+  }
+  const show = () => {
+    const one = written.get(select.value);
+    const rows = data.rows.filter((row) => row.name === select.value);
+    const pane = select.closest(".pane");
+    pane.querySelector(".numbers").textContent = rows
+      .map((row) => [row.time, row.lines && `${row.lines} lines`].filter(Boolean).join(", "))
+      .join(" | ");
+    const files = all("a[href^='#file-']", one).map((link) => {
+      const copy = $(link.hash.slice(1)).cloneNode(true);
+      copy.removeAttribute("id");
+      return copy;
+    });
+    const about = all(":scope > p:not(:last-of-type)", one).map((p) => p.cloneNode(true));
+    pane.querySelector(".written").replaceChildren(...about, ...files);
+  };
+  select.addEventListener("change", show);
+  if (select.options.length) show();
+}
+
+async function start() {
+  switchThemes($("theme"));
+  all("table.sortable").forEach(makeSortable);
+  showTips();
+  const names = data.rows.map((row) => row.name);
+  const prefer = (...wanted) => wanted.find((name) => names.includes(name));
+  showCode($("left"), prefer("onednn", "numpy") ?? names[0]);
+  showCode($("right"), prefer("keras:predict_on_batch", "keras") ?? names.at(-1));
+  $("panes").hidden = false;
+  await loadVega();
+  all("[data-figure]").forEach(stepThrough);
+  await redraw();
+  $("controls").hidden = false;
+  $("controls").addEventListener("input", filter);
+  $("controls").addEventListener("submit", (event) => event.preventDefault());
+  let last = innerWidth;
+  addEventListener("resize", () => {
+    if (innerWidth !== last) redraw();
+    last = innerWidth;
+  });
+  addEventListener("beforeprint", () => redraw(true));
+  addEventListener("afterprint", () => redraw());
+  document.documentElement.dataset.drawn = "";
+}
+
+start();

@@ -1,0 +1,113 @@
+"""The columns of the page's tables: titles, values, how they are spelt and explained."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ... import units
+from ..figures.rows import COLD, GPU_CALL, Row
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column."""
+
+    title: str
+    key: str
+    spell: Callable[[Any], str]
+    explained: str
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What a cell shows, and the number or word that it is sorted by."""
+
+    text: str
+    value: float | str
+
+
+def _word(value: str | None) -> str:
+    return value or units.NONE
+
+
+MAIN = (
+    Column("median", "us", units.time, "median time of one image"),
+    Column("its interval", "low", units.time, "where the median lies, at 95 % confidence"),
+    Column("ratio", "ratio", units.ratio, "the median divided by the baseline's"),
+    Column("interval", "ratio_low", units.ratio, "where the ratio lies, at 95 % confidence"),
+    Column("verdict", "verdict", _word, "what may be said of the ratio"),
+    Column("lines", "lines", units.count, "lines of code that one writes"),
+    Column("cold start", "cold", units.seconds, "from the start of a process to its first answer"),
+    Column("memory", "memory", units.mebibytes, "the most that the process held"),
+    Column("disk", "disk", units.mebibytes, "the installed packages"),
+    Column("images/s", "rate", units.rate, "the best throughput of all batch sizes"),
+    Column("energy", "energy", lambda mj: f"{units.digits(mj)} mJ", "of the GPU, an inference"),
+    Column("p90", "p90", units.time, "90 % of the calls are faster"),
+    Column("p95", "p95", units.time, "95 % of the calls are faster"),
+    Column("p99", "p99", units.time, "99 % of the calls are faster"),
+    Column("p99.9", "p999", units.time, "99.9 % of the calls are faster"),
+    Column("slowest", "slowest", units.time, "the slowest call"),
+    Column("mean", "mean", units.time, "mean time of one image"),
+    Column("fastest", "minimum", units.time, "the fastest call"),
+    Column("CPU time", "cpu", units.time, "CPU time of all threads, a call"),
+    Column("threads", "threads", units.count, "threads that really ran"),
+    Column("GPU memory", "device_memory", units.mebibytes, "what the process held on the GPU"),
+    Column("starts", "starts", units.count, "processes that were started and timed"),
+    Column("calls", "calls", units.count, "timed calls"),
+)
+REDUCED = (
+    Column("computes in", "precision", _word, "what it computes in"),
+    Column("off by", "off", "{:.1e}".format, "its largest difference from the reference here"),
+    *MAIN,
+)
+_EXPLAINED = {
+    "process": "Python, NumPy and this package",
+    "import": "importing the API",
+    "weights": "reading and checking the weights",
+    "build": "building the network from them",
+    "first": "the first call",
+}
+COLD_START = (
+    *(Column(part, part, lambda s: units.time(1e6 * s), _EXPLAINED[part]) for part in COLD),
+    Column("sum", "cold", lambda s: units.time(1e6 * s), "the median of the sums"),
+)
+GPU = (
+    *(Column(part, part, units.time, "of one call") for part in GPU_CALL),
+    Column("enqueue", "enqueue", units.time, "until the host had enqueued the call"),
+)
+
+
+def batches(rows: Sequence[Row]) -> tuple[Column, ...]:
+    """A column a batch size."""
+    sizes = sorted({size for row in rows for size in row["rates"]})
+    return tuple(
+        Column(f"{size} a call", f"rate-{size}", units.rate, "images a second") for size in sizes
+    )
+
+
+def with_rates(row: Row) -> Row:
+    """The row with its throughput by size as columns."""
+    return row | {f"rate-{size}": rate for size, rate in row["rates"].items()}
+
+
+def known(columns: Sequence[Column], rows: Sequence[Row]) -> list[Column]:
+    """Those that some row has a value for."""
+    return [one for one in columns if any(row.get(one.key) is not None for row in rows)]
+
+
+def cells(row: Row, columns: Sequence[Column]) -> list[Cell]:
+    """A row of the table."""
+    return [_cell(row, column) for column in columns]
+
+
+def _cell(row: Row, column: Column) -> Cell:
+    value = row.get(column.key)
+    if value is None:
+        return Cell(units.NONE, "")
+    if column.key == "ratio_low":
+        return Cell(units.interval(value, row["ratio_high"]), value)
+    if column.key == "low":
+        return Cell(f"{units.time(value)} to {units.time(row['high'])}", value)
+    return Cell(column.spell(value), value)

@@ -1,0 +1,90 @@
+"""What is said around the table of a comparison, the same in every form."""
+
+from collections.abc import Sequence
+
+from .. import units
+from ..results import Result, Row
+from ..units import counted
+from .families import missing, precision
+from .machine import processor
+
+IN_LESS = "In less than float32:"
+
+
+def conditions(result: Result) -> str:
+    """What was measured, on what and how long."""
+    rules = result.rules
+    cores = ", ".join(map(str, rules.worker_cores)) or "any"
+    threads = counted(rules.threads, "thread")
+    pause = f", {units.span(rules.interval_s)} apart" if rules.interval_s else ""
+    anew = all(one.summary.starts >= result.rounds for one in timed(result) if one.summary)
+    each = ", a new process for each backend in each" if anew else ""
+    return (
+        f"One image per call{pause}; {threads} on core {cores} of {processor(result.machine)}; "
+        f"{counted(result.rounds, 'shuffled round')}{each}, in {result.elapsed_s:.0f} s"
+    )
+
+
+def footnote(result: Result) -> str:
+    """How the table's figures are to be read."""
+    floor = result.floor.summary.p50_us if result.floor and result.floor.summary else None
+    notes = ["p50: the median call"]
+    baseline = [r.name for r in result.backends if r.summary and r.summary.verdict == "baseline"]
+    if baseline:
+        notes.append(f"ratio: to {baseline[0]}, above 1 is slower")
+    notes.append(f"same: within {units.share(result.rules.margin)}")
+    if floor is not None:
+        notes.append(f"an empty call takes {units.time(floor)}")
+    return "; ".join([*notes, f"seed {result.rules.seed}"])
+
+
+def without_median(result: Result) -> str | None:
+    """The backends that made too few calls for a median, so that they have no ratio either."""
+    few = [
+        f"{one.name} ({counted(one.summary.samples, 'call')})"
+        for one in timed(result)
+        if one.summary and one.summary.p50_us is None
+    ]
+    if not few:
+        return None
+    return f"too few calls for a median: {', '.join(few)}; give a longer --budget"
+
+
+def timed(result: Result) -> list[Row]:
+    """The backends of the tables, the fastest first."""
+    found = [one for one in result.backends if one.status == "ok" and one.summary]
+    return sorted(found, key=_p50)
+
+
+def by_precision(rows: Sequence[Row]) -> tuple[list[Row], list[Row]]:
+    """Those that compute in float32, and those that compute in less: each has its table."""
+    reduced = [one for one in rows if precision(one.name) != "float32"]
+    return [one for one in rows if one not in reduced], reduced
+
+
+def failed(result: Result, named: Sequence[str] = ()) -> list[Row]:
+    """Those that failed; one that cannot run here counts only where it was asked for by name."""
+    return [
+        one
+        for one in result.backends
+        if one.status not in ("ok", "unmeasured") and not _is_missing(one, named)
+    ]
+
+
+def left_out(result: Result) -> str | None:
+    """Those that the run did not come to."""
+    names = [one.name for one in result.backends if one.status == "unmeasured"]
+    return f"not measured, the run ended first: {', '.join(names)}" if names else None
+
+
+def absent(result: Result, named: Sequence[str] = ()) -> str | None:
+    """Those that cannot run here and that nobody asked for."""
+    return missing(one.name for one in result.backends if _is_missing(one, named))
+
+
+def _is_missing(one: Row, named: Sequence[str]) -> bool:
+    return one.status == "unavailable" and one.name not in named
+
+
+def _p50(one: Row) -> float:
+    return (one.summary and one.summary.p50_us) or float("inf")

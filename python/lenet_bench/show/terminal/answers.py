@@ -1,0 +1,124 @@
+"""Answers for people: each image's digit and probabilities, and what a call takes."""
+
+import itertools
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from ... import units
+from ...questions.infer import Answer, Answered, OpenBackend, Outcome
+from ..families import by_family
+from .facts import MARGIN
+from .screen import Screen, plain, shorten
+
+_NOTABLE = 0.01  # a probability that a short answer shows
+_MOST_DIGITS = 3  # of a short answer
+_WIDEST_BAR = 50  # of a probability
+
+
+def in_full(screen: Screen, answered: Answered, *, show: bool) -> Iterator[str]:
+    """The name and the digit, and the ten probabilities as bars beside what the network saw."""
+    first = answered.answers[0]
+    name, digit = plain(answered.image, keep=""), str(first.digit)
+    yield f"{screen.paint(name, 'bold')}: {screen.paint(digit, 'bold green')}"
+    yield ""
+    picture = screen.picture(answered.seen) if show else []
+    beside = len(answered.seen[0]) + 3 if show else 0
+    columns = min(_WIDEST_BAR, screen.columns - beside - 16)
+    bars = [_bar(screen, first, digit, columns) for digit in range(len(first.probabilities))]
+    above = [""] * (max(0, len(picture) - len(bars)) // 2)
+    for left, right in itertools.zip_longest(picture, above + bars, fillvalue=""):
+        yield f"{MARGIN}{left}{'   ' if show else ''}{right}".rstrip()
+    yield ""
+    yield from _dissent(screen, answered, MARGIN)
+
+
+def in_short(screen: Screen, answered: Answered, images: Sequence[str]) -> Iterator[str]:
+    """One line: the name and the digit; more where the network hesitates."""
+    width = min(max(map(len, images)), screen.columns // 3)
+    name = shorten(plain(answered.image, keep=""), width)
+    first = answered.answers[0]
+    columns = min(_WIDEST_BAR, screen.columns - width - 18)
+    likeliest = np.argsort(-first.probabilities, kind="stable")[:_MOST_DIGITS]
+    for digit in map(int, likeliest):
+        if digit == first.digit or first.probabilities[digit] >= _NOTABLE:
+            yield f"{MARGIN}{name:<{width}}  {_bar(screen, first, digit, columns)}"
+            name = ""
+    yield from _dissent(screen, answered, MARGIN + " " * width + "  ")
+
+
+def _bar(screen: Screen, answer: Answer, digit: int, columns: int) -> str:
+    """A digit, its bar and its probability in per cent."""
+    probability = float(answer.probabilities[digit])
+    drawn = screen.bar(probability, columns)
+    if digit == answer.digit:
+        styles = ("bold green", "green", "bold")
+    else:
+        quiet = "" if probability >= _NOTABLE else "dim"
+        styles = (quiet, "cyan", quiet)
+    blank = " " * (columns - len(drawn))
+    texts = (str(digit), drawn, f"{100 * probability:6.2f} %")
+    number, bar, per_cent = map(screen.paint, texts, styles)
+    return f"{number}  {bar}{blank} {per_cent}"
+
+
+def _dissent(screen: Screen, answered: Answered, indent: str) -> Iterator[str]:
+    """Each backend that does not agree on this image."""
+    for answer in answered.answers:
+        if not answer.agrees:
+            says = f"{answer.backend} says {answer.digit}, {100 * answer.probabilities.max():.2f} %"
+            off = f"off by {answer.difference:.1g}" if answer.difference is not None else ""
+            yield indent + screen.paint(f"✗ {says} ({off})", "red")
+
+
+def times(
+    screen: Screen, backends: Sequence[OpenBackend], outcomes: Sequence[Outcome]
+) -> Iterator[str]:
+    """What a call takes: a sentence for one backend, a table of several."""
+    answers = [one for outcome in outcomes for one in getattr(outcome, "answers", ())]
+    if not answers:
+        return
+    if len(backends) > 1:
+        yield from _comparison(screen, backends, answers)
+        return
+    (one,) = backends
+    assert one.timing is not None
+    described = one.backend.describe()
+    who = f"{one.name} ({described['isa']})" if "isa" in described else one.name
+    first, steady = units.time(one.timing.first_us), units.time(one.timing.steady_us)
+    yield f"{MARGIN}{who}: first call {first}, then {screen.paint(steady, 'bold')} a call"
+
+
+def _comparison(
+    screen: Screen, backends: Sequence[OpenBackend], answers: Sequence[Answer]
+) -> Iterator[str]:
+    """The backends side by side: whether they agree, and their times."""
+    from .table import Cell, Column, table
+
+    backends, headings = by_family(backends, lambda one: one.name)
+    own = [[answer for answer in answers if answer.backend == one.name] for one in backends]
+    columns = [
+        Column("backend", [one.name for one in backends], left=True, style="bold"),
+        Column("answer", [Cell(_said(one), _style(one)) for one in own]),
+        Column("difference", [_largest_difference(one) for one in own], leaves=2),
+        Column("first call", [units.time(one[0].timing.first_us) for one in own], leaves=1),
+        Column("steady", [units.time(one[0].timing.steady_us) for one in own], style="bold"),
+    ]
+    bars = [one[0].timing.steady_us for one in own]
+    yield from table(screen, columns, bars=bars, headings=headings, margin=MARGIN)
+
+
+def _said(own: Sequence[Answer]) -> str:
+    """The digit; of several images, on how many it agrees."""
+    if len(own) == 1:
+        return f"{own[0].digit} ({100 * own[0].probabilities.max():.2f} %)"
+    return f"{sum(answer.agrees for answer in own)} of {len(own)} agree"
+
+
+def _style(own: Sequence[Answer]) -> str:
+    return "" if all(answer.agrees for answer in own) else "red"
+
+
+def _largest_difference(own: Sequence[Answer]) -> str:
+    differences = [answer.difference for answer in own if answer.difference is not None]
+    return f"{max(differences):.0e}" if differences else units.NONE

@@ -1,0 +1,111 @@
+"""What backends cost in code, in a terminal: a table of all, or the sources of two side by side."""
+
+from __future__ import annotations  # rich is imported once there is something to draw
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import zip_longest
+from typing import TYPE_CHECKING
+
+from ... import units
+from ...cost import Cost, lines_of_code
+from ...questions.cost import STAGES, StagedLine
+from ..families import SHORT_LIST, backend_of, by_family
+from .screen import Screen, plain, shorten
+from .table import Column, lines_of, table
+
+if TYPE_CHECKING:
+    from rich.text import Text
+
+_BESIDE = 120  # columns from which two sources stand side by side
+_PACKAGES = 48  # columns of the packages that are named
+_WORDS = r"(?i)\w*(?:conv|pool|fc[12]|softmax)\w*"
+
+
+def costs(found: Sequence[Cost], screen: Screen) -> Iterator[str]:
+    """A line a variant; a long list is by family, and variants that cost the same are one line."""
+    long = len(found) > SHORT_LIST
+    if long:
+        different: dict[object, Cost] = {}
+        for cost in found:
+            different.setdefault((backend_of(cost.name), _figures(cost)), cost)
+        found = list(different.values())
+    found, headings = by_family(found, lambda cost: cost.name)
+    packages = [_packages(cost.installs) for cost in found]
+    columns = [
+        Column("backend", [cost.name for cost in found], left=True, style="bold"),
+        Column("lines", [units.count(cost.lines_of_code) for cost in found]),
+        Column("API names", [units.count(len(cost.api_names)) for cost in found], leaves=1),
+        Column("disk", [units.mebibytes(cost.installed_mib) for cost in found], leaves=2),
+        Column("decisions", [units.count(cost.complexity) for cost in found], leaves=3),
+        Column("nesting", [units.count(cost.nesting) for cost in found], leaves=4),
+        Column("installs", packages, left=True, style="dim", leaves=5),
+    ]
+    yield from table(screen, columns, headings=headings)
+    if long:
+        yield ""
+        yield from screen.wrap("variants that cost the same as the one above are left out", "dim")
+
+
+def _figures(cost: Cost) -> tuple[object, ...]:
+    return cost.lines_of_code, cost.api_names, cost.complexity, cost.nesting, cost.installs
+
+
+def _packages(requirements: Sequence[str]) -> str:
+    """Their names: --json has the versions."""
+    names = [re.split(r"[^\w.-]", requirement, maxsplit=1)[0] for requirement in requirements]
+    text = f"{len(names)}: {', '.join(names)}" if names else "nothing more"
+    return text if len(text) <= _PACKAGES else f"{text[: _PACKAGES - 1]}…"
+
+
+def side_by_side(
+    left: tuple[str, Sequence[StagedLine]], right: tuple[str, Sequence[StagedLine]], screen: Screen
+) -> Iterator[str]:
+    """Two backends' code, stage by stage; one below the other where the terminal is narrow."""
+    from rich.table import Table
+    from rich.text import Text
+
+    beside = screen.columns >= _BESIDE
+    width = screen.columns // (1 + beside) - 7  # of the code, after its number
+    drawing = Table.grid(padding=(0, 2, 0, 0))
+    for _ in range(1 + beside):
+        drawing.add_column(width=4, justify="right", style="dim")
+        drawing.add_column(width=width, overflow="fold")
+    titles = [
+        ("", Text(f"{name}: {lines_of_code(name)} lines", "bold")) for name, _ in (left, right)
+    ]
+    if beside:
+        drawing.add_row(*titles[0], *titles[1])
+    else:
+        for title in titles:
+            drawing.add_row(*title)
+    for stage in STAGES:
+        halves = [
+            list(_code([line for line in lines if line.stage == stage], width))
+            for _, lines in (left, right)
+        ]
+        if any(halves):
+            drawing.add_row("", Text(f"── {stage}", "bold cyan"))
+        if beside:
+            for one, other in zip_longest(*halves, fillvalue=("", Text())):
+                drawing.add_row(*one, *other)
+            continue
+        for (name, _), half in zip((left, right), halves, strict=True):
+            for line in [("", Text(name, "bold")), *half] if half else []:
+                drawing.add_row(*line)
+    yield from lines_of(drawing, screen, screen.columns)
+
+
+def _code(lines: Sequence[StagedLine], width: int) -> Iterator[tuple[str, Text]]:
+    """Numbers and code, without the indent that all lines have; each file begins with its name."""
+    from rich.text import Text
+
+    indent = min((len(line.text) - len(line.text.lstrip()) for line in lines), default=0)
+    file = ""
+    for line in lines:
+        if line.file != file:
+            file = line.file
+            yield "", Text(shorten(file, width), "dim")
+        code = Text(plain(line.text[indent:]))
+        code.highlight_regex(_WORDS, "cyan")
+        yield str(line.number), code

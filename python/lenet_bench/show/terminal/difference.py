@@ -1,0 +1,164 @@
+"""Two results side by side: in a terminal, as JSON and as Markdown."""
+
+import json
+import textwrap
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import Any
+
+from ... import units
+from ...questions.diff import Change, Difference
+from ...results import Result
+from ...units import counted
+from .. import markdown
+from ..machine import processor
+from .screen import Screen
+from .table import Cell, Column, table
+
+_STYLES = {
+    "regressed": "bold red",
+    "broken": "red",
+    "slower": "yellow",
+    "faster": "green",
+    "mended": "green",
+    "same": "",
+}
+_SHOWN = 8  # of what was not the same, in a terminal
+_LONGEST = 60  # of one of those values
+_INTERVAL = "95 % interval"
+
+
+def difference(found: Difference, form: str | None, screen: Screen) -> Iterator[str]:
+    """Its lines in a form: json, markdown or, for None, the terminal's."""
+    if form == "json":
+        yield json.dumps(to_json(found), indent=2)
+    elif form == "markdown":
+        yield from _document(found)
+    else:
+        yield from _terminal(found, screen)
+
+
+def to_json(found: Difference) -> dict[str, Any]:
+    """What `--json` prints."""
+    return {
+        "old": _origin(found.old),
+        "new": _origin(found.new),
+        "baseline": found.baseline,
+        "fail_over": found.fail_over,
+        "regressed": found.regressed,
+        "backends": [asdict(change) for change in found.changes],
+        "circumstances": [asdict(one) for one in found.circumstances],
+        "notes": list(found.notes),
+    }
+
+
+def _origin(result: Result) -> dict[str, Any]:
+    return {
+        "started": result.started,
+        "version": result.version,
+        "machine": processor(result.machine),
+        "ended": result.ended,
+    }
+
+
+def _terminal(found: Difference, screen: Screen) -> Iterator[str]:
+    for line in _title(found):
+        yield from screen.wrap(line)
+    yield ""
+    compared = [change for change in found.changes if change.ratio]
+    rows = [_row(change, found) for change in compared]
+    columns = [
+        Column(title, [row[number] for row in rows], left=not number, leaves=title == _INTERVAL)
+        for number, title in enumerate(_titles(found))
+    ]
+    yield from table(
+        screen, [*columns, Column("verdict", list(map(_verdict, compared)), left=True)]
+    )
+    yield ""
+    for sentence in _others(found):
+        yield from screen.wrap(sentence)
+    for note in found.notes:
+        yield from screen.wrap(f"warning: {note}", "yellow")
+    for sentence in _not_the_same(found, _SHOWN):
+        yield from screen.wrap(sentence, "dim")
+    yield from screen.wrap(_outcome(found), "bold red" if found.regressed else "bold green")
+
+
+def _document(found: Difference) -> Iterator[str]:
+    for line in _title(found):
+        yield markdown.escaped(line)
+        yield ""
+    titles = (*_titles(found), "verdict")
+    compared = [change for change in found.changes if change.ratio]
+    rows = [(*_row(change, found), _verdict(change).text) for change in compared]
+    yield from markdown.table(titles, rows, (titles[0], titles[-1]))
+    yield ""
+    sentences = [*_others(found), *(f"warning: {note}" for note in found.notes)]
+    sentences += [*_not_the_same(found, len(found.circumstances)), _outcome(found)]
+    yield from (f"- {markdown.escaped(sentence)}" for sentence in sentences if sentence)
+
+
+def _title(found: Difference) -> Iterator[str]:
+    for name, result in (("OLD", found.old), ("NEW", found.new)):
+        yield (
+            f"{name}: {result.started}, lenet-bench {result.version}, "
+            f"{counted(result.rules.threads, 'thread')} on "
+            f"{processor(result.machine)}"
+        )
+
+
+def _titles(found: Difference) -> tuple[str, ...]:
+    to = f" / {found.baseline}" if found.baseline else ""
+    return ("backend", f"old{to}", f"new{to}", "ratio", _INTERVAL)
+
+
+def _row(change: Change, found: Difference) -> tuple[str, ...]:
+    spell = units.ratio if found.baseline else units.time
+    return (
+        change.name,
+        spell(change.old),
+        spell(change.new),
+        units.ratio(change.ratio),
+        units.NONE
+        if change.became == "baseline"
+        else units.interval(change.ratio_low, change.ratio_high),
+    )
+
+
+def _verdict(change: Change) -> Cell:
+    verdict = "regressed" if change.regressed else change.became
+    return Cell(verdict, _STYLES.get(verdict, "dim"))
+
+
+def _others(found: Difference) -> Iterator[str]:
+    """The backends that have no two figures to compare."""
+    for change in found.changes:
+        if change.became == "broken":
+            yield f"{change.name} is now {change.new_status}: {change.reason}"
+        elif change.became == "mended":
+            yield f"{change.name} was {change.old_status} and is ok now"
+    for became, where in (("removed", "only in OLD"), ("added", "only in NEW")):
+        if names := [c.name for c in found.changes if c.became == became and _was_there(c)]:
+            yield f"{where}: {', '.join(names)}"
+
+
+def _was_there(change: Change) -> bool:
+    return "unavailable" not in (change.old_status, change.new_status)
+
+
+def _not_the_same(found: Difference, most: int) -> Iterator[str]:
+    for one in found.circumstances[:most]:
+        old, new = (textwrap.shorten(value, _LONGEST) for value in (one.old, one.new))
+        yield f"different {one.what}: {old} in OLD, {new} in NEW"
+    if (left := len(found.circumstances) - most) > 0:
+        yield f"and {left} more differences; --json lists all"
+
+
+def _outcome(found: Difference) -> str:
+    """What --fail-over comes to."""
+    if found.fail_over is None:
+        return ""
+    allowed = units.share(found.fail_over)
+    if found.regressed:
+        return f"failed: slower by more than {allowed}, or broken: {', '.join(found.regressed)}"
+    return f"passed: no backend is certainly slower by more than {allowed}, and none broke"

@@ -1,0 +1,115 @@
+"""What `doctor` found, for people: the machine, the software, the files, and what runs here."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import groupby
+
+from ...questions.doctor import Examination, Finding
+from ...units import counted
+from ..families import backend_of, by_family
+from ..machine import hardware_facts, software_facts
+from .facts import MARGIN, fact_lines, finding_lines, wrapped
+from .screen import Screen, shorten
+
+_LINK = len("libcudart")
+
+
+def examination(screen: Screen, found: Examination) -> Iterator[str]:
+    """The machine, the software, the files, the GPU and the backends, a section each."""
+    machine = found.machine
+    versions = ", ".join(f"{name} {version}" for name, version in machine.software.packages.items())
+    yield from _section(screen, "Machine", hardware_facts(machine))
+    yield from _section(screen, "Software", software_facts(machine) | {"packages": versions})
+    yield screen.paint("Files", "bold")
+    yield from _files(screen, found)
+    yield ""
+    if found.concerns_gpus:
+        yield screen.paint("GPU", "bold")
+        for link in found.gpu:
+            yield from _finding(screen, link, _link(screen, link), _LINK)
+        yield ""
+    yield screen.paint("Backends", "bold")
+    yield from _backends(screen, found)
+    yield ""
+    yield screen.paint(_verdict(found), "green" if found.works else "red")
+
+
+def _backends(screen: Screen, found: Examination) -> Iterator[str]:
+    """By family; those that are missing for one reason are one finding."""
+    groups: Sequence[tuple[Finding, list[Finding]]] = list(_groups(found))
+    width = max(len(one.name) for one, _ in groups)
+    groups, headings = by_family(groups, lambda group: group[0].name, longer_than=0)
+    for number, (one, others) in enumerate(groups):
+        if number in headings:
+            yield f"{MARGIN}{screen.paint(headings[number], 'bold cyan')}"
+        yield from _finding(screen, one, _runs(one), width)
+        if others:
+            text = f"also {', '.join(other.name for other in others)}"
+            lines = wrapped(screen, text, width + 6, "dim")
+            yield from (" " * (width + 6) + line for line in lines)
+
+
+def _finding(screen: Screen, one: Finding, good_news: str, width: int) -> Iterator[str]:
+    reason = None if one.available else one.reason or "unknown"
+    yield from finding_lines(screen, one.name, reason, good_news, width)
+
+
+def _section(screen: Screen, title: str, facts: dict[str, str]) -> Iterator[str]:
+    yield screen.paint(title, "bold")
+    yield from fact_lines(screen, facts)
+    yield ""
+
+
+def _files(screen: Screen, found: Examination) -> Iterator[str]:
+    weights, mnist = found.weights.details, found.mnist.details
+    text = f"sha256 {weights.get('sha256', '')[:12]}…"
+    if accuracy := weights.get("test_accuracy"):
+        text += f", {100 * float(accuracy):.2f} % right on MNIST's test images"
+    yield from _finding(screen, found.weights, text, 7)
+    yield from _finding(screen, found.mnist, f"{mnist.get('images', 0):,} test images", 7)
+
+
+def _link(screen: Screen, link: Finding) -> str:
+    """What was found; of a library also the end of its folder's path."""
+    text = str(link.details.get("found", ""))
+    if (parts := len(link.details.get("files", ())) - 1) > 0:
+        text += f" with {counted(parts, 'part')}"
+    folder = str(link.details.get("path", "")).rpartition("/")[0]
+    room = screen.columns - _LINK - 6 - len(f"{text} in ") - 1
+    return f"{text} in {shorten(folder, room)}" if folder else text
+
+
+def _groups(found: Examination) -> Iterator[tuple[Finding, list[Finding]]]:
+    """Each backend with its variants that do not run for the same reason; others by themselves.
+
+    All that need a GPU are one group where there is none.
+    """
+    for (_, reason), alike in groupby(found.backends, lambda one: _why(one, found.no_gpu)):
+        first, *others = alike
+        if any(backend_of(other.name) != backend_of(first.name) for other in others):
+            first = replace(first, reason=f"{first.name} cannot run here: {found.no_gpu}")
+        yield first, others if reason else []
+        if not reason:
+            yield from ((other, []) for other in others)
+
+
+def _why(backend: Finding, no_gpu: str | None) -> tuple[str, str | None]:
+    """Its name without the variant, and the reason without its own name."""
+    if backend.reason and backend.device == "gpu" and no_gpu:
+        return "", no_gpu
+    name = backend_of(backend.name)
+    return name, backend.reason and backend.reason.replace(backend.name, name)
+
+
+def _runs(backend: Finding) -> str:
+    """The library, the instruction set and what was not tried."""
+    return ", ".join(
+        backend.details[key] for key in ("library", "isa", "note") if key in backend.details
+    )
+
+
+def _verdict(found: Examination) -> str:
+    running = sum(one.available for one in found.backends)
+    if not found.works:
+        return "No backend runs here."
+    return f"{running} of {len(found.backends)} backends run here."

@@ -1,0 +1,52 @@
+"""Facts and findings, one a line, aligned."""
+
+import re
+from collections.abc import Iterator, Mapping
+from textwrap import wrap
+
+from .screen import Screen, plain
+
+MARGIN = "  "
+
+
+def fact_lines(screen: Screen, facts: Mapping[str, str]) -> Iterator[str]:
+    """Each fact after its name; a long one goes on below itself."""
+    width = max(len(name) for name in facts)
+    for name, fact in facts.items():
+        first, *others = wrapped(screen, fact, width + 4)
+        yield f"{MARGIN}{screen.paint(name.ljust(width), 'dim')}  {first}"
+        yield from (" " * (width + 4) + line for line in others)
+
+
+def finding_lines(
+    screen: Screen, name: str, reason: str | None, good_news: str, width: int
+) -> Iterator[str]:
+    """One finding on one line; with a reason, what is wrong and the command that helps."""
+    lines = why_not(screen, reason, width + 6) if reason else wrapped(screen, good_news, width + 6)
+    first, *others = lines
+    painted = screen.paint(name.ljust(width), "bold")
+    yield f"{MARGIN}{mark(screen, not reason)} {painted}  {first}".rstrip()
+    yield from (" " * (width + 6) + line for line in others)
+
+
+def mark(screen: Screen, good: bool) -> str:
+    """A tick or a cross."""
+    if good:
+        return screen.paint("✓", "green")
+    return screen.paint("✗", "red")
+
+
+def wrapped(screen: Screen, text: str, indent: int, style: str = "") -> list[str]:
+    """The text in lines that leave room for the indent; a command or a path is never broken."""
+    columns = screen.columns - indent - 1
+    text = plain(text)
+    lines = wrap(text, columns, break_long_words=False, break_on_hyphens=False) or [""]
+    return [screen.paint(line, style) for line in lines]
+
+
+def why_not(screen: Screen, reason: str, indent: int) -> list[str]:
+    """The reason in red, and the command that helps on a line of its own, to be copied."""
+    sentence, mend_it_with, command = reason.partition("mend it with: ")
+    sentence = re.sub(",$", ":", sentence.rstrip("; "))  # "...; if it is damaged, mend it with: "
+    lines = wrapped(screen, sentence, indent, "red")
+    return [*lines, screen.paint(command, "bold")] if mend_it_with else lines

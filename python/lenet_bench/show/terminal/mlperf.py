@@ -1,0 +1,70 @@
+"""A run under LoadGen, in a terminal."""
+
+from collections.abc import Iterator
+
+from ... import units
+from ...questions.mlperf import LABEL, MlperfRun
+from ...results.statistics import show
+from ...units import counted
+from .screen import Screen
+from .table import Cell, Column, table
+
+
+def mlperf(found: MlperfRun, screen: Screen) -> Iterator[str]:
+    """The verdict, the latencies, the accuracy, and what LoadGen adds to a call."""
+    yield from screen.wrap(
+        f"{LABEL}: {found.backend} under LoadGen {found.loadgen}, SingleStream, "
+        f"{counted(found.threads, 'thread')} on core "
+        f"{', '.join(map(str, found.cores)) or 'any'}",
+        "bold",
+    )
+    yield ""
+    rows = list(_rows(found))
+    names, values = [name for name, _ in rows], [value for _, value in rows]
+    yield from table(screen, [Column("", names, left=True), Column("", values, left=True)])
+    yield ""
+    for sentence in _notes(found):
+        yield from screen.wrap(sentence)
+    if found.disturbed:
+        low, high = units.time(min(found.turns_us)), units.time(max(found.turns_us))
+        yield from screen.wrap(
+            f"warning: calls back to back took {low} at one time and {high} at another, so "
+            "something disturbed this run; repeat it on a quiet machine",
+            "yellow",
+        )
+
+
+def _rows(found: MlperfRun) -> Iterator[tuple[str, Cell]]:
+    s, accuracy = found.performance, found.accuracy
+    assert s is not None
+    yield "performance", Cell("valid", "bold green") if s.valid else Cell("invalid", "bold red")
+    for sentence in (*s.unsatisfied, *s.recommendations):
+        yield "", Cell(sentence)
+    yield "queries", Cell(f"{s.queries:,} in {s.queries / s.queries_per_s:,.1f} s")
+    yield "p90, early stopping", Cell(f"{units.time(s.p90_estimate_us)} (SingleStream's metric)")
+    for percent, us in ((50, s.p50_us), (90, s.p90_us), (99, s.p99_us), (99.9, s.p999_us)):
+        if show(s.queries, percent):
+            yield f"p{percent:g}", Cell(units.time(us))
+    yield "a call back to back", Cell(units.time(found.call_us))
+    yield (
+        "accuracy",
+        Cell("passed", "bold green") if accuracy.passed else Cell("failed", "bold red"),
+    )
+    yield "", Cell(f"{accuracy.accuracy:.2%} of {accuracy.images:,} images")
+    yield "logs", Cell(found.folder)
+
+
+def _notes(found: MlperfRun) -> Iterator[str]:
+    assert found.performance is not None
+    p50, call = units.time(found.performance.p50_us), units.time(found.call_us)
+    yield (
+        f"LoadGen's median query takes {p50}, a call back to back {call} (as `compare` times it, "
+        f"in the same process): LoadGen's work and colder caches add {units.time(found.added_us)}"
+    )
+    reference = found.accuracy.reference_correct / found.accuracy.images
+    yield (
+        f"accuracy is against {found.accuracy.against} and must reach 99 % of the reference's, "
+        f"{reference:.2%}; performance was measured with {found.images:,} images"
+    )
+    if not found.full:
+        yield "MLPerf's rules ask for ten minutes: --full"

@@ -1,0 +1,141 @@
+"""Tables: aligned by rich, without the columns for which a terminal has no room."""
+
+from __future__ import annotations  # rich is imported once there is a table to print
+
+import io
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TYPE_CHECKING, NamedTuple
+
+from .screen import Screen, plain
+
+if TYPE_CHECKING:
+    from rich.table import Table
+    from rich.text import Text as RichText
+
+_BETWEEN = 2  # columns of the terminal between two of the table
+_SHORTEST_BAR, _LONGEST_BAR = 8, 30
+_SCALE = 50  # times the shortest: what is longer is cut, or the shortest would not be seen
+
+
+class Cell(NamedTuple):
+    """Some text and how it looks: style names with spaces between, "bold green"."""
+
+    text: str
+    style: str = ""
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column: its title and a cell a row."""
+
+    title: str
+    cells: Sequence[str | Cell]
+    left: bool = False  # aligned to the left
+    style: str = ""  # of the cells that have none
+    leaves: int = 0  # where a terminal is narrow, the column with the highest number leaves first
+
+    @property
+    def width(self) -> int:
+        """Of its widest cell."""
+        return max(len(_text(cell)) for cell in (self.title, *self.cells))
+
+    def cell(self, row: int) -> Cell:
+        """The one of that row, in the column's style unless it has its own."""
+        cell = self.cells[row]
+        return Cell(cell, self.style) if isinstance(cell, str) else cell
+
+
+def table(
+    screen: Screen,
+    columns: Sequence[Column],
+    *,
+    bars: Sequence[float | None] = (),
+    headings: Mapping[int, str] = MappingProxyType({}),
+    margin: str = "",
+) -> Iterator[str]:
+    """The lines of a table as wide as the screen, its first column's text folded if it must be.
+
+    `bars` has a figure a row, drawn where there is room; `headings` stand above the rows of those
+    numbers.
+    """
+    from rich.table import Table
+
+    room = screen.columns - len(margin)
+    wider = max((len(heading) - columns[0].width for heading in headings.values()), default=0)
+    free = room - max(0, wider)  # headings stand in the first column
+    columns = fitting(columns, free)
+    left = free - _width(columns) - _BETWEEN
+    known = [figure for figure in bars if figure]
+    if known and left >= _SHORTEST_BAR:
+        drawn = _bars(screen, bars, min(left, _LONGEST_BAR))
+        columns = [*columns, Column("", drawn, left=True, style="cyan")]
+    drawing = Table(box=None, pad_edge=False, padding=(0, _BETWEEN, 0, 0), header_style="dim")
+    drawing.show_header = any(column.title for column in columns)
+    for number, column in enumerate(columns):
+        drawing.add_column(
+            _rich(column.title),
+            justify="left" if column.left else "right",
+            no_wrap=number > 0 and not column.left,
+            overflow="fold",
+        )
+    for row in range(len(columns[0].cells)):
+        if row in headings:
+            drawing.add_row(_rich(headings[row], "bold cyan"))
+        drawing.add_row(*(_rich(*column.cell(row)) for column in columns))
+    yield from (f"{margin}{line}".rstrip() for line in lines_of(drawing, screen, room))
+
+
+def lines_of(drawing: Table, screen: Screen, columns: int) -> Iterator[str]:
+    """What rich draws."""
+    from rich.console import Console
+
+    text = io.StringIO()
+    console = Console(
+        file=text,
+        width=columns,
+        force_terminal=screen.colour,
+        color_system="standard" if screen.colour else None,
+        no_color=not screen.colour,
+        legacy_windows=False,
+    )
+    console.print(drawing)
+    yield from (line.rstrip() for line in text.getvalue().splitlines())
+
+
+def fitting(columns: Sequence[Column], room: int) -> list[Column]:
+    """Those for which there is room; one that has nothing but dashes is left out anyway."""
+    kept = [c for c in columns if not c.leaves or any(_text(cell) not in "-" for cell in c.cells)]
+    while _width(kept) > room and any(column.leaves for column in kept):
+        kept.remove(max(kept, key=lambda column: column.leaves))
+    return kept
+
+
+def _width(columns: Sequence[Column]) -> int:
+    return sum(column.width for column in columns) + _BETWEEN * (len(columns) - 1)
+
+
+def _bars(screen: Screen, figures: Sequence[float | None], columns: int) -> list[str]:
+    """A bar a figure, twice as long for twice as much; one beyond the scale ends in an arrow."""
+    known = [figure for figure in figures if figure]
+    longest = min(max(known), _SCALE * min(known))
+    arrow = "▸"
+    return [
+        ""
+        if figure is None
+        else screen.bar(1.0, columns - 1) + arrow
+        if figure > longest
+        else screen.bar(figure / longest, columns - 1)
+        for figure in figures
+    ]
+
+
+def _text(cell: str | Cell) -> str:
+    return cell if isinstance(cell, str) else cell.text
+
+
+def _rich(text: str, style: str = "") -> RichText:
+    from rich.text import Text as RichText
+
+    return RichText(plain(text, keep=""), style)

@@ -1,0 +1,78 @@
+"""How figures are spelled everywhere: three digits and a unit, and a dash where there is none."""
+
+from math import floor, log10
+
+NONE = "-"
+
+
+def time(us: float | None) -> str:
+    """67.0 ns, 18.3 µs, 41.9 ms, 1.80 s."""
+    if us is None:
+        return NONE
+    if 0 < abs(us) < 0.9995:
+        return f"{digits(us * 1000)} ns"
+    for unit in ("µs", "ms"):
+        if abs(us) < 999.5:
+            return f"{digits(us)} {unit}"
+        us /= 1000
+    return f"{digits(us)} s"
+
+
+def seconds(s: float | None) -> str:
+    """0.10 s, 7.11 s: times of seconds, to be compared."""
+    return NONE if s is None else f"{s:.2f} s"
+
+
+def span(s: float) -> str:
+    """A time that somebody chose: 20 ms, 1.5 s."""
+    return f"{s:g} s" if s >= 1 else f"{s * 1000:g} ms"
+
+
+def ratio(value: float | None) -> str:
+    """0.0123, 1.05, 28.6, 2,469."""
+    if value is None:
+        return NONE
+    return f"{value:.2f}" if 0.1 <= value < 10 else digits(value)
+
+
+def interval(low: float | None, high: float | None) -> str:
+    """From a ratio to a ratio: 1.04-1.06."""
+    return NONE if low is None or high is None else f"{ratio(low)}-{ratio(high)}"
+
+
+def mebibytes(value: float | None) -> str:
+    """39 MiB, 1.4 GiB."""
+    if value is None:
+        return NONE
+    if value >= 1000:
+        return f"{value / 1024:.1f} GiB"
+    return f"{value:.0f} MiB" if value >= 10 else f"{value:.1f} MiB"
+
+
+def count(value: float | None) -> str:
+    """1,234."""
+    return NONE if value is None else f"{value:,.0f}"
+
+
+def rate(images_per_s: float | None) -> str:
+    """54,600/s."""
+    return NONE if images_per_s is None else f"{digits(images_per_s)}/s"
+
+
+def share(value: float | None) -> str:
+    """2 %, 2.5 %."""
+    return NONE if value is None else f"{100 * value:.3g} %"
+
+
+def counted(number: int, what: str) -> str:
+    """1 round, 12 rounds, 10,000 epochs; 1 batch, 2 batches."""
+    plural = "es" if what.endswith("tch") else "s"
+    return f"{number:,} {what}{plural if number != 1 else ''}"
+
+
+def digits(value: float) -> str:
+    """Three of them, all where there are more before the point: 0.0123, 18.3, 2,469."""
+    if abs(value) < 0.001:
+        return f"{value:.1g}"
+    places = 2 - floor(log10(abs(float(f"{value:.3g}"))))
+    return f"{value:,.{max(0, places)}f}"

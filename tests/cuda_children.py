@@ -1,0 +1,92 @@
+"""Children of the tests that run the GPU backends on the double of CUDA: `ask` starts one."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cuda_setting import Driver, build_double, built_major
+
+#: What every child starts with. `double` counts, fails and tells on request.
+PRELUDE = """
+import ctypes, gc, json, os, sys, threading
+import numpy as np
+import lenet_bench
+from lenet_bench import LenetBenchError, Unavailable, load
+from lenet_bench.registry import tolerance
+from lenet_bench.network import LAYERS, PARAMETERS
+from lenet_bench.weights import Weights
+
+random = np.random.default_rng(7)
+weights = Weights({
+    name: (random.standard_normal(shape) * 0.1).astype(np.float32)
+    for name, shape in PARAMETERS.items()
+})
+images = random.random((4, 28, 28), dtype=np.float32)
+reference = load("reference", weights=weights)
+
+def double():
+    return ctypes.CDLL(f"libcudart.so.{major}")
+
+def answer(value):
+    print("ANSWER", json.dumps(value))
+
+def failure(work):
+    try:
+        work()
+    except Exception as error:
+        return [type(error).__name__, str(error)]
+"""
+
+Ask = Callable[..., Any]
+
+
+@pytest.fixture(scope="session")
+def double(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder with the double's libraries."""
+    major = built_major()
+    assert major is not None
+    return build_double(tmp_path_factory.mktemp("double"), major)
+
+
+@pytest.fixture(scope="session")
+def driver(double: Path, tmp_path_factory: pytest.TempPathFactory) -> Driver:
+    """The GPU backends without Python, on the double, to plant faults in."""
+    return Driver(double, tmp_path_factory.mktemp("driver"))
+
+
+def child(code: str, **environment: str) -> "subprocess.CompletedProcess[str]":
+    script = f"major = {built_major()}\n{PRELUDE}\n{code}"
+    inherited = {k: v for k, v in os.environ.items() if not k.startswith(("CUDA_", "LENET_BENCH_"))}
+    return subprocess.run(
+        [sys.executable, "-c", script],
+        env={**inherited, **environment},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+
+
+@pytest.fixture(scope="session")
+def ask(double: Path, tmp_path_factory: pytest.TempPathFactory) -> Ask:
+    """What the code, run in a process of its own on the double, gives to `answer`."""
+    cache = str(tmp_path_factory.mktemp("cubins"))
+    # doctor compares a library with its parts, so it gets NVIDIA's own NVRTC.
+    whole = tmp_path_factory.mktemp("whole")
+    for library in double.glob("*.so*"):
+        if not library.name.startswith("libnvrtc"):
+            (whole / library.name).symlink_to(library)
+
+    def run(code: str, **environment: str) -> Any:
+        libraries = whole if "cuda_chain" in code else double
+        fixed = {"LENET_BENCH_CUDA_LIBRARIES": str(libraries), "XDG_CACHE_HOME": cache}
+        done = child(code, **{**fixed, **environment})
+        lines = [line for line in done.stdout.splitlines() if line.startswith("ANSWER ")]
+        assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
+        return json.loads(lines[-1].removeprefix("ANSWER "))
+
+    return run

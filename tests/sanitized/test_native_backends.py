@@ -1,0 +1,102 @@
+"""The native backends on any input and from many threads; run by tests/sanitize.sh on builds that
+watch every access (they are ordinary tests elsewhere).
+"""
+
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import lenet_bench
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from lenet_bench.network import PARAMETERS
+from lenet_bench.registry import Network
+from lenet_bench.weights import Weights
+
+NATIVE = ("fused", "fused:int16", "onednn", "openblas")
+
+
+def random_weights() -> Weights:
+    """Weights of the size that training gives, but random."""
+    random = np.random.default_rng(1)
+    return Weights(
+        {n: random.normal(0, 0.05, shape).astype(np.float32) for n, shape in PARAMETERS.items()}
+    )
+
+
+@pytest.fixture(scope="module", params=NATIVE)
+def net(request: pytest.FixtureRequest) -> Network:
+    """Each native backend that can run here."""
+    try:
+        return lenet_bench.load(request.param, weights=random_weights(), threads=2)
+    except lenet_bench.Unavailable as reason:
+        pytest.skip(str(reason))
+
+
+ANY_ARRAY = hnp.arrays(
+    dtype=st.sampled_from([np.float32, np.float64, np.uint8, ">f4"]),
+    shape=st.one_of(
+        st.just((28, 28)),
+        st.tuples(st.integers(0, 5), st.just(28), st.just(28)),
+        hnp.array_shapes(min_dims=0, max_dims=4, max_side=30),
+    ),
+    elements={"min_value": 0, "max_value": 1},
+    fill=st.just(1),
+)
+
+
+@settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
+@given(array=ANY_ARRAY, step=st.sampled_from([1, -1, 2]))
+def test_any_array_gets_probabilities_or_a_clear_error(
+    net: Network, array: np.ndarray, step: int
+) -> None:
+    """No shape, type or stride makes a backend read or write outside its arrays."""
+    try:
+        answer = net.infer(array[..., ::step] if array.ndim else array)
+    except (TypeError, ValueError):
+        return
+    assert answer.shape == (*array.shape[:-2], 10)
+    np.testing.assert_allclose(answer.sum(axis=-1), 1, atol=1e-5)
+
+
+@settings(max_examples=50, deadline=None, suppress_health_check=list(HealthCheck))
+@given(image=hnp.arrays(np.float32, (28, 28), elements={"min_value": 0, "max_value": 1}))
+def test_every_layer_is_finite(net: Network, image: np.ndarray) -> None:
+    """The layers' copies are as sound as the answer."""
+    assert all(np.isfinite(values).all() for values in net.layers(image).values())
+
+
+def test_many_threads_get_the_answers_of_one(net: Network) -> None:
+    """Eight threads share one backend, each with images of its own."""
+    images = np.random.default_rng(2).random((8, 5, 28, 28), dtype=np.float32)
+    expected = [net.infer(batch) for batch in images]
+    with ThreadPoolExecutor(8) as pool:
+        for _ in range(10):
+            for answer, right in zip(pool.map(net.infer, images), expected, strict=True):
+                np.testing.assert_array_equal(answer, right)
+
+
+@pytest.mark.parametrize("threads", [2, 3])
+def test_threads_that_share_an_image_give_the_answer_of_one(threads: int) -> None:
+    """With two callers for one set of helpers, awake and asleep, until the network is dropped."""
+    weights, images = random_weights(), np.random.default_rng(3).random((20, 28, 28), np.float32)
+    right = [lenet_bench.load("fused", weights=weights).infer(image) for image in images]
+    net = lenet_bench.load("fused", weights=weights, threads=threads)
+    with ThreadPoolExecutor(2) as pool:
+        for _ in range(5):
+            np.testing.assert_array_equal(list(pool.map(net.infer, images)), right)
+            time.sleep(0.01)
+
+
+def test_networks_are_built_and_dropped_by_many_threads() -> None:
+    """Building shares nothing that is not locked."""
+    weights = random_weights()
+
+    def build(_: int) -> np.ndarray:
+        return lenet_bench.load("fused", weights=weights).infer(np.zeros((28, 28), np.float32))
+
+    with ThreadPoolExecutor(8) as pool:
+        answers = list(pool.map(build, range(32)))
+    assert all((answer == answers[0]).all() for answer in answers)

@@ -1,0 +1,29 @@
+"""What a child process of a test does: each is a function for `Child`."""
+
+import os
+import sys
+import time
+
+import numpy as np
+
+
+def echo(parent):
+    """Say what it hears."""
+    while True:
+        parent.say(parent.hear())
+
+
+def chatter(parent):
+    """Print much, below Python too, and answer all the same."""
+    while True:
+        message = parent.hear()
+        for _ in range(1000):
+            print("one more line of what nobody asked for")
+        os.write(1, b"from below Python\n")
+        parent.say(message)
+
+
+def obey(parent):
+    """Do what is said."""
+    while True:
+        exec(parent.hear(), {"parent": parent, "os": os, "sys": sys, "time": time, "np": np})

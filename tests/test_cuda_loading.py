@@ -1,0 +1,250 @@
+"""Which of NVIDIA's files are loaded where there are several: proven with NVIDIA's own wheels, of
+other versions than this environment's, and without a GPU.
+
+cuDNN plans for a GPU that it is only told of (test_cuda_plans.py), which takes all its parts, and
+NVRTC compiles our kernels, which takes its builtins.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pytest
+from cuda_setting import (
+    SOURCES,
+    TESTS,
+    build_libcuda,
+    built_major,
+    compile_options,
+    compiler,
+    link_with_nvidia,
+    run,
+    wheel_folders,
+)
+from test_cuda_plans import described
+
+MAJOR = built_major() or 13
+
+pytestmark = pytest.mark.skipif(
+    built_major() is None, reason="lenet_bench is built without CUDA (make test-cuda13)"
+)
+
+#: What other packages bring along: torch 2.10's builds for CUDA 13 pin these.
+OTHERS = {
+    13: ("nvidia-cudnn-cu13==9.20.0.48", "nvidia-cuda-nvrtc==13.0.88"),
+    12: ("nvidia-cudnn-cu12==9.20.0.48", "nvidia-cuda-nvrtc-cu12==12.8.93"),
+}
+DISPATCHER = "libcudnn.so.9"
+
+#: Bring in our module as a backend does, use it, and say which files of NVIDIA's that took.
+USE = """
+import ctypes, json, sys
+from lenet_bench.registry.cuda import native
+module = native()
+{use}
+maps = {{line.split(maxsplit=5)[-1].strip() for line in open("/proc/self/maps")}}
+print(json.dumps(sorted(file for file in maps if "{library}" in file)))
+"""
+
+PLAN = """
+program = ctypes.CDLL(sys.argv[1])
+assert program.main(2, (ctypes.c_char_p * 3)(b"cudnn_plans", sys.argv[2].encode(), None)) == 0
+"""
+
+DOCTOR = """
+import json
+from lenet_bench.registry.cuda_chain import ask
+print(json.dumps({link.name: [link.found, link.reason, link.files] for link in ask()}))
+"""
+
+CUPY = """
+import json
+from lenet_bench.registry.cuda_libraries import load_for_cupy
+load_for_cupy()
+maps = {line.split(maxsplit=5)[-1].strip() for line in open("/proc/self/maps")}
+print(json.dumps(sorted(file for file in maps if "libcu" in file or "libnvrtc" in file)))
+"""
+
+
+@pytest.fixture(scope="module")
+def others() -> Path:
+    """A folder with another cuDNN 9 and another NVRTC, kept from one run to the next."""
+    folder = TESTS.parent / ".cache" / f"cuda{MAJOR}-others"
+    if not folder.is_dir():
+        unfinished = folder.with_name(f"{folder.name}.{os.getpid()}")
+        command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target"]
+        done = subprocess.run(
+            [*command, str(unfinished), *OTHERS[MAJOR]],
+            env={name: value for name, value in os.environ.items() if "CONSTRAINT" not in name},
+            capture_output=True,
+            text=True,
+        )
+        if done.returncode != 0:
+            shutil.rmtree(unfinished, ignore_errors=True)
+            pytest.skip(f"pip cannot fetch {' '.join(OTHERS[MAJOR])}: {done.stderr[-500:]}")
+        unfinished.rename(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def other_cudnn(others: Path) -> Path:
+    return others / "nvidia/cudnn/lib"
+
+
+@pytest.fixture(scope="module")
+def cudnn() -> Path:
+    """The folder of this environment's own."""
+    return next(path for path in wheel_folders("lib", MAJOR) if (path / DISPATCHER).exists())
+
+
+@pytest.fixture(scope="module")
+def planner(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """cudnn_plans.cpp as a library, and beside it a driver, which cuDNN has to find one of."""
+    folder = tmp_path_factory.mktemp("planner")
+    (folder / "main.map").write_text("{ global: main; local: *; };")
+    sources = [str(TESTS / "cudnn_plans.cpp"), str(SOURCES / "cuda" / "errors.cpp")]
+    # The class is never built here: the linker drops it, and with it what it needs.
+    unused = ["-ffunction-sections", f"-Wl,--gc-sections,--version-script={folder / 'main.map'}"]
+    library = ["-shared", "-fPIC", "-o", str(folder / "planner.so")]
+    run(
+        [compiler(), *compile_options(MAJOR), *unused, *sources, *library, *link_with_nvidia(MAJOR)]
+    )
+    build_libcuda(folder, MAJOR)
+    return folder / "planner.so"
+
+
+def python(code: str, *arguments: str, **environment: str) -> Any:
+    """What a process of its own prints, as data; its packages go before ours."""
+    paths = (environment.pop("PYTHONPATH", ""), os.environ.get("PYTHONPATH", ""))
+    path = os.pathsep.join(filter(None, paths))
+    done = subprocess.run(
+        [sys.executable, "-c", code, *arguments],
+        env={**os.environ, "PYTHONPATH": path, **environment},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def plan(
+    planner: Path, *searched: Path, packages: Path | None = None, loaded: Path | None = None
+) -> set[str]:
+    """The folders that cuDNN's files come from, with these in LD_LIBRARY_PATH, and one loaded."""
+    before = f"import ctypes\nctypes.CDLL({str(loaded)!r})" if loaded else ""
+    files = python(
+        before + USE.format(use=PLAN, library="libcudnn"),
+        *(str(planner), described("H200")),
+        LD_LIBRARY_PATH=os.pathsep.join(map(str, (planner.parent, *searched))),
+        PYTHONPATH=str(packages or ""),
+    )
+    assert len(files) > 6
+    return {str(Path(file).parent) for file in files}
+
+
+# what LD_LIBRARY_PATH holds ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("shadow", ["*", "libcudnn_heuristic.so.9", DISPATCHER])
+def test_another_cudnn_in_the_library_path_is_not_mixed_in(
+    planner: Path, cudnn: Path, other_cudnn: Path, tmp_path: Path, shadow: str
+) -> None:
+    for file in other_cudnn.glob(shadow):
+        (tmp_path / file.name).symlink_to(file)
+    assert plan(planner, tmp_path) == {str(cudnn)}
+
+
+def test_a_cudnn_that_another_package_pins_is_used_as_a_whole(
+    planner: Path, others: Path, other_cudnn: Path, cudnn: Path
+) -> None:
+    assert plan(planner, packages=others) == {str(other_cudnn)}
+    assert plan(planner, cudnn, packages=others) == {str(other_cudnn)}  # a newer one has more parts
+
+
+def test_a_cudnn_that_somebody_loaded_before_stays_and_is_used_as_a_whole(
+    planner: Path, other_cudnn: Path
+) -> None:
+    assert plan(planner, loaded=other_cudnn / DISPATCHER) == {str(other_cudnn)}
+
+
+@pytest.fixture
+def of_the_system(other_cudnn: Path) -> Iterator[Path]:
+    """The same version with its full number in the files' names, as a distribution has it."""
+    with TemporaryDirectory() as folder:
+        for file in other_cudnn.glob("libcudnn*.so.9"):
+            if "adv" not in file.name:
+                shutil.copy(file, Path(folder, f"{file.name}.20.0"))
+                Path(folder, file.name).symlink_to(f"{file.name}.20.0")
+        yield Path(folder)
+
+
+def test_the_very_same_version_elsewhere_is_used_as_a_whole_or_not_at_all(
+    planner: Path, others: Path, of_the_system: Path
+) -> None:
+    """Its parts are asked for by their full number first."""
+    assert len(plan(planner, of_the_system, packages=others)) == 1
+
+
+def test_an_nvrtc_that_another_package_pins_compiles_our_kernels(others: Path) -> None:
+    compile_ours = "assert len(module.compile_kernels(90)) > 10_000"
+    use = USE.format(use=compile_ours, library="libnvrtc")
+    nvrtc, builtins = (Path(file) for file in python(use, PYTHONPATH=str(others))[::-1])
+    assert nvrtc.parent == builtins.parent
+    assert others in nvrtc.parents
+
+
+def test_cupy_gets_the_parts_of_the_libraries_that_it_opens(others: Path, tmp_path: Path) -> None:
+    record = tmp_path / f"cupy_cuda{MAJOR}x-14.0.dist-info"
+    record.mkdir()
+    (record / "METADATA").write_text(f"Name: cupy-cuda{MAJOR}x\nVersion: 14.0\n")
+    files = python(CUPY, PYTHONPATH=f"{others}{os.pathsep}{tmp_path}")
+    names = {Path(file).name.partition(".so")[0]: file for file in files}
+    assert {"libnvrtc-builtins", "libcublasLt"} <= names.keys()
+    assert names["libnvrtc-builtins"].startswith(str(others))
+    assert not any("cudnn" in name for name in names)
+
+
+# what doctor says of it --------------------------------------------------------------------------
+
+
+def test_doctor_names_every_file_and_its_version(cudnn: Path) -> None:
+    found = python(DOCTOR)
+    version, reason, files = found["libcudnn"]
+    assert reason is None
+    assert {str(Path(file).parent) for file in files} == {str(cudnn)}
+    assert set(files.values()) == {version}
+    assert len(found["libnvrtc"][2]) == len(found["libcublas"][2]) == 2
+
+
+def test_doctor_sees_a_part_of_another_version_in_the_same_folder(
+    cudnn: Path, other_cudnn: Path, tmp_path: Path
+) -> None:
+    for file in cudnn.glob("*.so.9"):
+        mine = other_cudnn / file.name if file.name == "libcudnn_ops.so.9" else file
+        (tmp_path / file.name).symlink_to(mine)
+    _, reason, _ = python(DOCTOR, LENET_BENCH_CUDA_LIBRARIES=str(tmp_path))["libcudnn"]
+    assert "of different versions" in reason
+    assert f"--force-reinstall nvidia-cudnn-cu{MAJOR}" in reason
+
+
+def test_doctor_sees_a_part_that_was_loaded_before_ours(other_cudnn: Path) -> None:
+    preload = str(other_cudnn / "libcudnn_graph.so.9")
+    _, reason, _ = python(DOCTOR, LD_PRELOAD=preload)["libcudnn"]
+    assert reason.endswith("unset LD_PRELOAD")
+
+
+def test_doctor_compiles_a_kernel_and_sees_that_nvrtc_lacks_its_builtins(
+    others: Path, tmp_path: Path
+) -> None:
+    (nvrtc,) = others.glob(f"nvidia/*/lib/libnvrtc.so.{MAJOR}")
+    shutil.copy(nvrtc, tmp_path)
+    _, reason, _ = python(DOCTOR, LENET_BENCH_CUDA_LIBRARIES=str(tmp_path))["libnvrtc"]
+    assert "builtins" in reason
+    assert "--force-reinstall nvidia-cuda-nvrtc" in reason

@@ -1,0 +1,122 @@
+"""The backend `fused` with threads that share one image, and what becomes of them."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from lenet_bench import Network, load
+from lenet_bench.errors import Unavailable
+from lenet_bench.measure.pinning import usable_cores
+
+LINUX = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+IMAGES = np.random.default_rng(0).random((9, 28, 28), dtype=np.float32)
+
+
+@pytest.fixture(scope="module", params=["", ":int16"])
+def variant(request: pytest.FixtureRequest) -> str:
+    return f"fused{request.param}"
+
+
+def tasks() -> set[str]:
+    """The threads of this process, as the system numbers them."""
+    return {path.name for path in Path("/proc/self/task").iterdir()}
+
+
+def answers(net: Network, times: int = 1) -> list[bytes]:
+    return [net.infer(image).tobytes() for _ in range(times) for image in IMAGES]
+
+
+@pytest.mark.parametrize("isa", ["sse2", "avx2", "avx512", "neon"])
+@pytest.mark.parametrize("threads", [2, 3, 8, 4 * usable_cores() + 1])
+def test_a_shared_image_has_the_answer_of_one_thread_to_the_bit(
+    variant: str, threads: int, isa: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LENET_BENCH_ISA", isa)
+    try:
+        alone = load(variant, threads=1)
+    except Unavailable as error:
+        pytest.skip(str(error))
+    assert answers(load(variant, threads=threads), times=20) == answers(alone) * 20
+
+
+def test_helpers_that_slept_take_part_again() -> None:
+    net, expected = load("fused", threads=2), answers(load("fused", threads=1))
+    for _ in range(5):
+        assert answers(net) == expected
+        time.sleep(0.02)  # far longer than they watch
+
+
+@LINUX
+def test_an_idle_network_uses_no_processor() -> None:
+    net = load("fused", threads=2)
+    answers(net)
+    time.sleep(0.05)
+    before = time.process_time()
+    time.sleep(0.5)
+    assert time.process_time() - before < 0.05
+
+
+@LINUX
+def test_a_dropped_network_takes_its_threads_with_it() -> None:
+    before = tasks()
+    net = load("fused", threads=3)
+    answers(net)
+    assert len(tasks() - before) == 2
+    del net
+    assert tasks() <= before
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
+def test_a_forked_child_gets_answers_and_ends() -> None:
+    net = load("fused", threads=2)
+    expected = answers(net)
+    child = os.fork()
+    if child == 0:
+        right = answers(net) == expected and len(net.infer(IMAGES)) == len(IMAGES)
+        del net
+        os._exit(0 if right else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert answers(net) == expected
+
+
+def test_ctrl_c_ends_a_program_that_infers_with_helpers() -> None:
+    program = (
+        "import numpy, lenet_bench\n"
+        "net = lenet_bench.load('fused', threads=2)\n"
+        "print('ready', flush=True)\n"
+        "while True: net.infer(numpy.zeros((28, 28), numpy.float32))\n"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as child:
+        assert child.stdout is not None
+        assert child.stdout.readline() == "ready\n"
+        child.send_signal(signal.SIGINT)
+        _, error = child.communicate(timeout=60)
+    assert "KeyboardInterrupt" in error
+    assert child.returncode == -signal.SIGINT
+
+
+def test_callers_at_the_same_time_get_their_own_answers() -> None:
+    net, expected = load("fused", threads=2), answers(load("fused", threads=1))
+    wrong: list[int] = []
+
+    def ask(offset: int) -> None:
+        for i in range(300):
+            at = (i + offset) % len(IMAGES)
+            if net.infer(IMAGES[at]).tobytes() != expected[at]:
+                wrong.append(at)
+
+    threads = [threading.Thread(target=ask, args=(offset,)) for offset in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []

@@ -1,0 +1,190 @@
+"""The file of a comparison: a run that is killed leaves it whole, and another goes on with it."""
+
+import signal
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+import scratch_backends as scratch
+from conftest import environment
+from lenet_bench import CompareOptions, compare
+from lenet_bench.errors import ResultError, WeightsError
+from lenet_bench.results import read_log, read_result
+from processes import alive, wait_for
+from scratch_backends import measured
+
+linux = pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+
+#: Whoever runs the tests in the background or under nohup has these ignored, and so has a child.
+AS_IN_A_TERMINAL = (
+    "import signal;"
+    "signal.signal(signal.SIGINT, signal.default_int_handler);"
+    "signal.signal(signal.SIGTERM, signal.SIG_DFL);"
+    "signal.signal(signal.SIGHUP, signal.SIG_DFL)"
+)
+UNDER_NOHUP = "import signal; signal.signal(signal.SIGHUP, signal.SIG_IGN)"
+
+
+def test_weights_that_are_missing_are_said_before_anything_starts(tmp_path):
+    output = tmp_path / "result.jsonl"
+    with pytest.raises(WeightsError):
+        compare(CompareOptions(("numpy",), weights=tmp_path / "none", output=output))
+    assert not output.exists()
+
+
+def test_an_output_that_cannot_be_written_is_said_before_anything_starts(weights_file, tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ResultError, match="cannot be written"):
+        measured(weights_file, scratch.Honest, output=tmp_path / "file" / "result", rounds=1)
+
+
+@pytest.mark.parametrize("content", ["earlier", '{"kind": "call taken apart", "schema": 1}\n'])
+def test_a_file_that_is_no_comparison_is_left_alone(weights_file, tmp_path, content):
+    output = tmp_path / "result.jsonl"
+    output.write_text(content)
+    with pytest.raises(ResultError, match=output.name):
+        measured(weights_file, scratch.Honest, output=output, rounds=1)
+    assert output.read_text() == content
+
+
+def test_a_run_goes_on_where_it_stopped(weights_file, tmp_path):
+    """Of its file, cut in the middle of a block, no block is measured twice and none is lost."""
+    output = tmp_path / "result.jsonl"
+    pair = (scratch.Honest, scratch.Prints)
+    measured(weights_file, *pair, output=output, rounds=2)
+    lines = output.read_bytes().splitlines(keepends=True)
+    output.write_bytes(b"".join(lines[:3]) + lines[3][:99])
+    kept = read_log(output).blocks
+
+    result = measured(weights_file, *pair, output=output, rounds=2)
+    assert read_log(output).blocks[: len(kept)] == kept
+    assert [len(row.blocks) for row in result.backends] == [2, 2]
+    assert len(read_log(output).blocks) == 2 * 3, "and the empty backend"
+    assert result.notes == ()
+
+    longer = measured(weights_file, *pair, output=output, rounds=3)
+    assert [len(row.blocks) for row in longer.backends] == [3, 3]
+
+
+def test_what_failed_is_tried_again_when_a_run_goes_on(weights_file, tmp_path, monkeypatch):
+    output = tmp_path / "result.jsonl"
+    first = measured(weights_file, scratch.RaisesUnlessWell, output=output, rounds=1)
+    assert first.backends[0].status == "crashed"
+    monkeypatch.setenv("LENET_BENCH_TEST_WELL", "1")
+    row = measured(weights_file, scratch.RaisesUnlessWell, output=output, rounds=1).backends[0]
+    assert (row.status, row.failures) == ("ok", 1)
+
+
+@pytest.mark.parametrize("other", [{"threads": 2}, {"margin": 0.1}, {"interval_s": 0.001}])
+def test_a_run_of_other_settings_is_refused(weights_file, tmp_path, other):
+    output = tmp_path / "result.jsonl"
+    measured(weights_file, scratch.Honest, output=output, rounds=1)
+    before = output.read_bytes()
+    with pytest.raises(ResultError, match="another --output"):
+        measured(weights_file, scratch.Honest, output=output, rounds=2, **other)
+    for backends in ((scratch.Prints,), (scratch.Honest, scratch.Prints)):
+        with pytest.raises(ResultError, match="comparison of Honest"):
+            measured(weights_file, *backends, output=output, rounds=2)
+    assert output.read_bytes() == before
+
+
+@linux
+@pytest.mark.parametrize("delay_s", [0.0, 0.3])
+def test_kill_9_leaves_whole_blocks_and_no_process(weights_file, tmp_path, delay_s):
+    output = tmp_path / "result.jsonl"
+    with started(weights_file, output) as process:
+        wait_for(lambda: has_blocks(output) and children(process.pid))
+        time.sleep(delay_s)
+        workers = children(process.pid)
+        process.kill()
+        process.wait(60)
+        wait_for(lambda: not any(map(alive, workers)))
+    result = read_result(output)
+    assert result.ended == "running"
+    assert result.row("numpy").status in ("ok", "unmeasured")
+
+
+@linux
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_an_interrupt_ends_the_run_with_all_that_was_measured(weights_file, tmp_path, number):
+    output = tmp_path / "result.jsonl"
+    with started(weights_file, output) as process:
+        wait_for(lambda: has_blocks(output, "numpy"))
+        process.send_signal(number)
+        printed, _ = process.communicate(timeout=60)
+        assert process.returncode == 130
+        assert "numpy" in printed
+    result = read_result(output)
+    assert result.ended == "interrupted"
+    assert result.row("numpy").summary is not None
+
+
+@linux
+def test_a_run_under_nohup_outlives_its_terminal(weights_file, tmp_path):
+    output = tmp_path / "result.jsonl"
+    with started(weights_file, output, UNDER_NOHUP) as process:
+        wait_for(lambda: has_blocks(output))
+        process.send_signal(signal.SIGHUP)
+        before = len(read_log(output).blocks)
+        wait_for(lambda: len(read_log(output).blocks) > before + 1)
+        assert process.poll() is None
+
+
+@linux
+def test_a_disk_that_fills_up_ends_the_run_and_not_its_table(weights_file, tmp_path):
+    output = tmp_path / "result.jsonl"
+    limited = (
+        "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000));"
+        "from lenet_bench.cli import main; main()"
+    )
+    command = [sys.executable, "-c", limited, "compare", "numpy", "--rounds", "30"]
+    command += ["--weights", str(weights_file), "-o", str(output)]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment(), timeout=120)
+    assert done.returncode == 1
+    assert "p50" in done.stdout
+    assert "cannot be written: File too large" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert read_result(output).ended == "running", "its whole blocks are readable"
+
+
+@contextmanager
+def started(weights_file, output, before=AS_IN_A_TERMINAL):
+    """The command, measuring for ever, until the test is over."""
+    command = [sys.executable, "-c", f"{before}; from lenet_bench.cli import main; main()"]
+    command += ["compare", "numpy", "--rounds", "1000000"]
+    command += ["--weights", str(weights_file), "-o", str(output)]
+    process = subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment(),
+    )
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate(timeout=60)
+
+
+def has_blocks(path, backend=None):
+    """Whether one is over, of that backend."""
+    if not path.exists() or not path.stat().st_size:
+        return False
+    return any(block.backend == (backend or block.backend) for block in read_log(path).blocks)
+
+
+def children(pid):
+    """Its child processes."""
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = stat.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        if int(fields[1]) == pid and fields[0] != "Z":
+            found.append(int(stat.parent.name))
+    return found

@@ -1,0 +1,162 @@
+"""A child process: what is said arrives, however it ends is said, and nothing of it is left."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from lenet_bench.process import Child, Died
+from processes import alive, wait_for
+
+HERE = Path(__file__).parent
+TIMEOUT_S = 60
+linux = pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+
+
+def started(function, **options):
+    """A child that runs one of scratch_children's."""
+    path = os.pathsep.join([str(HERE), *filter(None, sys.path)])
+    return Child(f"scratch_children:{function}", variables={"PYTHONPATH": path}, **options)
+
+
+@pytest.fixture
+def child():
+    """It does what it is told."""
+    child = started("obey")
+    yield child
+    child.close()
+
+
+def test_plain_data_and_arrays_arrive_as_they_were_said():
+    random = np.random.default_rng(0)
+    said = {"text": "µ", "numbers": [1, 2.5, None], "number": np.float32(0.5)}
+    said["large"] = random.random((300, 28, 28), "f4")
+    child = started("echo")
+    for _ in range(3):
+        heard = child.ask(said, TIMEOUT_S)
+        np.testing.assert_array_equal(heard.pop("large"), said["large"])
+        assert heard == {"text": "µ", "numbers": [1, 2.5, None], "number": 0.5}
+        assert type(heard["number"]) is float
+    child.close()
+
+
+def test_what_it_prints_breaks_nothing_and_is_kept_without_its_middle():
+    child = started("chatter")
+    assert child.ask("message", TIMEOUT_S) == "message"
+    assert child.output().startswith("one more line")
+    assert child.output().endswith("from below Python\n")
+    assert "bytes left out" in child.output()
+    assert len(child.output()) < 20_000
+    child.close()
+
+
+@pytest.mark.parametrize(
+    ("does", "reason"),
+    [
+        ("os._exit(0)", "exit code 0"),
+        ("sys.exit('enough')", "exit code 1"),
+        ("os.kill(os.getpid(), 9)", "killed by SIGKILL"),
+        ("import ctypes; ctypes.string_at(0)", "killed by SIGSEGV"),
+        ("os.closerange(3, 256); time.sleep(3600)", "closed its connection"),
+        (
+            "os.write(parent._connection.fileno(), b'100 % done ' * 9); time.sleep(3600)",
+            "closed its connection",
+        ),
+        ("parent.say(time.gmtime())", "exit code 1"),  # no plain data
+    ],
+)
+def test_however_it_dies_is_said(child, does, reason):
+    with pytest.raises(Died, match=reason) as caught:
+        child.ask(does, TIMEOUT_S)
+    assert caught.value.how == "dead"
+    assert not alive(child.pid)
+
+
+def test_a_crash_shows_where_python_was(child):
+    with pytest.raises(Died):
+        child.ask("import ctypes; ctypes.string_at(0)", TIMEOUT_S)
+    assert "Segmentation fault" in child.output()
+
+
+@pytest.mark.parametrize(
+    "does",
+    [
+        "time.sleep(3600)",
+        "os.kill(os.getpid(), 19)",
+        # the length of a message and no message
+        "os.write(parent._connection.fileno(), b'\\0\\0\\1\\0'); time.sleep(3600)",
+    ],
+)
+def test_one_that_hangs_is_late_and_is_ended(child, does):
+    child.ask("parent.say('ready')", TIMEOUT_S)
+    with pytest.raises(Died) as caught:
+        child.ask(does, 0.3)
+    assert caught.value.how == "late"
+    assert not alive(child.pid)
+
+
+def test_one_that_does_not_listen_is_late(child):
+    child.ask("parent.say('ready')", TIMEOUT_S)
+    os.kill(child.pid, signal.SIGSTOP)
+    with pytest.raises(Died) as caught:
+        child.tell(np.zeros(10_000_000), 0.3)
+    assert caught.value.how == "late"
+
+
+def test_it_hears_an_interrupt_though_its_parent_ignores_them():
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # as under nohup
+    try:
+        child = started("echo")
+        child.ask("are you there?", TIMEOUT_S)
+        child.interrupt()
+        with pytest.raises(Died, match="exit code 1"):
+            child.hear(TIMEOUT_S)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    child.close()
+
+
+def test_a_copy_that_it_forks_does_not_answer_for_it(child):
+    assert child.ask("os.fork(); parent.say('once')", TIMEOUT_S) == "once"
+    assert child.ask("parent.say('next')", TIMEOUT_S) == "next"
+
+
+def test_one_that_cannot_be_started_is_missing():
+    with pytest.raises(Died, match="cannot be started") as caught:
+        Child("scratch_children:echo", python="/nowhere/python")
+    assert caught.value.how == "missing"
+
+
+def test_what_it_started_ends_with_it(child):
+    begun = child.ask(
+        "import subprocess;parent.say(subprocess.Popen(['sleep', '3599'], close_fds=False).pid)",
+        TIMEOUT_S,
+    )
+    child.close()
+    wait_for(lambda: not alive(begun))
+
+
+@linux
+@pytest.mark.parametrize("does", ["time.sleep(3600)", "parent.hear()"])
+def test_it_and_what_it_started_die_with_their_parent(does, tmp_path):
+    script = tmp_path / "parent.py"
+    script.write_text(
+        "import sys\n"
+        "sys.path.insert(0, sys.argv[1])\n"
+        "import test_process\n"
+        "child = test_process.started('obey')\n"
+        'begun = \'import subprocess; parent.say(subprocess.Popen(["sleep", "3599"]).pid)\'\n'
+        "print(child.pid, child.ask(begun), flush=True)\n"
+        "child.ask(sys.argv[2])\n"
+    )
+    command = [sys.executable, str(script), str(HERE), does]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as parent:
+        pids = list(map(int, parent.stdout.readline().split()))
+        time.sleep(0.2)
+        parent.kill()
+    assert len(pids) == 2
+    wait_for(lambda: not any(map(alive, pids)))

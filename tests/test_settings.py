@@ -1,0 +1,41 @@
+"""The tool that measures alternative settings, on a framework of the core environment."""
+
+import sys
+from pathlib import Path
+
+import pytest
+from lenet_bench import CompareOptions, compare
+from lenet_bench.registry import BACKENDS, FLOAT32, find, names, precision, tolerance
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from bench.settings.__main__ import _FILES, alternatives, entry, own_variables, ways
+
+
+def test_an_alternative_is_measured_beside_the_registrys_ways():
+    pytest.importorskip("onnxruntime")
+    tried = entry("onnxruntime", "no_arena")
+    result = compare(CompareOptions(("onnxruntime", tried), rounds=1))
+    assert [(row.name, row.status) for row in result.backends] == [
+        ("onnxruntime", "ok"),
+        ("onnxruntime/no_arena", "ok"),
+    ]
+
+
+@pytest.mark.parametrize("backend", _FILES)
+def test_each_alternative_says_what_it_tries(backend):
+    found = alternatives(backend)
+    assert found
+    assert all(found.values())
+    assert len(ways(backend)) == len(found) + len([*find(backend)[0].names()])
+    assert set(own_variables(backend)) <= set(found)
+
+
+def test_only_what_computes_in_less_than_float32_may_differ_by_much():
+    for name in names(gone=False):
+        assert precision(name) != "float32" or tolerance(name) <= 20 * FLOAT32
+
+
+def test_reduced_precision_is_for_the_cpu_where_both_could_run_it():
+    for row in BACKENDS:
+        if (moved := row.on("gpu")) and moved is not row:
+            assert not set(moved.reduced) & set(moved.variants)
