@@ -69,9 +69,11 @@ test-core: $(TEST)/installed lint  ## every test of the core and of the backends
 test-frameworks: $(FRAMEWORKS)/installed  ## every test of the frameworks' backends
 	LENET_BENCH_TEST_ENVIRONMENTS=caffe $(FRAMEWORKS)/bin/python $(PYTEST) $(FRAMEWORK_TESTS)
 
-# The GPU backends without a GPU; each major of CUDA has an environment of its own (2.5 GB).
+# The GPU backends without a GPU; each major of CUDA has an environment of its own (2.5 GB). Where
+# the frameworks' tests have run, PyTorch and TensorFlow from there run beside ours.
 test-cuda13 test-cuda12: test-cuda%: .venv-test-cuda%/installed
-	.venv-test-cuda$*/bin/python $(PYTEST) $(wildcard tests/test_cuda*.py)
+	LENET_BENCH_TEST_FRAMEWORKS=$$(echo $(CURDIR)/$(FRAMEWORKS)/lib/python3.*/site-packages) \
+	  .venv-test-cuda$*/bin/python $(PYTEST) $(wildcard tests/test_cuda*.py)
 
 lint: $(TEST)/installed  ## formatting, lint and types
 	$(TEST)/bin/ruff check .

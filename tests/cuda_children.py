@@ -42,6 +42,10 @@ def failure(work):
         return [type(error).__name__, str(error)]
 """
 
+CUDNN = ["cudnn", "cudnn:find", "cudnn:heuristic", "cudnn:tf32", "cudnn:graph", "cudnn:frontend"]
+CUDA = ["cuda", "cuda:graph", "cuda:mapped", "cuda:persistent"]
+BACKENDS = [*CUDNN, *CUDA]
+
 Ask = Callable[..., Any]
 
 
@@ -90,3 +94,12 @@ def ask(double: Path, tmp_path_factory: pytest.TempPathFactory) -> Ask:
         return json.loads(lines[-1].removeprefix("ANSWER "))
 
     return run
+
+
+def unavailable(ask: Ask, backend: str, **environment: str) -> str:
+    kind, sentence = ask(
+        f'answer(failure(lambda: load("{backend}", weights=weights)))', **environment
+    )
+    assert kind == "Unavailable"
+    assert "\n" not in sentence
+    return str(sentence)

@@ -2,6 +2,9 @@
 errors, Python's other threads, and Python's end. On the double of CUDA (cuda_double/).
 """
 
+import os
+from pathlib import Path
+
 import pytest
 from cuda_children import Ask
 from cuda_setting import built_major
@@ -160,3 +163,60 @@ net = load("cudnn", weights=weights)
     kind, sentence = ask(code)
     assert kind == "RuntimeError"
     assert "Python is ending" in sentence
+
+
+#: The first convolution by another framework, and by nobody's.
+FRAMEWORKS = {
+    "torch": """
+def theirs():
+    import torch
+    return torch.conv2d(torch.from_numpy(images[:, None]), torch.from_numpy(kernels)).numpy()
+""",
+    "tensorflow": """
+def theirs():
+    import tensorflow as tf
+    image, filters = images[..., None], kernels.transpose(2, 3, 1, 0)
+    return tf.nn.conv2d(image, filters, 1, "VALID").numpy().transpose(0, 3, 1, 2)
+""",
+}
+BESIDE = """
+sys.path.append(os.environ["FRAMEWORKS"])
+kernels = np.ascontiguousarray(weights["conv1.weight"])
+windows = np.lib.stride_tricks.sliding_window_view(images, (5, 5), (1, 2))
+expected = np.einsum("nyxij,oij->noyx", windows, kernels[:, 0])
+said = []
+def their_turn():
+    said.append(float(np.abs(theirs() - expected).max()) < 1e-5)
+def our_turn():
+    said.append(right(net))
+"""
+
+
+@pytest.mark.parametrize("kind", ["cudnn", "cuda:persistent"])
+@pytest.mark.parametrize("first", ["ours", "theirs"])
+@pytest.mark.parametrize("framework", FRAMEWORKS)
+def test_a_framework_in_the_same_process_disturbs_nobody(
+    ask: Ask, framework: str, first: str, kind: str
+) -> None:
+    packages = os.environ.get("LENET_BENCH_TEST_FRAMEWORKS", "")
+    if not (Path(packages) / framework).is_dir():
+        pytest.skip(f"{framework} is not here; run `make test-frameworks` before this")
+    before, after = ("their_turn()", "") if first == "theirs" else ("", "their_turn()")
+    code = f"""
+{before}
+net = load("{kind}", weights=weights)
+our_turn()
+{after}
+others = [threading.Thread(target=their_turn) for _ in range(20)]
+for other in others:
+    other.start()
+    our_turn()
+for other in others:
+    other.join()
+del net
+gc.collect()
+their_turn()
+answer([len(said), all(said)])
+"""
+    code = OTHERS + FRAMEWORKS[framework] + BESIDE + code
+    assert ask(code, FRAMEWORKS=packages) == [43, True]

@@ -1,0 +1,147 @@
+"""Our own kernels: compiled for each GPU, kept on disk; and the module without the double."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+from cuda_children import Ask, child, unavailable
+from cuda_setting import built_major
+
+pytestmark = pytest.mark.skipif(
+    built_major() is None, reason="lenet_bench is built without CUDA (make test-cuda13)"
+)
+
+
+CAPABILITIES = [75, 80, 90, 100, 120]
+
+#: The double's NVRTC gives what NVIDIA's does, and not PTX in its place.
+MACHINE_CODE = {"CUDA_DOUBLE_MACHINE_CODE": "1"}
+
+
+@pytest.mark.parametrize("capability", CAPABILITIES)
+def test_our_kernels_compile_for(ask: Ask, capability: int) -> None:
+    known, start = ask(
+        f"""
+from lenet_bench.registry.cuda import native
+known = {capability} in native().known_capabilities()
+answer([known, native().compile_kernels({capability})[:4].hex() if known else None])
+""",
+        **MACHINE_CODE,
+    )
+    if not known:
+        pytest.skip("this NVRTC does not know it")
+    assert bytes.fromhex(start) == b"\x7fELF"
+
+
+@pytest.mark.parametrize("capability", [c for c in CAPABILITIES if c >= 90])
+def test_the_kernel_that_stays_compiles_for(ask: Ask, capability: int) -> None:
+    known, start = ask(
+        f"""
+from lenet_bench.registry.cuda import native
+known = {capability} in native().known_capabilities()
+answer([known, native().compile_cluster_kernels({capability})[:4].hex() if known else None])
+""",
+        **MACHINE_CODE,
+    )
+    if not known:
+        pytest.skip("this NVRTC does not know it")
+    assert bytes.fromhex(start) == b"\x7fELF"
+
+
+def test_the_kernel_that_stays_spills_no_weights_into_memory(ask: Ask) -> None:
+    frames = ask(
+        """
+import re
+from lenet_bench.registry.cuda import native
+compiled = [native().compile_cluster_kernels(capability)
+            for capability in native().known_capabilities() if capability >= 90]
+frame_size = re.compile(rb"\\x04\\x11\\x08\\x00....(....)", re.DOTALL)  # an attribute in .nv.info
+answer([int.from_bytes(bytes, "little") for code in compiled for bytes in frame_size.findall(code)])
+""",
+        **MACHINE_CODE,
+    )
+    assert frames
+    assert set(frames) == {0}
+
+
+def test_an_unknown_gpu_is_one_sentence_with_what_mends_it(ask: Ask) -> None:
+    sentence = unavailable(ask, "cuda", CUDA_DOUBLE_CAPABILITY="990")
+    assert "compute capability 99.0" in sentence
+    assert "pip install --upgrade nvidia-cuda-nvrtc" in sentence
+
+
+def cached(folder: Path) -> list[Path]:
+    return list((folder / "lenet-bench").glob("*.cubin"))
+
+
+LOAD_CUDA = 'load("cuda", weights=weights)\nanswer(True)'
+
+
+def test_compiled_kernels_are_kept_on_disk(ask: Ask, tmp_path: Path) -> None:
+    ask(LOAD_CUDA, XDG_CACHE_HOME=str(tmp_path))
+    (kept,) = cached(tmp_path)
+    written = kept.stat().st_mtime_ns
+    ask(LOAD_CUDA, XDG_CACHE_HOME=str(tmp_path))
+    assert cached(tmp_path)[0].stat().st_mtime_ns == written
+
+
+@pytest.mark.parametrize("damage", [b"", b"short", b"\0" * 5000])
+def test_damaged_kernels_on_disk_are_compiled_again(
+    ask: Ask, tmp_path: Path, damage: bytes
+) -> None:
+    ask(LOAD_CUDA, XDG_CACHE_HOME=str(tmp_path))
+    (kept,) = cached(tmp_path)
+    whole = kept.read_bytes()
+    kept.write_bytes(damage)
+    ask(LOAD_CUDA, XDG_CACHE_HOME=str(tmp_path))
+    assert kept.read_bytes() == whole
+
+
+@pytest.mark.parametrize(("of_folder", "others_may"), [(False, 0o620), (True, 0o777)])
+def test_compiled_kernels_that_others_could_have_written_are_not_used(
+    ask: Ask, tmp_path: Path, of_folder: bool, others_may: int
+) -> None:
+    ask(LOAD_CUDA, XDG_CACHE_HOME=str(tmp_path))
+    (kept,) = cached(tmp_path)
+    written = kept.stat().st_mtime_ns
+    (kept.parent if of_folder else kept).chmod(others_may)
+    ask(LOAD_CUDA, XDG_CACHE_HOME=str(tmp_path))
+    assert kept.stat().st_mtime_ns != written
+    assert kept.stat().st_mode & 0o777 == 0o600
+    assert kept.parent.stat().st_mode & 0o777 == 0o700
+
+
+def test_another_compiler_of_the_same_version_compiles_anew(
+    ask: Ask, double: Path, tmp_path: Path
+) -> None:
+    for path in double.glob("lib*.so.*"):
+        if path.name.startswith("libnvrtc") and not path.name.endswith(".map"):
+            shutil.copyfile(path, tmp_path / path.name)  # as a patch of it: built at another time
+        else:
+            (tmp_path / path.name).symlink_to(path)
+    ask(LOAD_CUDA, XDG_CACHE_HOME=str(tmp_path))
+    ask(LOAD_CUDA, XDG_CACHE_HOME=str(tmp_path), LENET_BENCH_CUDA_LIBRARIES=str(tmp_path))
+    assert len(cached(tmp_path)) == 2
+
+
+def test_kernels_need_no_place_to_be_kept(ask: Ask, tmp_path: Path) -> None:
+    blocked = tmp_path / "file"
+    blocked.write_text("")
+    assert ask(LOAD_CUDA, XDG_CACHE_HOME=str(blocked))
+    assert ask(LOAD_CUDA, XDG_CACHE_HOME="", HOME="")
+
+
+# without the double ------------------------------------------------------------------------------
+
+
+def test_importing_the_package_loads_no_cuda() -> None:
+    done = child('print("libcud" in open("/proc/self/maps").read())')
+    assert done.stdout.strip() == "False", done.stderr
+
+
+def test_nvidias_own_libraries_say_what_is_missing_here() -> None:
+    done = child('print(failure(lambda: load("cudnn", weights=weights)))')
+    if done.stdout.strip() == "None":
+        pytest.skip("there is an NVIDIA GPU here")
+    assert "Unavailable" in done.stdout, done.stderr
+    assert "driver" in done.stdout
