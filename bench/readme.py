@@ -64,7 +64,7 @@ def answer(path: Path) -> Iterator[str]:
 
 
 def backends(path: Path) -> Iterator[str]:
-    """A row a backend, the fastest way to call it first; the other ways beside it."""
+    """A row a backend, the fastest way to call it first; its other variants beside it."""
     (run,) = runs(path)
     ways: dict[str, list[Row]] = {}
     for way in run.rows:
@@ -72,8 +72,8 @@ def backends(path: Path) -> Iterator[str]:
     baseline = next(way["name"] for way in run.rows if way["verdict"] == "baseline")
     yield conditions(run.result)
     yield ""
-    titles = ("backend", "median", f"to {baseline}", "95 % interval", "lines", "other ways")
-    yield from markdown(titles, map(row, ways.values()), ("backend", "other ways"))
+    titles = ("backend", "median", f"to {baseline}", "95 % interval", "lines", "other variants")
+    yield from markdown(titles, map(row, ways.values()), ("backend", "other variants"))
     if run.reduced:
         told = ("backend", "computes in", "median", f"to {baseline}", "95 % interval", "off by")
         yield from ["", IN_LESS, ""]

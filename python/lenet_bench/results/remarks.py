@@ -61,7 +61,8 @@ def _too_few(few: Sequence[Row], *, everyone: bool, needed_s: int | None) -> str
     """No interval, so no verdict: who, and how long a run would have to be."""
     counts = {len(row.blocks) for row in few}
     if everyone and len(counts) == 1:
-        who = f"each backend started {counted(counts.pop(), 'time')}"
+        times = counts.pop()
+        who = f"each backend started {'once' if times == 1 else f'{times} times'}"
     else:
         who = f"started too rarely: {_listed({row.name: str(len(row.blocks)) for row in few})}"
     advice = f"; try --budget {needed_s}s" if needed_s else ""

@@ -18,7 +18,7 @@ def conditions(result: Result) -> str:
     threads = counted(rules.threads, "thread")
     pause = f", {units.span(rules.interval_s)} apart" if rules.interval_s else ""
     anew = all(one.summary.starts >= result.rounds for one in timed(result) if one.summary)
-    each = ", a new process for each backend in each" if anew else ""
+    each = ", every backend in a new process each time" if anew else ""
     return (
         f"One image per call{pause}; {threads} on core {cores} of {processor(result.machine)}; "
         f"{counted(result.rounds, 'shuffled round')}{each}, in {result.elapsed_s:.0f} s"
