@@ -29,7 +29,7 @@ mkdir -p "$output"
 link=(-pthread)
 # Lanes are vectors here; a product is rounded before it is added to, unless PTX says otherwise.
 fast='-ftree-vectorize -march=native -ffp-contract=off -g0'
-build "libcudart.so.$major" cudart.cpp context.cpp ptx_text.cpp ptx_names.cpp \
+build "libcudart.so.$major" cudart.cpp machine.cpp context.cpp ptx_text.cpp ptx_names.cpp \
   ptx_decode.cpp ptx_lanes.cpp grid.cpp grid_memory.cpp grid_sync.cpp host_memory.cpp
 fast=''
 build libnvidia-ml.so.1 nvml.cpp
