@@ -25,7 +25,7 @@ WERROR := --config-settings=cmake.define.LENET_WERROR=ON
 SOURCES := pyproject.toml CMakeLists.txt constraints.txt $(shell find csrc python weights -type f \
   -not -path '*/__pycache__/*' 2>/dev/null)
 
-# Run in the environment of all frameworks, and in that of the other tests for the few that it has.
+# Run in the environment of all frameworks; `make test` runs them for the few that it has.
 FRAMEWORK_TESTS := tests/test_frameworks.py tests/test_environments.py tests/test_export.py \
   tests/test_training_frameworks.py tests/test_training_failures.py
 
@@ -64,7 +64,7 @@ test: $(TEST)/installed lint  ## set up and run the quick tests (about ten minut
 test-all: test-core test-frameworks $(if $(filter Linux,$(shell uname -s)),test-cuda13 test-cuda12)  ## set up and run every test (about an hour, 10 GB)
 
 test-core: $(TEST)/installed lint  ## every test of the core and of the backends in C++
-	$(TEST)/bin/python $(PYTEST)
+	$(TEST)/bin/python $(PYTEST) $(FRAMEWORK_TESTS:%=--ignore=%)
 
 test-frameworks: $(FRAMEWORKS)/installed  ## every test of the frameworks' backends
 	LENET_BENCH_TEST_ENVIRONMENTS=caffe $(FRAMEWORKS)/bin/python $(PYTEST) $(FRAMEWORK_TESTS)

@@ -60,7 +60,7 @@ def run() -> Run:
     def run_command(*arguments: str | Path, input: bytes = b"", **variables: str) -> Done:
         options: dict[str, Any] = {"input": input, "env": environment(**variables)}
         command = [sys.executable, "-m", "lenet_bench", *map(str, arguments)]
-        done = subprocess.run(command, capture_output=True, timeout=300, **options)
+        done = subprocess.run(command, capture_output=True, timeout=900, **options)
         return Done(done.returncode, done.stdout.decode(), done.stderr.decode())
 
     return run_command

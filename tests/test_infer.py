@@ -134,6 +134,7 @@ def test_only_we_say_that_a_picture_is_damaged(run, weights_file, tmp_path):
     assert [line for line in done.errors.splitlines() if not line.startswith("lenet-bench:")] == []
 
 
+@pytest.mark.slow
 def test_all_asks_every_backend_that_runs_here(run, picture, weights_file):
     done = run("infer", picture, "--json", "--backend", "all", "--weights", weights_file)
     answers = [json.loads(line) for line in done.output.splitlines()]

@@ -26,6 +26,7 @@ from lenet_bench.weights import read_weights
 MNIST = os.environ.get("LENET_BENCH_MNIST")
 
 
+@pytest.mark.slow
 def test_json_has_an_object_for_each_backend_that_runs_here(run, small_mnist, weights_file):
     done = run("verify", "--data", small_mnist, "--json", "--weights", weights_file)
     found = [json.loads(line) for line in done.output.splitlines()]
