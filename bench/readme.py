@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from math import inf
 from pathlib import Path
+from statistics import median as middle
 from textwrap import wrap
 
 from lenet_bench.questions.mlperf import MlperfRun
@@ -23,8 +24,9 @@ from lenet_bench.questions.why import Anatomy
 from lenet_bench.questions.why import read as read_why
 from lenet_bench.registry import find
 from lenet_bench.results import Row as Tried
-from lenet_bench.results import read_result
-from lenet_bench.results.statistics import FEWEST_STARTS
+from lenet_bench.results import read_result, start_medians_us
+from lenet_bench.results.remarks import in_two_modes
+from lenet_bench.results.statistics import FEWEST_STARTS, ratio_interval
 from lenet_bench.show.families import precision as precision_of
 from lenet_bench.show.figures.pictures import pictures, themed
 from lenet_bench.show.figures.rows import Row, Run
@@ -35,7 +37,7 @@ from lenet_bench.show.sentences import IN_LESS, conditions
 from lenet_bench.show.terminal.screen import Screen
 from lenet_bench.show.terminal.training import side_by_side
 from lenet_bench.training.result import read_training
-from lenet_bench.units import digits, interval, ratio, time
+from lenet_bench.units import digits, interval, ratio, share, time
 from settings.__main__ import alternatives
 
 ROOT = Path(__file__).parents[1]
@@ -69,15 +71,17 @@ def backends(path: Path) -> Iterator[str]:
     ways: dict[str, list[Row]] = {}
     for way in run.rows:
         ways.setdefault(way["backend"], []).append(way)
-    baseline = next(way["name"] for way in run.rows if way["verdict"] == "baseline")
     yield conditions(run.result)
     yield ""
-    titles = ("backend", "median", f"to {baseline}", "95 % interval", "lines", "other ways")
+    ratios = (f"to {run.result.baseline}", "95 % interval")
+    titles = ("backend", "median", *ratios, "lines", "other ways")
     yield from markdown(titles, map(row, ways.values()), ("backend", "other ways"))
     if run.reduced:
-        told = ("backend", "computes in", "median", f"to {baseline}", "95 % interval", "off by")
+        told = ("backend", "computes in", "median", *ratios, "off by")
         yield from ["", IN_LESS, ""]
         yield from markdown(told, map(reduced_row, run.reduced), told[:2])
+    if modes := in_two_modes(run.result.backends):
+        yield from ["", f"{modes[0].upper()}{modes[1:]}."]
     if any(way["starts"] < FEWEST_STARTS for way in run.rows):
         yield ""
         yield f"No interval where a backend started fewer than {FEWEST_STARTS} times."
@@ -106,6 +110,26 @@ def reduced_row(way: Row) -> tuple[str, ...]:
         interval(way["ratio_low"], way["ratio_high"]),
         f"{way['off']:.1e}",
     )
+
+
+def baselines(folder: Path) -> Iterator[str]:
+    """How far the intervals of ratios reach, by what the ratios are to: the middle one's half."""
+    found: dict[str, list[str]] = {}
+    files = sorted(folder.glob("*.jsonl"))
+    for path in files:
+        result = read_result(path)
+        often = [one for one in result.backends if len(one.blocks) >= FEWEST_STARTS]
+        starts = {one.name: start_medians_us(one.blocks) for one in often if ":" not in one.name}
+        for base in starts:
+            ratios = [
+                ratio_interval(starts[name], starts[base], result.rules.seed)
+                for name in starts
+                if name != base
+            ]
+            half = middle((i.high - i.low) / (i.high + i.low) for i in ratios if i)
+            found.setdefault(base, []).append(share(half))
+    both = [(base, *halves) for base, halves in found.items() if len(halves) == len(files)]
+    yield from markdown(("baseline", *(path.stem for path in files)), both, ("baseline",))
 
 
 @cache
@@ -250,6 +274,7 @@ def precision(path: Path) -> Iterator[str]:
 DRAWN: dict[str, Callable[[Path], Iterable[str]]] = {
     "answer": answer,
     "backends": backends,
+    "baselines": baselines,
     "why": why,
     "training": training,
     "agreement": agreement,

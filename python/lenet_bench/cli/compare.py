@@ -57,7 +57,7 @@ Exit codes: 0, or 1 where a backend failed or a named one does not run.
     "--baseline",
     metavar="BACKEND",
     type=BACKEND,
-    help="What ratios are taken to. [the first backend that runs]",
+    help="What ratios are taken to. [onednn, else the first that runs]",
 )
 @click.option(
     "--batch",

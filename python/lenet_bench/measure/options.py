@@ -53,7 +53,7 @@ class CompareOptions:
     """What to compare, how long, and where the result goes. Without `backends`, all that remain."""
 
     backends: tuple[str | Entry, ...] = ()
-    baseline: str | None = None  # without one, the first backend that runs
+    baseline: str | None = None  # without one, onednn, else the first backend that runs
     threads: int = 1
     budget_s: float | None = None  # of all of the run, the first starts included
     rounds: int | None = None

@@ -29,9 +29,8 @@ def footnote(result: Result) -> str:
     """How the table's figures are to be read."""
     floor = result.floor.summary.p50_us if result.floor and result.floor.summary else None
     notes = ["p50: the median call"]
-    baseline = [r.name for r in result.backends if r.summary and r.summary.verdict == "baseline"]
-    if baseline:
-        notes.append(f"ratio: to {baseline[0]}, above 1 is slower")
+    if result.baseline:
+        notes.append(f"ratio: to {result.baseline}, above 1 is slower")
     notes.append(f"same: within {units.share(result.rules.margin)}")
     if floor is not None:
         notes.append(f"an empty call takes {units.time(floor)}")
