@@ -176,7 +176,6 @@ def mlperf(
         threads=threads,
         weights=str(weights or default_path()),
         timeout_s=_TIMEOUT_S,
-        interval_s=None,
         truth=Truth(parameters, seed=0),
     )
     images = inputs.strokes(_STROKES, seed=0) if digits is None else digits.ink()

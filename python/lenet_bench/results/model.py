@@ -41,6 +41,7 @@ class Rules(Struct, frozen=True, kw_only=True):
     weights: str  # their file
     weights_sha256: str  # its parameters' checksum
     interval_s: float | None = None  # idle time before each call
+    cold_mb: int | None = None  # MB passed over before each call, so that it finds cold caches
     batches: tuple[int, ...] = ()  # sizes that throughput is measured for
 
 

@@ -31,6 +31,7 @@ def digest(result: Result) -> dict[str, Any]:
         "seed": result.rules.seed,
         "threads": result.rules.threads,
         "interval_s": result.rules.interval_s,
+        "cold_mb": result.rules.cold_mb,
         "margin": result.rules.margin,
         "baseline": result.baseline,
         "harness_us": floor.p50_us if floor else None,

@@ -18,9 +18,11 @@ def conditions(result: Result) -> str:
     threads = counted(rules.threads, "thread")
     pause = f", {units.span(rules.interval_s)} apart" if rules.interval_s else ""
     anew = all(one.summary.starts >= result.rounds for one in timed(result) if one.summary)
+    cold = f", caches cold (a pass over {rules.cold_mb} MB before it)" if rules.cold_mb else ""
     each = ", a new process for each backend in each" if anew else ""
     return (
-        f"One image per call{pause}; {threads} on core {cores} of {processor(result.machine)}; "
+        f"One image per call{pause}{cold}; "
+        f"{threads} on core {cores} of {processor(result.machine)}; "
         f"{counted(result.rounds, 'shuffled round')}{each}, in {result.elapsed_s:.0f} s"
     )
 

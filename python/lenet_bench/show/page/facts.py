@@ -67,4 +67,6 @@ def _rules(run: Run) -> Facts:
     }
     if rules.interval_s:
         found["idle before each call"] = units.span(rules.interval_s)
+    if rules.cold_mb:
+        found["passed over before each call"] = f"{rules.cold_mb} MB"
     return found | dict(rules.variables)
