@@ -18,6 +18,7 @@ from pathlib import Path
 from statistics import median as middle
 from textwrap import wrap
 
+from conditions import CONDITIONS
 from lenet_bench.questions.mlperf import MlperfRun
 from lenet_bench.questions.mlperf import read as read_mlperf
 from lenet_bench.questions.why import Anatomy
@@ -33,7 +34,8 @@ from lenet_bench.show.figures.rows import Row, Run
 from lenet_bench.show.figures.story import story
 from lenet_bench.show.markdown import table as markdown
 from lenet_bench.show.page import gather, page
-from lenet_bench.show.sentences import IN_LESS, conditions
+from lenet_bench.show.sentences import IN_LESS, by_precision, timed
+from lenet_bench.show.sentences import conditions as measured_how
 from lenet_bench.show.terminal.screen import Screen
 from lenet_bench.show.terminal.training import side_by_side
 from lenet_bench.training.result import read_training
@@ -43,7 +45,10 @@ from settings.__main__ import alternatives
 ROOT = Path(__file__).parents[1]
 PAGES = (
     ROOT / "README.md",
-    *(ROOT / "docs" / page for page in ("why.md", "training.md", "measuring.md", "settings.md")),
+    *(
+        ROOT / "docs" / f"{page}.md"
+        for page in ("why", "training", "measuring", "settings", "conditions")
+    ),
 )
 BLOCK = re.compile(
     r"(<!-- (?P<kind>\w+) drawn from (?P<file>\S+) -->\n).*?(<!-- end -->\n)", re.DOTALL
@@ -51,6 +56,7 @@ BLOCK = re.compile(
 PICTURES = ROOT / "docs/pictures"
 PICTURED = ("hero", "code")  # the figures that pages show
 SCREEN = Screen(columns=100, colour=False)
+NONE_KEPT = "No run on a quiet machine is kept yet."
 
 
 def answer(path: Path) -> Iterator[str]:
@@ -71,7 +77,7 @@ def backends(path: Path) -> Iterator[str]:
     ways: dict[str, list[Row]] = {}
     for way in run.rows:
         ways.setdefault(way["backend"], []).append(way)
-    yield conditions(run.result)
+    yield measured_how(run.result)
     yield ""
     ratios = (f"to {run.result.baseline}", "95 % interval")
     titles = ("backend", "median", *ratios, "lines", "other ways")
@@ -213,7 +219,7 @@ def settings(folder: Path) -> Iterator[str]:
     """What was tried beside the ways of the registry, a backend a file."""
     files = sorted(folder.glob("*.jsonl"))
     if not files:
-        yield "No run on a quiet machine is kept yet."
+        yield NONE_KEPT
     for path in files:
         yield from [f"### {path.stem}", "", *tried_beside(path), ""]
 
@@ -226,7 +232,7 @@ def tried_beside(path: Path) -> Iterator[str]:
     tried = {row.name: row for row in result.backends}
     own = [row for row in tried.values() if "/" not in row.name]
     best = min(filter(None, map(median, own)))
-    yield conditions(result)
+    yield measured_how(result)
     yield ""
     titles = ("setting", "what it tries", "median", "to the best")
     ways = {name: find(name)[0].variants.get(find(name)[1], "") for name in map(name_of, own)}
@@ -252,6 +258,36 @@ def median(row: Tried) -> float | None:
 def name_of(row: Tried) -> str:
     """As the result has it."""
     return row.name
+
+
+def conditions(folder: Path) -> Iterator[str]:
+    """Each backend's median under each condition, the fastest under the first one first."""
+    files = {name: folder / f"{name}.jsonl" for name in CONDITIONS}
+    results = {name: read_result(path) for name, path in files.items() if path.exists()}
+    if not results:
+        yield NONE_KEPT
+        return
+    for name, result in results.items():
+        sentences = filter(None, [measured_how(result), in_two_modes(result.backends)])
+        yield f"- *{CONDITIONS[name][0]}*: {'. '.join(sentences)}"
+    every = {one.name: one for result in results.values() for one in timed(result)}
+    medians = [{one.name: median(one) for one in timed(result)} for result in results.values()]
+    titles = ("backend", *(CONDITIONS[name][0] for name in results))
+    full, reduced = (
+        [(one.name, *under_each([of.get(one.name) for of in medians])) for one in rows]
+        for rows in by_precision(list(every.values()))
+    )
+    yield from ["", *markdown(titles, full, ("backend",))]
+    if reduced:
+        yield from ["", IN_LESS, "", *markdown(titles, reduced, ("backend",))]
+
+
+def under_each(medians: list[float | None]) -> Iterator[str]:
+    """One backend's, each beside the first."""
+    first = medians[0]
+    yield time(first)
+    for us in medians[1:]:
+        yield f"{time(us)} ({ratio(us / first)})" if us and first else time(us)
 
 
 def precision(path: Path) -> Iterator[str]:
@@ -281,6 +317,7 @@ DRAWN: dict[str, Callable[[Path], Iterable[str]]] = {
     "mlperf": mlperf,
     "selftest": selftest,
     "settings": settings,
+    "conditions": conditions,
     "precision": precision,
 }
 
