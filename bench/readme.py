@@ -195,24 +195,46 @@ def selftest(path: Path) -> Iterator[str]:
     yield from markdown(titles, rows, titles)
 
 
+def coverage(folder: Path) -> Iterator[str]:
+    """How often intervals hold the truth, a file and a case a row."""
+    files = {path.stem: json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))}
+    rows: dict[tuple[str, str], dict[str, str]] = {}
+    for name, found in files.items():
+        for one in found["cases"]:
+            least = min(one["backends"].values())
+            cell = f"{share(one['share'])} ({share(least)})"
+            rows.setdefault((name, one["case"]), {})[f"{one['of']}, {one['starts']}"] = cell
+    titles = ("scatter of", "starts", *next(iter(rows.values())))
+    yield from markdown(titles, [(*key, *row.values()) for key, row in rows.items()], titles[:2])
+
+
 def mlperf(folder: Path) -> Iterator[str]:
-    """Each backend's median under LoadGen, beside its calls back to back."""
+    """Each backend under LoadGen, by LoadGen's figures, beside its calls back to back by ours."""
     ran = sorted(map(read_mlperf, folder.glob("*.json")), key=lambda run: run.call_us)
-    titles = ("backend", "LoadGen's p50, µs", "a call back to back", "LoadGen adds", "asked for")
-    yield from markdown(titles, map(mlperf_row, ran), ("backend",))
+    base = next(run for run in ran if run.backend == "onednn")
+    ours = ("a call back to back", "to onednn", "asked for")
+    titles = ("backend", "LoadGen's p50, µs", "less its query of nothing", "to onednn", *ours)
+    yield from markdown(titles, (mlperf_row(run, base) for run in ran), ("backend",))
 
 
-def mlperf_row(run: MlperfRun) -> tuple[str, ...]:
-    """As `lenet-bench mlperf` says it."""
+def mlperf_row(run: MlperfRun, base: MlperfRun) -> tuple[str, ...]:
+    """LoadGen's figures, their ratio to the baseline's, then the same of ours."""
     assert run.performance is not None
-    assert run.added_us is not None
     return (
         run.backend,
         digits(run.performance.p50_us),
+        "-" if run.loadgen_us is None else digits(run.loadgen_us),
+        ratio(by_loadgen(run) / by_loadgen(base)),
         digits(run.call_us),
-        digits(run.added_us),
+        ratio(run.call_us / base.call_us),
         f"{run.performance.least_s:g} s",
     )
+
+
+def by_loadgen(run: MlperfRun) -> float:
+    """A call; of a run before LoadGen was asked for nothing, a query."""
+    assert run.performance is not None
+    return run.loadgen_us or run.performance.p50_us
 
 
 def settings(folder: Path) -> Iterator[str]:
@@ -316,6 +338,7 @@ DRAWN: dict[str, Callable[[Path], Iterable[str]]] = {
     "agreement": agreement,
     "mlperf": mlperf,
     "selftest": selftest,
+    "coverage": coverage,
     "settings": settings,
     "conditions": conditions,
     "precision": precision,
