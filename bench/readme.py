@@ -15,33 +15,40 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from math import inf
 from pathlib import Path
+from statistics import median as middle
 from textwrap import wrap
 
+from conditions import CONDITIONS
 from lenet_bench.questions.mlperf import MlperfRun
 from lenet_bench.questions.mlperf import read as read_mlperf
 from lenet_bench.questions.why import Anatomy
 from lenet_bench.questions.why import read as read_why
 from lenet_bench.registry import find
 from lenet_bench.results import Row as Tried
-from lenet_bench.results import read_result
-from lenet_bench.results.statistics import FEWEST_STARTS
+from lenet_bench.results import read_result, start_medians_us
+from lenet_bench.results.remarks import in_two_modes
+from lenet_bench.results.statistics import FEWEST_STARTS, ratio_interval
 from lenet_bench.show.families import precision as precision_of
 from lenet_bench.show.figures.pictures import pictures, themed
 from lenet_bench.show.figures.rows import Row, Run
 from lenet_bench.show.figures.story import story
 from lenet_bench.show.markdown import table as markdown
 from lenet_bench.show.page import gather, page
-from lenet_bench.show.sentences import IN_LESS, conditions
+from lenet_bench.show.sentences import IN_LESS, by_precision, timed
+from lenet_bench.show.sentences import conditions as measured_how
 from lenet_bench.show.terminal.screen import Screen
 from lenet_bench.show.terminal.training import side_by_side
 from lenet_bench.training.result import read_training
-from lenet_bench.units import digits, interval, ratio, time
+from lenet_bench.units import digits, interval, ratio, share, time
 from settings.__main__ import alternatives
 
 ROOT = Path(__file__).parents[1]
 PAGES = (
     ROOT / "README.md",
-    *(ROOT / "docs" / page for page in ("why.md", "training.md", "measuring.md", "settings.md")),
+    *(
+        ROOT / "docs" / f"{page}.md"
+        for page in ("why", "training", "measuring", "settings", "conditions")
+    ),
 )
 BLOCK = re.compile(
     r"(<!-- (?P<kind>\w+) drawn from (?P<file>\S+) -->\n).*?(<!-- end -->\n)", re.DOTALL
@@ -49,6 +56,7 @@ BLOCK = re.compile(
 PICTURES = ROOT / "docs/pictures"
 PICTURED = ("hero", "code")  # the figures that pages show
 SCREEN = Screen(columns=100, colour=False)
+NONE_KEPT = "No run on a quiet machine is kept yet."
 
 
 def answer(path: Path) -> Iterator[str]:
@@ -69,15 +77,17 @@ def backends(path: Path) -> Iterator[str]:
     ways: dict[str, list[Row]] = {}
     for way in run.rows:
         ways.setdefault(way["backend"], []).append(way)
-    baseline = next(way["name"] for way in run.rows if way["verdict"] == "baseline")
-    yield conditions(run.result)
+    yield measured_how(run.result)
     yield ""
-    titles = ("backend", "median", f"to {baseline}", "95 % interval", "lines", "other variants")
+    ratios = (f"to {run.result.baseline}", "95 % interval")
+    titles = ("backend", "median", *ratios, "lines", "other variants")
     yield from markdown(titles, map(row, ways.values()), ("backend", "other variants"))
     if run.reduced:
-        told = ("backend", "computes in", "median", f"to {baseline}", "95 % interval", "off by")
+        told = ("backend", "computes in", "median", *ratios, "off by")
         yield from ["", IN_LESS, ""]
         yield from markdown(told, map(reduced_row, run.reduced), told[:2])
+    if modes := in_two_modes(run.result.backends):
+        yield from ["", f"{modes[0].upper()}{modes[1:]}."]
     if any(way["starts"] < FEWEST_STARTS for way in run.rows):
         yield ""
         yield f"No interval where a backend started fewer than {FEWEST_STARTS} times."
@@ -106,6 +116,26 @@ def reduced_row(way: Row) -> tuple[str, ...]:
         interval(way["ratio_low"], way["ratio_high"]),
         f"{way['off']:.1e}",
     )
+
+
+def baselines(folder: Path) -> Iterator[str]:
+    """How far the intervals of ratios reach, by what the ratios are to: the middle one's half."""
+    found: dict[str, list[str]] = {}
+    files = sorted(folder.glob("*.jsonl"))
+    for path in files:
+        result = read_result(path)
+        often = [one for one in result.backends if len(one.blocks) >= FEWEST_STARTS]
+        starts = {one.name: start_medians_us(one.blocks) for one in often if ":" not in one.name}
+        for base in starts:
+            ratios = [
+                ratio_interval(starts[name], starts[base], result.rules.seed)
+                for name in starts
+                if name != base
+            ]
+            half = middle((i.high - i.low) / (i.high + i.low) for i in ratios if i)
+            found.setdefault(base, []).append(share(half))
+    both = [(base, *halves) for base, halves in found.items() if len(halves) == len(files)]
+    yield from markdown(("baseline", *(path.stem for path in files)), both, ("baseline",))
 
 
 @cache
@@ -165,31 +195,53 @@ def selftest(path: Path) -> Iterator[str]:
     yield from markdown(titles, rows, titles)
 
 
+def coverage(folder: Path) -> Iterator[str]:
+    """How often intervals hold the truth, a file and a case a row."""
+    files = {path.stem: json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))}
+    rows: dict[tuple[str, str], dict[str, str]] = {}
+    for name, found in files.items():
+        for one in found["cases"]:
+            least = min(one["backends"].values())
+            cell = f"{share(one['share'])} ({share(least)})"
+            rows.setdefault((name, one["case"]), {})[f"{one['of']}, {one['starts']}"] = cell
+    titles = ("scatter of", "starts", *next(iter(rows.values())))
+    yield from markdown(titles, [(*key, *row.values()) for key, row in rows.items()], titles[:2])
+
+
 def mlperf(folder: Path) -> Iterator[str]:
-    """Each backend's median under LoadGen, beside its calls back to back."""
+    """Each backend under LoadGen, by LoadGen's figures, beside its calls back to back by ours."""
     ran = sorted(map(read_mlperf, folder.glob("*.json")), key=lambda run: run.call_us)
-    titles = ("backend", "LoadGen's p50, µs", "a call back to back", "LoadGen adds", "asked for")
-    yield from markdown(titles, map(mlperf_row, ran), ("backend",))
+    base = next(run for run in ran if run.backend == "onednn")
+    ours = ("a call back to back", "to onednn", "asked for")
+    titles = ("backend", "LoadGen's p50, µs", "less its query of nothing", "to onednn", *ours)
+    yield from markdown(titles, (mlperf_row(run, base) for run in ran), ("backend",))
 
 
-def mlperf_row(run: MlperfRun) -> tuple[str, ...]:
-    """As `lenet-bench mlperf` says it."""
+def mlperf_row(run: MlperfRun, base: MlperfRun) -> tuple[str, ...]:
+    """LoadGen's figures, their ratio to the baseline's, then the same of ours."""
     assert run.performance is not None
-    assert run.added_us is not None
     return (
         run.backend,
         digits(run.performance.p50_us),
+        "-" if run.loadgen_us is None else digits(run.loadgen_us),
+        ratio(by_loadgen(run) / by_loadgen(base)),
         digits(run.call_us),
-        digits(run.added_us),
+        ratio(run.call_us / base.call_us),
         f"{run.performance.least_s:g} s",
     )
+
+
+def by_loadgen(run: MlperfRun) -> float:
+    """A call; of a run before LoadGen was asked for nothing, a query."""
+    assert run.performance is not None
+    return run.loadgen_us or run.performance.p50_us
 
 
 def settings(folder: Path) -> Iterator[str]:
     """What was tried beside the ways of the registry, a backend a file."""
     files = sorted(folder.glob("*.jsonl"))
     if not files:
-        yield "No run on a quiet machine is kept yet."
+        yield NONE_KEPT
     for path in files:
         yield from [f"### {path.stem}", "", *tried_beside(path), ""]
 
@@ -202,7 +254,7 @@ def tried_beside(path: Path) -> Iterator[str]:
     tried = {row.name: row for row in result.backends}
     own = [row for row in tried.values() if "/" not in row.name]
     best = min(filter(None, map(median, own)))
-    yield conditions(result)
+    yield measured_how(result)
     yield ""
     titles = ("setting", "what it tries", "median", "to the best")
     ways = {name: find(name)[0].variants.get(find(name)[1], "") for name in map(name_of, own)}
@@ -230,6 +282,36 @@ def name_of(row: Tried) -> str:
     return row.name
 
 
+def conditions(folder: Path) -> Iterator[str]:
+    """Each backend's median under each condition, the fastest under the first one first."""
+    files = {name: folder / f"{name}.jsonl" for name in CONDITIONS}
+    results = {name: read_result(path) for name, path in files.items() if path.exists()}
+    if not results:
+        yield NONE_KEPT
+        return
+    for name, result in results.items():
+        sentences = filter(None, [measured_how(result), in_two_modes(result.backends)])
+        yield f"- *{CONDITIONS[name][0]}*: {'. '.join(sentences)}"
+    every = {one.name: one for result in results.values() for one in timed(result)}
+    medians = [{one.name: median(one) for one in timed(result)} for result in results.values()]
+    titles = ("backend", *(CONDITIONS[name][0] for name in results))
+    full, reduced = (
+        [(one.name, *under_each([of.get(one.name) for of in medians])) for one in rows]
+        for rows in by_precision(list(every.values()))
+    )
+    yield from ["", *markdown(titles, full, ("backend",))]
+    if reduced:
+        yield from ["", IN_LESS, "", *markdown(titles, reduced, ("backend",))]
+
+
+def under_each(medians: list[float | None]) -> Iterator[str]:
+    """One backend's, each beside the first."""
+    first = medians[0]
+    yield time(first)
+    for us in medians[1:]:
+        yield f"{time(us)} ({ratio(us / first)})" if us and first else time(us)
+
+
 def precision(path: Path) -> Iterator[str]:
     """What computes in less than float32, and what that costs the answers."""
     found = json.loads(path.read_text())["backends"]
@@ -250,12 +332,15 @@ def precision(path: Path) -> Iterator[str]:
 DRAWN: dict[str, Callable[[Path], Iterable[str]]] = {
     "answer": answer,
     "backends": backends,
+    "baselines": baselines,
     "why": why,
     "training": training,
     "agreement": agreement,
     "mlperf": mlperf,
     "selftest": selftest,
+    "coverage": coverage,
     "settings": settings,
+    "conditions": conditions,
     "precision": precision,
 }
 

@@ -1,12 +1,16 @@
-"""Throughput by batch, and calls with idle gaps."""
+"""Throughput by batch, calls with idle gaps, and calls with cold caches."""
 
 import json
 
+import numpy as np
 import pytest
 import scratch_backends as scratch
-from lenet_bench import CompareOptions, compare
+from lenet_bench import CompareOptions, compare, load
 from lenet_bench.cli import run as run_here
-from lenet_bench.results import digest
+from lenet_bench.measure import inputs
+from lenet_bench.measure.calls import Before, time_calls
+from lenet_bench.measure.options import COLD_MB
+from lenet_bench.results import digest, read_result
 
 SIZES = (1, 4, 16)
 
@@ -87,3 +91,28 @@ def test_the_table_says_that_calls_came_after_a_gap(weights_file, tmp_path, caps
     arguments += ["--weights", str(weights_file), "-o", str(tmp_path / "r.jsonl")]
     assert run_here(arguments) == 0
     assert "2 ms apart" in capsys.readouterr().out
+
+
+def test_a_call_with_cold_caches_takes_longer(weights_file):
+    """By turns, so that a busy machine slows both."""
+    infer, images = load("fused", weights=weights_file).infer, inputs.strokes(10, seed=0)
+    cold = Before(COLD_MB, None)
+
+    def turn(before):
+        return np.median(time_calls(infer, images, 0.0, fewest=15, before=before).samples_ns)
+
+    assert np.median([turn(cold) / turn(None) for _ in range(9)]) > 1.5
+    assert cold.cpu_ns > 0
+
+
+def test_a_run_with_cold_caches_says_so(weights_file, tmp_path, capsys):
+    file = tmp_path / "r.jsonl"
+    arguments = ["compare", "numpy", "--rounds", "1", "--cold", "--weights", str(weights_file)]
+    assert run_here([*arguments, "-o", str(file)]) == 0
+    assert f"a pass over {COLD_MB} MB" in capsys.readouterr().out
+    result = read_result(file)
+    assert digest(result)["cold_mb"] == COLD_MB
+    (block,) = result.backends[0].blocks
+    assert block.wall_ns > 2 * sum(block.samples_ns), "the pass is not in the times"
+    assert block.cpu_ns < block.wall_ns / 2, "nor in what the calls used of the CPU"
+    assert block.threads_running == 1

@@ -65,8 +65,22 @@ def test_loadgens_median_stands_beside_the_same_call_back_to_back(found):
     """The query holds the call, so it cannot be much shorter."""
     assert len(found["turns_us"]) == 8
     assert min(found["turns_us"]) <= found["call_us"] <= max(found["turns_us"])
-    assert found["added_us"] == pytest.approx(found["performance"]["p50_us"] - found["call_us"])
     assert found["performance"]["p50_us"] > 0.5 * min(found["turns_us"])
+
+
+def test_a_call_has_a_time_by_loadgens_figures_alone(found, done):
+    nothing = read_summary(done[1] / "nothing")
+    assert nothing.queries >= 20_000
+    assert found["nothing"]["p50_us"] == nothing.p50_us < found["performance"]["p50_us"]
+    query = read_summary(done[1] / "performance")
+    assert found["loadgen_us"] == pytest.approx(query.p50_us - nothing.p50_us)
+
+
+def test_a_run_of_an_earlier_version_has_no_such_time(done, tmp_path):
+    content = json.loads((done[1] / "result.json").read_text())
+    del content["nothing"]
+    (tmp_path / "result.json").write_text(json.dumps(content))
+    assert read(tmp_path / "result.json").loadgen_us is None
 
 
 def test_a_run_whose_calls_changed_meanwhile_was_disturbed(done):
@@ -126,13 +140,13 @@ def test_a_slow_backend_is_waited_for_as_long_as_its_queries_take(
 
 def test_the_logs_and_the_configuration_are_kept(done):
     kept = {path.relative_to(done[1]).as_posix() for path in done[1].rglob("*.*")}
-    logs = {f"{name}/mlperf_log_detail.txt" for name in ("performance", "accuracy")}
+    logs = {f"{name}/mlperf_log_detail.txt" for name in ("performance", "accuracy", "nothing")}
     assert {"result.json", "performance/user.conf", *logs} <= kept
 
 
 def test_loadgen_finds_no_error(done):
     logs = list(done[1].rglob("mlperf_log_detail.txt"))
-    assert len(logs) == 2
+    assert len(logs) == 3
     assert not any('"is_error": true' in path.read_text() for path in logs)
 
 
@@ -219,7 +233,7 @@ def test_ctrl_c_loses_nothing_that_was_measured_before(interrupted):
     assert kept.performance is None
     assert kept.accuracy.passed
     assert kept.call_us > 0
-    assert kept.added_us is None
+    assert kept.loadgen_us is None
     assert str(folder / "result.json") in errors
 
 

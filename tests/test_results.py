@@ -8,12 +8,13 @@ from pathlib import Path
 
 import pytest
 from jsonschema import Draft202012Validator
-from lenet_bench import read_result
+from lenet_bench import read_result, units
 from lenet_bench.errors import ResultError
 from lenet_bench.results import append, as_result, digest, failures, read_log, rows
 from lenet_bench.results.machine import Machine
 from lenet_bench.results.schema import make_schema
 from lenet_bench.results.versioned import check_place
+from lenet_bench.show.rows import cells
 from msgspec.structs import replace
 from sample_results import blocks, failed, log, result, sample_log, sample_result, write_log
 
@@ -313,6 +314,43 @@ def test_disturbed_blocks_are_warned_of():
 def test_a_budget_that_was_too_short_is_followed_by_one_that_would_do():
     (warning,) = warned("too short", blocks("a", 9, rounds=2, took_s=4.0))
     assert "--budget 30s" in warning, "six rounds of this and the empty backend, and a fifth"
+
+
+def test_two_modes_are_told_with_both_medians_and_not_as_a_median_that_moves():
+    fast, slow = blocks("a", 20, rounds=16)[:8], blocks("a", 24, rounds=16)[8:]
+    (warning,) = warned("two modes", (*fast, *slow))
+    assert "a (20.0 µs in 8 starts or 24.0 µs in 8 starts)" in warning
+    assert not warned("the median moves", (*fast, *slow))
+
+
+def test_ratios_are_to_onednn_unless_another_is_named_or_it_did_not_run():
+    first, usual = blocks("first", 20), blocks("onednn", 40)
+    assert result(first, usual).baseline == "onednn"
+    assert result(first, usual, baseline="first").baseline == "first"
+    assert result(first, failed("onednn", "crashed", "fell")).baseline == "first"
+    assert result(first, failed("b", "crashed", "fell"), baseline="b").baseline is None
+
+
+def printed(figure):
+    """Of what was drawn: 47.1 µs, 1.08 ms, 2,469."""
+    number, _, unit = figure.replace(",", "").partition(" ")
+    return float(number) * {"ns": 1e-3, "": 1, "µs": 1, "ms": 1e3, "s": 1e6}[unit]
+
+
+@pytest.mark.parametrize("path", COMMITTED, ids=lambda path: path.stem)
+def test_a_printed_ratio_is_that_of_the_printed_medians_and_lies_in_its_interval(path):
+    found = read_result(path)
+    base = found.row(found.baseline).summary.p50_us
+    ranked = [row for row in found.backends if row.summary and row.summary.ratio]
+    assert len(ranked) > 1
+    for row in ranked:
+        s, shown = row.summary, cells(row)
+        assert s.ratio == s.p50_us / base
+        last_digit = 0.006 / s.ratio if s.ratio < 10 else 0.006  # as printed, of each of the three
+        assert printed(shown["ratio"]) == pytest.approx(
+            printed(shown["p50"]) / printed(units.time(base)), rel=0.01 + last_digit
+        )
+        assert s.ratio_low is None or s.ratio_low <= s.ratio <= s.ratio_high
 
 
 def test_a_backend_near_the_harness_floor_is_warned_of():

@@ -12,6 +12,7 @@ from lenet_bench.results.statistics import (
     percentile,
     ratio_interval,
     spread,
+    two_modes,
 )
 
 RUNS = 400
@@ -93,10 +94,20 @@ def test_the_ratio_within_a_run_is_covered_at_least_94_times_in_100(shape, round
     assert_covered(1.5, map(interval, range(RUNS)))
 
 
-def test_a_ratio_within_a_run_needs_six_rounds_that_both_ran():
+def test_a_ratio_within_a_run_needs_six_rounds_of_each():
     values = dict.fromkeys(range(FEWEST_STARTS), 1.0)
     assert ratio_interval(values, values, 0) is not None
-    assert ratio_interval(values, {n + 1: 1.0 for n in values}, 0) is None
+    assert ratio_interval(values, {n: 1.0 for n in values if n}, 0) is None
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_the_ratios_interval_is_of_all_starts_where_one_ran_in_fewer_rounds(shape):
+    random = np.random.default_rng(4)
+    for seed in range(RUNS):
+        new, old = dict(enumerate(shape(random, 8))), dict(enumerate(shape(random, 15)))
+        ratio = np.median(list(new.values())) / np.median(list(old.values()))
+        interval = ratio_interval(new, old, seed)
+        assert interval.low <= ratio <= interval.high
 
 
 def test_two_runs_need_six_starts_each():
@@ -214,6 +225,41 @@ def test_backends_just_at_the_margin_are_called_different_at_most_5_times_in_100
 
 def test_backends_beyond_the_margin_are_called_the_same_at_most_5_times_in_100():
     assert list(verdicts(1.021, 12, 0.01)).count("same") / RUNS <= 0.05
+
+
+def uniform(random, count):
+    """Flat over a fifth: the widest single hump."""
+    return 1 + 0.2 * random.random(count)
+
+
+def heavy(random, count):
+    """Student's t with three degrees of freedom."""
+    return 1 + 0.03 * random.standard_t(3, count)
+
+
+@pytest.mark.parametrize("shape", [normal, skewed, disturbed, uniform, heavy])
+@pytest.mark.parametrize("starts", [15, 20, 40])
+def test_one_hump_is_called_two_modes_in_less_than_one_run_of_100(shape, starts):
+    random = np.random.default_rng(starts)
+    runs = 2000
+    assert sum(two_modes(shape(random, starts)) is not None for _ in range(runs)) < runs / 100
+
+
+@pytest.mark.parametrize("starts", [15, 30])
+def test_two_modes_are_found_and_told_apart(starts):
+    random = np.random.default_rng(starts)
+    slow = (random.random((RUNS, starts)) < 0.5) * 0.14
+    found = [two_modes(1 + one + 0.015 * random.standard_normal(starts)) for one in slow]
+    assert sum(modes is not None for modes in found) > 0.75 * RUNS
+    low, high = next(modes for modes in found if modes)
+    assert np.median(low) == pytest.approx(1, abs=0.02)
+    assert np.median(high) == pytest.approx(1.14, abs=0.02)
+
+
+def test_few_starts_and_equal_ones_have_no_two_modes():
+    assert two_modes([1.0, 1.2] * 7) is None
+    assert two_modes([1.0, 1.2] * 8) is not None
+    assert two_modes([1.0] * 16) is None
 
 
 def test_spread_is_the_quartiles_distance():

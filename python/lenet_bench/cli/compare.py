@@ -34,7 +34,7 @@ Examples:
   lenet-bench compare --quick
   lenet-bench compare fused openblas --budget 60s
   lenet-bench compare fused keras --batch 1,8,64,512
-  lenet-bench compare fused keras --interval 20ms
+  lenet-bench compare fused keras --interval 20ms --cold
   lenet-bench compare torch torch@gpu -o mine.jsonl    run it again to go on
   lenet-bench compare --device gpu --baseline cudnn
   lenet-bench compare --json | jq '.backends[] | {name, p50_us, verdict}'
@@ -57,7 +57,7 @@ Exit codes: 0, or 1 where a backend failed or a named one does not run.
     "--baseline",
     metavar="BACKEND",
     type=BACKEND,
-    help="What ratios are taken to. [the first backend that runs]",
+    help="What ratios are taken to. [onednn, else the first that runs]",
 )
 @click.option(
     "--batch",
@@ -72,6 +72,7 @@ Exit codes: 0, or 1 where a backend failed or a named one does not run.
     metavar="MS",
     help="Pause this long before each call: 20, 1s.",
 )
+@click.option("--cold", is_flag=True, help="Pass over 64 MB before each call: cold caches.")
 @device_option
 @threads_option
 @weights_option
@@ -91,6 +92,7 @@ def compare(
     baseline: str | None,
     batches: tuple[int, ...] | None,
     interval: float | None,
+    cold: bool,
     device: Device,
     threads: int,
     weights: Path | None,
@@ -120,6 +122,7 @@ def compare(
         rounds=rounds,
         least_rounds=int(quick),
         interval_s=interval,
+        cold=cold,
         batches=batches or (),
         weights=weights,
         output=output or Path(f"results/compare-{datetime.now():%Y%m%d-%H%M%S}.jsonl"),

@@ -12,7 +12,7 @@ import numpy as np
 from ..errors import LenetBenchError
 from ..network import CLASSES
 from ..registry import Network
-from .calls import Calls, Image, clock, time_calls
+from .calls import Before, Calls, Image, clock, time_calls
 from .own_process import peak_rss_mib, running_threads, thread_cpu_ns
 
 Question = Mapping[str, Any]
@@ -75,18 +75,18 @@ class Built:
         return {f"{kind}_us": float(np.median(ns)) / 1000 for kind, ns in times.items()}
 
     def warm(self, question: Question) -> Answer:
-        self._single_calls(question, question["warm_s"], fewest=2)
+        self._single_calls(question, question["warm_s"], 2, _before(question))
         return {}
 
     def time(self, question: Question) -> Answer:
         """Warm up, then time single calls with rotating images, and how it idles after that."""
         self.warm(question)
         originals = [image.tobytes() for image in self._images]
-        threads = thread_cpu_ns()
+        threads, between = thread_cpu_ns(), _before(question)
         before, cpu_ns = resource.getrusage(resource.RUSAGE_SELF), time.process_time_ns()
         fewest = _FEWEST_AFTER_GAPS if question["interval_s"] else _FEWEST_CALLS
-        calls = self._single_calls(question, question["timed_s"], fewest)
-        cpu_ns = time.process_time_ns() - cpu_ns
+        calls = self._single_calls(question, question["timed_s"], fewest, between)
+        cpu_ns = time.process_time_ns() - cpu_ns - between.cpu_ns
         after = resource.getrusage(resource.RUSAGE_SELF)
         running = running_threads(threads, thread_cpu_ns(), sum(calls.samples_ns))
         if [image.tobytes() for image in self._images] != originals:
@@ -148,7 +148,9 @@ class Built:
         test, parents = Test(**question["test"]), AtHand(**question["parents"])
         return run(self._infer, images, folder, test, parents)
 
-    def _single_calls(self, question: Question, seconds: float, fewest: int) -> Calls:
+    def _single_calls(
+        self, question: Question, seconds: float, fewest: int, before: Before
+    ) -> Calls:
         """The images go on rotating where the last calls left off."""
         calls = time_calls(
             self._infer,
@@ -156,7 +158,7 @@ class Built:
             seconds,
             fewest,
             most=question["most"],
-            interval_s=question["interval_s"],
+            before=before,
             first=self._first,
         )
         self._first = (self._first + len(calls.samples_ns)) % len(self._images)
@@ -176,6 +178,10 @@ def is_expected(error: BaseException) -> bool:
 def sentence(error: BaseException) -> str:
     """An error in one line."""
     return str(error) if is_expected(error) else f"{type(error).__name__}: {error}".rstrip(": ")
+
+
+def _before(question: Question) -> Before:
+    return Before(question["cold_mb"], question["interval_s"])
 
 
 def _separate(images: Image) -> list[Image]:

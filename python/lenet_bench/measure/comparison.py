@@ -36,7 +36,7 @@ from .block import Task, measure_block
 from .continuing import as_before, check_same
 from .environment import read_machine
 from .interrupts import interrupts
-from .options import CompareOptions, Entry
+from .options import COLD_MB, CompareOptions, Entry
 from .pinning import choose_cores, cpus_near_gpu, on_cores, thread_variables
 from .plan import Costs, Plan, shuffled, to_repeat
 from .start import Conditions
@@ -112,8 +112,9 @@ class _Comparison:
             threads=rules.threads,
             weights=rules.weights,
             timeout_s=options.timeout_s,
-            interval_s=rules.interval_s,
             truth=Truth(weights, rules.seed),
+            interval_s=rules.interval_s,
+            cold_mb=rules.cold_mb,
         )
 
     def run(self) -> Result:
@@ -238,6 +239,7 @@ def _header(
         weights=str(options.weights or default_path()),
         weights_sha256=weights_sha256,
         interval_s=options.interval_s,
+        cold_mb=COLD_MB if options.cold else None,
         batches=options.batches,
     )
     return Header(

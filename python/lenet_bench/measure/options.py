@@ -16,6 +16,8 @@ USUAL_S = 20.0
 QUICK = ("fused", "onednn", "tensorflow", "keras:predict_on_batch", "keras")
 QUICK_S = 100.0
 QUICK_ROUNDS = 10
+#: Passed over for cold caches; those of most processors hold less.
+COLD_MB = 64
 
 
 @dataclass(frozen=True)
@@ -53,7 +55,7 @@ class CompareOptions:
     """What to compare, how long, and where the result goes. Without `backends`, all that remain."""
 
     backends: tuple[str | Entry, ...] = ()
-    baseline: str | None = None  # without one, the first backend that runs
+    baseline: str | None = None  # without one, onednn, else the first backend that runs
     threads: int = 1
     budget_s: float | None = None  # of all of the run, the first starts included
     rounds: int | None = None
@@ -63,6 +65,7 @@ class CompareOptions:
     seed: int | None = None  # without one, a new one; it is in the result
     timeout_s: float = 120.0  # for one answer of a backend's process
     interval_s: float | None = None  # idle time before each call
+    cold: bool = False  # pass over COLD_MB before each call
     batches: tuple[int, ...] = ()  # sizes to measure throughput for, after the single calls
     weights: str | os.PathLike[str] | None = None
     output: str | os.PathLike[str] | None = None  # where there is such a run, it goes on

@@ -1,7 +1,7 @@
-"""Backends for the self-test: one under several names, one made slower, and three that cheat.
+"""Backends for the self-test: one under several names, the same made slower, three that cheat.
 
-Which backend they are made of stands in an environment variable, since a process builds one from
-the weights and the threads alone.
+Which backend they are made of, and how much slower, stands in environment variables, since a
+process builds one from the weights and the threads alone.
 """
 
 import os
@@ -16,8 +16,8 @@ from ..weights import Weights
 
 #: The variable that names the backend.
 BACKEND = "LENET_BENCH_SELF_TEST_BACKEND"
-#: What `Slower` adds to each call.
-SLOWDOWN = 0.05
+#: The variable that says how much more a call takes: 0.05 is 5 %.
+SLOWDOWN = "LENET_BENCH_SELF_TEST_SLOWDOWN"
 
 Floats = NDArray[np.float32]
 
@@ -38,30 +38,26 @@ class Planted:
         return {**self._backend.describe(), "planted": type(self).__name__}
 
 
-class Same(Planted):
-    """The backend, and after each call a wait for no time.
+class Slower(Planted):
+    """The backend, and after each call a wait for SLOWDOWN of what it took, which may be nothing.
 
-    The wait is what `Slower` has: three readings of the clock, which the backend has driven out of
-    the caches, cost 1.7 us, 1 % of numpy's call. So the two differ by the slowdown only.
+    The wait itself, three readings of the clock, which the backend has driven out of the caches,
+    costs 1.7 us, 1 % of numpy's call. So a backend and its slower twin both wait.
     """
 
-    slowdown = 0.0
+    def __init__(self, weights: Weights, *, threads: int) -> None:
+        super().__init__(weights, threads=threads)
+        self._slowdown = float(os.environ[SLOWDOWN])
 
     def infer(self, images: Floats) -> Floats:
         """Answer, then wait at work: sleeping would be too coarse."""
         began = time.perf_counter_ns()
         answer = self._backend.infer(images)
         took = time.perf_counter_ns() - began
-        end = began + int(took * (1 + self.slowdown))
+        end = began + int(took * (1 + self._slowdown))
         while time.perf_counter_ns() < end:
             pass
         return answer
-
-
-class Slower(Same):
-    """Takes SLOWDOWN more for each call than that call itself took."""
-
-    slowdown = SLOWDOWN
 
 
 class Remembering(Planted):

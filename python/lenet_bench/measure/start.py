@@ -32,8 +32,9 @@ class Conditions:
     threads: int
     weights: str
     timeout_s: float
-    interval_s: float | None
     truth: Truth
+    interval_s: float | None = None
+    cold_mb: int | None = None
 
 
 class Failed(Exception):
@@ -146,9 +147,11 @@ class Start:
         return self.child.output()
 
     def _timed(self, do: str, **rest: Any) -> dict[str, Any]:
-        gap_s = self._conditions.interval_s
+        c = self._conditions
         most = None if self.entry.checked else _FLOOR_CALLS
-        return self.ask(do, 2 * _IDLE_CALLS * (gap_s or 0.0), **rest, most=most, interval_s=gap_s)
+        longer_s = 2 * _IDLE_CALLS * (c.interval_s or 0.0)
+        between = {"interval_s": c.interval_s, "cold_mb": c.cold_mb}
+        return self.ask(do, longer_s, **rest, **between, most=most)
 
     def _check_clock(self, answer: Mapping[str, Any], asked_ns: int, heard_ns: int) -> None:
         """Processes share one clock: what the backend's says must lie between two of ours."""

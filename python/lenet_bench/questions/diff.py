@@ -94,8 +94,7 @@ def diff(
 def _baseline(old: Result, new: Result, named: str | None) -> str:
     """The backend that both measured and that ratios are taken to."""
     both = [row.name for row in new.backends if _is_ok(row) and _is_ok(_find(old, row.name))]
-    usual = [r.name for r in new.backends if r.summary and r.summary.verdict == "baseline"]
-    wanted = named or next(iter(usual), None)
+    wanted = named or new.baseline
     if wanted in both:
         return wanted
     what = f"the baseline {wanted}" if wanted else "a baseline"

@@ -86,7 +86,6 @@ def why(
         threads=threads,
         weights=str(weights or default_path()),
         timeout_s=_TIMEOUT_S,
-        interval_s=None,
         truth=Truth(read_weights(weights), seed=0),
     )
     for entry in entries:

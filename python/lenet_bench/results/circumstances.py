@@ -60,6 +60,7 @@ def settings(rules: Rules) -> dict[str, Any]:
         "weights (SHA-256)": rules.weights_sha256[:12],
         "images that rotate": rules.images,
         "idle time before a call, s": rules.interval_s,
+        "passed over before a call, MB": rules.cold_mb,
         "cores": rules.worker_cores,
         **{f"${name}": value for name, value in rules.variables.items()},
     }

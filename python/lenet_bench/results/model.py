@@ -27,7 +27,7 @@ class Rules(Struct, frozen=True, kw_only=True):
     """How it was measured, so that it can be measured again."""
 
     seed: int  # of the order, of the unforeseen images and of the bootstrap
-    baseline: str | None  # that was asked for; else it is the first backend that runs
+    baseline: str | None  # that was asked for; else it is onednn, or the first backend that runs
     margin: Share  # two backends that differ by less are the same
     confidence: float  # of the intervals, nominally
     budget_s: float | None  # the run ends after this time
@@ -41,6 +41,7 @@ class Rules(Struct, frozen=True, kw_only=True):
     weights: str  # their file
     weights_sha256: str  # its parameters' checksum
     interval_s: float | None = None  # idle time before each call
+    cold_mb: int | None = None  # MB passed over before each call, so that it finds cold caches
     batches: tuple[int, ...] = ()  # sizes that throughput is measured for
 
 
@@ -260,6 +261,12 @@ class Result:
     disturbance: Disturbance
     notes: tuple[str, ...] = ()  # of the file: a last line that was cut off
     warnings: tuple[str, ...] = ()  # what to know before believing it
+
+    @property
+    def baseline(self) -> str | None:
+        """The backend that ratios are to."""
+        rows = (row for row in self.backends if row.summary and row.summary.verdict == "baseline")
+        return next((row.name for row in rows), None)
 
     def row(self, name: str) -> Row:
         return next(row for row in self.backends if row.name == name)

@@ -6,9 +6,9 @@ from statistics import median_low
 
 import numpy as np
 
-from ..units import counted
+from ..units import counted, time
 from .model import Result, Row
-from .statistics import FEWEST_STARTS, spread, start_medians_us
+from .statistics import FEWEST_STARTS, spread, start_medians_us, two_modes
 
 # What a quiet machine stays under.
 _DISTURBED = 0.05  # of the blocks
@@ -128,6 +128,8 @@ def _preempted_per_s(row: Row) -> float:
 def _of_the_backends(rows: Sequence[Row], result: Result) -> Iterator[str]:
     rules = result.rules
     floor = result.floor.summary.p50_us if result.floor and result.floor.summary else None
+    if modes := in_two_modes(rows):
+        yield modes
     if named := _those(rows, _moves, _UNSTABLE, "{:.0%}"):
         yield (
             f"the median moves from one start to the next (by quartiles): {named}; read the "
@@ -169,10 +171,29 @@ def _listed(said: Mapping[str, str]) -> str:
     return ", ".join(named)
 
 
+def in_two_modes(rows: Sequence[Row]) -> str | None:
+    """The backends whose starts are of two kinds, with the median of each kind."""
+    found = {row.name: two_modes(_medians_us(row)) for row in rows}
+    said = {
+        name: " or ".join(
+            f"{time(float(np.median(mode)))} in {counted(len(mode), 'start')}" for mode in modes
+        )
+        for name, modes in found.items()
+        if modes
+    }
+    if not said:
+        return None
+    return f"two modes, and no start between them: {_listed(said)}; read both, not the median"
+
+
+def _medians_us(row: Row) -> list[float]:
+    return list(start_medians_us(row.blocks).values())
+
+
 def _moves(row: Row) -> float:
-    """How far apart its starts are."""
-    medians = list(start_medians_us(row.blocks).values())
-    return spread(medians) if len(medians) >= FEWEST_STARTS else 0.0
+    """How far apart its starts are; two modes are said otherwise."""
+    medians = _medians_us(row)
+    return spread(medians) if len(medians) >= FEWEST_STARTS and not two_modes(medians) else 0.0
 
 
 def _threads(row: Row) -> float:

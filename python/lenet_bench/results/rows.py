@@ -21,7 +21,6 @@ def rows(result: Result) -> list[dict[str, Any]]:
 
 def digest(result: Result) -> dict[str, Any]:
     """What `--json` prints: the rows and what they must be read with, without the samples."""
-    baseline = [r.name for r in result.backends if r.summary and r.summary.verdict == "baseline"]
     floor = result.floor.summary if result.floor else None
     return {
         "schema": result.schema,
@@ -32,8 +31,9 @@ def digest(result: Result) -> dict[str, Any]:
         "seed": result.rules.seed,
         "threads": result.rules.threads,
         "interval_s": result.rules.interval_s,
+        "cold_mb": result.rules.cold_mb,
         "margin": result.rules.margin,
-        "baseline": baseline[0] if baseline else None,
+        "baseline": result.baseline,
         "harness_us": floor.p50_us if floor else None,
         "backends": [
             {**flat, **_by_batch(row)}

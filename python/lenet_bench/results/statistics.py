@@ -7,6 +7,7 @@ cache by 10 % and more. So a start counts once, by its median, and intervals are
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from math import ceil, inf
 from statistics import NormalDist
 
 import numpy as np
@@ -20,6 +21,11 @@ Floats = NDArray[np.float64]
 CONFIDENCE = 0.95
 #: Fewer starts than this get no interval: the median of five cannot be bounded at 95 %.
 FEWEST_STARTS = 6
+# Two modes: so many starts, such a share of them in each, so far apart.
+_FEWEST_FOR_MODES = 15
+_SHARE_OF_A_MODE = 0.25
+_APART = 7.0  # times the scatter within
+_GAP = 0.03  # with nothing in it, of the lower mode's upper end
 #: A percentile needs this many samples beyond it, so p50 needs 20 in all and p99 1000.
 _SAMPLES_BEYOND = 10
 _RESAMPLES = 2000
@@ -64,15 +70,19 @@ def median_interval(values: Sequence[float] | Floats, seed: int) -> Interval | N
 def ratio_interval(
     new: Mapping[int, float], old: Mapping[int, float], seed: int
 ) -> Interval | None:
-    """The same for the ratio of two medians, of starts that ran in the same rounds.
+    """The same for the ratio of the two medians, each of all its starts.
 
-    Rounds are resampled, so that what a round did to both is not taken for a difference.
+    Where both ran in the same rounds, rounds are resampled, so that what a round did to both is not
+    taken for a difference.
     """
-    rounds = [number for number in new if number in old]
+    one, other = (np.array(list(of.values()), np.float64) for of in (new, old))
+    if set(new) != set(old):
+        return independent_ratio_interval(one, other, seed)
+    rounds = list(new)
     if len(rounds) < FEWEST_STARTS:
         return None
     picked = np.random.default_rng(seed).integers(0, len(rounds), (_RESAMPLES, len(rounds)))
-    one, other = (np.array([of[n] for n in rounds], np.float64) for of in (new, old))
+    other = np.array([old[number] for number in rounds], np.float64)
     ratios = np.median(one[picked], axis=1) / np.median(other[picked], axis=1)
     return _expanded_interval(ratios, len(rounds))
 
@@ -109,6 +119,29 @@ def spread(values: Sequence[float] | Floats) -> float:
     """The quartiles' distance against the median: how far half of the values differ."""
     low, middle, high = np.percentile(values, (25, 50, 75))
     return float((high - low) / middle)
+
+
+def two_modes(values: Sequence[float] | Floats) -> tuple[Floats, Floats] | None:
+    """The two clusters that the starts fall into, with nothing between; None where they do not.
+
+    A cluster has a quarter of at least fifteen starts; the gap is 3 % wide, and the clusters' means
+    are seven times their scatter apart, which one hump is in less than 1 % of the runs.
+    """
+    values = np.sort(np.asarray(values, np.float64))
+    if len(values) < _FEWEST_FOR_MODES:
+        return None
+    least = ceil(_SHARE_OF_A_MODE * len(values))
+    splits = range(least, len(values) - least + 1)
+    low, high = max(((values[:n], values[n:]) for n in splits), key=lambda pair: _apart(*pair))
+    apart = _apart(low, high) > _APART and high[0] > low[-1] * (1 + _GAP)
+    return (low, high) if apart else None
+
+
+def _apart(low: Floats, high: Floats) -> float:
+    """The distance of their means against the scatter within."""
+    within = ((low.var(ddof=1) + high.var(ddof=1)) / 2) ** 0.5
+    distance = float(high.mean() - low.mean())
+    return distance / float(within) if within else inf if distance else 0.0
 
 
 def _resampled_medians(values: Floats, random: np.random.Generator) -> Floats:

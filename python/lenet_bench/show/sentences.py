@@ -18,9 +18,11 @@ def conditions(result: Result) -> str:
     threads = counted(rules.threads, "thread")
     pause = f", {units.span(rules.interval_s)} apart" if rules.interval_s else ""
     anew = all(one.summary.starts >= result.rounds for one in timed(result) if one.summary)
+    cold = f", caches cold (a pass over {rules.cold_mb} MB before it)" if rules.cold_mb else ""
     each = ", every backend in a new process each time" if anew else ""
     return (
-        f"One image per call{pause}; {threads} on core {cores} of {processor(result.machine)}; "
+        f"One image per call{pause}{cold}; "
+        f"{threads} on core {cores} of {processor(result.machine)}; "
         f"{counted(result.rounds, 'shuffled round')}{each}, in {result.elapsed_s:.0f} s"
     )
 
@@ -29,9 +31,8 @@ def footnote(result: Result) -> str:
     """How the table's figures are to be read."""
     floor = result.floor.summary.p50_us if result.floor and result.floor.summary else None
     notes = ["p50: the median call"]
-    baseline = [r.name for r in result.backends if r.summary and r.summary.verdict == "baseline"]
-    if baseline:
-        notes.append(f"ratio: to {baseline[0]}, above 1 is slower")
+    if result.baseline:
+        notes.append(f"ratio: to {result.baseline}, above 1 is slower")
     notes.append(f"same: within {units.share(result.rules.margin)}")
     if floor is not None:
         notes.append(f"an empty call takes {units.time(floor)}")

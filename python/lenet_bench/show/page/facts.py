@@ -56,7 +56,7 @@ def _rules(run: Run) -> Facts:
         "command": " ".join(["lenet-bench", *result.argv[1:]]),
         "seed": str(rules.seed),
         "rounds": str(result.rounds),
-        "baseline": rules.baseline or "the first backend that ran",
+        "baseline": result.baseline or units.NONE,
         "same means within": units.share(rules.margin),
         "confidence": units.share(rules.confidence),
         "threads": str(rules.threads),
@@ -67,4 +67,6 @@ def _rules(run: Run) -> Facts:
     }
     if rules.interval_s:
         found["idle before each call"] = units.span(rules.interval_s)
+    if rules.cold_mb:
+        found["passed over before each call"] = f"{rules.cold_mb} MB"
     return found | dict(rules.variables)

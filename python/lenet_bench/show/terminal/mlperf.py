@@ -11,7 +11,7 @@ from .table import Cell, Column, table
 
 
 def mlperf(found: MlperfRun, screen: Screen) -> Iterator[str]:
-    """The verdict, the latencies, the accuracy, and what LoadGen adds to a call."""
+    """The verdict, the latencies, the accuracy, and a call by LoadGen's figures and by ours."""
     yield from screen.wrap(
         f"{LABEL}: {found.backend} under LoadGen {found.loadgen}, SingleStream, "
         f"{counted(found.threads, 'thread')} on core "
@@ -56,11 +56,14 @@ def _rows(found: MlperfRun) -> Iterator[tuple[str, Cell]]:
 
 def _notes(found: MlperfRun) -> Iterator[str]:
     assert found.performance is not None
-    p50, call = units.time(found.performance.p50_us), units.time(found.call_us)
-    yield (
-        f"LoadGen's median query takes {p50}, a call back to back {call} (as `compare` times it, "
-        f"in the same process): LoadGen's work and colder caches add {units.time(found.added_us)}"
-    )
+    if found.nothing and found.loadgen_us:
+        p50, nothing = units.time(found.performance.p50_us), units.time(found.nothing.p50_us)
+        yield (
+            f"by LoadGen's figures alone a call takes {units.time(found.loadgen_us)}: its median "
+            f"query {p50}, less its median query of nothing {nothing}; back to back, as `compare` "
+            f"times it in the same process, {units.time(found.call_us)}: "
+            f"{units.ratio(found.loadgen_us / found.call_us)} times as long under LoadGen"
+        )
     reference = found.accuracy.reference_correct / found.accuracy.images
     yield (
         f"accuracy is against {found.accuracy.against} and must reach 99 % of the reference's, "
