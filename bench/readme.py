@@ -19,11 +19,10 @@ from textwrap import wrap
 
 from lenet_bench.questions.mlperf import MlperfRun
 from lenet_bench.questions.mlperf import read as read_mlperf
-from lenet_bench.questions.why import Anatomy
-from lenet_bench.questions.why import read as read_why
 from lenet_bench.registry import find
 from lenet_bench.results import Row as Tried
-from lenet_bench.results import read_result
+from lenet_bench.results import TakenApart, read_result, taken_apart
+from lenet_bench.results.apart import GROUPS, grouped
 from lenet_bench.results.statistics import FEWEST_STARTS
 from lenet_bench.show.families import precision as precision_of
 from lenet_bench.show.figures.pictures import pictures, themed
@@ -115,23 +114,47 @@ def runs(path: Path) -> list[Run]:
 
 
 def why(path: Path) -> Iterator[str]:
-    """What a call of each backend is made of."""
-    ran = sorted((a for a in read_why(path) if a.status == "ok"), key=lambda a: a.call_us)
-    titles = ("backend", "call µs", "fixed", "one more image", "Python calls", "deep", "waits")
-    yield from markdown(titles, map(anatomy_row, ran), ("backend",))
+    """The parts of each backend's call, in groups that all have."""
+    result = read_result(path)
+    found = [one for one in taken_apart(result) if one.parts]
+    yield conditions(result)
+    yield ""
+    titles = ("backend", "call", *GROUPS, "explained", "95 % interval", "an operation")
+    rows = map(apart_row, sorted(found, key=lambda one: one.median_us or inf))
+    yield from markdown(titles, rows, titles[:1])
 
 
-def anatomy_row(anatomy: Anatomy) -> tuple[str, ...]:
-    """As `lenet-bench why` shows it."""
+def apart_row(one: TakenApart) -> tuple[str, ...]:
+    """All times in the call's unit would hide the small ones: each has its own."""
+    assert one.operation_us is not None
+    assert one.explained is not None
+    known = one.explained_low is not None and one.explained_high is not None
     return (
-        anatomy.name,
-        digits(anatomy.call_us),
-        "-" if anatomy.fixed_us is None else digits(anatomy.fixed_us),
-        "-" if anatomy.image_us is None else digits(anatomy.image_us),
-        f"{sum(anatomy.python_calls.values()):,}",
-        str(anatomy.depth),
-        f"{anatomy.waits:.0f}",
+        one.name,
+        time(one.median_us),
+        *map(time, grouped(one.parts).values()),
+        f"{one.explained:.0%}",
+        f"{one.explained_low:.0%} to {one.explained_high:.0%}" if known else "-",
+        time(one.operation_us.us),
     )
+
+
+def whyparts(path: Path) -> Iterator[str]:
+    """Each part of each backend."""
+    for one in taken_apart(read_result(path)):
+        if one.parts:
+            yield from [f"### {one.name}", ""]
+            rows = [
+                (part.name, time(part.us), bounds(part.low_us, part.high_us), part.evidence)
+                for part in one.parts
+            ]
+            titles = ("part", "median", "95 % interval", "what was measured")
+            yield from [*markdown(titles, rows, (titles[0], titles[3])), ""]
+
+
+def bounds(low_us: float | None, high_us: float | None) -> str:
+    """From a time to a time."""
+    return "-" if low_us is None else f"{time(low_us)} to {time(high_us)}"
 
 
 def training(path: Path) -> Iterator[str]:
@@ -251,6 +274,7 @@ DRAWN: dict[str, Callable[[Path], Iterable[str]]] = {
     "answer": answer,
     "backends": backends,
     "why": why,
+    "whyparts": whyparts,
     "training": training,
     "agreement": agreement,
     "mlperf": mlperf,

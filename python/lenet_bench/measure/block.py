@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..cost import installed_mib, lines_of_code
-from ..results import Batch, Block, printable
+from ..results import Anatomy, Batch, Block, Experiment, printable
+from ..results.versioned import decode
 from .gpu import open_meter, used
 from .options import Entry
 from .start import Conditions, Failed, Start
@@ -25,6 +26,7 @@ class Task:
     first: bool  # of this backend: its cache is probed too
     start_s: float | None  # what its first start took
     batches: tuple[int, ...] = ()  # sizes to time
+    apart: bool = False  # the call is taken apart too
 
 
 @dataclass
@@ -94,6 +96,19 @@ def _measure(start: Start, conditions: Conditions, task: Task, measured: _Measur
     start.check_images(conditions.truth.unforeseen)
     if start.entry.checked:
         _time_batches(start, task.batches, measured)
+    if task.apart:
+        measured.doing = f"taken apart in round {task.round + 1}"
+        _take_apart(start, measured, anatomy=task.first)
+
+
+def _take_apart(start: Start, measured: _Measured, *, anatomy: bool) -> None:
+    """The experiments, and once what a call does in Python; the call itself has been timed."""
+    answer = start.ask("take_apart")
+    measured.facts["experiments"] = tuple(Experiment(**one) for one in answer["experiments"])
+    if reason := answer["whole"]:
+        measured.facts["whole"] = printable(reason)
+    if anatomy:
+        measured.facts["anatomy"] = decode(Anatomy, start.ask("dissect"))
 
 
 def _timed_s(start_s: float, interval_s: float | None) -> float:

@@ -185,6 +185,7 @@ class _Comparison:
             first=not own or own[-1].status != "ok",
             start_s=next(starts, None),
             batches=tuple(n for n in self._log.header.rules.batches if str(n) not in refused),
+            apart=self._log.header.rules.apart and name != empty.NAME,
         )
         block = measure_block(self._entries[name], self._conditions, task)
         self._blocks.append(block)
@@ -239,6 +240,7 @@ def _header(
         weights_sha256=weights_sha256,
         interval_s=options.interval_s,
         batches=options.batches,
+        apart=options.apart,
     )
     return Header(
         version=version("lenet-bench"),
