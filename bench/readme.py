@@ -33,6 +33,7 @@ from lenet_bench.show.page import gather, page
 from lenet_bench.show.sentences import IN_LESS, conditions
 from lenet_bench.show.terminal.screen import Screen
 from lenet_bench.show.terminal.training import side_by_side
+from lenet_bench.show.why import answer as answer_of
 from lenet_bench.training.result import read_training
 from lenet_bench.units import digits, interval, ratio, time
 from settings.__main__ import alternatives
@@ -137,6 +138,12 @@ def apart_row(one: TakenApart) -> tuple[str, ...]:
         f"{one.explained_low:.0%} to {one.explained_high:.0%}" if known else "-",
         time(one.operation_us.us),
     )
+
+
+def whyanswer(path: Path) -> Iterator[str]:
+    """The same in sentences."""
+    for sentence in answer_of(taken_apart(read_result(path))):
+        yield f"- {sentence}"
 
 
 def whyparts(path: Path) -> Iterator[str]:
@@ -274,6 +281,7 @@ DRAWN: dict[str, Callable[[Path], Iterable[str]]] = {
     "answer": answer,
     "backends": backends,
     "why": why,
+    "whyanswer": whyanswer,
     "whyparts": whyparts,
     "training": training,
     "agreement": agreement,

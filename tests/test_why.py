@@ -27,6 +27,7 @@ from lenet_bench.show.terminal.screen import Screen
 from lenet_bench.show.terminal.why import calls as table
 from lenet_bench.show.terminal.why import closely
 from lenet_bench.show.terminal.why import parts as rows
+from lenet_bench.show.why import answer
 from msgspec.structs import replace
 from sample_results import blocks, failed, result
 
@@ -124,6 +125,29 @@ def test_what_is_explained_twice_is_below_zero_and_not_clipped() -> None:
     assert found.explained > 1
     assert figures(found)[UNEXPLAINED] < -20
     assert figures(apart(50, stage=-3))["conv1"] == pytest.approx(-3)
+
+
+def test_a_hand_over_that_is_measured_beside_the_ways_is_not_in_entering() -> None:
+    beside = [Experiment("hand-over", str(us), us, 9, 2, "so") for us in (30, 26)]
+    rows = blocks("made", 100, experiments=(*experiments(), *beside))
+    found = figures(taken_apart(result(rows))[0])
+    assert (found["hand-over"], found["entering"]) == pytest.approx((4, 6))
+    assert found[UNEXPLAINED] == pytest.approx(22, rel=0.01)
+
+
+def test_what_shares_the_caches_costs_what_it_takes_longer_together() -> None:
+    both = Experiment("together", "caches", (14 + 5) + (10 + 6 * 2 + 6 * 7) + 8, 9)
+    rows = blocks("made", 100, FEWEST_STARTS, experiments=(*experiments(), both))
+    assert figures(taken_apart(result(rows))[0])["caches"] == pytest.approx(8)
+
+
+def test_stages_are_compared_with_nothing_called_as_they_are() -> None:
+    """Where the cut networks give more than ten floats, and so does what they are compared with."""
+    more = [replace(one, us=one.us + 3) for one in experiments() if one.kind != "way"]
+    nothing = Experiment("stage", "nothing", 14 + 3, 9, 2)
+    ways = [one for one in experiments() if one.kind == "way"]
+    rows = blocks("made", 100, FEWEST_STARTS, experiments=(*ways, nothing, *more))
+    assert figures(taken_apart(result(rows))[0]) == pytest.approx(figures(apart(100)))
 
 
 def test_an_operation_has_a_figure_of_its_own() -> None:
@@ -242,11 +266,20 @@ def test_onednns_probe_with_all_layers_is_lenet() -> None:
     assert made("onednn")["stage", "conv1"].operations < whole.operations
 
 
-@pytest.mark.parametrize("name", ["numpy", "onednn", "onnxruntime:iobinding"])
+def test_openblas_probe_calls_blas_as_often_as_asked() -> None:
+    pytest.importorskip("lenet_bench._openblas")
+    for count in COUNTS:
+        sum_of = made("openblas")["operations", str(count)].infer(IMAGES[0])
+        assert sum_of == pytest.approx((1 + count) * IMAGES.ravel()[:10], rel=1e-5)
+
+
+@pytest.mark.parametrize("name", ["numpy", "onednn", "openblas", "onnxruntime:iobinding"])
 def test_a_backend_is_taken_apart_in_its_own_process(name: str) -> None:
     (found,) = why(CompareOptions((name,), rounds=2))
     assert found.reason is None
-    assert [part.name for part in found.parts][-9:] == [DISPATCH, *STAGES, UNEXPLAINED][-9:]
+    assert [part.name for part in found.parts if part.name != "softmax"][-8:] == [
+        *(DISPATCH, *STAGES[:-1], UNEXPLAINED)
+    ]
     assert sum(figures(found).values()) == pytest.approx(found.median_us)
     largest = max(found.parts, key=lambda part: part.us)
     assert largest.name in ("conv1", "conv2", "fc1")
@@ -262,11 +295,16 @@ def test_a_backend_without_experiments_says_so_and_keeps_its_counts() -> None:
     assert sum(found.anatomy.python_calls.values()) > 10
 
 
-def test_experiments_that_fail_leave_the_call_whole(weights_file: Path) -> None:
-    entries = (toys.entry(toys.BrokenProbes),)
-    (found,) = why(CompareOptions(entries, rounds=1, weights=weights_file))
+@pytest.mark.parametrize(
+    ("toy", "reason"), [(toys.BrokenProbes, "no such network"), (toys.CrashingProbes, "SIGABRT")]
+)
+def test_experiments_that_fail_leave_the_call_whole(
+    weights_file: Path, toy: type, reason: str
+) -> None:
+    (found,) = why(CompareOptions((toys.entry(toy),), rounds=1, weights=weights_file))
     assert (found.status, found.parts) == ("ok", ())
-    assert "no such network" in (found.reason or "")
+    assert reason in (found.reason or "")
+    assert found.median_us
 
 
 # What is shown
@@ -277,6 +315,20 @@ def test_the_parts_are_shown_with_a_bar_where_the_last_one_ended() -> None:
     assert [line.split()[0] for line in lines[3:]] == list(figures(apart(100)))
     ends = [len(line[: line.index("█")]) for line in lines if "█" in line]
     assert ends == sorted(ends)
+
+
+def test_the_answer_names_the_largest_parts_and_what_the_slowest_adds() -> None:
+    slow = replace_name(apart(300, python=205), "slow")
+    first, second, both = answer([slow, apart(100)])
+    assert first.startswith("made takes 100 µs: unexplained 22.0 µs (22%), dispatch 14.0 µs (14%)")
+    assert "78% of it explained (78% to 78%)" in first
+    assert "Python 205 µs (68%)" in second
+    assert "slow takes 200 µs longer than made: Python 200 µs, " in both
+    assert len(list(answer([slow]))) == 1
+
+
+def replace_name(found: TakenApart, name: str) -> TakenApart:
+    return TakenApart(**{**vars(found), "name": name})
 
 
 def test_what_is_not_taken_apart_is_told_below_the_table() -> None:

@@ -2,6 +2,7 @@
 
 # ruff: noqa: ARG002, ARG003 - a backend has its interface whether it looks at its arguments or not
 
+import os
 import time
 from concurrent.futures import ThreadPoolExecutor
 
@@ -98,6 +99,13 @@ class BrokenProbes(Toy):
     def probes(cls, weights, *, threads):
         """Fail."""
         raise RuntimeError("no such network")
+
+
+class CrashingProbes(Toy):
+    @classmethod
+    def probes(cls, weights, *, threads):
+        """Take the process down."""
+        os.abort()
 
 
 def entry(factory) -> Entry:

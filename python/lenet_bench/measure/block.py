@@ -17,6 +17,7 @@ _TIMED_SHARE = 1 / 4  # of what the start took: starts differ more than the call
 _SHORTEST_S, _LONGEST_S = 0.05, 0.5
 _BATCH_S = 0.05
 _CALLS_AFTER_GAPS = 10
+_EXPERIMENTS_S = 180.0  # that they may take longer than any other answer
 
 
 @dataclass(frozen=True)
@@ -97,18 +98,21 @@ def _measure(start: Start, conditions: Conditions, task: Task, measured: _Measur
     if start.entry.checked:
         _time_batches(start, task.batches, measured)
     if task.apart:
-        measured.doing = f"taken apart in round {task.round + 1}"
         _take_apart(start, measured, anatomy=task.first)
 
 
 def _take_apart(start: Start, measured: _Measured, *, anatomy: bool) -> None:
-    """The experiments, and once what a call does in Python; the call itself has been timed."""
-    answer = start.ask("take_apart")
+    """Once what a call does in Python, and the experiments; where they fail, the call is whole."""
+    try:
+        if anatomy:
+            measured.facts["anatomy"] = decode(Anatomy, start.ask("dissect"))
+        answer = start.ask("take_apart", longer_s=_EXPERIMENTS_S)
+    except Failed as failure:
+        measured.facts["whole"] = printable(failure.reason)
+        return
     measured.facts["experiments"] = tuple(Experiment(**one) for one in answer["experiments"])
     if reason := answer["whole"]:
         measured.facts["whole"] = printable(reason)
-    if anatomy:
-        measured.facts["anatomy"] = decode(Anatomy, start.ask("dissect"))
 
 
 def _timed_s(start_s: float, interval_s: float | None) -> float:

@@ -12,7 +12,7 @@ import numpy as np
 from ..probes import Probe
 from .calls import Image, time_calls
 
-_TURNS = 5
+_TURNS = 8
 _TURN_S = 0.008
 _WARM_S = 0.002
 _FEWEST = 3  # calls of a turn, however slow

@@ -4,11 +4,14 @@ A file an API, found by the row's `module`; it has a function
 
     probes(row, variant, weights, threads) -> Sequence[Probe]
 
-or none of a variant that it does not know. Three kinds of experiment come of it:
+or none of a variant that it does not know. Five kinds of experiment come of it:
 
 - ways: a network that does nothing, of LeNet's shapes, called as the backend is called, then with
   one thing after the other left out. The difference of two neighbours is a part of the call; the
   last way is what entering the API costs.
+- hand-over: where the last way hands the network to a thread of the runtime's, and only another
+  way has a switch for that, the latter with the thread and without.
+- together: the last of the stages and then the first of the ways, in one call.
 - operations: networks of 1, 4, 16, 64 trivial operations on ten floats, called in the last way.
 - stages: LeNet cut after each stage, also called in the last way. The answer is always ten floats,
   so what a large array costs on its way out is in no stage.
@@ -31,10 +34,14 @@ from ..weights import Weights
 Image = NDArray[np.float32]
 Infer = Callable[[Image], Any]
 
+Kind = Literal["call", "way", "hand-over", "together", "operations", "stage"]
+
 COUNTS = (1, 4, 16, 64)
 #: Where LeNet is cut; the softmax is an experiment of its own, on ten floats of the image.
 CUTS = ("conv1", "pool1", "conv2", "pool2", "fc1", "fc2")
 SOFTMAX = "softmax"
+#: What stages are compared with, where that is not the last way.
+NOTHING = "nothing"
 CHECKS = "checks"
 ENTERING = "entering"
 CHECKS_EVIDENCE = "the call, less the same without the check of the image and the lock"
@@ -46,7 +53,7 @@ IMAGES = np.random.default_rng(0).random((1, 28, 28), np.float32)
 class Probe:
     """A network in LeNet's place, called in some way."""
 
-    kind: Literal["way", "operations", "stage"]
+    kind: Kind
     name: str
     infer: Infer  # of one image (28, 28); what it gives is not looked at
     operations: int = 0  # that its network consists of, as its API counts them
@@ -86,6 +93,13 @@ def networks(
         taken = 0 if stage == CUTS[-1] else rest
         found.append(Probe("stage", stage, last(cut(stage)), so_far + taken))
     return [*found, Probe("stage", SOFTMAX, last(cut(SOFTMAX)), rest + count[SOFTMAX])]
+
+
+def together(probes: Sequence[Probe]) -> Probe:
+    """LeNet's last cut, then nothing as the backend is called: they share the caches in a call."""
+    cut = next(one for one in probes if one.kind == "stage" and one.name == CUTS[-1]).infer
+    nothing = next(one for one in probes if one.kind == "way").infer
+    return Probe("together", "caches", lambda image: (cut(image), nothing(image)))
 
 
 def way(name: str, infer: Infer, evidence: str, operations: int = 0) -> Probe:

@@ -7,8 +7,21 @@ import numpy as np
 from onnx import helper, load_from_string, numpy_helper
 
 from ..export import onnx as lenet
+from ..registry.backend import Backend
 from ..weights import Weights
-from . import CUTS, SOFTMAX
+from . import (
+    CHECKS,
+    CHECKS_EVIDENCE,
+    CUTS,
+    ENTERING,
+    SOFTMAX,
+    Infer,
+    Probe,
+    networks,
+    unchecked,
+    varied,
+    way,
+)
 
 #: Operations a stage, as the model has them; with fc1 go its Flatten and its Relu.
 COUNT = {"conv1": 1, "pool1": 1, "conv2": 1, "pool2": 1, "fc1": 3, "fc2": 1, SOFTMAX: 1}
@@ -77,4 +90,20 @@ def _taking(whole: str, ten: str) -> list[Any]:
     return [
         helper.make_node("Flatten", [whole], [f"{ten}.flat"]),
         helper.make_node("Slice", [f"{ten}.flat", "from", "to", "axis"], [ten]),
+    ]
+
+
+def called_whole(row: Backend, variant: str, weights: Weights, threads: int) -> Sequence[Probe]:
+    """Of an API whose backend has one way to call it: its own function, on each model."""
+    models = Models(weights)
+
+    def last(model: bytes) -> Infer:
+        return unchecked(varied(row, variant, weights, threads, onnx_model=model))
+
+    nothing = varied(row, variant, weights, threads, onnx_model=models.nothing())
+    evidence = "the call on a model that gives ten pixels"
+    return [
+        way(CHECKS, nothing.infer, CHECKS_EVIDENCE, REST),
+        way(ENTERING, unchecked(nothing), evidence, REST),
+        *networks(last, models.trivial, models.cut, COUNT, REST),
     ]

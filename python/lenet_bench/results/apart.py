@@ -4,6 +4,7 @@ A network takes what its way of calling costs, an operation's dispatch for each 
 and its stages. So, for each start,
 
 - a way, less the next one, is the part that only it has;
+- the last cut and the first way in one call, less both, is what they take from each other's caches;
 - the slope over the networks of trivial operations is what one costs to dispatch;
 - a cut, less the cut before it and less its operations' dispatch, is a stage.
 
@@ -21,6 +22,7 @@ from .model import Anatomy, Block, Experiment, Result, Row, Status
 from .statistics import Floats, Interval, median_intervals
 
 DISPATCH, UNEXPLAINED = "dispatch", "unexplained"
+HAND_OVER, CACHES = "hand-over", "caches"
 #: The stages of the network, in their order, as parts are named.
 STAGES = ("conv1", "pool1", "conv2", "pool2", "fc1", "fc2", "softmax")
 #: What all backends' parts can be added up to.
@@ -80,7 +82,7 @@ def _taken_apart(row: Row, seed: int) -> TakenApart:
     blocks = [block for block in row.blocks if block.experiments]
     if row.status != "ok" or not row.blocks:
         return TakenApart(row.name, row.status, row.reason)
-    median_us = float(np.median([_call_us(block) for block in row.blocks]))
+    median_us = float(np.median([_call_us(block) for block in blocks or row.blocks]))
     waits = sum(b.waited for b in row.blocks) / sum(len(b.samples_ns) for b in row.blocks)
     known = TakenApart(row.name, "ok", None, median_us, waits=waits, anatomy=row.anatomy)
     if not blocks:
@@ -139,13 +141,18 @@ def _parts(experiments: Sequence[Experiment]) -> Iterator[tuple[str, float]]:
     each = _slope(experiments)
     for one, following in pairwise(ways):
         yield one.name, one.us - following.us
-    entered = ways[-1]
-    yield entered.name, entered.us - each * entered.operations
+    entered, handed_over = ways[-1], 0.0
+    if beside := [one.us for one in experiments if one.kind == HAND_OVER]:
+        handed_over = beside[0] - beside[1]
+        yield HAND_OVER, handed_over
+    yield entered.name, entered.us - handed_over - each * entered.operations
+    for both in (one for one in experiments if one.kind == "together"):
+        yield CACHES, both.us - ways[0].us - stages[STAGES[-2]].us
     yield DISPATCH, each * _operations(experiments)
-    before = entered
-    for name in STAGES:
+    before = nothing = stages.get("nothing", entered)
+    for name in (stage for stage in STAGES if stage in stages):
         if name == STAGES[-1]:  # on ten pixels, with nothing before it
-            before = entered
+            before = nothing
         cut = stages[name]
         yield name, cut.us - before.us - each * (cut.operations - before.operations)
         before = cut
@@ -153,6 +160,11 @@ def _parts(experiments: Sequence[Experiment]) -> Iterator[tuple[str, float]]:
 
 def _evidence(experiments: Sequence[Experiment]) -> Iterator[tuple[str, str]]:
     yield from ((one.name, one.evidence) for one in _ways(experiments))
+    yield from ((HAND_OVER, one.evidence) for one in experiments if one.kind == HAND_OVER)
+    yield (
+        CACHES,
+        "the last cut and then nothing, as the backend is called, less both by themselves",
+    )
     counts = ", ".join(one.name for one in experiments if one.kind == "operations")
     yield (
         DISPATCH,
@@ -183,9 +195,14 @@ def _slope(experiments: Sequence[Experiment]) -> float:
 def _operations(experiments: Sequence[Experiment]) -> int:
     """Of LeNet: until fc2, and the softmax's."""
     stages = _stages(experiments)
-    softmax = stages[STAGES[-1]].operations - _ways(experiments)[-1].operations
+    nothing = stages.get("nothing", _ways(experiments)[-1])
+    softmax = stages.get(STAGES[-1], nothing).operations - nothing.operations
     return stages[STAGES[-2]].operations + softmax
 
 
 def _call_us(block: Block) -> float:
+    """Of the call, timed in turns with the experiments where there are some."""
+    for one in block.experiments:
+        if one.kind == "call":
+            return one.us
     return float(np.median(block.samples_ns)) / 1000

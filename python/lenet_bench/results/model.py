@@ -19,6 +19,7 @@ SCHEMA = 2
 Status = Literal["ok", "wrong", "unavailable", "crashed", "timeout", "unmeasured"]
 Verdict = Literal["baseline", "faster", "slower", "same", "ambiguous"]
 Ended = Literal["running", "budget", "rounds", "enough", "interrupted", "nothing to time", "full"]
+Kind = Literal["call", "way", "hand-over", "together", "operations", "stage"]
 Count = Annotated[int, Meta(ge=0)]
 Share = Annotated[float, Meta(gt=0, lt=1)]
 
@@ -117,7 +118,7 @@ class Gpu(Struct, frozen=True, omit_defaults=True):
 class Experiment(Struct, frozen=True, omit_defaults=True):
     """Another network, or another way to call it, timed in turns with the others of its block."""
 
-    kind: Literal["way", "operations", "stage"]  # what is varied (docs/why.md)
+    kind: Kind  # what is varied: docs/why.md
     name: str  # the part that only this way has; how many operations; the last stage
     us: float  # the median call
     calls: Count  # that were timed

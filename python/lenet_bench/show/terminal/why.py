@@ -7,6 +7,7 @@ from ... import units
 from ...results import Function, TakenApart, failures
 from ...results.apart import GROUPS, grouped
 from ..families import missing
+from ..why import answer
 from .screen import Screen, plain
 from .table import Column, table
 
@@ -30,6 +31,8 @@ def calls(found: Sequence[TakenApart], screen: Screen, named: Sequence[str] = ()
         yield ""
         shades = ", ".join(f"{shade} {name}" for name, shade in _SHADES.items())
         yield from screen.wrap(f"{_LEGEND} Bars: {shades}.", "dim", hanging="")
+    for sentence in answer(ran):
+        yield from screen.wrap(sentence)
     for one in ran:
         if one.reason:
             yield from screen.wrap(f"{one.name} is not taken apart: {one.reason}", "yellow")
