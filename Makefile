@@ -27,7 +27,7 @@ SOURCES := pyproject.toml CMakeLists.txt constraints.txt $(shell find csrc pytho
 
 # Run in the environment of all frameworks; `make test` runs them for the few that it has.
 FRAMEWORK_TESTS := tests/test_frameworks.py tests/test_environments.py tests/test_export.py \
-  tests/test_training_frameworks.py tests/test_training_failures.py
+  tests/test_training_frameworks.py tests/test_training_failures.py tests/test_why_frameworks.py
 
 .PHONY: demo frameworks all-frameworks test test-all test-core test-frameworks test-cuda12 test-cuda13 lint sanitize bench clean help
 .DELETE_ON_ERROR:

@@ -21,11 +21,10 @@ from textwrap import wrap
 from conditions import CONDITIONS
 from lenet_bench.questions.mlperf import MlperfRun
 from lenet_bench.questions.mlperf import read as read_mlperf
-from lenet_bench.questions.why import Anatomy
-from lenet_bench.questions.why import read as read_why
 from lenet_bench.registry import find
 from lenet_bench.results import Row as Tried
-from lenet_bench.results import read_result, start_medians_us
+from lenet_bench.results import TakenApart, read_result, start_medians_us, taken_apart
+from lenet_bench.results.apart import GROUPS, grouped
 from lenet_bench.results.remarks import in_two_modes
 from lenet_bench.results.statistics import FEWEST_STARTS, ratio_interval
 from lenet_bench.show.families import precision as precision_of
@@ -38,6 +37,7 @@ from lenet_bench.show.sentences import IN_LESS, by_precision, timed
 from lenet_bench.show.sentences import conditions as measured_how
 from lenet_bench.show.terminal.screen import Screen
 from lenet_bench.show.terminal.training import side_by_side
+from lenet_bench.show.why import answer as answer_of
 from lenet_bench.training.result import read_training
 from lenet_bench.units import digits, interval, ratio, share, time
 from settings.__main__ import alternatives
@@ -145,23 +145,53 @@ def runs(path: Path) -> list[Run]:
 
 
 def why(path: Path) -> Iterator[str]:
-    """What a call of each backend is made of."""
-    ran = sorted((a for a in read_why(path) if a.status == "ok"), key=lambda a: a.call_us)
-    titles = ("backend", "call µs", "fixed", "one more image", "Python calls", "deep", "waits")
-    yield from markdown(titles, map(anatomy_row, ran), ("backend",))
+    """The parts of each backend's call, in groups that all have."""
+    result = read_result(path)
+    found = [one for one in taken_apart(result) if one.parts]
+    yield conditions(result)
+    yield ""
+    titles = ("backend", "call", *GROUPS, "explained", "95 % interval", "an operation")
+    rows = map(apart_row, sorted(found, key=lambda one: one.median_us or inf))
+    yield from markdown(titles, rows, titles[:1])
 
 
-def anatomy_row(anatomy: Anatomy) -> tuple[str, ...]:
-    """As `lenet-bench why` shows it."""
+def apart_row(one: TakenApart) -> tuple[str, ...]:
+    """All times in the call's unit would hide the small ones: each has its own."""
+    assert one.operation_us is not None
+    assert one.explained is not None
+    known = one.explained_low is not None and one.explained_high is not None
     return (
-        anatomy.name,
-        digits(anatomy.call_us),
-        "-" if anatomy.fixed_us is None else digits(anatomy.fixed_us),
-        "-" if anatomy.image_us is None else digits(anatomy.image_us),
-        f"{sum(anatomy.python_calls.values()):,}",
-        str(anatomy.depth),
-        f"{anatomy.waits:.0f}",
+        one.name,
+        time(one.median_us),
+        *map(time, grouped(one.parts).values()),
+        f"{one.explained:.0%}",
+        f"{one.explained_low:.0%} to {one.explained_high:.0%}" if known else "-",
+        time(one.operation_us.us),
     )
+
+
+def whyanswer(path: Path) -> Iterator[str]:
+    """The same in sentences."""
+    for sentence in answer_of(taken_apart(read_result(path))):
+        yield f"- {sentence}"
+
+
+def whyparts(path: Path) -> Iterator[str]:
+    """Each part of each backend."""
+    for one in taken_apart(read_result(path)):
+        if one.parts:
+            yield from [f"### {one.name}", ""]
+            rows = [
+                (part.name, time(part.us), bounds(part.low_us, part.high_us), part.evidence)
+                for part in one.parts
+            ]
+            titles = ("part", "median", "95 % interval", "what was measured")
+            yield from [*markdown(titles, rows, (titles[0], titles[3])), ""]
+
+
+def bounds(low_us: float | None, high_us: float | None) -> str:
+    """From a time to a time."""
+    return "-" if low_us is None else f"{time(low_us)} to {time(high_us)}"
 
 
 def training(path: Path) -> Iterator[str]:
@@ -334,6 +364,8 @@ DRAWN: dict[str, Callable[[Path], Iterable[str]]] = {
     "backends": backends,
     "baselines": baselines,
     "why": why,
+    "whyanswer": whyanswer,
+    "whyparts": whyparts,
     "training": training,
     "agreement": agreement,
     "mlperf": mlperf,

@@ -380,4 +380,5 @@ def test_committed_results_are_readable_and_keep_the_schema(path):
     for line in map(json.loads, path.read_text().splitlines()):
         del line.get("samples_ns", [])[3:]  # `read_result` looks at them all
         validator.validate(line)
-    assert read_result(path).row("fused").summary.p50_us > 0
+    summaries = [row.summary for row in read_result(path).backends if row.status == "ok"]
+    assert min(summary.p50_us for summary in summaries) > 0

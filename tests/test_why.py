@@ -1,27 +1,40 @@
-"""`why`: what a call is made of, counted on backends whose making is known."""
+"""`why`: what a call is made of, on backends whose making is known."""
 
 import json
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
+import toy_backends as toys
+from conftest import Run
+from lenet_bench import CompareOptions, read_weights
+from lenet_bench.backends import reference
 from lenet_bench.errors import ResultError
-from lenet_bench.measure import anatomy
 from lenet_bench.measure.anatomy import NATIVE, dissect
-from lenet_bench.questions.why import Anatomy, Call, read, why, write
+from lenet_bench.measure.comparison import compare
+from lenet_bench.network import LAYERS
+from lenet_bench.probes import COUNTS, CUTS, IMAGES, probes_of
+from lenet_bench.questions.why import digest, why
+from lenet_bench.registry import find, load
+from lenet_bench.results import Experiment, Function, TakenApart, read_result, taken_apart
+from lenet_bench.results.apart import DISPATCH, STAGES, UNEXPLAINED
+from lenet_bench.results.model import Anatomy
+from lenet_bench.results.statistics import FEWEST_STARTS
 from lenet_bench.show.terminal.screen import Screen
 from lenet_bench.show.terminal.why import calls as table
 from lenet_bench.show.terminal.why import closely
+from lenet_bench.show.terminal.why import parts as rows
+from lenet_bench.show.why import answer
+from msgspec.structs import replace
+from sample_results import blocks, failed, result
 
-IMAGES = [np.full((28, 28), n / 10, np.float32) for n in range(3)]
-SECONDS = 0.02
+IMAGE_LIST = [np.full((28, 28), n / 10, np.float32) for n in range(3)]
 WIDE = Screen(columns=200, colour=False)
+
+# What a call does in Python
 
 
 def one(_: object) -> None:
@@ -33,190 +46,349 @@ def two() -> None:
     len(())
 
 
-def spin(_: object) -> None:
-    until = time.perf_counter() + 0.002
-    while time.perf_counter() < until:
-        pass
-
-
-def nap(_: object) -> None:
-    time.sleep(0.001)
-
-
-def single(images: Any) -> None:
-    if images.ndim == 3:
-        raise ValueError("one image, please")
-
-
-def taken_apart(infer: Any) -> dict[str, Any]:
-    return dissect(infer, IMAGES, SECONDS)
+def anatomy(infer: Any) -> dict[str, Any]:
+    return dissect(infer, IMAGE_LIST, 0.02)
 
 
 def test_python_calls_are_counted_by_package() -> None:
-    assert taken_apart(one)["python_calls"] == {"test_why": 3}
+    assert anatomy(one)["python_calls"] == {"test_why": 3}
 
 
 def test_calls_of_what_is_no_python_are_counted_apart() -> None:
-    assert taken_apart(one)["builtin_calls"] == 2
+    assert anatomy(one)["builtin_calls"] == 2
 
 
 def test_the_deepest_way_down_is_known() -> None:
-    found = taken_apart(one)
+    found = anatomy(one)
     assert (found["depth"], found["tower"]) == (2, ["test_why"])
 
 
-def test_native_code_makes_no_python_call() -> None:
-    found = taken_apart(np.sum)
-    assert taken_apart(np.copy)["tower"] == ["numpy"]
-    assert taken_apart(memoryview)["python_calls"] == {}
-    assert found["python_calls"]["numpy"] > 0
-
-
 def test_time_in_native_code_alone_is_called_so() -> None:
-    assert set(taken_apart(memoryview)["shares"]) == {NATIVE}
-
-
-def test_a_call_that_waits_is_not_busy() -> None:
-    assert taken_apart(nap)["busy"] < taken_apart(spin)["busy"]
-    assert taken_apart(nap)["waits"] >= 1
+    found = anatomy(memoryview)
+    assert (found["python_calls"], set(found["shares"])) == ({}, {NATIVE})
 
 
 def test_the_tree_says_who_calls_whom() -> None:
-    def outer(image: object) -> None:
-        spin(image)
+    def outer(_: object) -> None:
+        toys.spin(2000)
 
-    (top,) = taken_apart(outer)["tree"]
+    (top,) = anatomy(outer)["tree"]
     assert top["call"].endswith("outer")
-    assert top["calls"][0]["call"] == "test_why:spin"
+    assert top["calls"][0]["call"] == "toy_backends:spin"
     assert top["share"] >= top["calls"][0]["share"] > 0.5
 
 
-def by_batch(monkeypatch: pytest.MonkeyPatch, us: Callable[[int], float]) -> dict[str, Any]:
-    """What is known of calls that take so long with so many images, by a clock of their own."""
-    now_ns = 0
-
-    def infer(images: Any) -> None:
-        nonlocal now_ns
-        now_ns += round(1000 * us(len(images) if images.ndim == 3 else 1))
-
-    clock = SimpleNamespace(perf_counter_ns=lambda: now_ns, perf_counter=lambda: now_ns / 1e9)
-    monkeypatch.setattr(anatomy, "time", clock)
-    return anatomy._by_batch(infer, IMAGES, seconds=2)
+# Parts
 
 
-def test_a_call_is_one_more_image_and_the_rest(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = by_batch(monkeypatch, lambda images: 1000 + 500 * images)
-    assert found == {"image_us": 500, "fixed_us": 1000, "unknown": None}
+def experiments(
+    *, python: float = 5, enter: float = 10, each: float = 2, stage: float = 7
+) -> tuple[Experiment, ...]:
+    """Of an API whose stages, of one operation each, all take the same; the last takes no more."""
+    nothing = enter + 2 * each  # two operations take ten floats of what there is
+    ways = [("Python", nothing + python), ("entering", nothing)]
+    found = [Experiment("way", name, us, 9, 2, "so") for name, us in ways]
+    found += [Experiment("operations", str(n), nothing + n * each, 9, 2 + n) for n in COUNTS]
+    for number, name in enumerate(CUTS, 1):
+        operations = number if name == CUTS[-1] else number + 2
+        us = enter + each * operations + stage * number
+        found.append(Experiment("stage", name, us, 9, operations))
+    return (*found, Experiment("stage", "softmax", nothing + each + stage, 9, 3))
 
 
-def test_of_a_loop_over_the_images_the_rest_is_not_known(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = by_batch(monkeypatch, lambda images: 500 * images)
-    assert (found["image_us"], found["fixed_us"]) == (500, None)
-    assert "whole call" in found["unknown"]
+def apart(call_us: float, rounds: int = FEWEST_STARTS, **made: float) -> TakenApart:
+    """A backend of that median and of those experiments."""
+    rows = blocks("made", call_us, rounds, experiments=experiments(**made))
+    return taken_apart(result(rows))[0]
 
 
-def test_of_times_that_scatter_nothing_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A busy machine: some calls take a time slice longer, whatever is in them."""
+def figures(found: TakenApart) -> dict[str, float]:
+    return {part.name: part.us for part in found.parts}
+
+
+def test_each_part_is_found() -> None:
+    found = figures(apart(100))
+    expected = {"Python": 5, "entering": 10, DISPATCH: 14, **dict.fromkeys(STAGES, 7)}
+    assert found == pytest.approx({**expected, UNEXPLAINED: 100 - 78}, rel=0.01)
+
+
+@pytest.mark.parametrize("call_us", [50, 78, 200])
+def test_the_parts_add_up_to_the_median(call_us: float) -> None:
+    found = apart(call_us)
+    assert sum(figures(found).values()) == pytest.approx(found.median_us)
+    assert found.explained == pytest.approx(78 / call_us, rel=0.01)
+
+
+def test_what_is_explained_twice_is_below_zero_and_not_clipped() -> None:
+    found = apart(50)
+    assert found.explained is not None
+    assert found.explained > 1
+    assert figures(found)[UNEXPLAINED] < -20
+    assert figures(apart(50, stage=-3))["conv1"] == pytest.approx(-3)
+
+
+def test_a_hand_over_that_is_measured_beside_the_ways_is_not_in_entering() -> None:
+    beside = [Experiment("hand-over", str(us), us, 9, 2, "so") for us in (30, 26)]
+    rows = blocks("made", 100, experiments=(*experiments(), *beside))
+    found = figures(taken_apart(result(rows))[0])
+    assert (found["hand-over"], found["entering"]) == pytest.approx((4, 6))
+    assert found[UNEXPLAINED] == pytest.approx(22, rel=0.01)
+
+
+def test_what_shares_the_caches_costs_what_it_takes_longer_together() -> None:
+    both = Experiment("together", "caches", (14 + 5) + (10 + 6 * 2 + 6 * 7) + 8, 9)
+    rows = blocks("made", 100, FEWEST_STARTS, experiments=(*experiments(), both))
+    assert figures(taken_apart(result(rows))[0])["caches"] == pytest.approx(8)
+
+
+def test_stages_are_compared_with_nothing_called_as_they_are() -> None:
+    """Where the cut networks give more than ten floats, and so does what they are compared with."""
+    more = [replace(one, us=one.us + 3) for one in experiments() if one.kind != "way"]
+    nothing = Experiment("stage", "nothing", 14 + 3, 9, 2)
+    ways = [one for one in experiments() if one.kind == "way"]
+    rows = blocks("made", 100, FEWEST_STARTS, experiments=(*ways, nothing, *more))
+    assert figures(taken_apart(result(rows))[0]) == pytest.approx(figures(apart(100)))
+
+
+def test_an_operation_has_a_figure_of_its_own() -> None:
+    found = apart(100)
+    assert found.operation_us is not None
+    assert found.operation_us.us == pytest.approx(2)
+    assert found.operations == 7
+
+
+def test_every_part_says_what_was_measured_for_it() -> None:
+    assert all(part.evidence for part in apart(100).parts)
+
+
+def test_intervals_are_over_starts_and_few_starts_have_none() -> None:
+    few, enough = apart(100, FEWEST_STARTS - 1), apart(100)
+    assert {part.low_us for part in few.parts} == {few.explained_low} == {None}
+    for part in enough.parts:
+        assert part.low_us is not None
+        assert part.high_us is not None
+        assert part.low_us <= part.us + 1e-6
+        assert part.us <= part.high_us + 1e-6
+
+
+def test_an_interval_grows_with_the_starts_that_it_is_over() -> None:
     random = np.random.default_rng(3)
-    found = by_batch(monkeypatch, lambda images: 20 * images + random.choice([0, 4000]))
-    assert (found["image_us"], found["fixed_us"]) == (None, None)
-    assert "vary" in found["unknown"]
+    rows = blocks("made", 100, 12)
+    tries = [experiments(stage=7 + random.normal()) for _ in rows]
+    made = [replace(row, experiments=tried) for row, tried in zip(rows, tries, strict=True)]
+    (found,) = taken_apart(result(tuple(made)))
+    widths = {p.name: p.high_us - p.low_us for p in found.parts if p.high_us and p.low_us}
+    assert widths["conv2"] > 10 * widths["Python"]
 
 
-def test_calls_that_are_interrupted_now_and_then_do_not_hide_the_slope(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    random = np.random.default_rng(3)
-    late = [4000] + [0] * 9
-    found = by_batch(monkeypatch, lambda images: 100 + 20 * images + random.choice(late))
-    assert (found["image_us"], found["fixed_us"]) == (pytest.approx(20), pytest.approx(100))
+# Planted causes
 
 
-def test_what_takes_no_batch_says_so() -> None:
-    found = taken_apart(single)
-    assert (found["image_us"], found["fixed_us"]) == (None, None)
-    assert "no batch" in found["unknown"]
-
-
-def test_what_is_not_known_and_what_disturbed_the_calls_are_said_below_the_table() -> None:
-    found = [
-        Anatomy("numpy", call_us=100.0, image_us=60.0, fixed_us=40.0),
-        Anatomy("fused", call_us=20.0, unknown="it loops", interrupted_per_s=150.0),
-    ]
-    text = " ".join(" ".join(table(found, WIDE)).split())
-    assert "fused: it loops" in text
-    assert "numpy: " not in text
-    assert "150 times a second" in text
-    assert "times a second" not in " ".join(table(found[:1], WIDE))
-
-
-def test_a_backend_of_all_backends_is_taken_apart_in_its_own_process() -> None:
-    (numpy,) = why(["numpy"], seconds=SECONDS)
-    assert numpy.status == "ok"
-    assert numpy.python_calls["lenet_bench"] > 3
-    assert numpy.tower[:2] == ("lenet_bench", "numpy")
-    assert numpy.call_us > 0
-
-
-def test_what_was_written_is_read_back(tmp_path: Path) -> None:
-    found = [
-        Anatomy(
-            "numpy", call_us=100.0, image_us=60.0, tree=(Call("a:f", 1.0, (Call("b:g", 0.5),)),)
-        )
-    ]
-    write(tmp_path / "new" / "why.json", found, threads=1)
-    assert read(tmp_path / "new" / "why.json") == found
-    assert json.loads((tmp_path / "new" / "why.json").read_text())["machine"]["processor"]
+@pytest.fixture(scope="module")
+def planted(weights_file: Path) -> dict[str, dict[str, float]]:
+    """The parts of the toy, and of each toy with a delay in it."""
+    kinds = (toys.Toy, toys.SlowPython, toys.SlowHandOver, toys.SlowNode, toys.SlowStage)
+    entries = tuple(map(toys.entry, kinds))
+    found = why(CompareOptions(entries, rounds=4, weights=weights_file))
+    return {one.name: figures(one) for one in found}
 
 
 @pytest.mark.parametrize(
-    "content", ["", "[]", "{}", '{"backends": [{}]}', '{"backends": [{"name": 1}]}']
+    ("toy", "part", "times"),
+    [
+        ("SlowPython", "Python", 1),
+        ("SlowHandOver", "hand-over", 1),
+        ("SlowNode", DISPATCH, len(STAGES)),
+        ("SlowStage", "conv2", 1),
+    ],
 )
-def test_a_damaged_file_is_refused(tmp_path: Path, content: str) -> None:
-    (tmp_path / "why.json").write_text(content)
-    with pytest.raises(ResultError, match=r"why\.json"):
-        read(tmp_path / "why.json")
+def test_a_planted_delay_is_found_in_its_part_and_nowhere_else(
+    planted: dict[str, dict[str, float]], toy: str, part: str, times: int
+) -> None:
+    added = {name: us - planted["Toy"][name] for name, us in planted[toy].items()}
+    own, delay = added.pop(part), times * toys.PLANTED_US
+    assert own == pytest.approx(delay, rel=0.5)
+    assert max(map(abs, added.values())) < own / 2
 
 
-def test_a_narrow_terminal_keeps_the_name_and_the_times() -> None:
-    anatomy = Anatomy("keras:predict_on_batch", call_us=700.0, image_us=50.0, tower=("a",) * 20)
-    lines = list(table([anatomy], Screen(columns=40, colour=False)))
-    assert all(len(line) <= 40 for line in lines)
-    assert "700 µs" in lines[1]
+# The networks of each API, in this environment
+
+
+def layer(name: str) -> Any:
+    """The reference's, of the image that experiments are made with."""
+    return reference.build(read_weights())(IMAGES)[name][0]
+
+
+def made(name: str) -> dict[tuple[str, str], Any]:
+    return {(p.kind, p.name): p for p in probes_of(*find(name), read_weights(), 1)}
+
+
+@pytest.mark.parametrize("name", ["numpy", "onnxruntime"])
+def test_a_cut_network_computes_what_lenet_does_until_there(name: str) -> None:
+    channels_last = name == "numpy"
+    for cut in CUTS:
+        answer = np.ravel(made(name)["stage", cut].infer(IMAGES[0]))[:10]
+        expected = layer(cut)
+        moved = np.moveaxis(expected, 0, -1) if channels_last and expected.ndim == 3 else expected
+        assert answer == pytest.approx(moved.ravel()[:10], abs=1e-4), cut
+
+
+@pytest.mark.parametrize("name", ["numpy", "onnxruntime"])
+@pytest.mark.parametrize("count", COUNTS)
+def test_trivial_operations_are_all_done(name: str, count: int) -> None:
+    expected = IMAGES.ravel()[:10]
+    for _ in range(count):
+        expected = np.tanh(expected)
+    answer = made(name)["operations", str(count)].infer(IMAGES[0])
+    assert np.ravel(answer) == pytest.approx(expected, abs=1e-5)
+
+
+def test_onnx_runtime_folds_none_of_them_away(tmp_path: Path) -> None:
+    import onnx
+    import onnxruntime as ort
+    from lenet_bench.probes.onnx_models import Models
+
+    for count in COUNTS:
+        options = ort.SessionOptions()
+        options.optimized_model_filepath = str(tmp_path / "kept.onnx")
+        options.log_severity_level = 3
+        ort.InferenceSession(Models(read_weights()).trivial(count), options)
+        nodes = onnx.load(tmp_path / "kept.onnx").graph.node
+        assert sum(node.op_type == "Tanh" for node in nodes) == count
+
+
+def test_onednns_probe_with_all_layers_is_lenet() -> None:
+    module = pytest.importorskip("lenet_bench._onednn")
+    whole = module.OneDnnProbe(read_weights(), 1, list(LAYERS), 0)
+    expected = load("onednn").infer(IMAGES[0])
+    assert whole.infer(IMAGES[0]) == pytest.approx(expected)
+    assert made("onednn")["operations", "64"].operations == 64
+    assert made("onednn")["stage", "conv1"].operations < whole.operations
+
+
+def test_openblas_probe_calls_blas_as_often_as_asked() -> None:
+    pytest.importorskip("lenet_bench._openblas")
+    for count in COUNTS:
+        sum_of = made("openblas")["operations", str(count)].infer(IMAGES[0])
+        assert sum_of == pytest.approx((1 + count) * IMAGES.ravel()[:10], rel=1e-5)
+
+
+@pytest.mark.parametrize("name", ["numpy", "onednn", "openblas", "onnxruntime:iobinding"])
+def test_a_backend_is_taken_apart_in_its_own_process(name: str) -> None:
+    (found,) = why(CompareOptions((name,), rounds=2))
+    assert found.reason is None
+    assert [part.name for part in found.parts if part.name != "softmax"][-8:] == [
+        *(DISPATCH, *STAGES[:-1], UNEXPLAINED)
+    ]
+    assert sum(figures(found).values()) == pytest.approx(found.median_us)
+    largest = max(found.parts, key=lambda part: part.us)
+    assert largest.name in ("conv1", "conv2", "fc1")
+    assert 0.5 < (found.explained or 0) < 2
+
+
+def test_a_backend_without_experiments_says_so_and_keeps_its_counts() -> None:
+    (found,) = why(CompareOptions(("reference",), rounds=1))
+    assert (found.status, found.parts, found.explained) == ("ok", (), None)
+    assert "nobody" in (found.reason or "")
+    assert found.median_us
+    assert found.anatomy
+    assert sum(found.anatomy.python_calls.values()) > 10
+
+
+@pytest.mark.parametrize(
+    ("toy", "reason"), [(toys.BrokenProbes, "no such network"), (toys.CrashingProbes, "SIGABRT")]
+)
+def test_experiments_that_fail_leave_the_call_whole(
+    weights_file: Path, toy: type, reason: str
+) -> None:
+    (found,) = why(CompareOptions((toys.entry(toy),), rounds=1, weights=weights_file))
+    assert (found.status, found.parts) == ("ok", ())
+    assert reason in (found.reason or "")
+    assert found.median_us
+
+
+# What is shown
+
+
+def test_the_parts_are_shown_with_a_bar_where_the_last_one_ended() -> None:
+    lines = list(rows(apart(100), WIDE))
+    assert [line.split()[0] for line in lines[3:]] == list(figures(apart(100)))
+    ends = [len(line[: line.index("█")]) for line in lines if "█" in line]
+    assert ends == sorted(ends)
+
+
+def test_the_answer_names_the_largest_parts_and_what_the_slowest_adds() -> None:
+    slow = replace_name(apart(300, python=205), "slow")
+    first, second, both = answer([slow, apart(100)])
+    assert first.startswith("made takes 100 µs: unexplained 22.0 µs (22%), dispatch 14.0 µs (14%)")
+    assert "78% of it explained (78% to 78%)" in first
+    assert "Python 205 µs (68%)" in second
+    assert "slow takes 200 µs longer than made: Python 200 µs, " in both
+    assert len(list(answer([slow]))) == 1
+
+
+def replace_name(found: TakenApart, name: str) -> TakenApart:
+    return TakenApart(**{**vars(found), "name": name})
+
+
+def test_what_is_not_taken_apart_is_told_below_the_table() -> None:
+    text = " ".join(table([apart(50), TakenApart("tvm", "ok", "nobody", 5.0)], WIDE))
+    assert "tvm is not taken apart: nobody" in text
+    assert "made is not" not in text
+
+
+def test_a_narrow_terminal_keeps_the_name_the_time_and_the_share() -> None:
+    for lines in (table([apart(100)], Screen(40, False)), rows(apart(100), Screen(40, False))):
+        assert all(len(line) <= 40 for line in lines)
+    row = list(table([apart(100)], Screen(40, False)))[1]
+    assert row.split()[:4] == ["made", "100", "µs", "78%"]
 
 
 def test_a_function_that_only_hands_on_is_missing() -> None:
-    chain = Call("a.b:f", 0.9, (Call("a.c:g", 0.9, (Call("a.d:h", 0.9),)),))
-    lines = list(closely(Anatomy("x", tree=(Call("a:main", 1.0, (chain,)),)), WIDE))
-    assert [line.split()[-1] for line in lines[-2:]] == ["a:main", "a…d:h"]
-
-
-def test_the_command_prints_the_table_and_the_tree() -> None:
-    command = [sys.executable, "-m", "lenet_bench", "why", "numpy", "--tree"]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert "Python calls" in done.stdout
-    assert "lenet_bench…numpy:" in done.stdout
-
-
-def test_the_command_answers_in_json() -> None:
-    command = [sys.executable, "-m", "lenet_bench", "why", "numpy", "--json"]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    (numpy,) = json.loads(done.stdout)
-    assert numpy["fixed_us"] or numpy["unknown"]
-
-
-def test_the_command_refuses_what_is_no_backend() -> None:
-    command = [sys.executable, "-m", "lenet_bench", "why", "kerass"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 2
-    assert "did you mean keras?" in done.stderr
+    inner = Function("a.c:g", 0.9, (Function("a.d:h", 0.9),))
+    tree = (Function("a:main", 1.0, (Function("a.b:f", 0.9, (inner,)),)),)
+    known = TakenApart("x", "ok", anatomy=Anatomy({"a": 4}, 0, 4, ("a",), tree=tree))
+    assert [line.split()[-1] for line in list(closely(known, WIDE))[-2:]] == ["a:main", "a…d:h"]
 
 
 def test_what_was_asked_for_and_cannot_run_is_told_with_its_reason() -> None:
-    absent = [Anatomy(name, "unavailable", f"{name} needs a GPU") for name in ("cuda", "cupy")]
-    lines = list(table(absent, WIDE, named=["cupy"]))
-    assert "cupy: unavailable: cupy needs a GPU" in lines
+    made = result(failed("cuda", "unavailable", "no GPU"), failed("cupy", "unavailable", "none"))
+    lines = list(table(taken_apart(made), WIDE, named=["cupy"]))
+    assert "cupy: unavailable: none" in lines
     assert "cuda;" in lines[-1]
+
+
+def test_json_has_the_parts_with_their_bounds_and_evidence() -> None:
+    (backend,) = json.loads(json.dumps(digest([apart(100)])))["backends"]
+    assert {"name", "median_us", "parts", "explained"} <= set(backend)
+    for part in backend["parts"]:
+        assert set(part) == {"name", "us", "low_us", "high_us", "evidence"}
+
+
+# The command
+
+
+def test_the_command_goes_on_with_its_file(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "why.jsonl"
+    first = run("why", "numpy", "--rounds", "1", "-o", path, "--json")
+    again = run("why", "-o", path, "--rounds", "2", "--tree")
+    assert (first.code, again.code) == (0, 0), first.errors + again.errors
+    assert json.loads(first.output)["backends"][0]["parts"]
+    assert "lenet_bench…numpy:" in again.output
+    assert len(read_result(path).row("numpy").blocks) == 2
+
+
+def test_a_comparison_is_not_gone_on_with(tmp_path: Path) -> None:
+    path = tmp_path / "compare.jsonl"
+    compare(CompareOptions(("numpy",), rounds=1, output=path))
+    with pytest.raises(ResultError, match="taken apart"):
+        why(CompareOptions(("numpy",), rounds=2, output=path))
+
+
+def test_the_command_refuses_what_is_no_backend(run: Run) -> None:
+    done = run("why", "kerass")
+    assert done.code == 2
+    assert "did you mean keras?" in done.errors
 
 
 def test_a_file_that_cannot_be_written_is_told_before_anything_is_measured(tmp_path: Path) -> None:

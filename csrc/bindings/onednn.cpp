@@ -3,6 +3,8 @@
 
 #include <omp.h>
 
+#include <algorithm>
+
 #include "bindings/backend.hpp"
 #include "bindings/one_at_a_time.hpp"
 
@@ -99,10 +101,69 @@ std::map<std::string, std::string> facts_of(const OneDnn& network) {
   return result;
 }
 
+/// Some of LeNet's layers, or trivial operations on ten floats: what `why` takes oneDNN apart by.
+class OneDnnProbe {
+ public:
+  OneDnnProbe(const Weights& weights, int threads, const std::vector<std::string>& layers,
+              int trivial)
+      : network_(weights, threads) {
+    bool kept = false;  // a reorder goes with the layer that needs it
+    const std::vector<OneDnn::Step>& steps = network_.steps();
+    for (auto step = steps.rbegin(); step != steps.rend(); ++step) {
+      if (!step->layer.empty()) {
+        kept = std::find(layers.begin(), layers.end(), step->layer) != layers.end();
+      }
+      if (kept) steps_.insert(steps_.begin(), *step);
+    }
+    const dnnl::memory::desc ten({1, kClasses}, dnnl::memory::data_type::f32,
+                                 dnnl::memory::format_tag::ab);
+    dnnl::memory from(ten, engine_);
+    for (; trivial > 0; --trivial) {
+      dnnl::memory to(ten, engine_);
+      const dnnl::eltwise_forward::primitive_desc description(
+          engine_, dnnl::prop_kind::forward_inference, dnnl::algorithm::eltwise_tanh, ten, ten);
+      steps_.push_back(
+          {"", "", dnnl::primitive(description.get()), {{DNNL_ARG_SRC, from}, {DNNL_ARG_DST, to}}});
+      from = to;
+    }
+  }
+
+  void infer(const float* image, std::size_t /*count*/, float* probabilities) const {
+    const KeptOmpThreads scope;
+    omp_set_num_threads(network_.threads());
+    dnnl::memory in = network_.steps().front().arguments.at(DNNL_ARG_SRC);
+    dnnl::memory out = network_.steps().back().arguments.at(DNNL_ARG_DST);
+    in.set_data_handle(const_cast<float*>(image));
+    out.set_data_handle(probabilities);
+    for (const OneDnn::Step& step : steps_) step.primitive.execute(stream_, step.arguments);
+    stream_.wait();
+  }
+
+  std::size_t operations() const { return steps_.size(); }
+
+ private:
+  OneDnn network_;
+  dnnl::engine engine_ = network_.steps().front().arguments.at(DNNL_ARG_SRC).get_engine();
+  mutable dnnl::stream stream_{engine_};
+  std::vector<OneDnn::Step> steps_;
+};
+
 }  // namespace lenet
 
 PYBIND11_MODULE(_onednn, module, pybind11::mod_gil_not_used()) {
   dnnl::set_verbose(0);
   using lenet::bindings::OneAtATime;
   lenet::bindings::bind<OneAtATime<lenet::OneDnn, lenet::KeptOmpThreads>>(module, "OneDnn");
+
+  namespace py = pybind11;
+  using Probe = lenet::OneDnnProbe;
+  using lenet::bindings::weights_from;
+  py::class_<Probe>(module, "OneDnnProbe")
+      .def(py::init([](const py::object& weights, int threads,
+                       const std::vector<std::string>& layers, int trivial) {
+             return std::make_unique<Probe>(weights_from(weights), threads, layers, trivial);
+           }),
+           py::arg("weights"), py::arg("threads"), py::arg("layers"), py::arg("trivial"))
+      .def("infer", &lenet::bindings::infer<Probe>, py::arg("images"))
+      .def_property_readonly("operations", &Probe::operations);
 }

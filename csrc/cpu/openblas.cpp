@@ -85,23 +85,50 @@ OpenBlas::OpenBlas(const Weights& weights, int threads)
 }
 
 void OpenBlas::infer(const float* image, float* probabilities) {
+  if (scipy_openblas_get_num_threads() != threads_) scipy_openblas_set_num_threads(threads_);
+  conv1(image);
+  pool1();
+  conv2();
+  pool2();
+  fc1();
+  fc2();
+  softmax(activations_->fc2, probabilities);
+}
+
+void OpenBlas::conv1(const float* image) {
   const Parameters& p = *parameters_;
   Activations& a = *activations_;
-  if (scipy_openblas_get_num_threads() != threads_) scipy_openblas_set_num_threads(threads_);
-
   im2col<1, kImageSide>(image, a.columns);
   convolve(p.conv1_weight, p.conv1_bias, a.columns, kConv1Channels, kTaps, kConv1Pixels, a.conv1);
-  max_pool<kConv1Channels, kConv1Side>(a.conv1, a.pool1);
+}
 
+void OpenBlas::pool1() {
+  max_pool<kConv1Channels, kConv1Side>(activations_->conv1, activations_->pool1);
+}
+
+void OpenBlas::conv2() {
+  const Parameters& p = *parameters_;
+  Activations& a = *activations_;
   im2col<kConv1Channels, kPool1Side>(a.pool1, a.columns);
   convolve(p.conv2_weight, p.conv2_bias, a.columns, kConv2Channels, kConv2Taps, kConv2Pixels,
            a.conv2);
-  max_pool<kConv2Channels, kConv2Side>(a.conv2, a.pool2);
+}
 
+void OpenBlas::pool2() {
+  max_pool<kConv2Channels, kConv2Side>(activations_->conv2, activations_->pool2);
+}
+
+void OpenBlas::fc1() {
+  const Parameters& p = *parameters_;
+  Activations& a = *activations_;
   fully_connect(p.fc1_weight, p.fc1_bias, a.pool2, kFc1Outputs, kFc1Inputs, a.fc1);
   for (float& value : a.fc1) value = std::max(value, 0.0f);
+}
+
+void OpenBlas::fc2() {
+  const Parameters& p = *parameters_;
+  Activations& a = *activations_;
   fully_connect(p.fc2_weight, p.fc2_bias, a.fc1, kClasses, kFc1Outputs, a.fc2);
-  softmax(a.fc2, probabilities);
 }
 
 }  // namespace lenet

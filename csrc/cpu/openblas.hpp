@@ -37,6 +37,13 @@ class OpenBlas {
 
   void infer(const float* image, float* probabilities);
 
+  void conv1(const float* image);
+  void pool1();
+  void conv2();
+  void pool2();
+  void fc1();
+  void fc2();
+
   int threads() const { return threads_; }
   const Activations& activations() const { return *activations_; }
 

@@ -1,53 +1,63 @@
 """`why`: what a backend's call is made of."""
 
-import json
-import sys
-from dataclasses import asdict
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from ..show.terminal.screen import Screen
-from ..units import counted
 from .options import (
     FILE,
     backends_argument,
     device_option,
     json_option,
+    seconds,
     threads_option,
     verbose_option,
     weights_option,
 )
-from .output import INTERRUPTED, SUCCESS, WRONG, interruptible, note, say
+from .output import INTERRUPTED, SUCCESS, WRONG, complain, note, say, say_json, screen
 
 if TYPE_CHECKING:
     from ..registry import Device
+
+_FEW = 8  # backends whose parts are shown where none is named
 
 
 @click.command(
     short_help="Take a call apart: where does the time go?",
     epilog="""\b
 Examples:
-  lenet-bench why
+  lenet-bench why onednn onnxruntime
   lenet-bench why keras keras:call tensorflow --tree
   lenet-bench why --device gpu cudnn torch
-  lenet-bench why --json torch | jq '.[] | {name, fixed_us, python_calls}'
+  lenet-bench why torch -o mine.jsonl          run it again to go on
+  lenet-bench why --json torch | jq '.backends[] | {name, explained, parts}'
 
 Exit codes: 0, or 1 where a backend failed or a named one does not run.
 """,
 )
 @backends_argument
 @click.option("--tree", is_flag=True, help="Show which Python functions take the time.")
+@click.option("--rounds", type=click.IntRange(min=1), metavar="N", help="Stop after N rounds.")
+@click.option("--budget", type=seconds, metavar="TIME", help="Stop after this time: 60s, 5m.")
 @device_option
 @threads_option
 @weights_option
-@click.option("-o", "--output", type=FILE, metavar="FILE", help="Write the result as JSON.")
+@click.option(
+    "-o",
+    "--output",
+    type=FILE,
+    metavar="FILE",
+    help="Write every block to FILE; go on with the run in it. [results/why-DATE.jsonl]",
+)
 @json_option
 @verbose_option
 def why(
     backends: tuple[str, ...],
     tree: bool,
+    rounds: int | None,
+    budget: float | None,
     device: "Device | None",
     threads: int,
     weights: Path | None,
@@ -57,42 +67,49 @@ def why(
 ) -> int:
     """Take one call of each BACKEND (all without one) apart.
 
-    Shows what one more image adds and what a call costs beside its image, where that can be known;
-    how many Python functions a call runs, through which packages, and how often it waits.
-    `compare` measures how long a backend takes, with intervals.
+    Each is measured as `compare` does; then networks in LeNet's place are: one that does nothing,
+    some of trivial operations, LeNet cut after each stage. What they take makes the parts of the
+    call, and what the parts do not explain is shown beside them.
     """
+    from ..measure.comparison import NotSavedError
     from ..measure.options import CompareOptions
-    from ..questions.why import why as take_apart
-    from ..questions.why import write
+    from ..questions.why import digest, measured
     from ..registry import on_device
-    from ..results import failures
-    from ..results.versioned import check_place
+    from ..results import failures, taken_apart
     from ..show.terminal.progress import progress
-    from ..show.terminal.why import calls, closely
+    from ..show.terminal.why import calls, closely, parts
 
-    if output:
-        check_place(output)
     backends = tuple(on_device(name, device) for name in backends)
-    names = [entry.name for entry in CompareOptions(backends=backends, device=device).entries()]
-    found = []
-    with progress(len(names)) as step, interruptible() as interrupted:
-        for anatomy in take_apart(names, threads=threads, weights=weights, quiet=not verbose):
-            found.append(anatomy)
-            step(anatomy.name)
-    for anatomy in found if verbose else ():
-        note(anatomy.output and f"{anatomy.name} printed:\n{anatomy.output}")
+    options = CompareOptions(
+        backends=backends,
+        device=device,
+        threads=threads,
+        rounds=rounds,
+        budget_s=budget,
+        weights=weights,
+        output=output or Path(f"results/why-{datetime.now():%Y%m%d-%H%M%S}.jsonl"),
+        quiet=not verbose,
+    )
+    unsaved = None
+    with progress() as step:
+        try:
+            result = measured(options, step.of_a_run)
+        except NotSavedError as error:
+            result, unsaved = error.result, str(error)
+    found = taken_apart(result)
+    for row in result.backends if verbose else ():
+        note(row.output and f"{row.name} printed:\n{row.output}")
     if as_json:
-        say([json.dumps([asdict(anatomy) for anatomy in found], indent=2)])
+        say_json(digest(found))
     else:
-        screen = Screen.of(sys.stdout)
-        say(calls(found, screen, named=backends))
-        for anatomy in found if tree else ():
-            if anatomy.status == "ok":
-                say(closely(anatomy, screen))
-    if output and found:
-        write(output, found, threads)
-        note(f"the result is in {output}")
-    if interrupted.is_set():
-        note(f"interrupted after {len(found)} of {counted(len(names), 'backend')}")
+        say(calls(found, screen(), named=backends))
+        for one in found if backends or len(found) <= _FEW else ():
+            say(parts(one, screen()) if one.parts or tree else ())
+            say(closely(one, screen()) if tree else ())
+    if unsaved:
+        complain(unsaved)
+        return WRONG
+    note(f"every block is in {options.output}")
+    if result.ended == "interrupted":
         return INTERRUPTED
     return WRONG if failures(found, backends) else SUCCESS

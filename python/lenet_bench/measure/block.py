@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..cost import installed_mib, lines_of_code
-from ..results import Batch, Block, printable
+from ..results import Anatomy, Batch, Block, Experiment, printable
+from ..results.versioned import decode
 from .gpu import open_meter, used
 from .options import Entry
 from .start import Conditions, Failed, Start
@@ -16,6 +17,7 @@ _TIMED_SHARE = 1 / 4  # of what the start took: starts differ more than the call
 _SHORTEST_S, _LONGEST_S = 0.05, 0.5
 _BATCH_S = 0.05
 _CALLS_AFTER_GAPS = 10
+_EXPERIMENTS_S = 180.0  # that they may take longer than any other answer
 
 
 @dataclass(frozen=True)
@@ -25,6 +27,7 @@ class Task:
     first: bool  # of this backend: its cache is probed too
     start_s: float | None  # what its first start took
     batches: tuple[int, ...] = ()  # sizes to time
+    apart: bool = False  # the call is taken apart too
 
 
 @dataclass
@@ -94,6 +97,22 @@ def _measure(start: Start, conditions: Conditions, task: Task, measured: _Measur
     start.check_images(conditions.truth.unforeseen)
     if start.entry.checked:
         _time_batches(start, task.batches, measured)
+    if task.apart:
+        _take_apart(start, measured, anatomy=task.first)
+
+
+def _take_apart(start: Start, measured: _Measured, *, anatomy: bool) -> None:
+    """Once what a call does in Python, and the experiments; where they fail, the call is whole."""
+    try:
+        if anatomy:
+            measured.facts["anatomy"] = decode(Anatomy, start.ask("dissect"))
+        answer = start.ask("take_apart", longer_s=_EXPERIMENTS_S)
+    except Failed as failure:
+        measured.facts["whole"] = printable(failure.reason)
+        return
+    measured.facts["experiments"] = tuple(Experiment(**one) for one in answer["experiments"])
+    if reason := answer["whole"]:
+        measured.facts["whole"] = printable(reason)
 
 
 def _timed_s(start_s: float, interval_s: float | None) -> float:

@@ -3,7 +3,7 @@
 import os
 import resource
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +11,10 @@ import numpy as np
 
 from ..errors import LenetBenchError
 from ..network import CLASSES
+from ..probes import Probe, together
 from ..registry import Network
 from .calls import Before, Calls, Image, clock, time_calls
+from .experiments import timed
 from .own_process import peak_rss_mib, running_threads, thread_cpu_ns
 
 Question = Mapping[str, Any]
@@ -35,7 +37,9 @@ class WrongAnswerError(Exception):
 class Built:
     """A backend, and the images that it is timed with. Each method answers a question."""
 
-    def __init__(self, network: Network) -> None:
+    def __init__(self, network: Network, probes: Callable[[], Sequence[Probe]]) -> None:
+        self._probes = probes
+        self._kept: list[Probe] = []  # OpenVINO does not live through the end of one
         self._infer = network.infer
         self._describe = network.describe
         self._profile = getattr(network, "profile", None)
@@ -136,10 +140,19 @@ class Built:
         self._describe()
         return {"profile_us": self._profile(self._images[0]) if self._profile else None}
 
-    def dissect(self, question: Question) -> Answer:
+    def take_apart(self, _: Question) -> Answer:
+        """Time what its API is taken apart by; where that fails, the call is left whole."""
+        try:
+            if probes := self._probes():
+                self._kept = [Probe("call", "call", self._infer), *probes, together(probes)]
+            return {"experiments": timed(self._kept, self._images), "whole": None}
+        except Exception as error:
+            return {"experiments": [], "whole": sentence(error)}
+
+    def dissect(self, _: Question) -> Answer:
         from .anatomy import dissect
 
-        return dissect(self._infer, self._images, question["seconds"])
+        return dissect(self._infer, self._images)
 
     def loadgen(self, question: Question) -> Answer:
         from .loadgen import AtHand, Test, run

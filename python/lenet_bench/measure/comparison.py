@@ -186,6 +186,7 @@ class _Comparison:
             first=not own or own[-1].status != "ok",
             start_s=next(starts, None),
             batches=tuple(n for n in self._log.header.rules.batches if str(n) not in refused),
+            apart=self._log.header.rules.apart and name != empty.NAME,
         )
         block = measure_block(self._entries[name], self._conditions, task)
         self._blocks.append(block)
@@ -241,6 +242,7 @@ def _header(
         interval_s=options.interval_s,
         cold_mb=COLD_MB if options.cold else None,
         batches=options.batches,
+        apart=options.apart,
     )
     return Header(
         version=version("lenet-bench"),

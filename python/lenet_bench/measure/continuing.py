@@ -55,5 +55,6 @@ def _settings(header: Header) -> Mapping[str, Any]:
         "seed": rules.seed,
         "margin": rules.margin,
         "batches": rules.batches,
+        "calls taken apart": rules.apart,
         **settings(rules),
     }

@@ -67,6 +67,7 @@ class CompareOptions:
     interval_s: float | None = None  # idle time before each call
     cold: bool = False  # pass over COLD_MB before each call
     batches: tuple[int, ...] = ()  # sizes to measure throughput for, after the single calls
+    apart: bool = False  # take each call apart too, as `why` does
     weights: str | os.PathLike[str] | None = None
     output: str | os.PathLike[str] | None = None  # where there is such a run, it goes on
     device: Device | None = None  # without `backends`, only those that run there: torch@gpu

@@ -7,20 +7,24 @@ import gc
 import sys
 import time
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from importlib import import_module
 from typing import Any
 
 import numpy as np
 
 from ..errors import Unavailable
+from ..probes import Probe, no_probes, probes_of
 from ..process import HungUp, Parent
 from ..registry import Network, find, load
 from ..registry.building import import_backend
-from ..weights import read_weights
+from ..weights import Weights, read_weights
 from .built import Built, WrongAnswerError, checked_answers, is_expected, sentence
 from .calls import clock
+
+Factory = Callable[[Weights], Network]
 
 
 def serve(parent: Parent) -> None:
@@ -46,7 +50,7 @@ def _start(question: Mapping[str, Any], began_ns: int) -> tuple[Built, dict[str,
     """Build the backend and answer the first image; every part of the way has its time."""
     sys.path[:0] = question["path"]
     times = [clock()]
-    factory = _import(question)
+    factory, probes = _import(question)
     times.append(clock())
     weights = read_weights(question["weights"])
     times.append(clock())
@@ -63,23 +67,27 @@ def _start(question: Mapping[str, Any], began_ns: int) -> tuple[Built, dict[str,
         "answers": checked_answers([answer]),
         "runs": network.describe(),
     }
-    built = Built(network)
+    built = Built(network, lambda: probes(weights))
     gc.collect()
     gc.freeze()  # collections while timing look at new objects only
     return built, reply
 
 
-def _import(question: Mapping[str, Any]) -> Callable[[Any], Network]:
-    """Import the backend's API now; what comes back builds the network from weights."""
+def _import(question: Mapping[str, Any]) -> tuple[Factory, Callable[[Weights], Sequence[Probe]]]:
+    """Import the backend's API now; what comes back builds the network, or probes, from weights."""
     threads = question["threads"]
     if question["factory"]:  # from elsewhere
         module, _, name = question["factory"].partition(":")
         make = getattr(import_module(module), name)
-        return lambda weights: make(weights, threads=threads)
+        probes = partial(getattr(make, "probes", no_probes), threads=threads)
+        return partial(make, threads=threads), probes
     name = question["name"]
     with suppress(Exception):  # `load` says it in a sentence that ends with what mends it
         import_backend(find(name)[0])
-    return lambda weights: load(name, threads=threads, weights=weights, quiet=False)
+    return (
+        lambda weights: load(name, threads=threads, weights=weights, quiet=False),
+        lambda weights: probes_of(*find(name), weights, threads),
+    )
 
 
 def _failure(error: BaseException) -> dict[str, Any]:

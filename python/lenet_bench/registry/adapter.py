@@ -11,7 +11,7 @@ from functools import cached_property
 from importlib import import_module, metadata
 from inspect import getclosurevars, unwrap
 from threading import Lock
-from types import ModuleType
+from types import MappingProxyType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -44,16 +44,18 @@ class Adapter:
         weights: Weights,
         threads: int,
         file: ModuleType | None = None,  # that holds the function, where it is not the row's
+        given: Mapping[str, Any] = MappingProxyType({}),  # in place of model files
     ) -> None:
         self._row, self._variant, self._threads = row, variant, threads
         self._file = file or import_module(f"lenet_bench.backends.{row.module}")
         device = "cuda" if row.device == "gpu" else "cpu"
         self._given: dict[str, Any] = {"weights": weights, "threads": threads, "device": device}
+        self._given |= given
         devices.prepare(row)
         if row.set_up:
             self._call(row.set_up)
-        self._answer: Callable[[Array], Any] = self._call(variant or "build")
-        self._infer = self._probabilities if row.module in _GIVE_LAYERS else self._answer
+        self.answer: Callable[[Array], Any] = self._call(variant or "build")
+        self._infer = self._probabilities if row.module in _GIVE_LAYERS else self.answer
         self._at_once = row.at_once.get(variant)
         self._lock = _LOCKS[row.module]
         if variant not in row.batch:
@@ -77,24 +79,24 @@ class Adapter:
                 f"{', '.join(_showing_layers())} show them"
             )
         with self._lock:
-            outputs = self._answer(image[np.newaxis])
+            outputs = self.answer(image[np.newaxis])
         return {name: _channels_first(name, output[0]) for name, output in outputs.items()}
 
     def describe(self) -> dict[str, str]:
         """The API's version and variant, what else is known of it, and the threads."""
         with self._lock:
-            known = facts.of(self._row.module, self._inside(), self._threads)
+            known = facts.of(self._row.module, self.inside(), self._threads)
         variant = {"variant": self._variant} if self._variant else {}
         library = f"{self._row.library} {_version(self._row.package)}"
         return {"library": library, **variant, "threads": str(self._threads), **known}
 
-    def _inside(self) -> Mapping[str, Any]:
+    def inside(self) -> Mapping[str, Any]:
         """What the function that answers holds: its model, session or program."""
-        return getclosurevars(unwrap(self._answer)).nonlocals
+        return getclosurevars(unwrap(self.answer)).nonlocals
 
     def _probabilities(self, images: Array) -> Array:
         """The last of the layers; float32, whatever the network computes in."""
-        exact: Array = self._answer(images)["probabilities"]
+        exact: Array = self.answer(images)["probabilities"]
         return exact.astype(np.float32, copy=False)
 
     def _infer_batch(self, images: Array) -> Array:

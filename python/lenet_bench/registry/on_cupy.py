@@ -35,7 +35,7 @@ class OnCuPy(Adapter):
             self._stream = cp.cuda.Stream(non_blocking=True)
         with self._device, self._stream:
             super().__init__(row, variant, weights, threads)
-        self._forward: Callable[[Any], dict[str, Any]] = self._inside()["forward"]
+        self._forward: Callable[[Any], dict[str, Any]] = self.inside()["forward"]
         self._stream.synchronize()
 
     def infer(self, images: Array) -> Array:

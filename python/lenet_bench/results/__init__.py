@@ -1,8 +1,10 @@
 """The result of a comparison: its model, its file, and what follows from it."""
 
+from .apart import Part, TakenApart, taken_apart
 from .log import Log, append, go_on, read_log
 from .model import (
     SCHEMA,
+    Anatomy,
     Batch,
     Block,
     CacheProbe,
@@ -10,6 +12,8 @@ from .model import (
     Disturbance,
     End,
     Ended,
+    Experiment,
+    Function,
     Gpu,
     Header,
     Listed,

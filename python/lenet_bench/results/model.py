@@ -19,6 +19,7 @@ SCHEMA = 2
 Status = Literal["ok", "wrong", "unavailable", "crashed", "timeout", "unmeasured"]
 Verdict = Literal["baseline", "faster", "slower", "same", "ambiguous"]
 Ended = Literal["running", "budget", "rounds", "enough", "interrupted", "nothing to time", "full"]
+Kind = Literal["call", "way", "hand-over", "together", "operations", "stage"]
 Count = Annotated[int, Meta(ge=0)]
 Share = Annotated[float, Meta(gt=0, lt=1)]
 
@@ -43,6 +44,7 @@ class Rules(Struct, frozen=True, kw_only=True):
     interval_s: float | None = None  # idle time before each call
     cold_mb: int | None = None  # MB passed over before each call, so that it finds cold caches
     batches: tuple[int, ...] = ()  # sizes that throughput is measured for
+    apart: bool = False  # each call is taken apart too: `why`
 
 
 class Listed(Struct, frozen=True, omit_defaults=True):
@@ -114,6 +116,36 @@ class Gpu(Struct, frozen=True, omit_defaults=True):
     profile_us: Mapping[str, float] | None = None  # a profiled run: copies in and out, kernels, ...
 
 
+class Experiment(Struct, frozen=True, omit_defaults=True):
+    """Another network, or another way to call it, timed in turns with the others of its block."""
+
+    kind: Kind  # what is varied: docs/why.md
+    name: str  # the part that only this way has; how many operations; the last stage
+    us: float  # the median call
+    calls: Count  # that were timed
+    operations: Count = 0  # that its network consists of
+    evidence: str = ""  # of a way: what was called, and what the next one leaves out
+
+
+class Function(Struct, frozen=True, omit_defaults=True):
+    """A Python function, and its share of the time with all that it calls."""
+
+    call: str  # package.module:function
+    share: float
+    calls: tuple["Function", ...] = ()  # those that take more than a sliver
+
+
+class Anatomy(Struct, frozen=True, omit_defaults=True):
+    """What one call does in Python: counts, and where the stack was found."""
+
+    python_calls: Mapping[str, int]  # functions that it runs, by package
+    builtin_calls: int  # of functions that are not Python, from Python
+    depth: int  # Python frames, one on the other
+    tower: tuple[str, ...]  # the packages on the deepest way down
+    shares: Mapping[str, float] = {}  # of the time, by innermost package
+    tree: tuple[Function, ...] = ()  # who calls whom
+
+
 class Block(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What one process of a backend did, from its start to its end. A line of the file."""
 
@@ -150,6 +182,9 @@ class Block(Struct, frozen=True, kw_only=True, omit_defaults=True):
     batch_refusals: Mapping[str, str] = {}  # by size, why not
     lines_of_code: int | None = None  # of its implementation; in its first block
     installed_mib: float | None = None  # on disk, its API's packages and theirs; likewise
+    experiments: tuple[Experiment, ...] = ()  # that its call is taken apart by
+    whole: str | None = None  # why it is not taken apart, where it should have been
+    anatomy: Anatomy | None = None  # of a call; in its first block
 
     @property
     def probe_us(self) -> float | None:
@@ -233,6 +268,7 @@ class Row:
     installed_mib: float | None = None
     batches: tuple[Batch, ...] = ()
     batch_refusals: Mapping[str, str] = field(default_factory=dict)
+    anatomy: Anatomy | None = None
     blocks: tuple[Block, ...] = ()  # those that were timed and count, by round
     failures: int = 0  # blocks that failed before the last one
     summary: Summary | None = None

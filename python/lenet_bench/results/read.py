@@ -95,6 +95,7 @@ def _row(listed: Listed, every: Sequence[Block]) -> Row:
         installed_mib=_last(block.installed_mib for block in blocks),
         batches=tuple(batch for batch in _batches(timed) if str(batch.size) not in refused),
         batch_refusals={size: printable(why) for size, why in refused.items()},
+        anatomy=_last(block.anatomy for block in blocks),
         blocks=tuple(_counting(timed)),
         failures=sum(block.status != "ok" for block in blocks[:-1]),
     )

@@ -5,7 +5,7 @@ the neighbours and where its memory lies, which alone moves a backend whose weig
 cache by 10 % and more. So a start counts once, by its median, and intervals are over starts.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil, inf
 from statistics import NormalDist
@@ -65,6 +65,18 @@ def median_interval(values: Sequence[float] | Floats, seed: int) -> Interval | N
         return None
     medians = _resampled_medians(values, np.random.default_rng(seed))
     return _expanded_interval(medians, len(values))
+
+
+def median_intervals(
+    starts: Floats, figures: Callable[[Floats], Floats], seed: int
+) -> Sequence[Interval | None] | None:
+    """The same for figures that follow from several medians, a column each and a row a start."""
+    count = len(starts)
+    if count < FEWEST_STARTS:
+        return None
+    picked = np.random.default_rng(seed).integers(0, count, (_RESAMPLES, count))
+    found = figures(np.median(starts[picked], axis=1))
+    return [_expanded_interval(column, count) for column in found.T]
 
 
 def ratio_interval(

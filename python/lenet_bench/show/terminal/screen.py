@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 _DENSITIES = " .:-=+*#%@"
 _EIGHTHS = " ▏▎▍▌▋▊▉"
-_IN_ASCII = str.maketrans("µ…✓✗▸─│█▉▊▋▌▍▎▏▀", "u~+x>-|####    =")
+_IN_ASCII = str.maketrans("µ…✓✗▸─│█▉▊▋▌▍▎▏▀░▒▓■", "u~+x>-|####    =.:+o")
 _STYLES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
 _WITHOUT_TERMINAL = 80
 

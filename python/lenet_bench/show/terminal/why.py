@@ -1,83 +1,103 @@
-"""Calls taken apart, in a terminal: a row a backend, and which function calls which."""
+"""Calls taken apart, in a terminal: a bar a backend, its parts, and which function calls which."""
 
 import textwrap
 from collections.abc import Iterator, Sequence
 
 from ... import units
-from ...measure.anatomy import package_of
-from ...questions.why import Anatomy, Call
-from ...results import failures
-from ...units import counted
+from ...results import Function, TakenApart, failures
+from ...results.apart import GROUPS, grouped
 from ..families import missing
+from ..why import answer
 from .screen import Screen, plain
 from .table import Column, table
 
 _HANDED_ON = 0.85  # of a function's time is another's
 _SMALLEST = 0.04  # share of the time that is shown
-_INTERRUPTED_PER_S = 20  # a quiet machine stays below
-_Branch = tuple[float, int, str]  # share, indentation, function
+_BAR = 30
+_SHADES = dict(zip(GROUPS, "▒▓█■░", strict=True))
 _LEGEND = (
-    "call: one image, median. image: what one more image in a call adds. fixed: the rest of a "
-    "call. Python calls: Python functions that a call runs. deep: most Python frames at once. "
-    "through: packages on the deepest stack. waits: thread switches per call."
+    "call: one image, median. explained: what the parts, measured apart, are of it. an operation: "
+    "what one more in the network takes. Python calls: Python functions that a call runs. waits: "
+    "times that a call gives its core away."
 )
+_Branch = tuple[float, int, str]  # share, indentation, function
 
 
-def calls(anatomies: Sequence[Anatomy], screen: Screen, named: Sequence[str] = ()) -> Iterator[str]:
+def calls(found: Sequence[TakenApart], screen: Screen, named: Sequence[str] = ()) -> Iterator[str]:
     """A row for each that ran, the quickest first; then why others did not that should have."""
-    ran = sorted((one for one in anatomies if one.status == "ok"), key=lambda one: one.call_us)
+    ran = sorted((one for one in found if one.median_us), key=lambda one: one.median_us or 0.0)
     if ran:
         yield from table(screen, list(_columns(ran)))
         yield ""
-        yield from screen.wrap(_LEGEND, "dim", hanging="")
-        yield from _doubts(ran, screen)
-    wanted = failures(anatomies, named)
-    for one in anatomies:
+        shades = ", ".join(f"{shade} {name}" for name, shade in _SHADES.items())
+        yield from screen.wrap(f"{_LEGEND} Bars: {shades}.", "dim", hanging="")
+    for sentence in answer(ran):
+        yield from screen.wrap(sentence)
+    for one in ran:
+        if one.reason:
+            yield from screen.wrap(f"{one.name} is not taken apart: {one.reason}", "yellow")
+    wanted = failures(found, named)
+    for one in found:
         if one.name in wanted:
             yield from screen.wrap(f"{one.name}: {one.status}: {one.reason}", "red")
-    absent = (one.name for one in anatomies if one.status == "unavailable")
+    absent = (one.name for one in found if one.status == "unavailable")
     yield from screen.wrap(missing(name for name in absent if name not in wanted) or "", "dim")
 
 
-def _columns(ran: Sequence[Anatomy]) -> Iterator[Column]:
+def _columns(ran: Sequence[TakenApart]) -> Iterator[Column]:
     """What leaves first where the terminal is narrow has the highest number."""
-    python_calls = [units.count(sum(one.python_calls.values())) for one in ran]
+    of_one = [units.time(one.operation_us.us if one.operation_us else None) for one in ran]
     yield Column("backend", [one.name for one in ran], left=True, style="bold")
-    yield Column("call", [units.time(one.call_us) for one in ran])
-    yield Column("fixed", [units.time(one.fixed_us) for one in ran], leaves=1)
-    yield Column("image", [units.time(one.image_us) for one in ran], leaves=4)
-    yield Column("Python calls", python_calls, leaves=2)
-    yield Column("deep", [str(one.depth) for one in ran], leaves=3)
+    yield Column("call", [units.time(one.median_us) for one in ran])
+    yield Column("explained", [_percent(one.explained) for one in ran])
+    bounds = [_percents(one.explained_low, one.explained_high) for one in ran]
+    yield Column("95 % interval", bounds, leaves=2)
+    yield Column("", [_stacked(one) for one in ran], left=True, leaves=1)
+    yield Column("an operation", of_one, leaves=3)
+    yield Column("Python calls", [units.count(_python_calls(one)) for one in ran], leaves=4)
     yield Column("waits", [f"{one.waits:.1f}" for one in ran], leaves=5)
-    yield Column("page faults", [f"{one.page_faults:.1f}" for one in ran], leaves=7)
-    yield Column("through", [" > ".join(one.tower) for one in ran], left=True, leaves=6)
 
 
-def _doubts(ran: Sequence[Anatomy], screen: Screen) -> Iterator[str]:
-    """What the figures do not say, and what disturbed them."""
-    reasons: dict[str, list[str]] = {}
-    for one in ran:
-        if one.unknown:
-            reasons.setdefault(one.unknown, []).append(one.name)
-    for reason, names in reasons.items():
-        yield from screen.wrap(f"fixed is not known of {', '.join(names)}: {reason}", "yellow")
-    often = [one for one in ran if one.interrupted_per_s > _INTERRUPTED_PER_S]
-    if often:
-        most = max(one.interrupted_per_s for one in often)
-        yield from screen.wrap(
-            f"warning: other programs interrupted {counted(len(often), 'backend')}, up to "
-            f"{most:.0f} times a second: these times are too long; repeat it on a quiet machine",
-            "yellow",
-        )
+def _stacked(one: TakenApart) -> str:
+    """The groups of its parts, beside each other."""
+    sums = grouped(one.parts)
+    whole = max(one.median_us or 0.0, sum(max(0.0, us) for us in sums.values()))
+    drawn, so_far = "", 0.0
+    for kind, us in sums.items() if one.parts else ():
+        so_far += max(0.0, us)
+        drawn += _SHADES[kind] * (round(_BAR * so_far / whole) - len(drawn))
+    return drawn
 
 
-def closely(anatomy: Anatomy, screen: Screen) -> Iterator[str]:
-    """Where one backend's time goes: packages, and the tree of calls."""
+def parts(one: TakenApart, screen: Screen) -> Iterator[str]:
+    """A row a part, its bar where those before it end."""
     yield ""
-    yield screen.paint(anatomy.name, "bold")
-    count = sum(anatomy.python_calls.values())
-    parts = ", ".join(f"{package} {n:,}" for package, n in anatomy.python_calls.items())
-    yield from _wrapped(f"{counted(count, 'Python call')}: {parts}", screen)
+    yield screen.paint(f"{one.name}: {units.time(one.median_us)}", "bold")
+    if not one.parts:
+        return
+    whole = max(one.median_us or 0.0, sum(max(0.0, part.us) for part in one.parts))
+    bars, so_far = [], 0.0
+    for part in one.parts:
+        begins = " " * round(_BAR * so_far / whole)
+        bars.append(begins + screen.bar(part.us / whole, _BAR))
+        so_far += max(0.0, part.us)
+    columns = [
+        Column("part", [part.name for part in one.parts], left=True),
+        Column("median", [units.time(part.us) for part in one.parts]),
+        Column("95 % interval", [_bounds(part.low_us, part.high_us) for part in one.parts]),
+        Column("", bars, left=True, style="cyan", leaves=1),
+        Column("measured", [part.evidence for part in one.parts], left=True, leaves=2),
+    ]
+    yield from table(screen, columns, margin="  ")
+
+
+def closely(one: TakenApart, screen: Screen) -> Iterator[str]:
+    """Where one backend's time goes in Python: packages, and the tree of calls."""
+    if (anatomy := one.anatomy) is None:
+        return
+    named = ", ".join(f"{package} {n:,}" for package, n in anatomy.python_calls.items())
+    count = units.counted(_python_calls(one) or 0, "Python call")
+    yield from _wrapped(f"{count}, {anatomy.depth} deep: {named}", screen)
     shares = ", ".join(f"{p} {share:.0%}" for p, share in anatomy.shares.items() if share >= 0.005)
     yield from _wrapped(f"time by package: {shares}", screen)
     for share, indent, call in _branches(anatomy.tree):
@@ -85,10 +105,28 @@ def closely(anatomy: Anatomy, screen: Screen) -> Iterator[str]:
         yield text if len(text) <= screen.columns else text[: screen.columns - 1] + "~"
 
 
-def _branches(calls: Sequence[Call], indent: int = 0, above: str = "") -> Iterator[_Branch]:
+def _python_calls(one: TakenApart) -> int | None:
+    return sum(one.anatomy.python_calls.values()) if one.anatomy else None
+
+
+def _percent(share: float | None) -> str:
+    return units.NONE if share is None else f"{share:.0%}"
+
+
+def _percents(low: float | None, high: float | None) -> str:
+    return units.NONE if low is None or high is None else f"{low:.0%} to {high:.0%}"
+
+
+def _bounds(low_us: float | None, high_us: float | None) -> str:
+    if low_us is None or high_us is None:
+        return units.NONE
+    return f"{units.time(low_us)} to {units.time(high_us)}"
+
+
+def _branches(calls: Sequence[Function], indent: int = 0, above: str = "") -> Iterator[_Branch]:
     """The tree's lines. A function that only hands on within its package is passed over."""
     for call in calls:
-        package = package_of(call.call)
+        package = _package(call.call)
         if _hands_on(call, package) and package == above:
             yield from _branches(call.calls, indent, above)
         elif call.share >= _SMALLEST:
@@ -96,10 +134,15 @@ def _branches(calls: Sequence[Call], indent: int = 0, above: str = "") -> Iterat
             yield from _branches(call.calls, indent + 1, package)
 
 
-def _hands_on(call: Call, package: str) -> bool:
+def _hands_on(call: Function, package: str) -> bool:
     """Whether nearly all its time is one other function of its package."""
     most = _HANDED_ON * call.share
-    return any(one.share > most and package_of(one.call) == package for one in call.calls[:1])
+    return any(one.share > most and _package(one.call) == package for one in call.calls[:1])
+
+
+def _package(call: str) -> str:
+    """`numpy` of numpy.linalg:solve."""
+    return call.partition(":")[0].partition(".")[0]
 
 
 def _shortened(call: str) -> str:

@@ -1,0 +1,133 @@
+"""What an API is taken apart by: other networks in LeNet's place, and other ways to call one.
+
+A file an API, found by the row's `module`; it has a function
+
+    probes(row, variant, weights, threads) -> Sequence[Probe]
+
+or none of a variant that it does not know. Five kinds of experiment come of it:
+
+- ways: a network that does nothing, of LeNet's shapes, called as the backend is called, then with
+  one thing after the other left out. The difference of two neighbours is a part of the call; the
+  last way is what entering the API costs.
+- hand-over: where the last way hands the network to a thread of the runtime's, and only another
+  way has a switch for that, the latter with the thread and without.
+- together: the last of the stages and then the first of the ways, in one call.
+- operations: networks of 1, 4, 16, 64 trivial operations on ten floats, called in the last way.
+- stages: LeNet cut after each stage, also called in the last way. The answer is always ten floats,
+  so what a large array costs on its way out is in no stage.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.util import find_spec, module_from_spec
+from types import ModuleType
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..registry.adapter import Adapter
+from ..registry.backend import Backend
+from ..weights import Weights
+
+Image = NDArray[np.float32]
+Infer = Callable[[Image], Any]
+
+Kind = Literal["call", "way", "hand-over", "together", "operations", "stage"]
+
+COUNTS = (1, 4, 16, 64)
+#: Where LeNet is cut; the softmax is an experiment of its own, on ten floats of the image.
+CUTS = ("conv1", "pool1", "conv2", "pool2", "fc1", "fc2")
+SOFTMAX = "softmax"
+#: What stages are compared with, where that is not the last way.
+NOTHING = "nothing"
+CHECKS = "checks"
+ENTERING = "entering"
+CHECKS_EVIDENCE = "the call, less the same without the check of the image and the lock"
+#: What is handed over where an image was made ready before.
+IMAGES = np.random.default_rng(0).random((1, 28, 28), np.float32)
+
+
+@dataclass(frozen=True)
+class Probe:
+    """A network in LeNet's place, called in some way."""
+
+    kind: Kind
+    name: str
+    infer: Infer  # of one image (28, 28); what it gives is not looked at
+    operations: int = 0  # that its network consists of, as its API counts them
+    evidence: str = ""
+
+
+def probes_of(row: Backend, variant: str, weights: Weights, threads: int) -> Sequence[Probe]:
+    """Those of a variant; none where nobody has written them."""
+    name = f"{__name__}.{row.module or (row.native.module.strip('_') if row.native else '')}"
+    if find_spec(name) is None:
+        return ()
+    found: Sequence[Probe] = import_module(name).probes(row, variant, weights, threads)
+    return found
+
+
+def no_probes(_weights: Weights, *, threads: int) -> Sequence[Probe]:  # noqa: ARG001
+    """Of a backend from elsewhere that offers none."""
+    return ()
+
+
+def networks(
+    last: Callable[[Any], Infer],
+    trivial: Callable[[int], Any],
+    cut: Callable[[str], Any],
+    count: Mapping[str, int],
+    rest: int = 0,
+) -> list[Probe]:
+    """The operations and the stages, called in the last way.
+
+    `trivial` and `cut` make the networks; `count` says of how many operations each stage is, `rest`
+    how many take ten floats of what was computed, but for the last cut, which gives no more.
+    """
+    found = [Probe("operations", str(n), last(trivial(n)), rest + n) for n in COUNTS]
+    so_far = 0
+    for stage in CUTS:
+        so_far += count[stage]
+        taken = 0 if stage == CUTS[-1] else rest
+        found.append(Probe("stage", stage, last(cut(stage)), so_far + taken))
+    return [*found, Probe("stage", SOFTMAX, last(cut(SOFTMAX)), rest + count[SOFTMAX])]
+
+
+def together(probes: Sequence[Probe]) -> Probe:
+    """LeNet's last cut, then nothing as the backend is called: they share the caches in a call."""
+    cut = next(one for one in probes if one.kind == "stage" and one.name == CUTS[-1]).infer
+    nothing = next(one for one in probes if one.kind == "way").infer
+    return Probe("together", "caches", lambda image: (cut(image), nothing(image)))
+
+
+def way(name: str, infer: Infer, evidence: str, operations: int = 0) -> Probe:
+    return Probe("way", name, infer, operations, evidence)
+
+
+def varied(row: Backend, variant: str, weights: Weights, threads: int, **others: Any) -> Adapter:
+    """The backend's own function, with others in place of what its file names.
+
+    A name that the file does not have is a model that the function takes: onnx_model.
+    """
+    file = _copy(f"lenet_bench.backends.{row.module}")
+    vars(file).update({name: value for name, value in others.items() if hasattr(file, name)})
+    given = {name: value for name, value in others.items() if not hasattr(file, name)}
+    return Adapter(row, variant, weights, threads, file=file, given=given)
+
+
+def _copy(name: str) -> ModuleType:
+    """The module anew, so that the names of the one that all use stay as they are."""
+    spec = find_spec(name)
+    assert spec is not None
+    assert spec.loader is not None
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def unchecked(adapter: Adapter) -> Infer:
+    """The function of the backend's file itself, given an image that was made ready before."""
+    answer = adapter.answer
+    return lambda _: answer(IMAGES)

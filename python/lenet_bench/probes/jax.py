@@ -1,0 +1,97 @@
+"""JAX: XLA compiles all of a network, so an operation is code and no call.
+
+All that a network computes must be an answer, or it is not computed. So the cut networks give what
+they computed beside the ten floats, and are compared with one that gives its image so.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+
+from ..registry.backend import Backend
+from ..weights import Weights
+from . import (
+    CHECKS,
+    CHECKS_EVIDENCE,
+    CUTS,
+    ENTERING,
+    IMAGES,
+    NOTHING,
+    SOFTMAX,
+    Infer,
+    Probe,
+    networks,
+    unchecked,
+    varied,
+    way,
+)
+
+Forward = Callable[[Any, Any], Any]  # of the parameters and the images
+
+_COUNT = {"conv1": 1, "pool1": 1, "conv2": 1, "pool2": 1, "fc1": 1, "fc2": 1, SOFTMAX: 1}
+
+
+def probes(row: Backend, variant: str, weights: Weights, threads: int) -> Sequence[Probe]:
+    whole = varied(row, variant, weights, threads, lenet=lambda _, images: _ten(images))
+    x = jax.device_put(IMAGES)
+
+    def last(forward: Forward) -> Infer:
+        inside = varied(row, variant, weights, threads, lenet=forward).inside()
+        given = [inside["parameters"]] if variant == "arguments" else []
+        program = inside["program"]
+        return lambda _: program(*given, x)
+
+    evidence = "array in and out, less the program on an array of JAX's"
+    return [
+        way(CHECKS, whole.infer, CHECKS_EVIDENCE),
+        way("arrays", unchecked(whole), evidence),
+        way(ENTERING, last(lambda _, x: _ten(x)), "a program that gives ten pixels"),
+        Probe("stage", NOTHING, last(lambda _, x: (_ten(x), x))),
+        *networks(last, _trivial, _cut, _COUNT),
+    ]
+
+
+def _ten(x: Any) -> Any:
+    return x.reshape(1, -1)[:, :10]
+
+
+def _trivial(count: int) -> Forward:
+    def forward(_: Any, x: Any) -> Any:
+        y = _ten(x)
+        for _ in range(count):
+            y = jax.numpy.tanh(y)
+        return y, x
+
+    return forward
+
+
+def _cut(stage: str) -> Forward:
+    from ..backends import jax as file
+
+    def convolve(name: str) -> Forward:
+        return lambda p, x: (
+            jax.lax.conv_general_dilated(
+                x, p[f"{name}.weight"], (1, 1), "VALID", dimension_numbers=file.LAYOUT
+            )
+            + p[f"{name}.bias"]
+        )
+
+    steps: dict[str, Forward] = {
+        "conv1": convolve("conv1"),
+        "pool1": lambda _, x: file.max_pool(x),
+        "conv2": convolve("conv2"),
+        "pool2": lambda _, x: file.max_pool(x),
+        "fc1": lambda p, x: jax.nn.relu(x.reshape(1, -1) @ p["fc1.weight"] + p["fc1.bias"]),
+        "fc2": lambda p, x: x @ p["fc2.weight"] + p["fc2.bias"],
+    }
+
+    def forward(parameters: Any, images: Any) -> Any:
+        if stage == SOFTMAX:
+            return jax.nn.softmax(_ten(images)), images
+        x = images[..., None]
+        for name in CUTS[: CUTS.index(stage) + 1]:
+            x = steps[name](parameters, x)
+        return _ten(x), x
+
+    return forward

@@ -1,0 +1,179 @@
+"""Keras: what `predict` and `predict_on_batch` add, piece by piece; or each layer of a call.
+
+All through public API, down to the graph of TensorFlow that `predict_function` makes. On JAX and
+PyTorch the pieces end at `predict_on_batch`. The layers of `call` are operations themselves.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import keras
+from keras import layers
+
+from ..registry.backend import Backend
+from ..weights import Weights
+from . import (
+    CHECKS,
+    CHECKS_EVIDENCE,
+    CUTS,
+    ENTERING,
+    IMAGES,
+    NOTHING,
+    SOFTMAX,
+    Infer,
+    Probe,
+    networks,
+    unchecked,
+    varied,
+    way,
+)
+
+#: Layers a stage; with fc1 goes the one that flattens.
+_LAYERS = {"conv1": 1, "pool1": 1, "conv2": 1, "pool2": 1, "fc1": 2, "fc2": 1, SOFTMAX: 0}
+
+
+class First(layers.Layer):
+    """The first ten floats of what comes."""
+
+    def call(self, x: Any) -> Any:
+        size = 1
+        for side in x.shape[1:]:
+            size *= side
+        return keras.ops.reshape(x, (-1, size))[:, :10]
+
+
+def probes(row: Backend, variant: str, weights: Weights, threads: int) -> Sequence[Probe]:
+    below = keras.config.backend()
+    if variant not in ("predict", "predict_on_batch", "call") or below == "openvino":
+        return ()
+    nothing = _model([First()])
+    whole = varied(row, variant, weights, threads, lenet=lambda _: nothing)
+    images = IMAGES[..., None]
+    checks = way(CHECKS, whole.infer, CHECKS_EVIDENCE, 1 if variant == "call" else 2)
+    steps = _Steps(weights)
+    if variant == "call":
+        return [checks, *_of_layers(unchecked(whole), nothing, steps)]
+    pieces: list[Probe] = []
+    if variant == "predict":
+        pieces += _of_predict(nothing, images, unchecked(whole))
+    if below == "tensorflow":
+        return [checks, *pieces, *_on_tensorflow(nothing, images, steps)]
+
+    # On JAX all that a network computes must be an answer, or it is not computed.
+    keep = below == "jax"
+    count, rest = _LAYERS, 1
+
+    def on_batch(network: Sequence[Any]) -> Infer:
+        model = _model(network, keep=keep)
+        return lambda _: model.predict_on_batch(images)
+
+    evidence = "predict_on_batch of a model that gives ten pixels"
+    found = [checks, *pieces]
+    found.append(way(ENTERING, lambda _: nothing.predict_on_batch(images), evidence, rest))
+    if keep:
+        found.append(Probe("stage", NOTHING, on_batch([First()]), rest))
+    return [*found, *networks(on_batch, steps.trivial, steps.cut, count, rest)]
+
+
+def _of_predict(model: Any, images: Any, predict: Infer) -> Iterator[Probe]:
+    """From predict on an array to predict_on_batch."""
+    if keras.config.backend() == "tensorflow":
+        import tensorflow as tf
+
+        prepared = tf.data.Dataset.from_tensors(images)
+        evidence = "predict on an array, less on a data set that was made before"
+        yield way("data set", predict, evidence, 2)
+        evidence = "predict on a data set, less predict_on_batch: its iterator, its callbacks"
+        yield way("loop", lambda _: model.predict(prepared, verbose=0), evidence, 2)
+    else:
+        yield way("loop", predict, "predict on an array, less predict_on_batch", 1)
+
+
+def _on_tensorflow(model: Any, images: Any, steps: "_Steps") -> Iterator[Probe]:
+    """From predict_on_batch to the graph."""
+    import tensorflow as tf
+
+    from .tensorflow import GRAPH, REST, below_python, ways_of_a_graph
+
+    x = tf.constant(images)
+
+    def graph(model: Any) -> Any:
+        model.make_predict_function()
+        return model.predict_function.get_concrete_function([(x,)])
+
+    evidence = "predict_on_batch, less its predict_function on a tensor"
+    yield way("arrays", lambda _: model.predict_on_batch(images), evidence, REST)
+    made, asked = graph(model), model.predict_function
+    evidence = "the predict_function, less the concrete function that it finds"
+    yield way("finding the graph", lambda _: asked([(x,)]), evidence, REST)
+    yield from ways_of_a_graph(made, x, [(x,)], own_thread=True)
+
+    def named(network: Sequence[Any]) -> Infer:
+        return below_python(graph(_model(network)), x)
+
+    yield from networks(named, steps.trivial, steps.cut, GRAPH, REST)
+
+
+def _of_layers(call: Infer, nothing: Any, steps: "_Steps") -> Iterator[Probe]:
+    """The model called, and its layers called one by one."""
+    x = keras.ops.convert_to_tensor(IMAGES[..., None])
+
+    def last(network: Sequence[Callable[[Any], Any]]) -> Infer:
+        def infer(_: Any) -> Any:
+            y = x
+            for layer in network:
+                y = layer(y)
+            return y
+
+        return _without_gradients(infer)
+
+    yield way("arrays", call, "the model on an array, the answer as one, less it on a tensor", 1)
+    evidence = "the model, less its layers one by one"
+    yield way("model", _without_gradients(lambda _: nothing(x)), evidence, 1)
+    yield way(ENTERING, last([First()]), "a layer that gives ten pixels", 1)
+    found = networks(last, steps.trivial, steps.cut, _LAYERS, 1)
+    for probe in found:
+        probe.infer(IMAGES[0])  # which builds its layers
+    yield from found
+
+
+class _Steps:
+    """The layers of each network."""
+
+    def __init__(self, weights: Weights) -> None:
+        from ..backends import keras as file
+
+        self._layers = list(file.lenet(weights).layers)
+        fc2 = self._layers.pop()
+        self._fc2 = layers.Dense(10)
+        self._fc2.build((None, 500))
+        self._fc2.set_weights(fc2.get_weights())
+
+    def trivial(self, count: int) -> list[Any]:
+        return [First(), *(layers.Activation("softsign") for _ in range(count))]
+
+    def cut(self, stage: str) -> list[Any]:
+        if stage == SOFTMAX:
+            return [First(), keras.activations.softmax]
+        if stage == CUTS[-1]:
+            return [*self._layers, self._fc2]
+        end = CUTS.index(stage) + (2 if stage == "fc1" else 1)
+        return [*self._layers[:end], First()]
+
+
+def _model(network: Sequence[Any], *, keep: bool = False) -> Any:
+    """Of these layers; with all that the last but one computed as an answer too."""
+    image = keras.Input((28, 28, 1))
+    before = x = image
+    for layer in network:
+        before, x = x, layer(x)
+    return keras.Model(image, [x, before] if keep else x)
+
+
+def _without_gradients(infer: Infer) -> Infer:
+    if keras.config.backend() != "torch":
+        return infer
+    import torch
+
+    without: Infer = torch.no_grad()(infer)
+    return without

@@ -1,0 +1,30 @@
+"""OpenBLAS: an operation is a call of BLAS; what is not BLAS's business belongs to its stage.
+
+The softmax is ours and has no network of its own: it is in `unexplained`.
+"""
+
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Any
+
+from ..registry import native
+from ..registry.backend import Backend
+from ..weights import Weights
+from . import COUNTS, CUTS, ENTERING, Probe, way
+
+_CALLS = {"conv1": 1, "pool1": 1, "conv2": 2, "pool2": 2, "fc1": 3, "fc2": 4}
+
+
+def probes(row: Backend, variant: str, weights: Weights, threads: int) -> Sequence[Probe]:  # noqa: ARG001
+    assert row.native is not None
+    native.load(row.native)  # which finds the library
+    module = import_module(f"lenet_bench.{row.native.module}")
+
+    def made(stages: int = 0, trivial: int = 0) -> Any:
+        return module.OpenBlasProbe(weights, threads, stages, trivial)
+
+    return [
+        way(ENTERING, made().infer, "the call through pybind11, which copies ten pixels"),
+        *(Probe("operations", str(n), made(trivial=n).infer, n) for n in COUNTS),
+        *(Probe("stage", cut, made(n).infer, _CALLS[cut]) for n, cut in enumerate(CUTS, 1)),
+    ]

@@ -1,0 +1,180 @@
+"""TensorFlow: an operation is a kernel, called from Python or a node of the graph.
+
+Below Python a graph is called by its name (`call_function`). Its operations run in a thread of the
+runtime's, for which only a session has a switch.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import tensorflow as tf
+from tensorflow.python.eager import context
+
+from ..registry.backend import Backend
+from ..weights import Weights
+from . import (
+    CHECKS,
+    CHECKS_EVIDENCE,
+    CUTS,
+    ENTERING,
+    IMAGES,
+    NOTHING,
+    SOFTMAX,
+    Infer,
+    Probe,
+    networks,
+    unchecked,
+    varied,
+    way,
+)
+
+Forward = Callable[[Any, Any], Any]  # of the module and its images
+
+#: As the module is written.
+_EAGER = {"conv1": 2, "pool1": 1, "conv2": 2, "pool2": 1, "fc1": 4, "fc2": 2, SOFTMAX: 1}
+#: Of the graph: a bias and a ReLU go with their convolution or product.
+GRAPH = {"conv1": 1, "pool1": 1, "conv2": 1, "pool2": 1, "fc1": 2, "fc2": 1, SOFTMAX: 1}
+#: Reshape and slice.
+REST = 2
+
+
+def probes(row: Backend, variant: str, weights: Weights, threads: int) -> Sequence[Probe]:
+    if variant == "session":
+        return ()
+    from ..backends import tensorflow as file
+
+    def module(forward: Forward) -> Any:
+        class Varied(file.LeNet):
+            def __call__(self, images: Any) -> Any:
+                return forward(self, images)
+
+        return Varied(weights)
+
+    def model(forward: Forward) -> Any:
+        """What the variant calls."""
+        made = module(forward)
+        return varied(row, variant, weights, threads, load=lambda *_: made).inside()["model"]
+
+    nothing = varied(row, variant, weights, threads, load=lambda *_: module(_nothing))
+    x = tf.constant(IMAGES[..., None])
+    ways = [
+        way(CHECKS, nothing.infer, CHECKS_EVIDENCE, REST),
+        way("arrays", unchecked(nothing), "the call on an array, less that on a tensor", REST),
+    ]
+    if variant == "eager":
+        whole = module(_nothing)
+        entering = way(ENTERING, lambda _: whole(x), "a module that gives ten pixels", REST)
+
+        def last(forward: Forward) -> Infer:
+            made = module(forward)
+            return lambda _: made(x)
+
+        return [*ways, entering, *networks(last, trivial, _cut, _EAGER, REST)]
+    if variant == "function":
+        asked = model(_nothing)
+        evidence = "the tf.function, less the concrete function that it finds"
+        ways.append(way("finding the graph", lambda _: asked(x), evidence, REST))
+    xla = variant == "xla"
+
+    def graph(forward: Forward) -> Any:
+        return file.graph_of(module(forward), 1, jit_compile=xla)
+
+    ways += ways_of_a_graph(graph(_nothing), x, x, own_thread=not xla)
+
+    def named(forward: Forward) -> Infer:
+        return below_python(graph(_keeping(forward) if xla else forward), x)
+
+    nothing_kept = [Probe("stage", NOTHING, named(_nothing), REST)] if xla else []
+    return [*ways, *nothing_kept, *networks(named, trivial, _cut, GRAPH, REST)]
+
+
+def ways_of_a_graph(graph: Any, x: Any, given: Any, *, own_thread: bool) -> Iterator[Probe]:
+    """From a concrete function that does nothing down to the runtime."""
+    evidence = "the concrete function, less its graph called by name"
+    yield way("Python", lambda _: graph(given), evidence, REST)
+    evidence = "a graph that gives ten pixels, called by name"
+    yield way(ENTERING, below_python(graph, x), evidence, REST)
+    if own_thread:
+        evidence = "such a graph in a session, by the runtime's thread less by the caller's"
+        yield Probe("hand-over", "own thread", _in_session(), REST, evidence)
+        yield Probe("hand-over", "caller's thread", _in_session(-1), REST, evidence)
+
+
+def below_python(graph: Any, x: Any) -> Infer:
+    """The graph, called by its name."""
+    name, inputs, outputs = graph.name, [x, *graph.captured_inputs], len(graph.outputs)
+    call = context.context().call_function
+    return lambda _: (call(name, inputs, outputs), graph)  # which goes with its function
+
+
+def _in_session(pool: int = 0) -> Infer:
+    """A graph that does nothing, computed by a thread of this pool; -1 is the caller."""
+    v1 = tf.compat.v1
+    with tf.Graph().as_default() as graph:
+        image = v1.placeholder(tf.float32, [1, 28, 28, 1])
+        answer = ten(image)
+    config = v1.ConfigProto(intra_op_parallelism_threads=1, inter_op_parallelism_threads=1)
+    session = v1.Session(graph=graph, config=config)
+    options, feed = v1.RunOptions(inter_op_thread_pool=pool), {image: IMAGES[..., None]}
+    return lambda _: session.run(answer, feed, options=options)
+
+
+def ten(x: Any) -> Any:
+    """The first ten floats."""
+    return tf.slice(tf.reshape(x, [1, -1]), [0, 0], [1, 10])
+
+
+def _nothing(_: Any, x: Any) -> Any:
+    return ten(x)
+
+
+def trivial(count: int) -> Forward:
+    """So many operations on ten floats, which grappler does not fuse as it does most."""
+
+    def forward(_: Any, x: Any) -> Any:
+        x = ten(x)
+        for _ in range(count):
+            x = tf.nn.softsign(x)
+        return x
+
+    return forward
+
+
+def _keeping(forward: Forward) -> Forward:
+    """What a compiler must compute all of: of ten floats alone it would compute ten."""
+
+    def kept(module: Any, x: Any) -> Any:
+        return forward(module, x), module.last if hasattr(module, "last") else x
+
+    return kept
+
+
+def _cut(stage: str) -> Forward:
+    steps: dict[str, Forward] = {
+        "conv1": lambda m, x: _convolve(x, m.conv1_weight, m.conv1_bias),
+        "pool1": lambda _, x: _pool(x),
+        "conv2": lambda m, x: _convolve(x, m.conv2_weight, m.conv2_bias),
+        "pool2": lambda _, x: _pool(x),
+        "fc1": lambda m, x: tf.nn.relu(
+            tf.nn.bias_add(tf.reshape(x, [-1, 800]) @ m.fc1_weight, m.fc1_bias)
+        ),
+        "fc2": lambda m, x: tf.nn.bias_add(x @ m.fc2_weight, m.fc2_bias),
+    }
+
+    def forward(module: Any, x: Any) -> Any:
+        if stage == SOFTMAX:
+            return tf.nn.softmax(ten(x))
+        for name in CUTS[: CUTS.index(stage) + 1]:
+            x = steps[name](module, x)
+        module.last = x
+        return x if stage == CUTS[-1] else ten(x)
+
+    return forward
+
+
+def _convolve(x: Any, weight: Any, bias: Any) -> Any:
+    return tf.nn.bias_add(tf.nn.conv2d(x, weight, strides=1, padding="VALID"), bias)
+
+
+def _pool(x: Any) -> Any:
+    return tf.nn.max_pool2d(x, 2, strides=2, padding="VALID")

@@ -1,0 +1,208 @@
+"""A call taken apart: from the experiments of its blocks to parts that add up. Arithmetic only.
+
+A network takes what its way of calling costs, an operation's dispatch for each of its operations,
+and its stages. So, for each start,
+
+- a way, less the next one, is the part that only it has;
+- the last cut and the first way in one call, less both, is what they take from each other's caches;
+- the slope over the networks of trivial operations is what one costs to dispatch;
+- a cut, less the cut before it and less its operations' dispatch, is a stage.
+
+LeNet, called as the backend is called, is in none of these. What the parts leave of its time is
+`unexplained`: a part like the others, below zero where they are more than the whole.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+import numpy as np
+
+from .model import Anatomy, Block, Experiment, Result, Row, Status
+from .statistics import Floats, Interval, median_intervals
+
+DISPATCH, UNEXPLAINED = "dispatch", "unexplained"
+HAND_OVER, CACHES = "hand-over", "caches"
+#: The stages of the network, in their order, as parts are named.
+STAGES = ("conv1", "pool1", "conv2", "pool2", "fc1", "fc2", "softmax")
+#: What all backends' parts can be added up to.
+GROUPS = ("the API", DISPATCH, "convolutions", "full layers", UNEXPLAINED)
+
+
+@dataclass(frozen=True)
+class Part:
+    """A share of a backend's median; without bounds where its starts are too few."""
+
+    name: str
+    us: float
+    low_us: float | None
+    high_us: float | None
+    evidence: str  # what was measured for it
+
+
+@dataclass(frozen=True)
+class TakenApart:
+    """A backend's call, its parts in the order of the call, and how much of it they explain."""
+
+    name: str
+    status: Status
+    reason: str | None = None  # why it did not run, or why it is not taken apart
+    median_us: float | None = None
+    parts: tuple[Part, ...] = ()
+    explained: float | None = None  # all parts but `unexplained`, of the median
+    explained_low: float | None = None
+    explained_high: float | None = None
+    operations: int = 0  # of its network
+    operation_us: Part | None = None  # what one takes to dispatch
+    waits: float = 0.0  # a call: times that it gave its core away
+    anatomy: Anatomy | None = None
+
+
+def group(part: str) -> str:
+    """Of GROUPS, where a part belongs."""
+    if part in STAGES:
+        return "convolutions" if STAGES.index(part) < STAGES.index("fc1") else "full layers"
+    return part if part in GROUPS else "the API"
+
+
+def grouped(parts: Sequence[Part]) -> dict[str, float]:
+    """The time of each group."""
+    sums = dict.fromkeys(GROUPS, 0.0)
+    for part in parts:
+        sums[group(part.name)] += part.us
+    return sums
+
+
+def taken_apart(result: Result) -> list[TakenApart]:
+    """Each backend of a run of `why`."""
+    return [_taken_apart(row, result.rules.seed) for row in result.backends]
+
+
+def _taken_apart(row: Row, seed: int) -> TakenApart:
+    blocks = [block for block in row.blocks if block.experiments]
+    if row.status != "ok" or not row.blocks:
+        return TakenApart(row.name, row.status, row.reason)
+    median_us = float(np.median([_call_us(block) for block in blocks or row.blocks]))
+    waits = sum(b.waited for b in row.blocks) / sum(len(b.samples_ns) for b in row.blocks)
+    known = TakenApart(row.name, "ok", None, median_us, waits=waits, anatomy=row.anatomy)
+    if not blocks:
+        reason = next((block.whole for block in row.blocks if block.whole), None)
+        return replace(known, reason=reason or "nobody has written its experiments yet")
+    starts = [dict(_parts(block.experiments)) for block in blocks]
+    names = list(starts[0])
+    columns = [
+        [start[name] for name in names] + [_slope(block.experiments), _call_us(block)]
+        for start, block in zip(starts, blocks, strict=True)
+    ]
+    return _summarised(known, names, np.array(columns), blocks[0].experiments, seed)
+
+
+def _summarised(
+    known: TakenApart, names: Sequence[str], starts: Floats, tried: Sequence[Experiment], seed: int
+) -> TakenApart:
+    """From a row a start: its parts, an operation's dispatch, the call."""
+
+    def figures(medians: Floats) -> Floats:
+        """And what follows from all of them: unexplained, explained."""
+        parts, call = medians[..., :-2].sum(axis=-1), medians[..., -1]
+        return np.concatenate([medians, np.stack([call - parts, parts / call], axis=-1)], axis=-1)
+
+    found = figures(np.median(starts, axis=0))
+    none: list[Interval | None] = [None] * len(found)
+    bounds = median_intervals(starts, figures, seed) or none
+    evidence = {**dict(_evidence(tried)), UNEXPLAINED: "the call, less all other parts"}
+    numbers = [*range(len(names)), len(names) + 2]
+    parts = [
+        _part(name, found[number], bounds[number], evidence[name])
+        for name, number in zip([*names, UNEXPLAINED], numbers, strict=True)
+    ]
+    of_one = _part("an operation", found[len(names)], bounds[len(names)], evidence[DISPATCH])
+    share = bounds[-1]
+    return replace(
+        known,
+        median_us=float(found[len(names) + 1]),
+        parts=tuple(parts),
+        explained=float(found[-1]),
+        explained_low=share.low if share else None,
+        explained_high=share.high if share else None,
+        operations=_operations(tried),
+        operation_us=of_one,
+    )
+
+
+def _part(name: str, us: float, bounds: Interval | None, evidence: str) -> Part:
+    low, high = (bounds.low, bounds.high) if bounds else (None, None)
+    return Part(name, float(us), low, high, evidence)
+
+
+def _parts(experiments: Sequence[Experiment]) -> Iterator[tuple[str, float]]:
+    """Of one start, in microseconds."""
+    ways, stages = _ways(experiments), _stages(experiments)
+    each = _slope(experiments)
+    for one, following in pairwise(ways):
+        yield one.name, one.us - following.us
+    entered, handed_over = ways[-1], 0.0
+    if beside := [one.us for one in experiments if one.kind == HAND_OVER]:
+        handed_over = beside[0] - beside[1]
+        yield HAND_OVER, handed_over
+    yield entered.name, entered.us - handed_over - each * entered.operations
+    for both in (one for one in experiments if one.kind == "together"):
+        yield CACHES, both.us - ways[0].us - stages[STAGES[-2]].us
+    yield DISPATCH, each * _operations(experiments)
+    before = nothing = stages.get("nothing", entered)
+    for name in (stage for stage in STAGES if stage in stages):
+        if name == STAGES[-1]:  # on ten pixels, with nothing before it
+            before = nothing
+        cut = stages[name]
+        yield name, cut.us - before.us - each * (cut.operations - before.operations)
+        before = cut
+
+
+def _evidence(experiments: Sequence[Experiment]) -> Iterator[tuple[str, str]]:
+    yield from ((one.name, one.evidence) for one in _ways(experiments))
+    yield from ((HAND_OVER, one.evidence) for one in experiments if one.kind == HAND_OVER)
+    yield (
+        CACHES,
+        "the last cut and then nothing, as the backend is called, less both by themselves",
+    )
+    counts = ", ".join(one.name for one in experiments if one.kind == "operations")
+    yield (
+        DISPATCH,
+        f"{_operations(experiments)} operations, each as the slope over networks of {counts}",
+    )
+    before = "nothing"
+    for name in STAGES[:-1]:
+        yield name, f"LeNet cut after {name}, less {before}, less its operations' dispatch"
+        before = f"LeNet cut after {name}"
+    yield STAGES[-1], "a softmax of ten pixels, less nothing, less its operations' dispatch"
+
+
+def _ways(experiments: Sequence[Experiment]) -> list[Experiment]:
+    return [one for one in experiments if one.kind == "way"]
+
+
+def _stages(experiments: Sequence[Experiment]) -> Mapping[str, Experiment]:
+    return {one.name: one for one in experiments if one.kind == "stage"}
+
+
+def _slope(experiments: Sequence[Experiment]) -> float:
+    """What an operation adds, by least squares."""
+    tried = [one for one in experiments if one.kind == "operations"]
+    counts, us = [float(one.operations) for one in tried], [one.us for one in tried]
+    return float(np.polyfit(counts, us, 1)[0])
+
+
+def _operations(experiments: Sequence[Experiment]) -> int:
+    """Of LeNet: until fc2, and the softmax's."""
+    stages = _stages(experiments)
+    nothing = stages.get("nothing", _ways(experiments)[-1])
+    softmax = stages.get(STAGES[-1], nothing).operations - nothing.operations
+    return stages[STAGES[-2]].operations + softmax
+
+
+def _call_us(block: Block) -> float:
+    """Of the call, timed in turns with the experiments where there are some."""
+    for one in block.experiments:
+        if one.kind == "call":
+            return one.us
+    return float(np.median(block.samples_ns)) / 1000

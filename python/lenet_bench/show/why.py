@@ -1,0 +1,59 @@
+"""The answer in sentences, from the figures: what a call consists of, and what another adds."""
+
+from collections.abc import Iterator, Sequence
+
+from .. import units
+from ..results import Part, TakenApart
+
+_NAMED = 3  # parts of a call
+_ADDED = 5  # of a difference
+_REST = "all else"
+
+
+def answer(found: Sequence[TakenApart]) -> Iterator[str]:
+    """A sentence for each backend, the quickest first; then the way from it to the slowest."""
+    known = sorted((one for one in found if one.parts), key=lambda one: one.median_us or 0.0)
+    for one in known:
+        yield consists_of(one)
+    if len(known) > 1:
+        yield difference(known[0], known[-1])
+
+
+def consists_of(one: TakenApart) -> str:
+    """Its largest parts, and what is not explained."""
+    whole = one.median_us or 0.0
+    largest = sorted(one.parts, key=lambda part: -part.us)[:_NAMED]
+    named = [f"{part.name} {units.time(part.us)} ({part.us / whole:.0%})" for part in largest]
+    return f"{one.name} takes {units.time(whole)}: {_listed(named)}, {_explained(one)}."
+
+
+def difference(one: TakenApart, other: TakenApart) -> str:
+    """What the other takes longer, part by part."""
+    longer = (other.median_us or 0.0) - (one.median_us or 0.0)
+    before, after = _times(one.parts), _times(other.parts)
+    added = {
+        name: after.get(name, 0.0) - before.get(name, 0.0)
+        for name in dict.fromkeys((*after, *before))
+    }
+    largest = sorted(added, key=lambda name: -abs(added[name]))[:_ADDED]
+    named = [f"{name} {units.time(added[name])}" for name in largest]
+    named.append(f"{_REST} {units.time(longer - sum(added[name] for name in largest))}")
+    return f"{other.name} takes {units.time(longer)} longer than {one.name}: {_listed(named)}."
+
+
+def _times(parts: Sequence[Part]) -> dict[str, float]:
+    return {part.name: part.us for part in parts}
+
+
+def _explained(one: TakenApart) -> str:
+    if one.explained is None:
+        return "and nothing is explained"
+    share = f"{one.explained:.0%} of it explained"
+    if one.explained_low is None or one.explained_high is None:
+        return share
+    return f"{share} ({one.explained_low:.0%} to {one.explained_high:.0%})"
+
+
+def _listed(named: Sequence[str]) -> str:
+    *first, last = named
+    return f"{', '.join(first)} and {last}" if first else last

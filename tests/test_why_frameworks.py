@@ -1,0 +1,121 @@
+"""The networks that frameworks are taken apart by compute what they should, each in a process."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from conftest import environment
+from lenet_bench import CompareOptions, read_weights
+from lenet_bench.backends import reference
+from lenet_bench.probes import COUNTS, CUTS, IMAGES, SOFTMAX
+from lenet_bench.questions.why import why
+from lenet_bench.registry import find
+from lenet_bench.registry.environments import variables
+
+pytestmark = pytest.mark.slow
+
+ON_ONNX = ("openvino", "mnn", "opencv", "tract")  # all others have the channels last
+Answers = dict[tuple[str, str], Any]
+
+TEN = IMAGES.ravel()[:10]
+NAMES = (
+    *("torch", "torch:torchscript", "jax", "tensorflow", "tensorflow:concrete", *ON_ONNX),
+    *("tensorflow:xla", "keras", "keras:call", "keras-jax", "keras-torch:predict_on_batch"),
+)
+NOT_HERE = r"No module named|needs \S+ and \S+ is here"
+CHILD = """
+import json, sys
+from collections.abc import Mapping
+import numpy as np
+from lenet_bench import load, read_weights
+from lenet_bench.probes import IMAGES, probes_of
+from lenet_bench.registry import find
+
+def ten(answer):
+    while isinstance(answer, (list, tuple)):
+        answer = answer[0]
+    if isinstance(answer, Mapping):
+        (answer,) = answer.values()
+    return np.ravel(np.asarray(answer))[:10].tolist()
+
+load(sys.argv[1])
+probes = probes_of(*find(sys.argv[1]), read_weights(), 1)
+print("\\n" + json.dumps([[p.kind, p.name, ten(p.infer(IMAGES[0]))] for p in probes]))
+"""
+
+
+@pytest.fixture(scope="module", params=NAMES)
+def answers(request: pytest.FixtureRequest) -> tuple[str, Answers]:
+    """Ten floats of each network's answer."""
+    name = request.param
+    done = subprocess.run(
+        [sys.executable, "-c", CHILD, name],
+        env=environment(**variables(find(name)[0], 1, quiet=True)),
+        capture_output=True,
+        text=True,
+    )
+    if re.search(NOT_HERE, done.stderr):
+        pytest.skip(done.stderr.splitlines()[-1])
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout.splitlines()[-1])
+    return name, {(kind, probe): answer for kind, probe, answer in found}
+
+
+def test_a_cut_network_computes_what_lenet_does_until_there(answers: tuple[str, Answers]) -> None:
+    name, found = answers
+    layers = reference.build(read_weights())(IMAGES)
+    for cut in CUTS:
+        layer = layers[cut][0]
+        if layer.ndim == 3 and name not in ON_ONNX:
+            layer = layer.transpose(1, 2, 0)
+        assert found["stage", cut] == pytest.approx(layer.ravel()[:10], abs=2e-4), cut
+
+
+def test_all_trivial_operations_and_the_softmax_are_done(answers: tuple[str, Answers]) -> None:
+    name, found = answers
+    expected = TEN
+    for done in range(1, COUNTS[-1] + 1):
+        fused = name.startswith(("tensorflow", "keras"))  # grappler would fuse the tangents
+        expected = expected / (1 + np.abs(expected)) if fused else np.tanh(expected)
+        if done in COUNTS:
+            assert found["operations", str(done)] == pytest.approx(expected, abs=1e-5)
+    softmax = np.exp(TEN) / np.exp(TEN).sum()
+    assert found["stage", SOFTMAX] == pytest.approx(softmax, abs=1e-5)
+
+
+def test_a_network_that_does_nothing_gives_ten_pixels(answers: tuple[str, Answers]) -> None:
+    ways = [answer for (kind, _), answer in answers[1].items() if kind in ("way", "hand-over")]
+    assert len(ways) >= 2
+    for answer in ways:
+        assert answer == pytest.approx(TEN)
+
+
+@pytest.fixture(scope="module")
+def parts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, float]]:
+    """Of Keras' two ways to ask the same network, and of PyTorch."""
+    path: Path = tmp_path_factory.mktemp("why") / "why.jsonl"
+    names = ("keras", "keras:predict_on_batch", "torch")
+    found = why(CompareOptions(names, rounds=2, output=path))
+    if "unavailable" in {one.status for one in found}:
+        pytest.skip(str([one.reason for one in found]))
+    assert [one.reason for one in found] == [None] * 3
+    return {one.name: {part.name: part.us for part in one.parts} for one in found}
+
+
+def test_most_of_keras_predict_is_the_data_set(parts: dict[str, dict[str, float]]) -> None:
+    assert parts["keras"]["data set"] > sum(parts["keras"].values()) / 2
+    assert "data set" not in parts["keras:predict_on_batch"]
+
+
+def test_the_rest_of_predict_is_predict_on_batch(parts: dict[str, dict[str, float]]) -> None:
+    assert set(parts["keras"]) - set(parts["keras:predict_on_batch"]) == {"data set", "loop"}
+
+
+def test_pytorchs_parts_leave_little_of_its_call(parts: dict[str, dict[str, float]]) -> None:
+    torch = parts["torch"]
+    assert abs(torch["unexplained"]) < sum(torch.values()) / 2
