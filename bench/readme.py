@@ -54,6 +54,7 @@ BLOCK = re.compile(
     r"(<!-- (?P<kind>\w+) drawn from (?P<file>\S+) -->\n).*?(<!-- end -->\n)", re.DOTALL
 )
 PICTURES = ROOT / "docs/pictures"
+COUNTED = ("Python calls", "waits")  # of a call
 PICTURED = ("hero", "code")  # the figures that pages show
 SCREEN = Screen(columns=100, colour=False)
 NONE_KEPT = "No run on a quiet machine is kept yet."
@@ -150,7 +151,7 @@ def why(path: Path) -> Iterator[str]:
     found = [one for one in taken_apart(result) if one.parts]
     yield conditions(result)
     yield ""
-    titles = ("backend", "call", *GROUPS, "explained", "95 % interval", "an operation")
+    titles = ("backend", "call", *GROUPS, "explained", "95 % interval", "an operation", *COUNTED)
     rows = map(apart_row, sorted(found, key=lambda one: one.median_us or inf))
     yield from markdown(titles, rows, titles[:1])
 
@@ -167,6 +168,8 @@ def apart_row(one: TakenApart) -> tuple[str, ...]:
         f"{one.explained:.0%}",
         f"{one.explained_low:.0%} to {one.explained_high:.0%}" if known else "-",
         time(one.operation_us.us),
+        "-" if one.anatomy is None else f"{sum(one.anatomy.python_calls.values()):,}",
+        f"{one.waits:.1f}",
     )
 
 

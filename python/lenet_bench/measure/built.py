@@ -144,7 +144,7 @@ class Built:
         """Time what its API is taken apart by; where that fails, the call is left whole."""
         try:
             if probes := self._probes():
-                self._kept = [Probe("call", "call", self._infer), *probes, together(probes)]
+                self._kept = [Probe("call", "call", self._infer), *probes, *together(probes)]
             return {"experiments": timed(self._kept, self._images), "whole": None}
         except Exception as error:
             return {"experiments": [], "whole": sentence(error)}

@@ -11,7 +11,8 @@ or none of a variant that it does not know. Five kinds of experiment come of it:
   last way is what entering the API costs.
 - hand-over: where the last way hands the network to a thread of the runtime's, and only another
   way has a switch for that, the latter with the thread and without.
-- together: the last of the stages and then the first of the ways, in one call.
+- together: the last of the stages and then a way, the first or the last one, in one call. After a
+  network a way finds its code and data gone from the caches.
 - operations: networks of 1, 4, 16, 64 trivial operations on ten floats, called in the last way.
 - stages: LeNet cut after each stage, also called in the last way. The answer is always ten floats,
   so what a large array costs on its way out is in no stage.
@@ -61,9 +62,9 @@ class Probe:
 
 
 def probes_of(row: Backend, variant: str, weights: Weights, threads: int) -> Sequence[Probe]:
-    """Those of a variant; none where nobody has written them."""
+    """Those of a variant; none where nobody has written them, as for what runs on a GPU."""
     name = f"{__name__}.{row.module or (row.native.module.strip('_') if row.native else '')}"
-    if find_spec(name) is None:
+    if row.device == "gpu" or find_spec(name) is None:
         return ()
     found: Sequence[Probe] = import_module(name).probes(row, variant, weights, threads)
     return found
@@ -95,11 +96,16 @@ def networks(
     return [*found, Probe("stage", SOFTMAX, last(cut(SOFTMAX)), rest + count[SOFTMAX])]
 
 
-def together(probes: Sequence[Probe]) -> Probe:
-    """LeNet's last cut, then nothing as the backend is called: they share the caches in a call."""
+def together(probes: Sequence[Probe]) -> list[Probe]:
+    """LeNet's last cut and then nothing, called in the first way and in the last."""
     cut = next(one for one in probes if one.kind == "stage" and one.name == CUTS[-1]).infer
-    nothing = next(one for one in probes if one.kind == "way").infer
-    return Probe("together", "caches", lambda image: (cut(image), nothing(image)))
+    ways = [one for one in probes if one.kind == "way"]
+
+    def then(nothing: Infer) -> Infer:
+        return lambda image: (cut(image), nothing(image))
+
+    ends = (ways[0], ways[-1]) if len(ways) > 1 else ()
+    return [Probe("together", one.name, then(one.infer)) for one in ends]
 
 
 def way(name: str, infer: Infer, evidence: str, operations: int = 0) -> Probe:

@@ -50,11 +50,6 @@ def probes(row: Backend, variant: str, weights: Weights, threads: int) -> Sequen
 
         return Varied(weights)
 
-    def model(forward: Forward) -> Any:
-        """What the variant calls."""
-        made = module(forward)
-        return varied(row, variant, weights, threads, load=lambda *_: made).inside()["model"]
-
     nothing = varied(row, variant, weights, threads, load=lambda *_: module(_nothing))
     x = tf.constant(IMAGES[..., None])
     ways = [
@@ -71,7 +66,7 @@ def probes(row: Backend, variant: str, weights: Weights, threads: int) -> Sequen
 
         return [*ways, entering, *networks(last, trivial, _cut, _EAGER, REST)]
     if variant == "function":
-        asked = model(_nothing)
+        asked = nothing.inside()["model"]
         evidence = "the tf.function, less the concrete function that it finds"
         ways.append(way("finding the graph", lambda _: asked(x), evidence, REST))
     xla = variant == "xla"

@@ -4,7 +4,8 @@ A network takes what its way of calling costs, an operation's dispatch for each 
 and its stages. So, for each start,
 
 - a way, less the next one, is the part that only it has;
-- the last cut and the first way in one call, less both, is what they take from each other's caches;
+- what the first way takes more than the last one after the last cut, less what it does without that
+  cut, is what its caches cost it; the cut has in it what entering alone finds gone from the caches;
 - the slope over the networks of trivial operations is what one costs to dispatch;
 - a cut, less the cut before it and less its operations' dispatch, is a stage.
 
@@ -146,8 +147,8 @@ def _parts(experiments: Sequence[Experiment]) -> Iterator[tuple[str, float]]:
         handed_over = beside[0] - beside[1]
         yield HAND_OVER, handed_over
     yield entered.name, entered.us - handed_over - each * entered.operations
-    for both in (one for one in experiments if one.kind == "together"):
-        yield CACHES, both.us - ways[0].us - stages[STAGES[-2]].us
+    if together := [one.us for one in experiments if one.kind == "together"]:
+        yield CACHES, together[0] - together[1] - (ways[0].us - entered.us)
     yield DISPATCH, each * _operations(experiments)
     before = nothing = stages.get("nothing", entered)
     for name in (stage for stage in STAGES if stage in stages):
@@ -163,7 +164,7 @@ def _evidence(experiments: Sequence[Experiment]) -> Iterator[tuple[str, str]]:
     yield from ((HAND_OVER, one.evidence) for one in experiments if one.kind == HAND_OVER)
     yield (
         CACHES,
-        "the last cut and then nothing, as the backend is called, less both by themselves",
+        "what all but entering takes longer where the last cut runs before it in the same call",
     )
     counts = ", ".join(one.name for one in experiments if one.kind == "operations")
     yield (
