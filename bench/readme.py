@@ -149,7 +149,7 @@ def why(path: Path) -> Iterator[str]:
     """The parts of each backend's call, in groups that all have."""
     result = read_result(path)
     found = [one for one in taken_apart(result) if one.parts]
-    yield conditions(result)
+    yield measured_how(result)
     yield ""
     titles = ("backend", "call", *GROUPS, "explained", "95 % interval", "an operation", *COUNTED)
     rows = map(apart_row, sorted(found, key=lambda one: one.median_us or inf))
