@@ -5,17 +5,18 @@ import resource
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..errors import LenetBenchError
 from ..network import CLASSES
-from ..probes import Probe, together
 from ..registry import Network
 from .calls import Before, Calls, Image, clock, time_calls
-from .experiments import timed
 from .own_process import peak_rss_mib, running_threads, thread_cpu_ns
+
+if TYPE_CHECKING:
+    from ..probes import Probe
 
 Question = Mapping[str, Any]
 Answer = dict[str, Any]
@@ -37,7 +38,7 @@ class WrongAnswerError(Exception):
 class Built:
     """A backend, and the images that it is timed with. Each method answers a question."""
 
-    def __init__(self, network: Network, probes: Callable[[], Sequence[Probe]]) -> None:
+    def __init__(self, network: Network, probes: "Callable[[], Sequence[Probe]]") -> None:
         self._probes = probes
         self._kept: list[Probe] = []  # OpenVINO does not live through the end of one
         self._infer = network.infer
@@ -142,6 +143,9 @@ class Built:
 
     def take_apart(self, _: Question) -> Answer:
         """Time what its API is taken apart by; where that fails, the call is left whole."""
+        from ..probes import Probe, together
+        from .experiments import timed
+
         try:
             if probes := self._probes():
                 self._kept = [Probe("call", "call", self._infer), *probes, *together(probes)]

@@ -11,18 +11,20 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..errors import Unavailable
-from ..probes import Probe, no_probes, probes_of
 from ..process import HungUp, Parent
 from ..registry import Network, find, load
 from ..registry.building import import_backend
 from ..weights import Weights, read_weights
 from .built import Built, WrongAnswerError, checked_answers, is_expected, sentence
 from .calls import clock
+
+if TYPE_CHECKING:
+    from ..probes import Probe
 
 Factory = Callable[[Weights], Network]
 
@@ -50,7 +52,7 @@ def _start(question: Mapping[str, Any], began_ns: int) -> tuple[Built, dict[str,
     """Build the backend and answer the first image; every part of the way has its time."""
     sys.path[:0] = question["path"]
     times = [clock()]
-    factory, probes = _import(question)
+    factory = _import(question)
     times.append(clock())
     weights = read_weights(question["weights"])
     times.append(clock())
@@ -67,27 +69,37 @@ def _start(question: Mapping[str, Any], began_ns: int) -> tuple[Built, dict[str,
         "answers": checked_answers([answer]),
         "runs": network.describe(),
     }
-    built = Built(network, lambda: probes(weights))
+    built = Built(network, partial(_probes, question, weights))
     gc.collect()
     gc.freeze()  # collections while timing look at new objects only
     return built, reply
 
 
-def _import(question: Mapping[str, Any]) -> tuple[Factory, Callable[[Weights], Sequence[Probe]]]:
-    """Import the backend's API now; what comes back builds the network, or probes, from weights."""
+def _import(question: Mapping[str, Any]) -> Factory:
+    """Import the backend's API now; what comes back builds the network from weights."""
     threads = question["threads"]
-    if question["factory"]:  # from elsewhere
-        module, _, name = question["factory"].partition(":")
-        make = getattr(import_module(module), name)
-        probes = partial(getattr(make, "probes", no_probes), threads=threads)
-        return partial(make, threads=threads), probes
+    if question["factory"]:
+        return partial(_from_elsewhere(question), threads=threads)
     name = question["name"]
     with suppress(Exception):  # `load` says it in a sentence that ends with what mends it
         import_backend(find(name)[0])
-    return (
-        lambda weights: load(name, threads=threads, weights=weights, quiet=False),
-        lambda weights: probes_of(*find(name), weights, threads),
-    )
+    return lambda weights: load(name, threads=threads, weights=weights, quiet=False)
+
+
+def _probes(question: Mapping[str, Any], weights: Weights) -> "Sequence[Probe]":
+    """What the backend's API is taken apart by; nothing where nobody has written that."""
+    threads = question["threads"]
+    if question["factory"]:
+        offered = getattr(_from_elsewhere(question), "probes", None)
+        return offered(weights, threads=threads) if offered else ()
+    from ..probes import probes_of
+
+    return probes_of(*find(question["name"]), weights, threads)
+
+
+def _from_elsewhere(question: Mapping[str, Any]) -> Any:
+    module, _, name = question["factory"].partition(":")
+    return getattr(import_module(module), name)
 
 
 def _failure(error: BaseException) -> dict[str, Any]:

@@ -70,11 +70,6 @@ def probes_of(row: Backend, variant: str, weights: Weights, threads: int) -> Seq
     return found
 
 
-def no_probes(_weights: Weights, *, threads: int) -> Sequence[Probe]:  # noqa: ARG001
-    """Of a backend from elsewhere that offers none."""
-    return ()
-
-
 def networks(
     last: Callable[[Any], Infer],
     trivial: Callable[[int], Any],
