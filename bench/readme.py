@@ -39,7 +39,7 @@ from lenet_bench.show.terminal.screen import Screen
 from lenet_bench.show.terminal.training import side_by_side
 from lenet_bench.show.why import answer as answer_of
 from lenet_bench.training.result import read_training
-from lenet_bench.units import digits, interval, ratio, share, time
+from lenet_bench.units import digits, interval, percents, ratio, share, time, times
 from settings.__main__ import alternatives
 
 ROOT = Path(__file__).parents[1]
@@ -160,13 +160,12 @@ def apart_row(one: TakenApart) -> tuple[str, ...]:
     """All times in the call's unit would hide the small ones: each has its own."""
     assert one.operation_us is not None
     assert one.explained is not None
-    known = one.explained_low is not None and one.explained_high is not None
     return (
         one.name,
         time(one.median_us),
         *map(time, grouped(one.parts).values()),
         f"{one.explained:.0%}",
-        f"{one.explained_low:.0%} to {one.explained_high:.0%}" if known else "-",
+        percents(one.explained_low, one.explained_high),
         time(one.operation_us.us),
         "-" if one.anatomy is None else f"{sum(one.anatomy.python_calls.values()):,}",
         f"{one.waits:.1f}",
@@ -185,16 +184,11 @@ def whyparts(path: Path) -> Iterator[str]:
         if one.parts:
             yield from [f"### {one.name}", ""]
             rows = [
-                (part.name, time(part.us), bounds(part.low_us, part.high_us), part.evidence)
+                (part.name, time(part.us), times(part.low_us, part.high_us), part.evidence)
                 for part in one.parts
             ]
             titles = ("part", "median", "95 % interval", "what was measured")
             yield from [*markdown(titles, rows, (titles[0], titles[3])), ""]
-
-
-def bounds(low_us: float | None, high_us: float | None) -> str:
-    """From a time to a time."""
-    return "-" if low_us is None else f"{time(low_us)} to {time(high_us)}"
 
 
 def training(path: Path) -> Iterator[str]:

@@ -40,6 +40,16 @@ def interval(low: float | None, high: float | None) -> str:
     return NONE if low is None or high is None else f"{ratio(low)}-{ratio(high)}"
 
 
+def times(low_us: float | None, high_us: float | None) -> str:
+    """From a time to a time: 18.3 µs to 19.0 µs."""
+    return NONE if low_us is None or high_us is None else f"{time(low_us)} to {time(high_us)}"
+
+
+def percents(low: float | None, high: float | None) -> str:
+    """From a share to a share: 94% to 105%."""
+    return NONE if low is None or high is None else f"{low:.0%} to {high:.0%}"
+
+
 def mebibytes(value: float | None) -> str:
     """39 MiB, 1.4 GiB."""
     if value is None:

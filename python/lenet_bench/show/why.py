@@ -49,9 +49,9 @@ def _explained(one: TakenApart) -> str:
     if one.explained is None:
         return "and nothing is explained"
     share = f"{one.explained:.0%} of it explained"
-    if one.explained_low is None or one.explained_high is None:
+    if one.explained_low is None:
         return share
-    return f"{share} ({one.explained_low:.0%} to {one.explained_high:.0%})"
+    return f"{share} ({units.percents(one.explained_low, one.explained_high)})"
 
 
 def _listed(named: Sequence[str]) -> str:

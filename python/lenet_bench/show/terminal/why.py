@@ -4,6 +4,7 @@ import textwrap
 from collections.abc import Iterator, Sequence
 
 from ... import units
+from ...measure.anatomy import package_of
 from ...results import Function, TakenApart, failures
 from ...results.apart import GROUPS, grouped
 from ..families import missing
@@ -50,7 +51,7 @@ def _columns(ran: Sequence[TakenApart]) -> Iterator[Column]:
     yield Column("backend", [one.name for one in ran], left=True, style="bold")
     yield Column("call", [units.time(one.median_us) for one in ran])
     yield Column("explained", [_percent(one.explained) for one in ran])
-    bounds = [_percents(one.explained_low, one.explained_high) for one in ran]
+    bounds = [units.percents(one.explained_low, one.explained_high) for one in ran]
     yield Column("95 % interval", bounds, leaves=2)
     yield Column("", [_stacked(one) for one in ran], left=True, leaves=1)
     yield Column("an operation", of_one, leaves=3)
@@ -84,7 +85,7 @@ def parts(one: TakenApart, screen: Screen) -> Iterator[str]:
     columns = [
         Column("part", [part.name for part in one.parts], left=True),
         Column("median", [units.time(part.us) for part in one.parts]),
-        Column("95 % interval", [_bounds(part.low_us, part.high_us) for part in one.parts]),
+        Column("95 % interval", [units.times(part.low_us, part.high_us) for part in one.parts]),
         Column("", bars, left=True, style="cyan", leaves=1),
         Column("measured", [part.evidence for part in one.parts], left=True, leaves=2),
     ]
@@ -113,20 +114,10 @@ def _percent(share: float | None) -> str:
     return units.NONE if share is None else f"{share:.0%}"
 
 
-def _percents(low: float | None, high: float | None) -> str:
-    return units.NONE if low is None or high is None else f"{low:.0%} to {high:.0%}"
-
-
-def _bounds(low_us: float | None, high_us: float | None) -> str:
-    if low_us is None or high_us is None:
-        return units.NONE
-    return f"{units.time(low_us)} to {units.time(high_us)}"
-
-
 def _branches(calls: Sequence[Function], indent: int = 0, above: str = "") -> Iterator[_Branch]:
     """The tree's lines. A function that only hands on within its package is passed over."""
     for call in calls:
-        package = _package(call.call)
+        package = package_of(call.call)
         if _hands_on(call, package) and package == above:
             yield from _branches(call.calls, indent, above)
         elif call.share >= _SMALLEST:
@@ -137,12 +128,7 @@ def _branches(calls: Sequence[Function], indent: int = 0, above: str = "") -> It
 def _hands_on(call: Function, package: str) -> bool:
     """Whether nearly all its time is one other function of its package."""
     most = _HANDED_ON * call.share
-    return any(one.share > most and _package(one.call) == package for one in call.calls[:1])
-
-
-def _package(call: str) -> str:
-    """`numpy` of numpy.linalg:solve."""
-    return call.partition(":")[0].partition(".")[0]
+    return any(one.share > most and package_of(one.call) == package for one in call.calls[:1])
 
 
 def _shortened(call: str) -> str:
