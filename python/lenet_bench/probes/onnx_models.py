@@ -1,6 +1,6 @@
 """The networks as ONNX models, for every API that reads one: image in, ten probabilities out."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -106,4 +106,24 @@ def called_whole(row: Backend, variant: str, weights: Weights, threads: int) -> 
         way(CHECKS, nothing.infer, CHECKS_EVIDENCE, REST),
         way(ENTERING, unchecked(nothing), evidence, REST),
         *networks(last, models.trivial, models.cut, COUNT, REST),
+    ]
+
+
+def called_below(
+    row: Backend,
+    variant: str,
+    weights: Weights,
+    threads: int,
+    below: Callable[[bytes], Infer],
+    python: str,
+    entering: str,
+) -> Sequence[Probe]:
+    """Of an API that can be called `below` its Python; the last two are evidence."""
+    models = Models(weights)
+    whole = varied(row, variant, weights, threads, onnx_model=models.nothing())
+    return [
+        way(CHECKS, whole.infer, CHECKS_EVIDENCE, REST),
+        way("Python", unchecked(whole), python, REST),
+        way(ENTERING, below(models.nothing()), entering, REST),
+        *networks(below, models.trivial, models.cut, COUNT, REST),
     ]

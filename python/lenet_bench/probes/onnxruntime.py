@@ -6,19 +6,8 @@ import numpy as np
 
 from ..registry.backend import Backend
 from ..weights import Weights
-from . import (
-    CHECKS,
-    CHECKS_EVIDENCE,
-    ENTERING,
-    IMAGES,
-    Infer,
-    Probe,
-    networks,
-    unchecked,
-    varied,
-    way,
-)
-from .onnx_models import COUNT, REST, Models
+from . import IMAGES, Infer, Probe, varied
+from .onnx_models import called_below
 
 _PYTHON = {
     "run": "InferenceSession.run on an array, less the session of C++ on a prepared one",
@@ -29,8 +18,6 @@ _PYTHON = {
 def probes(row: Backend, variant: str, weights: Weights, threads: int) -> Sequence[Probe]:
     if variant not in _PYTHON:
         return ()
-    models = Models(weights)
-    whole = varied(row, variant, weights, threads, onnx_model=models.nothing())
 
     def below(model: bytes) -> Infer:
         inside = varied(row, variant, weights, threads, onnx_model=model).inside()
@@ -41,9 +28,5 @@ def probes(row: Backend, variant: str, weights: Weights, threads: int) -> Sequen
         names = ["probabilities"]
         return lambda _: session.run(names, feeds, None)
 
-    return [
-        way(CHECKS, whole.infer, CHECKS_EVIDENCE, REST),
-        way("Python", unchecked(whole), _PYTHON[variant], REST),
-        way(ENTERING, below(models.nothing()), "a run of a model that gives ten pixels", REST),
-        *networks(below, models.trivial, models.cut, COUNT, REST),
-    ]
+    entering = "a run of a model that gives ten pixels"
+    return called_below(row, variant, weights, threads, below, _PYTHON[variant], entering)

@@ -4,19 +4,8 @@ from collections.abc import Sequence
 
 from ..registry.backend import Backend
 from ..weights import Weights
-from . import (
-    CHECKS,
-    CHECKS_EVIDENCE,
-    ENTERING,
-    IMAGES,
-    Infer,
-    Probe,
-    networks,
-    unchecked,
-    varied,
-    way,
-)
-from .onnx_models import COUNT, REST, Models
+from . import IMAGES, Infer, Probe, varied
+from .onnx_models import called_below
 
 _PYTHON = {
     "infer": "InferRequest.infer on an array, less a request whose tensors are set",
@@ -27,7 +16,6 @@ _PYTHON = {
 def probes(row: Backend, variant: str, weights: Weights, threads: int) -> Sequence[Probe]:
     if variant not in _PYTHON:
         return ()
-    models = Models(weights)
 
     def below(model: bytes) -> Infer:
         request = varied(row, variant, weights, threads, onnx_model=model).inside()["request"]
@@ -35,10 +23,5 @@ def probes(row: Backend, variant: str, weights: Weights, threads: int) -> Sequen
         run = super(type(request), request).infer  # without the wrapper in Python
         return lambda _: run({}, share_outputs=True, decode_strings=False)
 
-    whole = varied(row, variant, weights, threads, onnx_model=models.nothing())
-    return [
-        way(CHECKS, whole.infer, CHECKS_EVIDENCE, REST),
-        way("Python", unchecked(whole), _PYTHON[variant], REST),
-        way(ENTERING, below(models.nothing()), "a request of a model that gives ten pixels", REST),
-        *networks(below, models.trivial, models.cut, COUNT, REST),
-    ]
+    entering = "a request of a model that gives ten pixels"
+    return called_below(row, variant, weights, threads, below, _PYTHON[variant], entering)
