@@ -7,6 +7,7 @@ from __future__ import annotations  # importlib.metadata takes a tenth of `infer
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -84,6 +85,7 @@ def installed_bytes(requirements: Sequence[str], path: Sequence[str]) -> int | N
     return sum(_size(distribution) for distribution in found.values())
 
 
+@cache
 def _required() -> Sequence[Requirement]:
     from importlib.metadata import PackageNotFoundError, requires
 

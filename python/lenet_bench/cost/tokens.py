@@ -5,6 +5,7 @@ import io
 import re
 import tokenize
 from collections.abc import Iterator
+from functools import cache
 
 from .source import Source
 
@@ -36,14 +37,16 @@ def tokens(source: Source) -> Iterator[tuple[int, str]]:
     return (token for token in every if source.lines is None or token[0] in source.lines)
 
 
-def _python_tokens(text: str) -> Iterator[tuple[int, str]]:
+@cache  # variants share a file
+def _python_tokens(text: str) -> list[tuple[int, str]]:
     passed_over = (tokenize.COMMENT, tokenize.NL, tokenize.ENCODING, tokenize.ENDMARKER)
     marks = (tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT)
     docstrings = _docstrings(text)
-    for token in tokenize.generate_tokens(io.StringIO(text).readline):
-        if token.type in (*passed_over, *marks) or token.start in docstrings:
-            continue
-        yield token.start[0], token.string
+    return [
+        (token.start[0], token.string)
+        for token in tokenize.generate_tokens(io.StringIO(text).readline)
+        if token.type not in (*passed_over, *marks) and token.start not in docstrings
+    ]
 
 
 def _docstrings(text: str) -> set[tuple[int, int]]:
@@ -57,10 +60,12 @@ def _docstrings(text: str) -> set[tuple[int, int]]:
     }
 
 
-def _cpp_tokens(text: str) -> Iterator[tuple[int, str]]:
-    line, end = 1, 0
+@cache
+def _cpp_tokens(text: str) -> list[tuple[int, str]]:
+    found_tokens, line, end = [], 1, 0
     for found in _CPP_TOKEN.finditer(text):
         line += text.count("\n", end, found.start())
         end = found.start()
         if found.lastgroup != "comment":
-            yield line, found[0]
+            found_tokens.append((line, found[0]))
+    return found_tokens

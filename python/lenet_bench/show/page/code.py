@@ -4,9 +4,12 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
 from html import escape
 from itertools import groupby
 from operator import itemgetter
+from pathlib import PurePath
+from typing import Any
 
 from markupsafe import Markup
 from pygments.lexers import get_lexer_for_filename
@@ -104,13 +107,18 @@ def _file(source: Source, key: str) -> File:
 
 def coloured(name: str, text: str, api: Collection[str]) -> Markup:
     """The text as HTML: comments, strings and the language's words, and the API's names marked."""
-    tokens = get_lexer_for_filename(name).get_tokens_unprocessed(text)
+    tokens = _lexer(PurePath(name).suffix).get_tokens_unprocessed(text)
     tagged = ((_element(kind, value, api), value) for _, kind, value in tokens)
     parts = []
     for tag, group in groupby(tagged, key=itemgetter(0)):
         run = escape("".join(value for _, value in group))
         parts.append(f"<{tag}>{run}</{tag}>" if tag else run)
     return Markup("".join(parts))
+
+
+@cache  # Pygments looks through five hundred
+def _lexer(suffix: str) -> Any:
+    return get_lexer_for_filename(suffix)
 
 
 def _element(kind: _TokenType, text: str, api: Collection[str]) -> str | None:
