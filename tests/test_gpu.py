@@ -32,7 +32,7 @@ def reason(backend: str) -> str | None:
     return None
 
 
-@pytest.fixture(params=BACKENDS)
+@pytest.fixture(scope="module", params=BACKENDS)  # skips before images are made
 def backend(request: pytest.FixtureRequest) -> str:
     """Every GPU backend that runs here."""
     name = str(request.param)
