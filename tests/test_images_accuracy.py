@@ -8,7 +8,7 @@ from lenet_bench.errors import ImageError
 
 pytestmark = pytest.mark.slow
 
-EACH = 10  # one picture of each digit a scene
+EACH = 5  # pictures a scene: every other digit, the others in the next scene
 ALL_RIGHT = 0.98  # of all scenes together
 SCENE_RIGHT = 0.8
 
@@ -25,7 +25,10 @@ def right():
             return False
         return int(network.infer(image).argmax()) == digit
 
-    return {scene: [is_right(digit, scene) for digit in range(EACH)] for scene in SCENES}
+    return {
+        scene: [is_right(2 * k + n % 2, scene) for k in range(EACH)]
+        for n, scene in enumerate(SCENES)
+    }
 
 
 def test_made_photographs_are_read_right(right):
