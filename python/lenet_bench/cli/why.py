@@ -19,6 +19,7 @@ from .options import (
 from .output import INTERRUPTED, SUCCESS, WRONG, complain, note, say, say_json, screen
 
 if TYPE_CHECKING:
+    from ..measure.options import CompareOptions
     from ..registry import Device
 
 _FEW = 8  # backends whose parts are shown where none is named
@@ -32,6 +33,7 @@ Examples:
   lenet-bench why keras keras:call tensorflow --tree
   lenet-bench why --device gpu cudnn torch
   lenet-bench why torch -o mine.jsonl          run it again to go on
+  lenet-bench why keras torch --trace calls.json
   lenet-bench why --json torch | jq '.backends[] | {name, explained, parts}'
 
 Exit codes: 0, or 1 where a backend failed or a named one does not run.
@@ -51,6 +53,12 @@ Exit codes: 0, or 1 where a backend failed or a named one does not run.
     metavar="FILE",
     help="Write every block to FILE; go on with the run in it. [results/why-DATE.jsonl]",
 )
+@click.option(
+    "--trace",
+    type=FILE,
+    metavar="FILE",
+    help="Only write one call of each, function by function, as a trace for Perfetto.",
+)
 @json_option
 @verbose_option
 def why(
@@ -62,6 +70,7 @@ def why(
     threads: int,
     weights: Path | None,
     output: Path | None,
+    trace: Path | None,
     as_json: bool,
     verbose: bool,
 ) -> int:
@@ -90,6 +99,8 @@ def why(
         output=output or Path(f"results/why-{datetime.now():%Y%m%d-%H%M%S}.jsonl"),
         quiet=not verbose,
     )
+    if trace:
+        return _traced(options, trace, as_json=as_json)
     unsaved = None
     with progress() as step:
         try:
@@ -113,3 +124,26 @@ def why(
     if result.ended == "interrupted":
         return INTERRUPTED
     return WRONG if failures(found, backends) else SUCCESS
+
+
+def _traced(options: "CompareOptions", path: Path, *, as_json: bool) -> int:
+    from ..measure.interrupts import interrupts
+    from ..questions.trace import trace
+    from ..show.terminal.progress import progress
+    from ..units import counted, time
+
+    with interrupts(), progress(len(options.entries())) as step:
+        found, failures = trace(options, path, step)
+    for failure in failures:
+        complain(failure)
+    if as_json:
+        say_json({"file": str(path), "calls": [one.to_json() for one in found]})
+    else:
+        say(
+            f"{one.name}: {counted(len(one.spans) - 1, 'function')} in a call of "
+            f"{time(one.median_us)}, which took {time(one.traced_us)} while it was traced"
+            for one in found
+        )
+    if found:
+        note(f"{path}: open it in https://ui.perfetto.dev or speedscope.app")
+    return WRONG if failures or not found else SUCCESS

@@ -158,6 +158,11 @@ class Built:
 
         return dissect(self._infer, self._images)
 
+    def spans(self, _: Question) -> Answer:
+        from .spans import spans
+
+        return {"spans": spans(self._infer, self._images[0])}
+
     def loadgen(self, question: Question) -> Answer:
         from .loadgen import AtHand, Test, run
 

@@ -4,20 +4,24 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from os import PathLike
 from typing import Any
 
 import numpy as np
 
+from ..errors import LenetBenchError, Unavailable
 from ..process import Child, Died
 from ..registry import find, with_counterpart, wrong_version
 from ..results import CacheProbe, ColdStart, Status
+from ..weights import default_path, read_weights
 from .options import Entry
-from .pinning import Cores, on_cores
+from .pinning import Cores, choose_cores, cpus_near_gpu, on_cores, thread_variables
 from .truth import Floats, Truth
 
 _CACHED = 1.5  # a new image takes so many times what a known one does
 _CACHED_AT_LEAST_US = 1.0
 _PROBES = 3  # all must say so, since a noisy machine may say it once
+_TIMEOUT_S = 120.0  # of a backend that is asked alone
 _FLOOR_CALLS = 1000  # of the empty backend in a block: the time would allow half a million
 _IDLE_CALLS = 30  # of a block with gaps, at most, when it is asked how long that may take
 _STATUS: dict[str, Status] = {"missing": "unavailable", "late": "timeout", "dead": "crashed"}
@@ -54,7 +58,7 @@ class Start:
         self.entry = entry
         self.difference: float | None = None  # the largest from the reference, so far
         self.runs: Mapping[str, str] = {}
-        self._conditions = conditions
+        self.conditions = conditions
         with on_cores(conditions.cores.worker):
             try:
                 self.child = Child(
@@ -66,7 +70,7 @@ class Start:
                 raise Failed(_STATUS[death.how], death.reason) from None
 
     def build(self) -> ColdStart:
-        c = self._conditions
+        c = self.conditions
         answer = self.ask(
             "start",
             started_ns=self.child.started_ns,
@@ -82,7 +86,7 @@ class Start:
 
     def check_parity(self) -> None:
         """The images that will rotate, and the edge cases."""
-        truth = self._conditions.truth
+        truth = self.conditions.truth
         answer = self.ask("keep", images=truth.rotating)
         if self.entry.checked:
             self._check(answer["answers"], truth.of_rotating(list(range(len(truth.rotating)))))
@@ -92,7 +96,7 @@ class Start:
         """Any images: it must answer as the reference does."""
         if self.entry.checked:
             answers = self.ask("check", images=images)["answers"]
-            self._check(answers, self._conditions.truth.of(images))
+            self._check(answers, self.conditions.truth.of(images))
 
     def check_cache(self) -> CacheProbe:
         """A backend that is much slower on new images than on known ones has kept answers."""
@@ -116,7 +120,7 @@ class Start:
         answer = self._timed("time", warm_s=warm_s, timed_s=timed_s)
         self._check_clock(answer, asked_ns, time.perf_counter_ns())
         if self.entry.checked:
-            expected = self._conditions.truth.of_rotating(answer["answered"])
+            expected = self.conditions.truth.of_rotating(answer["answered"])
             self._check(answer["answers"], expected)
         return answer
 
@@ -125,14 +129,14 @@ class Start:
         answer = self.ask("batch", size=size, warm_s=warm_s, timed_s=timed_s)
         if refusal := answer.get("refused"):
             raise Failed("wrong", refusal)
-        self._check(answer["answers"], self._conditions.truth.of_rotating(answer["answered"]))
+        self._check(answer["answers"], self.conditions.truth.of_rotating(answer["answered"]))
         samples: list[int] = answer["samples_ns"].tolist()
         return samples
 
     def ask(self, do: str, longer_s: float = 0.0, **rest: Any) -> dict[str, Any]:
         """A question that `built.Built` answers; it is waited for so much longer than usual."""
         try:
-            timeout_s = self._conditions.timeout_s + longer_s
+            timeout_s = self.conditions.timeout_s + longer_s
             answer: dict[str, Any] = self.child.ask({"do": do, **rest}, timeout_s)
         except Died as death:
             raise Failed(_STATUS[death.how], self._explained(death.reason)) from None
@@ -147,7 +151,7 @@ class Start:
         return self.child.output()
 
     def _timed(self, do: str, **rest: Any) -> dict[str, Any]:
-        c = self._conditions
+        c = self.conditions
         most = None if self.entry.checked else _FLOOR_CALLS
         longer_s = 2 * _IDLE_CALLS * (c.interval_s or 0.0)
         between = {"interval_s": c.interval_s, "cold_mb": c.cold_mb}
@@ -183,12 +187,28 @@ class Start:
 
 
 @contextmanager
-def started(entry: Entry, conditions: Conditions) -> Iterator[Start]:
-    """Built, and right on the images that it is timed with; its process ends in the end."""
-    start = Start(entry, conditions)
+def alone(entry: Entry, threads: int, weights: str | PathLike[str] | None) -> Iterator[Start]:
+    """A start that is no part of a comparison: built, and right on the images to be timed with.
+
+    Its process ends in the end. Where it fails, there or within, that is a LenetBenchError.
+    """
+    conditions = Conditions(
+        cores=choose_cores(threads, cpus_near_gpu([entry.device])),
+        variables=thread_variables(threads),
+        threads=threads,
+        weights=str(weights or default_path()),
+        timeout_s=_TIMEOUT_S,
+        truth=Truth(read_weights(weights), seed=0),
+    )
     try:
-        start.build()
-        start.check_parity()
-        yield start
-    finally:
-        start.child.close()
+        start = Start(entry, conditions)
+        try:
+            start.build()
+            start.check_parity()
+            yield start
+        finally:
+            start.child.close()
+    except Failed as failure:
+        if failure.status == "unavailable":
+            raise Unavailable(failure.reason) from None
+        raise LenetBenchError(f"{entry.name}: {failure.status}: {failure.reason}") from None

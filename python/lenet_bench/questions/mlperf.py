@@ -8,8 +8,7 @@ process before and after.
 import json
 import os
 import re
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -20,20 +19,19 @@ from msgspec import to_builtins
 from numpy.typing import NDArray
 
 from ..atomic import check_writable, writing
-from ..errors import LenetBenchError, ResultError, Unavailable
+from ..errors import LenetBenchError, ResultError
 from ..measure import inputs
 from ..measure.environment import read_machine
 from ..measure.interrupts import interrupts
 from ..measure.loadgen import AtHand, Test, at_hand
 from ..measure.options import Entry
-from ..measure.pinning import choose_cores, cpus_near_gpu, thread_variables
-from ..measure.start import Conditions, Failed, Start, started
-from ..measure.truth import ROTATING, Truth
+from ..measure.start import Failed, Start, alone
+from ..measure.truth import ROTATING
 from ..mnist import Digits
 from ..registry import exact_probabilities
 from ..results.versioned import decode, read_object, write_object
 from ..units import time as spell_time
-from ..weights import Weights, default_path, read_weights
+from ..weights import Weights, read_weights
 
 Floats = NDArray[np.float32]
 
@@ -55,7 +53,6 @@ _LOADGEN_US = 1.5  # about what a query takes beside the call
 _BYTES_A_QUERY = 300  # that LoadGen takes for each one it makes
 _MADE = 2  # times as many as the expected latency asks for
 _EXPECTED = 1.5  # the latency that LoadGen is given, against that measured: fewer, still enough
-_TIMEOUT_S = 120.0
 _PATIENCE = 20  # times as long as it should take: on a busy machine the mean is ten medians
 _NOTHING_S, _QUERIES_OF_NOTHING = 0.1, 20_000
 _SUMMARY = "mlperf_log_summary.txt"
@@ -175,21 +172,13 @@ def mlperf(
     folder = Path(folder)
     entry = backend if isinstance(backend, Entry) else Entry.of_backend(backend, threads)
     library, parameters = at_hand(), read_weights(weights)
-    conditions = Conditions(
-        cores=choose_cores(threads, cpus_near_gpu([entry.device])),
-        variables=thread_variables(threads),
-        threads=threads,
-        weights=str(weights or default_path()),
-        timeout_s=_TIMEOUT_S,
-        truth=Truth(parameters, seed=0),
-    )
     images = inputs.strokes(_STROKES, seed=0) if digits is None else digits.ink()
     # As many as rotate in `compare`, or as the rules have it.
     loaded = images[: _FULL_IMAGES if full else ROTATING]
     with writing(folder, ResultError):
         check_writable(folder / RESULT)
     say(f"{entry.name}: checking its answers")
-    with interrupts(), _failing_in_a_sentence(entry.name), started(entry, conditions) as start:
+    with interrupts(), alone(entry, threads, weights) as start:
         loadgen = _LoadGen(start, library, folder, say)
         say("timing calls back to back")
         turns_us = _turns_us(start)
@@ -205,7 +194,7 @@ def mlperf(
             duration_s=FULL_S if full else duration_s,
             images=len(loaded),
             threads=threads,
-            cores=conditions.cores.worker,
+            cores=start.conditions.cores.worker,
             accuracy=accuracy,
             performance=None,
             turns_us=turns_us,
@@ -308,16 +297,6 @@ def _keep(run: MlperfRun) -> None:
     content = {"kind": KIND, "schema": SCHEMA, **run.to_json()}
     content["machine"] = to_builtins(read_machine())
     write_object(Path(run.folder) / RESULT, content)
-
-
-@contextmanager
-def _failing_in_a_sentence(name: str) -> Iterator[None]:
-    try:
-        yield
-    except Failed as failure:
-        if failure.status == "unavailable":
-            raise Unavailable(failure.reason) from None
-        raise LenetBenchError(f"{name}: {failure.status}: {failure.reason}") from None
 
 
 def _check_memory(duration_s: float, expected_us: float) -> None:

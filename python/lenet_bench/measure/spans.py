@@ -1,0 +1,55 @@
+"""One call, function by function: what it enters, in Python and in native code, and when.
+
+Only the calling thread is seen, and native functions only where Python calls them. To be told of
+each function slows Python down, so these times show an order; `compare` measures.
+"""
+
+import sys
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
+
+from .calls import Image, clock
+
+#: A function's name, whether it is native, and when it began and ended, ns.
+Span = tuple[str, bool, int, int]
+
+
+def spans(infer: Callable[[Image], Any], image: Image) -> list[Span]:
+    """Of a call that is not the first, in the order of their ends: the whole call is the last."""
+    found: list[Span] = []
+    open_spans: list[tuple[str, bool, int]] = []
+
+    def look(frame: FrameType, event: str, function: Any) -> None:
+        if event in ("call", "c_call"):
+            native = event == "c_call"
+            name = _native_name(function) if native else _name(frame)
+            open_spans.append((name, native, clock()))
+        elif open_spans:
+            found.append((*open_spans.pop(), clock()))
+
+    infer(image)
+    sys.setprofile(look)
+    try:
+        call(infer, image)
+    finally:
+        sys.setprofile(None)
+    return found
+
+
+def call(infer: Callable[[Image], Any], image: Image) -> None:
+    """The first function of the trace."""
+    infer(image)
+
+
+def _name(frame: FrameType) -> str:
+    name = getattr(frame.f_code, "co_qualname", frame.f_code.co_name)  # from Python 3.11 on
+    return f"{frame.f_globals.get('__name__', '?')}:{name}"
+
+
+def _native_name(function: Any) -> str:
+    name = getattr(function, "__qualname__", type(function).__name__)
+    if name.startswith("pybind11_"):  # its own record in the place of the function's
+        name = function.__name__
+    module = getattr(function, "__module__", None)
+    return f"{module}:{name}" if module else name
