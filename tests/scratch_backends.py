@@ -57,6 +57,14 @@ class Honest:
         return {"backend": type(self).__name__}
 
 
+class SaysWhereItIs:
+    """Prints and raises what an API may: its own place, a library's, somebody's home."""
+
+    def __init__(self, *_, **__):
+        print(f"loaded {__file__}, {sys.executable} and {Path.home() / 'my digits/weights.bin'}")
+        raise RuntimeError(f"cannot open {Path.home()}/secret/libengine.so")
+
+
 class FailsWhenTimed(Honest):
     """Right until it is timed."""
 

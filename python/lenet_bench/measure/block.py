@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..cost import installed_mib, lines_of_code
-from ..results import Anatomy, Batch, Block, Experiment, printable
+from ..results import Anatomy, Batch, Block, Experiment
+from ..results.portable import portable
 from ..results.versioned import decode
 from .gpu import open_meter, used
 from .options import Entry
@@ -43,8 +44,8 @@ class _Measured:
         """The block ends here; what cannot run at all did so doing nothing."""
         doing = "" if failure.status == "unavailable" else f"{self.doing}: "
         self.facts["status"] = failure.status
-        self.facts["reason"] = printable(doing + failure.reason)
-        self.facts["traceback"] = printable(failure.traceback) if failure.traceback else None
+        self.facts["reason"] = portable(doing + failure.reason)
+        self.facts["traceback"] = portable(failure.traceback) if failure.traceback else None
 
 
 def measure_block(entry: Entry, conditions: Conditions, task: Task) -> Block:
@@ -60,7 +61,7 @@ def measure_block(entry: Entry, conditions: Conditions, task: Task) -> Block:
         measured.fail(failure)
     finally:
         if start is not None:
-            measured.facts["output"] = printable(start.output())
+            measured.facts["output"] = portable(start.output())
             measured.facts["difference"] = start.difference
             start.child.close()
     if task.first:
@@ -71,7 +72,6 @@ def measure_block(entry: Entry, conditions: Conditions, task: Task) -> Block:
         round=task.round,
         at_s=task.at_s,
         took_s=time.monotonic() - began,
-        python=entry.python,
         probe_before_us=before_us,
         probe_after_us=probe_us(cores),
         batches=tuple(measured.batches),
@@ -83,7 +83,7 @@ def measure_block(entry: Entry, conditions: Conditions, task: Task) -> Block:
 def _measure(start: Start, conditions: Conditions, task: Task, measured: _Measured) -> None:
     watch = Watch(conditions.cores.worker)
     cold_start = start.build()
-    runs = {printable(name): printable(value) for name, value in start.runs.items()}
+    runs = {portable(name): portable(value) for name, value in start.runs.items()}
     measured.facts |= {"cold_start": cold_start, "runs": runs}
     start.check_parity()
     if task.first and start.entry.checked:
@@ -108,11 +108,11 @@ def _take_apart(start: Start, measured: _Measured, *, anatomy: bool) -> None:
             measured.facts["anatomy"] = decode(Anatomy, start.ask("dissect"))
         answer = start.ask("take_apart", longer_s=_EXPERIMENTS_S)
     except Failed as failure:
-        measured.facts["whole"] = printable(failure.reason)
+        measured.facts["whole"] = portable(failure.reason)
         return
     measured.facts["experiments"] = tuple(Experiment(**one) for one in answer["experiments"])
     if reason := answer["whole"]:
-        measured.facts["whole"] = printable(reason)
+        measured.facts["whole"] = portable(reason)
 
 
 def _timed_s(start_s: float, interval_s: float | None) -> float:
@@ -145,6 +145,6 @@ def _time_batches(start: Start, sizes: tuple[int, ...], measured: _Measured) -> 
             samples = start.time_batch(size, _WARM_SHARE * _BATCH_S, _BATCH_S)
             measured.batches.append(Batch(size, tuple(samples)))
         except Failed as failure:
-            measured.refusals[str(size)] = printable(failure.reason)
+            measured.refusals[str(size)] = portable(failure.reason)
             if start.child.ended:
                 return

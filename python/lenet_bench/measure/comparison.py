@@ -28,6 +28,7 @@ from ..results import (
     go_on,
     read_log,
 )
+from ..results.portable import argument
 from ..results.statistics import CONFIDENCE, FEWEST_STARTS
 from ..results.versioned import check_place
 from ..weights import default_path, read_weights
@@ -110,7 +111,7 @@ class _Comparison:
             cores=cores,
             variables=rules.variables,
             threads=rules.threads,
-            weights=rules.weights,
+            weights=str(options.weights or default_path()),
             timeout_s=options.timeout_s,
             truth=Truth(weights, rules.seed),
             interval_s=rules.interval_s,
@@ -237,7 +238,7 @@ def _header(
         worker_cores=worker_cores,
         parent_cores=parent_cores,
         variables=thread_variables(options.threads),
-        weights=str(options.weights or default_path()),
+        weights=Path(options.weights or default_path()).name,
         weights_sha256=weights_sha256,
         interval_s=options.interval_s,
         cold_mb=COLD_MB if options.cold else None,
@@ -246,7 +247,7 @@ def _header(
     )
     return Header(
         version=version("lenet-bench"),
-        argv=options.argv,
+        argv=tuple(map(argument, options.argv)),
         started=datetime.now(timezone.utc).isoformat(timespec="seconds"),
         machine=read_machine(),
         rules=rules,

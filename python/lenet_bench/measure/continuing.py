@@ -30,7 +30,6 @@ def as_before(options: CompareOptions, earlier: Header) -> CompareOptions:
         backends=tuple(entries.get(name, name) for name in compared),
         baseline=rules.baseline if options.baseline is None else options.baseline,
         seed=rules.seed if options.seed is None else options.seed,
-        weights=options.weights or rules.weights,
     )
 
 

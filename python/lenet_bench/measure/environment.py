@@ -15,6 +15,7 @@ import psutil
 
 from ..installed import core_requirements, extra_requirements, installed_version, package_name
 from ..results.machine import Cache, Machine, Processor, Software
+from ..results.portable import portable
 from .pinning import cpus_in
 
 #: What brings the packages whose versions bear on a figure; and those that come under these.
@@ -98,7 +99,7 @@ def read_software() -> Software:
         python=f"{platform.python_implementation()} {platform.python_version()}",
         python_compiler=platform.python_compiler(),
         packages=_versions(),
-        variables={name: os.environ[name] for name in VARIABLES if name in os.environ},
+        variables={one: portable(os.environ[one]) for one in VARIABLES if one in os.environ},
     )
 
 

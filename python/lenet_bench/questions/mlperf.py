@@ -29,6 +29,7 @@ from ..measure.start import Failed, Start, alone
 from ..measure.truth import ROTATING
 from ..mnist import Digits
 from ..registry import exact_probabilities
+from ..results.portable import argument
 from ..results.versioned import decode, read_object, write_object
 from ..units import time as spell_time
 from ..weights import Weights, read_weights
@@ -294,7 +295,7 @@ def _performance(loadgen: _LoadGen, run: MlperfRun, images: Floats) -> Summary:
 
 def _keep(run: MlperfRun) -> None:
     """All there is so far, in its file."""
-    content = {"kind": KIND, "schema": SCHEMA, **run.to_json()}
+    content = {"kind": KIND, "schema": SCHEMA, **run.to_json(), "folder": argument(run.folder)}
     content["machine"] = to_builtins(read_machine())
     write_object(Path(run.folder) / RESULT, content)
 

@@ -22,6 +22,7 @@ from ..mnist import Digits
 from ..network import CLASSES
 from ..registry import Network, exact_probabilities, find, load, tolerance
 from ..registry.apart import Apart
+from ..results.portable import portable
 from ..results.versioned import write_object
 from ..weights import Weights
 
@@ -143,7 +144,7 @@ def verify(
             )
             for index in np.flatnonzero(answers != expected)
         ),
-        runs=backend.describe(),
+        runs={name: portable(value) for name, value in backend.describe().items()},
     )
 
 

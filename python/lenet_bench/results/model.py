@@ -39,7 +39,7 @@ class Rules(Struct, frozen=True, kw_only=True):
     worker_cores: tuple[int, ...]  # that backends are pinned to; empty: not pinned
     parent_cores: tuple[int, ...]  # that the program which measures them is pinned to
     variables: Mapping[str, str]  # pinned in each process's environment
-    weights: str  # their file
+    weights: str  # their file's name
     weights_sha256: str  # its parameters' checksum
     interval_s: float | None = None  # idle time before each call
     cold_mb: int | None = None  # MB passed over before each call, so that it finds cold caches
@@ -157,7 +157,6 @@ class Block(Struct, frozen=True, kw_only=True, omit_defaults=True):
     reason: str | None = None  # one sentence, where the status is not ok
     traceback: str | None = None  # where it raised something
     output: str = ""  # what it printed, without the middle where that is long
-    python: str = ""  # the interpreter that ran it
     runs: Mapping[str, str] | None = None  # what really ran: library, version, instruction set
     difference: float | None = None  # the largest from the reference's probabilities
     cold_start: ColdStart | None = None  # the way to the first answer
@@ -257,7 +256,6 @@ class Row:
     reason: str | None = None
     traceback: str | None = None
     output: str = ""
-    python: str = ""
     runs: Mapping[str, str] | None = None
     difference: float | None = None
     cold_starts: tuple[ColdStart, ...] = ()

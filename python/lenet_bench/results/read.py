@@ -84,7 +84,6 @@ def _row(listed: Listed, every: Sequence[Block]) -> Row:
         reason=printable(last.reason) if last.reason else None,
         traceback=printable(last.traceback) if last.traceback else None,
         output=printable(last.output),
-        python=last.python,
         runs=_last(block.runs for block in blocks),
         difference=_most(block.difference for block in blocks),
         cold_starts=tuple(block.cold_start for block in blocks if block.cold_start),

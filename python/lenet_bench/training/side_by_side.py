@@ -22,6 +22,7 @@ from ..measure.pinning import thread_variables
 from ..mnist import find_mnist, read_mnist
 from ..process import Child, Died
 from ..registry import environments, find
+from ..results.portable import argument, portable
 from ..units import span
 from .frameworks import TRAINERS, import_extras
 from .recipe import Recipe, check_recipe
@@ -105,7 +106,7 @@ def _begin(options: SideBySideOptions, data_sha256: str) -> TrainingResult:
     """An empty result, or the one in the file without its failures."""
     new = TrainingResult(
         version=__version__,
-        argv=tuple(sys.argv[1:]),
+        argv=tuple(map(argument, sys.argv[1:])),
         started=datetime.now(timezone.utc).isoformat(timespec="seconds"),
         machine=read_machine(),
         threads=options.threads,
@@ -157,7 +158,7 @@ def _train_apart(options: TrainOptions, timeout_s: float) -> FrameworkRun:
             reason = f"made no step for {span(timeout_s)} and was stopped (--timeout)"
             return replace(row, reason=reason)
         status: Status = "unavailable" if died.how == "missing" else "failed"
-        return replace(row, status=status, reason=died.sentence)
+        return replace(row, status=status, reason=portable(died.sentence))
     return row
 
 
