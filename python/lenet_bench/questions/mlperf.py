@@ -29,7 +29,6 @@ from ..measure.start import Failed, Start, alone
 from ..measure.truth import ROTATING
 from ..mnist import Digits
 from ..registry import exact_probabilities
-from ..results.portable import argument
 from ..results.versioned import decode, read_object, write_object
 from ..units import time as spell_time
 from ..weights import Weights, read_weights
@@ -295,7 +294,8 @@ def _performance(loadgen: _LoadGen, run: MlperfRun, images: Floats) -> Summary:
 
 def _keep(run: MlperfRun) -> None:
     """All there is so far, in its file."""
-    content = {"kind": KIND, "schema": SCHEMA, **run.to_json(), "folder": argument(run.folder)}
+    content = {"kind": KIND, "schema": SCHEMA, **run.to_json()}
+    del content["folder"]  # which it lies in
     content["machine"] = to_builtins(read_machine())
     write_object(Path(run.folder) / RESULT, content)
 
@@ -316,7 +316,7 @@ def read(path: Path) -> MlperfRun:
     """What a run kept; ResultError says what is wrong with it."""
     content = read_object(path, KIND, SCHEMA)
     try:
-        found: MlperfRun = decode(MlperfRun, content)
+        found: MlperfRun = decode(MlperfRun, content | {"folder": str(path.parent)})
     except (ValueError, KeyError, TypeError) as error:
         raise ResultError(f"{path}: not what `lenet-bench mlperf` writes: {error}") from None
     return found
