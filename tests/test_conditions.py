@@ -15,6 +15,8 @@ import conditions
 from conditions import CONDITIONS
 from readme import DRAWN, NONE_KEPT
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):

@@ -22,6 +22,8 @@ from lenet_bench.show.terminal.screen import Screen
 
 pytest.importorskip("mlperf_loadgen", reason="pip install 'lenet-bench[mlperf]'")
 
+pytestmark = pytest.mark.slow
+
 HERE = os.path.dirname(__file__)  # noqa: PTH120 - an import path
 
 

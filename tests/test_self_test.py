@@ -192,6 +192,7 @@ def test_a_bound_of_few_comparisons_is_said():
     assert "in at least 85% of all" in point.says
 
 
+@pytest.mark.slow
 def test_a_real_run_catches_every_cheat(weights_file, tmp_path, capsys):
     command = ["self-test", "numpy", "--budget", "20s", "--json"]
     command += ["--weights", str(weights_file), "-o", str(tmp_path / "r.jsonl")]

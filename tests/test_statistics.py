@@ -237,6 +237,7 @@ def heavy(random, count):
     return 1 + 0.03 * random.standard_t(3, count)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", [normal, skewed, disturbed, uniform, heavy])
 @pytest.mark.parametrize("starts", [15, 20, 40])
 def test_one_hump_is_called_two_modes_in_less_than_one_run_of_100(shape, starts):

@@ -194,6 +194,7 @@ def planted(weights_file: Path) -> dict[str, dict[str, float]]:
     return {one.name: figures(one) for one in found}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("toy", "part", "times"),
     [
