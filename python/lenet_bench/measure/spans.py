@@ -1,7 +1,7 @@
 """One call, function by function: what it enters, in Python and in native code, and when.
 
-Only the calling thread is seen, and native functions only where Python calls them. To be told of
-each function slows Python down, so these times show an order; `compare` measures.
+Only the calling thread is seen, and native functions only where Python calls them. Tracing slows
+Python down, so the times show where to look; `compare` measures.
 """
 
 import sys

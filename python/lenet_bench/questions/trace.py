@@ -28,7 +28,7 @@ class Trace:
     """A call as it went."""
 
     name: str
-    median_us: float  # of calls that are not traced
+    median_us: float  # of calls without tracing
     spans: Sequence[Span]  # of the functions within it, and the call as the last
 
     @property
