@@ -29,10 +29,6 @@ SOURCES := pyproject.toml CMakeLists.txt constraints.txt $(shell find csrc pytho
 FRAMEWORK_TESTS := tests/test_frameworks.py tests/test_environments.py tests/test_export.py \
   tests/test_training_frameworks.py tests/test_training_failures.py tests/test_why_frameworks.py
 
-# What the double sees of planted faults, and the rehearsal of bench/gpu.sh, know no major of CUDA.
-ON_13_ONLY := tests/test_cuda_faults.py tests/test_cuda_kernel_faults.py \
-  tests/test_cuda_rehearsal.py
-
 .PHONY: demo frameworks all-frameworks test test-all test-core test-frameworks test-cuda12 test-cuda13 lint sanitize bench clean help
 .DELETE_ON_ERROR:
 
@@ -58,8 +54,9 @@ all-frameworks: $(DEMO)/frameworks  ## and those that need an environment of the
 	-$(DEMO)/bin/lenet-bench env create --all
 	$(DEMO)/bin/lenet-bench backends
 
-# Half of `make test` is set-up; tests that take long are marked `slow` and run by test-all only.
-PYTEST := -m pytest -n auto --dist loadfile
+# Tests that take long are marked `slow` and run by test-all only. Without the reordering, which puts
+# files of few tests last, no worker is left alone with the sanitizers in the end.
+PYTEST := -m pytest -n auto --dist loadfile --no-loadscope-reorder
 
 test: $(TEST)/installed lint  ## set up and run the quick tests (about ten minutes)
 	$(TEST)/bin/python $(PYTEST) -m 'not slow'
@@ -77,8 +74,7 @@ test-frameworks: $(FRAMEWORKS)/installed  ## every test of the frameworks' backe
 # the frameworks' tests have run, PyTorch and TensorFlow from there run beside ours.
 test-cuda13 test-cuda12: test-cuda%: .venv-test-cuda%/installed
 	LENET_BENCH_TEST_FRAMEWORKS=$$(echo $(CURDIR)/$(FRAMEWORKS)/lib/python3.*/site-packages) \
-	  .venv-test-cuda$*/bin/python $(PYTEST) \
-	  $(filter-out $(if $(filter 12,$*),$(ON_13_ONLY)),$(wildcard tests/test_cuda*.py))
+	  .venv-test-cuda$*/bin/python $(PYTEST) $(wildcard tests/test_cuda*.py)
 
 lint: $(TEST)/installed  ## formatting, lint and types
 	$(TEST)/bin/ruff check .
