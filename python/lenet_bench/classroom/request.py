@@ -4,7 +4,6 @@ One request a connection, and no more of HTTP than a page needs: nothing here ke
 open, joins header lines or takes a body of unknown length.
 """
 
-import asyncio
 import json
 import re
 from collections.abc import Mapping
@@ -12,8 +11,6 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any
 from urllib.parse import parse_qs
-
-LONGEST_HEAD = 8 << 10
 
 _REQUEST = re.compile(r"([A-Z]{1,8}) (/[!-~]*) HTTP/1\.[01]")
 _NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
@@ -57,16 +54,9 @@ class Request:
     headers: Mapping[str, str]  # by their names in lower case
 
 
-async def read_head(reader: asyncio.StreamReader) -> Request:
-    """The request's head; Refused where it is none. The reader's limit is LONGEST_HEAD."""
-    try:
-        content = await reader.readuntil(b"\r\n\r\n")
-    except asyncio.LimitOverrunError:
-        raise Refused(
-            HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE,
-            f"expected a head of at most {LONGEST_HEAD} bytes",
-        ) from None
-    first, *lines = content[:-4].decode("latin-1").split("\r\n")
+def parse_head(content: bytes) -> Request:
+    """The request that begins so, up to its empty line; Refused where it is none."""
+    first, *lines = content.decode("latin-1").split("\r\n")
     asked = _REQUEST.fullmatch(first)
     if asked is None:
         raise Refused(HTTPStatus.BAD_REQUEST, "expected a request such as GET / HTTP/1.1")
@@ -74,7 +64,7 @@ async def read_head(reader: asyncio.StreamReader) -> Request:
     return Request(asked[1], path, _query(query), _headers(lines))
 
 
-def body_length(request: Request, expected: int) -> None:
+def check_length(request: Request, expected: int) -> None:
     """Refuse a body of another length before any of it is read."""
     if "transfer-encoding" in request.headers:
         raise Refused(HTTPStatus.NOT_IMPLEMENTED, "expected a body with its Content-Length")

@@ -6,6 +6,7 @@ token the oldest make room for new ones.
 """
 
 import asyncio
+import os
 import secrets
 import signal
 import time
@@ -24,16 +25,17 @@ from ..measure.pinning import on_cores
 from ..network import IMAGE_SIDE
 from .engines import Engines
 from .live import Live
-from .request import LONGEST_HEAD, Refused, Request, body_length, head, json_line, read_head
+from .request import Refused, Request, check_length, head, json_line, parse_head
 
 HOST = "127.0.0.1"
 IMAGE_BYTES = IMAGE_SIDE * IMAGE_SIDE * 4
 
+_LONGEST_HEAD = 8 << 10
 _SLOW_S = 10.0  # for a request to arrive, and for its answer to be taken
 _MOST_UNKNOWN = 64  # connections that have not shown the token
-_MOST_KNOWN = 64
 _BACKLOG = 256
 _REQUESTS, _DRAWINGS = (200.0, 200), (20.0, 20)  # of those who know the token: a second, at once
+_INFER, _BACKENDS = "/infer", "/backends"
 _KINDS = {
     "html": "text/html; charset=utf-8",
     "js": "text/javascript; charset=utf-8",
@@ -58,14 +60,13 @@ async def _serve(lesson: "Lesson", port: int, opened: Callable[[str], None]) -> 
     for number in (signal.SIGINT, *polite_kills()):
         loop.add_signal_handler(number, stop.set)
     try:
-        server = await asyncio.start_server(
-            lesson.connected, HOST, port, limit=LONGEST_HEAD, backlog=_BACKLOG
-        )
+        server = await loop.create_server(lambda: _Connection(lesson), HOST, port, backlog=_BACKLOG)
     except OSError as error:
+        why = os.strerror(error.errno) if error.errno else str(error)
         raise LenetBenchError(
-            f"port {port} cannot be used: {error.strerror}; choose another with --port, or none"
+            f"port {port} cannot be used: {why}; choose another with --port, or none"
         ) from None
-    opened(lesson.address(server.sockets[0].getsockname()[1]))
+    opened(lesson.open(server.sockets[0].getsockname()[1]))
     await stop.wait()
     server.close()
     await loop.run_in_executor(None, lesson.close)
@@ -82,15 +83,15 @@ class Lesson:
         }
         self._token = secrets.token_urlsafe(24)
         self._hosts: tuple[str, ...] = ()
-        self._unknown: dict[asyncio.StreamWriter, None] = {}  # the oldest first
-        self._known = 0
-        self._requests, self._drawings = _Allowance(*_REQUESTS), _Allowance(*_DRAWINGS)
+        self.unknown: dict[_Connection, None] = {}  # have not shown the token; the oldest first
+        self.drawings: set[asyncio.Task[None]] = set()
+        self._requests, self._asked = _Allowance(*_REQUESTS), _Allowance(*_DRAWINGS)
         self._newest = 0  # the number of the newest drawing
         self._asking = asyncio.Lock()
         self._asker = ThreadPoolExecutor(1)
 
-    def address(self, port: int) -> str:
-        """The page's address, once it is known where this listens; the backends begin to start."""
+    def open(self, port: int) -> str:
+        """Let the backends begin to start; the address, now that it is known where this listens."""
         self._hosts = (f"{HOST}:{port}", f"localhost:{port}")
         self._live.begin()
         return f"http://{HOST}:{port}/?token={self._token}"
@@ -99,34 +100,14 @@ class Lesson:
         self._live.close()
         self._asker.shutdown()
 
-    async def connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """One connection, which is one request."""
-        if len(self._unknown) >= _MOST_UNKNOWN:
-            oldest = next(iter(self._unknown))
-            del self._unknown[oldest]
+    def make_room(self) -> None:
+        """For one more that has not shown the token."""
+        while len(self.unknown) >= _MOST_UNKNOWN:
+            oldest = next(iter(self.unknown))
+            del self.unknown[oldest]
             oldest.transport.abort()
-        self._unknown[writer] = None
-        late = _abort_late(writer)
-        try:
-            request = await read_head(reader)
-            path = self._admitted(request)
-            del self._unknown[writer]
-            self._known += 1
-            try:
-                await self._answer(request, path, reader, writer, late)
-            finally:
-                self._known -= 1
-        except Refused as refused:
-            writer.write(refused.answer())
-        except (asyncio.IncompleteReadError, ConnectionError, KeyError):
-            pass  # it went, or had to
-        finally:
-            self._unknown.pop(writer, None)
-            writer.close()
-            if not writer.transport.get_write_buffer_size():
-                late.cancel()
 
-    def _admitted(self, request: Request) -> str:
+    def admitted(self, request: Request) -> str:
         """The path that it asks for, without the token; Refused where it may not ask."""
         host, origin = request.headers.get("host"), request.headers.get("origin")
         if host not in self._hosts:
@@ -141,54 +122,107 @@ class Lesson:
             raise Refused(HTTPStatus.FORBIDDEN, "expected the token that lenet-bench printed")
         return path
 
-    async def _answer(
-        self,
-        request: Request,
-        path: str,
-        reader: asyncio.StreamReader,
-        writer: asyncio.StreamWriter,
-        late: asyncio.TimerHandle,
-    ) -> None:
-        """Whoever asks knows the token."""
-        if path not in ("/infer", "/backends", *self._files):
+    def check(self, request: Request, path: str) -> None:
+        """Whoever asks knows the token; Refused where nothing answers that, or not now."""
+        if path not in (_INFER, _BACKENDS, *self._files):
             raise Refused(HTTPStatus.NOT_FOUND, "there is no such page")
-        method = "POST" if path == "/infer" else "GET"
+        method, allowance = ("POST", self._asked) if path == _INFER else ("GET", self._requests)
         if request.method != method:
             raise Refused(HTTPStatus.METHOD_NOT_ALLOWED, f"expected {method}", Allow=method)
-        allowance = self._drawings if path == "/infer" else self._requests
-        if self._known > _MOST_KNOWN or not allowance.take():
+        if not allowance.take():
             raise Refused(HTTPStatus.TOO_MANY_REQUESTS, "too many requests", **{"Retry-After": "1"})
-        if path == "/infer":
-            body_length(request, IMAGE_BYTES)
-            image = _image(await reader.readexactly(IMAGE_BYTES))
-            late.cancel()
-            await self._infer(image, writer)
-            _abort_late(writer)
-        elif path == "/backends":
-            content = json_line({"backends": self._live.states(), "engines": self._engines})
-            writer.write(head(HTTPStatus.OK, "application/json", len(content)) + content)
-        else:
-            kind, content = self._files[path]
-            writer.write(head(HTTPStatus.OK, kind, len(content)) + content)
+        if path == _INFER:
+            check_length(request, IMAGE_BYTES)
 
-    async def _infer(self, image: NDArray[np.float32], writer: asyncio.StreamWriter) -> None:
+    def answer(self, path: str) -> tuple[str, bytes]:
+        """What lies there, and its kind."""
+        if path == _BACKENDS:
+            listed = {"backends": self._live.states(), "engines": self._engines}
+            return "application/json", json_line(listed)
+        return self._files[path]
+
+    async def infer(self, image: NDArray[np.float32], transport: asyncio.Transport) -> None:
         """A line a backend, as each answers; no more of them once there is a newer drawing."""
         self._newest += 1
         mine, loop = self._newest, asyncio.get_running_loop()
-        writer.write(head(HTTPStatus.OK, "application/x-ndjson"))
+        transport.write(head(HTTPStatus.OK, "application/x-ndjson"))
         async with self._asking:
             for name in self._live.ready():
-                if mine != self._newest or writer.is_closing():
-                    return
+                if mine != self._newest or transport.is_closing():
+                    break
                 line = await loop.run_in_executor(self._asker, self._ask, name, image)
-                writer.write(json_line(line))
-                await writer.drain()
+                transport.write(json_line(line))
+        transport.close()
 
     def _ask(self, name: str, image: NDArray[np.float32]) -> Mapping[str, Any]:
         try:
             return asdict(self._live.ask(name, image))
         except LenetBenchError as error:
             return {"name": name, "error": str(error)}
+
+
+class _Connection(asyncio.Protocol):
+    """One connection, which is one request; what is refused costs no more than this."""
+
+    transport: asyncio.Transport
+
+    def __init__(self, lesson: Lesson) -> None:
+        self._lesson = lesson
+        self._came = bytearray()
+        self._path: str | None = None  # that is asked for, once it is known that it may be
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Wait for its request, but not for long."""
+        assert isinstance(transport, asyncio.Transport)
+        self.transport = transport
+        self._late = asyncio.get_running_loop().call_later(_SLOW_S, transport.abort)
+        self._lesson.make_room()
+        self._lesson.unknown[self] = None
+
+    def connection_lost(self, _: Exception | None) -> None:
+        """It went, or had to."""
+        self._late.cancel()
+        self._lesson.unknown.pop(self, None)
+
+    def data_received(self, data: bytes) -> None:
+        """A part of its request."""
+        if self.transport.is_closing():
+            return
+        self._came += data
+        try:
+            self._read()
+        except Refused as refused:
+            self.transport.write(refused.answer())
+            self.transport.close()
+
+    def _read(self) -> None:
+        if self._path is None:
+            end = self._came.find(b"\r\n\r\n")
+            if max(end, len(self._came) if end < 0 else 0) > _LONGEST_HEAD:
+                raise Refused(
+                    HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE,
+                    f"expected a head of at most {_LONGEST_HEAD} bytes",
+                )
+            if end < 0:
+                return
+            request = parse_head(bytes(self._came[:end]))
+            path = self._lesson.admitted(request)
+            self._lesson.unknown.pop(self, None)
+            self._lesson.check(request, path)
+            self._path = path
+            del self._came[: end + 4]
+        if self._path != _INFER:
+            kind, content = self._lesson.answer(self._path)
+            self.transport.write(head(HTTPStatus.OK, kind, len(content)))
+            self.transport.write(content)
+            self.transport.close()
+        elif len(self._came) >= IMAGE_BYTES:
+            image = _image(bytes(self._came[:IMAGE_BYTES]))
+            self.transport.pause_reading()
+            self._late.cancel()
+            task = asyncio.create_task(self._lesson.infer(image, self.transport))
+            self._lesson.drawings.add(task)  # which nobody else keeps alive
+            task.add_done_callback(self._lesson.drawings.discard)
 
 
 class _Allowance:
@@ -206,11 +240,6 @@ class _Allowance:
             return False
         self._left -= 1
         return True
-
-
-def _abort_late(writer: asyncio.StreamWriter) -> asyncio.TimerHandle:
-    """Nobody may keep a connection for longer than this."""
-    return asyncio.get_running_loop().call_later(_SLOW_S, writer.transport.abort)
 
 
 def _image(body: bytes) -> NDArray[np.float32]:
