@@ -1,6 +1,6 @@
-// The fused kernels for a browser, without a runtime: JavaScript writes the weights and an image into
-// this module's memory, calls, and reads the answers there (show/classroom/engine.js). It imports
-// nothing. The kernels are taken in as source, so that what is not called here is left out.
+// The fused kernels for a browser, without a runtime: JavaScript writes the weights and an image
+// into this module's memory, calls, and reads the answers there (show/classroom/engine.js). It
+// imports nothing. The kernels are taken in as source, so that what is not called here is left out.
 #include "cpu/fused_kernels.cpp"
 
 #define LENET_EXPORT extern "C" __attribute__((visibility("default")))

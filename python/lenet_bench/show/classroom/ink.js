@@ -15,6 +15,7 @@ import {
   NoInk,
   SMALL,
   blurred,
+  clipped,
   fitted,
   highest,
   lowest,
@@ -118,8 +119,7 @@ function leastSquares(rows, values, weights) {
 export function ink(flat) {
   const soft = blurred(flat, 2);
   const level = f(inkLevel(soft));
-  const cover = (value) => f(f(value / level) - f(0.3)) / f(0.4);
-  return mapped(soft, (value) => Math.min(Math.max(cover(value), 0), 1));
+  return clipped(mapped(soft, (value) => f(f(value / level) - f(0.3)) / f(0.4)));
 }
 
 /** How strong the ink is, of what is stronger than the paper's noise gets. */
@@ -155,7 +155,8 @@ export function otsu({ counts, edges }) {
 /** The steepness of a picture along an outline. */
 export function steepnessAlong(outline, plane) {
   const { data } = steepness(plane);
-  return f(sum(outline.data.map((value, n) => value * data[n])) / f(Math.max(sum(outline.data), 1e-6)));
+  const along = outline.data.map((value, n) => value * data[n]);
+  return f(sum(along) / f(Math.max(sum(outline.data), 1e-6)));
 }
 
 /** How steep the outline is, 0 to 1: ink is sharper than the edges of shadows and glare. */

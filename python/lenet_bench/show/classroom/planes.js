@@ -24,8 +24,18 @@ export function picture(height, width, channels = 1, data = null) {
 
 /** What `of` makes of each value, as a picture of the same shape. */
 export function mapped(plane, of) {
-  const data = Float32Array.from(plane.data, of);
-  return picture(plane.height, plane.width, plane.channels, data);
+  const out = picture(plane.height, plane.width, plane.channels);
+  for (let n = 0; n < out.data.length; n++) out.data[n] = of(plane.data[n], n);
+  return out;
+}
+
+/** One colour of the picture. */
+export function channel({ height, width, channels, data }, which) {
+  return mapped(picture(height, width), (_, n) => data[channels * n + which]);
+}
+
+export function clipped(plane) {
+  return mapped(plane, (value) => Math.min(Math.max(value, 0), 1));
 }
 
 /** Rows top to bottom and columns left to right, exclusive of the last, as Python slices. */
@@ -137,8 +147,22 @@ function downwards(plane, height, filter) {
 export function highest(plane, reach) {
   const { height, width } = plane;
   const out = picture(height, width, 1, plane.data.slice());
-  for (let x = 0; x < width; x++) maximum(out.data, x, width, height, reach);
-  for (let y = 0; y < height; y++) maximum(out.data, y * width, 1, width, reach);
+  const values = new Float32Array(Math.max(height, width));
+  const falling = new Int32Array(values.length);
+  const slide = (start, step, count) => {
+    for (let n = 0; n < count; n++) values[n] = out.data[start + n * step];
+    let [head, tail, next] = [0, 0, 0]; // `falling` has the window's places, high to low
+    for (let n = 0; n < count; n++) {
+      for (; next < count && next <= n + reach; next++) {
+        while (tail > head && values[falling[tail - 1]] <= values[next]) tail--;
+        falling[tail++] = next;
+      }
+      while (falling[head] < n - reach) head++;
+      out.data[start + n * step] = values[falling[head]];
+    }
+  };
+  for (let x = 0; x < width; x++) slide(x, width, height);
+  for (let y = 0; y < height; y++) slide(y * width, 1, width);
   return out;
 }
 
@@ -146,23 +170,6 @@ export function highest(plane, reach) {
 export function lowest(plane, reach) {
   const turned = highest(mapped(plane, (value) => -value), reach);
   return mapped(turned, (value) => -value);
-}
-
-/** A sliding maximum over `count` values, `step` apart, in place. */
-function maximum(data, start, step, count, reach) {
-  const values = Float32Array.from({ length: count }, (_, n) => data[start + n * step]);
-  const falling = new Int32Array(count); // of those in the window, each above all that follow it
-  let head = 0;
-  let tail = 0;
-  let next = 0;
-  for (let n = 0; n < count; n++) {
-    for (; next < count && next <= n + reach; next++) {
-      while (tail > head && values[falling[tail - 1]] <= values[next]) tail--;
-      falling[tail++] = next;
-    }
-    while (falling[head] < n - reach) head++;
-    data[start + n * step] = values[falling[head]];
-  }
 }
 
 /** Averaged with its neighbours by 1-2-1 in both directions. */

@@ -1,6 +1,6 @@
-// Any picture of a digit -> 28x28 as MNIST made its own: images/ in JavaScript, step by step the same.
+// Any picture of a digit -> 28x28 as MNIST made its own: images/ in JavaScript, step by step.
 
-import { median, roundHalfEven, share, spread, sum, histogram, mean } from "./numbers.js";
+import { histogram, mean, median, roundHalfEven, share, spread, sum } from "./numbers.js";
 import {
   BRIGHTNESS,
   bestView,
@@ -18,6 +18,8 @@ import {
   SMALL,
   bounds,
   centreOfMass,
+  channel,
+  clipped,
   cropped,
   fitted,
   mapped,
@@ -84,19 +86,14 @@ const WIDEST = 2048; // pixels of the longer side that are kept: the smallest di
 
 /** The picture of bytes (red, green, blue, alpha): opaque, grey where all of it is. */
 export function fromPixels(rgba, width, height) {
-  const small = reduced(rgba, width, height, Math.max(1, Math.ceil(Math.max(width, height) / WIDEST)));
-  const color = picture(small.height, small.width, 3);
-  const alpha = new Float32Array(small.height * small.width);
-  for (let n = 0; n < alpha.length; n++) {
-    for (let c = 0; c < 3; c++) color.data[3 * n + c] = small.rgba[4 * n + c] / 255;
-    alpha[n] = small.rgba[4 * n + 3] / 255;
+  const factor = Math.max(1, Math.ceil(Math.max(width, height) / WIDEST));
+  const small = reduced(rgba, width, height, factor);
+  const colored = onPaper(small);
+  const { data } = colored;
+  for (let at = 0; at < data.length; at += 3) {
+    if (data[at] !== data[at + 1] || data[at] !== data[at + 2]) return colored;
   }
-  const opaque = onPaper(color, alpha);
-  const { data } = opaque;
-  for (let n = 0; n < data.length; n += 3) {
-    if (data[n] !== data[n + 1] || data[n] !== data[n + 2]) return opaque;
-  }
-  return picture(small.height, small.width, 1, data.filter((_, n) => n % 3 === 0));
+  return channel(colored, 0);
 }
 
 /** Every factor x factor pixels averaged to one, in whole numbers as Pillow does. */
@@ -105,28 +102,29 @@ function reduced(rgba, width, height, factor) {
   const across = Math.ceil(width / factor);
   const down = Math.ceil(height / factor);
   const out = new Uint8Array(4 * across * down);
-  const sums = [0, 0, 0, 0];
   for (let y = 0, to = 0; y < down; y++) {
     const bottom = Math.min(height, (y + 1) * factor);
     for (let x = 0; x < across; x++, to += 4) {
       const right = Math.min(width, (x + 1) * factor);
-      sums.fill(0);
+      let [red, green, blue, opacity] = [0, 0, 0, 0];
       for (let row = y * factor; row < bottom; row++) {
         for (let at = 4 * (row * width + x * factor); at < 4 * (row * width + right); at += 4) {
-          for (let c = 0; c < 3; c++) sums[c] += timesAlpha(rgba[at + c], rgba[at + 3]);
-          sums[3] += rgba[at + 3];
+          const alpha = rgba[at + 3];
+          red += timesAlpha(rgba[at], alpha);
+          green += timesAlpha(rgba[at + 1], alpha);
+          blue += timesAlpha(rgba[at + 2], alpha);
+          opacity += alpha;
         }
       }
       const count = (bottom - y * factor) * (right - x * factor);
-      const share24 = Math.trunc(f(2 ** 24 / count));
-      const average = (total) => Math.trunc(((total + (count >> 1)) * share24) / 2 ** 24);
-      const opacity = average(sums[3]);
-      for (let c = 0; c < 3; c++) {
-        const value = average(sums[c]);
-        const whole = opacity === 0 ? value : Math.trunc((255 * value) / opacity);
-        out[to + c] = Math.min(255, whole);
-      }
-      out[to + 3] = opacity;
+      const one = Math.trunc(f(2 ** 24 / count));
+      const average = (total) => Math.trunc(((total + (count >> 1)) * one) / 2 ** 24);
+      const alpha = average(opacity);
+      const whole = (total) => Math.min(255, Math.trunc((255 * average(total)) / (alpha || 255)));
+      out[to] = whole(red);
+      out[to + 1] = whole(green);
+      out[to + 2] = whole(blue);
+      out[to + 3] = alpha;
     }
   }
   return { rgba: out, width: across, height: down };
@@ -138,24 +136,28 @@ function timesAlpha(value, alpha) {
 }
 
 /** Lay a transparent picture on paper: white, or black where its ink is light. */
-function onPaper(color, alpha) {
-  const opaque = (_, n) => alpha[n] > 0.5;
-  const count = alpha.filter(opaque).length;
+function onPaper({ rgba, width, height }) {
+  const color = picture(height, width, 3);
+  const alpha = new Float32Array(height * width);
+  let count = 0;
+  for (let n = 0; n < alpha.length; n++) {
+    for (let c = 0; c < 3; c++) color.data[3 * n + c] = rgba[4 * n + c] / 255;
+    alpha[n] = rgba[4 * n + 3] / 255;
+    if (alpha[n] > 0.5) count++;
+  }
   if (count === 0) throw new NoInk();
   if (count === alpha.length) return color;
+  const opaque = (_, n) => alpha[n] > 0.5;
   const seen = seenIn(BRIGHTNESS, color).data.filter(opaque);
-  let paper = [0, 0, 0].fill(median(seen) < 0.5 ? 1 : 0);
-  if (spread(seen) > 0.3 && count / alpha.length > 0.5) {
-    paper = channels(color).map((values) => median(values.filter(opaque))); // a photo's corners cut
-  }
+  const photo = spread(seen) > 0.3 && count / alpha.length > 0.5; // with its corners cut off
+  const dark = median(seen) < 0.5;
+  const paper = [0, 1, 2].map((c) =>
+    photo ? median(channel(color, c).data.filter(opaque)) : Number(dark),
+  );
   return mapped(color, (value, n) => {
     const cover = alpha[Math.trunc(n / 3)];
     return f(value * cover) + f(paper[n % 3] * f(1 - cover));
   });
-}
-
-function channels({ channels: count, data }) {
-  return Array.from({ length: count }, (_, c) => data.filter((_, n) => n % count === c));
 }
 
 // --- the paper: images/paper.py -------------------------------------------------------------
@@ -170,7 +172,7 @@ function sheet(plane) {
   const sizes = new Array(labels.count + 1).fill(0);
   for (const number of labels.data) if (number) sizes[number]++;
   const largest = sizes.indexOf(Math.max(...sizes));
-  const bright = picture(small.height, small.width, 1, Float32Array.from(labels.data, (number) => (number === largest ? 1 : 0)));
+  const bright = mapped(small, (_, n) => (labels.data[n] === largest ? 1 : 0));
   const [top, bottom, left, right] = bounds(bright, (value) => value === 1);
   const [height, width] = [bottom - top, right - left];
   const touched = [top === 0, left === 0, bottom === small.height, right === small.width];
@@ -209,7 +211,9 @@ function withMargin(plane) {
   const mostly = share(around, Boolean) > 0.5;
   const ofPaper = (_, n) => isBright(tone[n]) === mostly;
   if (spread(tone.filter(ofPaper)) > 0.25 * apart) return null; // a shadow or a gradient
-  const paper = channels(strip).map((values) => median(values.filter(ofPaper)));
+  const paper = Array.from({ length: strip.channels }, (_, c) =>
+    median(channel(strip, c).data.filter(ofPaper)),
+  );
   return padded(plane, roundHalfEven(0.2 * Math.max(plane.height, plane.width)), paper);
 }
 
@@ -273,7 +277,7 @@ function scale(cut) {
 /** Cropped to the ink, its longer side 20 x FINE. */
 function boxed(cut) {
   const ends = bounds(cut, (value) => value > 0.5);
-  return mapped(fitted(cropped(cut, ...ends), BOX * FINE), (value) => Math.min(Math.max(value, 0), 1));
+  return clipped(fitted(cropped(cut, ...ends), BOX * FINE));
 }
 
 /** Area over half the outline: what a stroke of any course has as its width. */
@@ -323,7 +327,7 @@ function centre(fine) {
       for (let k = 0; k < FINE; k++) line = f(line + at(row, (n % SIDE) * FINE + k - right));
       total = f(total + line);
     }
-    out.data[n] = Math.min(Math.max(total / FINE ** 2, 0), 1);
+    out.data[n] = total / FINE ** 2;
   });
-  return out;
+  return clipped(out);
 }
