@@ -1,8 +1,9 @@
 #!/bin/sh
-# build.sh PYTHON OUTPUT: the kernels as WebAssembly, by the compiler in PyPI's ziglang.
+# build.sh PYTHON OUTPUT: the fused kernels as WebAssembly, by the compiler in PyPI's ziglang.
 set -e
-cd "$(dirname "$0")/.."
+csrc=$(dirname "$0")/..
 "$1" -m ziglang c++ -target wasm32-wasi -mexec-model=reactor -std=c++17 -O3 -msimd128 \
-  -DLENET_ISA=wasm -DLENET_LANES=4 -I. -Wall -Wextra -Werror -fno-exceptions -fno-rtti \
+  -DLENET_ISA=wasm -DLENET_LANES=4 -I"$csrc" -Wall -Wextra -Werror -fno-exceptions -fno-rtti \
   -fvisibility=hidden -Wl,--no-entry -Wl,--export-dynamic -Wl,--strip-all \
-  wasm/classroom.cpp -o "$2"
+  "$csrc/wasm/classroom.cpp" -o "$2"
+chmod 644 "$2"
