@@ -24,9 +24,10 @@ export function picture(height, width, channels = 1, data = null) {
 
 /** What `of` makes of each value, as a picture of the same shape. */
 export function mapped(plane, of) {
-  const out = picture(plane.height, plane.width, plane.channels);
-  for (let n = 0; n < out.data.length; n++) out.data[n] = of(plane.data[n], n);
-  return out;
+  const { height, width, channels, data } = plane;
+  const out = new Float32Array(height * width * channels);
+  for (let n = 0; n < out.length; n++) out[n] = of(data[n], n);
+  return { height, width, channels, data: out };
 }
 
 /** One colour of the picture. */

@@ -1,6 +1,95 @@
-// What a person reads, in one place, so that it can be translated.
-
+// Every sentence of the page. To translate it, translate this file and page.html's lang.
 export const strings = {
+  title: "LeNet: one digit, every layer, every API",
+  skip: "Skip to the content",
+  contents: "Contents",
+  theme: { auto: "Theme: auto", light: "Theme: light", dark: "Theme: dark" },
+  draw: {
+    label: "Draw a digit here with mouse, finger or pen",
+    clear: "Clear",
+    open: "Open a picture",
+    hint: "Draw a digit from 0 to 9. You can also drop, paste or photograph one.",
+    unreadable: "This file is not a picture that the browser can read.",
+    computed: "computed in this page, by our own kernels",
+  },
+  network: {
+    short: "Draw",
+    title: "Draw a digit and watch every layer",
+    output: "Digit {digit}: {percent}. Show where this comes from.",
+    layers: {
+      image: "the image: 28 × 28",
+      pool1: "conv1, pool1: 20 maps of 12 × 12",
+      pool2: "conv2, pool2: 50 maps of 4 × 4",
+      fc1: "fc1, ReLU: 500 values",
+      fc2: "fc2, softmax: 10 probabilities",
+    },
+  },
+  steps: { title: "How your drawing became the image: each step" },
+  origin: {
+    close: "Close",
+    fc2: "Output {index} is {value} before the softmax",
+    fc1: "Value {index} of fc1 is {value}",
+    pool2: "Row {y}, column {x} of map {map} of pool2 is {value}",
+    pool1: "Row {y}, column {x} of map {map} of pool1 is {value}",
+    dense: "It is the sum of {count} products, each a value of the layer before times its weight, and the bias {bias}: {sum}.",
+    relu: "The sum is below zero, so ReLU makes it 0.",
+    pool: "It is the largest of four sums of the convolution ({sums}): the one at row {y}, column {x}.",
+    conv: "That sum has {count} products, each a value of the window times the kernel's weight, and the bias {bias}: {sum}.",
+    products: "the products: orange pushes the sum up, blue pulls it down",
+    window: "the window",
+    kernel: "the kernel",
+    product: "{name}: {value} × {weight} = {product}",
+    place: { fc1: "value {index} of fc1", pool2: "map {map} of pool2, row {y}, column {x}", pool1: "map {map} of pool1, row {y}, column {x}" },
+  },
+  guess: {
+    short: "Guess",
+    title: "Guess first",
+    time: "Which API answers fastest? Put the fastest on top.",
+    lines: "Which needs the fewest lines of code? Put it on top.",
+    up: "Move {name} up",
+    down: "Move {name} down",
+    show: "Show the answer",
+    again: "Guess again",
+    count: "{lines} lines",
+    right: "as you guessed",
+    was: "you put it in place {place}",
+    score: "{right} of {pairs} pairs are in the right order.",
+  },
+  race: {
+    short: "Race",
+    title: "Race the APIs",
+    hint: "One call of each, drawn from the calls that were measured on {machine}, in slow motion.",
+    start: "Start the race",
+    finish: "To the end",
+    speed: "How slow",
+    slower: { 100: "100 times slower", 1000: "1,000 times slower: 1 µs takes 1 ms", 10000: "10,000 times slower" },
+    choose: "Choose who races",
+    parts: { dispatch: "dispatch", unexplained: "unexplained" },
+  },
+  code: {
+    short: "Code",
+    title: "The code side by side",
+    hint: "Point at a stage to see its lines in every API. Click it to hold it.",
+    none: "The result names no backend whose code is known here.",
+    choose: "Backend",
+    more: "Add another",
+    cost: "{lines} lines · {time}",
+    of: "The code of {name}",
+    stages: {
+      load: "load the weights", conv1: "conv1", pool1: "pool1", conv2: "conv2", pool2: "pool2",
+      fc1: "fc1", fc2: "fc2", softmax: "softmax", "the rest": "the rest",
+    },
+  },
+  method: {
+    short: "Method",
+    title: "Where the figures come from",
+    result: "The times were measured on {machine} on {measured}: {conditions}. The lines are counted from the code as it stands here.",
+    parts: "What a call's time goes to was measured by experiments of their own on {machine}; the race shows it as shares.",
+    measuring: "Measuring our kernels in this browser …",
+    here: "In this browser, our kernels take {time} an image: the median of batches of calls.",
+    again: "Measure again",
+    private: "What you draw stays in this page. It loads nothing and sends nothing.",
+  },
   prepare: {
     noInk: "shows no ink; a picture of one digit was expected",
     views: {
@@ -29,6 +118,7 @@ export const strings = {
     image: "expected 28x28 numbers from 0 to 1",
   },
 };
+
 
 /** The text with each {name} filled in. */
 export function filled(text, values) {
