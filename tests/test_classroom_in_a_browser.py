@@ -272,6 +272,7 @@ def test_the_page_measures_its_kernels_here(see):
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_the_page_fits_the_screen_and_axe_finds_nothing(see, viewport, scheme):
     from axe_playwright_python.sync_playwright import Axe
+
     tab = see(viewport, color_scheme=scheme)
     draw(tab, SEVEN)
     tab.locator("#outputs button").nth(7).click()

@@ -129,6 +129,13 @@ class Child:
     def interrupt(self) -> None:
         self._process.send_signal(signal.SIGINT)
 
+    def pause(self) -> None:
+        """Stop it and all that it started, until `go_on`."""
+        self._signal_all(signal.SIGSTOP)
+
+    def go_on(self) -> None:
+        self._signal_all(signal.SIGCONT)
+
     def kill(self) -> None:
         """Kill it and all that it started; who listens to it will notice."""
         self._guard.kill()
@@ -158,6 +165,11 @@ class Child:
         """End it and forget its output."""
         self.end()
         self._output.close()
+
+    def _signal_all(self, number: signal.Signals) -> None:
+        if not self._ended:
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(self.pid, number)
 
     @contextmanager
     def _cut_off_after(self, timeout_s: float | None) -> Iterator[None]:

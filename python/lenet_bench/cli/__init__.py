@@ -14,6 +14,7 @@ import click
 
 from ..errors import LenetBenchError
 from ..show.terminal.screen import plain
+from .classroom import classroom
 from .compare import compare
 from .completion import completion
 from .cost import cost
@@ -45,6 +46,7 @@ Examples:
   lenet-bench report RESULT -o page.html   draw the result as a page
   lenet-bench diff OLD NEW --fail-over 5%  find what became slower
   lenet-bench why keras                    find where a call's time goes
+  lenet-bench classroom --serve --open     draw digits, and let every API answer
   lenet-bench cost                         count the code that each API takes
   lenet-bench backends                     list the APIs, from C++ to Keras
   lenet-bench doctor                       check what runs here
@@ -62,7 +64,7 @@ def cli(debug: bool) -> None:
 
 
 for command in (
-    *(infer, verify, compare, report, diff, self_test, why, cost, mlperf),
+    *(infer, verify, compare, report, diff, self_test, why, cost, mlperf, classroom),
     *(doctor, backends, train, export, env, schema, completion),
 ):
     cli.add_command(command)

@@ -85,7 +85,8 @@ def share(text: str) -> float:
     return share
 
 
-def _each_once(_context: Any, _argument: Any, names: tuple[str, ...]) -> tuple[str, ...]:
+def each_once(_context: Any, _argument: Any, names: tuple[str, ...]) -> tuple[str, ...]:
+    """Refuse a name that is given twice."""
     for name in names:
         if names.count(name) > 1:
             raise click.BadParameter(f"{name} is named twice")
@@ -93,7 +94,7 @@ def _each_once(_context: Any, _argument: Any, names: tuple[str, ...]) -> tuple[s
 
 
 backends_argument = click.argument(
-    "backends", metavar="[BACKEND]...", nargs=-1, type=BACKEND, callback=_each_once
+    "backends", metavar="[BACKEND]...", nargs=-1, type=BACKEND, callback=each_once
 )
 
 

@@ -1,7 +1,7 @@
 """One start of a backend: its process, and what it must answer before and while it is timed."""
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from os import PathLike
@@ -186,22 +186,28 @@ class Start:
         return wrong_version(find(self.entry.name)[0], self.entry.name, reason) or reason
 
 
-@contextmanager
-def alone(entry: Entry, threads: int, weights: str | PathLike[str] | None) -> Iterator[Start]:
-    """A start that is no part of a comparison: built, and right on the images to be timed with.
-
-    Its process ends in the end. Where it fails, there or within, that is a LenetBenchError.
-    """
-    conditions = Conditions(
-        cores=choose_cores(threads, cpus_near_gpu([entry.device])),
+def usual_conditions(
+    devices: Iterable[str], threads: int = 1, weights: str | PathLike[str] | None = None
+) -> Conditions:
+    """For starts that are no part of a comparison, on these devices."""
+    return Conditions(
+        cores=choose_cores(threads, cpus_near_gpu(devices)),
         variables=thread_variables(threads),
         threads=threads,
         weights=str(weights or default_path()),
         timeout_s=_TIMEOUT_S,
         truth=Truth(read_weights(weights), seed=0),
     )
+
+
+@contextmanager
+def alone(entry: Entry, threads: int, weights: str | PathLike[str] | None) -> Iterator[Start]:
+    """A start that is no part of a comparison: built, and right on the images to be timed with.
+
+    Its process ends in the end. Where it fails, there or within, that is a LenetBenchError.
+    """
     try:
-        start = Start(entry, conditions)
+        start = Start(entry, usual_conditions([entry.device], threads, weights))
         try:
             start.build()
             start.check_parity()

@@ -5,7 +5,7 @@ is loaded.
 """
 
 from .backend import FAMILIES, Backend, Device
-from .building import check_needs, exact_probabilities, wrong_version
+from .building import check_needs, exact_probabilities, is_installed, wrong_version
 from .loading import load
 from .lookup import (
     every_name,

@@ -158,6 +158,17 @@ def wrong_version(row: Backend, name: str, why: str) -> str | None:
     return f"{name} needs {', '.join(unfit)} ({why}); {_mend(row)}" if unfit else None
 
 
+def is_installed(row: Backend) -> bool:
+    """Whether its packages are here, as their records say; it may fail to run all the same."""
+    if row.gone:
+        return False
+    if row.environment and environments.environments()[row.environment].created:
+        return True
+    needed = _needed(row)
+    nothing = not needed and row.environment  # that does as well beside lenet-bench
+    return not nothing and all(map(installed_version, needed))
+
+
 def _versions(row: Backend) -> list[tuple[str, str]]:
     """What it needs of pip, and the versions that are here; nothing where one is absent.
 
@@ -165,10 +176,15 @@ def _versions(row: Backend) -> list[tuple[str, str]]:
     """
     if row.environment and environments.is_here(row.environment):
         return []
-    needed = environments.environments()[row.environment].beside if row.environment else ()
-    needed = needed or tuple(extra_requirements(row.extra) if row.extra else ())
+    needed = _needed(row)
     here = [(asked, version) for asked in needed if (version := installed_version(asked))]
     return here if len(here) == len(needed) else []
+
+
+def _needed(row: Backend) -> tuple[str, ...]:
+    """What it needs of pip to run beside lenet-bench, as far as that is known."""
+    beside = environments.environments()[row.environment].beside if row.environment else ()
+    return beside or tuple(extra_requirements(row.extra) if row.extra else ())
 
 
 def _mend(row: Backend) -> str:

@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from ...results import Result
+from ...results import Result, read_result
 from ...weights import default_path
 from ..figures.pictures import library
 from ..figures.rows import writable
@@ -22,6 +22,7 @@ from ..figures.vega import COLOURS, FONT, themes
 from .lesson import lesson
 
 _HERE = Path(__file__).parent
+_RESULTS = _HERE.parents[3] / "results"
 #: Besides what the script loads: everything is in the page. Where it is served, it asks its server.
 _POLICY = "default-src 'none'; img-src data: blob:; style-src {style}; connect-src {connect}; "
 _POLICY += "script-src {scripts} data: 'wasm-unsafe-eval'"
@@ -48,6 +49,14 @@ def classroom_page(results: Sequence[tuple[str, Result]], *, served: bool = Fals
         ),
     )
     return writable(page)
+
+
+def published() -> list[tuple[str, Result]]:
+    """What the package ships: a comparison, and a run of `why`."""
+    found = [
+        path for kind in ("cpu", "why") for path in sorted(_RESULTS.glob(f"{kind}/*.jsonl"))[:1]
+    ]
+    return [(path.name, read_result(path)) for path in found]
 
 
 def _module(name: str) -> str:

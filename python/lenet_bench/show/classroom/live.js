@@ -1,1 +1,148 @@
-export const live = () => ({ ask() {} });
+// Every engine in this browser and every backend of this computer, live: what it says, how fast.
+import { element, say, spelt } from "./dom.js";
+import { open, timed } from "./engines.js";
+
+const [SHORTEST_US, DECADES] = [1, 6]; // of the bars: from 1 µs to 1 s
+const REST_MS = 100; // since the last stroke, before anybody is asked
+const POLL_MS = 1000;
+
+/** A table in `root`; `ask` lets every row answer an image, and the newest image wins. */
+export function live(root, { token, weights, onAnswer = () => {} }) {
+  const rows = new Map();
+  const bodies = { browser: body("browser"), machine: body("machine") };
+  const summary = element("p", { class: "live-summary", "aria-live": "polite" });
+  const heads = ["backend", "digit", "time"].map((key) => element("th", { scope: "col" }, say(`live.${key}`)));
+  root.append(summary, element("table", { class: "live" },
+    element("caption", {}, say("live.caption")),
+    element("thead", {}, element("tr", {}, ...heads, element("th", { "aria-hidden": "true" }, say("live.scale")))),
+    bodies.browser, bodies.machine));
+
+  const opened = new Map(); // engine -> infer
+  let image = null;
+  let newest = 0;
+  let asking = false;
+  let request = new AbortController();
+
+  const address = (path) => `${path}?token=${encodeURIComponent(token)}`;
+  const row = (name, place) => {
+    if (!rows.has(name)) {
+      rows.set(name, line(name));
+      bodies[place].append(rows.get(name).whole);
+      bodies[place].hidden = false;
+    }
+    return rows.get(name);
+  };
+
+  /** What has come of each backend; then again, as long as one is being started. */
+  async function watch() {
+    const { backends, engines } = await (await fetch(address("/backends"))).json();
+    for (const { name, state, reason } of backends) row(name, "machine").become(state, reason);
+    for (const name of engines.filter((one) => !rows.has(one))) {
+      row(name, "browser").become("starting");
+      try {
+        opened.set(name, await open(name, { token, weights }));
+        row(name).become("ready");
+      } catch (error) {
+        row(name).become("failed", error.message);
+      }
+    }
+    if (backends.some(({ state }) => state === "waiting" || state === "starting")) {
+      setTimeout(() => watch().catch(gone), POLL_MS);
+    } else if (image && !asking && [...rows.values()].some((one) => one.unasked())) {
+      ask(image); // those that were not ready when it was drawn
+    }
+  }
+
+  async function ask(newImage) {
+    const mine = ++newest;
+    image = newImage;
+    request.abort();
+    request = new AbortController();
+    const { signal } = request;
+    await new Promise((rested) => setTimeout(rested, REST_MS));
+    if (mine !== newest) return;
+    asking = true;
+    for (const one of rows.values()) one.clear();
+    const answers = [];
+    const take = (answer) => {
+      answers.push(answer);
+      row(answer.name, "machine").take(answer);
+      onAnswer(answer);
+    };
+    try {
+      for (const [name, infer] of opened) {
+        const answer = await timed(name, infer, image);
+        if (mine !== newest) return;
+        take(answer);
+      }
+      await answersOf(image, signal, (answer) => mine === newest && take(answer));
+      if (mine === newest) summary.textContent = summed(answers);
+    } catch (error) {
+      if (mine === newest) gone(error);
+    } finally {
+      if (mine === newest) asking = false;
+    }
+  }
+
+  async function answersOf(image, signal, take) {
+    const pixels = new DataView(new ArrayBuffer(4 * image.length));
+    image.forEach((value, n) => pixels.setFloat32(4 * n, value, true));
+    const answer = await fetch(address("/infer"), { method: "POST", body: pixels, signal });
+    if (!answer.ok) throw new Refused(await answer.text());
+    const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
+    let rest = "";
+    for (let part = await reader.read(); !part.done; part = await reader.read()) {
+      const lines = (rest + part.value).split("\n");
+      rest = lines.pop();
+      for (const text of lines) take(JSON.parse(text));
+    }
+  }
+
+  function gone(error) {
+    summary.textContent = error instanceof Refused ? say("live.refused", { reason: error.message }) : say("live.gone");
+  }
+
+  watch().catch(gone);
+  return { ask };
+}
+
+class Refused extends Error {}
+
+function body(place) {
+  const head = element("th", { colspan: 4, scope: "rowgroup" }, say(`live.${place}`));
+  return element("tbody", { hidden: true }, element("tr", {}, head));
+}
+
+/** A row, and what becomes of it. */
+function line(name) {
+  const [digit, time, bar] = [element("td", { class: "live-digit" }), element("td", { class: "time" }), element("div", { class: "live-bar" })];
+  const whole = element("tr", { "data-name": name }, element("th", { scope: "row" }, name), digit, time,
+    element("td", { class: "live-scale", "aria-hidden": "true" }, bar));
+  const become = (state, reason) => {
+    if (whole.dataset.state === state || (state === "ready" && whole.dataset.state in { asked: 1, answered: 1 })) return;
+    whole.dataset.state = state;
+    [digit.textContent, time.textContent] = ["", say(`live.states.${state}`, { reason }) ?? ""];
+    bar.style.inlineSize = "0";
+  };
+  const clear = () => { if (["ready", "answered"].includes(whole.dataset.state)) become("asked"); };
+  const take = (answer) => {
+    if (answer.error) return become("failed", answer.error);
+    whole.dataset.state = "answered";
+    [digit.textContent, time.textContent] = [answer.digit, spelt(answer.us)];
+    const share = Math.log10(Math.max(answer.us, SHORTEST_US) / SHORTEST_US) / DECADES;
+    bar.style.inlineSize = `${100 * Math.min(share, 1)}%`;
+  };
+  return { whole, become, clear, take, unasked: () => ["ready", "asked"].includes(whole.dataset.state) };
+}
+
+function summed(answers) {
+  const known = answers.filter((one) => !one.error).sort((one, other) => one.us - other.us);
+  if (!known.length) return say("live.none");
+  const votes = (digit) => known.filter((one) => one.digit === digit).length;
+  const digit = known.map((one) => one.digit).reduce((best, next) => (votes(next) > votes(best) ? next : best));
+  const [fastest, slowest] = [known[0], known.at(-1)];
+  return say("live.summary", {
+    agree: votes(digit), all: known.length, digit,
+    fastest: fastest.name, least: spelt(fastest.us), slowest: slowest.name, most: spelt(slowest.us),
+  });
+}

@@ -7,7 +7,6 @@ import { guess } from "./guess.js";
 import { race } from "./race.js";
 import { code } from "./code.js";
 import { live } from "./live.js";
-import { engines } from "./engines.js";
 import { $, element, paint, say, speakAll, spelt } from "./dom.js";
 
 async function unpacked(id) {
@@ -76,11 +75,8 @@ async function start() {
   if (data.served) {
     const token = new URLSearchParams(location.search).get("token");
     for (const id of ["live", "live-link"]) $(id).hidden = false;
-    const table = live($("living"), { token });
+    const table = live($("living"), { token, weights: net.weights });
     watchers.push((seen) => seen && table.ask(seen.image));
-    engines($("living"), { token, weights: net.weights }).then((each) => {
-      watchers.push((seen) => seen && each.ask(seen.image));
-    });
   }
   method(data, net);
   nothing();

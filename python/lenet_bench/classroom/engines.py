@@ -1,0 +1,112 @@
+"""Engines that run in the browser itself: their files, which npm brings and the user's cache keeps.
+
+Of each package only the few files that a page loads are kept, and nothing of it is run here.
+"""
+
+import shutil
+import subprocess
+import tarfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from .. import export
+from ..atomic import write_atomically, writing
+from ..cache import cache_folder
+from ..errors import LenetBenchError, Unavailable
+from ..weights import read_weights
+
+ORT, TFJS = "onnxruntime-web", "tfjs"
+_MEGABYTES = 43, 16  # that npm loads, and that are kept
+_SECONDS = 600
+
+#: Each package and version, and the files that a page loads of it.
+_PACKAGES = {
+    "onnxruntime-web@1.30.0": ("ort.wasm.bundle.min.mjs", "ort-wasm-simd-threaded.wasm"),
+    "@tensorflow/tfjs-core@4.22.0": ("tf-core.min.js",),
+    "@tensorflow/tfjs-backend-wasm@4.22.0": (
+        "tf-backend-wasm.min.js",
+        "tfjs-backend-wasm-simd.wasm",
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Engines:
+    """What there is for the browser."""
+
+    names: Sequence[str] = ()
+    files: Mapping[str, bytes] = field(default_factory=dict)
+
+
+def install(say: Callable[[str], None]) -> None:
+    """Bring what is not in the cache; Unavailable without npm."""
+    missing = [package for package in _PACKAGES if not all(p.exists() for p in _paths(package))]
+    if not missing:
+        return
+    npm = shutil.which("npm")
+    if npm is None:
+        raise Unavailable(
+            "npm is not installed, and it brings the engines for the browser; install Node.js (on "
+            "Debian: apt install npm), or leave out --browser-engines"
+        )
+    loads, keeps = _MEGABYTES
+    say(f"npm loads {ORT} and {TFJS}, {loads} MB, of which {_folder()} keeps {keeps} MB")
+    with TemporaryDirectory() as folder:
+        _run([npm, "pack", "--silent", "--ignore-scripts", *missing], folder)
+        for package in missing:
+            name, _, version = package.removeprefix("@").replace("/", "-").rpartition("@")
+            _keep(package, Path(folder) / f"{name}-{version}.tgz")
+
+
+def installed(say: Callable[[str], None]) -> Engines:
+    """Those whose files are in the cache; what one of them lacks besides is said."""
+    names, files = list[str](), dict[str, bytes]()
+    for name, packages in ((ORT, [*_PACKAGES][:1]), (TFJS, [*_PACKAGES][1:])):
+        paths = [path for package in packages for path in _paths(package)]
+        if not all(path.exists() for path in paths):
+            continue
+        try:
+            if name == ORT:
+                files["lenet.onnx"] = export.model("onnx_model", read_weights())
+        except ImportError as error:
+            mend = "mend it with: pip install 'lenet-bench[onnx]'"
+            say(f"{name} is left out: its model cannot be written ({error}); {mend}")
+            continue
+        files |= {path.name: path.read_bytes() for path in paths}
+        names.append(name)
+    return Engines(names, files)
+
+
+def _folder() -> Path:
+    return cache_folder("browser-engines")
+
+
+def _paths(package: str) -> list[Path]:
+    """Where its files are kept: each version has its own folder."""
+    return [_folder() / package.replace("/", "-") / name for name in _PACKAGES[package]]
+
+
+def _keep(package: str, archive: Path) -> None:
+    try:
+        with tarfile.open(archive) as content:
+            for path in _paths(package):
+                member = content.extractfile(f"package/dist/{path.name}")
+                assert member is not None
+                with writing(path):
+                    write_atomically(path, member.read())
+    except (OSError, tarfile.TarError, KeyError) as error:
+        raise LenetBenchError(f"{package}: npm brought something else: {error}") from None
+
+
+def _run(command: Sequence[str], folder: str) -> None:
+    try:
+        done = subprocess.run(
+            command, cwd=folder, capture_output=True, text=True, errors="replace", timeout=_SECONDS
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise LenetBenchError(f"npm failed: {error}") from None
+    if done.returncode:
+        lines = [line for line in (done.stderr + done.stdout).splitlines() if line.strip()]
+        raise LenetBenchError(f"npm failed: {(lines or ['it said nothing'])[0]}")

@@ -1,0 +1,195 @@
+"""The backends of a lesson: each in a process of its own, which waits to be asked for one image.
+
+Only one of them runs at a time. While one is timed all others are stopped, the one that is being
+started among them: it would take the core that the other is timed on.
+"""
+
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+import psutil
+from numpy.typing import NDArray
+
+from ..errors import LenetBenchError
+from ..measure.options import Entry
+from ..measure.start import Failed, Start, usual_conditions
+from ..registry import check_needs, every_name, find, is_installed
+from ..units import mebibytes
+
+State = Literal["waiting", "starting", "ready", "failed"]
+
+_LATE_S = 10.0  # for an answer in a lesson, all calls together
+_SECONDS, _FEWEST, _MOST = 0.05, 3, 50  # of the timed calls
+_SPARE_MIB = 1024  # of memory, without which no further backend is started
+_SHIFTS = ((0, 0), (0, 1), (1, 0), (1, 1))  # calls take turns with these, so none is remembered
+
+
+@dataclass
+class Backend:
+    """One of the lesson's backends, and how far it has come."""
+
+    name: str
+    state: State = "waiting"
+    reason: str | None = None  # why it failed
+    start: Start | None = None
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a backend says of an image, and the median time of some calls."""
+
+    name: str
+    digit: int
+    probabilities: tuple[float, ...]
+    us: float
+    calls: int
+
+
+def installed() -> list[str]:
+    """Each backend that is installed here, by its usual variant, from the leanest to Keras."""
+    return [name for name in every_name() if _is_here(name)]
+
+
+class Live:
+    """The backends; `begin` starts them in the background, in this order."""
+
+    def __init__(self, backends: Sequence[str | Entry], *, late_s: float = _LATE_S) -> None:
+        entries = [
+            one if isinstance(one, Entry) else Entry.of_backend(one, threads=1) for one in backends
+        ]
+        self._entries = {entry.name: entry for entry in entries}
+        self._backends = {name: Backend(name) for name in self._entries}
+        self._conditions = usual_conditions({entry.device for entry in entries})
+        self._late_s = late_s
+        self._asking = threading.Lock()
+        self._lock = threading.Lock()  # of what follows
+        self._starting: Start | None = None
+        self._closed = False
+        self._starter = threading.Thread(target=self._start_all, daemon=True)
+
+    @property
+    def own_cores(self) -> tuple[int, ...]:
+        """Where this process disturbs no backend; () is not known."""
+        return self._conditions.cores.parent
+
+    def begin(self) -> None:
+        self._starter.start()
+
+    def states(self) -> list[dict[str, str | None]]:
+        """Each backend's name, its state, and the reason where it failed."""
+        every = self._backends.values()
+        return [{"name": one.name, "state": one.state, "reason": one.reason} for one in every]
+
+    def ready(self) -> list[str]:
+        return [one.name for one in self._backends.values() if one.state == "ready"]
+
+    def ask(self, name: str, image: NDArray[np.float32]) -> Answer:
+        """What it says of the image, and how long that takes; LenetBenchError costs its own row."""
+        backend = self._backends[name]
+        with self._asking, self._starting_paused():
+            if backend.state != "ready" or backend.start is None:
+                raise LenetBenchError(backend.reason or f"{name} is not ready")
+            try:
+                return _ask(backend.start, image)
+            except Failed as failure:
+                self._fail(backend, failure)
+                raise LenetBenchError(backend.reason or failure.reason) from None
+
+    def close(self) -> None:
+        """End all processes, at once."""
+        with self._lock:
+            self._closed = True
+            starts = [one.start for one in self._backends.values() if one.start]
+            for start in (*starts, *filter(None, [self._starting])):
+                start.child.kill()
+        if self._starter.is_alive():
+            self._starter.join()
+        with self._asking:
+            for backend in self._backends.values():
+                if backend.start:
+                    backend.start.child.close()
+
+    def _start_all(self) -> None:
+        for backend in self._backends.values():
+            if self._closed:
+                return
+            backend.state = "starting"
+            try:
+                start = self._start(backend.name)
+            except Failed as failure:
+                self._fail(backend, failure)
+                continue
+            with self._lock:
+                start.child.pause()
+                backend.start, backend.state, self._starting = start, "ready", None
+
+    def _start(self, name: str) -> Start:
+        """A process that has given the right answers, and waits."""
+        free_mib = psutil.virtual_memory().available / 2**20
+        if free_mib < _SPARE_MIB:
+            raise Failed("unavailable", f"not started: {mebibytes(free_mib)} of memory are free")
+        with self._lock:
+            start = Start(self._entries[name], self._conditions)
+            self._starting = start
+            if self._closed:
+                start.child.kill()
+        start.build()
+        start.check_parity()
+        start.conditions = replace(self._conditions, timeout_s=self._late_s)
+        return start
+
+    @contextmanager
+    def _starting_paused(self) -> Iterator[None]:
+        with self._lock:
+            start = self._starting
+            if start:
+                start.child.pause()
+        try:
+            yield
+        finally:
+            with self._lock:
+                if start and start is self._starting:
+                    start.child.go_on()
+
+    def _fail(self, backend: Backend, failure: Failed) -> None:
+        backend.reason = f"{failure.status}: {failure.reason}"
+        backend.state = "failed"
+        with self._lock:
+            start, backend.start = backend.start or self._starting, None
+            self._starting = None if start is self._starting else self._starting
+        if start:
+            start.child.close()
+
+
+def _is_here(name: str) -> bool:
+    row, variant = find(name)
+    if variant != row.default or not is_installed(row):
+        return False
+    try:
+        check_needs(row, variant)
+    except LenetBenchError:
+        return False
+    return True
+
+
+def _ask(start: Start, image: NDArray[np.float32]) -> Answer:
+    images = np.stack([np.roll(image, shift, axis=(0, 1)) for shift in _SHIFTS])
+    start.child.go_on()
+    try:
+        limits: dict[str, Any] = {"seconds": _SECONDS, "fewest": _FEWEST, "most": _MOST}
+        found = start.ask("time_few", images=images, **limits)
+    finally:
+        start.child.pause()
+    probabilities = found["probabilities"]
+    return Answer(
+        name=start.entry.name,
+        digit=int(probabilities.argmax()),
+        # the shortest decimals that give the same float32
+        probabilities=tuple(float(str(value)) for value in probabilities),
+        us=float(np.median(found["samples_ns"])) / 1000,
+        calls=len(found["samples_ns"]),
+    )

@@ -1,0 +1,112 @@
+"""What a browser asks and what it is answered, as bytes; everything unusual is refused.
+
+One request a connection, and no more of HTTP than a page needs: nothing here keeps a connection
+open, joins header lines or takes a body of unknown length.
+"""
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Any
+from urllib.parse import parse_qs
+
+_REQUEST = re.compile(r"([A-Z]{1,8}) (/[!-~]*) HTTP/1\.[01]")
+_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_VALUE = re.compile(r"[\t -~\x80-\xff]*")
+_ONCE = ("host", "origin", "content-length")
+
+#: With every answer. The page brings its policy for scripts and styles itself. The two `Cross-
+#: Origin` policies isolate it, and a browser's clock then ticks each 5 us and not each 100 us.
+_HEADERS = {
+    "Connection": "close",
+    "Cache-Control": "no-store",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Embedder-Policy": "require-corp",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
+
+
+class Refused(Exception):
+    """A request that gets no more than a sentence."""
+
+    def __init__(self, status: HTTPStatus, sentence: str, **headers: str) -> None:
+        super().__init__(sentence)
+        self.status = status
+        self.headers = headers
+
+    def answer(self) -> bytes:
+        text = f"{self}\n".encode()
+        return head(self.status, "text/plain; charset=utf-8", len(text), **self.headers) + text
+
+
+@dataclass(frozen=True)
+class Request:
+    """The head of a request."""
+
+    method: str
+    path: str
+    query: Mapping[str, list[str]]
+    headers: Mapping[str, str]  # by their names in lower case
+
+
+def parse_head(content: bytes) -> Request:
+    """The request that begins so, up to its empty line; Refused where it is none."""
+    first, *lines = content.decode("latin-1").split("\r\n")
+    asked = _REQUEST.fullmatch(first)
+    if asked is None:
+        raise Refused(HTTPStatus.BAD_REQUEST, "expected a request such as GET / HTTP/1.1")
+    path, _, query = asked[2].partition("?")
+    return Request(asked[1], path, _query(query), _headers(lines))
+
+
+def check_length(request: Request, expected: int) -> None:
+    """Refuse a body of another length before any of it is read."""
+    if "transfer-encoding" in request.headers:
+        raise Refused(HTTPStatus.NOT_IMPLEMENTED, "expected a body with its Content-Length")
+    said = request.headers.get("content-length")
+    if said is None:
+        raise Refused(HTTPStatus.LENGTH_REQUIRED, f"expected a body of {expected} bytes")
+    if not re.fullmatch(r"[0-9]{1,18}", said) or int(said) < expected:
+        raise Refused(HTTPStatus.BAD_REQUEST, f"expected a body of {expected} bytes, got {said}")
+    if int(said) > expected:
+        raise Refused(
+            HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"expected a body of {expected} bytes, got {said}"
+        )
+
+
+def head(status: HTTPStatus, kind: str, length: int | None = None, **headers: str) -> bytes:
+    """The head of an answer; without a length it ends where the connection does."""
+    lines = {"Content-Type": kind, **_HEADERS, **headers}
+    if length is not None:
+        lines["Content-Length"] = str(length)
+    text = "".join(f"{name}: {value}\r\n" for name, value in lines.items())
+    return f"HTTP/1.1 {status.value} {status.phrase}\r\n{text}\r\n".encode("latin-1")
+
+
+def json_line(value: Any) -> bytes:
+    return json.dumps(value).encode() + b"\n"
+
+
+def _query(text: str) -> dict[str, list[str]]:
+    try:
+        return parse_qs(text, keep_blank_values=True, max_num_fields=8)
+    except ValueError:
+        raise Refused(HTTPStatus.BAD_REQUEST, "expected a shorter query") from None
+
+
+def _headers(lines: list[str]) -> dict[str, str]:
+    headers: dict[str, str] = {}
+    for line in lines:
+        name, colon, value = line.partition(":")
+        if not (colon and _NAME.fullmatch(name) and _VALUE.fullmatch(value)):
+            raise Refused(HTTPStatus.BAD_REQUEST, "expected header lines such as Host: 127.0.0.1")
+        name = name.lower()
+        if name in headers and name in _ONCE:
+            raise Refused(HTTPStatus.BAD_REQUEST, f"expected one header {name}")
+        headers[name] = value.strip()
+    return headers

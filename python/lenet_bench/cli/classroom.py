@@ -1,0 +1,119 @@
+"""`classroom`: a page on which students draw a digit, and the lesson behind it."""
+
+from pathlib import Path
+
+import click
+
+from .options import BACKEND, FILE, each_once
+from .output import SUCCESS, note, say
+
+_PAGE = Path("classroom.html")
+
+
+@click.command(
+    short_help="Write a page to draw digits on and to race the APIs.",
+    epilog="""\b
+Examples:
+  lenet-bench classroom
+  lenet-bench classroom mine.jsonl -o lesson.html --open
+  lenet-bench classroom mine.jsonl why.jsonl
+  lenet-bench classroom --serve --open
+  lenet-bench classroom --serve -b fused -b numpy -b keras:predict_on_batch
+  lenet-bench classroom --serve --browser-engines --port 8080
+""",
+)
+@click.argument("results", metavar="[RESULT]...", nargs=-1, type=FILE)
+@click.option(
+    "-o",
+    "--output",
+    type=FILE,
+    metavar="FILE",
+    help="Write the page here; it works offline. [classroom.html]",
+)
+@click.option("--open", "show", is_flag=True, help="Open the page in the browser.")
+@click.option(
+    "--serve",
+    "served",
+    is_flag=True,
+    help="Serve the page on this machine, with backends that answer live.",
+)
+@click.option(
+    "--port",
+    type=click.IntRange(1, 65535),
+    metavar="N",
+    help="With --serve: listen on this port. [a free one]",
+)
+@click.option(
+    "-b",
+    "--backend",
+    "backends",
+    metavar="BACKEND",
+    multiple=True,
+    type=BACKEND,
+    callback=each_once,
+    help="With --serve: let this backend answer. Repeatable. [every one that is installed]",
+)
+@click.option(
+    "--browser-engines",
+    is_flag=True,
+    help="With --serve: bring onnxruntime-web and tfjs by npm, once; they run in the browser.",
+)
+def classroom(
+    results: tuple[Path, ...],
+    output: Path | None,
+    show: bool,
+    served: bool,
+    port: int | None,
+    backends: tuple[str, ...],
+    browser_engines: bool,
+) -> int:
+    """Write a page on which students draw a digit, watch every layer and race the APIs.
+
+    The page computes in the browser, with our own kernels. The times of the race are the first
+    RESULT's, a comparison; a run of `why` as another tells what they go to. Without a RESULT they
+    are those that the package brings. With --serve every backend that is installed here answers
+    each drawing too, until Ctrl-C.
+    """
+    from ..atomic import write_atomically, writing
+    from ..errors import ResultError
+    from ..results import read_result
+    from ..results.versioned import check_place
+    from ..show.classroom import classroom_page, published
+
+    only_served = {"--port": port, "--backend": backends, "--browser-engines": browser_engines}
+    if served and output:
+        raise click.UsageError("-o writes the page and --serve serves it: give one of them")
+    unserved = next((name for name, given in only_served.items() if given), None)
+    if unserved and not served:
+        raise click.UsageError(f"{unserved} is of the lesson that --serve serves: give both")
+    found = [(str(path), read_result(path)) for path in results] or published()
+    page = classroom_page(found, served=served)
+    if served:
+        _serve(page, port, backends, browser_engines, show)
+        return SUCCESS
+    output = output or _PAGE
+    check_place(output)
+    with writing(output, ResultError):
+        write_atomically(output, page.encode())
+    note(f"the page is {output}")
+    if show:
+        click.launch(output.resolve().as_uri())
+    return SUCCESS
+
+
+def _serve(
+    page: str, port: int | None, backends: tuple[str, ...], browser_engines: bool, show: bool
+) -> None:
+    from ..classroom import Live, engines, installed, serve
+
+    if browser_engines:
+        engines.install(note)
+
+    def opened(address: str) -> None:
+        say([address])
+        note("open this address in a browser of this machine; Ctrl-C ends the lesson")
+        if show:
+            click.launch(address)
+
+    live = Live(backends or installed())
+    serve(page, live, engines.installed(note), port=port or 0, opened=opened)

@@ -1,0 +1,378 @@
+"""The lesson's server: backends answer live, and nobody else can use, read or stop it."""
+
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import psutil
+import pytest
+from conftest import environment
+from lenet_bench import load
+from lenet_bench.classroom import Live, installed
+from lenet_bench.errors import LenetBenchError
+from lessons import served, stroke
+from processes import alive, wait_for
+from sample_results import blocks, log, write_log
+from scratch_backends import (
+    AnswersWrongly,
+    CannotRun,
+    Hangs,
+    Honest,
+    KillsItself,
+    Raises,
+    entry,
+)
+
+BACKENDS = ("fused", "numpy", "openblas")
+LATE_S = 3
+FLOOD = 4000  # requests
+linux = pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    """A result to draw the page of."""
+    path = tmp_path_factory.mktemp("results") / "mine.jsonl"
+    write_log(path, log(blocks("fused", 20), blocks("numpy", 90), blocks("keras", 40_000)))
+    return path
+
+
+@pytest.fixture(scope="module")
+def command(saved):
+    """Serve a lesson with three backends."""
+    named = [word for name in BACKENDS for word in ("--backend", name)]
+    return ["-m", "lenet_bench", "classroom", saved, "--serve", *named]
+
+
+@pytest.fixture(scope="module")
+def lesson(command):
+    """One for all tests that leave it as it was."""
+    with served(*command) as lesson:
+        lesson.wait_until_ready()
+        yield lesson
+
+
+def test_the_page_is_served_and_isolated(lesson):
+    status, headers, body = lesson.get("/")
+    assert status == 200
+    assert body.lower().startswith(b"<!doctype html>")
+    assert headers["Content-Type"] == "text/html; charset=utf-8"
+    assert headers["Cross-Origin-Opener-Policy"] == "same-origin"
+    assert headers["Cross-Origin-Embedder-Policy"] == "require-corp"
+    assert headers["X-Content-Type-Options"] == "nosniff"
+    assert headers["Referrer-Policy"] == "no-referrer"
+
+
+def test_every_backend_answers_a_drawing_with_its_time(lesson):
+    expected = load("reference").infer(stroke())
+    answers = lesson.answers(stroke())
+    assert [one["name"] for one in answers] == list(BACKENDS)
+    for answer in answers:
+        np.testing.assert_allclose(answer["probabilities"], expected, atol=1e-5)
+        assert answer["digit"] == 1
+        assert answer["us"] > 0
+        assert 3 <= answer["calls"] <= 50
+
+
+def test_the_states_are_listed(lesson):
+    assert lesson.backends() == {
+        name: {"name": name, "state": "ready", "reason": None} for name in BACKENDS
+    }
+
+
+@linux
+def test_only_the_backend_that_is_asked_runs(lesson):
+    lesson.answers(stroke())
+    stopped = psutil.STATUS_STOPPED
+    wait_for(lambda: all(one.status() == stopped for one in lesson.workers()))
+
+
+def test_a_newer_drawing_ends_what_is_left_of_the_older(lesson):
+    connections = [lesson.connect() for _ in range(8)]
+    for connection in connections:
+        connection.sendall(lesson.drawing(stroke()))
+    answers = [b"".join(iter(lambda c=c: c.recv(1 << 16), b"")) for c in connections]
+    for connection in connections:
+        connection.close()
+    lines = [answer.partition(b"\r\n\r\n")[2].count(b"\n") for answer in answers]
+    assert max(lines) == len(BACKENDS)
+    assert sum(lines) < len(connections) * len(BACKENDS)
+
+
+PIXELS = 784
+INK = np.full(PIXELS, 0.5, "<f4")
+
+
+def with_pixel(value):
+    image = INK.copy()
+    image[400] = value
+    return image.tobytes()
+
+
+HOSTILE = {
+    "no token": (403, lambda it: it.request("/", token="")),
+    "a guessed token": (403, lambda it: it.request("/backends", token="x" * 32)),
+    "a token beyond ASCII": (403, lambda it: it.request("/", token="%C3%A9")),
+    "two tokens": (403, lambda it: it.request("/", token=f"x&token={it.token}")),
+    "a guessed token for an engine": (403, lambda it: raw(it, "GET /engines/x/lenet.onnx")),
+    "another host": (403, lambda it: it.request("/", host="evil.example")),
+    "another host's port": (403, lambda it: it.request("/", host="127.0.0.1:1")),
+    "two hosts": (400, lambda it: it.request("/", "GET", None, f"Host: 127.0.0.1:{it.port}")),
+    "no host": (403, lambda it: f"GET /?token={it.token} HTTP/1.1\r\n\r\n".encode()),
+    "another origin": (
+        403,
+        lambda it: it.request("/infer", "POST", INK.tobytes(), "Origin: http://evil.example"),
+    ),
+    "another port's origin": (
+        403,
+        lambda it: it.request("/infer", "POST", INK.tobytes(), "Origin: http://127.0.0.1:1"),
+    ),
+    "an origin that is none": (
+        403,
+        lambda it: it.request("/backends", "GET", None, "Origin: null"),
+    ),
+    "an unknown path": (404, lambda it: it.request("/weights")),
+    "a path upwards": (404, lambda it: raw(it, f"GET /engines/{it.token}/../../etc/passwd")),
+    "a path upwards, encoded": (
+        404,
+        lambda it: raw(it, f"GET /engines/{it.token}/%2e%2e%2fpasswd"),
+    ),
+    "a whole address": (400, lambda it: raw(it, f"GET http://127.0.0.1:{it.port}/")),
+    "another method": (405, lambda it: it.request("/", "DELETE")),
+    "a method in the middle of a word": (400, lambda it: it.request("/", "get")),
+    "to get an answer": (405, lambda it: it.request("/infer")),
+    "to post to the page": (405, lambda it: it.request("/", "POST", b"")),
+    "no length": (411, lambda it: it.request("/infer", "POST")),
+    "too short a body": (400, lambda it: it.request("/infer", "POST", INK.tobytes()[4:])),
+    "too long a body": (413, lambda it: it.request("/infer", "POST", INK.tobytes() + b"0")),
+    "an endless body": (
+        413,
+        lambda it: it.request("/infer", "POST", None, "Content-Length: 999999999999"),
+    ),
+    "a negative length": (400, lambda it: it.request("/infer", "POST", None, "Content-Length: -1")),
+    "two lengths": (
+        400,
+        lambda it: it.request("/infer", "POST", INK.tobytes(), "Content-Length: 1"),
+    ),
+    "chunks": (
+        501,
+        lambda it: it.request("/infer", "POST", None, "Transfer-Encoding: chunked") + b"0\r\n\r\n",
+    ),
+    "not a number": (400, lambda it: it.request("/infer", "POST", with_pixel(np.nan))),
+    "infinity": (400, lambda it: it.request("/infer", "POST", with_pixel(np.inf))),
+    "more than white": (400, lambda it: it.request("/infer", "POST", with_pixel(1.5))),
+    "less than black": (400, lambda it: it.request("/infer", "POST", with_pixel(-0.1))),
+    "no request": (400, lambda _: b"\x16\x03\x01\x02\x00\x01 hello\r\n\r\n"),
+    "another protocol": (400, lambda _: b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"),
+    "a header that is none": (400, lambda it: it.request("/", "GET", None, "no colon")),
+    "a header on two lines": (400, lambda it: it.request("/", "GET", None, "X: 1", " 2")),
+    "a NUL in a header": (400, lambda it: it.request("/", "GET", None, "X: \0")),
+    "too many parameters": (400, lambda it: it.request("/", token="x" + "&a=1" * 20)),
+    "an endless head": (431, lambda it: it.request("/", "GET", None, "X: " + "x" * 9000)),
+}
+
+
+def raw(lesson, line):
+    return f"{line} HTTP/1.1\r\nHost: 127.0.0.1:{lesson.port}\r\n\r\n".encode()
+
+
+@pytest.mark.parametrize("what", HOSTILE)
+def test_what_the_page_would_not_ask_is_refused_in_a_sentence(lesson, what):
+    expected, request = HOSTILE[what]
+    status, headers, body = lesson.ask(request(lesson))
+    assert status == expected
+    assert headers["Content-Type"].startswith("text/plain")
+    assert len(body.splitlines()) == 1
+    assert lesson.token.encode() not in body
+    assert len(lesson.answers(stroke())) == len(BACKENDS)
+
+
+def test_nobody_outside_this_machine_reaches_it(lesson):
+    listening = psutil.Process(lesson.process.pid).net_connections()
+    ports = {one.laddr.ip for one in listening if one.status == psutil.CONN_LISTEN}
+    assert ports == {"127.0.0.1"}
+
+
+def test_a_flood_of_rubbish_does_not_stop_the_lesson(lesson):
+    flood = [sys.executable, str(Path(__file__).with_name("flood.py")), str(lesson.port)]
+    drawings = refused = 0
+    with subprocess.Popen(flood, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            while refused < FLOOD:
+                refused, seconds = map(float, process.stdout.readline().split())
+                assert len(lesson.answers(stroke())) == len(BACKENDS)
+                drawings += 1
+        finally:
+            process.kill()
+    assert drawings > 1
+    print(f"{refused / seconds:.0f} refused a second for {seconds:.1f} s, {drawings} drawings")
+
+
+def test_slow_clients_do_not_keep_others_out(lesson):
+    slow = [lesson.connect() for _ in range(300)]
+    try:
+        for connection in slow:
+            connection.sendall(b"GET / HTTP/1.1\r\nHost: ")
+        assert len(lesson.answers(stroke())) == len(BACKENDS)
+        dropped = [connection for connection in slow if ended(connection)]
+        assert len(dropped) >= 200
+    finally:
+        for connection in slow:
+            connection.close()
+
+
+def test_a_client_that_begins_a_body_and_waits_keeps_nobody_out(lesson):
+    with lesson.connect() as slow:
+        slow.sendall(lesson.drawing(stroke())[:-1])
+        assert len(lesson.answers(stroke())) == len(BACKENDS)
+
+
+def ended(connection):
+    connection.setblocking(False)
+    try:
+        return connection.recv(1) == b""
+    except BlockingIOError:
+        return False
+    except ConnectionError:
+        return True
+
+
+def test_who_knows_the_token_has_a_limit_too(command):
+    with served(*command) as lesson:
+        lesson.wait_until_ready()
+        statuses = [lesson.ask(lesson.drawing(stroke()))[0] for _ in range(3)]
+        refused = 0
+        burst = [lesson.connect() for _ in range(60)]
+        for connection in burst:
+            connection.sendall(lesson.drawing(stroke()))
+        for connection in burst:
+            refused += b" 429 " in connection.recv(1 << 16).splitlines()[0]
+            connection.close()
+        assert set(statuses) == {200}
+        assert refused
+        wait_for(lambda: lesson.ask(lesson.drawing(stroke()))[0] == 200)
+
+
+def test_a_backend_that_dies_costs_its_own_row(command):
+    with served(*command) as lesson:
+        lesson.wait_until_ready()
+        lesson.workers()[1].kill()
+        fused, numpy, openblas = lesson.answers(stroke())
+        assert "SIGKILL" in numpy["error"]
+        assert fused["digit"] == openblas["digit"] == 1
+        assert lesson.backends()["numpy"]["state"] == "failed"
+        assert "SIGKILL" in lesson.backends()["numpy"]["reason"]
+        assert [one["name"] for one in lesson.answers(stroke())] == ["fused", "openblas"]
+
+
+@linux
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_however_the_lesson_ends_no_process_is_left(command, number):
+    with served(*command) as lesson:
+        wait_for(lambda: lesson.backends()["fused"]["state"] == "ready")
+        every = psutil.Process(lesson.process.pid).children(recursive=True)
+        drawing = lesson.connect()
+        drawing.sendall(lesson.drawing(stroke()))
+        lesson.process.send_signal(number)
+        code = lesson.process.wait(60)
+        drawing.close()
+        assert code == (0 if number != signal.SIGKILL else -signal.SIGKILL)
+        if number != signal.SIGKILL:
+            assert "Traceback" not in lesson.process.stderr.read()
+        wait_for(lambda: not any(alive(one.pid) for one in every))
+
+
+def started(*factories):
+    live = Live([entry(factory) for factory in factories], late_s=LATE_S)
+    live.begin()
+    wait_for(lambda: all(one["state"] in ("ready", "failed") for one in live.states()))
+    return live
+
+
+@pytest.mark.parametrize(
+    ("factory", "reason"),
+    [(Hangs, "timeout"), (KillsItself, "SIGKILL"), (Raises, "the descriptor is stale")],
+)
+def test_one_that_fails_when_it_is_asked_is_told_and_asked_no_more(factory, reason):
+    live = started(factory, Honest)
+    try:
+        assert live.ready() == [factory.__name__, "Honest"]
+        with pytest.raises(LenetBenchError, match=reason):
+            live.ask(factory.__name__, stroke())
+        assert live.ready() == ["Honest"]
+        assert live.ask("Honest", stroke()).digit == 1
+    finally:
+        live.close()
+
+
+@pytest.mark.parametrize(
+    ("factory", "reason"),
+    [(CannotRun, "unavailable: its library is missing"), (AnswersWrongly, "wrong: ")],
+)
+def test_one_that_cannot_be_started_or_is_wrong_is_told(factory, reason):
+    live = started(factory, Honest)
+    try:
+        assert live.ready() == ["Honest"]
+        assert live.states()[0]["reason"].startswith(reason)
+    finally:
+        live.close()
+
+
+def test_backends_that_are_not_installed_are_not_tried():
+    here = installed()
+    assert {"fused", "numpy", "reference"} <= set(here)
+    assert "theano" not in here
+    assert not any(":" in name for name in here)
+
+
+def test_a_taken_port_is_a_sentence(run, saved):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        done = run("classroom", saved, "--serve", "--backend", "numpy", "--port", port)
+    assert done.code == 1
+    assert done.errors == (
+        f"lenet-bench: port {port} cannot be used: Address already in use; choose another with "
+        "--port, or none\n"
+    )
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--serve", "-o", "page.html"),
+        ("--port", "8080"),
+        ("--backend", "numpy"),
+        ("--browser-engines",),
+        ("--serve", "--backend", "nonesuch"),
+        ("--serve", "--backend", "numpy", "--backend", "numpy"),
+        ("--serve", "--port", "99999"),
+    ],
+)
+def test_misuse_is_told(run, saved, arguments):
+    done = run("classroom", saved, *arguments)
+    assert done.code == 2
+    assert "Error: " in done.errors
+
+
+def test_without_serve_it_writes_a_page(run, saved, tmp_path):
+    page = tmp_path / "lesson.html"
+    done = run("classroom", saved, "-o", page)
+    assert done.code == 0, done.errors
+    assert page.read_text(encoding="utf-8").lower().startswith("<!doctype html>")
+    assert run("classroom", tmp_path / "absent.jsonl", "-o", page).code == 1
+
+
+def test_the_engines_of_the_browser_need_npm(saved, tmp_path):
+    nowhere = environment(PATH=str(tmp_path), XDG_CACHE_HOME=str(tmp_path))
+    command = [sys.executable, "-m", "lenet_bench", "classroom", saved, "--serve"]
+    done = subprocess.run(
+        [*map(str, command), "--browser-engines"], capture_output=True, text=True, env=nowhere
+    )
+    assert done.returncode == 1
+    assert "npm is not installed" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
