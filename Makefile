@@ -29,7 +29,7 @@ SOURCES := pyproject.toml CMakeLists.txt constraints.txt $(shell find csrc pytho
 FRAMEWORK_TESTS := tests/test_frameworks.py tests/test_environments.py tests/test_export.py \
   tests/test_training_frameworks.py tests/test_training_failures.py tests/test_why_frameworks.py
 
-.PHONY: demo frameworks all-frameworks test test-all test-core test-frameworks test-cuda12 test-cuda13 lint sanitize bench clean help
+.PHONY: demo frameworks all-frameworks test test-all test-core test-frameworks test-cuda12 test-cuda13 lint sanitize wasm bench clean help
 .DELETE_ON_ERROR:
 
 help:  ## this list
@@ -84,6 +84,11 @@ lint: $(TEST)/installed  ## formatting, lint and types
 
 sanitize: $(TEST)/installed  ## the backends in C++ under AddressSanitizer, UBSan and ThreadSanitizer
 	tests/sanitize.sh $(TEST)/bin/python
+
+# Committed, so that only who changes the fused kernels needs the compiler.
+wasm: $(TEST)/installed  ## the fused kernels as WebAssembly, for the classroom's page
+	$(TEST)/bin/pip install --quiet ziglang # the extra `wasm`
+	sh csrc/wasm/build.sh $(TEST)/bin/python python/lenet_bench/show/classroom/fused.wasm
 
 bench: $(TEST)/installed  ## the installed backends through pytest-benchmark
 	$(TEST)/bin/python -m pytest bench/ --benchmark-only

@@ -1,10 +1,11 @@
 """What several tests need: the command as a process, weights, pictures and a small data set."""
 
 import os
+import shutil
 import struct
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -64,6 +65,21 @@ def run() -> Run:
         return Done(done.returncode, done.stdout.decode(), done.stderr.decode())
 
     return run_command
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Any]:
+    """The one that is installed; none is downloaded."""
+    why = "no browser: playwright is missing"
+    sync_api = pytest.importorskip("playwright.sync_api", reason=why)
+    found = filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome")))
+    executable = next(found, None)
+    if executable is None:
+        pytest.skip("no browser: the page was not looked at; on Debian: apt install chromium")
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=executable, args=["--no-sandbox"])
+        yield browser
+        browser.close()
 
 
 @pytest.fixture(scope="session")

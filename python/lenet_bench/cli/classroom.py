@@ -16,12 +16,13 @@ _PAGE = Path("classroom.html")
 Examples:
   lenet-bench classroom
   lenet-bench classroom mine.jsonl -o lesson.html --open
+  lenet-bench classroom mine.jsonl why.jsonl
   lenet-bench classroom --serve --open
   lenet-bench classroom --serve -b fused -b numpy -b keras:predict_on_batch
   lenet-bench classroom --serve --browser-engines --port 8080
 """,
 )
-@click.argument("result", metavar="[RESULT]", required=False, type=FILE)
+@click.argument("results", metavar="[RESULT]...", nargs=-1, type=FILE)
 @click.option(
     "-o",
     "--output",
@@ -58,7 +59,7 @@ Examples:
     help="With --serve: bring onnxruntime-web and tfjs by npm, once; they run in the browser.",
 )
 def classroom(
-    result: Path | None,
+    results: tuple[Path, ...],
     output: Path | None,
     show: bool,
     served: bool,
@@ -68,9 +69,10 @@ def classroom(
 ) -> int:
     """Write a page on which students draw a digit, watch every layer and race the APIs.
 
-    The page computes in the browser, with our own kernels; the times of the race are RESULT's, or
-    those that the package brings. With --serve every backend that is installed here answers each
-    drawing too, until Ctrl-C.
+    The page computes in the browser, with our own kernels. The times of the race are the first
+    RESULT's, a comparison; a run of `why` as another tells what they go to. Without a RESULT they
+    are those that the package brings. With --serve every backend that is installed here answers
+    each drawing too, until Ctrl-C.
     """
     from ..atomic import write_atomically, writing
     from ..errors import ResultError
@@ -84,8 +86,8 @@ def classroom(
     unserved = next((name for name, given in only_served.items() if given), None)
     if unserved and not served:
         raise click.UsageError(f"{unserved} is of the lesson that --serve serves: give both")
-    name, found = (str(result), read_result(result)) if result else published()
-    page = classroom_page(name, found, served=served)
+    found = [(str(path), read_result(path)) for path in results] or published()
+    page = classroom_page(found, served=served)
     if served:
         _serve(page, port, backends, browser_engines, show)
         return SUCCESS

@@ -1,20 +1,93 @@
-"""A placeholder of the classroom's page: its title, and where the live table will be."""
+"""The classroom: one page on which a digit is drawn, and every layer and every API is seen at work.
 
+It holds the weights, the kernels as WebAssembly, the code of the backends and their times, and
+works without a network. Its scripts are modules, each a file here; the page carries them as data.
+"""
+
+import base64
+import hashlib
+import json
+import re
+import zlib
+from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
+from typing import Any
 
-from ...results import Result
+from ...results import Result, read_result
+from ...weights import default_path
+from ..figures.pictures import library
+from ..figures.rows import writable
+from ..figures.vega import COLOURS, FONT, themes
+from .lesson import lesson
+
+_HERE = Path(__file__).parent
+_RESULTS = _HERE.parents[3] / "results"
+#: Besides what the script loads: everything is in the page. Where it is served, it asks its server.
+_POLICY = "default-src 'none'; img-src data: blob:; style-src {style}; connect-src {connect}; "
+_POLICY += "script-src {scripts} data: 'wasm-unsafe-eval'"
 
 
-def classroom_page(name: str, result: Result, *, served: bool = False) -> str:
-    """The page of a result."""
-    rows = ", ".join(row.name for row in result.backends)
-    served_too = '<div id="living"></div>' if served else ""
-    return f"<!doctype html><title>LeNet in the classroom</title><p>{name}: {rows}</p>{served_too}"
+def classroom_page(results: Sequence[tuple[str, Result]], *, served: bool = False) -> str:
+    """The page of a comparison, and of what else explains it: runs of `why`."""
+    modules = {path.name: _module(path.name) for path in sorted(_HERE.glob("*.js"))}
+    imports = json.dumps({"imports": {f"lenet/{n}": _as_data(text) for n, text in modules.items()}})
+    start, style = 'import "lenet/main.js";', _style()
+    scripts = " ".join(map(_hash, (imports, start)))
+    template = library("jinja2").Template(_text("page.html"), autoescape=True)
+    page: str = template.render(
+        style=style,
+        imports=imports,
+        start=start,
+        lesson=_packed(json.dumps(lesson(results) | {"served": served}).encode()),
+        weights=_packed(default_path().read_bytes()),
+        kernels=_packed((_HERE / "fused.wasm").read_bytes()),
+        policy=_POLICY.format(
+            style=_hash(style),
+            scripts=scripts + (" 'self'" if served else ""),
+            connect="'self'" if served else "'none'",
+        ),
+    )
+    return writable(page)
 
 
-def published() -> tuple[str, Result]:
-    """The result that the package ships."""
-    from ...results import read_result
+def published() -> list[tuple[str, Result]]:
+    """What the package ships: a comparison, and a run of `why`."""
+    found = [
+        path for kind in ("cpu", "why") for path in sorted(_RESULTS.glob(f"{kind}/*.jsonl"))[:1]
+    ]
+    return [(path.name, read_result(path)) for path in found]
 
-    path = next(Path(__file__).parents[4].glob("results/cpu/epyc-*.jsonl"))
-    return path.name, read_result(path)
+
+def _module(name: str) -> str:
+    """A module that finds the others by name: what comes as data has no folder."""
+    return re.sub(r'((?:from|import)\s*\(?\s*)"\./', r'\1"lenet/', _text(name))
+
+
+def _as_data(script: str) -> str:
+    return f"data:text/javascript;base64,{base64.b64encode(script.encode()).decode()}"
+
+
+@cache
+def _text(name: str) -> str:
+    return (_HERE / name).read_text(encoding="utf-8")
+
+
+def _packed(content: bytes) -> str:
+    return base64.b64encode(zlib.compress(content, 9)).decode()
+
+
+def _style() -> str:
+    light, dark = themes()
+    return (
+        f":root{{color-scheme:light;{light}--font:{FONT}}}"
+        f'@media(prefers-color-scheme:dark){{:root:not([data-theme="light"])'
+        f"{{color-scheme:dark;{dark}}}}}"
+        f':root[data-theme="dark"]{{color-scheme:dark;{dark}}}'
+        f"{_text('classroom.css')}"
+    )
+
+
+def _hash(text: str) -> str:
+    digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+    return f"'sha256-{digest}'"

@@ -1,5 +1,5 @@
 // Elements, sentences, and pictures on a canvas.
-import { strings } from "./strings.js";
+import { filled, strings } from "./strings.js";
 
 export const $ = (id) => document.getElementById(id);
 
@@ -17,7 +17,7 @@ export function element(name, attributes = {}, ...children) {
 /** The sentence of that key ("race.start"), with what stands in braces filled in. */
 export function say(key, values = {}) {
   const text = key.split(".").reduce((found, part) => found?.[part], strings);
-  return text?.replace(/\{(\w+)\}/g, (_, name) => values[name]);
+  return text === undefined ? undefined : filled(text, values);
 }
 
 /** Fills in the sentences that the page's elements name. */

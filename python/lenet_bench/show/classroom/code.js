@@ -1,0 +1,97 @@
+// The code of two or three APIs, stage by stage; a stage that is pointed at is lit everywhere.
+import { element, paint, paintMaps, say, spelt } from "./dom.js";
+import { SHAPES } from "./shapes.js";
+
+const FIRST = ["onednn", "tensorflow", "keras:predict_on_batch"]; // where the result has them
+const SHOWS = { load: "image", conv1: "pool1", pool1: "pool1", conv2: "pool2", pool2: "pool2", fc1: "fc1" };
+
+export function code(root, data) {
+  const known = data.backends.filter((one) => one.listing !== null);
+  if (known.length === 0) {
+    root.append(element("p", {}, say("code.none")));
+    return () => {};
+  }
+  const used = new Set(data.listings.flat().map((part) => part.stage));
+  const stages = data.stages.filter((stage) => used.has(stage));
+  let held = null; // the stage that was clicked
+
+  const light = (stage) => {
+    for (const one of document.querySelectorAll("[data-stage]")) {
+      one.classList.toggle("lit", stage !== null && one.dataset.stage === stage);
+    }
+  };
+  const point = (target) => light(target?.closest("[data-stage]")?.dataset.stage ?? held);
+  const hold = (stage) => {
+    held = held === stage ? null : stage;
+    for (const button of strip.querySelectorAll("button")) {
+      button.setAttribute("aria-pressed", button.dataset.stage === held);
+    }
+    light(held);
+    if (held === null) return;
+    for (const listing of panes.querySelectorAll(".listing")) {
+      const first = listing.querySelector(`[data-stage="${held}"]`);
+      if (first) listing.scrollTop = first.offsetTop;
+    }
+  };
+  const pictures = {};
+  const strip = element("div", { class: "strip" }, ...stages.map((stage) => {
+    const canvas = element("canvas", { "aria-hidden": "true" });
+    if (SHOWS[stage]) pictures[stage] = canvas;
+    return element("button", {
+      type: "button", "data-stage": stage, "aria-pressed": "false", click: () => hold(stage),
+    }, ...(SHOWS[stage] ? [canvas] : []), say(`code.stages.${stage}`) ?? stage);
+  }));
+  const panes = element("div", { class: "panes" });
+  for (const node of [strip, panes]) {
+    node.addEventListener("pointerover", (event) => point(event.target));
+    node.addEventListener("pointerleave", () => light(held));
+    node.addEventListener("focusin", (event) => point(event.target));
+  }
+
+  const add = (name) => panes.append(pane(name));
+  const more = element("button", { type: "button", id: "more", click: () => {
+    add(known[0].name);
+    more.disabled = panes.children.length >= 3;
+  } }, say("code.more"));
+  root.append(element("p", { class: "soft" }, say("code.hint")), strip, panes, more);
+  const first = FIRST.filter((name) => known.some((one) => one.name === name));
+  for (const one of known) if (first.length < 2 && !first.includes(one.name)) first.push(one.name);
+  for (const name of [first[0], first.at(-1)]) add(name);
+
+  function pane(name) {
+    const choice = element("select", { "aria-label": say("code.choose") },
+      ...known.map((one) => element("option", { value: one.name }, one.name)));
+    choice.value = name;
+    const [cost, about, listing] = [element("p", { class: "cost" }), element("p", { class: "soft" }),
+      element("div", { class: "listing", tabindex: "0", role: "region" })];
+    const show = () => {
+      const one = known.find(({ name: given }) => given === choice.value);
+      cost.textContent = say("code.cost", { lines: one.lines, time: spelt(one.us) });
+      about.textContent = one.about;
+      listing.setAttribute("aria-label", say("code.of", one));
+      listing.replaceChildren(...data.listings[one.listing].map(part));
+      light(held);
+    };
+    choice.addEventListener("change", show);
+    show();
+    return element("article", {}, choice, cost, about, listing);
+  }
+
+  function part({ stage, file, numbers, html }) {
+    const lines = element("pre");
+    lines.innerHTML = html;
+    return element("div", { "data-stage": stage },
+      element("h3", {}, say(`code.stages.${stage}`) ?? stage, element("span", { class: "soft" }, ` ${file}`)),
+      element("div", { class: "lines" }, element("pre", { class: "gutter", "aria-hidden": "true" }, numbers.join("\n")), lines));
+  }
+
+  return (seen) => {
+    for (const [stage, canvas] of Object.entries(pictures)) {
+      const layer = SHOWS[stage];
+      const shape = SHAPES[layer];
+      const values = seen?.[layer] ?? new Float32Array(layer === "image" ? 784 : 1);
+      if (layer === "image") paint(canvas, { width: 28, height: 28, channels: 1, data: values.map((ink) => 1 - ink) });
+      else if (seen) paintMaps(canvas, values, shape);
+    }
+  };
+}

@@ -1,0 +1,74 @@
+// Students order the APIs before they see the figures; nothing is kept and nothing leaves the page.
+import { element, say, spelt } from "./dom.js";
+
+export function guess(root, data) {
+  const told = data.backends.filter((one) => data.told.includes(one.name));
+  const asked = told.length >= 3 ? told : data.backends.slice(0, 6);
+  for (const [key, value, text] of [
+    ["time", (one) => one.us, (one) => spelt(one.us)],
+    ["lines", (one) => one.lines, (one) => say("guess.count", one)],
+  ]) {
+    const known = asked.filter((one) => value(one) !== null && value(one) !== undefined);
+    if (known.length >= 3) root.append(question(key, known, value, text));
+  }
+}
+
+function question(key, known, value, text) {
+  const list = element("ol", { class: "order", id: `guess-${key}` });
+  const answer = element("p", { "aria-live": "polite" });
+  const show = element("button", { type: "button", class: "main", click: () => reveal() }, say("guess.show"));
+  const again = element("button", { type: "button", hidden: true, click: () => ask() }, say("guess.again"));
+  const move = (item, step) => {
+    const other = step < 0 ? item.previousElementSibling : item.nextElementSibling;
+    if (!other) return;
+    if (step < 0) other.before(item); else other.after(item);
+  };
+  function ask() {
+    const items = known.map((one) => {
+      const item = element("li", { draggable: "true", "data-name": one.name });
+      const button = (step, sign) => element("button", {
+        type: "button", "aria-label": say(step < 0 ? "guess.up" : "guess.down", one),
+        click: (event) => { move(item, step); event.currentTarget.focus(); },
+      }, sign);
+      item.append(element("b", {}, one.name), button(-1, "↑"), button(1, "↓"));
+      item.addEventListener("dragstart", () => item.classList.add("moved"));
+      item.addEventListener("dragend", () => item.classList.remove("moved"));
+      item.addEventListener("dragover", (event) => {
+        const moved = list.querySelector(".moved");
+        if (!moved || moved === item) return;
+        event.preventDefault();
+        const box = item.getBoundingClientRect();
+        if (event.clientY < box.top + box.height / 2) item.before(moved); else item.after(moved);
+      });
+      return item;
+    });
+    for (let i = items.length - 1; i > 0; i--) {
+      const j = Math.floor(Math.random() * (i + 1));
+      [items[i], items[j]] = [items[j], items[i]];
+    }
+    list.replaceChildren(...items);
+    answer.textContent = "";
+    [show.hidden, again.hidden] = [false, true];
+  }
+  function reveal() {
+    const guessed = [...list.children].map((item) => known.find((one) => one.name === item.dataset.name));
+    let [right, pairs] = [0, 0];
+    guessed.forEach((one, i) => guessed.slice(i + 1).forEach((other) => {
+      pairs += 1;
+      right += value(one) <= value(other);
+    }));
+    const order = [...guessed].sort((a, b) => value(a) - value(b));
+    list.replaceChildren(...order.map((one) => {
+      const was = guessed.indexOf(one) - order.indexOf(one);
+      const moved = was === 0 ? say("guess.right") : say("guess.was", { place: guessed.indexOf(one) + 1 });
+      return element("li", {}, element("b", {}, one.name), element("span", {}, text(one)),
+        element("span", { class: "soft" }, moved));
+    }));
+    answer.textContent = say("guess.score", { right, pairs });
+    [show.hidden, again.hidden] = [true, false];
+    again.focus();
+  }
+  ask();
+  return element("div", { class: "question" }, element("h3", {}, say(`guess.${key}`)), list,
+    element("div", { class: "buttons" }, show, again), answer);
+}

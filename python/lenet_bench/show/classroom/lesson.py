@@ -1,0 +1,118 @@
+"""What the classroom's page shows of a result: times, parts and code, as plain data."""
+
+import re
+from collections.abc import Sequence
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+
+from ...cost import Source, api_names, lines_of_code, sources
+from ...errors import LenetBenchError, ResultError
+from ...questions.cost import STAGES, staged
+from ...registry import find
+from ...results import Result
+from ...results.apart import GROUPS, Part, group, taken_apart
+from ..families import FAMILIES
+from ..figures.pictures import library
+from ..figures.rows import Row, Run, as_runs, writable
+from ..figures.story import story
+from ..sentences import conditions
+
+_QUANTILES = np.linspace(0.025, 0.975, 39)  # of a backend's calls: the race draws one of them
+_NAMED = 0.1  # of a call: what a part of the API takes that has a name of its own in the race
+
+
+def lesson(results: Sequence[tuple[str, Result]]) -> dict[str, Any]:
+    """The first result's backends; each of the others may say what a call's time goes to."""
+    run, *_ = as_runs(results)
+    rows = [*run.rows, *run.reduced]
+    if not rows:
+        raise ResultError(f"{run.source}: no backend was timed, so there is nothing to race")
+    listings: dict[tuple[Source, ...], int] = {}
+    parts = dict(_parts(results))
+    fastest = {row["family"]: row["name"] for row in reversed(run.rows)}
+    told = [row["name"] for row in story(run)]
+    backends = [_backend(row, run, listings) | parts.get(row["name"], {}) for row in rows]
+    return {
+        "machine": run.label,
+        "conditions": conditions(run.result),
+        "measured": run.result.started[:10],
+        "families": list(FAMILIES),
+        "stages": list(STAGES),
+        "backends": sorted(backends, key=lambda one: one["us"]),
+        "told": told,
+        "racing": sorted({*told, *fastest.values()}),
+        "listings": [_listing(group) for group in listings],
+    }
+
+
+def _parts(results: Sequence[tuple[str, Result]]) -> list[tuple[str, dict[str, Any]]]:
+    """By backend, its parts as shares of its call, and the machine that they were measured on."""
+    found = []
+    for run in as_runs(results):
+        for one in taken_apart(run.result):
+            if one.parts and one.median_us:
+                shares = _shares(one.parts, one.median_us)
+                found.append((one.name, {"parts": shares, "apart_on": run.label}))
+    return found
+
+
+def _shares(parts: Sequence[Part], whole_us: float) -> list[tuple[str, float]]:
+    """In the order of the call; what is small of the API is one, and so are like stages."""
+    shares: dict[str, float] = {}
+    for part in parts:
+        share, name = part.us / whole_us, group(part.name)
+        if name == GROUPS[0]:
+            name = part.name if share >= _NAMED else "the rest of the API"
+        shares[name] = shares.get(name, 0.0) + share
+    return [(name, round(share, 4)) for name, share in shares.items()]
+
+
+def _backend(row: Row, run: Run, listings: dict[tuple[Source, ...], int]) -> dict[str, Any]:
+    name = row["name"]
+    calls = [
+        block.samples_ns
+        for one in run.result.backends
+        if writable(one.name) == name and one.status == "ok"
+        for block in one.blocks
+    ]
+    quantiles = np.quantile(np.concatenate([np.asarray(c, float) for c in calls]), _QUANTILES)
+    return {
+        "name": name,
+        "family": FAMILIES.index(row["family"]),
+        "precision": row["precision"],
+        "us": row["us"],
+        "calls": row["calls"],
+        "quantiles": [float(f"{ns / 1000:.4g}") for ns in quantiles],
+        **_code(name, row["lines"], listings),
+    }
+
+
+def _code(name: str, lines: int | None, listings: dict[tuple[Source, ...], int]) -> dict[str, Any]:
+    """Its lines as they are counted today, so that the number is that of the code beside it."""
+    try:
+        backend, written = find(name)[0], tuple(sources(name))
+    except (LenetBenchError, OSError):  # of another version, or gone
+        return {"lines": lines, "about": "", "listing": None}
+    listing = listings.setdefault(written, len(listings))
+    about = f"{backend.summary}. Calls {backend.calls}."
+    return {"lines": lines_of_code(name), "about": about, "listing": listing}
+
+
+def _listing(files: Sequence[Source]) -> list[dict[str, Any]]:
+    """The code by stage: each file's lines, with their numbers, in the page's colours."""
+    library("pygments")
+    from ..page.code import coloured  # which imports it
+
+    api = {word for name in api_names(files) for word in re.split(r"\W+", name) if word}
+    lines = sorted(staged(files), key=lambda line: STAGES.index(line.stage))
+    found = []
+    for (stage, file), lines_of_it in groupby(lines, key=lambda line: (line.stage, line.file)):
+        some = list(lines_of_it)
+        indent = min(len(line.text) - len(line.text.lstrip()) for line in some)
+        text = "\n".join(line.text[indent:] for line in some)
+        html = str(coloured(file, text, api))
+        numbers = [line.number for line in some]
+        found.append({"stage": stage, "file": file, "numbers": numbers, "html": html})
+    return found

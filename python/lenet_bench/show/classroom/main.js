@@ -1,0 +1,104 @@
+// The page: what is drawn goes through the preparation and the network, and every part shows it.
+import { engine } from "./engine.js";
+import { explain, fromPixels, NoInk } from "./prepare.js";
+import { pad } from "./draw.js";
+import { layers } from "./layers.js";
+import { guess } from "./guess.js";
+import { race } from "./race.js";
+import { code } from "./code.js";
+import { live } from "./live.js";
+import { $, element, paint, say, speakAll, spelt } from "./dom.js";
+
+async function unpacked(id) {
+  const bytes = Uint8Array.from(atob($(id).textContent), (letter) => letter.charCodeAt(0));
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
+  $(id).remove();
+  return new Uint8Array(await new Response(stream).arrayBuffer());
+}
+
+function showSteps(steps) {
+  $("steps").querySelector("ol").replaceChildren(...steps.map((step) => {
+    const canvas = element("canvas");
+    paint(canvas, step.picture);
+    return element("li", {}, canvas, element("b", {}, say(`prepare.names.${step.name}`) ?? step.name),
+      element("span", { class: "soft" }, step.summary));
+  }));
+}
+
+function themes() {
+  const names = ["auto", "light", "dark"];
+  let now = 0;
+  const show = () => {
+    if (now === 0) delete document.documentElement.dataset.theme;
+    else document.documentElement.dataset.theme = names[now];
+    $("theme").textContent = say(`theme.${names[now]}`);
+  };
+  $("theme").addEventListener("click", () => { now = (now + 1) % names.length; show(); });
+  show();
+}
+
+async function start() {
+  speakAll();
+  themes();
+  const [lesson, weights, kernels] = await Promise.all(["lesson", "weights", "kernels"].map(unpacked));
+  const data = JSON.parse(new TextDecoder().decode(lesson));
+  const net = await engine(kernels, weights);
+  const watchers = [layers($("layers"), $("origin"), net.weights)];
+  const answered = (image, steps) => {
+    const seen = { image, ...net.layers(image) };
+    const digit = seen.probabilities.indexOf(Math.max(...seen.probabilities));
+    $("answer").dataset.digit = digit;
+    $("answer").textContent = digit;
+    showSteps(steps);
+    for (const watch of watchers) watch(seen);
+  };
+  const nothing = () => {
+    delete $("answer").dataset.digit;
+    $("answer").textContent = "";
+    showSteps([]);
+    for (const watch of watchers) watch(null);
+  };
+  const see = (pixels, width, height) => {
+    try {
+      const picture = fromPixels(pixels, width, height);
+      const steps = explain(picture);
+      answered(steps.at(-1).picture.data, steps);
+    } catch (error) {
+      if (!(error instanceof NoInk)) throw error;
+      nothing();
+    }
+  };
+  pad({ canvas: $("draw"), clear: $("clear"), file: $("picture"), hint: $("hint"), see, nothing });
+  guess($("guessing"), data);
+  race($("racing"), data);
+  watchers.push(code($("coding"), data));
+  if (data.served) {
+    const token = new URLSearchParams(location.search).get("token");
+    for (const id of ["live", "live-link"]) $(id).hidden = false;
+    const table = live($("living"), { token, weights: net.weights });
+    watchers.push((seen) => seen && table.ask(seen.image));
+  }
+  method(data, net);
+  nothing();
+  document.documentElement.dataset.ready = "";
+}
+
+function method(data, net) {
+  const here = element("span", { id: "here" }, say("method.measuring"));
+  const again = element("button", { type: "button", id: "measure" }, say("method.again"));
+  const measure = () => requestIdleCallback(() => {
+    here.textContent = say("method.here", { time: spelt(net.microseconds()) });
+  });
+  again.addEventListener("click", measure);
+  const elsewhere = [...new Set(data.backends.map((one) => one.apart_on).filter(Boolean))];
+  $("methods").append(
+    element("p", {}, say("method.result", data)),
+    ...elsewhere.map((machine) => element("p", {}, say("method.parts", { machine }))),
+    element("p", {}, here, " ", again),
+    element("p", {}, say("method.private")),
+  );
+  $("took").append(say("draw.computed"));
+  measure();
+}
+
+start();

@@ -1,0 +1,136 @@
+// Where a number comes from: the window that it saw, the kernel that weighed it, and their sum.
+import { element, largest, paintMaps, say, signed } from "./dom.js";
+import { SHAPES } from "./shapes.js";
+
+const POOL1 = 12;
+const POOL2 = 4;
+const KERNEL = 5;
+
+/** What a number is the sum of: named terms of value x weight, and a bias. */
+export function terms(layer, index, seen, weights) {
+  if (layer === "fc2") return dense(seen.fc1, weights.fc2_weight, weights.fc2_bias, index, "fc1");
+  if (layer === "fc1") return dense(seen.pool2, weights.fc1_weight, weights.fc1_bias, index, "pool2");
+  const [before, from, channels, out, name] = layer === "pool2"
+    ? [seen.pool1, POOL1, 20, POOL2, "conv2"]
+    : [seen.image, 28, 1, POOL1, "conv1"];
+  const map = Math.floor(index / (out * out));
+  const [y, x] = [Math.floor((index % (out * out)) / out), index % out];
+  const sums = [[0, 0], [0, 1], [1, 0], [1, 1]].map(([dy, dx]) =>
+    convolved(before, from, channels, weights, name, map, 2 * y + dy, 2 * x + dx));
+  const first = sums.reduce((best, one) => (one.sum > best.sum ? one : best));
+  return { ...first, sums: sums.map((one) => one.sum) };
+}
+
+function dense(values, weight, bias, index, from) {
+  const products = values.map((value, i) => value * weight[index * values.length + i]);
+  const sum = products.reduce((total, product) => total + product, bias[index]);
+  return { from, products, bias: bias[index], sum, weight: (i) => weight[index * values.length + i] };
+}
+
+function convolved(before, from, channels, weights, name, map, y, x) {
+  const [weight, bias] = [weights[`${name}_weight`], weights[`${name}_bias`][map]];
+  const [window, kernel, products] = [[], [], []];
+  for (let channel = 0; channel < channels; channel++) {
+    for (let i = 0; i < KERNEL * KERNEL; i++) {
+      const [dy, dx] = [Math.floor(i / KERNEL), i % KERNEL];
+      window.push(before[(channel * from + y + dy) * from + x + dx]);
+      kernel.push(weight[(map * channels + channel) * KERNEL * KERNEL + i]);
+      products.push(window.at(-1) * kernel.at(-1));
+    }
+  }
+  const sum = products.reduce((total, product) => total + product, bias);
+  return { from: channels > 1 ? "pool1" : "image", window, kernel, products, bias, sum, y, x };
+}
+
+/** Fills the panel; what it names can be followed further. */
+export function origin(panel, { layer, index, seen, weights, follow, pictures }) {
+  const found = terms(layer, index, seen, weights);
+  const value = seen[layer][index];
+  const parts = [element("h3", {}, say(`origin.${layer}`, { ...(SHAPES[layer] ? place(layer, index) : { index }), value: value.toFixed(2) }))];
+  const close = element("button", { type: "button", id: "close", click: () => { panel.hidden = true; } },
+    say("origin.close"));
+  if (layer === "fc2" || layer === "fc1") {
+    parts.push(element("p", {}, say("origin.dense", {
+      count: found.products.length, bias: signed(found.bias), sum: found.sum.toFixed(2),
+    })));
+    if (layer === "fc1" && found.sum < 0) parts.push(element("p", {}, say("origin.relu")));
+    parts.push(products(found, found.from), strongest(found, seen, follow));
+  } else {
+    parts.push(element("p", {}, say("origin.pool", {
+      sums: found.sums.map((one) => one.toFixed(2)).join(", "), y: found.y, x: found.x,
+    })));
+    parts.push(element("p", {}, say("origin.conv", {
+      count: found.products.length, bias: signed(found.bias), sum: found.sum.toFixed(2),
+    })));
+    parts.push(windows(found));
+    if (layer === "pool2") parts.push(strongest(inMaps(found), seen, follow));
+    mark(pictures[found.from], found);
+  }
+  panel.replaceChildren(close, ...parts);
+}
+
+/** The products in the places of what they weigh: red pushes up, blue pulls down. */
+function products(found, from) {
+  const canvas = element("canvas", { class: "products", role: "img" });
+  canvas.setAttribute("aria-label", say("origin.products"));
+  paintMaps(canvas, found.products, SHAPES[from]);
+  return element("figure", {}, canvas, element("figcaption", {}, say("origin.products")));
+}
+
+/** The five products that count most, each a way further back. */
+function strongest(found, seen, follow) {
+  const order = [...found.products.keys()].sort((a, b) => Math.abs(found.products[b]) - Math.abs(found.products[a]));
+  const rows = order.slice(0, 5).map((i) => element("li", {},
+    element("button", { type: "button", click: () => follow(found.from, i) },
+      say("origin.product", {
+        name: say(`origin.place.${found.from}`, place(found.from, i)),
+        value: seen[found.from][i].toFixed(2),
+        weight: found.weight(i).toFixed(2),
+        product: signed(found.products[i]),
+      }))));
+  return element("ol", { class: "strongest" }, ...rows);
+}
+
+/** A value's number, and in maps its row and column. */
+function place(layer, index) {
+  const { side } = SHAPES[layer];
+  const inside = index % (side * side);
+  return { index, map: Math.floor(index / (side * side)), y: Math.floor(inside / side), x: inside % side };
+}
+
+/** conv2's products by the place in pool1 that each weighs. */
+function inMaps(found) {
+  const [products, weight] = [new Float32Array(20 * POOL1 * POOL1), new Map()];
+  found.products.forEach((product, i) => {
+    const [channel, k] = [Math.floor(i / (KERNEL * KERNEL)), i % (KERNEL * KERNEL)];
+    const at = (channel * POOL1 + found.y + Math.floor(k / KERNEL)) * POOL1 + found.x + (k % KERNEL);
+    products[at] = product;
+    weight.set(at, found.kernel[i]);
+  });
+  return { from: "pool1", products, weight: (i) => weight.get(i) ?? 0 };
+}
+
+/** The window, the kernel and their products, side by side. */
+function windows(found) {
+  const columns = found.from === "pool1" ? 5 : 1;
+  const figures = ["window", "kernel", "products"].map((name) => {
+    const canvas = element("canvas", { class: `window ${columns > 1 ? "many" : "one"}`, role: "img" });
+    canvas.setAttribute("aria-label", say(`origin.${name}`));
+    paintMaps(canvas, found[name], { columns, side: KERNEL, most: largest(found[name]) });
+    return element("figure", {}, canvas, element("figcaption", {}, say(`origin.${name}`)));
+  });
+  return element("div", { class: "windows" }, figures[0], element("b", {}, "×"), figures[1],
+    element("b", {}, "="), figures[2]);
+}
+
+/** The window in the layer before it, outlined in each of its maps. */
+function mark(canvas, { y, x, from }) {
+  const paper = canvas.getContext("2d");
+  const [maps, columns, pitch] = from === "pool1" ? [20, 5, POOL1 + 1] : [1, 1, 28];
+  paper.strokeStyle = "#111";
+  paper.lineWidth = 0.5;
+  for (let map = 0; map < maps; map++) {
+    paper.strokeRect((map % columns) * pitch + x, Math.floor(map / columns) * pitch + y, KERNEL, KERNEL);
+  }
+}
+

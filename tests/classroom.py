@@ -1,0 +1,39 @@
+"""What the tests of the page's two engines share: node, the page's folder and handwriting."""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import lenet_bench
+import numpy as np
+import pytest
+from digit_photos import BLACK, WHITE, lay, pen, sheet, stored
+from lenet_bench.images import read_image
+from lenet_bench.mnist import FOLDER_VARIABLE, read_mnist
+
+SAMPLES = sorted((Path(__file__).parents[1] / "images").glob("*-[0-9].*"))
+FOLDER = Path(lenet_bench.__file__).parent / "show" / "classroom"
+
+needs_node = pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
+
+
+def node(script, *arguments):
+    """What a script beside this file, which takes the page's folder first, prints or says wrong."""
+    command = ["node", Path(__file__).with_name(script), FOLDER, *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=3600)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def handwriting(count):
+    """MNIST's images where they are, else drawn ones in its format: bytes (count, 28, 28)."""
+    folder = os.environ.get(FOLDER_VARIABLE)
+    if folder:
+        return read_mnist("test", folder).images[:count]
+    random = np.random.default_rng(8)
+    images = []
+    for n in range(count):
+        paper = lay(sheet((180, 180), BLACK), pen(n % 10, random, 100, 9), WHITE, (40, 40))
+        images.append(np.round(read_image(stored(paper, "PNG")) * 255))
+    return np.asarray(images, np.uint8)

@@ -1,0 +1,40 @@
+// node classroom_prepare.mjs FOLDER BATCH: what the page's prepare.js makes of many pictures.
+//
+// BATCH.json lists them, BATCH.bin has their pixels; one JSON line a picture comes out.
+
+import { readFileSync } from "node:fs";
+import { pathToFileURL } from "node:url";
+
+const [folder, batch] = process.argv.slice(2);
+const { explain, fromPixels, NoInk } = await import(pathToFileURL(`${folder}/prepare.js`));
+const content = readFileSync(`${batch}.bin`);
+
+function pictureOf({ at, height, width, channels }) {
+  if (!channels) return fromPixels(content.subarray(at, at + 4 * height * width), width, height);
+  const bytes = content.buffer.slice(content.byteOffset + at);
+  const data = new Float32Array(bytes, 0, height * width * channels);
+  return { height, width, channels, data };
+}
+
+function brief({ height, width, channels, data }) {
+  return { shape: [height, width, channels], sum: data.reduce((total, value) => total + value, 0) };
+}
+
+function answer(entry) {
+  try {
+    const picture = pictureOf(entry);
+    const steps = explain(picture);
+    return {
+      decoded: brief(picture),
+      steps: steps.map((step) => [step.name, step.summary, brief(step.picture)]),
+      image: Array.from(steps.at(-1).picture.data),
+    };
+  } catch (error) {
+    if (error instanceof NoInk) return { noInk: error.message };
+    throw error;
+  }
+}
+
+for (const entry of JSON.parse(readFileSync(`${batch}.json`))) {
+  process.stdout.write(`${JSON.stringify(answer(entry))}\n`);
+}

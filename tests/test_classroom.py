@@ -1,0 +1,115 @@
+"""The classroom's page as a file: what it holds, what it says of a result, what it refuses."""
+
+import json
+import re
+import zlib
+from base64 import b64decode
+
+import pytest
+from lenet_bench.cost import lines_of_code
+from lenet_bench.errors import ResultError
+from lenet_bench.results import read_result
+from lenet_bench.show.classroom import classroom_page
+from lenet_bench.show.classroom.lesson import lesson
+from lenet_bench.weights import default_path
+from sample_results import blocks, failed, result, sample_of_all
+
+HOSTILE = "</script><script>window.hacked = 1</script>\x00&"
+NAMES = ("fused", "onednn", "tensorflow:xla", "keras:predict_on_batch", "keras")
+
+
+def small():
+    """A result of each layer of 2018."""
+    return result(*(blocks(name, 20 * 4**n) for n, name in enumerate(NAMES)))
+
+
+def unpacked(page, name):
+    """What the page carries under that name."""
+    packed = re.search(f'id="{name}">(.*?)</script>', page)[1]
+    return zlib.decompress(b64decode(packed))
+
+
+@pytest.fixture(scope="module")
+def page():
+    """All backends."""
+    return classroom_page([("all.jsonl", sample_of_all())])
+
+
+def test_a_page_of_all_backends_is_at_most_3_mb(page):
+    assert len(page.encode()) < 3_000_000
+
+
+def test_the_page_asks_nobody_for_anything(page):
+    written = re.sub(r"data:text/javascript;base64,[\w+/=]*", "", page).replace("&#39;", "'")
+    assert "connect-src 'none'" in written
+    assert re.findall(r'\b(?:src|href)="(?!#)', written) == []
+    assert "://" not in written
+
+
+def test_only_a_served_page_may_ask_its_server():
+    served = classroom_page([("small.jsonl", small())], served=True).replace("&#39;", "'")
+    assert "connect-src 'self'" in served
+    assert json.loads(unpacked(served, "lesson"))["served"] is True
+
+
+def test_the_page_carries_the_weights_as_they_are(page):
+    assert unpacked(page, "weights") == default_path().read_bytes()
+
+
+def test_every_sentence_is_in_the_one_file_that_others_translate(page):
+    shown = re.search("<body>(.*)</body>", page, re.S)[1]
+    shown = re.sub(r"<(script|noscript).*?</\1>", "", shown, flags=re.S)
+    assert re.sub(r"<[^>]*>|\s", "", shown) == ""
+
+
+def test_the_lesson_has_every_timed_backend_from_the_fastest_to_the_slowest():
+    rows = (blocks("keras", 80), blocks("fused", 20), failed("torch", "crashed", "killed"))
+    found = lesson([("small.jsonl", result(*rows))])
+    assert [one["name"] for one in found["backends"]] == ["fused", "keras"]
+    assert found["backends"][0]["us"] == pytest.approx(20, abs=0.1)
+
+
+def test_the_lines_are_those_of_the_code_that_is_shown():
+    found = lesson([("small.jsonl", small())])
+    for one in found["backends"]:
+        assert one["lines"] == lines_of_code(one["name"])
+        stages = {part["stage"] for part in found["listings"][one["listing"]]}
+        assert {"conv1", "pool1", "conv2", "pool2", "fc1"} <= stages, one["name"]
+
+
+def test_the_race_draws_calls_that_were_measured():
+    found = lesson([("small.jsonl", small())])
+    for one in found["backends"]:
+        assert one["quantiles"] == sorted(one["quantiles"])
+        assert one["quantiles"][0] * 0.999 <= one["us"] <= one["quantiles"][-1] * 1.001
+
+
+def test_a_run_of_why_says_what_the_calls_time_goes_to(pytestconfig):
+    apart = next((pytestconfig.rootpath / "results/why").glob("*.jsonl"))
+    found = lesson([("small.jsonl", small()), (apart.name, read_result(apart))])
+    keras = next(one for one in found["backends"] if one["name"] == "keras")
+    shares = dict(map(tuple, keras["parts"]))
+    assert max(shares, key=shares.__getitem__) == "data set"
+    assert sum(shares.values()) == pytest.approx(1, abs=0.01)
+    assert keras["apart_on"]
+
+
+def test_a_result_with_nothing_timed_is_refused():
+    nothing = result(failed("torch", "crashed", "killed"))
+    with pytest.raises(ResultError, match="no backend was timed"):
+        classroom_page([("nothing.jsonl", nothing)])
+
+
+def test_what_a_result_says_is_data_and_never_markup():
+    page = classroom_page([("hostile.jsonl", result(blocks(HOSTILE, 20), blocks("fused", 40)))])
+    assert "hacked" not in page
+    assert "hacked" in unpacked(page, "lesson").decode()
+
+
+def test_the_lesson_plan_names_what_the_page_has(pytestconfig):
+    """Each sentence in bold type is one that the page shows."""
+    folder = pytestconfig.rootpath
+    sentences = (folder / "python/lenet_bench/show/classroom/strings.js").read_text()
+    named = re.findall(r"\*\*(.+?)\*\*", (folder / "docs/classroom.md").read_text())
+    assert len(named) >= 5
+    assert [name for name in named if f'"{name}"' not in sentences] == []

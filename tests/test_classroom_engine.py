@@ -1,0 +1,95 @@
+"""The page's fused.wasm computes what the network is: engine.js against the reference, in node."""
+
+import importlib.util
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import lenet_bench
+import numpy as np
+import pytest
+from classroom import FOLDER, SAMPLES, handwriting, needs_node, node
+from lenet_bench.network import PARAMETERS
+from lenet_bench.weights import default_path, read_weights
+
+pytestmark = needs_node
+
+WASM = FOLDER / "fused.wasm"
+BUILD = Path(__file__).parents[1] / "csrc" / "wasm" / "build.sh"
+SIZES = {"pool1": 20 * 12 * 12, "pool2": 50 * 4 * 4, "fc1": 500, "fc2": 10, "probabilities": 10}
+
+
+@pytest.fixture(scope="module")
+def images():
+    """The samples, handwriting, noise, and nothing but paper or ink."""
+    random = np.random.default_rng(2)
+    return np.concatenate([
+        [lenet_bench.read_image(path) for path in SAMPLES],
+        handwriting(100) / np.float32(255),
+        random.random((10, 28, 28), np.float32),
+        [np.zeros((28, 28), np.float32), np.ones((28, 28), np.float32)],
+    ])  # fmt: skip
+
+
+def answers(images, weights, folder, wasm=WASM):
+    """What engine.js says of itself, what infer gives, every layer, and the parameters."""
+    (folder / "images").write_bytes(np.asarray(images, np.float32).tobytes())
+    arguments = (wasm, weights, folder / "images", folder / "answers")
+    about = json.loads(node("classroom_engine.mjs", *arguments))
+    table = np.fromfile(folder / "answers.layers", np.float32).reshape(len(images), -1)
+    ends = np.cumsum([10, *SIZES.values()])
+    probabilities, *layers = np.split(table, ends[:-1], axis=1)
+    parameters = np.fromfile(folder / "answers.weights", np.float32)
+    return about, probabilities, dict(zip(SIZES, layers, strict=True)), parameters
+
+
+def check(images, weights, folder):
+    about, probabilities, layers, _ = answers(images, weights, folder)
+    assert about["layers"] == list(SIZES)
+    reference = lenet_bench.load("reference", weights=weights)
+    apart = {"infer": np.abs(probabilities - reference.infer(images)).max()}
+    expected = [reference.layers(image) for image in images]
+    for name, values in layers.items():
+        wanted = np.stack([each[name].ravel() for each in expected])
+        apart[name] = np.abs(values - wanted).max()
+    print(f"{len(images)} images:", {name: float(f"{most:.2g}") for name, most in apart.items()})
+    assert apart["infer"] < 1e-5
+    assert apart["probabilities"] < 1e-5
+    assert max(apart.values()) < 1e-4
+
+
+def test_it_answers_as_the_reference_does(images, tmp_path):
+    check(images, default_path(), tmp_path)
+
+
+def test_it_takes_any_weights(images, weights_file, tmp_path):
+    check(images[:5], weights_file, tmp_path)
+
+
+def test_the_weights_come_by_name(images, tmp_path):
+    about, _, _, parameters = answers(images[:1], default_path(), tmp_path)
+    assert about["parameters"] == [name.replace(".", "_") for name in PARAMETERS]
+    weights = read_weights()
+    assert np.array_equal(parameters, np.concatenate([weights[n].ravel() for n in PARAMETERS]))
+
+
+def test_a_call_has_a_time(images, tmp_path):
+    about = answers(images[:1], default_path(), tmp_path)[0]
+    assert 0 < about["microseconds"] < np.inf
+
+
+def test_other_weights_are_refused_in_a_sentence(images, tmp_path):
+    content = default_path().read_bytes().replace(b'"fc2.bias"', b'"fc3.bias"')
+    (tmp_path / "other.safetensors").write_bytes(content)
+    with pytest.raises(AssertionError, match="the weights are not those of this network"):
+        answers(images[:1], tmp_path / "other.safetensors", tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(
+    importlib.util.find_spec("ziglang") is None, reason="ziglang is not installed: `make wasm`"
+)
+def test_it_is_what_the_kernels_compile_to(tmp_path):
+    subprocess.run(["sh", BUILD, sys.executable, tmp_path / "anew.wasm"], check=True, timeout=1800)
+    assert (tmp_path / "anew.wasm").read_bytes() == WASM.read_bytes(), "run `make wasm`"

@@ -1,0 +1,310 @@
+"""The classroom's page in a real Chromium: draw, watch, follow back, compare, race, guess."""
+
+import io
+import json
+import os
+import re
+from base64 import b64decode, b64encode
+from itertools import pairwise
+from pathlib import Path
+
+import lenet_bench.show.classroom
+import numpy as np
+import pytest
+from lenet_bench.mnist import read_mnist
+from lenet_bench.results import read_result
+from lenet_bench.show.classroom import classroom_page
+from lenet_bench.weights import default_path
+from PIL import Image
+from sample_results import blocks, result
+from strokes import strokes
+
+DESK = {"width": 1280, "height": 800}
+PHONE = {"width": 390, "height": 844}
+NAMES = ("fused", "onednn", "tensorflow:xla", "keras:predict_on_batch", "keras")
+SIDE = 280  # pixels of the drawing surface
+CARRIED = (Path(lenet_bench.show.classroom.__file__).parent / "fused.wasm", default_path())
+SEVEN = [[(0.25, 0.2), (0.7, 0.2), (0.45, 0.8)]]
+#: What the page sees and answers, as its own parts give it.
+SEEN = """async () => {
+    const { explain, fromPixels } = await import("lenet/prepare.js");
+    const canvas = document.getElementById("draw");
+    const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+    return [...explain(fromPixels(data, canvas.width, canvas.height)).at(-1).picture.data];
+}"""
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory, pytestconfig):
+    """Of the layers of 2018, some of them taken apart."""
+    small = result(*(blocks(name, 20 * 5**n) for n, name in enumerate(NAMES)))
+    apart = next((pytestconfig.rootpath / "results/why").glob("*.jsonl"))
+    path = tmp_path_factory.mktemp("classroom") / "classroom.html"
+    results = [("small.jsonl", small), (apart.name, read_result(apart))]
+    path.write_text(classroom_page(results), encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def see(chromium, page):
+    """`see()` opens the page; what it complains of and asks for fails the test."""
+    opened, complaints, requests = [], [], []
+
+    def open_page(viewport=DESK, **options):
+        context = chromium.new_context(viewport=viewport, **options)
+        tab = context.new_page()
+        tab.on("console", lambda message: complaints.append(message.text))
+        tab.on("pageerror", lambda error: complaints.append(str(error)))
+        tab.on("request", lambda request: requests.append(request.url))
+        tab.goto(page.as_uri())
+        tab.wait_for_selector("html[data-ready]", timeout=120_000)
+        opened.append(context)
+        return tab
+
+    yield open_page
+    for context in opened:
+        context.close()
+    assert complaints == []
+    assert {url for url in requests if not url.startswith(("data:", "blob:"))} <= {page.as_uri()}
+
+
+def draw(tab, lines):
+    """Strokes of points from 0 to 1, with the mouse; the digit that is answered."""
+    tab.locator("#clear").click()
+    box = tab.locator("#draw").bounding_box()
+    for line in lines:
+        places = [(box["x"] + x * box["width"], box["y"] + y * box["height"]) for x, y in line]
+        tab.mouse.move(*places[0])
+        tab.mouse.down()
+        for place in places[1:]:
+            tab.mouse.move(*place)
+        tab.mouse.up()
+    tab.locator("#draw:not([data-waiting])").wait_for()
+    return tab.locator("#answer").get_attribute("data-digit", timeout=1000)
+
+
+def test_a_digit_that_is_drawn_is_answered_and_cleared(see):
+    tab = see()
+    assert tab.locator("#answer").get_attribute("data-digit") is None
+    assert draw(tab, SEVEN) == "7"
+    assert tab.locator("#answer").inner_text() == "7"
+    tab.locator("#clear").click()
+    assert tab.locator("#answer").get_attribute("data-digit") is None
+    assert tab.locator("#outputs button").first.is_disabled()
+
+
+def test_small_off_centre_and_thick_drawings_are_answered(see):
+    tab = see()
+    assert draw(tab, [[(0.7, 0.7), (0.9, 0.7), (0.8, 0.95)]]) == "7"
+    assert draw(tab, [[(0.02, 0.05), (0.95, 0.05), (0.3, 0.98)]]) == "7"
+
+
+def test_the_page_gives_the_references_probabilities(see):
+    tab = see()
+    draw(tab, SEVEN)
+    image = np.array(tab.evaluate(SEEN), np.float32).reshape(28, 28)
+    shown = [float(text.rstrip(" %")) for text in tab.locator("#outputs span").all_inner_texts()]
+    expected = lenet_bench.load("reference").infer(image)
+    assert np.abs(np.array(shown) / 100 - expected).max() < 0.001
+
+
+def test_the_page_prepares_a_drawing_as_infer_does(see):
+    tab = see()
+    draw(tab, SEVEN)
+    address = tab.evaluate("() => document.getElementById('draw').toDataURL()")
+    picture = io.BytesIO(b64decode(address.partition(",")[2]))
+    prepared = np.array(tab.evaluate(SEEN), np.float32).reshape(28, 28)
+    assert np.abs(prepared - lenet_bench.read_image(picture)).max() < 1e-3
+
+
+def drop(tab, content, name):
+    """Drop a file on the page."""
+    tab.evaluate(
+        """([bytes, name]) => {
+            const files = new DataTransfer();
+            files.items.add(new File([new Uint8Array(bytes)], name));
+            document.body.dispatchEvent(
+                new DragEvent("drop", { dataTransfer: files, bubbles: true, cancelable: true }));
+        }""",
+        [list(content), name],
+    )
+
+
+def test_pictures_are_opened_and_dropped(see, pytestconfig):
+    tab = see()
+    for path in sorted((pytestconfig.rootpath / "images").glob("desk-*"))[:4]:
+        digit = path.stem[-1]
+        tab.locator("#picture").set_input_files(path)
+        tab.wait_for_selector(f"#answer[data-digit='{digit}']", timeout=30_000)
+        tab.locator("#clear").click()
+        drop(tab, path.read_bytes(), path.name)
+        tab.wait_for_selector(f"#answer[data-digit='{digit}']", timeout=30_000)
+        tab.locator("#clear").click()
+
+
+def test_what_is_no_picture_is_refused_in_a_sentence_and_blank_paper_has_no_answer(see):
+    tab = see()
+    drop(tab, b"not a picture", "notes.txt")
+    tab.locator("#hint", has_text="not a picture").wait_for()
+    white = io.BytesIO()
+    Image.new("L", (60, 60), 255).save(white, "PNG")
+    draw(tab, SEVEN)
+    drop(tab, white.getvalue(), "white.png")
+    tab.wait_for_selector("#answer:not([data-digit])", timeout=30_000, state="attached")
+
+
+def test_light_ink_on_a_dark_board_is_read(see):
+    tab = see()
+    draw(tab, SEVEN)
+    drawn = Image.open(io.BytesIO(tab.locator("#draw").screenshot())).convert("L")
+    board = io.BytesIO()
+    Image.fromarray(255 - np.asarray(drawn)[8:-8, 8:-8]).save(board, "PNG")
+    tab.locator("#clear").click()
+    drop(tab, board.getvalue(), "board.png")
+    tab.wait_for_selector("#answer[data-digit='7']", timeout=30_000)
+
+
+def test_every_number_is_the_sum_that_the_page_says(see):
+    """The way back computes each value anew; it must be the one that the kernels gave."""
+    tab = see()
+    draw(tab, SEVEN)
+    worst = tab.evaluate(
+        """async ([image, kernels, weights]) => {
+        const [{ terms }, { engine }] = await Promise.all(
+            ["lenet/origin.js", "lenet/engine.js"].map((name) => import(name)));
+        const bytes = (text) => Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+        const net = await engine(bytes(kernels), bytes(weights));
+        const seen = { image, ...net.layers(Float32Array.from(image)) };
+        let worst = 0;
+        for (const [layer, count] of [["pool1", 2880], ["pool2", 800], ["fc1", 500], ["fc2", 10]]) {
+            for (let index = 0; index < count; index += 7) {
+                const sum = terms(layer, index, seen, net.weights).sum;
+                const value = layer === "fc1" ? Math.max(0, sum) : sum;
+                worst = Math.max(worst, Math.abs(value - seen[layer][index]));
+            }
+        }
+        return worst;
+    }""",
+        [tab.evaluate(SEEN), *(b64encode(path.read_bytes()).decode() for path in CARRIED)],
+    )
+    assert 0 < worst < 1e-4
+
+
+def test_an_output_is_followed_back_to_the_image_by_keyboard(see):
+    tab = see()
+    draw(tab, SEVEN)
+    tab.locator("#outputs button").nth(7).focus()
+    tab.keyboard.press("Enter")
+    said = [tab.locator("#origin h3").inner_text()]
+    for _ in range(3):
+        tab.locator("#origin .strongest button").first.focus()
+        tab.keyboard.press("Enter")
+        said.append(tab.locator("#origin h3").inner_text())
+    for text, layer in zip(said, ("Output 7", "fc1", "pool2", "pool1"), strict=True):
+        assert layer in text
+    assert tab.locator("#origin .windows canvas").count() == 3
+
+
+def test_a_click_on_a_map_explains_that_value(see):
+    tab = see()
+    draw(tab, SEVEN)
+    tab.locator("#layer-pool2").click(position={"x": 10, "y": 10})
+    assert "map 0 of pool2" in tab.locator("#origin h3").inner_text()
+
+
+def test_a_stage_is_lit_in_every_code_and_in_the_picture(see):
+    tab = see()
+    tab.locator(".strip [data-stage=conv2]").click()
+    lit = tab.locator(".lit").evaluate_all("all => all.map(one => one.dataset.stage)")
+    assert set(lit) == {"conv2"}
+    assert tab.locator(".listing .lit").count() >= 2
+    tab.locator(".listing [data-stage=fc1]").first.hover()
+    lit = tab.locator(".lit").evaluate_all("all => all.map(one => one.tagName)")
+    assert {"FIGURE", "BUTTON", "DIV"} <= set(lit)
+
+
+def test_three_apis_stand_side_by_side_with_lines_and_times_on_top(see):
+    tab = see()
+    tab.locator("#more").click()
+    assert tab.locator("#more").is_disabled()
+    tops = [box["y"] for box in tab.locator(".panes article").evaluate_all(
+        "all => all.map(one => ({ y: one.getBoundingClientRect().y }))")]  # fmt: skip
+    assert len(tops) == 3
+    tab.locator(".panes select").nth(2).select_option("fused")
+    assert "lines · 20 µs" in tab.locator(".panes .cost").nth(2).inner_text()
+
+
+def test_the_race_ends_in_the_order_of_the_calls_and_shows_their_times(see):
+    tab = see()
+    tab.locator("#racing select").select_option("100")
+    tab.locator("#start").click()
+    assert tab.locator("#racing").get_attribute("data-state") == "running"
+    tab.locator("#finish").click()
+    assert tab.locator("#racing").get_attribute("data-state") == "over"
+    widths = tab.locator(".bar").evaluate_all(
+        "all => all.map(b => b.getBoundingClientRect().width)"
+    )
+    assert all(one < other for one, other in pairwise(widths))
+    assert tab.locator(".time").first.inner_text() == "20 µs"
+    assert tab.locator(".bar").last.locator("i").count() > 1  # Keras' predict is taken apart
+
+
+def test_guesses_are_counted_and_then_answered(see):
+    tab = see()
+    order = tab.locator("#guess-time li")
+    for _ in range(len(NAMES)):  # by buttons, as a keyboard does it: the slowest to the top
+        for n in range(len(NAMES) - 1):
+            names = order.locator("b").all_inner_texts()
+            if NAMES.index(names[n]) < NAMES.index(names[n + 1]):
+                order.nth(n).get_by_label(f"Move {names[n]} down").click()
+    tab.locator(".question").first.get_by_text("Show the answer").click()
+    assert "0 of 10 pairs" in tab.locator(".question").first.inner_text()
+    assert order.locator("b").all_inner_texts() == list(NAMES)
+    assert "20 µs" in order.first.inner_text()
+
+
+def test_the_page_measures_its_kernels_here(see):
+    tab = see()
+    tab.locator("#here", has_text=re.compile(r"\d (µs|ms)")).wait_for()
+
+
+@pytest.mark.parametrize("viewport", [DESK, PHONE], ids=["desk", "phone"])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_page_fits_the_screen_and_axe_finds_nothing(see, viewport, scheme):
+    from axe_playwright_python.sync_playwright import Axe
+
+    tab = see(viewport, color_scheme=scheme)
+    draw(tab, SEVEN)
+    tab.locator("#outputs button").nth(7).click()
+    tab.locator("#finish").click()
+    assert tab.evaluate("document.documentElement.scrollWidth") <= viewport["width"]
+    found = Axe().run(tab).response["violations"]
+    assert [(one["id"], one["nodes"][0]["html"][:200]) for one in found] == []
+
+
+def test_the_answer_and_the_network_are_above_the_fold(see):
+    tab = see()
+    draw(tab, SEVEN)
+    for part in ("#draw", "#answer", "#layers", "#outputs"):
+        box = tab.locator(part).bounding_box()
+        assert box["y"] + box["height"] <= DESK["height"], part
+
+
+def written():
+    """MNIST's test digits as strokes from 0 to 1, with their labels."""
+    folder = os.environ.get("LENET_BENCH_MNIST")
+    if not folder:
+        pytest.skip("LENET_BENCH_MNIST is not set: no digits of MNIST to draw")
+    digits = read_mnist("test", folder)
+    for image, label in zip(digits.images, digits.labels, strict=True):
+        yield [[(x / 28, y / 28) for x, y in line] for line in strokes(image)], str(label)
+
+
+@pytest.mark.slow
+def test_two_hundred_drawn_digits_are_read(see):
+    tab = see()
+    wrong = []
+    for _, (lines, label) in zip(range(200), written(), strict=False):
+        answer = draw(tab, lines)
+        wrong += [(label, answer)] if answer != label else []
+    assert len(wrong) <= 4, json.dumps(wrong)
