@@ -3,7 +3,6 @@
 import base64
 import json
 import re
-import shutil
 from pathlib import Path
 
 import lenet_bench
@@ -12,8 +11,7 @@ from lenet_bench.classroom import engines
 from lenet_bench.network import PARAMETERS
 from lenet_bench.weights import read_weights
 from lessons import served, stroke
-
-sync_api = pytest.importorskip("playwright.sync_api", reason="no browser: playwright is missing")
+from sample_results import blocks, log, write_log
 
 HERE = Path(__file__).parent
 SCRIPTS = Path(lenet_bench.__file__).parent / "show/classroom"
@@ -53,19 +51,6 @@ def page(tmp_path_factory):
     imports = json.dumps({"imports": modules})
     path.write_text(PAGE.format(imports=imports, weights=json.dumps(weights)), encoding="utf-8")
     return path
-
-
-@pytest.fixture(scope="module")
-def chromium():
-    """The one that is installed; none is downloaded."""
-    found = filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome")))
-    executable = next(found, None)
-    if executable is None:
-        pytest.skip("no browser: the live table was not looked at")
-    with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=executable, args=["--no-sandbox"])
-        yield browser
-        browser.close()
 
 
 @pytest.fixture
@@ -192,6 +177,31 @@ def test_backends_that_start_later_answer_the_drawing_that_is_there(chromium, pa
         ask(tab)
         rows(tab).nth(len(BACKENDS) - 1).wait_for()
         tab.close()
+
+
+def test_what_is_drawn_on_the_whole_page_is_answered_by_every_backend(chromium, tmp_path):
+    path = tmp_path / "mine.jsonl"
+    write_log(path, log(blocks("fused", 20), blocks("numpy", 90), blocks("keras", 40_000)))
+    named = [word for name in BACKENDS for word in ("-b", name)]
+    command = ["-m", "lenet_bench", "classroom", path, "--serve", *named]
+    complaints = []
+    with served(*command, XDG_CACHE_HOME=str(tmp_path)) as lesson:
+        tab = chromium.new_page()
+        tab.on("console", lambda message: complaints.append(message.text))
+        tab.on("pageerror", lambda error: complaints.append(str(error)))
+        tab.goto(lesson.address)
+        tab.wait_for_selector("html[data-ready]")
+        rows(tab, "ready").nth(len(BACKENDS) - 1).wait_for()
+        box = tab.locator("#draw").bounding_box()
+        tab.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 5)
+        tab.mouse.down()
+        tab.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] * 4 / 5, steps=5)
+        tab.mouse.up()
+        rows(tab).nth(len(BACKENDS) - 1).wait_for()
+        assert rows(tab).locator(".live-digit").all_inner_texts() == ["1"] * len(BACKENDS)
+        assert tab.locator("#answer").inner_text() == "1"
+        tab.close()
+    assert complaints == []
 
 
 @pytest.mark.slow
