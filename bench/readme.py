@@ -27,6 +27,7 @@ from lenet_bench.results import TakenApart, read_result, start_medians_us, taken
 from lenet_bench.results.apart import GROUPS, grouped
 from lenet_bench.results.remarks import in_two_modes
 from lenet_bench.results.statistics import FEWEST_STARTS, ratio_interval
+from lenet_bench.show.classroom import classroom_page, published
 from lenet_bench.show.families import precision as precision_of
 from lenet_bench.show.figures.pictures import pictures, themed
 from lenet_bench.show.figures.rows import Row, Run
@@ -393,6 +394,7 @@ def drawn() -> Iterator[tuple[Path, str]]:
     for key in PICTURED:
         yield PICTURES / f"{key}.svg", themed(drawn_figures[key])
     yield result.with_suffix(".html"), page(runs(result))
+    yield ROOT / "docs/classroom.html", classroom_page(published())
 
 
 def main() -> None:

@@ -79,6 +79,7 @@ def draw(tab, lines):
         for place in places[1:]:
             tab.mouse.move(*place)
         tab.mouse.up()
+    tab.evaluate("() => new Promise(r => requestAnimationFrame(() => requestAnimationFrame(r)))")
     tab.locator("#draw:not([data-waiting])").wait_for()
     return tab.locator("#answer").get_attribute("data-digit", timeout=1000)
 
@@ -164,11 +165,12 @@ def test_light_ink_on_a_dark_board_is_read(see):
     tab.wait_for_selector("#answer[data-digit='7']", timeout=30_000)
 
 
-def test_every_number_is_the_sum_that_the_page_says(see):
+def test_every_number_is_the_sum_that_the_page_says_and_the_answer_the_references(see):
     """The way back computes each value anew; it must be the one that the kernels gave."""
     tab = see()
     draw(tab, SEVEN)
-    worst = tab.evaluate(
+    image = tab.evaluate(SEEN)
+    worst, probabilities = tab.evaluate(
         """async ([image, kernels, weights]) => {
         const [{ terms }, { engine }] = await Promise.all(
             ["lenet/origin.js", "lenet/engine.js"].map((name) => import(name)));
@@ -183,11 +185,13 @@ def test_every_number_is_the_sum_that_the_page_says(see):
                 worst = Math.max(worst, Math.abs(value - seen[layer][index]));
             }
         }
-        return worst;
+        return [worst, [...seen.probabilities]];
     }""",
-        [tab.evaluate(SEEN), *(b64encode(path.read_bytes()).decode() for path in CARRIED)],
+        [image, *(b64encode(path.read_bytes()).decode() for path in CARRIED)],
     )
     assert 0 < worst < 1e-4
+    expected = lenet_bench.load("reference").infer(np.array(image, np.float32).reshape(28, 28))
+    assert np.abs(np.array(probabilities) - expected).max() < 1e-5
 
 
 def test_an_output_is_followed_back_to_the_image_by_keyboard(see):

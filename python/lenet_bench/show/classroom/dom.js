@@ -22,6 +22,7 @@ export function say(key, values = {}) {
 
 /** Fills in the sentences that the page's elements name. */
 export function speakAll() {
+  document.title = say("title");
   for (const one of document.querySelectorAll("[data-text]")) one.textContent = say(one.dataset.text);
   for (const one of document.querySelectorAll("[data-label]")) {
     one.setAttribute("aria-label", say(one.dataset.label));

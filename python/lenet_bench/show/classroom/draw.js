@@ -57,7 +57,7 @@ export function pad({ canvas, clear, file, hint, see, nothing }) {
     const between = event.getCoalescedEvents?.() ?? [];
     for (const one of between.length ? between : [event]) stroke(place(one));
   });
-  for (const name of ["pointerup", "pointercancel"]) canvas.addEventListener(name, () => { last = null; });
+  for (const name of ["pointerup", "pointercancel"]) canvas.addEventListener(name, () => { last = null; soon(); });
 
   const start = () => { stop(); wipe(); hint.textContent = say("draw.hint"); nothing(); };
   clear.addEventListener("click", start);
