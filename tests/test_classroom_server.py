@@ -18,6 +18,7 @@ from processes import alive, wait_for
 from sample_results import blocks, log, write_log
 from scratch_backends import (
     AnswersWrongly,
+    AnswersWronglyWhenTimed,
     CannotRun,
     Hangs,
     Honest,
@@ -294,7 +295,12 @@ def started(*factories):
 
 @pytest.mark.parametrize(
     ("factory", "reason"),
-    [(Hangs, "timeout"), (KillsItself, "SIGKILL"), (Raises, "the descriptor is stale")],
+    [
+        (Hangs, "timeout"),
+        (KillsItself, "SIGKILL"),
+        (Raises, "the descriptor is stale"),
+        (AnswersWronglyWhenTimed, "wrong: its probabilities differ"),
+    ],
 )
 def test_one_that_fails_when_it_is_asked_is_told_and_asked_no_more(factory, reason):
     live = started(factory, Honest)
@@ -319,6 +325,15 @@ def test_one_that_cannot_be_started_or_is_wrong_is_told(factory, reason):
         assert live.states()[0]["reason"].startswith(reason)
     finally:
         live.close()
+
+
+def test_none_is_started_where_memory_is_short():
+    live = Live(["numpy"], spare_mib=1 << 40)
+    live.begin()
+    wait_for(lambda: live.states()[0]["state"] == "failed")
+    assert "memory" in live.states()[0]["reason"]
+    assert live.ready() == []
+    live.close()
 
 
 def test_backends_that_are_not_installed_are_not_tried():

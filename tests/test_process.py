@@ -76,6 +76,19 @@ def test_however_it_dies_is_said(child, does, reason):
     assert not alive(child.pid)
 
 
+@linux
+def test_one_that_is_paused_does_not_answer_until_it_goes_on(child):
+    child.ask("parent.say(None)", TIMEOUT_S)
+    child.pause()
+    wait_for(lambda: "T (stopped)" in Path(f"/proc/{child.pid}/status").read_text())
+    child.tell("parent.say('awake')", TIMEOUT_S)
+    child.go_on()
+    assert child.hear(TIMEOUT_S) == "awake"
+    child.pause()
+    child.end()
+    assert not alive(child.pid)
+
+
 def test_a_crash_shows_where_python_was(child):
     with pytest.raises(Died):
         child.ask("import ctypes; ctypes.string_at(0)", TIMEOUT_S)

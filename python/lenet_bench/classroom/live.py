@@ -57,14 +57,20 @@ def installed() -> list[str]:
 class Live:
     """The backends; `begin` starts them in the background, in this order."""
 
-    def __init__(self, backends: Sequence[str | Entry], *, late_s: float = _LATE_S) -> None:
+    def __init__(
+        self,
+        backends: Sequence[str | Entry],
+        *,
+        late_s: float = _LATE_S,
+        spare_mib: float = _SPARE_MIB,
+    ) -> None:
         entries = [
             one if isinstance(one, Entry) else Entry.of_backend(one, threads=1) for one in backends
         ]
         self._entries = {entry.name: entry for entry in entries}
         self._backends = {name: Backend(name) for name in self._entries}
         self._conditions = usual_conditions({entry.device for entry in entries})
-        self._late_s = late_s
+        self._late_s, self._spare_mib = late_s, spare_mib
         self._asking = threading.Lock()
         self._lock = threading.Lock()  # of what follows
         self._starting: Start | None = None
@@ -130,7 +136,7 @@ class Live:
     def _start(self, name: str) -> Start:
         """A process that has given the right answers, and waits."""
         free_mib = psutil.virtual_memory().available / 2**20
-        if free_mib < _SPARE_MIB:
+        if free_mib < self._spare_mib:
             raise Failed("unavailable", f"not started: {mebibytes(free_mib)} of memory are free")
         with self._lock:
             start = Start(self._entries[name], self._conditions)
@@ -185,6 +191,7 @@ def _ask(start: Start, image: NDArray[np.float32]) -> Answer:
     finally:
         start.child.pause()
     probabilities = found["probabilities"]
+    start.check(probabilities, start.conditions.truth.of(images[:1]))
     return Answer(
         name=start.entry.name,
         digit=int(probabilities.argmax()),

@@ -33,7 +33,7 @@ IMAGE_BYTES = IMAGE_SIDE * IMAGE_SIDE * 4
 _LONGEST_HEAD = 8 << 10
 _SLOW_S = 10.0  # for a request to arrive, and for its answer to be taken
 _MOST_UNKNOWN = 64  # connections that have not shown the token
-_BACKLOG = 256
+_BACKLOG = 128
 _REQUESTS, _DRAWINGS = (200.0, 200), (20.0, 20)  # of those who know the token: a second, at once
 _INFER, _BACKENDS = "/infer", "/backends"
 _KINDS = {
@@ -49,8 +49,7 @@ def serve(
 ) -> None:
     """Serve until Ctrl-C or a polite kill, then end all backends; `opened` gets the address."""
     try:
-        with on_cores(live.own_cores):
-            asyncio.run(_serve(Lesson(page, live, engines), port, opened))
+        asyncio.run(_serve(Lesson(page, live, engines), port, opened))
     finally:
         live.close()
 
@@ -66,8 +65,9 @@ async def _serve(lesson: "Lesson", port: int, opened: Callable[[str], None]) -> 
         raise LenetBenchError(
             f"port {port} cannot be used: {why}; choose another with --port, or none"
         ) from None
-    opened(lesson.open(server.sockets[0].getsockname()[1]))
-    await stop.wait()
+    opened(lesson.open(server.sockets[0].getsockname()[1]))  # a browser may have every core
+    with on_cores(lesson.own_cores):
+        await stop.wait()
     server.close()
     await loop.run_in_executor(None, lesson.close)
 
@@ -96,9 +96,15 @@ class Lesson:
         self._live.begin()
         return f"http://{HOST}:{port}/?token={self._token}"
 
+    @property
+    def own_cores(self) -> tuple[int, ...]:
+        """Where this process disturbs no backend."""
+        return self._live.own_cores
+
     def close(self) -> None:
+        """End all drawings and all backends."""
+        self._newest += 1
         self._live.close()
-        self._asker.shutdown()
 
     def make_room(self) -> None:
         """For one more that has not shown the token."""

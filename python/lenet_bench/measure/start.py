@@ -89,14 +89,14 @@ class Start:
         truth = self.conditions.truth
         answer = self.ask("keep", images=truth.rotating)
         if self.entry.checked:
-            self._check(answer["answers"], truth.of_rotating(list(range(len(truth.rotating)))))
+            self.check(answer["answers"], truth.of_rotating(list(range(len(truth.rotating)))))
             self.check_images(truth.edges)
 
     def check_images(self, images: Floats) -> None:
         """Any images: it must answer as the reference does."""
         if self.entry.checked:
             answers = self.ask("check", images=images)["answers"]
-            self._check(answers, self.conditions.truth.of(images))
+            self.check(answers, self.conditions.truth.of(images))
 
     def check_cache(self) -> CacheProbe:
         """A backend that is much slower on new images than on known ones has kept answers."""
@@ -121,7 +121,7 @@ class Start:
         self._check_clock(answer, asked_ns, time.perf_counter_ns())
         if self.entry.checked:
             expected = self.conditions.truth.of_rotating(answer["answered"])
-            self._check(answer["answers"], expected)
+            self.check(answer["answers"], expected)
         return answer
 
     def time_batch(self, size: int, warm_s: float, timed_s: float) -> list[int]:
@@ -129,7 +129,7 @@ class Start:
         answer = self.ask("batch", size=size, warm_s=warm_s, timed_s=timed_s)
         if refusal := answer.get("refused"):
             raise Failed("wrong", refusal)
-        self._check(answer["answers"], self.conditions.truth.of_rotating(answer["answered"]))
+        self.check(answer["answers"], self.conditions.truth.of_rotating(answer["answered"]))
         samples: list[int] = answer["samples_ns"].tolist()
         return samples
 
@@ -165,7 +165,7 @@ class Start:
         if not inside or not heard_ns <= later <= time.perf_counter_ns():
             raise Failed("wrong", "it changed the clock of its process")
 
-    def _check(self, answers: Floats, expected: Floats) -> None:
+    def check(self, answers: Floats, expected: Floats) -> None:
         """Raise Failed unless the answers are the reference's within the tolerance."""
         answers = answers.reshape(-1, expected.shape[1])
         difference = float(np.abs(answers - expected).max(initial=0))

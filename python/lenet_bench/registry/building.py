@@ -159,14 +159,15 @@ def wrong_version(row: Backend, name: str, why: str) -> str | None:
 
 
 def is_installed(row: Backend) -> bool:
-    """Whether its packages are here, as their records say; it may fail to run all the same."""
+    """Whether its packages are here, in versions that fit; it may fail to run all the same."""
     if row.gone:
         return False
     if row.environment and environments.environments()[row.environment].created:
         return True
     needed = _needed(row)
     nothing = not needed and row.environment  # that does as well beside lenet-bench
-    return not nothing and all(map(installed_version, needed))
+    here = [(asked, installed_version(asked)) for asked in needed]
+    return not nothing and all(version and fits(version, asked) for asked, version in here)
 
 
 def _versions(row: Backend) -> list[tuple[str, str]]:

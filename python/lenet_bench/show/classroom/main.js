@@ -95,7 +95,7 @@ function method(data, net) {
     element("p", {}, say("method.result", data)),
     ...elsewhere.map((machine) => element("p", {}, say("method.parts", { machine }))),
     element("p", {}, here, " ", again),
-    element("p", {}, say("method.private")),
+    element("p", {}, say(data.served ? "method.served" : "method.private")),
   );
   $("took").append(say("draw.computed"));
   measure();

@@ -111,6 +111,7 @@ export const strings = {
     here: "In this browser, our kernels take {time} an image: the median of batches of calls.",
     again: "Measure again",
     private: "What you draw stays in this page. It loads nothing and sends nothing.",
+    served: "What you draw goes to the backends on this computer and no further.",
   },
   prepare: {
     noInk: "shows no ink; a picture of one digit was expected",

@@ -1,0 +1,226 @@
+"""The live table in a real Chromium: backends of this machine and engines of the browser."""
+
+import base64
+import json
+import re
+from pathlib import Path
+
+import lenet_bench
+import pytest
+from lenet_bench.classroom import engines
+from lenet_bench.network import PARAMETERS
+from lenet_bench.weights import read_weights
+from lessons import served, stroke
+from sample_results import blocks, log, write_log
+
+HERE = Path(__file__).parent
+SCRIPTS = Path(lenet_bench.__file__).parent / "show/classroom"
+BACKENDS = ("fused", "numpy", "openblas")
+PAGE = """<!doctype html><html lang="en"><meta charset="utf-8"><title>live</title>
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; connect-src 'self';
+script-src 'self' 'unsafe-inline' data: 'wasm-unsafe-eval'">
+<script type="importmap">{imports}</script><main id="living"></main>
+<script type="module">
+import {{ live }} from "lenet/live.js";
+const bytes = (text) => Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+const weights = {weights};
+for (const name in weights) weights[name] = new Float32Array(bytes(weights[name]).buffer);
+globalThis.answers = [];
+const token = new URLSearchParams(location.search).get("token");
+const onAnswer = (answer) => answers.push(answer);
+globalThis.lesson = live(document.getElementById("living"), {{ token, weights, onAnswer }});
+</script>"""
+ASK = "pixels => lesson.ask(Float32Array.from(pixels))"
+
+
+def in_base64(content):
+    return base64.b64encode(content).decode()
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory):
+    """Nothing but the live table, its modules as the classroom's page has them: data."""
+    modules = {
+        f"lenet/{path.name}": "data:text/javascript;base64,"
+        + in_base64(re.sub(r'(from\s*)"\./', r'\1"lenet/', path.read_text()).encode())
+        for path in SCRIPTS.glob("*.js")
+    }
+    found = read_weights()
+    weights = {name.replace(".", "_"): in_base64(found[name].tobytes()) for name in PARAMETERS}
+    path = tmp_path_factory.mktemp("page") / "live.html"
+    imports = json.dumps({"imports": modules})
+    path.write_text(PAGE.format(imports=imports, weights=json.dumps(weights)), encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def open_lesson(chromium):
+    """`open_lesson(lesson)` opens its page; what that complains of fails the test."""
+    complaints, tabs = [], []
+
+    def open_page(lesson):
+        tab = chromium.new_page()
+        tab.on("console", lambda message: complaints.append(message.text))
+        tab.on("pageerror", lambda error: complaints.append(str(error)))
+        tab.goto(lesson.address)
+        tab.wait_for_function("globalThis.lesson")
+        tabs.append(tab)
+        return tab
+
+    yield open_page
+    for tab in tabs:
+        tab.close()
+    assert complaints == []
+
+
+@pytest.fixture(scope="module")
+def lesson(page, tmp_path_factory):
+    """Three backends, and no engine for the browser."""
+    nowhere = str(tmp_path_factory.mktemp("cache"))
+    with served(HERE / "scratch_lesson.py", page, *BACKENDS, XDG_CACHE_HOME=nowhere) as lesson:
+        lesson.wait_until_ready()
+        yield lesson
+
+
+def ask(tab, image=None):
+    """Draw, and wait for all answers."""
+    tab.evaluate(ASK, (stroke() if image is None else image).ravel().tolist())
+
+
+def rows(tab, state="answered"):
+    return tab.locator(f"tr[data-state={state}]")
+
+
+def test_every_backend_has_a_row_with_its_digit_its_time_and_a_bar(open_lesson, lesson):
+    tab = open_lesson(lesson)
+    rows(tab, "ready").nth(len(BACKENDS) - 1).wait_for()
+    ask(tab)
+    assert rows(tab).locator("th").all_inner_texts() == list(BACKENDS)
+    assert rows(tab).locator(".live-digit").all_inner_texts() == ["1"] * len(BACKENDS)
+    for time in rows(tab).locator(".time").all_inner_texts():
+        assert re.fullmatch(r"[\d.,]+ (µs|ms|s)", time)
+    bars = tab.eval_on_selector_all(".live-bar", "all => all.map(one => one.style.inlineSize)")
+    assert all(0 < float(bar.rstrip("%")) <= 100 for bar in bars)
+
+
+def test_bars_are_longer_the_longer_a_call_takes(open_lesson, lesson):
+    tab = open_lesson(lesson)
+    rows(tab, "ready").nth(len(BACKENDS) - 1).wait_for()
+    ask(tab)
+    times = {one["name"]: one["us"] for one in tab.evaluate("answers")}
+    widths = "all => all.map(bar => parseFloat(bar.style.inlineSize))"
+    bars = tab.eval_on_selector_all("tr[data-state=answered] .live-bar", widths)
+    width = dict(zip(BACKENDS, bars, strict=True))
+    assert sorted(times, key=times.get) == sorted(width, key=width.get)
+
+
+def test_the_answers_are_told_in_a_sentence_and_to_the_page(open_lesson, lesson):
+    tab = open_lesson(lesson)
+    rows(tab, "ready").nth(len(BACKENDS) - 1).wait_for()
+    ask(tab)
+    assert tab.locator("[aria-live=polite]").inner_text().startswith("3 of 3 say 1.")
+    told = tab.evaluate("answers")
+    assert [one["name"] for one in told] == list(BACKENDS)
+    assert all(len(one["probabilities"]) == 10 for one in told)
+
+
+def test_the_newest_drawing_wins(open_lesson, lesson):
+    tab = open_lesson(lesson)
+    rows(tab, "ready").nth(len(BACKENDS) - 1).wait_for()
+    older, newer = stroke(), stroke().T.copy()
+    tab.evaluate(
+        """([older, newer]) => Promise.all([older, newer].map((pixels, n) => new Promise((done) =>
+        setTimeout(() => lesson.ask(Float32Array.from(pixels)).then(done), 130 * n))))""",
+        [older.ravel().tolist(), newer.ravel().tolist()],
+    )
+    expected = str(lenet_bench.load("reference").infer(newer).argmax())
+    assert rows(tab).locator(".live-digit").all_inner_texts() == [expected] * len(BACKENDS)
+
+
+def test_the_table_is_one_to_those_who_hear_it(open_lesson, lesson):
+    tab = open_lesson(lesson)
+    rows(tab, "ready").nth(len(BACKENDS) - 1).wait_for()
+    assert tab.get_by_role("table").count() == 1
+    for title in ("Backend", "Digit", "Time"):
+        assert tab.get_by_role("columnheader", name=title, exact=True).count() == 1
+    for name in BACKENDS:
+        assert tab.get_by_role("rowheader", name=name, exact=True).count() == 1
+
+
+def test_the_browser_has_the_finer_clock(open_lesson, lesson):
+    assert open_lesson(lesson).evaluate("crossOriginIsolated")
+
+
+def test_one_that_dies_and_a_program_that_ends_are_told(chromium, page, tmp_path):
+    nowhere = str(tmp_path)
+    with served(HERE / "scratch_lesson.py", page, *BACKENDS, XDG_CACHE_HOME=nowhere) as lesson:
+        lesson.wait_until_ready()
+        tab = chromium.new_page()
+        tab.goto(lesson.address)
+        rows(tab, "ready").nth(len(BACKENDS) - 1).wait_for()
+        lesson.workers()[1].kill()
+        ask(tab)
+        assert rows(tab).locator("th").all_inner_texts() == ["fused", "openblas"]
+        assert "SIGKILL" in rows(tab, "failed").inner_text()
+    ask(tab)
+    assert "does not answer" in tab.locator("[aria-live=polite]").inner_text()
+    tab.close()
+
+
+def test_backends_that_start_later_answer_the_drawing_that_is_there(chromium, page, tmp_path):
+    with served(
+        HERE / "scratch_lesson.py", page, *BACKENDS, XDG_CACHE_HOME=str(tmp_path)
+    ) as lesson:
+        tab = chromium.new_page()
+        tab.goto(lesson.address)
+        tab.wait_for_function("globalThis.lesson")
+        ask(tab)
+        rows(tab).nth(len(BACKENDS) - 1).wait_for()
+        tab.close()
+
+
+def test_what_is_drawn_on_the_whole_page_is_answered_by_every_backend(chromium, tmp_path):
+    path = tmp_path / "mine.jsonl"
+    write_log(path, log(blocks("fused", 20), blocks("numpy", 90), blocks("keras", 40_000)))
+    named = [word for name in BACKENDS for word in ("-b", name)]
+    command = ["-m", "lenet_bench", "classroom", path, "--serve", *named]
+    complaints = []
+    with served(*command, XDG_CACHE_HOME=str(tmp_path)) as lesson:
+        tab = chromium.new_page()
+        tab.on("console", lambda message: complaints.append(message.text))
+        tab.on("pageerror", lambda error: complaints.append(str(error)))
+        tab.goto(lesson.address)
+        tab.wait_for_selector("html[data-ready]")
+        rows(tab, "ready").nth(len(BACKENDS) - 1).wait_for()
+        box = tab.locator("#draw").bounding_box()
+        tab.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 5)
+        tab.mouse.down()
+        tab.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] * 4 / 5, steps=5)
+        tab.mouse.up()
+        rows(tab).nth(len(BACKENDS) - 1).wait_for()
+        assert rows(tab).locator(".live-digit").all_inner_texts() == ["1"] * len(BACKENDS)
+        assert tab.locator("#answer").inner_text() == "1"
+        tab.close()
+    assert complaints == []
+
+
+@pytest.mark.slow
+def test_engines_in_the_browser_answer_as_the_reference_does(open_lesson, page):
+    pytest.importorskip("onnx", reason="onnxruntime-web needs its model")
+    try:
+        engines.install(print)
+    except lenet_bench.LenetBenchError as error:
+        pytest.skip(f"the engines for the browser cannot be had: {error}")
+    with served(HERE / "scratch_lesson.py", page, "fused") as lesson:
+        lesson.wait_until_ready()
+        tab = open_lesson(lesson)
+        rows(tab, "ready").nth(2).wait_for()
+        ask(tab)
+        told = {one["name"]: one for one in tab.evaluate("answers")}
+    assert list(told) == ["onnxruntime-web", "tfjs", "fused"]
+    expected = lenet_bench.load("reference").infer(stroke())
+    for one in told.values():
+        assert one["probabilities"] == pytest.approx(expected.tolist(), abs=1e-5)
+        assert one["calls"] >= 3
+        assert one["us"] > 0
+    print({name: round(one["us"]) for name, one in told.items()})
