@@ -16,7 +16,7 @@ from lenet_bench.weights import write_weights
 from patterns import write_patterns
 from PIL import Image, ImageDraw
 
-pytest_plugins = ["cuda_children"]
+pytest_plugins = ["browsers", "cuda_children"]
 
 #: Settings of the caller's shell, and of pytest-xdist, that would change what a command does.
 _NOT_INHERITED = (

@@ -1,14 +1,11 @@
 """The report's page in a real Chromium: on a desk, a phone, in the dark, on paper, by keyboard."""
 
-import shutil
 from pathlib import Path
 
 import pytest
 from lenet_bench.registry import precision
 from lenet_bench.show.page import gather, page
 from sample_results import blocks, failed, result, sample_of_all
-
-sync_api = pytest.importorskip("playwright.sync_api", reason="no browser: playwright is missing")
 
 HOSTILE = "<img src=x onerror='window.hacked = 1'><script>window.hacked = 1</script>"
 DESK = {"width": 1280, "height": 800}
@@ -22,19 +19,6 @@ TIMES = dict(zip(NAMES, (20, 13, 47, 94, 345, 146), strict=True)) | {
 MARKS = """() => Object.fromEntries([...document.querySelectorAll('#main [data-figure]')].map(box =>
 [box.dataset.figure, box.hidden ? [] : [...box.querySelectorAll("path[role='graphics-symbol']")]
 .map(mark => mark.getAttribute('aria-label')).filter(text => text)]))"""
-
-
-@pytest.fixture(scope="module")
-def chromium():
-    """The one that is installed; none is downloaded."""
-    found = filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome")))
-    executable = next(found, None)
-    if executable is None:
-        pytest.skip("no browser: the page was not looked at; on Debian: apt install chromium")
-    with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=executable, args=["--no-sandbox"])
-        yield browser
-        browser.close()
 
 
 def small(factor=1.0):

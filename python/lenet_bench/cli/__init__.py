@@ -22,11 +22,13 @@ from .doctor import backends, doctor
 from .env import env
 from .export import export
 from .infer import infer
+from .machines import machines
 from .mlperf import mlperf
 from .output import INTERRUPTED, PROGRAM, SUCCESS, WRONG, abandon_output, complain
 from .report import report
 from .schema import schema
 from .self_test import self_test
+from .share import share
 from .train import train
 from .verify import verify
 from .why import why
@@ -44,6 +46,8 @@ Examples:
   lenet-bench compare --quick              measure what each API costs
   lenet-bench report RESULT -o page.html   draw the result as a page
   lenet-bench diff OLD NEW --fail-over 5%  find what became slower
+  lenet-bench share RESULT                 give a result to others
+  lenet-bench machines                     show the results of many machines
   lenet-bench why keras                    find where a call's time goes
   lenet-bench cost                         count the code that each API takes
   lenet-bench backends                     list the APIs, from C++ to Keras
@@ -62,7 +66,7 @@ def cli(debug: bool) -> None:
 
 
 for command in (
-    *(infer, verify, compare, report, diff, self_test, why, cost, mlperf),
+    *(infer, verify, compare, report, diff, share, machines, self_test, why, cost, mlperf),
     *(doctor, backends, train, export, env, schema, completion),
 ):
     cli.add_command(command)
