@@ -8,11 +8,13 @@ A block begins with `<!-- KIND drawn from FILE -->` and ends with `<!-- end -->`
 DRAWN.
 """
 
+import gzip
 import json
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
+from itertools import chain
 from math import inf
 from pathlib import Path
 from statistics import median as middle
@@ -21,13 +23,14 @@ from textwrap import wrap
 from conditions import CONDITIONS
 from lenet_bench.questions.mlperf import MlperfRun
 from lenet_bench.questions.mlperf import read as read_mlperf
+from lenet_bench.questions.share import given
 from lenet_bench.registry import find
 from lenet_bench.results import Row as Tried
 from lenet_bench.results import TakenApart, read_result, start_medians_us, taken_apart
 from lenet_bench.results.apart import GROUPS, grouped
 from lenet_bench.results.remarks import in_two_modes
 from lenet_bench.results.statistics import FEWEST_STARTS, ratio_interval
-from lenet_bench.show.classroom import classroom_page, published
+from lenet_bench.show.classroom import classroom_page
 from lenet_bench.show.families import precision as precision_of
 from lenet_bench.show.figures.pictures import pictures, themed
 from lenet_bench.show.figures.rows import Row, Run
@@ -55,6 +58,7 @@ BLOCK = re.compile(
     r"(<!-- (?P<kind>\w+) drawn from (?P<file>\S+) -->\n).*?(<!-- end -->\n)", re.DOTALL
 )
 PICTURES = ROOT / "docs/pictures"
+SHIPPED = ROOT / "python/lenet_bench/show/classroom"
 COUNTED = ("Python calls", "waits")  # of a call
 PICTURED = ("hero", "code")  # the figures that pages show
 SCREEN = Screen(columns=100, colour=False)
@@ -375,6 +379,21 @@ DRAWN: dict[str, Callable[[Path], Iterable[str]]] = {
 }
 
 
+def named(kind: str, target: Path) -> str:
+    """The result that this block of the page is drawn from."""
+    block = re.search(rf"<!-- {kind} drawn from (\S+)", target.read_text())
+    assert block is not None, f"{target.name} has no block of {kind}"
+    return block[1]
+
+
+def shipped() -> Iterator[tuple[Path, bytes]]:
+    """What the classroom's page is made of where no result is given."""
+    comparison = ROOT / named("backends", PAGES[0])
+    yield SHIPPED / "comparison.jsonl.gz", given(comparison).content
+    parts = ROOT / named("whyparts", ROOT / "docs/why.md")
+    yield SHIPPED / "why.jsonl.gz", gzip.compress(parts.read_bytes(), mtime=0)
+
+
 def drawn() -> Iterator[tuple[Path, str]]:
     """Each file with what it should hold."""
     for target in PAGES:
@@ -387,23 +406,25 @@ def drawn() -> Iterator[tuple[Path, str]]:
         if count == 0:
             raise SystemExit(f"{target.name} names no result to draw")
         yield target, text
-    shown = re.search(r"backends drawn from (\S+)", PAGES[0].read_text())
-    assert shown is not None
-    result = ROOT / shown[1]
+    result = ROOT / named("backends", PAGES[0])
     drawn_figures = pictures(runs(result))
     for key in PICTURED:
         yield PICTURES / f"{key}.svg", themed(drawn_figures[key])
     yield result.with_suffix(".html"), page(runs(result))
-    yield ROOT / "docs/classroom.html", classroom_page(published())
+    yield (
+        ROOT / "docs/classroom.html",
+        classroom_page([(path.name, read_result(path)) for path, _ in shipped()]),
+    )
 
 
 def main() -> None:
     """Write the files, or check them."""
-    for path, content in drawn():
+    texts = ((path, text.encode()) for path, text in drawn())
+    for path, content in chain(shipped(), texts):
         if "--check" not in sys.argv[1:]:
             path.parent.mkdir(exist_ok=True)
-            path.write_text(content)
-        elif not path.exists() or content != path.read_text():
+            path.write_bytes(content)
+        elif not path.exists() or content != path.read_bytes():
             name = path.relative_to(ROOT)
             raise SystemExit(f"{name} is stale; mend it with: python bench/readme.py")
 

@@ -48,6 +48,8 @@ def spell(field: dict[str, Any]) -> str:
         return ", ".join(f"`{json.dumps(value)}`" for value in field["enum"])
     if "anyOf" in field:
         return " or ".join(map(spell, field["anyOf"]))
+    if parts := field.get("prefixItems"):
+        return f"[{', '.join(map(spell, parts))}]"
     if field.get("type") == "array":
         return f"list of {spell(field['items'])}"
     if field.get("type") == "object" and field.get("additionalProperties"):

@@ -1,11 +1,10 @@
 """What several tests need: the command as a process, weights, pictures and a small data set."""
 
 import os
-import shutil
 import struct
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,7 @@ from lenet_bench.weights import write_weights
 from patterns import write_patterns
 from PIL import Image, ImageDraw
 
-pytest_plugins = ["cuda_children"]
+pytest_plugins = ["browsers", "cuda_children"]
 
 #: Settings of the caller's shell, and of pytest-xdist, that would change what a command does.
 _NOT_INHERITED = (
@@ -65,21 +64,6 @@ def run() -> Run:
         return Done(done.returncode, done.stdout.decode(), done.stderr.decode())
 
     return run_command
-
-
-@pytest.fixture(scope="session")
-def chromium() -> Iterator[Any]:
-    """The one that is installed; none is downloaded."""
-    why = "no browser: playwright is missing"
-    sync_api = pytest.importorskip("playwright.sync_api", reason=why)
-    found = filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome")))
-    executable = next(found, None)
-    if executable is None:
-        pytest.skip("no browser: the page was not looked at; on Debian: apt install chromium")
-    with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=executable, args=["--no-sandbox"])
-        yield browser
-        browser.close()
 
 
 @pytest.fixture(scope="session")

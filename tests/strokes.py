@@ -5,7 +5,7 @@ from PIL import Image
 
 _FINE = 4  # times larger, so that small loops stay open
 _EDGE = 0.6  # of a pixel's ink
-_SKIP = 3  # a pen is seen at every third point
+_SKIP = 5  # a pen is seen at every fifth point
 
 #: The eight neighbours, clockwise from the one above.
 _AROUND = [(-1, 0), (-1, 1), (0, 1), (1, 1), (1, 0), (1, -1), (0, -1), (-1, -1)]

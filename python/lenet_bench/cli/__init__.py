@@ -23,11 +23,13 @@ from .doctor import backends, doctor
 from .env import env
 from .export import export
 from .infer import infer
+from .machines import machines
 from .mlperf import mlperf
 from .output import INTERRUPTED, PROGRAM, SUCCESS, WRONG, abandon_output, complain
 from .report import report
 from .schema import schema
 from .self_test import self_test
+from .share import share
 from .train import train
 from .verify import verify
 from .why import why
@@ -45,6 +47,8 @@ Examples:
   lenet-bench compare --quick              measure what each API costs
   lenet-bench report RESULT -o page.html   draw the result as a page
   lenet-bench diff OLD NEW --fail-over 5%  find what became slower
+  lenet-bench share RESULT                 give a result to others
+  lenet-bench machines                     show the results of many machines
   lenet-bench why keras                    find where a call's time goes
   lenet-bench classroom --serve --open     draw digits, and let every API answer
   lenet-bench cost                         count the code that each API takes
@@ -64,7 +68,8 @@ def cli(debug: bool) -> None:
 
 
 for command in (
-    *(infer, verify, compare, report, diff, self_test, why, cost, mlperf, classroom),
+    *(infer, verify, compare, report, diff, share, machines, self_test, why, cost, mlperf),
+    classroom,
     *(doctor, backends, train, export, env, schema, completion),
 ):
     cli.add_command(command)

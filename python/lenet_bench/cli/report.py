@@ -19,6 +19,7 @@ Examples:
   lenet-bench report mine.jsonl --figures slides
   lenet-bench report mine.jsonl --markdown >> NOTES.md
   lenet-bench report laptop.jsonl server.jsonl --csv > both.csv
+  lenet-bench report mine.jsonl --format pyperf > mine.json
 """,
 )
 @click.argument("results", metavar="RESULT...", nargs=-1, required=True, type=FILE)
@@ -38,6 +39,12 @@ Examples:
     help="Write each figure as SVG and PNG.",
 )
 @click.option("--all", "unfolded", is_flag=True, help="List every variant in a long table.")
+@click.option(
+    "--format",
+    "tool",
+    type=click.Choice(["bencher", "github-action-benchmark", "pyperf"]),
+    help="Print one result for another tool.",
+)
 @form_option("json", "csv", "markdown")
 def report(
     results: tuple[Path, ...],
@@ -45,6 +52,7 @@ def report(
     show: bool,
     folder: Path | None,
     unfolded: bool,
+    tool: str | None,
     form: str | None,
 ) -> int:
     """Print what `compare` saved, or draw it as a page.
@@ -55,6 +63,13 @@ def report(
     from ..results import read_result
     from ..show.forms import comparison
 
+    if tool:
+        if len(results) > 1 or form or output or folder:
+            raise click.UsageError("--format prints one result, and nothing else")
+        from ..show.exports import exported
+
+        say(exported(read_result(results[0]), tool))
+        return SUCCESS
     if form and (output or folder):
         other = "-o" if output else "--figures"
         raise click.UsageError(f"--{form} prints and {other} writes: give one of them")

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from ..errors import ResultError
-from ..results import Header
+from ..results import SHARED, Header
 from ..results.circumstances import different, hardware, settings
 from .options import CompareOptions, name_of
 
@@ -16,6 +16,11 @@ def as_before(options: CompareOptions, earlier: Header) -> CompareOptions:
 
     Raises ResultError where today's ask for another comparison.
     """
+    if earlier.kind == SHARED:
+        raise ResultError(
+            f"{options.output} is a shared result, which holds not every call, so no run goes on "
+            "with it: give another --output"
+        )
     compared = tuple(listed.name for listed in earlier.backends)
     named = {*map(name_of, options.backends), *([options.baseline] if options.baseline else [])}
     if options.backends and named != set(compared):

@@ -91,7 +91,7 @@ def self_test_options(
 
 def enough(blocks: Sequence[Block], starts: int = PUBLISHED_STARTS) -> float:
     """How many of the comparisons that `points` asks for there are; 1 is all."""
-    timed = [block for block in blocks if block.status == "ok" and block.samples_ns]
+    timed = [block for block in blocks if block.status == "ok" and block.calls]
     medians = {
         name: start_medians_us(block for block in timed if block.backend == name) for name in _SAME
     }

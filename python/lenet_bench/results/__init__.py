@@ -4,6 +4,7 @@ from .apart import Part, TakenApart, taken_apart
 from .log import Log, append, go_on, read_log
 from .model import (
     SCHEMA,
+    SHARED,
     Anatomy,
     Batch,
     Block,

@@ -84,7 +84,7 @@ def _taken_apart(row: Row, seed: int) -> TakenApart:
     if row.status != "ok" or not row.blocks:
         return TakenApart(row.name, row.status, row.reason)
     median_us = float(np.median([_call_us(block) for block in blocks or row.blocks]))
-    waits = sum(b.waited for b in row.blocks) / sum(len(b.samples_ns) for b in row.blocks)
+    waits = sum(b.waited for b in row.blocks) / sum(b.calls for b in row.blocks)
     known = TakenApart(row.name, "ok", None, median_us, waits=waits, anatomy=row.anatomy)
     if not blocks:
         reason = next((block.whole for block in row.blocks if block.whole), None)
@@ -206,4 +206,4 @@ def _call_us(block: Block) -> float:
     for one in block.experiments:
         if one.kind == "call":
             return one.us
-    return float(np.median(block.samples_ns)) / 1000
+    return block.median_us

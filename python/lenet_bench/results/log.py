@@ -5,6 +5,7 @@ and to append. Fields that this version does not know are passed over.
 """
 
 import os
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,11 +13,12 @@ import msgspec
 
 from ..atomic import writing
 from ..errors import ResultError
-from .model import SCHEMA, Block, End, Header
+from .model import SCHEMA, SHARED, Block, End, Header
 from .versioned import check_kind, parse, read_bytes
 
 _BLOCK, _END = msgspec.json.Decoder(Block), msgspec.json.Decoder(End)
 _END_BEGINS = b'{"ended"'
+_MOST_CALLS = 10**8  # so that a count in a stranger's file cannot fill the memory
 
 
 @dataclass(frozen=True)
@@ -32,31 +34,45 @@ class Log:
 def read_log(path: str | os.PathLike[str]) -> Log:
     """Read and check a result file; ResultError says what is wrong with it."""
     path = Path(path)
-    content = read_bytes(path)
+    return as_log(path, read_bytes(path))
+
+
+def as_log(path: Path, content: bytes) -> Log:
+    """The content of the file of that path."""
     whole, _, rest = content.rpartition(b"\n")
     first, *lines = whole.split(b"\n")
     value = parse(first or rest) or parse(content)  # other kinds are one object over many lines
-    checked = check_kind(path, value, "comparison", SCHEMA)
+    shared = isinstance(value, dict) and value.get("kind") == SHARED
+    checked = check_kind(path, value, SHARED if shared else "comparison", SCHEMA)
     blocks: list[Block] = []
     end: End | None = None
     number = 1
+    calls = 0
     try:
         header = _header(checked)
+        names = {header.floor, *(listed.name for listed in header.backends)}
         for line in lines:
             number += 1
             if line.startswith(_END_BEGINS):
                 end = _END.decode(line)
             else:
                 end = None  # so that run went on
-                blocks.append(_block(line, header))
+                blocks.append(_block(line, header, names))
+                if (calls := calls + blocks[-1].calls) > _MOST_CALLS:
+                    raise ValueError("more calls than can be read")
     except (msgspec.DecodeError, ValueError) as error:
         raise ResultError(f"{path}: damaged result file: line {number}: {error}") from None
     return Log(header, tuple(blocks), end, len(rest))
 
 
+def as_lines(log: Log) -> bytes:
+    """The file of a log that has ended."""
+    return b"".join(map(_line, (log.header, *log.blocks, *([log.end] if log.end else []))))
+
+
 def append(path: Path, line: msgspec.Struct) -> None:
     """One more line, at once."""
-    rest = msgspec.json.encode(line) + b"\n"
+    rest = _line(line)
     with writing(path, ResultError), path.open("ab", buffering=0) as file:
         while rest:
             rest = rest[file.write(rest) :]
@@ -69,6 +85,10 @@ def go_on(path: Path, log: Log) -> None:
             os.truncate(path, path.stat().st_size - log.cut_off)
 
 
+def _line(line: msgspec.Struct) -> bytes:
+    return msgspec.json.encode(line) + b"\n"
+
+
 def _header(content: dict[str, object]) -> Header:
     header = msgspec.convert(content, Header)
     if header.rules.baseline not in (None, *(listed.name for listed in header.backends)):
@@ -76,12 +96,17 @@ def _header(content: dict[str, object]) -> Header:
     return header
 
 
-def _block(line: bytes, header: Header) -> Block:
+def _block(line: bytes, header: Header, names: Collection[str | None]) -> Block:
     """The block; ValueError for what no run writes, and no figure can be drawn from."""
     block = _BLOCK.decode(line)
-    if block.backend not in {header.floor, *(listed.name for listed in header.backends)}:
+    if block.backend not in names:
         raise ValueError(f"{block.backend!r} is none of its backends")
     least = 0 if block.backend == header.floor else 1  # a coarse clock may see no time in no work
-    if block.samples_ns and min(block.samples_ns) < least:
+    if block.samples_ns if header.kind == SHARED else block.thinned_ns:
+        raise ValueError(f"calls in another form than that of a {header.kind}")
+    times = [ns for ns, _ in block.thinned_ns]
+    if times != sorted(set(times)):
+        raise ValueError("times that do not grow")
+    if min(times or block.samples_ns, default=least) < least:
         raise ValueError("a call that took no time")
     return block

@@ -4,30 +4,38 @@ A block is one process of one backend: started, checked, warmed up, timed, check
 verdicts and warnings are never in the file: they follow from its blocks.
 """
 
-from collections.abc import Mapping
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 from statistics import median
 from typing import Annotated, Literal
 
+import numpy as np
 from msgspec import Meta, Struct
+from numpy.typing import NDArray
 
 from .machine import Machine
 
 #: Raised with every change that an older reader would misread.
 SCHEMA = 2
+#: The kind of a file that `share` wrote: its calls are thinned.
+SHARED = "shared comparison"
 
 Status = Literal["ok", "wrong", "unavailable", "crashed", "timeout", "unmeasured"]
 Verdict = Literal["baseline", "faster", "slower", "same", "ambiguous"]
 Ended = Literal["running", "budget", "rounds", "enough", "interrupted", "nothing to time", "full"]
 Kind = Literal["call", "way", "hand-over", "together", "operations", "stage"]
-Count = Annotated[int, Meta(ge=0)]
+Count = Annotated[int, Meta(ge=0, le=2**62)]
+Some = Annotated[int, Meta(ge=1, le=2**62)]
 Share = Annotated[float, Meta(gt=0, lt=1)]
+Thinned = tuple[tuple[Count, Some], ...]  # times in order, each with the calls that it stands for
 
 
 class Rules(Struct, frozen=True, kw_only=True):
     """How it was measured, so that it can be measured again."""
 
-    seed: int  # of the order, of the unforeseen images and of the bootstrap
+    seed: Count  # of the order, of the unforeseen images and of the bootstrap
     baseline: str | None  # that was asked for; else it is onednn, or the first backend that runs
     margin: Share  # two backends that differ by less are the same
     confidence: float  # of the intervals, nominally
@@ -55,10 +63,17 @@ class Listed(Struct, frozen=True, omit_defaults=True):
     tolerance: float | None = None  # allowed difference from the reference; none: not checked
 
 
+class SelfTest(Struct, frozen=True):
+    """What a self-test said of a machine."""
+
+    started: str  # ISO 8601, UTC
+    verdicts: Mapping[str, Literal["passed", "failed", "too noisy"]]  # by point
+
+
 class Header(Struct, frozen=True, kw_only=True):
     """The first line of a result file."""
 
-    kind: Literal["comparison"] = "comparison"  # of file
+    kind: Literal["comparison", "shared comparison"] = "comparison"  # shared: its calls are thinned
     schema: int = SCHEMA  # of this form; a change that an older reader would misread raises it
     version: str  # of lenet-bench
     argv: tuple[str, ...]  # the command that began it
@@ -67,6 +82,7 @@ class Header(Struct, frozen=True, kw_only=True):
     rules: Rules  # how it was measured
     backends: tuple[Listed, ...]  # in the order of the table of backends
     floor: str | None = None  # the empty backend, which shows what the harness itself costs
+    self_test: SelfTest | None = None  # of the same machine, where its owner gave one
 
 
 class ColdStart(Struct, frozen=True):
@@ -92,11 +108,17 @@ class CacheProbe(Struct, frozen=True):
     fresh_us: float  # of images that it never saw
 
 
-class Batch(Struct, frozen=True):
+class Batch(Struct, frozen=True, omit_defaults=True):
     """Calls with so many images each, timed apart from the single-image ones."""
 
     size: int  # images in a call
-    samples_ns: tuple[Count, ...]  # each timed call
+    samples_ns: tuple[Count, ...] = ()  # each timed call
+    thinned_ns: Thinned = ()  # in its place in a shared file: a time, and the calls that it is of
+
+    @property
+    def calls_ns(self) -> NDArray[np.int64]:
+        """Each timed call."""
+        return _calls_ns(self.samples_ns, self.thinned_ns)
 
     @property
     def images_per_s(self) -> float:
@@ -162,6 +184,8 @@ class Block(Struct, frozen=True, kw_only=True, omit_defaults=True):
     cold_start: ColdStart | None = None  # the way to the first answer
     cache_probe: CacheProbe | None = None  # whether it remembers answers; in its first block
     samples_ns: tuple[Count, ...] = ()  # each timed call
+    thinned_ns: Thinned = ()  # in its place in a shared file: a time, and the calls that it is of
+    quarters_ns: tuple[float, float] | None = None  # there: the first and last quarter's medians
     wall_ns: Count = 0  # from the first timed call to the end of the last
     cpu_ns: Count = 0  # CPU time of all the process's threads in that span
     preempted: Count = 0  # times that something else took the core
@@ -186,10 +210,44 @@ class Block(Struct, frozen=True, kw_only=True, omit_defaults=True):
     anatomy: Anatomy | None = None  # of a call; in its first block
 
     @property
+    def calls(self) -> int:
+        """How many were timed."""
+        return len(self.samples_ns) or sum(count for _, count in self.thinned_ns)
+
+    @property
+    def calls_ns(self) -> NDArray[np.int64]:
+        """Each timed call; of a thinned file what stands for it, in no order."""
+        return _calls_ns(self.samples_ns, self.thinned_ns)
+
+    @property
+    def median_us(self) -> float:
+        """Of its calls."""
+        if not self.thinned_ns:
+            return float(np.median(self.samples_ns)) / 1000
+        last = list(accumulate(count for _, count in self.thinned_ns))
+        middle = ((last[-1] - 1) // 2, last[-1] // 2)
+        return sum(self.thinned_ns[bisect_right(last, place)][0] for place in middle) / 2 / 1000
+
+    @property
+    def first_and_last_ns(self) -> tuple[float, float] | None:
+        """The medians of its first and of its last quarter."""
+        if quarter := len(self.samples_ns) // 4:
+            first, last = self.samples_ns[:quarter], self.samples_ns[-quarter:]
+            return float(np.median(first)), float(np.median(last))
+        return self.quarters_ns
+
+    @property
     def probe_us(self) -> float | None:
         """The slower of the two loops."""
         known = [us for us in (self.probe_before_us, self.probe_after_us) if us is not None]
         return max(known, default=None)
+
+
+def _calls_ns(samples_ns: Sequence[int], thinned_ns: Thinned) -> NDArray[np.int64]:
+    if not thinned_ns:
+        return np.array(samples_ns, np.int64)
+    times, counts = np.array(thinned_ns, np.int64).T
+    return np.repeat(times, counts)
 
 
 class End(Struct, frozen=True):

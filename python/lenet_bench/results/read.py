@@ -1,7 +1,7 @@
 """From blocks to what may be said: a row a backend, with figures, intervals and verdicts."""
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean, median
 from typing import Any
@@ -33,8 +33,7 @@ def read_result(path: str | os.PathLike[str]) -> Result:
 
 def as_result(log: Log) -> Result:
     header = log.header
-    rows = [_row(listed, log.blocks) for listed in header.backends]
-    floor = _row(Listed(header.floor), log.blocks) if header.floor else None
+    *rows, floor = unsummarised(log)
     baseline = _baseline(rows, header)
     base = _Starts.of(baseline) if baseline else None
     last = max(log.blocks, key=lambda block: block.at_s, default=None)
@@ -56,6 +55,37 @@ def as_result(log: Log) -> Result:
     return replace(result, warnings=(*result.notes, *remarks(result)))
 
 
+def unsummarised(log: Log) -> list[Any]:
+    """Each backend with the blocks that count, but no figures; the empty one, or None, is last."""
+    floor = log.header.floor
+    rows = [_row(listed, log.blocks) for listed in log.header.backends]
+    return [*rows, _row(Listed(floor), log.blocks) if floor else None]
+
+
+@dataclass(frozen=True)
+class Brief:
+    """Of a backend what views of many results show, without all that takes longer."""
+
+    name: str
+    p50_us: float
+    starts: int
+    gpu: str | None
+
+
+def medians(log: Log) -> Iterator[Brief]:
+    """Of each backend that was timed."""
+    blocks: dict[str, list[Block]] = {listed.name: [] for listed in log.header.backends}
+    for block in log.blocks:
+        blocks.setdefault(block.backend, []).append(block)
+    for listed in log.header.backends:
+        own = blocks[listed.name]
+        counting = _counting(_timed(own))
+        if counting and own[-1].status == "ok" and show(sum(b.calls for b in counting), 50):
+            middle = median(start_medians_us(counting).values())
+            gpu = counting[0].gpu.name if counting[0].gpu else None
+            yield Brief(listed.name, middle, len(counting), gpu)
+
+
 def printable(text: str) -> str:
     """Without what would move the cursor or colour a terminal; a file may come from anybody."""
     return "".join(c if c.isprintable() or c in "\n\t" else "�" for c in text)
@@ -74,7 +104,7 @@ def _row(listed: Listed, every: Sequence[Block]) -> Row:
     blocks = [block for block in every if block.backend == listed.name]
     if not blocks:
         return Row(listed.name, "unmeasured", listed.device, listed.tolerance)
-    last, timed = blocks[-1], [b for b in blocks if b.status == "ok" and b.samples_ns]
+    last, timed = blocks[-1], _timed(blocks)
     refused = {size: why for block in blocks for size, why in block.batch_refusals.items()}
     return Row(
         name=listed.name,
@@ -98,6 +128,10 @@ def _row(listed: Listed, every: Sequence[Block]) -> Row:
         blocks=tuple(_counting(timed)),
         failures=sum(block.status != "ok" for block in blocks[:-1]),
     )
+
+
+def _timed(blocks: Sequence[Block]) -> list[Block]:
+    return [b for b in blocks if b.status == "ok" and (b.samples_ns or b.thinned_ns)]
 
 
 def _counting(timed: Sequence[Block]) -> list[Block]:
@@ -129,7 +163,7 @@ class _Starts:
     @classmethod
     def of(cls, row: Row) -> "_Starts":
         medians_us = start_medians_us(row.blocks)
-        enough = show(sum(len(block.samples_ns) for block in row.blocks), 50)
+        enough = show(sum(block.calls for block in row.blocks), 50)
         return cls(row.name, medians_us, median(medians_us.values()) if enough else None)
 
     def ratio(self, base: "_Starts", seed: int) -> tuple[float | None, Interval | None]:
@@ -146,7 +180,8 @@ def _summarised(row: Row, base: _Starts | None, header: Header) -> Row:
     if not row.blocks:
         return row
     rules, starts = header.rules, _Starts.of(row)
-    samples = np.concatenate([block.samples_ns for block in row.blocks]) / 1000
+    calls_ns = np.concatenate([block.calls_ns for block in row.blocks])
+    samples = calls_ns / 1000
     middle = median_interval(list(starts.medians_us.values()), rules.seed)
     ratio, interval = starts.ratio(base, rules.seed) if base else (None, None)
     verdict = judge(interval, rules.margin) if base and row.status == "ok" else None
@@ -155,7 +190,7 @@ def _summarised(row: Row, base: _Starts | None, header: Header) -> Row:
         rounds=len(row.blocks),
         starts=len(row.blocks),
         minimum_us=float(samples.min()),
-        mean_us=float(samples.mean()),
+        mean_us=float(calls_ns.mean()) / 1000,
         p50_us=starts.p50_us,
         p90_us=percentile(samples, 90),
         p95_us=percentile(samples, 95),
@@ -203,12 +238,12 @@ def _batches(timed: Sequence[Block]) -> list[Batch]:
     samples: dict[int, list[int]] = {}
     for block in timed:
         for batch in block.batches:
-            samples.setdefault(batch.size, []).extend(batch.samples_ns)
+            samples.setdefault(batch.size, []).extend(batch.calls_ns.tolist())
     return [Batch(size, tuple(samples[size])) for size in sorted(samples)]
 
 
 def _disturbance(log: Log) -> Disturbance:
-    timed = [b for b in log.blocks if b.samples_ns and b.backend != log.header.floor]
+    timed = [b for b in log.blocks if b.calls and b.backend != log.header.floor]
     clocks = [block.mhz for block in timed if block.mhz is not None]
     load = log.header.machine.load
     return Disturbance(

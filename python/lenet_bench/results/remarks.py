@@ -228,10 +228,9 @@ def _warming(row: Row) -> float:
     """How much faster the last quarter of a block is than the first, over the blocks."""
     gains = []
     for block in row.blocks:
-        quarter = len(block.samples_ns) // 4
-        if quarter:
-            first, last = block.samples_ns[:quarter], block.samples_ns[-quarter:]
-            gains.append(float(np.median(first) / max(1.0, float(np.median(last)))) - 1)
+        if quarters := block.first_and_last_ns:
+            first, last = quarters
+            gains.append(first / max(1.0, last) - 1)
     return float(np.median(gains)) if len(gains) >= FEWEST_STARTS else 0.0
 
 

@@ -41,7 +41,7 @@ class Interval:
 
 def start_medians_us(blocks: Iterable[Block]) -> dict[int, float]:
     """Each start's median call, by its round."""
-    return {block.round: float(np.median(block.samples_ns)) / 1000 for block in blocks}
+    return {block.round: block.median_us for block in blocks}
 
 
 def percentile(samples: Sequence[float] | Floats, percent: float) -> float | None:

@@ -1,6 +1,7 @@
-"""Any file of ours that holds results: JSON with a kind and a schema number."""
+"""Any file of ours that holds results: JSON with a kind and a schema number, gzipped or not."""
 
 import json
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,9 @@ import msgspec
 
 from ..atomic import check_writable, is_stream, write_atomically, writing
 from ..errors import ResultError
+
+_GZIP = b"\x1f\x8b"
+_MOST = 2**28  # bytes that a file may unpack to: more than any run writes
 
 
 def read_object(path: Path, kind: str, schema: int) -> dict[str, Any]:
@@ -18,9 +22,24 @@ def read_object(path: Path, kind: str, schema: int) -> dict[str, Any]:
 def read_bytes(path: Path) -> bytes:
     """The file; ResultError where it cannot be read."""
     try:
-        return path.read_bytes()
+        content = path.read_bytes()
     except OSError as error:
         raise ResultError(f"{path}: cannot be read: {error.strerror}") from None
+    return unpacked(path, content) if content.startswith(_GZIP) else content
+
+
+def unpacked(path: Path, content: bytes, most: int = _MOST) -> bytes:
+    """What was compressed by gzip; ResultError where it is damaged or more than `most` bytes."""
+    unzip = zlib.decompressobj(zlib.MAX_WBITS + 16)
+    try:
+        found = unzip.decompress(content, most + 1)
+    except zlib.error:
+        raise ResultError(f"{path}: damaged result file: it cannot be decompressed") from None
+    if len(found) > most:
+        raise ResultError(f"{path}: unpacks to more than {most / 2**20:.0f} MiB, so it is not read")
+    if not unzip.eof or unzip.unused_data:
+        raise ResultError(f"{path}: damaged result file: it ends too soon or too late")
+    return found
 
 
 def parse(content: bytes) -> Any:

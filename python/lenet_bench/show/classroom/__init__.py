@@ -5,7 +5,6 @@ works without a network. Its scripts are modules, each a file here; the page car
 """
 
 import base64
-import hashlib
 import json
 import re
 import zlib
@@ -18,11 +17,10 @@ from ...results import Result, read_result
 from ...weights import default_path
 from ..figures.pictures import library
 from ..figures.rows import writable
-from ..figures.vega import COLOURS, FONT, themes
+from ..page.frame import fingerprint, stylesheet
 from .lesson import lesson
 
 _HERE = Path(__file__).parent
-_RESULTS = _HERE.parents[3] / "results"
 #: Besides what the script loads: everything is in the page. Where it is served, it asks its server.
 _POLICY = "default-src 'none'; img-src data: blob:; style-src {style}; connect-src {connect}; "
 _POLICY += "script-src {scripts} data: 'wasm-unsafe-eval'"
@@ -32,8 +30,8 @@ def classroom_page(results: Sequence[tuple[str, Result]], *, served: bool = Fals
     """The page of a comparison, and of what else explains it: runs of `why`."""
     modules = {path.name: _module(path.name) for path in sorted(_HERE.glob("*.js"))}
     imports = json.dumps({"imports": {f"lenet/{n}": _as_data(text) for n, text in modules.items()}})
-    start, style = 'import "lenet/main.js";', _style()
-    scripts = " ".join(map(_hash, (imports, start)))
+    start, style = 'import "lenet/main.js";', stylesheet(_text("classroom.css"))
+    scripts = " ".join(map(fingerprint, (imports, start)))
     template = library("jinja2").Template(_text("page.html"), autoescape=True)
     page: str = template.render(
         style=style,
@@ -43,7 +41,7 @@ def classroom_page(results: Sequence[tuple[str, Result]], *, served: bool = Fals
         weights=_packed(default_path().read_bytes()),
         kernels=_packed((_HERE / "fused.wasm").read_bytes()),
         policy=_POLICY.format(
-            style=_hash(style),
+            style=fingerprint(style),
             scripts=scripts + (" 'self'" if served else ""),
             connect="'self'" if served else "'none'",
         ),
@@ -52,11 +50,8 @@ def classroom_page(results: Sequence[tuple[str, Result]], *, served: bool = Fals
 
 
 def published() -> list[tuple[str, Result]]:
-    """What the package ships: a comparison, and a run of `why`."""
-    found = [
-        path for kind in ("cpu", "why") for path in sorted(_RESULTS.glob(f"{kind}/*.jsonl"))[:1]
-    ]
-    return [(path.name, read_result(path)) for path in found]
+    """What the package ships: the README's comparison, and a run of `why`."""
+    return [(path.name, read_result(path)) for path in sorted(_HERE.glob("*.jsonl.gz"))]
 
 
 def _module(name: str) -> str:
@@ -75,19 +70,3 @@ def _text(name: str) -> str:
 
 def _packed(content: bytes) -> str:
     return base64.b64encode(zlib.compress(content, 9)).decode()
-
-
-def _style() -> str:
-    light, dark = themes()
-    return (
-        f":root{{color-scheme:light;{light}--font:{FONT}}}"
-        f'@media(prefers-color-scheme:dark){{:root:not([data-theme="light"])'
-        f"{{color-scheme:dark;{dark}}}}}"
-        f':root[data-theme="dark"]{{color-scheme:dark;{dark}}}'
-        f"{_text('classroom.css')}"
-    )
-
-
-def _hash(text: str) -> str:
-    digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
-    return f"'sha256-{digest}'"

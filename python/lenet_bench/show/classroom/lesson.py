@@ -72,12 +72,12 @@ def _shares(parts: Sequence[Part], whole_us: float) -> list[tuple[str, float]]:
 def _backend(row: Row, run: Run, listings: dict[tuple[Source, ...], int]) -> dict[str, Any]:
     name = row["name"]
     calls = [
-        block.samples_ns
+        block.calls_ns
         for one in run.result.backends
         if writable(one.name) == name and one.status == "ok"
         for block in one.blocks
     ]
-    quantiles = np.quantile(np.concatenate([np.asarray(c, float) for c in calls]), _QUANTILES)
+    quantiles = np.quantile(np.concatenate(calls), _QUANTILES)
     return {
         "name": name,
         "family": FAMILIES.index(row["family"]),

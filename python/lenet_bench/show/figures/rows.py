@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
+import numpy as np
+
 from ... import units
 from ...results import Result
 from ...results import Row as Backend
@@ -66,8 +68,12 @@ def _run(label: str, source: str, result: Result) -> Run:
 
 def machine(result: Result) -> str:
     """The processor, in brief."""
-    brief = re.sub(r"\((R|TM)\)|\bCPU\b|@.*", "", processor(result.machine))
-    return " ".join(brief.split())[:40]
+    return brief(processor(result.machine))
+
+
+def brief(model: str) -> str:
+    """A processor's name without what says nothing."""
+    return " ".join(re.sub(r"\((R|TM)\)|\bCPU\b|@.*", "", model).split())[:40]
 
 
 def _rows(result: Result, where: str) -> Iterator[Row]:
@@ -95,7 +101,7 @@ def _identity(one: Backend) -> Row:
 def _times(one: Backend, baseline: Backend | None) -> Row:
     """Times in microseconds; of too few calls a median still, and no tail."""
     s = one.summary
-    samples = [ns / 1000 for block in one.blocks for ns in block.samples_ns]
+    calls_ns = np.concatenate([block.calls_ns for block in one.blocks])
     us = _median_us(one)
     ranked = s is not None and s.starts >= FEWEST_STARTS
     verdict = _verdict(one)
@@ -103,27 +109,27 @@ def _times(one: Backend, baseline: Backend | None) -> Row:
         "us": us,
         "low": s.p50_low_us if s and ranked else None,
         "high": s.p50_high_us if s and ranked else None,
-        "minimum": min(samples),
-        "mean": sum(samples) / len(samples),
+        "minimum": float(calls_ns.min()) / 1000,
+        "mean": float(calls_ns.mean()) / 1000,
         "p90": s and s.p90_us,
         "p95": s and s.p95_us,
         "p99": s and s.p99_us,
         "p999": s and s.p999_us,
-        "slowest": max(samples),
-        "calls": len(samples),
+        "slowest": float(calls_ns.max()) / 1000,
+        "calls": len(calls_ns),
         "starts": len(one.cold_starts),
         "ratio": us / _median_us(baseline) if baseline else None,
         "ratio_low": s.ratio_low if s and ranked and verdict != "baseline" else None,
         "ratio_high": s.ratio_high if s and ranked and verdict != "baseline" else None,
         "verdict": verdict,
-        "cpu": median(block.cpu_ns / len(block.samples_ns) for block in one.blocks) / 1000,
+        "cpu": median(block.cpu_ns / block.calls for block in one.blocks) / 1000,
     }
 
 
 def _median_us(one: Backend) -> float:
     if one.summary and one.summary.p50_us:
         return one.summary.p50_us
-    return median(ns for block in one.blocks for ns in block.samples_ns) / 1000
+    return float(np.median(np.concatenate([block.calls_ns for block in one.blocks]))) / 1000
 
 
 def _verdict(one: Backend) -> str | None:

@@ -1,9 +1,7 @@
 """The report: one page that holds all it shows, and works without a network."""
 
 import base64
-import hashlib
 import os
-import re
 import zlib
 from collections.abc import Mapping, Sequence
 from functools import cache
@@ -18,10 +16,10 @@ from ..families import FAMILIES
 from ..figures import figures, hero, story
 from ..figures.pictures import compiled, library
 from ..figures.rows import Run, as_runs, small, writable
-from ..figures.vega import FONT, themes
 from ..sentences import conditions
 from . import table
 from .facts import facts
+from .frame import environment, policy, script, stylesheet
 
 MOST_RESULTS = 4  # that shapes and rows can tell apart
 
@@ -41,7 +39,7 @@ def write_page(runs: Sequence[Run], path: Path) -> None:
 
 def page(runs: Sequence[Run]) -> str:
     """The page of these results."""
-    html: str = _environment().get_template("page.html").render(**_context(runs))
+    html: str = environment().get_template("page.html").render(**_context(runs))
     return writable(html)
 
 
@@ -73,7 +71,7 @@ def _context(runs: Sequence[Run]) -> dict[str, Any]:
     shown = [row for run in runs for row in story.story(run)]
     wanted = figures(rows)
     specs = {"hero": hero(shown)} | {figure.key: figure.spec for figure in wanted}
-    style, script, bundle = _style(), _asset("page.js"), _bundle()
+    style, code, bundle = stylesheet(), script("page.js"), _bundle()
     return {
         "runs": runs,
         "title": story.title(runs[0], named=len(runs) > 1),
@@ -95,10 +93,9 @@ def _context(runs: Sequence[Run]) -> dict[str, Any]:
             "specs": {key: compiled(spec) for key, spec in specs.items()},
         },
         "style": style,
-        "script": script,
+        "script": code,
         "bundle": base64.b64encode(zlib.compress(bundle.encode(), 9)).decode(),
-        "policy": f"default-src 'none'; style-src {_hash(style)}; "
-        f"script-src {_hash(script)} {_hash(bundle)}",
+        "policy": policy(style, code, bundle),
     }
 
 
@@ -112,55 +109,8 @@ def _tables(rows: Sequence[dict[str, Any]]) -> dict[str, Sequence[table.Column]]
     }
 
 
-def _environment() -> Any:
-    jinja2 = library("jinja2")
-    environment = jinja2.Environment(
-        autoescape=True,
-        loader=jinja2.FileSystemLoader(Path(__file__).parent),
-        trim_blocks=True,
-        lstrip_blocks=True,
-        undefined=jinja2.StrictUndefined,
-    )
-    environment.filters["prose"] = _prose
-    return environment
-
-
-def _prose(sentence: str) -> Any:
-    """Markup of a sentence: commands and options as code, a number and its unit on one line."""
-    from markupsafe import Markup, escape
-
-    text = re.sub(r"(?<=\d) (?=(?:[µm]?s|%|MiB|GiB)\b)", "\u00a0", sentence)
-    parts = re.split(r"`([^`]+)`|(--[a-z][a-z-]*(?: \d+\w*)?)", text)
-    code = Markup("<code>{}</code>")
-    marked = [
-        escape(part) if n % 3 == 0 else code.format(part) for n, part in enumerate(parts) if part
-    ]
-    return Markup("").join(marked)
-
-
 @cache
 def _bundle() -> str:
     """Vega and what embeds it as one script that leaves one name behind."""
     bundle = library("vl_convert").javascript_bundle("window.vegaEmbed = vegaEmbed;")
     return f"(() => {{{bundle}}})()"
-
-
-def _style() -> str:
-    light, dark = themes()
-    return (
-        f":root{{color-scheme:light;{light}--font:{FONT}}}"
-        f'@media(prefers-color-scheme:dark){{:root:not([data-theme="light"])'
-        f"{{color-scheme:dark;{dark}}}}}"
-        f':root[data-theme="dark"]{{color-scheme:dark;{dark}}}'
-        f"@media print{{:root:root:root{{color-scheme:light;{light}}}}}"
-        f"{_asset('page.css')}"
-    )
-
-
-def _hash(text: str) -> str:
-    digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
-    return f"'sha256-{digest}'"
-
-
-def _asset(name: str) -> str:
-    return (Path(__file__).parent / name).read_text(encoding="utf-8")

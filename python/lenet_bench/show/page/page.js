@@ -1,8 +1,4 @@
 // Draws the figures with Vega and lets the reader filter, sort, compare and choose a theme.
-"use strict";
-
-const $ = (id) => document.getElementById(id);
-const all = (selector, within = document) => [...within.querySelectorAll(selector)];
 const data = JSON.parse($("data").textContent);
 const margins = {}; // of a figure: what stands beside its marks, as wide as it was last
 
@@ -79,58 +75,6 @@ function filter() {
   $("shown").textContent =
     rows.length < data.rows.length ? `${rows.length} of ${data.rows.length}` : "";
   redraw();
-}
-
-function switchThemes(button) {
-  const themes = ["auto", "light", "dark"];
-  const remembered = (value) => {
-    try {
-      if (value) localStorage.setItem("lenet-bench-theme", value);
-      return localStorage.getItem("lenet-bench-theme");
-    } catch {
-      return null; // a page from a disk may have no memory
-    }
-  };
-  const show = (theme) => {
-    if (theme === "auto") delete document.documentElement.dataset.theme;
-    else document.documentElement.dataset.theme = theme;
-    button.textContent = `Theme: ${theme}`;
-    button.dataset.now = theme;
-  };
-  button.addEventListener("click", () => {
-    const next = themes[(themes.indexOf(button.dataset.now) + 1) % themes.length];
-    remembered(next);
-    show(next);
-  });
-  button.hidden = false;
-  show(themes.includes(remembered()) ? remembered() : "auto");
-}
-
-// Cells that hold nothing come last, whichever way the rest is sorted.
-function sortRows(body, column, direction) {
-  const key = (row) => row.cells[column].dataset.value ?? row.cells[column].textContent;
-  const compare = (a, b) => (isNaN(a) || isNaN(b) ? a.localeCompare(b, "en") : a - b);
-  const rows = [...body.rows].sort((one, other) => {
-    const [a, b] = [key(one), key(other)];
-    return a === "" || b === "" ? (a === "") - (b === "") : direction * compare(a, b);
-  });
-  body.append(...rows);
-}
-
-function makeSortable(table) {
-  const heads = [...table.tHead.rows[0].cells];
-  heads.forEach((head, column) => {
-    const button = document.createElement("button");
-    button.type = "button";
-    button.textContent = head.textContent;
-    button.addEventListener("click", () => {
-      const up = head.getAttribute("aria-sort") !== "ascending";
-      heads.forEach((other) => other.removeAttribute("aria-sort"));
-      head.setAttribute("aria-sort", up ? "ascending" : "descending");
-      sortRows(table.tBodies[0], column, up ? 1 : -1);
-    });
-    head.replaceChildren(button);
-  });
 }
 
 // A mark says its numbers to a pointer, a finger and the arrow keys, as text.

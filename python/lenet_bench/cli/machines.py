@@ -1,0 +1,91 @@
+"""`machines`: many results together, a row a machine."""
+
+from pathlib import Path
+
+import click
+
+from .options import BACKEND, FILE, json_option
+from .output import SUCCESS, WRONG, complain, note, say, screen
+
+
+@click.command(
+    short_help="Show the results of many machines together.",
+    epilog="""\b
+Examples:
+  lenet-bench machines                                  those in a checkout of lenet-bench
+  lenet-bench machines mine.jsonl results/community
+  lenet-bench machines -b fused -b keras --ratios
+  lenet-bench machines --processor epyc -o machines.html --open
+""",
+)
+@click.argument("results", metavar="[RESULT]...", nargs=-1, type=FILE)
+@click.option(
+    "-b",
+    "--backend",
+    "names",
+    metavar="NAME",
+    multiple=True,
+    type=BACKEND,
+    help="Show this backend. Repeatable.",
+)
+@click.option("--all", "every", is_flag=True, help="Show every variant.")
+@click.option("--ratios", is_flag=True, help="Show ratios to the baseline, not times.")
+@click.option("--baseline", metavar="BACKEND", type=BACKEND, help="What ratios are to. [onednn]")
+@click.option("--processor", metavar="WORDS", help="Only processors with these words.")
+@click.option("--gpu", metavar="WORDS", help="Only GPUs with these words; none: without one.")
+@click.option("--version", metavar="VERSION", help="Only results of this version of lenet-bench.")
+@click.option(
+    "-o", "--output", type=FILE, metavar="FILE", help="Write one HTML page that works offline."
+)
+@click.option("--open", "show", is_flag=True, help="Open the page in the browser.")
+@json_option
+def machines(
+    results: tuple[Path, ...],
+    names: tuple[str, ...],
+    every: bool,
+    ratios: bool,
+    baseline: str | None,
+    processor: str | None,
+    gpu: str | None,
+    version: str | None,
+    output: Path | None,
+    show: bool,
+    as_json: bool,
+) -> int:
+    """Draw results together: a row a machine, a column a backend.
+
+    RESULT is a file that `compare` or `share` wrote, or a folder of them. A file that cannot be
+    read costs its own row, and the exit code.
+    """
+    from ..questions.machines import matching, measured
+    from ..show.machines import as_json as digest
+    from ..show.machines import baseline as chosen
+    from ..show.machines import columns
+
+    if as_json and output:
+        raise click.UsageError("--json prints and -o writes: give one of them")
+    if show and not output:
+        raise click.UsageError("--open opens the page that -o FILE writes: give both")
+    every_machine, refused = measured(results)
+    found = matching(every_machine, processor=processor, gpu=gpu, version=version)
+    for sentence in refused:
+        complain(sentence)
+    if not found:
+        note("no machine is left to show")
+        return WRONG
+    base = chosen(found, baseline)
+    if output:
+        from ..show.page.machines import write_machines
+
+        write_machines(found, base, output)
+        note(f"the page is {output}")
+        if show:
+            click.launch(output.resolve().as_uri())
+    elif as_json:
+        say([digest(found, base, refused)])
+    else:
+        from ..show.terminal.machines import machines as drawn
+
+        wanted = names or columns(found, every=every)
+        say(drawn(found, wanted, base if ratios or baseline else None, screen()))
+    return WRONG if refused else SUCCESS

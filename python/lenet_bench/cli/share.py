@@ -1,0 +1,147 @@
+"""`share`: give a result to others, and check what others give."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+from msgspec import to_builtins
+
+from ..units import counted
+from .options import FILE, FOLDER
+from .output import INTERRUPTED, SUCCESS, WRONG, complain, note, say
+
+if TYPE_CHECKING:
+    from ..questions.share import Given
+
+
+@click.command(
+    short_help="Give a result to others.",
+    epilog="""\b
+Examples:
+  lenet-bench share mine.jsonl
+  lenet-bench share mine.jsonl --self-test self-test.json
+  lenet-bench share mine.jsonl --print | less               every byte of it
+  lenet-bench share --check results/community               what CI does
+""",
+)
+@click.argument("results", metavar="RESULT...", nargs=-1, required=True, type=FILE)
+@click.option(
+    "--self-test",
+    type=FILE,
+    metavar="FILE",
+    help="Add the verdicts of `self-test --json` on this machine.",
+)
+@click.option(
+    "-o",
+    "--output",
+    "folder",
+    type=FOLDER,
+    metavar="DIR",
+    default="results/community",
+    show_default=True,
+    help="Write the file here.",
+)
+@click.option("--yes", is_flag=True, help="Write without asking.")
+@click.option("--print", "whole", is_flag=True, help="Only print every line that would be given.")
+@click.option("--check", is_flag=True, help="Check shared files, or folders of them.")
+def share(
+    results: tuple[Path, ...],
+    self_test: Path | None,
+    folder: Path,
+    yes: bool,
+    whole: bool,
+    check: bool,
+) -> int:
+    """Show what a result would tell others, ask, and write it for a pull request.
+
+    Nothing is sent anywhere. The file holds the machine, the versions, the settings and the times;
+    no folder, no user, no host, and no output of any program.
+    """
+    if check:
+        return _check(results)
+    if len(results) > 1:
+        raise click.UsageError("one result at a time is shared; several are for --check")
+    from ..atomic import write_atomically, writing
+    from ..questions.share import given
+    from ..results.log import as_lines
+    from ..results.versioned import check_place
+
+    found = given(results[0], self_test)
+    if whole:
+        say(as_lines(found.log).decode().splitlines())
+        return SUCCESS
+    say(_shown(found))
+    file = folder / found.name
+    try:
+        if not yes and not click.confirm(f"Write {file}?", err=True):
+            note("nothing was written")
+            return SUCCESS
+    except click.Abort:
+        note("nothing was written")
+        return INTERRUPTED
+    text = file.with_name(f"{found.name.removesuffix('.jsonl.gz')}.md")
+    check_place(file)
+    request = "".join(f"{line}\n" for line in _request(found))
+    for path, content in ((text, request.encode()), (file, found.content)):
+        with writing(path):
+            write_atomically(path, content)
+    say(_next(file, text))
+    return SUCCESS
+
+
+def _shown(found: "Given") -> Iterator[str]:
+    """All that is in it, but for the blocks that differ from the first one in numbers only."""
+    from ..questions.share import texts
+
+    header, first = found.log.header, found.log.blocks[0]
+    yield "This is what the file says of the machine, its software and the run:"
+    yield json.dumps(to_builtins(header), indent=2)
+    yield f"It has {counted(len(found.log.blocks), 'block')}, each like this one:"
+    yield json.dumps(to_builtins(first))
+    yield "The texts in these blocks, from the libraries and the program:"
+    yield from (f"  {text}" for text in texts(found.log))
+    yield f"The file is {found.name}, {len(found.content) / 1000:.0f} kB; --print prints all of it."
+
+
+def _request(found: "Given") -> Iterator[str]:
+    """The text for a pull request."""
+    from ..show import markdown
+    from ..show.machine import processor
+
+    result, self_test = found.result, found.log.header.self_test
+    yield f"# A result of {markdown.escaped(processor(result.machine))}"
+    yield ""
+    yield f"`results/community/{found.name}`, measured by lenet-bench {result.version}."
+    yield ""
+    if self_test:
+        passed = sum(verdict == "passed" for verdict in self_test.verdicts.values())
+        yield f"Self-test: {passed} of {counted(len(self_test.verdicts), 'point')} passed."
+        yield ""
+    yield from markdown.comparison(result)
+
+
+def _next(file: Path, text: Path) -> Iterator[str]:
+    yield f"{file} is written. To give it, in a clone of lenet-bench's repository:"
+    branch = file.name.removesuffix(".jsonl.gz")
+    yield f"  git switch -c {branch}"
+    yield f"  git add {file}"
+    yield f"  git commit -m 'A result of {branch}'"
+    yield f"and open a pull request; its text is {text}, which is not part of it."
+
+
+def _check(paths: tuple[Path, ...]) -> int:
+    from ..errors import ResultError
+    from ..questions.share import check_file, shared_files
+
+    refused = checked = 0
+    for path in shared_files(paths):
+        checked += 1
+        try:
+            check_file(path)
+        except ResultError as error:
+            refused += 1
+            complain(str(error))
+    note(f"{counted(checked, 'shared file')}, {refused} refused")
+    return WRONG if refused else SUCCESS

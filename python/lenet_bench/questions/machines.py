@@ -1,0 +1,104 @@
+"""Many results together: what each machine took for each backend."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..errors import LenetBenchError, ResultError
+from ..results import read_log
+from ..results.machine import Processor
+from ..results.read import medians
+
+#: Where results lie in a checkout: ours, and what others gave.
+FOLDERS = (Path("results/cpu"), Path("results/community"))
+
+
+@dataclass(frozen=True)
+class Median:
+    """Of a backend on a machine."""
+
+    us: float
+    starts: int
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A machine, as one result says it."""
+
+    source: str
+    processor: Processor
+    gpu: str | None
+    threads: int
+    version: str
+    started: str
+    passed: int | None  # points of a self-test there
+    points: int | None
+    times: Mapping[str, Median]  # by backend
+
+
+def measured(paths: Sequence[Path]) -> tuple[list[Measured], list[str]]:
+    """What these files and the results in these folders say, and why some cannot be read.
+
+    Without paths, the results of the checkout that is the current folder.
+    """
+    files = list(_files(paths or [folder for folder in FOLDERS if folder.is_dir()]))
+    if not files:
+        raise ResultError(
+            "there are no results here: name files or folders, or go to a checkout of lenet-bench"
+        )
+    found: list[Measured] = []
+    refused: list[str] = []
+    for path in files:
+        try:
+            found.append(_measured(path))
+        except LenetBenchError as error:
+            refused.append(str(error))
+    return found, refused
+
+
+def matching(
+    machines: Iterable[Measured],
+    *,
+    processor: str | None = None,
+    gpu: str | None = None,
+    version: str | None = None,
+) -> list[Measured]:
+    """Those whose names have these words in them; `none` is no GPU."""
+    return [
+        one
+        for one in machines
+        if _has(one.processor.model, processor)
+        and (one.gpu is None if gpu == "none" else _has(one.gpu, gpu))
+        and (version is None or one.version == version)
+    ]
+
+
+def _has(text: str | None, words: str | None) -> bool:
+    return words is None or words.casefold() in (text or "").casefold()
+
+
+def _files(paths: Iterable[Path]) -> Iterator[Path]:
+    for path in paths:
+        if path.is_dir():
+            yield from sorted(p for p in path.iterdir() if p.name.endswith((".jsonl", ".jsonl.gz")))
+        else:
+            yield path
+
+
+def _measured(path: Path) -> Measured:
+    log = read_log(path)
+    header, found = log.header, list(medians(log))
+    if not found:
+        raise ResultError(f"{path}: no backend was timed long enough for a median")
+    verdicts = header.self_test.verdicts.values() if header.self_test else None
+    return Measured(
+        source=str(path),
+        processor=header.machine.processor,
+        gpu=next((one.gpu for one in found if one.gpu), None),
+        threads=header.rules.threads,
+        version=header.version,
+        started=header.started,
+        passed=sum(one == "passed" for one in verdicts) if verdicts is not None else None,
+        points=len(verdicts) if verdicts is not None else None,
+        times={one.name: Median(one.p50_us, one.starts) for one in found},
+    )

@@ -1,0 +1,169 @@
+"""What of a result is given to others, and whether what others give can be taken."""
+
+import hashlib
+import re
+import zlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path, PurePath
+from typing import Any, TypeVar
+
+import msgspec
+from msgspec.structs import replace
+
+from ..errors import ResultError
+from ..results import SHARED, Log, Result, as_result, read_log
+from ..results.circumstances import hardware
+from ..results.log import as_lines, as_log
+from ..results.machine import Machine
+from ..results.model import SelfTest
+from ..results.plausible import faults
+from ..results.portable import argument, portable
+from ..results.thin import thinned
+from ..results.versioned import decode, read_object, unpacked
+
+MOST_BYTES = 300_000
+_MOST_UNPACKED = 2**22
+_LONGEST = 400
+SUFFIX = ".jsonl.gz"
+
+Line = TypeVar("Line", bound=msgspec.Struct)
+
+
+@dataclass(frozen=True)
+class Given:
+    """A file that may be given: its name, its content, and what it says."""
+
+    name: str
+    content: bytes
+    log: Log
+    result: Result
+
+
+class _Point(msgspec.Struct):
+    name: str
+    verdict: str
+
+
+class _SelfTest(msgspec.Struct):
+    started: str
+    machine: Machine
+    points: list[_Point]
+
+
+def given(path: Path, self_test: Path | None = None) -> Given:
+    """What `path` would give; ResultError where it cannot be shared."""
+    log = read_log(path)
+    if log.header.kind == SHARED and self_test is None:
+        return check(path, log)
+    verdict = _verdict(self_test, log.header.machine) if self_test else log.header.self_test
+    return check(path, _shared(log, verdict))
+
+
+def check(source: Path, log: Log) -> Given:
+    """The log as a file that may be given; ResultError says why it may not."""
+    for fault in faults(log):
+        raise ResultError(f"{source}: cannot be shared: {fault}")
+    lines = as_lines(log)
+    pack = zlib.compressobj(9, zlib.DEFLATED, zlib.MAX_WBITS + 16)  # no name and no date in it
+    content = pack.compress(lines) + pack.flush()
+    if len(content) > MOST_BYTES or len(lines) > _MOST_UNPACKED:
+        raise ResultError(
+            f"{source}: cannot be shared: it takes {len(content) / 1000:.0f} kB and may take "
+            f"{MOST_BYTES // 1000}; measure fewer rounds or backends"
+        )
+    return Given(_name(log, lines), content, log, as_result(log))
+
+
+def check_file(path: Path) -> Given:
+    """A file that somebody gives, of which nothing is believed; ResultError refuses it."""
+    if path.is_symlink() or not path.is_file():
+        raise ResultError(f"{path}: not a plain file")
+    if (size := path.stat().st_size) > MOST_BYTES:
+        raise ResultError(
+            f"{path}: has {size / 1000:.0f} kB and may have {MOST_BYTES // 1000}: share it with "
+            "`lenet-bench share`"
+        )
+    lines = unpacked(path, path.read_bytes(), _MOST_UNPACKED)
+    found = check(path, as_log(path, lines))
+    if as_lines(found.log) != lines:
+        raise ResultError(f"{path}: not as `lenet-bench share` writes it: it holds other fields")
+    if path.name != found.name:
+        raise ResultError(f"{path}: expected the name that `share` gives it, {found.name}")
+    return found
+
+
+def shared_files(paths: Iterable[Path]) -> Iterator[Path]:
+    """These files; of a folder all that is in it but its README and texts beside a result."""
+    for path in paths:
+        if not path.is_dir():
+            yield path
+            continue
+        for one in sorted(path.iterdir()):
+            beside = one.with_name(one.name.removesuffix(".md") + SUFFIX)
+            if one.name != "README.md" and not (one.suffix == ".md" and beside.exists()):
+                yield one
+
+
+def texts(log: Log) -> list[str]:
+    """Each text that a program wrote into its blocks, once."""
+    found: set[str | None] = set()
+    for block in log.blocks:
+        found |= {block.reason, *block.batch_refusals.values()}
+        found |= {block.gpu.name} if block.gpu else set()
+        found |= {f"{name}: {value}" for name, value in (block.runs or {}).items()}
+    return sorted(filter(None, found))
+
+
+def _shared(log: Log, self_test: SelfTest | None) -> Log:
+    """Few times a block, no output of any program, and no text that names a folder."""
+    thin = thinned(log)
+    header = thin.header
+    words = (argument(word) if word[:1] == "-" else PurePath(word).name for word in header.argv)
+    rules = replace(header.rules, weights=PurePath(header.rules.weights).name)
+    header = replace(header, argv=tuple(words), rules=rules, self_test=self_test)
+    blocks = (replace(b, output="", traceback=None, anatomy=None, whole=None) for b in thin.blocks)
+    return Log(_plain(header), tuple(map(_plain, blocks)), thin.end)
+
+
+def _plain(line: Line) -> Line:
+    """With texts as they may be given: short, on one line, without markup or folders."""
+    return msgspec.convert(_mapped(msgspec.to_builtins(line)), type(line))
+
+
+@lru_cache(maxsize=4096)  # blocks say the same again and again
+def _cleaned(text: str) -> str:
+    line = " ".join(portable(text).split()).translate(str.maketrans("<>", "()"))
+    return line.replace("://", ": ")[:_LONGEST]
+
+
+def _mapped(value: Any) -> Any:
+    if isinstance(value, str):
+        return _cleaned(value)
+    if isinstance(value, dict):
+        return {_mapped(key): _mapped(one) for key, one in value.items()}
+    return [_mapped(one) for one in value] if isinstance(value, (list, tuple)) else value
+
+
+def _verdict(path: Path, machine: Machine) -> SelfTest:
+    """What `self-test --json` printed, of the same machine."""
+    try:
+        said: _SelfTest = decode(_SelfTest, read_object(path, "self-test", 1))
+        verdicts = {point.name: point.verdict for point in said.points}
+        found: SelfTest = decode(SelfTest, {"started": said.started, "verdicts": verdicts})
+    except ValueError as error:
+        raise ResultError(f"{path}: damaged self-test: {error}") from None
+    if hardware(said.machine) != hardware(machine):
+        raise ResultError(
+            f"{path}: of another machine; run `lenet-bench self-test --json` on this one"
+        )
+    return found
+
+
+def _name(log: Log, lines: bytes) -> str:
+    """It says the processor and the day, and no two results have the same."""
+    model = log.header.machine.processor.model or "unknown"
+    slug = re.sub(r"[^a-z0-9]+", "-", re.sub(r"\((R|TM)\)", "", model).lower()).strip("-")[:40]
+    digest = hashlib.sha256(lines).hexdigest()[:8]
+    return f"{slug or 'unknown'}-{log.header.started[:10]}-{digest}{SUFFIX}"

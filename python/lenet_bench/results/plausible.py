@@ -1,0 +1,174 @@
+"""What may stand in a shared result, which comes from strangers: form, texts, sizes, physics."""
+
+import re
+from collections.abc import Iterator, Mapping
+from datetime import datetime, timedelta, timezone
+from itertools import chain, pairwise
+from math import inf, isfinite, prod
+from typing import Any
+
+import msgspec
+
+from ..errors import LenetBenchError
+from ..network import PARAMETERS
+from ..registry import precision, usual_name
+from .log import Log
+from .model import SHARED, Block, Header, Listed
+from .portable import portable
+
+_MOST_BLOCKS = 5000
+_MOST_TIMES = 64  # that stand for a block's calls
+_LONGEST = 400  # characters of a text
+_UNUSUAL = re.compile(r"[<>\n\t]|://")  # markup and links, which no figure needs
+_ENDED = ("budget", "rounds", "enough")
+_FIRST = datetime(2026, 1, 1, tzinfo=timezone.utc)  # nothing was measured before
+_SLACK_S = 0.05  # that two clocks may disagree by
+# No core reads more than two cache lines in a cycle, nor has more cycles in a second.
+_FASTEST_READ_B_PER_NS = 2 * 64 * 6.5
+_FASTEST_GPU_NS = 1000  # to a GPU and back
+
+
+def faults(log: Log) -> Iterator[str]:
+    """Why it cannot be shared, as ends of a sentence; nothing where it can."""
+    yield from _of_the_form(log)
+    yield from _of_the_names(log.header)
+    yield from chain.from_iterable(map(_of_the_texts, dict.fromkeys(_values(log))))
+    yield from _of_the_machine(log.header)
+    yield from _of_the_clocks(log)
+    known = {listed.name: listed for listed in log.header.backends}
+    for number, block in enumerate(log.blocks, 2):
+        listed = known.get(block.backend)
+        for fault in (*_of_a_block(block, log.header), *_too_good(block, listed, log.header)):
+            yield f"line {number}: {fault}"
+
+
+def _of_the_form(log: Log) -> Iterator[str]:
+    header = log.header
+    if header.kind != SHARED:
+        yield "it holds every call; `lenet-bench share` makes of it what can be shared"
+    if header.rules.apart:
+        yield "it is a run of `why`, not of `compare`"
+    if log.end is None or log.end.ended not in _ENDED:
+        yield "it was not measured to its end"
+    if len(log.blocks) > _MOST_BLOCKS:
+        yield f"it has more than {_MOST_BLOCKS} blocks"
+    if max((len(block.thinned_ns) for block in log.blocks), default=0) > _MOST_TIMES:
+        yield f"a block has more than {_MOST_TIMES} times"
+    if not any(block.calls for block in log.blocks if block.backend != header.floor):
+        yield "no backend was timed"
+
+
+def _of_the_names(header: Header) -> Iterator[str]:
+    names = [listed.name for listed in header.backends]
+    if len(set(names)) < len(names):
+        yield "it lists a backend twice"
+    if unknown := [name for name in names if not _is_known(name)]:
+        yield f"{unknown[0]!r} is none of lenet-bench's backends"
+    if header.floor not in (None, "empty"):
+        yield "its empty backend has another name"
+    if not re.fullmatch(r"\d+\.\d+[\w.+]{0,20}", header.version):
+        yield "its version is none of lenet-bench's"
+    try:
+        started = datetime.fromisoformat(header.started)
+        in_time = _FIRST <= started <= datetime.now(timezone.utc) + timedelta(days=1)
+    except (ValueError, TypeError):  # no date, or one without its zone
+        in_time = False
+    if not in_time:
+        yield "it does not say when it was measured"
+
+
+def _is_known(name: str) -> bool:
+    try:
+        return usual_name(name) == name
+    except LenetBenchError:
+        return False
+
+
+def _values(log: Log) -> Iterator[Any]:
+    for line in (log.header, *log.blocks, log.end):
+        yield from _within(msgspec.to_builtins(line))
+
+
+def _within(value: Any) -> Iterator[Any]:
+    """Each text and each number."""
+    if isinstance(value, Mapping):
+        value = [*value.keys(), *value.values()]
+    if isinstance(value, (list, tuple)):
+        for one in value:
+            yield from _within(one)
+    else:
+        yield value
+
+
+def _of_the_texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        if len(value) > _LONGEST:
+            yield f"a text has more than {_LONGEST} characters: {value[:20]!r}..."
+        elif _UNUSUAL.search(value) or not value.isprintable():
+            yield f"a text has markup, a link or control characters: {value[:40]!r}"
+        elif portable(value) != value:
+            yield f"a text names a folder: {value[:40]!r}"
+    elif isinstance(value, (int, float)) and not (isfinite(value) and value >= 0):
+        yield f"a number is negative or none: {value}"
+
+
+def _of_the_machine(header: Header) -> Iterator[str]:
+    cpu, rules = header.machine.processor, header.rules
+    logical = cpu.logical or cpu.allowed or 1
+    if max(cpu.allowed or 1, cpu.cores or 1, cpu.sockets or 1) > logical:
+        yield "it has fewer logical CPUs than cores, sockets or allowed ones"
+    if not 1 <= rules.threads <= logical or len(rules.worker_cores) > logical:
+        yield "it used more threads or cores than there are"
+    clocks = [mhz for mhz in (cpu.mhz_now, cpu.mhz_min, cpu.mhz_max) if mhz is not None]
+    if any(not 100 <= mhz <= 10_000 for mhz in clocks):
+        yield "no processor has such a clock"
+
+
+def _of_the_clocks(log: Log) -> Iterator[str]:
+    """One process ran after the other, and all within the run."""
+    elapsed_s = log.end.elapsed_s if log.end else 0.0
+    timed_s = sum(block.wall_ns for block in log.blocks) / 1e9
+    last_s = max((block.at_s + (block.took_s or 0) for block in log.blocks), default=0.0)
+    if max(timed_s, last_s) > elapsed_s + _SLACK_S:
+        yield "its blocks took longer than the run"
+    following = sorted(log.blocks, key=lambda block: block.at_s)
+    if any(a.at_s + (a.took_s or 0) > b.at_s + _SLACK_S for a, b in pairwise(following)):
+        yield "two of its blocks ran at once"
+
+
+def _of_a_block(block: Block, header: Header) -> Iterator[str]:
+    cpu = header.machine.processor
+    wall_s = block.wall_ns / 1e9
+    if sum(ns * count for ns, count in block.thinned_ns) > block.wall_ns:
+        yield "its calls took longer than the time in which they were made"
+    if block.cpu_ns / 1e9 > (wall_s + _SLACK_S) * 1.1 * (cpu.logical or 1):
+        yield "it used more CPU time than there was"
+    cold_s = block.cold_start.total_s if block.cold_start else 0.0
+    if block.took_s is not None and max(wall_s, cold_s) > block.took_s + _SLACK_S:
+        yield "it was timed for longer than it ran"
+    memory = header.machine.memory_bytes
+    if memory and (block.peak_rss_mib or 0) > memory / 2**20:
+        yield "it held more memory than there is"
+
+
+def _too_good(block: Block, listed: Listed | None, header: Header) -> Iterator[str]:
+    """Answers that are wrong, and calls that cannot have read the weights."""
+    if listed is None:  # the empty backend, which does nothing
+        return
+    if listed.tolerance is None or listed.tolerance > 0.01:
+        yield "it allows wrong answers"
+    elif block.status == "ok" and (block.difference or 0.0) > listed.tolerance:
+        yield "its answers are wrong, and it was timed"
+    calls = [block.thinned_ns, *(batch.thinned_ns for batch in block.batches)]
+    if min((times[0][0] for times in calls if times), default=inf) < _least_ns(
+        listed, header.rules.threads
+    ):
+        yield f"{listed.name} was faster than its weights can be read"
+
+
+def _least_ns(listed: Listed, threads: int) -> float:
+    if listed.device == "gpu":
+        return _FASTEST_GPU_NS
+    bits = int(re.sub(r"\D", "", precision(listed.name)) or 32)
+    weights = sum(map(prod, PARAMETERS.values())) * bits / 8
+    return weights / (_FASTEST_READ_B_PER_NS * threads)

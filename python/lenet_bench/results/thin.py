@@ -1,0 +1,100 @@
+"""A result thinned to be shared: few times a block, and every figure as from all its calls.
+
+The values at the percentiles that are printed, over all calls of a backend that count, divide its
+calls into cells. Of each block the file keeps how many of its calls lie in each cell, and a time in
+the cell for all of them, so that the sum of all stays what it was. These values, and the block's
+own median, are cells of their own. So each percentile, the least, the most, the mean and each
+start's median stay exactly what they were.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from msgspec.structs import replace
+from numpy.typing import NDArray
+
+from .log import Log
+from .model import SHARED, Batch, Block, Row, Thinned
+from .read import unsummarised
+
+Times = NDArray[np.int64]
+
+#: Percentiles of a backend's calls that are kept exactly: all that is computed from them.
+KEPT = (0.0, 50.0, 90.0, 95.0, 99.0, 99.9, 100.0)
+_MEDIAN = (50.0,)
+
+
+def thinned(log: Log) -> Log:
+    """The log as it may be shared, with few times a block in place of its calls."""
+    if log.header.kind == SHARED:
+        return log
+    kept = {row.name: _Kept.of(row) for row in unsummarised(log) if row}
+    blocks = (_block(block, kept[block.backend]) for block in log.blocks)
+    return Log(replace(log.header, kind=SHARED), tuple(blocks), log.end)
+
+
+@dataclass(frozen=True)
+class _Kept:
+    """Times of a backend that are kept: of its calls, and of its batches by their size."""
+
+    calls: set[int]
+    batches: dict[int, set[int]]
+
+    @classmethod
+    def of(cls, row: Row) -> "_Kept":
+        calls = [np.empty(0, np.int64), *(block.calls_ns for block in row.blocks)]
+        batches = {batch.size: _values(batch.calls_ns, _MEDIAN) for batch in row.batches}
+        return cls(_values(np.concatenate(calls), KEPT), batches)
+
+
+def _block(block: Block, kept: _Kept) -> Block:
+    calls = block.calls_ns
+    return replace(
+        block,
+        samples_ns=(),
+        thinned_ns=_cells(calls, kept.calls | _values(calls, _MEDIAN)),
+        quarters_ns=block.first_and_last_ns,
+        batches=tuple(
+            _batch(batch, kept.batches.get(batch.size, set())) for batch in block.batches
+        ),
+    )
+
+
+def _batch(batch: Batch, edges: set[int]) -> Batch:
+    return replace(batch, samples_ns=(), thinned_ns=_cells(batch.calls_ns, edges))
+
+
+def _values(calls: Times, percents: Iterable[float]) -> set[int]:
+    """The calls that these percentiles are computed from: one or two each."""
+    if not len(calls):
+        return set()
+    wanted = list(percents)
+    below = np.percentile(calls, wanted, method="lower")
+    above = np.percentile(calls, wanted, method="higher")
+    return {int(ns) for ns in (*below, *above)}
+
+
+def _cells(calls: Times, edges: set[int]) -> Thinned:
+    """The times that stand for the calls in each cell, with how many calls each is.
+
+    A cell's time is its mean, rounded down, or up where that makes the sum of all what it was; in
+    the end one cell may need both.
+    """
+    ordered, between = np.sort(calls), np.array(sorted(edges), np.int64)
+    cell = np.searchsorted(between, ordered, "left") + np.searchsorted(between, ordered, "right")
+    inside = [ordered[cell == number] for number in np.unique(cell)]
+    means = [divmod(int(one.sum()), len(one)) for one in inside]
+    missing = sum(above for _, above in means)
+    kept: list[tuple[int, int]] = []
+    split: int | None = None
+    for (mean, above), count in zip(means, map(len, inside), strict=True):
+        up = bool(above) and count <= missing
+        if above and not up:
+            split = len(kept)
+        kept.append((mean + up, count))
+        missing -= count * up
+    if missing and split is not None:
+        mean, count = kept[split]
+        kept[split : split + 1] = [(mean, count - missing), (mean + 1, missing)]
+    return tuple(kept)

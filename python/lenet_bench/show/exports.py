@@ -1,0 +1,83 @@
+"""A comparison in the forms that other benchmark tools read."""
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from ..results import Result, Row, start_medians_us
+from .machine import processor
+from .sentences import timed
+
+
+def bencher(result: Result) -> Any:
+    """Bencher Metric Format: by backend its latency, ns, with its interval."""
+    return {row.name: {"latency": _latency_ns(row)} for row in _known(result)}
+
+
+def github_action_benchmark(result: Result) -> Any:
+    """Its customSmallerIsBetter: times, and the ratios, which differ less between runners."""
+    return [*map(_time, _known(result)), *_ratios(result)]
+
+
+def pyperf(result: Result) -> Any:
+    """Its suite: a benchmark a backend, a run a start, whose one value is the median call."""
+    benchmarks = [
+        {
+            "metadata": {"name": row.name, "unit": "second", "loops": 1},
+            "runs": [{"values": [us / 1e6]} for us in start_medians_us(row.blocks).values()],
+        }
+        for row in _known(result)
+    ]
+    about = {
+        "cpu_model_name": processor(result.machine),
+        "lenet_bench_version": result.version,
+        "lenet_bench_started": result.started,
+    }
+    return {"version": "1.0", "metadata": about, "benchmarks": benchmarks}
+
+
+#: By the name that `--format` has for them.
+FORMATS: dict[str, Callable[[Result], Any]] = {
+    "bencher": bencher,
+    "github-action-benchmark": github_action_benchmark,
+    "pyperf": pyperf,
+}
+
+
+def exported(result: Result, name: str) -> Iterator[str]:
+    """The lines of the result in that form."""
+    yield json.dumps(FORMATS[name](result), indent=1)
+
+
+def _known(result: Result) -> list[Row]:
+    """Those with a median, the fastest first."""
+    return [row for row in timed(result) if row.summary and row.summary.p50_us is not None]
+
+
+def _latency_ns(row: Row) -> dict[str, float]:
+    s = row.summary
+    assert s is not None
+    found = {"value": s.p50_us, "lower_value": s.p50_low_us, "upper_value": s.p50_high_us}
+    return {name: round(us * 1000, 1) for name, us in found.items() if us is not None}
+
+
+def _time(row: Row) -> dict[str, Any]:
+    ns = _latency_ns(row)
+    s = row.summary
+    assert s is not None
+    entry = {"name": row.name, "unit": "ns", "value": ns["value"]}
+    if "lower_value" in ns:
+        entry["range"] = f"{ns['lower_value']} to {ns['upper_value']}"
+    return {**entry, "extra": f"median of {s.starts} starts, {s.samples} calls"}
+
+
+def _ratios(result: Result) -> Iterator[dict[str, Any]]:
+    base = result.baseline
+    for row in _known(result):
+        s = row.summary
+        if base is None or row.name == base or s is None or s.ratio is None:
+            continue
+        entry = {"name": f"{row.name} / {base}", "unit": "ratio", "value": round(s.ratio, 4)}
+        if s.ratio_low is not None and s.ratio_high is not None:
+            entry["range"] = f"{s.ratio_low:.4f} to {s.ratio_high:.4f}"
+        yield {**entry, "extra": f"ratio of the medians of {s.starts} starts"}

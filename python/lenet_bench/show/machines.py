@@ -1,0 +1,109 @@
+"""Machines side by side as text: their facts, and which backends are shown."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from statistics import median
+from typing import Any
+
+from .. import units
+from ..errors import ResultError
+from ..questions.machines import Measured
+from ..results.statistics import FEWEST_STARTS
+from .families import backend_of, precision
+from .figures.rows import brief
+
+FACTS = ("machine", "CPUs", "GPU", "threads", "version", "measured", "self-test")
+FEW = f"*: fewer than {FEWEST_STARTS} starts, so the median has no interval"
+
+
+def facts(one: Measured) -> tuple[str, ...]:
+    """A cell each of FACTS."""
+    cpu = one.processor
+    cpus = str(cpu.allowed or cpu.logical or units.NONE)
+    return (
+        brief(cpu.model or "unknown processor"),
+        f"{cpus}, virtual" if cpu.virtual else cpus,
+        one.gpu or units.NONE,
+        str(one.threads),
+        one.version,
+        one.started[:10],
+        units.NONE if one.points is None else f"{one.passed} of {one.points}",
+    )
+
+
+def columns(machines: Sequence[Measured], *, every: bool = False) -> list[str]:
+    """The backends that some machine timed, the fastest first.
+
+    Of each the variant that most machines timed and that was the fastest there, in float32; `every`
+    has all variants.
+    """
+    times: dict[str, list[float]] = {}
+    for one in machines:
+        for name, found in one.times.items():
+            times.setdefault(name, []).append(found.us)
+    usual = {name: median(us) for name, us in times.items()}
+    ordered = sorted(times, key=lambda name: usual[name])
+    if every:
+        return ordered
+    chosen: dict[str, str] = {}
+    for name in sorted(ordered, key=lambda name: -len(times[name])):
+        if precision(name) == "float32":
+            chosen.setdefault(backend_of(name), name)
+    return [name for name in ordered if name in chosen.values()]
+
+
+def baseline(machines: Sequence[Measured], named: str | None) -> str:
+    """What ratios are to: `named`, else onednn or what most machines timed."""
+    names = columns(machines, every=True)
+    if named is not None and named not in names:
+        raise ResultError(f"no machine timed {named}; there are: {', '.join(names)}")
+    most = max(names, key=lambda name: sum(name in one.times for one in machines))
+    return named or ("onednn" if "onednn" in names else most)
+
+
+def ratio(one: Measured, name: str, base: str) -> float | None:
+    """Of the backend's median on that machine to the baseline's there."""
+    if name not in one.times or base not in one.times:
+        return None
+    return one.times[name].us / one.times[base].us
+
+
+def cell(one: Measured, name: str, base: str | None) -> str:
+    """The median, or its ratio to the baseline's."""
+    if name not in one.times:
+        return units.NONE
+    text = units.ratio(ratio(one, name, base)) if base else units.time(one.times[name].us)
+    return f"{text}*" if one.times[name].starts < FEWEST_STARTS else text
+
+
+def as_json(machines: Sequence[Measured], base: str, refused: Sequence[str]) -> str:
+    """What `--json` prints."""
+    return json.dumps(
+        {
+            "baseline": base,
+            "machines": [_plain(one, base) for one in machines],
+            "refused": list(refused),
+        },
+        indent=2,
+    )
+
+
+def _plain(one: Measured, base: str) -> dict[str, Any]:
+    cpu = one.processor
+    return {
+        "source": one.source,
+        "processor": cpu.model,
+        "architecture": cpu.architecture,
+        "cpus": cpu.allowed or cpu.logical,
+        "virtual": cpu.virtual,
+        "gpu": one.gpu,
+        "threads": one.threads,
+        "version": one.version,
+        "started": one.started,
+        "self_test": None if one.points is None else {"passed": one.passed, "points": one.points},
+        "backends": {
+            name: {**asdict(found), "ratio": ratio(one, name, base)}
+            for name, found in one.times.items()
+        },
+    }

@@ -1,0 +1,71 @@
+"""What the pages have in common: templates, style, scripts, and a policy that allows no others."""
+
+import base64
+import hashlib
+import re
+from pathlib import Path
+from typing import Any
+
+from ..figures.pictures import library
+from ..figures.vega import FONT, themes
+
+
+def environment() -> Any:
+    """Jinja's, for the templates that lie here."""
+    jinja2 = library("jinja2")
+    environment = jinja2.Environment(
+        autoescape=True,
+        loader=jinja2.FileSystemLoader(Path(__file__).parent),
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+    )
+    environment.filters["prose"] = _prose
+    return environment
+
+
+def _prose(sentence: str) -> Any:
+    """Markup of a sentence: commands and options as code, a number and its unit on one line."""
+    from markupsafe import Markup, escape
+
+    text = re.sub(r"(?<=\d) (?=(?:[µm]?s|%|MiB|GiB)\b)", "\u00a0", sentence)
+    parts = re.split(r"`([^`]+)`|(--[a-z][a-z-]*(?: \d+\w*)?)", text)
+    code = Markup("<code>{}</code>")
+    marked = [
+        escape(part) if n % 3 == 0 else code.format(part) for n, part in enumerate(parts) if part
+    ]
+    return Markup("").join(marked)
+
+
+def stylesheet(rest: str | None = None) -> str:
+    """The same for all pages, with the figures' colours; or these with a style of its own."""
+    light, dark = themes()
+    return (
+        f":root{{color-scheme:light;{light}--font:{FONT}}}"
+        f'@media(prefers-color-scheme:dark){{:root:not([data-theme="light"])'
+        f"{{color-scheme:dark;{dark}}}}}"
+        f':root[data-theme="dark"]{{color-scheme:dark;{dark}}}'
+        f"@media print{{:root:root:root{{color-scheme:light;{light}}}}}"
+        f"{_asset('page.css') if rest is None else rest}"
+    )
+
+
+def policy(style: str, *scripts: str) -> str:
+    """Nothing is loaded from anywhere, and nothing runs but these."""
+    allowed = " ".join(map(fingerprint, scripts))
+    return f"default-src 'none'; style-src {fingerprint(style)}; script-src {allowed}"
+
+
+def script(name: str) -> str:
+    """The script of a page, after what all have in common."""
+    return _asset("common.js") + _asset(name)
+
+
+def fingerprint(text: str) -> str:
+    """What a policy knows a style or a script by."""
+    digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+    return f"'sha256-{digest}'"
+
+
+def _asset(name: str) -> str:
+    return (Path(__file__).parent / name).read_text(encoding="utf-8")

@@ -1,0 +1,61 @@
+"""Machines side by side as a page of one table, which works offline and with hundreds of rows."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from ...atomic import write_atomically, writing
+from ...errors import ResultError
+from ...questions.machines import Measured
+from ...results.statistics import FEWEST_STARTS
+from ...results.versioned import check_place
+from ..figures.rows import writable
+from ..machines import FACTS, FEW, columns, facts
+from .frame import environment, policy, script, stylesheet
+
+
+def write_machines(machines: Sequence[Measured], base: str, path: Path) -> None:
+    """The page as a file."""
+    check_place(path)
+    content = page(machines, base)
+    with writing(path, ResultError):
+        write_atomically(path, content.encode())
+
+
+def page(machines: Sequence[Measured], base: str) -> str:
+    """All variants in one table, of which a script shows what is chosen."""
+    names = columns(machines, every=True)
+    usual = set(columns(machines))
+    style, code = stylesheet(), script("machines.js")
+    rows = [(facts(one), [_cell(one, name) for name in names]) for one in machines]
+    html: str = (
+        environment()
+        .get_template("machines.html")
+        .render(
+            facts=FACTS,
+            names=[(name, name in usual) for name in names],
+            rows=rows,
+            base=base,
+            few=FEW,
+            choices=[
+                _choices(rows, FACTS.index(title), title) for title in ("machine", "GPU", "version")
+            ],
+            style=style,
+            script=code,
+            policy=policy(style, code),
+        )
+    )
+    return writable(html)
+
+
+def _cell(one: Measured, name: str) -> str:
+    """Microseconds to four digits, which the script reads; a star where the starts are few."""
+    found = one.times.get(name)
+    if found is None:
+        return ""
+    return f"{float(f'{found.us:.4g}'):g}{'*' if found.starts < FEWEST_STARTS else ''}"
+
+
+def _choices(
+    rows: Sequence[tuple[tuple[str, ...], list[str]]], place: int, title: str
+) -> tuple[str, int, list[str]]:
+    return title, place, sorted({cells[place] for cells, _ in rows})

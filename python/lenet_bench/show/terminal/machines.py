@@ -1,0 +1,40 @@
+"""Machines side by side in a terminal: a row a machine, a column a backend."""
+
+from collections.abc import Iterator, Sequence
+
+from ...questions.machines import Measured
+from ...units import counted
+from ..machines import FACTS, FEW, cell, facts
+from .screen import Screen
+from .table import Column, fitting, table
+
+_STAY = ("machine",)
+
+
+def machines(
+    found: Sequence[Measured], names: Sequence[str], base: str | None, screen: Screen
+) -> Iterator[str]:
+    """The table, with as many of these backends as there is room for."""
+    shown = [facts(one) for one in found]
+    columns = [
+        Column(
+            title, [row[n] for row in shown], left=not n, leaves=0 if title in _STAY else 1000 - n
+        )
+        for n, title in enumerate(FACTS)
+    ]
+    backends = [
+        Column(name, [cell(one, name, base) for one in found], leaves=number)
+        for number, name in enumerate(names, 1)
+    ]
+    every = [columns[0], *backends, *columns[1:]]
+    kept = {column.title for column in fitting(every, screen.columns)}
+    yield from table(screen, [column for column in every if column.title in kept])
+    yield ""
+    what = f"ratio of the median to {base}'s" if base else "median time of one image"
+    yield from screen.wrap(f"{counted(len(found), 'machine')}; {what}; {FEW}", "dim")
+    if left := [name for name in names if name not in kept]:
+        yield from screen.wrap(
+            f"no room for {counted(len(left), 'backend')}: name backends with -b, widen the "
+            "terminal, or give -o machines.html or --json",
+            "dim",
+        )

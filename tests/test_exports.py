@@ -1,0 +1,181 @@
+"""A result in the forms of other tools, checked by these tools or by their published schemas."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+from statistics import median
+
+import pytest
+from jsonschema import Draft7Validator
+from lenet_bench.cli import run as command
+from lenet_bench.results import read_result, start_medians_us
+from sample_results import blocks, failed, log, write_log
+
+ROOT = Path(__file__).parents[1]
+COMMITTED = sorted((ROOT / "results/cpu").glob("*.jsonl"))
+NUMBER = {"type": "number"}
+
+#: https://bencher.dev/docs/reference/bencher-metric-format/
+BENCHER = {
+    "type": "object",
+    "patternProperties": {
+        ".+": {
+            "type": "object",
+            "patternProperties": {
+                ".+": {
+                    "type": "object",
+                    "properties": {
+                        "value": NUMBER,
+                        "lower_value": NUMBER,
+                        "upper_value": NUMBER,
+                    },
+                    "required": ["value"],
+                    "additionalProperties": False,
+                }
+            },
+        }
+    },
+}
+#: https://github.com/benchmark-action/github-action-benchmark, customSmallerIsBetter
+GITHUB_ACTION_BENCHMARK = {
+    "type": "array",
+    "items": {
+        "type": "object",
+        "properties": {
+            "name": {"type": "string"},
+            "unit": {"type": "string"},
+            "value": NUMBER,
+            "range": {"type": "string"},
+            "extra": {"type": "string"},
+        },
+        "required": ["name", "unit", "value"],
+        "additionalProperties": False,
+    },
+}
+SCHEMAS = {"bencher": BENCHER, "github-action-benchmark": GITHUB_ACTION_BENCHMARK}
+
+
+@pytest.fixture
+def exported(capsys):
+    """`exported(path, name)`: what `report --format` prints, as data."""
+
+    def export(path, name):
+        assert command(["report", str(path), "--format", name]) == 0
+        return json.loads(capsys.readouterr().out)
+
+    return export
+
+
+@pytest.mark.parametrize("name", SCHEMAS)
+@pytest.mark.parametrize("path", COMMITTED, ids=lambda path: path.stem)
+def test_an_export_keeps_the_schema_that_its_tool_publishes(path, name, exported):
+    Draft7Validator(SCHEMAS[name]).validate(exported(path, name))
+
+
+def test_bencher_gets_each_median_in_nanoseconds_with_its_interval(exported):
+    found = exported(COMMITTED[0], "bencher")
+    for row in read_result(COMMITTED[0]).backends:
+        s = row.summary
+        if row.status != "ok" or s.p50_us is None:
+            assert row.name not in found
+            continue
+        latency = found[row.name]["latency"]
+        assert latency["value"] == pytest.approx(s.p50_us * 1000, abs=0.1)
+        if s.p50_low_us is None:
+            assert list(latency) == ["value"]
+        else:
+            assert latency["lower_value"] <= latency["value"] <= latency["upper_value"]
+
+
+def test_github_action_benchmark_gets_times_and_ratios(exported):
+    found = {one["name"]: one for one in exported(COMMITTED[0], "github-action-benchmark")}
+    fused = read_result(COMMITTED[0]).row("fused").summary
+    assert found["fused"]["unit"] == "ns"
+    assert found["fused"]["value"] == pytest.approx(fused.p50_us * 1000, abs=0.1)
+    assert found["fused / onednn"]["value"] == pytest.approx(fused.ratio, abs=1e-4)
+    assert found["fused / onednn"]["unit"] == "ratio"
+    assert "onednn / onednn" not in found
+
+
+def pyperf(*arguments):
+    """The tool itself."""
+    done = subprocess.run(
+        [sys.executable, "-m", "pyperf", *map(str, arguments)], capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_pyperf_reads_a_start_as_a_run_and_finds_the_same_medians(exported, tmp_path):
+    target = tmp_path / "one.json"
+    target.write_text(json.dumps(exported(COMMITTED[0], "pyperf")))
+    stats = pyperf("stats", target, "-b", "fused")
+    row = read_result(COMMITTED[0]).row("fused")
+    assert f"Number of run with values: {len(row.blocks)}" in stats
+    middle = median(start_medians_us(row.blocks).values())
+    said = re.search(r"Median \+- MAD: +([\d.]+) us", stats)
+    assert float(said[1]) == pytest.approx(middle, abs=0.05)
+
+
+def test_pyperf_compares_two_of_ours_and_sees_what_diff_sees(exported, tmp_path):
+    for name, us in {"old": 20, "new": 26}.items():
+        write_log(tmp_path / f"{name}.jsonl", log(blocks("fused", us), blocks("numpy", 90)))
+        found = exported(tmp_path / f"{name}.jsonl", "pyperf")
+        (tmp_path / f"{name}.json").write_text(json.dumps(found))
+    answer = pyperf("compare_to", tmp_path / "old.json", tmp_path / "new.json")
+    assert "1.30x slower" in answer
+    assert re.search(r"not significant.*numpy", answer, re.DOTALL)
+
+
+def test_what_failed_is_in_no_export(tmp_path, exported):
+    write_log(tmp_path / "r.jsonl", log(blocks("fused", 20), failed("torch", "crashed", "why")))
+    for name in (*SCHEMAS, "pyperf"):
+        assert "torch" not in json.dumps(exported(tmp_path / "r.jsonl", name))
+
+
+@pytest.mark.parametrize(
+    "words", [["--json"], ["-o", "page.html"], ["--figures", "figures"], [str(COMMITTED[1])]]
+)
+def test_an_export_is_of_one_result_and_prints_nothing_else(words, capsys):
+    code = command(["report", str(COMMITTED[0]), "--format", "bencher", *words])
+    assert code == 2
+    assert "--format prints one result" in capsys.readouterr().err
+
+
+def steps(workflow):
+    """The scripts of a workflow, by their names."""
+    found = re.findall(r"- name: (.+)\n((?:  +#.*\n)*)  +run: \|\n((?: {10}.*\n|\n)+)", workflow)
+    return {name: textwrap.dedent(script) for name, _, script in found}
+
+
+@pytest.mark.slow
+def test_the_gate_of_the_docs_measures_in_turns_and_passes_where_nothing_changed(tmp_path):
+    found = steps((ROOT / "docs/gate.yml").read_text())
+    for version in ("base", "change"):
+        folder = tmp_path / version / ".venv/bin"
+        folder.mkdir(parents=True)
+        program = folder / "lenet-bench"
+        program.write_text(f'#!/bin/sh\nexec {sys.executable} -m lenet_bench "$@"\n')
+        program.chmod(0o755)
+    summary = tmp_path / "summary.md"
+    variables = {**os.environ, "BACKENDS": "fused", "GITHUB_STEP_SUMMARY": str(summary)}
+    done = subprocess.run(
+        ["bash", "-e", "-o", "pipefail", "-c", found["Measure in turns"]],
+        cwd=tmp_path,
+        env=variables,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    for version in ("base", "change"):
+        assert read_result(tmp_path / f"{version}.jsonl").rounds == 12
+    (gate,) = [script for name, script in found.items() if name.startswith("Fail where")]
+    done = subprocess.run(
+        ["bash", "-e", "-c", gate.replace("5%", "90%")], cwd=tmp_path, env=variables
+    )
+    assert done.returncode == 0
+    assert "| fused |" in summary.read_text()

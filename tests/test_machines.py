@@ -1,0 +1,291 @@
+"""Many results together: a row a machine, in a terminal, as JSON and on a page."""
+
+import json
+import re
+from dataclasses import replace as changed
+from pathlib import Path
+
+import pytest
+from lenet_bench.cli import run as command
+from lenet_bench.questions.machines import matching, measured
+from lenet_bench.questions.share import given
+from lenet_bench.results import read_result
+from lenet_bench.results.machine import Machine, Processor
+from lenet_bench.show.machines import baseline, columns
+from lenet_bench.show.page.machines import page
+from msgspec.structs import replace
+from sample_results import blocks, log, write_log
+
+ROOT = Path(__file__).parents[1]
+COMMITTED = sorted((ROOT / "results/cpu").glob("*.jsonl"))
+HOSTILE = "<img src=x onerror='window.hacked = 1'>"
+
+
+def machine_log(model, factor=1.0, names=("fused", "onednn", "keras"), **rest):
+    """A result of that machine, which is so many times slower."""
+    rows = [blocks(name, 20 * factor * 3**n) for n, name in enumerate(names)]
+    return log(*rows, machine=Machine(Processor(model=model, logical=4)), **rest)
+
+
+@pytest.fixture(scope="module")
+def shared():
+    """A result of ours as `share` writes it."""
+    return given(COMMITTED[0])
+
+
+@pytest.fixture
+def folder(tmp_path, shared):
+    """Three results, one of them shared."""
+    for name, made in {
+        "a": machine_log("Fast 1000", version="0.2.0"),
+        "b": machine_log("Slow 10", 4.0, ("fused", "onednn")),
+    }.items():
+        write_log(tmp_path / f"{name}.jsonl", made)
+    (tmp_path / shared.name).write_bytes(shared.content)
+    return tmp_path
+
+
+@pytest.fixture
+def shown(capsys):
+    """`shown("machines", ...)`: exit code, answers, and what was said beside them."""
+
+    def show(*words):
+        code = command(list(map(str, words)))
+        return code, *capsys.readouterr()
+
+    return show
+
+
+def test_the_medians_are_those_of_the_results(folder):
+    for path in (COMMITTED[0], folder / "a.jsonl"):
+        (one,), refused = measured([path])
+        assert refused == []
+        result = read_result(path)
+        timed = {row.name: row.summary for row in result.backends if row.status == "ok"}
+        assert {name: found.us for name, found in one.times.items()} == {
+            name: summary.p50_us for name, summary in timed.items() if summary.p50_us
+        }
+        assert {name: found.starts for name, found in one.times.items()} == {
+            name: summary.starts for name, summary in timed.items() if summary.p50_us
+        }
+
+
+def test_a_shared_result_says_the_same_as_the_whole_one(folder):
+    (shared,), _ = measured(list(folder.glob("*.gz")))
+    (whole,), _ = measured([COMMITTED[0]])
+    assert shared.times == whole.times
+
+
+def test_the_table_has_a_row_a_machine_and_a_column_a_backend(folder, shown, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    code, answers, _ = shown("machines", folder)
+    assert code == 0
+    lines = {line[:9]: line for line in answers.splitlines()}
+    assert "20.0 µs" in lines["Fast 1000"]
+    assert "80.0 µs" in lines["Slow 10  "]
+    assert "fused" in lines["machine  "]
+    assert "tensorflow:function" not in answers, "the fastest variant stands for a backend"
+    ratios = shown("machines", folder, "--ratios", "-b", "fused", "-b", "keras")[1]
+    assert re.search(r"Fast 1000 +0\.33 +3\.00", ratios)
+
+
+def test_a_file_that_cannot_be_read_costs_its_own_row(folder, shown):
+    (folder / "broken.jsonl").write_text("{}")
+    code, answers, beside = shown("machines", folder, "--json")
+    assert code == 1
+    assert "broken.jsonl: not a result file" in beside
+    found = json.loads(answers)
+    assert [re.sub(".*/", "", one)[:12] for one in found["refused"]] == ["broken.jsonl"]
+    assert len(found["machines"]) == 3
+    fast = next(one for one in found["machines"] if one["processor"] == "Fast 1000")
+    assert fast["backends"]["keras"] == {
+        "us": pytest.approx(180, rel=1e-3),
+        "starts": 12,
+        "ratio": pytest.approx(3, rel=1e-3),
+    }
+
+
+@pytest.mark.parametrize(
+    ("filters", "left"),
+    [
+        ({"processor": "fast"}, ["Fast 1000"]),
+        ({"version": "0.2.0"}, ["Fast 1000"]),
+        ({"gpu": "none"}, ["Fast 1000", "Slow 10", "AMD EPYC"]),
+        ({"gpu": "H100"}, []),
+    ],
+)
+def test_machines_are_filtered(folder, filters, left):
+    found = matching(measured([folder])[0], **filters)
+    assert {one.processor.model for one in found} == set(left)
+
+
+@pytest.mark.parametrize(
+    ("words", "said", "code"),
+    [
+        (["no-such-folder"], "No such file", 1),
+        (["--gpu", "H100"], "no machine is left", 1),
+        (["--baseline", "torch"], "no machine timed torch", 1),
+        (["--json", "-o", "x.html"], "one of them", 2),
+        (["--open"], "give both", 2),
+    ],
+)
+def test_what_cannot_be_shown_is_said(folder, shown, words, said, code):
+    paths = [] if words[0].startswith("no-such") else [folder / "a.jsonl"]
+    found = shown("machines", *paths, *words)
+    assert found[0] == code
+    assert said in found[2]
+
+
+def test_without_results_it_says_where_they_are(shown, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    code, _, beside = shown("machines")
+    assert code == 1
+    assert "there are no results here" in beside
+    monkeypatch.chdir(ROOT)
+    code, answers, _ = shown("machines", "--json")
+    assert code == 0
+    assert len(json.loads(answers)["machines"]) >= len(COMMITTED)
+
+
+def test_of_a_backend_the_variant_stands_that_is_fastest_where_most_timed_it():
+    rows, _ = measured(COMMITTED)
+    names = columns(rows)
+    assert "fused" in names
+    assert "fused:int16" not in names
+    assert len({name.partition(":")[0] for name in names}) == len(names)
+    assert set(names) < set(columns(rows, every=True))
+    assert baseline(rows, None) == "onednn"
+
+
+def many(rows, count):
+    """As many machines, each like one of these, under names of their own."""
+    return [replace_times(rows[n % len(rows)], n, 1 + n % 17 / 10) for n in range(count)]
+
+
+def replace_times(one, number, factor):
+    cpu = replace(one.processor, model=f"Processor {number % 40} of many")
+    times = {name: changed(of, us=of.us * factor) for name, of in one.times.items()}
+    return changed(one, processor=cpu, times=times, version=f"0.{number % 5}.0")
+
+
+def test_a_page_of_five_hundred_is_a_few_hundred_kilobytes():
+    rows, _ = measured(COMMITTED)
+    html = page(many(rows, 500), "onednn")
+    assert len(html.encode()) < 400_000
+    assert html.count("<tr>") == 501
+
+
+@pytest.mark.slow
+def test_five_hundred_files_are_read_and_drawn(tmp_path, shared, shown):
+    for number in range(500):
+        (tmp_path / f"{number:03}.jsonl.gz").write_bytes(shared.content)
+    target = tmp_path / "machines.html"
+    code, _, beside = shown("machines", tmp_path, "-o", target)
+    assert code == 0, beside
+    assert target.read_text().count("<tr>") == 501
+
+
+PHONE = {"width": 390, "height": 844}
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory):
+    """Two machines, five hundred, and one with a hostile name."""
+    folder = tmp_path_factory.mktemp("machines")
+    rows, _ = measured(COMMITTED)
+    spoilt = Processor(model=HOSTILE)
+    hostile = [changed(rows[0], processor=spoilt, gpu=HOSTILE, version=HOSTILE)]
+    for name, found in {"two": rows, "many": many(rows, 500), "hostile": hostile}.items():
+        (folder / f"{name}.html").write_text(page(found, "onednn"), encoding="utf-8")
+    return folder
+
+
+@pytest.fixture
+def see(chromium, pages):
+    """`see("two")` opens that page; what it complains of and asks for fails the test."""
+    opened, complaints, requests = [], [], []
+
+    def open_page(name, **options):
+        context = chromium.new_context(**options)
+        tab = context.new_page()
+        tab.on("console", lambda message: complaints.append(message.text))
+        tab.on("pageerror", lambda error: complaints.append(str(error)))
+        tab.on("request", lambda request: requests.append(request.url))
+        url = (pages / f"{name}.html").as_uri()
+        tab.goto(url)
+        opened.append((context, url))
+        return tab
+
+    yield open_page
+    for context, _ in opened:
+        context.close()
+    assert complaints == []
+    assert set(requests) == {url for _, url in opened}
+
+
+def cells_of(tab, name):
+    """The visible cells of the backend's column, from the top."""
+    return tab.evaluate(
+        """name => {
+          const heads = [...machines.tHead.rows[0].cells];
+          const column = heads.findIndex(head => head.textContent === name);
+          return [...machines.tBodies[0].rows].filter(row => !row.hidden)
+            .map(row => row.cells[column].textContent);
+        }""",
+        name,
+    )
+
+
+def test_the_page_shows_times_ratios_and_sorts(see):
+    tab = see("two")
+    assert cells_of(tab, "fused") == ["21.2 µs", "18.4 µs"]
+    tab.get_by_role("button", name="fused", exact=True).click()
+    assert cells_of(tab, "fused") == ["18.4 µs", "21.2 µs"]
+    tab.locator("#unit").select_option("ratios to onednn")
+    assert set(cells_of(tab, "onednn")) == {"1.00"}
+    assert cells_of(tab, "fused") == ["0.281", "0.450"]
+    assert "onednn's" in tab.locator("caption").inner_text()
+
+
+def test_the_page_filters_machines_and_backends(see):
+    tab = see("two")
+    assert not tab.get_by_role("button", name="keras:call", exact=True).is_visible()
+    tab.locator("#variants").check()
+    assert tab.get_by_role("button", name="keras:call", exact=True).is_visible()
+    tab.locator("#filter").fill("keras")
+    assert not tab.get_by_role("button", name="fused", exact=True).is_visible()
+    tab.get_by_label("machine", exact=True).select_option("AMD EPYC")
+    assert len(cells_of(tab, "keras")) == 1
+    assert tab.locator("#shown").inner_text() == "1 of 2"
+
+
+@pytest.mark.slow
+def test_five_hundred_machines_stay_usable(see):
+    tab = see("many")
+    assert tab.locator("#machines tbody tr:visible").count() == 500
+    tab.get_by_label("version", exact=True).select_option("0.1.0")
+    assert tab.locator("#machines tbody tr:visible").count() == 100
+    tab.get_by_label("machine", exact=True).select_option("Processor 1 of many")
+    tab.get_by_role("button", name="onednn", exact=True).click()
+    times = [float(text.split()[0]) for text in cells_of(tab, "onednn")]
+    assert 0 < len(times) < 100
+    assert times == sorted(times)
+
+
+def test_nothing_is_wider_than_a_phone_but_the_table_in_its_box(see):
+    tab = see("many", viewport=PHONE)
+    assert tab.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+
+
+def test_a_hostile_name_is_text(see):
+    tab = see("hostile")
+    assert tab.evaluate("window.hacked") is None
+    assert tab.locator("img").count() == 0
+    assert HOSTILE in tab.locator("tbody").inner_text()
+
+
+def test_without_scripts_the_numbers_are_there(see):
+    tab = see("two", java_script_enabled=False)
+    assert tab.locator("noscript").is_visible()
+    assert "21.2" in tab.locator("tbody").inner_text()
+    assert not tab.locator("#controls").is_visible()
