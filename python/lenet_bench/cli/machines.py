@@ -77,7 +77,7 @@ def machines(
     if output:
         from ..show.page.machines import write_machines
 
-        write_machines(found, base, output)
+        write_machines(found, output)
         note(f"the page is {output}")
         if show:
             click.launch(output.resolve().as_uri())

@@ -30,8 +30,8 @@ function switchThemes(button) {
 }
 
 // Cells that hold nothing come last, whichever way the rest is sorted.
-function sortRows(body, column, direction) {
-  const key = (row) => row.cells[column].dataset.value ?? row.cells[column].textContent;
+function sortRows(body, column, direction, value) {
+  const key = (row) => value(row, column);
   const compare = (a, b) => (isNaN(a) || isNaN(b) ? a.localeCompare(b, "en") : a - b);
   const rows = [...body.rows].sort((one, other) => {
     const [a, b] = [key(one), key(other)];
@@ -40,7 +40,9 @@ function sortRows(body, column, direction) {
   body.append(...rows);
 }
 
-function makeSortable(table) {
+const said = (row, column) => row.cells[column].dataset.value ?? row.cells[column].textContent;
+
+function makeSortable(table, value = said) {
   const heads = [...table.tHead.rows[0].cells];
   heads.forEach((head, column) => {
     const button = document.createElement("button");
@@ -50,7 +52,7 @@ function makeSortable(table) {
       const up = head.getAttribute("aria-sort") !== "ascending";
       heads.forEach((other) => other.removeAttribute("aria-sort"));
       head.setAttribute("aria-sort", up ? "ascending" : "descending");
-      sortRows(table.tBodies[0], column, up ? 1 : -1);
+      sortRows(table.tBodies[0], column, up ? 1 : -1, value);
     });
     head.replaceChildren(button);
   });

@@ -1,6 +1,7 @@
 // Lets the reader filter and sort the machines, choose backends, and read times or ratios.
 const table = $("machines");
 const facts = Number(table.dataset.facts);
+const usual = Number(table.dataset.usual); // columns of backends; other variants come behind them
 const heads = [...table.tHead.rows[0].cells].slice(facts);
 const names = heads.map((head) => head.textContent);
 const rows = [...table.tBodies[0].rows].map((row) => {
@@ -16,26 +17,38 @@ const rows = [...table.tBodies[0].rows].map((row) => {
 });
 
 // Three digits, as everywhere.
-function digits(value) {
-  const places = Math.max(0, 2 - Math.floor(Math.log10(Number(value.toPrecision(3)))));
-  return value.toLocaleString("en", { minimumFractionDigits: places, maximumFractionDigits: places });
+function spell(us) {
+  if (us < 0.9995) return `${(us * 1e3).toPrecision(3)} ns`;
+  if (us < 999.5) return `${us.toPrecision(3)} µs`;
+  return us < 999500 ? `${(us / 1e3).toPrecision(3)} ms` : `${(us / 1e6).toPrecision(3)} s`;
 }
 
-function spell(us) {
-  if (us < 999.5) return `${digits(us)} µs`;
-  return us < 999500 ? `${digits(us / 1e3)} ms` : `${digits(us / 1e6)} s`;
+function spellRatio(ratio) {
+  if (ratio >= 0.1 && ratio < 10) return ratio.toFixed(2);
+  return ratio < 999.5 ? ratio.toPrecision(3) : Math.round(ratio).toLocaleString("en");
+}
+
+const spelt = new Set(); // columns that hold what is chosen; hidden ones wait until they are seen
+
+const value = (one, column) => one.us[column] / ($("unit").value === "" ? 1 : one.us[$("unit").value]);
+
+function spellColumns() {
+  const [seen, ratios] = [table.classList.contains("every") ? heads.length : usual, $("unit").value];
+  for (let column = 0; column < seen; column++) {
+    if (heads[column].hidden || spelt.has(column)) continue;
+    spelt.add(column);
+    for (const one of rows) {
+      const found = value(one, column);
+      const text = ratios === "" ? spell(found) : spellRatio(found);
+      one.cells[column].textContent = isNaN(found) ? "-" : text + one.few[column];
+    }
+  }
 }
 
 function showUnits() {
   const to = $("unit").value;
-  for (const one of rows) {
-    one.us.forEach((us, column) => {
-      const value = to === "" ? us : us / one.us[to];
-      const cell = one.cells[column];
-      cell.textContent = isNaN(value) ? "-" : (to === "" ? spell(value) : digits(value)) + one.few[column];
-      cell.dataset.value = isNaN(value) ? "" : value;
-    });
-  }
+  spelt.clear();
+  spellColumns();
   const unit = to === "" ? "Median time of one image" : `Median, divided by ${names[to]}'s there`;
   table.caption.textContent = `${unit}; click a title to sort`;
 }
@@ -52,20 +65,28 @@ function showRows() {
 
 function showColumns() {
   const words = $("filter").value.toLowerCase().split(/\s+/).filter(Boolean);
-  const every = $("variants").checked;
+  table.classList.toggle("every", $("variants").checked);
   heads.forEach((head, column) => {
-    const named = !words.length || words.some((word) => names[column].includes(word));
-    const hidden = !named || !(every || "usual" in head.dataset);
+    const hidden = words.length > 0 && !words.some((word) => names[column].includes(word));
     if (head.hidden === hidden) return;
     head.hidden = hidden;
     for (const one of rows) one.cells[column].hidden = hidden;
   });
+  spellColumns();
+}
+
+// A row's cell as it is sorted.
+const records = new Map(rows.map((one) => [one.row, one]));
+function sortedBy(row, column) {
+  const one = records.get(row);
+  if (column < facts) return one.facts[column];
+  const found = value(one, column - facts);
+  return isNaN(found) ? "" : found;
 }
 
 switchThemes($("theme"));
 showUnits();
-showColumns();
-makeSortable(table);
+makeSortable(table, sortedBy);
 $("controls").hidden = false;
 $("controls").addEventListener("submit", (event) => event.preventDefault());
 $("controls").addEventListener("input", (event) => {

@@ -13,28 +13,29 @@ from ..machines import FACTS, FEW, columns, facts
 from .frame import environment, policy, script, stylesheet
 
 
-def write_machines(machines: Sequence[Measured], base: str, path: Path) -> None:
+def write_machines(machines: Sequence[Measured], path: Path) -> None:
     """The page as a file."""
     check_place(path)
-    content = page(machines, base)
+    content = page(machines)
     with writing(path, ResultError):
         write_atomically(path, content.encode())
 
 
-def page(machines: Sequence[Measured], base: str) -> str:
+def page(machines: Sequence[Measured]) -> str:
     """All variants in one table, of which a script shows what is chosen."""
-    names = columns(machines, every=True)
-    usual = set(columns(machines))
-    style, code = stylesheet(), script("machines.js")
+    usual = columns(machines)
+    names = [*usual, *(name for name in columns(machines, every=True) if name not in usual)]
+    others = f"#machines:not(.every) tr>:nth-child(n+{len(FACTS) + len(usual) + 1})"
+    style, code = f"{stylesheet()}{others}{{display:none}}", script("machines.js")
     rows = [(facts(one), [_cell(one, name) for name in names]) for one in machines]
     html: str = (
         environment()
         .get_template("machines.html")
         .render(
             facts=FACTS,
-            names=[(name, name in usual) for name in names],
+            names=names,
+            usual=len(usual),
             rows=rows,
-            base=base,
             few=FEW,
             choices=[
                 _choices(rows, FACTS.index(title), title) for title in ("machine", "GPU", "version")

@@ -150,7 +150,7 @@ function showCode(select, first) {
 
 async function start() {
   switchThemes($("theme"));
-  all("table.sortable").forEach(makeSortable);
+  all("table.sortable").forEach((table) => makeSortable(table));
   showTips();
   const names = data.rows.map((row) => row.name);
   const prefer = (...wanted) => wanted.find((name) => names.includes(name));
