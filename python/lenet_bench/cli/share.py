@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
-from msgspec import to_builtins
 
 from ..units import counted
 from .options import FILE, FOLDER
@@ -93,6 +92,8 @@ def share(
 
 def _shown(found: "Given") -> Iterator[str]:
     """All that is in it, but for the blocks that differ from the first one in numbers only."""
+    from msgspec import to_builtins
+
     from ..questions.share import texts
 
     header, first = found.log.header, found.log.blocks[0]
