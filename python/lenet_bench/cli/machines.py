@@ -12,7 +12,7 @@ from .output import SUCCESS, WRONG, complain, note, say, screen
     short_help="Show the results of many machines together.",
     epilog="""\b
 Examples:
-  lenet-bench machines                          those in a checkout of lenet-bench
+  lenet-bench machines                       (in a checkout: its own results)
   lenet-bench machines mine.jsonl results/community
   lenet-bench machines -b fused -b keras --ratios
   lenet-bench machines --processor epyc -o machines.html --open
