@@ -21,16 +21,18 @@ function brief({ height, width, channels, data }) {
 }
 
 function answer(entry) {
+  let decoded = null;
   try {
     const picture = pictureOf(entry);
+    decoded = brief(picture);
     const steps = explain(picture);
     return {
-      decoded: brief(picture),
+      decoded,
       steps: steps.map((step) => [step.name, step.summary, brief(step.picture)]),
       image: Array.from(steps.at(-1).picture.data),
     };
   } catch (error) {
-    if (error instanceof NoInk) return { noInk: error.message };
+    if (error instanceof NoInk) return { decoded, noInk: error.message };
     throw error;
   }
 }
