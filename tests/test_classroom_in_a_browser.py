@@ -118,6 +118,18 @@ def test_the_page_prepares_a_drawing_as_infer_does(see):
     assert np.abs(prepared - lenet_bench.read_image(picture)).max() < 1e-3
 
 
+def test_each_step_is_shown_to_whoever_opens_them(see):
+    tab = see()
+    draw(tab, SEVEN)
+    assert tab.locator("#steps li").count() == 0
+    tab.locator("#steps summary").click()
+    tab.locator("#steps li canvas").nth(5).wait_for()
+    names = tab.locator("#steps li b").all_inner_texts()
+    assert names[-2:] == ["scale", "centre"]
+    tab.locator("#clear").click()
+    tab.locator("#steps li").first.wait_for(state="detached")
+
+
 def drop(tab, content, name):
     """Drop a file on the page."""
     tab.evaluate(

@@ -16,7 +16,9 @@ async function unpacked(id) {
   return new Uint8Array(await new Response(stream).arrayBuffer());
 }
 
+/** Drawn where somebody looks at them: all of them take as long as the answer. */
 function showSteps(steps) {
+  if (!$("steps").open) steps = [];
   $("steps").querySelector("ol").replaceChildren(...steps.map((step) => {
     const canvas = element("canvas");
     paint(canvas, step.picture);
@@ -44,7 +46,10 @@ async function start() {
   const data = JSON.parse(new TextDecoder().decode(lesson));
   const net = await engine(kernels, weights);
   const watchers = [layers($("layers"), $("origin"), net.weights)];
+  let last = [];
+  $("steps").addEventListener("toggle", () => showSteps(last));
   const answered = (image, steps) => {
+    last = steps;
     const seen = { image, ...net.layers(image) };
     const digit = seen.probabilities.indexOf(Math.max(...seen.probabilities));
     $("answer").dataset.digit = digit;
@@ -53,6 +58,7 @@ async function start() {
     for (const watch of watchers) watch(seen);
   };
   const nothing = () => {
+    last = [];
     delete $("answer").dataset.digit;
     $("answer").textContent = "";
     showSteps([]);
