@@ -17,7 +17,7 @@ export function code(root, data) {
 
   const light = (stage) => {
     for (const one of document.querySelectorAll("[data-stage]")) {
-      one.classList.toggle("lit", stage !== null && one.dataset.stage === stage);
+      one.classList.toggle("lit", stage !== null && one.dataset.stage.split(" ").includes(stage));
     }
   };
   const point = (target) => light(target?.closest("[data-stage]")?.dataset.stage ?? held);

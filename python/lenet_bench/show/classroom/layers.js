@@ -34,7 +34,7 @@ export function layers(root, panel, weights) {
       });
     }
     pictures[layer] = canvas;
-    root.append(element("figure", { "data-stage": layer }, canvas,
+    root.append(element("figure", { id: `map-${layer}`, "data-stage": SHAPES[layer].stages }, canvas,
       element("figcaption", {}, say(`network.layers.${layer}`))));
   }
   const bars = element("div", { id: "outputs" });
@@ -46,7 +46,7 @@ export function layers(root, panel, weights) {
     outputs.push({ button, bar, share });
     bars.append(button);
   }
-  root.append(element("figure", { "data-stage": "fc2" }, bars,
+  root.append(element("figure", { id: "map-fc2", "data-stage": "fc2 softmax" }, bars,
     element("figcaption", {}, say("network.layers.fc2"))));
 
   function show() {
