@@ -101,11 +101,11 @@ class ColdStart(Struct, frozen=True):
 
 
 class CacheProbe(Struct, frozen=True):
-    """Medians of single calls, us: a backend that remembers answers is slow on new images only."""
+    """Single calls, us: a backend that remembers answers is slow on every new image."""
 
-    repeated_us: float  # of one image again and again
-    rotated_us: float  # of known images in turns
-    fresh_us: float  # of images that it never saw
+    repeated_us: float  # the median of one image again and again
+    rotated_us: float  # the median of known images in turns
+    fresh_us: float  # the fastest of images that it never saw
 
 
 class Batch(Struct, frozen=True, omit_defaults=True):
