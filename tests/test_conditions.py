@@ -13,7 +13,7 @@ from lenet_bench.results import read_result
 sys.path.insert(0, str(Path(__file__).parents[1] / "bench"))
 import conditions
 from conditions import CONDITIONS
-from readme import DRAWN, NONE_KEPT
+from tables import DRAWN, NONE_KEPT
 
 pytestmark = pytest.mark.slow
 

@@ -1,11 +1,15 @@
 """The wheel, as a user gets it: built in isolation, installed into an empty environment."""
 
 import json
+import os
+import shlex
 import shutil
 import subprocess
 import sys
 import venv
 from pathlib import Path
+from typing import Any
+from zipfile import ZipFile
 
 import pytest
 
@@ -16,17 +20,48 @@ pytestmark = pytest.mark.slow
 
 def run(*command: str | Path, cwd: Path) -> str:
     """Run a command that must succeed, away from the source tree; give its standard output."""
-    done = subprocess.run([str(c) for c in command], cwd=cwd, capture_output=True, text=True)
+    done = subprocess.run(
+        [str(c) for c in command],
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PATH": f"{scripts()}{os.pathsep}{os.environ['PATH']}"},
+    )
     assert done.returncode == 0, f"{command}\n{done.stdout[-4000:]}\n{done.stderr[-4000:]}"
     return done.stdout
 
 
+def settings() -> dict[str, Any]:
+    """The tools' settings in pyproject.toml."""
+    tools: dict[str, Any] = pytest.importorskip("tomllib").loads(
+        (ROOT / "pyproject.toml").read_text()
+    )["tool"]
+    return tools
+
+
 @pytest.fixture(scope="module")
-def empty_environment(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A new environment holding the wheel and its core dependencies, nothing else."""
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Built here, and on Linux made fit for others as cibuildwheel is told to."""
     folder = tmp_path_factory.mktemp("wheel")
     run(sys.executable, "-m", "pip", "wheel", "--no-deps", "-w", folder, ROOT, cwd=folder)
-    (wheel,) = folder.glob("*.whl")
+    (built,) = folder.glob("*.whl")
+    if sys.platform != "linux" or shutil.which("auditwheel", path=scripts()) is None:
+        return built
+    command = settings()["cibuildwheel"]["repair-wheel-command"]
+    run(*shlex.split(command.format(dest_dir=folder / "repaired", wheel=built)), cwd=folder)
+    (repaired,) = (folder / "repaired").glob("*.whl")
+    return repaired
+
+
+def scripts() -> str:
+    """Where this environment's programs lie."""
+    return str(Path(sys.executable).parent)
+
+
+@pytest.fixture(scope="module")
+def empty_environment(wheel: Path) -> Path:
+    """A new environment holding the wheel and its core dependencies, nothing else."""
+    folder = wheel.parent
     venv.create(folder / "env", with_pip=True)
     run(folder / "env/bin/python", "-m", "pip", "install", "-q", wheel, cwd=folder)
     return folder / "env"
@@ -38,6 +73,22 @@ def test_the_wheel_classifies_a_digit(empty_environment: Path, tmp_path: Path) -
     command = empty_environment / "bin/lenet-bench"
     answer = json.loads(run(command, "infer", "digit-7.png", "--json", cwd=tmp_path))
     assert (answer["digit"], answer["backend"]) == (7, "fused")
+
+
+def test_the_wheel_fits_other_linuxes(wheel: Path) -> None:
+    """And brings no second oneDNN, OpenBLAS or libgomp along: each must be there once."""
+    if "linux_" in wheel.name and "manylinux" not in wheel.name:
+        pytest.skip("no auditwheel, or not Linux")
+    assert not [name for name in ZipFile(wheel).namelist() if ".libs/" in name]
+
+
+def test_a_comparison_runs_from_the_wheel(empty_environment: Path, tmp_path: Path) -> None:
+    """Of two that need no extra."""
+    command = empty_environment / "bin/lenet-bench"
+    run(command, "compare", "fused", "numpy", "--quick", "-o", "result.jsonl", cwd=tmp_path)
+    table = json.loads(run(command, "report", "result.jsonl", "--json", cwd=tmp_path))
+    measured = [row["name"] for row in table["backends"] if row["status"] == "ok"]
+    assert {"fused", "numpy"} <= set(measured)
 
 
 def test_missing_extras_are_named_with_their_command(
@@ -64,9 +115,8 @@ def test_the_package_is_typed(empty_environment: Path) -> None:
 
 def test_the_source_distribution_leaves_out_no_file_of_the_package() -> None:
     """A pattern without a leading slash would leave out `lenet_bench/results` with `results`."""
-    tomllib, pathspec = map(pytest.importorskip, ("tomllib", "pathspec"))
-    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["scikit-build"]
-    left_out = pathspec.GitIgnoreSpec.from_lines(settings["sdist"]["exclude"])
+    pathspec = pytest.importorskip("pathspec")
+    left_out = pathspec.GitIgnoreSpec.from_lines(settings()["scikit-build"]["sdist"]["exclude"])
     files = (path.relative_to(ROOT).as_posix() for path in (ROOT / "python").rglob("*"))
     assert not list(left_out.match_files(files))
 

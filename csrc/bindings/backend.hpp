@@ -13,7 +13,7 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
-#ifdef __GLIBC__
+#ifdef __GLIBCXX__ // others have no name for it
 #include <cxxabi.h>
 #include <unistd.h>
 #endif
@@ -45,7 +45,7 @@ class ReleasedGil {
   ReleasedGil(const ReleasedGil&) = delete;
   ReleasedGil& operator=(const ReleasedGil&) = delete;
   ~ReleasedGil() {
-#ifdef __GLIBC__
+#ifdef __GLIBCXX__ // others have no name for it
     try {
       PyEval_RestoreThread(state_);
     } catch (abi::__forced_unwind&) {

@@ -38,4 +38,4 @@ link=(-Wl,-soname,libcuda_double.so.1) # or NVIDIA's NVRTC, which looks for a li
 build libcuda.so.1 cuda.cpp
 link=("$output/libcudart.so.$major" "-Wl,-rpath,\$ORIGIN")
 build "libcublas.so.$major" cublas.cpp
-build libcudnn.so.9 cudnn.cpp cudnn_graph.cpp
+build libcudnn.so.9 cudnn.cpp cudnn_graph.cpp cudnn_engines.cpp cudnn_layers.cpp

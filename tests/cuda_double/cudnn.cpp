@@ -34,6 +34,8 @@ struct cudnnActivationStruct {
 
 namespace {
 
+Extent extent(const cudnnTensorStruct& t) { return {t.c, t.h, t.w}; }
+
 template <class Handle>
 cudnnStatus_t create(const char* call, Handle** handle) {
   if (const auto status = entered(call); status != CUDNN_STATUS_SUCCESS) return status;
@@ -282,27 +284,8 @@ cudnnStatus_t cudnnConvolutionForward(cudnnHandle_t handle, const void* alpha,
   enqueue(handle->stream, [=] {
     if (!sound()) return;
     if (needs != 0) std::memset(space, 0xff, needs);
-    const auto* in = static_cast<const float*>(x);
-    const auto* filter = static_cast<const float*>(w);
-    auto* out = static_cast<float*>(y);
-    for (int k = 0; k < ys.c; ++k) {
-      for (int row = 0; row < ys.h; ++row) {
-        for (int column = 0; column < ys.w; ++column) {
-          double sum = 0;
-          for (int c = 0; c < xs.c; ++c) {
-            for (int dy = 0; dy < ws.h; ++dy) {
-              for (int dx = 0; dx < ws.w; ++dx) {
-                const float a = in[(c * xs.h + row + dy) * xs.w + column + dx];
-                const float b = filter[((k * ws.c + c) * ws.h + dy) * ws.w + dx];
-                sum += rounds ? double(tf32(a)) * tf32(b) : double(a) * b;
-              }
-            }
-          }
-          float& result = out[(k * ys.h + row) * ys.w + column];
-          result = float(by * sum) + (keep == 0 ? 0 : keep * result);
-        }
-      }
-    }
+    convolve(extent(xs), static_cast<const float*>(x), {ws.c, ws.h, ws.w},
+             static_cast<const float*>(w), extent(ys), static_cast<float*>(y), rounds, by, keep);
   });
   return CUDNN_STATUS_SUCCESS;
 }
@@ -347,18 +330,7 @@ cudnnStatus_t cudnnPoolingForward(cudnnHandle_t handle, const cudnnPoolingDescri
   if (!sound()) return CUDNN_STATUS_EXECUTION_FAILED;
   enqueue(handle->stream, [=] {
     if (!sound()) return;
-    const auto* in = static_cast<const float*>(x);
-    auto* out = static_cast<float*>(y);
-    for (int row = 0; row < ys.c * ys.h; ++row) {
-      for (int column = 0; column < ys.w; ++column) {
-        const float* square = in + 2 * row * xs.w + 2 * column;
-        const float* below = square + xs.w;
-        // A NaN has to stay one, whatever std::max makes of it.
-        const float sum = square[0] + square[1] + below[0] + below[1];
-        out[row * ys.w + column] =
-            std::isnan(sum) ? sum : std::max({square[0], square[1], below[0], below[1]});
-      }
-    }
+    pool(extent(xs), static_cast<const float*>(x), extent(ys), static_cast<float*>(y));
   });
   return CUDNN_STATUS_SUCCESS;
 }

@@ -30,6 +30,17 @@ inline float tf32(float value) {
   return value;
 }
 
+/// One image's tensor, or one filter of a convolution.
+struct Extent {
+  std::int64_t c, h, w;
+};
+
+/// y = by * convolution(x, w) + keep * y
+void convolve(Extent in, const float* x, Extent filter, const float* w, Extent out, float* y,
+              bool rounds, float by = 1, float keep = 0);
+/// The largest of each 2 x 2.
+void pool(Extent in, const float* x, Extent out, float* y);
+
 }  // namespace cuda_double
 
 #define ENTER(name) \

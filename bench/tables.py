@@ -1,0 +1,351 @@
+"""The tables of the README and of docs/, each drawn from a result file: DRAWN has them by kind."""
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache
+from math import inf
+from pathlib import Path
+from statistics import median as middle
+from textwrap import wrap
+
+from conditions import CONDITIONS
+from lenet_bench.questions.mlperf import MlperfRun
+from lenet_bench.questions.mlperf import read as read_mlperf
+from lenet_bench.registry import find
+from lenet_bench.results import Row as Tried
+from lenet_bench.results import TakenApart, read_result, start_medians_us, taken_apart
+from lenet_bench.results.apart import GROUPS, grouped
+from lenet_bench.results.remarks import in_two_modes
+from lenet_bench.results.statistics import FEWEST_STARTS, ratio_interval
+from lenet_bench.show.families import precision as precision_of
+from lenet_bench.show.figures.rows import Row, Run
+from lenet_bench.show.figures.story import story
+from lenet_bench.show.markdown import table as markdown
+from lenet_bench.show.page import gather
+from lenet_bench.show.sentences import IN_LESS, by_precision, timed
+from lenet_bench.show.sentences import conditions as measured_how
+from lenet_bench.show.terminal.screen import Screen
+from lenet_bench.show.terminal.training import side_by_side
+from lenet_bench.show.why import answer as answer_of
+from lenet_bench.training.result import read_training
+from lenet_bench.units import digits, interval, percents, ratio, share, time, times
+from settings.__main__ import alternatives
+
+ROOT = Path(__file__).parents[1]
+COUNTED = ("Python calls", "waits")  # of a call
+SCREEN = Screen(columns=100, colour=False)
+NONE_KEPT = "No run on a quiet machine is kept yet."
+
+
+def answer(path: Path) -> Iterator[str]:
+    """The message of the result: from the fastest layer to the slowest, with their lines."""
+    (run,) = runs(path)
+    times = [f"{one['time']} in {one['label']} ({one['lines']} lines)" for one in story(run)]
+    longer = ratio(story(run)[-1]["us"] / story(run)[0]["us"])
+    sentence = (
+        f"The same digit takes {', '.join(times[:-1])} and {times[-1]}: {longer} times as long, "
+        "for the same ten numbers."
+    )
+    yield from wrap(sentence, SCREEN.columns, break_on_hyphens=False)
+
+
+def backends(path: Path) -> Iterator[str]:
+    """A row a backend, the fastest way to call it first; its other variants beside it."""
+    (run,) = runs(path)
+    ways: dict[str, list[Row]] = {}
+    for way in run.rows:
+        ways.setdefault(way["backend"], []).append(way)
+    yield measured_how(run.result)
+    yield ""
+    ratios = (f"to {run.result.baseline}", "95 % interval")
+    titles = ("backend", "median", *ratios, "lines", "other variants")
+    yield from markdown(titles, map(row, ways.values()), ("backend", "other variants"))
+    if run.reduced:
+        told = ("backend", "computes in", "median", *ratios, "off by")
+        yield from ["", IN_LESS, ""]
+        yield from markdown(told, map(reduced_row, run.reduced), told[:2])
+    if modes := in_two_modes(run.result.backends):
+        yield from ["", f"{modes[0].upper()}{modes[1:]}."]
+    if any(way["starts"] < FEWEST_STARTS for way in run.rows):
+        yield ""
+        yield f"No interval where a backend started fewer than {FEWEST_STARTS} times."
+
+
+def row(ways: list[Row]) -> tuple[str, ...]:
+    """The fastest way's numbers, and the others' medians."""
+    fastest, *others = ways
+    return (
+        fastest["name"],
+        time(fastest["us"]),
+        ratio(fastest["ratio"]),
+        interval(fastest["ratio_low"], fastest["ratio_high"]),
+        str(fastest["lines"]),
+        ", ".join(f"{way['variant'] or 'plain'} {time(way['us'])}" for way in others) or " ",
+    )
+
+
+def reduced_row(way: Row) -> tuple[str, ...]:
+    """A way that computes in less than float32."""
+    return (
+        way["name"],
+        way["precision"],
+        time(way["us"]),
+        ratio(way["ratio"]),
+        interval(way["ratio_low"], way["ratio_high"]),
+        f"{way['off']:.1e}",
+    )
+
+
+def baselines(folder: Path) -> Iterator[str]:
+    """How far the intervals of ratios reach, by what the ratios are to: the middle one's half."""
+    found: dict[str, list[str]] = {}
+    files = sorted(folder.glob("*.jsonl"))
+    for path in files:
+        result = read_result(path)
+        often = [one for one in result.backends if len(one.blocks) >= FEWEST_STARTS]
+        starts = {one.name: start_medians_us(one.blocks) for one in often if ":" not in one.name}
+        for base in starts:
+            ratios = [
+                ratio_interval(starts[name], starts[base], result.rules.seed)
+                for name in starts
+                if name != base
+            ]
+            half = middle((i.high - i.low) / (i.high + i.low) for i in ratios if i)
+            found.setdefault(base, []).append(share(half))
+    both = [(base, *halves) for base, halves in found.items() if len(halves) == len(files)]
+    yield from markdown(("baseline", *(path.stem for path in files)), both, ("baseline",))
+
+
+@cache
+def runs(path: Path) -> list[Run]:
+    """The result as pages and pictures draw it."""
+    return gather([(str(path.relative_to(ROOT)), read_result(path))])
+
+
+def why(path: Path) -> Iterator[str]:
+    """The parts of each backend's call, in groups that all have."""
+    result = read_result(path)
+    found = [one for one in taken_apart(result) if one.parts]
+    yield measured_how(result)
+    yield ""
+    titles = ("backend", "call", *GROUPS, "explained", "95 % interval", "an operation", *COUNTED)
+    rows = map(apart_row, sorted(found, key=lambda one: one.median_us or inf))
+    yield from markdown(titles, rows, titles[:1])
+
+
+def apart_row(one: TakenApart) -> tuple[str, ...]:
+    """All times in the call's unit would hide the small ones: each has its own."""
+    assert one.operation_us is not None
+    assert one.explained is not None
+    return (
+        one.name,
+        time(one.median_us),
+        *map(time, grouped(one.parts).values()),
+        f"{one.explained:.0%}",
+        percents(one.explained_low, one.explained_high),
+        time(one.operation_us.us),
+        "-" if one.anatomy is None else f"{sum(one.anatomy.python_calls.values()):,}",
+        f"{one.waits:.1f}",
+    )
+
+
+def whyanswer(path: Path) -> Iterator[str]:
+    """The same in sentences."""
+    for sentence in answer_of(taken_apart(read_result(path))):
+        yield f"- {sentence}"
+
+
+def whyparts(path: Path) -> Iterator[str]:
+    """Each part of each backend."""
+    for one in taken_apart(read_result(path)):
+        if one.parts:
+            yield from [f"### {one.name}", ""]
+            rows = [
+                (part.name, time(part.us), times(part.low_us, part.high_us), part.evidence)
+                for part in one.parts
+            ]
+            titles = ("part", "median", "95 % interval", "what was measured")
+            yield from [*markdown(titles, rows, (titles[0], titles[3])), ""]
+
+
+def training(path: Path) -> Iterator[str]:
+    """What `lenet-bench train --framework` printed."""
+    yield "```"
+    yield from side_by_side(SCREEN, read_training(path))
+    yield "```"
+
+
+def agreement(folder: Path) -> Iterator[str]:
+    """How far the first losses are apart, a seed a row."""
+    steps = (10, 50, 100)
+    rows = []
+    for path in sorted(folder.glob("*.json")):
+        result = read_training(path)
+        found = result.agreement
+        assert found is not None
+        distances = [f"{found.so_far[step - 1]:.1e}" for step in steps]
+        rows.append((str(result.recipe.seed), *distances, f"{found.lowest}, {found.highest}"))
+    titles = ("seed", *(f"up to step {step}" for step in steps), "farthest apart")
+    yield from markdown(titles, rows, ("farthest apart",))
+
+
+def selftest(path: Path) -> Iterator[str]:
+    """What `lenet-bench self-test` printed."""
+    found = json.loads(path.read_text())
+    yield found["conditions"]
+    yield ""
+    titles = ("point", "verdict", "what it found")
+    rows = [(point["name"], point["verdict"], point["says"]) for point in found["points"]]
+    yield from markdown(titles, rows, titles)
+
+
+def coverage(folder: Path) -> Iterator[str]:
+    """How often intervals hold the truth, a file and a case a row."""
+    files = {path.stem: json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))}
+    rows: dict[tuple[str, str], dict[str, str]] = {}
+    for name, found in files.items():
+        for one in found["cases"]:
+            least = min(one["backends"].values())
+            cell = f"{share(one['share'])} ({share(least)})"
+            rows.setdefault((name, one["case"]), {})[f"{one['of']}, {one['starts']}"] = cell
+    titles = ("scatter of", "starts", *next(iter(rows.values())))
+    yield from markdown(titles, [(*key, *row.values()) for key, row in rows.items()], titles[:2])
+
+
+def mlperf(folder: Path) -> Iterator[str]:
+    """Each backend under LoadGen, by LoadGen's figures, beside its calls back to back by ours."""
+    ran = sorted(map(read_mlperf, folder.glob("*.json")), key=lambda run: run.call_us)
+    base = next(run for run in ran if run.backend == "onednn")
+    ours = ("a call back to back", "to onednn", "asked for")
+    titles = ("backend", "LoadGen's p50, µs", "less its query of nothing", "to onednn", *ours)
+    yield from markdown(titles, (mlperf_row(run, base) for run in ran), ("backend",))
+
+
+def mlperf_row(run: MlperfRun, base: MlperfRun) -> tuple[str, ...]:
+    """LoadGen's figures, their ratio to the baseline's, then the same of ours."""
+    assert run.performance is not None
+    return (
+        run.backend,
+        digits(run.performance.p50_us),
+        "-" if run.loadgen_us is None else digits(run.loadgen_us),
+        ratio(by_loadgen(run) / by_loadgen(base)),
+        digits(run.call_us),
+        ratio(run.call_us / base.call_us),
+        f"{run.performance.least_s:g} s",
+    )
+
+
+def by_loadgen(run: MlperfRun) -> float:
+    """A call; of a run before LoadGen was asked for nothing, a query."""
+    assert run.performance is not None
+    return run.loadgen_us or run.performance.p50_us
+
+
+def settings(folder: Path) -> Iterator[str]:
+    """What was tried beside the ways of the registry, a backend a file."""
+    files = sorted(folder.glob("*.jsonl"))
+    if not files:
+        yield NONE_KEPT
+    for path in files:
+        yield from [f"### {path.stem}", "", *tried_beside(path), ""]
+
+
+def tried_beside(path: Path) -> Iterator[str]:
+    """Each way against the fastest of the registry's."""
+    result = read_result(path)
+    backend = path.stem
+    tries = alternatives(backend)
+    tried = {row.name: row for row in result.backends}
+    own = [row for row in tried.values() if "/" not in row.name]
+    best = min(filter(None, map(median, own)))
+    yield measured_how(result)
+    yield ""
+    titles = ("setting", "what it tries", "median", "to the best")
+    ways = {name: find(name)[0].variants.get(find(name)[1], "") for name in map(name_of, own)}
+    ways |= {f"{backend}/{name}": sentence for name, sentence in tries.items()}
+    known = sorted(ways, key=lambda name: median(tried[name]) or inf if name in tried else inf)
+    rows = [setting_row(tried[name], ways[name], best) for name in known if name in tried]
+    yield from markdown(titles, rows, titles[:2])
+
+
+def setting_row(row: Tried, tries: str, best: float) -> tuple[str, ...]:
+    """One way, or why there is none."""
+    us = median(row)
+    if us is None:
+        return row.name, tries, row.status, "-"
+    return row.name, tries, time(us), ratio(us / best)
+
+
+def median(row: Tried) -> float | None:
+    """Its median, where it was timed."""
+    return row.summary.p50_us if row.summary else None
+
+
+def name_of(row: Tried) -> str:
+    """As the result has it."""
+    return row.name
+
+
+def conditions(folder: Path) -> Iterator[str]:
+    """Each backend's median under each condition, the fastest under the first one first."""
+    files = {name: folder / f"{name}.jsonl" for name in CONDITIONS}
+    results = {name: read_result(path) for name, path in files.items() if path.exists()}
+    if not results:
+        yield NONE_KEPT
+        return
+    for name, result in results.items():
+        sentences = filter(None, [measured_how(result), in_two_modes(result.backends)])
+        yield f"- *{CONDITIONS[name][0]}*: {'. '.join(sentences)}"
+    every = {one.name: one for result in results.values() for one in timed(result)}
+    medians = [{one.name: median(one) for one in timed(result)} for result in results.values()]
+    titles = ("backend", *(CONDITIONS[name][0] for name in results))
+    full, reduced = (
+        [(one.name, *under_each([of.get(one.name) for of in medians])) for one in rows]
+        for rows in by_precision(list(every.values()))
+    )
+    yield from ["", *markdown(titles, full, ("backend",))]
+    if reduced:
+        yield from ["", IN_LESS, "", *markdown(titles, reduced, ("backend",))]
+
+
+def under_each(medians: list[float | None]) -> Iterator[str]:
+    """One backend's, each beside the first."""
+    first = medians[0]
+    yield time(first)
+    for us in medians[1:]:
+        yield f"{time(us)} ({ratio(us / first)})" if us and first else time(us)
+
+
+def precision(path: Path) -> Iterator[str]:
+    """What computes in less than float32, and what that costs the answers."""
+    found = json.loads(path.read_text())["backends"]
+    titles = ("backend", "computes in", "accuracy", "largest difference", "other digits")
+    rows = [
+        (
+            one["backend"],
+            precision_of(one["backend"]),
+            f"{one['accuracy']:.2%}",
+            f"{one['max_difference']:.1e}",
+            str(len(one["disagreements"])),
+        )
+        for one in found
+    ]
+    yield from markdown(titles, rows, titles[:2])
+
+
+DRAWN: dict[str, Callable[[Path], Iterable[str]]] = {
+    "answer": answer,
+    "backends": backends,
+    "baselines": baselines,
+    "why": why,
+    "whyanswer": whyanswer,
+    "whyparts": whyparts,
+    "training": training,
+    "agreement": agreement,
+    "mlperf": mlperf,
+    "selftest": selftest,
+    "coverage": coverage,
+    "settings": settings,
+    "conditions": conditions,
+    "precision": precision,
+}
