@@ -13,7 +13,7 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
-#ifdef __GLIBCXX__ // others have no name for it
+#ifdef __GLIBCXX__
 #include <cxxabi.h>
 #include <unistd.h>
 #endif
@@ -38,14 +38,15 @@ using Floats = py::array_t<float, py::array::c_style>;
 
 /// Lets Python's other threads run while it lives. A thread that comes back when the interpreter
 /// has gone sleeps for ever, as Python itself makes it from 3.14 on; before, Python unwinds it
-/// through our frames, and that ends the process in std::terminate.
+/// through our frames, and that ends the process in std::terminate. Only GCC's library has a name
+/// to catch that by.
 class ReleasedGil {
  public:
   ReleasedGil() : state_(PyEval_SaveThread()) {}
   ReleasedGil(const ReleasedGil&) = delete;
   ReleasedGil& operator=(const ReleasedGil&) = delete;
   ~ReleasedGil() {
-#ifdef __GLIBCXX__ // others have no name for it
+#ifdef __GLIBCXX__
     try {
       PyEval_RestoreThread(state_);
     } catch (abi::__forced_unwind&) {
