@@ -3,6 +3,9 @@
 import pytest
 from cuda_children import CUDNN, Ask, unavailable
 from cuda_setting import built_major
+from lenet_bench import load
+from lenet_bench.errors import Unavailable
+from lenet_bench.registry.gpu import why_none
 
 pytestmark = pytest.mark.skipif(
     built_major() is None, reason="lenet_bench is built without CUDA (make test-cuda13)"
@@ -28,6 +31,15 @@ def test_what_is_missing_is_one_sentence_with_what_mends_it(
     sentence = unavailable(ask, "cudnn", **setting)
     assert says in sentence
     assert mends in sentence
+
+
+@pytest.mark.skipif(why_none() is None, reason="there is an NVIDIA GPU here")
+def test_where_the_gpu_alone_is_missing_nothing_is_to_be_installed() -> None:
+    with pytest.raises(
+        Unavailable, match=r"^cudnn cannot run here: this machine shows no \D*$"
+    ) as why:
+        load("cudnn")
+    assert "mend it" not in str(why.value)
 
 
 OPEN = """

@@ -14,7 +14,7 @@ from ..installed import extra_requirements, fits, installed_version, package_nam
 from ..weights import Weights
 from . import environments, gpu, native
 from .backend import Backend, Device
-from .cuda import BUILD
+from .cuda import BUILD, built_majors
 from .cuda_libraries import load_for_cupy
 from .devices import ProvenOnGpu
 from .network import Network
@@ -72,8 +72,9 @@ def check_needs(row: Backend, variant: str) -> None:
     """Raise Unavailable where something is absent that no Python package brings."""
     name = row.spell(variant)
     if row.device == "gpu" and (none := gpu.why_none()):
-        remedy = none.remedy or f"on a machine with a GPU, {_mend(row)}"
-        raise Unavailable(f"{name} cannot run here: {none.why}; {remedy}")
+        built = row.native and row.native.module == "cuda" and built_majors()
+        remedy = none.remedy or (None if built else f"on a machine with a GPU, {_mend(row)}")
+        raise Unavailable("; ".join(filter(None, [f"{name} cannot run here: {none.why}", remedy])))
     if variant in row.compiled:
         compiler = os.environ.get("CXX") or "g++"
         if not shutil.which(compiler):
