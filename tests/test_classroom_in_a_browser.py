@@ -90,7 +90,7 @@ def answered(tab):
 
 
 def draw_at_once(tab, lines):
-    """As `draw`, but the page gets all points of a digit before it looks, once and without delay."""
+    """As `draw`, but the page has all points of a digit before it looks, and looks at once."""
     tab.evaluate(
         """(lines) => {
             document.getElementById("clear").click();

@@ -12,9 +12,12 @@ import pytest
 from cuda_setting import TESTS, built_major
 from lenet_bench.results import read_result
 
-pytestmark = pytest.mark.skipif(
-    built_major() != 13, reason="rehearsed once, with CUDA 13 (make test-cuda13)"
-)
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        built_major() != 13, reason="rehearsed once, with CUDA 13 (make test-cuda13)"
+    ),
+]
 
 NVIDIA_SMI = "echo 'a double of a GPU, 580.00'"
 
@@ -65,7 +68,7 @@ def whole(double: Path, tmp_path_factory: pytest.TempPathFactory) -> Rehearsal:
     """All of it but the build and what takes MNIST."""
     folder = tmp_path_factory.mktemp("rehearsal")
     steps = ("--steps", "tests,verify,frameworks,benchmark,sanitizer", "--quick")
-    return Rehearsal(folder, *steps, "--backends", "cudnn cudnn:graph", double=double, seconds=400)
+    return Rehearsal(folder, *steps, "--backends", "cudnn cudnn:graph", double=double, seconds=800)
 
 
 def test_a_step_that_fails_is_named_and_costs_its_own_result_only(whole: Rehearsal) -> None:
