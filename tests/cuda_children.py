@@ -56,7 +56,7 @@ def shared(name: str, factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A folder of all of pytest-xdist's workers, which enter it one at a time."""
     root = factory.getbasetemp()
     folder = (root.parent if "PYTEST_XDIST_WORKER" in os.environ else root) / name
-    folder.mkdir(exist_ok=True)
+    folder.mkdir(mode=0o700, exist_ok=True)
     with (folder / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield folder
