@@ -29,6 +29,12 @@ SOURCES := pyproject.toml CMakeLists.txt constraints.txt $(shell find csrc pytho
 FRAMEWORK_TESTS := tests/test_frameworks.py tests/test_environments.py tests/test_export.py \
   tests/test_training_frameworks.py tests/test_training_failures.py tests/test_why_frameworks.py
 
+# With CUDA 12 what its headers, libraries and compiler may change: that the backends answer rightly,
+# load, refuse and plan, and what NVRTC makes of our kernels. The rest is tested with 13 alone.
+CUDA13_TESTS := $(wildcard tests/test_cuda*.py)
+CUDA12_TESTS := $(addprefix tests/test_cuda,.py _chain.py _compile.py _failures.py _loading.py \
+  _majors.py _plans.py _sass.py)
+
 .PHONY: demo frameworks all-frameworks test test-all test-core test-frameworks test-cuda12 test-cuda13 lint sanitize wasm bench clean help
 .DELETE_ON_ERROR:
 
@@ -54,8 +60,8 @@ all-frameworks: $(DEMO)/frameworks  ## and those that need an environment of the
 	-$(DEMO)/bin/lenet-bench env create --all
 	$(DEMO)/bin/lenet-bench backends
 
-# Tests that take long are marked `slow` and run by test-all only. Without the reordering, which puts
-# files of few tests last, no worker is left alone with the sanitizers in the end.
+# Tests that take long are marked `slow` and run by test-all only. Their files begin first
+# (conftest.py); the reordering would put those of few tests last, with one worker alone in the end.
 PYTEST := -m pytest -n auto --dist loadfile --no-loadscope-reorder
 
 test: $(TEST)/installed lint  ## set up and run the quick tests (about ten minutes)
@@ -74,7 +80,7 @@ test-frameworks: $(FRAMEWORKS)/installed  ## every test of the frameworks' backe
 # the frameworks' tests have run, PyTorch and TensorFlow from there run beside ours.
 test-cuda13 test-cuda12: test-cuda%: .venv-test-cuda%/installed
 	LENET_BENCH_TEST_FRAMEWORKS=$$(echo $(CURDIR)/$(FRAMEWORKS)/lib/python3.*/site-packages) \
-	  .venv-test-cuda$*/bin/python $(PYTEST) $(wildcard tests/test_cuda*.py)
+	  .venv-test-cuda$*/bin/python $(PYTEST) $(CUDA$*_TESTS)
 
 lint: $(TEST)/installed  ## formatting, lint and types
 	$(TEST)/bin/ruff check .

@@ -43,6 +43,12 @@ def environment(**changes: str) -> dict[str, str]:
     return {**inherited, **changes}
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Files with slow tests go first, so that no worker is left alone with one in the end."""
+    slow = {item.path for item in items if item.get_closest_marker("slow")}
+    items.sort(key=lambda item: item.path not in slow)
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Say it loudly where no browser was found: a skipped test is easily overlooked."""
     for report in terminalreporter.getreports("skipped"):

@@ -1,10 +1,12 @@
 """Children of the tests that run the GPU backends on the double of CUDA: `ask` starts one."""
 
+import fcntl
 import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -49,18 +51,34 @@ BACKENDS = [*CUDNN, *CUDA]
 Ask = Callable[..., Any]
 
 
+@contextmanager
+def shared(name: str, factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A folder of all of pytest-xdist's workers, which enter it one at a time."""
+    root = factory.getbasetemp()
+    folder = (root.parent if "PYTEST_XDIST_WORKER" in os.environ else root) / name
+    folder.mkdir(mode=0o700, exist_ok=True)
+    with (folder / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield folder
+
+
 @pytest.fixture(scope="session")
 def double(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder with the double's libraries."""
     major = built_major()
     assert major is not None
-    return build_double(tmp_path_factory.mktemp("double"), major)
+    with shared("double", tmp_path_factory) as folder:
+        if not (folder / "built").exists():
+            build_double(folder, major)
+            (folder / "built").touch()
+        return folder
 
 
 @pytest.fixture(scope="session")
 def driver(double: Path, tmp_path_factory: pytest.TempPathFactory) -> Driver:
     """The GPU backends without Python, on the double, to plant faults in."""
-    return Driver(double, tmp_path_factory.mktemp("driver"))
+    with shared("driver", tmp_path_factory) as folder:
+        return Driver(double, folder)
 
 
 def child(code: str, **environment: str) -> "subprocess.CompletedProcess[str]":
@@ -78,7 +96,8 @@ def child(code: str, **environment: str) -> "subprocess.CompletedProcess[str]":
 @pytest.fixture(scope="session")
 def ask(double: Path, tmp_path_factory: pytest.TempPathFactory) -> Ask:
     """What the code, run in a process of its own on the double, gives to `answer`."""
-    cache = str(tmp_path_factory.mktemp("cubins"))
+    with shared("cubins", tmp_path_factory) as folder:
+        cache = str(folder)
     # doctor compares a library with its parts, so it gets NVIDIA's own NVRTC.
     whole = tmp_path_factory.mktemp("whole")
     for library in double.glob("*.so*"):

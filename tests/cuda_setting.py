@@ -138,25 +138,30 @@ class Driver:
         assert major is not None
         self.major = major
         self.double = double
+        self.folder = folder
         kernels = write_kernel_source(folder / "kernel_source.cpp")
         sources = [TESTS / "cuda_double" / "driver.cpp", kernels, *host_sources(SOURCES)]
-        self.objects = self._compile(sources, SOURCES, folder)
-        self.program = self._link(self.objects, folder)
+        self.objects = {source.name: folder / f"{source.stem}.o" for source in sources}
+        self.program = folder / "driver"
+        if not self.program.exists():
+            self._compile(sources, SOURCES, folder)
+            self._link(self.objects, folder)
 
     def run(
         self, backend: str, folder: Path, file: str = "", there: str = "", planted: str = ""
     ) -> "subprocess.CompletedProcess[str]":
         """What it says of a backend; with a fault where `planted` stands in place of `there`."""
-        program = self.program
+        program, cache = self.program, self.folder  # with our kernels, compiled once
         if file:
             text = (SOURCES / file).read_text()
             assert there in text, f"{file} has changed: plant this fault anew"
             text = text.replace(there, planted, 1)
             if file.endswith((".cu", ".cuh")):  # NVRTC's double takes it from here
                 (folder / Path(file).name).write_text(text)
+                cache = folder
             else:
                 program = self._plant(folder, file, text)
-        places = {"XDG_CACHE_HOME": str(folder), "CUDA_DOUBLE_KERNELS": str(folder)}
+        places = {"XDG_CACHE_HOME": str(cache), "CUDA_DOUBLE_KERNELS": str(folder)}
         return subprocess.run(
             [str(program), backend],
             capture_output=True,
@@ -169,8 +174,12 @@ class Driver:
         sources = folder / "csrc"
         shutil.copytree(SOURCES, sources)
         (sources / file).write_text(text)
-        header = file.endswith(".hpp")
-        again = host_sources(sources) if header else [sources / file]
+        again = [
+            source
+            for source in host_sources(sources)
+            if f"/{file}" in (self.folder / f"{source.stem}.d").read_text()
+        ]
+        assert again, f"nothing includes {file}"
         return self._link({**self.objects, **self._compile(again, sources, folder)}, folder)
 
     def _link(self, objects: dict[str, Path], folder: Path) -> Path:
@@ -182,7 +191,9 @@ class Driver:
     def _compile(self, files: list[Path], sources: Path, folder: Path) -> dict[str, Path]:
         made = {file.name: folder / f"{file.stem}.o" for file in files}
         options = compile_options(self.major, sources)
-        commands = ([compiler(), *options, "-c", str(f), "-o", str(made[f.name])] for f in files)
+        commands = (
+            [compiler(), *options, "-MMD", "-c", str(f), "-o", str(made[f.name])] for f in files
+        )
         with ThreadPoolExecutor(os.cpu_count()) as pool:
             list(pool.map(run, commands))
         return made

@@ -62,8 +62,8 @@ def mnist_like(count):
         yield f"digit {n} in MNIST's format", png(image if n % 3 else 255 - np.asarray(large))
 
 
-def scenes(count):
-    for n in range(count):
+def scenes(which):
+    for n in which:
         scene = list(SCENES)[n % len(SCENES)]
         digit = n // len(SCENES) % 10
         yield f"{scene} {digit}, seed {n}", photograph(digit, scene, seed=n)
@@ -160,7 +160,7 @@ def check(pictures, folder):
 
 def test_samples_and_scenes_come_out_as_in_python(tmp_path):
     pictures = [(path.name, path.read_bytes()) for path in SAMPLES]
-    pictures += [*scenes(22), *mnist_like(60 - 22 - len(SAMPLES))]
+    pictures += [*scenes(range(22)), *mnist_like(60 - 22 - len(SAMPLES))]
     assert check(pictures, tmp_path) == len(pictures)
 
 
@@ -172,4 +172,4 @@ def test_odd_pictures_come_out_as_in_python(tmp_path):
 
 @pytest.mark.slow
 def test_a_thousand_pictures_come_out_as_in_python(tmp_path):
-    check([*scenes(110), *mnist_like(890)], tmp_path)
+    check([*scenes(range(22, 66)), *mnist_like(956)], tmp_path)

@@ -9,12 +9,15 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from cuda_setting import TESTS, build_double, built_major
+from cuda_setting import TESTS, built_major
 from lenet_bench.results import read_result
 
-pytestmark = pytest.mark.skipif(
-    built_major() != 13, reason="rehearsed once, with CUDA 13 (make test-cuda13)"
-)
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        built_major() != 13, reason="rehearsed once, with CUDA 13 (make test-cuda13)"
+    ),
+]
 
 NVIDIA_SMI = "echo 'a double of a GPU, 580.00'"
 
@@ -31,7 +34,9 @@ esac
 class Rehearsal:
     """One run of bench/gpu.sh, and what it left."""
 
-    def __init__(self, folder: Path, *options: str, seconds: float = 200) -> None:
+    def __init__(
+        self, folder: Path, *options: str, double: Path | None = None, seconds: float = 200
+    ) -> None:
         self.calls = folder / "calls"
         self.results = folder / "results"
         programs = {"nvidia-smi": NVIDIA_SMI, "compute-sanitizer": COMPUTE_SANITIZER}
@@ -48,7 +53,7 @@ class Rehearsal:
                 **{k: v for k, v in os.environ.items() if k != "LENET_BENCH_MNIST"},
                 "PATH": f"{folder / 'bin'}:{os.environ['PATH']}",
                 "CALLS": str(self.calls),
-                "LENET_BENCH_CUDA_LIBRARIES": str(folder / "double"),
+                "LENET_BENCH_CUDA_LIBRARIES": str(double),
                 "XDG_CACHE_HOME": str(folder),
                 "PYTEST_ADDOPTS": "-k 'every_layer and cudnn:graph'",
             },
@@ -59,14 +64,11 @@ class Rehearsal:
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> Rehearsal:
+def whole(double: Path, tmp_path_factory: pytest.TempPathFactory) -> Rehearsal:
     """All of it but the build and what takes MNIST."""
     folder = tmp_path_factory.mktemp("rehearsal")
-    major = built_major()
-    assert major is not None
-    build_double(folder / "double", major)
     steps = ("--steps", "tests,verify,frameworks,benchmark,sanitizer", "--quick")
-    return Rehearsal(folder, *steps, "--backends", "cudnn cudnn:graph", seconds=400)
+    return Rehearsal(folder, *steps, "--backends", "cudnn cudnn:graph", double=double, seconds=800)
 
 
 def test_a_step_that_fails_is_named_and_costs_its_own_result_only(whole: Rehearsal) -> None:

@@ -4,12 +4,13 @@ Each name runs in one process of its own, as it does when it is measured. What i
 in a version that it is not made for, is skipped and named; what else cannot run fails.
 """
 
+import functools
 import json
 import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -130,29 +131,49 @@ def test_it_says_what_library_runs(network: Apart) -> None:
 #: With two threads: each image's answer, kept while others are asked for, and those of a batch.
 CALLS = """
 import sys, numpy, lenet_bench
-net = lenet_bench.load(sys.argv[1], threads=2)
-images = numpy.load(sys.argv[2])
-answers = [net.infer(image) for image in images]
-numpy.savez(sys.argv[3], one_by_one=answers, batch=net.infer(images))
-answers[0][:] = 0
+folder, *names = sys.argv[1:]
+images = numpy.load(f"{folder}/images.npy")
+for name in names:
+    try:
+        net = lenet_bench.load(name, threads=2)
+    except lenet_bench.Unavailable:
+        continue
+    answers = [net.infer(image) for image in images]
+    numpy.savez(f"{folder}/{name}.npz", one_by_one=answers, batch=net.infer(images))
+    answers[0][:] = 0
 """
+
+
+@pytest.fixture(scope="module")
+def answered(images: Array, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """The folder with what a framework's variants answered, all in one process."""
+
+    @functools.cache
+    def folder_of(framework: str) -> Path:
+        row = find(framework)[0]
+        folder = tmp_path_factory.mktemp("answers")
+        np.save(folder / "images.npy", images[:20])
+        variants = [name for name in row.names() if name not in COMPILED]
+        done = subprocess.run(
+            [interpreter(row), "-c", CALLS, folder, *variants],
+            env=environment(**variables(row, threads=2)),
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == 0, done.stderr
+        return folder
+
+    return folder_of
 
 
 @pytest.mark.usefixtures("network")  # skips what is not here
 def test_two_threads_answer_alike_and_an_answer_is_the_callers_own(
-    name: str, images: Array, expected: Array, tmp_path: Path
+    name: str, expected: Array, answered: Callable[[str], Path]
 ) -> None:
-    """In a process of their own: `Apart` gives copies. An answer may be written to."""
+    """In the process of `CALLS`: `Apart` gives copies. An answer may be written to."""
     if name in COMPILED:
         pytest.skip("it compiles for many seconds")
-    np.save(tmp_path / "images.npy", images[:20])
-    paths = (str(tmp_path / "images.npy"), str(tmp_path / "answers.npz"))
-    row = find(name)[0]
-    changes = environment(**variables(row, threads=2))
-    command = [interpreter(row), "-c", CALLS, name, *paths]
-    done = subprocess.run(command, env=changes, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    with np.load(paths[1]) as found:
+    with np.load(answered(find(name)[0].name) / f"{name}.npz") as found:
         assert np.abs(found["one_by_one"] - expected[:20]).max() <= tolerance(name)
         assert np.abs(found["batch"] - expected[:20]).max() <= tolerance(name)
 

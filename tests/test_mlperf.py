@@ -217,7 +217,7 @@ def interrupted(tmp_path_factory):
     wait_for("effective_min_duration_ms", folder / "performance" / "mlperf_log_detail.txt")
     workers = children(process.pid)
     process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=30)
+    _, errors = process.communicate(timeout=120)
     return process, workers, errors, folder
 
 

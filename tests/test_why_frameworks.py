@@ -1,5 +1,6 @@
 """The networks that frameworks are taken apart by compute what they should, each in a process."""
 
+import functools
 import json
 import re
 import subprocess
@@ -43,26 +44,35 @@ def ten(answer):
         (answer,) = answer.values()
     return np.ravel(np.asarray(answer))[:10].tolist()
 
-load(sys.argv[1])
-probes = probes_of(*find(sys.argv[1]), read_weights(), 1)
-print("\\n" + json.dumps([[p.kind, p.name, ten(p.infer(IMAGES[0]))] for p in probes]))
+found = {}
+for name in sys.argv[1:]:
+    load(name)
+    probes = probes_of(*find(name), read_weights(), 1)
+    found[name] = [[p.kind, p.name, ten(p.infer(IMAGES[0]))] for p in probes]
+print("\\n" + json.dumps(found))
 """
+
+
+@functools.cache
+def answers_of(framework: str) -> "subprocess.CompletedProcess[str]":
+    """The answers of a framework's variants, all from one process."""
+    return subprocess.run(
+        [sys.executable, "-c", CHILD, *(name for name in NAMES if find(name)[0].name == framework)],
+        env=environment(**variables(find(framework)[0], 1, quiet=True)),
+        capture_output=True,
+        text=True,
+    )
 
 
 @pytest.fixture(scope="module", params=NAMES)
 def answers(request: pytest.FixtureRequest) -> tuple[str, Answers]:
     """Ten floats of each network's answer."""
     name = request.param
-    done = subprocess.run(
-        [sys.executable, "-c", CHILD, name],
-        env=environment(**variables(find(name)[0], 1, quiet=True)),
-        capture_output=True,
-        text=True,
-    )
+    done = answers_of(find(name)[0].name)
     if re.search(NOT_HERE, done.stderr):
         pytest.skip(done.stderr.splitlines()[-1])
     assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout.splitlines()[-1])
+    found = json.loads(done.stdout.splitlines()[-1])[name]
     return name, {(kind, probe): answer for kind, probe, answer in found}
 
 

@@ -28,6 +28,7 @@ _ROTATING_BATCHES = 3  # the same images, each time from another one on
 _PROBE_BLOCK = 8
 _PROBE_BLOCKS = 6
 _PROBE_S = 0.5
+_PROBE_TURNS, _PROBE_LONGEST_S = 3, 5.0  # of slow calls: a stall lasts longer than a turn
 _IDLE_S = 0.02
 
 
@@ -61,9 +62,10 @@ class Built:
         """Time an image repeated, images that rotate and images never seen, in turns."""
         random = np.random.default_rng(time.time_ns())
         times: dict[str, list[int]] = {"repeated": [], "rotated": [], "fresh": []}
-        end = clock() + int(_PROBE_S * 1e9)
+        began = clock()
+        end, longest = (began + int(s * 1e9) for s in (_PROBE_S, _PROBE_LONGEST_S))
         for block in range(_PROBE_BLOCKS):
-            if block and clock() > end:
+            if block and clock() > (longest if block < _PROBE_TURNS else end):
                 break
             for kind, samples in times.items():
                 for number in range(_PROBE_BLOCK):
