@@ -6,10 +6,13 @@ that were set once. Both are compiled for one image. Precision is demanded: on a
 the default is to compute in that, and be wrong by 0.002.
 """
 
+from pathlib import Path
+
 import numpy as np
 import openvino as ov
 
-from . import Array, Infer
+from ..weights import Weights
+from . import Array, Infer, in_cpp
 
 
 def load(onnx_model: bytes, threads: int, images: int) -> ov.CompiledModel:
@@ -54,3 +57,11 @@ def any_number(onnx_model: bytes, threads: int) -> Infer:
     """What answers batches, in place of the two that are compiled for one image."""
     model = load(onnx_model, threads, images=-1)
     return lambda images: model(images[:, np.newaxis])[0]
+
+
+def cpp(weights: Weights, threads: int, onnx_model: bytes) -> Infer:
+    """`infer` in C++, on the same libraries."""
+    package = Path(ov.__file__).parent
+    libraries = list((package / "libs").glob("libopenvino.so*"))
+    includes = [package / "include"]
+    return in_cpp.build("openvino", "openvino", includes, libraries, weights, threads, onnx_model)

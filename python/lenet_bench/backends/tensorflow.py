@@ -7,11 +7,14 @@ and `xla` does so once XLA has compiled it. `session` has the graph in a session
 API, which can be told to compute it in the thread that calls. These three are made for one image.
 """
 
+from importlib.metadata import packages_distributions
+from pathlib import Path
+
 import numpy as np
 import tensorflow as tf
 
 from ..weights import Weights
-from . import Infer
+from . import Infer, in_cpp
 
 
 class LeNet(tf.Module):
@@ -99,3 +102,12 @@ def xla_of_any_number(weights: Weights, threads: int) -> Infer:
 def any_number(weights: Weights, threads: int) -> Infer:
     """What answers batches in place of the graphs for one image."""
     return on_arrays(graph_of(load(weights, threads), None))
+
+
+def cpp(weights: Weights, threads: int) -> Infer:
+    """`session` in C++, on the same libraries."""
+    folder = Path(tf.__file__).parent
+    libraries = [folder / f"libtensorflow_{name}.so.2" for name in ("cc", "framework")]
+    includes = [Path(tf.sysconfig.get_include())]
+    package = packages_distributions()["tensorflow"][0]
+    return in_cpp.build("tensorflow", package, includes, libraries, weights, threads)

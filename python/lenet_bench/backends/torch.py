@@ -15,7 +15,7 @@ from torch import nn
 from torch.nn import functional
 
 from ..weights import Weights
-from . import Array, Infer
+from . import Array, Infer, in_cpp
 
 
 class LeNet(nn.Module):
@@ -115,3 +115,11 @@ def bfloat16(weights: Weights, threads: int, device: str) -> Infer:
     """The module in bfloat16."""
     module = load(weights, threads, device).to(torch.bfloat16)
     return on_arrays(lambda x: module(x.to(torch.bfloat16)).float(), device)
+
+
+def cpp(weights: Weights, threads: int) -> Infer:
+    """The module in C++, on the same libraries."""
+    package = Path(torch.__file__).parent
+    includes = [package / "include", package / "include/torch/csrc/api/include"]
+    libraries = [package / f"lib/lib{name}.so" for name in ("torch", "torch_cpu", "c10")]
+    return in_cpp.build("torch", "torch", includes, libraries, weights, threads)

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from ..backends.in_cpp import sources as csrc
 from ..errors import LenetBenchError
 from ..export import MAKERS
-from ..registry import find
+from ..registry import IN_CPP, find
 from .reach import parameters, reached
 
 _PACKAGE = Path(__file__).parent.parent
@@ -47,7 +48,7 @@ def sources(name: str) -> list[Source]:
 
     In Python these are its function, what this reaches in its file, and what writes the model file
     that it reads. In C++ they are its files with all that they include of ours, for every variant
-    alike; not the network's shapes and the bindings, which all share.
+    of native code alike; not the network's shapes and the bindings, which all share.
     """
     row, variant = find(name)
     if row.gone:
@@ -60,7 +61,8 @@ def sources(name: str) -> list[Source]:
     exports: dict[str, list[str]] = {}
     for module, _, function in (maker.partition(":") for maker in makers):
         exports.setdefault(f"export/{module}.py", []).append(function)
-    return [source, *(_needed(name, functions) for name, functions in exports.items())]
+    written = _native((f"api/{row.module}",)) if variant == IN_CPP else [source]
+    return [*written, *(_needed(name, functions) for name, functions in exports.items())]
 
 
 def _needed(name: str, roots: list[str]) -> Source:
@@ -70,7 +72,7 @@ def _needed(name: str, roots: list[str]) -> Source:
 
 def _native(stems: tuple[str, ...]) -> Iterator[Source]:
     """The files of these names and, include by include, what they are made of."""
-    root, seen, waiting = _native_root(), set(), list(stems)
+    root, seen, waiting = csrc(), set(), list(stems)
     while waiting:
         stem = waiting.pop(0)
         if stem in seen:
@@ -81,9 +83,3 @@ def _native(stems: tuple[str, ...]) -> Iterator[Source]:
                 source = Source(path, path.relative_to(root).as_posix())
                 yield source
                 waiting += re.findall(r'#include "(c\w+/\w+)\.\w+"', source.text)  # no bindings
-
-
-def _native_root() -> Path:
-    """The folder of the C++: in the package where it was installed, else in the checkout."""
-    installed = _PACKAGE / "csrc"
-    return installed if installed.exists() else _PACKAGE.parents[1] / "csrc"

@@ -21,7 +21,9 @@ _KINDS = {
     "fc": re.compile(r"fc[12]|dense|linear\b|inner_?product|fully_?connect|gem[mv]\b|relu", re.I),
 }
 _LAYER = re.compile(r"(conv|pool|fc)_?([12])(?!d)", re.IGNORECASE)
-_FROM_WEIGHTS = re.compile(r"\bweights *\[|\bweights\.parameters|\.transpose\(|^ *for .*1.*2")
+_FROM_WEIGHTS = re.compile(
+    r"\bweights *\[|\bweights\.(?:parameters|conv|fc)|\.transpose\(|^ *for .*1.*2"
+)
 _LOADING = re.compile(r"\bweights\b|state_dict|set_weights|load_param|load_model", re.IGNORECASE)
 _IMPORT = re.compile(r"\s*(import|from|using|#include|namespace)\b|\s*#include")
 

@@ -4,7 +4,7 @@ A backend is one row here and one file in backends/, or in csrc/. Nobody imports
 is loaded.
 """
 
-from .backend import FAMILIES, Backend, Device
+from .backend import FAMILIES, IN_CPP, Backend, Device
 from .building import check_needs, exact_probabilities, is_installed, wrong_version
 from .loading import load
 from .lookup import (

@@ -19,6 +19,7 @@ FAMILIES = (
 #: No TF32 in NVIDIA's libraries, a variable of frameworks that run on a GPU.
 FLOAT32_ON_GPU = {"NVIDIA_TF32_OVERRIDE": "0"}
 
+IN_CPP = "cpp"  # the variant that calls the same libraries without Python: csrc/api
 ON_GPU = "@gpu"  # ends the name of a framework's backend that runs on a GPU: torch:compile@gpu
 
 
@@ -100,10 +101,11 @@ class Backend:
             return self
         if device == "cpu" or self.gpu is None:
             return None
+        on_cpu_only = {IN_CPP, *self.reduced}
         return replace(
             self,
             device="gpu",
-            variants={name: v for name, v in self.variants.items() if name not in self.reduced},
+            variants={name: v for name, v in self.variants.items() if name not in on_cpu_only},
             summary=f"{self.summary}, on a GPU",
             calls=self.gpu.calls,
             environment=self.gpu.environment,

@@ -1,6 +1,6 @@
 """The rows of inference engines and compilers, from the leanest on."""
 
-from .backend import FLOAT32_ON_GPU, Backend, OnGpu, framework
+from .backend import FLOAT32_ON_GPU, IN_CPP, Backend, OnGpu, framework
 
 _OPENMP = {"OMP_NUM_THREADS": "{threads}"}
 
@@ -63,12 +63,14 @@ ENGINES: tuple[Backend, ...] = (
         summary="Python, OpenVINO's compiled model, float32 demanded",
         calls="Intel's fork of oneDNN",
         library="OpenVINO",
-        at_once={"infer": 1, "tensors": 1, "int8": 1},
+        at_once={"infer": 1, "tensors": 1, "int8": 1, IN_CPP: 1},
         batch={"infer": "any_number", "tensors": "any_number"},
+        compiled=frozenset({IN_CPP}),
         variants={
             "infer": "InferRequest.infer(array)",
             "tensors": "input and output tensors that are set once",
             "int8": "InferRequest.infer on the model that ONNX Runtime's tool quantized",
+            IN_CPP: "`infer` in C++, compiled here when first asked for",
         },
         tolerances={"int8": 0.2},
         reduced={"int8": "int8"},

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from .backend import FLOAT32_ON_GPU, Backend, OnGpu, framework
+from .backend import FLOAT32_ON_GPU, IN_CPP, Backend, OnGpu, framework
 
 _TENSORFLOW = {"TF_NUM_INTRAOP_THREADS": "{threads}", "TF_NUM_INTEROP_THREADS": "1"}
 _TENSORFLOW_QUIET = {"TF_CPP_MIN_LOG_LEVEL": "3"}
@@ -160,12 +160,13 @@ FRAMEWORKS: tuple[Backend, ...] = (
             "torchscript": "torch.jit.trace and freeze, deprecated",
             "int8": "fully connected layers quantized, torch.ao's dynamic quantization",
             "bfloat16": "the module in bfloat16",
+            IN_CPP: "the same module in C++, compiled here when first asked for",
         },
         tolerances={"int8": 0.1, "bfloat16": 0.02},
         reduced={"int8": "int8 weights", "bfloat16": "bfloat16"},
         at_once={"export": 1},
         batch={"export": "any_number"},
-        compiled=frozenset({"compile", "export"}),
+        compiled=frozenset({"compile", "export", IN_CPP}),
         gpu=_TORCH_GPU,
     ),
     framework(
@@ -180,7 +181,9 @@ FRAMEWORKS: tuple[Backend, ...] = (
             "xla": "the graph itself, compiled by XLA: tf.function(jit_compile=True)",
             "concrete": "the graph itself, get_concrete_function",
             "session": "the graph in a session of TensorFlow 1, run by the caller's thread",
+            IN_CPP: "the session in C++, compiled here when first asked for",
         },
+        compiled=frozenset({IN_CPP}),
         at_once={"xla": 1, "concrete": 1, "session": 1},
         batch={"xla": "xla_of_any_number", "concrete": "any_number", "session": "any_number"},
         variables=_TENSORFLOW,

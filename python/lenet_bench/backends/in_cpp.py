@@ -1,0 +1,99 @@
+"""LeNet in C++ on a library that Python has installed, compiled here against its headers.
+
+csrc/api/NAME.cpp is what one writes; csrc/bindings/answer.cpp gives it a C face. What was compiled
+is kept in the user's cache, under what it was made of.
+"""
+
+import ctypes
+import hashlib
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from importlib.metadata import version
+from pathlib import Path
+
+import numpy as np
+
+from ..cache import cache_folder
+from ..errors import Unavailable
+from ..weights import Weights
+from . import Array, Infer
+
+_FLAGS = ("-std=c++20", "-O3", "-w", "-shared", "-fPIC")
+_ROOM = 1000  # of answer.cpp's, for why it failed
+
+
+class _Weights(ctypes.Structure):
+    """The struct of csrc/lenet.hpp, whose order is the parameters' own."""
+
+    _fields_ = [(name, ctypes.c_void_p) for name in map(str, range(8))]
+
+
+def sources() -> Path:
+    """The folder of the C++: in the package where it was installed, else in the checkout."""
+    package = Path(__file__).parent.parent
+    installed = package / "csrc"
+    return installed if installed.exists() else package.parents[1] / "csrc"
+
+
+def build(
+    api: str,
+    package: str,
+    includes: Sequence[Path],
+    libraries: Sequence[Path],
+    weights: Weights,
+    threads: int,
+    onnx_model: bytes = b"",
+) -> Infer:
+    """The network of csrc/api/`api`.cpp on this package's headers and libraries."""
+    options = [f"-I{folder}" for folder in includes]
+    options += [f"-Wl,-rpath,{folder}" for folder in dict.fromkeys(lib.parent for lib in libraries)]
+    library = ctypes.CDLL(str(_compiled(api, package, [*options, *map(str, libraries)])))
+    library.lenet_build.restype = ctypes.c_void_p
+    library.lenet_answer.restype = ctypes.c_bool
+    library.lenet_answer.argtypes = [ctypes.c_void_p] * 2 + [ctypes.c_int64] + [ctypes.c_void_p] * 2
+    why = ctypes.create_string_buffer(_ROOM)
+    kept = [np.ascontiguousarray(array) for array in weights.parameters.values()]
+    given = _Weights(*(array.ctypes.data for array in kept))
+    size = ctypes.c_size_t(len(onnx_model))
+    handle = library.lenet_build(ctypes.byref(given), onnx_model, size, threads, why)
+    if not handle:
+        raise RuntimeError(why.value.decode(errors="replace"))
+    answer, reason = library.lenet_answer, ctypes.addressof(why)
+
+    def infer(images: Array) -> Array:
+        probabilities = np.empty((len(images), 10), np.float32)
+        image, place = (array.__array_interface__["data"][0] for array in (images, probabilities))
+        if not answer(handle, image, len(images), place, reason):
+            raise RuntimeError(why.value.decode(errors="replace"))
+        return probabilities
+
+    return infer
+
+
+def _compiled(api: str, package: str, options: Sequence[str]) -> Path:
+    """The shared library, compiled unless the same was before."""
+    root, compiler = sources(), os.environ.get("CXX") or "g++"
+    files = [root / "api" / f"{api}.cpp", root / "bindings" / "answer.cpp"]
+    headers = [root / "api" / "answer.hpp", root / "lenet.hpp", root / "shapes.hpp"]
+    made_of = [*_FLAGS, *options, compiler, version(package)]
+    made_of += [file.read_text() for file in (*files, *headers)]
+    digest = hashlib.sha256("\0".join(made_of).encode()).hexdigest()[:16]
+    kept = cache_folder("in-cpp") / f"{api}-{digest}.so"
+    if kept.exists():
+        return kept
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=kept.parent) as folder:
+        made = Path(folder) / kept.name
+        command = [compiler, *_FLAGS, f"-I{root}", *map(str, files), *options, "-o", str(made)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            lines = [line for line in done.stderr.splitlines() if "error" in line]
+            raise Unavailable(
+                f"{compiler} cannot compile {api}.cpp: {next(iter(lines), 'it says no more')}; "
+                "mend it with a compiler that knows C++20: export CXX=g++-12"
+            )
+        shutil.move(made, kept)
+    return kept
