@@ -4,6 +4,7 @@ import importlib.util
 import os
 import re
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -77,6 +78,7 @@ class Fleet:
     def __init__(self, folder):
         self.folder = folder
         self.partitions = []
+        self.sample = None  # a file of hosts in place of these
         self.sshds = []
 
     def add(self, name, launcher="local", access=(), **extras):
@@ -115,30 +117,39 @@ class Fleet:
         self.add(name, "ssh", reached_by(root, port), **extras)
         return root
 
-    def run(self, wheels, *options, **variables):
-        """ReFrame's exit code, and what was said of each host."""
-        hosts = self.folder / "hosts.py"
+    def start(self, wheels, *options, **variables):
+        """The command, which is then running."""
         system = {"name": "fleet", "hostnames": [".*"], "prefix": str(self.folder / "work")}
         system["partitions"] = self.partitions
         site = {"systems": [system], "environments": [{"name": "host"}]}
-        hosts.write_text(f"site_configuration = {site!r}\n")
+        hosts = self.folder / "hosts.py"
+        hosts.write_text(self.sample or f"site_configuration = {site!r}\n")
         settings = {"wheels": wheels, "backends": "numpy", "options": "--rounds 1", **variables}
         set_to = [word for name, value in settings.items() for word in ("-S", f"{name}={value}")]
-        done = subprocess.run(
+        return subprocess.Popen(
             [sys.executable, FLEET, "-C", hosts, *set_to, *options],
             cwd=self.folder,
             env=environment(),
-            capture_output=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
             text=True,
-            timeout=600,
+            start_new_session=True,
         )
-        said = done.stdout.rpartition("\n\n")[2].splitlines()
-        return done.returncode, dict(line.split(": ", 1) for line in said), done
+
+    def run(self, wheels, *options, **variables):
+        """Its exit code, what was said of each host, and all that was said."""
+        return ended(self.start(wheels, *options, **variables))
 
     def close(self):
         for sshd in self.sshds:
             sshd.kill()
             sshd.wait()
+
+
+def ended(running):
+    output, _ = running.communicate(timeout=600)
+    said = output.rpartition("\n\n")[2].splitlines()
+    return running.returncode, dict(line.split(": ", 1) for line in said), output
 
 
 def free_port():
@@ -193,10 +204,10 @@ def test_each_host_costs_its_own_row_only(fleet, wheels, made_up, tmp_path):
     roots.append(fleet.add_over_ssh("dying", python=str(program(tmp_path / "dies", *DIES))))
     fleet.add_over_ssh("lying", answering(made_up, "lying", ANSWERS["quick"][0]))
     fleet.add("gone", "ssh", ["-o ConnectTimeout=5", "-p 9", "127.0.0.1"])
-    code, said, done = fleet.run(wheels, pip="--no-index --no-compile")
+    code, said, output = fleet.run(wheels, pip="--no-index --no-compile")
     assert code != 0
     good = ("here", "one", "two")
-    assert {host: said[host] for host in good} == dict.fromkeys(good, "measured"), done.stdout
+    assert {host: said[host] for host in good} == dict.fromkeys(good, "measured"), output
     assert "closed by remote host" in said["dying"] or "reset" in said["dying"]
     assert "faster than its weights can be read" in said["lying"]
     assert "refused" in said["gone"]
@@ -205,7 +216,7 @@ def test_each_host_costs_its_own_row_only(fleet, wheels, made_up, tmp_path):
 
     page = tmp_path / "machines.html"
     assert command(["machines", str(tmp_path / "fleet"), "-o", str(page)]) == 0
-    assert page.read_text().count("<tr>") == 4
+    assert page.read_text().count('<th scope="row">') == 3
 
 
 def emptied(folder):
@@ -248,7 +259,12 @@ def answering(tmp_path, name, lines):
 
 @pytest.fixture
 def made_up(tmp_path):
-    """Results that hosts may give: one that a run can have written, and one that none can."""
+    """Results that hosts may give: one that a run can have written, and one that none can.
+
+    Beside them a wheel for hosts that install nothing.
+    """
+    (tmp_path / "wheels").mkdir()
+    (tmp_path / "wheels/lenet_bench-0.1.0-py3-none-any.whl").touch()
     log = possible_log(blocks("numpy", 90))
     header = replace(log.header, argv=("lenet-bench", "compare", "-o", "RUN.jsonl"))
     write_log(tmp_path / "log.jsonl", Log(header, log.blocks, log.end))
@@ -261,18 +277,44 @@ def made_up(tmp_path):
 @needs_reframe
 @needs_sshd
 def test_what_a_host_answers_is_believed_only_where_it_can_be(fleet, made_up):
-    wheels = made_up / "unread"
-    wheels.mkdir()
-    (wheels / "lenet_bench-0.1.0-py3-none-any.whl").touch()
+    wheels = made_up / "wheels"
     for name, (lines, _) in ANSWERS.items():
         fleet.add_over_ssh(name, answering(made_up, name, lines))
-    code, said, done = fleet.run(wheels, time_limit="20s")
+    code, said, output = fleet.run(wheels, time_limit="12s")
     assert code != 0
     assert {
         name: expected for name, (_, expected) in ANSWERS.items() if expected not in said[name]
-    } == {}, done.stdout
+    } == {}, output
     kept = {name for name, (_, expected) in ANSWERS.items() if expected == "measured"}
     assert collected(fleet) == {f"{name}/threads-1.jsonl.gz" for name in kept}
 
-    again = fleet.run(wheels, "--system", "fleet:honest")
-    assert again[:2] == (0, {"honest": "was measured before"})
+
+@needs_reframe
+@needs_sshd
+def test_an_interrupted_run_leaves_nothing_on_a_host_and_goes_on(fleet, made_up):
+    fleet.add_over_ssh("done", answering(made_up, "done", ANSWERS["honest"][0]))
+    waits = program(made_up / "waits", "open('../started', 'w')", "import time", "time.sleep(600)")
+    root = fleet.add_over_ssh("waiting", python=str(waits))
+    running = fleet.start(made_up / "wheels")
+    while not ((root / "tmp/started").exists() and collected(fleet)):
+        assert running.poll() is None, running.communicate()
+        time.sleep(0.1)
+    (root / "tmp/started").unlink()
+    os.killpg(running.pid, signal.SIGINT)
+    code, said, output = ended(running)
+    assert code != 0
+    assert said["done"] == "measured", output
+    assert said["waiting"] != "measured"
+    assert emptied(root / "tmp")
+
+    fleet.partitions = [one for one in fleet.partitions if one["name"] == "done"]
+    again = fleet.run(made_up / "wheels")
+    assert again[:2] == (0, {"done": "was measured before"})
+
+
+@needs_reframe
+def test_the_sample_of_hosts_is_understood_and_wheels_are_asked_for(fleet, tmp_path):
+    fleet.sample = (ROOT / "bench/fleet/hosts.py").read_text()
+    code, said, output = fleet.run(tmp_path / "none", "--system", "fleet:here")
+    assert code != 0
+    assert "holds no wheel of lenet-bench; make it with: pip wheel" in said["here"], output

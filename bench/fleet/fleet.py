@@ -10,6 +10,7 @@ FOLDER/HOST/; a host that has one there is not asked again, so the same command 
 import json
 import os
 import shlex
+import signal
 import subprocess
 import sys
 import tempfile
@@ -185,7 +186,9 @@ def main() -> int:
         report = Path(folder, "report.json")
         reframe = str(Path(sys.executable).with_name("reframe"))
         command = [reframe, "-c", __file__, "-r", "--report-file", str(report), *sys.argv[1:]]
-        code = subprocess.run(command, env={**os.environ, "PWD": str(Path.cwd())}).returncode
+        running = subprocess.Popen(command, env={**os.environ, "PWD": str(Path.cwd())})
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # ReFrame ends what it started, and reports
+        code = running.wait()
         if report.exists():
             print("\n".join(_summary(json.loads(report.read_text())["runs"][-1]["testcases"])))
     return code
