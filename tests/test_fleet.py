@@ -285,6 +285,7 @@ def test_what_a_host_answers_is_believed_only_where_it_can_be(fleet, made_up):
     assert {
         name: expected for name, (_, expected) in ANSWERS.items() if expected not in said[name]
     } == {}, output
+    assert "\x1b[2J" not in output
     kept = {name for name, (_, expected) in ANSWERS.items() if expected == "measured"}
     assert collected(fleet) == {f"{name}/threads-1.jsonl.gz" for name in kept}
 
@@ -301,9 +302,8 @@ def test_an_interrupted_run_leaves_nothing_on_a_host_and_goes_on(fleet, made_up)
         time.sleep(0.1)
     (root / "tmp/started").unlink()
     os.killpg(running.pid, signal.SIGINT)
-    code, said, output = ended(running)
+    code, said, _ = ended(running)
     assert code != 0
-    assert said["done"] == "measured", output
     assert said["waiting"] != "measured"
     assert emptied(root / "tmp")
 

@@ -33,6 +33,7 @@ from reframe.core.exceptions import ReframeError, SanityError
 _START = Path(os.environ["PWD"])  # the caller's folder, which ReFrame leaves
 _HOST = Path(__file__).with_name("host.sh")
 _MOST_SAID = 2**23  # bytes that a host may say
+_ANSWER, _SAID = "answer.txt", "said.txt"  # not ReFrame's own files, which it prints as they are
 
 
 @rfm.simple_test
@@ -84,7 +85,7 @@ class LenetBench(rfm.RunOnlyRegressionTest):
         sent = shlex.join(["cat", str(script.resolve()), *map(str, wheels)])
         if self.current_partition.launcher_type.registered_name == "ssh":
             self.prerun_cmds = [f"ulimit -f {_MOST_SAID // 1024}"]  # a host may say so much
-        self.executable_opts = ["-s", f"< <({sent}; exec sleep 1d)"]
+        self.executable_opts = ["-s", f"< <({sent}; exec sleep 1d)", f"> {_ANSWER}", f"2> {_SAID}"]
 
     @sanity_function
     def collect(self) -> bool:
@@ -125,10 +126,10 @@ class LenetBench(rfm.RunOnlyRegressionTest):
 
     def _received(self) -> list[Given]:
         """What the host sent; SanityError says why it cannot be taken."""
-        said = Path(self.stagedir, self.job.stdout)
-        if said.stat().st_size >= _MOST_SAID:
+        answer = Path(self.stagedir, _ANSWER)
+        if answer.stat().st_size >= _MOST_SAID:
             raise SanityError(f"it sent more than {_MOST_SAID // 2**20} MiB")
-        words = (line.split() for line in said.read_text(errors="replace").splitlines())
+        words = (line.split() for line in answer.read_text(errors="replace").splitlines())
         sent = {pair[0]: pair[1] for pair in words if len(pair) == 2}
         found = []
         for number in range(self.at_once):
@@ -149,7 +150,7 @@ class LenetBench(rfm.RunOnlyRegressionTest):
         return found
 
     def _last_words(self) -> str:
-        lines = Path(self.stagedir, self.job.stderr).read_text(errors="replace").split("\n")
+        lines = Path(self.stagedir, _SAID).read_text(errors="replace").split("\n")
         return _short(
             " / ".join([line.strip() for line in lines if line.strip()][-3:]) or "it said nothing"
         )

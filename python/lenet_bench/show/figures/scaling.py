@@ -38,6 +38,7 @@ def _spec(kind: str, counts: Sequence[int], low: float, high: float) -> Spec:
     x = logarithmic("count", "x", kind, "datum.value")
     x["axis"] = {"title": kind, "values": counts, "format": "d", "grid": False}
     y = logarithmic("gain", "y", "times as many images a second", "format(datum.value, '~g')")
+    y["axis"]["values"] = [n * 10.0**k for k in range(-3, 7) for n in (1, 2, 5)]
     y["scale"] |= {"domain": [low * 0.9, high * 1.1], "padding": 0}
     about = "datum.name + ': ' + format(datum.gain, '.3~r') + ' times with ' + datum.count"
     return whole(
