@@ -21,7 +21,7 @@ from lenet_bench.results import Log
 from lenet_bench.results.log import as_lines
 from msgspec.structs import replace
 from packaging.requirements import Requirement
-from sample_results import blocks, possible_log, write_log
+from sample_results import blocks, failed, possible_log, write_log
 
 ROOT = Path(__file__).parents[1]
 FLEET = ROOT / "bench/fleet/fleet.py"
@@ -196,27 +196,33 @@ DIES = (  # as when the power goes: every sshd above it is gone
 
 @needs_reframe
 @needs_sshd
+@pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="one core")
 @pytest.mark.slow
 def test_each_host_costs_its_own_row_only(fleet, wheels, made_up, tmp_path):
-    """The package comes here and to two hosts; one dies, one lies, one was never there."""
+    """The package comes here and to two hosts; one dies, one lies, one was never there.
+
+    Each that is there measures on two devices at once, which are halves of its cores here.
+    """
     fleet.add("here")
     roots = [fleet.add_over_ssh("one"), fleet.add_over_ssh("two")]
     roots.append(fleet.add_over_ssh("dying", python=str(program(tmp_path / "dies", *DIES))))
     fleet.add_over_ssh("lying", answering(made_up, "lying", ANSWERS["quick"][0]))
     fleet.add("gone", "ssh", ["-o ConnectTimeout=5", "-p 9", "127.0.0.1"])
-    code, said, output = fleet.run(wheels, pip="--no-index --no-compile")
+    code, said, output = fleet.run(wheels, pip="--no-index --no-compile", at_once="2")
     assert code != 0
     good = ("here", "one", "two")
     assert {host: said[host] for host in good} == dict.fromkeys(good, "measured"), output
     assert "closed by remote host" in said["dying"] or "reset" in said["dying"]
     assert "faster than its weights can be read" in said["lying"]
     assert "refused" in said["gone"]
-    assert collected(fleet) == {f"{host}/threads-1.jsonl.gz" for host in good}
+    assert collected(fleet) == {
+        f"{host}/threads-1-{number}-of-2.jsonl.gz" for host in good for number in (1, 2)
+    }
     assert all(emptied(root / "tmp") for root in roots), "a host keeps nothing"
 
     page = tmp_path / "machines.html"
     assert command(["machines", str(tmp_path / "fleet"), "-o", str(page)]) == 0
-    assert page.read_text().count('<th scope="row">') == 3
+    assert page.read_text().count('<th scope="row">') == 6
 
 
 def emptied(folder):
@@ -231,6 +237,7 @@ def emptied(folder):
 ANSWERS = {
     "honest": (["print(name, result(name))"], "measured"),
     "greeting": (["print('Welcome to node7!')", "print(name, result(name))"], "measured"),
+    "lacking": (["print(name, result(name, 'partial'))"], "is kept, without torch: no module"),
     "silent": ([], "no result came: it said nothing"),
     "nonsense": (["print(name, 'AAAA')"], "cannot be decompressed"),
     "markup": (["print(name, '<script>')"], "its result is refused"),
@@ -257,6 +264,14 @@ def answering(tmp_path, name, lines):
     )
 
 
+def as_shared(path, *rows):
+    """The lines that `share` makes of a run of these, which is named RUN."""
+    log = possible_log(*rows)
+    header = replace(log.header, argv=("lenet-bench", "compare", "-o", "RUN.jsonl"))
+    write_log(path, Log(header, log.blocks, log.end))
+    return as_lines(given(path).log)
+
+
 @pytest.fixture
 def made_up(tmp_path):
     """Results that hosts may give: one that a run can have written, and one that none can.
@@ -265,12 +280,12 @@ def made_up(tmp_path):
     """
     (tmp_path / "wheels").mkdir()
     (tmp_path / "wheels/lenet_bench-0.1.0-py3-none-any.whl").touch()
-    log = possible_log(blocks("numpy", 90))
-    header = replace(log.header, argv=("lenet-bench", "compare", "-o", "RUN.jsonl"))
-    write_log(tmp_path / "log.jsonl", Log(header, log.blocks, log.end))
-    lines = as_lines(given(tmp_path / "log.jsonl").log)
-    (tmp_path / "possible").write_bytes(lines)
-    (tmp_path / "impossible").write_bytes(re.sub(rb"\[\[\d+,", b"[[7,", lines))
+    possible = as_shared(tmp_path / "log.jsonl", blocks("numpy", 90))
+    (tmp_path / "possible").write_bytes(possible)
+    (tmp_path / "impossible").write_bytes(re.sub(rb"\[\[\d+,", b"[[7,", possible))
+    lacking = failed("torch", "unavailable", "no module named torch")
+    partial = as_shared(tmp_path / "partial.jsonl", blocks("numpy", 90), lacking)
+    (tmp_path / "partial").write_bytes(partial)
     return tmp_path
 
 
@@ -280,13 +295,13 @@ def test_what_a_host_answers_is_believed_only_where_it_can_be(fleet, made_up):
     wheels = made_up / "wheels"
     for name, (lines, _) in ANSWERS.items():
         fleet.add_over_ssh(name, answering(made_up, name, lines))
-    code, said, output = fleet.run(wheels, time_limit="12s")
+    code, said, output = fleet.run(wheels, time_limit="12s", backends="numpy torch")
     assert code != 0
     assert {
         name: expected for name, (_, expected) in ANSWERS.items() if expected not in said[name]
     } == {}, output
     assert "\x1b[2J" not in output
-    kept = {name for name, (_, expected) in ANSWERS.items() if expected == "measured"}
+    kept = {name for name, (_, expected) in ANSWERS.items() if re.search("measured|kept", expected)}
     assert collected(fleet) == {f"{name}/threads-1.jsonl.gz" for name in kept}
 
 

@@ -39,21 +39,20 @@ step() { # NAME COMMAND...
   wait $! || { echo "$name failed" && exit 1; }
 }
 
-measure() { # NUMBER: one of several at once has its own GPU, and its own cores
-  if [ "$at_once" -eq 1 ]; then
-    exec env/bin/lenet-bench compare "${compare[@]}" -o "$run-$1.jsonl"
-  fi
-  export LENET_BENCH_AT_ONCE=$at_once
+measure() { # NUMBER: where there are several at once, each has its own cores and its own GPU
   exec env/bin/python -c 'import os, sys
 number, runs, device, *command = sys.argv[1:]
-number, runs, cores = int(number), int(runs), sorted(os.sched_getaffinity(0))
-each = len(cores) // runs
-if not each:
-    sys.exit(f"{runs} runs at once need as many cores, and there are {len(cores)}")
-os.sched_setaffinity(0, cores[number * each:(number + 1) * each])
-if device == "gpu":
-    gpus = os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")
-    os.environ["CUDA_VISIBLE_DEVICES"] = gpus[number] if len(gpus) >= runs > 1 else str(number)
+number, runs = int(number), int(runs)
+if runs > 1:
+    cores = sorted(os.sched_getaffinity(0))
+    each = len(cores) // runs
+    if not each:
+        sys.exit(f"{runs} runs at once need as many cores, and there are {len(cores)}")
+    os.sched_setaffinity(0, cores[number * each:(number + 1) * each])
+    os.environ["LENET_BENCH_AT_ONCE"] = str(runs)
+    if device == "gpu":
+        gpus = os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")
+        os.environ["CUDA_VISIBLE_DEVICES"] = gpus[number] if len(gpus) >= runs else str(number)
 os.execv(command[0], command)' \
     "$1" "$at_once" "$device" env/bin/lenet-bench compare "${compare[@]}" -o "$run-$1.jsonl"
 }
