@@ -30,7 +30,7 @@ from lenet_bench.results.read import printable
 from packaging.utils import InvalidWheelFilename, parse_wheel_filename
 from reframe.core.exceptions import ReframeError, SanityError
 
-_START = Path(os.environ["PWD"])  # the caller's folder, which ReFrame leaves
+_START = Path(os.environ.get("PWD", "."))  # the caller's folder, which ReFrame leaves
 _HOST = Path(__file__).with_name("host.sh")
 _MOST_SAID = 2**23  # bytes that a host may say
 _ANSWER, _SAID = "answer.txt", "said.txt"  # not ReFrame's own files, which it prints as they are
