@@ -16,6 +16,11 @@ from ..figures.scaling import panel
 from ..machines import FACTS, FEW, columns, facts
 from .frame import environment, policy, script, stylesheet
 
+_PANELS = (
+    ".panels{display:grid;gap:1rem;"
+    "grid-template-columns:repeat(auto-fit,minmax(min(20rem,100%),36rem))}"
+)
+
 
 def write_machines(machines: Sequence[Measured], path: Path) -> None:
     """The page as a file."""
@@ -30,7 +35,8 @@ def page(machines: Sequence[Measured]) -> str:
     usual = columns(machines)
     names = [*usual, *(name for name in columns(machines, every=True) if name not in usual)]
     others = f"#machines:not(.every) tr>:nth-child(n+{len(FACTS) + len(usual) + 1})"
-    style, code = f"{stylesheet()}{others}{{display:none}}", script("machines.js")
+    style = f"{stylesheet()}{others}{{display:none}}{_PANELS}"
+    code = script("machines.js")
     found = gains(machines)
     points = [one for one in scaled(found) if one.backend in usual]
     rows = [(facts(one), [_cell(one, name) for name in names]) for one in machines]
