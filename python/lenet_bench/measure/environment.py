@@ -25,6 +25,7 @@ _BENEATH = ("tensorflow", "jaxlib")
 #: Environment variables that change how fast a backend runs, or on what.
 VARIABLES = (
     "LENET_BENCH_ISA",
+    "LENET_BENCH_AT_ONCE",  # runs on the machine together, each on a device of its own
     "OMP_NUM_THREADS",
     "OMP_PROC_BIND",
     "OMP_PLACES",

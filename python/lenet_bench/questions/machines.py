@@ -1,12 +1,13 @@
 """Many results together: what each machine took for each backend."""
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import LenetBenchError, ResultError
 from ..results import read_log
-from ..results.machine import Processor
+from ..results.machine import Machine, Processor
 from ..results.read import medians
 
 #: Where results lie in a checkout: ours, and what others gave.
@@ -19,6 +20,7 @@ class Median:
 
     us: float
     starts: int
+    rates: Mapping[int, float]  # images a second by how many are given in a call
 
 
 @dataclass(frozen=True)
@@ -28,7 +30,9 @@ class Measured:
     source: str
     processor: Processor
     gpu: str | None
+    memory_bytes: int | None
     threads: int
+    at_once: int  # such runs on the machine together, each on a device of its own
     version: str
     started: str
     passed: int | None  # points of a self-test there
@@ -79,10 +83,16 @@ def _has(text: str | None, words: str | None) -> bool:
 
 def _files(paths: Iterable[Path]) -> Iterator[Path]:
     for path in paths:
-        if path.is_dir():
-            yield from sorted(p for p in path.iterdir() if p.name.endswith((".jsonl", ".jsonl.gz")))
+        if path.is_dir():  # a fleet's has a folder for each host
+            found = (p for pattern in ("*", "*/*") for p in sorted(path.glob(pattern)))
+            yield from (p for p in found if p.name.endswith((".jsonl", ".jsonl.gz")))
         else:
             yield path
+
+
+def _at_once(machine: Machine) -> int:
+    runs = machine.software.variables.get("LENET_BENCH_AT_ONCE", "1")
+    return int(runs) if re.fullmatch(r"[1-9]\d{0,3}", runs) else 1
 
 
 def _measured(path: Path) -> Measured:
@@ -95,10 +105,12 @@ def _measured(path: Path) -> Measured:
         source=str(path),
         processor=header.machine.processor,
         gpu=next((one.gpu for one in found if one.gpu), None),
+        memory_bytes=header.machine.memory_bytes,
         threads=header.rules.threads,
+        at_once=_at_once(header.machine),
         version=header.version,
         started=header.started,
         passed=sum(one == "passed" for one in verdicts) if verdicts is not None else None,
         points=len(verdicts) if verdicts is not None else None,
-        times={one.name: Median(one.p50_us, one.starts) for one in found},
+        times={one.name: Median(one.p50_us, one.starts, one.rates) for one in found},
     )

@@ -78,6 +78,14 @@ def check(source: Path, log: Log) -> Given:
 
 def check_file(path: Path) -> Given:
     """A file that somebody gives, of which nothing is believed; ResultError refuses it."""
+    found = received(path)
+    if path.name != found.name:
+        raise ResultError(f"{path}: expected the name that `share` gives it, {found.name}")
+    return found
+
+
+def received(path: Path) -> Given:
+    """The same under any name."""
     if path.is_symlink() or not path.is_file():
         raise ResultError(f"{path}: not a plain file")
     if (size := path.stat().st_size) > MOST_BYTES:
@@ -89,8 +97,6 @@ def check_file(path: Path) -> Given:
     found = check(path, as_log(path, lines))
     if as_lines(found.log) != lines:
         raise ResultError(f"{path}: not as `lenet-bench share` writes it: it holds other fields")
-    if path.name != found.name:
-        raise ResultError(f"{path}: expected the name that `share` gives it, {found.name}")
     return found
 
 

@@ -70,6 +70,7 @@ class Brief:
     p50_us: float
     starts: int
     gpu: str | None
+    rates: Mapping[int, float]  # images a second by how many are given in a call
 
 
 def medians(log: Log) -> Iterator[Brief]:
@@ -83,7 +84,10 @@ def medians(log: Log) -> Iterator[Brief]:
         if counting and own[-1].status == "ok" and show(sum(b.calls for b in counting), 50):
             middle = median(start_medians_us(counting).values())
             gpu = counting[0].gpu.name if counting[0].gpu else None
-            yield Brief(listed.name, middle, len(counting), gpu)
+            rates = {1: 1e6 / middle} | {
+                batch.size: batch.images_per_s for batch in _batches(counting) if batch.samples_ns
+            }
+            yield Brief(listed.name, middle, len(counting), gpu, rates)
 
 
 def printable(text: str) -> str:

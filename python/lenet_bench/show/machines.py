@@ -1,19 +1,22 @@
 """Machines side by side as text: their facts, and which backends are shown."""
 
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import asdict
+from pathlib import PurePath
 from statistics import median
 from typing import Any
 
 from .. import units
 from ..errors import ResultError
 from ..questions.machines import Measured
+from ..questions.scaling import gains
 from ..results.statistics import FEWEST_STARTS
 from .families import backend_of, precision
 from .figures.rows import brief
 
-FACTS = ("machine", "CPUs", "GPU", "threads", "version", "measured", "self-test")
+FACTS = ("machine", "CPUs", "GPU", "threads", "version", "measured", "self-test", "file")
 FEW = f"*: fewer than {FEWEST_STARTS} starts, so the median has no interval"
 
 
@@ -29,6 +32,7 @@ def facts(one: Measured) -> tuple[str, ...]:
         one.version,
         one.started[:10],
         units.NONE if one.points is None else f"{one.passed} of {one.points}",
+        re.sub(r"\.jsonl(\.gz)?$", "", "/".join(PurePath(one.source).parts[-2:])),
     )
 
 
@@ -83,6 +87,7 @@ def as_json(machines: Sequence[Measured], base: str, refused: Sequence[str]) -> 
         {
             "baseline": base,
             "machines": [_plain(one, base) for one in machines],
+            "scaling": [asdict(one) | {"efficiency": one.efficiency} for one in gains(machines)],
             "refused": list(refused),
         },
         indent=2,
@@ -99,11 +104,12 @@ def _plain(one: Measured, base: str) -> dict[str, Any]:
         "virtual": cpu.virtual,
         "gpu": one.gpu,
         "threads": one.threads,
+        "at_once": one.at_once,
         "version": one.version,
         "started": one.started,
         "self_test": None if one.points is None else {"passed": one.passed, "points": one.points},
         "backends": {
-            name: {**asdict(found), "ratio": ratio(one, name, base)}
+            name: {"us": found.us, "starts": found.starts, "ratio": ratio(one, name, base)}
             for name, found in one.times.items()
         },
     }

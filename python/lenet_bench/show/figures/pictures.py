@@ -79,8 +79,8 @@ def pictures(runs: Sequence[Run]) -> dict[str, str]:
     """Each figure as SVG, its colours named and not yet chosen."""
     rows = [row for run in runs for row in run.rows]
     shown = [row for run in runs for row in story(run)]
-    drawn = {"hero": _svg(hero(shown), shown)}
-    return drawn | {one.key: _svg(one.spec, small(rows, shown)) for one in figures(rows)}
+    drawn = {"hero": drawing(hero(shown), shown)}
+    return drawn | {one.key: drawing(one.spec, small(rows, shown)) for one in figures(rows)}
 
 
 def themed(drawn: str) -> str:
@@ -94,14 +94,15 @@ def _plain(drawn: str) -> str:
     return re.sub(r"var\(--([\w-]+)\)", lambda name: COLOURS[name[1]][0], drawn)
 
 
-def _svg(spec: Spec, rows: Sequence[Row]) -> str:
+def drawing(spec: Spec, rows: Sequence[Row], wide: int = _WIDE) -> str:
+    """It as SVG, its colours named and not yet chosen."""
     vega = compiled(spec | {"config": spec["config"] | {"font": _FONT}})
     columns = vega.get("usermeta", {}).get("columns", 1)
-    vega["width"] = _WIDE
+    vega["width"] = wide
     vega["padding"] = {"left": 30, "right": 45, "top": 8, "bottom": 8}  # where fonts are wider
     for signal in vega["signals"]:
         if signal["name"] == "child_width":
-            signal["value"] = _WIDE / columns
+            signal["value"] = wide / columns
     for data in vega["data"]:
         if data["name"] == "rows":
             data["values"] = list(rows)

@@ -3,14 +3,23 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from ... import units
 from ...atomic import write_atomically, writing
 from ...errors import ResultError
 from ...questions.machines import Measured
+from ...questions.scaling import KINDS, gains, missing
+from ...questions.scaling import usual as scaled
 from ...results.statistics import FEWEST_STARTS
 from ...results.versioned import check_place
 from ..figures.rows import writable
+from ..figures.scaling import panel
 from ..machines import FACTS, FEW, columns, facts
 from .frame import environment, policy, script, stylesheet
+
+_PANELS = (
+    ".panels{display:grid;gap:1rem;"
+    "grid-template-columns:repeat(auto-fit,minmax(min(20rem,100%),36rem))}"
+)
 
 
 def write_machines(machines: Sequence[Measured], path: Path) -> None:
@@ -26,7 +35,10 @@ def page(machines: Sequence[Measured]) -> str:
     usual = columns(machines)
     names = [*usual, *(name for name in columns(machines, every=True) if name not in usual)]
     others = f"#machines:not(.every) tr>:nth-child(n+{len(FACTS) + len(usual) + 1})"
-    style, code = f"{stylesheet()}{others}{{display:none}}", script("machines.js")
+    style = f"{stylesheet()}{others}{{display:none}}{_PANELS}"
+    code = script("machines.js")
+    found = gains(machines)
+    points = [one for one in scaled(found) if one.backend in usual]
     rows = [(facts(one), [_cell(one, name) for name in names]) for one in machines]
     html: str = (
         environment()
@@ -37,6 +49,10 @@ def page(machines: Sequence[Measured]) -> str:
             usual=len(usual),
             rows=rows,
             few=FEW,
+            panels=[panel(own) for kind in KINDS if (own := [p for p in points if p.kind == kind])],
+            points=points,
+            missing=list(missing(machines, found)),
+            ratio=units.ratio,
             choices=[
                 _choices(rows, FACTS.index(title), title) for title in ("machine", "GPU", "version")
             ],

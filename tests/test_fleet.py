@@ -1,0 +1,335 @@
+"""A fleet: ReFrame takes lenet-bench to hosts of every kind, and each costs its own row only."""
+
+import importlib.util
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+import zipfile
+from importlib.metadata import distribution
+from pathlib import Path
+
+import pytest
+from conftest import environment
+from lenet_bench.cli import run as command
+from lenet_bench.questions.share import given
+from lenet_bench.results import Log
+from lenet_bench.results.log import as_lines
+from msgspec.structs import replace
+from packaging.requirements import Requirement
+from sample_results import blocks, failed, possible_log, write_log
+
+ROOT = Path(__file__).parents[1]
+FLEET = ROOT / "bench/fleet/fleet.py"
+SSHD = shutil.which("sshd", path=f"{os.environ['PATH']}:/usr/sbin")
+
+needs_reframe = pytest.mark.skipif(
+    importlib.util.find_spec("reframe") is None, reason="no ReFrame: pip install '.[fleet]'"
+)
+needs_sshd = pytest.mark.skipif(SSHD is None, reason="no sshd (Debian: openssh-server)")
+
+
+@pytest.fixture(scope="session")
+def wheels(tmp_path_factory):
+    """What is installed here, as wheels: the package under test and what its core needs."""
+    folder = tmp_path_factory.mktemp("wheels")
+    for name in needed("lenet-bench"):
+        pack(name, folder)
+    return folder
+
+
+def needed(name, found=()):
+    """The distribution's name, and those of all that it needs."""
+    wanted = [Requirement(text) for text in distribution(name).requires or ()]
+    found = (*found, name)
+    for one in wanted:
+        if one.name not in found and (not one.marker or one.marker.evaluate({"extra": ""})):
+            found = needed(one.name, found)
+    return found
+
+
+def pack(name, folder):
+    """An installed distribution as a wheel again; of ours also files that came by an edit."""
+    found = distribution(name)
+    site = Path(found.locate_file(""))
+    tags = re.findall(r"^Tag: (.+)-(.+)-(.+)$", found.read_text("WHEEL"), re.M)
+    tag = "-".join(".".join(dict.fromkeys(part)) for part in zip(*tags, strict=True))
+    files = {str(file) for file in found.files}
+    if name == "lenet-bench":
+        files |= {str(file.relative_to(site)) for file in site.glob("lenet_bench/**/*.*")}
+    kept = [
+        f for f in sorted(files) if not re.search(r"^\.\.|\.pyc$|/(RECORD|direct_url.json)$", f)
+    ]
+    title = f"{re.sub('[-_.]+', '_', name)}-{found.version}"
+    with zipfile.ZipFile(folder / f"{title}-{tag}.whl", "w") as wheel:
+        for file in kept:
+            wheel.write(site / file, file)
+        (info,) = {Path(file).parent for file in kept if file.endswith(".dist-info/METADATA")}
+        wheel.writestr(f"{info}/RECORD", "".join(f"{file},,\n" for file in kept))
+
+
+class Fleet:
+    """Hosts, the file that tells ReFrame of them, and what is collected of them."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.partitions = []
+        self.sample = None  # a file of hosts in place of these
+        self.sshds = []
+
+    def add(self, name, launcher="local", access=(), **extras):
+        self.partitions.append(
+            {
+                "name": name,
+                "scheduler": "local",
+                "launcher": launcher,
+                "access": list(access),
+                "environs": ["host"],
+                "max_jobs": 1,
+                "extras": extras,
+            }
+        )
+
+    def add_over_ssh(self, name, forced=None, **extras):
+        """A host: an sshd with a home and a folder for temporary files of its own."""
+        root, port = self.folder / name, free_port()
+        (root / "tmp").mkdir(parents=True)
+        for key in ("host_key", "key"):
+            made = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", root / key]
+            subprocess.run(made, check=True)
+        (root / "key.pub").rename(root / "authorized_keys")
+        settings = [
+            *("ListenAddress 127.0.0.1", f"Port {port}", f"HostKey {root}/host_key"),
+            *(f"AuthorizedKeysFile {root}/authorized_keys", "StrictModes no", "UsePAM no"),
+            *("PidFile none", f"SetEnv HOME={root} TMPDIR={root}/tmp"),
+            *([f"ForceCommand {forced}"] if forced else []),
+        ]
+        (root / "sshd_config").write_text("".join(f"{line}\n" for line in settings))
+        if os.geteuid() == 0:
+            Path("/run/sshd").mkdir(exist_ok=True)
+        started = [SSHD, "-D", "-e", "-f", root / "sshd_config"]
+        with (root / "sshd.log").open("wb") as log:
+            self.sshds.append(subprocess.Popen(started, stderr=log, start_new_session=True))
+        self.add(name, "ssh", reached_by(root, port), **extras)
+        return root
+
+    def start(self, wheels, *options, **variables):
+        """The command, which is then running."""
+        system = {"name": "fleet", "hostnames": [".*"], "prefix": str(self.folder / "work")}
+        system["partitions"] = self.partitions
+        site = {"systems": [system], "environments": [{"name": "host"}]}
+        hosts = self.folder / "hosts.py"
+        hosts.write_text(self.sample or f"site_configuration = {site!r}\n")
+        settings = {"wheels": wheels, "backends": "numpy", "options": "--rounds 1", **variables}
+        set_to = [word for name, value in settings.items() for word in ("-S", f"{name}={value}")]
+        return subprocess.Popen(
+            [sys.executable, FLEET, "-C", hosts, *set_to, *options],
+            cwd=self.folder,
+            env=environment(),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        )
+
+    def run(self, wheels, *options, **variables):
+        """Its exit code, what was said of each host, and all that was said."""
+        return ended(self.start(wheels, *options, **variables))
+
+    def close(self):
+        for sshd in self.sshds:
+            sshd.kill()
+            sshd.wait()
+
+
+def ended(running):
+    output, _ = running.communicate(timeout=600)
+    said = output.rpartition("\n\n")[2].splitlines()
+    return running.returncode, dict(line.split(": ", 1) for line in said), output
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def reached_by(root, port):
+    """What ssh needs to get there, and nothing of the user's own."""
+    options = (
+        *("StrictHostKeyChecking=no", "UserKnownHostsFile=/dev/null", "LogLevel=ERROR"),
+        *(f"IdentityFile={root}/key", "IdentitiesOnly=yes", f"Port={port}", "ConnectTimeout=20"),
+    )
+    return [*("-F", "/dev/null"), *(f"-o {option}" for option in options), "127.0.0.1"]
+
+
+@pytest.fixture
+def fleet(tmp_path):
+    made = Fleet(tmp_path)
+    yield made
+    made.close()
+
+
+def program(path, *lines):
+    """A script in Python, on a host."""
+    path.write_text("\n".join([f"#!{sys.executable}", *lines, ""]))
+    path.chmod(0o755)
+    return path
+
+
+def collected(fleet):
+    return {
+        str(path.relative_to(fleet.folder / "fleet")) for path in fleet.folder.glob("fleet/*/*")
+    }
+
+
+DIES = (  # as when the power goes: every sshd above it is gone
+    "import psutil, time",
+    "[one.kill() for one in psutil.Process().parents() if one.name() == 'sshd']",
+    "time.sleep(600)",
+)
+
+
+@needs_reframe
+@needs_sshd
+@pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="one core")
+@pytest.mark.slow
+def test_each_host_costs_its_own_row_only(fleet, wheels, made_up, tmp_path):
+    """The package comes here and to two hosts; one dies, one lies, one was never there.
+
+    Each that is there measures on two devices at once, which are halves of its cores here.
+    """
+    fleet.add("here")
+    roots = [fleet.add_over_ssh("one"), fleet.add_over_ssh("two")]
+    roots.append(fleet.add_over_ssh("dying", python=str(program(tmp_path / "dies", *DIES))))
+    fleet.add_over_ssh("lying", answering(made_up, "lying", ANSWERS["quick"][0]))
+    fleet.add("gone", "ssh", ["-o ConnectTimeout=5", "-p 9", "127.0.0.1"])
+    code, said, output = fleet.run(wheels, pip="--no-index --no-compile", at_once="2")
+    assert code != 0
+    good = ("here", "one", "two")
+    assert {host: said[host] for host in good} == dict.fromkeys(good, "measured"), output
+    assert "closed by remote host" in said["dying"] or "reset" in said["dying"]
+    assert "faster than its weights can be read" in said["lying"]
+    assert "refused" in said["gone"]
+    assert collected(fleet) == {
+        f"{host}/threads-1-{number}-of-2.jsonl.gz" for host in good for number in (1, 2)
+    }
+    assert all(emptied(root / "tmp") for root in roots), "a host keeps nothing"
+
+    page = tmp_path / "machines.html"
+    assert command(["machines", str(tmp_path / "fleet"), "-o", str(page)]) == 0
+    assert page.read_text().count('<th scope="row">') == 6
+
+
+def emptied(folder):
+    """Also where the caller was gone before the host was done: it notices by itself."""
+    end = time.monotonic() + 60
+    while list(folder.iterdir()) and time.monotonic() < end:
+        time.sleep(0.1)
+    return not list(folder.iterdir())
+
+
+#: What a host answers in place of measuring, and what is said of it.
+ANSWERS = {
+    "honest": (["print(name, result(name))"], "measured"),
+    "greeting": (["print('Welcome to node7!')", "print(name, result(name))"], "measured"),
+    "lacking": (["print(name, result(name, 'partial'))"], "is kept, without torch: no module"),
+    "silent": ([], "no result came: it said nothing"),
+    "nonsense": (["print(name, 'AAAA')"], "cannot be decompressed"),
+    "markup": (["print(name, '<script>')"], "its result is refused"),
+    "repeating": (["print(name, result('fleet-000000000000-0'))"], "it is of another run"),
+    "quick": (["print(name, result(name, 'impossible'))"], "weights can be read"),
+    "escaping": ([r"print('\x1b[2J' * 99, file=sys.stderr)"], "no result came: �[2J"),
+    "flooding": (["while True: print('x' * 2**16)"], "more than 8 MiB"),
+    "large": (["print(name, 'A' * 2**20)"], "kB and may have 300"),
+    "slow": (["time.sleep(600)"], "timed out"),
+}
+
+
+def answering(tmp_path, name, lines):
+    """The shell of a host that measures nothing."""
+    return program(
+        tmp_path / f"{name}.py",
+        "import base64, gzip, os, re, sys, time",
+        "script = os.read(0, 9999).decode(errors='replace')",
+        "name = re.search('^run=(.*)$', script, re.M)[1] + '-0'",
+        "def result(name, form='possible'):",
+        f"    lines = open('{tmp_path}/' + form, 'rb').read().replace(b'RUN', name.encode())",
+        "    return base64.b64encode(gzip.compress(lines)).decode()",
+        *lines,
+    )
+
+
+def as_shared(path, *rows):
+    """The lines that `share` makes of a run of these, which is named RUN."""
+    log = possible_log(*rows)
+    header = replace(log.header, argv=("lenet-bench", "compare", "-o", "RUN.jsonl"))
+    write_log(path, Log(header, log.blocks, log.end))
+    return as_lines(given(path).log)
+
+
+@pytest.fixture
+def made_up(tmp_path):
+    """Results that hosts may give: one that a run can have written, and one that none can.
+
+    Beside them a wheel for hosts that install nothing.
+    """
+    (tmp_path / "wheels").mkdir()
+    (tmp_path / "wheels/lenet_bench-0.1.0-py3-none-any.whl").touch()
+    possible = as_shared(tmp_path / "log.jsonl", blocks("numpy", 90))
+    (tmp_path / "possible").write_bytes(possible)
+    (tmp_path / "impossible").write_bytes(re.sub(rb"\[\[\d+,", b"[[7,", possible))
+    lacking = failed("torch", "unavailable", "no module named torch")
+    partial = as_shared(tmp_path / "partial.jsonl", blocks("numpy", 90), lacking)
+    (tmp_path / "partial").write_bytes(partial)
+    return tmp_path
+
+
+@needs_reframe
+@needs_sshd
+def test_what_a_host_answers_is_believed_only_where_it_can_be(fleet, made_up):
+    wheels = made_up / "wheels"
+    for name, (lines, _) in ANSWERS.items():
+        fleet.add_over_ssh(name, answering(made_up, name, lines))
+    code, said, output = fleet.run(wheels, time_limit="12s", backends="numpy torch")
+    assert code != 0
+    assert {
+        name: expected for name, (_, expected) in ANSWERS.items() if expected not in said[name]
+    } == {}, output
+    assert "\x1b[2J" not in output
+    kept = {name for name, (_, expected) in ANSWERS.items() if re.search("measured|kept", expected)}
+    assert collected(fleet) == {f"{name}/threads-1.jsonl.gz" for name in kept}
+
+
+@needs_reframe
+@needs_sshd
+def test_an_interrupted_run_leaves_nothing_on_a_host_and_goes_on(fleet, made_up):
+    fleet.add_over_ssh("done", answering(made_up, "done", ANSWERS["honest"][0]))
+    waits = program(made_up / "waits", "open('../started', 'w')", "import time", "time.sleep(600)")
+    root = fleet.add_over_ssh("waiting", python=str(waits))
+    running = fleet.start(made_up / "wheels")
+    while not ((root / "tmp/started").exists() and collected(fleet)):
+        assert running.poll() is None, running.communicate()
+        time.sleep(0.1)
+    (root / "tmp/started").unlink()
+    os.killpg(running.pid, signal.SIGINT)
+    code, said, _ = ended(running)
+    assert code != 0
+    assert said["waiting"] != "measured"
+    assert emptied(root / "tmp")
+
+    fleet.partitions = [one for one in fleet.partitions if one["name"] == "done"]
+    again = fleet.run(made_up / "wheels")
+    assert again[:2] == (0, {"done": "was measured before"})
+
+
+@needs_reframe
+def test_the_sample_of_hosts_is_understood_and_wheels_are_asked_for(fleet, tmp_path):
+    fleet.sample = (ROOT / "bench/fleet/hosts.py").read_text()
+    code, said, output = fleet.run(tmp_path / "none", "--system", "fleet:here")
+    assert code != 0
+    assert "holds no wheel of lenet-bench; make it with: pip wheel" in said["here"], output
