@@ -98,6 +98,19 @@ def _executorch(_inside: Inside, _: int) -> dict[str, str]:
     return {"threads": str(_threadpool_get_thread_count())}
 
 
+def _ggml(_inside: Inside, _: int) -> dict[str, str]:
+    import ggml
+
+    isa = "AVX-512" if ggml.ggml_cpu_has_avx512() else "AVX2" if ggml.ggml_cpu_has_avx2() else ""
+    return {"ggml": ggml.ggml_version().decode(), **({"isa": isa} if isa else {})}
+
+
+def _halide(_inside: Inside, _: int) -> dict[str, str]:
+    import halide
+
+    return {"target": str(halide.get_jit_target_from_environment())}
+
+
 def _opencv(_inside: Inside, _: int) -> dict[str, str]:
     import cv2
 
@@ -139,6 +152,8 @@ _FACTS: Mapping[str, Callable[[Inside, int], dict[str, str]]] = {
     "caffe": _opencv,
     "chainer": lambda _inside, _: {"numpy": np.__version__},
     "executorch": _executorch,
+    "ggml": _ggml,
+    "halide": _halide,
     "iree": lambda _, threads: {"driver": "local-sync" if threads == 1 else "local-task"},
     "jax": _jax,
     "keras": _keras,
@@ -149,6 +164,7 @@ _FACTS: Mapping[str, Callable[[Inside, int], dict[str, str]]] = {
     "openvino": _openvino,
     "reference": lambda _, threads: {"dtype": "float64", "threads": _threads_of_blas(threads)},
     "tensorflow": _tensorflow,
+    "tflite_micro": lambda _, threads: {"threads": f"1 of {threads}"},
     "theano": _theano,
     "torch": _torch,
     "tract": lambda _, threads: {"threads": f"1 of {threads}"},
