@@ -37,7 +37,7 @@ def build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
 
     def from_source(text: str = ECHO, model: bytes = b"") -> Infer:
         (root / "api" / "echo.cpp").write_text(text)
-        return in_cpp.build("echo", "numpy", [], [], read_weights(), 3, model)
+        return in_cpp.build("echo", "1.0", [], [], read_weights(), 3, model)
 
     return from_source
 

@@ -11,7 +11,6 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Sequence
-from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
@@ -40,17 +39,17 @@ def sources() -> Path:
 
 def build(
     api: str,
-    package: str,
+    version: str,
     includes: Sequence[Path],
     libraries: Sequence[Path],
     weights: Weights,
     threads: int,
     onnx_model: bytes = b"",
 ) -> Infer:
-    """The network of csrc/api/`api`.cpp on this package's headers and libraries."""
+    """The network of csrc/api/`api`.cpp on the headers and libraries of this version."""
     options = [f"-I{folder}" for folder in includes]
     options += [f"-Wl,-rpath,{folder}" for folder in dict.fromkeys(lib.parent for lib in libraries)]
-    library = ctypes.CDLL(str(_compiled(api, package, [*options, *map(str, libraries)])))
+    library = ctypes.CDLL(str(_compiled(api, version, [*options, *map(str, libraries)])))
     library.lenet_build.restype = ctypes.c_void_p
     library.lenet_answer.restype = ctypes.c_bool
     library.lenet_answer.argtypes = [ctypes.c_void_p] * 2 + [ctypes.c_int64] + [ctypes.c_void_p] * 2
@@ -73,12 +72,12 @@ def build(
     return infer
 
 
-def _compiled(api: str, package: str, options: Sequence[str]) -> Path:
+def _compiled(api: str, version: str, options: Sequence[str]) -> Path:
     """The shared library, compiled unless the same was before."""
     root, compiler = sources(), os.environ.get("CXX") or "g++"
     files = [root / "api" / f"{api}.cpp", root / "bindings" / "answer.cpp"]
     headers = [root / "api" / "answer.hpp", root / "lenet.hpp", root / "shapes.hpp"]
-    made_of = [*_FLAGS, *options, compiler, version(package)]
+    made_of = [*_FLAGS, *options, compiler, version]
     made_of += [file.read_text() for file in (*files, *headers)]
     digest = hashlib.sha256("\0".join(made_of).encode()).hexdigest()[:16]
     kept = cache_folder("in-cpp") / f"{api}-{digest}.so"

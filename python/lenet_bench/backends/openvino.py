@@ -64,4 +64,6 @@ def cpp(weights: Weights, threads: int, onnx_model: bytes) -> Infer:
     package = Path(ov.__file__).parent
     libraries = list((package / "libs").glob("libopenvino.so*"))
     includes = [package / "include"]
-    return in_cpp.build("openvino", "openvino", includes, libraries, weights, threads, onnx_model)
+    return in_cpp.build(
+        "openvino", ov.__version__, includes, libraries, weights, threads, onnx_model
+    )

@@ -7,7 +7,6 @@ and `xla` does so once XLA has compiled it. `session` has the graph in a session
 API, which can be told to compute it in the thread that calls. These three are made for one image.
 """
 
-from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import numpy as np
@@ -109,5 +108,4 @@ def cpp(weights: Weights, threads: int) -> Infer:
     folder = Path(tf.__file__).parent
     libraries = [folder / f"libtensorflow_{name}.so.2" for name in ("cc", "framework")]
     includes = [Path(tf.sysconfig.get_include())]
-    package = packages_distributions()["tensorflow"][0]
-    return in_cpp.build("tensorflow", package, includes, libraries, weights, threads)
+    return in_cpp.build("tensorflow", tf.__version__, includes, libraries, weights, threads)

@@ -122,4 +122,4 @@ def cpp(weights: Weights, threads: int) -> Infer:
     package = Path(torch.__file__).parent
     includes = [package / "include", package / "include/torch/csrc/api/include"]
     libraries = [package / f"lib/lib{name}.so" for name in ("torch", "torch_cpu", "c10")]
-    return in_cpp.build("torch", "torch", includes, libraries, weights, threads)
+    return in_cpp.build("torch", torch.__version__, includes, libraries, weights, threads)
