@@ -9,6 +9,7 @@ PYTHON ?= $(firstword $(foreach p,python3 python3.13 python3.12 python3.11 pytho
 DEMO := .venv
 TEST := .venv-test
 FRAMEWORKS := .venv-frameworks
+WHEEL = $$(echo $(CURDIR)/$(TEST)/wheel/*.whl)
 
 # The major of CUDA to build the demo for, where there is an NVIDIA GPU: what its driver supports.
 CUDA ?= $(patsubst 14,13,$(filter 12 13 14,$(shell nvidia-smi 2>/dev/null | \
@@ -71,7 +72,7 @@ test: $(TEST)/installed lint  ## set up and run the quick tests (about ten minut
 test-all: test-core test-frameworks $(if $(filter Linux,$(shell uname -s)),test-cuda13 test-cuda12)  ## set up and run every test (about an hour, 10 GB)
 
 test-core: $(TEST)/installed lint  ## every test of the core and of the backends in C++
-	$(TEST)/bin/python $(PYTEST) $(FRAMEWORK_TESTS:%=--ignore=%)
+	LENET_BENCH_WHEEL=$(WHEEL) $(TEST)/bin/python $(PYTEST) $(FRAMEWORK_TESTS:%=--ignore=%)
 
 test-frameworks: $(FRAMEWORKS)/installed  ## every test of the frameworks' backends
 	LENET_BENCH_TEST_ENVIRONMENTS=caffe $(FRAMEWORKS)/bin/python $(PYTEST) $(FRAMEWORK_TESTS)
@@ -121,16 +122,25 @@ $(DEMO)/frameworks: $(DEMO)/installed
 	@$(DEMO)/bin/pip install '.[native,frameworks,train,report$(CUDA:%=,cuda%)]' $(CUDA:%=--config-settings=lenet.cuda=%)
 	@touch $@
 
-$(TEST)/installed: $(SOURCES)
+# Built once for the tests: their two environments and the tests of the wheel itself take it.
+$(TEST)/built: $(SOURCES)
 	$(create_environment)
-	@echo 'Building lenet-bench and installing what its tests need into $(TEST) (some minutes) ...'
-	@$(TEST)/bin/pip install --quiet '.[native,onnxruntime,train,dev]' $(WERROR)
+	@echo 'Building lenet-bench for the tests (some minutes) ...'
+	@rm -f $(WHEEL)
+	@$(TEST)/bin/pip wheel --quiet --no-deps -w $(TEST)/wheel . $(WERROR)
 	@touch $@
 
-$(FRAMEWORKS)/installed: $(SOURCES)
+$(TEST)/installed: $(TEST)/built
+	@echo 'Installing lenet-bench and what its tests need into $(TEST) (some minutes) ...'
+	@$(TEST)/bin/pip install --quiet --force-reinstall --no-deps $(WHEEL)
+	@$(TEST)/bin/pip install --quiet $(WHEEL)'[native,onnxruntime,train,dev]'
+	@touch $@
+
+$(FRAMEWORKS)/installed: $(TEST)/built
 	$(create_environment)
-	@echo 'Building lenet-bench and installing the frameworks into $(FRAMEWORKS) (some minutes) ...'
-	@$(FRAMEWORKS)/bin/pip install --quiet '.[native,frameworks,train,dev]'
+	@echo 'Installing lenet-bench and the frameworks into $(FRAMEWORKS) (some minutes) ...'
+	@$(FRAMEWORKS)/bin/pip install --quiet --force-reinstall --no-deps $(WHEEL)
+	@$(FRAMEWORKS)/bin/pip install --quiet $(WHEEL)'[native,frameworks,train,dev]'
 	@touch $@
 
 .venv-test-cuda%/installed: $(SOURCES)

@@ -41,10 +41,13 @@ def settings() -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Built here, and on Linux made fit for others as cibuildwheel is told to."""
+    """`make`'s, else built here; and on Linux made fit for others as cibuildwheel is told to."""
     folder = tmp_path_factory.mktemp("wheel")
-    run(sys.executable, "-m", "pip", "wheel", "--no-deps", "-w", folder, ROOT, cwd=folder)
-    (built,) = folder.glob("*.whl")
+    if given := os.environ.get("LENET_BENCH_WHEEL"):
+        built = Path(given)
+    else:
+        run(sys.executable, "-m", "pip", "wheel", "--no-deps", "-w", folder, ROOT, cwd=folder)
+        (built,) = folder.glob("*.whl")
     if sys.platform != "linux" or shutil.which("auditwheel", path=scripts()) is None:
         return built
     command = settings()["cibuildwheel"]["repair-wheel-command"]
