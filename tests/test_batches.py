@@ -71,6 +71,15 @@ def test_the_command_prints_throughput(weights_file, tmp_path, capsys):
     assert list(row["images_per_s"]) == ["1", "2"]
 
 
+def test_throughput_in_less_than_float32_stands_below_all_others(weights_file, tmp_path, capsys):
+    arguments = ["compare", "fused:int16", "fused", "reference", "--rounds", "1", "--batch", "64"]
+    arguments += ["--weights", str(weights_file), "-o", str(tmp_path / "r.jsonl")]
+    assert run_here(arguments) == 0
+    _, _, table = capsys.readouterr().out.partition("best images/s")
+    named = [line.split()[:2] for line in table.splitlines()[1:4]]
+    assert named == [["fused", "float32"], ["reference", "float32"], ["fused:int16", "int16"]]
+
+
 @pytest.mark.parametrize("given", ["0", "1,,2", "many", "-1", "100000"])
 def test_a_size_that_is_none_is_refused(given, capsys):
     assert run_here(["compare", "numpy", "--batch", given]) == 2

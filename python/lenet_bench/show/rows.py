@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from .. import units
 from ..results import Result, Row
 from .families import precision
+from .sentences import by_precision
 
 
 def cells(one: Row) -> dict[str, str]:
@@ -37,22 +38,26 @@ def reduced_cells(one: Row) -> dict[str, str]:
 
 
 def rates(result: Result) -> list[tuple[str, ...]]:
-    """Images a second: titles and a row a backend, the quickest first; nothing without batches."""
+    """Images a second: titles and a row a backend, the quickest first, those in less than float32
+    after all others; nothing without batches.
+    """
     found = [one for one in result.backends if one.batches or one.batch_refusals]
     if not found:
         return []
     sizes = result.rules.batches
-    rows = sorted(found, key=lambda one: -max(_rates(one).values(), default=0.0))
+    quickest = sorted(found, key=lambda one: -max(_rates(one).values(), default=0.0))
+    full, reduced = by_precision(quickest)
     return [
-        ("backend", "best images/s", "at batch", *map(str, sizes)),
+        ("backend", "computes in", "best images/s", "at batch", *map(str, sizes)),
         *(
             (
                 one.name,
+                precision(one.name),
                 units.count(max(_rates(one).values(), default=None)),
                 str(max(_rates(one), key=_rates(one).__getitem__, default=units.NONE)),
                 *(units.count(_rates(one).get(size)) for size in sizes),
             )
-            for one in rows
+            for one in (*full, *reduced)
         ),
     ]
 

@@ -26,7 +26,7 @@ _LEAVE = (
     *("ratio", "slowest variant", "95 % interval", "verdict", "lines"),
     *("p99", "p90", "cold start", "memory", "other variants"),
 )
-_SIZES = 3  # columns of throughput that stay: backend, best, at which size
+_SIZES = 4  # columns of throughput that stay: backend, precision, best, at which size
 
 Variants = tuple[Row, ...]  # a backend's variants, the fastest first
 
@@ -113,10 +113,13 @@ def _throughput(result: Result, screen: Screen, *, whole: bool) -> Iterator[str]
         return
     titles, *rows = found
     if not whole:
-        rows = list({backend_of(row[0]): row for row in reversed(rows)}.values())[::-1]
+        best: dict[tuple[str, str], tuple[str, ...]] = {}
+        for row in rows:
+            best.setdefault((backend_of(row[0]), row[1]), row)
+        rows = list(best.values())
     yield ""
     columns = [
-        Column(title, texts, left=not number, style="bold" if not number else "", leaves=leaves)
+        Column(title, texts, left=number < 2, style="bold" if not number else "", leaves=leaves)
         for number, (title, *texts) in enumerate(zip(titles, *rows, strict=True))
         for leaves in [max(0, number - _SIZES + 1)]
     ]
