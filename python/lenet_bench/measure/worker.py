@@ -69,7 +69,9 @@ def _start(question: Mapping[str, Any], began_ns: int) -> tuple[Built, dict[str,
         "answers": checked_answers([answer]),
         "runs": network.describe(),
     }
-    built = Built(network, partial(_probes, question, weights), partial(_kernels, question, weights))
+    built = Built(
+        network, partial(_probes, question, weights), partial(_kernels, question, weights)
+    )
     gc.collect()
     gc.freeze()  # collections while timing look at new objects only
     return built, reply

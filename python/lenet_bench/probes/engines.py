@@ -1,8 +1,9 @@
 """What an engine says itself that the nodes of its network take: a second judge of the stages.
 
-Each builds the backend anew, with the engine's profiler on. An engine that does not show LeNet's
-seven steps one by one, since it fuses some, says nothing of them. Neither do LiteRT's wheel, which
-has no profiler in Python, and the compilers.
+Each builds the backend anew, with the engine's profiler on. A call in which LeNet's seven steps do
+not stand one by one, since a compiler fused some, tells nothing. TensorFlow's profiler names the
+kernels of graphs, and not those that Python calls one by one. LiteRT's wheel has no profiler in
+Python.
 """
 
 import json
@@ -184,11 +185,13 @@ def _tensorflow(build: Build, images: Sequence[Image]) -> Iterator[Node]:
             for path in Path(folder).rglob("*.xplane.pb")
         ]
     for plane in (plane for space in spaces for plane in space.planes):
-        events = ((line.timestamp_ns * 1000, event) for line in plane.lines for event in line.events)
+        events = (
+            (line.timestamp_ns * 1000, event) for line in plane.lines for event in line.events
+        )
         for _, event in sorted(events, key=lambda one: one[0] + one[1].offset_ps):
             name = plane.event_metadata[event.metadata_id].name
             if found := _TENSORFLOWS_NODE.match(name):
-                yield found[1], found[2], found[2], event.duration_ps / 1e6
+                yield found[1].rpartition("/")[2], found[2], found[2], event.duration_ps / 1e6
 
 
 #: By backend: who says it, how it is asked, and of which variants.
@@ -196,6 +199,6 @@ _PROFILERS: Mapping[str, tuple[str, Profiler, tuple[str, ...]]] = {
     "onnxruntime": ("ONNX Runtime", _onnxruntime, ("run", "iobinding")),
     "openvino": ("OpenVINO", _openvino, ("infer", "tensors")),
     "torch": ("PyTorch", _torch, ("eager", "torchscript")),
-    "tensorflow": ("TensorFlow", _tensorflow, ("eager", "function", "concrete", "session")),
-    "keras": ("TensorFlow", _tensorflow, ("predict", "predict_on_batch", "call", "function")),
+    "tensorflow": ("TensorFlow", _tensorflow, ("function", "concrete", "session")),
+    "keras": ("TensorFlow", _tensorflow, ("predict", "predict_on_batch", "function")),
 }

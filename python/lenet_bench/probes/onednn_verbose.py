@@ -26,7 +26,7 @@ from .engines import calls_of, medians
 #: Backends that hold a oneDNN of their own.
 HOLD_IT = ("onednn", "openvino", "torch", "tensorflow", "paddle", "mxnet")
 #: Read when the library is first asked for something; MXNet's knows the old name only.
-VARIABLES = {"ONEDNN_VERBOSE": "1", "DNNL_VERBOSE": "1"}
+VARIABLES = {"ONEDNN_VERBOSE": "2", "DNNL_VERBOSE": "2"}
 
 Key = tuple[str, str, str, str]  # stage, primitive, implementation, shapes
 
