@@ -9,10 +9,11 @@ from statistics import median as middle
 from textwrap import wrap
 
 from conditions import CONDITIONS
+from kernels import NONE_KEPT, kernels
 from lenet_bench.questions.mlperf import MlperfRun
 from lenet_bench.questions.mlperf import read as read_mlperf
 from lenet_bench.registry import find
-from lenet_bench.results import Kernel, TakenApart, read_result, start_medians_us, taken_apart
+from lenet_bench.results import Part, TakenApart, read_result, start_medians_us, taken_apart
 from lenet_bench.results import Row as Tried
 from lenet_bench.results.apart import GROUPS, grouped
 from lenet_bench.results.remarks import in_two_modes
@@ -34,7 +35,6 @@ from settings.__main__ import alternatives
 ROOT = Path(__file__).parents[1]
 COUNTED = ("Python calls", "waits")  # of a call
 SCREEN = Screen(columns=100, colour=False)
-NONE_KEPT = "No run on a quiet machine is kept yet."
 
 
 def answer(path: Path) -> Iterator[str]:
@@ -160,62 +160,16 @@ def whyparts(path: Path) -> Iterator[str]:
     for one in taken_apart(read_result(path)):
         if one.parts:
             yield from [f"### {one.name}", ""]
-            rows = [
-                (
-                    part.name,
-                    time(part.us),
-                    times(part.low_us, part.high_us),
-                    time(part.engine_us),
-                    part.evidence,
-                )
-                for part in one.parts
-            ]
+            rows = [part_row(part) for part in one.parts]
             says = f"{one.engine} says"  # without a figure the column is left out
             titles = ("part", "median", "95 % interval", says, "what was measured")
             yield from [*markdown(titles, rows, (titles[0], titles[4])), ""]
 
 
-def kernels(folder: Path) -> Iterator[str]:
-    """What is called in each oneDNN, beside the node that calls it and the same of `onednn`."""
-    found = [
-        one
-        for path in sorted(folder.glob("*.jsonl"))
-        for one in taken_apart(read_result(path))
-        if in_onednn(one)
-    ]
-    if not found:
-        yield NONE_KEPT
-        return
-    bare = next((one for one in found if one.name == "onednn"), None)
-    beside = {(k.stage, k.name): k for k in in_onednn(bare)} if bare else {}
-    titles = ("stage", "the engine says", "primitive", "kernel", "shapes", "in oneDNN", "by hand")
-    for one in found:
-        says = {part.name: part.engine_us for part in one.parts}
-        yield from [f"### {one.name}: {in_onednn(one)[0].by}", ""]
-        rows = [kernel_row(kernel, says, beside) for kernel in in_onednn(one)]
-        yield from [*markdown(titles, rows, (*titles[:1], *titles[2:5])), ""]
-
-
-def in_onednn(one: TakenApart) -> list[Kernel]:
-    """What the oneDNN in it says."""
-    return [kernel for kernel in one.kernels if kernel.by.startswith("oneDNN")]
-
-
-def kernel_row(
-    kernel: Kernel, says: dict[str, float | None], beside: dict[tuple[str, str], Kernel]
-) -> tuple[str, ...]:
-    """By hand: the same call in the library of `onednn`, else that backend's own primitive."""
-    same = beside.get((kernel.stage, kernel.name))
-    by_hand = kernel.by_hand_us or (same.us if same and same != kernel else None)
-    return (
-        kernel.stage or " ",
-        time(says.get(kernel.stage)),
-        kernel.name + (f", {kernel.times} times" if kernel.times > 1 else ""),
-        kernel.implementation or " ",
-        kernel.shapes,
-        time(kernel.us),
-        time(by_hand) + (f" {same.implementation}" if by_hand and same else ""),
-    )
+def part_row(part: Part) -> tuple[str, ...]:
+    """What the engine says is in no interval."""
+    bounds = times(part.low_us, part.high_us)
+    return part.name, time(part.us), bounds, time(part.engine_us), part.evidence
 
 
 def training(path: Path) -> Iterator[str]:
