@@ -32,9 +32,7 @@ SAYING = {
     "onednn": "oneDNN",
     "openvino": "OpenVINO",
     "torch": "PyTorch",
-    "torch:torchscript": "PyTorch",
     "tensorflow:concrete": "TensorFlow",
-    "tensorflow:session": "TensorFlow",
     "keras:predict_on_batch": "TensorFlow",
 }
 CHEAP = ("onnxruntime", "onnxruntime:iobinding", "onednn", "openvino")

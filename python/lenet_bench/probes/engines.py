@@ -201,5 +201,5 @@ _PROFILERS: Mapping[str, tuple[str, Profiler, tuple[str, ...]]] = {
     "openvino": ("OpenVINO", _openvino, ("infer", "tensors")),
     "torch": ("PyTorch", _torch, ("eager", "torchscript")),
     "tensorflow": ("TensorFlow", _tensorflow, ("function", "concrete", "session")),
-    "keras": ("TensorFlow", _tensorflow, ("predict", "predict_on_batch", "function")),
+    "keras": ("TensorFlow", _tensorflow, ("predict", "predict_on_batch")),
 }
