@@ -9,11 +9,12 @@ from statistics import median as middle
 from textwrap import wrap
 
 from conditions import CONDITIONS
+from kernels import NONE_KEPT, kernels
 from lenet_bench.questions.mlperf import MlperfRun
 from lenet_bench.questions.mlperf import read as read_mlperf
 from lenet_bench.registry import find
+from lenet_bench.results import Part, TakenApart, read_result, start_medians_us, taken_apart
 from lenet_bench.results import Row as Tried
-from lenet_bench.results import TakenApart, read_result, start_medians_us, taken_apart
 from lenet_bench.results.apart import GROUPS, grouped
 from lenet_bench.results.remarks import in_two_modes
 from lenet_bench.results.statistics import FEWEST_STARTS, ratio_interval
@@ -34,7 +35,6 @@ from settings.__main__ import alternatives
 ROOT = Path(__file__).parents[1]
 COUNTED = ("Python calls", "waits")  # of a call
 SCREEN = Screen(columns=100, colour=False)
-NONE_KEPT = "No run on a quiet machine is kept yet."
 
 
 def answer(path: Path) -> Iterator[str]:
@@ -160,12 +160,16 @@ def whyparts(path: Path) -> Iterator[str]:
     for one in taken_apart(read_result(path)):
         if one.parts:
             yield from [f"### {one.name}", ""]
-            rows = [
-                (part.name, time(part.us), times(part.low_us, part.high_us), part.evidence)
-                for part in one.parts
-            ]
-            titles = ("part", "median", "95 % interval", "what was measured")
-            yield from [*markdown(titles, rows, (titles[0], titles[3])), ""]
+            rows = [part_row(part) for part in one.parts]
+            says = f"{one.engine} says"  # without a figure the column is left out
+            titles = ("part", "median", "95 % interval", says, "what was measured")
+            yield from [*markdown(titles, rows, (titles[0], titles[4])), ""]
+
+
+def part_row(part: Part) -> tuple[str, ...]:
+    """What the engine says is in no interval."""
+    bounds = times(part.low_us, part.high_us)
+    return part.name, time(part.us), bounds, time(part.engine_us), part.evidence
 
 
 def training(path: Path) -> Iterator[str]:
@@ -340,6 +344,7 @@ DRAWN: dict[str, Callable[[Path], Iterable[str]]] = {
     "why": why,
     "whyanswer": whyanswer,
     "whyparts": whyparts,
+    "kernels": kernels,
     "training": training,
     "agreement": agreement,
     "mlperf": mlperf,

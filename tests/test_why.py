@@ -364,7 +364,7 @@ def test_json_has_the_parts_with_their_bounds_and_evidence() -> None:
     (backend,) = json.loads(json.dumps(digest([apart(100)])))["backends"]
     assert {"name", "median_us", "parts", "explained"} <= set(backend)
     for part in backend["parts"]:
-        assert set(part) == {"name", "us", "low_us", "high_us", "evidence"}
+        assert set(part) == {"name", "us", "low_us", "high_us", "evidence", "engine_us"}
 
 
 # The command

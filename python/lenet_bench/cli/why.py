@@ -78,7 +78,8 @@ def why(
 
     Each is measured as `compare` does; then networks in LeNet's place are: one that does nothing,
     some of trivial operations, LeNet cut after each stage. What they take makes the parts of the
-    call, and what the parts do not explain is shown beside them.
+    call, and what the parts do not explain is shown beside them; so is what the engine says of a
+    stage itself, where it has a profiler.
     """
     from ..measure.comparison import NotSavedError
     from ..measure.options import CompareOptions

@@ -1,11 +1,12 @@
 """One block: a process is started, checked, warmed up, timed, checked again, ended."""
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..cost import installed_mib, lines_of_code
-from ..results import Anatomy, Batch, Block, Experiment
+from ..probes import onednn_verbose
+from ..results import Anatomy, Batch, Block, Experiment, Kernel
 from ..results.portable import portable
 from ..results.versioned import decode
 from .gpu import open_meter, used
@@ -113,6 +114,46 @@ def _take_apart(start: Start, measured: _Measured, *, anatomy: bool) -> None:
     measured.facts["experiments"] = tuple(Experiment(**one) for one in answer["experiments"])
     if reason := answer["whole"]:
         measured.facts["whole"] = portable(reason)
+    measured.facts |= _heard(start)
+
+
+def _heard(start: Start) -> dict[str, Any]:
+    """What the engine says itself; and, in a process of its own, what the oneDNN in it does."""
+    found: list[Kernel] = []
+    failures: list[str] = []
+    for by, ask in (("engine", _of_engine), ("oneDNN", _of_onednn)):
+        try:
+            kernels, reason = ask(start)
+            found += kernels
+        except Failed as failure:
+            reason = failure.reason
+        if reason:
+            failures.append(f"{by}: {portable(reason)}")
+    return {"kernels": tuple(found), "unheard": "; ".join(failures) or None}
+
+
+def _of_engine(start: Start) -> tuple[list[Kernel], str | None]:
+    answer = start.ask("kernels", by="engine")
+    return [Kernel(**one) for one in answer["kernels"]], answer["unheard"]
+
+
+def _of_onednn(start: Start) -> tuple[list[Kernel], str | None]:
+    """Of a start like that one, since the library reads once whether it is to speak."""
+    entry = start.entry
+    if entry.factory or entry.device == "gpu":
+        return [], None
+    if entry.name.partition(":")[0] not in onednn_verbose.HOLD_IT:
+        return [], None
+    variables = {**entry.variables, **onednn_verbose.VARIABLES}
+    other = Start(replace(entry, variables=variables), start.conditions)
+    try:
+        other.build()
+        other.ask("keep", images=start.conditions.truth.rotating)
+        answer = other.ask("kernels", by="oneDNN")
+        version = onednn_verbose.version_in(f"{other.output()} {other.runs.get('library')}")
+    finally:
+        other.child.close()
+    return [Kernel(**{**one, "by": version}) for one in answer["kernels"]], answer["unheard"]
 
 
 def _timed_s(start_s: float, interval_s: float | None) -> float:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 Question = Mapping[str, Any]
 Answer = dict[str, Any]
+Infer = Callable[[Image], Any]
 
 _FEWEST_CALLS = 20  # of a block, however slow: a median needs so many
 _FEWEST_AFTER_GAPS = 10
@@ -39,8 +40,14 @@ class WrongAnswerError(Exception):
 class Built:
     """A backend, and the images that it is timed with. Each method answers a question."""
 
-    def __init__(self, network: Network, probes: "Callable[[], Sequence[Probe]]") -> None:
+    def __init__(
+        self,
+        network: Network,
+        probes: "Callable[[], Sequence[Probe]]",
+        kernels: Callable[[str, Infer, list[Image]], list[Answer]],
+    ) -> None:
         self._probes = probes
+        self._kernels = kernels
         self._kept: list[Probe] = []  # OpenVINO does not live through the end of one
         self._infer = network.infer
         self._describe = network.describe
@@ -168,6 +175,14 @@ class Built:
             return {"experiments": timed(self._kept, self._images), "whole": None}
         except Exception as error:
             return {"experiments": [], "whole": sentence(error)}
+
+    def kernels(self, question: Question) -> Answer:
+        """What its engine, or oneDNN, says of its own; where that fails, nothing."""
+        try:
+            found = self._kernels(question["by"], self._infer, self._images)
+            return {"kernels": found, "unheard": None}
+        except Exception as error:
+            return {"kernels": [], "unheard": sentence(error)}
 
     def dissect(self, _: Question) -> Answer:
         from .anatomy import dissect

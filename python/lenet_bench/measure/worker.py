@@ -20,8 +20,8 @@ from ..process import HungUp, Parent
 from ..registry import Network, find, load
 from ..registry.building import import_backend
 from ..weights import Weights, read_weights
-from .built import Built, WrongAnswerError, checked_answers, is_expected, sentence
-from .calls import clock
+from .built import Built, Infer, WrongAnswerError, checked_answers, is_expected, sentence
+from .calls import Image, clock
 
 if TYPE_CHECKING:
     from ..probes import Probe
@@ -69,7 +69,9 @@ def _start(question: Mapping[str, Any], began_ns: int) -> tuple[Built, dict[str,
         "answers": checked_answers([answer]),
         "runs": network.describe(),
     }
-    built = Built(network, partial(_probes, question, weights))
+    built = Built(
+        network, partial(_probes, question, weights), partial(_kernels, question, weights)
+    )
     gc.collect()
     gc.freeze()  # collections while timing look at new objects only
     return built, reply
@@ -95,6 +97,21 @@ def _probes(question: Mapping[str, Any], weights: Weights) -> "Sequence[Probe]":
     from ..probes import probes_of
 
     return probes_of(*find(question["name"]), weights, threads)
+
+
+def _kernels(
+    question: Mapping[str, Any], weights: Weights, by: str, infer: Infer, images: list[Image]
+) -> list[dict[str, Any]]:
+    """What is said of them by the engine, in a build of its own, or by oneDNN, of this build."""
+    if question["factory"]:
+        return []
+    from ..probes.engines import told_by_engine
+    from ..probes.onednn_verbose import told_by_onednn
+
+    row, variant = find(question["name"])
+    if by == "engine":
+        return told_by_engine(row, variant, weights, question["threads"], images)
+    return told_by_onednn(row, infer, images)
 
 
 def _from_elsewhere(question: Mapping[str, Any]) -> Any:

@@ -31,8 +31,9 @@ def measured(options: CompareOptions, progress: Callable[[Progress], None]) -> R
 
 def digest(found: Sequence[TakenApart]) -> dict[str, Any]:
     """What `--json` prints."""
-    return {"backends": [asdict(replace(one, anatomy=None)) | _counts(one) for one in found]}
+    return {"backends": [_one(one) for one in found]}
 
 
-def _counts(one: TakenApart) -> dict[str, Any]:
-    return {"anatomy": None if one.anatomy is None else to_builtins(one.anatomy)}
+def _one(one: TakenApart) -> dict[str, Any]:
+    of_the_file = {"anatomy": to_builtins(one.anatomy), "kernels": to_builtins(one.kernels)}
+    return asdict(replace(one, anatomy=None, kernels=())) | of_the_file

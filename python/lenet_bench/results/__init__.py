@@ -17,6 +17,7 @@ from .model import (
     Function,
     Gpu,
     Header,
+    Kernel,
     Listed,
     Resources,
     Result,

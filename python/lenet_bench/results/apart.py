@@ -11,15 +11,18 @@ and its stages. So, for each start,
 
 LeNet, called as the backend is called, is in none of these. What the parts leave of its time is
 `unexplained`: a part like the others, below zero where they are more than the whole.
+
+Beside a stage stands what the engine says of it: a second judge, in no sum.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
+from msgspec import structs
 
-from .model import Anatomy, Block, Experiment, Result, Row, Status
+from .model import Anatomy, Block, Experiment, Kernel, Result, Row, Status
 from .statistics import Floats, Interval, median_intervals
 
 DISPATCH, UNEXPLAINED = "dispatch", "unexplained"
@@ -39,6 +42,7 @@ class Part:
     low_us: float | None
     high_us: float | None
     evidence: str  # what was measured for it
+    engine_us: float | None = None  # what the engine says of it itself
 
 
 @dataclass(frozen=True)
@@ -57,6 +61,9 @@ class TakenApart:
     operation_us: Part | None = None  # what one takes to dispatch
     waits: float = 0.0  # a call: times that it gave its core away
     anatomy: Anatomy | None = None
+    engine: str | None = None  # who says `engine_us`
+    kernels: tuple[Kernel, ...] = ()  # what the engine says, and the oneDNN in it, in medians
+    unheard: str | None = None  # why one of them said nothing
 
 
 def group(part: str) -> str:
@@ -88,14 +95,16 @@ def _taken_apart(row: Row, seed: int) -> TakenApart:
     known = TakenApart(row.name, "ok", None, median_us, waits=waits, anatomy=row.anatomy)
     if not blocks:
         reason = next((block.whole for block in row.blocks if block.whole), None)
-        return replace(known, reason=reason or "nobody has written its experiments yet")
+        whole = replace(known, reason=reason or "nobody has written its experiments yet")
+        return _beside_the_engine(whole, row.blocks)
     starts = [dict(_parts(block.experiments)) for block in blocks]
     names = list(starts[0])
     columns = [
         [start[name] for name in names] + [_slope(block.experiments), _call_us(block)]
         for start, block in zip(starts, blocks, strict=True)
     ]
-    return _summarised(known, names, np.array(columns), blocks[0].experiments, seed)
+    found = _summarised(known, names, np.array(columns), blocks[0].experiments, seed)
+    return _beside_the_engine(found, blocks)
 
 
 def _summarised(
@@ -129,6 +138,44 @@ def _summarised(
         operations=_operations(tried),
         operation_us=of_one,
     )
+
+
+def _beside_the_engine(found: TakenApart, blocks: Sequence[Block]) -> TakenApart:
+    """With what the first says that tells of all stages: an engine, or the oneDNN that is all."""
+    kernels = tuple(_medians(kernel for block in blocks for kernel in block.kernels))
+    unheard = next((block.unheard for block in blocks if block.unheard), None)
+    found = replace(found, kernels=kernels, unheard=unheard)
+    for engine in dict.fromkeys(kernel.by for kernel in kernels):
+        starts = [_by_stage(block.kernels, engine) for block in blocks]
+        whole = [sums for sums in starts if set(sums) >= set(STAGES)]
+        if whole:
+            us = {stage: float(np.median([sums[stage] for sums in whole])) for stage in STAGES}
+            parts = tuple(replace(part, engine_us=us.get(part.name)) for part in found.parts)
+            return replace(found, engine=engine, parts=parts)
+    return found
+
+
+def _by_stage(kernels: Sequence[Kernel], by: str) -> dict[str, float]:
+    """What all that is of a stage takes, as one of those who say something says it."""
+    sums: dict[str, float] = {}
+    for kernel in kernels:
+        if kernel.by == by:
+            sums[kernel.stage] = sums.get(kernel.stage, 0.0) + kernel.us
+    return sums
+
+
+def _medians(kernels: Iterable[Kernel]) -> Iterator[Kernel]:
+    """The same of every start as one."""
+    same: dict[Kernel, list[Kernel]] = {}
+    for kernel in kernels:
+        same.setdefault(structs.replace(kernel, us=0.0, by_hand_us=None), []).append(kernel)
+    for kernel, every in same.items():
+        by_hand = [one.by_hand_us for one in every if one.by_hand_us is not None]
+        yield structs.replace(
+            kernel,
+            us=float(np.median([one.us for one in every])),
+            by_hand_us=float(np.median(by_hand)) if by_hand else None,
+        )
 
 
 def _part(name: str, us: float, bounds: Interval | None, evidence: str) -> Part:

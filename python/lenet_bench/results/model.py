@@ -149,6 +149,19 @@ class Experiment(Struct, frozen=True, omit_defaults=True):
     evidence: str = ""  # of a way: what was called, and what the next one leaves out
 
 
+class Kernel(Struct, frozen=True, omit_defaults=True):
+    """What an engine, or the oneDNN in it, says of a node of its network, in a run of its own."""
+
+    by: str  # who says it: OpenVINO; oneDNN 3.7.3
+    stage: str  # of the network; empty where it is of none
+    name: str  # of the node, or oneDNN's primitive
+    us: float  # the median call
+    times: Count = 1  # that it is in a call; its time is of all
+    implementation: str = ""  # what computed it
+    shapes: str = ""  # as oneDNN writes them, with what is fused
+    by_hand_us: float | None = None  # the same, called by hand in the oneDNN of `onednn`
+
+
 class Function(Struct, frozen=True, omit_defaults=True):
     """A Python function, and its share of the time with all that it calls."""
 
@@ -207,6 +220,8 @@ class Block(Struct, frozen=True, kw_only=True, omit_defaults=True):
     installed_mib: float | None = None  # on disk, its API's packages and theirs; likewise
     experiments: tuple[Experiment, ...] = ()  # that its call is taken apart by
     whole: str | None = None  # why it is not taken apart, where it should have been
+    kernels: tuple[Kernel, ...] = ()  # what its engine says itself
+    unheard: str | None = None  # why its engine, or its oneDNN, said nothing
     anatomy: Anatomy | None = None  # of a call; in its first block
 
     @property

@@ -86,10 +86,19 @@ def parts(one: TakenApart, screen: Screen) -> Iterator[str]:
         Column("part", [part.name for part in one.parts], left=True),
         Column("median", [units.time(part.us) for part in one.parts]),
         Column("95 % interval", [units.times(part.low_us, part.high_us) for part in one.parts]),
-        Column("", bars, left=True, style="cyan", leaves=1),
-        Column("measured", [part.evidence for part in one.parts], left=True, leaves=2),
+        Column("", bars, left=True, style="cyan", leaves=2),
+        Column("measured", [part.evidence for part in one.parts], left=True, leaves=3),
     ]
+    if one.engine:
+        us = [units.time(part.engine_us) for part in one.parts]
+        columns.insert(3, Column("the engine says", us, leaves=1))
     yield from table(screen, columns, margin="  ")
+    if one.engine:
+        yield from screen.wrap(
+            f"the engine: {one.engine} by its own profiler, in a build of its own."
+        )
+    if one.unheard:
+        yield from screen.wrap(one.unheard, "yellow")
 
 
 def closely(one: TakenApart, screen: Screen) -> Iterator[str]:
