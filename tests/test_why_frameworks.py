@@ -26,7 +26,14 @@ Answers = dict[tuple[str, str], Any]
 TEN = IMAGES.ravel()[:10]
 NAMES = (
     *("torch", "torch:torchscript", "jax", "tensorflow", "tensorflow:concrete", *ON_ONNX),
-    *("tensorflow:xla", "keras", "keras:call", "keras-jax", "keras-torch:predict_on_batch"),
+    *(
+        "tensorflow:xla",
+        "tensorflow:session",
+        "keras",
+        "keras:call",
+        "keras-jax",
+        "keras-torch:predict_on_batch",
+    ),
     *("litert", "litert:compiled", "tflite-micro"),
 )
 NOT_HERE = r"No module named|needs \S+ and \S+ is here"

@@ -127,7 +127,9 @@ class _Model:
         shape = self._graph.tensors[self._end].shape
         size = np.ones(len(shape), np.int32)
         size[-1 if shape[-1] >= 10 else -2] = 10
-        self.add("SLICE", self._constant(np.zeros_like(size)), self._constant(size), shape=size.tolist())
+        self.add(
+            "SLICE", self._constant(np.zeros_like(size)), self._constant(size), shape=size.tolist()
+        )
         self.add("RESHAPE", self._constant(np.array([1, 10], np.int32)))
 
     def add(
