@@ -36,13 +36,15 @@ from . import (
 )
 
 Forward = Callable[[Any, Any], Any]  # of the module and its images
+Mode = Callable[[], Any]  # torch's context in which no gradients are kept
 
 COUNT = dict.fromkeys((*CUTS, SOFTMAX), 1)
 _NETWORKS = 64  # that Dynamo may compile of one function
 
 _ARRAYS = "inference mode, array to tensor and back, less the model on a tensor"
+DYNAMO = "the compiled module, less what Inductor made of it: Dynamo's guards"
 _PYTHON = {
-    "compile": "the compiled module, less what Inductor made of it: Dynamo's guards",
+    "compile": DYNAMO,
     "export": "the package's call, less its loader in C++",
 }
 _ENTERING = {
@@ -63,10 +65,10 @@ def called_below(
     whole.infer(IMAGES[0])  # compiled before what is not to be found in its place
     with torch.inference_mode():
         x = torch.from_numpy(IMAGES[:, None])
-    below = {"compile": below_dynamo, "export": _below_package}[variant]
+    below = {"compile": _below_module, "export": _below_package}[variant]
 
     def called(model: Any) -> Infer:
-        return without_gradients(lambda: model(x))
+        return _in(torch.inference_mode, lambda: model(x))
 
     def last(forward: Forward) -> Infer:
         return below(build(forward).inside()["model"], x)
@@ -81,16 +83,16 @@ def called_below(
     ]
 
 
-def without_gradients(call: Callable[[], Any]) -> Infer:
+def _in(mode: Mode, call: Callable[[], Any]) -> Infer:
     def infer(_: Any) -> Any:
-        with torch.inference_mode():
+        with mode():
             return call()
 
     return infer
 
 
-def below_dynamo(model: Any, *given: Any) -> Infer:
-    """What Inductor makes of a compiled module, on what Dynamo hands it of these arguments."""
+def below_dynamo(module: Any, x: Any, mode: Mode) -> Infer:
+    """What Inductor makes of a module, on what Dynamo hands it."""
     caught: list[tuple[Any, Any]] = []
 
     def compiler(graph: Any, examples: Any) -> Any:
@@ -103,15 +105,19 @@ def below_dynamo(model: Any, *given: Any) -> Infer:
         return call
 
     limit = torch._dynamo.config.patch(recompile_limit=_NETWORKS)
-    with torch.inference_mode(), limit:
-        torch.compile(model._orig_mod, backend=compiler)(*given)
+    with mode(), limit:
+        torch.compile(module, backend=compiler)(x)
     ((made, handed),) = caught  # one graph, without a break
-    return without_gradients(lambda: made(*handed))
+    return _in(mode, lambda: made(*handed))
+
+
+def _below_module(model: Any, x: Any) -> Infer:
+    return below_dynamo(model._orig_mod, x, torch.inference_mode)
 
 
 def _below_package(model: Any, x: Any) -> Infer:
     run = model.loader.boxed_run  # which empties its list
-    return without_gradients(lambda: run([x]))
+    return _in(torch.inference_mode, lambda: run([x]))
 
 
 def keeping(file: ModuleType, weights: Weights) -> Callable[[Any, str], Infer]:
