@@ -124,9 +124,10 @@ def keeping(file: ModuleType, weights: Weights) -> Callable[[Any, str], Infer]:
     """In place of what compiles a package in the backend's file: it compiles one graph once."""
 
     def packaged(graph: Any, device: str) -> Infer:
+        isa = torch._inductor.cpu_vec_isa.pick_vec_isa()
         made_of = [
             *(torch.__version__, str(torch.get_num_threads())),
-            *(repr(torch._inductor.cpu_vec_isa.pick_vec_isa()), weights.sha256),
+            *(isa.build_arch_flags(), weights.sha256),  # repr has an address in it
             *(Path(str(file.__file__)).read_text(), graph.graph_module.code),
         ]
         digest = hashlib.sha256("\0".join(made_of).encode()).hexdigest()[:16]
