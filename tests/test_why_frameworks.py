@@ -5,6 +5,7 @@ import json
 import re
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,20 +21,31 @@ from lenet_bench.registry.environments import variables
 
 pytestmark = pytest.mark.slow
 
-ON_ONNX = ("openvino", "mnn", "opencv", "tract")  # all others have the channels last
+ON_ONNX = ("openvino", "mnn", "opencv", "tract")
+INDUCTOR = "torch:compile"  # a network takes it seconds: few are asked
+CHANNELS_FIRST = (*ON_ONNX, INDUCTOR)
 Answers = dict[tuple[str, str], Any]
 
 TEN = IMAGES.ravel()[:10]
 NAMES = (
     *("torch", "torch:torchscript", "jax", "tensorflow", "tensorflow:concrete", *ON_ONNX),
-    *("tensorflow:xla", "keras", "keras:call", "keras-jax", "keras-torch:predict_on_batch"),
+    *(
+        "tensorflow:xla",
+        "tensorflow:session",
+        "keras",
+        "keras:call",
+        "keras-jax",
+        "keras-torch:predict_on_batch",
+    ),
+    *("litert", "litert:compiled", "tflite-micro", "keras:function"),
 )
 NOT_HERE = r"No module named|needs \S+ and \S+ is here"
 CHILD = """
 import json, sys
 from collections.abc import Mapping
+from importlib import import_module
 import numpy as np
-from lenet_bench import load, read_weights
+from lenet_bench import load, probes, read_weights
 from lenet_bench.probes import IMAGES, probes_of
 from lenet_bench.registry import find
 
@@ -45,61 +57,101 @@ def ten(answer):
     return np.ravel(np.asarray(answer))[:10].tolist()
 
 found = {}
-for name in sys.argv[1:]:
+names, counts, cuts = json.loads(sys.argv[1])
+for name in names:
     load(name)
-    probes = probes_of(*find(name), read_weights(), 1)
-    found[name] = [[p.kind, p.name, ten(p.infer(IMAGES[0]))] for p in probes]
+    import_module(f"lenet_bench.probes.{find(name)[0].module}")
+    probes.COUNTS, probes.CUTS = counts, cuts
+    made = probes_of(*find(name), read_weights(), 1)
+    found[name] = [[p.kind, p.name, ten(p.infer(IMAGES[0]))] for p in made]
 print("\\n" + json.dumps(found))
 """
 
 
 @functools.cache
-def answers_of(framework: str) -> "subprocess.CompletedProcess[str]":
+def answers_of(framework: str) -> dict[str, Answers]:
     """The answers of a framework's variants, all from one process."""
-    return subprocess.run(
-        [sys.executable, "-c", CHILD, *(name for name in NAMES if find(name)[0].name == framework)],
+    names = [name for name in NAMES if find(name)[0].name == framework]
+    return asked(framework, names, COUNTS, CUTS)
+
+
+def asked(
+    framework: str, names: Sequence[str], counts: Sequence[int], cuts: Sequence[str]
+) -> dict[str, Answers]:
+    """Ten floats of each network's answer."""
+    done = subprocess.run(
+        [sys.executable, "-c", CHILD, json.dumps([names, counts, cuts])],
         env=environment(**variables(find(framework)[0], 1, quiet=True)),
         capture_output=True,
         text=True,
     )
+    if re.search(NOT_HERE, done.stderr):
+        pytest.skip(done.stderr.splitlines()[-1])
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout.splitlines()[-1])
+    return {
+        name: {(kind, probe): answer for kind, probe, answer in answers}
+        for name, answers in found.items()
+    }
 
 
 @pytest.fixture(scope="module", params=NAMES)
 def answers(request: pytest.FixtureRequest) -> tuple[str, Answers]:
-    """Ten floats of each network's answer."""
     name = request.param
-    done = answers_of(find(name)[0].name)
-    if re.search(NOT_HERE, done.stderr):
-        pytest.skip(done.stderr.splitlines()[-1])
-    assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout.splitlines()[-1])[name]
-    return name, {(kind, probe): answer for kind, probe, answer in found}
+    return name, answers_of(find(name)[0].name)[name]
+
+
+@pytest.fixture(scope="module")
+def of_inductor() -> Answers:
+    return asked("torch", [INDUCTOR], COUNTS[-1:], ["pool2", CUTS[-1]])[INDUCTOR]
 
 
 def test_a_cut_network_computes_what_lenet_does_until_there(answers: tuple[str, Answers]) -> None:
-    name, found = answers
+    check_cuts(*answers, CUTS)
+
+
+def test_inductor_computes_what_lenet_does_until_there(of_inductor: Answers) -> None:
+    check_cuts(INDUCTOR, of_inductor, ("pool2", CUTS[-1]))
+
+
+def check_cuts(name: str, found: Answers, cuts: Sequence[str]) -> None:
     layers = reference.build(read_weights())(IMAGES)
-    for cut in CUTS:
+    for cut in cuts:
         layer = layers[cut][0]
-        if layer.ndim == 3 and name not in ON_ONNX:
+        if layer.ndim == 3 and name not in CHANNELS_FIRST:
             layer = layer.transpose(1, 2, 0)
         assert found["stage", cut] == pytest.approx(layer.ravel()[:10], abs=2e-4), cut
 
 
 def test_all_trivial_operations_and_the_softmax_are_done(answers: tuple[str, Answers]) -> None:
-    name, found = answers
+    check_operations(*answers, COUNTS)
+
+
+def test_inductor_folds_no_trivial_operation_away(of_inductor: Answers) -> None:
+    check_operations(INDUCTOR, of_inductor, COUNTS[-1:])
+
+
+def check_operations(name: str, found: Answers, counts: Sequence[int]) -> None:
     expected = TEN
     for done in range(1, COUNTS[-1] + 1):
         fused = name.startswith(("tensorflow", "keras"))  # grappler would fuse the tangents
         expected = expected / (1 + np.abs(expected)) if fused else np.tanh(expected)
-        if done in COUNTS:
+        if done in counts:
             assert found["operations", str(done)] == pytest.approx(expected, abs=1e-5)
     softmax = np.exp(TEN) / np.exp(TEN).sum()
     assert found["stage", SOFTMAX] == pytest.approx(softmax, abs=1e-5)
 
 
 def test_a_network_that_does_nothing_gives_ten_pixels(answers: tuple[str, Answers]) -> None:
-    ways = [answer for (kind, _), answer in answers[1].items() if kind in ("way", "hand-over")]
+    check_ways(answers[1])
+
+
+def test_inductor_gives_ten_pixels_of_a_module_beside_lenet(of_inductor: Answers) -> None:
+    check_ways(of_inductor)
+
+
+def check_ways(found: Answers) -> None:
+    ways = [answer for (kind, _), answer in found.items() if kind in ("way", "hand-over")]
     assert len(ways) >= 2
     for answer in ways:
         assert answer == pytest.approx(TEN)

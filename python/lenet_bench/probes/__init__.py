@@ -46,8 +46,8 @@ NOTHING = "nothing"
 CHECKS = "checks"
 ENTERING = "entering"
 CHECKS_EVIDENCE = "the call, less the same without the check of the image and the lock"
-#: What is handed over where an image was made ready before.
-IMAGES = np.random.default_rng(0).random((1, 28, 28), np.float32)
+#: What is handed over where an image was made ready before; its strides are those of the backend's.
+IMAGES = np.random.default_rng(0).random((28, 28), np.float32)[np.newaxis]
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,8 @@
 """Keras: what `predict` and `predict_on_batch` add, piece by piece; or each layer of a call.
 
 All through public API, down to the graph of TensorFlow that `predict_function` makes. On JAX and
-PyTorch the pieces end at `predict_on_batch`. The layers of `call` are operations themselves.
+PyTorch the pieces end at `predict_on_batch`. The layers of `call` are operations themselves;
+`function` and `compile` are what XLA and Inductor make of the model.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -10,6 +11,7 @@ from typing import Any
 import keras
 from keras import layers
 
+from ..registry.adapter import Adapter
 from ..registry.backend import Backend
 from ..weights import Weights
 from . import (
@@ -32,6 +34,9 @@ from . import (
 _LAYERS = {"conv1": 1, "pool1": 1, "conv2": 1, "pool2": 1, "fc1": 2, "fc2": 1, SOFTMAX: 0}
 
 
+_VARIANTS = ("predict", "predict_on_batch", "call", "function", "compile")
+
+
 class First(layers.Layer):
     """The first ten floats of what comes."""
 
@@ -42,17 +47,28 @@ class First(layers.Layer):
         return keras.ops.reshape(x, (-1, size))[:, :10]
 
 
+class Beside(First):
+    """The first ten floats of one thing beside another, which nobody takes."""
+
+    def call(self, both: Any) -> Any:
+        return keras.ops.copy(super().call(both[0]))
+
+
 def probes(row: Backend, variant: str, weights: Weights, threads: int) -> Sequence[Probe]:
     below = keras.config.backend()
-    if variant not in ("predict", "predict_on_batch", "call") or below == "openvino":
+    if variant not in _VARIANTS or below == "openvino":
         return ()
-    nothing = _model([First()])
+    nothing = _beside_lenet(weights) if variant == "compile" else _model([First()])
     whole = varied(row, variant, weights, threads, lenet=lambda _: nothing)
     images = IMAGES[..., None]
     checks = way(CHECKS, whole.infer, CHECKS_EVIDENCE, 1 if variant == "call" else 2)
     steps = _Steps(weights)
     if variant == "call":
         return [checks, *_of_layers(unchecked(whole), nothing, steps)]
+    if variant == "function":
+        return [checks, *_of_function(whole, steps)]
+    if variant == "compile":
+        return [checks, *_of_compile(whole, steps)]
     pieces: list[Probe] = []
     if variant == "predict":
         pieces += _of_predict(nothing, images, unchecked(whole))
@@ -114,6 +130,50 @@ def _on_tensorflow(model: Any, images: Any, steps: "_Steps") -> Iterator[Probe]:
     yield from networks(named, steps.trivial, steps.cut, GRAPH, REST)
 
 
+def _of_function(whole: Adapter, steps: "_Steps") -> Iterator[Probe]:
+    """From the function on an array to what XLA made of it."""
+    import tensorflow as tf
+
+    from .tensorflow import GRAPH, REST, below_python, ways_of_a_graph
+
+    x, asked = tf.constant(IMAGES[..., None]), whole.inside()["program"]
+    yield way("arrays", unchecked(whole), "the call on an array, less that on a tensor", REST)
+    evidence = "the tf.function, less the concrete function that it finds"
+    yield way("finding the graph", lambda _: asked(x), evidence, REST)
+    yield from ways_of_a_graph(asked.get_concrete_function(x), x, x, own_thread=False)
+
+    def named(network: Sequence[Any]) -> Infer:
+        program = tf.function(_model(network, keep=True), jit_compile=True)
+        return below_python(program.get_concrete_function(x), x)
+
+    yield Probe("stage", NOTHING, named([First()]), REST)
+    yield from networks(named, steps.trivial, steps.cut, GRAPH, REST)
+
+
+def _of_compile(whole: Adapter, steps: "_Steps") -> Iterator[Probe]:
+    """From the compiled model on an array to what Inductor made of it."""
+    import torch
+
+    from .inductor import COUNT, DYNAMO, below_dynamo
+
+    x, program = torch.from_numpy(IMAGES[..., None]), whole.inside()["program"]
+    whole.infer(IMAGES[0])  # compiled before what is not to be found in its place
+    evidence = "array to tensor and back, less the model on a tensor"
+    yield way("arrays", unchecked(whole), evidence)
+    yield way("Python", _without_gradients(lambda _: program(x)), DYNAMO)
+    entering = below_dynamo(program._orig_mod, x, torch.no_grad)
+    yield way(ENTERING, entering, "what Inductor made of a model that gives ten pixels")
+
+    def last(network: Sequence[Any]) -> Infer:
+        return below_dynamo(_model(network), x, torch.no_grad)
+
+    def cut(stage: str) -> Sequence[Any]:
+        layers = steps.cut(stage)
+        return layers if stage in (SOFTMAX, CUTS[-1]) else layers[:-1]
+
+    yield from networks(last, steps.trivial, cut, COUNT)
+
+
 def _of_layers(call: Infer, nothing: Any, steps: "_Steps") -> Iterator[Probe]:
     """The model called, and its layers called one by one."""
     x = keras.ops.convert_to_tensor(IMAGES[..., None])
@@ -168,6 +228,16 @@ def _model(network: Sequence[Any], *, keep: bool = False) -> Any:
     for layer in network:
         before, x = x, layer(x)
     return keras.Model(image, [x, before] if keep else x)
+
+
+def _beside_lenet(weights: Weights) -> Any:
+    """Ten floats from a model that Dynamo guards as it does LeNet, whose answer nobody takes."""
+    from ..backends import keras as file
+
+    image = x = keras.Input((28, 28, 1))
+    for layer in file.lenet(weights).layers:
+        x = layer(x)
+    return keras.Model(image, Beside()([image, x]))
 
 
 def _without_gradients(infer: Infer) -> Infer:

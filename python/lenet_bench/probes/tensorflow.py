@@ -1,15 +1,17 @@
 """TensorFlow: an operation is a kernel, called from Python or a node of the graph.
 
-Below Python a graph is called by its name (`call_function`). Its operations run in a thread of the
-runtime's, for which only a session has a switch.
+Below Python a graph is called by its name (`call_function`), or in a session by the latter's
+binding. Its operations run in a thread of the runtime's, for which only a session has a switch.
 """
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import tensorflow as tf
+from tensorflow.python.client import pywrap_tf_session
 from tensorflow.python.eager import context
 
+from ..registry.adapter import Adapter
 from ..registry.backend import Backend
 from ..weights import Weights
 from . import (
@@ -39,8 +41,6 @@ REST = 2
 
 
 def probes(row: Backend, variant: str, weights: Weights, threads: int) -> Sequence[Probe]:
-    if variant == "session":
-        return ()
     from ..backends import tensorflow as file
 
     def module(forward: Forward) -> Any:
@@ -50,7 +50,12 @@ def probes(row: Backend, variant: str, weights: Weights, threads: int) -> Sequen
 
         return Varied(weights)
 
-    nothing = varied(row, variant, weights, threads, load=lambda *_: module(_nothing))
+    def build(forward: Forward) -> Adapter:
+        return varied(row, variant, weights, threads, load=lambda *_: module(forward))
+
+    nothing = build(_nothing)
+    if variant == "session":
+        return _of_session(build, nothing)
     x = tf.constant(IMAGES[..., None])
     ways = [
         way(CHECKS, nothing.infer, CHECKS_EVIDENCE, REST),
@@ -81,6 +86,27 @@ def probes(row: Backend, variant: str, weights: Weights, threads: int) -> Sequen
 
     nothing_kept = [Probe("stage", NOTHING, named(_nothing), REST)] if xla else []
     return [*ways, *nothing_kept, *networks(named, trivial, _cut, GRAPH, REST)]
+
+
+def _of_session(build: Callable[[Forward], Adapter], nothing: Adapter) -> Sequence[Probe]:
+    """The call, and what Session.run calls."""
+    python = "Session.run, less the run of C++ on an array with its options made"
+    return [
+        way(CHECKS, nothing.infer, CHECKS_EVIDENCE, REST),
+        way("Python", unchecked(nothing), python, REST),
+        way(ENTERING, _below_session(nothing), "a run of a graph that gives ten pixels", REST),
+        *networks(lambda forward: _below_session(build(forward)), trivial, _cut, GRAPH, REST),
+    ]
+
+
+def _below_session(adapter: Adapter) -> Infer:
+    adapter.infer(IMAGES[0])  # which gives the session its graph
+    inside = adapter.inside()
+    session, image, answer = (inside[name] for name in ("session", "image", "answer"))
+    options = pywrap_tf_session.TF_NewBufferFromString(inside["here"].SerializeToString())
+    given, asked = {image._as_tf_output(): IMAGES[..., None]}, [answer._as_tf_output()]
+    run, handle = pywrap_tf_session.TF_SessionRun_wrapper, session._session
+    return lambda _: (run(handle, options, given, asked, [], None), session)  # which goes with it
 
 
 def ways_of_a_graph(graph: Any, x: Any, given: Any, *, own_thread: bool) -> Iterator[Probe]:

@@ -1,11 +1,14 @@
 """PyTorch: an operation is a module's call, or a node of the graph; above it is nn.Module."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
+from types import ModuleType
 from typing import Any
 
 import torch
 from torch import nn
 
+from ..registry.adapter import Adapter
 from ..registry.backend import Backend
 from ..weights import Weights
 from . import (
@@ -22,6 +25,9 @@ from . import (
     varied,
     way,
 )
+from .inductor import called_below, keeping
+
+Forward = Callable[[Any, Any], Any]  # of the module and its images
 
 #: As the module is written; flatten and relu go with fc1.
 _COUNT = {"conv1": 1, "pool1": 1, "conv2": 1, "pool2": 1, "fc1": 3, "fc2": 1, SOFTMAX: 1}
@@ -34,11 +40,11 @@ _EVIDENCE = {
 
 
 def probes(row: Backend, variant: str, weights: Weights, threads: int) -> Sequence[Probe]:
-    if variant not in ("eager", "torchscript"):
+    if variant not in ("eager", "torchscript", "compile", "export"):
         return ()
     from ..backends import torch as file
 
-    def build(forward: Callable[[nn.Module, Any], Any]) -> Any:
+    def build(forward: Forward, **others: Any) -> Adapter:
         """The backend with a module that computes this."""
 
         class Varied(file.LeNet):
@@ -54,9 +60,14 @@ def probes(row: Backend, variant: str, weights: Weights, threads: int) -> Sequen
             )
             return module.to(device, memory_format=torch.channels_last).eval()
 
-        return varied(row, variant, weights, threads, load=load)
+        return varied(row, variant, weights, threads, load=load, **others)
 
-    def last(forward: Callable[[nn.Module, Any], Any]) -> Infer:
+    if variant in ("compile", "export"):
+        others = {"packaged": keeping(file, weights)} if variant == "export" else {}
+        compiled = partial(build, **others)
+        return called_below(variant, compiled, _of_lenet(file), _trivial, partial(_cut, ten=_all))
+
+    def last(forward: Forward) -> Infer:
         model = build(forward).inside()["model"]
         with torch.inference_mode():
             x = torch.from_numpy(IMAGES[:, None])
@@ -81,7 +92,21 @@ def _ten(x: Any) -> Any:
     return torch.as_strided(x, (1, 10), (10, 1))
 
 
-def _trivial(count: int) -> Callable[[Any, Any], Any]:
+def _all(x: Any) -> Any:
+    return x
+
+
+def _of_lenet(file: ModuleType) -> Forward:
+    """Ten floats from a module that Dynamo guards as it does LeNet, whose answer nobody takes."""
+
+    def forward(module: Any, x: Any) -> Any:
+        file.LeNet.forward(module, x)
+        return _ten(x).clone()
+
+    return forward
+
+
+def _trivial(count: int) -> Forward:
     def forward(module: Any, x: Any) -> Any:
         x = _ten(x)
         for _ in range(count):
@@ -91,9 +116,9 @@ def _trivial(count: int) -> Callable[[Any, Any], Any]:
     return forward
 
 
-def _cut(stage: str) -> Callable[[Any, Any], Any]:
+def _cut(stage: str, ten: Callable[[Any], Any] = _ten) -> Forward:
     functional = nn.functional
-    steps: dict[str, Callable[[Any, Any], Any]] = {
+    steps: dict[str, Forward] = {
         "conv1": lambda m, x: m.conv1(x),
         "pool1": lambda _, x: functional.max_pool2d(x, 2),
         "conv2": lambda m, x: m.conv2(x),
@@ -107,6 +132,6 @@ def _cut(stage: str) -> Callable[[Any, Any], Any]:
             return functional.softmax(_ten(x), dim=1)
         for name in CUTS[: CUTS.index(stage) + 1]:
             x = steps[name](module, x)
-        return x if stage == CUTS[-1] else _ten(x)
+        return x if stage == CUTS[-1] else ten(x)
 
     return forward

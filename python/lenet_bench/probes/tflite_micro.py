@@ -1,0 +1,43 @@
+"""TensorFlow Lite for Microcontrollers: an operation is a node of the model; below lies C++.
+
+Its arena has the image where a later tensor comes, so a run needs the image anew.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tflite_micro.tensorflow.lite.micro.python import schema_py_generated
+
+from ..registry.backend import Backend
+from ..weights import Weights
+from . import ENTERING, IMAGES, Infer, Probe
+from .tflite_models import Answer, called_below
+
+_ARENA = 256 * 1024  # 64 operations have more nodes and tensors than LeNet
+_EVIDENCE = {
+    "arrays": "the call on an array, less set_input and invoke alone",
+    "Python": "Interpreter.set_input and invoke, less SetInputTensor and Invoke in C++",
+    ENTERING: "SetInputTensor and Invoke of a model that gives ten pixels",
+}
+
+
+def probes(row: Backend, variant: str, weights: Weights, threads: int) -> Sequence[Probe]:
+    schema = schema_py_generated
+    return called_below(row, weights, threads, schema, _runs, _EVIDENCE, variant, ARENA=_ARENA)
+
+
+def _runs(inside: Mapping[str, Any]) -> Sequence[Infer]:
+    model, images = inside["model"], IMAGES[..., None]
+    below, answer = model._interpreter, Answer(lambda: model.get_output(0))
+
+    def run(_: Any) -> Any:
+        model.set_input(images, 0)
+        model.invoke()
+        return answer
+
+    def run_below(_: Any) -> Any:
+        below.SetInputTensor(images, 0)
+        below.Invoke()
+        return answer
+
+    return run, run_below

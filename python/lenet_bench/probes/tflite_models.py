@@ -1,0 +1,189 @@
+"""The networks as TensorFlow Lite's flatbuffers: LeNet's own file, cut."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any
+
+import flatbuffers
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import export
+from ..registry.backend import Backend
+from ..weights import Weights
+from . import (
+    CHECKS,
+    CHECKS_EVIDENCE,
+    CUTS,
+    ENTERING,
+    IMAGES,
+    SOFTMAX,
+    Infer,
+    Probe,
+    networks,
+    unchecked,
+    varied,
+    way,
+)
+
+#: Operations a stage, as the file has them; with fc1 goes what flattens, and the ReLUs are in none.
+_COUNT = {"conv1": 1, "pool1": 1, "conv2": 1, "pool2": 1, "fc1": 2, "fc2": 1, SOFTMAX: 1}
+#: Those that take ten floats of what was computed: slice and reshape.
+_REST = 2
+
+_ALIGNMENT = 16  # of what a file holds; flatbuffers' Python does not look at it
+
+
+def called_below(
+    row: Backend,
+    weights: Weights,
+    threads: int,
+    schema: ModuleType,
+    runs: Callable[[Mapping[str, Any]], Sequence[Infer]],
+    evidence: Mapping[str, str],
+    variant: str = "",
+    **others: Any,
+) -> Sequence[Probe]:
+    """The probes of an API that reads such a file.
+
+    `runs` gives, of what the backend's function holds, the run of a model as Python has it and as
+    C++ has it; `schema` is the API's own.
+    """
+    models = _Models(weights, schema)
+
+    def last(model: bytes) -> Infer:
+        made = varied(row, variant, weights, threads, tflite_model=model, **others)
+        made.infer(IMAGES[0])  # so that the image is in its tensor
+        return runs(made.inside())[1]
+
+    whole = varied(row, variant, weights, threads, tflite_model=models.nothing(), **others)
+    python, below = runs(whole.inside())
+    return [
+        way(CHECKS, whole.infer, CHECKS_EVIDENCE, _REST),
+        way("arrays", unchecked(whole), evidence["arrays"], _REST),
+        way("Python", python, evidence["Python"], _REST),
+        way(ENTERING, below, evidence[ENTERING], _REST),
+        *networks(last, models.trivial, models.cut, _COUNT, _REST),
+    ]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a run leaves where it can be read later."""
+
+    read: Callable[[], Any]
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        return self.read()
+
+
+class _Models:
+    """Made from one set of weights."""
+
+    def __init__(self, weights: Weights, schema: ModuleType) -> None:
+        self._file, self._schema = export.model("tflite_model", weights), schema
+
+    def nothing(self) -> bytes:
+        """Ten pixels."""
+        return self.trivial(0)
+
+    def trivial(self, count: int) -> bytes:
+        """Ten pixels, and so many operations on them."""
+        model = _Model(self._file, self._schema, kept=0)
+        model.take_ten()
+        for _ in range(count):
+            model.add("TANH")
+        return model.content()
+
+    def cut(self, stage: str) -> bytes:
+        """LeNet until after that stage; or the softmax of ten pixels."""
+        if stage == SOFTMAX:
+            model = _Model(self._file, self._schema, kept=0)
+            model.take_ten()
+            model.add("SOFTMAX", options=model.operators[-1])
+            return model.content()
+        kept = sum(_COUNT[name] for name in CUTS[: CUTS.index(stage) + 1])
+        model = _Model(self._file, self._schema, kept)
+        if stage != CUTS[-1]:
+            model.take_ten()
+        return model.content()
+
+
+class _Model:
+    """LeNet's file with its first `kept` operations, and others behind them."""
+
+    def __init__(self, file: bytes, schema: ModuleType, kept: int) -> None:
+        self._schema = schema
+        self._model = schema.ModelT.InitFromObj(schema.Model.GetRootAs(file, 0))
+        (self._graph,) = self._model.subgraphs
+        self.operators = self._graph.operators
+        self._graph.operators = self.operators[:kept]
+        ends = [self._graph.inputs[0], *(one.outputs[0] for one in self.operators)]
+        self._end = ends[kept]
+
+    def take_ten(self) -> None:
+        """The first ten floats of what there is."""
+        shape = self._graph.tensors[self._end].shape
+        size = np.ones(len(shape), np.int32)
+        size[-1 if shape[-1] >= 10 else -2] = 10
+        self.add(
+            "SLICE", self._constant(np.zeros_like(size)), self._constant(size), shape=size.tolist()
+        )
+        self.add("RESHAPE", self._constant(np.array([1, 10], np.int32)))
+
+    def add(
+        self, name: str, *constants: int, shape: Sequence[int] = (1, 10), options: Any = None
+    ) -> None:
+        """An operation on what there is, with the options of another."""
+        operator = self._schema.OperatorT()
+        operator.opcodeIndex = self._code(getattr(self._schema.BuiltinOperator, name))
+        if options:
+            operator.builtinOptionsType = options.builtinOptionsType
+            operator.builtinOptions = options.builtinOptions
+        operator.inputs = [self._end, *constants]
+        self._end = self._tensor(shape, self._schema.TensorType.FLOAT32)
+        operator.outputs = [self._end]
+        self._graph.operators.append(operator)
+
+    def content(self) -> bytes:
+        """The file."""
+        self._graph.outputs = [self._end]
+        for signature in self._model.signatureDefs:
+            signature.outputs[0].tensorIndex = self._end
+        builder = _Aligned()
+        builder.Finish(self._model.Pack(builder), b"TFL3")
+        return bytes(builder.Output())
+
+    def _code(self, operation: int) -> int:
+        codes = [code.builtinCode for code in self._model.operatorCodes]
+        if operation not in codes:
+            code = self._schema.OperatorCodeT()
+            code.builtinCode = code.deprecatedBuiltinCode = operation
+            code.version = 1
+            self._model.operatorCodes.append(code)
+            codes.append(operation)
+        return codes.index(operation)
+
+    def _constant(self, values: NDArray[np.int32]) -> int:
+        return self._tensor([len(values)], self._schema.TensorType.INT32, values.view(np.uint8))
+
+    def _tensor(
+        self, shape: Sequence[int], kind: int, data: NDArray[np.uint8] | None = None
+    ) -> int:
+        buffer, tensor = self._schema.BufferT(), self._schema.TensorT()
+        buffer.data = data
+        self._model.buffers.append(buffer)
+        tensor.shape, tensor.type = list(shape), kind
+        tensor.buffer = len(self._model.buffers) - 1
+        tensor.name = f"probe{tensor.buffer}"
+        self._graph.tensors.append(tensor)
+        return len(self._graph.tensors) - 1
+
+
+class _Aligned(flatbuffers.Builder):
+    """Weights lie as the converter's file has them."""
+
+    def CreateNumpyVector(self, values: Any) -> Any:  # noqa: N802
+        self.Prep(_ALIGNMENT, values.nbytes)
+        return super().CreateNumpyVector(values)
