@@ -86,12 +86,13 @@ def sentences(run: Run) -> list[list[str]]:
 
 def stacks(axis: Row) -> Spec:
     """A bar a call, its parts beside each other; what an axis is too short for ends in an arrow."""
+    spelling = spelt("datum.value", ".3~r")
     x = {
         "type": "quantitative",
         "scale": {"domain": [{"expr": "low"}, {"expr": "high"}], "nice": False, "zero": False},
         "axis": {
             "title": None,
-            "labelExpr": f"datum.value > 0 ? {spelt('datum.value', '.3~r')} : datum.value ? '' : '0'",
+            "labelExpr": f"datum.value > 0 ? {spelling} : datum.value < 0 ? '' : '0'",
             "tickCount": large(6, 3),
             "gridColor": {
                 "condition": {"test": "datum.value === 0", "value": colour("ink")},

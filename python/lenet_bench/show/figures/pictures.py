@@ -8,7 +8,8 @@ from typing import Any
 
 from ...atomic import write_atomically, writing
 from ...errors import ResultError, Unavailable
-from . import apart, figures, hero
+from . import figures, hero
+from .apart import axes, first, parts, stacks
 from .rows import Row, Run, compared, small
 from .story import story
 from .vega import COLOURS, Spec, colour, themes
@@ -82,11 +83,11 @@ def pictures(runs: Sequence[Run]) -> dict[str, str]:
     drawn = {"hero": drawing(hero(shown), shown)}
     drawn |= {one.key: drawing(one.spec, small(rows, shown)) for one in figures(rows)}
     for number, run in enumerate(one for one in runs if one.apart):
-        parts = apart.parts(run)
-        axes = apart.axes(parts)
-        spec = apart.stacks(axes[apart.first(axes)])
+        calls = parts(run)
+        ends = axes(calls)
         name = f"why-{number + 1}" if number else "why"
-        drawn[name] = drawing(spec, [row for row in parts if row["shown"]])
+        shown = [row for row in calls if row["shown"]]
+        drawn[name] = drawing(stacks(ends[first(ends)]), shown)
     return drawn
 
 

@@ -16,7 +16,8 @@ from ...results import Result
 from ...results.apart import has_experiments
 from ...results.versioned import check_place
 from ..families import FAMILIES
-from ..figures import apart, figures, hero, story
+from ..figures import figures, hero, story
+from ..figures.apart import axes, first, parts, sentences, stacks
 from ..figures.pictures import compiled, library
 from ..figures.rows import Run, as_runs, compared, machine, small, writable
 from ..sentences import conditions
@@ -74,7 +75,8 @@ def _context(every: Sequence[Run]) -> dict[str, Any]:
 
     runs = compared(every)
     machines = {machine(run.result) for run in runs}
-    taken = {f"why-{n}": _taken(run, machines) for n, run in enumerate(every) if run.apart}
+    apart = [run for run in every if run.apart]
+    taken = {f"why-{n}": _taken(run, machines) for n, run in enumerate(apart)}
     rows = [row for run in runs for row in run.rows]
     reduced = [row for run in runs for row in run.reduced]
     shown = [row for run in runs for row in story.story(run)]
@@ -115,15 +117,15 @@ def _context(every: Sequence[Run]) -> dict[str, Any]:
 
 def _taken(run: Run, machines: Collection[str]) -> dict[str, Any]:
     """The figure of a run's calls taken apart, and its table: a row a part, a column a call."""
-    rows, where = apart.parts(run), machine(run.result)
-    axes, names = apart.axes(rows), [row["name"] for row in rows if row["last"]]
-    axis = apart.first(axes)
+    rows, where = parts(run), machine(run.result)
+    ends, names = axes(rows), [row["name"] for row in rows if row["last"]]
+    axis = first(ends)
     cells = {(row["part"], row["name"]): row["text"] for row in rows}
     return {
         "machine": where,
         "elsewhere": where not in machines,
         "started": run.result.started[:10],
-        "spec": apart.stacks(axes[axis]),
+        "spec": stacks(ends[axis]),
         "names": names,
         "times": [units.time(one.median_us) for one in run.apart],
         "table": {
@@ -132,10 +134,10 @@ def _taken(run: Run, machines: Collection[str]) -> dict[str, Any]:
         },
         "drawn": {
             "rows": rows,
-            "axes": axes,
+            "axes": ends,
             "axis": axis,
             "names": names,
-            "sentences": apart.sentences(run),
+            "sentences": sentences(run),
         },
     }
 
