@@ -1,5 +1,5 @@
 """Draw the tables and pictures of the README and of docs/ anew from the result files they name,
-and the page of the README's result.
+and the page of the README's result, whose first figure is of the result of docs/why.md.
 
 python bench/readme.py             write them
 python bench/readme.py --check     fail where one is not what its file gives
@@ -68,7 +68,8 @@ def drawn() -> Iterator[tuple[Path, str]]:
     drawn_figures = pictures(runs(result))
     for key in PICTURED:
         yield PICTURES / f"{key}.svg", themed(drawn_figures[key])
-    yield result.with_suffix(".html"), page(runs(result))
+    parts = ROOT / named("whyparts", ROOT / "docs/why.md")
+    yield result.with_suffix(".html"), page(runs(result, parts))
     yield (
         ROOT / "docs/classroom.html",
         classroom_page([(path.name, read_result(path)) for path, _ in shipped()]),

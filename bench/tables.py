@@ -117,9 +117,9 @@ def baselines(folder: Path) -> Iterator[str]:
 
 
 @cache
-def runs(path: Path) -> list[Run]:
-    """The result as pages and pictures draw it."""
-    return gather([(str(path.relative_to(ROOT)), read_result(path))])
+def runs(*paths: Path) -> list[Run]:
+    """The results as pages and pictures draw them."""
+    return gather([(str(path.relative_to(ROOT)), read_result(path)) for path in paths])
 
 
 def why(path: Path) -> Iterator[str]:

@@ -1,5 +1,6 @@
 """Made-up runs, for what is computed from one and drawn of it."""
 
+from lenet_bench.probes import COUNTS, CUTS
 from lenet_bench.registry import find, names
 from lenet_bench.results import (
     Batch,
@@ -7,6 +8,7 @@ from lenet_bench.results import (
     CacheProbe,
     ColdStart,
     End,
+    Experiment,
     Gpu,
     Header,
     Listed,
@@ -16,6 +18,7 @@ from lenet_bench.results import (
     as_result,
 )
 from lenet_bench.results.machine import Machine, Processor
+from lenet_bench.results.statistics import FEWEST_STARTS
 from msgspec.structs import replace
 
 ROUNDS = 12
@@ -46,6 +49,30 @@ def failed(name, status, reason, **changes):
     """The block of a backend that failed at once."""
     facts = {"at_s": 0.0, "status": status, "reason": reason, **changes}
     return (Block(backend=name, round=0, **facts),)
+
+
+def experiments(*, python=5, enter=10, each=2, stage=7):
+    """Of an API whose stages, of one operation each, all take the same; the last takes no more."""
+    nothing = enter + 2 * each  # two operations take ten floats of what there is
+    ways = [("Python", nothing + python), ("entering", nothing)]
+    found = [Experiment("way", name, us, 9, 2, "so") for name, us in ways]
+    found += [Experiment("operations", str(n), nothing + n * each, 9, 2 + n) for n in COUNTS]
+    for number, name in enumerate(CUTS, 1):
+        operations = number if name == CUTS[-1] else number + 2
+        us = enter + each * operations + stage * number
+        found.append(Experiment("stage", name, us, 9, operations))
+    return (*found, Experiment("stage", "softmax", nothing + each + stage, 9, 3))
+
+
+def sample_apart(machine="another processor"):
+    """Calls taken apart, of two backends of Keras; the slowest one's parts are more than it."""
+    python = {"onednn": 5, "torch": 100, "tensorflow": 200, "keras:predict_on_batch": 300}
+    rows = [
+        blocks(name, us + 100, FEWEST_STARTS, experiments=experiments(python=us))
+        for name, us in python.items()
+    ]
+    slow = blocks("keras", 40_000, FEWEST_STARTS, experiments=experiments(python=41_000))
+    return result(*rows, slow, machine=Machine(Processor(model=machine)))
 
 
 def log(*rows, ended="rounds", machine=None, version="0.1.0", **rules):

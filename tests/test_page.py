@@ -13,6 +13,7 @@ from lenet_bench.cost import lines_of_code, sources
 from lenet_bench.errors import ResultError, Unavailable
 from lenet_bench.results.machine import Machine, Processor, Software
 from lenet_bench.show.figures import figures
+from lenet_bench.show.figures.apart import axes, first, parts
 from lenet_bench.show.figures.pictures import pictures, themed, write_figures
 from lenet_bench.show.figures.story import story, too_short
 from lenet_bench.show.figures.vega import COLOURS
@@ -21,8 +22,11 @@ from lenet_bench.show.page.code import implementations
 from PIL import Image
 from sample_results import (
     blocks,
+    experiments,
     failed,
+    log,
     result,
+    sample_apart,
     sample_log,
     sample_of_all,
     sample_result,
@@ -214,6 +218,52 @@ def test_two_results_of_one_machine_are_distinguished_by_their_files():
     assert [run.label for run in runs] == ["a", "b"]
 
 
+def test_calls_taken_apart_add_a_figure_and_none_of_their_times_to_a_comparison():
+    beside = drawn(result(blocks("fused", 20), blocks("numpy", 90)), sample_apart())
+    numbers = re.search('<table id="numbers".*?</table>', beside, re.DOTALL)[0]
+    assert re.findall('data-name="(.*?)"', numbers) == ["fused", "numpy"]
+    assert "another machine than the rest of this page" in beside
+    assert "On µ-processor, the same digit" in beside
+    assert "another processor, taken apart" in beside
+
+
+def test_calls_taken_apart_on_the_machine_of_the_comparison_are_not_called_anothers():
+    same = drawn(sample_result(), sample_apart("µ-processor"))
+    assert "another machine" not in same
+    assert "<h1>The same digit" in same
+    alone = drawn(sample_apart())
+    assert "another machine" not in alone
+    assert 'data-name="tensorflow"' in alone
+
+
+def test_each_run_that_takes_calls_apart_has_its_figure():
+    both = drawn(sample_apart("one"), sample_apart("other"))
+    assert re.findall('data-figure="(why.*?|hero)"', both) == ["why-0", "why-1"]
+
+
+def test_every_part_is_drawn_from_where_those_before_it_end_and_sums_up_to_the_call():
+    (run,) = gather([("why.jsonl", sample_apart())])
+    for one in run.apart:
+        rows = [row for row in parts(run) if row["name"] == one.name]
+        lengths = [row["ends"] - row["begins"] for row in rows]
+        us = [part.us for part in one.parts]
+        assert lengths == pytest.approx(us, abs=1e-3 * max(map(abs, us)))
+        assert rows[0]["begins"] == 0
+        right = [row for row in rows if row["ends"] > 0]
+        assert all(row["ends"] == later["begins"] for row, later in pairwise(right))
+        assert all(row["ends"] <= row["begins"] <= 0 for row in rows if row not in right)
+
+
+def test_an_axis_ends_with_the_longest_bar_that_is_much_shorter_than_the_one_before():
+    (run,) = gather([("why.jsonl", sample_apart())])
+    rows = parts(run)
+    ends = axes(rows)
+    texts = [end["text"].partition(",")[0] for end in ends]
+    assert texts == ["keras", "keras:predict_on_batch"]
+    assert first(ends) == 1
+    assert ends[0]["low"] == min(row["ends"] for row in rows) < -900
+
+
 def contrast(one, other):
     """As WCAG defines it."""
 
@@ -248,8 +298,10 @@ def test_a_picture_follows_the_theme_of_its_reader_and_brings_no_paper_of_its_ow
 
 
 def test_figures_are_written_as_svg_and_as_png_that_show_something(tmp_path):
-    written = write_figures(tmp_path / "slides", gather([("r.jsonl", sample_result())]))
-    assert {path.name for path in written} >= {"hero.svg", "hero.png", "layers.svg", "layers.png"}
+    runs = gather([("r.jsonl", sample_result()), ("why.jsonl", sample_apart())])
+    written = write_figures(tmp_path / "slides", runs)
+    names = {f"{key}.{ending}" for key in ("hero", "why", "layers") for ending in ("svg", "png")}
+    assert {path.name for path in written} >= names
     assert "var(" not in (tmp_path / "slides/layers.svg").read_text()
     picture = Image.open(BytesIO((tmp_path / "slides/layers.png").read_bytes()))
     assert picture.width > 1800
@@ -288,6 +340,15 @@ def test_report_says_that_several_results_are_compared(run, saved):
     assert done.code == 0
     assert "compares" in done.errors
     assert str(other) in done.errors
+
+
+def test_report_draws_calls_taken_apart_beside_a_comparison_and_compares_nothing(run, saved):
+    apart, target = saved.with_name("why.jsonl"), saved.with_name("report.html")
+    write_log(apart, log(blocks("onednn", 100, experiments=experiments())))
+    done = run("report", saved, apart, "-o", target)
+    assert done.code == 0
+    assert "compares" not in done.errors
+    assert 'data-figure="why-0"' in target.read_text(encoding="utf-8")
 
 
 def test_report_answers_what_cannot_be_written_in_one_sentence(run, saved):

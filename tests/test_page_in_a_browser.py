@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 from lenet_bench.registry import precision
 from lenet_bench.show.page import gather, page
-from sample_results import blocks, failed, result, sample_of_all
+from lenet_bench.show.why import consists_of, difference
+from sample_results import blocks, failed, result, sample_apart, sample_of_all
 
 HOSTILE = "<img src=x onerror='window.hacked = 1'><script>window.hacked = 1</script>"
 DESK = {"width": 1280, "height": 800}
@@ -38,6 +39,7 @@ def pages(tmp_path_factory):
         "small": [("small.jsonl", small())],
         "all": [("all.jsonl", sample_of_all())],
         "hostile": [("hostile.jsonl", result(blocks(HOSTILE, 20), blocks("second", 40)))],
+        "apart": [("small.jsonl", small()), ("why.jsonl", sample_apart())],
         "two": [("one.jsonl", small()), ("other.jsonl", small(2.0))],
     }
     for name, results in drawn.items():
@@ -75,7 +77,7 @@ def settled(tab):
     tab.evaluate("() => waiting")
 
 
-@pytest.mark.parametrize("name", ["small", "all", "hostile", "two"])
+@pytest.mark.parametrize("name", ["small", "all", "hostile", "two", "apart"])
 def test_a_page_draws_every_figure_without_a_word_to_the_console_or_the_network(see, name):
     tab = see(name, color_scheme="dark")
     marks = tab.evaluate(MARKS)
@@ -104,7 +106,7 @@ def test_the_hero_shows_the_layers_from_the_fastest_to_the_slowest(see):
 LABELS = "marks => marks.map(mark => mark.getAttribute('aria-label'))"
 
 
-@pytest.mark.parametrize("name", ["small", "all", "two"])
+@pytest.mark.parametrize("name", ["small", "all", "two", "apart"])
 @pytest.mark.parametrize("viewport", [DESK, PHONE], ids=["desk", "phone"])
 def test_nothing_is_wider_than_the_screen_and_no_text_leaves_its_figure(see, name, viewport):
     tab = see(name, viewport=viewport)
@@ -256,3 +258,101 @@ def test_two_results_are_compared_row_by_row_and_said_to_be(see):
     header = tab.locator("header").inner_text()
     assert "one.jsonl" in header
     assert "other.jsonl" in header
+
+
+# Calls taken apart
+
+BARS = ".taken path[role='graphics-symbol']"
+(APART,) = gather([("why.jsonl", sample_apart())])
+CALLS = {one.name: one for one in APART.apart}
+SHOWN = ["onednn", "torch", "keras:predict_on_batch", "keras"]
+
+
+def explained(tab):
+    """What the page says of the two calls."""
+    settled(tab)
+    return tab.locator(".difference").inner_text()
+
+
+def bars(tab):
+    """By backend, the boxes of its parts as they are drawn."""
+    drawn = tab.locator(BARS).evaluate_all("""marks => marks.map(mark => {
+        const {x, y, width} = mark.getBoundingClientRect();
+        return [mark.getAttribute('aria-label'), {x, y, end: x + width}] })""")
+    found = {}
+    for label, box in drawn:
+        name, _, part = label.partition(": ")
+        found.setdefault(name, {})[part] = box
+    return found
+
+
+def test_calls_taken_apart_are_the_first_figure_a_family_a_bar_on_the_machine_that_it_names(see):
+    tab = see("apart")
+    assert tab.locator("[data-figure]").first.get_attribute("data-figure") == "why-0"
+    assert tab.locator("#hero").count() == 0
+    found = bars(tab)
+    assert list(found) == SHOWN
+    assert {len(parts) for parts in found.values()} == {len(CALLS["keras"].parts)}
+    tops = [next(iter(parts.values()))["y"] for parts in found.values()]
+    assert tops == sorted(tops)
+    caption = tab.locator(".taken figcaption").inner_text()
+    assert "another processor" in caption
+    assert "another machine than the rest" in caption
+    last = tab.locator(".taken .figure").bounding_box()
+    assert last["y"] + last["height"] <= DESK["height"]
+
+
+def test_a_bar_that_the_axis_is_too_short_for_says_so_until_the_axis_is_as_long(see):
+    tab = see("apart")
+    cut = tab.locator(".taken svg text", has_text="times this axis")
+    assert cut.count() == 1
+    ends = {name: max(box["end"] for box in parts.values()) for name, parts in bars(tab).items()}
+    assert ends["keras"] == pytest.approx(ends["keras:predict_on_batch"], abs=1)
+    tab.get_by_label("keras, 40.0 ms").check()
+    settled(tab)
+    assert cut.count() == 0
+    whole = bars(tab)
+    ends = {name: max(box["end"] for box in parts.values()) for name, parts in whole.items()}
+    assert max(ends.values()) == ends["keras"] > 2 * ends["keras:predict_on_batch"]
+    (unexplained,) = (box for part, box in whole["keras"].items() if "unexplained -" in part)
+    assert unexplained["end"] <= min(box["x"] for box in whole["onednn"].values()) + 1
+    assert unexplained["end"] - unexplained["x"] > 10
+
+
+def test_two_bars_that_are_clicked_are_explained_as_in_the_terminal(see):
+    tab = see("apart")
+    assert explained(tab) == difference(CALLS["onednn"], CALLS["keras"])
+    for name in ("torch", "keras:predict_on_batch"):
+        tab.locator(f"{BARS}[aria-label^='{name}: ']").nth(2).click()
+    assert explained(tab) == difference(CALLS["torch"], CALLS["keras:predict_on_batch"])
+    assert "Python 200 µs" in explained(tab)
+
+
+def test_a_call_that_has_no_bar_gets_one_when_it_is_chosen(see):
+    tab = see("apart")
+    tab.get_by_label("First call").select_option("tensorflow")
+    assert explained(tab) == difference(CALLS["tensorflow"], CALLS["keras"])
+    assert "tensorflow" in bars(tab)
+    tab.get_by_label("Second call").select_option("tensorflow")
+    assert explained(tab) == consists_of(CALLS["tensorflow"])
+
+
+def test_the_keyboard_picks_bars(see):
+    tab = see("apart")
+    tab.locator(".taken .figure").focus()
+    for keys in (("ArrowDown", "ArrowDown", "Enter"), ("ArrowDown", "ArrowRight", "Enter")):
+        for key in keys:
+            tab.keyboard.press(key)
+        settled(tab)
+    assert tab.locator("#tip").inner_text().startswith("keras:predict_on_batch: ")
+    assert explained(tab) == difference(CALLS["torch"], CALLS["keras:predict_on_batch"])
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing(see, scheme):
+    from axe_playwright_python.sync_playwright import Axe
+
+    tab = see("apart", viewport=PHONE, color_scheme=scheme)
+    tab.locator(".taken details").click()
+    found = Axe().run(tab).response["violations"]
+    assert [(one["id"], one["nodes"][0]["html"][:200]) for one in found] == []

@@ -29,7 +29,7 @@ from lenet_bench.show.terminal.why import closely
 from lenet_bench.show.terminal.why import parts as rows
 from lenet_bench.show.why import answer
 from msgspec.structs import replace
-from sample_results import blocks, failed, result
+from sample_results import blocks, experiments, failed, result
 
 IMAGE_LIST = [np.full((28, 28), n / 10, np.float32) for n in range(3)]
 WIDE = Screen(columns=200, colour=False)
@@ -79,21 +79,6 @@ def test_the_tree_says_who_calls_whom() -> None:
 
 
 # Parts
-
-
-def experiments(
-    *, python: float = 5, enter: float = 10, each: float = 2, stage: float = 7
-) -> tuple[Experiment, ...]:
-    """Of an API whose stages, of one operation each, all take the same; the last takes no more."""
-    nothing = enter + 2 * each  # two operations take ten floats of what there is
-    ways = [("Python", nothing + python), ("entering", nothing)]
-    found = [Experiment("way", name, us, 9, 2, "so") for name, us in ways]
-    found += [Experiment("operations", str(n), nothing + n * each, 9, 2 + n) for n in COUNTS]
-    for number, name in enumerate(CUTS, 1):
-        operations = number if name == CUTS[-1] else number + 2
-        us = enter + each * operations + stage * number
-        found.append(Experiment("stage", name, us, 9, operations))
-    return (*found, Experiment("stage", "softmax", nothing + each + stage, 9, 3))
 
 
 def apart(call_us: float, rounds: int = FEWEST_STARTS, **made: float) -> TakenApart:

@@ -16,6 +16,7 @@ Examples:
   lenet-bench report results/compare-20261121-080000.jsonl
   lenet-bench report mine.jsonl -o report.html --open
   lenet-bench report laptop.jsonl server.jsonl -o both.html
+  lenet-bench report mine.jsonl results/why-20261121-090000.jsonl -o both.html
   lenet-bench report mine.jsonl --figures slides
   lenet-bench report mine.jsonl --markdown >> NOTES.md
   lenet-bench report laptop.jsonl server.jsonl --csv > both.csv
@@ -58,7 +59,8 @@ def report(
     """Print what `compare` saved, or draw it as a page.
 
     Nothing is measured: every figure comes from the saved calls. Several results (two machines, a
-    CPU and a GPU) are shown one after the other; on a page, side by side.
+    CPU and a GPU) are shown one after the other; on a page, side by side. Of a run of `why` the
+    page shows first what each call consists of.
     """
     from ..results import read_result
     from ..show.forms import comparison
@@ -83,11 +85,12 @@ def report(
         return SUCCESS
 
     from ..show.figures.pictures import write_figures
+    from ..show.figures.rows import compared
     from ..show.page import gather, write_page
 
     runs = gather(found)
-    if len(runs) > 1:
-        note(f"compares {', '.join(run.source for run in runs)}, which were measured apart")
+    if len(both := compared(runs)) > 1:
+        note(f"compares {', '.join(run.source for run in both)}, which were measured apart")
     if output:
         write_page(runs, output)
         note(f"the page is {output}")

@@ -81,6 +81,11 @@ def grouped(parts: Sequence[Part]) -> dict[str, float]:
     return sums
 
 
+def has_experiments(result: Result) -> bool:
+    """Whether it is a run of `why`."""
+    return any(block.experiments for row in result.backends for block in row.blocks)
+
+
 def taken_apart(result: Result) -> list[TakenApart]:
     """Each backend of a run of `why`."""
     return [_taken_apart(row, result.rules.seed) for row in result.backends]

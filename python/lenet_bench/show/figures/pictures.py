@@ -9,7 +9,8 @@ from typing import Any
 from ...atomic import write_atomically, writing
 from ...errors import ResultError, Unavailable
 from . import figures, hero
-from .rows import Row, Run, small
+from .apart import axes, first, parts, stacks
+from .rows import Row, Run, compared, small
 from .story import story
 from .vega import COLOURS, Spec, colour, themes
 
@@ -77,10 +78,17 @@ def write_figures(folder: Path, runs: Sequence[Run]) -> list[Path]:
 
 def pictures(runs: Sequence[Run]) -> dict[str, str]:
     """Each figure as SVG, its colours named and not yet chosen."""
-    rows = [row for run in runs for row in run.rows]
-    shown = [row for run in runs for row in story(run)]
+    rows = [row for run in compared(runs) for row in run.rows]
+    shown = [row for run in compared(runs) for row in story(run)]
     drawn = {"hero": drawing(hero(shown), shown)}
-    return drawn | {one.key: drawing(one.spec, small(rows, shown)) for one in figures(rows)}
+    drawn |= {one.key: drawing(one.spec, small(rows, shown)) for one in figures(rows)}
+    for number, run in enumerate(one for one in runs if one.apart):
+        calls = parts(run)
+        ends = axes(calls)
+        name = f"why-{number + 1}" if number else "why"
+        shown = [row for row in calls if row["shown"]]
+        drawn[name] = drawing(stacks(ends[first(ends)]), shown)
+    return drawn
 
 
 def themed(drawn: str) -> str:

@@ -3,14 +3,16 @@
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from statistics import median
 from typing import Any
 
 import numpy as np
 
 from ... import units
-from ...results import Result
+from ...results import Result, TakenApart, taken_apart
 from ...results import Row as Backend
+from ...results.apart import has_experiments
 from ...results.statistics import FEWEST_STARTS
 from ..families import family, precision
 from ..machine import processor
@@ -49,6 +51,12 @@ class Run:
         """What to know before believing it: of the file, and of the run."""
         return (*self.result.notes, *self.result.warnings)
 
+    @cached_property
+    def apart(self) -> list[TakenApart]:
+        """The calls that were taken apart, the quickest first."""
+        found = [one for one in taken_apart(self.result) if one.parts]
+        return sorted(found, key=lambda one: one.median_us or 0.0)
+
 
 def as_runs(results: Sequence[tuple[str, Result]]) -> list[Run]:
     """Results with their files' names; two of one machine are distinguished by their files."""
@@ -57,6 +65,11 @@ def as_runs(results: Sequence[tuple[str, Result]]) -> list[Run]:
         labels = [re.sub(r"\.jsonl?$", "", re.split(r"[\\/]", name)[-1]) for name, _ in results]
     named = zip(labels, results, strict=True)
     return [_run(label, source, result) for label, (source, result) in named]
+
+
+def compared(runs: Sequence[Run]) -> list[Run]:
+    """Those that are more than calls taken apart; all where there are no others."""
+    return [run for run in runs if not has_experiments(run.result)] or list(runs)
 
 
 def _run(label: str, source: str, result: Result) -> Run:
@@ -171,12 +184,17 @@ def small(rows: Sequence[Row], story: Sequence[Row]) -> list[Row]:
 
 
 def _drawn(row: Row) -> Row:
-    short = {key: _rounded(row[key]) for key in _DRAWN if row.get(key) is not None}
+    short = rounded({key: row[key] for key in _DRAWN if row.get(key) is not None})
     short["time"] = units.time(row["us"])
     if row["rates"]:
         short["sizes"] = list(row["rates"])
         short["rates"] = [_rounded(rate) for rate in row["rates"].values()]
     return short
+
+
+def rounded(row: Row) -> Row:
+    """Its numbers to four digits, which is more than a figure shows."""
+    return {key: _rounded(value) for key, value in row.items()}
 
 
 def _rounded(value: Any) -> Any:

@@ -3,19 +3,23 @@
 import base64
 import os
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+from ... import units
 from ...atomic import write_atomically, writing
 from ...errors import ResultError
 from ...results import Result
+from ...results.apart import has_experiments
 from ...results.versioned import check_place
 from ..families import FAMILIES
 from ..figures import figures, hero, story
+from ..figures.apart import axes, first, parts, sentences, stacks
 from ..figures.pictures import compiled, library
-from ..figures.rows import Run, as_runs, small, writable
+from ..figures.rows import Run, as_runs, compared, machine, small, writable
 from ..sentences import conditions
 from . import table
 from .facts import facts
@@ -52,7 +56,10 @@ def gather(results: Sequence[tuple[str, Result]]) -> list[Run]:
         raise ResultError(
             f"a page compares at most {MOST_RESULTS} results, got {len(results)}; give fewer files"
         )
-    found = as_runs(results)
+    taken = [one for one in results if has_experiments(one[1])]
+    found = as_runs([one for one in results if one not in taken] or results)
+    if len(found) < len(results):
+        found += [replace(run, label=f"{run.label}, taken apart") for run in as_runs(taken)]
     for run in found:
         if not run.rows:
             raise ResultError(
@@ -62,20 +69,28 @@ def gather(results: Sequence[tuple[str, Result]]) -> list[Run]:
     return found
 
 
-def _context(runs: Sequence[Run]) -> dict[str, Any]:
+def _context(every: Sequence[Run]) -> dict[str, Any]:
     library("pygments")
     from .code import implementations  # which imports it
 
+    runs = compared(every)
+    machines = {machine(run.result) for run in runs}
+    apart = [run for run in every if run.apart]
+    taken = {f"why-{n}": _taken(run, machines) for n, run in enumerate(apart)}
     rows = [row for run in runs for row in run.rows]
     reduced = [row for run in runs for row in run.reduced]
     shown = [row for run in runs for row in story.story(run)]
     wanted = figures(rows)
-    specs = {"hero": hero(shown)} | {figure.key: figure.spec for figure in wanted}
-    style, code, bundle = stylesheet(), script("page.js"), _bundle()
+    specs = {figure.key: figure.spec for figure in wanted}
+    specs |= {key: one["spec"] for key, one in taken.items()} or {"hero": hero(shown)}
+    elsewhere = any(one["elsewhere"] for one in taken.values())
+    style, code, bundle = stylesheet(), script("page.js", "apart.js"), _bundle()
     return {
         "runs": runs,
-        "title": story.title(runs[0], named=len(runs) > 1),
-        "short": [(run, sentence) for run in runs if (sentence := story.too_short(run))],
+        "every": every,
+        "taken": taken,
+        "title": story.title(runs[0], named=len(runs) > 1 or elsewhere),
+        "short": [(run, sentence) for run in every if (sentence := story.too_short(run))],
         "conditions": conditions,
         "sentences": story.sentences,
         "families": [name for name in FAMILIES if any(row["family"] == name for row in rows)],
@@ -86,16 +101,44 @@ def _context(runs: Sequence[Run]) -> dict[str, Any]:
         "tables": _tables(rows) | {"reduced": table.known(table.REDUCED, reduced)},
         "cells": table.cells,
         "implementations": implementations(runs),
-        "facts": facts(runs),
+        "facts": facts(every),
         "data": {
             "rows": small(rows, shown),
             "story": shown,
+            "taken": {key: one["drawn"] for key, one in taken.items()},
             "specs": {key: compiled(spec) for key, spec in specs.items()},
         },
         "style": style,
         "script": code,
         "bundle": base64.b64encode(zlib.compress(bundle.encode(), 9)).decode(),
         "policy": policy(style, code, bundle),
+    }
+
+
+def _taken(run: Run, machines: Collection[str]) -> dict[str, Any]:
+    """The figure of a run's calls taken apart, and its table: a row a part, a column a call."""
+    rows, where = parts(run), machine(run.result)
+    ends, names = axes(rows), [row["name"] for row in rows if row["last"]]
+    axis = first(ends)
+    cells = {(row["part"], row["name"]): row["text"] for row in rows}
+    return {
+        "machine": where,
+        "elsewhere": where not in machines,
+        "started": run.result.started[:10],
+        "spec": stacks(ends[axis]),
+        "names": names,
+        "times": [units.time(one.median_us) for one in run.apart],
+        "table": {
+            part: [cells.get((part, name), units.NONE) for name in names]
+            for part in dict.fromkeys(row["part"] for row in rows)
+        },
+        "drawn": {
+            "rows": rows,
+            "axes": ends,
+            "axis": axis,
+            "names": names,
+            "sentences": sentences(run),
+        },
     }
 
 

@@ -56,9 +56,9 @@ def policy(style: str, *scripts: str) -> str:
     return f"default-src 'none'; style-src {fingerprint(style)}; script-src {allowed}"
 
 
-def script(name: str) -> str:
+def script(*names: str) -> str:
     """The script of a page, after what all have in common."""
-    return _asset("common.js") + _asset(name)
+    return "".join(map(_asset, ("common.js", *names)))
 
 
 def fingerprint(text: str) -> str:

@@ -19,12 +19,13 @@ async function draw(box, rows, paper = false) {
   const text = parseFloat(getComputedStyle(document.documentElement).fontSize) / 16;
   const wide = paper ? 860 : box.clientWidth / text;
   for (let tries = 0; tries < 2; tries++) {
-    const inner = Math.max(60, wide - (margins[key] ?? 260));
+    const inner = Math.max(60, wide - (margins[key] ?? (key in data.taken ? 60 : 260)));
     const drawn = document.createElement("div");
-    await vegaEmbed(drawn, specification(key, rows, inner, wide < 600), {
+    const { view } = await vegaEmbed(drawn, specification(key, rows, inner, wide < 600), {
       mode: "vega", renderer: "svg", ast: true, actions: false, tooltip: false, defaultStyle: false,
     });
     box.replaceChildren(drawn);
+    view.addEventListener("click", (_event, item) => pick(box, item?.datum?.name));
     const svg = drawn.querySelector("svg");
     const whole = svg.viewBox.baseVal.width;
     svg.style.maxWidth = `${whole * text}px`;
@@ -36,6 +37,7 @@ async function draw(box, rows, paper = false) {
 function specification(key, rows, inner, narrow) {
   const spec = structuredClone(data.specs[key]);
   const signals = { narrow, everyVariant: $("variants").checked };
+  if (key in data.taken) Object.assign(signals, axisOf(data.taken[key]));
   if (spec.usermeta?.columns) signals.child_width = inner / spec.usermeta.columns;
   else spec.width = inner;
   for (const signal of spec.signals) {
@@ -56,15 +58,17 @@ const chosen = () => {
   });
 };
 
-async function drawAll(paper) {
+async function drawEach(boxes, paper) {
   const rows = chosen();
-  for (const box of all("[data-figure]")) {
-    await draw(box, box.id === "hero" ? data.story : rows, paper);
+  for (const box of boxes) {
+    const taken = takenOf(box);
+    await draw(box, taken ? barsOf(taken) : box.id === "hero" ? data.story : rows, paper);
   }
 }
 
 let waiting = Promise.resolve(); // one drawing at a time
-const redraw = (paper) => (waiting = waiting.then(() => drawAll(paper)));
+const redraw = (paper, boxes = all("[data-figure]")) =>
+  (waiting = waiting.then(() => drawEach(boxes, paper)));
 
 function filter() {
   const rows = chosen();
@@ -98,14 +102,19 @@ function stepThrough(box) {
   let at = -1;
   box.tabIndex = 0;
   box.setAttribute("role", "group");
-  box.setAttribute("aria-label", "Figure: the arrow keys read its marks");
+  const also = takenOf(box) ? ", Enter picks a bar" : "";
+  box.setAttribute("aria-label", `Figure: the arrow keys read its marks${also}`);
   box.addEventListener("blur", () => say(null));
   box.addEventListener("keydown", (event) => {
     const marks = all(MARK, box);
     if (event.key === "Escape") say(null);
+    if (event.key === "Enter" && marks[at]) pick(box, barOf(marks[at]));
     if (!(event.key in by) || !marks.length) return;
     event.preventDefault();
-    at = Math.max(0, Math.min(at + by[event.key], marks.length - 1));
+    const [from, step] = [marks[at], by[event.key]];
+    do at += step;
+    while (/Up|Down/.test(event.key) && takenOf(box) && from && barOf(marks[at]) === barOf(from));
+    at = Math.max(0, Math.min(at, marks.length - 1));
     marks[at].scrollIntoView({ block: "nearest" });
     say(marks[at]);
   });
@@ -157,6 +166,7 @@ async function start() {
   showCode($("left"), prefer("onednn", "numpy") ?? names[0]);
   showCode($("right"), prefer("keras:predict_on_batch", "keras") ?? names.at(-1));
   $("panes").hidden = false;
+  all("[data-figure]").filter(takenOf).forEach(takeApart);
   await loadVega();
   all("[data-figure]").forEach(stepThrough);
   await redraw();
@@ -172,5 +182,3 @@ async function start() {
   addEventListener("afterprint", () => redraw());
   document.documentElement.dataset.drawn = "";
 }
-
-start();

@@ -1,0 +1,174 @@
+"""Calls taken apart as stacked bars: a backend of each family, on one axis of time."""
+
+from collections.abc import Iterator, Sequence
+
+from ... import units
+from ...results import TakenApart
+from ...results.apart import GROUPS, group
+from ..families import family
+from ..why import consists_of, difference
+from .rows import Row, Run, rounded, writable
+from .vega import LEGEND, Spec, calculated, colour, large, layer, spelt, whole
+
+_SHORTER = 5  # an axis ends with the longest bar that is so many times shorter than the axis before
+_SHADES = ("part-4", "part-3", "part-1", "part-2", "part-0")  # of GROUPS
+_BAR = 24  # pixels
+
+
+def parts(run: Run) -> list[Row]:
+    """A row a part, the quickest call first; the fastest of each family and the slowest are shown.
+
+    Parts stand one after the other, those below zero to the left of 0.
+    """
+    fastest = {family(one.name): one.name for one in reversed(run.apart)}
+    shown = {*fastest.values(), run.apart[-1].name}
+    return [rounded(row) | {"shown": one.name in shown} for one in run.apart for row in _parts(one)]
+
+
+def _parts(one: TakenApart) -> Iterator[Row]:
+    whole_us = one.median_us or 0.0
+    left = right = 0.0
+    for number, part in enumerate(one.parts):
+        begins = left if part.us < 0 else right
+        ends = begins + part.us
+        left, right = min(left, ends), max(right, ends)
+        between = units.times(part.low_us, part.high_us)
+        known = "" if between == units.NONE else f", {between}"
+        yield {
+            "name": writable(one.name),
+            "family": family(one.name),
+            "call": whole_us,
+            "time": units.time(whole_us),
+            "part": writable(part.name),
+            "group": group(part.name),
+            "begins": begins,
+            "ends": ends,
+            "text": f"{units.time(part.us)} ({part.us / whole_us:.0%}{known})",
+            "last": number == len(one.parts) - 1,
+            "left": left,
+            "right": right,
+        }
+
+
+def axes(rows: Sequence[Row]) -> list[Row]:
+    """The ends of the axis that a reader may choose, each as long as a bar; the longest first."""
+    bars = [row for row in rows if row["shown"] and row["last"]]
+    longest = [max(bars, key=_length)]
+    while shorter := [bar for bar in bars if _length(bar) * _SHORTER < _length(longest[-1])]:
+        longest.append(max(shorter, key=_length))
+    return [
+        {
+            "low": min(bar["left"] for bar in bars if _length(bar) <= _length(end)),
+            "high": _length(end),
+            "text": f"{end['name']}, {end['time']}",
+            "cut": sum(_length(bar) > _length(end) for bar in bars),
+        }
+        for end in longest
+    ]
+
+
+def _length(bar: Row) -> float:
+    return float(bar["right"])
+
+
+def first(found: Sequence[Row]) -> int:
+    """Which of the axes a reader sees first: the shortest that one bar at most is too long for."""
+    return max(n for n, axis in enumerate(found) if axis["cut"] <= 1)
+
+
+def sentences(run: Run) -> list[list[str]]:
+    """For each call what it consists of, after the way to it from each that is quicker."""
+    return [
+        [*(difference(quicker, one) for quicker in run.apart[:n]), consists_of(one)]
+        for n, one in enumerate(run.apart)
+    ]
+
+
+def stacks(axis: Row) -> Spec:
+    """A bar a call, its parts beside each other; what an axis is too short for ends in an arrow."""
+    spelling = spelt("datum.value", ".3~r")
+    x = {
+        "type": "quantitative",
+        "scale": {"domain": [{"expr": "low"}, {"expr": "high"}], "nice": False, "zero": False},
+        "axis": {
+            "title": None,
+            "labelExpr": f"datum.value > 0 ? {spelling} : datum.value < 0 ? '' : '0'",
+            "tickCount": large(6, 3),
+            "gridColor": {
+                "condition": {"test": "datum.value === 0", "value": colour("ink")},
+                "value": colour("rule"),
+            },
+            "ticks": False,
+            "domain": False,
+        },
+    }
+    begins, middle, call = (x | {"field": field} for field in ("a", "middle", "call"))
+    shades = {"domain": list(GROUPS), "range": [colour(name) for name in _SHADES]}
+    shade = {"field": "group", "scale": shades, "legend": LEGEND | {"columns": large(9, 2)}}
+    spec = whole(
+        calculated(
+            a="max(low, min(high, datum.begins))",
+            b="max(low, min(high, datum.ends))",
+            middle="(datum.a + datum.b) / 2",
+            room="abs(datum.b - datum.a) / (high - low) * width",
+            head="narrow ? datum.name : datum.name + ' (' + datum.family + ')'",
+            beyond="format(datum.right / high, '.3~r') + ' times' + (narrow ? '' : ' this axis')",
+            long="datum.time + (datum.right > high ? ', ' + datum.beyond : '')",
+            about="datum.name + ': ' + datum.part + ' ' + datum.text",
+        ),
+        height={"step": 64},
+        encoding={"y": {"field": "name", "type": "nominal", "sort": None, "axis": None}},
+        layer=[
+            layer({"type": "rect", "opacity": 0}, x={"value": 0}, x2={"value": "width"}),
+            layer(
+                {"type": "bar", "height": _BAR, "cornerRadiusEnd": 0},
+                x=begins,
+                x2={"field": "b"},
+                color=shade,
+                stroke={
+                    "condition": {"test": "datum.room > 5", "value": colour("paper")},
+                    "value": None,
+                },
+                description={"field": "about"},
+            ),
+            _where("datum.room > 8 * length(datum.part)", _under(middle)),
+            _where("datum.last && datum.call <= high", _line(call, 3, _BAR + 8, "ink")),
+            _where("datum.last && datum.right > high", _arrow("right", {"value": "width"}, 9)),
+            _where("datum.last && datum.left < low", _arrow("left", {"value": 0}, -9)),
+            _where("datum.last", _over("head", "left", {"value": 0})),
+            _where("datum.last", _over("long", "right", {"value": "width"})),
+            _where(
+                "datum.last && (datum.name === one || datum.name === other)",
+                _line({"value": -22}, 5, 46, "accent"),
+            ),
+        ],
+    )
+    given = {"low": axis["low"], "high": axis["high"], "one": "", "other": ""}  # these are picked
+    params = [{"name": name, "value": value} for name, value in given.items()]
+    return spec | {"params": [*spec["params"], *params]}
+
+
+def _where(test: str, drawn: Spec) -> Spec:
+    return {"transform": [{"filter": test}], **drawn}
+
+
+def _under(x: Spec) -> Spec:
+    mark = {"type": "text", "fontSize": 13, "dy": _BAR / 2 + 9}
+    return layer(mark, x=x, text={"field": "part"}, color={"value": colour("soft")})
+
+
+def _line(x: Spec, wide: int, tall: int, shade: str) -> Spec:
+    mark = {"type": "tick", "orient": "vertical", "thickness": wide, "size": tall, "opacity": 1}
+    return layer(mark, x=x, color={"value": colour(shade)})
+
+
+def _arrow(to: str, x: Spec, offset: int) -> Spec:
+    mark = {"type": "point", "shape": f"triangle-{to}", "size": 170, "xOffset": offset}
+    return layer(mark | {"aria": False}, x=x, color={"value": colour("ink")})
+
+
+def _over(field: str, align: str, x: Spec) -> Spec:
+    mark = {"type": "text", "align": align, "dy": -_BAR / 2 - 11, "fontWeight": 600}
+    left = f"width - {'0' if field == 'long' else '9 * length(datum.long)'}"
+    mark |= {"fontSize": large(17, 14), "limit": {"expr": left}}
+    return layer(mark, x=x, text={"field": field})
