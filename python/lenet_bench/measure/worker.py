@@ -69,7 +69,7 @@ def _start(question: Mapping[str, Any], began_ns: int) -> tuple[Built, dict[str,
         "answers": checked_answers([answer]),
         "runs": network.describe(),
     }
-    built = Built(network, partial(_probes, question, weights))
+    built = Built(network, partial(_probes, question, weights), partial(_priced, question))
     gc.collect()
     gc.freeze()  # collections while timing look at new objects only
     return built, reply
@@ -95,6 +95,15 @@ def _probes(question: Mapping[str, Any], weights: Weights) -> "Sequence[Probe]":
     from ..probes import probes_of
 
     return probes_of(*find(question["name"]), weights, threads)
+
+
+def _priced(question: Mapping[str, Any]) -> "Sequence[Probe]":
+    """The other networks, written on the backend's API; nothing where nobody has written them."""
+    from ..probes.written import WRITTEN, priced
+
+    elsewhere = _from_elsewhere(question) if question["factory"] else None
+    write = getattr(elsewhere, "written", None) or WRITTEN.get(question["name"])
+    return priced(write, question["threads"]) if write else ()
 
 
 def _from_elsewhere(question: Mapping[str, Any]) -> Any:
