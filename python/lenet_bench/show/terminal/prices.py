@@ -24,7 +24,7 @@ def lists(found: Sequence[Priced], screen: Screen, named: Sequence[str] = ()) ->
     for one in found:
         if one.status == "ok" and one.reason:
             yield from screen.wrap(f"{one.name} has no prices: {one.reason}", "red")
-        elif one.name in wanted:
+        elif one.name in wanted and one.reason:
             yield from screen.wrap(f"{one.name}: {one.status}: {one.reason}", "red")
     absent = (one.name for one in found if one.status == "unavailable")
     yield from screen.wrap(missing(name for name in absent if name not in wanted) or "", "dim")
