@@ -92,6 +92,7 @@ HOSTILE = {
     "a run that was killed": (re.compile(rb'\{"ended".*\n'), b"", "not measured to its end"),
     "a run that was interrupted": (b'"ended":"rounds"', b'"ended":"interrupted"', "to its end"),
     "a run of why": (b'"apart":false', b'"apart":true', "a run of `why`"),
+    "a run of prices": (b'"prices":false', b'"prices":true', "a run of `prices`"),
     "every call": (b'"kind":"shared comparison"', b'"kind":"comparison"', "another form"),
     "another kind": (b'"kind":"shared comparison"', b'"kind":"training"', "expected the result"),
     "a newer form": (b'"schema":2', b'"schema":99', "newer lenet-bench"),

@@ -26,6 +26,7 @@ from .infer import infer
 from .machines import machines
 from .mlperf import mlperf
 from .output import INTERRUPTED, PROGRAM, SUCCESS, WRONG, abandon_output, complain
+from .prices import prices
 from .report import report
 from .schema import schema
 from .self_test import self_test
@@ -50,6 +51,7 @@ Examples:
   lenet-bench share RESULT                 give a result to others
   lenet-bench machines                     show the results of many machines
   lenet-bench why keras                    find where a call's time goes
+  lenet-bench prices onnxruntime torch     find what another network would take
   lenet-bench classroom --serve --open     draw digits, and let every API answer
   lenet-bench cost                         count the code that each API takes
   lenet-bench backends                     list the APIs, from C++ to Keras
@@ -68,7 +70,8 @@ def cli(debug: bool) -> None:
 
 
 for command in (
-    *(infer, verify, compare, report, diff, share, machines, self_test, why, cost, mlperf),
+    *(infer, verify, compare, report, diff, share, machines, self_test, why, prices),
+    *(cost, mlperf),
     classroom,
     *(doctor, backends, train, export, env, schema, completion),
 ):

@@ -30,6 +30,7 @@ class Task:
     start_s: float | None  # what its first start took
     batches: tuple[int, ...] = ()  # sizes to time
     apart: bool = False  # the call is taken apart too
+    prices: bool = False  # other networks are timed too
 
 
 @dataclass
@@ -100,6 +101,8 @@ def _measure(start: Start, conditions: Conditions, task: Task, measured: _Measur
         _time_batches(start, task.batches, measured)
     if task.apart:
         _take_apart(start, measured, anatomy=task.first)
+    if task.prices:
+        _experiment(start, measured, "price")
 
 
 def _take_apart(start: Start, measured: _Measured, *, anatomy: bool) -> None:
@@ -107,7 +110,16 @@ def _take_apart(start: Start, measured: _Measured, *, anatomy: bool) -> None:
     try:
         if anatomy:
             measured.facts["anatomy"] = decode(Anatomy, start.ask("dissect"))
-        answer = start.ask("take_apart", longer_s=_EXPERIMENTS_S)
+    except Failed as failure:
+        measured.facts["whole"] = portable(failure.reason)
+        return
+    _experiment(start, measured, "take_apart")
+
+
+def _experiment(start: Start, measured: _Measured, do: str) -> None:
+    """The experiments; where they fail, why."""
+    try:
+        answer = start.ask(do, longer_s=_EXPERIMENTS_S)
     except Failed as failure:
         measured.facts["whole"] = portable(failure.reason)
         return

@@ -18,6 +18,8 @@ from .own_process import peak_rss_mib, running_threads, thread_cpu_ns
 if TYPE_CHECKING:
     from ..probes import Probe
 
+    MakeProbes = Callable[[], Sequence[Probe]]
+
 Question = Mapping[str, Any]
 Answer = dict[str, Any]
 Infer = Callable[[Image], Any]
@@ -43,10 +45,11 @@ class Built:
     def __init__(
         self,
         network: Network,
-        probes: "Callable[[], Sequence[Probe]]",
+        probes: "MakeProbes",
+        priced: "MakeProbes",
         kernels: Callable[[str, Infer, list[Image]], list[Answer]],
     ) -> None:
-        self._probes = probes
+        self._probes, self._priced = probes, priced
         self._kernels = kernels
         self._kept: list[Probe] = []  # OpenVINO does not live through the end of one
         self._infer = network.infer
@@ -165,14 +168,28 @@ class Built:
         return {"profile_us": self._profile(self._images[0]) if self._profile else None}
 
     def take_apart(self, _: Question) -> Answer:
-        """Time what its API is taken apart by; where that fails, the call is left whole."""
+        """Time what its API is taken apart by."""
         from ..probes import Probe, together
+
+        def probes() -> Sequence[Probe]:
+            made = self._probes()
+            whole = Probe("call", "call", self._infer)
+            return [whole, *made, *together(made)] if made else ()
+
+        return self._experiments(probes)
+
+    def price(self, _: Question) -> Answer:
+        """Time the other networks that its API's prices come from."""
+        return self._experiments(self._priced)
+
+    def _experiments(self, make: "MakeProbes") -> Answer:
+        """Where they fail, the call is left whole."""
         from .experiments import timed
 
         try:
-            if probes := self._probes():
-                self._kept = [Probe("call", "call", self._infer), *probes, *together(probes)]
-            return {"experiments": timed(self._kept, self._images), "whole": None}
+            made = list(make())
+            self._kept += made
+            return {"experiments": timed(made, self._images), "whole": None}
         except Exception as error:
             return {"experiments": [], "whole": sentence(error)}
 

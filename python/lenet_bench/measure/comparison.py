@@ -188,6 +188,7 @@ class _Comparison:
             start_s=next(starts, None),
             batches=tuple(n for n in self._log.header.rules.batches if str(n) not in refused),
             apart=self._log.header.rules.apart and name != empty.NAME,
+            prices=self._log.header.rules.prices and name != empty.NAME,
         )
         block = measure_block(self._entries[name], self._conditions, task)
         self._blocks.append(block)
@@ -244,6 +245,7 @@ def _header(
         cold_mb=COLD_MB if options.cold else None,
         batches=options.batches,
         apart=options.apart,
+        prices=options.prices,
     )
     return Header(
         version=version("lenet-bench"),

@@ -60,5 +60,6 @@ def _settings(header: Header) -> Mapping[str, Any]:
         "margin": rules.margin,
         "batches": rules.batches,
         "calls taken apart": rules.apart,
+        "other networks": rules.prices,
         **settings(rules),
     }

@@ -36,6 +36,7 @@ def timed(probes: Sequence[Probe], images: Sequence[Image]) -> list[dict[str, An
             "calls": len(ns),
             "operations": probe.operations,
             "evidence": probe.evidence,
+            "work": dict(probe.work),
         }
         for probe, ns in zip(probes, samples, strict=True)
     ]

@@ -70,7 +70,10 @@ def _start(question: Mapping[str, Any], began_ns: int) -> tuple[Built, dict[str,
         "runs": network.describe(),
     }
     built = Built(
-        network, partial(_probes, question, weights), partial(_kernels, question, weights)
+        network,
+        partial(_probes, question, weights),
+        partial(_priced, question),
+        partial(_kernels, question, weights),
     )
     gc.collect()
     gc.freeze()  # collections while timing look at new objects only
@@ -112,6 +115,15 @@ def _kernels(
     if by == "engine":
         return told_by_engine(row, variant, weights, question["threads"], images)
     return told_by_onednn(row, infer, images)
+
+
+def _priced(question: Mapping[str, Any]) -> "Sequence[Probe]":
+    """The other networks, written on the backend's API; nothing where nobody has written them."""
+    from ..probes.written import WRITTEN, priced
+
+    elsewhere = _from_elsewhere(question) if question["factory"] else None
+    write = getattr(elsewhere, "written", None) or WRITTEN.get(question["name"])
+    return priced(write, question["threads"]) if write else ()
 
 
 def _from_elsewhere(question: Mapping[str, Any]) -> Any:

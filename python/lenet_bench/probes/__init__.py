@@ -19,7 +19,7 @@ or none of a variant that it does not know. Five kinds of experiment come of it:
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import import_module
 from importlib.util import find_spec, module_from_spec
 from types import ModuleType
@@ -35,7 +35,7 @@ from ..weights import Weights
 Image = NDArray[np.float32]
 Infer = Callable[[Image], Any]
 
-Kind = Literal["call", "way", "hand-over", "together", "operations", "stage"]
+Kind = Literal["call", "way", "hand-over", "together", "operations", "stage", "drawn", "other"]
 
 COUNTS = (1, 4, 16, 64)
 #: Where LeNet is cut; the softmax is an experiment of its own, on ten floats of the image.
@@ -59,6 +59,7 @@ class Probe:
     infer: Infer  # of one image (28, 28); what it gives is not looked at
     operations: int = 0  # that its network consists of, as its API counts them
     evidence: str = ""
+    work: Mapping[str, float] = field(default_factory=dict)  # of another network, by price
 
 
 def probes_of(row: Backend, variant: str, weights: Weights, threads: int) -> Sequence[Probe]:

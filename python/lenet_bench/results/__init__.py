@@ -27,6 +27,7 @@ from .model import (
     Summary,
     Verdict,
 )
+from .prices import Priced, priced
 from .read import as_result, disturbed, printable, read_result
 from .rows import digest, failures, rows
 from .statistics import start_medians_us

@@ -25,7 +25,7 @@ SHARED = "shared comparison"
 Status = Literal["ok", "wrong", "unavailable", "crashed", "timeout", "unmeasured"]
 Verdict = Literal["baseline", "faster", "slower", "same", "ambiguous"]
 Ended = Literal["running", "budget", "rounds", "enough", "interrupted", "nothing to time", "full"]
-Kind = Literal["call", "way", "hand-over", "together", "operations", "stage"]
+Kind = Literal["call", "way", "hand-over", "together", "operations", "stage", "drawn", "other"]
 Count = Annotated[int, Meta(ge=0, le=2**62)]
 Some = Annotated[int, Meta(ge=1, le=2**62)]
 Share = Annotated[float, Meta(gt=0, lt=1)]
@@ -53,6 +53,7 @@ class Rules(Struct, frozen=True, kw_only=True):
     cold_mb: int | None = None  # MB passed over before each call, so that it finds cold caches
     batches: tuple[int, ...] = ()  # sizes that throughput is measured for
     apart: bool = False  # each call is taken apart too: `why`
+    prices: bool = False  # other networks are timed too: `prices`
 
 
 class Listed(Struct, frozen=True, omit_defaults=True):
@@ -147,6 +148,7 @@ class Experiment(Struct, frozen=True, omit_defaults=True):
     calls: Count  # that were timed
     operations: Count = 0  # that its network consists of
     evidence: str = ""  # of a way: what was called, and what the next one leaves out
+    work: Mapping[str, float] = {}  # of another network: how much of what has a price
 
 
 class Kernel(Struct, frozen=True, omit_defaults=True):

@@ -1,0 +1,48 @@
+"""What an API adds a piece: a comparison whose blocks also time other networks.
+
+`lenet-bench prices` prints what comes of
+
+    for one in prices(CompareOptions(("onnxruntime",))):
+        print(one.name, [(price.name, price.us) for price in one.prices], one.predictions)
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, replace
+from typing import Any
+
+from ..errors import LenetBenchError
+from ..measure.comparison import Progress, compare
+from ..measure.options import CompareOptions
+from ..probes.written import unwritten
+from ..registry import usual_name
+from ..results import Priced, Result, priced
+from ..results.prices import GOAL, within
+
+
+def prices(
+    options: CompareOptions | None = None, progress: Callable[[Progress], None] = lambda _: None
+) -> list[Priced]:
+    """The price list of each backend, and how well it predicts."""
+    return priced(measured(options or CompareOptions(), progress))
+
+
+def measured(options: CompareOptions, progress: Callable[[Progress], None]) -> Result:
+    """The run: as `compare` does it, and after the timed calls of each block the other networks.
+
+    LenetBenchError where a backend is named for which nobody has written them.
+    """
+    named = [usual_name(one) for one in options.backends if isinstance(one, str)]
+    if reason := unwritten(named):
+        raise LenetBenchError(reason)
+    return compare(replace(options, prices=True), progress)
+
+
+def digest(found: Sequence[Priced]) -> dict[str, Any]:
+    """What `--json` prints."""
+    met, predictions = within(found)
+    return {
+        "backends": [asdict(one) for one in found],
+        "goal": GOAL,
+        "within": met,
+        "predictions": predictions,
+    }

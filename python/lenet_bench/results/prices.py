@@ -1,0 +1,159 @@
+"""A price list: from the networks of a run of `prices` to what each thing adds. Arithmetic only.
+
+For each start: entering and an operation are the straight line through the networks of trivial
+operations. What the networks drawn by chance take above that is the sum of what they consist of,
+each at its price; prices are those, none below zero, whose predictions are off by the least share
+in sum. A start counts once; prices, predictions and intervals are over starts.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from .apart import Part
+from .model import Experiment, Result, Row, Status
+from .statistics import Floats, Interval, median_intervals
+
+#: How far a prediction may be off.
+GOAL = 0.15
+ENTERING, OPERATION = "entering", "operation"
+_EVIDENCE = {
+    ENTERING: "networks of trivial operations, at none",
+    OPERATION: "the slope over 1, 4, 16 and 64 trivial operations on ten floats",
+}
+_FITTED = "the least share that the networks drawn by chance are off by"
+_STEPS = 30  # of the fit
+_LEAST_OFF = 0.01  # networks that are off by less pull alike
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """Another network: what its prices add up to, what it takes, and by how much that is off."""
+
+    network: str
+    layers: str
+    predicted_us: float
+    measured_us: float
+    error: float  # of what it takes
+    error_low: float | None
+    error_high: float | None
+
+
+@dataclass(frozen=True)
+class Priced:
+    """A backend's prices, and what came of them."""
+
+    name: str
+    status: Status
+    reason: str | None = None  # why it did not run, or why it has no prices
+    prices: tuple[Part, ...] = ()
+    predictions: tuple[Prediction, ...] = ()
+
+
+def priced(result: Result) -> list[Priced]:
+    """Each backend of a run of `prices`."""
+    return [_priced(row, result.rules.seed) for row in result.backends]
+
+
+def within(found: Sequence[Priced]) -> tuple[int, int]:
+    """How many predictions meet the goal, of how many."""
+    errors = [abs(one.error) for backend in found for one in backend.predictions]
+    return sum(error <= GOAL for error in errors), len(errors)
+
+
+def _priced(row: Row, seed: int) -> Priced:
+    known = Priced(row.name, row.status, row.reason)
+    if row.status != "ok":
+        return known
+    starts = [block.experiments for block in row.blocks if block.experiments]
+    if not starts:
+        reason = next((block.whole for block in row.blocks if block.whole), None)
+        return replace(known, reason=reason or "nobody has written other networks for it")
+    others = _of_kind(starts[0], "other")
+    prices = [_prices(start) for start in starts]
+    names = list(prices[0])
+    columns = [
+        [
+            *one.values(),
+            *(_sum(one, other) for other in others),
+            *(other.us for other in _of_kind(start, "other")),
+        ]
+        for one, start in zip(prices, starts, strict=True)
+    ]
+    count = len(others)
+
+    def figures(medians: Floats) -> Floats:
+        """And the errors."""
+        predicted, measured = medians[..., -2 * count : -count], medians[..., -count:]
+        return np.concatenate([medians, predicted / measured - 1], axis=-1)
+
+    rows = np.array(columns)
+    found = figures(np.median(rows, axis=0))
+    none: list[Interval | None] = [None] * len(found)
+    bounds = [_ends(one) for one in median_intervals(rows, figures, seed) or none]
+    predicted, measured, errors = (found[-n * count :][:count] for n in (3, 2, 1))
+    return replace(
+        known,
+        prices=tuple(
+            Part(name, float(us), *ends, _EVIDENCE.get(name, _FITTED))
+            for name, us, ends in zip(names, found[: len(names)], bounds, strict=False)
+        ),
+        predictions=tuple(
+            Prediction(other.name, other.evidence, float(guess), float(us), float(error), *ends)
+            for other, guess, us, error, ends in zip(
+                others, predicted, measured, errors, bounds[-count:], strict=True
+            )
+        ),
+    )
+
+
+def _prices(start: Sequence[Experiment]) -> dict[str, float]:
+    """Of one start, in microseconds."""
+    trivial, drawn = _of_kind(start, "operations"), _of_kind(start, "drawn")
+    counts, us = [float(one.operations) for one in trivial], [one.us for one in trivial]
+    slope, entering = np.polyfit(counts, us, 1, w=1 / np.array(us))  # alike for its share
+    known = {ENTERING: float(entering), OPERATION: float(slope)}
+    names = [name for name in drawn[0].work if name not in known]
+    work = np.array([[one.work[name] for name in names] for one in drawn])
+    taken = np.array([one.us for one in drawn])
+    above = taken - [_sum(known, one) for one in drawn]
+    fitted = _least_off(work / taken[:, None], above / taken)
+    return known | dict(zip(names, fitted.tolist(), strict=True))
+
+
+def _least_off(shares: Floats, wanted: Floats) -> Floats:
+    """The prices, none below zero, that make the sum of what is left over least.
+
+    Squares are minimised, again and again, with less weight on what is far off: a network in which
+    an API does something of its own does not move the others' prices.
+    """
+    weights = np.ones(len(wanted))
+    prices = np.zeros(shares.shape[1])
+    for _ in range(_STEPS):
+        kept = list(range(shares.shape[1]))
+        while kept:
+            some = shares[:, kept] * weights[:, None]
+            fitted = np.linalg.lstsq(some, wanted * weights, rcond=None)[0]
+            if fitted.min() >= 0:
+                break
+            del kept[int(fitted.argmin())]
+        prices = np.zeros(shares.shape[1])
+        if kept:
+            prices[kept] = fitted
+        weights = 1 / np.sqrt(np.maximum(np.abs(shares @ prices - wanted), _LEAST_OFF))
+    return prices
+
+
+def _sum(prices: Mapping[str, float], network: Experiment) -> float:
+    """What it would take at these prices."""
+    parts = (us * network.work.get(name, 0.0) for name, us in prices.items())
+    return prices[ENTERING] + sum(parts)
+
+
+def _of_kind(start: Sequence[Experiment], kind: str) -> list[Experiment]:
+    return [one for one in start if one.kind == kind]
+
+
+def _ends(bounds: Interval | None) -> tuple[float | None, float | None]:
+    return (bounds.low, bounds.high) if bounds else (None, None)

@@ -1,0 +1,193 @@
+"""`prices`: prices that are planted come back, and answers that are wrong are not timed."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import toy_backends as toys
+from conftest import Run
+from lenet_bench import CompareOptions
+from lenet_bench.errors import LenetBenchError
+from lenet_bench.measure.experiments import timed
+from lenet_bench.probes.described import OTHERS, drawn, exact, image, spelt, steps, trivial, work
+from lenet_bench.probes.written import WRITTEN, numpy, priced
+from lenet_bench.questions import prices as question
+from lenet_bench.questions.prices import digest
+from lenet_bench.results import Experiment, Priced
+from lenet_bench.results import priced as priced_of
+from lenet_bench.results.statistics import FEWEST_STARTS
+from lenet_bench.show.terminal.prices import lists
+from lenet_bench.show.terminal.screen import Screen
+from msgspec.structs import replace as changed
+from sample_results import blocks, failed, result
+
+PLANTED = {
+    **{"entering": 20.0, "operation": 2.0, "convolution": 9.0, "1000 multiply-adds": 0.04},
+    **{"dense layer": 5.0, "kB of weights": 0.06, "1000 floats": 0.5, "1000 tangents": 4.0},
+}
+
+
+def experiments(planted: Mapping[str, float], **times: float) -> tuple[Experiment, ...]:
+    """Of an API with these prices; a network that is named takes so many times that."""
+    kinds = (("operations", trivial()), ("drawn", drawn()), ("other", OTHERS))
+    found = []
+    for kind, network in [(kind, one) for kind, networks in kinds for one in networks]:
+        does = work(network)
+        us = planted["entering"] + sum(planted[name] * amount for name, amount in does.items())
+        us *= times.get(network.name, 1)
+        count = int(does["operation"])
+        found.append(Experiment(kind, network.name, us, 9, count, spelt(network), does))  # type: ignore[arg-type]
+    return tuple(found)
+
+
+def found_of(*starts: tuple[Experiment, ...]) -> Priced:
+    """A backend with these starts."""
+    rows = blocks("made", 100, len(starts))
+    made = [changed(row, experiments=start) for row, start in zip(rows, starts, strict=True)]
+    return priced_of(result(tuple(made)))[0]
+
+
+def figures(found: Priced) -> dict[str, float]:
+    return {part.name: part.us for part in found.prices}
+
+
+def test_planted_prices_come_back_and_predict_what_follows_from_them() -> None:
+    found = found_of(experiments(PLANTED))
+    assert figures(found) == pytest.approx(PLANTED, rel=1e-3)
+    assert [one.error for one in found.predictions] == pytest.approx([0] * 3, abs=1e-3)
+
+
+@pytest.mark.parametrize("name", PLANTED)
+def test_a_price_that_doubles_moves_no_other(name: str) -> None:
+    planted = {**PLANTED, name: 2 * PLANTED[name]}
+    assert figures(found_of(experiments(planted))) == pytest.approx(planted, rel=1e-3)
+
+
+def test_what_costs_nothing_has_no_price_below_zero() -> None:
+    noise = np.random.default_rng(1).normal(1, 0.05, 24)
+    scattered = {f"drawn {n}": float(share) for n, share in enumerate(noise, 1)}
+    free = {**PLANTED, "1000 floats": 0.0, "dense layer": 0.0}
+    assert min(figures(found_of(experiments(free, **scattered))).values()) >= 0
+
+
+def test_one_network_in_which_an_api_does_something_of_its_own_moves_no_price() -> None:
+    found = figures(found_of(experiments(PLANTED, **{"drawn 4": 3.0})))
+    assert found == pytest.approx(PLANTED, rel=0.05)
+
+
+def test_nothing_is_fitted_to_the_networks_that_are_predicted() -> None:
+    slower = {one.name: 1.25 for one in OTHERS}
+    found = found_of(experiments(PLANTED, **slower))
+    assert figures(found) == pytest.approx(PLANTED, rel=1e-3)
+    assert [one.error for one in found.predictions] == pytest.approx([-0.2] * 3, abs=1e-3)
+    assert digest([found])["within"] == 0
+    assert digest([found_of(experiments(PLANTED))])["within"] == 3
+
+
+def test_intervals_are_over_starts_and_few_starts_have_none() -> None:
+    one = experiments(PLANTED)
+    assert {part.low_us for part in found_of(one).prices} == {None}
+    random = np.random.default_rng(2)
+    scattered = [
+        experiments({**PLANTED, "entering": 20 + random.normal()}) for _ in range(FEWEST_STARTS)
+    ]
+    widths = {
+        part.name: part.high_us - part.low_us
+        for part in found_of(*scattered).prices
+        if part.high_us is not None and part.low_us is not None
+    }
+    assert widths["entering"] > 0.5 > 10 * widths["operation"]
+
+
+# The networks
+
+
+def test_the_perceptron_has_the_work_that_paper_says() -> None:
+    perceptron, lenet5, _ = OTHERS
+    does = work(perceptron)
+    assert (does["dense layer"], does["operation"]) == (2, 2)
+    assert does["kB of weights"] == 4 * (784 * 300 + 300 * 10) / 1000
+    by_hand = 28 * 28 * 6 * 25 + 10 * 10 * 16 * 6 * 25
+    assert work(lenet5)["1000 multiply-adds"] == pytest.approx(by_hand / 1000)
+
+
+def test_the_definition_of_a_convolution_is_its_sum() -> None:
+    network = replace(OTHERS[1], layers=OTHERS[1].layers[:1])
+    (step,), x = steps(network), image(network)[0, 0]
+    by_hand = (x[3:8, 7:12] * step.weight[2, 0]).sum() + step.bias[2]
+    assert exact(network)[2, 3, 7] == pytest.approx(by_hand, rel=1e-5)
+
+
+def test_the_same_networks_are_drawn_each_time() -> None:
+    assert drawn() == drawn()
+    assert len({one.layers for one in drawn()}) > 20
+    assert max(work(one)["kB of weights"] for one in drawn()) <= 5000
+
+
+@pytest.mark.parametrize("api", ["numpy", "onnxruntime"])
+def test_every_network_answers_as_its_definition_says(api: str) -> None:
+    pytest.importorskip(api)
+    assert len(priced(WRITTEN[api], 1)) == 4 + 24 + 3
+
+
+def test_a_network_that_answers_otherwise_is_refused() -> None:
+    def write(network: Any, threads: int) -> Any:
+        infer = numpy(network, threads)
+        wrong = network is OTHERS[2]
+        return lambda given: infer(given)[:, ::-1] if wrong else infer(given)
+
+    with pytest.raises(LenetBenchError, match="answer to CNN for CIFAR-10"):
+        priced(write, 1)
+
+
+# The run
+
+
+@pytest.mark.slow
+def test_an_api_whose_networks_take_known_times_is_found_out() -> None:
+    made = timed(priced(toys.Priced.written, 1), [np.zeros((28, 28), np.float32)])
+    found, planted = figures(found_of(tuple(Experiment(**one) for one in made))), toys.Priced.prices
+    assert {name: found[name] for name in planted} == pytest.approx(planted, rel=0.35)
+
+
+def test_a_wrong_answer_leaves_no_prices_and_says_so(weights_file: Path) -> None:
+    (found,) = question.prices(
+        CompareOptions((toys.entry(toys.WronglyPriced),), rounds=1, weights=weights_file)
+    )
+    assert (found.status, found.prices) == ("ok", ())
+    assert "differs from NumPy's" in (found.reason or "")
+    assert "has no prices: its answer" in " ".join(lists([found], Screen(400, False)))
+
+
+def test_tables_and_what_is_missing_are_shown() -> None:
+    made = result(failed("jax", "unavailable", "no JAX"))
+    text = "\n".join(
+        lists([found_of(experiments(PLANTED)), *priced_of(made)], Screen(200, False), ["jax"])
+    )
+    assert "3 of 3 predictions are within 15%" in text
+    assert "jax: unavailable: no JAX" in text
+    assert "LeNet-5 of 1998" in text
+
+
+def test_the_command_prices_and_goes_on_with_its_file(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "prices.jsonl"
+    first = run("prices", "numpy", "--rounds", "1", "-o", path, "--json")
+    assert first.code == 0, first.errors
+    (backend,) = json.loads(first.output)["backends"]
+    assert {one["name"] for one in backend["prices"]} == set(PLANTED)
+    assert all(one["measured_us"] > 0 for one in backend["predictions"])
+    again = run("prices", "-o", path, "--rounds", "1")
+    assert again.code == 0, again.errors
+    assert "of 3 predictions are within 15%" in again.output
+    otherwise = run("compare", "-o", path)
+    assert (otherwise.code, "other networks" in otherwise.errors) == (1, True)
+
+
+def test_a_backend_that_other_networks_are_not_written_for_is_refused(run: Run) -> None:
+    done = run("prices", "numpy", "caffe")
+    assert done.code == 1
+    assert "nobody has written other networks for caffe; they are written for numpy" in done.errors
