@@ -36,15 +36,13 @@ from . import (
 )
 
 Forward = Callable[[Any, Any], Any]  # of the module and its images
-Mode = Callable[[], Any]  # torch's context in which no gradients are kept
 
-COUNT = dict.fromkeys((*CUTS, SOFTMAX), 1)
+_COUNT = dict.fromkeys((*CUTS, SOFTMAX), 1)
 _NETWORKS = 64  # that Dynamo may compile of one function
 
 _ARRAYS = "inference mode, array to tensor and back, less the model on a tensor"
-DYNAMO = "the compiled module, less what Inductor made of it: Dynamo's guards"
 _PYTHON = {
-    "compile": DYNAMO,
+    "compile": "the compiled module, less what Inductor made of it: Dynamo's guards",
     "export": "the package's call, less its loader in C++",
 }
 _ENTERING = {
@@ -65,10 +63,10 @@ def called_below(
     whole.infer(IMAGES[0])  # compiled before what is not to be found in its place
     with torch.inference_mode():
         x = torch.from_numpy(IMAGES[:, None])
-    below = {"compile": _below_module, "export": _below_package}[variant]
+    below = {"compile": _below_dynamo, "export": _below_package}[variant]
 
     def called(model: Any) -> Infer:
-        return _in(torch.inference_mode, lambda: model(x))
+        return _inferring(lambda: model(x))
 
     def last(forward: Forward) -> Infer:
         return below(build(forward).inside()["model"], x)
@@ -79,20 +77,20 @@ def called_below(
         way("arrays", unchecked(whole), _ARRAYS),
         way("Python", called(model), _PYTHON[variant]),
         way(ENTERING, below(model, x), _ENTERING[variant]),
-        *networks(last, trivial, cut, COUNT),
+        *networks(last, trivial, cut, _COUNT),
     ]
 
 
-def _in(mode: Mode, call: Callable[[], Any]) -> Infer:
+def _inferring(call: Callable[[], Any]) -> Infer:
     def infer(_: Any) -> Any:
-        with mode():
+        with torch.inference_mode():
             return call()
 
     return infer
 
 
-def below_dynamo(module: Any, x: Any, mode: Mode) -> Infer:
-    """What Inductor makes of a module, on what Dynamo hands it."""
+def _below_dynamo(model: Any, x: Any) -> Infer:
+    """What Inductor makes of a compiled module, on what Dynamo hands it."""
     caught: list[tuple[Any, Any]] = []
 
     def compiler(graph: Any, examples: Any) -> Any:
@@ -105,19 +103,15 @@ def below_dynamo(module: Any, x: Any, mode: Mode) -> Infer:
         return call
 
     limit = torch._dynamo.config.patch(recompile_limit=_NETWORKS)
-    with mode(), limit:
-        torch.compile(module, backend=compiler)(x)
+    with torch.inference_mode(), limit:
+        torch.compile(model._orig_mod, backend=compiler)(x)
     ((made, handed),) = caught  # one graph, without a break
-    return _in(mode, lambda: made(*handed))
-
-
-def _below_module(model: Any, x: Any) -> Infer:
-    return below_dynamo(model._orig_mod, x, torch.inference_mode)
+    return _inferring(lambda: made(*handed))
 
 
 def _below_package(model: Any, x: Any) -> Infer:
     run = model.loader.boxed_run  # which empties its list
-    return _in(torch.inference_mode, lambda: run([x]))
+    return _inferring(lambda: run([x]))
 
 
 def keeping(file: ModuleType, weights: Weights) -> Callable[[Any, str], Infer]:

@@ -2,7 +2,7 @@
 
 All through public API, down to the graph of TensorFlow that `predict_function` makes. On JAX and
 PyTorch the pieces end at `predict_on_batch`. The layers of `call` are operations themselves;
-`function` and `compile` are what XLA and Inductor make of the model.
+`function` is what XLA makes of the model.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -34,7 +34,7 @@ from . import (
 _LAYERS = {"conv1": 1, "pool1": 1, "conv2": 1, "pool2": 1, "fc1": 2, "fc2": 1, SOFTMAX: 0}
 
 
-_VARIANTS = ("predict", "predict_on_batch", "call", "function", "compile")
+_VARIANTS = ("predict", "predict_on_batch", "call", "function")
 
 
 class First(layers.Layer):
@@ -47,18 +47,11 @@ class First(layers.Layer):
         return keras.ops.reshape(x, (-1, size))[:, :10]
 
 
-class Beside(First):
-    """The first ten floats of one thing beside another, which nobody takes."""
-
-    def call(self, both: Any) -> Any:
-        return keras.ops.copy(super().call(both[0]))
-
-
 def probes(row: Backend, variant: str, weights: Weights, threads: int) -> Sequence[Probe]:
     below = keras.config.backend()
     if variant not in _VARIANTS or below == "openvino":
         return ()
-    nothing = _beside_lenet(weights) if variant == "compile" else _model([First()])
+    nothing = _model([First()])
     whole = varied(row, variant, weights, threads, lenet=lambda _: nothing)
     images = IMAGES[..., None]
     checks = way(CHECKS, whole.infer, CHECKS_EVIDENCE, 1 if variant == "call" else 2)
@@ -67,8 +60,6 @@ def probes(row: Backend, variant: str, weights: Weights, threads: int) -> Sequen
         return [checks, *_of_layers(unchecked(whole), nothing, steps)]
     if variant == "function":
         return [checks, *_of_function(whole, steps)]
-    if variant == "compile":
-        return [checks, *_of_compile(whole, steps)]
     pieces: list[Probe] = []
     if variant == "predict":
         pieces += _of_predict(nothing, images, unchecked(whole))
@@ -150,30 +141,6 @@ def _of_function(whole: Adapter, steps: "_Steps") -> Iterator[Probe]:
     yield from networks(named, steps.trivial, steps.cut, GRAPH, REST)
 
 
-def _of_compile(whole: Adapter, steps: "_Steps") -> Iterator[Probe]:
-    """From the compiled model on an array to what Inductor made of it."""
-    import torch
-
-    from .inductor import COUNT, DYNAMO, below_dynamo
-
-    x, program = torch.from_numpy(IMAGES[..., None]), whole.inside()["program"]
-    whole.infer(IMAGES[0])  # compiled before what is not to be found in its place
-    evidence = "array to tensor and back, less the model on a tensor"
-    yield way("arrays", unchecked(whole), evidence)
-    yield way("Python", _without_gradients(lambda _: program(x)), DYNAMO)
-    entering = below_dynamo(program._orig_mod, x, torch.no_grad)
-    yield way(ENTERING, entering, "what Inductor made of a model that gives ten pixels")
-
-    def last(network: Sequence[Any]) -> Infer:
-        return below_dynamo(_model(network), x, torch.no_grad)
-
-    def cut(stage: str) -> Sequence[Any]:
-        layers = steps.cut(stage)
-        return layers if stage in (SOFTMAX, CUTS[-1]) else layers[:-1]
-
-    yield from networks(last, steps.trivial, cut, COUNT)
-
-
 def _of_layers(call: Infer, nothing: Any, steps: "_Steps") -> Iterator[Probe]:
     """The model called, and its layers called one by one."""
     x = keras.ops.convert_to_tensor(IMAGES[..., None])
@@ -228,16 +195,6 @@ def _model(network: Sequence[Any], *, keep: bool = False) -> Any:
     for layer in network:
         before, x = x, layer(x)
     return keras.Model(image, [x, before] if keep else x)
-
-
-def _beside_lenet(weights: Weights) -> Any:
-    """Ten floats from a model that Dynamo guards as it does LeNet, whose answer nobody takes."""
-    from ..backends import keras as file
-
-    image = x = keras.Input((28, 28, 1))
-    for layer in file.lenet(weights).layers:
-        x = layer(x)
-    return keras.Model(image, Beside()([image, x]))
 
 
 def _without_gradients(infer: Infer) -> Infer:
