@@ -15,9 +15,7 @@ from lenet_bench.questions.mlperf import read as read_mlperf
 from lenet_bench.registry import find
 from lenet_bench.results import (
     Part,
-    Priced,
     TakenApart,
-    priced,
     read_result,
     start_medians_us,
     taken_apart,
@@ -31,7 +29,6 @@ from lenet_bench.show.figures.rows import Row, Run
 from lenet_bench.show.figures.story import story
 from lenet_bench.show.markdown import table as markdown
 from lenet_bench.show.page import gather
-from lenet_bench.show.prices import summary
 from lenet_bench.show.sentences import IN_LESS, by_precision, timed
 from lenet_bench.show.sentences import conditions as measured_how
 from lenet_bench.show.terminal.screen import Screen
@@ -39,6 +36,7 @@ from lenet_bench.show.terminal.training import side_by_side
 from lenet_bench.show.why import answer as answer_of
 from lenet_bench.training.result import read_training
 from lenet_bench.units import digits, interval, percents, ratio, share, time, times
+from prices import prices
 from settings.__main__ import alternatives
 
 ROOT = Path(__file__).parents[1]
@@ -342,48 +340,6 @@ def precision(path: Path) -> Iterator[str]:
             str(len(one["disagreements"])),
         )
         for one in found
-    ]
-    yield from markdown(titles, rows, titles[:2])
-
-
-def prices(folder: Path) -> Iterator[str]:
-    """Each backend's price list, and what it predicts beside what was measured."""
-    files = sorted(folder.glob("*.jsonl"))
-    if not files:
-        yield NONE_KEPT
-    for path in files:
-        result = read_result(path)
-        found = [one for one in priced(result) if one.prices]
-        yield from [measured_how(result), "", *price_table(found), "", *predicted(found), ""]
-        yield summary(found) or ""
-
-
-def price_table(found: list[Priced]) -> Iterator[str]:
-    """A row a thing, a column a backend; the interval below the price."""
-    things = zip(*(one.prices for one in found), strict=True)
-    rows = [(row[0].name, *map(price_cell, row)) for row in things]
-    yield from markdown(("what it adds", *(one.name for one in found)), rows, ("what it adds",))
-
-
-def price_cell(part: Part) -> str:
-    """The price and its interval."""
-    return f"{time(part.us)} ({times(part.low_us, part.high_us)})"
-
-
-def predicted(found: list[Priced]) -> Iterator[str]:
-    """A row a network of a backend."""
-    titles = ("backend", "another network", "predicted", "measured", "error", "95 % interval")
-    rows = [
-        (
-            backend.name,
-            one.network,
-            time(one.predicted_us),
-            time(one.measured_us),
-            f"{one.error:+.0%}",
-            percents(one.error_low, one.error_high),
-        )
-        for backend in found
-        for one in backend.predictions
     ]
     yield from markdown(titles, rows, titles[:2])
 
