@@ -69,7 +69,7 @@ def test_markdown_has_failures_and_warnings(result):
 def test_markdown_has_the_throughput_by_batch():
     row = blocks("first", 20, batches=(Batch(8, (2_000_000,)),))
     printed = "\n".join(markdown.comparison(as_result(log(row, batches=(8,)))))
-    assert "| first | 4,000 | 8 | 4,000 |" in printed
+    assert "| first | float32 | 4,000 | 8 | 4,000 |" in printed
 
 
 def test_compare_answers_in_a_form_too(run, tmp_path):
