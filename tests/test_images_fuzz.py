@@ -47,6 +47,7 @@ def test_a_file_cut_anywhere_is_read_or_refused(name, data):
     read_or_refuse(whole[: data.draw(st.integers(0, len(whole)))])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FILES)
 @settings(max_examples=40, deadline=None)
 @given(data=st.data())

@@ -239,6 +239,7 @@ def test_a_run_learns_and_its_weights_say_how(whole_run):
     assert [Epoch(**epoch) for epoch in json.loads(metadata["history"])] == list(run.epochs)
 
 
+@pytest.mark.slow
 @needs_keras
 def test_the_same_seed_gives_the_same_weights(options, whole_run, keras_trainer):
     again = train(options, say=lambda _: None, make_trainer=keras_trainer)
@@ -258,6 +259,7 @@ def test_the_learning_curve_is_a_picture(whole_run):
         assert len(set(picture.convert("L").tobytes())) > 10
 
 
+@pytest.mark.slow
 @needs_keras
 @pytest.mark.parametrize(
     ("stop", "code"), [(signal.SIGKILL, -signal.SIGKILL), (signal.SIGINT, 130)]
@@ -276,6 +278,7 @@ def test_a_stopped_run_leaves_the_best_weights_so_far(options, stop, code):
     assert "test_accuracy" not in metadata
 
 
+@pytest.mark.slow
 @needs_keras
 @pytest.mark.usefixtures("keras_trainer")
 def test_there_is_one_line_an_epoch(options):
@@ -284,6 +287,7 @@ def test_there_is_one_line_an_epoch(options):
     assert [line.split()[1] for line in lines] == ["1/2", "2/2"]
 
 
+@pytest.mark.slow
 @needs_keras
 @pytest.mark.usefixtures("keras_trainer")
 def test_a_diverging_run_stops_with_a_sentence(options):
