@@ -149,20 +149,23 @@ def spelt(network: Described) -> str:
 
 # What it consists of, by the names that prices have.
 OPERATION, CONVOLUTION, MULTIPLY_ADDS = "operation", "convolution", "1000 multiply-adds"
+WINDOWS = "1000 floats in windows"  # that kernels see: most engines gather them first
 DENSE, WEIGHTS = "dense layer", "kB of weights"
 FLOATS, TANGENTS = "1000 floats", "1000 tangents"
 
 
 def work(network: Described) -> Mapping[str, float]:
     """How much of each, by its shapes alone."""
-    names = (OPERATION, CONVOLUTION, MULTIPLY_ADDS, DENSE, WEIGHTS, FLOATS, TANGENTS)
-    found = dict.fromkeys(names, 0.0)
+    convolving = (CONVOLUTION, WINDOWS, MULTIPLY_ADDS)
+    found = dict.fromkeys((OPERATION, *convolving, DENSE, WEIGHTS, FLOATS, TANGENTS), 0.0)
     shape = network.shape
     for layer in network.layers:
         after = _after(layer, shape)
         if layer.side:
+            windows = prod(after[1:]) * shape[0] * layer.side**2 / 1000
             found[CONVOLUTION] += 1
-            found[MULTIPLY_ADDS] += prod(after) * shape[0] * layer.side**2 / 1000
+            found[WINDOWS] += windows
+            found[MULTIPLY_ADDS] += windows * layer.out
         elif layer.out:
             found[DENSE] += 1
             found[WEIGHTS] += 4 * prod(shape) * layer.out / 1000
