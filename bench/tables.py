@@ -39,9 +39,11 @@ from lenet_bench.training.result import read_training
 from lenet_bench.units import digits, interval, percents, ratio, share, time, times
 from prices import prices
 from settings.__main__ import alternatives
+from without_python import without_python
 
 ROOT = Path(__file__).parents[1]
 COUNTED = ("Python calls", "waits")  # of a call
+CLOSE = 0.05  # how far the parts of a call may be from it
 SCREEN = Screen(columns=100, colour=False)
 
 
@@ -164,6 +166,18 @@ def whyanswer(path: Path) -> Iterator[str]:
     """The same in sentences."""
     for sentence in answer_of(taken_apart(read_result(path))):
         yield f"- {sentence}"
+
+
+def closure(folder: Path) -> Iterator[str]:
+    """Of how many calls the parts add up."""
+    results = [read_result(path) for path in sorted(folder.glob("*.jsonl"))]
+    every = [one for result in results for one in taken_apart(result)]
+    off = {one.name: abs(one.explained - 1) for one in every if one.explained is not None}
+    near, farthest = sum(share <= CLOSE for share in off.values()), max(off, key=off.__getitem__)
+    yield (
+        f"Of the {len(off)} calls of these runs {near} are explained to within {CLOSE:.0%}; "
+        f"the farthest from it, `{farthest}`, to within {off[farthest]:.1%}."
+    )
 
 
 def whyparts(path: Path) -> Iterator[str]:
@@ -354,9 +368,11 @@ DRAWN: dict[str, Callable[[Path], Iterable[str]]] = {
     "baselines": baselines,
     "why": why,
     "whyanswer": whyanswer,
+    "closure": closure,
     "whyparts": whyparts,
     "kernels": kernels,
     "prices": prices,
+    "withoutpython": without_python,
     "training": training,
     "agreement": agreement,
     "mlperf": mlperf,
