@@ -47,15 +47,30 @@ class First(layers.Layer):
         return keras.ops.reshape(x, (-1, size))[:, :10]
 
 
+class Holding(layers.Layer):
+    """Gives what comes. The variables of these layers go with the model, as LeNet's go with it."""
+
+    def __init__(self, held: Sequence[Any]) -> None:
+        super().__init__()
+        self.held = list(held)
+
+    def call(self, x: Any) -> Any:
+        for layer in self.held:
+            for variable in layer.weights:
+                keras.ops.convert_to_tensor(variable)
+        return x
+
+
 def probes(row: Backend, variant: str, weights: Weights, threads: int) -> Sequence[Probe]:
     below = keras.config.backend()
     if variant not in _VARIANTS or below == "openvino":
         return ()
-    nothing = _model([First()])
+    # What runs eagerly is not handed its variables.
+    steps = _Steps(weights, hold=below in ("tensorflow", "jax") and variant != "call")
+    nothing = steps.model([First()])
     whole = varied(row, variant, weights, threads, lenet=lambda _: nothing)
     images = IMAGES[..., None]
     checks = way(CHECKS, whole.infer, CHECKS_EVIDENCE, 1 if variant == "call" else 2)
-    steps = _Steps(weights)
     if variant == "call":
         return [checks, *_of_layers(unchecked(whole), nothing, steps)]
     if variant == "function":
@@ -71,7 +86,7 @@ def probes(row: Backend, variant: str, weights: Weights, threads: int) -> Sequen
     count, rest = _LAYERS, 1
 
     def on_batch(network: Sequence[Any]) -> Infer:
-        model = _model(network, keep=keep)
+        model = steps.model(network, keep=keep)
         return lambda _: model.predict_on_batch(images)
 
     evidence = "predict_on_batch of a model that gives ten pixels"
@@ -116,7 +131,7 @@ def _on_tensorflow(model: Any, images: Any, steps: "_Steps") -> Iterator[Probe]:
     yield from ways_of_a_graph(made, x, [(x,)], own_thread=True)
 
     def named(network: Sequence[Any]) -> Infer:
-        return below_python(graph(_model(network)), x)
+        return below_python(graph(steps.model(network)), x)
 
     yield from networks(named, steps.trivial, steps.cut, GRAPH, REST)
 
@@ -134,7 +149,7 @@ def _of_function(whole: Adapter, steps: "_Steps") -> Iterator[Probe]:
     yield from ways_of_a_graph(asked.get_concrete_function(x), x, x, own_thread=False)
 
     def named(network: Sequence[Any]) -> Infer:
-        program = tf.function(_model(network, keep=True), jit_compile=True)
+        program = tf.function(steps.model(network, keep=True), jit_compile=True)
         return below_python(program.get_concrete_function(x), x)
 
     yield Probe("stage", NOTHING, named([First()]), REST)
@@ -167,7 +182,7 @@ def _of_layers(call: Infer, nothing: Any, steps: "_Steps") -> Iterator[Probe]:
 class _Steps:
     """The layers of each network."""
 
-    def __init__(self, weights: Weights) -> None:
+    def __init__(self, weights: Weights, *, hold: bool) -> None:
         from ..backends import keras as file
 
         self._layers = list(file.lenet(weights).layers)
@@ -175,6 +190,15 @@ class _Steps:
         self._fc2 = layers.Dense(10)
         self._fc2.build((None, 500))
         self._fc2.set_weights(fc2.get_weights())
+        self._first = [Holding([*self._layers, self._fc2])] if hold else []
+
+    def model(self, network: Sequence[Any], *, keep: bool = False) -> Any:
+        """Of these layers; with all that the last but one computed as an answer too."""
+        image = keras.Input((28, 28, 1))
+        before = x = image
+        for layer in [*self._first, *network]:
+            before, x = x, layer(x)
+        return keras.Model(image, [x, before] if keep else x)
 
     def trivial(self, count: int) -> list[Any]:
         return [First(), *(layers.Activation("softsign") for _ in range(count))]
@@ -186,15 +210,6 @@ class _Steps:
             return [*self._layers, self._fc2]
         end = CUTS.index(stage) + (2 if stage == "fc1" else 1)
         return [*self._layers[:end], First()]
-
-
-def _model(network: Sequence[Any], *, keep: bool = False) -> Any:
-    """Of these layers; with all that the last but one computed as an answer too."""
-    image = keras.Input((28, 28, 1))
-    before = x = image
-    for layer in network:
-        before, x = x, layer(x)
-    return keras.Model(image, [x, before] if keep else x)
 
 
 def _without_gradients(infer: Infer) -> Infer:
