@@ -9,26 +9,20 @@ from lenet_bench.show.markdown import table as markdown
 from lenet_bench.show.sentences import conditions as measured_how
 from lenet_bench.units import time
 
-NONE_KEPT = "No run on a quiet machine is kept yet."
 BARE = "onednn"  # the backend that is oneDNN and nothing else
 TITLES = ("stage", "the engine says", "beyond oneDNN", "in oneDNN", "its kernel", "by hand")
 
 
-def kernels(folder: Path) -> Iterator[str]:
-    """Of each run of `why` that has them, a backend a table."""
-    results = [read_result(path) for path in sorted(folder.glob("*.jsonl"))]
-    found = [(result, [one for one in taken_apart(result) if told(one)]) for result in results]
-    if not any(backends for _, backends in found):
-        yield NONE_KEPT
-    for result, backends in found:
-        if not backends:
-            continue
-        yield from [measured_how(result), ""]
-        bare = [kernel for one in backends if one.name == BARE for kernel in told(one)]
-        for one in backends:
-            yield from [f"### {one.name}: {told(one)[0].by}", ""]
-            rows = [row for stage in stages(one) for row in stage_rows(one, stage, bare)]
-            yield from [*markdown(TITLES, rows, ("stage", "its kernel", "by hand")), ""]
+def kernels(path: Path) -> Iterator[str]:
+    """Of a run of `why`, a backend a table."""
+    result = read_result(path)
+    backends = [one for one in taken_apart(result) if told(one)]
+    yield from [measured_how(result), ""]
+    bare = [kernel for one in backends if one.name == BARE for kernel in told(one)]
+    for one in backends:
+        yield from [f"### {one.name}: {told(one)[0].by}", ""]
+        rows = [row for stage in stages(one) for row in stage_rows(one, stage, bare)]
+        yield from [*markdown(TITLES, rows, ("stage", "its kernel", "by hand")), ""]
 
 
 def told(one: TakenApart) -> list[Kernel]:

@@ -3,12 +3,13 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from kernels import NONE_KEPT
 from lenet_bench.results import Part, Priced, priced, read_result
 from lenet_bench.show.markdown import table as markdown
 from lenet_bench.show.prices import summary
 from lenet_bench.show.sentences import conditions as measured_how
 from lenet_bench.units import percents, time, times
+
+NONE_KEPT = "No run on a quiet machine is kept yet."
 
 
 def prices(folder: Path) -> Iterator[str]:

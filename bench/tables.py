@@ -9,7 +9,7 @@ from statistics import median as middle
 from textwrap import wrap
 
 from conditions import CONDITIONS
-from kernels import NONE_KEPT, kernels
+from kernels import kernels
 from lenet_bench.cost import lines_of_code
 from lenet_bench.questions.mlperf import MlperfRun
 from lenet_bench.questions.mlperf import read as read_mlperf
@@ -37,7 +37,7 @@ from lenet_bench.show.terminal.training import side_by_side
 from lenet_bench.show.why import answer as answer_of
 from lenet_bench.training.result import read_training
 from lenet_bench.units import digits, interval, percents, ratio, share, time, times
-from prices import prices
+from prices import NONE_KEPT, prices
 from settings.__main__ import alternatives
 from without_python import without_python
 
@@ -168,14 +168,13 @@ def whyanswer(path: Path) -> Iterator[str]:
         yield f"- {sentence}"
 
 
-def closure(folder: Path) -> Iterator[str]:
+def closure(path: Path) -> Iterator[str]:
     """Of how many calls the parts add up."""
-    results = [read_result(path) for path in sorted(folder.glob("*.jsonl"))]
-    every = [one for result in results for one in taken_apart(result)]
+    every = taken_apart(read_result(path))
     off = {one.name: abs(one.explained - 1) for one in every if one.explained is not None}
     near, farthest = sum(share <= CLOSE for share in off.values()), max(off, key=off.__getitem__)
     yield (
-        f"Of the {len(off)} calls of these runs {near} are explained to within {CLOSE:.0%}; "
+        f"Of these {len(off)} calls {near} are explained to within {CLOSE:.0%}; "
         f"the farthest from it, `{farthest}`, to within {off[farthest]:.1%}."
     )
 

@@ -3,13 +3,13 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from kernels import NONE_KEPT
 from lenet_bench.cost import lines_of_code
 from lenet_bench.results import read_result, start_medians_us
 from lenet_bench.results.statistics import ratio_interval
 from lenet_bench.show.markdown import table as markdown
 from lenet_bench.show.sentences import conditions as measured_how
 from lenet_bench.units import interval, ratio, time
+from prices import NONE_KEPT
 
 #: In C++, and the nearest variant in Python.
 PAIRS = {"tensorflow:cpp": "tensorflow:session", "openvino:cpp": "openvino", "torch:cpp": "torch"}
