@@ -1,9 +1,10 @@
-"""All CPU backends under the conditions that people run them in, a result file each.
+"""The backends of a result under the other conditions that people run them in, a result file each.
 
-    python bench/conditions.py [BACKEND...] [--rounds 15] [--folder results/conditions]
+    python bench/conditions.py results/cpu/FILE.jsonl [--rounds 15] [--folder results/conditions]
 
-Where it was interrupted, the same command goes on. `python bench/readme.py` draws the table of
-docs/conditions.md from the files.
+Of each backend the variant that is the fastest in FILE, of those that give their first answer
+within eight seconds, is measured. Where it was interrupted, the
+same command goes on. `python bench/readme.py` draws the table of docs/conditions.md from the files.
 """
 
 import argparse
@@ -12,25 +13,37 @@ from pathlib import Path
 
 from lenet_bench.cli import run
 from lenet_bench.cli.output import INTERRUPTED
+from lenet_bench.results import read_result
+from lenet_bench.show.families import backend_of, precision
+from lenet_bench.show.sentences import timed
 
+STARTS_WITHIN_S = 8
 FOLDER = Path(__file__).parents[1] / "results/conditions"
 #: By the name of its file: what a reader calls it, and the options of `compare`.
 CONDITIONS = {
-    "one-thread": ("one thread, one core", ("--threads", "1")),
     "two-threads": ("two threads, two cores", ("--threads", "2")),
     "idle": ("20 ms idle between", ("--interval", "20ms")),
     "cold": ("cold caches", ("--cold",)),
 }
 
 
+def fastest(file: Path) -> list[str]:
+    """Of each backend and precision the variant with the lowest median that starts soon."""
+    found: dict[tuple[str, str], str] = {}
+    soon = [row for row in timed(read_result(file)) if (row.cold_start_s or 0) < STARTS_WITHIN_S]
+    for row in soon:
+        found.setdefault((backend_of(row.name), precision(row.name)), row.name)
+    return list(found.values())
+
+
 def main() -> int:
     """One comparison after the other; the worst of their exit codes."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("backends", nargs="*", metavar="BACKEND", help="[all that run on a CPU]")
+    parser.add_argument("file", type=Path, help="what `lenet-bench compare -o` wrote")
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--folder", type=Path, default=FOLDER)
     asked = parser.parse_args()
-    which = asked.backends or ["--device", "cpu"]
+    which = fastest(asked.file)
     worst = 0
     for name, (title, options) in CONDITIONS.items():
         print(f"{title}:", flush=True)

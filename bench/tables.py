@@ -79,6 +79,14 @@ def backends(path: Path) -> Iterator[str]:
     if any(way["starts"] < FEWEST_STARTS for way in run.rows):
         yield ""
         yield f"No interval where a backend started fewer than {FEWEST_STARTS} times."
+    seen = run.result.disturbance
+    if seen.disturbed:
+        yield ""
+        yield (
+            f"The machine was disturbed beside {seen.disturbed} of {seen.blocks} starts "
+            f"([a known loop](docs/measuring.md#a-disturbed-machine) ran slow there), and "
+            f"{seen.repeated} of them were measured again."
+        )
 
 
 def row(ways: list[Row]) -> tuple[str, ...]:
@@ -279,29 +287,34 @@ def settings(folder: Path) -> Iterator[str]:
 
 
 def tried_beside(path: Path) -> Iterator[str]:
-    """Each way against the fastest of the registry's."""
+    """Each way against the fastest in float32 of the registry's."""
     result = read_result(path)
     backend = path.stem
     tries = alternatives(backend)
     tried = {row.name: row for row in result.backends}
     own = [row for row in tried.values() if "/" not in row.name]
-    best = min(filter(None, map(median, own)))
+    full = [row for row in own if precision_of(row.name) == "float32"]
+    best = min(full, key=lambda row: median(row) or inf)
     yield measured_how(result)
     yield ""
-    titles = ("setting", "what it tries", "median", "to the best")
+    titles = ("setting", "what it tries", "median", "to the best", "95 % interval")
     ways = {name: find(name)[0].variants.get(find(name)[1], "") for name in map(name_of, own)}
     ways |= {f"{backend}/{name}": sentence for name, sentence in tries.items()}
     known = sorted(ways, key=lambda name: median(tried[name]) or inf if name in tried else inf)
-    rows = [setting_row(tried[name], ways[name], best) for name in known if name in tried]
+    seed = result.rules.seed
+    rows = [setting_row(tried[name], ways[name], best, seed) for name in known if name in tried]
     yield from markdown(titles, rows, titles[:2])
 
 
-def setting_row(row: Tried, tries: str, best: float) -> tuple[str, ...]:
+def setting_row(row: Tried, tries: str, best: Tried, seed: int) -> tuple[str, ...]:
     """One way, or why there is none."""
-    us = median(row)
-    if us is None:
-        return row.name, tries, row.status, "-"
-    return row.name, tries, time(us), ratio(us / best)
+    us, least_us = median(row), median(best)
+    if us is None or not least_us:
+        return row.name, tries, row.status, "-", "-"
+    both = [start_medians_us(one.blocks) for one in (row, best)]
+    found = None if row is best else ratio_interval(*both, seed)
+    reaches = interval(found.low, found.high) if found else "-"
+    return row.name, tries, time(us), ratio(us / least_us), reaches
 
 
 def median(row: Tried) -> float | None:
@@ -314,23 +327,26 @@ def name_of(row: Tried) -> str:
     return row.name
 
 
-def conditions(folder: Path) -> Iterator[str]:
-    """Each backend's median under each condition, the fastest under the first one first."""
-    files = {name: folder / f"{name}.jsonl" for name in CONDITIONS}
-    results = {name: read_result(path) for name, path in files.items() if path.exists()}
+def conditions(path: Path) -> Iterator[str]:
+    """Each backend's median in the result of that path and under each other condition."""
+    folder = path.parents[1] / "conditions"
+    files = {title: folder / f"{name}.jsonl" for name, (title, _) in CONDITIONS.items()}
+    results = {title: read_result(file) for title, file in files.items() if file.exists()}
     if not results:
         yield NONE_KEPT
         return
-    for name, result in results.items():
+    results = {"back to back, one core": read_result(path), **results}
+    for title, result in results.items():
         sentences = filter(None, [measured_how(result), in_two_modes(result.backends)])
-        yield f"- *{CONDITIONS[name][0]}*: {'. '.join(sentences)}"
-    every = {one.name: one for result in results.values() for one in timed(result)}
+        yield f"- *{title}*: {'. '.join(sentences)}"
     medians = [{one.name: median(one) for one in timed(result)} for result in results.values()]
-    titles = ("backend", *(CONDITIONS[name][0] for name in results))
+    first, *others = results.values()
+    measured = {one.name for result in others for one in timed(result)}
     full, reduced = (
         [(one.name, *under_each([of.get(one.name) for of in medians])) for one in rows]
-        for rows in by_precision(list(every.values()))
+        for rows in by_precision([one for one in timed(first) if one.name in measured])
     )
+    titles = ("backend", *results)
     yield from ["", *markdown(titles, full, ("backend",))]
     if reduced:
         yield from ["", IN_LESS, "", *markdown(titles, reduced, ("backend",))]

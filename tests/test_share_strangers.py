@@ -191,7 +191,7 @@ FILES = {
     cut_off: "too soon",
     more_behind_it: "too late",
     one_bit_of_its_checksum_turned: "decompressed",
-    large: "has 300 kB",
+    large: "has 400 kB",
     a_bomb: "unpacks to more than 4 MiB",
     a_link: "not a plain file",
     a_pipe: "not a plain file",

@@ -23,7 +23,7 @@ from ..results.portable import argument, portable
 from ..results.thin import thinned
 from ..results.versioned import decode, read_object, unpacked
 
-MOST_BYTES = 300_000
+MOST_BYTES = 400_000
 _MOST_UNPACKED = 2**22
 _LONGEST = 400
 SUFFIX = ".jsonl.gz"

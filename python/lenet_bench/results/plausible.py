@@ -11,7 +11,7 @@ import msgspec
 
 from ..errors import LenetBenchError
 from ..network import PARAMETERS
-from ..registry import precision, usual_name
+from ..registry import precision, tolerance, usual_name
 from .log import Log
 from .model import SHARED, Block, Header, Listed
 from .portable import portable
@@ -25,6 +25,7 @@ _FIRST = datetime(2026, 1, 1, tzinfo=timezone.utc)  # nothing was measured befor
 _SLACK_S = 0.05  # that two clocks may disagree by
 # No core reads more than two cache lines in a cycle, nor has more cycles in a second.
 _FASTEST_READ_B_PER_NS = 2 * 64 * 6.5
+_FARTHEST = 0.01  # that answers in float32 may be from the reference's
 _FASTEST_GPU_NS = 1000  # to a GPU and back
 
 
@@ -157,7 +158,7 @@ def _too_good(block: Block, listed: Listed | None, header: Header) -> Iterator[s
     """Answers that are wrong, and calls that cannot have read the weights."""
     if listed is None:  # the empty backend, which does nothing
         return
-    if listed.tolerance is None or listed.tolerance > 0.01:
+    if listed.tolerance is None or listed.tolerance > max(_FARTHEST, tolerance(listed.name)):
         yield "it allows wrong answers"
     elif block.status == "ok" and (block.difference or 0.0) > listed.tolerance:
         yield "its answers are wrong, and it was timed"
