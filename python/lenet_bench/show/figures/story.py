@@ -3,18 +3,20 @@
 from collections.abc import Iterator, Sequence
 
 from ... import units
+from ...registry import IN_CPP
 from ...results import Result
 from ...results.remarks import needed_s
 from ...results.statistics import FEWEST_STARTS
 from .rows import Row, Run
 
-#: From silicon up: a backend, its variant (None: the fastest), and what one would call it.
+#: From silicon up: a backend, its variant (None: the fastest but for its API in C++), and what one
+#: would call it.
 _SHOWN = (
     ("cuda", None, "our own CUDA kernels"),
     ("fused", "", "our own C++"),
     ("cudnn", None, "C++ on cuDNN"),
     ("onednn", "", "C++ on oneDNN"),
-    ("tensorflow", None, "TensorFlow at its fastest"),
+    ("tensorflow", None, "TensorFlow from Python"),
     ("keras", "predict_on_batch", "Keras predict_on_batch"),
     ("keras", "", "Keras predict"),
 )
@@ -42,6 +44,7 @@ def _of_device(rows: Sequence[Row], device: str) -> dict[str, Row]:
             if row["device"] == device
             and row["backend"].partition("@")[0] == backend
             and variant in (None, row["variant"])
+            and row["variant"] != IN_CPP
         ]
         if ways:
             picked[label] = ways[0]
