@@ -298,12 +298,18 @@ def tried_beside(path: Path) -> Iterator[str]:
     yield measured_how(result)
     yield ""
     titles = ("setting", "what it tries", "median", "to the best", "95 % interval")
-    ways = {name: find(name)[0].variants.get(find(name)[1], "") for name in map(name_of, own)}
+    ways = {name: known_as(name) for name in map(name_of, own)}
     ways |= {f"{backend}/{name}": sentence for name, sentence in tries.items()}
     known = sorted(ways, key=lambda name: median(tried[name]) or inf if name in tried else inf)
     seed = result.rules.seed
     rows = [setting_row(tried[name], ways[name], best, seed) for name in known if name in tried]
     yield from markdown(titles, rows, titles[:2])
+
+
+def known_as(name: str) -> str:
+    """What the registry says of this way."""
+    row, variant = find(name)
+    return row.variants.get(variant, "the only way in the registry")
 
 
 def setting_row(row: Tried, tries: str, best: Tried, seed: int) -> tuple[str, ...]:
