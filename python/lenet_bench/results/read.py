@@ -80,12 +80,13 @@ def medians(log: Log) -> Iterator[Brief]:
         blocks.setdefault(block.backend, []).append(block)
     for listed in log.header.backends:
         own = blocks[listed.name]
-        counting = _counting(_timed(own))
+        timed = _timed(own)
+        counting = _counting(timed)
         if counting and own[-1].status == "ok" and show(sum(b.calls for b in counting), 50):
             middle = median(start_medians_us(counting).values())
             gpu = counting[0].gpu.name if counting[0].gpu else None
             rates = {1: 1e6 / middle} | {
-                batch.size: batch.images_per_s for batch in _batches(counting) if batch.samples_ns
+                batch.size: batch.images_per_s for batch in _batches(timed) if batch.samples_ns
             }
             yield Brief(listed.name, middle, len(counting), gpu, rates)
 
