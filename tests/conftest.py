@@ -1,6 +1,7 @@
 """What several tests need: the command as a process, weights, pictures and a small data set."""
 
 import os
+import signal
 import struct
 import subprocess
 import sys
@@ -35,6 +36,13 @@ class Done:
 
 
 Run = Callable[..., Done]
+
+# A test says itself what is installed beside it, and its children hear Ctrl-C: a shell that starts
+# the tests in the background has them ignore it.
+if "LENET_BENCH_TEST_ENVIRONMENTS" not in os.environ:
+    os.environ["LENET_BENCH_ENVIRONMENTS"] = os.devnull
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def environment(**changes: str) -> dict[str, str]:

@@ -5,6 +5,7 @@ import re
 import socket
 import subprocess
 import sys
+import time
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -60,8 +61,11 @@ class Served:
         return {one["name"]: one for one in listed}
 
     def answers(self, image):
-        """What the backends say of an image."""
-        status, _, body = self.ask(self.drawing(image))
+        """What the backends say of an image; like the page, it waits when it asks too often."""
+        status, headers, body = self.ask(self.drawing(image))
+        while status == 429:
+            time.sleep(float(headers["Retry-After"]))
+            status, headers, body = self.ask(self.drawing(image))
         assert status == 200, body
         return [json.loads(line) for line in body.splitlines()]
 
