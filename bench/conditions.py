@@ -3,8 +3,8 @@
     python bench/conditions.py results/cpu/FILE.jsonl [--rounds 15] [--folder results/conditions]
 
 Of each backend the variant that is the fastest in FILE, of those that give their first answer
-within eight seconds, is measured. Where it was interrupted, the
-same command goes on. `python bench/readme.py` draws the table of docs/conditions.md from the files.
+within eight seconds, is measured. Where it was interrupted, the same command goes on.
+`python bench/readme.py` draws the table of docs/conditions.md from the files.
 """
 
 import argparse

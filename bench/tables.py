@@ -23,7 +23,7 @@ from lenet_bench.results import (
 )
 from lenet_bench.results import Row as Tried
 from lenet_bench.results.apart import GROUPS, grouped
-from lenet_bench.results.remarks import in_two_modes
+from lenet_bench.results.remarks import disturbance, in_two_modes
 from lenet_bench.results.statistics import FEWEST_STARTS, ratio_interval
 from lenet_bench.show.families import precision as precision_of
 from lenet_bench.show.figures.rows import Row, Run
@@ -79,14 +79,9 @@ def backends(path: Path) -> Iterator[str]:
     if any(way["starts"] < FEWEST_STARTS for way in run.rows):
         yield ""
         yield f"No interval where a backend started fewer than {FEWEST_STARTS} times."
-    seen = run.result.disturbance
-    if seen.disturbed:
-        yield ""
-        yield (
-            f"The machine was disturbed beside {seen.disturbed} of {seen.blocks} starts "
-            f"([a known loop](docs/measuring.md#a-disturbed-machine) ran slow there), and "
-            f"{seen.repeated} of them were measured again."
-        )
+    if said := disturbance(run.result.disturbance):
+        loop = "[known loop](docs/measuring.md#a-disturbed-machine)"
+        yield from ["", f"{said[0].upper()}{said[1:].replace('known loop', loop)}."]
 
 
 def row(ways: list[Row]) -> tuple[str, ...]:

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from lenet_bench.measure import calls as measured_calls
 from lenet_bench.measure import inputs
-from lenet_bench.measure.calls import time_calls
+from lenet_bench.measure.calls import Before, time_calls
 from lenet_bench.measure.gpu import Reading, used
 from lenet_bench.measure.pinning import (
     _siblings,
@@ -19,10 +20,10 @@ from lenet_bench.measure.pinning import (
     thread_variables,
 )
 from lenet_bench.measure.plan import Costs, Plan, shuffled, to_repeat
-from lenet_bench.measure.watch import probe_us
+from lenet_bench.quiet import quiet_calls
 from lenet_bench.results import disturbed
 from lenet_bench.results.statistics import FEWEST_STARTS
-from sample_results import blocks
+from sample_results import SLOW_SLICES, blocks
 
 NAMES = ["a", "b", "c", "d"]
 
@@ -55,6 +56,57 @@ def test_calls_last_as_long_as_they_shall_or_until_there_are_enough():
     images = [np.zeros(1)]
     assert time_calls(infer, images, 0.01, fewest=1).wall_ns >= 10_000_000
     assert len(time_calls(infer, images, 60.0, fewest=1, most=30).samples_ns) == 30
+
+
+def test_calls_beside_which_a_known_loop_was_slow_do_not_count():
+    slices = [(2, 100), (3, 120), (1, 109)]
+    assert quiet_calls([1, 2, 3, 4, 5, 6], slices, usual_ns=100, fewest=3) == [1, 2, 6]
+    assert not quiet_calls([1, 2, 3, 4, 5, 6], slices, usual_ns=100, fewest=4)
+
+
+@pytest.fixture
+def loops(monkeypatch):
+    """The known loop takes these times, and the last of them from then on."""
+
+    def take(*times):
+        left = list(times)
+        following = lambda: left.pop(0) if len(left) > 1 else left[0]  # noqa: E731
+        monkeypatch.setattr(measured_calls, "known_loop_ns", following)
+
+    return take
+
+
+def timed_with(seconds, **options):
+    return time_calls(lambda _: None, [np.zeros(1)], seconds, fewest=1, **options)
+
+
+def test_on_a_quiet_machine_calls_last_no_longer_and_all_are_kept(loops):
+    loops(100)
+    calls = timed_with(0.02, patience=1000)
+    assert calls.made == len(calls.samples_ns) == sum(count for count, _ in calls.slices)
+    assert {loop_ns for _, loop_ns in calls.slices} == {100}
+
+
+def test_on_a_disturbed_machine_quiet_calls_are_waited_for_and_others_left_out(loops):
+    loops(*[100, 150] * 40, 100)
+    calls = timed_with(0.01, patience=1000)
+    slow, quick = ([ns for _, ns in calls.slices if ns == loop] for loop in (150, 100))
+    assert 4 <= len(slow) <= 8, "of the first 10 ms only, in slices of 2 ms"
+    assert len(quick) >= 4
+    assert sum(count for count, _ in calls.slices) == len(calls.samples_ns) < calls.made
+
+
+def test_a_machine_that_is_never_quiet_ends_the_wait(loops):
+    loops(150)
+    calls = timed_with(0.01, patience=3, usual_ns=100)
+    assert {loop_ns for _, loop_ns in calls.slices} == {150}
+    assert calls.wall_ns >= 30_000_000
+
+
+def test_before_a_gap_the_known_loop_tells_nothing(loops):
+    loops(150, 100)
+    calls = timed_with(0.0, before=Before(None, 0.001))
+    assert calls.slices == [(1, 100)]
 
 
 def test_a_random_sample_of_the_answers_is_kept_to_be_checked():
@@ -135,22 +187,13 @@ def test_a_round_is_estimated_by_the_backends_that_were_measured():
 
 
 def test_disturbed_blocks_are_repeated_once_each_and_not_too_many():
-    every = [*blocks("a", 9, probe_after_us=1.0), *blocks("b", 9, probe_after_us=1.0)]
-    slow = blocks("c", 9, rounds=2, probe_after_us=1.3)
+    every = [*blocks("a", 9), *blocks("b", 9), *blocks("c", 9)]
+    slow = blocks("d", 9, rounds=2, slices=SLOW_SLICES)
+    every += blocks("d", 9, rounds=4)
     assert to_repeat([*every, *slow], disturbed([*every, *slow]), NAMES) == list(slow)
     again = [*every, *slow, slow[0]]
     assert to_repeat(again, disturbed(again), NAMES) == [slow[1]]
     assert to_repeat(again, disturbed(again), ["a"]) == [], "the others failed since"
-    many = [*every, *blocks("c", 9, probe_after_us=1.3)]
-    assert len(to_repeat(many, disturbed(many), NAMES)) == len(many) // 4
-
-
-@pinned
-def test_the_known_loop_runs_on_each_core_and_gives_them_back():
-    before = os.sched_getaffinity(0)
-    assert probe_us(sorted(before)) > 0
-    assert probe_us(()) > 0
-    assert os.sched_getaffinity(0) == before
 
 
 @pinned

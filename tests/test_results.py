@@ -16,7 +16,16 @@ from lenet_bench.results.schema import make_schema
 from lenet_bench.results.versioned import check_place
 from lenet_bench.show.rows import cells
 from msgspec.structs import replace
-from sample_results import blocks, failed, log, result, sample_log, sample_result, write_log
+from sample_results import (
+    SLOW_SLICES,
+    blocks,
+    failed,
+    log,
+    result,
+    sample_log,
+    sample_result,
+    write_log,
+)
 
 ROOT = Path(__file__).parents[1]
 COMMITTED = sorted((ROOT / "results").rglob("*.jsonl"))
@@ -128,6 +137,7 @@ def test_a_field_of_a_later_version_is_passed_over(written):
         ("40000,40000", "40000,40000.5", "samples_ns"),
         ("40000,40000", "40000,-1", "samples_ns"),
         ("40000,40000", "40000,0", "took no time"),
+        ("[[50,30000]]", "[[51,30000]]", "slices of more or fewer calls"),
         ('"backend":"second"', '"backend":"abacus"', "none of its backends"),
         ('"wall_ns":2400000,', '"wall_ns":NaN,', "line "),
         ('"wall_ns":2400000,', '"wall_ns":1e999,', "line "),
@@ -224,12 +234,32 @@ def test_a_backend_without_a_block_is_unmeasured():
 
 
 def test_a_repeated_block_takes_the_place_of_a_disturbed_one():
-    first, *others = blocks("a", 20, probe_before_us=100.0, probe_after_us=100.0)
-    slow = replace(first, probe_after_us=150.0, samples_ns=(40_000,) * 50)
-    found = result((slow, *others, first))
-    assert found.row("a").blocks[0] == first
-    assert (found.disturbance.disturbed, found.disturbance.repeated) == (1, 1)
-    assert found.disturbance.blocks == 12 + 1
+    first, *others = blocks("a", 20)
+    slow = replace(first, slices=SLOW_SLICES, samples_ns=(40_000,) * 50)
+    for both in ((slow, first), (first, slow)):
+        found = result((*both, *others))
+        assert found.row("a").blocks[0].samples_ns == first.samples_ns
+        assert (found.disturbance.disturbed, found.disturbance.repeated) == (1, 1)
+        assert found.disturbance.blocks == 12 + 1
+
+
+def test_of_a_block_the_calls_count_that_were_made_while_the_machine_was_quiet():
+    first, *others = blocks("a", 20)
+    mixed = replace(first, samples_ns=(20_000,) * 9 + (9_000,) * 41, slices=((9, 30), (41, 40)))
+    others = [replace(one, slices=((50, 30),)) for one in others]
+    block = result((mixed, *others)).row("a").blocks[0]
+    assert (block.samples_ns, block.quiet_share) == ([20_000] * 9, 9 / 50)
+
+
+def test_blocks_that_were_never_quiet_count_where_there_are_too_few_others():
+    quiet, slow = blocks("a", 20, rounds=6), blocks("a", 30, rounds=8, slices=SLOW_SLICES)[5:]
+    assert result((*quiet, *slow[1:])).row("a").summary.starts == 6
+    assert result((*quiet[:5], *slow)).row("a").summary.starts == 8
+
+
+def test_what_slows_the_known_loop_may_be_the_backend_itself():
+    slow = blocks("b", 30, slices=SLOW_SLICES)
+    assert result(blocks("a", 20), slow).disturbance.disturbed == 0
 
 
 def test_what_several_blocks_say_is_one_figure_of_the_row():
@@ -304,11 +334,13 @@ def test_a_machine_that_was_busy_or_moved_its_clock_is_warned_of():
 
 
 def test_disturbed_blocks_are_warned_of():
-    quiet = blocks("a", 20, probe_before_us=100.0, probe_after_us=101.0)
+    quiet = blocks("a", 20)
     assert not warned("disturbed", quiet)
-    slow = tuple(replace(block, probe_after_us=130.0) for block in quiet[:3])
-    assert warned("3 of 12 blocks", (*slow, *quiet[3:]))
-    assert digest(result((*slow, *quiet[3:])))["disturbed_blocks"] == 3
+    slow = tuple(replace(block, slices=SLOW_SLICES) for block in quiet[:3])
+    (warning,) = warned("3 of 12 blocks", (*slow, *quiet[3:]))
+    assert "quick for 75% of the time" in warning
+    told = digest(result((*slow, *quiet[3:])))
+    assert (told["disturbed_blocks"], told["quiet_share"]) == (3, pytest.approx(0.75))
 
 
 def test_a_budget_that_was_too_short_is_followed_by_one_that_would_do():

@@ -87,8 +87,8 @@ def test_a_run_of_all_backends_with_fifteen_starts_each_is_small_enough(tmp_path
             took_s=50.0 + number / 97,
             samples_ns=jittered(one.samples_ns, number),
             wall_ns=one.wall_ns + 1000 * len(one.samples_ns) + number,
-            probe_before_us=31.0 + number / 7,
-            probe_after_us=31.0 + number / 13,
+            made=one.calls + number,
+            quiet_share=0.3 + number / 97,
         )
         for place, (one, number) in enumerate(every)
     )

@@ -12,7 +12,7 @@ from ..results.versioned import decode
 from .gpu import open_meter, used
 from .options import Entry
 from .start import Conditions, Failed, Start
-from .watch import Watch, mhz, probe_us
+from .watch import Watch, mhz
 
 _WARM_SHARE = 1 / 5  # of the timed time: caches refill within some calls, AVX-512's clocks in 1 ms
 _TIMED_SHARE = 1 / 4  # of what the start took: starts differ more than the calls of one
@@ -28,6 +28,7 @@ class Task:
     at_s: float  # since the run began
     first: bool  # of this backend: its cache is probed too
     start_s: float | None  # what its first start took
+    usual_ns: int | None = None  # what the known loop takes beside it on a quiet machine
     batches: tuple[int, ...] = ()  # sizes to time
     apart: bool = False  # the call is taken apart too
     prices: bool = False  # other networks are timed too
@@ -52,8 +53,7 @@ class _Measured:
 
 def measure_block(entry: Entry, conditions: Conditions, task: Task) -> Block:
     """All of it. A backend that fails, however it does, is a block that says so."""
-    cores = conditions.cores.worker
-    before_us, began = probe_us(cores), time.monotonic()
+    began = time.monotonic()
     measured = _Measured()
     start: Start | None = None
     try:
@@ -74,8 +74,6 @@ def measure_block(entry: Entry, conditions: Conditions, task: Task) -> Block:
         round=task.round,
         at_s=task.at_s,
         took_s=time.monotonic() - began,
-        probe_before_us=before_us,
-        probe_after_us=probe_us(cores),
         batches=tuple(measured.batches),
         batch_refusals=measured.refusals,
         **measured.facts,
@@ -92,7 +90,7 @@ def _measure(start: Start, conditions: Conditions, task: Task, measured: _Measur
         measured.facts["cache_probe"] = start.check_cache()
     measured.doing = f"in round {task.round + 1}"
     timed_s = _timed_s(task.start_s or cold_start.total_s, conditions.interval_s)
-    _time(start, conditions, timed_s, measured)
+    _time(start, conditions, timed_s, task.usual_ns, measured)
     steal, other = watch.shares(start.child.pid)
     measured.facts |= {"steal_share": steal, "other_share": other}
     measured.facts["mhz"] = mhz(conditions.cores.worker)
@@ -173,18 +171,26 @@ def _timed_s(start_s: float, interval_s: float | None) -> float:
     return max(timed_s, _CALLS_AFTER_GAPS * interval_s) if interval_s else timed_s
 
 
-def _time(start: Start, conditions: Conditions, timed_s: float, measured: _Measured) -> None:
+def _time(
+    start: Start,
+    conditions: Conditions,
+    timed_s: float,
+    usual_ns: int | None,
+    measured: _Measured,
+) -> None:
     """The timed calls. With gaps there is no warm-up: it is what an application does not have."""
     warm_s = 0.0 if conditions.interval_s else _WARM_SHARE * timed_s
     meter = open_meter(start.runs, start.child.pid) if start.entry.device == "gpu" else None
     if meter:
         start.warm(warm_s)
     before = meter.read() if meter else None
-    answer = start.time(warm_s, timed_s)
+    answer = start.time(warm_s, timed_s, usual_ns)
     after = meter.read() if meter else None
     samples = tuple(answer.pop("samples_ns").tolist())
+    slices = tuple(map(tuple, answer.pop("slices")))
     facts = {name: answer[name] for name in Block.__struct_fields__ if name in answer}
-    measured.facts |= {**facts, "samples_ns": samples, "cores": tuple(answer["cores"])}
+    facts |= {"samples_ns": samples, "slices": slices, "cores": tuple(answer["cores"])}
+    measured.facts |= facts
     if start.entry.device == "gpu":
         name = meter.name if meter else start.runs.get("device", "GPU")
         profile = start.ask("profile")["profile_us"]
@@ -195,8 +201,8 @@ def _time_batches(start: Start, sizes: tuple[int, ...], measured: _Measured) -> 
     """Throughput: what goes wrong costs this size only, in this block and in those to come."""
     for size in sizes:
         try:
-            samples = start.time_batch(size, _WARM_SHARE * _BATCH_S, _BATCH_S)
-            measured.batches.append(Batch(size, tuple(samples)))
+            batch = start.time_batch(size, _WARM_SHARE * _BATCH_S, _BATCH_S)
+            measured.batches.append(batch)
         except Failed as failure:
             measured.refusals[str(size)] = portable(failure.reason)
             if start.child.ended:

@@ -27,6 +27,7 @@ Infer = Callable[[Image], Any]
 _FEWEST_CALLS = 20  # of a block, however slow: a median needs so many
 _FEWEST_AFTER_GAPS = 10
 _FEWEST_BATCHES = 3
+_PATIENCE = 4  # times as long as wanted, where the machine is disturbed
 _ROTATING_BATCHES = 3  # the same images, each time from another one on
 _PROBE_BLOCK = 8
 _PROBE_BLOCKS = 6
@@ -104,7 +105,14 @@ class Built:
         threads, between = thread_cpu_ns(), _before(question)
         before, cpu_ns = resource.getrusage(resource.RUSAGE_SELF), time.process_time_ns()
         fewest = _FEWEST_AFTER_GAPS if question["interval_s"] else _FEWEST_CALLS
-        calls = self._single_calls(question, question["timed_s"], fewest, between)
+        calls = self._single_calls(
+            question,
+            question["timed_s"],
+            fewest,
+            between,
+            patience=_PATIENCE,
+            usual_ns=question["usual_ns"],
+        )
         cpu_ns = time.process_time_ns() - cpu_ns - between.cpu_ns
         after = resource.getrusage(resource.RUSAGE_SELF)
         running = running_threads(threads, thread_cpu_ns(), sum(calls.samples_ns))
@@ -112,6 +120,8 @@ class Built:
             raise WrongAnswerError("infer changed the image that it was given")
         return {
             "samples_ns": np.array(calls.samples_ns, np.int64),
+            "slices": calls.slices,
+            "made": calls.made,
             "answers": checked_answers([answer for _, answer in calls.answers]),
             "answered": [number for number, _ in calls.answers],
             "began_ns": calls.began_ns,
@@ -137,12 +147,19 @@ class Built:
         try:
             inputs = [np.stack([self._images[n] for n in numbers]) for numbers in known]
             time_calls(self._infer, inputs, question["warm_s"], fewest=1)
-            calls = time_calls(self._infer, inputs, question["timed_s"], fewest=_FEWEST_BATCHES)
+            calls = time_calls(
+                self._infer,
+                inputs,
+                question["timed_s"],
+                fewest=_FEWEST_BATCHES,
+                patience=_PATIENCE,
+            )
             answers = [_checked(answer, (size, CLASSES)) for _, answer in calls.answers]
         except Exception as error:
             return {"refused": sentence(error)}
         return {
             "samples_ns": np.array(calls.samples_ns, np.int64),
+            "slices": calls.slices,
             "answers": np.concatenate(answers),
             "answered": [number for first, _ in calls.answers for number in known[first]],
         }
@@ -219,7 +236,7 @@ class Built:
         return run(self._infer, images, folder, test, parents)
 
     def _single_calls(
-        self, question: Question, seconds: float, fewest: int, before: Before
+        self, question: Question, seconds: float, fewest: int, before: Before, **slices: Any
     ) -> Calls:
         """The images go on rotating where the last calls left off."""
         calls = time_calls(
@@ -230,6 +247,7 @@ class Built:
             most=question["most"],
             before=before,
             first=self._first,
+            **slices,
         )
         self._first = (self._first + len(calls.samples_ns)) % len(self._images)
         return calls

@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..quiet import SLOW, Slice
+
 Image = NDArray[np.float32]
 
 #: Taken before a backend is imported, which may put another clock into the module `time`.
@@ -19,12 +21,20 @@ clock, _sleep, _cpu_clock = time.perf_counter_ns, time.sleep, time.thread_time_n
 _KEPT = 128  # answers of random calls at most, beside the last to each input
 _ONE_IN = 16  # calls, on average; of many calls, one in twice as many, and so on
 
+_SLICE_NS = 2_000_000
+# 4 KB of the first-level cache, read 300 times in 30 us. Not a loop in Python: on an Intel Xeon
+# such a loop took 2.5 times as long just where everything else was fast.
+_READ, _SUMS = np.broadcast_to(np.ones(512), (300, 512)), np.empty(300)
+_FETCH = 20  # times that it is read before, since the calls have pushed it out of the cache
+
 
 @dataclass(frozen=True)
 class Calls:
     """Some timed calls."""
 
     samples_ns: list[int]
+    slices: list[Slice]
+    made: int  # those that were not kept included
     answers: list[tuple[int, Any]]  # the last one to each input, and those of random calls
     began_ns: int
     wall_ns: int  # from the first call, or the wait before it, to the end of the last
@@ -39,6 +49,10 @@ class Before:
         self._interval_s = interval_s
         self.cpu_ns = 0  # that it took so far
 
+    def __bool__(self) -> bool:
+        """Whether anything is done."""
+        return self._memory is not None or bool(self._interval_s)
+
     def __call__(self) -> None:
         if self._memory is not None:
             began = _cpu_clock()
@@ -48,16 +62,63 @@ class Before:
             _sleep(self._interval_s)
 
 
+class _Slices:
+    """The calls in slices, with a known loop between them, and how long the quiet ones are."""
+
+    def __init__(self, usual_ns: int | None) -> None:
+        self.kept: list[Slice] = []
+        self.quiet_ns = 0
+        self._times: list[int] = []
+        self._loop = known_loop_ns()
+        self._quickest = min(self._loop, usual_ns or self._loop)
+        self._began = clock()
+
+    def end(self, calls: int, *, gaps: bool, drop: bool = False) -> bool:
+        """One of so many calls ends; whether it is kept. A loop before a gap tells nothing."""
+        took = clock() - self._began
+        before, self._loop = self._loop, known_loop_ns()
+        slower = self._loop if gaps else max(before, self._loop)
+        kept = not drop or self._is_quick(slower)
+        if kept:
+            self.kept.append((calls, slower))
+            self._times.append(took)
+        if self._loop < self._quickest:
+            self._quickest = self._loop
+            each = zip(self._times, self.kept, strict=True)
+            self.quiet_ns = sum(ns for ns, (_, loop) in each if self._is_quick(loop))
+        elif self._is_quick(slower):
+            self.quiet_ns += took
+        self._began = clock()
+        return kept
+
+    def _is_quick(self, loop_ns: int) -> bool:
+        return loop_ns <= SLOW * self._quickest
+
+
+def known_loop_ns() -> int:
+    """How long a known loop takes on this core now."""
+    _READ[:_FETCH].sum(axis=1, out=_SUMS[:_FETCH])
+    began = clock()
+    _READ.sum(axis=1, out=_SUMS)
+    return clock() - began
+
+
 def time_calls(
     infer: Callable[[Image], Any],
     inputs: Sequence[Image],
     seconds: float,
     fewest: int,
     most: int | None = None,
-    before: Callable[[], None] | None = None,
+    before: Before | None = None,
     first: int = 0,
+    patience: int = 1,
+    usual_ns: int | None = None,
 ) -> Calls:
-    """Time calls until the clock says so, with something done before each where that is given.
+    """Time calls for so long, with something done before each where that is given.
+
+    On a disturbed machine they go on until the quiet slices are as long, for at most `patience`
+    times the time; of what is beyond the time, quiet slices are kept. `usual_ns` is what the known
+    loop takes on a quiet machine, where that is known.
 
     Within a sample lie the call and one reading of the clock; everything else is outside. Which
     answers are kept to be checked is chosen beforehand and at random, so that no backend can know.
@@ -70,10 +131,14 @@ def time_calls(
     gap = _ONE_IN
     keep_at = 1 + int(gap * next(draws))
     number = first
+    most = most or sys.maxsize
+    slices = _Slices(usual_ns)
+    sliced = dropped = 0
+    wanted = int(seconds * 1e9)
     began = stop = now()
-    end = began + int(seconds * 1e9)
-    enough = most or sys.maxsize
-    while len(samples) < enough and (stop < end or len(samples) < fewest):
+    usual_end, slice_ends = began + wanted, began + _SLICE_NS
+    end = began + patience * wanted
+    while len(samples) < most and (stop < end or len(samples) < fewest):
         image = inputs[number]
         if before:
             before()
@@ -91,4 +156,17 @@ def time_calls(
         number += 1
         if number == len(inputs):
             number = 0
-    return Calls(samples, [*answers.items(), *kept], began, stop - began)
+        if before or stop >= slice_ends:
+            late = stop > usual_end and sliced >= fewest
+            if not slices.end(len(samples) - sliced, gaps=bool(before), drop=late):
+                dropped += len(samples) - sliced
+                del samples[sliced:]
+            sliced = len(samples)
+            slice_ends = now() + _SLICE_NS
+            if slices.quiet_ns >= wanted:
+                end = stop
+    if len(samples) > sliced:
+        slices.end(len(samples) - sliced, gaps=bool(before))
+    return Calls(
+        samples, slices.kept, len(samples) + dropped, [*answers.items(), *kept], began, stop - began
+    )

@@ -186,6 +186,7 @@ class _Comparison:
             at_s=self._elapsed_s(),
             first=not own or own[-1].status != "ok",
             start_s=next(starts, None),
+            usual_ns=min((ns for block in own for _, ns in block.slices), default=None),
             batches=tuple(n for n in self._log.header.rules.batches if str(n) not in refused),
             apart=self._log.header.rules.apart and name != empty.NAME,
             prices=self._log.header.rules.prices and name != empty.NAME,

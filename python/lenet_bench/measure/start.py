@@ -12,7 +12,7 @@ import numpy as np
 from ..errors import LenetBenchError, Unavailable
 from ..process import Child, Died
 from ..registry import find, with_counterpart, wrong_version
-from ..results import CacheProbe, ColdStart, Status
+from ..results import Batch, CacheProbe, ColdStart, Status
 from ..weights import default_path, read_weights
 from .options import Entry
 from .pinning import Cores, choose_cores, cpus_near_gpu, on_cores, thread_variables
@@ -114,24 +114,24 @@ class Start:
     def warm(self, warm_s: float) -> None:
         self._timed("warm", warm_s=warm_s)
 
-    def time(self, warm_s: float, timed_s: float) -> dict[str, Any]:
+    def time(self, warm_s: float, timed_s: float, usual_ns: int | None = None) -> dict[str, Any]:
         """Time it. Answers of timed calls are checked, since it might cheat only then."""
         asked_ns = time.perf_counter_ns()
-        answer = self._timed("time", warm_s=warm_s, timed_s=timed_s)
+        answer = self._timed("time", warm_s=warm_s, timed_s=timed_s, usual_ns=usual_ns)
         self._check_clock(answer, asked_ns, time.perf_counter_ns())
         if self.entry.checked:
             expected = self.conditions.truth.of_rotating(answer["answered"])
             self.check(answer["answers"], expected)
         return answer
 
-    def time_batch(self, size: int, warm_s: float, timed_s: float) -> list[int]:
-        """Samples of calls with so many images."""
+    def time_batch(self, size: int, warm_s: float, timed_s: float) -> Batch:
+        """Calls with so many images."""
         answer = self.ask("batch", size=size, warm_s=warm_s, timed_s=timed_s)
         if refusal := answer.get("refused"):
             raise Failed("wrong", refusal)
         self.check(answer["answers"], self.conditions.truth.of_rotating(answer["answered"]))
-        samples: list[int] = answer["samples_ns"].tolist()
-        return samples
+        slices = tuple(map(tuple, answer["slices"]))
+        return Batch(size, tuple(answer["samples_ns"].tolist()), slices)
 
     def ask(self, do: str, longer_s: float = 0.0, **rest: Any) -> dict[str, Any]:
         """A question that `built.Built` answers; it is waited for so much longer than usual."""

@@ -1,41 +1,8 @@
 """What else happens on the cores that backends are timed on, as far as the system tells."""
 
-import time
 from collections.abc import Sequence
 
-import numpy as np
 import psutil
-
-from .pinning import on_cores
-
-_PIECES = 5
-# 4 KB of the first-level cache, read a thousand times. Not a loop in Python: on an Intel Xeon such
-# a loop took 2.5 times as long just where everything else was fast.
-_SPUN, _SUMS = np.broadcast_to(np.ones(512), (1000, 512)), np.empty(1000)
-_READ = np.ones(1 << 18)  # 2 MiB: the second-level cache, and what lies behind it
-
-
-def probe_us(cores: Sequence[int]) -> float:
-    """How long a known loop takes on these cores now, on the slowest: it spins, then it reads.
-
-    A loop that takes longer than usual shows what the system may hide: a clock that was lowered, a
-    neighbour in the caches, a hypervisor that took the core away.
-    """
-    return max(_probe_us((core,)) for core in cores) if cores else _probe_us(())
-
-
-def _probe_us(core: tuple[int, ...]) -> float:
-    with on_cores(core):
-        _piece()  # arrive there
-        began = time.perf_counter_ns()
-        for _ in range(_PIECES):
-            _piece()
-        return (time.perf_counter_ns() - began) / 1000 / _PIECES
-
-
-def _piece() -> None:
-    _SPUN.sum(axis=1, out=_SUMS)
-    _READ.sum()
 
 
 class Watch:

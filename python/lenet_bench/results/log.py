@@ -107,6 +107,10 @@ def _block(line: bytes, header: Header, names: Collection[str | None]) -> Block:
     times = [ns for ns, _ in block.thinned_ns]
     if times != sorted(set(times)):
         raise ValueError("times that do not grow")
+    sliced = [(block.samples_ns, block.slices)]
+    sliced += [(batch.samples_ns, batch.slices) for batch in block.batches]
+    if any(slices and sum(n for n, _ in slices) != len(ns) for ns, slices in sliced):
+        raise ValueError("slices of more or fewer calls than there are")
     if min(times or block.samples_ns, default=least) < least:
         raise ValueError("a call that took no time")
     return block

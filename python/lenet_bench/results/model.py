@@ -29,6 +29,8 @@ Kind = Literal["call", "way", "hand-over", "together", "operations", "stage", "d
 Count = Annotated[int, Meta(ge=0, le=2**62)]
 Some = Annotated[int, Meta(ge=1, le=2**62)]
 Share = Annotated[float, Meta(gt=0, lt=1)]
+Part = Annotated[float, Meta(ge=0, le=1)]
+Slices = tuple[tuple[Count, Count], ...]
 Thinned = tuple[tuple[Count, Some], ...]  # times in order, each with the calls that it stands for
 
 
@@ -114,6 +116,7 @@ class Batch(Struct, frozen=True, omit_defaults=True):
 
     size: int  # images in a call
     samples_ns: tuple[Count, ...] = ()  # each timed call
+    slices: Slices = ()  # of these, in order: how many, and the slower known loop beside them, ns
     thinned_ns: Thinned = ()  # in its place in a shared file: a time, and the calls that it is of
 
     @property
@@ -199,9 +202,12 @@ class Block(Struct, frozen=True, kw_only=True, omit_defaults=True):
     cold_start: ColdStart | None = None  # the way to the first answer
     cache_probe: CacheProbe | None = None  # whether it remembers answers; in its first block
     samples_ns: tuple[Count, ...] = ()  # each timed call
+    slices: Slices = ()  # of these, in order: how many, and the slower known loop beside them, ns
+    quiet_share: Part | None = None  # in a shared file: how many calls count; 0: too few, so all do
     thinned_ns: Thinned = ()  # in its place in a shared file: a time, and the calls that it is of
     quarters_ns: tuple[float, float] | None = None  # there: the first and last quarter's medians
     wall_ns: Count = 0  # from the first timed call to the end of the last
+    made: Count = 0  # calls in that span, those that were not kept included
     cpu_ns: Count = 0  # CPU time of all the process's threads in that span
     preempted: Count = 0  # times that something else took the core
     waited: Count = 0  # times that the backend gave it away
@@ -213,8 +219,6 @@ class Block(Struct, frozen=True, kw_only=True, omit_defaults=True):
     steal_share: float | None = None  # of its cores' time, taken by a hypervisor meanwhile
     other_share: float | None = None  # of them, used by other processes
     mhz: float | None = None  # the cores' clock at the end
-    probe_before_us: float | None = None  # a known loop on the same core, before it
-    probe_after_us: float | None = None  # and after it
     gpu: Gpu | None = None  # what it took of a GPU
     batches: tuple[Batch, ...] = ()  # calls with several images, by size
     batch_refusals: Mapping[str, str] = {}  # by size, why not
@@ -228,7 +232,7 @@ class Block(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def calls(self) -> int:
-        """How many were timed."""
+        """How many count."""
         return len(self.samples_ns) or sum(count for _, count in self.thinned_ns)
 
     @property
@@ -252,12 +256,6 @@ class Block(Struct, frozen=True, kw_only=True, omit_defaults=True):
             first, last = self.samples_ns[:quarter], self.samples_ns[-quarter:]
             return float(np.median(first)), float(np.median(last))
         return self.quarters_ns
-
-    @property
-    def probe_us(self) -> float | None:
-        """The slower of the two loops."""
-        known = [us for us in (self.probe_before_us, self.probe_after_us) if us is not None]
-        return max(known, default=None)
 
 
 def _calls_ns(samples_ns: Sequence[int], thinned_ns: Thinned) -> NDArray[np.int64]:
@@ -315,7 +313,8 @@ class Disturbance:
     load_before: float | None  # processes that wanted to run, one minute's mean
     mhz_low: float | None  # the slowest clock that was seen
     mhz_high: float | None
-    disturbed: int  # blocks beside which the known loop ran slow
+    quiet_share: float | None  # of the timed time, as a known loop between the calls tells
+    disturbed: int  # blocks without quiet time enough
     repeated: int  # of these, those that were measured once more
     blocks: int  # that were timed
 

@@ -7,11 +7,14 @@ from statistics import fmean, median
 from typing import Any
 
 import numpy as np
+from msgspec import structs
 
+from ..quiet import quiet_calls
 from .log import Log, read_log
 from .model import Batch, Block, Disturbance, Gpu, Header, Listed, Resources, Result, Row, Summary
 from .remarks import remarks
 from .statistics import (
+    FEWEST_STARTS,
     Interval,
     judge,
     median_interval,
@@ -21,8 +24,8 @@ from .statistics import (
     start_medians_us,
 )
 
-_SLOW_PROBE = 1.2  # times the loop's usual time: something else ran beside the block
-_FEWEST_PROBES = 8  # fewer do not show what is usual
+_USUAL_LOOP = 25  # percentile of the blocks' quickest known loops: some block may not be quiet ever
+_FEWEST_BATCHES = 3  # calls that count alone
 _USUAL_BASELINE = "onednn"  # the library that most frameworks call, and a steady one
 
 
@@ -32,6 +35,7 @@ def read_result(path: str | os.PathLike[str]) -> Result:
 
 
 def as_result(log: Log) -> Result:
+    log = replace(log, blocks=settled(log.blocks))
     header = log.header
     *rows, floor = unsummarised(log)
     baseline = _baseline(rows, header)
@@ -55,8 +59,47 @@ def as_result(log: Log) -> Result:
     return replace(result, warnings=(*result.notes, *remarks(result)))
 
 
+def settled(blocks: Sequence[Block]) -> tuple[Block, ...]:
+    """Each with the calls that count, which were made while the machine was quiet, and their share.
+
+    A backend may keep the loop slow itself, so what is usual is found for each.
+    """
+    quickest: dict[str, list[int]] = {}
+    for block in blocks:
+        if block.slices:
+            loops = (loop_ns for _, loop_ns in block.slices)
+            quickest.setdefault(block.backend, []).append(min(loops))
+    usual_ns = {name: float(np.percentile(ns, _USUAL_LOOP)) for name, ns in quickest.items()}
+    return tuple(
+        _settled(block, usual_ns[block.backend]) if block.slices else block for block in blocks
+    )
+
+
+def _settled(block: Block, usual_ns: float) -> Block:
+    quiet = quiet_calls(block.samples_ns, block.slices, usual_ns)
+    batches = (
+        structs.replace(
+            batch,
+            samples_ns=quiet_calls(batch.samples_ns, batch.slices, usual_ns, _FEWEST_BATCHES)
+            or batch.samples_ns,
+            slices=(),
+        )
+        for batch in block.batches
+    )
+    return structs.replace(
+        block,
+        samples_ns=quiet or block.samples_ns,
+        slices=(),
+        quiet_share=len(quiet) / len(block.samples_ns),
+        batches=tuple(batches),
+    )
+
+
 def unsummarised(log: Log) -> list[Any]:
-    """Each backend with the blocks that count, but no figures; the empty one, or None, is last."""
+    """Of settled blocks: each backend with those that count, but no figures.
+
+    The empty one, or None, is last.
+    """
     floor = log.header.floor
     rows = [_row(listed, log.blocks) for listed in log.header.backends]
     return [*rows, _row(Listed(floor), log.blocks) if floor else None]
@@ -76,7 +119,7 @@ class Brief:
 def medians(log: Log) -> Iterator[Brief]:
     """Of each backend that was timed."""
     blocks: dict[str, list[Block]] = {listed.name: [] for listed in log.header.backends}
-    for block in log.blocks:
+    for block in settled(log.blocks):
         blocks.setdefault(block.backend, []).append(block)
     for listed in log.header.backends:
         own = blocks[listed.name]
@@ -97,12 +140,8 @@ def printable(text: str) -> str:
 
 
 def disturbed(blocks: Sequence[Block]) -> set[int]:
-    """Which of these blocks, by number, ran while the known loop was slow."""
-    probes = [us for block in blocks if (us := block.probe_us) is not None]
-    if len(probes) < _FEWEST_PROBES:
-        return set()
-    usual = float(np.percentile(probes, 25))
-    return {n for n, b in enumerate(blocks) if (b.probe_us or 0.0) > _SLOW_PROBE * usual}
+    """Which of these blocks, by number, had too little quiet time."""
+    return {n for n, block in enumerate(settled(blocks)) if block.quiet_share == 0}
 
 
 def _row(listed: Listed, every: Sequence[Block]) -> Row:
@@ -140,13 +179,18 @@ def _timed(blocks: Sequence[Block]) -> list[Block]:
 
 
 def _counting(timed: Sequence[Block]) -> list[Block]:
-    """One block a round: of those that were repeated, the one with the quicker loop beside it."""
+    """One block a round: of those that were repeated, the one with the most quiet time.
+
+    Where enough blocks had some, the others do not count.
+    """
     best: dict[int, Block] = {}
     for block in timed:
         other = best.get(block.round)
-        if other is None or (block.probe_us or 0.0) < (other.probe_us or 0.0):
+        if other is None or (block.quiet_share or 0.0) >= (other.quiet_share or 0.0):
             best[block.round] = block
-    return [best[number] for number in sorted(best)]
+    quiet = [number for number in best if best[number].quiet_share != 0]
+    numbers = quiet if len(quiet) >= FEWEST_STARTS else best
+    return [best[number] for number in sorted(numbers)]
 
 
 def _baseline(rows: Sequence[Row], header: Header) -> Row | None:
@@ -257,6 +301,7 @@ def _disturbance(log: Log) -> Disturbance:
         load_before=load[0] if load else None,
         mhz_low=min(clocks, default=None),
         mhz_high=max(clocks, default=None),
+        quiet_share=_mean_share(timed, lambda block: block.quiet_share),
         disturbed=len(disturbed(timed)),
         repeated=len(timed) - len({(block.backend, block.round) for block in timed}),
         blocks=len(timed),

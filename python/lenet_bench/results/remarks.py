@@ -7,11 +7,11 @@ from statistics import median_low
 import numpy as np
 
 from ..units import counted, time
-from .model import Result, Row
+from .model import Disturbance, Result, Row
 from .statistics import FEWEST_STARTS, spread, start_medians_us, two_modes
 
 # What a quiet machine stays under.
-_DISTURBED = 0.05  # of the blocks
+_QUIET = 0.9  # of the timed time
 _STEAL = 0.02
 _OTHER = 0.03
 _PREEMPTED_PER_S = 20
@@ -84,12 +84,8 @@ def needed_s(result: Result) -> int | None:
 
 def _of_the_machine(result: Result) -> Iterator[str]:
     seen, cores = result.disturbance, _spell(result.rules.worker_cores)
-    if seen.disturbed > _DISTURBED * seen.blocks:
-        again = f", and {seen.repeated} of them were measured again" if seen.repeated else ""
-        yield (
-            f"the machine was disturbed beside {seen.disturbed} of {seen.blocks} blocks (a known "
-            f"loop ran slow there){again}: close what else runs, and repeat"
-        )
+    if said := disturbance(seen):
+        yield f"{said}; close what else runs, and repeat"
     if seen.steal_share is not None and seen.steal_share > _STEAL:
         yield (
             f"the hypervisor took {seen.steal_share:.0%} of {cores} while backends ran (steal), so "
@@ -105,6 +101,19 @@ def _of_the_machine(result: Result) -> Iterator[str]:
             f"the clock moved between {seen.mhz_low:.0f} and {seen.mhz_high:.0f} MHz; fix it "
             "(cpupower frequency-set -g performance), or read the ratios rather than the times"
         )
+
+
+def disturbance(seen: Disturbance) -> str | None:
+    """What a known loop between the calls tells of the machine, where it was not quiet."""
+    if seen.quiet_share is None or seen.quiet_share > _QUIET:
+        return None
+    said = (
+        f"the machine was disturbed: a known loop between the calls was quick for "
+        f"{seen.quiet_share:.0%} of the time, and only calls made then count"
+    )
+    if seen.disturbed:
+        said += f"; {seen.disturbed} of {seen.blocks} blocks had too few of these"
+    return f"{said}, and {seen.repeated} were measured again" if seen.repeated else said
 
 
 def _busy(result: Result, cores: str) -> Iterator[str]:

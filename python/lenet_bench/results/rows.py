@@ -41,6 +41,7 @@ def digest(result: Result) -> dict[str, Any]:
         ],
         "blocks": result.disturbance.blocks,
         "disturbed_blocks": result.disturbance.disturbed,
+        "quiet_share": result.disturbance.quiet_share,
         "warnings": list(result.warnings),
     }
 

@@ -1,4 +1,4 @@
-"""A result thinned to be shared: few times a block, and every figure as from all its calls.
+"""A result thinned to be shared: few times a block, and every figure as from all that count.
 
 The values at the percentiles that are printed, over all calls of a backend that count, divide its
 calls into cells. Of each block the file keeps how many of its calls lie in each cell, and a time in
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from .log import Log
 from .model import SHARED, Batch, Block, Row, Thinned
-from .read import unsummarised
+from .read import settled, unsummarised
 
 Times = NDArray[np.int64]
 
@@ -29,6 +29,7 @@ def thinned(log: Log) -> Log:
     """The log as it may be shared, with few times a block in place of its calls."""
     if log.header.kind == SHARED:
         return log
+    log = Log(log.header, settled(log.blocks), log.end)
     kept = {row.name: _Kept.of(row) for row in unsummarised(log) if row}
     blocks = (_block(block, kept[block.backend]) for block in log.blocks)
     return Log(replace(log.header, kind=SHARED), tuple(blocks), log.end)

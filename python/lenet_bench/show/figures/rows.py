@@ -135,7 +135,7 @@ def _times(one: Backend, baseline: Backend | None) -> Row:
         "ratio_low": s.ratio_low if s and ranked and verdict != "baseline" else None,
         "ratio_high": s.ratio_high if s and ranked and verdict != "baseline" else None,
         "verdict": verdict,
-        "cpu": median(block.cpu_ns / block.calls for block in one.blocks) / 1000,
+        "cpu": median(block.cpu_ns / (block.made or block.calls) for block in one.blocks) / 1000,
     }
 
 

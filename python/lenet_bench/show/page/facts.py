@@ -29,7 +29,8 @@ def _machine(run: Run) -> Facts:
     found = hardware_facts(run.result.machine) | {
         "taken by the hypervisor": units.share(seen.steal_share),
         "used by other processes": units.share(seen.other_share),
-        "blocks disturbed": f"{seen.disturbed} of {seen.blocks}, {seen.repeated} measured again",
+        "quiet": units.share(seen.quiet_share),
+        "blocks never quiet": f"{seen.disturbed} of {seen.blocks}, {seen.repeated} measured again",
     }
     if seen.mhz_low and seen.mhz_high:
         found["clock while timed"] = f"{seen.mhz_low:.0f} to {seen.mhz_high:.0f} MHz"
