@@ -16,7 +16,7 @@ import numpy as np
 
 from ..measure import planted
 from ..measure.options import CompareOptions, Entry
-from ..results import Block, Result, start_medians_us
+from ..results import Block, Result, counting, start_medians_us
 from ..results.statistics import (
     CONFIDENCE,
     FEWEST_STARTS,
@@ -91,9 +91,9 @@ def self_test_options(
 
 def enough(blocks: Sequence[Block], starts: int = PUBLISHED_STARTS) -> float:
     """How many of the comparisons that `points` asks for there are; 1 is all."""
-    timed = [block for block in blocks if block.status == "ok" and block.calls]
     medians = {
-        name: start_medians_us(block for block in timed if block.backend == name) for name in _SAME
+        name: start_medians_us(counting([block for block in blocks if block.backend == name]))
+        for name in _SAME
     }
     return min(map(len, _identical(medians))) / (starts * ceil(_FEWEST_PAIRS / _PAIRS))
 

@@ -28,6 +28,6 @@ from .model import (
     Verdict,
 )
 from .prices import Priced, priced
-from .read import as_result, disturbed, printable, read_result
+from .read import as_result, counting, disturbed, printable, read_result
 from .rows import digest, failures, rows
 from .statistics import start_medians_us

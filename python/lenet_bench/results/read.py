@@ -139,6 +139,11 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() or c in "\n\t" else "�" for c in text)
 
 
+def counting(blocks: Sequence[Block]) -> list[Block]:
+    """Of one backend's blocks those that count, with the calls that do."""
+    return _counting(_timed(settled(blocks)))
+
+
 def disturbed(blocks: Sequence[Block]) -> set[int]:
     """Which of these blocks, by number, had too little quiet time."""
     return {n for n, block in enumerate(settled(blocks)) if block.quiet_share == 0}

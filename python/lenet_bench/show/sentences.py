@@ -17,7 +17,7 @@ def conditions(result: Result) -> str:
     cores = ", ".join(map(str, rules.worker_cores)) or "any"
     threads = counted(rules.threads, "thread")
     pause = f", {units.span(rules.interval_s)} apart" if rules.interval_s else ""
-    anew = all(one.summary.starts >= result.rounds for one in timed(result) if one.summary)
+    anew = all(len(one.cold_starts) >= result.rounds for one in timed(result))
     cold = f", caches cold (a pass over {rules.cold_mb} MB before it)" if rules.cold_mb else ""
     each = ", every backend in a new process each time" if anew else ""
     return (
