@@ -39,7 +39,6 @@ def blocks(name, us, rounds=ROUNDS, **changes):
                 "wall_ns": round(60 * us * 1000),
                 "cpu_ns": round(50 * us * 1000),
                 "samples_ns": (round(us * 1000) + number, round(us * 1000)) * 25,
-                "slices": () if "samples_ns" in changes else QUIET_SLICES,
                 **changes,
             },
         )

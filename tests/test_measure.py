@@ -23,7 +23,7 @@ from lenet_bench.measure.plan import Costs, Plan, shuffled, to_repeat
 from lenet_bench.quiet import quiet_calls
 from lenet_bench.results import disturbed
 from lenet_bench.results.statistics import FEWEST_STARTS
-from sample_results import SLOW_SLICES, blocks
+from sample_results import QUIET_SLICES, SLOW_SLICES, blocks
 
 NAMES = ["a", "b", "c", "d"]
 
@@ -187,13 +187,16 @@ def test_a_round_is_estimated_by_the_backends_that_were_measured():
 
 
 def test_disturbed_blocks_are_repeated_once_each_and_not_too_many():
-    every = [*blocks("a", 9), *blocks("b", 9), *blocks("c", 9)]
+    every = [block for name in "abc" for block in blocks(name, 9, slices=QUIET_SLICES)]
     slow = blocks("d", 9, rounds=2, slices=SLOW_SLICES)
-    every += blocks("d", 9, rounds=4)
+    every += blocks("d", 9, rounds=8, slices=QUIET_SLICES)[2:]
     assert to_repeat([*every, *slow], disturbed([*every, *slow]), NAMES) == list(slow)
     again = [*every, *slow, slow[0]]
     assert to_repeat(again, disturbed(again), NAMES) == [slow[1]]
     assert to_repeat(again, disturbed(again), ["a"]) == [], "the others failed since"
+    half = list(blocks("d", 9, rounds=16, slices=QUIET_SLICES)[8:])
+    half += blocks("d", 9, rounds=8, slices=SLOW_SLICES)
+    assert len(to_repeat(half, disturbed(half), NAMES)) == len(half) // 4
 
 
 @pinned

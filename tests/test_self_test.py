@@ -21,7 +21,7 @@ from lenet_bench.results.statistics import FEWEST_STARTS
 from lenet_bench.show.terminal.screen import Screen
 from lenet_bench.show.terminal.self_test import self_test
 from msgspec.structs import replace
-from sample_results import blocks, failed, log
+from sample_results import QUIET_SLICES, SLOW_SLICES, blocks, failed, log
 
 STARTS = 105
 ENOUGH = 7 * PUBLISHED_STARTS  # for 21 comparisons, since there are three pairs
@@ -117,7 +117,11 @@ def test_intervals_beside_the_truth_fail():
 
 def test_there_is_enough_after_twenty_comparisons():
     assert enough(simulated_log(noise=0.01, starts=7 * PUBLISHED_STARTS).blocks) == 1
-    assert enough(simulated_log(noise=0.01, starts=7 * 12).blocks, starts=24) == 0.5
+    half = simulated_log(noise=0.01, starts=7 * 12).blocks
+    assert enough(half, starts=24) == 0.5
+    quiet = [replace(block, slices=QUIET_SLICES) for block in half]
+    later = [replace(block, round=block.round + 100, slices=SLOW_SLICES) for block in half]
+    assert enough([*quiet, *later], starts=24) == 0.5, "disturbed blocks do not count"
 
 
 def test_it_goes_on_until_there_is_enough_unless_a_time_is_given():
