@@ -252,6 +252,12 @@ def test_of_a_block_the_calls_count_that_were_made_while_the_machine_was_quiet()
     assert (block.samples_ns, block.quiet_share) == ([20_000] * 9, 9 / 50)
 
 
+def test_one_start_has_a_median_however_disturbed_the_machine():
+    (block,) = blocks("a", 20, rounds=1, slices=((10, 30), (40, 60)))
+    row = result((block,)).row("a")
+    assert (row.summary.samples, row.blocks[0].quiet_share) == (50, 0)
+
+
 def test_blocks_that_were_never_quiet_count_where_there_are_too_few_others():
     quiet = blocks("a", 20, rounds=6, slices=QUIET_SLICES)
     slow = blocks("a", 30, rounds=8, slices=SLOW_SLICES)[5:]

@@ -8,14 +8,13 @@ was lowered, a hypervisor. Calls count where it was quick both before and after 
 from collections.abc import Sequence
 
 SLOW = 1.1  # times the loop's usual time
-FEWEST = 5  # calls that count alone; of fewer, all of the block count
 
 #: How many calls, and how long the slower of the loops before and after them took, in ns.
 Slice = tuple[int, int]
 
 
 def quiet_calls(
-    samples_ns: Sequence[int], slices: Sequence[Slice], usual_ns: float, fewest: int = FEWEST
+    samples_ns: Sequence[int], slices: Sequence[Slice], usual_ns: float, fewest: int
 ) -> Sequence[int]:
     """The calls that count; nothing where they are too few."""
     quiet: list[int] = []

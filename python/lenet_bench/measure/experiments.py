@@ -39,7 +39,7 @@ class _Timed:
 
     def quiet(self) -> Sequence[int]:
         quickest = min(loop_ns for _, loop_ns in self._slices)
-        return quiet_calls(self._samples, self._slices, quickest)
+        return quiet_calls(self._samples, self._slices, quickest, _FEWEST)
 
     def has_enough(self) -> bool:
         usual = len(self._samples) / self._turns

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import ceil
 from statistics import fmean, median
 from typing import Any
 
@@ -25,7 +26,9 @@ from .statistics import (
 )
 
 _USUAL_LOOP = 25  # percentile of the blocks' quickest known loops: some block may not be quiet ever
-_FEWEST_BATCHES = 3  # calls that count alone
+_FEWEST_QUIET = 5  # calls of a block that count alone; of fewer, all of the block do
+_FEWEST_CALLS = 20  # that all blocks of a backend have to have, for a median
+_FEWEST_BATCHES = 3
 _USUAL_BASELINE = "onednn"  # the library that most frameworks call, and a steady one
 
 
@@ -65,18 +68,25 @@ def settled(blocks: Sequence[Block]) -> tuple[Block, ...]:
     A backend may keep the loop slow itself, so what is usual is found for each.
     """
     quickest: dict[str, list[int]] = {}
+    rounds: dict[str, set[int]] = {}
     for block in blocks:
         if block.slices:
             loops = (loop_ns for _, loop_ns in block.slices)
             quickest.setdefault(block.backend, []).append(min(loops))
+            rounds.setdefault(block.backend, set()).add(block.round)
     usual_ns = {name: float(np.percentile(ns, _USUAL_LOOP)) for name, ns in quickest.items()}
+    fewest = {
+        name: max(_FEWEST_QUIET, ceil(_FEWEST_CALLS / len(numbers)))
+        for name, numbers in rounds.items()
+    }
     return tuple(
-        _settled(block, usual_ns[block.backend]) if block.slices else block for block in blocks
+        _settled(block, usual_ns[block.backend], fewest[block.backend]) if block.slices else block
+        for block in blocks
     )
 
 
-def _settled(block: Block, usual_ns: float) -> Block:
-    quiet = quiet_calls(block.samples_ns, block.slices, usual_ns)
+def _settled(block: Block, usual_ns: float, fewest: int) -> Block:
+    quiet = quiet_calls(block.samples_ns, block.slices, usual_ns, fewest)
     batches = (
         structs.replace(
             batch,
