@@ -201,8 +201,7 @@ def _time_batches(start: Start, sizes: tuple[int, ...], measured: _Measured) -> 
     """Throughput: what goes wrong costs this size only, in this block and in those to come."""
     for size in sizes:
         try:
-            batch = start.time_batch(size, _WARM_SHARE * _BATCH_S, _BATCH_S)
-            measured.batches.append(batch)
+            measured.batches.append(start.time_batch(size, _WARM_SHARE * _BATCH_S, _BATCH_S))
         except Failed as failure:
             measured.refusals[str(size)] = portable(failure.reason)
             if start.child.ended:

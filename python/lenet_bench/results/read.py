@@ -307,6 +307,7 @@ def _batches(timed: Sequence[Block]) -> list[Batch]:
 
 
 def _disturbance(log: Log) -> Disturbance:
+    """Of settled blocks."""
     timed = [b for b in log.blocks if b.calls and b.backend != log.header.floor]
     clocks = [block.mhz for block in timed if block.mhz is not None]
     load = log.header.machine.load
@@ -317,7 +318,7 @@ def _disturbance(log: Log) -> Disturbance:
         mhz_low=min(clocks, default=None),
         mhz_high=max(clocks, default=None),
         quiet_share=_mean_share(timed, lambda block: block.quiet_share),
-        disturbed=len(disturbed(timed)),
+        disturbed=sum(block.quiet_share == 0 for block in timed),
         repeated=len(timed) - len({(block.backend, block.round) for block in timed}),
         blocks=len(timed),
     )
