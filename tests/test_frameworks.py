@@ -201,6 +201,17 @@ def test_verbose_shows_what_a_framework_says(
     assert said in run("infer", picture, "--backend", name, "--verbose").errors
 
 
+def test_mnn_is_converted_in_a_folder_of_its_own(
+    weights: Weights, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its converter keeps the weights there for a while, and would take those of another."""
+    of_another = tmp_path / ".__convert_external_data.bin"
+    of_another.write_text("weights")
+    monkeypatch.chdir(tmp_path)
+    opened("mnn", weights).close()
+    assert of_another.read_text() == "weights"
+
+
 @pytest.mark.parametrize("name", ["torch", "torch:torchscript"])
 def test_who_compiles_nothing_imports_no_compiler(name: str, weights: Weights) -> None:
     opened(name, weights).close()

@@ -26,11 +26,15 @@ CONVERT += ["-f", "ONNX", "--bizCode", "lenet"]
 
 
 def converted(onnx_model: bytes, folder: str, *options: str) -> str:
-    """The file that MNN reads."""
+    """The file that MNN reads.
+
+    The converter keeps the weights in a file of a fixed name in its working folder for a while: two
+    in one folder would spoil each other's.
+    """
     model, made = Path(folder) / "lenet.onnx", Path(folder) / "lenet.mnn"
     model.write_bytes(onnx_model)
     files = ["--modelFile", str(model), "--MNNModel", str(made)]
-    subprocess.run([*CONVERT, *files, *options], check=True, capture_output=True)
+    subprocess.run([*CONVERT, *files, *options], check=True, capture_output=True, cwd=folder)
     return str(made)
 
 
