@@ -250,6 +250,9 @@ def test_of_a_block_the_calls_count_that_were_made_while_the_machine_was_quiet()
     others = [replace(one, slices=((50, 30),)) for one in others]
     block = result((mixed, *others)).row("a").blocks[0]
     assert (block.samples_ns, block.quiet_share) == ([20_000] * 9, 9 / 50)
+    # of those that were not kept none was
+    block = result((replace(mixed, made=90), *others)).row("a").blocks[0]
+    assert block.quiet_share == 9 / 90
 
 
 def test_one_start_has_a_median_however_disturbed_the_machine():

@@ -203,7 +203,7 @@ class Block(Struct, frozen=True, kw_only=True, omit_defaults=True):
     cache_probe: CacheProbe | None = None  # whether it remembers answers; in its first block
     samples_ns: tuple[Count, ...] = ()  # each timed call
     slices: Slices = ()  # of these, in order: how many, and the slower known loop beside them, ns
-    quiet_share: Part | None = None  # in a shared file: how many calls count; 0: too few, so all do
+    quiet_share: Part | None = None  # in a shared file: the part of `made` that counts; 0: too few
     thinned_ns: Thinned = ()  # in its place in a shared file: a time, and the calls that it is of
     quarters_ns: tuple[float, float] | None = None  # there: the first and last quarter's medians
     wall_ns: Count = 0  # from the first timed call to the end of the last

@@ -100,7 +100,7 @@ def _settled(block: Block, usual_ns: float, fewest: int) -> Block:
         block,
         samples_ns=quiet or block.samples_ns,
         slices=(),
-        quiet_share=len(quiet) / len(block.samples_ns),
+        quiet_share=len(quiet) / (block.made or len(block.samples_ns)),
         batches=tuple(batches),
     )
 
