@@ -11,9 +11,19 @@ import pytest
 import toy_backends as toys
 from conftest import Run
 from lenet_bench import CompareOptions
-from lenet_bench.errors import LenetBenchError
+from lenet_bench.errors import LenetBenchError, ResultError
 from lenet_bench.measure.experiments import timed
-from lenet_bench.probes.described import OTHERS, drawn, exact, image, spelt, steps, trivial, work
+from lenet_bench.probes.described import (
+    OTHERS,
+    drawn,
+    exact,
+    image,
+    read,
+    spelt,
+    steps,
+    trivial,
+    work,
+)
 from lenet_bench.probes.written import WRITTEN, numpy, priced
 from lenet_bench.questions import prices as question
 from lenet_bench.questions.prices import digest
@@ -27,7 +37,8 @@ from sample_results import blocks, failed, result
 
 PLANTED = {
     **{"entering": 20.0, "operation": 2.0},
-    **{"convolution": 9.0, "1000 floats in windows": 0.3, "1000 multiply-adds": 0.04},
+    **{"convolution": 9.0, "1000 floats in windows": 0.3, "1000 floats in uneven windows": 0.7},
+    **{"1000 multiply-adds": 0.04},
     **{"dense layer": 5.0, "kB of weights": 0.06, "1000 floats": 0.5, "1000 tangents": 4.0},
 }
 
@@ -41,7 +52,7 @@ def experiments(planted: Mapping[str, float], **times: float) -> tuple[Experimen
         us = planted["entering"] + sum(planted[name] * amount for name, amount in does.items())
         us *= times.get(network.name, 1)
         count = int(does["operation"])
-        found.append(Experiment(kind, network.name, us, 9, count, spelt(network), does))  # type: ignore[arg-type]
+        found.append(Experiment(kind, network.name, us, 9, count, spelt(network)))  # type: ignore[arg-type]
     return tuple(found)
 
 
@@ -113,9 +124,19 @@ def test_the_perceptron_has_the_work_that_paper_says() -> None:
     assert (does["dense layer"], does["operation"]) == (2, 2)
     assert does["kB of weights"] == 4 * (784 * 300 + 300 * 10) / 1000
     does, windows = work(lenet5), (28 * 28 * 25, 10 * 10 * 6 * 25)
-    assert does["1000 floats in windows"] == pytest.approx(sum(windows) / 1000)
+    assert does["1000 floats in windows"] == 0  # of one channel, and of six
+    assert does["1000 floats in uneven windows"] == pytest.approx(sum(windows) / 1000)
     by_hand = windows[0] * 6 + windows[1] * 16
     assert does["1000 multiply-adds"] == pytest.approx(by_hand / 1000)
+
+
+def test_a_network_is_read_as_it_is_spelt() -> None:
+    for network in (*OTHERS, *drawn()):
+        assert read(spelt(network)).layers == network.layers
+        assert work(read(spelt(network))) == work(network)
+    strange = changed(experiments(PLANTED)[-1], evidence="1x28: conv six")
+    with pytest.raises(ResultError, match="expected a network such as"):
+        found_of((*experiments(PLANTED), strange))
 
 
 def test_the_definition_of_a_convolution_is_its_sum() -> None:

@@ -54,7 +54,6 @@ class _Timed:
             "calls": len(samples_ns),
             "operations": probe.operations,
             "evidence": probe.evidence,
-            "work": dict(probe.work),
         }
 
 

@@ -19,7 +19,7 @@ or none of a variant that it does not know. Five kinds of experiment come of it:
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec, module_from_spec
 from types import ModuleType
@@ -59,7 +59,6 @@ class Probe:
     infer: Infer  # of one image (28, 28); what it gives is not looked at
     operations: int = 0  # that its network consists of, as its API counts them
     evidence: str = ""
-    work: Mapping[str, float] = field(default_factory=dict)  # of another network, by price
 
 
 def probes_of(row: Backend, variant: str, weights: Weights, threads: int) -> Sequence[Probe]:

@@ -147,16 +147,26 @@ def spelt(network: Described) -> str:
     return f"{'x'.join(map(str, network.shape))}: {', '.join(layers)}"
 
 
+def read(text: str) -> Described:
+    """What is so spelt; ValueError where nothing is."""
+    shape, _, layers = text.partition(": ")
+    try:
+        return Described(text, tuple(map(int, shape.split("x"))), _layers(layers))
+    except (ValueError, TypeError):
+        raise ValueError(f"expected a network such as 1x28x28: dense 10, got {text!r}") from None
+
+
 # What it consists of, by the names that prices have.
 OPERATION, CONVOLUTION, MULTIPLY_ADDS = "operation", "convolution", "1000 multiply-adds"
-WINDOWS = "1000 floats in windows"  # that kernels see: most engines gather them first
+# That kernels see: most engines gather them first, and some go through channels by fours.
+WINDOWS, UNEVEN = "1000 floats in windows", "1000 floats in uneven windows"
 DENSE, WEIGHTS = "dense layer", "kB of weights"
 FLOATS, TANGENTS = "1000 floats", "1000 tangents"
 
 
 def work(network: Described) -> Mapping[str, float]:
     """How much of each, by its shapes alone."""
-    convolving = (CONVOLUTION, WINDOWS, MULTIPLY_ADDS)
+    convolving = (CONVOLUTION, WINDOWS, UNEVEN, MULTIPLY_ADDS)
     found = dict.fromkeys((OPERATION, *convolving, DENSE, WEIGHTS, FLOATS, TANGENTS), 0.0)
     shape = network.shape
     for layer in network.layers:
@@ -164,7 +174,7 @@ def work(network: Described) -> Mapping[str, float]:
         if layer.side:
             windows = prod(after[1:]) * shape[0] * layer.side**2 / 1000
             found[CONVOLUTION] += 1
-            found[WINDOWS] += windows
+            found[UNEVEN if shape[0] % 4 else WINDOWS] += windows
             found[MULTIPLY_ADDS] += windows * layer.out
         elif layer.out:
             found[DENSE] += 1

@@ -38,9 +38,8 @@ def priced(write: Write, threads: int) -> list[Probe]:
     for kind, network in [(kind, one) for kind, networks in kinds for one in networks]:
         infer = write(network, threads)
         _check(network, infer)
-        costs = work(network)
         text = "" if kind == "operations" else spelt(network)
-        found.append(Probe(kind, network.name, infer, int(costs[OPERATION]), text, costs))  # type: ignore[arg-type]
+        found.append(Probe(kind, network.name, infer, int(work(network)[OPERATION]), text))  # type: ignore[arg-type]
     return found
 
 

@@ -150,8 +150,7 @@ class Experiment(Struct, frozen=True, omit_defaults=True):
     us: float  # the median call
     calls: Count  # that were timed
     operations: Count = 0  # that its network consists of
-    evidence: str = ""  # of a way: what was called, and what the next one leaves out
-    work: Mapping[str, float] = {}  # of another network: how much of what has a price
+    evidence: str = ""  # of a way: what was called, what the next one leaves out; another network
 
 
 class Kernel(Struct, frozen=True, omit_defaults=True):

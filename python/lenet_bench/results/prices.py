@@ -8,9 +8,12 @@ in sum. A start counts once; prices, predictions and intervals are over starts.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 
 import numpy as np
 
+from ..errors import ResultError
+from ..probes.described import read, work
 from .apart import Part
 from .model import Experiment, Result, Row, Status
 from .statistics import Floats, Interval, median_intervals
@@ -114,11 +117,11 @@ def _prices(start: Sequence[Experiment]) -> dict[str, float]:
     counts, us = [float(one.operations) for one in trivial], [one.us for one in trivial]
     slope, entering = np.polyfit(counts, us, 1, w=1 / np.array(us))  # alike for its share
     known = {ENTERING: float(entering), OPERATION: float(slope)}
-    names = [name for name in drawn[0].work if name not in known]
-    work = np.array([[one.work[name] for name in names] for one in drawn])
+    names = [name for name in _work(drawn[0].evidence) if name not in known]
+    amounts = np.array([[_work(one.evidence)[name] for name in names] for one in drawn])
     taken = np.array([one.us for one in drawn])
     above = taken - [_sum(known, one) for one in drawn]
-    fitted = _least_off(work / taken[:, None], above / taken)
+    fitted = _least_off(amounts / taken[:, None], above / taken)
     return known | dict(zip(names, fitted.tolist(), strict=True))
 
 
@@ -147,8 +150,17 @@ def _least_off(shares: Floats, wanted: Floats) -> Floats:
 
 def _sum(prices: Mapping[str, float], network: Experiment) -> float:
     """What it would take at these prices."""
-    parts = (us * network.work.get(name, 0.0) for name, us in prices.items())
-    return prices[ENTERING] + sum(parts)
+    amounts = _work(network.evidence)
+    return prices[ENTERING] + sum(us * amounts.get(name, 0.0) for name, us in prices.items())
+
+
+@cache
+def _work(network: str) -> Mapping[str, float]:
+    """How much it has of what has a price."""
+    try:
+        return work(read(network))
+    except ValueError as error:
+        raise ResultError(str(error)) from None
 
 
 def _of_kind(start: Sequence[Experiment], kind: str) -> list[Experiment]:
