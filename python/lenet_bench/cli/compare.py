@@ -1,7 +1,6 @@
 """`compare`: what each backend costs in time."""
 
 import os
-from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,21 +9,21 @@ import click
 from ..units import counted, span
 from .options import (
     BACKEND,
-    FILE,
     Device,
     backends_argument,
     batch_sizes,
     device_option,
     form_option,
     milliseconds,
-    seconds,
     threads_option,
     weights_option,
 )
-from .output import INTERRUPTED, SUCCESS, WRONG, complain, note, say, screen
+from .output import note, say, screen
+from .run import budget_option, output_option, rounds_option, run
 
 if TYPE_CHECKING:
     from ..measure.options import CompareOptions
+    from ..results import Result
 
 
 @click.command(
@@ -46,13 +45,8 @@ Exit codes: 0, or 1 where a backend failed or a named one does not run.
 @click.option(
     "--quick", is_flag=True, help="Measure the named backends, else five, in about two minutes."
 )
-@click.option(
-    "--budget",
-    type=seconds,
-    metavar="TIME",
-    help="Stop after this time: 60s, 5m. [20s and 6 rounds]",
-)
-@click.option("--rounds", type=click.IntRange(min=1), metavar="N", help="Stop after N rounds.")
+@budget_option("[20s and 6 rounds]")
+@rounds_option
 @click.option(
     "--baseline",
     metavar="BACKEND",
@@ -76,13 +70,7 @@ Exit codes: 0, or 1 where a backend failed or a named one does not run.
 @device_option
 @threads_option
 @weights_option
-@click.option(
-    "-o",
-    "--output",
-    type=FILE,
-    metavar="FILE",
-    help="Write every call to FILE; go on with the run in it. [results/compare-DATE.jsonl]",
-)
+@output_option("compare")
 @form_option("json", "csv", "markdown")
 def compare(
     backends: tuple[str, ...],
@@ -96,7 +84,7 @@ def compare(
     device: Device,
     threads: int,
     weights: Path | None,
-    output: Path | None,
+    output: Path,
     form: str | None,
 ) -> int:
     """Measure backends side by side: latency, ratio, and whether the difference is real.
@@ -106,8 +94,11 @@ def compare(
     first of --budget and --rounds that is reached ends the run. Ctrl-C ends it too and shows what
     was measured.
     """
+    from ..measure.comparison import compare as measure
     from ..measure.options import QUICK, QUICK_ROUNDS, QUICK_S, CompareOptions
     from ..registry import on_device
+    from ..results import failures
+    from ..show.forms import comparison
 
     named = tuple(on_device(name, device) for name in backends)
     if quick:
@@ -125,35 +116,17 @@ def compare(
         cold=cold,
         batches=batches or (),
         weights=weights,
-        output=output or Path(f"results/compare-{datetime.now():%Y%m%d-%H%M%S}.jsonl"),
+        output=output,
         quiet="LENET_BENCH_DEBUG" not in os.environ,
     )
-    return _measure(options, form, (*named, *([baseline] if baseline else [])))
-
-
-def _measure(options: "CompareOptions", form: str | None, named: tuple[str, ...]) -> int:
-    """Measure, print, and say by the exit code whether all that was named ran."""
-    from ..measure.comparison import NotSavedError
-    from ..measure.comparison import compare as measure
-    from ..results import failures
-    from ..show.forms import comparison
-    from ..show.terminal.progress import progress
-
     note(_foreseen(options))
-    unsaved = None
-    with progress() as step:
-        try:
-            result = measure(options, step.of_a_run)
-        except NotSavedError as error:
-            result, unsaved = error.result, str(error)
-    say(comparison([result], form, screen(), named))
-    if unsaved:
-        complain(unsaved)
-        return WRONG
-    note(f"every call is in {options.output}")
-    if result.ended == "interrupted":
-        return INTERRUPTED
-    return WRONG if failures(result.backends, named) else SUCCESS
+    named += (baseline,) if baseline else ()
+
+    def show(result: "Result") -> bool:
+        say(comparison([result], form, screen(), named))
+        return not failures(result.backends, named)
+
+    return run(measure, options, show)
 
 
 def _foreseen(options: "CompareOptions") -> str:

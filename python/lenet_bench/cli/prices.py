@@ -1,20 +1,16 @@
 """`prices`: what each thing adds to a call, and what another network would take."""
 
-from datetime import datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from .options import (
-    FILE,
-    backends_argument,
-    json_option,
-    seconds,
-    threads_option,
-    verbose_option,
-    weights_option,
-)
-from .output import INTERRUPTED, SUCCESS, WRONG, complain, note, say, say_json, screen
+from .options import backends_argument, json_option, threads_option, verbose_option, weights_option
+from .output import say, say_json, screen
+from .run import budget_option, output_option, rounds_option, run
+
+if TYPE_CHECKING:
+    from ..results import Result
 
 
 @click.command(
@@ -30,17 +26,11 @@ Exit codes: 0, or 1 where a backend failed, answered wrongly or a named one does
 """,
 )
 @backends_argument
-@click.option("--rounds", type=click.IntRange(min=1), metavar="N", help="Stop after N rounds.")
-@click.option("--budget", type=seconds, metavar="TIME", help="Stop after this time: 60s, 5m.")
+@rounds_option
+@budget_option()
 @threads_option
 @weights_option
-@click.option(
-    "-o",
-    "--output",
-    type=FILE,
-    metavar="FILE",
-    help="Write every block to FILE; go on with the run in it. [results/prices-DATE.jsonl]",
-)
+@output_option("prices")
 @json_option
 @verbose_option
 def prices(
@@ -49,7 +39,7 @@ def prices(
     budget: float | None,
     threads: int,
     weights: Path | None,
-    output: Path | None,
+    output: Path,
     as_json: bool,
     verbose: bool,
 ) -> int:
@@ -59,12 +49,10 @@ def prices(
     trivial operations and from 24 drawn by chance. They predict three networks that they do not
     come from, and what these take is measured beside that.
     """
-    from ..measure.comparison import NotSavedError
     from ..measure.options import CompareOptions
     from ..questions.prices import digest, measured
     from ..results import failures, priced
     from ..show.terminal.prices import lists
-    from ..show.terminal.progress import progress
 
     options = CompareOptions(
         backends=backends,
@@ -72,27 +60,17 @@ def prices(
         rounds=rounds,
         budget_s=budget,
         weights=weights,
-        output=output or Path(f"results/prices-{datetime.now():%Y%m%d-%H%M%S}.jsonl"),
+        output=output,
         quiet=not verbose,
     )
-    unsaved = None
-    with progress() as step:
-        try:
-            result = measured(options, step.of_a_run)
-        except NotSavedError as error:
-            result, unsaved = error.result, str(error)
-    found = priced(result)
-    for row in result.backends if verbose else ():
-        note(row.output and f"{row.name} printed:\n{row.output}")
-    if as_json:
-        say_json(digest(found))
-    else:
-        say(lists(found, screen(), named=backends))
-    if unsaved:
-        complain(unsaved)
-        return WRONG
-    note(f"every block is in {options.output}")
-    if result.ended == "interrupted":
-        return INTERRUPTED
-    unpriced = [one for one in found if one.status == "ok" and not one.prices]
-    return WRONG if failures(found, backends) or unpriced else SUCCESS
+
+    def show(result: "Result") -> bool:
+        found = priced(result)
+        if as_json:
+            say_json(digest(found))
+        else:
+            say(lists(found, screen(), named=backends))
+        unpriced = [one for one in found if one.status == "ok" and not one.prices]
+        return not failures(found, backends) and not unpriced
+
+    return run(measured, options, show, verbose=verbose)

@@ -1,21 +1,18 @@
 """`self-test`: is what `compare` says to be believed on this machine?"""
 
 from dataclasses import replace
-from datetime import datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from ..units import span
-from .options import (
-    BACKEND,
-    FILE,
-    json_option,
-    seconds,
-    threads_option,
-    weights_option,
-)
-from .output import INTERRUPTED, SUCCESS, WRONG, note, say, say_json, screen
+from .options import BACKEND, json_option, threads_option, weights_option
+from .output import note, say, say_json, screen
+from .run import budget_option, output_option, run
+
+if TYPE_CHECKING:
+    from ..results import Result
 
 
 @click.command(
@@ -38,21 +35,10 @@ Exit codes: 0 where every point passes, else 1.
     metavar="N",
     help="Give each comparison N starts. [as many as the README's figures have]",
 )
-@click.option(
-    "--budget",
-    type=seconds,
-    metavar="TIME",
-    help="Stop after this time. [when there is enough for a verdict]",
-)
+@budget_option("[when there is enough for a verdict]")
 @threads_option
 @weights_option
-@click.option(
-    "-o",
-    "--output",
-    type=FILE,
-    metavar="FILE",
-    help="Write every call to FILE. [results/self-test-DATE.jsonl]",
-)
+@output_option("self-test")
 @json_option
 def self_test(
     backend: str | None,
@@ -61,7 +47,7 @@ def self_test(
     budget: float | None,
     threads: int,
     weights: Path | None,
-    output: Path | None,
+    output: Path,
     as_json: bool,
 ) -> int:
     """Compare a backend (numpy, or the one named) with itself and with planted faults.
@@ -70,17 +56,10 @@ def self_test(
     that cheat must be caught. How many slowdowns of 2 % are found is told.
     """
     from ..measure.comparison import compare as measure
-    from ..questions.self_test import (
-        PUBLISHED_STARTS,
-        USUAL_BACKEND,
-        points,
-        self_test_options,
-    )
-    from ..show.terminal.progress import progress
+    from ..questions.self_test import PUBLISHED_STARTS, USUAL_BACKEND, points, self_test_options
     from ..show.terminal.self_test import digest
     from ..show.terminal.self_test import self_test as drawn
 
-    output = output or Path(f"results/self-test-{datetime.now():%Y%m%d-%H%M%S}.jsonl")
     starts = starts or PUBLISHED_STARTS
     options = self_test_options(
         backend or USUAL_BACKEND, threads=threads, quick=quick, budget_s=budget, starts=starts
@@ -88,14 +67,13 @@ def self_test(
     if options.enough:
         most = span(options.budget_s or 0)
         note(f"this takes up to {most}; --budget sets another limit")
-    with progress() as step:
-        result = measure(replace(options, weights=weights, output=output), step.of_a_run)
-    found = points(result, quick=quick, starts=starts)
-    if as_json:
-        say_json(digest(found, result))
-    else:
-        say(drawn(found, result, screen()))
-    note(f"every call is in {output}")
-    if result.ended == "interrupted":
-        return INTERRUPTED
-    return SUCCESS if all(point.verdict == "passed" for point in found) else WRONG
+
+    def show(result: "Result") -> bool:
+        found = points(result, quick=quick, starts=starts)
+        if as_json:
+            say_json(digest(found, result))
+        else:
+            say(drawn(found, result, screen()))
+        return all(point.verdict == "passed" for point in found)
+
+    return run(measure, replace(options, weights=weights, output=output), show)

@@ -1,6 +1,5 @@
 """`why`: what a backend's call is made of."""
 
-from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,16 +10,17 @@ from .options import (
     backends_argument,
     device_option,
     json_option,
-    seconds,
     threads_option,
     verbose_option,
     weights_option,
 )
-from .output import INTERRUPTED, SUCCESS, WRONG, complain, note, say, say_json, screen
+from .output import SUCCESS, WRONG, complain, note, say, say_json, screen
+from .run import budget_option, output_option, rounds_option, run
 
 if TYPE_CHECKING:
     from ..measure.options import CompareOptions
     from ..registry import Device
+    from ..results import Result
 
 _FEW = 8  # backends whose parts are shown where none is named
 
@@ -41,18 +41,12 @@ Exit codes: 0, or 1 where a backend failed or a named one does not run.
 )
 @backends_argument
 @click.option("--tree", is_flag=True, help="Show which Python functions take the time.")
-@click.option("--rounds", type=click.IntRange(min=1), metavar="N", help="Stop after N rounds.")
-@click.option("--budget", type=seconds, metavar="TIME", help="Stop after this time: 60s, 5m.")
+@rounds_option
+@budget_option()
 @device_option
 @threads_option
 @weights_option
-@click.option(
-    "-o",
-    "--output",
-    type=FILE,
-    metavar="FILE",
-    help="Write every block to FILE; go on with the run in it. [results/why-DATE.jsonl]",
-)
+@output_option("why")
 @click.option(
     "--trace",
     type=FILE,
@@ -69,7 +63,7 @@ def why(
     device: "Device | None",
     threads: int,
     weights: Path | None,
-    output: Path | None,
+    output: Path,
     trace: Path | None,
     as_json: bool,
     verbose: bool,
@@ -81,12 +75,10 @@ def why(
     call, and what the parts do not explain is shown beside them; so is what the engine says of a
     stage itself, where it has a profiler.
     """
-    from ..measure.comparison import NotSavedError
     from ..measure.options import CompareOptions
     from ..questions.why import digest, measured
     from ..registry import on_device
     from ..results import failures, taken_apart
-    from ..show.terminal.progress import progress
     from ..show.terminal.why import calls, closely, parts
 
     backends = tuple(on_device(name, device) for name in backends)
@@ -97,34 +89,24 @@ def why(
         rounds=rounds,
         budget_s=budget,
         weights=weights,
-        output=output or Path(f"results/why-{datetime.now():%Y%m%d-%H%M%S}.jsonl"),
+        output=output,
         quiet=not verbose,
     )
     if trace:
         return _traced(options, trace, as_json=as_json)
-    unsaved = None
-    with progress() as step:
-        try:
-            result = measured(options, step.of_a_run)
-        except NotSavedError as error:
-            result, unsaved = error.result, str(error)
-    found = taken_apart(result)
-    for row in result.backends if verbose else ():
-        note(row.output and f"{row.name} printed:\n{row.output}")
-    if as_json:
-        say_json(digest(found))
-    else:
-        say(calls(found, screen(), named=backends))
-        for one in found if backends or len(found) <= _FEW else ():
-            say(parts(one, screen()) if one.parts or tree else ())
-            say(closely(one, screen()) if tree else ())
-    if unsaved:
-        complain(unsaved)
-        return WRONG
-    note(f"every block is in {options.output}")
-    if result.ended == "interrupted":
-        return INTERRUPTED
-    return WRONG if failures(found, backends) else SUCCESS
+
+    def show(result: "Result") -> bool:
+        found = taken_apart(result)
+        if as_json:
+            say_json(digest(found))
+        else:
+            say(calls(found, screen(), named=backends))
+            for one in found if backends or len(found) <= _FEW else ():
+                say(parts(one, screen()) if one.parts or tree else ())
+                say(closely(one, screen()) if tree else ())
+        return not failures(found, backends)
+
+    return run(measured, options, show, verbose=verbose)
 
 
 def _traced(options: "CompareOptions", path: Path, *, as_json: bool) -> int:

@@ -1,0 +1,70 @@
+"""The commands that measure: options they share, and a run from its progress to its exit code."""
+
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from .options import FILE, Command, seconds
+from .output import INTERRUPTED, SUCCESS, WRONG, complain, note
+
+if TYPE_CHECKING:
+    from ..measure.options import CompareOptions
+    from ..results import Result
+
+rounds_option = click.option(
+    "--rounds", type=click.IntRange(min=1), metavar="N", help="Stop after N rounds."
+)
+
+
+def budget_option(otherwise: str = "") -> Callable[[Command], Command]:
+    """--budget, with what ends the run without it."""
+    text = f"Stop after this time: 60s, 5m. {otherwise}".strip()
+    return click.option("--budget", type=seconds, metavar="TIME", help=text)
+
+
+def output_option(command: str) -> Callable[[Command], Command]:
+    """--output, which without a value is a file named after the command and the time."""
+
+    def usual(_context: Any, _option: Any, file: Path | None) -> Path:
+        return file or Path(f"results/{command}-{datetime.now():%Y%m%d-%H%M%S}.jsonl")
+
+    return click.option(
+        "-o",
+        "--output",
+        type=FILE,
+        metavar="FILE",
+        callback=usual,
+        help=f"Write every call to FILE; go on with the run in it. [results/{command}-DATE.jsonl]",
+    )
+
+
+def run(
+    measure: "Callable[[CompareOptions, Callable[[Any], None]], Result]",
+    options: "CompareOptions",
+    show: "Callable[[Result], bool]",
+    *,
+    verbose: bool = False,
+) -> int:
+    """Measure, `show`, which says whether all is well, and give the exit code."""
+    from ..measure.comparison import NotSavedError
+    from ..show.terminal.progress import progress
+
+    unsaved = None
+    with progress() as step:
+        try:
+            result = measure(options, step.of_a_run)
+        except NotSavedError as error:
+            result, unsaved = error.result, str(error)
+    for row in result.backends if verbose else ():
+        note(row.output and f"{row.name} printed:\n{row.output}")
+    well = show(result)
+    if unsaved:
+        complain(unsaved)
+        return WRONG
+    note(f"every call is in {options.output}")
+    if result.ended == "interrupted":
+        return INTERRUPTED
+    return SUCCESS if well else WRONG
