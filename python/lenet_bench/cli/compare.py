@@ -19,7 +19,7 @@ from .options import (
     weights_option,
 )
 from .output import note, say, screen
-from .run import budget_option, output_option, rounds_option, run
+from .measuring import budget_option, output_option, rounds_option, run
 
 if TYPE_CHECKING:
     from ..measure.options import CompareOptions

@@ -7,7 +7,7 @@ import click
 
 from .options import backends_argument, json_option, threads_option, verbose_option, weights_option
 from .output import say, say_json, screen
-from .run import budget_option, output_option, rounds_option, run
+from .measuring import budget_option, output_option, rounds_option, run
 
 if TYPE_CHECKING:
     from ..results import Result

@@ -15,7 +15,7 @@ from .options import (
     weights_option,
 )
 from .output import SUCCESS, WRONG, complain, note, say, say_json, screen
-from .run import budget_option, output_option, rounds_option, run
+from .measuring import budget_option, output_option, rounds_option, run
 
 if TYPE_CHECKING:
     from ..measure.options import CompareOptions
