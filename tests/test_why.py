@@ -125,6 +125,10 @@ def test_a_way_that_finds_its_caches_cold_after_the_network_takes_longer() -> No
     both = [Experiment("together", "", cut + us, 9) for us in (first + 3 + 8, last + 3)]
     rows = blocks("made", 100, FEWEST_STARTS, experiments=(*experiments(), *both))
     assert figures(taken_apart(result(rows))[0])["caches"] == pytest.approx(8)
+    # to enter once more, after the first way, takes 2 longer, and a call enters once
+    again = Experiment("together", "", 14 + 2, 9)
+    rows = blocks("made", 100, FEWEST_STARTS, experiments=(*experiments(), *both, again))
+    assert figures(taken_apart(result(rows))[0])["caches"] == pytest.approx(6)
 
 
 def test_stages_are_compared_with_nothing_called_as_they_are() -> None:
@@ -133,6 +137,17 @@ def test_stages_are_compared_with_nothing_called_as_they_are() -> None:
     nothing = Experiment("stage", "nothing", 14 + 3, 9, 2)
     ways = [one for one in experiments() if one.kind == "way"]
     rows = blocks("made", 100, FEWEST_STARTS, experiments=(*ways, nothing, *more))
+    assert figures(taken_apart(result(rows))[0]) == pytest.approx(figures(apart(100)))
+
+
+def test_giving_more_than_ten_floats_after_a_network_is_in_no_stage() -> None:
+    """It takes longer there than after nothing, as the last cut tells that is also called alone."""
+    more = [replace(one, us=one.us + 5) for one in experiments() if one.kind == "stage"]
+    more[-1] = replace(more[-1], us=more[-1].us - 2)  # the softmax: after nothing
+    alone = Experiment("stage", "fc2 alone", more[-2].us - 5, 9, 2)
+    nothing = Experiment("stage", "nothing", 14 + 3, 9, 2)
+    others = [one for one in experiments() if one.kind != "stage"]
+    rows = blocks("made", 100, FEWEST_STARTS, experiments=(*others, nothing, alone, *more))
     assert figures(taken_apart(result(rows))[0]) == pytest.approx(figures(apart(100)))
 
 

@@ -14,7 +14,7 @@ import pytest
 from conftest import environment
 from lenet_bench import CompareOptions, read_weights
 from lenet_bench.backends import reference
-from lenet_bench.probes import COUNTS, CUTS, IMAGES, SOFTMAX
+from lenet_bench.probes import ALONE, COUNTS, CUTS, IMAGES, SOFTMAX
 from lenet_bench.questions.why import why
 from lenet_bench.registry import find
 from lenet_bench.registry.environments import variables
@@ -121,6 +121,8 @@ def check_cuts(name: str, found: Answers, cuts: Sequence[str]) -> None:
         if layer.ndim == 3 and name not in CHANNELS_FIRST:
             layer = layer.transpose(1, 2, 0)
         assert found["stage", cut] == pytest.approx(layer.ravel()[:10], abs=2e-4), cut
+    last = found["stage", CUTS[-1]]
+    assert found.get(("stage", ALONE), last) == pytest.approx(last, abs=2e-4)
 
 
 def test_all_trivial_operations_and_the_softmax_are_done(answers: tuple[str, Answers]) -> None:

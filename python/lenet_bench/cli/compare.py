@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ..units import counted, span
+from .measuring import budget_option, output_option, rounds_option, run
 from .options import (
     BACKEND,
     Device,
@@ -19,7 +20,6 @@ from .options import (
     weights_option,
 )
 from .output import note, say, screen
-from .measuring import budget_option, output_option, rounds_option, run
 
 if TYPE_CHECKING:
     from ..measure.options import CompareOptions

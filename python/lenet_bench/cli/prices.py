@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from .measuring import budget_option, output_option, rounds_option, run
 from .options import backends_argument, json_option, threads_option, verbose_option, weights_option
 from .output import say, say_json, screen
-from .measuring import budget_option, output_option, rounds_option, run
 
 if TYPE_CHECKING:
     from ..results import Result

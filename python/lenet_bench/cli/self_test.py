@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import click
 
 from ..units import span
+from .measuring import budget_option, output_option, run
 from .options import BACKEND, json_option, threads_option, weights_option
 from .output import note, say, say_json, screen
-from .measuring import budget_option, output_option, run
 
 if TYPE_CHECKING:
     from ..results import Result

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from .measuring import budget_option, output_option, rounds_option, run
 from .options import (
     FILE,
     backends_argument,
@@ -15,7 +16,6 @@ from .options import (
     weights_option,
 )
 from .output import SUCCESS, WRONG, complain, note, say, say_json, screen
-from .measuring import budget_option, output_option, rounds_option, run
 
 if TYPE_CHECKING:
     from ..measure.options import CompareOptions

@@ -109,7 +109,7 @@ def time_calls(
     seconds: float,
     fewest: int,
     most: int | None = None,
-    before: Before | None = None,
+    before: Callable[[], Any] | None = None,
     first: int = 0,
     patience: int = 1,
     usual_ns: int | None = None,

@@ -6,6 +6,7 @@ calls that count are as many as they would be on a quiet one.
 
 import random
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -31,8 +32,10 @@ class _Timed:
         self._slices: list[Slice] = []
 
     def turn(self, images: Sequence[Image]) -> None:
-        time_calls(self.probe.infer, images, _WARM_S, fewest=1)
-        calls = time_calls(self.probe.infer, images, _TURN_S, _FEWEST)
+        infer, first = self.probe.infer, self.probe.before
+        before = partial(first, images[0]) if first else None
+        time_calls(infer, images, _WARM_S, fewest=1, before=before)
+        calls = time_calls(infer, images, _TURN_S, _FEWEST, before=before)
         self._turns += 1
         self._samples += calls.samples_ns
         self._slices += calls.slices

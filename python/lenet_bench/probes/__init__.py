@@ -12,7 +12,7 @@ or none of a variant that it does not know. Five kinds of experiment come of it:
 - hand-over: where the last way hands the network to a thread of the runtime's, and only another
   way has a switch for that, the latter with the thread and without.
 - together: the last of the stages and then a way, the first or the last one, in one call. After a
-  network a way finds its code and data gone from the caches.
+  network a way finds its code and data gone from the caches. The last way, too, after the first.
 - operations: networks of 1, 4, 16, 64 trivial operations on ten floats, called in the last way.
 - stages: LeNet cut after each stage, also called in the last way. The answer is always ten floats,
   so what a large array costs on its way out is in no stage.
@@ -43,6 +43,8 @@ CUTS = ("conv1", "pool1", "conv2", "pool2", "fc1", "fc2")
 SOFTMAX = "softmax"
 #: What stages are compared with, where that is not the last way.
 NOTHING = "nothing"
+#: The last cut whose answer is its ten floats alone, where the others answer more.
+ALONE = "fc2 alone"
 CHECKS = "checks"
 ENTERING = "entering"
 CHECKS_EVIDENCE = "the call, less the same without the check of the image and the lock"
@@ -59,6 +61,7 @@ class Probe:
     infer: Infer  # of one image (28, 28); what it gives is not looked at
     operations: int = 0  # that its network consists of, as its API counts them
     evidence: str = ""
+    before: Infer | None = None  # called before each call, outside its time
 
 
 def probes_of(row: Backend, variant: str, weights: Weights, threads: int) -> Sequence[Probe]:
@@ -92,15 +95,24 @@ def networks(
 
 
 def together(probes: Sequence[Probe]) -> list[Probe]:
-    """LeNet's last cut and then nothing, called in the first way and in the last."""
+    """LeNet's last cut and then nothing, called in the first way and in the last.
+
+    And the last way right after the first, which is not timed.
+    """
     cut = next(one for one in probes if one.kind == "stage" and one.name == CUTS[-1]).infer
     ways = [one for one in probes if one.kind == "way"]
+    if len(ways) == 1:
+        return []
+    first, last = ways[0], ways[-1]
 
     def then(nothing: Infer) -> Infer:
         return lambda image: (cut(image), nothing(image))
 
-    ends = (ways[0], ways[-1]) if len(ways) > 1 else ()
-    return [Probe("together", one.name, then(one.infer)) for one in ends]
+    after = f"{last.name} after {first.name}"
+    return [
+        *(Probe("together", one.name, then(one.infer)) for one in (first, last)),
+        Probe("together", after, last.infer, before=first.infer),
+    ]
 
 
 def way(name: str, infer: Infer, evidence: str, operations: int = 0) -> Probe:

@@ -12,6 +12,7 @@ import jax
 from ..registry.backend import Backend
 from ..weights import Weights
 from . import (
+    ALONE,
     CHECKS,
     CHECKS_EVIDENCE,
     CUTS,
@@ -48,6 +49,7 @@ def probes(row: Backend, variant: str, weights: Weights, threads: int) -> Sequen
         way("arrays", unchecked(whole), evidence),
         way(ENTERING, last(lambda _, x: _ten(x)), "a program that gives ten pixels"),
         Probe("stage", NOTHING, last(lambda _, x: (_ten(x), x))),
+        Probe("stage", ALONE, last(lambda parameters, x: _cut(CUTS[-1])(parameters, x)[0])),
         *networks(last, _trivial, _cut, _COUNT),
     ]
 

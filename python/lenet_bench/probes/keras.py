@@ -15,6 +15,7 @@ from ..registry.adapter import Adapter
 from ..registry.backend import Backend
 from ..weights import Weights
 from . import (
+    ALONE,
     CHECKS,
     CHECKS_EVIDENCE,
     CUTS,
@@ -85,7 +86,7 @@ def probes(row: Backend, variant: str, weights: Weights, threads: int) -> Sequen
     keep = below == "jax"
     count, rest = _LAYERS, 1
 
-    def on_batch(network: Sequence[Any]) -> Infer:
+    def on_batch(network: Sequence[Any], *, keep: bool = keep) -> Infer:
         model = steps.model(network, keep=keep)
         return lambda _: model.predict_on_batch(images)
 
@@ -94,6 +95,7 @@ def probes(row: Backend, variant: str, weights: Weights, threads: int) -> Sequen
     found.append(way(ENTERING, lambda _: nothing.predict_on_batch(images), evidence, rest))
     if keep:
         found.append(Probe("stage", NOTHING, on_batch([First()]), rest))
+        found.append(Probe("stage", ALONE, on_batch(steps.cut(CUTS[-1]), keep=False)))
     return [*found, *networks(on_batch, steps.trivial, steps.cut, count, rest)]
 
 
@@ -148,11 +150,12 @@ def _of_function(whole: Adapter, steps: "_Steps") -> Iterator[Probe]:
     yield way("finding the graph", lambda _: asked(x), evidence, REST)
     yield from ways_of_a_graph(asked.get_concrete_function(x), x, x, own_thread=False)
 
-    def named(network: Sequence[Any]) -> Infer:
-        program = tf.function(steps.model(network, keep=True), jit_compile=True)
+    def named(network: Sequence[Any], *, keep: bool = True) -> Infer:
+        program = tf.function(steps.model(network, keep=keep), jit_compile=True)
         return below_python(program.get_concrete_function(x), x)
 
     yield Probe("stage", NOTHING, named([First()]), REST)
+    yield Probe("stage", ALONE, named(steps.cut(CUTS[-1]), keep=False))
     yield from networks(named, steps.trivial, steps.cut, GRAPH, REST)
 
 
@@ -190,13 +193,14 @@ class _Steps:
         self._fc2 = layers.Dense(10)
         self._fc2.build((None, 500))
         self._fc2.set_weights(fc2.get_weights())
-        self._first = [Holding([*self._layers, self._fc2])] if hold else []
+        self._hold = hold
 
     def model(self, network: Sequence[Any], *, keep: bool = False) -> Any:
         """Of these layers; with all that the last but one computed as an answer too."""
         image = keras.Input((28, 28, 1))
         before = x = image
-        for layer in [*self._first, *network]:
+        others = [one for one in (*self._layers, self._fc2) if one not in network]
+        for layer in [*([Holding(others)] if self._hold and others else ()), *network]:
             before, x = x, layer(x)
         return keras.Model(image, [x, before] if keep else x)
 

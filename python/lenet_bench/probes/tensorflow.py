@@ -15,6 +15,7 @@ from ..registry.adapter import Adapter
 from ..registry.backend import Backend
 from ..weights import Weights
 from . import (
+    ALONE,
     CHECKS,
     CHECKS_EVIDENCE,
     CUTS,
@@ -82,11 +83,14 @@ def probes(row: Backend, variant: str, weights: Weights, threads: int) -> Sequen
 
     ways += ways_of_a_graph(graph(_nothing), x, x, own_thread=not xla)
 
-    def named(forward: Forward) -> Infer:
-        return below_python(graph(_keeping(forward) if xla else forward), x)
+    def named(forward: Forward, *, keep: bool = xla) -> Infer:
+        return below_python(graph(_keeping(forward) if keep else forward), x)
 
-    nothing_kept = [Probe("stage", NOTHING, named(_nothing), REST)] if xla else []
-    return [*ways, *nothing_kept, *networks(named, trivial, _cut, GRAPH, REST)]
+    kept = [
+        Probe("stage", NOTHING, named(_nothing), REST),
+        Probe("stage", ALONE, named(_cut(CUTS[-1]), keep=False)),
+    ]
+    return [*ways, *(kept if xla else ()), *networks(named, trivial, _cut, GRAPH, REST)]
 
 
 def _of_session(build: Callable[[Forward], Adapter], nothing: Adapter) -> Sequence[Probe]:

@@ -5,7 +5,8 @@ and its stages. So, for each start,
 
 - a way, less the next one, is the part that only it has;
 - what the first way takes more than the last one after the last cut, less what it does without that
-  cut, is what its caches cost it; the cut has in it what entering alone finds gone from the caches;
+  cut, is what its caches cost it; the cut has in it what entering alone finds gone from the caches,
+  and that it is entered by itself, after the first way, is no part of a call;
 - the slope over the networks of trivial operations is what one costs to dispatch;
 - a cut, less the cut before it and less its operations' dispatch, is a stage.
 
@@ -22,6 +23,7 @@ from itertools import pairwise
 import numpy as np
 from msgspec import structs
 
+from ..probes import ALONE, NOTHING
 from .model import Anatomy, Block, Experiment, Kernel, Result, Row, Status
 from .statistics import Floats, Interval, median_intervals
 
@@ -200,9 +202,13 @@ def _parts(experiments: Sequence[Experiment]) -> Iterator[tuple[str, float]]:
         yield HAND_OVER, handed_over
     yield entered.name, entered.us - handed_over - each * entered.operations
     if together := [one.us for one in experiments if one.kind == "together"]:
-        yield CACHES, together[0] - together[1] - (ways[0].us - entered.us)
+        first, last, *again = together  # older files do not have the third
+        entered_cold = again[0] - entered.us if again else 0.0
+        yield CACHES, first - last - (ways[0].us - entered.us) - entered_cold
     yield DISPATCH, each * _operations(experiments)
-    before = nothing = stages.get("nothing", entered)
+    before = nothing = stages.get(NOTHING, entered)
+    if alone := stages.get(ALONE):
+        before = structs.replace(nothing, us=entered.us + stages[STAGES[-2]].us - alone.us)
     for name in (stage for stage in STAGES if stage in stages):
         if name == STAGES[-1]:  # on ten pixels, with nothing before it
             before = nothing
@@ -248,7 +254,7 @@ def _slope(experiments: Sequence[Experiment]) -> float:
 def _operations(experiments: Sequence[Experiment]) -> int:
     """Of LeNet: until fc2, and the softmax's."""
     stages = _stages(experiments)
-    nothing = stages.get("nothing", _ways(experiments)[-1])
+    nothing = stages.get(NOTHING, _ways(experiments)[-1])
     softmax = stages.get(STAGES[-1], nothing).operations - nothing.operations
     return stages[STAGES[-2]].operations + softmax
 
