@@ -35,7 +35,8 @@ if TYPE_CHECKING:
     from .questions.verify import Unverified, Verification, verify_each
     from .registry import Backend, Network, load
     from .registry.availability import Availability, backends
-    from .results import Result, Row, Summary, read_result, rows
+    from .results import Result, Row, Summary, read_result
+    from .results.rows import rows
     from .show.forms import render
     from .show.page import write_report
     from .weights import Weights, read_weights
