@@ -88,7 +88,7 @@ def test_what_costs_nothing_has_no_price_below_zero() -> None:
 
 def test_one_network_in_which_an_api_does_something_of_its_own_moves_no_price() -> None:
     found = figures(found_of(experiments(PLANTED, **{"drawn 4": 3.0})))
-    assert found == pytest.approx(PLANTED, rel=0.05)
+    assert found == pytest.approx(PLANTED, rel=0.1)
 
 
 def test_nothing_is_fitted_to_the_networks_that_are_predicted() -> None:
