@@ -8,6 +8,7 @@
 #   verify       every backend on MNIST's 10,000 test images, where LENET_BENCH_MNIST names them
 #   frameworks   TensorFlow and Keras for a GPU, 6.5 GB, which every backend of ours has to beat
 #   benchmark    all GPU backends beside their floors, and the goals of docs/gpu.md
+#   why          each GPU backend taken apart, into the parts that its time goes to
 #   sanitizer    compute-sanitizer: memcheck, racecheck, initcheck, synccheck
 #
 #   --steps A,B          only these, in an environment that an earlier run has built
@@ -22,7 +23,8 @@
 #                        libraries) and fetch nothing; of --wheels then only what lies there
 #   --environment DIR    where it is installed (.venv-gpu-cuda13)
 #   --output DIR         where results go (results/gpu-DATE): machine.txt, tests.xml, verify.json,
-#                        compare.jsonl, goals.txt, sanitizer.txt; each tells its machine
+#                        compare.jsonl, goals.txt, why.jsonl, why.txt, sanitizer.txt; each
+#                        tells its machine
 #
 # A step that fails or takes too long costs its own result. Ends with 0 where all that began was
 # right.
@@ -31,7 +33,7 @@ cd "$(dirname "$0")/.."
 
 usage() { sed -n '2,/^set -/{/^set -/d;s/^# \{0,1\}//p}' "$0" && exit 2; }
 
-steps=build,tests,verify,frameworks,benchmark,sanitizer
+steps=build,tests,verify,frameworks,benchmark,why,sanitizer
 cuda=13 wheels='' host='' environment='' backends='' quick=''
 output=results/gpu-$(date +%Y-%m-%d-%H%M) deadline=86400
 while [ $# -gt 0 ]; do
@@ -129,7 +131,7 @@ verify() {
 }
 
 frameworks() {
-  limited "$python" -c 'from lenet_bench.environments import create, environments
+  limited "$python" -c 'from lenet_bench.registry.environments import create, environments
 environments()["tensorflow-gpu"].created or create("tensorflow-gpu", print)'
 }
 
@@ -137,6 +139,15 @@ benchmark() {
   echo "on $gpu" > "$output/goals.txt"
   # shellcheck disable=SC2086
   limited "$python" bench/gpu.py "$output/compare.jsonl" $quick $backends | tee -a "$output/goals.txt"
+}
+
+why() {
+  local rounds=6
+  [ -z "$quick" ] || rounds=1
+  echo "on $gpu" > "$output/why.txt"
+  # shellcheck disable=SC2086
+  limited "$python" -m lenet_bench why --device gpu --rounds $rounds -o "$output/why.jsonl" \
+    $backends >> "$output/why.txt"
 }
 
 # The backends without Python: compute-sanitizer would otherwise report what Python does.
@@ -196,6 +207,7 @@ if wanted frameworks; then
   fi
 fi
 wanted benchmark && step 900 benchmark benchmark
+wanted why && step 600 why why
 wanted sanitizer && sanitize
 limit=60 machine after
 

@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 
 import pytest
 from cuda_setting import TESTS, built_major
-from lenet_bench.results import read_result
+from lenet_bench.results import read_result, taken_apart
 
 pytestmark = [
     pytest.mark.slow,
@@ -67,7 +67,7 @@ class Rehearsal:
 def whole(double: Path, tmp_path_factory: pytest.TempPathFactory) -> Rehearsal:
     """All of it but the build and what takes MNIST."""
     folder = tmp_path_factory.mktemp("rehearsal")
-    steps = ("--steps", "tests,verify,frameworks,benchmark,sanitizer", "--quick")
+    steps = ("--steps", "tests,verify,frameworks,benchmark,why,sanitizer", "--quick")
     return Rehearsal(folder, *steps, "--backends", "cudnn cudnn:graph", double=double, seconds=800)
 
 
@@ -79,7 +79,10 @@ def test_a_step_that_fails_is_named_and_costs_its_own_result_only(whole: Rehears
 
 def test_all_that_it_promises_is_left_and_tells_its_machine(whole: Rehearsal) -> None:
     left = {file.name: file.read_text() for file in whole.results.iterdir()}
-    expected = {"machine.txt", "tests.xml", "compare.jsonl", "goals.txt", "sanitizer.txt"}
+    expected = {
+        *("machine.txt", "tests.xml", "compare.jsonl", "goals.txt"),
+        *("why.jsonl", "why.txt", "sanitizer.txt"),
+    }
     assert set(left) == expected
     assert [name for name, text in left.items() if "a double of a GPU" not in text] == []
 
@@ -102,6 +105,12 @@ def test_the_benchmark_measured_its_backends_and_judged_the_goals(whole: Rehears
     assert goals[0].startswith("cudnn:graph takes at most half of cudnn: ")
     assert "reached" in goals[0]
     assert goals[1].endswith("launch and copies: not judged, without cuda:mapped")
+
+
+def test_each_backend_was_taken_apart(whole: Rehearsal) -> None:
+    found = taken_apart(read_result(whole.results / "why.jsonl"))
+    assert [one.name for one in found] == ["cudnn", "cudnn:graph"]
+    assert all({"entering", "dispatch", "conv2"} <= {p.name for p in one.parts} for one in found)
 
 
 def test_every_tool_looks_at_every_kernel_of_ours(whole: Rehearsal) -> None:

@@ -41,7 +41,7 @@ def asnumpy(array):
 cupy = types.ModuleType("cupy")
 cupy.asarray = lambda a: np.array(a, order="C").view(ndarray)
 cupy.asnumpy = asnumpy
-cupy.maximum, cupy.exp, cupy.ndarray = np.maximum, np.exp, ndarray
+cupy.maximum, cupy.exp, cupy.tanh, cupy.ndarray = np.maximum, np.exp, np.tanh, ndarray
 cupy.zeros = lambda shape, dtype: np.zeros(shape, dtype).view(ndarray)
 cupy.__version__ = "14.0"
 cupy.get_default_memory_pool = lambda: types.SimpleNamespace(total_bytes=lambda: 4096)
@@ -127,8 +127,26 @@ def test_it_tells_what_every_gpu_backend_tells() -> None:
     assert profile["enqueue_us"] < profile["total_us"]
 
 
+def test_what_it_is_taken_apart_by_computes_what_it_does() -> None:
+    done = answer(
+        "from lenet_bench.probes import CUTS, IMAGES, probes_of\n"
+        "from lenet_bench.registry import find\n"
+        "net, weights = lenet_bench.load('cupy'), lenet_bench.read_weights()\n"
+        "probes = probes_of(*find('cupy'), weights, 1)\n"
+        "made = {(p.kind, p.name): p.infer(IMAGES[0]) for p in probes}\n"
+        "layers, ten = net.layers(IMAGES[0]), IMAGES.ravel()[:10]\n"
+        "for cut in CUTS:\n"
+        "    assert np.allclose(made['stage', cut], layers[cut], atol=1e-5), cut\n"
+        "assert np.isclose(made['stage', 'softmax'].sum(), 1)\n"
+        "for way in ('checks', 'copies', 'entering'):\n"
+        "    assert np.allclose(made['way', way], np.tanh(ten)), way\n"
+        "assert np.allclose(made['operations', '4'], np.tanh(np.tanh(np.tanh(np.tanh(ten)))))\n"
+    )
+    assert done.returncode == 0, done.stderr
+
+
 def test_a_second_gpu_is_chosen_by_its_number() -> None:
-    done = answer("print(lenet_bench.load('cupy')._device.id)", gpu="1")
+    done = answer("print(lenet_bench.load('cupy').device.id)", gpu="1")
     assert done.stdout.strip() == "1", done.stderr
 
 

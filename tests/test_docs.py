@@ -4,6 +4,7 @@ import ast
 import re
 import shlex
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 
 import click
@@ -96,6 +97,15 @@ def imported(file: Path) -> Iterator[str]:
         if isinstance(node, ast.ImportFrom) and node.level == level and node not in missing:
             names = [node.module] if node.module else [alias.name for alias in node.names]
             yield from (name.partition(".")[0] for name in names)
+
+
+@pytest.mark.parametrize("script", sorted(ROOT.glob("bench/**/*.sh")), ids=lambda path: path.name)
+def test_what_a_script_imports_is_there(script: Path) -> None:
+    for module, names in re.findall(
+        r"from (lenet_bench[\w.]*) import ([\w, ]+)", script.read_text()
+    ):
+        for name in names.split(","):
+            assert hasattr(import_module(module), name.strip()), name
 
 
 def test_the_plan_has_every_room() -> None:

@@ -20,7 +20,7 @@ from lenet_bench.probes import COUNTS, CUTS, IMAGES, probes_of
 from lenet_bench.questions.why import digest, why
 from lenet_bench.registry import find, load
 from lenet_bench.results import Experiment, Function, TakenApart, read_result, taken_apart
-from lenet_bench.results.apart import DISPATCH, STAGES, UNEXPLAINED
+from lenet_bench.results.apart import DISPATCH, STAGES, UNEXPLAINED, grouped
 from lenet_bench.results.model import Anatomy
 from lenet_bench.results.statistics import FEWEST_STARTS
 from lenet_bench.show.terminal.screen import Screen
@@ -118,6 +118,31 @@ def test_a_hand_over_that_is_measured_beside_the_ways_is_not_in_entering() -> No
     found = figures(taken_apart(result(rows))[0])
     assert (found["hand-over"], found["entering"]) == pytest.approx((4, 6))
     assert found[UNEXPLAINED] == pytest.approx(22, rel=0.01)
+
+
+def test_stages_that_one_kernel_computes_are_one_part() -> None:
+    made = [
+        Experiment("way", "entering", 11, 9, 1, "so"),
+        *(Experiment("operations", str(n), 10 + n, 9, n) for n in COUNTS),
+        Experiment("stage", "conv1 to pool2", 10 + 1 + 20, 9, 1),
+        Experiment("stage", "fc1", 10 + 2 + 25, 9, 2),
+    ]
+    (found,) = taken_apart(result(blocks("made", 40, experiments=tuple(made))))
+    expected = {"entering": 10, DISPATCH: 2, "conv1 to pool2": 20, "fc1": 5, UNEXPLAINED: 3}
+    assert figures(found) == pytest.approx(expected, rel=0.01)
+    assert grouped(found.parts)["convolutions"] == pytest.approx(20)
+    assert found.parts[2].evidence.startswith("LeNet cut after pool2, less nothing")
+
+
+def test_what_a_gpus_clock_tells_is_a_part_and_nothing_is_dispatched() -> None:
+    made = (
+        Experiment("way", "entering", 3, 9, 0, "a floor"),
+        Experiment("told", "kernels", 2, 9, 0, "a clock"),
+    )
+    (found,) = taken_apart(result(blocks("made", 6, experiments=made)))
+    assert figures(found) == pytest.approx({"entering": 3, "kernels": 2, UNEXPLAINED: 1}, rel=0.01)
+    assert found.operation_us is None
+    assert "kernels" in "\n".join(rows(found, WIDE))
 
 
 def test_a_way_that_finds_its_caches_cold_after_the_network_takes_longer() -> None:

@@ -4,6 +4,7 @@
 #include <exception>
 
 #include "bindings/backend.hpp"
+#include "bindings/gpu_probe.hpp"
 #include "cuda/cudnn.hpp"
 #include "cuda/cudnn_frontend.hpp"
 #include "cuda/errors.hpp"
@@ -50,6 +51,14 @@ PYBIND11_MODULE(LENET_MODULE, module, pybind11::mod_gil_not_used()) {
   bind_on_gpu<lenet::CudnnFrontend>(module, "CudnnFrontend");
   bind_on_gpu<lenet::FusedOnGpu, std::string>(module, "FusedOnGpu", variant);
   bind_on_gpu<lenet::PersistentOnGpu>(module, "PersistentOnGpu");
+  const auto first = pybind11::arg("first"), last = pybind11::arg("last");
+  const auto trivial = pybind11::arg("trivial");
+  bind<lenet::CudnnProbe, int, int, int, std::string>(module, "CudnnProbe", first, last, trivial,
+                                                      variant);
+  bind<lenet::CudnnFrontendProbe, int, int, int>(module, "CudnnFrontendProbe", first, last,
+                                                 trivial);
+  bind<lenet::FusedProbe, int, int, int, std::string>(module, "FusedProbe", first, last, trivial,
+                                                      variant);
   bind_on_gpu<lenet::LaunchAndCopies>(module, "LaunchAndCopies");
   bind_on_gpu<lenet::LaunchAndFlag>(module, "LaunchAndFlag");
   bind_on_gpu<lenet::ResidentEcho>(module, "ResidentEcho");

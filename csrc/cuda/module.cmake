@@ -46,8 +46,9 @@ foreach(text cuda/fused.cu cuda/cluster.cu cuda/layers.cuh cuda/signals.cuh cuda
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS csrc/${text})
 endforeach()
 configure_file(csrc/cuda/kernel_source.cpp.in kernel_source.cpp @ONLY)
-pybind11_add_module(_cuda${major} MODULE NO_EXTRAS csrc/bindings/cuda.cpp csrc/bindings/on_gpu.cpp
-  ${cuda_sources}   ${CMAKE_CURRENT_BINARY_DIR}/kernel_source.cpp)
+pybind11_add_module(_cuda${major} MODULE NO_EXTRAS csrc/bindings/cuda.cpp
+  csrc/bindings/gpu_probe.cpp csrc/bindings/on_gpu.cpp ${cuda_sources}
+  ${CMAKE_CURRENT_BINARY_DIR}/kernel_source.cpp)
 target_compile_definitions(_cuda${major} PRIVATE LENET_MODULE=_cuda${major})
 target_compile_options(_cuda${major} PRIVATE # errors name csrc/cuda/cudnn.cpp, wherever it was built
   -fmacro-prefix-map=${CMAKE_CURRENT_SOURCE_DIR}/=)

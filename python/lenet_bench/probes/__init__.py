@@ -4,7 +4,7 @@ A file an API, found by the row's `module`; it has a function
 
     probes(row, variant, weights, threads) -> Sequence[Probe]
 
-or none of a variant that it does not know. Five kinds of experiment come of it:
+or none of a variant that it does not know. Six kinds of experiment come of it:
 
 - ways: a network that does nothing, of LeNet's shapes, called as the backend is called, then with
   one thing after the other left out. The difference of two neighbours is a part of the call; the
@@ -16,6 +16,9 @@ or none of a variant that it does not know. Five kinds of experiment come of it:
 - operations: networks of 1, 4, 16, 64 trivial operations on ten floats, called in the last way.
 - stages: LeNet cut after each stage, also called in the last way. The answer is always ten floats,
   so what a large array costs on its way out is in no stage.
+- told: where one kernel on a GPU is all of the network, what the GPU's own clock says of it.
+
+A call on a GPU puts its work on a stream. So there the last way has one kernel in it, and waits.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -28,6 +31,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from ..registry import devices
 from ..registry.adapter import Adapter
 from ..registry.backend import Backend
 from ..weights import Weights
@@ -35,7 +39,9 @@ from ..weights import Weights
 Image = NDArray[np.float32]
 Infer = Callable[[Image], Any]
 
-Kind = Literal["call", "way", "hand-over", "together", "operations", "stage", "drawn", "other"]
+Kind = Literal[
+    "call", "way", "hand-over", "together", "operations", "stage", "told", "drawn", "other"
+]
 
 COUNTS = (1, 4, 16, 64)
 #: Where LeNet is cut; the softmax is an experiment of its own, on ten floats of the image.
@@ -62,12 +68,13 @@ class Probe:
     operations: int = 0  # that its network consists of, as its API counts them
     evidence: str = ""
     before: Infer | None = None  # called before each call, outside its time
+    told: Callable[[], float] | None = None  # its time in us, by a clock that is not the host's
 
 
 def probes_of(row: Backend, variant: str, weights: Weights, threads: int) -> Sequence[Probe]:
     """Those of a variant; none where nobody has written them, as for what runs on a GPU."""
     name = f"{__name__}.{row.module or (row.native.module.strip('_') if row.native else '')}"
-    if row.device == "gpu" or find_spec(name) is None:
+    if find_spec(name) is None:
         return ()
     found: Sequence[Probe] = import_module(name).probes(row, variant, weights, threads)
     return found
@@ -99,10 +106,10 @@ def together(probes: Sequence[Probe]) -> list[Probe]:
 
     And the last way right after the first, which is not timed.
     """
-    cut = next(one for one in probes if one.kind == "stage" and one.name == CUTS[-1]).infer
     ways = [one for one in probes if one.kind == "way"]
     if len(ways) == 1:
         return []
+    cut = next(one for one in probes if one.kind == "stage" and one.name == CUTS[-1]).infer
     first, last = ways[0], ways[-1]
 
     def then(nothing: Infer) -> Infer:
@@ -119,7 +126,21 @@ def way(name: str, infer: Infer, evidence: str, operations: int = 0) -> Probe:
     return Probe("way", name, infer, operations, evidence)
 
 
-def varied(row: Backend, variant: str, weights: Weights, threads: int, **others: Any) -> Adapter:
+def waiting(row: Backend, infer: Infer) -> Infer:
+    """The same, and on a GPU the wait for its answer, which a call there only asks for."""
+    wait = devices.wait(row)
+    return (lambda image: wait(infer(image))) if wait else infer
+
+
+def varied(
+    row: Backend,
+    variant: str,
+    weights: Weights,
+    threads: int,
+    *,
+    adapter: type[Adapter] = Adapter,
+    **others: Any,
+) -> Adapter:
     """The backend's own function, with others in place of what its file names.
 
     A name that the file does not have is a model that the function takes: onnx_model.
@@ -127,7 +148,7 @@ def varied(row: Backend, variant: str, weights: Weights, threads: int, **others:
     file = _copy(f"lenet_bench.backends.{row.module}")
     vars(file).update({name: value for name, value in others.items() if hasattr(file, name)})
     given = {name: value for name, value in others.items() if not hasattr(file, name)}
-    return Adapter(row, variant, weights, threads, file=file, given=given)
+    return adapter(row, variant, weights, threads, file=file, given=given)
 
 
 def _copy(name: str) -> ModuleType:

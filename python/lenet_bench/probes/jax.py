@@ -25,6 +25,7 @@ from . import (
     networks,
     unchecked,
     varied,
+    waiting,
     way,
 )
 
@@ -41,7 +42,7 @@ def probes(row: Backend, variant: str, weights: Weights, threads: int) -> Sequen
         inside = varied(row, variant, weights, threads, lenet=forward).inside()
         given = [inside["parameters"]] if variant == "arguments" else []
         program = inside["program"]
-        return lambda _: program(*given, x)
+        return waiting(row, lambda _: program(*given, x))
 
     evidence = "array in and out, less the program on an array of JAX's"
     return [

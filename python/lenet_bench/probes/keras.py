@@ -28,6 +28,7 @@ from . import (
     networks,
     unchecked,
     varied,
+    waiting,
     way,
 )
 
@@ -73,14 +74,14 @@ def probes(row: Backend, variant: str, weights: Weights, threads: int) -> Sequen
     images = IMAGES[..., None]
     checks = way(CHECKS, whole.infer, CHECKS_EVIDENCE, 1 if variant == "call" else 2)
     if variant == "call":
-        return [checks, *_of_layers(unchecked(whole), nothing, steps)]
+        return [checks, *_of_layers(row, unchecked(whole), nothing, steps)]
     if variant == "function":
-        return [checks, *_of_function(whole, steps)]
+        return [checks, *_of_function(row, whole, steps)]
     pieces: list[Probe] = []
     if variant == "predict":
         pieces += _of_predict(nothing, images, unchecked(whole))
     if below == "tensorflow":
-        return [checks, *pieces, *_on_tensorflow(nothing, images, steps)]
+        return [checks, *pieces, *_on_tensorflow(row, nothing, images, steps)]
 
     # On JAX all that a network computes must be an answer, or it is not computed.
     keep = below == "jax"
@@ -113,7 +114,7 @@ def _of_predict(model: Any, images: Any, predict: Infer) -> Iterator[Probe]:
         yield way("loop", predict, "predict on an array, less predict_on_batch", 1)
 
 
-def _on_tensorflow(model: Any, images: Any, steps: "_Steps") -> Iterator[Probe]:
+def _on_tensorflow(row: Backend, model: Any, images: Any, steps: "_Steps") -> Iterator[Probe]:
     """From predict_on_batch to the graph."""
     import tensorflow as tf
 
@@ -129,16 +130,16 @@ def _on_tensorflow(model: Any, images: Any, steps: "_Steps") -> Iterator[Probe]:
     yield way("arrays", lambda _: model.predict_on_batch(images), evidence, REST)
     made, asked = graph(model), model.predict_function
     evidence = "the predict_function, less the concrete function that it finds"
-    yield way("finding the graph", lambda _: asked([(x,)]), evidence, REST)
-    yield from ways_of_a_graph(made, x, [(x,)], own_thread=True)
+    yield way("finding the graph", waiting(row, lambda _: asked([(x,)])), evidence, REST)
+    yield from ways_of_a_graph(row, made, x, [(x,)], own_thread=True)
 
     def named(network: Sequence[Any]) -> Infer:
-        return below_python(graph(steps.model(network)), x)
+        return below_python(row, graph(steps.model(network)), x)
 
     yield from networks(named, steps.trivial, steps.cut, GRAPH, REST)
 
 
-def _of_function(whole: Adapter, steps: "_Steps") -> Iterator[Probe]:
+def _of_function(row: Backend, whole: Adapter, steps: "_Steps") -> Iterator[Probe]:
     """From the function on an array to what XLA made of it."""
     import tensorflow as tf
 
@@ -147,19 +148,19 @@ def _of_function(whole: Adapter, steps: "_Steps") -> Iterator[Probe]:
     x, asked = tf.constant(IMAGES[..., None]), whole.inside()["program"]
     yield way("arrays", unchecked(whole), "the call on an array, less that on a tensor", REST)
     evidence = "the tf.function, less the concrete function that it finds"
-    yield way("finding the graph", lambda _: asked(x), evidence, REST)
-    yield from ways_of_a_graph(asked.get_concrete_function(x), x, x, own_thread=False)
+    yield way("finding the graph", waiting(row, lambda _: asked(x)), evidence, REST)
+    yield from ways_of_a_graph(row, asked.get_concrete_function(x), x, x, own_thread=False)
 
     def named(network: Sequence[Any], *, keep: bool = True) -> Infer:
         program = tf.function(steps.model(network, keep=keep), jit_compile=True)
-        return below_python(program.get_concrete_function(x), x)
+        return below_python(row, program.get_concrete_function(x), x)
 
     yield Probe("stage", NOTHING, named([First()]), REST)
     yield Probe("stage", ALONE, named(steps.cut(CUTS[-1]), keep=False))
     yield from networks(named, steps.trivial, steps.cut, GRAPH, REST)
 
 
-def _of_layers(call: Infer, nothing: Any, steps: "_Steps") -> Iterator[Probe]:
+def _of_layers(row: Backend, call: Infer, nothing: Any, steps: "_Steps") -> Iterator[Probe]:
     """The model called, and its layers called one by one."""
     x = keras.ops.convert_to_tensor(IMAGES[..., None])
 
@@ -170,11 +171,12 @@ def _of_layers(call: Infer, nothing: Any, steps: "_Steps") -> Iterator[Probe]:
                 y = layer(y)
             return y
 
-        return _without_gradients(infer)
+        return waiting(row, _without_gradients(infer))
 
     yield way("arrays", call, "the model on an array, the answer as one, less it on a tensor", 1)
     evidence = "the model, less its layers one by one"
-    yield way("model", _without_gradients(lambda _: nothing(x)), evidence, 1)
+    model = waiting(row, _without_gradients(lambda _: nothing(x)))
+    yield way("model", model, evidence, 1)
     yield way(ENTERING, last([First()]), "a layer that gives ten pixels", 1)
     found = networks(last, steps.trivial, steps.cut, _LAYERS, 1)
     for probe in found:

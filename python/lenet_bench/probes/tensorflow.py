@@ -28,6 +28,7 @@ from . import (
     networks,
     unchecked,
     varied,
+    waiting,
     way,
 )
 
@@ -65,26 +66,27 @@ def probes(row: Backend, variant: str, weights: Weights, threads: int) -> Sequen
     ]
     if variant == "eager":
         whole = module(_nothing)
-        entering = way(ENTERING, lambda _: whole(x), "a module that gives ten pixels", REST)
+        call = waiting(row, lambda _: whole(x))
+        entering = way(ENTERING, call, "a module that gives ten pixels", REST)
 
         def last(forward: Forward) -> Infer:
             made = module(forward)
-            return lambda _: made(x)
+            return waiting(row, lambda _: made(x))
 
         return [*ways, entering, *networks(last, trivial, _cut, _EAGER, REST)]
     if variant == "function":
         asked = nothing.inside()["model"]
         evidence = "the tf.function, less the concrete function that it finds"
-        ways.append(way("finding the graph", lambda _: asked(x), evidence, REST))
+        ways.append(way("finding the graph", waiting(row, lambda _: asked(x)), evidence, REST))
     xla = variant == "xla"
 
     def graph(forward: Forward) -> Any:
         return file.graph_of(module(forward), 1, jit_compile=xla)
 
-    ways += ways_of_a_graph(graph(_nothing), x, x, own_thread=not xla)
+    ways += ways_of_a_graph(row, graph(_nothing), x, x, own_thread=not xla)
 
     def named(forward: Forward, *, keep: bool = xla) -> Infer:
-        return below_python(graph(_keeping(forward) if keep else forward), x)
+        return below_python(row, graph(_keeping(forward) if keep else forward), x)
 
     kept = [
         Probe("stage", NOTHING, named(_nothing), REST),
@@ -114,23 +116,26 @@ def _below_session(adapter: Adapter) -> Infer:
     return lambda _: (run(handle, options, given, asked, [], None), session)  # which goes with it
 
 
-def ways_of_a_graph(graph: Any, x: Any, given: Any, *, own_thread: bool) -> Iterator[Probe]:
+def ways_of_a_graph(
+    row: Backend, graph: Any, x: Any, given: Any, *, own_thread: bool
+) -> Iterator[Probe]:
     """From a concrete function that does nothing down to the runtime."""
     evidence = "the concrete function, less its graph called by name"
-    yield way("Python", lambda _: graph(given), evidence, REST)
+    yield way("Python", waiting(row, lambda _: graph(given)), evidence, REST)
     evidence = "a graph that gives ten pixels, called by name"
-    yield way(ENTERING, below_python(graph, x), evidence, REST)
+    yield way(ENTERING, below_python(row, graph, x), evidence, REST)
     if own_thread:
         evidence = "such a graph in a session, by the runtime's thread less by the caller's"
         yield Probe("hand-over", "own thread", _in_session(), REST, evidence)
         yield Probe("hand-over", "caller's thread", _in_session(-1), REST, evidence)
 
 
-def below_python(graph: Any, x: Any) -> Infer:
+def below_python(row: Backend, graph: Any, x: Any) -> Infer:
     """The graph, called by its name."""
     name, inputs, outputs = graph.name, [x, *graph.captured_inputs], len(graph.outputs)
     call = context.context().call_function
-    return lambda _: (call(name, inputs, outputs), graph)  # which goes with its function
+    # The graph goes with its function.
+    return waiting(row, lambda _: (call(name, inputs, outputs), graph))
 
 
 def _in_session(pool: int = 0) -> Infer:

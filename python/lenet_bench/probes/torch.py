@@ -23,6 +23,7 @@ from . import (
     networks,
     unchecked,
     varied,
+    waiting,
     way,
 )
 from .inductor import called_below, keeping
@@ -44,25 +45,24 @@ def probes(row: Backend, variant: str, weights: Weights, threads: int) -> Sequen
         return ()
     from ..backends import torch as file
 
+    on_gpu = row.device == "gpu"
+
     def build(forward: Forward, **others: Any) -> Adapter:
         """The backend with a module that computes this."""
 
         class Varied(file.LeNet):
+            def __init__(self) -> None:
+                super().__init__()
+                self.tanh = nn.Tanh()
+
             def forward(self, x: Any) -> Any:
                 return forward(self, x)
 
-        def load(weights: Weights, threads: int, device: str) -> nn.Module:
-            file.load(weights, threads, device)  # sets the threads
-            module = Varied()
-            module.tanh = nn.Tanh()
-            module.load_state_dict(
-                {name: torch.tensor(a) for name, a in weights.parameters.items()}
-            )
-            return module.to(device, memory_format=torch.channels_last).eval()
-
-        return varied(row, variant, weights, threads, load=load, **others)
+        return varied(row, variant, weights, threads, LeNet=Varied, **others)
 
     if variant in ("compile", "export"):
+        if on_gpu:
+            return ()
         others = {"packaged": keeping(file, weights)} if variant == "export" else {}
         compiled = partial(build, **others)
         return called_below(variant, compiled, _of_lenet(file), _trivial, partial(_cut, ten=_all))
@@ -70,19 +70,20 @@ def probes(row: Backend, variant: str, weights: Weights, threads: int) -> Sequen
     def last(forward: Forward) -> Infer:
         model = build(forward).inside()["model"]
         with torch.inference_mode():
-            x = torch.from_numpy(IMAGES[:, None])
+            x = torch.from_numpy(IMAGES[:, None]).to("cuda" if on_gpu else "cpu")
 
         def infer(_: Any) -> Any:
             with torch.inference_mode():
                 return model(x)
 
-        return infer
+        return waiting(row, infer)
 
-    nothing = build(lambda _, x: _ten(x))
+    forward = _trivial(1) if on_gpu else _trivial(0)
+    count, nothing = _REST + on_gpu, build(forward)
     return [
-        way(CHECKS, nothing.infer, CHECKS_EVIDENCE, _REST),
-        way("Python", unchecked(nothing), _EVIDENCE["Python"], _REST),
-        way(ENTERING, last(lambda _, x: _ten(x)), _EVIDENCE[ENTERING], _REST),
+        way(CHECKS, nothing.infer, CHECKS_EVIDENCE, count),
+        way("Python", unchecked(nothing), _EVIDENCE["Python"], count),
+        way(ENTERING, last(forward), _EVIDENCE[ENTERING], count),
         *networks(last, _trivial, _cut, _COUNT, _REST),
     ]
 

@@ -5,6 +5,8 @@ it computes there. Whoever only uses the framework writes none of this.
 """
 
 import os
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +22,7 @@ def prepare(row: Backend) -> None:
     """Hold the framework to the row's device; what raises says why it cannot run there."""
     if row.module == "keras":
         _check_keras()
-    framework = row.variables.get("KERAS_BACKEND", row.module)
+    framework = _framework(row)
     on_gpu = row.device == "gpu"
     if framework == "tensorflow":
         _tensorflow(on_gpu, strict=row.module == "tensorflow")
@@ -30,6 +32,29 @@ def prepare(row: Backend) -> None:
         _torch()
     elif framework == "onnxruntime" and on_gpu:
         _onnxruntime()
+
+
+def _framework(row: Backend) -> str:
+    """That which computes: for Keras, the one below it."""
+    return row.variables.get("KERAS_BACKEND", row.module)
+
+
+def wait(row: Backend) -> Callable[[Any], Any] | None:
+    """Wait until an answer has been computed, where a call on the GPU only asks for that."""
+    framework = _framework(row)
+    if row.device != "gpu" or framework not in ("torch", "tensorflow", "jax"):
+        return None
+    if framework == "jax":
+        import jax
+
+        return lambda answer: jax.block_until_ready(answer)
+    if framework == "torch":
+        import torch
+
+        return lambda _: torch.cuda.synchronize()
+    import tensorflow
+
+    return lambda _: tensorflow.test.experimental.sync_devices()
 
 
 def _check_keras() -> None:

@@ -28,35 +28,37 @@ _STAGES = ("enqueue_us", "total_us", "h2d_us", "kernels_us", "d2h_us")
 class OnCuPy(Adapter):
     """CuPy on one GPU, in a stream of its own."""
 
-    def __init__(self, row: Backend, variant: str, weights: Weights, threads: int) -> None:
+    def __init__(
+        self, row: Backend, variant: str, weights: Weights, threads: int, **others: Any
+    ) -> None:
         _require_float32()
-        self._device = cp.cuda.Device(chosen(_gpus()))
-        with self._device:
-            self._stream = cp.cuda.Stream(non_blocking=True)
-        with self._device, self._stream:
-            super().__init__(row, variant, weights, threads)
+        self.device = cp.cuda.Device(chosen(_gpus()))
+        with self.device:
+            self.stream = cp.cuda.Stream(non_blocking=True)
+        with self.device, self.stream:
+            super().__init__(row, variant, weights, threads, **others)
         self._forward: Callable[[Any], dict[str, Any]] = self.inside()["forward"]
-        self._stream.synchronize()
+        self.stream.synchronize()
 
     def infer(self, images: Array) -> Array:
-        with self._device, self._stream:
+        with self.device, self.stream:
             return super().infer(images)
 
     def layers(self, image: Array) -> dict[str, Array]:
         image = check_image(image)
-        with self._device, self._stream:
+        with self.device, self.stream:
             outputs = self._forward(cp.asarray(image))
             return {name: cp.asnumpy(output) for name, output in outputs.items()}
 
     def describe(self) -> dict[str, str]:
         """The device, and the versions of what runs on it."""
-        with self._device, self._stream:
-            properties = cp.cuda.runtime.getDeviceProperties(self._device.id)
-            handle = self._device.cublas_handle
+        with self.device, self.stream:
+            properties = cp.cuda.runtime.getDeviceProperties(self.device.id)
+            handle = self.device.cublas_handle
             return {
                 "device": properties["name"].decode(),
-                "device index": str(self._device.id),
-                "PCI bus": self._device.pci_bus_id,
+                "device index": str(self.device.id),
+                "PCI bus": self.device.pci_bus_id,
                 "proof": self._where_answers_lie(),
                 "library": f"CuPy {cp.__version__}",
                 "CUDA runtime": _dotted(cp.cuda.runtime.runtimeGetVersion(), 1000, 10),
@@ -68,7 +70,7 @@ class OnCuPy(Adapter):
     def profile(self, image: Array, calls: int = 200) -> dict[str, float]:
         """Where the time of one image goes, in microseconds, as medians of many calls."""
         image = check_image(image)
-        with self._device, self._stream:
+        with self.device, self.stream:
             samples = [self._profiled_call(image) for _ in range(calls)]
         return dict(zip(_STAGES, map(median, zip(*samples, strict=True)), strict=True))
 
@@ -80,15 +82,15 @@ class OnCuPy(Adapter):
         """
         events = [cp.cuda.Event() for _ in range(4)]
         start = time.perf_counter_ns()
-        self._stream.record(events[0])
+        self.stream.record(events[0])
         inputs = cp.asarray(image)
-        self._stream.record(events[1])
+        self.stream.record(events[1])
         answer = self._forward(inputs)["probabilities"]
-        self._stream.record(events[2])
+        self.stream.record(events[2])
         enqueued = time.perf_counter_ns()
         cp.asnumpy(answer)
-        self._stream.record(events[3])
-        self._stream.synchronize()
+        self.stream.record(events[3])
+        self.stream.synchronize()
         by_host = [(at - start) / 1000 for at in (enqueued, time.perf_counter_ns())]
         return by_host + [1000 * cp.cuda.get_elapsed_time(*pair) for pair in pairwise(events)]
 
@@ -96,8 +98,8 @@ class OnCuPy(Adapter):
         """Asked of the driver and not of CuPy."""
         answer = self._forward(cp.zeros((IMAGE_SIDE, IMAGE_SIDE), np.float32))["probabilities"]
         where = cp.cuda.runtime.pointerGetAttributes(answer.data.ptr)
-        if (where.type, where.device) != (_DEVICE_MEMORY, self._device.id):
-            raise RuntimeError(f"CuPy's answers do not lie in the memory of GPU {self._device.id}")
+        if (where.type, where.device) != (_DEVICE_MEMORY, self.device.id):
+            raise RuntimeError(f"CuPy's answers do not lie in the memory of GPU {self.device.id}")
         return f"its answers lie in the memory of GPU {where.device}"
 
 

@@ -8,7 +8,8 @@ and its stages. So, for each start,
   cut, is what its caches cost it; the cut has in it what entering alone finds gone from the caches,
   and that it is entered by itself, after the first way, is no part of a call;
 - the slope over the networks of trivial operations is what one costs to dispatch;
-- a cut, less the cut before it and less its operations' dispatch, is a stage.
+- a cut, less the cut before it and less its operations' dispatch, is a stage;
+- where one kernel on a GPU does all, what the GPU's clock says of it is a part.
 
 LeNet, called as the backend is called, is in none of these. What the parts leave of its time is
 `unexplained`: a part like the others, below zero where they are more than the whole.
@@ -28,7 +29,7 @@ from .model import Anatomy, Block, Experiment, Kernel, Result, Row, Status
 from .statistics import Floats, Interval, median_intervals
 
 DISPATCH, UNEXPLAINED = "dispatch", "unexplained"
-HAND_OVER, CACHES = "hand-over", "caches"
+HAND_OVER, CACHES, TOLD = "hand-over", "caches", "told"
 #: The stages of the network, in their order, as parts are named.
 STAGES = ("conv1", "pool1", "conv2", "pool2", "fc1", "fc2", "softmax")
 #: What all backends' parts can be added up to.
@@ -69,9 +70,10 @@ class TakenApart:
 
 
 def group(part: str) -> str:
-    """Of GROUPS, where a part belongs."""
-    if part in STAGES:
-        return "convolutions" if STAGES.index(part) < STAGES.index("fc1") else "full layers"
+    """Of GROUPS, where a part belongs; one of several stages, "conv1 to pool2", as its first."""
+    stage = part.partition(" ")[0]
+    if stage in STAGES:
+        return "convolutions" if STAGES.index(stage) < STAGES.index("fc1") else "full layers"
     return part if part in GROUPS else "the API"
 
 
@@ -143,7 +145,7 @@ def _summarised(
         explained_low=share.low if share else None,
         explained_high=share.high if share else None,
         operations=_operations(tried),
-        operation_us=of_one,
+        operation_us=of_one if _trivial(tried) else None,
     )
 
 
@@ -205,16 +207,18 @@ def _parts(experiments: Sequence[Experiment]) -> Iterator[tuple[str, float]]:
         first, last, *again = together  # older files do not have the third
         entered_cold = again[0] - entered.us if again else 0.0
         yield CACHES, first - last - (ways[0].us - entered.us) - entered_cold
-    yield DISPATCH, each * _operations(experiments)
+    if _trivial(experiments):
+        yield DISPATCH, each * _operations(experiments)
     before = nothing = stages.get(NOTHING, entered)
     if alone := stages.get(ALONE):
         before = structs.replace(nothing, us=entered.us + stages[STAGES[-2]].us - alone.us)
-    for name in (stage for stage in STAGES if stage in stages):
+    for name in _cuts(stages):
         if name == STAGES[-1]:  # on ten pixels, with nothing before it
             before = nothing
         cut = stages[name]
         yield name, cut.us - before.us - each * (cut.operations - before.operations)
         before = cut
+    yield from ((one.name, one.us) for one in experiments if one.kind == TOLD)
 
 
 def _evidence(experiments: Sequence[Experiment]) -> Iterator[tuple[str, str]]:
@@ -224,15 +228,17 @@ def _evidence(experiments: Sequence[Experiment]) -> Iterator[tuple[str, str]]:
         CACHES,
         "what all but entering takes longer where the last cut runs before it in the same call",
     )
-    counts = ", ".join(one.name for one in experiments if one.kind == "operations")
+    counts = ", ".join(one.name for one in _trivial(experiments))
     yield (
         DISPATCH,
         f"{_operations(experiments)} operations, each as the slope over networks of {counts}",
     )
     before = "nothing"
-    for name in STAGES[:-1]:
-        yield name, f"LeNet cut after {name}, less {before}, less its operations' dispatch"
-        before = f"LeNet cut after {name}"
+    for name in _cuts(_stages(experiments)):
+        last = name.split(" ")[-1]
+        yield name, f"LeNet cut after {last}, less {before}, less its operations' dispatch"
+        before = f"LeNet cut after {last}"
+    yield from ((one.name, one.evidence) for one in experiments if one.kind == TOLD)
     yield STAGES[-1], "a softmax of ten pixels, less nothing, less its operations' dispatch"
 
 
@@ -244,19 +250,29 @@ def _stages(experiments: Sequence[Experiment]) -> Mapping[str, Experiment]:
     return {one.name: one for one in experiments if one.kind == "stage"}
 
 
+def _cuts(stages: Mapping[str, Experiment]) -> list[str]:
+    return [name for name in stages if name not in (NOTHING, ALONE)]
+
+
+def _trivial(experiments: Sequence[Experiment]) -> list[Experiment]:
+    return [one for one in experiments if one.kind == "operations"]
+
+
 def _slope(experiments: Sequence[Experiment]) -> float:
-    """What an operation adds, by least squares."""
-    tried = [one for one in experiments if one.kind == "operations"]
+    """What an operation adds, by least squares; nothing where there is one."""
+    if not (tried := _trivial(experiments)):
+        return 0.0
     counts, us = [float(one.operations) for one in tried], [one.us for one in tried]
     return float(np.polyfit(counts, us, 1)[0])
 
 
 def _operations(experiments: Sequence[Experiment]) -> int:
-    """Of LeNet: until fc2, and the softmax's."""
+    """Of LeNet: until its last cut, and the softmax's."""
     stages = _stages(experiments)
     nothing = stages.get(NOTHING, _ways(experiments)[-1])
     softmax = stages.get(STAGES[-1], nothing).operations - nothing.operations
-    return stages[STAGES[-2]].operations + softmax
+    cuts = [name for name in _cuts(stages) if name != STAGES[-1]]
+    return (stages[cuts[-1]].operations if cuts else 0) + softmax
 
 
 def _call_us(block: Block) -> float:

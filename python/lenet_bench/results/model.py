@@ -15,6 +15,7 @@ import numpy as np
 from msgspec import Meta, Struct
 from numpy.typing import NDArray
 
+from ..probes import Kind
 from .machine import Machine
 
 #: Raised with every change that an older reader would misread.
@@ -25,7 +26,6 @@ SHARED = "shared comparison"
 Status = Literal["ok", "wrong", "unavailable", "crashed", "timeout", "unmeasured"]
 Verdict = Literal["baseline", "faster", "slower", "same", "ambiguous"]
 Ended = Literal["running", "budget", "rounds", "enough", "interrupted", "nothing to time", "full"]
-Kind = Literal["call", "way", "hand-over", "together", "operations", "stage", "drawn", "other"]
 Count = Annotated[int, Meta(ge=0, le=2**62)]
 Some = Annotated[int, Meta(ge=1, le=2**62)]
 Share = Annotated[float, Meta(gt=0, lt=1)]

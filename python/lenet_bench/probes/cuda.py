@@ -1,0 +1,77 @@
+"""The backends in C++ on an NVIDIA GPU: an operation is a kernel that a call puts on the stream.
+
+Entering is an image copied in, ten floats copied out, and the wait for the stream. Where one kernel
+does all, a network without any work goes the same way, and the GPU's clock tells what the kernel
+takes.
+"""
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from ..registry import cuda, native
+from ..registry.backend import Backend
+from ..weights import Weights
+from . import COUNTS, CUTS, ENTERING, IMAGES, SOFTMAX, Probe, way
+
+_STAGES = (*CUTS, SOFTMAX)
+#: Kernels and calls of cuBLAS a stage: of `cudnn` a convolution's bias is one of its own.
+_CLASSIC = dict(zip(_STAGES, (2, 1, 2, 1, 3, 2, 1), strict=True))
+_GRAPH_API = dict(zip(_STAGES, (1, 1, 1, 1, 3, 2, 1), strict=True))
+_OUR_OWN = {"conv1 to pool2": 1, "fc1": 1, "fc2 and softmax": 1}
+
+_PROBES = {
+    "Cudnn": ("CudnnProbe", _CLASSIC),
+    "CudnnFrontend": ("CudnnFrontendProbe", _GRAPH_API),
+    "FusedOnGpu": ("FusedProbe", _OUR_OWN),
+}
+_COPIES = "an image copied in, ten floats copied out, the wait for them"
+
+
+def probes(row: Backend, variant: str, weights: Weights, threads: int) -> Sequence[Probe]:
+    assert row.native is not None
+    module = cuda.native()
+    if row.native.cls == "PersistentOnGpu":
+        return _of_one_kernel(module.ResidentEcho, row, variant, weights, threads)
+    if variant == "mapped":
+        return _of_one_kernel(module.LaunchAndFlag, row, variant, weights, threads)
+    name, count = _PROBES[row.native.cls]
+    options = {"variant": variant} if variant else {}
+    return _of_stages(partial(getattr(module, name), weights, threads, **options), count)
+
+
+def _of_stages(made: Any, count: Mapping[str, int]) -> Sequence[Probe]:
+    """The networks of some stages, and those of trivial operations."""
+
+    def trivial(operations: int) -> Any:
+        return made(first=0, last=0, trivial=operations).infer
+
+    found = [way(ENTERING, trivial(1), f"{_COPIES}, and a kernel that does nothing much", 1)]
+    found += [Probe("operations", str(n), trivial(n), n) for n in COUNTS]
+    operations, stages = 0, list(count)
+    for last, stage in enumerate(stages, 1):
+        first = last - 1 if stage == SOFTMAX else 0
+        operations = count[stage] if stage == SOFTMAX else operations + count[stage]
+        network = made(first=first, last=last, trivial=0)
+        found.append(Probe("stage", stage, network.infer, operations))
+    return found
+
+
+def _of_one_kernel(
+    floor: Any, row: Backend, variant: str, weights: Weights, threads: int
+) -> Sequence[Probe]:
+    """The way there and back without any work, and the kernels by the GPU's clock."""
+    assert row.native is not None
+    whole: Any = native.build(row.native, variant, weights, threads)
+    evidence = "the same way to the GPU and back, with a kernel that computes nothing"
+    told = "the GPU's own clock, in calls of their own"
+    return [
+        way(ENTERING, floor(weights, threads=threads).infer, evidence),
+        Probe(
+            "told",
+            "kernels",
+            whole.infer,
+            evidence=told,
+            told=lambda: float(whole.profile(IMAGES[0])["kernels_us"]),
+        ),
+    ]

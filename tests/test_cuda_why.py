@@ -1,0 +1,103 @@
+"""What `why` takes the GPU backends apart by computes what it should, on the double of CUDA. How
+long it takes is for bench/gpu.sh.
+"""
+
+import pytest
+from cuda_children import Ask
+from cuda_setting import built_major
+from lenet_bench.probes import COUNTS, CUTS, SOFTMAX
+from lenet_bench.probes.cuda import _OUR_OWN
+
+pytestmark = pytest.mark.skipif(
+    built_major() is None, reason="lenet_bench is built without CUDA (make test-cuda13)"
+)
+
+OF_STAGES = ["cudnn", "cudnn:find", "cudnn:tf32", "cudnn:graph", "cudnn:frontend"]
+OUR_OWN = ["cuda", "cuda:graph"]
+PROBES = """
+from lenet_bench.probes import IMAGES, probes_of
+from lenet_bench.registry import find
+def probes(name):
+    return {(p.kind, p.name): p for p in probes_of(*find(name), weights, 1)}
+def differences(name, stages):
+    made, layers = probes(name), reference.layers(IMAGES[0])
+    return {stage: float(np.abs(made["stage", stage].infer(IMAGES[0]) - layers[last].ravel()[:10]).max())
+            for stage, last in stages.items()}
+"""  # noqa: E501
+
+
+@pytest.mark.parametrize("backend", [*OF_STAGES, *OUR_OWN])
+def test_a_cut_network_computes_what_lenet_does_until_there(ask: Ask, backend: str) -> None:
+    stages = {cut: cut for cut in CUTS}
+    if backend in OUR_OWN:
+        lasts = ("pool2", "fc1", "probabilities")
+        stages = dict(zip(_OUR_OWN, lasts, strict=True))
+    found = ask(f"{PROBES}\nanswer(differences({backend!r}, {stages}))")
+    assert max(found.values()) < (1e-2 if backend == "cudnn:tf32" else 2e-5), found
+
+
+@pytest.mark.parametrize("backend", ["cudnn", "cudnn:graph", "cudnn:frontend", *OUR_OWN])
+def test_networks_of_trivial_operations_answer_with_ten_pixels(ask: Ask, backend: str) -> None:
+    found = ask(f"""{PROBES}
+made = probes({backend!r})
+named = [made["way", "entering"], *(made["operations", str(n)] for n in {COUNTS})]
+answer([[p.operations, float(np.abs(p.infer(IMAGES[0]) - IMAGES[0, 0, :10]).max())] for p in named])
+""")
+    assert [operations for operations, _ in found] == [1, *COUNTS]
+    assert {difference for _, difference in found} == {0}
+
+
+@pytest.mark.parametrize("backend", ["cudnn", "cuda"])
+def test_they_have_as_many_launches_as_they_say(ask: Ask, backend: str) -> None:
+    """With two copies: of LeNet cut after its last stage, and of 64 operations."""
+    last = "fc2 and softmax" if backend == "cuda" else CUTS[-1]
+    found = ask(f"""{PROBES}
+calls = ["cudaLaunchKernel", "cudnnConvolutionForward", "cudnnAddTensor", "cudnnPoolingForward",
+         "cudnnActivationForward", "cublasSgemv_v2", "cudnnSoftmaxForward"]
+def launches(infer):
+    count = lambda: sum(double().cuda_double_calls(call.encode()) for call in calls)
+    before = count()
+    infer(IMAGES[0])
+    return count() - before
+made = probes({backend!r})
+names = [("stage", {last!r}), ("operations", "64")]
+answer([[made[name].operations, launches(made[name].infer)] for name in names])
+""")
+    assert [said for said, _ in found] == [counted for _, counted in found]
+
+
+def test_a_softmax_by_itself_is_one(ask: Ask) -> None:
+    answer = ask(f"""{PROBES}
+answer(probes("cudnn")["stage", "{SOFTMAX}"].infer(IMAGES[0]).tolist())""")
+    assert sum(answer) == pytest.approx(1)
+
+
+@pytest.mark.parametrize("backend", ["cuda:mapped", "cuda:persistent"])
+def test_of_one_kernel_the_gpus_clock_tells(ask: Ask, backend: str) -> None:
+    kinds, told_us, entering = ask(f"""{PROBES}
+made = probes({backend!r})
+infer = made["way", "entering"].infer
+answer([[kind for kind, _ in made], made["told", "kernels"].told(), len(infer(IMAGES[0]))])
+""")
+    assert (kinds, entering) == (["way", "told"], 10)
+    assert told_us > 0
+
+
+@pytest.mark.parametrize("backend", ["cudnn", "cuda", "cuda:persistent"])
+def test_a_backend_on_a_gpu_is_taken_apart(ask: Ask, backend: str) -> None:
+    names, explained, reason, median_us, sum_us = ask(f"""
+from lenet_bench import CompareOptions
+from lenet_bench.questions.why import why
+(found,) = why(CompareOptions(({backend!r},), rounds=1))
+answer([[part.name for part in found.parts], found.explained, found.reason, found.median_us,
+        sum(part.us for part in found.parts)])
+""")
+    parts = {
+        "cudnn": ["dispatch", *CUTS, SOFTMAX],
+        "cuda": ["dispatch", *_OUR_OWN],
+        "cuda:persistent": ["kernels"],
+    }
+    assert reason is None
+    assert names == ["entering", *parts[backend], "unexplained"]
+    assert sum_us == pytest.approx(median_us)
+    assert explained
