@@ -2,7 +2,9 @@
 
 import os
 import sys
+import tempfile
 import time
+from pathlib import Path
 
 import numpy as np
 
@@ -21,6 +23,15 @@ def chatter(parent):
             print("one more line of what nobody asked for")
         os.write(1, b"from below Python\n")
         parent.say(message)
+
+
+def keeping(parent):
+    """Leave a temporary file, and say where."""
+    while True:
+        parent.hear()
+        folder = tempfile.gettempdir()
+        Path(folder, f"kept-{os.getpid()}").touch()
+        parent.say(folder)
 
 
 def obey(parent):

@@ -133,7 +133,7 @@ def test_what_it_is_taken_apart_by_computes_what_it_does() -> None:
         "from lenet_bench.registry import find\n"
         "net, weights = lenet_bench.load('cupy'), lenet_bench.read_weights()\n"
         "probes = probes_of(*find('cupy'), weights, 1)\n"
-        "made = {(p.kind, p.name): p.infer(IMAGES[0]) for p in probes}\n"
+        "made = {(p.kind, p.name): np.array(p.infer(IMAGES[0])) for p in probes}\n"
         "layers, ten = net.layers(IMAGES[0]), IMAGES.ravel()[:10]\n"
         "for cut in CUTS:\n"
         "    assert np.allclose(made['stage', cut], layers[cut], atol=1e-5), cut\n"

@@ -28,7 +28,8 @@ from numpy.typing import NDArray
 Array = NDArray[np.float32]
 
 FRAMEWORKS = [name for name in names() if find(name)[0].framework]
-COMPILED = ("torch:compile", "torch:export", "keras-torch:compile")  # for many seconds
+#: For many seconds.
+COMPILED = ("torch:compile", "torch:export", "torch:autotuned", "keras-torch:compile")
 
 #: What is said where a framework, or the program that it calls, is absent or of another version.
 NOT_HERE = r"No module named|is not on the PATH|needs \S+ and \S+ is here"

@@ -153,6 +153,25 @@ def test_what_it_started_ends_with_it(child):
     wait_for(lambda: not alive(begun))
 
 
+@pytest.mark.parametrize("ends", ["", "os.kill(os.getpid(), 9)\n"])
+def test_temporary_files_of_a_child_go_when_its_parent_ends(ends, tmp_path):
+    code = (
+        "import os, tempfile\n"
+        "from test_process import TIMEOUT_S, started\n"
+        "children = [started('keeping') for _ in range(2)]\n"
+        "folders = {child.ask('x', TIMEOUT_S) for child in children}\n"
+        "children[0].close()\n"
+        "assert len(folders) == 1 and tempfile.gettempdir() not in folders\n"
+    )
+    path = os.pathsep.join([str(HERE), *filter(None, sys.path)])
+    variables = {**os.environ, "TMPDIR": str(tmp_path), "PYTHONPATH": path}
+    done = subprocess.run(
+        [sys.executable, "-c", code + ends], env=variables, stderr=subprocess.PIPE, check=False
+    )
+    assert done.returncode == (-9 if ends else 0), done.stderr
+    wait_for(lambda: not list(tmp_path.iterdir()))
+
+
 @linux
 @pytest.mark.parametrize("does", ["time.sleep(3600)", "parent.hear()"])
 def test_it_and_what_it_started_die_with_their_parent(does, tmp_path):

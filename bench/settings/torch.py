@@ -128,7 +128,7 @@ def export_freezing(weights: Weights, threads: int) -> Infer:
 
 
 def export_max_autotune(weights: Weights, threads: int) -> Infer:
-    """Compiled ahead of time for one image, with frozen weights, tuned."""
+    """Compiled ahead of time, with frozen weights, tuned: since then torch:autotuned."""
     return _exported(load(weights, threads, "cpu"), freezing=True, max_autotune=True)
 
 

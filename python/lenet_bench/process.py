@@ -5,7 +5,8 @@ answer. They speak over a socket of their own, so what a library prints breaks n
 is plain data: what pickle knows without importing, and NumPy arrays as bytes, since arrays as such
 do not travel between versions of NumPy. Nothing else is taken from a child.
 
-No child outlives its parent, whatever ends that one, kill -9 included.
+No child outlives its parent, whatever ends that one, kill -9 included. What children leave among
+temporary files, since they are killed, goes when the parent ends.
 """
 
 import io
@@ -21,6 +22,7 @@ import time
 import traceback
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from functools import cache
 from importlib import import_module
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
@@ -78,7 +80,7 @@ class Child:
             try:
                 self._process = subprocess.Popen(
                     [*command, str(theirs.fileno()), function],
-                    env={**os.environ, **(variables or {})},
+                    env={**os.environ, "TMPDIR": _temporary().name, **(variables or {})},
                     stdin=subprocess.DEVNULL,
                     stdout=to,
                     stderr=to,
@@ -255,14 +257,18 @@ def serve() -> None:
 
 
 class _Guard:
-    """Ends a process and all of its session: when it is asked to, and once this process is gone."""
+    """Ends a process and all of its session: when it is asked to, and once this process is gone.
 
-    _SCRIPT = 'read -r _; kill -s KILL -- "-$0"'  # reading ends when nobody can write any more
+    Then temporary files go as well.
+    """
+
+    # Reading ends when nobody can write any more.
+    _SCRIPT = 'read -r _; kill -s KILL -- "-$0"; rm -rf -- "$1"'
 
     def __init__(self, leader: "subprocess.Popen[bytes]") -> None:
         self._leader = leader
         self._watcher = subprocess.Popen(
-            ["/bin/sh", "-c", self._SCRIPT, str(leader.pid)],
+            ["/bin/sh", "-c", self._SCRIPT, str(leader.pid), _temporary().name],
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
@@ -321,6 +327,12 @@ def _receive(connection: Connection) -> Any:
         return _Unpickler(io.BytesIO(content)).load()
     except Exception:  # of nonsense, pickle raises whatever it comes to
         raise HungUp from None
+
+
+@cache
+def _temporary() -> tempfile.TemporaryDirectory[str]:
+    """A folder for all children of this process, which find there what others have compiled."""
+    return tempfile.TemporaryDirectory(prefix="lenet-bench-", ignore_cleanup_errors=True)
 
 
 def _stderr() -> Any:

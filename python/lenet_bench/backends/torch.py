@@ -1,9 +1,9 @@
 """LeNet in PyTorch.
 
-nn.Module over ATen, whose convolutions and matrix products are oneDNN's and MKL's. `compile` and
-`export` replace the dispatch of one kernel after another by C++ that Inductor generates;
-`torchscript` is the older way to the same end. On a GPU the kernels are cuDNN's and cuBLAS's, or
-Triton's that Inductor generates.
+nn.Module over ATen, whose convolutions and matrix products are oneDNN's and MKL's. `compile`,
+`export` and `autotuned` replace the dispatch of one kernel after another by C++ that Inductor
+generates; `torchscript` is the older way to the same end. On a GPU the kernels are cuDNN's and
+cuBLAS's, or Triton's that Inductor generates.
 """
 
 import tempfile
@@ -79,17 +79,28 @@ def export(weights: Weights, threads: int, device: str) -> Infer:
         return packaged(torch.export.export(module, (example(device),)), device)
 
 
-def packaged(graph: torch.export.ExportedProgram, device: str) -> Infer:
+def autotuned(weights: Weights, threads: int, device: str) -> Infer:
+    """The same, its weights frozen and its kernels chosen by timing them."""
+    module, settings = load(weights, threads, device), {"freezing": True, "max_autotune": True}
+    with torch.inference_mode():
+        return packaged(torch.export.export(module, (example(device),)), device, settings)
+
+
+def packaged(
+    graph: torch.export.ExportedProgram, device: str, settings: dict[str, bool] | None = None
+) -> Infer:
     """The graph, compiled to a package with the library in it."""
     torch._inductor.config.compile_threads = 1
     with torch.inference_mode(), tempfile.TemporaryDirectory() as folder:
         package = str(Path(folder) / "lenet.pt2")
-        torch._inductor.aoti_compile_and_package(graph, package_path=package)
+        torch._inductor.aoti_compile_and_package(
+            graph, package_path=package, inductor_configs=settings
+        )
         return on_arrays(torch._inductor.aoti_load_package(package), device)
 
 
 def any_number(weights: Weights, threads: int, device: str) -> Infer:
-    """What answers batches in place of `export`."""
+    """What answers batches in place of `export` and `autotuned`."""
     shapes = {"x": {0: torch.export.Dim("batch", min=1, max=1 << 16)}}
     module = load(weights, threads, device)
     with torch.inference_mode():  # two images, since 1 is taken for a size that never changes
