@@ -178,3 +178,28 @@ def test_most_of_keras_predict_is_the_data_set(parts: dict[str, dict[str, float]
 
 def test_the_rest_of_predict_is_predict_on_batch(parts: dict[str, dict[str, float]]) -> None:
     assert set(parts["keras"]) - set(parts["keras:predict_on_batch"]) == {"data set", "loop"}
+
+
+@pytest.mark.parametrize(
+    ("name", "answer"),
+    [
+        ("tensorflow@gpu", "[[tensorflow.zeros(10)], 'a graph']"),
+        ("jax@gpu", "(jax.numpy.zeros(10), 2)"),
+    ],
+)
+def test_a_wait_for_a_gpu_takes_whatever_an_api_answers_with(name: str, answer: str) -> None:
+    framework = name.partition("@")[0]
+    code = (
+        f"import {framework}\n"
+        "from lenet_bench.registry import find\n"
+        "from lenet_bench.registry.devices import wait\n"
+        f"assert wait(find({framework!r})[0]) is None\n"
+        f"wait(find({name!r})[0])({answer})\n"
+    )
+    on_cpu = variables(find(framework)[0], 1, quiet=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment(**on_cpu), capture_output=True, text=True
+    )
+    if re.search(NOT_HERE, done.stderr):
+        pytest.skip(done.stderr.splitlines()[-1])
+    assert done.returncode == 0, done.stderr
