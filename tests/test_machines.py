@@ -125,7 +125,7 @@ def test_machines_are_filtered(folder, filters, left):
     ("words", "said", "code"),
     [
         (["no-such-folder"], "No such file", 1),
-        (["--gpu", "H100"], "no machine is left", 1),
+        (["--gpu", "H100"], "no result matches", 1),
         (["--baseline", "torch"], "no machine timed torch", 1),
         (["--json", "-o", "x.html"], "one of them", 2),
         (["--open"], "give both", 2),

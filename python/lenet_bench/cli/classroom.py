@@ -69,10 +69,10 @@ def classroom(
 ) -> int:
     """Write a page on which students draw a digit, watch every layer and race the APIs.
 
-    The page computes in the browser, with our own kernels. The times of the race are the first
-    RESULT's, a comparison; a run of `why` as another tells what they go to. Without a RESULT they
-    are those that the package brings. With --serve every backend that is installed here answers
-    each drawing too, until Ctrl-C.
+    The page computes in the browser, with our own kernels. The race shows the times of the
+    first RESULT, a file of `compare`; a second one, of `why`, shows what each call consists of.
+    Without a RESULT the page has those that the package brings. With --serve every backend that
+    is installed here answers each drawing too, until Ctrl-C.
     """
     from ..atomic import write_atomically, writing
     from ..errors import ResultError
@@ -85,7 +85,7 @@ def classroom(
         raise click.UsageError("-o writes the page and --serve serves it: give one of them")
     unserved = next((name for name, given in only_served.items() if given), None)
     if unserved and not served:
-        raise click.UsageError(f"{unserved} is of the lesson that --serve serves: give both")
+        raise click.UsageError(f"{unserved} works only with --serve: give both")
     found = [(str(path), read_result(path)) for path in results] or published()
     page = classroom_page(found, served=served)
     if served:

@@ -30,9 +30,15 @@ Examples:
 )
 @click.option("--all", "every", is_flag=True, help="Show every variant.")
 @click.option("--ratios", is_flag=True, help="Show ratios to the baseline, not times.")
-@click.option("--baseline", metavar="BACKEND", type=BACKEND, help="What ratios are to. [onednn]")
+@click.option(
+    "--baseline", metavar="BACKEND", type=BACKEND, help="Show ratios to this backend. [onednn]"
+)
 @click.option("--processor", metavar="WORDS", help="Only processors with these words.")
-@click.option("--gpu", metavar="WORDS", help="Only GPUs with these words; none: without one.")
+@click.option(
+    "--gpu",
+    metavar="WORDS",
+    help="Only machines whose GPU has these words; none: those without one.",
+)
 @click.option("--version", metavar="VERSION", help="Only results of this version of lenet-bench.")
 @click.option(
     "-o", "--output", type=FILE, metavar="FILE", help="Write one HTML page that works offline."
@@ -55,7 +61,7 @@ def machines(
     """Draw results together: a row a machine, a column a backend.
 
     RESULT is a file that `compare` or `share` wrote, or a folder of them. A file that cannot be
-    read costs its own row, and the exit code.
+    read is named and left out, and the exit code is 1.
     """
     from ..questions.machines import matching, measured
     from ..show.machines import as_json as digest
@@ -71,7 +77,7 @@ def machines(
     for sentence in refused:
         complain(sentence)
     if not found:
-        note("no machine is left to show")
+        note("no result matches --processor, --gpu and --version; leave one of them out")
         return WRONG
     base = chosen(found, baseline)
     if output:

@@ -67,8 +67,8 @@ def mlperf(
 ) -> int:
     """Run MLPerf's LoadGen, scenario SingleStream, on a backend: performance and accuracy.
 
-    This is MLPerf-style and no submission: LoadGen, its rules and its verdict are MLPerf's, the
-    network is not. The backend is checked and pinned as by `compare`. Accuracy must reach 99 % of
+    It is not an MLPerf submission: LoadGen, its rules and its verdict are MLPerf's, the network
+    is not. The backend is checked and pinned as by `compare`. Accuracy must reach 99 % of
     the reference's; without MNIST (--data) it is measured against the reference's digits.
     """
     from datetime import datetime

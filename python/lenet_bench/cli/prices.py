@@ -45,7 +45,7 @@ def prices(
 ) -> int:
     """Find the price of each thing that a network consists of, for each BACKEND.
 
-    Without one, for all that other networks are written for. The prices come from networks of
+    Without BACKEND, for every backend that has these networks. The prices come from networks of
     trivial operations and from 24 drawn by chance. They predict three networks that they do not
     come from, and what these take is measured beside that.
     """

@@ -53,7 +53,8 @@ def self_test(
     """Compare a backend (numpy, or the one named) with itself and with planted faults.
 
     Identical backends must be called the same, slowdowns of 5 and 10 % must be found, and those
-    that cheat must be caught. How many slowdowns of 2 % are found is told.
+    that cheat must be caught. It also reports how many slowdowns of 2 % are found; at most 5 % of
+    these may be called faster.
     """
     from ..measure.comparison import compare as measure
     from ..questions.self_test import PUBLISHED_STARTS, USUAL_BACKEND, points, self_test_options

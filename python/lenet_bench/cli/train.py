@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 #: both, is imported once there is something to train.
 FRAMEWORKS = ("keras", "keras-jax", "keras-torch", "tensorflow", "torch", "jax")
 RECIPE: dict[str, tuple[float | None, str]] = {
-    "epochs": (30, "How often each image is learnt from. 0: only the first steps, side by side."),
+    "epochs": (30, "Passes over the training images. 0, with -o FILE.json: only the first steps."),
     "batch": (128, "Images a step."),
     "rate": (0.05, "Learning rate at the top of its cycle."),
     "momentum": (0.9, "Nesterov momentum."),
     "weight_decay": (0.0005, "L2 penalty on the weights."),
     "seed": (1, "The same seed gives the same weights."),
     "validation": (5000, "Training images held out to choose the epoch."),
-    "images": (None, "Use only so many training images, those held out among them. [all]"),
+    "images": (None, "Use only N training images, those held out included. [all]"),
 }
 WEIGHTS, RESULT = Path("lenet.safetensors"), Path("results/train.json")
 
@@ -77,7 +77,7 @@ Examples:
     type=click.IntRange(min=1),
     callback=usable,
     metavar="N",
-    help="Threads of a framework. [side by side 1, else as many as it likes]",
+    help="Threads of a framework. [side by side 1, else the framework's own default]",
 )
 @click.option(
     "--timeout",
