@@ -146,7 +146,7 @@ why() {
   [ -z "$quick" ] || rounds=1
   echo "on $gpu" > "$output/why.txt"
   # shellcheck disable=SC2086
-  limited "$python" -m lenet_bench why --device gpu --rounds $rounds -o "$output/why.jsonl" \
+  limited "$python" -m lenet_bench why --device gpu --rounds $rounds --budget $((limit * 4 / 5))s -o "$output/why.jsonl" \
     $backends >> "$output/why.txt"
 }
 
@@ -207,7 +207,7 @@ if wanted frameworks; then
   fi
 fi
 wanted benchmark && step 900 benchmark benchmark
-wanted why && step 600 why why
+wanted why && step 900 why why
 wanted sanitizer && sanitize
 limit=60 machine after
 

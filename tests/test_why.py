@@ -137,12 +137,27 @@ def test_stages_that_one_kernel_computes_are_one_part() -> None:
 def test_what_a_gpus_clock_tells_is_a_part_and_nothing_is_dispatched() -> None:
     made = (
         Experiment("way", "entering", 3, 9, 0, "a floor"),
-        Experiment("told", "kernels", 2, 9, 0, "a clock"),
+        Experiment("told", "conv1 to softmax", 2, 9, 0, "a clock"),
     )
     (found,) = taken_apart(result(blocks("made", 6, experiments=made)))
-    assert figures(found) == pytest.approx({"entering": 3, "kernels": 2, UNEXPLAINED: 1}, rel=0.01)
+    parts = {"entering": 3, "conv1 to softmax": 2, UNEXPLAINED: 1}
+    assert figures(found) == pytest.approx(parts, rel=0.01)
     assert found.operation_us is None
-    assert "kernels" in "\n".join(rows(found, WIDE))
+    assert "a clock" in "\n".join(rows(found, WIDE))
+
+
+def test_a_kernel_that_the_last_way_has_is_dispatched_once_and_counted_once() -> None:
+    """On a GPU: ten microseconds to enter, one a kernel, five for each of two stages of one."""
+    made = [
+        Experiment("way", "entering", 10 + 1, 9, 1, "so"),
+        *(Experiment("operations", str(n), 10 + n, 9, n) for n in COUNTS),
+        Experiment("stage", "fc2", 10 + 1 + 5, 9, 1),
+        Experiment("stage", "softmax", 10 + 1 + 5, 9, 1),
+    ]
+    (found,) = taken_apart(result(blocks("made", 22, experiments=tuple(made))))
+    expected = {"entering": 10, DISPATCH: 2, "fc2": 5, "softmax": 5, UNEXPLAINED: 0}
+    assert figures(found) == pytest.approx(expected, rel=0.01, abs=0.05)
+    assert found.operations == 2
 
 
 def test_a_way_that_finds_its_caches_cold_after_the_network_takes_longer() -> None:

@@ -88,9 +88,15 @@ float* image_of(const CudnnNetwork& n) { return n.image.values; }
 float* image_of(const CudnnFrontendNetwork& n) { return n.image; }
 float* image_of(const FusedNetwork& n) { return n.boundary.image; }
 
-void put_trivial(CudnnNetwork& n) { rectify(n.cudnn, n.relu, n.fc2_out.shape, image_of(n)); }
-void put_trivial(CudnnFrontendNetwork& n) { rectify(n.cudnn, n.relu, n.fc2.row, image_of(n)); }
-void put_trivial(FusedNetwork& n) { cuda::launch(n.stream, n.code.library["nothing"], 1, 1); }
+std::function<void()> trivial_of(CudnnNetwork& n) {
+  return [&n] { rectify(n.cudnn, n.relu, n.fc2_out.shape, image_of(n)); };
+}
+std::function<void()> trivial_of(CudnnFrontendNetwork& n) {
+  return [&n] { rectify(n.cudnn, n.relu, n.fc2.row, image_of(n)); };
+}
+std::function<void()> trivial_of(FusedNetwork& n) {
+  return [&n, nothing = n.code.library["nothing"]] { cuda::launch(n.stream, nothing, 1, 1); };
+}
 
 bool is_graph(const CudnnNetwork& n) { return bool(n.graph); }
 bool is_graph(const CudnnFrontendNetwork&) { return false; }
@@ -104,9 +110,10 @@ class StagesOnly {
   template <class... Variant>
   StagesOnly(const cuda::Session& session, const Weights& weights, int first, int last, int trivial,
              const Variant&... variant)
-      : network_(session, weights, variant...), trivial_(trivial) {
+      : network_(session, weights, variant...) {
     const std::vector<Stage> all = stages_of(network_);
-    stages_.assign(all.begin() + first, all.begin() + last);
+    steps_.assign(trivial, {trivial_of(network_), image_of(network_)});
+    steps_.insert(steps_.end(), all.begin() + first, all.begin() + last);
     put();  // it loads the kernels, which a capture must not
     LENET_CHECK(cudaStreamSynchronize(network_.stream));
     if (is_graph(network_)) graph_ = cuda::capture(network_.stream, [this] { put(); });
@@ -128,18 +135,15 @@ class StagesOnly {
 
  private:
   void put() {
-    float* image = image_of(network_);
-    LENET_CHECK(cudaMemcpyAsync(image, host_image_, host_image_.bytes(), cudaMemcpyHostToDevice,
-                                network_.stream));
-    for (int i = 0; i < trivial_; ++i) put_trivial(network_);
-    for (const Stage& stage : stages_) stage.put();
-    LENET_CHECK(cudaMemcpyAsync(host_ten_, stages_.empty() ? image : stages_.back().computed,
-                                host_ten_.bytes(), cudaMemcpyDeviceToHost, network_.stream));
+    LENET_CHECK(cudaMemcpyAsync(image_of(network_), host_image_, host_image_.bytes(),
+                                cudaMemcpyHostToDevice, network_.stream));
+    for (const Stage& step : steps_) step.put();
+    LENET_CHECK(cudaMemcpyAsync(host_ten_, steps_.back().computed, host_ten_.bytes(),
+                                cudaMemcpyDeviceToHost, network_.stream));
   }
 
   Network network_;
-  int trivial_;
-  std::vector<Stage> stages_;
+  std::vector<Stage> steps_;  // one at least
   cuda::PinnedFloats host_image_{kImagePixels}, host_ten_{kClasses};
   cuda::GraphExec graph_;
 };

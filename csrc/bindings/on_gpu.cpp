@@ -2,11 +2,9 @@
 // where the time of one image goes.
 #include "bindings/on_gpu.hpp"
 
-#include <algorithm>
-#include <chrono>
-
 #include "cuda/cudnn.hpp"
 #include "cuda/cudnn_frontend.hpp"
+#include "cuda/floors.hpp"
 #include "cuda/fused.hpp"
 #include "cuda/persistent.hpp"
 
@@ -148,25 +146,8 @@ std::map<std::string, std::string> facts_of(const PersistentNetwork& n) {
   return facts;
 }
 
-/// As means, since the GPU's clock is coarse. h2d_us is the image's way from the blocks that saw it
-/// to all; signals_us is what the GPU does not see: the image's way to it, the answer's back.
 std::map<std::string, double> profile_of(PersistentNetwork& n, const float* image, int calls) {
-  using Clock = std::chrono::steady_clock;
-  double total = 0, forwarding = 0, computing = 0;
-  n.resident.call(image, gpu::kTellTimes);
-  for (int i = 0; i < calls; ++i) {
-    const auto start = Clock::now();
-    const cuda::Resident::Answer answer = n.resident.call(image, gpu::kTellTimes);
-    total += std::chrono::duration<double, std::micro>(Clock::now() - start).count() / calls;
-    forwarding += answer.time(gpu::kForwarding) / 1000 / calls;
-    computing += answer.time(gpu::kComputing) / 1000 / calls;
-  }
-  return {{"h2d_us", forwarding},
-          {"kernels_us", computing},
-          {"d2h_us", 0.0},  // not told apart from:
-          {"signals_us", std::max(0.0, total - forwarding - computing)},
-          {"enqueue_us", 0.0},  // nor is this
-          {"total_us", total}};
+  return profile_of(n.resident, image, calls);
 }
 
 // -------------------------------------------------------------------------------------------------

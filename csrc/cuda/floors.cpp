@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <chrono>
+#include <functional>
 
 #include "cuda/errors.hpp"
 #include "cuda/kernels.hpp"
-#include "cuda/resident.hpp"
 #include "cuda/session.hpp"
 #include "cuda/words.hpp"
 
@@ -55,12 +55,15 @@ class FlagFloor : public Floor {
   FlagFloor(const cuda::Session& opened, const Weights& /*weights*/) : Floor(opened) {
     void* there = nullptr;
     LENET_CHECK(cudaHostGetDevicePointer(&there, shared.answer, 0));
-    const auto put = [&] {
-      cuda::launch(stream, kernels["raise_flag"], 1, kWarp, static_cast<Word*>(there));
-    };
+    put = [this, there] { cuda::launch(stream, raise_flag, 1, kWarp, static_cast<Word*>(there)); };
     put();  // brings the code to the GPU
     LENET_CHECK(cudaStreamSynchronize(stream));
     graph = cuda::capture(stream, put);
+  }
+
+  std::map<std::string, double> profile(int calls) {
+    const auto nothing = [] {};
+    return cuda::profile(stream, {nothing, put, nothing}, true, calls);
   }
 
   void infer(const float* pixels, float* ten) override {
@@ -75,6 +78,8 @@ class FlagFloor : public Floor {
     alignas(128) Word answer[kClasses];
   };
   cuda::Kernels kernels{cuda::kFusedKernels, session.capability()};
+  cudaKernel_t raise_flag = kernels["raise_flag"];
+  std::function<void()> put;
   cuda::PinnedFloats host{sizeof(Shared) / sizeof(float), cudaHostAllocMapped};
   Shared& shared = *reinterpret_cast<Shared*>(static_cast<float*>(host));
   cuda::GraphExec graph;
@@ -88,6 +93,10 @@ class EchoFloor : public Floor {
     std::copy_n(resident.call(pixels).of, kClasses, ten);
   }
 
+  std::map<std::string, double> profile(const float* image, int calls) {
+    return profile_of(resident, image, calls);
+  }
+
  private:
   cuda::Kernels kernels = cuda::cluster_kernels(session, "persistent_echo", kWarp);
   cuda::Resident resident{stream, [this](const Launch& launch) {
@@ -96,7 +105,7 @@ class EchoFloor : public Floor {
                           }};
 };
 
-// A floor has no layers, computes nothing, and tells no stages apart.
+// A floor has no layers and computes nothing.
 
 std::vector<Layer> layers_of(Floor&, const float*) { return {}; }
 
@@ -112,6 +121,33 @@ std::map<std::string, double> profile_of(Floor& floor, const float* image, int c
   for (int i = 0; i < calls; ++i) floor.infer(image, ten);
   const std::chrono::duration<double, std::micro> spent = std::chrono::steady_clock::now() - start;
   return {{"total_us", spent.count() / calls}};
+}
+
+std::map<std::string, double> profile_of(FlagFloor& floor, const float* /*image*/, int calls) {
+  return floor.profile(calls);
+}
+
+std::map<std::string, double> profile_of(EchoFloor& floor, const float* image, int calls) {
+  return floor.profile(image, calls);
+}
+
+std::map<std::string, double> profile_of(cuda::Resident& resident, const float* image, int calls) {
+  using Clock = std::chrono::steady_clock;
+  double total = 0, forwarding = 0, computing = 0;
+  resident.call(image, kTellTimes);
+  for (int i = 0; i < calls; ++i) {
+    const auto start = Clock::now();
+    const cuda::Resident::Answer answer = resident.call(image, kTellTimes);
+    total += std::chrono::duration<double, std::micro>(Clock::now() - start).count() / calls;
+    forwarding += answer.time(kForwarding) / 1000 / calls;
+    computing += answer.time(kComputing) / 1000 / calls;
+  }
+  return {{"h2d_us", forwarding},
+          {"kernels_us", computing},
+          {"d2h_us", 0.0},  // not told apart from:
+          {"signals_us", std::max(0.0, total - forwarding - computing)},
+          {"enqueue_us", 0.0},  // nor is this
+          {"total_us", total}};
 }
 
 template class cuda::OnGpu<CopiesFloor>;

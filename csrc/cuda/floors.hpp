@@ -2,7 +2,11 @@
 // is compared with the floor of its own kind.
 #pragma once
 
+#include <map>
+#include <string>
+
 #include "bindings/on_gpu.hpp"
+#include "cuda/resident.hpp"
 
 namespace lenet {
 
@@ -16,6 +20,11 @@ using LaunchAndCopies = cuda::OnGpu<CopiesFloor>;
 using LaunchAndFlag = cuda::OnGpu<FlagFloor>;
 /// A kernel that stays, and answers an image with its first ten pixels.
 using ResidentEcho = cuda::OnGpu<EchoFloor>;
+
+/// Where the time of calls to a kernel that stays goes, as means, since the GPU's clock is coarse.
+/// h2d_us is the image's way from the blocks that saw it to all; signals_us is what the GPU does not
+/// see: the image's way to it, the answer's back.
+std::map<std::string, double> profile_of(cuda::Resident& resident, const float* image, int calls);
 
 }  // namespace lenet
 

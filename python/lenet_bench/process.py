@@ -9,9 +9,11 @@ No child outlives its parent, whatever ends that one, kill -9 included. What chi
 temporary files, since they are killed, goes when the parent ends.
 """
 
+import atexit
 import io
 import os
 import pickle
+import shutil
 import signal
 import socket
 import subprocess
@@ -22,7 +24,6 @@ import time
 import traceback
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from functools import cache
 from importlib import import_module
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
@@ -80,7 +81,7 @@ class Child:
             try:
                 self._process = subprocess.Popen(
                     [*command, str(theirs.fileno()), function],
-                    env={**os.environ, "TMPDIR": _temporary().name, **(variables or {})},
+                    env={**os.environ, "TMPDIR": _Temporary.folder(), **(variables or {})},
                     stdin=subprocess.DEVNULL,
                     stdout=to,
                     stderr=to,
@@ -257,23 +258,13 @@ def serve() -> None:
 
 
 class _Guard:
-    """Ends a process and all of its session: when it is asked to, and once this process is gone.
+    """Ends a process and all of its session: when it is asked to, and once this process is gone."""
 
-    Then temporary files go as well.
-    """
-
-    # Reading ends when nobody can write any more.
-    _SCRIPT = 'read -r _; kill -s KILL -- "-$0"; rm -rf -- "$1"'
+    _SCRIPT = 'read -r _; kill -s KILL -- "-$0"'
 
     def __init__(self, leader: "subprocess.Popen[bytes]") -> None:
         self._leader = leader
-        self._watcher = subprocess.Popen(
-            ["/bin/sh", "-c", self._SCRIPT, str(leader.pid), _temporary().name],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,  # no terminal's signal is meant for it
-        )
+        self._watcher = _waiting_shell(self._SCRIPT, str(leader.pid))
 
     def kill(self) -> None:
         with suppress(ProcessLookupError, PermissionError):
@@ -329,10 +320,43 @@ def _receive(connection: Connection) -> Any:
         raise HungUp from None
 
 
-@cache
-def _temporary() -> tempfile.TemporaryDirectory[str]:
-    """A folder for all children of this process, which find there what others have compiled."""
-    return tempfile.TemporaryDirectory(prefix="lenet-bench-", ignore_cleanup_errors=True)
+class _Temporary:
+    """A folder for all children of this process, which find there what others have compiled.
+
+    It goes with this process, whatever ends that.
+    """
+
+    _SCRIPT = 'read -r _; sleep 1; rm -rf -- "$0"'  # once those that write there are killed
+    _made: "_Temporary | None" = None
+    _one_at_a_time = threading.Lock()
+
+    def __init__(self) -> None:
+        self.name = tempfile.mkdtemp(prefix="lenet-bench-")
+        self._watcher = _waiting_shell(self._SCRIPT, self.name)
+        atexit.register(self._end, os.getpid())
+
+    @classmethod
+    def folder(cls) -> str:
+        with cls._one_at_a_time:
+            cls._made = cls._made or cls()
+        return cls._made.name
+
+    def _end(self, owner: int) -> None:
+        if os.getpid() == owner:  # and no copy of it
+            self._watcher.kill()
+            self._watcher.communicate()
+            shutil.rmtree(self.name, ignore_errors=True)
+
+
+def _waiting_shell(script: str, *arguments: str) -> "subprocess.Popen[bytes]":
+    """A shell that reads until nobody can write any more, and then does something."""
+    return subprocess.Popen(
+        ["/bin/sh", "-c", script, *arguments],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,  # no terminal's signal is meant for it
+    )
 
 
 def _stderr() -> Any:

@@ -69,12 +69,15 @@ def probes(row: Backend, variant: str, weights: Weights, threads: int) -> Sequen
         return ()
     # What runs eagerly is not handed its variables.
     steps = _Steps(weights, hold=below in ("tensorflow", "jax") and variant != "call")
-    nothing = steps.model([First()])
+    # On a GPU, PyTorch does not compute what only takes ten floats.
+    on_gpu = row.device == "gpu" and below == "torch"
+    empty = steps.trivial(1) if on_gpu else [First()]
+    nothing = steps.model(empty)
     whole = varied(row, variant, weights, threads, lenet=lambda _: nothing)
     images = IMAGES[..., None]
     checks = way(CHECKS, whole.infer, CHECKS_EVIDENCE, 1 if variant == "call" else 2)
     if variant == "call":
-        return [checks, *_of_layers(row, unchecked(whole), nothing, steps)]
+        return [checks, *_of_layers(row, unchecked(whole), nothing, steps, empty)]
     if variant == "function":
         return [checks, *_of_function(row, whole, steps)]
     pieces: list[Probe] = []
@@ -93,7 +96,8 @@ def probes(row: Backend, variant: str, weights: Weights, threads: int) -> Sequen
 
     evidence = "predict_on_batch of a model that gives ten pixels"
     found = [checks, *pieces]
-    found.append(way(ENTERING, lambda _: nothing.predict_on_batch(images), evidence, rest))
+    entering = way(ENTERING, lambda _: nothing.predict_on_batch(images), evidence, len(empty))
+    found.append(entering)
     if keep:
         found.append(Probe("stage", NOTHING, on_batch([First()]), rest))
         found.append(Probe("stage", ALONE, on_batch(steps.cut(CUTS[-1]), keep=False)))
@@ -118,7 +122,7 @@ def _on_tensorflow(row: Backend, model: Any, images: Any, steps: "_Steps") -> It
     """From predict_on_batch to the graph."""
     import tensorflow as tf
 
-    from .tensorflow import GRAPH, REST, below_python, ways_of_a_graph
+    from .tensorflow import REST, below_python, operations_of_a_graph, ways_of_a_graph
 
     x = tf.constant(images)
 
@@ -136,7 +140,8 @@ def _on_tensorflow(row: Backend, model: Any, images: Any, steps: "_Steps") -> It
     def named(network: Sequence[Any]) -> Infer:
         return below_python(row, graph(steps.model(network)), x)
 
-    yield from networks(named, steps.trivial, steps.cut, GRAPH, REST)
+    count = operations_of_a_graph(row)
+    yield from networks(named, steps.trivial, steps.cut, count, REST)
 
 
 def _of_function(row: Backend, whole: Adapter, steps: "_Steps") -> Iterator[Probe]:
@@ -160,7 +165,9 @@ def _of_function(row: Backend, whole: Adapter, steps: "_Steps") -> Iterator[Prob
     yield from networks(named, steps.trivial, steps.cut, GRAPH, REST)
 
 
-def _of_layers(row: Backend, call: Infer, nothing: Any, steps: "_Steps") -> Iterator[Probe]:
+def _of_layers(
+    row: Backend, call: Infer, nothing: Any, steps: "_Steps", empty: Sequence[Any]
+) -> Iterator[Probe]:
     """The model called, and its layers called one by one."""
     x = keras.ops.convert_to_tensor(IMAGES[..., None])
 
@@ -177,7 +184,7 @@ def _of_layers(row: Backend, call: Infer, nothing: Any, steps: "_Steps") -> Iter
     evidence = "the model, less its layers one by one"
     model = waiting(row, _without_gradients(lambda _: nothing(x)))
     yield way("model", model, evidence, 1)
-    yield way(ENTERING, last([First()]), "a layer that gives ten pixels", 1)
+    yield way(ENTERING, last(empty), "a layer that gives ten pixels", len(empty))
     found = networks(last, steps.trivial, steps.cut, _LAYERS, 1)
     for probe in found:
         probe.infer(IMAGES[0])  # which builds its layers

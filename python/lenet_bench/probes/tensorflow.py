@@ -4,7 +4,7 @@ Below Python a graph is called by its name (`call_function`), or in a session by
 binding. Its operations run in a thread of the runtime's, for which only a session has a switch.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -40,6 +40,7 @@ _EAGER = {"conv1": 2, "pool1": 1, "conv2": 2, "pool2": 1, "fc1": 4, "fc2": 2, SO
 GRAPH = {"conv1": 1, "pool1": 1, "conv2": 1, "pool2": 1, "fc1": 2, "fc2": 1, SOFTMAX: 1}
 #: Reshape and slice.
 REST = 2
+_CONVOLUTIONS = ("conv1", "conv2")
 
 
 def probes(row: Backend, variant: str, weights: Weights, threads: int) -> Sequence[Probe]:
@@ -58,7 +59,7 @@ def probes(row: Backend, variant: str, weights: Weights, threads: int) -> Sequen
 
     nothing = build(_nothing)
     if variant == "session":
-        return _of_session(build, nothing)
+        return _of_session(build, nothing, operations_of_a_graph(row))
     x = tf.constant(IMAGES[..., None])
     ways = [
         way(CHECKS, nothing.infer, CHECKS_EVIDENCE, REST),
@@ -84,6 +85,7 @@ def probes(row: Backend, variant: str, weights: Weights, threads: int) -> Sequen
         return file.graph_of(module(forward), 1, jit_compile=xla)
 
     ways += ways_of_a_graph(row, graph(_nothing), x, x, own_thread=not xla)
+    count = GRAPH if xla else operations_of_a_graph(row)
 
     def named(forward: Forward, *, keep: bool = xla) -> Infer:
         return below_python(row, graph(_keeping(forward) if keep else forward), x)
@@ -92,17 +94,24 @@ def probes(row: Backend, variant: str, weights: Weights, threads: int) -> Sequen
         Probe("stage", NOTHING, named(_nothing), REST),
         Probe("stage", ALONE, named(_cut(CUTS[-1]), keep=False)),
     ]
-    return [*ways, *(kept if xla else ()), *networks(named, trivial, _cut, GRAPH, REST)]
+    return [*ways, *(kept if xla else ()), *networks(named, trivial, _cut, count, REST)]
 
 
-def _of_session(build: Callable[[Forward], Adapter], nothing: Adapter) -> Sequence[Probe]:
+def operations_of_a_graph(row: Backend) -> dict[str, int]:
+    """On a GPU grappler joins a bias to a product, and to a convolution with a ReLU behind only."""
+    return GRAPH | (dict.fromkeys(_CONVOLUTIONS, 2) if row.device == "gpu" else {})
+
+
+def _of_session(
+    build: Callable[[Forward], Adapter], nothing: Adapter, count: Mapping[str, int]
+) -> Sequence[Probe]:
     """The call, and what Session.run calls."""
     python = "Session.run, less the run of C++ on an array with its options made"
     return [
         way(CHECKS, nothing.infer, CHECKS_EVIDENCE, REST),
         way("Python", unchecked(nothing), python, REST),
         way(ENTERING, _below_session(nothing), "a run of a graph that gives ten pixels", REST),
-        *networks(lambda forward: _below_session(build(forward)), trivial, _cut, GRAPH, REST),
+        *networks(lambda forward: _below_session(build(forward)), trivial, _cut, count, REST),
     ]
 
 
@@ -124,7 +133,7 @@ def ways_of_a_graph(
     yield way("Python", waiting(row, lambda _: graph(given)), evidence, REST)
     evidence = "a graph that gives ten pixels, called by name"
     yield way(ENTERING, below_python(row, graph, x), evidence, REST)
-    if own_thread:
+    if own_thread and row.device != "gpu":  # where a session uses its own thread in any case
         evidence = "such a graph in a session, by the runtime's thread less by the caller's"
         yield Probe("hand-over", "own thread", _in_session(), REST, evidence)
         yield Probe("hand-over", "caller's thread", _in_session(-1), REST, evidence)

@@ -41,11 +41,10 @@ _EVIDENCE = {
 
 
 def probes(row: Backend, variant: str, weights: Weights, threads: int) -> Sequence[Probe]:
-    if variant not in ("eager", "torchscript", "compile", "export"):
+    on_gpu = row.device == "gpu"  # where TorchScript and Inductor fuse operations
+    if variant not in (("eager",) if on_gpu else ("eager", "torchscript", "compile", "export")):
         return ()
     from ..backends import torch as file
-
-    on_gpu = row.device == "gpu"
 
     def build(forward: Forward, **others: Any) -> Adapter:
         """The backend with a module that computes this."""
@@ -61,8 +60,6 @@ def probes(row: Backend, variant: str, weights: Weights, threads: int) -> Sequen
         return varied(row, variant, weights, threads, LeNet=Varied, **others)
 
     if variant in ("compile", "export"):
-        if on_gpu:
-            return ()
         others = {"packaged": keeping(file, weights)} if variant == "export" else {}
         compiled = partial(build, **others)
         return called_below(variant, compiled, _of_lenet(file), _trivial, partial(_cut, ten=_all))

@@ -24,7 +24,7 @@ from itertools import pairwise
 import numpy as np
 from msgspec import structs
 
-from ..probes import ALONE, NOTHING
+from ..probes import ALONE, COUNTS, NOTHING
 from .model import Anatomy, Block, Experiment, Kernel, Result, Row, Status
 from .statistics import Floats, Interval, median_intervals
 
@@ -267,12 +267,13 @@ def _slope(experiments: Sequence[Experiment]) -> float:
 
 
 def _operations(experiments: Sequence[Experiment]) -> int:
-    """Of LeNet: until its last cut, and the softmax's."""
-    stages = _stages(experiments)
-    nothing = stages.get(NOTHING, _ways(experiments)[-1])
-    softmax = stages.get(STAGES[-1], nothing).operations - nothing.operations
-    cuts = [name for name in _cuts(stages) if name != STAGES[-1]]
-    return (stages[cuts[-1]].operations if cuts else 0) + softmax
+    """Of LeNet: until its last cut, and the softmax's but for those that take ten floats."""
+    stages, trivial = _stages(experiments), _trivial(experiments)
+    cuts = [stages[name].operations for name in _cuts(stages) if name != STAGES[-1]]
+    until = cuts[-1] if cuts else 0
+    if STAGES[-1] not in stages or not trivial:
+        return until
+    return until + stages[STAGES[-1]].operations - (trivial[0].operations - COUNTS[0])
 
 
 def _call_us(block: Block) -> float:
