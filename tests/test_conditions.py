@@ -54,7 +54,7 @@ def test_each_condition_has_its_file_and_is_in_its_rules(folder):
 
 
 def test_of_each_backend_and_precision_the_fastest_variant_that_starts_soon_is_measured():
-    kept = Path(__file__).parents[1] / "results/cpu/epyc-2026-11-23.jsonl"
+    kept = Path(__file__).parents[1] / "results/cpu/epyc-2026-11-24.jsonl"
     names = fastest(kept)
     assert {"fused", "fused:int16"} <= set(names)
     assert [name for name in names if name.startswith("keras:")] == ["keras:function"]

@@ -14,7 +14,7 @@ from bench import coverage
 from bench.coverage import APART, CASES, STARTS, Starts
 
 ROOT = Path(__file__).parents[1]
-RESULT = ROOT / "results/cpu/epyc-2026-11-23.jsonl"
+RESULT = ROOT / "results/cpu/epyc-2026-11-24.jsonl"
 COMMITTED = sorted((ROOT / "results/coverage").glob("*.json"))
 MEASURED = np.linspace(10.0, 10.4, 15)
 

@@ -187,7 +187,7 @@ def test_print_is_every_byte_that_would_be_given(result_file, shared_file, run):
 
 
 def test_a_self_test_of_the_machine_comes_with_it(tmp_path, run):
-    result = ROOT / "results/cpu/epyc-2026-11-23.jsonl"
+    result = ROOT / "results/cpu/epyc-2026-11-24.jsonl"
     verdicts = ROOT / "results/self-test/epyc-2026-11-23.json"
     folder = tmp_path / "community"
     done = run("share", str(result), "--self-test", str(verdicts), "--yes", "-o", str(folder))
