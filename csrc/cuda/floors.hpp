@@ -22,8 +22,8 @@ using LaunchAndFlag = cuda::OnGpu<FlagFloor>;
 using ResidentEcho = cuda::OnGpu<EchoFloor>;
 
 /// Where the time of calls to a kernel that stays goes, as means, since the GPU's clock is coarse.
-/// h2d_us is the image's way from the blocks that saw it to all; signals_us is what the GPU does not
-/// see: the image's way to it, the answer's back.
+/// h2d_us is the image's way from the blocks that saw it to all; signals_us is what the GPU does
+/// not see: the image's way to it, the answer's back.
 std::map<std::string, double> profile_of(cuda::Resident& resident, const float* image, int calls);
 
 }  // namespace lenet
