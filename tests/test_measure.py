@@ -91,7 +91,7 @@ def test_on_a_disturbed_machine_quiet_calls_are_waited_for_and_others_left_out(l
     loops(*[100, 150] * 40, 100)
     calls = timed_with(0.01, patience=1000)
     slow, quick = ([ns for _, ns in calls.slices if ns == loop] for loop in (150, 100))
-    assert 4 <= len(slow) <= 8, "of the first 10 ms only, in slices of 2 ms"
+    assert 1 <= len(slow) <= 6, "of the first 10 ms only, in slices of at least 2 ms"
     assert len(quick) >= 4
     assert sum(count for count, _ in calls.slices) == len(calls.samples_ns) < calls.made
 
