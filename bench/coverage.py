@@ -1,6 +1,6 @@
 """How often intervals of `compare` hold the truth, with starts that scatter as measured ones do.
 
-    python bench/coverage.py RESULT [--runs 200] [--json results/coverage/NAME.json]
+    python bench/coverage.py RESULT [--runs 1000] [--json results/coverage/NAME.json]
 
 A backend's measured starts give the distribution (their quantiles, and straight lines between)
 that starts are drawn from; its median is the truth. The two-humped cases make a share of the drawn
@@ -62,7 +62,7 @@ def main() -> None:
     """Simulate, print, and write all of it if asked to."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("result", type=Path)
-    parser.add_argument("--runs", type=int, default=200, help="of each backend and case")
+    parser.add_argument("--runs", type=int, default=1000, help="of each backend and case")
     parser.add_argument("--json", type=Path, help="write all of it to this file")
     asked = parser.parse_args()
     found = simulated(asked.result, asked.runs)
