@@ -18,7 +18,7 @@ NEEDED = {
 HERE = [name for name, modules in NEEDED.items() if all(map(find_spec, modules))]
 
 needs_two = pytest.mark.skipif(
-    len(HERE) < 2 or not find_spec("matplotlib"),
+    len(HERE) < 2 or not find_spec("vl_convert"),
     reason="needs two frameworks: pip install 'lenet-bench[train,torch,jax]'",
 )
 

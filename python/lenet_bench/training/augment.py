@@ -68,8 +68,7 @@ def soften(images: Images, change: Augmentation, random: np.random.Generator) ->
     padded = np.pad(images, ((0, 0), (1, 1), (1, 1)))
     across = padded[:, :, :-2] + 2 * padded[:, :, 1:-1] + padded[:, :, 2:]
     blurred: Images = (across[:, :-2] + 2 * across[:, 1:-1] + across[:, 2:]) / 16
-    result: Images = images + _each(blur) * (blurred - images)
-    return result
+    return images + _each(blur) * (blurred - images)
 
 
 def expose(images: Images, change: Augmentation, random: np.random.Generator) -> Images:
@@ -80,8 +79,7 @@ def expose(images: Images, change: Augmentation, random: np.random.Generator) ->
     faint = 1 - random.uniform(0, change.contrast, n) * chosen
     # A sum of products of rounded numbers may leave 0..1 by a rounding error.
     images = np.clip(images, 0, 1)
-    result: Images = _each(faint) * images ** _each(gamma)
-    return result
+    return _each(faint) * images ** _each(gamma)
 
 
 def _neighbours(images: Images, choose: np.ufunc) -> Images:

@@ -14,7 +14,8 @@ from typing import Any
 
 import msgspec
 
-from ..errors import LenetBenchError, Unavailable
+from ..errors import Unavailable
+from ..measure.built import sentence
 from ..process import Parent
 from ..registry.silence import nowhere, only_our_words
 from .result import FrameworkRun, Status
@@ -68,11 +69,7 @@ def _what_went_wrong(error: BaseException) -> tuple[Status, str]:
         return "interrupted", "stopped before it began to learn"
     if isinstance(error, Interrupted):
         return "interrupted", str(error)
-    if isinstance(error, Unavailable):
-        return "unavailable", str(error)
-    if isinstance(error, LenetBenchError):
-        return "failed", str(error)
-    return "failed", f"{type(error).__name__}: {error}".rstrip(": ")
+    return "unavailable" if isinstance(error, Unavailable) else "failed", sentence(error)
 
 
 def _path(kind: type, value: Any) -> Any:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from importlib import import_module
 
-from ..errors import LenetBenchError, Unavailable, first_line
+from ..errors import Unavailable, first_line
 from ..measure.pinning import thread_variables
 from ..registry import find
 from ..registry.silence import silence
@@ -38,8 +38,6 @@ def import_trainer(framework: str, threads: int | None = None) -> MakeTrainer:
         with quietly():
             made: MakeTrainer = getattr(import_module(f"{__package__}.{module}"), trainer)
             return made
-    except LenetBenchError:
-        raise
     except (Exception, SystemExit) as error:  # a half-installed framework raises what it likes
         raise Unavailable(
             f"training in {framework} cannot begin ({first_line(error)});"
@@ -50,10 +48,10 @@ def import_trainer(framework: str, threads: int | None = None) -> MakeTrainer:
 def import_extras() -> None:
     """What draws curves; without it, a run would end without its picture."""
     try:
-        import_module("matplotlib")
+        import_module("vl_convert")
     except ImportError as error:
         raise Unavailable(
-            f"training needs matplotlib ({first_line(error)});"
+            f"training needs vl-convert ({first_line(error)});"
             " mend it with: pip install 'lenet-bench[train]'"
         ) from None
 

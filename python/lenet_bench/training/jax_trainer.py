@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ..network import PARAMETERS
 from .layouts import to_caffe, to_channels_last
 from .recipe import Recipe
-from .trainer import Parameters, in_batches, zeros
+from .trainer import Parameters, in_batches
 
 Arrays = dict[str, jax.Array]
 
@@ -19,45 +19,42 @@ Arrays = dict[str, jax.Array]
 class JaxTrainer:
     """Parameters and velocity as dictionaries of arrays, which each step replaces."""
 
+    _parameters: Arrays
+    _velocity: Arrays
+
     def __init__(self, recipe: Recipe, parameters: Parameters) -> None:
-        rule = partial(_learn, momentum=recipe.momentum, weight_decay=recipe.weight_decay)
-        self._learn = jax.jit(rule)
+        self._learn = jax.jit(partial(_learn, recipe))
         self._infer = jax.jit(_lenet)
-        self._parameters, self._velocity = _to_jax(parameters), _to_jax(zeros())
+        self.load(parameters)
 
     def step(self, images: NDArray[np.float32], labels: NDArray[np.uint8], rate: float) -> float:
-        """Learn from a batch (n, 28, 28); its mean cross-entropy before the step."""
         self._parameters, self._velocity, entropy = self._learn(
             self._parameters, self._velocity, images, labels, rate
         )
         return float(entropy)
 
     def logits(self, images: NDArray[np.float32]) -> NDArray[np.float32]:
-        """The ten logits of each image, (n, 10)."""
         return in_batches(lambda batch: np.array(self._infer(self._parameters, batch)), images)
 
     def parameters(self) -> Parameters:
-        """A copy of the parameters."""
         return {name: to_caffe(name, np.asarray(self._parameters[name])) for name in PARAMETERS}
 
     def load(self, parameters: Parameters) -> None:
-        """Go on from these parameters, with no momentum."""
-        self._parameters, self._velocity = _to_jax(parameters), _to_jax(zeros())
+        turned = {name: to_channels_last(name, parameters[name]) for name in PARAMETERS}
+        self._parameters = {name: jnp.array(array) for name, array in turned.items()}
+        self._velocity = {name: jnp.zeros_like(a) for name, a in turned.items()}
 
     def describe(self) -> dict[str, str]:
-        """The framework and what it runs on, with versions."""
         return {"jax": jax.__version__}
 
 
 def _learn(
+    recipe: Recipe,
     parameters: Arrays,
     velocity: Arrays,
     images: jax.Array,
     labels: jax.Array,
     rate: jax.Array,
-    *,
-    momentum: float,
-    weight_decay: float,
 ) -> tuple[Arrays, Arrays, jax.Array]:
     """One step of the rule: the new parameters, the new velocity, the entropy before."""
     entropy, gradients = jax.value_and_grad(_cross_entropy)(parameters, images, labels)
@@ -65,9 +62,9 @@ def _learn(
     for name, parameter in parameters.items():
         gradient = gradients[name]
         if name.endswith(".weight"):
-            gradient += weight_decay * parameter
-        moving[name] = momentum * velocity[name] - rate * gradient
-        moved[name] = parameter + momentum * moving[name] - rate * gradient
+            gradient += recipe.weight_decay * parameter
+        moving[name] = recipe.momentum * velocity[name] - rate * gradient
+        moved[name] = parameter + recipe.momentum * moving[name] - rate * gradient
     return moved, moving, entropy
 
 
@@ -94,7 +91,3 @@ def _convolve(x: jax.Array, weight: jax.Array) -> jax.Array:
 def _max_pool(x: jax.Array) -> jax.Array:
     """The largest of each 2x2 square."""
     return lax.reduce_window(x, -jnp.inf, lax.max, (1, 2, 2, 1), (1, 2, 2, 1), "VALID")
-
-
-def _to_jax(arrays: Parameters) -> Arrays:
-    return {name: jnp.array(to_channels_last(name, arrays[name])) for name in PARAMETERS}

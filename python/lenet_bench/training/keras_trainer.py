@@ -32,23 +32,19 @@ class KerasTrainer:
         self.load(parameters)
 
     def step(self, images: NDArray[np.float32], labels: NDArray[np.uint8], rate: float) -> float:
-        """Learn from a batch (n, 28, 28); its mean cross-entropy before the step."""
         self._optimizer.learning_rate.assign(rate)
         self._model.reset_metrics()  # Keras would give the mean over all batches so far
         logs = self._model.train_on_batch(images[..., None], labels, return_dict=True)
         return float(logs["entropy"])
 
     def logits(self, images: NDArray[np.float32]) -> NDArray[np.float32]:
-        """The ten logits of each image, (n, 10)."""
         return in_batches(lambda batch: self._model.predict_on_batch(batch[..., None]), images)
 
     def parameters(self) -> Parameters:
-        """A copy of the parameters."""
         variables = zip(PARAMETERS, self._model.trainable_variables, strict=True)
         return {name: to_caffe(name, keras.ops.convert_to_numpy(v)) for name, v in variables}
 
     def load(self, parameters: Parameters) -> None:
-        """Go on from these parameters, with no momentum."""
         for name, variable in zip(PARAMETERS, self._model.trainable_variables, strict=True):
             variable.assign(to_channels_last(name, parameters[name]))
         if self._optimizer.momentum:  # else Keras has no velocities
@@ -56,7 +52,6 @@ class KerasTrainer:
                 velocity.assign(np.zeros(velocity.shape, np.float32))
 
     def describe(self) -> dict[str, str]:
-        """The framework and what it runs on, with versions."""
         backend = keras.backend.backend()
         return {"keras": keras.__version__, backend: str(import_module(backend).__version__)}
 

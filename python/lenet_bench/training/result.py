@@ -7,6 +7,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any, Literal
 
+import msgspec
+
 from ..atomic import write_atomically, writing
 from ..errors import ResultError
 from ..results.machine import Machine
@@ -131,8 +133,6 @@ class TrainingResult:
 
 def write_training(path: Path, result: TrainingResult) -> None:
     """Replace the file whole."""
-    import msgspec
-
     text = msgspec.json.format(msgspec.json.encode(result), indent=1)
     text = _LISTS_OF_NUMBERS.sub(lambda numbers: b" ".join(numbers[0].split()), text)
     with writing(path, ResultError):
@@ -141,8 +141,6 @@ def write_training(path: Path, result: TrainingResult) -> None:
 
 def read_training(path: Path) -> TrainingResult:
     """Read and check a result file; ResultError says what is wrong with it."""
-    import msgspec
-
     try:
         return msgspec.json.decode(path.read_bytes(), type=TrainingResult)
     except OSError as error:

@@ -33,10 +33,11 @@ from ..measure.interrupts import handling, polite_kills
 from ..measure.own_process import peak_rss_mib
 from ..measure.pinning import Cores, choose_cores, on_cores
 from ..mnist import Digits, find_mnist, read_mnist
+from ..results.versioned import check_place
 from ..weights import write_weights
 from .agreement import STEPS
 from .batches import Batch, epoch_batches
-from .frameworks import MakeTrainer, import_extras, import_trainer, quietly
+from .frameworks import import_extras, import_trainer, quietly
 from .recipe import (
     Recipe,
     batches_an_epoch,
@@ -53,8 +54,6 @@ from .trainer import Parameters, Trainer
 Say = Callable[[str], None]
 #: Receives the run so far: after each step, and whenever there is more in it.
 Report = Callable[[FrameworkRun], None]
-
-_ROOM = 4 << 20  # bytes: the weights have 1.7 MB
 
 
 class Interrupted(LenetBenchError):
@@ -95,7 +94,6 @@ def train(
     options: TrainOptions,
     *,
     say: Say | None = None,
-    make_trainer: MakeTrainer | None = None,
     report: Report = lambda _: None,
 ) -> TrainResult:
     """Train, and write the weights and their learning curve.
@@ -111,7 +109,7 @@ def train(
         folder = find_mnist(options.data)
         digits, test = read_mnist("train", folder), read_mnist("test", folder)
         run = _Run(options, digits, say, report)
-        run.start(make_trainer)
+        run.start()
         if options.compared:
             run.make_first_steps(feeder)
         if options.recipe.epochs:
@@ -130,24 +128,8 @@ def check_places(options: TrainOptions) -> None:
     if options.output.suffix != ".safetensors":
         raise LenetBenchError(f"{options.output}: expected a name that ends in .safetensors")
     if options.recipe.epochs:
-        check_place(options.output, _ROOM)
+        check_place(options.output)
         check_place(options.curve)
-
-
-def check_place(path: Path, size: int = 0) -> None:
-    """Raise LenetBenchError where a file of that size cannot be written; keep what is there."""
-    if path.is_dir():
-        raise LenetBenchError(f"{path}: expected a file to write, found a directory")
-    trial = path.with_name(f".{path.name}.room")
-    with writing(path):
-        write_atomically(trial, bytes(size), durable=False)
-        trial.unlink()
-
-
-def write_file(path: Path, content: bytes) -> None:
-    """Write a file whole; LenetBenchError says what prevented it."""
-    with writing(path):
-        write_atomically(path, content)
 
 
 def checksum(digits: Digits) -> str:
@@ -167,11 +149,11 @@ class _Run:
         self._trainer: Trainer
         self._best: Parameters = {}
 
-    def start(self, make_trainer: MakeTrainer | None) -> None:
+    def start(self) -> None:
         """Import the framework and build the network."""
         options, recipe = self._options, self._options.recipe
         began = time.monotonic()
-        make_trainer = make_trainer or import_trainer(options.framework, options.threads)
+        make_trainer = import_trainer(options.framework, options.threads)
         imported = time.monotonic()
         with quietly():
             self._trainer = make_trainer(recipe, first_weights(recipe))
@@ -214,7 +196,8 @@ class _Run:
         self._write_weights()
         from .pictures import draw_curve
 
-        write_file(self._options.curve, draw_curve(self.row))
+        with writing(self._options.curve):
+            write_atomically(self._options.curve, draw_curve(self.row))
 
     def _learn_epoch(
         self, epoch: int, steps: int, batches: Iterator[Batch], interrupted: threading.Event

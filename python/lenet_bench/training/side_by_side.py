@@ -14,7 +14,10 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from pathlib import Path
 
+import msgspec
+
 from .. import __version__
+from ..atomic import write_atomically, writing
 from ..errors import LenetBenchError
 from ..measure.environment import read_machine
 from ..measure.interrupts import handling, polite_kills
@@ -23,17 +26,12 @@ from ..mnist import find_mnist, read_mnist
 from ..process import Child, Died
 from ..registry import environments, find
 from ..results.portable import argument, portable
+from ..results.versioned import check_place
 from ..units import span
 from .frameworks import TRAINERS, import_extras
 from .recipe import Recipe, check_recipe
-from .result import (
-    FrameworkRun,
-    Status,
-    TrainingResult,
-    read_training,
-    write_training,
-)
-from .run import Say, TrainOptions, check_place, check_places, checksum, on_stderr, write_file
+from .result import FrameworkRun, Status, TrainingResult, read_training, write_training
+from .run import Say, TrainOptions, check_places, checksum, on_stderr
 
 
 @dataclass(frozen=True)
@@ -84,7 +82,8 @@ def train_side_by_side(options: SideBySideOptions, *, say: Say | None = None) ->
     if any(run.first_losses for run in result.runs):
         from .pictures import draw_losses
 
-        write_file(options.picture, draw_losses(result))
+        with writing(options.picture):
+            write_atomically(options.picture, draw_losses(result))
     return result
 
 
@@ -130,30 +129,26 @@ def _train_apart(options: TrainOptions, timeout_s: float) -> FrameworkRun:
 
     A framework chooses threads and devices when it is imported, for the whole process.
     """
-    import msgspec
-
     threads = options.threads or 1
     variables = {
         **thread_variables(threads),
         **environments.variables(find(options.framework)[0], threads),
     }
     row, over = FrameworkRun(options.framework, "failed"), False
+    interrupted = threading.Event()
     try:
         # Not pinned: it pins itself, since batches are made on other cores.
         child = Child(f"{__package__}.child:serve", variables=variables, printed="shown")
-        with closing(child), _passing_on_interrupts(child) as interrupted:
-            try:
-                child.tell(msgspec.to_builtins(options, enc_hook=str), timeout_s)
-                while not over:
-                    message = child.hear(timeout_s)
-                    if "row" in message:
-                        row = msgspec.convert(message["row"], FrameworkRun)
-                    over = "over" in message
-            except Died:
-                if interrupted.is_set():
-                    return replace(row, status="interrupted", reason="stopped at once")
-                raise
+        with closing(child), _passing_on_interrupts(child, interrupted):
+            child.tell(msgspec.to_builtins(options, enc_hook=str), timeout_s)
+            while not over:
+                message = child.hear(timeout_s)
+                if "row" in message:
+                    row = msgspec.convert(message["row"], FrameworkRun)
+                over = "over" in message
     except Died as died:
+        if interrupted.is_set():
+            return replace(row, status="interrupted", reason="stopped at once")
         if died.how == "late":
             reason = f"made no step for {span(timeout_s)} and was stopped (--timeout)"
             return replace(row, reason=reason)
@@ -163,9 +158,8 @@ def _train_apart(options: TrainOptions, timeout_s: float) -> FrameworkRun:
 
 
 @contextmanager
-def _passing_on_interrupts(child: Child) -> Iterator[threading.Event]:
+def _passing_on_interrupts(child: Child, interrupted: threading.Event) -> Iterator[None]:
     """Ctrl-C stops the run after its current batch; a second one ends it at once."""
-    interrupted = threading.Event()
 
     def pass_on(_signal: int, _frame: object) -> None:
         if interrupted.is_set():
@@ -175,4 +169,4 @@ def _passing_on_interrupts(child: Child) -> Iterator[threading.Event]:
         interrupted.set()
 
     with handling((signal.SIGINT, *polite_kills()), pass_on):
-        yield interrupted
+        yield

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from ..network import PARAMETERS
 from .layouts import to_caffe, to_channels_last
 from .recipe import Recipe
-from .trainer import Parameters, in_batches, zeros
+from .trainer import Parameters, in_batches
 
 
 class TensorFlowTrainer:
@@ -17,31 +17,27 @@ class TensorFlowTrainer:
         # The same order of summation each time: the same seed gives the same weights.
         tf.config.experimental.enable_op_determinism()
         self._momentum, self._weight_decay = recipe.momentum, recipe.weight_decay
-        self._parameters = _variables(parameters)
-        self._velocity = _variables(zeros())
+        turned = {name: to_channels_last(name, parameters[name]) for name in PARAMETERS}
+        self._parameters = {name: tf.Variable(array) for name, array in turned.items()}
+        self._velocity = {name: tf.Variable(tf.zeros_like(v)) for name, v in turned.items()}
 
     def step(self, images: NDArray[np.float32], labels: NDArray[np.uint8], rate: float) -> float:
-        """Learn from a batch (n, 28, 28); its mean cross-entropy before the step."""
         classes = labels.astype(np.int32)
         # A Python number would have the function traced anew for each rate.
         return float(self._learn(images, classes, tf.constant(rate, tf.float32)))
 
     def logits(self, images: NDArray[np.float32]) -> NDArray[np.float32]:
-        """The ten logits of each image, (n, 10)."""
         return in_batches(lambda batch: self._infer(batch).numpy(), images)
 
     def parameters(self) -> Parameters:
-        """A copy of the parameters."""
         return {name: to_caffe(name, v.numpy()) for name, v in self._parameters.items()}
 
     def load(self, parameters: Parameters) -> None:
-        """Go on from these parameters, with no momentum."""
         for name, velocity in self._velocity.items():
             self._parameters[name].assign(to_channels_last(name, parameters[name]))
             velocity.assign(tf.zeros_like(velocity))
 
     def describe(self) -> dict[str, str]:
-        """The framework and what it runs on, with versions."""
         return {"tensorflow": tf.__version__}
 
     @tf.function
@@ -75,7 +71,3 @@ def _lenet(p: dict[str, tf.Variable], images: tf.Tensor) -> tf.Tensor:
     x = tf.reshape(x, [tf.shape(x)[0], -1])
     x = tf.nn.relu(x @ p["fc1.weight"] + p["fc1.bias"])
     return x @ p["fc2.weight"] + p["fc2.bias"]
-
-
-def _variables(arrays: Parameters) -> dict[str, tf.Variable]:
-    return {name: tf.Variable(to_channels_last(name, arrays[name])) for name in PARAMETERS}

@@ -26,8 +26,7 @@ class LeNet(nn.Module):
         x = functional.max_pool2d(self.conv1(x), 2)
         x = functional.max_pool2d(self.conv2(x), 2)
         x = functional.relu(self.fc1(torch.flatten(x, 1)))
-        logits: torch.Tensor = self.fc2(x)
-        return logits
+        return self.fc2(x)
 
 
 class TorchTrainer:
@@ -54,7 +53,6 @@ class TorchTrainer:
         self.load(parameters)
 
     def step(self, images: NDArray[np.float32], labels: NDArray[np.uint8], rate: float) -> float:
-        """Learn from a batch (n, 28, 28); its mean cross-entropy before the step."""
         classes = torch.from_numpy(labels.astype(np.int64))
         entropy = functional.cross_entropy(self._model(_tensor(images)), classes)
         self._optimizer.zero_grad()
@@ -64,23 +62,19 @@ class TorchTrainer:
         return entropy.item()
 
     def logits(self, images: NDArray[np.float32]) -> NDArray[np.float32]:
-        """The ten logits of each image, (n, 10)."""
         with torch.inference_mode():
             return in_batches(lambda batch: self._model(_tensor(batch)).numpy(), images)
 
     def parameters(self) -> Parameters:
-        """A copy of the parameters."""
         return {name: p.detach().numpy().copy() for name, p in self._named.items()}
 
     def load(self, parameters: Parameters) -> None:
-        """Go on from these parameters, with no momentum."""
         with torch.no_grad():
             for name, parameter in self._named.items():
                 parameter.copy_(torch.tensor(parameters[name]))
         self._optimizer.state.clear()
 
     def describe(self) -> dict[str, str]:
-        """The framework and what it runs on, with versions."""
         return {"torch": str(torch.__version__)}  # a str of a class of its own
 
 

@@ -14,8 +14,6 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ..network import PARAMETERS
-
 Parameters = Mapping[str, NDArray[np.float32]]
 
 _EVALUATION_BATCH = 500
@@ -43,11 +41,6 @@ class Trainer(Protocol):
     def describe(self) -> dict[str, str]:
         """The framework and what it runs on, with versions."""
         ...
-
-
-def zeros() -> Parameters:
-    """The momentum buffers before the first step."""
-    return {name: np.zeros(shape, np.float32) for name, shape in PARAMETERS.items()}
 
 
 def in_batches(
