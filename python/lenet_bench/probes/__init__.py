@@ -51,9 +51,7 @@ SOFTMAX = "softmax"
 NOTHING = "nothing"
 #: The last cut whose answer is its ten floats alone, where the others answer more.
 ALONE = "fc2 alone"
-CHECKS = "checks"
 ENTERING = "entering"
-CHECKS_EVIDENCE = "the call, less the same without the check of the image and the lock"
 #: What is handed over where an image was made ready before; its strides are those of the backend's.
 IMAGES = np.random.default_rng(0).random((28, 28), np.float32)[np.newaxis]
 
@@ -76,8 +74,7 @@ def probes_of(row: Backend, variant: str, weights: Weights, threads: int) -> Seq
     name = f"{__name__}.{row.module or (row.native.module.strip('_') if row.native else '')}"
     if find_spec(name) is None:
         return ()
-    found: Sequence[Probe] = import_module(name).probes(row, variant, weights, threads)
-    return found
+    return import_module(name).probes(row, variant, weights, threads)
 
 
 def networks(
@@ -124,6 +121,17 @@ def together(probes: Sequence[Probe]) -> list[Probe]:
 
 def way(name: str, infer: Infer, evidence: str, operations: int = 0) -> Probe:
     return Probe("way", name, infer, operations, evidence)
+
+
+def checks(adapter: Adapter, operations: int = 0) -> Probe:
+    """The first way: the backend as it is called."""
+    evidence = "the call, less the same without the check of the image and the lock"
+    return way("checks", adapter.infer, evidence, operations)
+
+
+def called(adapter: Adapter, name: str, evidence: str, operations: int = 0) -> list[Probe]:
+    """The first two ways: as it is called, and without the check."""
+    return [checks(adapter, operations), way(name, unchecked(adapter), evidence, operations)]
 
 
 def waiting(row: Backend, infer: Infer) -> Infer:

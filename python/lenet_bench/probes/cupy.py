@@ -9,14 +9,13 @@ from ..registry.backend import Backend
 from ..registry.on_cupy import OnCuPy
 from ..weights import Weights
 from . import (
-    CHECKS,
-    CHECKS_EVIDENCE,
     CUTS,
     ENTERING,
     IMAGES,
     SOFTMAX,
     Infer,
     Probe,
+    checks,
     networks,
     unchecked,
     varied,
@@ -69,7 +68,7 @@ def probes(row: Backend, variant: str, weights: Weights, threads: int) -> Sequen
         return [lambda image: image[None], *(steps[one] for one in CUTS[: CUTS.index(stage) + 1])]
 
     return [
-        way(CHECKS, whole.infer, CHECKS_EVIDENCE, 1),
+        checks(whole, 1),
         way("copies", there(unchecked(whole)), _COPIES, 1),
         way(ENTERING, last([_ten, cp.tanh]), _ENTERING, 1),
         *networks(last, lambda count: [_ten, *[cp.tanh] * count], cut, _COUNT),

@@ -239,14 +239,12 @@ def _exact(step: Step, x: Exact) -> Exact:
         sums: Exact = np.tensordot(step.weight, windows, ((1, 2, 3), (0, 3, 4)))
         return sums + step.bias[:, None, None]
     if step.kind == "dense":
-        product: Exact = step.weight @ x.ravel() + step.bias
-        return product
+        return step.weight @ x.ravel() + step.bias
     if step.kind in ("max", "mean"):
         channels, height, width = step.after
         even = x[:, : 2 * height, : 2 * width]
         squares = even.reshape(channels, height, 2, width, 2)
-        pooled: Exact = squares.max((2, 4)) if step.kind == "max" else squares.mean((2, 4))
-        return pooled
+        return squares.max((2, 4)) if step.kind == "max" else squares.mean((2, 4))
     if step.kind == "softmax":
         powers: Exact = np.exp(x - x.max())
         return powers / powers.sum()

@@ -21,19 +21,7 @@ from ..atomic import write_atomically
 from ..cache import cache_folder
 from ..registry.adapter import Adapter
 from ..weights import Weights
-from . import (
-    CHECKS,
-    CHECKS_EVIDENCE,
-    CUTS,
-    ENTERING,
-    IMAGES,
-    SOFTMAX,
-    Infer,
-    Probe,
-    networks,
-    unchecked,
-    way,
-)
+from . import CUTS, ENTERING, IMAGES, SOFTMAX, Infer, Probe, called, networks, way
 
 Forward = Callable[[Any, Any], Any]  # of the module and its images
 
@@ -65,17 +53,13 @@ def called_below(
         x = torch.from_numpy(IMAGES[:, None])
     below = {"compile": _below_dynamo, "export": _below_package}[variant]
 
-    def called(model: Any) -> Infer:
-        return _inferring(lambda: model(x))
-
     def last(forward: Forward) -> Infer:
         return below(build(forward).inside()["model"], x)
 
     model = whole.inside()["model"]
     return [
-        way(CHECKS, whole.infer, CHECKS_EVIDENCE),
-        way("arrays", unchecked(whole), _ARRAYS),
-        way("Python", called(model), _PYTHON[variant]),
+        *called(whole, "arrays", _ARRAYS),
+        way("Python", _inferring(lambda: model(x)), _PYTHON[variant]),
         way(ENTERING, below(model, x), _ENTERING[variant]),
         *networks(last, trivial, cut, _COUNT),
     ]

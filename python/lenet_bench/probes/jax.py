@@ -9,12 +9,11 @@ from typing import Any
 
 import jax
 
+from ..backends import jax as file
 from ..registry.backend import Backend
 from ..weights import Weights
 from . import (
     ALONE,
-    CHECKS,
-    CHECKS_EVIDENCE,
     CUTS,
     ENTERING,
     IMAGES,
@@ -22,8 +21,8 @@ from . import (
     SOFTMAX,
     Infer,
     Probe,
+    called,
     networks,
-    unchecked,
     varied,
     waiting,
     way,
@@ -46,8 +45,7 @@ def probes(row: Backend, variant: str, weights: Weights, threads: int) -> Sequen
 
     evidence = "array in and out, less the program on an array of JAX's"
     return [
-        way(CHECKS, whole.infer, CHECKS_EVIDENCE),
-        way("arrays", unchecked(whole), evidence),
+        *called(whole, "arrays", evidence),
         way(ENTERING, last(lambda _, x: _ten(x)), "a program that gives ten pixels"),
         Probe("stage", NOTHING, last(lambda _, x: (_ten(x), x))),
         Probe("stage", ALONE, last(lambda parameters, x: _cut(CUTS[-1])(parameters, x)[0])),
@@ -70,8 +68,6 @@ def _trivial(count: int) -> Forward:
 
 
 def _cut(stage: str) -> Forward:
-    from ..backends import jax as file
-
     def convolve(name: str) -> Forward:
         return lambda p, x: (
             jax.lax.conv_general_dilated(

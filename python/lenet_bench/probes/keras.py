@@ -6,18 +6,18 @@ PyTorch the pieces end at `predict_on_batch`. The layers of `call` are operation
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from math import prod
 from typing import Any
 
 import keras
 from keras import layers
 
+from ..backends import keras as file
 from ..registry.adapter import Adapter
 from ..registry.backend import Backend
 from ..weights import Weights
 from . import (
     ALONE,
-    CHECKS,
-    CHECKS_EVIDENCE,
     CUTS,
     ENTERING,
     IMAGES,
@@ -25,6 +25,7 @@ from . import (
     SOFTMAX,
     Infer,
     Probe,
+    checks,
     networks,
     unchecked,
     varied,
@@ -34,8 +35,6 @@ from . import (
 
 #: Layers a stage; with fc1 goes the one that flattens.
 _LAYERS = {"conv1": 1, "pool1": 1, "conv2": 1, "pool2": 1, "fc1": 2, "fc2": 1, SOFTMAX: 0}
-
-
 _VARIANTS = ("predict", "predict_on_batch", "call", "function")
 
 
@@ -43,10 +42,7 @@ class First(layers.Layer):
     """The first ten floats of what comes."""
 
     def call(self, x: Any) -> Any:
-        size = 1
-        for side in x.shape[1:]:
-            size *= side
-        return keras.ops.reshape(x, (-1, size))[:, :10]
+        return keras.ops.reshape(x, (-1, prod(x.shape[1:])))[:, :10]
 
 
 class Holding(layers.Layer):
@@ -75,33 +71,29 @@ def probes(row: Backend, variant: str, weights: Weights, threads: int) -> Sequen
     nothing = steps.model(empty)
     whole = varied(row, variant, weights, threads, lenet=lambda _: nothing)
     images = IMAGES[..., None]
-    checks = way(CHECKS, whole.infer, CHECKS_EVIDENCE, 1 if variant == "call" else 2)
+    found = [checks(whole, 1 if variant == "call" else 2)]
     if variant == "call":
-        return [checks, *_of_layers(row, unchecked(whole), nothing, steps, empty)]
+        return [*found, *_of_layers(row, unchecked(whole), nothing, steps, empty)]
     if variant == "function":
-        return [checks, *_of_function(row, whole, steps)]
-    pieces: list[Probe] = []
+        return [*found, *_of_function(row, whole, steps)]
     if variant == "predict":
-        pieces += _of_predict(nothing, images, unchecked(whole))
+        found += _of_predict(nothing, images, unchecked(whole))
     if below == "tensorflow":
-        return [checks, *pieces, *_on_tensorflow(row, nothing, images, steps)]
+        return [*found, *_on_tensorflow(row, nothing, images, steps)]
 
     # On JAX all that a network computes must be an answer, or it is not computed.
     keep = below == "jax"
-    count, rest = _LAYERS, 1
 
     def on_batch(network: Sequence[Any], *, keep: bool = keep) -> Infer:
         model = steps.model(network, keep=keep)
         return lambda _: model.predict_on_batch(images)
 
     evidence = "predict_on_batch of a model that gives ten pixels"
-    found = [checks, *pieces]
-    entering = way(ENTERING, lambda _: nothing.predict_on_batch(images), evidence, len(empty))
-    found.append(entering)
+    found.append(way(ENTERING, lambda _: nothing.predict_on_batch(images), evidence, len(empty)))
     if keep:
-        found.append(Probe("stage", NOTHING, on_batch([First()]), rest))
+        found.append(Probe("stage", NOTHING, on_batch([First()]), 1))
         found.append(Probe("stage", ALONE, on_batch(steps.cut(CUTS[-1]), keep=False)))
-    return [*found, *networks(on_batch, steps.trivial, steps.cut, count, rest)]
+    return [*found, *networks(on_batch, steps.trivial, steps.cut, _LAYERS, 1)]
 
 
 def _of_predict(model: Any, images: Any, predict: Infer) -> Iterator[Probe]:
@@ -181,9 +173,8 @@ def _of_layers(
         return waiting(row, _without_gradients(infer))
 
     yield way("arrays", call, "the model on an array, the answer as one, less it on a tensor", 1)
-    evidence = "the model, less its layers one by one"
     model = waiting(row, _without_gradients(lambda _: nothing(x)))
-    yield way("model", model, evidence, 1)
+    yield way("model", model, "the model, less its layers one by one", 1)
     yield way(ENTERING, last(empty), "a layer that gives ten pixels", len(empty))
     found = networks(last, steps.trivial, steps.cut, _LAYERS, 1)
     for probe in found:
@@ -195,8 +186,6 @@ class _Steps:
     """The layers of each network."""
 
     def __init__(self, weights: Weights, *, hold: bool) -> None:
-        from ..backends import keras as file
-
         self._layers = list(file.lenet(weights).layers)
         fc2 = self._layers.pop()
         self._fc2 = layers.Dense(10)
@@ -230,5 +219,4 @@ def _without_gradients(infer: Infer) -> Infer:
         return infer
     import torch
 
-    without: Infer = torch.no_grad()(infer)
-    return without
+    return torch.no_grad()(infer)

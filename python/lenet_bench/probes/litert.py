@@ -4,34 +4,24 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from ai_edge_litert import schema_py_generated
+from ai_edge_litert import schema_py_generated as schema
 
 from ..registry.backend import Backend
 from ..weights import Weights
-from . import ENTERING, Infer, Probe
+from . import Infer, Probe
 from .tflite_models import Answer, called_below
 
 _ARRAYS = "image into its tensor, answer copied out, less the run alone"
-_EVIDENCE = {
-    "interpreter": {
-        "arrays": _ARRAYS,
-        "Python": "Interpreter.invoke, less Invoke in C++",
-        ENTERING: "Invoke of a model that gives ten pixels",
-    },
-    "compiled": {
-        "arrays": _ARRAYS,
-        "Python": "CompiledModel.run_by_index, less RunByIndex in C++",
-        ENTERING: "RunByIndex of a model that gives ten pixels",
-    },
-}
 
 
 def probes(row: Backend, variant: str, weights: Weights, threads: int) -> Sequence[Probe]:
-    if variant not in _EVIDENCE:
+    if variant not in ("interpreter", "compiled"):
         return ()
-    runs = {"interpreter": _interpreter, "compiled": _compiled}[variant]
-    evidence = _EVIDENCE[variant]
-    return called_below(row, weights, threads, schema_py_generated, runs, evidence, variant)
+    runs, python, below = {
+        "interpreter": (_interpreter, "Interpreter.invoke", "Invoke"),
+        "compiled": (_compiled, "CompiledModel.run_by_index", "RunByIndex"),
+    }[variant]
+    return called_below(row, variant, weights, threads, schema, runs, _ARRAYS, python, below)
 
 
 def _interpreter(inside: Mapping[str, Any]) -> Sequence[Infer]:

@@ -5,23 +5,10 @@ from typing import Any
 
 import numpy as np
 
+from ..backends import numpy as file
 from ..registry.backend import Backend
 from ..weights import Weights
-from . import (
-    CHECKS,
-    CHECKS_EVIDENCE,
-    CUTS,
-    ENTERING,
-    IMAGES,
-    SOFTMAX,
-    Image,
-    Infer,
-    Probe,
-    networks,
-    unchecked,
-    varied,
-    way,
-)
+from . import CUTS, ENTERING, IMAGES, SOFTMAX, Infer, Probe, called, networks, varied
 
 _COUNT = {"conv1": 5, "pool1": 2, "conv2": 5, "pool2": 2, "fc1": 4, "fc2": 2, SOFTMAX: 5}
 
@@ -29,26 +16,26 @@ Step = Callable[[Any], Any]
 
 
 def probes(row: Backend, variant: str, weights: Weights, threads: int) -> Sequence[Probe]:
-    def build() -> Callable[[Image], dict[str, Image]]:
+    def build() -> Infer:
         return lambda images: {"probabilities": images[:, 0, :10]}
 
-    steps = stages(weights)
+    steps = _stages(weights)
     whole = varied(row, variant, weights, threads, build=build)
 
     def cut(stage: str) -> list[Step]:
-        return [_ten, steps[stage]] if stage == SOFTMAX else _until(steps, stage)
+        if stage == SOFTMAX:
+            return [_ten, steps[stage]]
+        names = CUTS[: CUTS.index(stage) + 1]
+        return [lambda images: images[..., np.newaxis], *(steps[name] for name in names)]
 
     return [
-        way(CHECKS, whole.infer, CHECKS_EVIDENCE),
-        way(ENTERING, unchecked(whole), "a call of a function that gives ten pixels"),
+        *called(whole, ENTERING, "a call of a function that gives ten pixels"),
         *networks(_run, lambda count: [_ten, *[np.tanh] * count], cut, _COUNT),
     ]
 
 
-def stages(weights: Weights) -> dict[str, Step]:
+def _stages(weights: Weights) -> dict[str, Step]:
     """LeNet in pieces, each what `backends/numpy.py` writes in its function."""
-    from ..backends import numpy as file
-
     w = weights
     flat = file.as_matrix(w["fc1.weight"].reshape(500, 50, 4, 4))
     last = w["fc2.weight"].T.copy()
@@ -68,18 +55,12 @@ def stages(weights: Weights) -> dict[str, Step]:
     }
 
 
-def _until(steps: dict[str, Step], stage: str) -> list[Step]:
-    names = CUTS[: CUTS.index(stage) + 1]
-    return [lambda images: images[..., np.newaxis], *(steps[name] for name in names)]
-
-
-def _ten(images: Image) -> Image:
-    ten: Image = images[:, 0, :10]
-    return ten
+def _ten(images: Any) -> Any:
+    return images[:, 0, :10]
 
 
 def _run(steps: list[Step]) -> Infer:
-    def infer(_: Image) -> Any:
+    def infer(_: Any) -> Any:
         x: Any = IMAGES
         for step in steps:
             x = step(x)

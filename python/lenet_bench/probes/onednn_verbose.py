@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import psutil
 
 from ..errors import Unavailable
 from ..registry import find
@@ -113,15 +114,10 @@ def _printed() -> Iterator[int]:
 
 def _switch_on(library: str) -> Any:
     """The library that our module has loaded, which it bade be silent."""
-    found = ctypes.CDLL(next(_loaded(library)))
+    loaded = (Path(one.path) for one in psutil.Process().memory_maps())
+    found = ctypes.CDLL(str(next(path for path in loaded if path.name.startswith(f"{library}."))))
     found.dnnl_set_verbose(1)
     return found
-
-
-def _loaded(library: str) -> Iterator[str]:
-    for line in Path("/proc/self/maps").read_text().splitlines():
-        if Path(line.split()[-1]).name.startswith(f"{library}."):
-            yield line.split()[-1]
 
 
 def _by_hand_us(shapes: str, times: int) -> float | None:

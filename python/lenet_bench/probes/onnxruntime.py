@@ -7,7 +7,7 @@ import numpy as np
 from ..registry.backend import Backend
 from ..weights import Weights
 from . import IMAGES, Infer, Probe, varied
-from .onnx_models import called_below
+from .onnx_models import on_models
 
 _PYTHON = {
     "run": "InferenceSession.run on an array, less the session of C++ on a prepared one",
@@ -29,4 +29,4 @@ def probes(row: Backend, variant: str, weights: Weights, threads: int) -> Sequen
         return lambda _: session.run(names, feeds, None)
 
     entering = "a run of a model that gives ten pixels"
-    return called_below(row, variant, weights, threads, below, _PYTHON[variant], entering)
+    return on_models(row, variant, weights, threads, below, _PYTHON[variant], entering)

@@ -1,5 +1,5 @@
 """OpenCV: an operation is a node of the model."""
 
-from .onnx_models import called_whole
+from .onnx_models import on_models
 
-probes = called_whole
+probes = on_models

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from ..registry.backend import Backend
 from ..weights import Weights
 from . import IMAGES, Infer, Probe, varied
-from .onnx_models import called_below
+from .onnx_models import on_models
 
 _PYTHON = {
     "infer": "InferRequest.infer on an array, less a request whose tensors are set",
@@ -24,4 +24,4 @@ def probes(row: Backend, variant: str, weights: Weights, threads: int) -> Sequen
         return lambda _: run({}, share_outputs=True, decode_strings=False)
 
     entering = "a request of a model that gives ten pixels"
-    return called_below(row, variant, weights, threads, below, _PYTHON[variant], entering)
+    return on_models(row, variant, weights, threads, below, _PYTHON[variant], entering)

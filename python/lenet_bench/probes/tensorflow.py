@@ -11,13 +11,12 @@ import tensorflow as tf
 from tensorflow.python.client import pywrap_tf_session
 from tensorflow.python.eager import context
 
+from ..backends import tensorflow as file
 from ..registry.adapter import Adapter
 from ..registry.backend import Backend
 from ..weights import Weights
 from . import (
     ALONE,
-    CHECKS,
-    CHECKS_EVIDENCE,
     CUTS,
     ENTERING,
     IMAGES,
@@ -25,8 +24,8 @@ from . import (
     SOFTMAX,
     Infer,
     Probe,
+    called,
     networks,
-    unchecked,
     varied,
     waiting,
     way,
@@ -44,8 +43,6 @@ _CONVOLUTIONS = ("conv1", "conv2")
 
 
 def probes(row: Backend, variant: str, weights: Weights, threads: int) -> Sequence[Probe]:
-    from ..backends import tensorflow as file
-
     def module(forward: Forward) -> Any:
         class Varied(file.LeNet):
             def __call__(self, images: Any) -> Any:
@@ -61,20 +58,15 @@ def probes(row: Backend, variant: str, weights: Weights, threads: int) -> Sequen
     if variant == "session":
         return _of_session(build, nothing, operations_of_a_graph(row))
     x = tf.constant(IMAGES[..., None])
-    ways = [
-        way(CHECKS, nothing.infer, CHECKS_EVIDENCE, REST),
-        way("arrays", unchecked(nothing), "the call on an array, less that on a tensor", REST),
-    ]
+    ways = called(nothing, "arrays", "the call on an array, less that on a tensor", REST)
     if variant == "eager":
-        whole = module(_nothing)
-        call = waiting(row, lambda _: whole(x))
-        entering = way(ENTERING, call, "a module that gives ten pixels", REST)
 
         def last(forward: Forward) -> Infer:
             made = module(forward)
             return waiting(row, lambda _: made(x))
 
-        return [*ways, entering, *networks(last, trivial, _cut, _EAGER, REST)]
+        ways.append(way(ENTERING, last(_nothing), "a module that gives ten pixels", REST))
+        return [*ways, *networks(last, trivial, _cut, _EAGER, REST)]
     if variant == "function":
         asked = nothing.inside()["model"]
         evidence = "the tf.function, less the concrete function that it finds"
@@ -90,11 +82,10 @@ def probes(row: Backend, variant: str, weights: Weights, threads: int) -> Sequen
     def named(forward: Forward, *, keep: bool = xla) -> Infer:
         return below_python(row, graph(_keeping(forward) if keep else forward), x)
 
-    kept = [
-        Probe("stage", NOTHING, named(_nothing), REST),
-        Probe("stage", ALONE, named(_cut(CUTS[-1]), keep=False)),
-    ]
-    return [*ways, *(kept if xla else ()), *networks(named, trivial, _cut, count, REST)]
+    if xla:
+        ways.append(Probe("stage", NOTHING, named(_nothing), REST))
+        ways.append(Probe("stage", ALONE, named(_cut(CUTS[-1]), keep=False)))
+    return [*ways, *networks(named, trivial, _cut, count, REST)]
 
 
 def operations_of_a_graph(row: Backend) -> dict[str, int]:
@@ -108,8 +99,7 @@ def _of_session(
     """The call, and what Session.run calls."""
     python = "Session.run, less the run of C++ on an array with its options made"
     return [
-        way(CHECKS, nothing.infer, CHECKS_EVIDENCE, REST),
-        way("Python", unchecked(nothing), python, REST),
+        *called(nothing, "Python", python, REST),
         way(ENTERING, _below_session(nothing), "a run of a graph that gives ten pixels", REST),
         *networks(lambda forward: _below_session(build(forward)), trivial, _cut, count, REST),
     ]
@@ -172,10 +162,6 @@ def ten(x: Any) -> Any:
     return tf.slice(tf.reshape(x, [1, -1]), [0, 0], [1, 10])
 
 
-def _nothing(_: Any, x: Any) -> Any:
-    return ten(x)
-
-
 def trivial(count: int) -> Forward:
     """So many operations on ten floats, which grappler does not fuse as it does most."""
 
@@ -186,6 +172,9 @@ def trivial(count: int) -> Forward:
         return x
 
     return forward
+
+
+_nothing = trivial(0)
 
 
 def _keeping(forward: Forward) -> Forward:

@@ -10,20 +10,25 @@ from tflite_micro.tensorflow.lite.micro.python import schema_py_generated
 
 from ..registry.backend import Backend
 from ..weights import Weights
-from . import ENTERING, IMAGES, Infer, Probe
+from . import IMAGES, Infer, Probe
 from .tflite_models import Answer, called_below
 
 _ARENA = 256 * 1024  # 64 operations have more nodes and tensors than LeNet
-_EVIDENCE = {
-    "arrays": "the call on an array, less set_input and invoke alone",
-    "Python": "Interpreter.set_input and invoke, less SetInputTensor and Invoke in C++",
-    ENTERING: "SetInputTensor and Invoke of a model that gives ten pixels",
-}
 
 
 def probes(row: Backend, variant: str, weights: Weights, threads: int) -> Sequence[Probe]:
-    schema = schema_py_generated
-    return called_below(row, weights, threads, schema, _runs, _EVIDENCE, variant, ARENA=_ARENA)
+    return called_below(
+        row,
+        variant,
+        weights,
+        threads,
+        schema_py_generated,
+        _runs,
+        arrays="the call on an array, less set_input and invoke alone",
+        python="Interpreter.set_input and invoke",
+        below="SetInputTensor and Invoke",
+        ARENA=_ARENA,
+    )
 
 
 def _runs(inside: Mapping[str, Any]) -> Sequence[Infer]:

@@ -10,22 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import export
+from ..registry.adapter import Adapter
 from ..registry.backend import Backend
 from ..weights import Weights
-from . import (
-    CHECKS,
-    CHECKS_EVIDENCE,
-    CUTS,
-    ENTERING,
-    IMAGES,
-    SOFTMAX,
-    Infer,
-    Probe,
-    networks,
-    unchecked,
-    varied,
-    way,
-)
+from . import CUTS, ENTERING, IMAGES, SOFTMAX, Infer, Probe, called, networks, varied, way
 
 #: Operations a stage, as the file has them; with fc1 goes what flattens, and the ReLUs are in none.
 _COUNT = {"conv1": 1, "pool1": 1, "conv2": 1, "pool2": 1, "fc1": 2, "fc2": 1, SOFTMAX: 1}
@@ -37,34 +25,59 @@ _ALIGNMENT = 16  # of what a file holds; flatbuffers' Python does not look at it
 
 def called_below(
     row: Backend,
+    variant: str,
     weights: Weights,
     threads: int,
     schema: ModuleType,
     runs: Callable[[Mapping[str, Any]], Sequence[Infer]],
-    evidence: Mapping[str, str],
-    variant: str = "",
+    arrays: str,
+    python: str,
+    below: str,
     **others: Any,
 ) -> Sequence[Probe]:
     """The probes of an API that reads such a file.
 
     `runs` gives, of what the backend's function holds, the run of a model as Python has it and as
-    C++ has it; `schema` is the API's own.
+    C++ has it; `schema` is the API's own. `arrays` is evidence, `python` and `below` name the runs.
     """
-    models = _Models(weights, schema)
+    file = export.model("tflite_model", weights)
+
+    def trivial(count: int) -> bytes:
+        """Ten pixels, and so many operations on them."""
+        model = _Model(file, schema)
+        model.take_ten()
+        for _ in range(count):
+            model.add("TANH")
+        return model.content()
+
+    def cut(stage: str) -> bytes:
+        """LeNet until after that stage; or the softmax of ten pixels."""
+        if stage == SOFTMAX:
+            model = _Model(file, schema)
+            model.take_ten()
+            model.add("SOFTMAX", options=model.operators[-1])
+            return model.content()
+        kept = sum(_COUNT[name] for name in CUTS[: CUTS.index(stage) + 1])
+        model = _Model(file, schema, kept)
+        if stage != CUTS[-1]:
+            model.take_ten()
+        return model.content()
+
+    def whole(model: bytes) -> Adapter:
+        return varied(row, variant, weights, threads, tflite_model=model, **others)
 
     def last(model: bytes) -> Infer:
-        made = varied(row, variant, weights, threads, tflite_model=model, **others)
+        made = whole(model)
         made.infer(IMAGES[0])  # so that the image is in its tensor
         return runs(made.inside())[1]
 
-    whole = varied(row, variant, weights, threads, tflite_model=models.nothing(), **others)
-    python, below = runs(whole.inside())
+    nothing = whole(trivial(0))
+    run, run_below = runs(nothing.inside())
     return [
-        way(CHECKS, whole.infer, CHECKS_EVIDENCE, _REST),
-        way("arrays", unchecked(whole), evidence["arrays"], _REST),
-        way("Python", python, evidence["Python"], _REST),
-        way(ENTERING, below, evidence[ENTERING], _REST),
-        *networks(last, models.trivial, models.cut, _COUNT, _REST),
+        *called(nothing, "arrays", arrays, _REST),
+        way("Python", run, f"{python}, less {below} in C++", _REST),
+        way(ENTERING, run_below, f"{below} of a model that gives ten pixels", _REST),
+        *networks(last, trivial, cut, _COUNT, _REST),
     ]
 
 
@@ -78,42 +91,10 @@ class Answer:
         return self.read()
 
 
-class _Models:
-    """Made from one set of weights."""
-
-    def __init__(self, weights: Weights, schema: ModuleType) -> None:
-        self._file, self._schema = export.model("tflite_model", weights), schema
-
-    def nothing(self) -> bytes:
-        """Ten pixels."""
-        return self.trivial(0)
-
-    def trivial(self, count: int) -> bytes:
-        """Ten pixels, and so many operations on them."""
-        model = _Model(self._file, self._schema, kept=0)
-        model.take_ten()
-        for _ in range(count):
-            model.add("TANH")
-        return model.content()
-
-    def cut(self, stage: str) -> bytes:
-        """LeNet until after that stage; or the softmax of ten pixels."""
-        if stage == SOFTMAX:
-            model = _Model(self._file, self._schema, kept=0)
-            model.take_ten()
-            model.add("SOFTMAX", options=model.operators[-1])
-            return model.content()
-        kept = sum(_COUNT[name] for name in CUTS[: CUTS.index(stage) + 1])
-        model = _Model(self._file, self._schema, kept)
-        if stage != CUTS[-1]:
-            model.take_ten()
-        return model.content()
-
-
 class _Model:
     """LeNet's file with its first `kept` operations, and others behind them."""
 
-    def __init__(self, file: bytes, schema: ModuleType, kept: int) -> None:
+    def __init__(self, file: bytes, schema: ModuleType, kept: int = 0) -> None:
         self._schema = schema
         self._model = schema.ModelT.InitFromObj(schema.Model.GetRootAs(file, 0))
         (self._graph,) = self._model.subgraphs

@@ -8,43 +8,25 @@ from typing import Any
 import torch
 from torch import nn
 
+from ..backends import torch as file
 from ..registry.adapter import Adapter
 from ..registry.backend import Backend
 from ..weights import Weights
-from . import (
-    CHECKS,
-    CHECKS_EVIDENCE,
-    CUTS,
-    ENTERING,
-    IMAGES,
-    SOFTMAX,
-    Infer,
-    Probe,
-    networks,
-    unchecked,
-    varied,
-    waiting,
-    way,
-)
-from .inductor import called_below, keeping
-
-Forward = Callable[[Any, Any], Any]  # of the module and its images
+from . import CUTS, ENTERING, IMAGES, SOFTMAX, Infer, Probe, called, networks, varied, waiting, way
+from .inductor import Forward, called_below, keeping
 
 #: As the module is written; flatten and relu go with fc1.
 _COUNT = {"conv1": 1, "pool1": 1, "conv2": 1, "pool2": 1, "fc1": 3, "fc2": 1, SOFTMAX: 1}
 _REST = 1
 
-_EVIDENCE = {
-    "Python": "inference mode, array to tensor and back, less the model on a tensor",
-    ENTERING: "the model that gives ten pixels, on a tensor",
-}
+_PYTHON = "inference mode, array to tensor and back, less the model on a tensor"
+_ENTERING = "the model that gives ten pixels, on a tensor"
 
 
 def probes(row: Backend, variant: str, weights: Weights, threads: int) -> Sequence[Probe]:
     on_gpu = row.device == "gpu"  # where TorchScript and Inductor fuse operations
     if variant not in (("eager",) if on_gpu else ("eager", "torchscript", "compile", "export")):
         return ()
-    from ..backends import torch as file
 
     def build(forward: Forward, **others: Any) -> Adapter:
         """The backend with a module that computes this."""
@@ -78,9 +60,8 @@ def probes(row: Backend, variant: str, weights: Weights, threads: int) -> Sequen
     forward = _trivial(1) if on_gpu else _trivial(0)
     count, nothing = _REST + on_gpu, build(forward)
     return [
-        way(CHECKS, nothing.infer, CHECKS_EVIDENCE, count),
-        way("Python", unchecked(nothing), _EVIDENCE["Python"], count),
-        way(ENTERING, last(forward), _EVIDENCE[ENTERING], count),
+        *called(nothing, "Python", _PYTHON, count),
+        way(ENTERING, last(forward), _ENTERING, count),
         *networks(last, _trivial, _cut, _COUNT, _REST),
     ]
 

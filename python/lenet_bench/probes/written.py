@@ -146,8 +146,7 @@ def onnx_model(network: Described) -> bytes:
     )
     graph = helper.make_graph(nodes, "described", [given], [answer], constants)
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
-    content: bytes = model.SerializeToString()
-    return content
+    return model.SerializeToString()
 
 
 def onnxruntime(network: Described, threads: int) -> Infer:

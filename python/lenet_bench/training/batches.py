@@ -1,7 +1,7 @@
 """An epoch's batches: in the recipe's order, augmented, made ahead while the framework learns."""
 
 from collections import deque
-from collections.abc import Generator
+from collections.abc import Iterator
 from concurrent.futures import Executor
 from itertools import islice
 
@@ -23,21 +23,17 @@ def epoch_batches(
     digits: Digits,
     learning: NDArray[np.int64],
     feeder: Executor,
-) -> Generator[Batch, None, None]:
+) -> Iterator[Batch]:
     """The batches of an epoch, from 0."""
 
     def make(number: int, which: NDArray[np.int64]) -> NDArray[np.float32]:
         random = recipe.stream(Stream.AUGMENTATION, epoch, number)
         return augment(digits.ink(which), recipe.augmentation, random)
 
-    batches = list(enumerate(order(recipe, epoch, learning)))
-    orders = iter(batches)
-    waiting = deque(feeder.submit(make, *one) for one in islice(orders, _AHEAD))
-    try:
-        for _, which in batches:
-            images = waiting.popleft().result()
-            waiting.extend(feeder.submit(make, *one) for one in islice(orders, 1))
-            yield images, digits.labels[which]
-    finally:
-        for batch in waiting:
-            batch.cancel()
+    batches = order(recipe, epoch, learning)
+    to_make = enumerate(batches)
+    waiting = deque(feeder.submit(make, *one) for one in islice(to_make, _AHEAD))
+    for which in batches:
+        images = waiting.popleft().result()
+        waiting.extend(feeder.submit(make, *one) for one in islice(to_make, 1))
+        yield images, digits.labels[which]

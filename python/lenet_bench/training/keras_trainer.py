@@ -59,20 +59,17 @@ class KerasTrainer:
 def _build(weight_decay: float) -> keras.Sequential:
     """The network in Keras's own layout, height x width x channels."""
     layers = keras.layers
-
-    def penalty() -> keras.regularizers.L2:
-        return keras.regularizers.L2(weight_decay / 2)  # Keras's gradient is twice its factor
-
+    penalty = keras.regularizers.L2(weight_decay / 2)  # Keras's gradient is twice its factor
     return keras.Sequential(
         [
             keras.Input((IMAGE_SIDE, IMAGE_SIDE, 1)),
-            layers.Conv2D(20, 5, kernel_regularizer=penalty(), name="conv1"),
+            layers.Conv2D(20, 5, kernel_regularizer=penalty, name="conv1"),
             layers.MaxPooling2D(2, name="pool1"),
-            layers.Conv2D(50, 5, kernel_regularizer=penalty(), name="conv2"),
+            layers.Conv2D(50, 5, kernel_regularizer=penalty, name="conv2"),
             layers.MaxPooling2D(2, name="pool2"),
             layers.Flatten(),
-            layers.Dense(500, activation="relu", kernel_regularizer=penalty(), name="fc1"),
-            layers.Dense(CLASSES, kernel_regularizer=penalty(), name="fc2"),
+            layers.Dense(500, activation="relu", kernel_regularizer=penalty, name="fc1"),
+            layers.Dense(CLASSES, kernel_regularizer=penalty, name="fc2"),
         ]
     )
 

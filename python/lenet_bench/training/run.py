@@ -14,7 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, timezone
 from functools import partial
@@ -166,11 +166,9 @@ class _Run:
         slow = rate(recipe, 0, 1)
         learning, _ = split(recipe, len(self._digits))
         losses: list[float] = []
-        batches = epoch_batches(recipe, 0, self._digits, learning, feeder)
-        with closing(batches):
-            for batch in islice(batches, STEPS):
-                place = f"step {len(losses) + 1} of the first {STEPS}"
-                losses.append(self._step(batch, slow, place)[0])
+        for batch in islice(epoch_batches(recipe, 0, self._digits, learning, feeder), STEPS):
+            place = f"step {len(losses) + 1} of the first {STEPS}"
+            losses.append(self._step(batch, slow, place)[0])
         self._trainer.load(first_weights(recipe))
         self._grow(first_losses=tuple(losses))
 
@@ -181,9 +179,9 @@ class _Run:
         with _noticing_interrupt() as interrupted:
             for epoch in range(1, recipe.epochs + 1):
                 began = time.monotonic()
-                with closing(epoch_batches(recipe, epoch - 1, digits, learning, feeder)) as batches:
-                    steps = batches_an_epoch(recipe, len(learning))
-                    losses, pace = self._learn_epoch(epoch, steps, batches, interrupted)
+                batches = epoch_batches(recipe, epoch - 1, digits, learning, feeder)
+                steps = batches_an_epoch(recipe, len(learning))
+                losses, pace = self._learn_epoch(epoch, steps, batches, interrupted)
                 if interrupted.is_set():
                     raise Interrupted(self._stopped(epoch))
                 self._validate(epoch, losses, pace, validation, began)
@@ -208,24 +206,24 @@ class _Run:
         for number, batch in enumerate(batches):
             step = (epoch - 1) * steps + number
             now = rate(recipe, step, recipe.epochs * steps)
-            first = self.row.start_up is not None and self.row.start_up.first_step_s is None
             loss, took = self._step(batch, now, f"epoch {epoch}, batch {number + 1}")
             losses.append(loss)
-            if not first:  # it traces and compiles
+            if took:
                 timed_s, images = timed_s + took, images + len(batch[1])
             if interrupted.is_set():
                 break
         return losses, images / timed_s if timed_s else None
 
-    def _step(self, batch: Batch, rate: float, place: str) -> tuple[float, float]:
-        """One step: its loss, and the seconds that it took in the framework."""
+    def _step(self, batch: Batch, rate: float, place: str) -> tuple[float, float | None]:
+        """One step: its loss, and the seconds in the framework; the first one's are start-up."""
         began = time.perf_counter()
         loss = self._trainer.step(*batch, rate)
-        took = time.perf_counter() - began
+        took: float | None = time.perf_counter() - began
         check_loss(self._options.recipe, loss, place)
         start_up = self.row.start_up
         if start_up and start_up.first_step_s is None:
             self._grow(start_up=replace(start_up, first_step_s=took))
+            took = None
         self._report(self.row)
         return loss, took
 
