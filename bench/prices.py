@@ -5,19 +5,14 @@ from pathlib import Path
 
 from lenet_bench.results import Part, Priced, priced, read_result
 from lenet_bench.show.markdown import table as markdown
-from lenet_bench.show.prices import summary
 from lenet_bench.show.sentences import conditions as measured_how
+from lenet_bench.show.terminal.prices import summary
 from lenet_bench.units import percents, time, times
-
-NONE_KEPT = "No run on a quiet machine is kept yet."
 
 
 def prices(folder: Path) -> Iterator[str]:
     """Each backend's price list, and what it predicts beside what was measured."""
-    files = sorted(folder.glob("*.jsonl"))
-    if not files:
-        yield NONE_KEPT
-    for path in files:
+    for path in sorted(folder.glob("*.jsonl")):
         result = read_result(path)
         found = [one for one in priced(result) if one.prices]
         yield from [measured_how(result), "", *price_table(found), "", *predicted(found), ""]

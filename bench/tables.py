@@ -37,7 +37,7 @@ from lenet_bench.show.terminal.training import side_by_side
 from lenet_bench.show.why import answer as answer_of
 from lenet_bench.training.result import read_training
 from lenet_bench.units import digits, interval, percents, ratio, share, time, times
-from prices import NONE_KEPT, prices
+from prices import prices
 from settings.__main__ import alternatives
 from without_python import without_python
 
@@ -274,10 +274,7 @@ def by_loadgen(run: MlperfRun) -> float:
 
 def settings(folder: Path) -> Iterator[str]:
     """What was tried beside the ways of the registry, a backend a file."""
-    files = sorted(folder.glob("*.jsonl"))
-    if not files:
-        yield NONE_KEPT
-    for path in files:
+    for path in sorted(folder.glob("*.jsonl")):
         yield from [f"### {path.stem}", "", *tried_beside(path), ""]
 
 
@@ -293,7 +290,7 @@ def tried_beside(path: Path) -> Iterator[str]:
     yield measured_how(result)
     yield ""
     titles = ("setting", "what it tries", "median", "to the best", "95 % interval")
-    ways = {name: known_as(name) for name in map(name_of, own)}
+    ways = {row.name: known_as(row.name) for row in own}
     ways |= {f"{backend}/{name}": sentence for name, sentence in tries.items()}
     known = sorted(ways, key=lambda name: median(tried[name]) or inf if name in tried else inf)
     seed = result.rules.seed
@@ -323,20 +320,13 @@ def median(row: Tried) -> float | None:
     return row.summary.p50_us if row.summary else None
 
 
-def name_of(row: Tried) -> str:
-    """As the result has it."""
-    return row.name
-
-
 def conditions(path: Path) -> Iterator[str]:
     """Each backend's median in the result of that path and under each other condition."""
     folder = path.parents[1] / "conditions"
-    files = {title: folder / f"{name}.jsonl" for name, (title, _) in CONDITIONS.items()}
-    results = {title: read_result(file) for title, file in files.items() if file.exists()}
-    if not results:
-        yield NONE_KEPT
-        return
-    results = {"back to back, one core": read_result(path), **results}
+    results = {"back to back, one core": read_result(path)}
+    results |= {
+        title: read_result(folder / f"{name}.jsonl") for name, (title, _) in CONDITIONS.items()
+    }
     for title, result in results.items():
         sentences = filter(None, [measured_how(result), in_two_modes(result.backends)])
         yield f"- *{title}*: {'. '.join(sentences)}"

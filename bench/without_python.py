@@ -9,7 +9,6 @@ from lenet_bench.results.statistics import ratio_interval
 from lenet_bench.show.markdown import table as markdown
 from lenet_bench.show.sentences import conditions as measured_how
 from lenet_bench.units import interval, ratio, time
-from prices import NONE_KEPT
 
 #: In C++, and the nearest variant in Python.
 PAIRS = {"tensorflow:cpp": "tensorflow:session", "openvino:cpp": "openvino", "torch:cpp": "torch"}
@@ -17,10 +16,7 @@ PAIRS = {"tensorflow:cpp": "tensorflow:session", "openvino:cpp": "openvino", "to
 
 def without_python(folder: Path) -> Iterator[str]:
     """Each pair of each result: both medians, their ratio, and the lines of both."""
-    files = sorted(folder.glob("*.jsonl"))
-    if not files:
-        yield NONE_KEPT
-    for path in files:
+    for path in sorted(folder.glob("*.jsonl")):
         result = read_result(path)
         yield from [measured_how(result), ""]
         found = {row.name: row for row in result.backends if row.summary}

@@ -13,7 +13,7 @@ from lenet_bench.results import read_result
 sys.path.insert(0, str(Path(__file__).parents[1] / "bench"))
 import conditions
 from conditions import CONDITIONS, STARTS_WITHIN_S, fastest
-from tables import DRAWN, NONE_KEPT
+from tables import DRAWN
 
 pytestmark = pytest.mark.slow
 
@@ -80,7 +80,3 @@ def test_what_computes_in_less_than_float32_has_a_table_of_its_own(back_to_back)
     tables = [number for number, line in enumerate(drawn) if line.startswith("| backend ")]
     assert len(tables) == 2
     assert any(line.startswith("| fused:int16 ") for line in drawn[tables[1] :])
-
-
-def test_without_a_file_there_is_one_line(tmp_path):
-    assert list(DRAWN["conditions"](tmp_path / "cpu/here.jsonl")) == [NONE_KEPT]

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 
 from ... import units
 from ...results import Priced, failures
+from ...results.prices import GOAL, within
 from ..families import missing
-from ..prices import summary
 from .screen import Screen
 from .table import Column, table
 
@@ -19,7 +19,8 @@ def lists(found: Sequence[Priced], screen: Screen, named: Sequence[str] = ()) ->
             yield ""
             yield from table(screen, list(_predictions(one)), margin="  ")
             yield ""
-    yield from screen.wrap(summary(found) or "")
+    if held := summary(found):
+        yield from screen.wrap(held)
     wanted = failures(found, named)
     for one in found:
         if one.status == "ok" and one.reason:
@@ -28,6 +29,14 @@ def lists(found: Sequence[Priced], screen: Screen, named: Sequence[str] = ()) ->
             yield from screen.wrap(f"{one.name}: {one.status}: {one.reason}", "red")
     absent = (one.name for one in found if one.status == "unavailable")
     yield from screen.wrap(missing(name for name in absent if name not in wanted) or "", "dim")
+
+
+def summary(found: Sequence[Priced]) -> str | None:
+    """How many predictions meet the goal; None where there are none."""
+    met, count = within(found)
+    if not count:
+        return None
+    return f"{met} of {count} predictions are within {GOAL:.0%} of what was measured."
 
 
 def _prices(one: Priced) -> Iterator[Column]:
