@@ -74,11 +74,9 @@ def classroom(
     Without a RESULT the page has those that the package brings. With --serve every backend that
     is installed here answers each drawing too, until Ctrl-C.
     """
-    from ..atomic import write_atomically, writing
-    from ..errors import ResultError
     from ..results import read_result
-    from ..results.versioned import check_place
     from ..show.classroom import classroom_page, published
+    from ..show.page.frame import write_html
 
     only_served = {"--port": port, "--backend": backends, "--browser-engines": browser_engines}
     if served and output:
@@ -92,9 +90,7 @@ def classroom(
         _serve(page, port, backends, browser_engines, show)
         return SUCCESS
     output = output or _PAGE
-    check_place(output)
-    with writing(output, ResultError):
-        write_atomically(output, page.encode())
+    write_html(output, page)
     note(f"the page is {output}")
     if show:
         click.launch(output.resolve().as_uri())

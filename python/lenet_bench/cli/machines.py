@@ -81,9 +81,10 @@ def machines(
         return WRONG
     base = chosen(found, baseline)
     if output:
-        from ..show.page.machines import write_machines
+        from ..show.page.frame import write_html
+        from ..show.page.machines import page
 
-        write_machines(found, output)
+        write_html(output, page(found))
         note(f"the page is {output}")
         if show:
             click.launch(output.resolve().as_uri())

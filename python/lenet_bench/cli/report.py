@@ -86,13 +86,14 @@ def report(
 
     from ..show.figures.pictures import write_figures
     from ..show.figures.rows import compared
-    from ..show.page import gather, write_page
+    from ..show.page import gather, page
+    from ..show.page.frame import write_html
 
     runs = gather(found)
     if len(both := compared(runs)) > 1:
         note(f"compares {', '.join(run.source for run in both)}, which were measured apart")
     if output:
-        write_page(runs, output)
+        write_html(output, page(runs))
         note(f"the page is {output}")
     if folder:
         note(f"{counted(len(write_figures(folder, runs)), 'figure')} in {folder}")

@@ -10,11 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from ... import units
-from ...atomic import write_atomically, writing
 from ...errors import ResultError
 from ...results import Result
 from ...results.apart import has_experiments
-from ...results.versioned import check_place
 from ..families import FAMILIES
 from ..figures import figures, hero, story
 from ..figures.apart import axes, first, parts, sentences, stacks
@@ -23,22 +21,14 @@ from ..figures.rows import Run, as_runs, compared, machine, small, writable
 from ..sentences import conditions
 from . import table
 from .facts import facts
-from .frame import environment, policy, script, stylesheet
+from .frame import environment, policy, script, stylesheet, write_html
 
 MOST_RESULTS = 4  # that shapes and rows can tell apart
 
 
 def write_report(results: Mapping[str, Result], path: str | os.PathLike[str]) -> None:
     """One page of some results, by the names that they shall have; it works without a network."""
-    write_page(gather(list(results.items())), Path(path))
-
-
-def write_page(runs: Sequence[Run], path: Path) -> None:
-    """The page as a file; a stream such as /dev/stdout gets it."""
-    check_place(path)
-    content = page(runs)
-    with writing(path, ResultError):
-        write_atomically(path, content.encode())
+    write_html(Path(path), page(gather(list(results.items()))))
 
 
 def page(runs: Sequence[Run]) -> str:
@@ -98,7 +88,13 @@ def _context(every: Sequence[Run]) -> dict[str, Any]:
         "figures": wanted,
         "rows": [(row, table.with_rates(row)) for row in rows],
         "reduced": [(row, table.with_rates(row)) for row in reduced],
-        "tables": _tables(rows) | {"reduced": table.known(table.REDUCED, reduced)},
+        "tables": {
+            "main": table.known(table.MAIN, rows),
+            "reduced": table.known(table.REDUCED, reduced),
+            "cold": table.COLD_START,  # this and those below have more to say than their figures
+            "batches": table.batches(rows),
+            "gpu-call": table.GPU,
+        },
         "cells": table.cells,
         "implementations": implementations(runs),
         "facts": facts(every),
@@ -139,16 +135,6 @@ def _taken(run: Run, machines: Collection[str]) -> dict[str, Any]:
             "names": names,
             "sentences": sentences(run),
         },
-    }
-
-
-def _tables(rows: Sequence[dict[str, Any]]) -> dict[str, Sequence[table.Column]]:
-    """The main table's columns, and those of the figures that have more to say than it."""
-    return {
-        "main": table.known(table.MAIN, rows),
-        "cold": table.COLD_START,
-        "batches": table.batches(rows),
-        "gpu-call": table.GPU,
     }
 
 

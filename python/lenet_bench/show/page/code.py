@@ -89,7 +89,6 @@ def _ran(names: Sequence[str], runs: Sequence[Run]) -> Iterator[tuple[str, str]]
 
 def _file(source: Source, key: str) -> File:
     """Those of its lines that are needed, with a gap where others stand between them."""
-    api = {word for name in api_names([source]) for word in re.split(r"\W+", name) if word}
     every, counting = source.text.splitlines(), code_lines(source)
     shown: list[str] = []
     numbers: list[str] = []
@@ -102,13 +101,16 @@ def _file(source: Source, key: str) -> File:
         shown.append(every[number - 1])
         numbers.append(str(count) if number in counting else "")
     text = "".join(f"{line}\n" for line in shown)
-    return File(key, source.name, "\n".join(numbers), coloured(source.name, text, api))
+    return File(
+        key, source.name, "\n".join(numbers), coloured(source.name, text, api_names([source]))
+    )
 
 
 def coloured(name: str, text: str, api: Collection[str]) -> Markup:
     """The text as HTML: comments, strings and the language's words, and the API's names marked."""
+    words = {word for one in api for word in re.split(r"\W+", one) if word}
     tokens = _lexer(PurePath(name).suffix).get_tokens_unprocessed(text)
-    tagged = ((_element(kind, value, api), value) for _, kind, value in tokens)
+    tagged = ((_element(kind, value, words), value) for _, kind, value in tokens)
     parts = []
     for tag, group in groupby(tagged, key=itemgetter(0)):
         run = escape("".join(value for _, value in group))

@@ -1,16 +1,12 @@
 """Machines side by side as a page of one table, which works offline and with hundreds of rows."""
 
 from collections.abc import Sequence
-from pathlib import Path
 
 from ... import units
-from ...atomic import write_atomically, writing
-from ...errors import ResultError
 from ...questions.machines import Measured
 from ...questions.scaling import KINDS, gains, missing
 from ...questions.scaling import usual as scaled
 from ...results.statistics import FEWEST_STARTS
-from ...results.versioned import check_place
 from ..figures.rows import writable
 from ..figures.scaling import panel
 from ..machines import FACTS, FEW, columns, facts
@@ -20,14 +16,6 @@ _PANELS = (
     ".panels{display:grid;gap:1rem;"
     "grid-template-columns:repeat(auto-fit,minmax(min(20rem,100%),36rem))}"
 )
-
-
-def write_machines(machines: Sequence[Measured], path: Path) -> None:
-    """The page as a file."""
-    check_place(path)
-    content = page(machines)
-    with writing(path, ResultError):
-        write_atomically(path, content.encode())
 
 
 def page(machines: Sequence[Measured]) -> str:
@@ -54,7 +42,9 @@ def page(machines: Sequence[Measured]) -> str:
             missing=list(missing(machines, found)),
             ratio=units.ratio,
             choices=[
-                _choices(rows, FACTS.index(title), title) for title in ("machine", "GPU", "version")
+                (title, place, sorted({cells[place] for cells, _ in rows}))
+                for place, title in enumerate(FACTS)
+                if title in ("machine", "GPU", "version")
             ],
             style=style,
             script=code,
@@ -70,9 +60,3 @@ def _cell(one: Measured, name: str) -> str:
     if found is None:
         return ""
     return f"{float(f'{found.us:.4g}'):g}{'*' if found.starts < FEWEST_STARTS else ''}"
-
-
-def _choices(
-    rows: Sequence[tuple[tuple[str, ...], list[str]]], place: int, title: str
-) -> tuple[str, int, list[str]]:
-    return title, place, sorted({cells[place] for cells, _ in rows})

@@ -8,8 +8,6 @@ from ..machines import FACTS, FEW, cell, facts
 from .screen import Screen
 from .table import Column, fitting, table
 
-_STAY = ("machine",)
-
 
 def machines(
     found: Sequence[Measured], names: Sequence[str], base: str | None, screen: Screen
@@ -17,22 +15,19 @@ def machines(
     """The table, with as many of these backends as there is room for."""
     shown = [facts(one) for one in found]
     columns = [
-        Column(
-            title, [row[n] for row in shown], left=not n, leaves=0 if title in _STAY else 1000 - n
-        )
+        Column(title, [row[n] for row in shown], left=not n, leaves=1000 - n if n else 0)
         for n, title in enumerate(FACTS)
     ]
     backends = [
         Column(name, [cell(one, name, base) for one in found], leaves=number)
         for number, name in enumerate(names, 1)
     ]
-    every = [columns[0], *backends, *columns[1:]]
-    kept = {column.title for column in fitting(every, screen.columns)}
-    yield from table(screen, [column for column in every if column.title in kept])
+    kept = fitting([columns[0], *backends, *columns[1:]], screen.columns)
+    yield from table(screen, kept)
     yield ""
     what = f"ratio of the median to {base}'s" if base else "median time of one image"
     yield from screen.wrap(f"{counted(len(found), 'machine')}; {what}; {FEW}", "dim")
-    if left := [name for name in names if name not in kept]:
+    if left := set(names) - {column.title for column in kept}:
         yield from screen.wrap(
             f"no room for {counted(len(left), 'backend')}: name backends with -b, widen the "
             "terminal, or give -o machines.html or --json",
