@@ -4,19 +4,19 @@ import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from ..results import Result, Row, start_medians_us
+from ..results import Result, Row, Summary, start_medians_us
 from .machine import processor
 from .sentences import timed
 
 
 def bencher(result: Result) -> Any:
     """Bencher Metric Format: by backend its latency, ns, with its interval."""
-    return {row.name: {"latency": _latency_ns(row)} for row in _known(result)}
+    return {row.name: {"latency": _latency_ns(summary)} for row, summary in _known(result)}
 
 
 def github_action_benchmark(result: Result) -> Any:
     """Its customSmallerIsBetter: times, and the ratios, which differ less between runners."""
-    return [*map(_time, _known(result)), *_ratios(result)]
+    return [*(_time(row.name, summary) for row, summary in _known(result)), *_ratios(result)]
 
 
 def pyperf(result: Result) -> Any:
@@ -26,7 +26,7 @@ def pyperf(result: Result) -> Any:
             "metadata": {"name": row.name, "unit": "second", "loops": 1},
             "runs": [{"values": [us / 1e6]} for us in start_medians_us(row.blocks).values()],
         }
-        for row in _known(result)
+        for row, _ in _known(result)
     ]
     about = {
         "cpu_model_name": processor(result.machine),
@@ -49,23 +49,19 @@ def exported(result: Result, name: str) -> Iterator[str]:
     yield json.dumps(FORMATS[name](result), indent=1)
 
 
-def _known(result: Result) -> list[Row]:
+def _known(result: Result) -> list[tuple[Row, Summary]]:
     """Those with a median, the fastest first."""
-    return [row for row in timed(result) if row.summary and row.summary.p50_us is not None]
+    return [(row, s) for row in timed(result) if (s := row.summary) and s.p50_us is not None]
 
 
-def _latency_ns(row: Row) -> dict[str, float]:
-    s = row.summary
-    assert s is not None
+def _latency_ns(s: Summary) -> dict[str, float]:
     found = {"value": s.p50_us, "lower_value": s.p50_low_us, "upper_value": s.p50_high_us}
     return {name: round(us * 1000, 1) for name, us in found.items() if us is not None}
 
 
-def _time(row: Row) -> dict[str, Any]:
-    ns = _latency_ns(row)
-    s = row.summary
-    assert s is not None
-    entry = {"name": row.name, "unit": "ns", "value": ns["value"]}
+def _time(name: str, s: Summary) -> dict[str, Any]:
+    ns = _latency_ns(s)
+    entry = {"name": name, "unit": "ns", "value": ns["value"]}
     if "lower_value" in ns:
         entry["range"] = f"{ns['lower_value']} to {ns['upper_value']}"
     return {**entry, "extra": f"median of {s.starts} starts, {s.samples} calls"}
@@ -73,9 +69,8 @@ def _time(row: Row) -> dict[str, Any]:
 
 def _ratios(result: Result) -> Iterator[dict[str, Any]]:
     base = result.baseline
-    for row in _known(result):
-        s = row.summary
-        if base is None or row.name == base or s is None or s.ratio is None:
+    for row, s in _known(result):
+        if row.name == base or s.ratio is None:
             continue
         entry = {"name": f"{row.name} / {base}", "unit": "ratio", "value": round(s.ratio, 4)}
         if s.ratio_low is not None and s.ratio_high is not None:

@@ -10,6 +10,7 @@ from ...questions.infer import Answer, Answered, OpenBackend, Outcome
 from ..families import by_family
 from .facts import MARGIN
 from .screen import Screen, plain, shorten
+from .table import Cell, Column, table
 
 _NOTABLE = 0.01  # a probability that a short answer shows
 _MOST_DIGITS = 3  # of a short answer
@@ -93,8 +94,6 @@ def _comparison(
     screen: Screen, backends: Sequence[OpenBackend], answers: Sequence[Answer]
 ) -> Iterator[str]:
     """The backends side by side: whether they agree, and their times."""
-    from .table import Cell, Column, table
-
     backends, headings = by_family(backends, lambda one: one.name)
     own = [[answer for answer in answers if answer.backend == one.name] for one in backends]
     columns = [

@@ -8,7 +8,7 @@ from ...questions.doctor import Examination, Finding
 from ...units import counted
 from ..families import backend_of, by_family
 from ..machine import hardware_facts, software_facts
-from .facts import MARGIN, fact_lines, finding_lines, wrapped
+from .facts import MARGIN, fact_lines, mark, why_not, wrapped
 from .screen import Screen, shorten
 
 _LINK = len("libcudart")
@@ -50,8 +50,15 @@ def _backends(screen: Screen, found: Examination) -> Iterator[str]:
 
 
 def _finding(screen: Screen, one: Finding, good_news: str, width: int) -> Iterator[str]:
-    reason = None if one.available else one.reason or "unknown"
-    yield from finding_lines(screen, one.name, reason, good_news, width)
+    """On one line; else what is wrong and the command that helps."""
+    indent = width + 6
+    if one.available:
+        first, *others = wrapped(screen, good_news, indent)
+    else:
+        first, *others = why_not(screen, one.reason or "unknown", indent)
+    name = screen.paint(one.name.ljust(width), "bold")
+    yield f"{MARGIN}{mark(screen, one.available)} {name}  {first}".rstrip()
+    yield from (" " * indent + line for line in others)
 
 
 def _section(screen: Screen, title: str, facts: dict[str, str]) -> Iterator[str]:

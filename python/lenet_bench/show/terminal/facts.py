@@ -1,4 +1,4 @@
-"""Facts and findings, one a line, aligned."""
+"""Facts, one a line, aligned; and whether something runs."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -18,22 +18,9 @@ def fact_lines(screen: Screen, facts: Mapping[str, str]) -> Iterator[str]:
         yield from (" " * (width + 4) + line for line in others)
 
 
-def finding_lines(
-    screen: Screen, name: str, reason: str | None, good_news: str, width: int
-) -> Iterator[str]:
-    """One finding on one line; with a reason, what is wrong and the command that helps."""
-    lines = why_not(screen, reason, width + 6) if reason else wrapped(screen, good_news, width + 6)
-    first, *others = lines
-    painted = screen.paint(name.ljust(width), "bold")
-    yield f"{MARGIN}{mark(screen, not reason)} {painted}  {first}".rstrip()
-    yield from (" " * (width + 6) + line for line in others)
-
-
 def mark(screen: Screen, good: bool) -> str:
     """A tick or a cross."""
-    if good:
-        return screen.paint("✓", "green")
-    return screen.paint("✗", "red")
+    return screen.paint("✓", "green") if good else screen.paint("✗", "red")
 
 
 def wrapped(screen: Screen, text: str, indent: int, style: str = "") -> list[str]:
