@@ -8,7 +8,7 @@ import { pathToFileURL } from "node:url";
 
 const [folder, wasm, weights, images, answers] = process.argv.slice(2);
 const { engine } = await import(pathToFileURL(`${folder}/engine.js`));
-const network = await engine(readFileSync(wasm), readFileSync(weights));
+const network = await engine(readFileSync(wasm), new Uint8Array(readFileSync(weights)));
 const content = readFileSync(images);
 const all = new Float32Array(content.buffer.slice(content.byteOffset, content.byteOffset + content.length));
 

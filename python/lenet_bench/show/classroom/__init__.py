@@ -9,7 +9,6 @@ import json
 import re
 import zlib
 from collections.abc import Sequence
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -63,7 +62,6 @@ def _as_data(script: str) -> str:
     return f"data:text/javascript;base64,{base64.b64encode(script.encode()).decode()}"
 
 
-@cache
 def _text(name: str) -> str:
     return (_HERE / name).read_text(encoding="utf-8")
 

@@ -38,9 +38,6 @@ export function spelt(us) {
 /** A number with its sign. */
 export const signed = (value, digits = 2) => `${value < 0 ? "−" : "+"}${Math.abs(value).toFixed(digits)}`;
 
-/** A colour of the page's style. */
-export const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`);
-
 /** A picture of 0 (black) to 1 (white) as it is. */
 export function paint(canvas, { width, height, channels, data }) {
   Object.assign(canvas, { width, height });

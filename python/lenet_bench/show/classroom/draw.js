@@ -2,7 +2,7 @@
 import { say } from "./dom.js";
 
 const PEN = 18; // pixels of 280: a stroke as wide as MNIST's
-const LONGEST = 2048; // the preparation sees no more of a photograph than this
+const LONGEST = 2048; // pixels of a photograph that the preparation sees, as of Python's
 
 export function pad({ canvas, clear, file, hint, see, nothing }) {
   const paper = canvas.getContext("2d", { willReadFrequently: true });

@@ -1,18 +1,8 @@
 // Our fused kernels in this page: csrc/wasm/classroom.cpp, called through its memory.
 
-import { strings } from "./strings.js";
-
-/** As the module has them one after the other, with the floats of each. */
-const PARAMETERS = {
-  conv1_weight: 20 * 25,
-  conv1_bias: 20,
-  conv2_weight: 50 * 20 * 25,
-  conv2_bias: 50,
-  fc1_weight: 500 * 800,
-  fc1_bias: 500,
-  fc2_weight: 10 * 500,
-  fc2_bias: 10,
-};
+/** As the module has them one after the other. */
+const PARAMETERS = ["conv1", "conv2", "fc1", "fc2"].flatMap((layer) => [`${layer}_weight`, `${layer}_bias`]);
+/** As it has their outputs, with the floats of each. */
 const LAYERS = { pool1: 20 * 12 * 12, pool2: 50 * 4 * 4, fc1: 500, fc2: 10 };
 const PIXELS = 28 * 28;
 const CLASSES = 10;
@@ -35,45 +25,35 @@ export async function engine(wasmBytes, weightsBytes) {
   module.prepare();
 
   const input = floats(module.image_at(), PIXELS);
-  const show = (image) => {
-    if (image.length !== PIXELS) throw new RangeError(strings.engine.image);
-    input.set(image);
-  };
   const infer = (image) => {
-    show(image);
+    input.set(image);
     module.infer();
     return floats(module.probabilities_at(), CLASSES).slice();
   };
   const layers = (image) => {
     const probabilities = infer(image);
     module.trace();
-    return { ...split(memory.buffer, module.layers_at(), LAYERS), probabilities };
+    const found = {};
+    let from = module.layers_at();
+    for (const [name, count] of Object.entries(LAYERS)) {
+      found[name] = floats(from, count).slice();
+      from += 4 * count;
+    }
+    return { ...found, probabilities };
   };
   return { infer, layers, microseconds: () => microseconds(module.repeat), weights };
 }
 
 /** One parameter a name, whatever their order in the file. */
 function readWeights(bytes) {
-  const whole = new Uint8Array(bytes.buffer ?? bytes, bytes.byteOffset ?? 0, bytes.byteLength);
-  const length = Number(new DataView(whole.buffer, whole.byteOffset).getBigUint64(0, true));
-  const header = JSON.parse(new TextDecoder().decode(whole.subarray(8, 8 + length)));
+  const length = Number(new DataView(bytes.buffer).getBigUint64(0, true));
+  const header = JSON.parse(new TextDecoder().decode(bytes.subarray(8, 8 + length)));
   const weights = {};
-  for (const [name, count] of Object.entries(PARAMETERS)) {
-    const entry = header[name.replace("_", ".")];
-    const [from, to] = entry?.data_offsets ?? [0, 0];
-    if (entry?.dtype !== "F32" || to - from !== 4 * count) throw new Error(strings.engine.weights);
-    weights[name] = new Float32Array(whole.slice(8 + length + from, 8 + length + to).buffer);
+  for (const name of PARAMETERS) {
+    const [from, to] = header[name.replace("_", ".")].data_offsets;
+    weights[name] = new Float32Array(bytes.slice(8 + length + from, 8 + length + to).buffer);
   }
   return weights;
-}
-
-function split(buffer, at, counts) {
-  const parts = {};
-  for (const [name, count] of Object.entries(counts)) {
-    parts[name] = new Float32Array(buffer, at, count).slice();
-    at += 4 * count;
-  }
-  return parts;
 }
 
 /** The median time of one call, over batches long enough for the clock; the image is the last. */

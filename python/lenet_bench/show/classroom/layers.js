@@ -79,4 +79,3 @@ export function layers(root, panel, weights) {
     show();
   };
 }
-

@@ -1,6 +1,5 @@
 """What the classroom's page shows of a result: times, parts and code, as plain data."""
 
-import re
 from collections.abc import Sequence
 from itertools import groupby
 from typing import Any
@@ -38,7 +37,6 @@ def lesson(results: Sequence[tuple[str, Result]]) -> dict[str, Any]:
         "machine": run.label,
         "conditions": conditions(run.result),
         "measured": run.result.started[:10],
-        "families": list(FAMILIES),
         "stages": list(STAGES),
         "backends": sorted(backends, key=lambda one: one["us"]),
         "told": told,
@@ -81,9 +79,7 @@ def _backend(row: Row, run: Run, listings: dict[tuple[Source, ...], int]) -> dic
     return {
         "name": name,
         "family": FAMILIES.index(row["family"]),
-        "precision": row["precision"],
         "us": row["us"],
-        "calls": row["calls"],
         "quantiles": [float(f"{ns / 1000:.4g}") for ns in quantiles],
         **_code(name, row["lines"], listings),
     }
@@ -105,7 +101,7 @@ def _listing(files: Sequence[Source]) -> list[dict[str, Any]]:
     library("pygments")
     from ..page.code import coloured  # which imports it
 
-    api = {word for name in api_names(files) for word in re.split(r"\W+", name) if word}
+    api = api_names(files)
     lines = sorted(staged(files), key=lambda line: STAGES.index(line.stage))
     found = []
     for (stage, file), lines_of_it in groupby(lines, key=lambda line: (line.stage, line.file)):

@@ -1,4 +1,4 @@
-// NumPy's sums, quantiles and histograms, to the last bit where they are float32.
+// NumPy's means, quantiles and histograms; `f` rounds where NumPy's values are float32.
 
 const f = Math.fround;
 
@@ -10,23 +10,9 @@ export function roundHalfEven(value) {
   return below % 2 === 0 ? below : below + 1;
 }
 
-/** The float32 sum, in pairs as NumPy adds. */
-export function sum(values, from = 0, count = values.length) {
-  if (count > 128) {
-    const half = (count >> 1) - ((count >> 1) % 8);
-    return f(sum(values, from, half) + sum(values, from + half, count - half));
-  }
-  let n = from;
+export function sum(values) {
   let total = 0;
-  if (count >= 8) {
-    const eight = values.slice(from, from + 8);
-    for (n += 8; n + 8 <= from + count; n += 8) {
-      for (let k = 0; k < 8; k++) eight[k] += values[n + k];
-    }
-    const pair = (k) => f(eight[k] + eight[k + 1]);
-    total = f(f(pair(0) + pair(2)) + f(pair(4) + pair(6)));
-  }
-  for (; n < from + count; n++) total = f(total + values[n]);
+  for (const value of values) total += value;
   return total;
 }
 

@@ -133,4 +133,3 @@ function mark(canvas, { y, x, from }) {
     paper.strokeRect((map % columns) * pitch + x, Math.floor(map / columns) * pitch + y, KERNEL, KERNEL);
   }
 }
-

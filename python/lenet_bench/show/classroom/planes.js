@@ -1,8 +1,8 @@
 // images/planes.py in JavaScript, and what it and its neighbours take of NumPy and Pillow.
 //
 // A picture is {height, width, channels: 1 | 3, data: Float32Array} of 0 to 1, row by row, colours
-// innermost. Values are rounded to float32 (`f`) where NumPy's are and sums run in its order, so
-// that a pixel that lies on a threshold falls to the same side here as there.
+// innermost. Values are rounded to float32 (`f`) where NumPy's are, so that a pixel that lies on a
+// threshold falls to the same side here as there.
 
 import { roundHalfEven, sum } from "./numbers.js";
 import { strings } from "./strings.js";
@@ -149,17 +149,13 @@ export function highest(plane, reach) {
   const { height, width } = plane;
   const out = picture(height, width, 1, plane.data.slice());
   const values = new Float32Array(Math.max(height, width));
-  const falling = new Int32Array(values.length);
   const slide = (start, step, count) => {
     for (let n = 0; n < count; n++) values[n] = out.data[start + n * step];
-    let [head, tail, next] = [0, 0, 0]; // `falling` has the window's places, high to low
     for (let n = 0; n < count; n++) {
-      for (; next < count && next <= n + reach; next++) {
-        while (tail > head && values[falling[tail - 1]] <= values[next]) tail--;
-        falling[tail++] = next;
-      }
-      while (falling[head] < n - reach) head++;
-      out.data[start + n * step] = values[falling[head]];
+      let most = values[n];
+      const end = Math.min(n + reach, count - 1);
+      for (let k = Math.max(n - reach, 0); k <= end; k++) if (values[k] > most) most = values[k];
+      out.data[start + n * step] = most;
     }
   };
   for (let x = 0; x < width; x++) slide(x, width, height);

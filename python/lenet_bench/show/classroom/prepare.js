@@ -82,13 +82,9 @@ function isMnist(plane) {
 
 // --- from a browser's pixels: images/decode.py ---------------------------------------------
 
-const WIDEST = 2048; // pixels of the longer side that are kept: the smallest digits need no more
-
 /** The picture of bytes (red, green, blue, alpha): opaque, grey where all of it is. */
 export function fromPixels(rgba, width, height) {
-  const factor = Math.max(1, Math.ceil(Math.max(width, height) / WIDEST));
-  const small = reduced(rgba, width, height, factor);
-  const colored = onPaper(small);
+  const colored = onPaper(rgba, width, height);
   const { data } = colored;
   for (let at = 0; at < data.length; at += 3) {
     if (data[at] !== data[at + 1] || data[at] !== data[at + 2]) return colored;
@@ -96,47 +92,8 @@ export function fromPixels(rgba, width, height) {
   return channel(colored, 0);
 }
 
-/** Every factor x factor pixels averaged to one, in whole numbers as Pillow does. */
-function reduced(rgba, width, height, factor) {
-  if (factor === 1) return { rgba, width, height };
-  const across = Math.ceil(width / factor);
-  const down = Math.ceil(height / factor);
-  const out = new Uint8Array(4 * across * down);
-  for (let y = 0, to = 0; y < down; y++) {
-    const bottom = Math.min(height, (y + 1) * factor);
-    for (let x = 0; x < across; x++, to += 4) {
-      const right = Math.min(width, (x + 1) * factor);
-      let [red, green, blue, opacity] = [0, 0, 0, 0];
-      for (let row = y * factor; row < bottom; row++) {
-        for (let at = 4 * (row * width + x * factor); at < 4 * (row * width + right); at += 4) {
-          const alpha = rgba[at + 3];
-          red += timesAlpha(rgba[at], alpha);
-          green += timesAlpha(rgba[at + 1], alpha);
-          blue += timesAlpha(rgba[at + 2], alpha);
-          opacity += alpha;
-        }
-      }
-      const count = (bottom - y * factor) * (right - x * factor);
-      const one = Math.trunc(f(2 ** 24 / count));
-      const average = (total) => Math.trunc(((total + (count >> 1)) * one) / 2 ** 24);
-      const alpha = average(opacity);
-      const whole = (total) => Math.min(255, Math.trunc((255 * average(total)) / (alpha || 255)));
-      out[to] = whole(red);
-      out[to + 1] = whole(green);
-      out[to + 2] = whole(blue);
-      out[to + 3] = alpha;
-    }
-  }
-  return { rgba: out, width: across, height: down };
-}
-
-function timesAlpha(value, alpha) {
-  const product = value * alpha + 128;
-  return ((product >> 8) + product) >> 8;
-}
-
 /** Lay a transparent picture on paper: white, or black where its ink is light. */
-function onPaper({ rgba, width, height }) {
+function onPaper(rgba, width, height) {
   const color = picture(height, width, 3);
   const alpha = new Float32Array(height * width);
   let count = 0;
@@ -320,12 +277,10 @@ function centre(fine) {
   };
   const out = picture(SIDE, SIDE);
   out.data.forEach((_, n) => {
+    const [top, left] = [Math.trunc(n / SIDE) * FINE - down, (n % SIDE) * FINE - right];
     let total = 0;
     for (let j = 0; j < FINE; j++) {
-      const row = Math.trunc(n / SIDE) * FINE + j - down;
-      let line = 0;
-      for (let k = 0; k < FINE; k++) line = f(line + at(row, (n % SIDE) * FINE + k - right));
-      total = f(total + line);
+      for (let k = 0; k < FINE; k++) total += at(top + j, left + k);
     }
     out.data[n] = total / FINE ** 2;
   });

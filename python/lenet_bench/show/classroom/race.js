@@ -8,7 +8,7 @@ export function race(root, data) {
   const told = new Set(data.racing);
   let chosen = data.backends.filter((one) => told.has(one.name));
   if (chosen.length < 2) chosen = data.backends.slice(0, 8);
-  let running = 0; // the number of the race that runs; 0: none
+  let latest = 0; // the number of the race that may be shown
 
   const clock = element("output", { class: "clock" });
   const speed = element("select", { "aria-label": say("race.speed") },
@@ -33,7 +33,7 @@ export function race(root, data) {
 
   let cars = [];
   function lay() {
-    running = 0;
+    latest += 1;
     const names = [...new Set(chosen.flatMap((one) => (one.parts ?? []).map(([part]) => part)))];
     cars = chosen.map((one) => {
       const drawn = one.quantiles[Math.floor(Math.random() * one.quantiles.length)];
@@ -67,16 +67,14 @@ export function race(root, data) {
   }
   function begin() {
     lay();
-    const [mine, from, slower] = [++running || 1, performance.now(), Number(speed.value)];
-    running = mine;
+    const [mine, from, slower] = [latest, performance.now(), Number(speed.value)];
     const frame = (now) => {
-      if (running !== mine) return;
-      if (show(((now - from) * 1000) / slower)) requestAnimationFrame(frame);
+      if (latest === mine && show(((now - from) * 1000) / slower)) requestAnimationFrame(frame);
     };
     requestAnimationFrame(frame);
   }
   function finish() {
-    running += 1;
+    latest += 1;
     show(Infinity);
   }
   lay();

@@ -136,12 +136,7 @@ export const strings = {
     scale: "fitted into 20x20, strokes as wide as a pen's",
     centre: "the centre of mass in the middle of 28x28",
   },
-  engine: {
-    weights: "the weights are not those of this network",
-    image: "expected 28x28 numbers from 0 to 1",
-  },
 };
-
 
 /** The text with each {name} filled in. */
 export function filled(text, values) {
