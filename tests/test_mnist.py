@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from lenet_bench import mnist
 from lenet_bench.errors import DataError
-from lenet_bench.mnist import Source, cache_folder, fetch, find_mnist, read_mnist
+from lenet_bench.mnist import cache_folder, fetch, find_mnist, read_mnist
 
 FULL = os.environ.get("LENET_BENCH_MNIST", "")
 needs_mnist = pytest.mark.skipif(not FULL, reason="set LENET_BENCH_MNIST to MNIST's folder")
@@ -154,8 +154,8 @@ def test_a_filled_cache_needs_no_network(monkeypatch, tmp_path):
     monkeypatch.setattr(mnist, "MIRRORS", ())
     cache = tmp_path / "lenet-bench" / "mnist"
     cache.mkdir(parents=True)
-    for source in mnist.SOURCES:
-        (cache / source.name).symlink_to(Path(FULL) / source.name)
+    for name in mnist.SOURCES:
+        (cache / name).symlink_to(Path(FULL) / name)
     assert find_mnist() == cache
 
 
@@ -169,12 +169,12 @@ def site(tmp_path, monkeypatch):
     """What a good mirror has: two small files, whose checksums are the known ones."""
     site = tmp_path / "site"
     site.mkdir()
-    sources = []
+    sources = {}
     for name in FILES:
         content = gzip.compress(name.encode() * 50_000, compresslevel=0)
         (site / name).write_bytes(content)
-        sources.append(Source(name, len(content), hashlib.sha256(content).hexdigest()))
-    monkeypatch.setattr(mnist, "SOURCES", tuple(sources))
+        sources[name] = hashlib.sha256(content).hexdigest()
+    monkeypatch.setattr(mnist, "SOURCES", sources)
     monkeypatch.setenv("no_proxy", "127.0.0.1")
     return site
 

@@ -59,37 +59,21 @@ class Digits:
         return ink
 
 
-@dataclass(frozen=True)
-class Source:
-    """One of the four files as the mirrors have it: gzip-compressed, with its checksum."""
-
-    name: str
-    size: int
-    sha256: str
-
-
-SOURCES = (
-    Source(
-        "train-images-idx3-ubyte.gz",
-        9_912_422,
-        "440fcabf73cc546fa21475e81ea370265605f56be210a4024d2ca8f203523609",
+#: The four files as the mirrors have them, with the SHA-256 of each.
+SOURCES = {
+    "train-images-idx3-ubyte.gz": (
+        "440fcabf73cc546fa21475e81ea370265605f56be210a4024d2ca8f203523609"
     ),
-    Source(
-        "train-labels-idx1-ubyte.gz",
-        28_881,
-        "3552534a0a558bbed6aed32b30c495cca23d567ec52cac8be1a0730e8010255c",
+    "train-labels-idx1-ubyte.gz": (
+        "3552534a0a558bbed6aed32b30c495cca23d567ec52cac8be1a0730e8010255c"
     ),
-    Source(
-        "t10k-images-idx3-ubyte.gz",
-        1_648_877,
-        "8d422c7b0a1c1c79245a5bcf07fe86e33eeafee792b84584aec276f5a2dbc4e6",
+    "t10k-images-idx3-ubyte.gz": (
+        "8d422c7b0a1c1c79245a5bcf07fe86e33eeafee792b84584aec276f5a2dbc4e6"
     ),
-    Source(
-        "t10k-labels-idx1-ubyte.gz",
-        4_542,
-        "f7ae60f92e00ec6debd23a6088c31dbd2371eca3ffa0defaefb259924204aec6",
+    "t10k-labels-idx1-ubyte.gz": (
+        "f7ae60f92e00ec6debd23a6088c31dbd2371eca3ffa0defaefb259924204aec6"
     ),
-)
+}
 
 _PREFIX: dict[Part, str] = {"train": "train", "test": "t10k"}
 
@@ -175,32 +159,33 @@ def fetch(
     download that was broken off goes on with the next file when called again.
     """
     folder = Path(folder)
-    for source in SOURCES:
-        if part and not source.name.startswith(_PREFIX[part]):
+    for name, sha256 in SOURCES.items():
+        if part and not name.startswith(_PREFIX[part]):
             continue
-        if not _is_right(folder / source.name, source):
-            content = _download(source, mirrors, timeout)
-            with writing(folder / source.name, DataError):
-                write_atomically(folder / source.name, content)
+        path = folder / name
+        if _sha256(path) != sha256:
+            content = _download(name, sha256, mirrors, timeout)
+            with writing(path, DataError):
+                write_atomically(path, content)
 
 
-def _download(source: Source, mirrors: Sequence[str], timeout: float) -> bytes:
+def _download(name: str, sha256: str, mirrors: Sequence[str], timeout: float) -> bytes:
     """The file's bytes from the first mirror that gives them unharmed."""
     reasons = []
     for mirror in mirrors:
-        url = mirror.rstrip("/") + "/" + source.name
+        url = mirror.rstrip("/") + "/" + name
         try:
             request = urllib.request.Request(url, headers={"User-Agent": "lenet-bench"})
             with urllib.request.urlopen(request, timeout=timeout) as response:
-                content: bytes = response.read(source.size + 1)  # more shows that it is another
+                content: bytes = response.read(_LARGEST_FILE)
         except (OSError, http.client.HTTPException, ValueError) as error:
             reasons.append(f"{url}: {_reason(error)}")
             continue
-        if hashlib.sha256(content).hexdigest() == source.sha256:
+        if hashlib.sha256(content).hexdigest() == sha256:
             return content
         reasons.append(f"{url}: not the expected file (wrong SHA-256)")
     raise DataError(
-        f"{source.name} cannot be downloaded ({'; '.join(reasons)}); get MNIST's four files"
+        f"{name} cannot be downloaded ({'; '.join(reasons)}); get MNIST's four files"
         f" elsewhere and name their folder with --data or {FOLDER_VARIABLE}"
     )
 
@@ -213,13 +198,11 @@ def _reason(error: Exception) -> str:
     return str(error) or type(error).__name__
 
 
-def _is_right(path: Path, source: Source) -> bool:
+def _sha256(path: Path) -> str | None:
     try:
-        if path.stat().st_size != source.size:
-            return False
-        return hashlib.sha256(path.read_bytes()).hexdigest() == source.sha256
+        return hashlib.sha256(path.read_bytes()).hexdigest()
     except OSError:
-        return False
+        return None
 
 
 def _find_file(folder: Path, name: str, kind: str) -> Path:
