@@ -85,45 +85,31 @@ __all__ = [
     "write_report",
 ]
 
-#: Where each public name lives. `backends` is the sub-package itself, which can be called.
-_HOMES = {
-    "Availability": "registry.availability",
-    "Backend": "registry",
-    "CompareOptions": "measure.options",
-    "Cost": "cost",
-    "DataError": "errors",
-    "Difference": "questions.diff",
-    "Digits": "mnist",
-    "Entry": "measure.options",
-    "Examination": "questions.doctor",
-    "ImageError": "errors",
-    "LenetBenchError": "errors",
-    "Network": "registry",
-    "NotSavedError": "measure.comparison",
-    "Progress": "measure.comparison",
-    "Result": "results",
-    "ResultError": "errors",
-    "Row": "results",
-    "Summary": "results",
-    "Unavailable": "errors",
-    "Unverified": "questions.verify",
-    "Verification": "questions.verify",
-    "Weights": "weights",
-    "WeightsError": "errors",
-    "compare": "measure.comparison",
-    "costs": "cost",
-    "diff": "questions.diff",
-    "examine": "questions.doctor",
-    "find_mnist": "mnist",
-    "load": "registry",
-    "read_image": "images",
-    "read_mnist": "mnist",
-    "read_result": "results",
-    "read_weights": "weights",
-    "render": "show.forms",
-    "rows": "results",
-    "verify_each": "questions.verify",
-    "write_report": "show.page",
+#: The names of each module above. `backends` is the sub-package itself, which can be called.
+_NAMES_OF = {
+    "cost": ("Cost", "costs"),
+    "errors": (
+        "DataError",
+        "ImageError",
+        "LenetBenchError",
+        "ResultError",
+        "Unavailable",
+        "WeightsError",
+    ),
+    "images": ("read_image",),
+    "measure.comparison": ("NotSavedError", "Progress", "compare"),
+    "measure.options": ("CompareOptions", "Entry"),
+    "mnist": ("Digits", "find_mnist", "read_mnist"),
+    "questions.diff": ("Difference", "diff"),
+    "questions.doctor": ("Examination", "examine"),
+    "questions.verify": ("Unverified", "Verification", "verify_each"),
+    "registry": ("Backend", "Network", "load"),
+    "registry.availability": ("Availability",),
+    "results": ("Result", "Row", "Summary", "read_result"),
+    "results.rows": ("rows",),
+    "show.forms": ("render",),
+    "show.page": ("write_report",),
+    "weights": ("Weights", "read_weights"),
 }
 
 
@@ -136,10 +122,11 @@ if not TYPE_CHECKING:  # a type checker shall know the names above and no others
             from importlib.metadata import version
 
             return version("lenet-bench")
-        if name in _HOMES:
-            value = getattr(import_module(f".{_HOMES[name]}", __name__), name)
-            globals()[name] = value
-            return value
+        for module, names in _NAMES_OF.items():
+            if name in names:
+                value = getattr(import_module(f".{module}", __name__), name)
+                globals()[name] = value
+                return value
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
