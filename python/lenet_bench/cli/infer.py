@@ -68,9 +68,9 @@ def infer(
     """
     from ..questions.infer import Failure, all_agree, open_backends, to_json
     from ..questions.infer import infer as answers_of
-    from ..registry import only_our_words
     from ..show.families import missing
     from ..show.terminal.answers import in_full, in_short, times
+    from ..silence import only_our_words
     from ..weights import read_weights
 
     opened = open_backends(backends, read_weights(weights), threads, device, quiet=not verbose)

@@ -2,14 +2,14 @@
 
 import io
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 import numpy as np
 
 from ..errors import ImageError
+from ..silence import silence
 from .planes import NoInkError, Plane
 from .view import BRIGHTNESS
 
@@ -82,7 +82,7 @@ def decode(name: str, content: bytes) -> Plane:
             if width * height == 0:
                 raise ImageError(f"{name}: has no pixels")
             image.draft(None, (_WIDEST, _WIDEST))  # a JPEG is decoded at the size that is needed
-            with _libtiff_silenced() if kind == "Tiff" else nullcontext():
+            with silence() if kind == "Tiff" else nullcontext():  # libtiff writes what it raises
                 image.load()
             return _upright(image)
     except ImageError:
@@ -95,23 +95,6 @@ def decode(name: str, content: bytes) -> Plane:
         raise ImageError(f"{name}: begins like a {kind.upper()} picture, but is none") from None
     except Exception as error:  # Pillow's plugins raise nearly anything on damaged files
         raise ImageError(f"{name}: damaged or cut short: {error or type(error).__name__}") from None
-
-
-@contextmanager
-def _libtiff_silenced() -> Iterator[None]:
-    """What is wrong is in Pillow's exception too; libtiff writes it to the terminal by itself."""
-    try:
-        kept = os.dup(2)
-    except OSError:  # standard error is closed
-        yield
-        return
-    try:
-        with open(os.devnull, "w") as nowhere:  # noqa: PTH123 - a descriptor is needed
-            os.dup2(nowhere.fileno(), 2)
-        yield
-    finally:
-        os.dup2(kept, 2)
-        os.close(kept)
 
 
 def _upright(image: "Image") -> Plane:

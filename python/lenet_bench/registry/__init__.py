@@ -22,4 +22,3 @@ from .lookup import (
 )
 from .network import Network
 from .rows import BACKENDS, FLOAT32
-from .silence import only_our_words, silence

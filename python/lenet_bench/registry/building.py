@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ..errors import LenetBenchError, Unavailable, first_line
 from ..installed import extra_requirements, fits, installed_version, package_name
+from ..silence import silence
 from ..weights import Weights
 from . import environments, gpu, native
 from .backend import Backend, Device
@@ -18,7 +19,6 @@ from .cuda import BUILD, built_majors
 from .cuda_libraries import load_for_cupy
 from .devices import ProvenOnGpu
 from .network import Network
-from .silence import silence
 
 #: What stands before the command that mends it, in every reason.
 MEND = "mend it with: "

@@ -17,7 +17,7 @@ import msgspec
 from ..errors import Unavailable
 from ..measure.built import sentence
 from ..process import Parent
-from ..registry.silence import nowhere, only_our_words
+from ..silence import nowhere, only_our_words
 from .result import FrameworkRun, Status
 from .run import Interrupted, Say, TrainOptions, on_stderr, train
 

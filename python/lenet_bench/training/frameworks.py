@@ -12,7 +12,7 @@ from importlib import import_module
 from ..errors import Unavailable, first_line
 from ..measure.pinning import thread_variables
 from ..registry import find
-from ..registry.silence import silence
+from ..silence import silence
 from .recipe import Recipe
 from .trainer import Parameters, Trainer
 

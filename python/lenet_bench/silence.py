@@ -1,4 +1,4 @@
-"""Keep what a framework prints off the terminal: while it is built, or for good."""
+"""Keep what a library prints off the terminal: for a while, or for good."""
 
 import ctypes
 import os
