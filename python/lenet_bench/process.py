@@ -24,6 +24,7 @@ import time
 import traceback
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from functools import cache
 from importlib import import_module
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
@@ -81,7 +82,7 @@ class Child:
             try:
                 self._process = subprocess.Popen(
                     [*command, str(theirs.fileno()), function],
-                    env={**os.environ, "TMPDIR": _Temporary.folder(), **(variables or {})},
+                    env={**os.environ, "TMPDIR": _temporary_folder(), **(variables or {})},
                     stdin=subprocess.DEVNULL,
                     stdout=to,
                     stderr=to,
@@ -93,7 +94,8 @@ class Child:
                 self._output.close()
                 why = f"{python} cannot be started: {error.strerror}"
                 raise Died("missing", why) from None
-        self._guard = _Guard(self._process)
+        # It ends the child and all of its session once this process is gone.
+        self._watcher = _waiting_shell('read -r _; kill -s KILL -- "-$0"', str(self.pid))
         self._connection = Connection(os.dup(self._socket.fileno()))
         self._process_fd = os.pidfd_open(self.pid) if hasattr(os, "pidfd_open") else None
         self._ended = False
@@ -141,14 +143,16 @@ class Child:
 
     def kill(self) -> None:
         """Kill it and all that it started; who listens to it will notice."""
-        self._guard.kill()
+        self._signal_all(signal.SIGKILL)
 
     def end(self) -> None:
         """Kill it and all that it started, at once: it has nothing to save."""
         if self._ended:
             return
+        self.kill()
         self._ended = True
-        self._guard.end()
+        self._process.wait()
+        _dismiss(self._watcher)
         self._connection.close()
         self._socket.close()
         if self._process_fd is not None:
@@ -257,27 +261,6 @@ def serve() -> None:
     os._exit(code)  # what a library registered for the exit may hang
 
 
-class _Guard:
-    """Ends a process and all of its session: when it is asked to, and once this process is gone."""
-
-    _SCRIPT = 'read -r _; kill -s KILL -- "-$0"'
-
-    def __init__(self, leader: "subprocess.Popen[bytes]") -> None:
-        self._leader = leader
-        self._watcher = _waiting_shell(self._SCRIPT, str(leader.pid))
-
-    def kill(self) -> None:
-        with suppress(ProcessLookupError, PermissionError):
-            os.killpg(self._leader.pid, signal.SIGKILL)
-
-    def end(self) -> None:
-        """Kill all of it, and guard nothing any more."""
-        self.kill()
-        self._leader.wait()
-        self._watcher.kill()
-        self._watcher.communicate()
-
-
 class _Pickler(pickle.Pickler):
     def reducer_override(self, value: Any) -> Any:
         if isinstance(value, (np.ndarray, np.generic)):
@@ -320,32 +303,29 @@ def _receive(connection: Connection) -> Any:
         raise HungUp from None
 
 
-class _Temporary:
-    """A folder for all children of this process, which find there what others have compiled.
+_one_at_a_time = threading.Lock()
 
-    It goes with this process, whatever ends that.
-    """
 
-    _SCRIPT = 'read -r _; sleep 1; rm -rf -- "$0"'  # once those that write there are killed
-    _made: "_Temporary | None" = None
-    _one_at_a_time = threading.Lock()
+def _temporary_folder() -> str:
+    """A folder for all children of this process, which find there what others have compiled."""
+    with _one_at_a_time:
+        return _make_temporary_folder()
 
-    def __init__(self) -> None:
-        self.name = tempfile.mkdtemp(prefix="lenet-bench-")
-        self._watcher = _waiting_shell(self._SCRIPT, self.name)
-        atexit.register(self._end, os.getpid())
 
-    @classmethod
-    def folder(cls) -> str:
-        with cls._one_at_a_time:
-            cls._made = cls._made or cls()
-        return cls._made.name
+@cache
+def _make_temporary_folder() -> str:
+    """It goes with this process, whatever ends that."""
+    folder = tempfile.mkdtemp(prefix="lenet-bench-")
+    remove = 'read -r _; sleep 1; rm -rf -- "$0"'  # once those that write there are killed
+    watcher, owner = _waiting_shell(remove, folder), os.getpid()
 
-    def _end(self, owner: int) -> None:
+    def end() -> None:
         if os.getpid() == owner:  # and no copy of it
-            self._watcher.kill()
-            self._watcher.communicate()
-            shutil.rmtree(self.name, ignore_errors=True)
+            _dismiss(watcher)
+            shutil.rmtree(folder, ignore_errors=True)
+
+    atexit.register(end)
+    return folder
 
 
 def _waiting_shell(script: str, *arguments: str) -> "subprocess.Popen[bytes]":
@@ -357,6 +337,11 @@ def _waiting_shell(script: str, *arguments: str) -> "subprocess.Popen[bytes]":
         stderr=subprocess.DEVNULL,
         start_new_session=True,  # no terminal's signal is meant for it
     )
+
+
+def _dismiss(watcher: "subprocess.Popen[bytes]") -> None:
+    watcher.kill()
+    watcher.communicate()
 
 
 def _stderr() -> Any:
