@@ -62,10 +62,7 @@ def read_weights(path: str | os.PathLike[str] | None = None) -> Weights:
     except (SafetensorError, OSError, ValueError, TypeError) as error:
         raise WeightsError(f"{path}: cannot be read as safetensors: {error}") from None
     weights = Weights(parameters, metadata)
-    try:
-        check_weights(weights)
-    except WeightsError as error:
-        raise WeightsError(f"{path}: {error}") from None
+    _check_values(path, weights)
     return weights
 
 
@@ -78,7 +75,7 @@ def write_weights(
     weights = Weights(parameters, metadata)
     path = Path(path)
     _check_names_and_shapes(path, {name: a.shape for name, a in parameters.items()})
-    check_weights(Weights(parameters))
+    _check_values(path, Weights(parameters))
     content = save(
         {name: np.ascontiguousarray(parameters[name]) for name in PARAMETERS},
         metadata={**metadata, "sha256": weights.sha256},
@@ -87,18 +84,18 @@ def write_weights(
         write_atomically(path, content)
 
 
-def check_weights(weights: Weights) -> None:
+def _check_values(path: Path, weights: Weights) -> None:
     """Raise WeightsError unless dtype and checksum are right and every answer is finite."""
     for name, array in weights.parameters.items():
         if array.dtype != np.float32:
-            raise WeightsError(f"{name}: expected float32, found {array.dtype}")
+            raise WeightsError(f"{path}: {name}: expected float32, found {array.dtype}")
         if not np.isfinite(array).all():
-            raise WeightsError(f"{name}: holds a value that is not finite")
+            raise WeightsError(f"{path}: {name}: holds a value that is not finite")
     if _largest_value(weights) > _LARGEST_VALUE:
-        raise WeightsError("the values are so large that no image gets probabilities")
+        raise WeightsError(f"{path}: the values are so large that no image gets probabilities")
     expected = weights.metadata.get("sha256")
     if expected is not None and expected != weights.sha256:
-        raise WeightsError("the parameters do not match their checksum: the file is damaged")
+        raise WeightsError(f"{path}: the parameters do not match their checksum: it is damaged")
 
 
 def _largest_value(weights: Weights) -> float:
@@ -124,8 +121,6 @@ def _check_file(path: Path) -> None:
         raise WeightsError(f"{path}: no such weights file; `lenet-bench train` makes one") from None
     except OSError as error:
         raise WeightsError(f"{path}: cannot be read: {error.strerror}") from None
-    except ValueError as error:  # a NUL character in the name
-        raise WeightsError(f"{path}: cannot be read: {error}") from None
     if size > _LARGEST_FILE:
         raise WeightsError(f"{path}: too large to be LeNet's weights (over 64 MiB)")
 
