@@ -67,7 +67,7 @@ def _bare(name: str) -> str:
 def lines_of_code(name: str) -> int | None:
     """Of a backend or variant; None for what is none of ours."""
     try:
-        return sum(map(_count, sources(name)))
+        return _lines(sources(name))
     except (LenetBenchError, OSError):
         return None
 
@@ -76,19 +76,14 @@ def lines_of_code(name: str) -> int | None:
 def installed_mib(name: str) -> float | None:
     """What its API takes of the disk where it runs; None where it is not installed."""
     try:
-        return _installed(_bare(name))
+        bare = _bare(name)
+        return mebibytes(find(bare)[0]) if name == bare else installed_mib(bare)
     except (LenetBenchError, OSError):
         return None
 
 
-@cache
-def _installed(name: str) -> float | None:
-    return mebibytes(find(name)[0])
-
-
-@cache
-def _count(source: Source) -> int:
-    return len(code_lines(source))
+def _lines(files: Sequence[Source]) -> int:
+    return sum(len(code_lines(source)) for source in files)
 
 
 def _cost(name: str) -> Cost:
@@ -96,7 +91,7 @@ def _cost(name: str) -> Cost:
     return Cost(
         name=name,
         files=tuple(source.name for source in files),
-        lines_of_code=sum(map(_count, files)),
+        lines_of_code=_lines(files),
         api_names=tuple(api_names(files)),
         complexity=sum(map(complexity, files)),
         nesting=max(map(nesting, files)),

@@ -1,7 +1,6 @@
 """What pip brings for a backend's API, and what that takes of the disk."""
 
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 from ..installed import extra_requirements, installed_bytes
@@ -21,7 +20,7 @@ def requirements(row: Backend) -> list[str]:
 
 def mebibytes(row: Backend) -> float | None:
     """Its packages, what they need and, where it is native, its module."""
-    modules = list(_modules(row.native)) if row.native else []
+    modules = _modules(row.native) if row.native else []
     needed = requirements(row) or ([] if modules else ["numpy"])
     path = sys.path
     if row.environment:
@@ -33,8 +32,7 @@ def mebibytes(row: Backend) -> float | None:
     return (packages + sum(module.stat().st_size for module in modules)) / 2**20
 
 
-def _modules(native: Native) -> Iterator[Path]:
-    """The compiled modules that hold it."""
+def _modules(native: Native) -> list[Path]:
+    """The compiled module that holds it, where that was built; of CUDA's two the first."""
     pattern = "_cuda*" if native.module == "cuda" else native.module
-    found = (path for path in _PACKAGE.glob(f"{pattern}.*") if path.suffix in (".so", ".pyd"))
-    yield from sorted(found)[:1]
+    return sorted(_PACKAGE.glob(f"{pattern}.*so"))[:1]
