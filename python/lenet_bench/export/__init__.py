@@ -5,23 +5,13 @@
     export("onnx", read_weights(), Path("lenet.onnx"))
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 
 from ..atomic import write_atomically, writing
 from ..errors import LenetBenchError, Unavailable
 from ..weights import Weights
-
-
-@dataclass(frozen=True)
-class Format:
-    """A kind of model: what each of its files is made by, and which extra that needs."""
-
-    files: Mapping[str, str]  # suffix -> a name of MAKERS
-    extra: str | None = None
-
 
 #: The files that can be made, by the name that a backend's function takes one as.
 MAKERS = {
@@ -40,23 +30,25 @@ CONVERTERS = {
     "int8_tflite_model": ("tensorflow", "tensorflow-cpu", "keras"),
 }
 
+#: The files of each kind of model: suffix -> a name of MAKERS.
 FORMATS = {
-    "onnx": Format({".onnx": "onnx_model"}, "onnx"),
-    "tflite": Format({".tflite": "tflite_model"}, "litert"),
-    "caffe": Format({".prototxt": "prototxt", ".caffemodel": "caffemodel"}),
+    "onnx": {".onnx": "onnx_model"},
+    "tflite": {".tflite": "tflite_model"},
+    "caffe": {".prototxt": "prototxt", ".caffemodel": "caffemodel"},
 }
+_EXTRAS = {"onnx": "onnx", "tflite": "litert"}  # that make them
 
 
 def export(format: str, weights: Weights, output: Path) -> list[Path]:
     """Write the model: one file called `output`, or several with its name and their suffixes."""
-    files = FORMATS[format].files
+    files = FORMATS[format]
     if len(files) > 1 and output.suffix not in ("", *files):
         raise LenetBenchError(f"{output}: expected a name that ends in {' or '.join(files)}")
     paths = [output] if len(files) == 1 else [output.with_suffix(suffix) for suffix in files]
     try:
         contents = [model(name, weights) for name in files.values()]
     except ImportError as error:
-        mend = f"pip install 'lenet-bench[{FORMATS[format].extra}]'"
+        mend = f"pip install 'lenet-bench[{_EXTRAS[format]}]'"
         raise Unavailable(f"{format} cannot be written ({error}); mend it with: {mend}") from error
     for path, content in zip(paths, contents, strict=True):
         with writing(path):
