@@ -27,11 +27,17 @@ def prepare(row: Backend) -> None:
     if framework == "tensorflow":
         _tensorflow(on_gpu, strict=row.module == "tensorflow")
     elif framework == "jax" and on_gpu:
-        _jax()
+        import jax
+
+        jax.config.update("jax_default_matmul_precision", "highest")
     elif framework == "torch" and on_gpu:
-        _torch()
+        import torch
+
+        torch.backends.cudnn.allow_tf32 = False
     elif framework == "onnxruntime" and on_gpu:
-        _onnxruntime()
+        import onnxruntime
+
+        onnxruntime.preload_dlls()  # CUDA's and cuDNN's, where pip put them
 
 
 def _framework(row: Backend) -> str:
@@ -78,24 +84,6 @@ def _tensorflow(on_gpu: bool, *, strict: bool) -> None:
     tensorflow.config.experimental.enable_tensor_float_32_execution(False)
     if strict:  # what cannot run on the device is an error; Keras places some things elsewhere
         tensorflow.config.set_soft_device_placement(False)
-
-
-def _jax() -> None:
-    import jax
-
-    jax.config.update("jax_default_matmul_precision", "highest")
-
-
-def _torch() -> None:
-    import torch
-
-    torch.backends.cudnn.allow_tf32 = False
-
-
-def _onnxruntime() -> None:
-    import onnxruntime
-
-    onnxruntime.preload_dlls()  # CUDA's and cuDNN's, where pip put them
 
 
 class ProvenOnGpu:

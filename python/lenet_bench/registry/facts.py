@@ -25,18 +25,13 @@ def _torch(inside: Inside, _: int) -> dict[str, str]:
 
     with torch.inference_mode():
         answer = inside["model"](torch.zeros(1, 1, 28, 28, device=inside["place"]))
+    onednn = re.search(r"MKL-DNN v([\d.]+)", torch.__config__.show())
     return {
         "threads": str(torch.get_num_threads()),
         "isa": torch.backends.cpu.get_cpu_capability(),
-        "onednn": _after(r"MKL-DNN v([\d.]+)", torch.__config__.show()),
+        "onednn": onednn[1] if onednn else "unknown",
         "device": str(answer.device),
     }
-
-
-def _after(pattern: str, text: str) -> str:
-    """A version in what a library says of itself."""
-    found = re.search(pattern, text)
-    return found[1] if found else "unknown"
 
 
 def _jax(inside: Inside, _: int) -> dict[str, str]:
