@@ -50,8 +50,6 @@ def content_of(source: Source) -> tuple[str, bytes]:
                 content = file.read(LARGEST_FILE + 1)
         except FileNotFoundError:
             raise ImageError(f"{name}: no such file") from None
-        except PermissionError:
-            raise ImageError(f"{name}: no permission to read it") from None
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or error
             raise ImageError(f"{name}: cannot be read: {reason}") from None
