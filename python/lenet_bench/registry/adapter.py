@@ -24,6 +24,7 @@ from ..weights import Weights
 from . import devices, facts
 from .backend import Backend
 from .input import check_image, check_images
+from .rows import BACKENDS
 
 Array = NDArray[np.float32]
 
@@ -74,9 +75,10 @@ class Adapter:
         """Every layer's output, channels first."""
         image = check_image(image)
         if not self._row.layers:
+            able = ", ".join(row.name for row in BACKENDS if row.layers)
             raise LenetBenchError(
                 f"{self._row.spell(self._variant)} gives the answer only and shows no layers; "
-                f"{', '.join(_showing_layers())} show them"
+                f"{able} show them"
             )
         with self._lock:
             outputs = self.answer(image[np.newaxis])
@@ -121,12 +123,6 @@ class Adapter:
         for file in set(taken) - set(self._given):
             self._given[file] = export.model(file, self._given["weights"])
         return function(**{name: self._given[name] for name in taken})
-
-
-def _showing_layers() -> list[str]:
-    from .rows import BACKENDS
-
-    return [row.name for row in BACKENDS if row.layers]
 
 
 def _channels_first(name: str, output: Array) -> Array:

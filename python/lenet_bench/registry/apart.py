@@ -17,10 +17,9 @@ from ..process import Child, Died, Parent
 from ..weights import Weights
 from . import environments
 from .building import load_here, wrong_version
-from .input import check_images
+from .input import check_image, check_images
 from .lookup import find
 
-_ERRORS = {"TypeError": TypeError, "ValueError": ValueError}
 _SECONDS = 300  # to be built: ahead-of-time compilers on a slow machine
 
 
@@ -49,13 +48,11 @@ class Apart:
 
     def infer(self, images: NDArray[np.float32]) -> NDArray[np.float32]:
         """Probabilities, as of any backend; a call costs the way to the other process too."""
-        if not isinstance(images, np.ndarray) or images.dtype != np.float32:
-            check_images(images)
-        answer: NDArray[np.float32] = self._ask(("infer", images))
+        answer: NDArray[np.float32] = self._ask(("infer", check_images(images)))
         return answer
 
     def layers(self, image: NDArray[np.float32]) -> dict[str, NDArray[np.float32]]:
-        layers: dict[str, NDArray[np.float32]] = self._ask(("layers", image))
+        layers: dict[str, NDArray[np.float32]] = self._ask(("layers", check_image(image)))
         return layers
 
     def describe(self) -> dict[str, str]:
@@ -72,7 +69,7 @@ class Apart:
             raise Unavailable(reason or f"{self._name}: {death.sentence}") from None
         if kind == "answer":
             return answer
-        error = _ERRORS.get(kind) or getattr(errors, kind, None)
+        error = getattr(errors, kind, None)
         if error is None:
             raise LenetBenchError(f"{self._name} fails with {kind}: {answer}")
         raise error(answer)
