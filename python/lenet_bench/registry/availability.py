@@ -14,15 +14,14 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import LenetBenchError, WeightsError
-from ..network import IMAGE_SIDE, PARAMETERS
+from ..errors import LenetBenchError
+from ..network import IMAGE_SIDE
 from ..process import Child, Died, Parent
 from ..weights import Weights, read_weights
 from . import environments
 from .backend import Backend
-from .building import check_needs, import_backend, wrong_version
+from .building import check_needs, import_backend, load, wrong_version
 from .gpu import why_none
-from .loading import load
 from .lookup import every_name, find, names, tolerance
 
 Image = NDArray[np.float32]
@@ -112,8 +111,6 @@ def rows_of(asked: Sequence[str]) -> list[tuple[Backend, list[str]]]:
 
 def _known_reason(row: Backend, name: str) -> str | None:
     """Why it cannot run, where that is known without a process."""
-    if row.gone:
-        return f"{name} {row.gone}"
     try:
         check_needs(row, find(name)[1])
     except LenetBenchError as error:
@@ -146,7 +143,9 @@ def _ask_child(
             lost = [name]
             runs = next((one.runs for one in found.values() if one.runs), None)
             if len(pending) > 1 and runs and find(name)[1] in row.compiled:
-                found[name] = _not_tried(row, name, runs)
+                note = f"not tried: it compiles for long; lenet-bench doctor {name}"
+                runs = {**runs, "variant": find(name)[1], "note": note}
+                found[name] = _availability(row, name, None, runs)
             else:
                 found[name] = _availability(row, name, *child.ask(name, seconds))
     except Died as death:
@@ -156,12 +155,6 @@ def _ask_child(
         printed = child.output()
         child.close()
     return printed
-
-
-def _not_tried(row: Backend, name: str, runs: dict[str, str]) -> Availability:
-    """A variant that compiles for long is tried alone only; its API has shown that it runs."""
-    note = f"not tried: it compiles for long; lenet-bench doctor {name}"
-    return _availability(row, name, None, {**runs, "variant": find(name)[1], "note": note})
 
 
 def _lost(row: Backend, name: str, reason: str) -> Availability:
@@ -190,7 +183,7 @@ def serve(parent: Parent) -> None:
     with suppress(Exception, SystemExit):  # `load` says it in a sentence
         import_backend(row)
     parent.say(None)
-    weights, picture = _weights(), _picture()
+    weights, picture = read_weights(), _picture()
     expected = load("reference", weights=weights).infer(picture)
     while True:
         parent.say(_try(parent.hear(), weights, picture, expected))
@@ -213,14 +206,6 @@ def _try(
     if difference <= allowed:  # false for NaN too
         return None, runs
     return f"{name} answers wrongly: off by {difference:.1g}, allowed {allowed:.0e}", runs
-
-
-def _weights() -> Weights:
-    """The canonical weights; zeros where they are absent, since a backend may run all the same."""
-    try:
-        return read_weights()
-    except WeightsError:
-        return Weights({name: np.zeros(shape, np.float32) for name, shape in PARAMETERS.items()})
 
 
 def _picture() -> NDArray[np.float32]:

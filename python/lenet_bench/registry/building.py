@@ -1,4 +1,4 @@
-"""Build a backend in this process, or say why it cannot be built."""
+"""Load a backend, in this process or in one of its own, or say why it cannot be loaded."""
 
 import os
 import shutil
@@ -12,12 +12,13 @@ from numpy.typing import NDArray
 from ..errors import LenetBenchError, Unavailable, first_line
 from ..installed import extra_requirements, fits, installed_version, package_name
 from ..silence import silence
-from ..weights import Weights
+from ..weights import Weights, read_weights
 from . import environments, gpu, native
 from .backend import Backend, Device
 from .cuda import BUILD, built_majors
 from .cuda_libraries import load_for_cupy
 from .devices import ProvenOnGpu
+from .lookup import find
 from .network import Network
 
 #: What stands before the command that mends it, in every reason.
@@ -26,6 +27,35 @@ MEND = "mend it with: "
 #: What backends of this process have been set up by: variables, and frameworks' devices.
 _set_here: dict[str, str] = {}
 _devices_here: set[Device] = set()
+
+
+def load(
+    name: str,
+    *,
+    threads: int = 1,
+    weights: Weights | str | os.PathLike[str] | None = None,
+    quiet: bool = True,
+) -> Network:
+    """Build one backend: `load("fused").infer(image)`; `load("torch@gpu")` on a GPU.
+
+    `weights` is a file or what `read_weights` gave; without it, the canonical weights.
+    A framework is set up by environment variables, and a process can do that once: a backend that
+    needs other values than an earlier one, another device, or an environment of its own, is
+    built in a process of its own, to which `infer` talks. `quiet` keeps what frameworks print
+    while they are built off the terminal.
+    Raises Unavailable, with the command that mends it, where the backend cannot run.
+    """
+    row, variant = find(name)
+    if threads < 1:
+        raise LenetBenchError(f"expected at least 1 thread, got {threads}")
+    if not isinstance(weights, Weights):
+        weights = read_weights(weights)
+    check_needs(row, variant)
+    if _needs_its_own_process(row, threads):
+        from .apart import Apart
+
+        return Apart(name, weights, threads=threads, quiet=quiet)
+    return load_here(row, variant, weights, threads, quiet=quiet)
 
 
 def load_here(
@@ -44,7 +74,7 @@ def load_here(
         return build(row, variant, weights, threads)
 
 
-def needs_its_own_process(row: Backend, threads: int) -> bool:
+def _needs_its_own_process(row: Backend, threads: int) -> bool:
     """Whether this process is set up otherwise, or its interpreter is not the backend's."""
     if row.environment and environments.interpreter(row) != sys.executable:
         return True
@@ -69,8 +99,10 @@ def exact_probabilities(weights: Weights, images: NDArray[np.float32]) -> NDArra
 
 
 def check_needs(row: Backend, variant: str) -> None:
-    """Raise Unavailable where something is absent that no Python package brings."""
+    """Raise Unavailable where it is gone, or something is absent that no Python package brings."""
     name = row.spell(variant)
+    if row.gone:
+        raise Unavailable(f"{name} {row.gone}")
     if row.device == "gpu" and (none := gpu.why_none()):
         built = row.native and row.native.module == "cuda" and built_majors()
         remedy = none.remedy or (None if built else f"on a machine with a GPU, {_mend(row)}")
@@ -81,6 +113,12 @@ def check_needs(row: Backend, variant: str) -> None:
             raise Unavailable(
                 f"{name} compiles C++, and there is no {compiler}; {MEND}"
                 "apt install g++, or name another compiler: export CXX=clang++"
+            )
+    for program in row.programs:
+        if not shutil.which(program):
+            raise Unavailable(
+                f"{name} calls the program {program}, which is not on the PATH; "
+                f"install it (on Debian: apt install {program})"
             )
 
 
@@ -102,7 +140,6 @@ def build(row: Backend, variant: str, weights: Weights, threads: int) -> Network
         import_backend(row)
         if row.native:
             return native.build(row.native, variant, weights, threads)
-        _check_programs(row, name)
         fails = "cannot run on the GPU" if row.moved else "cannot be built"
         network = _adapted(row, variant, weights, threads)
     except LenetBenchError:
@@ -135,15 +172,6 @@ def _adapted(row: Backend, variant: str, weights: Weights, threads: int) -> Netw
     return Adapter(row, variant, weights, threads)
 
 
-def _check_programs(row: Backend, name: str) -> None:
-    for program in row.programs:
-        if not shutil.which(program):
-            raise Unavailable(
-                f"{name} calls the program {program}, which is not on the PATH; "
-                f"install it (on Debian: apt install {program})"
-            )
-
-
 def wrong_version(row: Backend, name: str, why: str) -> str | None:
     """The reason where a backend failed and its packages are of versions that it is not made for.
 
@@ -161,14 +189,12 @@ def wrong_version(row: Backend, name: str, why: str) -> str | None:
 
 def is_installed(row: Backend) -> bool:
     """Whether its packages are here, in versions that fit; it may fail to run all the same."""
-    if row.gone:
-        return False
     if row.environment and environments.environments()[row.environment].created:
         return True
-    needed = _needed(row)
-    nothing = not needed and row.environment  # that does as well beside lenet-bench
-    here = [(asked, installed_version(asked)) for asked in needed]
-    return not nothing and all(version and fits(version, asked) for asked, version in here)
+    if not _needed(row):
+        return row.environment is None  # else nothing beside lenet-bench does as well
+    here = _versions(row)
+    return bool(here) and all(fits(version, asked) for asked, version in here)
 
 
 def _versions(row: Backend) -> list[tuple[str, str]]:
