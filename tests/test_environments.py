@@ -149,6 +149,7 @@ def test_create_wants_names_or_all(run: Run) -> None:
 
 def test_no_python_that_fits_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
+    monkeypatch.setenv("PYENV_ROOT", "/nowhere")
     monkeypatch.setattr("sys.version_info", type("Version", (), {"major": 3, "minor": 99}))
     with pytest.raises(LenetBenchError, match=r"chainer needs Python 3.11 or 3.10, and this is"):
         environments.create("chainer")

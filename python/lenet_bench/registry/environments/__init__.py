@@ -185,14 +185,15 @@ def _make_empty(environment: Environment) -> list[str]:
 
 
 def _python_for(environment: Environment) -> str | None:
-    """An interpreter of a version that its packages run on: this one, or one on the PATH."""
+    """An interpreter of a version that its packages run on: this one, on the PATH, or pyenv's."""
     if f"{sys.version_info.major}.{sys.version_info.minor}" in environment.pythons:
         return sys.executable
-    for version in environment.pythons:
-        python = shutil.which(f"python{version}")
-        # pyenv puts there what does not run
-        if python and subprocess.run([python, "-c", ""], capture_output=True).returncode == 0:
-            return python
+    pyenv = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv") / "versions"
+    for name in (f"python{version}" for version in environment.pythons):
+        candidates = [shutil.which(name), *map(str, pyenv.glob(f"*/bin/{name}"))]
+        for python in filter(None, candidates):  # one of pyenv's on the PATH may not run
+            if subprocess.run([python, "-c", ""], capture_output=True).returncode == 0:
+                return python
     return None
 
 
