@@ -5,7 +5,7 @@ into comparisons of as many starts as the published figures have, each of a pair
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from math import ceil, log, sqrt
@@ -47,12 +47,15 @@ _MARGIN = 0.02  # two backends that differ by less are the same
 _LARGEST_FLOOR = 0.10  # of a call
 
 
+Said = Literal["passed", "failed", "too noisy"]
+
+
 @dataclass(frozen=True)
 class Point:
     """One thing that the harness must be able to do, and whether it was."""
 
     name: str
-    verdict: Literal["passed", "failed", "too noisy"]
+    verdict: Said
     says: str  # with the figures
     figures: Mapping[str, float | int | str | None] = field(default_factory=dict)
 
@@ -104,60 +107,46 @@ def points(result: Result, *, quick: bool = False, starts: int = PUBLISHED_START
     identical = _identical(medians)
     if quick:
         starts = max(FEWEST_STARTS, min(starts, *map(len, identical)))
-    compared = _Compared(_noise(identical), starts, result.rules.margin, quick)
-    slower = {
-        by: [
-            _pair(medians[name], medians[same])
-            for name, same in zip(names, _SAME[::2], strict=True)
-        ]
-        for by, names in _SLOWER.items()
-    }
+    judged = _Judged(_noise(identical), starts, result.rules.margin, quick)
     return [
-        _with_resolution(compared.identical(identical), identical, starts),
+        judged.point("identical backends", identical),
         _held(identical, starts, fewest=1 if quick else _FEWEST_PAIRS),
-        *(compared.slower(by, pairs) for by, pairs in slower.items()),
+        *(
+            judged.point(f"a slowdown of {by:.0%}", _pairs(medians, names, _SAME[::2]), by)
+            for by, names in _SLOWER.items()
+        ),
         *(_caught(result, name) for name in _CHEATS),
         _floor(result),
     ]
 
 
 @dataclass(frozen=True)
-class _Compared:
-    """How verdicts are drawn from the starts of a pair."""
+class _Judged:
+    """How verdicts are drawn from the starts of pairs."""
 
     noise: float  # how far the starts' ratios of identical backends scatter
     starts: int  # of a comparison
     margin: float
     quick: bool
 
-    def identical(self, pairs: Sequence[Floats]) -> Point:
-        """Whether they are called the same."""
-        intervals = self._intervals(pairs)
+    def point(self, name: str, pairs: Sequence[Floats], by: float = 0.0) -> Point:
+        """Whether identical ones are called the same, or a slowdown is found: often, never wrong.
+
+        It is found where the ratio's interval lies above 1; one within the margin need not be.
+        """
+        intervals = _intervals(pairs, self.starts)
         said = Counter(judge(interval, self.margin) for interval in intervals)
-        wrong = said["faster"] + said["slower"]
-        tally = _Tally("called same", said["same"], len(intervals), wrong)
-        rest = f"ambiguous in {said['ambiguous']}"
-        return self._point("identical backends", tally, rest, _ratio(pairs))
-
-    def slower(self, by: float, pairs: Sequence[Floats]) -> Point:
-        """Whether a slowdown is found: the ratio's interval lies above 1."""
-        intervals = self._intervals(pairs)
-        said = Counter(judge(interval, self.margin) for interval in intervals)
-        wrong = said["faster"] + (said["same"] if by > self.margin else 0)
-        found = sum(interval is not None and interval.low > 1 for interval in intervals)
-        tally = _Tally("found", found, len(intervals), wrong, demanded=by > self.margin)
-        rest = f"called slower in {said['slower']}"
-        return self._point(f"a slowdown of {by:.0%}", tally, rest, _ratio(pairs))
-
-    def _intervals(self, pairs: Sequence[Floats]) -> list[Interval | None]:
-        """Of every comparison."""
-        blocks = (block for pair in pairs for block in _blocks(pair, self.starts))
-        return [_interval(block, number) for number, block in enumerate(blocks)]
-
-    def _point(self, name: str, tally: "_Tally", rest: str, ratio: float | None) -> Point:
-        """Right often enough where that is demanded, and hardly ever wrong."""
-        right, count, wrong = tally.right, tally.count, tally.wrong
+        count = len(intervals)
+        if by:
+            what, right = "found", sum(interval.low > 1 for interval in intervals)
+            wrong = said["faster"] + (said["same"] if by > self.margin else 0)
+            rest = f"called slower in {said['slower']}"
+        else:
+            what, right = "called same", said["same"]
+            wrong = said["faster"] + said["slower"]
+            rest = f"ambiguous in {said['ambiguous']}"
         low, high = share_interval(right, count)
+        ratio = _ratio(pairs)
         figures = {
             "comparisons": count,
             "right": right,
@@ -169,7 +158,7 @@ class _Compared:
             "ratio": ratio,
         }
         says = (
-            f"{tally.what} in {right} of {count} comparisons of {self.starts} starts, so in at "
+            f"{what} in {right} of {count} comparisons of {self.starts} starts, so in at "
             f"least {low:.0%} of all (with {CONFIDENCE:.0%} confidence); {rest}, wrongly judged in "
             f"{wrong}"
         )
@@ -177,33 +166,28 @@ class _Compared:
             says = f"the run has no room for a comparison of {self.starts} starts"
         if ratio is not None:
             says += f"; ratio {ratio:.3f}"
-        verdict = self._verdict(tally)
+        verdict = self._verdict(count if 0 < by <= self.margin else right, count, wrong)
         if verdict == "too noisy":
             says += (
                 f"; the ratios of starts scatter by {self.noise:.1%}: quieten the machine, or give "
                 "more --starts or a longer --budget"
             )
+        if intervals and not by:
+            reach = [max(abs(log(one.low)), abs(log(one.high))) for one in intervals]
+            figures["resolution"] = resolution = float(np.quantile(reach, _RIGHT))
+            says += (
+                f"; {_RIGHT:.0%} of their intervals lie within {resolution:.1%} of 1, so this is "
+                "what such a comparison can tell here and now"
+            )
         return Point(name, verdict, says, figures)
 
-    def _verdict(self, tally: "_Tally") -> Literal["passed", "failed", "too noisy"]:
-        right = tally.right if tally.demanded else tally.count
-        if tally.wrong > (1 - _RIGHT) * tally.count:
+    def _verdict(self, right: int, count: int, wrong: int) -> Said:
+        if wrong > (1 - _RIGHT) * count:
             return "failed"
         if self.quick:
-            return "passed" if tally.count and right >= tally.count / 2 else "too noisy"
-        enough = tally.count >= _FEWEST_PAIRS and right >= _RIGHT * tally.count
+            return "passed" if count and right >= count / 2 else "too noisy"
+        enough = count >= _FEWEST_PAIRS and right >= _RIGHT * count
         return "passed" if enough else "too noisy"
-
-
-@dataclass(frozen=True)
-class _Tally:
-    """How often something was said that is right, of how many comparisons."""
-
-    what: str
-    right: int
-    count: int
-    wrong: int
-    demanded: bool = True  # that it is right nearly always
 
 
 def share_interval(hits: int, of: int) -> tuple[float, float]:
@@ -218,20 +202,32 @@ def share_interval(hits: int, of: int) -> tuple[float, float]:
 
 def _identical(medians: Mapping[str, Mapping[int, float]]) -> list[Floats]:
     """Pairs of one and the same backend; no two pairs share a process."""
-    pairs = zip(_SAME[::2], _SAME[1::2], strict=True)
-    return [_pair(medians[one], medians[other]) for one, other in pairs]
+    return _pairs(medians, _SAME[::2], _SAME[1::2])
 
 
-def _pair(one: Mapping[int, float], other: Mapping[int, float]) -> Floats:
-    """Both medians of each round that both ran in (n, 2)."""
-    both = [(one[number], other[number]) for number in one if number in other]
-    return np.array(both, np.float64).reshape(-1, 2)
+def _pairs(
+    medians: Mapping[str, Mapping[int, float]], ones: Sequence[str], others: Sequence[str]
+) -> list[Floats]:
+    """Of each two, both medians of each round that both ran in (n, 2)."""
+    return [
+        np.array(
+            [(medians[one][n], medians[other][n]) for n in medians[one] if n in medians[other]]
+        ).reshape(-1, 2)
+        for one, other in zip(ones, others, strict=True)
+    ]
 
 
-def _interval(pair: Floats, seed: int) -> Interval | None:
-    """As `compare` has it."""
-    one, other = (dict(enumerate(column.tolist())) for column in pair.T)
-    return ratio_interval(one, other, seed)
+def _intervals(pairs: Sequence[Floats], starts: int) -> list[Interval]:
+    """Of every comparison of so many starts, as `compare` has it; no two have a start in common."""
+    blocks = (
+        pair[end - starts : end] for pair in pairs for end in range(starts, len(pair) + 1, starts)
+    )
+    found = []
+    for seed, block in enumerate(blocks):
+        one, other = (dict(enumerate(column.tolist())) for column in block.T)
+        if interval := ratio_interval(one, other, seed):
+            found.append(interval)
+    return found
 
 
 def _ratio(pairs: Sequence[Floats]) -> float | None:
@@ -239,12 +235,6 @@ def _ratio(pairs: Sequence[Floats]) -> float | None:
     every = np.concatenate(pairs)
     one, other = np.median(every, axis=0) if len(every) else (0.0, 0.0)
     return float(one / other) if other else None
-
-
-def _blocks(pair: Floats, starts: int) -> Iterator[Floats]:
-    """Comparisons that have no start in common."""
-    for end in range(starts, len(pair) + 1, starts):
-        yield pair[end - starts : end]
 
 
 def _noise(pairs: Sequence[Floats]) -> float:
@@ -257,48 +247,20 @@ def _noise(pairs: Sequence[Floats]) -> float:
 
 def _held(pairs: Sequence[Floats], starts: int, *, fewest: int) -> Point:
     """Whether intervals cover what they should: identical backends' ratio is 1, on any machine."""
-    intervals = list(_intervals(pairs, starts))
+    intervals = _intervals(pairs, starts)
     held = sum(interval.low <= 1 <= interval.high for interval in intervals)
     low, high = share_interval(held, len(intervals))
     says = (
         f"1 lies within {held} of {len(intervals)} intervals of {starts} starts "
         f"({CONFIDENCE:.0%} interval of the share {low:.0%} to {high:.0%})"
     )
-    verdict: Literal["passed", "failed", "too noisy"] = "passed"
+    verdict: Said = "passed"
     if high < CONFIDENCE:
         verdict = "failed"
     elif len(intervals) < fewest:
         verdict, says = "too noisy", f"{says}: too few to tell, so give a longer --budget"
     figures = {"intervals": len(intervals), "held": held, "share_low": low, "share_high": high}
     return Point("intervals hold the truth", verdict, says, figures)
-
-
-def _with_resolution(point: Point, pairs: Sequence[Floats], starts: int) -> Point:
-    """And how far the intervals of identical backends reach."""
-    found = _resolution(pairs, starts)
-    if found is None:
-        return point
-    says = (
-        f"{point.says}; {_RIGHT:.0%} of their intervals lie within {found:.1%} of 1, so this is "
-        "what such a comparison can tell here and now"
-    )
-    return replace(point, says=says, figures={**point.figures, "resolution": found})
-
-
-def _resolution(pairs: Sequence[Floats], starts: int) -> float | None:
-    reach = [
-        max(abs(log(interval.low)), abs(log(interval.high)))
-        for interval in _intervals(pairs, starts)
-    ]
-    return float(np.quantile(reach, _RIGHT)) if reach else None
-
-
-def _intervals(pairs: Sequence[Floats], starts: int) -> Iterator[Interval]:
-    """Of comparisons of so many starts."""
-    for pair in pairs:
-        for number, block in enumerate(_blocks(pair, starts)):
-            if interval := _interval(block, number):
-                yield interval
 
 
 def _caught(result: Result, name: str) -> Point:
