@@ -104,7 +104,7 @@ def test_an_unknown_environment_is_one_sentence(run: Run) -> None:
     for command in ("create", "remove"):
         done = run("env", command, "cntk")
         assert done.code == 2
-        assert "no environment is called 'cntk'; there are caffe, " in done.errors
+        assert "'cntk' is not one of 'caffe', " in done.errors
 
 
 def test_a_folder_that_cannot_be_made_is_one_sentence(run: Run, tmp_path: Path) -> None:

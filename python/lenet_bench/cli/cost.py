@@ -3,7 +3,7 @@
 import click
 
 from .options import BACKEND, backends_argument, json_option
-from .output import SUCCESS, say, say_json, screen
+from .output import SUCCESS, answer, say, screen
 
 
 @click.command(
@@ -42,8 +42,6 @@ def cost(backends: tuple[str, ...], show: tuple[str, ...], as_json: bool) -> int
         left, right = ((name, staged(sources(name))) for name in show)
         say(side_by_side(left, right, screen()))
         return SUCCESS
-    if as_json:
-        say_json(costs(backends))
-    else:
-        say(in_a_table(costs(backends), screen()))
+    found = costs(backends)
+    answer(as_json, found, in_a_table(found, screen()))
     return SUCCESS

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 import click
 
 from .options import backends_argument, json_option, timeout_option, verbose_option
-from .output import SUCCESS, WRONG, note, say, say_json, screen
+from .output import SUCCESS, WRONG, answer, note, screen
 
 
 @click.command(
@@ -37,10 +37,7 @@ def doctor(backends: tuple[str, ...], as_json: bool, timeout: float, verbose: bo
 
     with _asking(backends, verbose) as answered:
         found = examine(backends, quiet=not verbose, seconds=timeout, answered=answered)
-    if as_json:
-        say_json(found.findings())
-    else:
-        say(examination(screen(), found))
+    answer(as_json, found.findings(), examination(screen(), found))
     return SUCCESS if found.works else WRONG
 
 
@@ -64,10 +61,7 @@ def backends(backends: tuple[str, ...], as_json: bool, timeout: float, verbose: 
 
     with _asking(backends, verbose) as answered:
         found = ask(backends, quiet=not verbose, seconds=timeout, answered=answered)
-    if as_json:
-        say_json(found)
-    else:
-        say(by_family(screen(), found))
+    answer(as_json, found, by_family(screen(), found))
     return SUCCESS
 
 

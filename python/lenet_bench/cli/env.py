@@ -1,34 +1,17 @@
 """`env`: isolated environments for frameworks."""
 
+from pathlib import Path
 from time import monotonic
-from typing import Any
 
 import click
-from click.shell_completion import CompletionItem
 
 from ..errors import LenetBenchError
 from .options import json_option
 from .output import SUCCESS, WRONG, complain, note, say, say_json
 
-
-class _Environment(click.ParamType):  # type: ignore[type-arg] # click 8.2 has none
-    """The name of an environment."""
-
-    name = "environment"
-
-    def convert(self, value: str, param: Any, ctx: Any) -> str:
-        """Refuse what is none."""
-        from ..registry.environments import environments
-
-        if value not in environments():
-            known = ", ".join(environments())
-            self.fail(f"no environment is called {value!r}; there are {known}", param, ctx)
-        return value
-
-    def shell_complete(self, _: Any, __: Any, incomplete: str) -> list[CompletionItem]:
-        from ..registry.environments import environments
-
-        return [CompletionItem(name) for name in environments() if name.startswith(incomplete)]
+#: Each is a file of that folder, which is imported by the command that needs it.
+_PINS = Path(__file__).parents[1] / "registry/environments"
+_ENVIRONMENT = click.Choice(sorted(path.stem for path in _PINS.glob("*.txt")))
 
 
 @click.group(
@@ -75,7 +58,7 @@ def list_environments(as_json: bool) -> int:
 
 
 @env.command("create")
-@click.argument("names", metavar="[NAME...]", nargs=-1, type=_Environment())
+@click.argument("names", metavar="[NAME...]", nargs=-1, type=_ENVIRONMENT)
 @click.option("--all", "every", is_flag=True, help="Make every environment that is of use here.")
 def create_environments(names: tuple[str, ...], every: bool) -> int:
     """Make environments from pinned versions; one that fails leaves the others."""
@@ -104,7 +87,7 @@ def create_environments(names: tuple[str, ...], every: bool) -> int:
 
 
 @env.command("remove")
-@click.argument("names", metavar="NAME...", nargs=-1, required=True, type=_Environment())
+@click.argument("names", metavar="NAME...", nargs=-1, required=True, type=_ENVIRONMENT)
 def remove_environments(names: tuple[str, ...]) -> int:
     """Remove environments."""
     from ..registry.environments import remove

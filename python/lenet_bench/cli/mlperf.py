@@ -13,7 +13,7 @@ from .options import (
     threads_option,
     weights_option,
 )
-from .output import SUCCESS, WRONG, note, say, say_json, screen
+from .output import SUCCESS, WRONG, answer, note, screen
 
 
 @click.command(
@@ -89,8 +89,5 @@ def mlperf(
         digits=read_mnist("test", find_mnist(data, part="test")) if named else None,
         say=note,
     )
-    if as_json:
-        say_json(found.to_json())
-    else:
-        say(in_words(found, screen()))
+    answer(as_json, found.to_json(), in_words(found, screen()))
     return SUCCESS if found.passed else WRONG

@@ -3,10 +3,9 @@
 import json
 import os
 import sys
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import asdict
-from threading import Event
 from typing import Any
 
 from ..show.terminal.screen import Screen, encodable, plain
@@ -32,6 +31,14 @@ def say_json(value: Any) -> None:
     say([json.dumps(value, indent=2, default=asdict)])
 
 
+def answer(as_json: bool, value: Any, lines: Iterable[str]) -> None:
+    """Print the value for programs, or the lines for people."""
+    if as_json:
+        say_json(value)
+    else:
+        say(lines)
+
+
 def note(text: str | None) -> None:
     """Say something beside the answers."""
     if text:
@@ -48,16 +55,6 @@ def abandon_output() -> None:
     """Point stdout at nothing, so that the interpreter's last flush cannot fail once more."""
     with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-@contextmanager
-def interruptible() -> Iterator[Event]:
-    """Ctrl-C ends what is within, and sets the event: what was done until then is shown."""
-    interrupted = Event()
-    try:
-        yield interrupted
-    except KeyboardInterrupt:
-        interrupted.set()
 
 
 def _to_stderr(text: str) -> None:

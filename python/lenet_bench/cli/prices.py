@@ -7,7 +7,7 @@ import click
 
 from .measuring import budget_option, output_option, rounds_option, run
 from .options import backends_argument, json_option, threads_option, verbose_option, weights_option
-from .output import say, say_json, screen
+from .output import answer, screen
 
 if TYPE_CHECKING:
     from ..results import Result
@@ -66,10 +66,7 @@ def prices(
 
     def show(result: "Result") -> bool:
         found = priced(result)
-        if as_json:
-            say_json(digest(found))
-        else:
-            say(lists(found, screen(), named=backends))
+        answer(as_json, digest(found), lists(found, screen(), named=backends))
         unpriced = [one for one in found if one.status == "ok" and not one.prices]
         return not failures(found, backends) and not unpriced
 

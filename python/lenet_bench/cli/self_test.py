@@ -9,7 +9,7 @@ import click
 from ..units import span
 from .measuring import budget_option, output_option, run
 from .options import BACKEND, json_option, threads_option, weights_option
-from .output import note, say, say_json, screen
+from .output import answer, note, screen
 
 if TYPE_CHECKING:
     from ..results import Result
@@ -71,10 +71,7 @@ def self_test(
 
     def show(result: "Result") -> bool:
         found = points(result, quick=quick, starts=starts)
-        if as_json:
-            say_json(digest(found, result))
-        else:
-            say(drawn(found, result, screen()))
+        answer(as_json, digest(found, result), drawn(found, result, screen()))
         return all(point.verdict == "passed" for point in found)
 
     return run(measure, replace(options, weights=weights, output=output), show)

@@ -7,7 +7,7 @@ import click
 
 from ..errors import LenetBenchError
 from .options import FILE, Command, data_option, json_option, seconds, usable
-from .output import INTERRUPTED, SUCCESS, WRONG, complain, note, say, say_json, screen
+from .output import INTERRUPTED, SUCCESS, WRONG, answer, complain, note, screen
 
 if TYPE_CHECKING:
     from ..training import Recipe
@@ -131,10 +131,7 @@ def _alone(framework: str, output: Path, as_json: bool, options: dict[str, Any])
     except Interrupted as error:
         complain(str(error))
         return INTERRUPTED
-    if as_json:
-        say_json(result.to_json())
-    else:
-        say(training(screen(), result))
+    answer(as_json, result.to_json(), training(screen(), result))
     return SUCCESS
 
 
@@ -145,10 +142,7 @@ def _side_by_side(
     from ..training import SideBySideOptions, train_side_by_side
 
     result = train_side_by_side(SideBySideOptions(frameworks, output, **options))
-    if as_json:
-        say_json(result.to_json())
-    else:
-        say(side_by_side(screen(), result))
+    answer(as_json, result.to_json(), side_by_side(screen(), result))
     note(f"{output} holds every loss")
     statuses = {run.status for run in result.runs}
     if "interrupted" in statuses:

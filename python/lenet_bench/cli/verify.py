@@ -17,7 +17,7 @@ from .options import (
     verbose_option,
     weights_option,
 )
-from .output import INTERRUPTED, SUCCESS, WRONG, complain, interruptible, note, say, screen
+from .output import INTERRUPTED, SUCCESS, WRONG, complain, note, say, screen
 
 
 @click.command(
@@ -79,13 +79,17 @@ def verify(
     names = in_order(backends, read, device)
     outcomes: list[Verification | Unverified] = []
     whole = len(digits) * (1 + len(names))
-    with progress(whole) as step, interruptible() as interrupted:
-        for outcome in verify_each(names, digits, read, step, threads=threads, quiet=not verbose):
-            outcomes.append(outcome)
-            if as_json and isinstance(outcome, Verification):
-                say([json.dumps(outcome.to_json())])
-            if output:
-                write_verifications(output, outcomes, read, threads, last=False)
+    interrupted = False
+    with progress(whole) as step:
+        try:
+            for one in verify_each(names, digits, read, step, threads=threads, quiet=not verbose):
+                outcomes.append(one)
+                if as_json and isinstance(one, Verification):
+                    say([json.dumps(one.to_json())])
+                if output:
+                    write_verifications(output, outcomes, read, threads, last=False)
+        except KeyboardInterrupt:  # what was done until then is shown
+            interrupted = True
     if output and outcomes:
         write_verifications(output, outcomes, read, threads)
     found = [one for one in outcomes if isinstance(one, Verification)]
@@ -97,7 +101,7 @@ def verify(
     note(missing(one.backend for one in others if one not in wanted))
     if found and not as_json:
         say(verification(screen(), found))
-    if interrupted.is_set():
+    if interrupted:
         note(f"interrupted after {len(outcomes)} of {counted(len(names), 'backend')}")
         return INTERRUPTED
     return SUCCESS if found and not wanted and all(one.passed for one in found) else WRONG

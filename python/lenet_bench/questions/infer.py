@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from ..atomic import write_atomically, writing
 from ..errors import ImageError, Unavailable
 from ..images import Step, explain
+from ..measure.calls import time_calls
 from ..registry import (
     BACKENDS,
     Device,
@@ -37,8 +38,8 @@ from ..weights import Weights
 AUTO, ALL = "auto", "all"
 STANDARD_INPUT = "-"
 
-_WARM_UP = 10_000_000  # ns: until the caches and the clock have settled
-_TIMED = 25_000_000  # ns of calls that are timed; native code makes about a thousand in it
+_WARM_UP_S = 0.010  # until the caches and the clock have settled
+_TIMED_S = 0.025  # of calls; native code makes about a thousand in it
 _FEWEST_CALLS = 5  # where a call is slower than that
 
 
@@ -244,22 +245,12 @@ def _ask(
 def _steady_state(backend: Network, image: NDArray[np.float32]) -> tuple[float, int]:
     """The median nanoseconds of a call once warm, and how many calls it is of.
 
-    The clock decides when the backend is warm and when there are enough calls. The calls take turns
-    with shifted copies of the image, so that no cache can answer.
+    They take turns with shifted copies of the image, so that no cache can answer.
     """
     shifts = [(0, 0), (0, 1), (1, 0), (1, 1), (0, -1), (-1, 0), (-1, -1), (1, -1)]
     images = [np.roll(image, shift, axis=(0, 1)) for shift in shifts]
-    turns, samples = itertools.cycle(images), list[int]()
-    clock, infer = time.perf_counter_ns, backend.infer
-    end = clock() + _WARM_UP
-    while clock() < end:
-        infer(next(turns))
-    end = clock() + _TIMED
-    while clock() < end or len(samples) < _FEWEST_CALLS:
-        turn = next(turns)
-        start = clock()
-        infer(turn)
-        samples.append(clock() - start)
+    time_calls(backend.infer, images, _WARM_UP_S, fewest=1)
+    samples = time_calls(backend.infer, images, _TIMED_S, _FEWEST_CALLS).samples_ns
     return float(np.median(samples)), len(samples)
 
 

@@ -29,7 +29,7 @@ from ..measure.start import Failed, Start, alone
 from ..measure.truth import ROTATING
 from ..mnist import Digits
 from ..registry import exact_probabilities
-from ..results.versioned import decode, read_object, write_object
+from ..results.versioned import decode, read_bytes, read_object, write_object
 from ..units import time as spell_time
 from ..weights import Weights, read_weights
 
@@ -266,14 +266,20 @@ def _accuracy(
 def _with_performance(loadgen: _LoadGen, run: MlperfRun, images: Floats) -> MlperfRun:
     """The run with LoadGen's figures and later turns; its file has what there is all the time."""
     _keep(run)
+    query_us = min(run.turns_us) + _LOADGEN_US
+    _check_memory(run.duration_s, _EXPECTED * query_us)
+    duration_s = None if run.full else run.duration_s
+    test = Test("performance", _EXPECTED * query_us, duration_s, _FEWEST_QUERIES)
+    takes_s = max(run.duration_s, _FEWEST_QUERIES * query_us / 1e6)
     try:
-        run = replace(run, performance=_performance(loadgen, run, images))
+        logs, _ = loadgen.ask(test, images, takes_s)
     except KeyboardInterrupt:
         loadgen.say(
             f"interrupted: LoadGen reports only at its end, so its figures are lost; "
             f"{loadgen.folder / RESULT} has the accuracy and the calls back to back"
         )
         raise
+    run = replace(run, performance=read_summary(logs))
     _keep(run)
     test = Test("nothing", _LOADGEN_US, _NOTHING_S, _QUERIES_OF_NOTHING)
     run = replace(run, nothing=read_summary(loadgen.ask(test, images, _NOTHING_S)[0]))
@@ -281,15 +287,6 @@ def _with_performance(loadgen: _LoadGen, run: MlperfRun, images: Floats) -> Mlpe
     run = replace(run, turns_us=(*run.turns_us, *_turns_us(loadgen.start)))
     _keep(run)
     return run
-
-
-def _performance(loadgen: _LoadGen, run: MlperfRun, images: Floats) -> Summary:
-    query_us = min(run.turns_us) + _LOADGEN_US
-    _check_memory(run.duration_s, _EXPECTED * query_us)
-    duration_s = None if run.full else run.duration_s
-    test = Test("performance", _EXPECTED * query_us, duration_s, _FEWEST_QUERIES)
-    takes_s = max(run.duration_s, _FEWEST_QUERIES * query_us / 1e6)
-    return read_summary(loadgen.ask(test, images, takes_s)[0])
 
 
 def _keep(run: MlperfRun) -> None:
@@ -317,14 +314,14 @@ def read(path: Path) -> MlperfRun:
     content = read_object(path, KIND, SCHEMA)
     try:
         found: MlperfRun = decode(MlperfRun, content | {"folder": str(path.parent)})
-    except (ValueError, KeyError, TypeError) as error:
+    except ValueError as error:
         raise ResultError(f"{path}: not what `lenet-bench mlperf` writes: {error}") from None
     return found
 
 
 def read_summary(folder: Path) -> Summary:
     """The summary in a folder of LoadGen's logs."""
-    text = _read(folder / _SUMMARY)
+    text = read_bytes(folder / _SUMMARY).decode(errors="replace")
     lines = dict(_LINE.findall(text))
     try:
         verdict, queries = lines["Result is"], _QUERIES.search(text)
@@ -360,7 +357,7 @@ def read_summary(folder: Path) -> Summary:
 def read_digits(folder: Path) -> dict[int, int]:
     """The digit that was answered for each image, from the log of an accuracy run."""
     try:
-        answers = json.loads(_read(folder / _ACCURACY))
+        answers = json.loads(read_bytes(folder / _ACCURACY))
         return {int(one["qsl_idx"]): int(one["data"], 16) for one in answers}
     except (ValueError, KeyError, TypeError) as error:
         raise ResultError(f"{folder / _ACCURACY}: not a log of LoadGen's: {error}") from None
@@ -370,10 +367,3 @@ def _recommendations(text: str) -> tuple[str, ...]:
     _, _, rest = text.partition("Recommendations:\n")
     section, _, _ = rest.partition("Early Stopping Result")
     return tuple(line.strip(" *") for line in section.splitlines() if line.strip())
-
-
-def _read(path: Path) -> str:
-    try:
-        return path.read_text(errors="replace")
-    except OSError as error:
-        raise ResultError(f"{path}: cannot be read: {error.strerror}") from None
