@@ -25,8 +25,7 @@ from lenet_bench.probes.described import (
     work,
 )
 from lenet_bench.probes.written import WRITTEN, numpy, priced
-from lenet_bench.questions import prices as question
-from lenet_bench.questions.prices import digest
+from lenet_bench.questions.prices import digest, measured
 from lenet_bench.results import Experiment, Priced
 from lenet_bench.results import priced as priced_of
 from lenet_bench.results.statistics import FEWEST_STARTS
@@ -179,9 +178,8 @@ def test_an_api_whose_networks_take_known_times_is_found_out() -> None:
 
 
 def test_a_wrong_answer_leaves_no_prices_and_says_so(weights_file: Path) -> None:
-    (found,) = question.prices(
-        CompareOptions((toys.entry(toys.WronglyPriced),), rounds=1, weights=weights_file)
-    )
+    options = CompareOptions((toys.entry(toys.WronglyPriced),), rounds=1, weights=weights_file)
+    (found,) = priced_of(measured(options, lambda _: None))
     assert (found.status, found.prices) == ("ok", ())
     assert "differs from NumPy's" in (found.reason or "")
     assert "has no prices: its answer" in " ".join(lists([found], Screen(400, False)))

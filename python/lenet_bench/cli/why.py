@@ -15,7 +15,7 @@ from .options import (
     verbose_option,
     weights_option,
 )
-from .output import SUCCESS, WRONG, complain, note, say, say_json, screen
+from .output import SUCCESS, WRONG, answer, complain, note, say, say_json, screen
 
 if TYPE_CHECKING:
     from ..measure.options import CompareOptions
@@ -119,14 +119,12 @@ def _traced(options: "CompareOptions", path: Path, *, as_json: bool) -> int:
         found, failures = trace(options, path, step)
     for failure in failures:
         complain(failure)
-    if as_json:
-        say_json({"file": str(path), "calls": [one.to_json() for one in found]})
-    else:
-        say(
-            f"{one.name}: {counted(len(one.spans) - 1, 'function')} in a call of "
-            f"{time(one.median_us)}, which took {time(one.traced_us)} while it was traced"
-            for one in found
-        )
+    lines = (
+        f"{one.name}: {counted(len(one.spans) - 1, 'function')} in a call of "
+        f"{time(one.median_us)}, which took {time(one.traced_us)} while it was traced"
+        for one in found
+    )
+    answer(as_json, {"file": str(path), "calls": [one.to_json() for one in found]}, lines)
     if found:
         note(f"{path}: open it in https://ui.perfetto.dev or speedscope.app")
     return WRONG if failures or not found else SUCCESS

@@ -6,9 +6,9 @@ A picture that cannot be read becomes a Failure in its place, and the others are
 """
 
 import io
-import itertools
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -65,7 +65,6 @@ class Answer:
 
     @property
     def digit(self) -> int:
-        """The most probable class."""
         return int(self.probabilities.argmax())
 
 
@@ -179,7 +178,7 @@ def infer(
     images: Iterable[str], backends: Sequence[OpenBackend], steps: Path | None = None
 ) -> Iterator[Outcome]:
     """Each image's answers in turn; with `steps`, the steps of its reading go into that folder."""
-    stems: set[str] = set()
+    stems = Counter[str]()
     for image in images:
         try:
             taken = _read(image)
@@ -266,13 +265,11 @@ def _read(image: str) -> list[Step]:
         raise ImageError(f"standard input cannot be read: {error.strerror}") from None
 
 
-def _stem(image: str, taken: set[str]) -> str:
+def _stem(image: str, taken: Counter[str]) -> str:
     """The name that an image's steps begin with; images of one name are numbered."""
     name = "stdin" if image == STANDARD_INPUT else Path(image).stem
-    numbered = (f"{name}~{n}" for n in itertools.count(2))
-    stem = next(stem for stem in itertools.chain([name], numbered) if stem not in taken)
-    taken.add(stem)
-    return stem
+    taken[name] += 1
+    return name if taken[name] == 1 else f"{name}~{taken[name]}"
 
 
 def _write_steps(folder: Path, stem: str, steps: Sequence[Step]) -> None:

@@ -1,10 +1,4 @@
-"""What an API adds a piece: a comparison whose blocks also time other networks.
-
-`lenet-bench prices` prints what comes of
-
-    for one in prices(CompareOptions(("onnxruntime",))):
-        print(one.name, [(price.name, price.us) for price in one.prices], one.predictions)
-"""
+"""What an API adds a piece: a comparison whose blocks also time other networks."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
@@ -15,15 +9,8 @@ from ..measure.comparison import Progress, compare
 from ..measure.options import CompareOptions
 from ..probes.written import unwritten
 from ..registry import usual_name
-from ..results import Priced, Result, priced
+from ..results import Priced, Result
 from ..results.prices import GOAL, within
-
-
-def prices(
-    options: CompareOptions | None = None, progress: Callable[[Progress], None] = lambda _: None
-) -> list[Priced]:
-    """The price list of each backend, and how well it predicts."""
-    return priced(measured(options or CompareOptions(), progress))
 
 
 def measured(options: CompareOptions, progress: Callable[[Progress], None]) -> Result:

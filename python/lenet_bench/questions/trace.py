@@ -39,10 +39,9 @@ class Trace:
 
     def to_json(self) -> dict[str, Any]:
         """All but the functions, which are counted."""
-        functions = len(self.spans) - 1
         return {
             "name": self.name,
-            "functions": functions,
+            "functions": len(self.spans) - 1,
             "median_us": self.median_us,
             "traced_us": self.traced_us,
         }
