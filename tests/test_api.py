@@ -6,7 +6,6 @@ import sys
 from pathlib import Path
 
 import lenet_bench
-import numpy as np
 import pytest
 from conftest import environment
 
@@ -49,21 +48,6 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
         _ = lenet_bench.infer  # type: ignore[attr-defined]
 
 
-def test_load_gives_a_network_that_infers(weights_file: Path, picture: Path) -> None:
-    net = lenet_bench.load("fused", threads=1, weights=weights_file)
-    probabilities = net.infer(lenet_bench.read_image(picture))
-    assert probabilities.shape == (10,)
-    assert probabilities.dtype == np.float32
-    assert probabilities.sum() == pytest.approx(1)
-
-
-def test_load_gives_a_network_that_infers_batches(weights_file: Path, picture: Path) -> None:
-    net = lenet_bench.load("fused", weights=weights_file)
-    image = lenet_bench.read_image(picture)
-    batch = net.infer(np.stack([image, image]))
-    np.testing.assert_allclose(batch, [net.infer(image)] * 2, rtol=0, atol=1e-6)
-
-
 def test_load_refuses_an_unknown_name_with_those_there_are() -> None:
     with pytest.raises(lenet_bench.LenetBenchError, match="no backend is called 'abacus'"):
         lenet_bench.load("abacus")
@@ -72,12 +56,6 @@ def test_load_refuses_an_unknown_name_with_those_there_are() -> None:
 def test_load_refuses_no_threads(weights_file: Path) -> None:
     with pytest.raises(lenet_bench.LenetBenchError, match="at least 1 thread"):
         lenet_bench.load("fused", threads=0, weights=weights_file)
-
-
-def test_read_image_refuses_what_is_no_picture(tmp_path: Path) -> None:
-    (tmp_path / "note.txt").write_text("seven")
-    with pytest.raises(lenet_bench.ImageError, match=r"note\.txt"):
-        lenet_bench.read_image(tmp_path / "note.txt")
 
 
 def test_backends_asks_every_backend_and_loads_none_into_this_process() -> None:
