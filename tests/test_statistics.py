@@ -130,13 +130,6 @@ def test_too_few_starts_get_no_interval():
     assert median_interval([1.0] * (FEWEST_STARTS - 1), seed=0) is None
 
 
-@pytest.mark.parametrize(
-    ("freedom", "table"), [(5, 2.5706), (7, 2.3646), (9, 2.2622), (29, 2.0452), (99, 1.9842)]
-)
-def test_students_t_is_that_of_the_tables(freedom, table):
-    assert _student_t(0.975, freedom) == pytest.approx(table, rel=2e-3)
-
-
 @pytest.mark.parametrize("freedom", [5, 6, 8, 11, 20, 60])
 def test_students_t_is_scipys(freedom):
     stats = pytest.importorskip("scipy.stats", reason="scipy is not installed")
@@ -187,11 +180,6 @@ def test_the_verdict_says_what_the_whole_interval_says(low, high, verdict):
 
 def test_without_an_interval_the_verdict_is_ambiguous():
     assert judge(None, MARGIN) == "ambiguous"
-
-
-def test_faster_and_slower_mirror_each_other():
-    assert judge(Interval(1.025, 1.1), MARGIN) == "slower"
-    assert judge(Interval(1 / 1.1, 1 / 1.025), MARGIN) == "faster"
 
 
 def verdicts(true_ratio, starts, noise):
