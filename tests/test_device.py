@@ -62,19 +62,6 @@ def test_a_name_on_the_gpu_is_the_same_file_and_variant_there() -> None:
     assert backend.module == find("torch")[0].module
 
 
-def test_these_frameworks_run_on_a_gpu() -> None:
-    able = {backend.name for backend in BACKENDS if backend.gpu}
-    assert able == {
-        "tensorflow",
-        "keras",
-        "keras-jax",
-        "keras-torch",
-        "torch",
-        "jax",
-        "onnxruntime",
-    }
-
-
 def test_each_backend_is_listed_once_and_on_its_usual_device() -> None:
     assert not set(MOVED) & set(names())
     assert set(names(device="gpu")) >= {"cudnn", "torch@gpu", "keras:call@gpu"}
