@@ -4,7 +4,6 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 import time
 from pathlib import Path
 
@@ -102,21 +101,3 @@ def test_ctrl_c_ends_a_program_that_infers_with_helpers() -> None:
         _, error = child.communicate(timeout=60)
     assert "KeyboardInterrupt" in error
     assert child.returncode == -signal.SIGINT
-
-
-def test_callers_at_the_same_time_get_their_own_answers() -> None:
-    net, expected = load("fused", threads=2), answers(load("fused", threads=1))
-    wrong: list[int] = []
-
-    def ask(offset: int) -> None:
-        for i in range(300):
-            at = (i + offset) % len(IMAGES)
-            if net.infer(IMAGES[at]).tobytes() != expected[at]:
-                wrong.append(at)
-
-    threads = [threading.Thread(target=ask, args=(offset,)) for offset in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert wrong == []
