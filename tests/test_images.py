@@ -273,14 +273,6 @@ def test_what_is_no_file_is_refused_by_its_name(tmp_path):
     assert "empty" in refusal("")
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may read every file")
-def test_a_file_without_permission_is_refused(tmp_path):
-    path = tmp_path / "secret.png"
-    path.write_bytes(saved(five()))
-    path.chmod(0)
-    assert "no permission" in refusal(path)
-
-
 def test_text_is_refused_with_the_formats_that_are_read():
     assert "PNG, JPEG" in refusal(b"seven")
 
