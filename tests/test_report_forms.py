@@ -133,11 +133,3 @@ def test_report_csv_of_two_files_has_one_header(run, saved):
     lines = run("report", saved, saved, "--csv").output.splitlines()
     assert sum(line.startswith("started,") for line in lines) == 1
     assert len(lines) == 7
-
-
-def test_a_file_that_is_none_is_one_sentence(run, tmp_path):
-    (tmp_path / "r.jsonl").write_text("{}")
-    done = run("report", tmp_path / "r.jsonl")
-    assert (done.code, done.output) == (1, "")
-    assert str(tmp_path) in done.errors
-    assert "Traceback" not in done.errors
