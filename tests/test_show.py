@@ -13,7 +13,7 @@ from lenet_bench.show.families import FAMILIES, backend_of, family
 from lenet_bench.show.markdown import comparison as in_markdown
 from lenet_bench.show.terminal.comparison import comparison
 from lenet_bench.show.terminal.progress import progress
-from lenet_bench.show.terminal.screen import Screen, plain
+from lenet_bench.show.terminal.screen import Screen
 from lenet_bench.show.terminal.table import Column, table
 from sample_results import blocks, failed, log, sample_of_all, sample_result
 
@@ -140,11 +140,6 @@ def test_a_run_without_any_time_is_no_table():
 def test_warnings_come_with_the_table(result):
     warned = replace(result, warnings=("it was loud",))
     assert "warning: it was loud" in drawn(warned)
-
-
-def test_text_of_a_strangers_file_does_not_steer_the_terminal():
-    result = as_result(log(blocks("\x1b[2Jevil", 20), failed("b", "wrong", "a\x9bb\x1b]0;c\x07")))
-    assert plain("".join(drawn(result))) == "".join(drawn(result))
 
 
 def test_colours_are_for_terminals(result):
