@@ -48,22 +48,6 @@ answer([known, native().compile_cluster_kernels({capability})[:4].hex() if known
     assert bytes.fromhex(start) == b"\x7fELF"
 
 
-def test_the_kernel_that_stays_spills_no_weights_into_memory(ask: Ask) -> None:
-    frames = ask(
-        """
-import re
-from lenet_bench.registry.cuda import native
-compiled = [native().compile_cluster_kernels(capability)
-            for capability in native().known_capabilities() if capability >= 90]
-frame_size = re.compile(rb"\\x04\\x11\\x08\\x00....(....)", re.DOTALL)  # an attribute in .nv.info
-answer([int.from_bytes(bytes, "little") for code in compiled for bytes in frame_size.findall(code)])
-""",
-        **MACHINE_CODE,
-    )
-    assert frames
-    assert set(frames) == {0}
-
-
 def test_an_unknown_gpu_is_one_sentence_with_what_mends_it(ask: Ask) -> None:
     sentence = unavailable(ask, "cuda", CUDA_DOUBLE_CAPABILITY="990")
     assert "compute capability 99.0" in sentence
