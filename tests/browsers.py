@@ -1,4 +1,4 @@
-"""A real browser, for the tests of the pages."""
+"""A real browser, and a visit to a page in it: for the tests of the pages."""
 
 import shutil
 
@@ -18,3 +18,26 @@ def chromium():
         browser = playwright.chromium.launch(executable_path=executable, args=["--no-sandbox"])
         yield browser
         browser.close()
+
+
+@pytest.fixture
+def visit(chromium):
+    """`visit(url)` opens a page; what it complains of, and asks others for, fails the test."""
+    contexts, complaints, requests, urls = [], [], set(), set()
+
+    def open_page(url, **options):
+        context = chromium.new_context(**options)
+        contexts.append(context)
+        tab = context.new_page()
+        tab.on("console", lambda message: complaints.append(message.text))
+        tab.on("pageerror", lambda error: complaints.append(str(error)))
+        tab.on("request", lambda request: requests.add(request.url))
+        urls.add(url)
+        tab.goto(url)
+        return tab
+
+    yield open_page
+    for context in contexts:
+        context.close()
+    assert complaints == []
+    assert {url for url in requests if not url.startswith(("data:", "blob:"))} <= urls
