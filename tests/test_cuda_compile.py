@@ -18,28 +18,16 @@ CAPABILITIES = [75, 80, 90, 100, 120]
 MACHINE_CODE = {"CUDA_DOUBLE_MACHINE_CODE": "1"}
 
 
+@pytest.mark.parametrize("kernels", ["kernels", "cluster_kernels"])
 @pytest.mark.parametrize("capability", CAPABILITIES)
-def test_our_kernels_compile_for(ask: Ask, capability: int) -> None:
+def test_our_kernels_compile_for(ask: Ask, capability: int, kernels: str) -> None:
+    if kernels == "cluster_kernels" and capability < 90:
+        pytest.skip("it has no clusters")
     known, start = ask(
         f"""
 from lenet_bench.registry.cuda import native
 known = {capability} in native().known_capabilities()
-answer([known, native().compile_kernels({capability})[:4].hex() if known else None])
-""",
-        **MACHINE_CODE,
-    )
-    if not known:
-        pytest.skip("this NVRTC does not know it")
-    assert bytes.fromhex(start) == b"\x7fELF"
-
-
-@pytest.mark.parametrize("capability", [c for c in CAPABILITIES if c >= 90])
-def test_the_kernel_that_stays_compiles_for(ask: Ask, capability: int) -> None:
-    known, start = ask(
-        f"""
-from lenet_bench.registry.cuda import native
-known = {capability} in native().known_capabilities()
-answer([known, native().compile_cluster_kernels({capability})[:4].hex() if known else None])
+answer([known, native().compile_{kernels}({capability})[:4].hex() if known else None])
 """,
         **MACHINE_CODE,
     )
