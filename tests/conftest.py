@@ -2,7 +2,6 @@
 
 import os
 import signal
-import struct
 import subprocess
 import sys
 from collections.abc import Callable
@@ -14,10 +13,10 @@ import numpy as np
 import pytest
 from lenet_bench.network import PARAMETERS
 from lenet_bench.weights import write_weights
-from patterns import write_patterns
+from patterns import write_part, write_patterns
 from PIL import Image, ImageDraw
 
-pytest_plugins = ["browsers", "cuda_children"]
+pytest_plugins = ["browsers", "cuda_children", "shared_results"]
 
 #: Settings of the caller's shell, and of pytest-xdist, that would change what a command does.
 _NOT_INHERITED = (
@@ -114,12 +113,7 @@ def small_mnist(tmp_path_factory: pytest.TempPathFactory) -> Path:
     random = np.random.default_rng(3)
     images = (random.random((30, 28, 28)) * (random.random((30, 28, 28)) < 0.2) * 255).astype("u1")
     labels = random.integers(0, 10, 30).astype("u1")
-    folder = tmp_path_factory.mktemp("mnist")
-    header = struct.pack(">IIII", 2051, *images.shape)
-    (folder / "t10k-images-idx3-ubyte").write_bytes(header + images.tobytes())
-    header = struct.pack(">II", 2049, len(labels))
-    (folder / "t10k-labels-idx1-ubyte").write_bytes(header + labels.tobytes())
-    return folder
+    return write_part(tmp_path_factory.mktemp("mnist"), "t10k", images, labels)
 
 
 @pytest.fixture(scope="session")

@@ -3,7 +3,6 @@
 import gzip
 import hashlib
 import os
-import struct
 import threading
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -16,6 +15,7 @@ from hypothesis import strategies as st
 from lenet_bench import mnist
 from lenet_bench.errors import DataError
 from lenet_bench.mnist import cache_folder, fetch, find_mnist, read_mnist
+from patterns import idx, write_part
 
 FULL = os.environ.get("LENET_BENCH_MNIST", "")
 needs_mnist = pytest.mark.skipif(not FULL, reason="set LENET_BENCH_MNIST to MNIST's folder")
@@ -25,18 +25,10 @@ DRAWN = np.random.default_rng(1).integers(0, 256, (7, 28, 28), np.uint8)
 DIGITS = np.array([3, 1, 4, 1, 5, 9, 2], np.uint8)
 
 
-def idx(array, magic=None):
-    """An IDX file of these bytes."""
-    magic = 0x800 + array.ndim if magic is None else magic
-    return struct.pack(f">{1 + array.ndim}I", magic, *array.shape) + array.tobytes()
-
-
 @pytest.fixture
 def folder(tmp_path):
     """A folder with the two files of a test part of seven images."""
-    (tmp_path / IMAGES).write_bytes(idx(DRAWN))
-    (tmp_path / LABELS).write_bytes(idx(DIGITS))
-    return tmp_path
+    return write_part(tmp_path, "t10k", DRAWN, DIGITS)
 
 
 # reading

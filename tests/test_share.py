@@ -26,23 +26,6 @@ ROOT = Path(__file__).parents[1]
 COMMITTED = sorted((ROOT / "results/cpu").glob("*.jsonl"))
 
 
-@pytest.fixture
-def result_file(tmp_path):
-    """A result as `compare` writes it."""
-    path = tmp_path / "mine.jsonl"
-    write_log(path, possible_log())
-    return path
-
-
-@pytest.fixture
-def shared_file(result_file, tmp_path):
-    """What `share` makes of it."""
-    found = given(result_file)
-    path = tmp_path / found.name
-    path.write_bytes(found.content)
-    return path
-
-
 @pytest.mark.parametrize("path", COMMITTED, ids=lambda path: path.stem)
 def test_every_figure_comes_out_as_from_all_calls(path):
     whole = read_log(path)

@@ -7,29 +7,10 @@ import re
 import pytest
 from lenet_bench.cli import run as command
 from lenet_bench.errors import ResultError
-from lenet_bench.questions.share import MOST_BYTES, check, given
+from lenet_bench.questions.share import MOST_BYTES, check
 from lenet_bench.results import End, Log, read_log
 from lenet_bench.results.thin import thinned
 from msgspec.structs import replace
-from sample_results import possible_log, write_log
-
-
-@pytest.fixture
-def result_file(tmp_path):
-    """A result as `compare` writes it."""
-    path = tmp_path / "mine.jsonl"
-    write_log(path, possible_log())
-    return path
-
-
-@pytest.fixture
-def shared_file(result_file, tmp_path):
-    """What `share` makes of it."""
-    found = given(result_file)
-    path = tmp_path / found.name
-    path.write_bytes(found.content)
-    return path
-
 
 # What strangers send. Each is one change of a good file's lines, and what is said of it.
 NAN = "damaged result file"
