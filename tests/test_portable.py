@@ -13,20 +13,17 @@ from scratch_backends import SaysWhereItIs, entry
 @pytest.mark.parametrize(
     ("text", "left"),
     [
-        ('File "/home/me/env/lib/python3.11/site-packages/keras/src/a.py", line 3', None),
-        ("cannot open /usr/lib/x86_64/libcudnn.so.9: no such file", "libcudnn.so.9"),
+        (
+            'File "/home/me/env/lib/python3.11/site-packages/keras/src/a.py", line 3',
+            'File "keras/src/a.py", line 3',
+        ),
+        ("cannot open /usr/lib/x86_64/libcudnn.so.9: none", "cannot open libcudnn.so.9: none"),
         ("and/or 1/2 of 3 MB/s, see https://example.org/a/b", None),
         ("--output=/tmp/a/b.jsonl", "--output=b.jsonl"),
     ],
 )
 def test_folders_go_and_names_stay(text, left):
-    found = portable(text)
-    if left is None:
-        left = "https://example.org/a/b" if "https" in text else '"keras/src/a.py", line 3'
-    assert left in found
-    assert "/home" not in found
-    assert "/tmp" not in found
-    assert "and/or 1/2 of 3 MB/s" in found or "and/or" not in text
+    assert portable(text) == (left or text)
 
 
 @pytest.mark.parametrize(
