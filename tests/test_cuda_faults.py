@@ -78,8 +78,9 @@ IN_FILES: dict[tuple[str, str], list[tuple[str, str, str]]] = {
         ),
         (
             "the ReLU is forgotten",
-            "  LENET_CHECK(cudnnActivationForward(cudnn, relu, &kOne, fc1_out.shape, fc1_out.values,"
-            " &kZero,\n                                     fc1_out.shape, fc1_out.values));\n",
+            "  LENET_CHECK(cudnnActivationForward(cudnn, relu, &kOne, fc1_out.shape, "
+            "fc1_out.values, &kZero,\n                                     "
+            "fc1_out.shape, fc1_out.values));\n",
             "",
         ),
     ],
