@@ -2,15 +2,27 @@
 
 import time
 from collections.abc import Callable
-from pathlib import Path
+from contextlib import suppress
+
+import psutil
 
 
 def alive(pid: int) -> bool:
     """Whether the process runs; a zombie does not."""
     try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
+        return bool(psutil.Process(pid).status() != psutil.STATUS_ZOMBIE)
+    except psutil.NoSuchProcess:
         return False
+
+
+def children(pid: int, words: str = "") -> list[int]:
+    """Its child processes that run, with these words in their command lines."""
+    found = []
+    for child in psutil.Process(pid).children():
+        with suppress(psutil.NoSuchProcess):
+            if alive(child.pid) and words in " ".join(child.cmdline()):
+                found.append(child.pid)
+    return found
 
 
 def wait_for(condition: Callable[[], object]) -> None:

@@ -91,32 +91,29 @@ def rows(tab, state="answered"):
     return tab.locator(f"tr[data-state={state}]")
 
 
-def test_every_backend_has_a_row_with_its_digit_its_time_and_a_bar(open_lesson, lesson):
+@pytest.fixture
+def tab(open_lesson, lesson):
+    """The lesson's page, where all backends wait for a drawing."""
     tab = open_lesson(lesson)
     rows(tab, "ready").nth(len(BACKENDS) - 1).wait_for()
+    return tab
+
+
+def test_every_backend_has_a_row_with_its_digit_its_time_and_a_bar_as_long(tab):
     ask(tab)
     assert rows(tab).locator("th").all_inner_texts() == list(BACKENDS)
     assert rows(tab).locator(".live-digit").all_inner_texts() == ["1"] * len(BACKENDS)
     for time in rows(tab).locator(".time").all_inner_texts():
         assert re.fullmatch(r"[\d.,]+ (µs|ms|s)", time)
-    bars = tab.eval_on_selector_all(".live-bar", "all => all.map(one => one.style.inlineSize)")
-    assert all(0 < float(bar.rstrip("%")) <= 100 for bar in bars)
-
-
-def test_bars_are_longer_the_longer_a_call_takes(open_lesson, lesson):
-    tab = open_lesson(lesson)
-    rows(tab, "ready").nth(len(BACKENDS) - 1).wait_for()
-    ask(tab)
     times = {one["name"]: one["us"] for one in tab.evaluate("answers")}
-    widths = "all => all.map(bar => parseFloat(bar.style.inlineSize))"
-    bars = tab.eval_on_selector_all("tr[data-state=answered] .live-bar", widths)
+    percents = "all => all.map(bar => parseFloat(bar.style.inlineSize))"
+    bars = tab.eval_on_selector_all("tr[data-state=answered] .live-bar", percents)
+    assert all(0 < bar <= 100 for bar in bars)
     width = dict(zip(BACKENDS, bars, strict=True))
     assert sorted(times, key=times.get) == sorted(width, key=width.get)
 
 
-def test_the_answers_are_told_in_a_sentence_and_to_the_page(open_lesson, lesson):
-    tab = open_lesson(lesson)
-    rows(tab, "ready").nth(len(BACKENDS) - 1).wait_for()
+def test_the_answers_are_told_in_a_sentence_and_to_the_page(tab):
     ask(tab)
     assert tab.locator("[aria-live=polite]").inner_text().startswith("3 of 3 say 1.")
     told = tab.evaluate("answers")
@@ -124,9 +121,7 @@ def test_the_answers_are_told_in_a_sentence_and_to_the_page(open_lesson, lesson)
     assert all(len(one["probabilities"]) == 10 for one in told)
 
 
-def test_the_newest_drawing_wins(open_lesson, lesson):
-    tab = open_lesson(lesson)
-    rows(tab, "ready").nth(len(BACKENDS) - 1).wait_for()
+def test_the_newest_drawing_wins(tab):
     older, newer = stroke(), stroke().T.copy()
     tab.evaluate(
         """([older, newer]) => Promise.all([older, newer].map((pixels, n) => new Promise((done) =>
@@ -137,9 +132,7 @@ def test_the_newest_drawing_wins(open_lesson, lesson):
     assert rows(tab).locator(".live-digit").all_inner_texts() == [expected] * len(BACKENDS)
 
 
-def test_the_table_is_one_to_those_who_hear_it(open_lesson, lesson):
-    tab = open_lesson(lesson)
-    rows(tab, "ready").nth(len(BACKENDS) - 1).wait_for()
+def test_the_table_is_one_to_those_who_hear_it(tab):
     assert tab.get_by_role("table").count() == 1
     for title in ("Backend", "Digit", "Time"):
         assert tab.get_by_role("columnheader", name=title, exact=True).count() == 1

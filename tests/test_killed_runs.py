@@ -5,7 +5,6 @@ import subprocess
 import sys
 import time
 from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
 import scratch_backends as scratch
@@ -13,7 +12,7 @@ from conftest import environment
 from lenet_bench import CompareOptions, compare
 from lenet_bench.errors import ResultError, WeightsError
 from lenet_bench.results import read_log, read_result
-from processes import alive, wait_for
+from processes import alive, children, wait_for
 from scratch_backends import measured
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
@@ -175,16 +174,3 @@ def has_blocks(path, backend=None):
     if not path.exists() or not path.stat().st_size:
         return False
     return any(block.backend == (backend or block.backend) for block in read_log(path).blocks)
-
-
-def children(pid):
-    """Its child processes."""
-    found = []
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            fields = stat.read_text().rpartition(")")[2].split()
-        except OSError:
-            continue
-        if int(fields[1]) == pid and fields[0] != "Z":
-            found.append(int(stat.parent.name))
-    return found
