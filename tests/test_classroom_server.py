@@ -113,66 +113,58 @@ def with_pixel(value):
     return image.tobytes()
 
 
+def asked(*arguments, **others):
+    """The request by these arguments."""
+    return lambda it: it.request(*arguments, **others)
+
+
+def posted(*arguments):
+    """A drawing by these arguments."""
+    return asked("/infer", "POST", *arguments)
+
+
 HOSTILE = {
-    "no token": (403, lambda it: it.request("/", token="")),
-    "a guessed token": (403, lambda it: it.request("/backends", token="x" * 32)),
-    "a token beyond ASCII": (403, lambda it: it.request("/", token="%C3%A9")),
+    "no token": (403, asked("/", token="")),
+    "a guessed token": (403, asked("/backends", token="x" * 32)),
+    "a token beyond ASCII": (403, asked("/", token="%C3%A9")),
     "two tokens": (403, lambda it: it.request("/", token=f"x&token={it.token}")),
     "a guessed token for an engine": (403, lambda it: raw(it, "GET /engines/x/lenet.onnx")),
-    "another host": (403, lambda it: it.request("/", host="evil.example")),
-    "another host's port": (403, lambda it: it.request("/", host="127.0.0.1:1")),
+    "another host": (403, asked("/", host="evil.example")),
+    "another host's port": (403, asked("/", host="127.0.0.1:1")),
     "two hosts": (400, lambda it: it.request("/", "GET", None, f"Host: 127.0.0.1:{it.port}")),
     "no host": (403, lambda it: f"GET /?token={it.token} HTTP/1.1\r\n\r\n".encode()),
-    "another origin": (
-        403,
-        lambda it: it.request("/infer", "POST", INK.tobytes(), "Origin: http://evil.example"),
-    ),
-    "another port's origin": (
-        403,
-        lambda it: it.request("/infer", "POST", INK.tobytes(), "Origin: http://127.0.0.1:1"),
-    ),
-    "an origin that is none": (
-        403,
-        lambda it: it.request("/backends", "GET", None, "Origin: null"),
-    ),
-    "an unknown path": (404, lambda it: it.request("/weights")),
+    "another origin": (403, posted(INK.tobytes(), "Origin: http://evil.example")),
+    "another port's origin": (403, posted(INK.tobytes(), "Origin: http://127.0.0.1:1")),
+    "an origin that is none": (403, asked("/backends", "GET", None, "Origin: null")),
+    "an unknown path": (404, asked("/weights")),
     "a path upwards": (404, lambda it: raw(it, f"GET /engines/{it.token}/../../etc/passwd")),
     "a path upwards, encoded": (
         404,
         lambda it: raw(it, f"GET /engines/{it.token}/%2e%2e%2fpasswd"),
     ),
     "a whole address": (400, lambda it: raw(it, f"GET http://127.0.0.1:{it.port}/")),
-    "another method": (405, lambda it: it.request("/", "DELETE")),
-    "a method in the middle of a word": (400, lambda it: it.request("/", "get")),
-    "to get an answer": (405, lambda it: it.request("/infer")),
-    "to post to the page": (405, lambda it: it.request("/", "POST", b"")),
-    "no length": (411, lambda it: it.request("/infer", "POST")),
-    "too short a body": (400, lambda it: it.request("/infer", "POST", INK.tobytes()[4:])),
-    "too long a body": (413, lambda it: it.request("/infer", "POST", INK.tobytes() + b"0")),
-    "an endless body": (
-        413,
-        lambda it: it.request("/infer", "POST", None, "Content-Length: 999999999999"),
-    ),
-    "a negative length": (400, lambda it: it.request("/infer", "POST", None, "Content-Length: -1")),
-    "two lengths": (
-        400,
-        lambda it: it.request("/infer", "POST", INK.tobytes(), "Content-Length: 1"),
-    ),
-    "chunks": (
-        501,
-        lambda it: it.request("/infer", "POST", None, "Transfer-Encoding: chunked") + b"0\r\n\r\n",
-    ),
-    "not a number": (400, lambda it: it.request("/infer", "POST", with_pixel(np.nan))),
-    "infinity": (400, lambda it: it.request("/infer", "POST", with_pixel(np.inf))),
-    "more than white": (400, lambda it: it.request("/infer", "POST", with_pixel(1.5))),
-    "less than black": (400, lambda it: it.request("/infer", "POST", with_pixel(-0.1))),
+    "another method": (405, asked("/", "DELETE")),
+    "a method in the middle of a word": (400, asked("/", "get")),
+    "to get an answer": (405, asked("/infer")),
+    "to post to the page": (405, asked("/", "POST", b"")),
+    "no length": (411, asked("/infer", "POST")),
+    "too short a body": (400, posted(INK.tobytes()[4:])),
+    "too long a body": (413, posted(INK.tobytes() + b"0")),
+    "an endless body": (413, posted(None, "Content-Length: 999999999999")),
+    "a negative length": (400, posted(None, "Content-Length: -1")),
+    "two lengths": (400, posted(INK.tobytes(), "Content-Length: 1")),
+    "chunks": (501, posted(None, "Transfer-Encoding: chunked")),
+    "not a number": (400, posted(with_pixel(np.nan))),
+    "infinity": (400, posted(with_pixel(np.inf))),
+    "more than white": (400, posted(with_pixel(1.5))),
+    "less than black": (400, posted(with_pixel(-0.1))),
     "no request": (400, lambda _: b"\x16\x03\x01\x02\x00\x01 hello\r\n\r\n"),
     "another protocol": (400, lambda _: b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"),
-    "a header that is none": (400, lambda it: it.request("/", "GET", None, "no colon")),
-    "a header on two lines": (400, lambda it: it.request("/", "GET", None, "X: 1", " 2")),
-    "a NUL in a header": (400, lambda it: it.request("/", "GET", None, "X: \0")),
-    "too many parameters": (400, lambda it: it.request("/", token="x" + "&a=1" * 20)),
-    "an endless head": (431, lambda it: it.request("/", "GET", None, "X: " + "x" * 9000)),
+    "a header that is none": (400, asked("/", "GET", None, "no colon")),
+    "a header on two lines": (400, asked("/", "GET", None, "X: 1", " 2")),
+    "a NUL in a header": (400, asked("/", "GET", None, "X: \0")),
+    "too many parameters": (400, asked("/", token="x" + "&a=1" * 20)),
+    "an endless head": (431, asked("/", "GET", None, "X: " + "x" * 9000)),
 }
 
 
