@@ -28,6 +28,13 @@ TensorProto = checker = helper = numpy_helper = _Anything()
 """
 
 
+@pytest.fixture
+def first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder that Python searches first."""
+    monkeypatch.syspath_prepend(tmp_path)
+    return tmp_path
+
+
 @pytest.mark.parametrize("name", GONE)
 def test_what_is_gone_says_since_when_and_what_took_its_place(name: str) -> None:
     with pytest.raises(Unavailable, match=r"(?s)20\d\d.*took its place"):
@@ -54,10 +61,9 @@ def test_each_names_what_brings_it() -> None:
     ids=["broken", "damaged", "empty", "aborts", "segfaults", "exits", "prints"],
 )
 def test_a_broken_framework_is_one_sentence_and_the_asker_lives(
-    package: str, reason: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    package: str, reason: str, first: Path
 ) -> None:
-    onnxruntime_that(package, tmp_path)
-    monkeypatch.syspath_prepend(tmp_path)
+    onnxruntime_that(package, first)
     found = ask(find("onnxruntime")[0])
     assert not any(entry.available for entry in found)
     for entry in found:
@@ -82,11 +88,8 @@ def package(module: str, source: str, folder: Path, version: str | None, name: s
         (records / "METADATA").write_text(f"Name: {name or module}\nVersion: {version}\n")
 
 
-def test_a_framework_of_another_version_is_told_as_that(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    onnxruntime_that("", tmp_path, version="1.3.1")
-    monkeypatch.syspath_prepend(tmp_path)
+def test_a_framework_of_another_version_is_told_as_that(first: Path) -> None:
+    onnxruntime_that("", first, version="1.3.1")
     found = ask(find("onnxruntime")[0])[0]
     assert re.fullmatch(
         r"onnxruntime needs onnxruntime>=1\.20 and 1\.3\.1 is here \(AttributeError: .*\); "
@@ -96,13 +99,12 @@ def test_a_framework_of_another_version_is_told_as_that(
 
 
 def test_a_framework_of_another_version_beside_its_environment_says_so(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    first: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """OpenCV 5, for the backend `opencv`, has what `caffe` imports and reads no Caffe."""
-    monkeypatch.setenv("LENET_BENCH_ENVIRONMENTS", str(tmp_path / "none"))
+    monkeypatch.setenv("LENET_BENCH_ENVIRONMENTS", str(first / "none"))
     opencv = "setNumThreads = print\nclass dnn: pass\n"
-    package("cv2", opencv, tmp_path, "5.0.0.93", name="opencv_python_headless")
-    monkeypatch.syspath_prepend(tmp_path)
+    package("cv2", opencv, first, "5.0.0.93", name="opencv_python_headless")
     (found,) = ask(find("caffe")[0])
     assert re.fullmatch(
         r"caffe needs opencv-python-headless>=4,<5 and 5\.0\.0\.93 is here "
@@ -111,11 +113,8 @@ def test_a_framework_of_another_version_beside_its_environment_says_so(
     )
 
 
-def test_a_crash_of_another_version_is_told_as_that_wherever_it_is_asked(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    onnxruntime_that("import os; os.abort()", tmp_path, version="1.3.1")
-    monkeypatch.syspath_prepend(tmp_path)
+def test_a_crash_of_another_version_is_told_as_that_wherever_it_is_asked(first: Path) -> None:
+    onnxruntime_that("import os; os.abort()", first, version="1.3.1")
     needed = r"onnxruntime needs onnxruntime>=1\.20 and 1\.3\.1 is here"
     found = ask(find("onnxruntime")[0])[0]
     assert re.search(rf"{needed} \(.*SIGABRT", found.reason or "")
@@ -126,22 +125,16 @@ def test_a_crash_of_another_version_is_told_as_that_wherever_it_is_asked(
         Apart("onnxruntime", read_weights(), threads=1, quiet=True)
 
 
-def test_a_damaged_framework_is_mended_by_what_pip_would_not_leave_alone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    onnxruntime_that("", tmp_path, version="1.20.0")
-    monkeypatch.syspath_prepend(tmp_path)
+def test_a_damaged_framework_is_mended_by_what_pip_would_not_leave_alone(first: Path) -> None:
+    onnxruntime_that("", first, version="1.20.0")
     found = ask(find("onnxruntime")[0])[0]
     anew = "pip install --force-reinstall --no-deps onnxruntime==1.20.0 onnx==1.17.0"
     assert (found.reason or "").endswith(f"; if it is damaged, mend it with: {anew}")
 
 
-def test_records_that_are_damaged_are_no_version(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    onnxruntime_that("", tmp_path, version="1.3.1")
-    (tmp_path / "onnxruntime-1.3.1.dist-info" / "METADATA").unlink()
-    monkeypatch.syspath_prepend(tmp_path)
+def test_records_that_are_damaged_are_no_version(first: Path) -> None:
+    onnxruntime_that("", first, version="1.3.1")
+    (first / "onnxruntime-1.3.1.dist-info" / "METADATA").unlink()
     found = ask(find("onnxruntime")[0])[0]
     assert (found.reason or "").endswith("mend it with: pip install 'lenet-bench[onnxruntime]'")
 
@@ -172,27 +165,21 @@ def test_every_bound_of_an_extra_is_understood() -> None:
         assert not fits("0.dev1" if day_release else "0.0.1", requirement)
 
 
-def test_a_framework_that_hangs_when_imported_costs_its_own_time_only(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    onnxruntime_that("import time; time.sleep(600)", tmp_path)
-    monkeypatch.syspath_prepend(tmp_path)
+def test_a_framework_that_hangs_when_imported_costs_its_own_time_only(first: Path) -> None:
+    onnxruntime_that("import time; time.sleep(600)", first)
     found = backends(["onnxruntime", "numpy"], seconds=20)
     assert [entry.name for entry in found if entry.available] == ["numpy"]
     hung = [entry for entry in found if not entry.available]
     assert all("within 20 s" in (entry.reason or "") for entry in hung)
 
 
-def test_a_variant_that_crashes_leaves_the_others_their_answer(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_variant_that_crashes_leaves_the_others_their_answer(first: Path) -> None:
     crash = (
         "import os, lenet_bench.registry.availability as b\n"
         "load = b.load\n"
         "b.load = lambda n, **k: os.abort() if n == 'fused:int16' else load(n, **k)\n"
     )
-    (tmp_path / "sitecustomize.py").write_text(crash)
-    monkeypatch.syspath_prepend(tmp_path)
+    (first / "sitecustomize.py").write_text(crash)
     plain, int16 = ask(find("fused")[0])
     assert plain.available
     assert re.fullmatch(r"fused:int16: .*SIGABRT \(Aborted\)", int16.reason or "")
@@ -211,24 +198,20 @@ def test_a_name_asks_that_backend_only() -> None:
     assert [entry.name for entry in backends(["fused:int16"])] == ["fused:int16"]
 
 
-def test_an_absent_framework_says_how_to_install_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "ncnn.py").write_text("raise ModuleNotFoundError(\"No module named 'ncnn'\")\n")
-    (tmp_path / "ncnn-1.dist-info").mkdir()  # hides the records of one that is installed here
-    monkeypatch.syspath_prepend(tmp_path)
+def test_an_absent_framework_says_how_to_install_it(first: Path) -> None:
+    (first / "ncnn.py").write_text("raise ModuleNotFoundError(\"No module named 'ncnn'\")\n")
+    (first / "ncnn-1.dist-info").mkdir()  # hides the records of one that is installed here
     (found,) = ask(find("ncnn")[0])
     assert not found.available
     assert "pip install 'lenet-bench[ncnn]'" in (found.reason or "")
 
 
-def test_an_absent_compiler_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_absent_compiler_is_named(first: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     packages = ("tinygrad", "tinygrad/nn")
     for package in packages:
-        (tmp_path / package).mkdir()
-        (tmp_path / package / "__init__.py").write_text("Tensor = TinyJit = None\n")
-    (tmp_path / "tinygrad" / "nn" / "state.py").write_text("load_state_dict = None\n")
-    monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setenv("PATH", str(tmp_path))
+        (first / package).mkdir()
+        (first / package / "__init__.py").write_text("Tensor = TinyJit = None\n")
+    (first / "tinygrad" / "nn" / "state.py").write_text("load_state_dict = None\n")
+    monkeypatch.setenv("PATH", str(first))
     found = ask(find("tinygrad")[0])
     assert "calls the program clang, which is not on the PATH" in (found[0].reason or "")
