@@ -95,19 +95,17 @@ for name in found:
 """
 
 
-def test_the_array_code_matches_the_float64_reference() -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", CUPY_ON_NUMPY + COMPARE], capture_output=True, text=True
-    )
-    assert done.returncode == 0, done.stderr
-
-
 def answer(code: str, gpu: str = "0", **variables: str) -> "subprocess.CompletedProcess[str]":
     environment = {**os.environ, "LENET_BENCH_GPU": gpu, **variables}
     script = f"{CUPY_ON_NUMPY}\nimport lenet_bench\n{code}"
     return subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, env=environment
     )
+
+
+def test_the_array_code_matches_the_float64_reference() -> None:
+    done = answer(COMPARE)
+    assert done.returncode == 0, done.stderr
 
 
 def test_it_tells_what_every_gpu_backend_tells() -> None:
