@@ -5,33 +5,23 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
 from conftest import draw_seven, environment
 
 PAGE = Path(__file__).parents[1] / "docs" / "python.md"
 EXAMPLES = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
 
 
-@pytest.fixture(scope="module")
-def done(tmp_path_factory, small_mnist):
-    """The program, in a folder with a picture."""
-    folder = tmp_path_factory.mktemp("examples")
-    draw_seven(folder / "digit.png")
-    (folder / "program.py").write_text("\n".join(EXAMPLES))
-    return subprocess.run(
+def test_the_examples_run_without_a_word_of_complaint_and_read_the_seven(tmp_path, small_mnist):
+    draw_seven(tmp_path / "digit.png")
+    (tmp_path / "program.py").write_text("\n".join(EXAMPLES))
+    done = subprocess.run(
         [sys.executable, "-W", "error", "program.py"],
-        cwd=folder,
+        cwd=tmp_path,
         env=environment(LENET_BENCH_MNIST=str(small_mnist)),
         capture_output=True,
         text=True,
     )
-
-
-def test_the_examples_run_without_a_word_of_complaint(done):
     assert (done.returncode, done.stderr) == (0, "")
-
-
-def test_the_examples_read_the_seven(done):
     assert done.stdout.startswith("7 ")
 
 
