@@ -6,13 +6,12 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pytest
 from conftest import environment
 from lenet_bench.training import read_training
 from lenet_bench.training.result import FrameworkRun
-from processes import alive, wait_for
+from processes import alive, children, wait_for
 from trainings import HERE, OPTIONS, named, needs_two
 
 pytestmark = [needs_two, pytest.mark.slow]
@@ -98,19 +97,6 @@ def begun(data, output, frameworks, *more):
     return subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=path)
 
 
-def trainers(pid):
-    """Those of its children that train."""
-    found = []
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            parent = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
-            if parent == pid and b"training.child:serve" in (folder / "cmdline").read_bytes():
-                found.append(int(folder.name))
-        except OSError:  # it ended while it was looked at
-            continue
-    return found
-
-
 only_linux = pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")
 
 
@@ -138,7 +124,7 @@ def test_what_a_framework_measured_before_it_failed_is_kept(data, tmp_path, stop
     weights = tmp_path / f"out/{name}.safetensors"
     with begun(data, output, [name], "--epochs", "2000", "--timeout", timeout) as process:
         wait_for(weights.exists)
-        (child,) = trainers(process.pid)
+        (child,) = children(process.pid, "training.child:serve")
         os.kill(child, stop)
         process.communicate()
     assert process.returncode == 1
