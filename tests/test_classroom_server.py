@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 import psutil
 import pytest
-from conftest import environment
 from lenet_bench import load
 from lenet_bench.classroom import Live, installed
 from lenet_bench.errors import LenetBenchError
@@ -374,12 +373,9 @@ def test_without_serve_it_writes_a_page(run, saved, tmp_path):
     assert run("classroom", tmp_path / "absent.jsonl", "-o", page).code == 1
 
 
-def test_the_engines_of_the_browser_need_npm(saved, tmp_path):
-    nowhere = environment(PATH=str(tmp_path), XDG_CACHE_HOME=str(tmp_path))
-    command = [sys.executable, "-m", "lenet_bench", "classroom", saved, "--serve"]
-    done = subprocess.run(
-        [*map(str, command), "--browser-engines"], capture_output=True, text=True, env=nowhere
-    )
-    assert done.returncode == 1
-    assert "npm is not installed" in done.stderr
-    assert len(done.stderr.splitlines()) == 1
+def test_the_engines_of_the_browser_need_npm(run, saved, tmp_path):
+    nowhere = {"PATH": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path)}
+    done = run("classroom", saved, "--serve", "--browser-engines", **nowhere)
+    assert done.code == 1
+    assert "npm is not installed" in done.errors
+    assert len(done.errors.splitlines()) == 1
