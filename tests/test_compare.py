@@ -250,7 +250,6 @@ def test_the_command_prints_a_table_or_json_and_names_its_file(run, weights_file
         ("--budget", "501h"),
         ("--baseline", "nosuch"),
         ("--rounds", "0"),
-        ("--batch", "0"),
     ],
 )
 def test_the_command_refuses_misuse(run, arguments):
