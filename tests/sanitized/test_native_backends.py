@@ -11,26 +11,17 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
-from lenet_bench.network import PARAMETERS
 from lenet_bench.registry import Network
-from lenet_bench.weights import Weights
+from networks import random_weights
 
 NATIVE = ("fused", "fused:int16", "onednn", "openblas")
-
-
-def random_weights() -> Weights:
-    """Weights of the size that training gives, but random."""
-    random = np.random.default_rng(1)
-    return Weights(
-        {n: random.normal(0, 0.05, shape).astype(np.float32) for n, shape in PARAMETERS.items()}
-    )
 
 
 @pytest.fixture(scope="module", params=NATIVE)
 def net(request: pytest.FixtureRequest) -> Network:
     """Each native backend that can run here."""
     try:
-        return lenet_bench.load(request.param, weights=random_weights(), threads=2)
+        return lenet_bench.load(request.param, weights=random_weights(1), threads=2)
     except lenet_bench.Unavailable as reason:
         pytest.skip(str(reason))
 
@@ -81,7 +72,7 @@ def test_many_threads_get_the_answers_of_one(net: Network) -> None:
 @pytest.mark.parametrize("threads", [2, 3])
 def test_threads_that_share_an_image_give_the_answer_of_one(threads: int) -> None:
     """With two callers for one set of helpers, awake and asleep, until the network is dropped."""
-    weights, images = random_weights(), np.random.default_rng(3).random((20, 28, 28), np.float32)
+    weights, images = random_weights(1), np.random.default_rng(3).random((20, 28, 28), np.float32)
     right = [lenet_bench.load("fused", weights=weights).infer(image) for image in images]
     net = lenet_bench.load("fused", weights=weights, threads=threads)
     with ThreadPoolExecutor(2) as pool:
@@ -92,7 +83,7 @@ def test_threads_that_share_an_image_give_the_answer_of_one(threads: int) -> Non
 
 def test_networks_are_built_and_dropped_by_many_threads() -> None:
     """Building shares nothing that is not locked."""
-    weights = random_weights()
+    weights = random_weights(1)
 
     def build(_: int) -> np.ndarray:
         return lenet_bench.load("fused", weights=weights).infer(np.zeros((28, 28), np.float32))
