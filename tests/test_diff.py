@@ -181,13 +181,10 @@ def test_the_command_fails_over_the_threshold(run, files):
     assert done.output.splitlines()[-1].endswith("a, c")
 
 
-def test_the_command_passes_below_the_threshold(run, files):
+def test_the_command_passes_below_the_threshold_and_without_one(run, files):
     done = run("diff", files[0], files[0], "--fail-over", "5%")
     assert done.code == 0
     assert "passed" in done.output.splitlines()[-1]
-
-
-def test_the_command_without_a_threshold_only_tells(run, files):
     assert run("diff", *files).code == 0
 
 
