@@ -201,13 +201,6 @@ def shadow(paper, rng, depth):
     return np.asarray(paper * light[..., None], np.float32)
 
 
-def vignette(paper, depth):
-    """Corners that a cheap lens darkens."""
-    h, w = paper.shape[:2]
-    y, x = np.mgrid[-1 : 1 : h * 1j, -1 : 1 : w * 1j]
-    return np.asarray(paper * (1 - depth * ((x**2 + y**2) / 2) ** 1.5)[..., None], np.float32)
-
-
 def specks(paper, rng, count, largest):
     """Dust and dots, up to `largest` pixels across."""
     picture = Image.fromarray(as_bytes(paper))

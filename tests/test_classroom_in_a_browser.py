@@ -22,7 +22,6 @@ from strokes import strokes
 DESK = {"width": 1280, "height": 800}
 PHONE = {"width": 390, "height": 844}
 NAMES = ("fused", "onednn", "tensorflow:xla", "keras:predict_on_batch", "keras")
-SIDE = 280  # pixels of the drawing surface
 CARRIED = (Path(lenet_bench.show.classroom.__file__).parent / "fused.wasm", default_path())
 SEVEN = [[(0.25, 0.2), (0.7, 0.2), (0.45, 0.8)]]
 #: What the page sees and answers, as its own parts give it.

@@ -4,7 +4,6 @@ import json
 import os
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 from lenet_bench.measure.environment import read_machine
@@ -18,8 +17,6 @@ from msgspec import to_builtins
 
 LIBRARIES = ("libcudart", "libnvrtc", "libcublas", "libcudnn")
 KEYS = {"name", "device", "available", "reason"}
-
-Found = dict[str, dict[str, Any]]  # by name
 
 
 @pytest.fixture(scope="module")
@@ -88,7 +85,6 @@ def test_a_backend_that_cannot_run_says_why(run):
     assert "vax" in fused["reason"]
 
 
-#: A process that imports this module dies.
 def test_absent_data_is_found_out_and_nothing_downloaded(run, tmp_path):
     done = run("doctor", "reference", "--json", LENET_BENCH_MNIST="", XDG_CACHE_HOME=str(tmp_path))
     found = {entry["name"]: entry for entry in json.loads(done.output)}

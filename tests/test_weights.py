@@ -15,10 +15,7 @@ from lenet_bench.mnist import read_mnist
 from lenet_bench.network import PARAMETERS
 from lenet_bench.weights import Weights, read_weights, write_weights
 from numpy.lib.stride_tricks import sliding_window_view
-from numpy.typing import NDArray
 from safetensors.numpy import save_file
-
-Arrays = dict[str, NDArray[np.float32]]
 
 FOLDER = Path(__file__).parents[1] / "weights"
 MNIST = os.environ.get("LENET_BENCH_MNIST", "")
