@@ -24,12 +24,13 @@ from itertools import pairwise
 import numpy as np
 from msgspec import structs
 
-from ..probes import ALONE, COUNTS, NOTHING
+from ..probes import ALONE, COUNTS, NOTHING, Kind
 from .model import Anatomy, Block, Experiment, Kernel, Result, Row, Status
-from .statistics import Floats, Interval, median_intervals
+from .statistics import Floats, ends, median_intervals
 
 DISPATCH, UNEXPLAINED = "dispatch", "unexplained"
-HAND_OVER, CACHES, TOLD = "hand-over", "caches", "told"
+CACHES, HAND_OVER = "caches", "hand-over"
+_OF_CACHES = "what all but entering takes longer where the last cut runs before it in the same call"
 #: The stages of the network, in their order, as parts are named.
 STAGES = ("conv1", "pool1", "conv2", "pool2", "fc1", "fc2", "softmax")
 #: What all backends' parts can be added up to.
@@ -106,46 +107,47 @@ def _taken_apart(row: Row, seed: int) -> TakenApart:
         reason = next((block.whole for block in row.blocks if block.whole), None)
         whole = replace(known, reason=reason or "nobody has written its experiments yet")
         return _beside_the_engine(whole, row.blocks)
-    starts = [dict(_parts(block.experiments)) for block in blocks]
-    names = list(starts[0])
+    return _beside_the_engine(_summarised(known, blocks, seed), blocks)
+
+
+def _summarised(known: TakenApart, blocks: Sequence[Block], seed: int) -> TakenApart:
+    """With its parts, an operation's dispatch and the call, as medians over the starts."""
+    tried = blocks[0].experiments
+    evidence = {name: said for name, _, said in _parts(tried)}
+    starts = [{name: us for name, us, _ in _parts(block.experiments)} for block in blocks]
     columns = [
-        [start[name] for name in names] + [_slope(block.experiments), _call_us(block)]
+        [*(start[name] for name in evidence), _slope(block.experiments), _call_us(block)]
         for start, block in zip(starts, blocks, strict=True)
     ]
-    found = _summarised(known, names, np.array(columns), blocks[0].experiments, seed)
-    return _beside_the_engine(found, blocks)
-
-
-def _summarised(
-    known: TakenApart, names: Sequence[str], starts: Floats, tried: Sequence[Experiment], seed: int
-) -> TakenApart:
-    """From a row a start: its parts, an operation's dispatch, the call."""
 
     def figures(medians: Floats) -> Floats:
         """And what follows from all of them: unexplained, explained."""
         parts, call = medians[..., :-2].sum(axis=-1), medians[..., -1]
         return np.concatenate([medians, np.stack([call - parts, parts / call], axis=-1)], axis=-1)
 
-    found = figures(np.median(starts, axis=0))
-    none: list[Interval | None] = [None] * len(found)
-    bounds = median_intervals(starts, figures, seed) or none
-    evidence = {**dict(_evidence(tried)), UNEXPLAINED: "the call, less all other parts"}
-    numbers = [*range(len(names)), len(names) + 2]
-    parts = [
-        _part(name, found[number], bounds[number], evidence[name])
-        for name, number in zip([*names, UNEXPLAINED], numbers, strict=True)
-    ]
-    of_one = _part("an operation", found[len(names)], bounds[len(names)], evidence[DISPATCH])
-    share = bounds[-1]
+    medians = np.array(columns)
+    found = figures(np.median(medians, axis=0)).tolist()
+    bounds = median_intervals(medians, figures, seed) or [None] * len(found)
+    said = evidence | {
+        "an operation": evidence.get(DISPATCH, ""),
+        "call": "",
+        UNEXPLAINED: "the call, less all other parts",
+        "explained": "",
+    }
+    parts = {
+        name: Part(name, us, *ends(between), said[name])
+        for name, us, between in zip(said, found, bounds, strict=True)
+    }
+    of_one, call, explained = (parts.pop(name) for name in ("an operation", "call", "explained"))
     return replace(
         known,
-        median_us=float(found[len(names) + 1]),
-        parts=tuple(parts),
-        explained=float(found[-1]),
-        explained_low=share.low if share else None,
-        explained_high=share.high if share else None,
+        median_us=call.us,
+        parts=tuple(parts.values()),
+        explained=explained.us,
+        explained_low=explained.low_us,
+        explained_high=explained.high_us,
         operations=_operations(tried),
-        operation_us=of_one if _trivial(tried) else None,
+        operation_us=of_one if of_kind(tried, "operations") else None,
     )
 
 
@@ -187,80 +189,57 @@ def _medians(kernels: Iterable[Kernel]) -> Iterator[Kernel]:
         )
 
 
-def _part(name: str, us: float, bounds: Interval | None, evidence: str) -> Part:
-    low, high = (bounds.low, bounds.high) if bounds else (None, None)
-    return Part(name, float(us), low, high, evidence)
-
-
-def _parts(experiments: Sequence[Experiment]) -> Iterator[tuple[str, float]]:
-    """Of one start, in microseconds."""
-    ways, stages = _ways(experiments), _stages(experiments)
+def _parts(experiments: Sequence[Experiment]) -> Iterator[tuple[str, float, str]]:
+    """Of one start: each part's name, its time in us, and what was measured for it."""
+    ways, stages = of_kind(experiments, "way"), _stages(experiments)
     each = _slope(experiments)
     for one, following in pairwise(ways):
-        yield one.name, one.us - following.us
+        yield one.name, one.us - following.us, one.evidence
     entered, handed_over = ways[-1], 0.0
-    if beside := [one.us for one in experiments if one.kind == HAND_OVER]:
-        handed_over = beside[0] - beside[1]
-        yield HAND_OVER, handed_over
-    yield entered.name, entered.us - handed_over - each * entered.operations
-    if together := [one.us for one in experiments if one.kind == "together"]:
+    if beside := of_kind(experiments, "hand-over"):
+        handed_over = beside[0].us - beside[1].us
+        yield HAND_OVER, handed_over, beside[1].evidence
+    entering_us = entered.us - handed_over - each * entered.operations
+    yield entered.name, entering_us, entered.evidence
+    if together := [one.us for one in of_kind(experiments, "together")]:
         first, last, *again = together  # older files do not have the third
         entered_cold = again[0] - entered.us if again else 0.0
-        yield CACHES, first - last - (ways[0].us - entered.us) - entered_cold
-    if _trivial(experiments):
-        yield DISPATCH, each * _operations(experiments)
+        caches_us = first - last - (ways[0].us - entered.us) - entered_cold
+        yield CACHES, caches_us, _OF_CACHES
+    if trivial := of_kind(experiments, "operations"):
+        count, tried = _operations(experiments), ", ".join(one.name for one in trivial)
+        evidence = f"{count} operations, each as the slope over networks of {tried}"
+        yield DISPATCH, each * count, evidence
     before = nothing = stages.get(NOTHING, entered)
     if alone := stages.get(ALONE):
         before = structs.replace(nothing, us=entered.us + stages[STAGES[-2]].us - alone.us)
+    until = "nothing"
     for name in _cuts(stages):
-        if name == STAGES[-1]:  # on ten pixels, with nothing before it
-            before = nothing
+        cut_after = f"LeNet cut after {name.split(' ')[-1]}"
+        if name == STAGES[-1]:
+            before, until, cut_after = nothing, "nothing", "a softmax of ten pixels"
         cut = stages[name]
-        yield name, cut.us - before.us - each * (cut.operations - before.operations)
-        before = cut
-    yield from ((one.name, one.us) for one in experiments if one.kind == TOLD)
+        us = cut.us - before.us - each * (cut.operations - before.operations)
+        yield name, us, f"{cut_after}, less {until}, less its operations' dispatch"
+        before, until = cut, cut_after
+    yield from ((one.name, one.us, one.evidence) for one in of_kind(experiments, "told"))
 
 
-def _evidence(experiments: Sequence[Experiment]) -> Iterator[tuple[str, str]]:
-    yield from ((one.name, one.evidence) for one in _ways(experiments))
-    yield from ((HAND_OVER, one.evidence) for one in experiments if one.kind == HAND_OVER)
-    yield (
-        CACHES,
-        "what all but entering takes longer where the last cut runs before it in the same call",
-    )
-    counts = ", ".join(one.name for one in _trivial(experiments))
-    yield (
-        DISPATCH,
-        f"{_operations(experiments)} operations, each as the slope over networks of {counts}",
-    )
-    before = "nothing"
-    for name in _cuts(_stages(experiments)):
-        last = name.split(" ")[-1]
-        yield name, f"LeNet cut after {last}, less {before}, less its operations' dispatch"
-        before = f"LeNet cut after {last}"
-    yield from ((one.name, one.evidence) for one in experiments if one.kind == TOLD)
-    yield STAGES[-1], "a softmax of ten pixels, less nothing, less its operations' dispatch"
-
-
-def _ways(experiments: Sequence[Experiment]) -> list[Experiment]:
-    return [one for one in experiments if one.kind == "way"]
+def of_kind(experiments: Sequence[Experiment], kind: Kind) -> list[Experiment]:
+    return [one for one in experiments if one.kind == kind]
 
 
 def _stages(experiments: Sequence[Experiment]) -> Mapping[str, Experiment]:
-    return {one.name: one for one in experiments if one.kind == "stage"}
+    return {one.name: one for one in of_kind(experiments, "stage")}
 
 
 def _cuts(stages: Mapping[str, Experiment]) -> list[str]:
     return [name for name in stages if name not in (NOTHING, ALONE)]
 
 
-def _trivial(experiments: Sequence[Experiment]) -> list[Experiment]:
-    return [one for one in experiments if one.kind == "operations"]
-
-
 def _slope(experiments: Sequence[Experiment]) -> float:
     """What an operation adds, by least squares; nothing where there is one."""
-    if not (tried := _trivial(experiments)):
+    if not (tried := of_kind(experiments, "operations")):
         return 0.0
     counts, us = [float(one.operations) for one in tried], [one.us for one in tried]
     return float(np.polyfit(counts, us, 1)[0])
@@ -268,7 +247,7 @@ def _slope(experiments: Sequence[Experiment]) -> float:
 
 def _operations(experiments: Sequence[Experiment]) -> int:
     """Of LeNet: until its last cut, and the softmax's but for those that take ten floats."""
-    stages, trivial = _stages(experiments), _trivial(experiments)
+    stages, trivial = _stages(experiments), of_kind(experiments, "operations")
     cuts = [stages[name].operations for name in _cuts(stages) if name != STAGES[-1]]
     until = cuts[-1] if cuts else 0
     if STAGES[-1] not in stages or not trivial:
@@ -278,7 +257,4 @@ def _operations(experiments: Sequence[Experiment]) -> int:
 
 def _call_us(block: Block) -> float:
     """Of the call, timed in turns with the experiments where there are some."""
-    for one in block.experiments:
-        if one.kind == "call":
-            return one.us
-    return block.median_us
+    return next((one.us for one in of_kind(block.experiments, "call")), block.median_us)

@@ -14,9 +14,9 @@ import numpy as np
 
 from ..errors import ResultError
 from ..probes.described import read, work
-from .apart import Part
+from .apart import Part, of_kind
 from .model import Experiment, Result, Row, Status
-from .statistics import Floats, Interval, median_intervals
+from .statistics import Floats, ends, median_intervals
 
 #: How far a prediction may be off.
 GOAL = 0.15
@@ -73,14 +73,14 @@ def _priced(row: Row, seed: int) -> Priced:
     if not starts:
         reason = next((block.whole for block in row.blocks if block.whole), None)
         return replace(known, reason=reason or "nobody has written other networks for it")
-    others = _of_kind(starts[0], "other")
+    others = of_kind(starts[0], "other")
     prices = [_prices(start) for start in starts]
     names = list(prices[0])
     columns = [
         [
             *one.values(),
             *(_sum(one, other) for other in others),
-            *(other.us for other in _of_kind(start, "other")),
+            *(other.us for other in of_kind(start, "other")),
         ]
         for one, start in zip(prices, starts, strict=True)
     ]
@@ -93,18 +93,18 @@ def _priced(row: Row, seed: int) -> Priced:
 
     rows = np.array(columns)
     found = figures(np.median(rows, axis=0))
-    none: list[Interval | None] = [None] * len(found)
-    bounds = [_ends(one) for one in median_intervals(rows, figures, seed) or none]
+    intervals = median_intervals(rows, figures, seed) or [None] * len(found)
+    bounds = [ends(one) for one in intervals]
     predicted, measured, errors = (found[-n * count :][:count] for n in (3, 2, 1))
     return replace(
         known,
         prices=tuple(
-            Part(name, float(us), *ends, _EVIDENCE.get(name, _FITTED))
-            for name, us, ends in zip(names, found[: len(names)], bounds, strict=False)
+            Part(name, float(us), *between, _EVIDENCE.get(name, _FITTED))
+            for name, us, between in zip(names, found[: len(names)], bounds, strict=False)
         ),
         predictions=tuple(
-            Prediction(other.name, other.evidence, float(guess), float(us), float(error), *ends)
-            for other, guess, us, error, ends in zip(
+            Prediction(other.name, other.evidence, float(guess), float(us), float(error), *between)
+            for other, guess, us, error, between in zip(
                 others, predicted, measured, errors, bounds[-count:], strict=True
             )
         ),
@@ -113,7 +113,7 @@ def _priced(row: Row, seed: int) -> Priced:
 
 def _prices(start: Sequence[Experiment]) -> dict[str, float]:
     """Of one start, in microseconds."""
-    trivial, drawn = _of_kind(start, "operations"), _of_kind(start, "drawn")
+    trivial, drawn = of_kind(start, "operations"), of_kind(start, "drawn")
     counts, us = [float(one.operations) for one in trivial], [one.us for one in trivial]
     slope, entering = np.polyfit(counts, us, 1, w=1 / np.array(us))  # alike for its share
     known = {ENTERING: float(entering), OPERATION: float(slope)}
@@ -161,11 +161,3 @@ def _work(network: str) -> Mapping[str, float]:
         return work(read(network))
     except ValueError as error:
         raise ResultError(str(error)) from None
-
-
-def _of_kind(start: Sequence[Experiment], kind: str) -> list[Experiment]:
-    return [one for one in start if one.kind == kind]
-
-
-def _ends(bounds: Interval | None) -> tuple[float | None, float | None]:
-    return (bounds.low, bounds.high) if bounds else (None, None)

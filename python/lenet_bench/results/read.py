@@ -17,6 +17,7 @@ from .remarks import remarks
 from .statistics import (
     FEWEST_STARTS,
     Interval,
+    ends,
     judge,
     median_interval,
     percentile,
@@ -246,8 +247,9 @@ def _summarised(row: Row, base: _Starts | None, header: Header) -> Row:
     rules, starts = header.rules, _Starts.of(row)
     calls_ns = np.concatenate([block.calls_ns for block in row.blocks])
     samples = calls_ns / 1000
-    middle = median_interval(list(starts.medians_us.values()), rules.seed)
+    low, high = ends(median_interval(list(starts.medians_us.values()), rules.seed))
     ratio, interval = starts.ratio(base, rules.seed) if base else (None, None)
+    ratio_low, ratio_high = ends(interval)
     verdict = judge(interval, rules.margin) if base and row.status == "ok" else None
     summary = Summary(
         samples=len(samples),
@@ -260,11 +262,11 @@ def _summarised(row: Row, base: _Starts | None, header: Header) -> Row:
         p95_us=percentile(samples, 95),
         p99_us=percentile(samples, 99),
         p999_us=percentile(samples, 99.9),
-        p50_low_us=middle.low if middle else None,
-        p50_high_us=middle.high if middle else None,
+        p50_low_us=low,
+        p50_high_us=high,
         ratio=ratio,
-        ratio_low=interval.low if interval else None,
-        ratio_high=interval.high if interval else None,
+        ratio_low=ratio_low,
+        ratio_high=ratio_high,
         verdict="baseline" if base and row.name == base.name else verdict,
     )
     return replace(row, summary=summary)

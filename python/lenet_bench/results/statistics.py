@@ -39,6 +39,11 @@ class Interval:
     high: float
 
 
+def ends(interval: Interval | None) -> tuple[float | None, float | None]:
+    """Where it begins and ends; None where the starts are too few for one."""
+    return (interval.low, interval.high) if interval else (None, None)
+
+
 def start_medians_us(blocks: Iterable[Block]) -> dict[int, float]:
     """Each start's median call, by its round."""
     return {block.round: block.median_us for block in blocks}
@@ -55,28 +60,26 @@ def show(samples: int, percent: float) -> bool:
 
 
 def median_interval(values: Sequence[float] | Floats, seed: int) -> Interval | None:
-    """A bootstrap interval for the median of what the starts gave; None where they are too few.
-
-    Percentiles of the resampled medians, expanded as Hesterberg (2015) does for small counts:
-    plain percentiles cover only 91 % at eight values.
-    """
-    values = np.asarray(values, np.float64)
-    if len(values) < FEWEST_STARTS:
-        return None
-    medians = _resampled_medians(values, np.random.default_rng(seed))
-    return _expanded_interval(medians, len(values))
+    """A bootstrap interval for the median of what the starts gave; None where they are too few."""
+    starts = np.asarray(values, np.float64)[:, np.newaxis]
+    found = median_intervals(starts, lambda medians: medians, seed)
+    return found[0] if found else None
 
 
 def median_intervals(
     starts: Floats, figures: Callable[[Floats], Floats], seed: int
-) -> Sequence[Interval | None] | None:
-    """The same for figures that follow from several medians, a column each and a row a start."""
+) -> list[Interval | None] | None:
+    """The same for figures that follow from several medians, a column each and a row a start.
+
+    Percentiles of the resampled medians, expanded as Hesterberg (2015) does for small counts:
+    plain percentiles cover only 91 % at eight values.
+    """
     count = len(starts)
     if count < FEWEST_STARTS:
         return None
     picked = np.random.default_rng(seed).integers(0, count, (_RESAMPLES, count))
-    found = figures(np.median(starts[picked], axis=1))
-    return [_expanded_interval(column, count) for column in found.T]
+    medians = np.stack([np.median(column[picked], axis=1) for column in starts.T], axis=1)
+    return [_expanded_interval(column, count) for column in figures(medians).T]
 
 
 def ratio_interval(
@@ -87,16 +90,12 @@ def ratio_interval(
     Where both ran in the same rounds, rounds are resampled, so that what a round did to both is not
     taken for a difference.
     """
-    one, other = (np.array(list(of.values()), np.float64) for of in (new, old))
     if set(new) != set(old):
+        one, other = (np.array(list(of.values()), np.float64) for of in (new, old))
         return independent_ratio_interval(one, other, seed)
-    rounds = list(new)
-    if len(rounds) < FEWEST_STARTS:
-        return None
-    picked = np.random.default_rng(seed).integers(0, len(rounds), (_RESAMPLES, len(rounds)))
-    other = np.array([old[number] for number in rounds], np.float64)
-    ratios = np.median(one[picked], axis=1) / np.median(other[picked], axis=1)
-    return _expanded_interval(ratios, len(rounds))
+    rounds = np.array([(new[number], old[number]) for number in new], np.float64)
+    found = median_intervals(rounds, lambda medians: medians[:, :1] / medians[:, 1:], seed)
+    return found[0] if found else None
 
 
 def independent_ratio_interval(new: Floats, old: Floats, seed: int) -> Interval | None:
@@ -105,9 +104,11 @@ def independent_ratio_interval(new: Floats, old: Floats, seed: int) -> Interval 
     if count < FEWEST_STARTS:
         return None
     random = np.random.default_rng(seed)
-    return _expanded_interval(
-        _resampled_medians(new, random) / _resampled_medians(old, random), count
+    one, other = (
+        np.median(starts[random.integers(0, len(starts), (_RESAMPLES, len(starts)))], axis=1)
+        for starts in (new, old)
     )
+    return _expanded_interval(one / other, count)
 
 
 def judge(interval: Interval | None, margin: float) -> Verdict:
@@ -154,12 +155,6 @@ def _apart(low: Floats, high: Floats) -> float:
     within = ((low.var(ddof=1) + high.var(ddof=1)) / 2) ** 0.5
     distance = float(high.mean() - low.mean())
     return distance / float(within) if within else inf if distance else 0.0
-
-
-def _resampled_medians(values: Floats, random: np.random.Generator) -> Floats:
-    count = len(values)
-    medians: Floats = np.median(values[random.integers(0, count, (_RESAMPLES, count))], axis=1)
-    return medians
 
 
 def _expanded_interval(estimates: Floats, count: int) -> Interval:
