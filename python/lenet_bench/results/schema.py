@@ -1,9 +1,8 @@
 """The JSON schema (2020-12) of result files, made from the model; its comments are descriptions."""
 
 import inspect
-import io
 import json
-import tokenize
+import re
 from typing import Any
 
 import msgspec
@@ -31,20 +30,8 @@ def make_schema() -> str:
     return json.dumps(schema, indent=1) + "\n"
 
 
-def comments(kind: type) -> dict[str, str]:
-    """What stands beside each field in the source."""
-    source = inspect.getsource(kind)
-    tokens = list(tokenize.generate_tokens(io.StringIO(source).readline))
-    beside = {t.start[0]: t.string.lstrip("# ") for t in tokens if t.type == tokenize.COMMENT}
-    names = getattr(kind, "__struct_fields__", ())
-    return {
-        t.string: beside[t.start[0]]
-        for t in tokens
-        if t.string in names and t.start[0] in beside and t.start[1] == 4
-    }
-
-
 def _describe(kind: type, component: dict[str, Any]) -> None:
     component.pop("title", None)
-    for name, comment in comments(kind).items():
+    beside = re.findall(r"^    (\w+): .+  # (.+)$", inspect.getsource(kind), re.MULTILINE)
+    for name, comment in beside:
         component["properties"][name]["description"] = comment
