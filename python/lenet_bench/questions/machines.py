@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import LenetBenchError, ResultError
-from ..results import read_log
+from ..results import Row, read_log
 from ..results.machine import Machine, Processor
 from ..results.read import medians
 
@@ -104,7 +104,7 @@ def _measured(path: Path) -> Measured:
     return Measured(
         source=str(path),
         processor=header.machine.processor,
-        gpu=next((one.gpu for one in found if one.gpu), None),
+        gpu=next((row.gpu.name for row, _ in found if row.gpu), None),
         memory_bytes=header.machine.memory_bytes,
         threads=header.rules.threads,
         at_once=_at_once(header.machine),
@@ -112,5 +112,10 @@ def _measured(path: Path) -> Measured:
         started=header.started,
         passed=sum(one == "passed" for one in verdicts) if verdicts is not None else None,
         points=len(verdicts) if verdicts is not None else None,
-        times={one.name: Median(one.p50_us, one.starts, one.rates) for one in found},
+        times={row.name: _median(row, us) for row, us in found},
     )
+
+
+def _median(row: Row, us: float) -> Median:
+    batches = {batch.size: batch.images_per_s for batch in row.batches}
+    return Median(us, len(row.blocks), {1: 1e6 / us} | batches)

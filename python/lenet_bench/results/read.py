@@ -116,33 +116,13 @@ def unsummarised(log: Log) -> list[Any]:
     return [*rows, _row(Listed(floor), log.blocks) if floor else None]
 
 
-@dataclass(frozen=True)
-class Brief:
-    """Of a backend what views of many results show, without all that takes longer."""
-
-    name: str
-    p50_us: float
-    starts: int
-    gpu: str | None
-    rates: Mapping[int, float]  # images a second by how many are given in a call
-
-
-def medians(log: Log) -> Iterator[Brief]:
-    """Of each backend that was timed."""
-    blocks: dict[str, list[Block]] = {listed.name: [] for listed in log.header.backends}
-    for block in settled(log.blocks):
-        blocks.setdefault(block.backend, []).append(block)
-    for listed in log.header.backends:
-        own = blocks[listed.name]
-        timed = _timed(own)
-        counting = _counting(timed)
-        if counting and own[-1].status == "ok" and show(sum(b.calls for b in counting), 50):
-            middle = median(start_medians_us(counting).values())
-            gpu = counting[0].gpu.name if counting[0].gpu else None
-            rates = {1: 1e6 / middle} | {
-                batch.size: batch.images_per_s for batch in _batches(timed) if batch.samples_ns
-            }
-            yield Brief(listed.name, middle, len(counting), gpu, rates)
+def medians(log: Log) -> Iterator[tuple[Row, float]]:
+    """Each backend that was timed, and its median, us: what is known of it without resampling."""
+    *rows, _ = unsummarised(replace(log, blocks=settled(log.blocks)))
+    for row in rows:
+        p50_us = _Starts.of(row).p50_us
+        if row.status == "ok" and p50_us is not None:
+            yield row, p50_us
 
 
 def printable(text: str) -> str:
@@ -305,7 +285,7 @@ def _batches(timed: Sequence[Block]) -> list[Batch]:
     for block in timed:
         for batch in block.batches:
             samples.setdefault(batch.size, []).extend(batch.calls_ns.tolist())
-    return [Batch(size, tuple(samples[size])) for size in sorted(samples)]
+    return [Batch(size, tuple(samples[size])) for size in sorted(samples) if samples[size]]
 
 
 def _disturbance(log: Log) -> Disturbance:

@@ -2,16 +2,11 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import fields
-from typing import Any, Protocol
+from typing import Any
 
-from .model import Result, Row, Status, Summary
-
-
-class Outcome(Protocol):
-    @property
-    def name(self) -> str: ...
-    @property
-    def status(self) -> Status: ...
+from .apart import TakenApart
+from .model import Result, Row, Summary
+from .prices import Priced
 
 
 def rows(result: Result) -> list[dict[str, Any]]:
@@ -36,8 +31,12 @@ def digest(result: Result) -> dict[str, Any]:
         "baseline": result.baseline,
         "harness_us": floor.p50_us if floor else None,
         "backends": [
-            {**flat, **_by_batch(row)}
-            for flat, row in zip(rows(result), result.backends, strict=True)
+            {
+                **_row(row),
+                "images_per_s": {str(batch.size): batch.images_per_s for batch in row.batches},
+                "batch_refusals": dict(row.batch_refusals),
+            }
+            for row in result.backends
         ],
         "blocks": result.disturbance.blocks,
         "disturbed_blocks": result.disturbance.disturbed,
@@ -46,14 +45,7 @@ def digest(result: Result) -> dict[str, Any]:
     }
 
 
-def _by_batch(row: Row) -> dict[str, Any]:
-    return {
-        "images_per_s": {str(batch.size): batch.images_per_s for batch in row.batches},
-        "batch_refusals": dict(row.batch_refusals),
-    }
-
-
-def failures(backends: Iterable[Outcome], named: Sequence[str] = ()) -> list[str]:
+def failures(backends: Iterable[Row | TakenApart | Priced], named: Sequence[str] = ()) -> list[str]:
     """The backends that failed; one that cannot run here counts where it was asked for by name."""
     return [
         row.name

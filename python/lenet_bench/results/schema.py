@@ -3,7 +3,6 @@
 import inspect
 import json
 import re
-from typing import Any
 
 import msgspec
 
@@ -18,7 +17,10 @@ def make_schema() -> str:
     )
     kinds = vars(machine) | vars(model)
     for name, component in components.items():
-        _describe(kinds[name], component)
+        component.pop("title", None)
+        source = inspect.getsource(kinds[name])
+        for field, comment in re.findall(r"^    (\w+): .+  # (.+)$", source, re.MULTILINE):
+            component["properties"][field]["description"] = comment
     components["Header"]["properties"]["schema"]["const"] = SCHEMA
     schema = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -28,10 +30,3 @@ def make_schema() -> str:
         "$defs": components,
     }
     return json.dumps(schema, indent=1) + "\n"
-
-
-def _describe(kind: type, component: dict[str, Any]) -> None:
-    component.pop("title", None)
-    beside = re.findall(r"^    (\w+): .+  # (.+)$", inspect.getsource(kind), re.MULTILINE)
-    for name, comment in beside:
-        component["properties"][name]["description"] = comment

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from .log import Log
-from .model import SHARED, Batch, Block, Row, Thinned
+from .model import SHARED, Block, Row, Thinned
 from .read import settled, unsummarised
 
 Times = NDArray[np.int64]
@@ -57,13 +57,14 @@ def _block(block: Block, kept: _Kept) -> Block:
         thinned_ns=_cells(calls, kept.calls | _values(calls, _MEDIAN)),
         quarters_ns=block.first_and_last_ns,
         batches=tuple(
-            _batch(batch, kept.batches.get(batch.size, set())) for batch in block.batches
+            replace(
+                batch,
+                samples_ns=(),
+                thinned_ns=_cells(batch.calls_ns, kept.batches.get(batch.size, set())),
+            )
+            for batch in block.batches
         ),
     )
-
-
-def _batch(batch: Batch, edges: set[int]) -> Batch:
-    return replace(batch, samples_ns=(), thinned_ns=_cells(batch.calls_ns, edges))
 
 
 def _values(calls: Times, percents: Iterable[float]) -> set[int]:
