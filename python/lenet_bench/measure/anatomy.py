@@ -10,13 +10,13 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
+from itertools import cycle, islice
+from traceback import walk_stack
 from types import FrameType
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
+from .calls import Image
 
-Image = NDArray[np.float32]
 Infer = Callable[[Image], Any]
 
 #: What time is called that is spent in no Python at all.
@@ -46,7 +46,7 @@ def _counted(infer: Infer, image: Image) -> dict[str, Any]:
     def look(frame: FrameType, event: str, _: object) -> None:
         nonlocal builtin, depth, deepest, tower
         if event == "call":
-            python[_package(frame)] += 1
+            python[package_of(function_name(frame))] += 1
             depth += 1
             if depth > deepest:
                 deepest, tower = depth, _packages_above(frame, depth)
@@ -70,33 +70,23 @@ def _counted(infer: Infer, image: Image) -> dict[str, Any]:
     }
 
 
-def _packages_above(frame: FrameType | None, depth: int) -> list[str]:
+def function_name(frame: FrameType) -> str:
+    """Of what runs in it: package.module:Class.function."""
+    name = getattr(frame.f_code, "co_qualname", frame.f_code.co_name)  # from Python 3.11 on
+    return f"{frame.f_globals.get('__name__', '?')}:{name}"
+
+
+def _packages_above(frame: FrameType, depth: int) -> list[str]:
     """The packages on the way down to this frame, each where the way first enters it."""
-    found: list[str] = []
-    for _ in range(depth):
-        if frame is None:
-            break
-        found.append(_package(frame))
-        frame = frame.f_back
-    return list(dict.fromkeys(reversed(found)))
-
-
-def _package(frame: FrameType) -> str:
-    return package_of(_module(frame))
-
-
-def _module(frame: FrameType) -> str:
-    return str(frame.f_globals.get("__name__", "?"))
+    way = [package_of(function_name(above)) for above, _ in islice(walk_stack(frame), depth)]
+    return list(dict.fromkeys(reversed(way)))
 
 
 def _watched(infer: Infer, images: list[Image], seconds: float) -> dict[str, Any]:
     """Where the time goes, by looking at the Python stack whenever the clock strikes.
 
-    What a function calls that is no Python counts as its own. Only this thread is seen, and only
-    where the system has interval timers.
+    What a function calls that is no Python counts as its own. Only this thread is seen.
     """
-    if not hasattr(signal, "setitimer"):
-        return {"shares": {}, "tree": []}
     stacks = Counter[tuple[str, ...]]()
 
     def look(_: int, frame: FrameType | None) -> None:
@@ -121,16 +111,13 @@ def _watched(infer: Infer, images: list[Image], seconds: float) -> dict[str, Any
     }
 
 
-def _calls(infer: Infer, images: list[Image], seconds: float) -> list[int]:
-    """Single-image calls for so long: what each took, ns."""
-    samples: list[int] = []
+def _calls(infer: Infer, images: list[Image], seconds: float) -> None:
+    """Single-image calls for so long."""
     end = time.perf_counter() + seconds
-    while not samples or time.perf_counter() < end:
-        image = images[len(samples) % len(images)]
-        start = time.perf_counter_ns()
+    for image in cycle(images):
         infer(image)
-        samples.append(time.perf_counter_ns() - start)
-    return samples
+        if time.perf_counter() >= end:
+            break
 
 
 def _stack(frame: FrameType | None) -> tuple[str, ...] | None:
@@ -140,8 +127,7 @@ def _stack(frame: FrameType | None) -> tuple[str, ...] | None:
     """
     found: list[str] = []
     while frame is not None and frame.f_code is not _calls.__code__:
-        name = getattr(frame.f_code, "co_qualname", frame.f_code.co_name)
-        found.append(f"{_module(frame)}:{name}")
+        found.append(function_name(frame))
         frame = frame.f_back
     return None if frame is None else tuple(reversed(found))
 

@@ -40,8 +40,6 @@ class _Measured:
 
     doing: str = "while starting"
     facts: dict[str, Any] = field(default_factory=dict)
-    batches: list[Batch] = field(default_factory=list)
-    refusals: dict[str, str] = field(default_factory=dict)
 
     def fail(self, failure: Failed) -> None:
         """The block ends here; what cannot run at all did so doing nothing."""
@@ -63,7 +61,7 @@ def measure_block(entry: Entry, conditions: Conditions, task: Task) -> Block:
         measured.fail(failure)
     finally:
         if start is not None:
-            measured.facts["output"] = portable(start.output())
+            measured.facts["output"] = portable(start.child.output())
             measured.facts["difference"] = start.difference
             start.child.close()
     if task.first:
@@ -74,8 +72,6 @@ def measure_block(entry: Entry, conditions: Conditions, task: Task) -> Block:
         round=task.round,
         at_s=task.at_s,
         took_s=time.monotonic() - began,
-        batches=tuple(measured.batches),
-        batch_refusals=measured.refusals,
         **measured.facts,
     )
 
@@ -96,35 +92,24 @@ def _measure(start: Start, conditions: Conditions, task: Task, measured: _Measur
     measured.facts["mhz"] = mhz(conditions.cores.worker)
     start.check_images(conditions.truth.unforeseen)
     if start.entry.checked:
-        _time_batches(start, task.batches, measured)
-    if task.apart:
-        _take_apart(start, measured, anatomy=task.first)
-    if task.prices:
-        _experiment(start, measured, "price")
-
-
-def _take_apart(start: Start, measured: _Measured, *, anatomy: bool) -> None:
-    """Once what a call does in Python, and the experiments; where they fail, the call is whole."""
-    try:
-        if anatomy:
-            measured.facts["anatomy"] = decode(Anatomy, start.ask("dissect"))
-    except Failed as failure:
-        measured.facts["whole"] = portable(failure.reason)
-        return
-    _experiment(start, measured, "take_apart")
+        measured.facts |= _time_batches(start, task.batches)
+    if task.apart or task.prices:
+        try:
+            if task.apart and task.first:
+                measured.facts["anatomy"] = decode(Anatomy, start.ask("dissect"))
+            _experiment(start, measured, "take_apart" if task.apart else "price")
+        except Failed as failure:  # the call is left whole
+            measured.facts["whole"] = portable(failure.reason)
 
 
 def _experiment(start: Start, measured: _Measured, do: str) -> None:
-    """The experiments; where they fail, why."""
-    try:
-        answer = start.ask(do, longer_s=_EXPERIMENTS_S)
-    except Failed as failure:
-        measured.facts["whole"] = portable(failure.reason)
-        return
+    """The experiments, or why they failed within the process; and what the engine says itself."""
+    answer = start.ask(do, longer_s=_EXPERIMENTS_S)
     measured.facts["experiments"] = tuple(Experiment(**one) for one in answer["experiments"])
     if reason := answer["whole"]:
         measured.facts["whole"] = portable(reason)
-    measured.facts |= _heard(start)
+    if do == "take_apart":
+        measured.facts |= _heard(start)
 
 
 def _heard(start: Start) -> dict[str, Any]:
@@ -160,7 +145,7 @@ def _of_onednn(start: Start) -> tuple[list[Kernel], str | None]:
         other.build()
         other.ask("keep", images=start.conditions.truth.rotating)
         answer = other.ask("kernels", by="oneDNN")
-        version = onednn_verbose.version_in(f"{other.output()} {other.runs.get('library')}")
+        version = onednn_verbose.version_in(f"{other.child.output()} {other.runs.get('library')}")
     finally:
         other.child.close()
     return [Kernel(**{**one, "by": version}) for one in answer["kernels"]], answer["unheard"]
@@ -197,12 +182,15 @@ def _time(
         measured.facts["gpu"] = used(name, before, after, len(samples), profile)
 
 
-def _time_batches(start: Start, sizes: tuple[int, ...], measured: _Measured) -> None:
+def _time_batches(start: Start, sizes: tuple[int, ...]) -> dict[str, Any]:
     """Throughput: what goes wrong costs this size only, in this block and in those to come."""
+    batches: list[Batch] = []
+    refusals: dict[str, str] = {}
     for size in sizes:
         try:
-            measured.batches.append(start.time_batch(size, _WARM_SHARE * _BATCH_S, _BATCH_S))
+            batches.append(start.time_batch(size, _WARM_SHARE * _BATCH_S, _BATCH_S))
         except Failed as failure:
-            measured.refusals[str(size)] = portable(failure.reason)
+            refusals[str(size)] = portable(failure.reason)
             if start.child.ended:
-                return
+                break
+    return {"batches": tuple(batches), "batch_refusals": refusals}

@@ -4,21 +4,19 @@ import os
 import resource
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from ..errors import LenetBenchError
 from ..network import CLASSES
 from ..registry import Network
+from ..weights import Weights
 from .calls import Before, Calls, Image, clock, time_calls
 from .own_process import peak_rss_mib, running_threads, thread_cpu_ns
-
-if TYPE_CHECKING:
-    from ..probes import Probe
-
-    MakeProbes = Callable[[], Sequence[Probe]]
 
 Question = Mapping[str, Any]
 Answer = dict[str, Any]
@@ -36,6 +34,16 @@ _PROBE_TURNS, _PROBE_LONGEST_S = 3, 5.0  # of slow calls: a stall lasts longer t
 _IDLE_S = 0.02
 
 
+@dataclass(frozen=True)
+class Origin:
+    """What a backend was built from."""
+
+    name: str
+    weights: Weights
+    threads: int
+    factory: Any  # where it is from elsewhere; else None
+
+
 class WrongAnswerError(Exception):
     """The backend answered with something that is not ten probabilities in float32."""
 
@@ -43,16 +51,9 @@ class WrongAnswerError(Exception):
 class Built:
     """A backend, and the images that it is timed with. Each method answers a question."""
 
-    def __init__(
-        self,
-        network: Network,
-        probes: "MakeProbes",
-        priced: "MakeProbes",
-        kernels: Callable[[str, Infer, list[Image]], list[Answer]],
-    ) -> None:
-        self._probes, self._priced = probes, priced
-        self._kernels = kernels
-        self._kept: list[Probe] = []  # OpenVINO does not live through the end of one
+    def __init__(self, network: Network, origin: Origin) -> None:
+        self._origin = origin
+        self._kept: list[Any] = []  # probes: OpenVINO does not live through the end of one
         self._infer = network.infer
         self._describe = network.describe
         self._profile = getattr(network, "profile", None)
@@ -186,20 +187,17 @@ class Built:
 
     def take_apart(self, _: Question) -> Answer:
         """Time what its API is taken apart by."""
-        from ..probes import Probe, together
+        from .experiments import taken_apart_by
 
-        def probes() -> Sequence[Probe]:
-            made = self._probes()
-            whole = Probe("call", "call", self._infer)
-            return [whole, *made, *together(made)] if made else ()
-
-        return self._experiments(probes)
+        return self._experiments(partial(taken_apart_by, self._origin, self._infer))
 
     def price(self, _: Question) -> Answer:
         """Time the other networks that its API's prices come from."""
-        return self._experiments(self._priced)
+        from .experiments import priced_by
 
-    def _experiments(self, make: "MakeProbes") -> Answer:
+        return self._experiments(partial(priced_by, self._origin))
+
+    def _experiments(self, make: Callable[[], Sequence[Any]]) -> Answer:
         """Where they fail, the call is left whole."""
         from .experiments import timed
 
@@ -212,8 +210,10 @@ class Built:
 
     def kernels(self, question: Question) -> Answer:
         """What its engine, or oneDNN, says of its own; where that fails, nothing."""
+        from .experiments import kernels
+
         try:
-            found = self._kernels(question["by"], self._infer, self._images)
+            found = kernels(self._origin, question["by"], self._infer, self._images)
             return {"kernels": found, "unheard": None}
         except Exception as error:
             return {"kernels": [], "unheard": sentence(error)}

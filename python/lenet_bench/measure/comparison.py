@@ -38,7 +38,7 @@ from .continuing import as_before, check_same
 from .environment import read_machine
 from .interrupts import interrupts
 from .options import COLD_MB, CompareOptions, Entry
-from .pinning import choose_cores, cpus_near_gpu, on_cores, thread_variables
+from .pinning import Cores, choose_cores, cpus_near_gpu, on_cores, thread_variables
 from .plan import Costs, Plan, shuffled, to_repeat
 from .start import Conditions
 from .truth import ROTATING, Truth
@@ -90,15 +90,17 @@ class _Comparison:
         self._began = time.monotonic()
         self._progress = progress
         self._file = Path(options.output) if options.output is not None else None
-        earlier = read_log(self._file) if self._file and _has_content(self._file) else None
+        begun = self._file and self._file.is_file() and self._file.stat().st_size
+        earlier = read_log(self._file) if self._file and begun else None
         self._options = options = as_before(options, earlier.header) if earlier else options
         entries, weights = options.entries(), read_weights(options.weights)
         cores = choose_cores(options.threads, cpus_near_gpu(entry.device for entry in entries))
-        now = _header(options, entries, cores.worker, cores.parent, weights.sha256)
+        now = _header(options, entries, cores, weights.sha256)
         if earlier:
             check_same(earlier.header, now, options.output)
         elif self._file:
             check_place(self._file)
+        self._goes_on = earlier is not None
         self._log = earlier or Log(now)
         self._blocks = list(self._log.blocks)
         if earlier:
@@ -123,7 +125,10 @@ class _Comparison:
         unsaved: ResultError | None = None
         try:
             with suppress(KeyboardInterrupt), interrupts(), on_cores(self._conditions.cores.parent):
-                self._open()
+                if self._file and self._goes_on:
+                    go_on(self._file, self._log)
+                else:
+                    self._append(self._log.header)
                 ended = self._measure()
             self._append(end := End(ended, self._elapsed_s()))
         except ResultError as error:
@@ -204,28 +209,13 @@ class _Comparison:
     def _elapsed_s(self) -> float:
         return time.monotonic() - self._began
 
-    def _open(self) -> None:
-        """Begin the file, or go on with it."""
-        if self._file and _has_content(self._file):
-            go_on(self._file, self._log)
-        else:
-            self._append(self._log.header)
-
     def _append(self, line: Header | Block | End) -> None:
         if self._file:
             append(self._file, line)
 
 
-def _has_content(path: Path) -> bool:
-    return path.is_file() and path.stat().st_size > 0
-
-
 def _header(
-    options: CompareOptions,
-    entries: Sequence[Entry],
-    worker_cores: tuple[int, ...],
-    parent_cores: tuple[int, ...],
-    weights_sha256: str,
+    options: CompareOptions, entries: Sequence[Entry], cores: Cores, weights_sha256: str
 ) -> Header:
     rules = Rules(
         seed=random.SystemRandom().getrandbits(32) if options.seed is None else options.seed,
@@ -237,8 +227,8 @@ def _header(
         timeout_s=options.timeout_s,
         images=ROTATING,
         threads=options.threads,
-        worker_cores=worker_cores,
-        parent_cores=parent_cores,
+        worker_cores=cores.worker,
+        parent_cores=cores.parent,
         variables=thread_variables(options.threads),
         weights=Path(options.weights or default_path()).name,
         weights_sha256=weights_sha256,

@@ -19,8 +19,5 @@ class Empty:
     def infer(self, images: NDArray[np.float32]) -> NDArray[np.float32]:  # noqa: ARG002
         return self._probabilities
 
-    def layers(self, image: NDArray[np.float32]) -> dict[str, NDArray[np.float32]]:  # noqa: ARG002
-        return {}
-
     def describe(self) -> dict[str, str]:
         return {}

@@ -11,8 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from ..probes import Probe
+from ..probes import Infer, Probe, probes_of, together
+from ..probes.engines import told_by_engine
+from ..probes.onednn_verbose import told_by_onednn
+from ..probes.written import WRITTEN, priced
 from ..quiet import Slice, quiet_calls
+from ..registry import find
+from .built import Origin
 from .calls import Image, time_calls
 
 _TURNS, _MOST_TURNS = 8, 32
@@ -20,6 +25,33 @@ _ENOUGH = 4  # turns' calls that count
 _TURN_S = 0.008
 _WARM_S = 0.002
 _FEWEST = 3  # calls of a turn, however slow
+
+
+def taken_apart_by(origin: Origin, infer: Infer) -> Sequence[Probe]:
+    """What the backend's API is taken apart by; nothing where nobody has written that."""
+    if not origin.factory:
+        made = probes_of(*find(origin.name), origin.weights, origin.threads)
+    elif offered := getattr(origin.factory, "probes", None):
+        made = offered(origin.weights, threads=origin.threads)
+    else:
+        made = ()
+    return [Probe("call", "call", infer), *made, *together(made)] if made else ()
+
+
+def priced_by(origin: Origin) -> Sequence[Probe]:
+    """The other networks, written on the backend's API; nothing where nobody has written them."""
+    write = getattr(origin.factory, "written", None) or WRITTEN.get(origin.name)
+    return priced(write, origin.threads) if write else ()
+
+
+def kernels(origin: Origin, by: str, infer: Infer, images: list[Image]) -> list[dict[str, Any]]:
+    """What is said of them by the engine, in a build of its own, or by oneDNN, of this build."""
+    if origin.factory:
+        return []
+    row, variant = find(origin.name)
+    if by == "engine":
+        return told_by_engine(row, variant, origin.weights, origin.threads, images)
+    return told_by_onednn(row, infer, images)
 
 
 class _Timed:

@@ -1,6 +1,7 @@
 """Which block comes next, and when a run ends: shuffled rounds within a time."""
 
 import random
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import fmean, median
@@ -77,11 +78,8 @@ def shuffled(names: Sequence[str], seed: int) -> Iterator[list[str]]:
 
 def to_repeat(blocks: Sequence[Block], disturbed: set[int], backends: Sequence[str]) -> list[Block]:
     """Blocks that a disturbed machine calls for once more: once each, and not too many."""
-    seen: dict[tuple[str, int], int] = {}
-    for block in blocks:
-        key = (block.backend, block.round)
-        seen[key] = seen.get(key, 0) + 1
-    repeated = sum(count - 1 for count in seen.values())
+    seen = Counter((block.backend, block.round) for block in blocks)
+    repeated = len(blocks) - len(seen)
     room = max(0, int(_MOST_REPEATED * len(seen)) - repeated)
     wanted = [
         block

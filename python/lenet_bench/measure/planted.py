@@ -31,9 +31,6 @@ class Planted:
     def infer(self, images: Floats) -> Floats:
         return self._backend.infer(images)
 
-    def layers(self, image: Floats) -> dict[str, Floats]:
-        return self._backend.layers(image)
-
     def describe(self) -> dict[str, str]:
         return {**self._backend.describe(), "planted": type(self).__name__}
 

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
+from .anatomy import function_name
 from .calls import Image, clock
 
 #: A function's name, whether it is native, and when it began and ended, ns.
@@ -23,7 +24,7 @@ def spans(infer: Callable[[Image], Any], image: Image) -> list[Span]:
     def look(frame: FrameType, event: str, function: Any) -> None:
         if event in ("call", "c_call"):
             native = event == "c_call"
-            name = _native_name(function) if native else _name(frame)
+            name = _native_name(function) if native else function_name(frame)
             open_spans.append((name, native, clock()))
         elif open_spans:
             found.append((*open_spans.pop(), clock()))
@@ -40,11 +41,6 @@ def spans(infer: Callable[[Image], Any], image: Image) -> list[Span]:
 def call(infer: Callable[[Image], Any], image: Image) -> None:
     """The first function of the trace."""
     infer(image)
-
-
-def _name(frame: FrameType) -> str:
-    name = getattr(frame.f_code, "co_qualname", frame.f_code.co_name)  # from Python 3.11 on
-    return f"{frame.f_globals.get('__name__', '?')}:{name}"
 
 
 def _native_name(function: Any) -> str:

@@ -147,9 +147,6 @@ class Start:
             raise Failed(**failure)
         return answer
 
-    def output(self) -> str:
-        return self.child.output()
-
     def _timed(self, do: str, **rest: Any) -> dict[str, Any]:
         c = self.conditions
         most = None if self.entry.checked else _FLOOR_CALLS

@@ -7,11 +7,10 @@ import gc
 import sys
 import time
 import traceback
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
-from functools import partial
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -19,14 +18,9 @@ from ..errors import Unavailable
 from ..process import HungUp, Parent
 from ..registry import Network, find, load
 from ..registry.building import import_backend
-from ..weights import Weights, read_weights
-from .built import Built, Infer, WrongAnswerError, checked_answers, is_expected, sentence
-from .calls import Image, clock
-
-if TYPE_CHECKING:
-    from ..probes import Probe
-
-Factory = Callable[[Weights], Network]
+from ..weights import read_weights
+from .built import Built, Origin, WrongAnswerError, checked_answers, is_expected, sentence
+from .calls import clock
 
 
 def serve(parent: Parent) -> None:
@@ -56,7 +50,8 @@ def _start(question: Mapping[str, Any], began_ns: int) -> tuple[Built, dict[str,
     times.append(clock())
     weights = read_weights(question["weights"])
     times.append(clock())
-    network = factory(weights)
+    origin = Origin(question["name"], weights, question["threads"], factory)
+    network = _build(origin)
     times.append(clock())
     answer = network.infer(question["image"])
     times.append(clock())
@@ -69,66 +64,28 @@ def _start(question: Mapping[str, Any], began_ns: int) -> tuple[Built, dict[str,
         "answers": checked_answers([answer]),
         "runs": network.describe(),
     }
-    built = Built(
-        network,
-        partial(_probes, question, weights),
-        partial(_priced, question),
-        partial(_kernels, question, weights),
-    )
+    built = Built(network, origin)
     gc.collect()
     gc.freeze()  # collections while timing look at new objects only
     return built, reply
 
 
-def _import(question: Mapping[str, Any]) -> Factory:
-    """Import the backend's API now; what comes back builds the network from weights."""
-    threads = question["threads"]
+def _import(question: Mapping[str, Any]) -> Any:
+    """Import the backend's API now; of one from elsewhere this is what builds it."""
     if question["factory"]:
-        return partial(_from_elsewhere(question), threads=threads)
-    name = question["name"]
+        module, _, name = question["factory"].partition(":")
+        return getattr(import_module(module), name)
     with suppress(Exception):  # `load` says it in a sentence that ends with what mends it
-        import_backend(find(name)[0])
-    return lambda weights: load(name, threads=threads, weights=weights, quiet=False)
+        import_backend(find(question["name"])[0])
+    return None
 
 
-def _probes(question: Mapping[str, Any], weights: Weights) -> "Sequence[Probe]":
-    """What the backend's API is taken apart by; nothing where nobody has written that."""
-    threads = question["threads"]
-    if question["factory"]:
-        offered = getattr(_from_elsewhere(question), "probes", None)
-        return offered(weights, threads=threads) if offered else ()
-    from ..probes import probes_of
-
-    return probes_of(*find(question["name"]), weights, threads)
-
-
-def _kernels(
-    question: Mapping[str, Any], weights: Weights, by: str, infer: Infer, images: list[Image]
-) -> list[dict[str, Any]]:
-    """What is said of them by the engine, in a build of its own, or by oneDNN, of this build."""
-    if question["factory"]:
-        return []
-    from ..probes.engines import told_by_engine
-    from ..probes.onednn_verbose import told_by_onednn
-
-    row, variant = find(question["name"])
-    if by == "engine":
-        return told_by_engine(row, variant, weights, question["threads"], images)
-    return told_by_onednn(row, infer, images)
-
-
-def _priced(question: Mapping[str, Any]) -> "Sequence[Probe]":
-    """The other networks, written on the backend's API; nothing where nobody has written them."""
-    from ..probes.written import WRITTEN, priced
-
-    elsewhere = _from_elsewhere(question) if question["factory"] else None
-    write = getattr(elsewhere, "written", None) or WRITTEN.get(question["name"])
-    return priced(write, question["threads"]) if write else ()
-
-
-def _from_elsewhere(question: Mapping[str, Any]) -> Any:
-    module, _, name = question["factory"].partition(":")
-    return getattr(import_module(module), name)
+def _build(origin: Origin) -> Network:
+    name, weights, threads = origin.name, origin.weights, origin.threads
+    if origin.factory:
+        made: Network = origin.factory(weights, threads=threads)
+        return made
+    return load(name, threads=threads, weights=weights, quiet=False)
 
 
 def _failure(error: BaseException) -> dict[str, Any]:
