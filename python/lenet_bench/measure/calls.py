@@ -50,7 +50,6 @@ class Before:
         self.cpu_ns = 0  # that it took so far
 
     def __bool__(self) -> bool:
-        """Whether anything is done."""
         return self._memory is not None or bool(self._interval_s)
 
     def __call__(self) -> None:
@@ -96,7 +95,6 @@ class _Slices:
 
 
 def known_loop_ns() -> int:
-    """How long a known loop takes on this core now."""
     _READ[:_FETCH].sum(axis=1, out=_SUMS[:_FETCH])
     began = clock()
     _READ.sum(axis=1, out=_SUMS)

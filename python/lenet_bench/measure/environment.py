@@ -55,7 +55,6 @@ INSTRUCTION_SETS = (
 
 
 def read_machine() -> Machine:
-    """The machine and the software as they are now."""
     return Machine(
         processor=read_processor(),
         memory_bytes=psutil.virtual_memory().total,
@@ -192,6 +191,6 @@ def _distribution() -> str | None:
 
 def _text(path: Path) -> str | None:
     try:
-        return re.sub(r"\x00+$", "", path.read_text(errors="replace")).strip()
+        return path.read_text(errors="replace").strip()
     except OSError:
         return None

@@ -30,8 +30,7 @@ class Meter:
 
     def __init__(self, nvml: Any, device: Any, pid: int) -> None:
         self._nvml, self._device, self._pid = nvml, device, pid
-        name = _asked(nvml, nvml.nvmlDeviceGetName, device) or "NVIDIA GPU"
-        self.name = name.decode() if isinstance(name, bytes) else str(name)
+        self.name: str = _asked(nvml, nvml.nvmlDeviceGetName, device) or "NVIDIA GPU"
 
     def read(self) -> Reading:
         """Now. It takes NVML some milliseconds, so never within a timed call."""

@@ -31,8 +31,6 @@ _MODEL = "lenet"  # none of MLPerf's: their rules for every model hold
 
 @dataclass(frozen=True)
 class Test:
-    """What LoadGen is to do."""
-
     purpose: Purpose
     expected_us: float  # a query; LoadGen makes so many queries that twice the duration is filled
     duration_s: float | None  # the least; None is the rules'

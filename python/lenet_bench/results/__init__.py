@@ -3,14 +3,12 @@
 from .apart import Part, TakenApart, taken_apart
 from .log import Log, append, go_on, read_log
 from .model import (
-    SCHEMA,
     SHARED,
     Anatomy,
     Batch,
     Block,
     CacheProbe,
     ColdStart,
-    Disturbance,
     End,
     Ended,
     Experiment,
@@ -19,7 +17,6 @@ from .model import (
     Header,
     Kernel,
     Listed,
-    Resources,
     Result,
     Row,
     Rules,
@@ -28,6 +25,6 @@ from .model import (
     Verdict,
 )
 from .prices import Priced, priced
-from .read import as_result, counting, disturbed, printable, read_result
+from .read import as_result, counting, disturbed, read_result
 from .rows import digest, failures, rows
 from .statistics import start_medians_us

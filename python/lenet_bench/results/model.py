@@ -4,10 +4,8 @@ A block is one process of one backend: started, checked, warmed up, timed, check
 verdicts and warnings are never in the file: they follow from its blocks.
 """
 
-from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate
 from statistics import median
 from typing import Annotated, Literal
 
@@ -242,11 +240,7 @@ class Block(Struct, frozen=True, kw_only=True, omit_defaults=True):
     @property
     def median_us(self) -> float:
         """Of its calls."""
-        if not self.thinned_ns:
-            return float(np.median(self.samples_ns)) / 1000
-        last = list(accumulate(count for _, count in self.thinned_ns))
-        middle = ((last[-1] - 1) // 2, last[-1] // 2)
-        return sum(self.thinned_ns[bisect_right(last, place)][0] for place in middle) / 2 / 1000
+        return float(np.median(self.calls_ns)) / 1000
 
     @property
     def first_and_last_ns(self) -> tuple[float, float] | None:

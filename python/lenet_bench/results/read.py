@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import ceil
 from statistics import fmean, median
 from typing import Any
@@ -41,9 +41,8 @@ def read_result(path: str | os.PathLike[str]) -> Result:
 def as_result(log: Log) -> Result:
     log = replace(log, blocks=settled(log.blocks))
     header = log.header
-    *rows, floor = unsummarised(log)
-    baseline = _baseline(rows, header)
-    base = _Starts.of(baseline) if baseline else None
+    rows, floor = unsummarised(log)
+    base = _baseline(rows, header)
     last = max(log.blocks, key=lambda block: block.at_s, default=None)
     result = Result(
         schema=header.schema,
@@ -106,21 +105,18 @@ def _settled(block: Block, usual_ns: float, fewest: int) -> Block:
     )
 
 
-def unsummarised(log: Log) -> list[Any]:
-    """Of settled blocks: each backend with those that count, but no figures.
-
-    The empty one, or None, is last.
-    """
+def unsummarised(log: Log) -> tuple[list[Row], Row | None]:
+    """Of settled blocks: each backend, and the empty one, with those that count but no figures."""
     floor = log.header.floor
     rows = [_row(listed, log.blocks) for listed in log.header.backends]
-    return [*rows, _row(Listed(floor), log.blocks) if floor else None]
+    return rows, _row(Listed(floor), log.blocks) if floor else None
 
 
 def medians(log: Log) -> Iterator[tuple[Row, float]]:
     """Each backend that was timed, and its median, us: what is known of it without resampling."""
-    *rows, _ = unsummarised(replace(log, blocks=settled(log.blocks)))
+    rows, _ = unsummarised(replace(log, blocks=settled(log.blocks)))
     for row in rows:
-        p50_us = _Starts.of(row).p50_us
+        p50_us = _p50_us(row)
         if row.status == "ok" and p50_us is not None:
             yield row, p50_us
 
@@ -197,38 +193,31 @@ def _baseline(rows: Sequence[Row], header: Header) -> Row | None:
     return ran.get(_USUAL_BASELINE) or next(iter(ran.values()), None)
 
 
-@dataclass(frozen=True)
-class _Starts:
-    """What is compared of a backend."""
-
-    name: str
-    medians_us: Mapping[int, float]  # of each start, by its round
-    p50_us: float | None  # their median, where there are samples enough for one
-
-    @classmethod
-    def of(cls, row: Row) -> "_Starts":
-        medians_us = start_medians_us(row.blocks)
-        enough = show(sum(block.calls for block in row.blocks), 50)
-        return cls(row.name, medians_us, median(medians_us.values()) if enough else None)
-
-    def ratio(self, base: "_Starts", seed: int) -> tuple[float | None, Interval | None]:
-        """The ratio of the two medians, and its interval."""
-        if self.p50_us is None or not base.p50_us:
-            return None, None
-        if self.name == base.name:
-            return 1.0, Interval(1.0, 1.0)
-        interval = ratio_interval(self.medians_us, base.medians_us, seed)
-        return self.p50_us / base.p50_us, interval
+def _p50_us(row: Row) -> float | None:
+    """The median of its starts' medians, where there are calls enough for one."""
+    enough = show(sum(block.calls for block in row.blocks), 50)
+    return median(start_medians_us(row.blocks).values()) if enough else None
 
 
-def _summarised(row: Row, base: _Starts | None, header: Header) -> Row:
+def _ratio(row: Row, base: Row, seed: int) -> tuple[float | None, Interval | None]:
+    """The ratio of the two medians, and its interval."""
+    p50_us, base_us = _p50_us(row), _p50_us(base)
+    if p50_us is None or not base_us:
+        return None, None
+    if row.name == base.name:
+        return 1.0, Interval(1.0, 1.0)
+    starts, of_base = start_medians_us(row.blocks), start_medians_us(base.blocks)
+    return p50_us / base_us, ratio_interval(starts, of_base, seed)
+
+
+def _summarised(row: Row, base: Row | None, header: Header) -> Row:
     if not row.blocks:
         return row
-    rules, starts = header.rules, _Starts.of(row)
+    rules = header.rules
     calls_ns = np.concatenate([block.calls_ns for block in row.blocks])
     samples = calls_ns / 1000
-    low, high = ends(median_interval(list(starts.medians_us.values()), rules.seed))
-    ratio, interval = starts.ratio(base, rules.seed) if base else (None, None)
+    low, high = ends(median_interval(list(start_medians_us(row.blocks).values()), rules.seed))
+    ratio, interval = _ratio(row, base, rules.seed) if base else (None, None)
     ratio_low, ratio_high = ends(interval)
     verdict = judge(interval, rules.margin) if base and row.status == "ok" else None
     summary = Summary(
@@ -237,7 +226,7 @@ def _summarised(row: Row, base: _Starts | None, header: Header) -> Row:
         starts=len(row.blocks),
         minimum_us=float(samples.min()),
         mean_us=float(calls_ns.mean()) / 1000,
-        p50_us=starts.p50_us,
+        p50_us=_p50_us(row),
         p90_us=percentile(samples, 90),
         p95_us=percentile(samples, 95),
         p99_us=percentile(samples, 99),

@@ -30,7 +30,8 @@ def thinned(log: Log) -> Log:
     if log.header.kind == SHARED:
         return log
     log = Log(log.header, settled(log.blocks), log.end)
-    kept = {row.name: _Kept.of(row) for row in unsummarised(log) if row}
+    rows, floor = unsummarised(log)
+    kept = {row.name: _Kept.of(row) for row in (*rows, floor) if row}
     blocks = (_block(block, kept[block.backend]) for block in log.blocks)
     return Log(replace(log.header, kind=SHARED), tuple(blocks), log.end)
 
