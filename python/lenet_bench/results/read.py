@@ -1,7 +1,7 @@
 """From blocks to what may be said: a row a backend, with figures, intervals and verdicts."""
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from math import ceil
 from statistics import fmean, median

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from .log import Log
-from .model import SHARED, Block, Row, Thinned
+from .model import SHARED, Batch, Block, Row, Thinned
 from .read import settled, unsummarised
 
 Times = NDArray[np.int64]
@@ -58,14 +58,13 @@ def _block(block: Block, kept: _Kept) -> Block:
         thinned_ns=_cells(calls, kept.calls | _values(calls, _MEDIAN)),
         quarters_ns=block.first_and_last_ns,
         batches=tuple(
-            replace(
-                batch,
-                samples_ns=(),
-                thinned_ns=_cells(batch.calls_ns, kept.batches.get(batch.size, set())),
-            )
-            for batch in block.batches
+            _batch(batch, kept.batches.get(batch.size, set())) for batch in block.batches
         ),
     )
+
+
+def _batch(batch: Batch, edges: set[int]) -> Batch:
+    return replace(batch, samples_ns=(), thinned_ns=_cells(batch.calls_ns, edges))
 
 
 def _values(calls: Times, percents: Iterable[float]) -> set[int]:
@@ -81,16 +80,23 @@ def _values(calls: Times, percents: Iterable[float]) -> set[int]:
 def _cells(calls: Times, edges: set[int]) -> Thinned:
     """The times that stand for the calls in each cell, with how many calls each is.
 
-    A cell's time is its mean, in whole nanoseconds: rounded up for as many of its calls as make the
-    sum what it was, and down for the others.
+    A cell's time is its mean, rounded down, or up where that makes the sum of all what it was; in
+    the end one cell may need both.
     """
     ordered, between = np.sort(calls), np.array(sorted(edges), np.int64)
     cell = np.searchsorted(between, ordered, "left") + np.searchsorted(between, ordered, "right")
+    inside = [ordered[cell == number] for number in np.unique(cell)]
+    means = [divmod(int(one.sum()), len(one)) for one in inside]
+    missing = sum(above for _, above in means)
     kept: list[tuple[int, int]] = []
-    for number in np.unique(cell):
-        inside = ordered[cell == number]
-        mean, above = divmod(int(inside.sum()), len(inside))
-        kept.append((mean, len(inside) - above))
-        if above:
-            kept.append((mean + 1, above))
+    split: int | None = None
+    for (mean, above), count in zip(means, map(len, inside), strict=True):
+        up = bool(above) and count <= missing
+        if above and not up:
+            split = len(kept)
+        kept.append((mean + up, count))
+        missing -= count * up
+    if missing and split is not None:
+        mean, count = kept[split]
+        kept[split : split + 1] = [(mean, count - missing), (mean + 1, missing)]
     return tuple(kept)
