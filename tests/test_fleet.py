@@ -182,9 +182,9 @@ def program(path, *lines):
 
 
 def collected(fleet):
-    return {
-        str(path.relative_to(fleet.folder / "fleet")) for path in fleet.folder.glob("fleet/*/*")
-    }
+    """The results that are there whole: one that is being written has another name."""
+    found = fleet.folder.glob("fleet/*/*.gz")
+    return {str(path.relative_to(fleet.folder / "fleet")) for path in found}
 
 
 DIES = (  # as when the power goes: every sshd above it is gone

@@ -4,7 +4,6 @@ import os
 import resource
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,8 +13,8 @@ import numpy as np
 from ..errors import LenetBenchError
 from ..network import CLASSES
 from ..registry import Network
-from ..weights import Weights
 from .calls import Before, Calls, Image, clock, time_calls
+from .origin import Origin
 from .own_process import peak_rss_mib, running_threads, thread_cpu_ns
 
 Question = Mapping[str, Any]
@@ -32,16 +31,6 @@ _PROBE_BLOCKS = 6
 _PROBE_S = 0.5
 _PROBE_TURNS, _PROBE_LONGEST_S = 3, 5.0  # of slow calls: a stall lasts longer than a turn
 _IDLE_S = 0.02
-
-
-@dataclass(frozen=True)
-class Origin:
-    """What a backend was built from."""
-
-    name: str
-    weights: Weights
-    threads: int
-    factory: Any  # where it is from elsewhere; else None
 
 
 class WrongAnswerError(Exception):

@@ -17,8 +17,8 @@ from ..probes.onednn_verbose import told_by_onednn
 from ..probes.written import WRITTEN, priced
 from ..quiet import Slice, quiet_calls
 from ..registry import find
-from .built import Origin
 from .calls import Image, time_calls
+from .origin import Origin
 
 _TURNS, _MOST_TURNS = 8, 32
 _ENOUGH = 4  # turns' calls that count

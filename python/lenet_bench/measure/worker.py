@@ -16,11 +16,12 @@ import numpy as np
 
 from ..errors import Unavailable
 from ..process import HungUp, Parent
-from ..registry import Network, find, load
+from ..registry import find
 from ..registry.building import import_backend
 from ..weights import read_weights
-from .built import Built, Origin, WrongAnswerError, checked_answers, is_expected, sentence
+from .built import Built, WrongAnswerError, checked_answers, is_expected, sentence
 from .calls import clock
+from .origin import Origin
 
 
 def serve(parent: Parent) -> None:
@@ -51,7 +52,7 @@ def _start(question: Mapping[str, Any], began_ns: int) -> tuple[Built, dict[str,
     weights = read_weights(question["weights"])
     times.append(clock())
     origin = Origin(question["name"], weights, question["threads"], factory)
-    network = _build(origin)
+    network = origin.build()
     times.append(clock())
     answer = network.infer(question["image"])
     times.append(clock())
@@ -78,14 +79,6 @@ def _import(question: Mapping[str, Any]) -> Any:
     with suppress(Exception):  # `load` says it in a sentence that ends with what mends it
         import_backend(find(question["name"])[0])
     return None
-
-
-def _build(origin: Origin) -> Network:
-    name, weights, threads = origin.name, origin.weights, origin.threads
-    if origin.factory:
-        made: Network = origin.factory(weights, threads=threads)
-        return made
-    return load(name, threads=threads, weights=weights, quiet=False)
 
 
 def _failure(error: BaseException) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Load a backend, in this process or in one of its own, or say why it cannot be loaded."""
+"""Build a backend in this process, or say why it cannot be built."""
 
 import os
 import shutil
@@ -12,13 +12,12 @@ from numpy.typing import NDArray
 from ..errors import LenetBenchError, Unavailable, first_line
 from ..installed import extra_requirements, fits, installed_version, package_name
 from ..silence import silence
-from ..weights import Weights, read_weights
+from ..weights import Weights
 from . import environments, gpu, native
 from .backend import Backend, Device
 from .cuda import BUILD, built_majors
 from .cuda_libraries import load_for_cupy
 from .devices import ProvenOnGpu
-from .lookup import find
 from .network import Network
 
 #: What stands before the command that mends it, in every reason.
@@ -27,35 +26,6 @@ MEND = "mend it with: "
 #: What backends of this process have been set up by: variables, and frameworks' devices.
 _set_here: dict[str, str] = {}
 _devices_here: set[Device] = set()
-
-
-def load(
-    name: str,
-    *,
-    threads: int = 1,
-    weights: Weights | str | os.PathLike[str] | None = None,
-    quiet: bool = True,
-) -> Network:
-    """Build one backend: `load("fused").infer(image)`; `load("torch@gpu")` on a GPU.
-
-    `weights` is a file or what `read_weights` gave; without it, the canonical weights.
-    A framework is set up by environment variables, and a process can do that once: a backend that
-    needs other values than an earlier one, another device, or an environment of its own, is
-    built in a process of its own, to which `infer` talks. `quiet` keeps what frameworks print
-    while they are built off the terminal.
-    Raises Unavailable, with the command that mends it, where the backend cannot run.
-    """
-    row, variant = find(name)
-    if threads < 1:
-        raise LenetBenchError(f"expected at least 1 thread, got {threads}")
-    if not isinstance(weights, Weights):
-        weights = read_weights(weights)
-    check_needs(row, variant)
-    if _needs_its_own_process(row, threads):
-        from .apart import Apart
-
-        return Apart(name, weights, threads=threads, quiet=quiet)
-    return load_here(row, variant, weights, threads, quiet=quiet)
 
 
 def load_here(
@@ -74,7 +44,7 @@ def load_here(
         return build(row, variant, weights, threads)
 
 
-def _needs_its_own_process(row: Backend, threads: int) -> bool:
+def needs_its_own_process(row: Backend, threads: int) -> bool:
     """Whether this process is set up otherwise, or its interpreter is not the backend's."""
     if row.environment and environments.interpreter(row) != sys.executable:
         return True

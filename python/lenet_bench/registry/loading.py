@@ -1,0 +1,38 @@
+"""Load a backend, in this process or in one of its own."""
+
+import os
+
+from ..errors import LenetBenchError
+from ..weights import Weights, read_weights
+from .building import check_needs, load_here, needs_its_own_process
+from .lookup import find
+from .network import Network
+
+
+def load(
+    name: str,
+    *,
+    threads: int = 1,
+    weights: Weights | str | os.PathLike[str] | None = None,
+    quiet: bool = True,
+) -> Network:
+    """Build one backend: `load("fused").infer(image)`; `load("torch@gpu")` on a GPU.
+
+    `weights` is a file or what `read_weights` gave; without it, the canonical weights.
+    A framework is set up by environment variables, and a process can do that once: a backend that
+    needs other values than an earlier one, another device, or an environment of its own, is
+    built in a process of its own, to which `infer` talks. `quiet` keeps what frameworks print
+    while they are built off the terminal.
+    Raises Unavailable, with the command that mends it, where the backend cannot run.
+    """
+    row, variant = find(name)
+    if threads < 1:
+        raise LenetBenchError(f"expected at least 1 thread, got {threads}")
+    if not isinstance(weights, Weights):
+        weights = read_weights(weights)
+    check_needs(row, variant)
+    if needs_its_own_process(row, threads):
+        from .apart import Apart
+
+        return Apart(name, weights, threads=threads, quiet=quiet)
+    return load_here(row, variant, weights, threads, quiet=quiet)
