@@ -28,7 +28,7 @@ def on_batch_no_xla(weights: Weights) -> Infer:
 
 def on_batch_no_onednn(weights: Weights) -> Infer:
     """predict_on_batch without oneDNN."""
-    return _on_batch(weights, jit_compile=True)
+    return _on_batch(weights, jit_compile=False)
 
 
 def predict_xla(weights: Weights) -> Infer:
