@@ -19,12 +19,3 @@ def synchronous(weights: Weights) -> Infer:
     jax.config.update("jax_cpu_enable_async_dispatch", False)
     model = lenet(weights)
     return lambda images: model.predict_on_batch(images[..., np.newaxis])
-
-
-def jit(weights: Weights) -> Infer:
-    """The model in a function that JAX compiles; on two threads it once died of SIGSEGV."""
-    jax.config.update("jax_cpu_enable_async_dispatch", False)
-    model = lenet(weights)
-    trained = [one.value for one in model.trainable_variables]
-    program = jax.jit(lambda images: model.stateless_call(trained, [], images)[0])
-    return lambda images: np.array(program(images[..., np.newaxis]))

@@ -34,12 +34,6 @@ def no_memory_pattern(onnx_model: bytes, threads: int) -> Infer:
     return _run(onnx_model, threads, enable_mem_pattern=False)
 
 
-def extended(onnx_model: bytes, threads: int) -> Infer:
-    """Optimised without the blocked layout that ORT_ENABLE_ALL brings."""
-    level = ort.GraphOptimizationLevel.ORT_ENABLE_EXTENDED
-    return _run(onnx_model, threads, graph_optimization_level=level)
-
-
 def no_spinning(onnx_model: bytes, threads: int) -> Infer:
     """No spinning of threads."""
     return _run(onnx_model, threads, "session.intra_op.allow_spinning=0")

@@ -29,8 +29,6 @@ def _predictor(weights: Weights, threads: int, *settings: str, one: bool = False
         paddle.jit.save(model, prefix)
         config = inference.Config(f"{prefix}.json", f"{prefix}.pdiparams")
         config.disable_gpu()
-        if "enable_mkldnn" not in settings:
-            config.disable_mkldnn()
         config.set_cpu_math_library_num_threads(threads)
         for setting in settings:
             getattr(config, setting)()
@@ -47,14 +45,9 @@ def _predictor(weights: Weights, threads: int, *settings: str, one: bool = False
     return infer
 
 
-def predictor_onednn(weights: Weights, threads: int) -> Infer:
-    """With oneDNN, the default."""
-    return _predictor(weights, threads, "enable_mkldnn")
-
-
-def predictor_onednn_one_image(weights: Weights, threads: int) -> Infer:
-    """With oneDNN, for one image."""
-    return _predictor(weights, threads, "enable_mkldnn", one=True)
+def predictor_no_onednn(weights: Weights, threads: int) -> Infer:
+    """Without oneDNN."""
+    return _predictor(weights, threads, "disable_mkldnn")
 
 
 def predictor_one_image(weights: Weights, threads: int) -> Infer:
@@ -74,7 +67,6 @@ def predictor_run_list(weights: Weights, threads: int) -> Infer:
         paddle.jit.save(to_static(load(weights)), prefix)
         config = inference.Config(f"{prefix}.json", f"{prefix}.pdiparams")
         config.disable_gpu()
-        config.disable_mkldnn()
         config.set_cpu_math_library_num_threads(threads)
         engine = inference.create_predictor(config)
 

@@ -3,8 +3,8 @@
 Layers with names, on the framework that KERAS_BACKEND chose before Keras was imported: TensorFlow,
 JAX, PyTorch or OpenVINO. `predict` is what the guides show, made for data sets: it builds an input
 pipeline and runs callbacks on each call. `predict_on_batch` only runs the compiled graph, `call`
-runs the layers one after another: what Keras' documentation names for a few images. `function`
-and `compile` give the model to the compiler of the framework below. Keras has no word for
+runs the layers one after another: what Keras' documentation names for a few images. `function`,
+`jit` and `compile` give the model to the compiler of the framework below. Keras has no word for
 threads and precision, so whoever sets these writes for that framework too.
 """
 
@@ -74,6 +74,17 @@ def function(weights: Weights) -> Infer:
 
     program = tf.function(lenet(weights), jit_compile=True)
     return lambda images: program(tf.constant(images[..., np.newaxis])).numpy()
+
+
+def jit(weights: Weights) -> Infer:
+    """The model in a function that JAX compiles, its weights constants of the program."""
+    import jax
+
+    jax.config.update("jax_cpu_enable_async_dispatch", False)  # no other thread for one image
+    model = lenet(weights)
+    parameters = [one.value for one in model.trainable_variables]
+    program = jax.jit(lambda images: model.stateless_call(parameters, [], images)[0])
+    return lambda images: np.array(program(images[..., np.newaxis]))
 
 
 def compile(weights: Weights) -> Infer:

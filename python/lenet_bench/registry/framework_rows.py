@@ -34,6 +34,7 @@ _KERAS = {
     "call": "model(images): layer after layer",
 }
 _FUNCTION = {"function": "the model in tf.function(jit_compile=True)"}
+_JIT = {"jit": "the model in jax.jit, through Keras' stateless_call"}
 _COMPILE = {"compile": "the model in torch.compile: C++ by Inductor when first called"}
 
 
@@ -118,7 +119,7 @@ FRAMEWORKS: tuple[Backend, ...] = (
         "paddle",
         family="frameworks",
         summary="Python, PaddlePaddle's nn.Layer",
-        calls="Paddle's kernels, and MKL",
+        calls="Paddle's kernels, oneDNN and MKL",
         library="PaddlePaddle",
         variants={
             "eager": "the layer as it is",
@@ -192,7 +193,7 @@ FRAMEWORKS: tuple[Backend, ...] = (
         gpu=_TENSORFLOW_GPU,
     ),
     _keras("OpenVINO", "keras-openvino", {}, set_up="on_openvino"),
-    _keras("JAX", "keras-jax", _JAX, _JAX_GPU),
+    _keras("JAX", "keras-jax", _JAX, _JAX_GPU, own=_JIT),
     _keras(
         "PyTorch",
         "keras-torch",
