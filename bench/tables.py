@@ -10,7 +10,6 @@ from textwrap import wrap
 
 from conditions import CONDITIONS
 from kernels import kernels
-from lenet_bench.cost import lines_of_code
 from lenet_bench.questions.mlperf import MlperfRun
 from lenet_bench.questions.mlperf import read as read_mlperf
 from lenet_bench.registry import find
@@ -131,11 +130,8 @@ def baselines(folder: Path) -> Iterator[str]:
 
 @cache
 def runs(*paths: Path) -> list[Run]:
-    """The results as pages and pictures draw them, with the lines of the code of today."""
-    found = gather([(str(path.relative_to(ROOT)), read_result(path)) for path in paths])
-    for way in (way for run in found for way in (*run.rows, *run.reduced)):
-        way["lines"] = lines_of_code(way["name"]) or way["lines"]
-    return found
+    """The results as pages and pictures draw them."""
+    return gather([(str(path.relative_to(ROOT)), read_result(path)) for path in paths])
 
 
 def why(path: Path) -> Iterator[str]:
