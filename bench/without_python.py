@@ -11,7 +11,12 @@ from lenet_bench.show.sentences import conditions as measured_how
 from lenet_bench.units import interval, ratio, time
 
 #: In C++, and the nearest variant in Python.
-PAIRS = {"tensorflow:cpp": "tensorflow:session", "openvino:cpp": "openvino", "torch:cpp": "torch"}
+PAIRS = {
+    "tensorflow:cpp": "tensorflow:session",
+    "onnxruntime:cpp": "onnxruntime",
+    "openvino:cpp": "openvino",
+    "torch:cpp": "torch",
+}
 
 
 def without_python(folder: Path) -> Iterator[str]:
@@ -22,6 +27,8 @@ def without_python(folder: Path) -> Iterator[str]:
         found = {row.name: row for row in result.backends if row.summary}
         rows: list[tuple[str, ...]] = []
         for in_cpp, in_python in PAIRS.items():
+            if in_cpp not in found or in_python not in found:
+                continue
             both = [found[in_cpp], found[in_python]]
             fast, slow = (row.summary.p50_us if row.summary else None for row in both)
             bounds = ratio_interval(

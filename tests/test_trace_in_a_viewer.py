@@ -59,7 +59,7 @@ def served(run, weights_file, viewer):
 
 @pytest.fixture
 def tab(chromium, served):
-    """Speedscope with the trace open, as a table of functions; what it complains of is a failure."""
+    """Speedscope with the trace open, as a table of functions; an error in it is a failure."""
     errors = []
     opened = chromium.new_page()
     opened.on("pageerror", lambda error: errors.append(str(error)))

@@ -86,7 +86,7 @@ def _backend(row: Row, run: Run, listings: dict[tuple[Source, ...], int]) -> dic
 
 
 def _code(name: str, lines: int | None, listings: dict[tuple[Source, ...], int]) -> dict[str, Any]:
-    """Its lines as the result counted them, beside the time that they took; the code as it is here."""
+    """Its lines as the result counted them, as its time is that of then; the code as it is here."""
     try:
         backend, written = find(name)[0], tuple(sources(name))
     except (LenetBenchError, OSError):  # of another version, or gone

@@ -18,7 +18,7 @@ _BAR = 20  # pixels
 
 
 def parts(run: Run) -> list[Row]:
-    """A row a part, the quickest call first; of each family one or a few are shown, and the slowest.
+    """A row a part, the quickest call first; each family has a bar or more that is shown.
 
     Parts stand one after the other, those below zero to the left of 0.
     """
