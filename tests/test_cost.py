@@ -108,6 +108,15 @@ def test_api_names_of_cpp_are_found_by_their_namespace_and_through_aliases(tmp_p
     ]
 
 
+def test_api_names_of_a_struct_of_functions_are_those_that_are_called(tmp_path):
+    text = (
+        "const OrtApi* ort = OrtGetApiBase()->GetApi(ORT_API_VERSION);\n"
+        "void run(std::string s) { ort->CreateEnv(s.data()); run(s); }\n"
+    )
+    found = api_names([written(tmp_path, "a.cpp", text)])
+    assert found == [".CreateEnv", ".GetApi", "ORT_API_VERSION", "OrtApi", "OrtGetApiBase"]
+
+
 @pytest.mark.parametrize(
     ("deepest", "text"),
     [
