@@ -71,8 +71,8 @@ def cpp(weights: Weights, threads: int, onnx_model: bytes) -> Infer:
     libraries = list((Path(ort.__file__).parent / "capi").glob("libonnxruntime.so.*"))
     if not libraries:
         raise Unavailable(
-            f"onnxruntime {ort.__version__} is here without the shared library of its C API; mend "
-            "it with: pip install -U onnxruntime"
+            f"the C API needs libonnxruntime.so and onnxruntime-{ort.__version__} is here without "
+            "it; mend it with: pip install -U onnxruntime"
         )
     ctypes.CDLL(str(libraries[0]))  # what the linker asks for by a name that no file here has
     return in_cpp.build("onnxruntime", ort.__version__, [], libraries, weights, threads, onnx_model)
