@@ -10,7 +10,12 @@ from lenet_bench.show.sentences import conditions as measured_how
 from lenet_bench.units import interval, ratio, time
 
 #: In C++, and the nearest variant in Python.
-PAIRS = {"tensorflow:cpp": "tensorflow:session", "openvino:cpp": "openvino", "torch:cpp": "torch"}
+PAIRS = {
+    "tensorflow:cpp": "tensorflow:session",
+    "onnxruntime:cpp": "onnxruntime",
+    "openvino:cpp": "openvino",
+    "torch:cpp": "torch",
+}
 
 
 def without_python(path: Path) -> Iterator[str]:

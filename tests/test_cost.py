@@ -1,6 +1,7 @@
 """What a variant costs: the counts, cross-checked by the programs made for counting."""
 
 import json
+import re
 import subprocess
 import sys
 
@@ -25,6 +26,7 @@ from lenet_bench.registry import names
 from lenet_bench.show.terminal.cost import costs as table
 from lenet_bench.show.terminal.cost import side_by_side
 from lenet_bench.show.terminal.screen import Screen
+from sample_results import blocks, log, result, write_log
 
 STANDING = names(gone=False)
 FILES = {source.name: Source(source.path, source.name) for n in STANDING for source in sources(n)}
@@ -104,6 +106,15 @@ def test_api_names_of_cpp_are_found_by_their_namespace_and_through_aliases(tmp_p
         "dnnl::memory::format_tag",
         "dnnl::memory::format_tag::any",
     ]
+
+
+def test_api_names_of_a_struct_of_functions_are_those_that_are_called(tmp_path):
+    text = (
+        "const OrtApi* ort = OrtGetApiBase()->GetApi(ORT_API_VERSION);\n"
+        "void run(std::string s) { ort->CreateEnv(s.data()); run(s); }\n"
+    )
+    found = api_names([written(tmp_path, "a.cpp", text)])
+    assert found == [".CreateEnv", ".GetApi", "ORT_API_VERSION", "OrtApi", "OrtGetApiBase"]
 
 
 @pytest.mark.parametrize(
@@ -263,6 +274,18 @@ def test_named_backends_only_are_counted(run):
 def test_show_is_refused_beside_what_it_cannot_obey(run):
     assert run("cost", "--show", "keras", "torch", "--json").code == 2
     assert run("cost", "--show", "keras", "kera").code == 2
+    assert run("cost", "keras", "--times", "mine.jsonl").code == 2
+
+
+def test_the_code_has_its_time_beside_it(run, tmp_path):
+    path = tmp_path / "mine.jsonl"
+    write_log(path, log(blocks("keras", 40_000), blocks("fused", 20)))
+    own = run("cost", "--show", "keras", "torch", "--times", path).output
+    assert f"keras: {lines_of_code('keras')} lines, 40.0 ms a call" in own
+    assert f"torch: {lines_of_code('torch')} lines\n" in re.sub(r" *\n", "\n", own)
+    assert "2026-01-01" in own
+    shipped = run("cost", "--show", "keras", "torch").output
+    assert len(re.findall(r"(?:keras|torch): \d+ lines, [\d.]+ .s a call", shipped)) == 2
 
 
 def test_a_row_of_a_result_has_its_lines(run, weights_file, tmp_path):
@@ -287,8 +310,9 @@ def test_sources_side_by_side_are_no_wider_than_the_terminal(columns):
 
 
 def shown(left, right, screen=PLAIN):
+    """Without times: the result has neither."""
     one, other = ((name, staged(sources(name))) for name in (left, right))
-    return list(side_by_side(one, other, screen))
+    return list(side_by_side(one, other, result(blocks("numpy", 90)), screen))
 
 
 @pytest.mark.parametrize("columns", [80, 160])

@@ -68,6 +68,10 @@ def test_it_is_compiled_once(build: Any, tmp_path: Path) -> None:
     assert library.stat().st_mtime_ns == made
     build(ECHO.replace("a pixel", "one pixel"))
     assert len([*library.parent.iterdir()]) == 2
+    with (in_cpp.sources() / "api/onnxruntime_c_api.hpp").open("a") as header:
+        header.write("// changed\n")
+    build()
+    assert len([*library.parent.iterdir()]) == 3
 
 
 def test_what_cannot_be_compiled_is_one_sentence_and_leaves_nothing(

@@ -254,6 +254,18 @@ def test_every_part_is_drawn_from_where_those_before_it_end_and_sums_up_to_the_c
         assert all(row["ends"] <= row["begins"] <= 0 for row in rows if row not in right)
 
 
+def test_one_bar_of_each_family_is_shown_and_all_that_the_question_names():
+    named = ("onednn", "torch", "tensorflow:concrete", "keras:predict_on_batch", "keras")
+    quicker = ("openblas", "mnn", "onnxruntime", "torch:export", "keras-jax:predict_on_batch")
+    rows = [
+        blocks(name, us, experiments=experiments())
+        for us, name in enumerate((*quicker, *named), 100)
+    ]
+    (run,) = gather([("why.jsonl", result(*rows))])
+    shown = {row["name"] for row in parts(run) if row["shown"]}
+    assert shown == {"mnn", *named}
+
+
 def test_an_axis_ends_with_the_longest_bar_that_is_much_shorter_than_the_one_before():
     (run,) = gather([("why.jsonl", sample_apart())])
     rows = parts(run)

@@ -1,6 +1,7 @@
 """`why`: what a call is made of, on backends whose making is known."""
 
 import json
+from dataclasses import replace as parted
 from pathlib import Path
 from typing import Any
 
@@ -364,8 +365,43 @@ def test_the_answer_names_the_largest_parts_and_what_the_slowest_adds() -> None:
     assert first.startswith("made takes 100 µs: unexplained 22.0 µs (22%), dispatch 14.0 µs (14%)")
     assert "78% of it explained (78% to 78%)" in first
     assert "Python 205 µs (68%)" in second
-    assert "slow takes 200 µs longer than made: Python 200 µs, " in both
+    assert "slow takes 200 µs longer than made: Python 200 µs and all else " in both
     assert len(list(answer([slow]))) == 1
+
+
+def test_a_part_whose_interval_holds_zero_is_named_in_no_sentence() -> None:
+    def noisy(**made: Any) -> TakenApart:
+        known = apart(**made)
+        parts = [
+            parted(p, low_us=-9.0, high_us=9.0 + p.us) if p.name == "Python" else p
+            for p in known.parts
+        ]
+        return TakenApart(**{**vars(known), "parts": tuple(parts)})
+
+    quick, slow = noisy(call_us=100, python=25), noisy(call_us=300, python=205)
+    assert "Python" not in "".join(answer([quick]))
+    # 180 longer, of which the quick one's interval leaves 9 in doubt, and the slow one's 214
+    *_, both = answer([replace_name(slow, "slow"), quick])
+    assert both == "slow takes 200 µs longer than made: unexplained 20.0 µs and all else 180 µs."
+
+
+def test_parts_that_are_next_to_nothing_of_a_call_are_in_all_else() -> None:
+    *_, both = answer([replace_name(apart(9_100, python=9_005), "slow"), apart(100)])
+    assert "longer than made: Python 9.00 ms and all else " in both
+
+
+@pytest.mark.parametrize("call_us", [50, 5_000])
+def test_a_bar_below_zero_ends_at_a_line_that_the_others_begin_at(call_us: float) -> None:
+    made = [replace_name(apart(us, stage=5), f"of-{us}") for us in (call_us, 100)]
+    for lines in (
+        list(table(made, WIDE))[1:3],
+        [line for line in rows(made[0], WIDE) if any(n in line for n in ("Python", "unexpl"))],
+    ):
+        below = call_us < 64
+        assert len({line.find("│") for line in lines}) == 1
+        assert ("│" in lines[0]) == below
+        left = [line.rpartition("│")[0].rstrip()[-1:] in ("░", "█") for line in lines]
+        assert any(left) == below
 
 
 def replace_name(found: TakenApart, name: str) -> TakenApart:

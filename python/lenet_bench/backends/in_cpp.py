@@ -76,7 +76,7 @@ def _compiled(api: str, version: str, options: Sequence[str]) -> Path:
     """The shared library, compiled unless the same was before."""
     root, compiler = sources(), os.environ.get("CXX") or "g++"
     files = [root / "api" / f"{api}.cpp", root / "bindings" / "answer.cpp"]
-    headers = [root / "api" / "answer.hpp", root / "lenet.hpp", root / "shapes.hpp"]
+    headers = [*sorted(root.glob("api/*.hpp")), root / "lenet.hpp", root / "shapes.hpp"]
     made_of = [*_FLAGS, *options, compiler, version]
     made_of += [file.read_text() for file in (*files, *headers)]
     digest = hashlib.sha256("\0".join(made_of).encode()).hexdigest()[:16]

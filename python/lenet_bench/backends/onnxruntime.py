@@ -6,10 +6,15 @@ matrix products are those of MLAS, the runtime's own library, or on a GPU cuDNN'
 keeps the layout that arrays have. All fix the number of images to one.
 """
 
+import ctypes
+from pathlib import Path
+
 import numpy as np
 import onnxruntime as ort
 
-from . import Array, Infer
+from ..errors import Unavailable
+from ..weights import Weights
+from . import Array, Infer, in_cpp
 
 PROVIDERS = {
     "cpu": ["CPUExecutionProvider"],
@@ -69,6 +74,18 @@ def iobinding(onnx_model: bytes, threads: int, device: str) -> Infer:
         return np.array(probabilities.numpy())
 
     return infer
+
+
+def cpp(weights: Weights, threads: int, onnx_model: bytes) -> Infer:
+    """`run` in the C API, on the shared library that the wheel has beside Python's module."""
+    libraries = list((Path(ort.__file__).parent / "capi").glob("libonnxruntime.so.*"))
+    if not libraries:
+        raise Unavailable(
+            f"the C API needs libonnxruntime.so and onnxruntime-{ort.__version__} is here without "
+            "it; mend it with: pip install -U onnxruntime"
+        )
+    ctypes.CDLL(str(libraries[0]))  # what the linker asks for by a name that no file here has
+    return in_cpp.build("onnxruntime", ort.__version__, [], libraries, weights, threads, onnx_model)
 
 
 def any_number(onnx_model: bytes, threads: int, device: str) -> Infer:

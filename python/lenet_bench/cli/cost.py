@@ -1,8 +1,10 @@
 """`cost`: what each backend costs in code."""
 
+from pathlib import Path
+
 import click
 
-from .options import BACKEND, backends_argument, json_option
+from .options import BACKEND, FILE, backends_argument, json_option
 from .output import SUCCESS, answer, say, screen
 
 
@@ -13,6 +15,7 @@ Examples:
   lenet-bench cost
   lenet-bench cost keras torch onednn
   lenet-bench cost --show keras onednn | less
+  lenet-bench cost --show keras onednn --times mine.jsonl
   lenet-bench cost --json | jq '.[] | {name, lines_of_code}'
 """,
 )
@@ -24,8 +27,16 @@ Examples:
     type=BACKEND,
     help="Print the code of two backends, stage by stage.",
 )
+@click.option(
+    "--times",
+    type=FILE,
+    metavar="RESULT",
+    help="Take the times beside the code from this result. [the package's own]",
+)
 @json_option
-def cost(backends: tuple[str, ...], show: tuple[str, ...], as_json: bool) -> int:
+def cost(
+    backends: tuple[str, ...], show: tuple[str, ...], times: Path | None, as_json: bool
+) -> int:
     """Count what each BACKEND (all without one) makes you write.
 
     Lines with code count; blank lines, comments, docstrings and lone brackets do not. Nothing is
@@ -39,9 +50,15 @@ def cost(backends: tuple[str, ...], show: tuple[str, ...], as_json: bool) -> int
     if show:
         if backends or as_json:
             raise click.UsageError("--show takes two backends and neither others nor --json")
+        from ..results import read_result
+        from ..show.classroom import comparison
+
         left, right = ((name, staged(sources(name))) for name in show)
-        say(side_by_side(left, right, screen()))
+        timed = read_result(times) if times else comparison()
+        say(side_by_side(left, right, timed, screen()))
         return SUCCESS
+    if times:
+        raise click.UsageError("--times goes with --show")
     found = costs(backends)
     answer(as_json, found, in_a_table(found, screen()))
     return SUCCESS

@@ -14,7 +14,7 @@ from .tokens import tokens
 #: What the native backends' APIs call their names; `dnnl` is oneDNN's namespace.
 _NATIVE_API = re.compile(
     r"(?:dnnl(?:::|_)|DNNL_|omp_|cblas_|Cblas|openblas_|_mm\d*_|__builtin_"
-    r"|scipy_|(?:torch|at|ov|tf|ops|absl)::|cuda[A-Z]|cudnn[A-Z]|CUDNN_|cublas[A-Z]|CUBLAS_|nvrtc[A-Z]|NVRTC_|cu[A-Z][a-z])\w"
+    r"|scipy_|(?:torch|at|ov|tf|ops|absl)::|Ort[A-Z]|ORT_|ONNX_|cuda[A-Z]|cudnn[A-Z]|CUDNN_|cublas[A-Z]|CUBLAS_|nvrtc[A-Z]|NVRTC_|cu[A-Z][a-z])\w"
 )
 #: Members that C++'s own containers, smart pointers and locks have.
 _STANDARD_MEMBERS = re.compile(
@@ -123,7 +123,7 @@ def _native_names(files: Iterable[Source]) -> Iterator[str]:
         head, _, rest = name.partition("::")
         whole = (f"{aliases[head]}::{rest}" if rest else aliases[head]) if head in aliases else name
         if _NATIVE_API.match(whole):
-            objects = objects or "::" in whole
+            objects = objects or "::" in whole or whole == "OrtApi"  # a struct of functions
             yield whole
     if objects:
         members = set(re.findall(r"(?:\.|->)([A-Za-z_]\w*)(?= ?\()", code))

@@ -86,14 +86,15 @@ def _backend(row: Row, run: Run, listings: dict[tuple[Source, ...], int]) -> dic
 
 
 def _code(name: str, lines: int | None, listings: dict[tuple[Source, ...], int]) -> dict[str, Any]:
-    """Its lines as they are counted today, so that the number is that of the code beside it."""
+    """Its lines as the result counted them, as its time is that of then; the code as it is here."""
     try:
         backend, written = find(name)[0], tuple(sources(name))
     except (LenetBenchError, OSError):  # of another version, or gone
         return {"lines": lines, "about": "", "listing": None}
     listing = listings.setdefault(written, len(listings))
     about = f"{backend.summary}. Calls {backend.calls}."
-    return {"lines": lines_of_code(name), "about": about, "listing": listing}
+    counted = lines_of_code(name) if lines is None else lines
+    return {"lines": counted, "about": about, "listing": listing}
 
 
 def _listing(files: Sequence[Source]) -> list[dict[str, Any]]:

@@ -105,7 +105,7 @@ export const strings = {
   method: {
     short: "Method",
     title: "Where the figures come from",
-    result: "The times were measured on {machine} on {measured}: {conditions}. The lines are counted from the code as it stands here.",
+    result: "The times were measured on {machine} on {measured}: {conditions}. The lines were counted then; the code is that of this version.",
     parts: "What a call's time goes to was measured by experiments of their own on {machine}; the race shows it as shares.",
     measuring: "Measuring our kernels in this browser …",
     here: "In this browser, our kernels take {time} an image: the median of batches of calls.",

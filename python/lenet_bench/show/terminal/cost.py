@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING
 from ... import units
 from ...cost import Cost, lines_of_code
 from ...questions.cost import STAGES, StagedLine
+from ...results import Result
 from ..families import SHORT_LIST, backend_of, by_family
+from ..sentences import conditions
 from .screen import Screen, plain, shorten
 from .table import Column, lines_of, table
 
@@ -59,9 +61,15 @@ def _packages(requirements: Sequence[str]) -> str:
 
 
 def side_by_side(
-    left: tuple[str, Sequence[StagedLine]], right: tuple[str, Sequence[StagedLine]], screen: Screen
+    left: tuple[str, Sequence[StagedLine]],
+    right: tuple[str, Sequence[StagedLine]],
+    timed: Result,
+    screen: Screen,
 ) -> Iterator[str]:
-    """Two backends' code, stage by stage; one below the other where the terminal is narrow."""
+    """Two backends' code, stage by stage; one below the other where the terminal is narrow.
+
+    Each has its time in that result beside its name.
+    """
     from rich.table import Table
     from rich.text import Text
 
@@ -71,9 +79,8 @@ def side_by_side(
     for _ in range(1 + beside):
         drawing.add_column(width=4, justify="right", style="dim")
         drawing.add_column(width=width, overflow="fold")
-    titles = [
-        ("", Text(f"{name}: {lines_of_code(name)} lines", "bold")) for name, _ in (left, right)
-    ]
+    times = {row.name: row.summary.p50_us for row in timed.backends if row.summary}
+    titles = [("", Text(_title(name, times.get(name)), "bold")) for name, _ in (left, right)]
     if beside:
         drawing.add_row(*titles[0], *titles[1])
     else:
@@ -94,6 +101,15 @@ def side_by_side(
             for line in [("", Text(name, "bold")), *half] if half else []:
                 drawing.add_row(*line)
     yield from lines_of(drawing, screen, screen.columns)
+    if any(times.get(name) for name, _ in (left, right)):
+        yield ""
+        day = timed.started[:10]
+        yield from screen.wrap(f"The times are medians of {day}. {conditions(timed)}.", "dim")
+
+
+def _title(name: str, us: float | None) -> str:
+    time = f", {units.time(us)} a call" if us else ""
+    return f"{name}: {lines_of_code(name)} lines{time}"
 
 
 def _code(lines: Sequence[StagedLine], width: int) -> Iterator[tuple[str, Text]]:

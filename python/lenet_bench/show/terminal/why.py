@@ -16,6 +16,7 @@ _HANDED_ON = 0.85  # of a function's time is another's
 _SMALLEST = 0.04  # share of the time that is shown
 _BAR = 30
 _SHADES = dict(zip(GROUPS, "▒▓█■░", strict=True))
+_ZERO = "│"
 _LEGEND = (
     "call: one image, median. explained: what the parts, measured apart, are of it. an operation: "
     "what one more in the network takes. Python calls: Python functions that a call runs. waits: "
@@ -31,7 +32,8 @@ def calls(found: Sequence[TakenApart], screen: Screen, named: Sequence[str] = ()
         yield from table(screen, list(_columns(ran)))
         yield ""
         shades = ", ".join(f"{shade} {name}" for name, shade in _SHADES.items())
-        yield from screen.wrap(f"{_LEGEND} Bars: {shades}.", "dim", hanging="")
+        legend = f"{_LEGEND} Bars: {shades}; left of a line: below zero."
+        yield from screen.wrap(legend, "dim", hanging="")
     for sentence in answer(ran):
         yield from screen.wrap(sentence)
     for one in ran:
@@ -53,40 +55,55 @@ def _columns(ran: Sequence[TakenApart]) -> Iterator[Column]:
     yield Column("explained", [_percent(one.explained) for one in ran])
     bounds = [units.percents(one.explained_low, one.explained_high) for one in ran]
     yield Column("95 % interval", bounds, leaves=2)
-    yield Column("", [_stacked(one) for one in ran], left=True, leaves=1)
+    yield Column("", _stacked(ran), left=True, leaves=1)
     yield Column("an operation", of_one, leaves=3)
     yield Column("Python calls", [units.count(_python_calls(one)) for one in ran], leaves=4)
     yield Column("waits", [f"{one.waits:.1f}" for one in ran], leaves=5)
 
 
-def _stacked(one: TakenApart) -> str:
-    """The groups of its parts, beside each other."""
+def _stacked(ran: Sequence[TakenApart]) -> list[str]:
+    """The groups of each one's parts, beside each other; those below zero left of the 0."""
+    return _from_zero([_sides(one) for one in ran])
+
+
+def _sides(one: TakenApart) -> tuple[str, str]:
+    """What stands left of the 0, and right of it."""
     sums = grouped(one.parts)
     whole = max(one.median_us or 0.0, sum(max(0.0, us) for us in sums.values()))
-    drawn, so_far = "", 0.0
+    drawn, so_far = {True: "", False: ""}, {True: 0.0, False: 0.0}
     for kind, us in sums.items() if one.parts else ():
-        so_far += max(0.0, us)
-        drawn += _SHADES[kind] * (round(_BAR * so_far / whole) - len(drawn))
-    return drawn
+        below = us < 0
+        so_far[below] += abs(us)
+        drawn[below] += _SHADES[kind] * (round(_BAR * so_far[below] / whole) - len(drawn[below]))
+    return drawn[True][::-1], drawn[False]
+
+
+def _from_zero(sides: Sequence[tuple[str, str]]) -> list[str]:
+    """Bars whose zeros stand below each other: a line, where something is left of one."""
+    margin = max((len(left) for left, _ in sides), default=0)
+    return [left.rjust(margin) + (_ZERO if margin else "") + right for left, right in sides]
 
 
 def parts(one: TakenApart, screen: Screen) -> Iterator[str]:
-    """A row a part, its bar where those before it end."""
+    """A row a part, its bar where those before it end; one below zero, left of the 0."""
     yield ""
     yield screen.paint(f"{one.name}: {units.time(one.median_us)}", "bold")
     if not one.parts:
         return
     whole = max(one.median_us or 0.0, sum(max(0.0, part.us) for part in one.parts))
-    bars, so_far = [], 0.0
+    sides, above, below = [], 0.0, 0.0
     for part in one.parts:
-        begins = " " * round(_BAR * so_far / whole)
-        bars.append(begins + screen.bar(part.us / whole, _BAR))
-        so_far += max(0.0, part.us)
+        drawn = screen.bar(part.us / whole, _BAR)
+        if part.us < 0:
+            sides.append((drawn + " " * round(_BAR * below / whole), ""))
+        else:
+            sides.append(("", " " * round(_BAR * above / whole) + drawn))
+        above, below = above + max(0.0, part.us), below + max(0.0, -part.us)
     columns = [
         Column("part", [part.name for part in one.parts], left=True),
         Column("median", [units.time(part.us) for part in one.parts]),
         Column("95 % interval", [units.times(part.low_us, part.high_us) for part in one.parts]),
-        Column("", bars, left=True, style="cyan", leaves=2),
+        Column("", _from_zero(sides), left=True, style="cyan", leaves=2),
         Column("measured", [part.evidence for part in one.parts], left=True, leaves=3),
     ]
     if one.engine:
