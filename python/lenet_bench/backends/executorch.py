@@ -43,9 +43,10 @@ def build(weights: Weights, threads: int) -> Infer:
     exported = torch.export.export(module.eval(), (torch.zeros(1, 1, 28, 28),))
     lowered = to_edge_transform_and_lower(exported, partitioner=[XnnpackPartitioner()])
     program = Runtime.get().load_program(lowered.to_executorch().buffer)
-    method = program.load_method("forward")
+    program.load_method("forward")  # which the program keeps, and the file with it
 
     def infer(images: Array) -> Array:
+        method = program.load_method("forward")  # a method alone keeps neither alive
         (probabilities,) = method.execute([torch.from_numpy(images[:, np.newaxis])])
         return probabilities.numpy()
 
