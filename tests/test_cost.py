@@ -234,7 +234,7 @@ def test_costs_are_in_the_registrys_order():
 
 
 def test_a_bare_name_is_all_its_variants():
-    assert [cost.name for cost in costs(["jax"])] == ["jax", "jax:arguments"]
+    assert [cost.name for cost in costs(["jax"])] == ["jax", "jax:arguments", "jax:bfloat16"]
 
 
 def test_what_is_gone_is_refused_by_name():

@@ -4,10 +4,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from lenet_bench import CompareOptions, compare
+from lenet_bench import CompareOptions, compare, read_weights
 from lenet_bench.registry import BACKENDS, FLOAT32, find, names, precision, tolerance
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
+from bench.settings import Alternative
 from bench.settings.__main__ import _FILES, alternatives, entry, own_variables, ways
 
 
@@ -19,6 +20,20 @@ def test_an_alternative_is_measured_beside_the_registrys_ways():
         ("onnxruntime", "ok"),
         ("onnxruntime/no_arena", "ok"),
     ]
+
+
+def test_an_alternative_records_the_version_that_it_ran_on():
+    onnxruntime = pytest.importorskip("onnxruntime")
+    said = Alternative("onnxruntime", "no_arena", read_weights(), threads=1).describe()
+    assert said == {
+        "library": f"ONNX Runtime {onnxruntime.__version__}",
+        "setting": "no_arena",
+    }
+
+
+def test_an_alternative_is_held_to_the_tolerance_of_float32():
+    assert entry("openvino", "called").tolerance == FLOAT32
+    assert entry("mnn", "power_high").tolerance == tolerance("mnn")
 
 
 @pytest.mark.parametrize("backend", _FILES)

@@ -28,8 +28,13 @@ class Alternative(Adapter):
         super().__init__(row, function, weights, threads, file=module)
 
     def describe(self) -> dict[str, str]:
-        """Which it is."""
-        return {"library": self._row.library, "setting": self._variant}
+        """Which it is, of which version, and whether Keras compiles it."""
+        inside = self.inside()
+        if network := inside.get("network"):  # one of ours on another library, which it asks itself
+            return {**network.describe(), "setting": self._variant}
+        jit = getattr(inside.get("model"), "jit_compile", None)
+        compiled = {} if jit is None else {"jit_compile": str(jit)}
+        return {"library": self.library(), "setting": self._variant, **compiled}
 
 
 def __getattr__(name: str) -> Any:

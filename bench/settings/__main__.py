@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from lenet_bench import CompareOptions, Entry, Progress, compare, render
-from lenet_bench.registry import find
+from lenet_bench.registry import find, precision, tolerance
 from lenet_bench.registry.environments import interpreter, variables
 
 _HERE = Path(__file__).parent
@@ -57,7 +57,7 @@ def entry(backend: str, function: str) -> Entry:
         f"{backend}/{function}",
         factory=f"bench.settings:{_FILES[backend].stem}__{function}",
         path=(str(_HERE.parent.parent),),
-        tolerance=max([1e-5, *row.tolerances.values()]),
+        tolerance=max(tolerance(name) for name in row.names() if precision(name) == "float32"),
         python=interpreter(row),
         variables={**variables(row, threads=1), **own_variables(backend).get(function, {})},
     )

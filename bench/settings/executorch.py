@@ -24,9 +24,9 @@ def _program(weights: Weights, threads: int, *, xnnpack: bool = True, last: bool
         exported, partitioner=[XnnpackPartitioner()] if xnnpack else []
     )
     program = Runtime.get().load_program(lowered.to_executorch().buffer)
-    method = program.load_method("forward")
 
     def infer(images: Array) -> Array:
+        method = program.load_method("forward")  # which keeps neither program nor file alive
         image = torch.from_numpy(images[:, np.newaxis])
         if last:
             image = image.to(memory_format=torch.channels_last)
@@ -55,11 +55,11 @@ def dynamic(weights: Weights, threads: int) -> Infer:
     shapes = {"x": {0: torch.export.Dim("n", min=1, max=64)}}
     exported = torch.export.export(module.eval(), (images,), dynamic_shapes=shapes)
     lowered = to_edge_transform_and_lower(exported, partitioner=[XnnpackPartitioner()])
-    method = Runtime.get().load_program(lowered.to_executorch().buffer).load_method("forward")
-    program = lowered  # which the method does not keep alive
+    program = Runtime.get().load_program(lowered.to_executorch().buffer)
 
     def infer(images: Array) -> Array:
+        method = program.load_method("forward")  # which keeps neither program nor file alive
         (probabilities,) = method.execute([torch.from_numpy(images[:, np.newaxis])])
-        return probabilities.numpy() if program else probabilities
+        return probabilities.numpy()
 
     return infer

@@ -2,7 +2,8 @@
 
 PyTorch's runtime for phones: the module is exported, what XNNPACK has is delegated to it, and the
 rest runs on portable kernels. The program is made for one image, which is twice as fast as one
-for any number.
+for any number. `int8` quantizes the module before that, and each layer's input as it comes;
+`float16` exports it in that type.
 """
 
 import numpy as np
@@ -16,6 +17,8 @@ from torch.nn import functional
 
 from ..weights import Weights
 from . import Array, Infer
+
+IMAGE = (torch.zeros(1, 1, 28, 28),)
 
 
 class LeNet(nn.Module):
@@ -35,17 +38,53 @@ class LeNet(nn.Module):
         return functional.softmax(self.fc2(x), dim=1)
 
 
+class InFloat16(LeNet):
+    """The same from float32 to float32, with weights of float16 and all between."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return super().forward(x.half()).float()
+
+
+def load(weights: Weights, kind: type[LeNet] = LeNet) -> nn.Module:
+    """The module with its weights, ready to infer."""
+    module = kind()
+    module.load_state_dict({name: torch.tensor(a) for name, a in weights.parameters.items()})
+    return module.eval()
+
+
 def build(weights: Weights, threads: int) -> Infer:
+    """The module as it is."""
+    return on_xnnpack(load(weights), threads)
+
+
+def float16(weights: Weights, threads: int) -> Infer:
+    """The module in float16."""
+    return on_xnnpack(load(weights, InFloat16).half(), threads)
+
+
+def int8(weights: Weights, threads: int) -> Infer:
+    """Weights in int8, and what comes into a layer by the range that it has."""
+    from executorch.backends.xnnpack.quantizer import xnnpack_quantizer as xnnpack
+    from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
+
+    settings = xnnpack.get_symmetric_quantization_config(is_per_channel=True, is_dynamic=True)
+    quantizer = xnnpack.XNNPACKQuantizer().set_global(settings)
+    graph = torch.export.export(load(weights), IMAGE).module()
+    module = prepare_pt2e(graph, quantizer)
+    module(*IMAGE)  # which looks at the weights
+    return on_xnnpack(convert_pt2e(module), threads)
+
+
+def on_xnnpack(module: nn.Module, threads: int) -> Infer:
     """The method `forward` of the exported program."""
     _unsafe_reset_threadpool(threads)  # it has no other way, and is safe before the first call
-    module = LeNet()
-    module.load_state_dict({name: torch.tensor(a) for name, a in weights.parameters.items()})
-    exported = torch.export.export(module.eval(), (torch.zeros(1, 1, 28, 28),))
+    exported = torch.export.export(module, IMAGE)
     lowered = to_edge_transform_and_lower(exported, partitioner=[XnnpackPartitioner()])
     program = Runtime.get().load_program(lowered.to_executorch().buffer)
-    method = program.load_method("forward")
+    program.load_method("forward")  # which the program keeps, and the file with it
 
     def infer(images: Array) -> Array:
+        method = program.load_method("forward")  # a method alone keeps neither alive
         (probabilities,) = method.execute([torch.from_numpy(images[:, np.newaxis])])
         return probabilities.numpy()
 

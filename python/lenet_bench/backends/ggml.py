@@ -2,7 +2,8 @@
 
 The tensor library of llama.cpp, through ggml-python: tensors and a graph in a context of fixed
 size (`MEMORY`), computed by a plan. Its matrix products are made for large models in few bits; a
-convolution is im2col and such a product, all in float32 here, as its weights are.
+convolution is im2col and such a product, all in float32 here, as its weights are. `float16` and
+`q8_0` store weights in fewer bits; q8_0 wants rows of whole blocks of 32, which fc1's are.
 """
 
 import ctypes
@@ -20,9 +21,43 @@ HALVES = (2, 2, 2, 2, 0, 0)  # kernel, stride and padding
 
 
 def build(weights: Weights, threads: int) -> Infer:
-    """A graph for one image."""
+    """All in float32."""
     ctx = ggml.ggml_init(ggml.ggml_init_params(mem_size=MEMORY))
-    p = {name: from_numpy(array, ctx) for name, array in weights.parameters.items()}
+    return graph(ctx, {n: from_numpy(a, ctx) for n, a in weights.parameters.items()}, threads)
+
+
+def float16(weights: Weights, threads: int) -> Infer:
+    """All layers' weights in float16."""
+    names = ("conv1.weight", "conv2.weight", "fc1.weight", "fc2.weight")
+    return in_less(weights, threads, dict.fromkeys(names, ggml.GGML_TYPE_F16))
+
+
+def q8_0(weights: Weights, threads: int) -> Infer:
+    """The weights of fc1 in int8."""
+    return in_less(weights, threads, {"fc1.weight": ggml.GGML_TYPE_Q8_0})
+
+
+def in_less(weights: Weights, threads: int, kinds: dict[str, int]) -> Infer:
+    """These weights in other types than float32."""
+    ctx = ggml.ggml_init(ggml.ggml_init_params(mem_size=MEMORY))
+    p = {
+        name: quantized(array, kinds[name], ctx) if name in kinds else from_numpy(array, ctx)
+        for name, array in weights.parameters.items()
+    }
+    return graph(ctx, p, threads)
+
+
+def quantized(array: Array, kind: int, ctx: ggml.ggml_context_p) -> ggml.ggml_tensor_p:
+    """The array as a tensor of a type that NumPy may not have."""
+    shape = array.shape[::-1]
+    tensor = ggml.ggml_new_tensor(ctx, kind, array.ndim, (ctypes.c_int64 * array.ndim)(*shape))
+    floats, memory = array.ctypes.data_as(ctypes.POINTER(ctypes.c_float)), tensor.contents.data
+    ggml.ggml_quantize_chunk(kind, floats, memory, 0, array.size // shape[0], shape[0], None)
+    return tensor
+
+
+def graph(ctx: ggml.ggml_context_p, p: dict[str, ggml.ggml_tensor_p], threads: int) -> Infer:
+    """A graph for one image."""
     image = ggml.ggml_new_tensor_2d(ctx, ggml.GGML_TYPE_F32, 28, 28)
 
     conv1 = ggml.ggml_conv_2d(ctx, p["conv1.weight"], image, *ONE_BY_ONE)
@@ -36,15 +71,15 @@ def build(weights: Weights, threads: int) -> Infer:
     fc2 = ggml.ggml_mul_mat(ctx, p["fc2.weight"], fc1)
     softmax = ggml.ggml_soft_max(ctx, ggml.ggml_add(ctx, fc2, p["fc2.bias"]))
 
-    graph = ggml.ggml_new_graph(ctx)
-    ggml.ggml_build_forward_expand(graph, softmax)
-    plan = ggml.ggml_graph_plan(graph, threads)
+    steps = ggml.ggml_new_graph(ctx)
+    ggml.ggml_build_forward_expand(steps, softmax)
+    plan = ggml.ggml_graph_plan(steps, threads)
     plan.work_data = (ctypes.c_uint8 * plan.work_size)()
     pixels, probabilities = to_numpy(image), to_numpy(softmax)
 
     def infer(images: Array) -> Array:
         pixels[:] = images[0]
-        ggml.ggml_graph_compute(graph, plan)
+        ggml.ggml_graph_compute(steps, plan)
         return probabilities[np.newaxis].copy()
 
     return infer

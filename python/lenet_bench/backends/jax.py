@@ -3,7 +3,7 @@
 A program of NumPy-like functions that XLA compiles for the processor at hand; its convolutions and
 matrix products are YNNPACK's, the heir of XNNPACK, on a GPU cuDNN's and cuBLAS's. Closed over by
 the function, the weights are constants of the program; `arguments` passes them to every call, as
-training does.
+training does. `bfloat16` has constants and images in that type.
 """
 
 import jax
@@ -60,3 +60,10 @@ def arguments(weights: Weights) -> Infer:
     """The weights are passed to each call."""
     parameters, program = load(weights), jax.jit(lenet)
     return lambda images: np.array(program(parameters, images))
+
+
+def bfloat16(weights: Weights) -> Infer:
+    """Weights, images and all between in bfloat16."""
+    parameters = jax.tree.map(lambda array: array.astype(jnp.bfloat16), load(weights))
+    program = jax.jit(lambda images: lenet(parameters, images.astype(jnp.bfloat16)))
+    return lambda images: np.array(program(images), np.float32)

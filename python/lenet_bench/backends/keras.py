@@ -4,8 +4,9 @@ Layers with names, on the framework that KERAS_BACKEND chose before Keras was im
 JAX, PyTorch or OpenVINO. `predict` is what the guides show, made for data sets: it builds an input
 pipeline and runs callbacks on each call. `predict_on_batch` only runs the compiled graph, `call`
 runs the layers one after another: what Keras' documentation names for a few images. `function`,
-`jit` and `compile` give the model to the compiler of the framework below. Keras has no word for
-threads and precision, so whoever sets these writes for that framework too.
+`jit` and `compile` give the model to the compiler of the framework below; `bfloat16` and `int8` do so
+in precisions that Keras has words for, a policy and Model.quantize. It has no word for threads, nor
+to demand float32, so whoever sets these writes for that framework too.
 """
 
 from functools import partial
@@ -85,6 +86,27 @@ def jit(weights: Weights) -> Infer:
     parameters = [one.value for one in model.trainable_variables]
     program = jax.jit(lambda images: model.stateless_call(parameters, [], images)[0])
     return lambda images: np.array(program(images[..., np.newaxis]))
+
+
+def bfloat16(weights: Weights) -> Infer:
+    """The same, the policy mixed_bfloat16: it computes in bfloat16, its weights in float32."""
+    import tensorflow as tf
+
+    keras.config.set_dtype_policy("mixed_bfloat16")
+    model = lenet(weights)
+    keras.config.set_dtype_policy("float32")  # for the models after it
+    program = tf.function(lambda x: tf.cast(model(x), tf.float32), jit_compile=True)
+    return lambda images: program(tf.constant(images[..., np.newaxis])).numpy()
+
+
+def int8(weights: Weights) -> Infer:
+    """The same, the fully connected layers quantized by Model.quantize."""
+    import tensorflow as tf
+
+    model = lenet(weights)
+    model.quantize("int8")
+    program = tf.function(model, jit_compile=True)
+    return lambda images: program(tf.constant(images[..., np.newaxis])).numpy()
 
 
 def compile(weights: Weights) -> Infer:

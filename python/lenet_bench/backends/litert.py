@@ -2,7 +2,7 @@
 
 A flatbuffer and an interpreter, made for phones: XNNPACK runs the convolutions and the matrix
 products. `interpreter` is the API of TensorFlow Lite, `compiled` the one that is to replace it.
-The model has a batch of one.
+The model has a batch of one. XNNPACK computes a float32 model in float16 where a flag says so.
 """
 
 import numpy as np
@@ -12,6 +12,8 @@ from ai_edge_litert.interpreter import Interpreter
 from ai_edge_litert.options import Options
 
 from . import Array, Infer
+
+FORCE_FP16 = 4  # a flag of xnnpack_delegate.h: TFLITE_XNNPACK_DELEGATE_FLAG_FORCE_FP16
 
 
 def interpreter(tflite_model: bytes, threads: int) -> Infer:
@@ -34,9 +36,14 @@ def int8(int8_tflite_model: bytes, threads: int) -> Infer:
     return interpreter(int8_tflite_model, threads)
 
 
-def compiled(tflite_model: bytes, threads: int) -> Infer:
+def float16_weights(float16_tflite_model: bytes, threads: int) -> Infer:
+    """The model whose weights are float16, which XNNPACK widens when it is loaded."""
+    return interpreter(float16_tflite_model, threads)
+
+
+def compiled(tflite_model: bytes, threads: int, *, flags: int | None = None) -> Infer:
     """Its successor."""
-    options = Options(cpu_options=CpuOptions(num_threads=threads))
+    options = Options(cpu_options=CpuOptions(num_threads=threads, xnnpack_flags=flags))
     model = CompiledModel.from_buffer(tflite_model, options=options)
     inputs, outputs = model.create_input_buffers(0), model.create_output_buffers(0)
 
@@ -46,3 +53,8 @@ def compiled(tflite_model: bytes, threads: int) -> Infer:
         return outputs[0].read(10, np.float32).reshape(1, 10)
 
     return infer
+
+
+def float16(tflite_model: bytes, threads: int) -> Infer:
+    """The same, float16 forced."""
+    return compiled(tflite_model, threads, flags=FORCE_FP16)

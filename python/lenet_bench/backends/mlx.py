@@ -56,6 +56,28 @@ def eager(weights: Weights) -> Infer:
     return lambda images: np.array(model(mx.array(images[..., np.newaxis])))
 
 
+def bfloat16(weights: Weights) -> Infer:
+    """The module in bfloat16."""
+    return in_less(weights, mx.bfloat16)
+
+
+def float16(weights: Weights) -> Infer:
+    """The module in float16."""
+    return in_less(weights, mx.float16)
+
+
+def in_less(weights: Weights, dtype: mx.Dtype) -> Infer:
+    """The module in this type."""
+    model = load(weights)
+    model.set_dtype(dtype)
+
+    def infer(images: Array) -> Array:
+        answer = model(mx.array(images[..., np.newaxis]).astype(dtype))
+        return np.array(answer.astype(mx.float32))
+
+    return infer
+
+
 def compile(weights: Weights) -> Infer:
     """The module with its element-wise operations fused."""
     model = mx.compile(load(weights))

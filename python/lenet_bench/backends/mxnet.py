@@ -32,9 +32,23 @@ def lenet() -> mx.sym.Symbol:
 
 def symbol(weights: Weights) -> Infer:
     """The graph, bound by a Module."""
-    module = mx.mod.Module(lenet(), data_names=["image"], label_names=None)
+    return bound(lenet(), parameters_of(weights))
+
+
+def bfloat16(weights: Weights) -> Infer:
+    """The graph, converted to bfloat16 where MXNet holds that to be sound."""
+    from mxnet.contrib import amp
+
+    parameters = parameters_of(weights)
+    graph, converted, _ = amp.convert_model(lenet(), parameters, {}, target_dtype="bfloat16")
+    return bound(graph, converted)
+
+
+def bound(graph: mx.sym.Symbol, parameters: dict[str, mx.nd.NDArray]) -> Infer:
+    """A module of this graph."""
+    module = mx.mod.Module(graph, data_names=["image"], label_names=None)
     module.bind(data_shapes=[("image", (1, 1, 28, 28))], for_training=False)
-    module.set_params(parameters_of(weights), {})
+    module.set_params(parameters, {})
 
     def infer(images: Array) -> Array:
         batch = mx.io.DataBatch([mx.nd.from_numpy(images[:, None])])

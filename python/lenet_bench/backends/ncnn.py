@@ -2,7 +2,8 @@
 
 A C++ library made for phones, with kernels and assembly of its own. The network is its .param text,
 one layer a line; the weights follow one another in its .bin: a zero marks raw float32. Its options
-for 16-bit floats are on by default and cost 1e-4 of accuracy, so all are turned off.
+for 16-bit floats are on by default and cost 1e-4 of accuracy, so all are turned off; `float16` is
+that default, and `bfloat16` keeps weights and what passes between layers in the other kind.
 """
 
 import tempfile
@@ -30,12 +31,36 @@ Softmax       prob   1 1 fc2 probabilities 0=0
 
 
 def build(weights: Weights, threads: int) -> Infer:
-    """A net, and an extractor for each image."""
+    """The network in float32."""
+    net = plain(threads)
+    net.opt.use_fp16_packed = net.opt.use_fp16_storage = net.opt.use_fp16_arithmetic = False
+    net.opt.use_bf16_storage = net.opt.use_bf16_packed = False
+    return on_net(net, weights)
+
+
+def float16(weights: Weights, threads: int) -> Infer:
+    """The network as ncnn's default options have it."""
+    return on_net(plain(threads), weights)
+
+
+def bfloat16(weights: Weights, threads: int) -> Infer:
+    """The network stored in bfloat16."""
+    net = plain(threads)
+    net.opt.use_fp16_packed = net.opt.use_fp16_storage = net.opt.use_fp16_arithmetic = False
+    net.opt.use_bf16_storage = net.opt.use_bf16_packed = True
+    return on_net(net, weights)
+
+
+def plain(threads: int) -> ncnn.Net:
+    """A net without layers, on the CPU."""
     net = ncnn.Net()
     net.opt.num_threads = threads
     net.opt.use_vulkan_compute = False
-    net.opt.use_fp16_packed = net.opt.use_fp16_storage = net.opt.use_fp16_arithmetic = False
-    net.opt.use_bf16_storage = net.opt.use_bf16_packed = False
+    return net
+
+
+def on_net(net: ncnn.Net, weights: Weights) -> Infer:
+    """The net with its layers and weights, and an extractor for each image."""
     with tempfile.TemporaryDirectory() as folder:
         param, model = Path(folder) / "lenet.param", Path(folder) / "lenet.bin"
         param.write_text(PARAM)

@@ -2,10 +2,11 @@
 
 Baidu's framework; its kernels are its own, on MKL. `eager` runs layer after layer, `static` what
 jit.to_static made of them, and `predictor` is the engine for deployment on the saved program, which
-uses oneDNN.
+uses oneDNN. `bfloat16` is the same in that type.
 """
 
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -74,11 +75,22 @@ def static(weights: Weights) -> Infer:
 
 def predictor(weights: Weights, threads: int) -> Infer:
     """The inference engine on the saved program."""
+    return deployed(weights, threads, inference.Config.enable_mkldnn)  # which is the default
+
+
+def bfloat16(weights: Weights, threads: int) -> Infer:
+    """The inference engine in bfloat16, which oneDNN has."""
+    return deployed(weights, threads, inference.Config.enable_mkldnn_bfloat16)
+
+
+def deployed(weights: Weights, threads: int, onednn: Callable[[inference.Config], None]) -> Infer:
+    """The saved program in a predictor, with oneDNN set so."""
     with tempfile.TemporaryDirectory() as folder:
         prefix = str(Path(folder) / "lenet")
         paddle.jit.save(to_static(load(weights)), prefix)
         config = inference.Config(f"{prefix}.json", f"{prefix}.pdiparams")
         config.disable_gpu()
+        onednn(config)
         config.set_cpu_math_library_num_threads(threads)
         engine = inference.create_predictor(config)
     image = engine.get_input_handle("image")

@@ -81,6 +81,20 @@ def concrete(weights: Weights, threads: int) -> Infer:
     return on_arrays(graph_of(load(weights, threads), 1))
 
 
+def bfloat16(weights: Weights, threads: int) -> Infer:
+    """The graph in bfloat16: weights, images and all between."""
+    module = load(weights, threads)
+    for name, array in list(vars(module).items()):
+        if name.endswith(("_weight", "_bias")):
+            setattr(module, name, tf.cast(array, tf.bfloat16))
+
+    def lenet(images: tf.Tensor) -> tf.Tensor:
+        return tf.cast(module(tf.cast(images, tf.bfloat16)), tf.float32)
+
+    images = tf.TensorSpec([1, 28, 28, 1], tf.float32)
+    return on_arrays(tf.function(lenet).get_concrete_function(images))
+
+
 def session(weights: Weights, threads: int) -> Infer:
     """The graph in a session of TensorFlow 1."""
     v1 = tf.compat.v1

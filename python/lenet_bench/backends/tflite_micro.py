@@ -13,6 +13,11 @@ from . import Array, Infer
 ARENA = 64 * 1024
 
 
+def int8(int8_tflite_model: bytes) -> Infer:
+    """The quantized model."""
+    return build(int8_tflite_model)
+
+
 def build(tflite_model: bytes) -> Infer:
     """An interpreter with its arena."""
     model = runtime.Interpreter.from_bytes(tflite_model, arena_size=ARENA)

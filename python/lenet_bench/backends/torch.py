@@ -12,8 +12,10 @@ from pathlib import Path
 import numpy as np
 import torch
 from torch import nn
+from torch.ao.quantization import quantize_fx
 from torch.nn import functional
 
+from ..export.calibration import digits
 from ..weights import Weights
 from . import Array, Infer, in_cpp
 
@@ -120,6 +122,17 @@ def int8(weights: Weights, threads: int, device: str) -> Infer:
     module = load(weights, threads, device)
     layers = {nn.Linear}
     return on_arrays(torch.ao.quantization.quantize_dynamic(module, layers, torch.qint8), device)
+
+
+def static_int8(weights: Weights, threads: int, device: str) -> Infer:
+    """The traced module all in int8: torch.ao's static quantization of its graph, deprecated."""
+    settings = torch.ao.quantization.get_default_qconfig_mapping("x86")
+    with torch.inference_mode():
+        module = quantize_fx.prepare_fx(load(weights, threads, device), settings, example(device))
+        for digit in digits():
+            module(torch.from_numpy(digit[np.newaxis, np.newaxis]))
+        traced = torch.jit.trace(quantize_fx.convert_fx(module), example(device))
+        return on_arrays(torch.jit.freeze(traced), device)
 
 
 def bfloat16(weights: Weights, threads: int, device: str) -> Infer:

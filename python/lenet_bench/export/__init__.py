@@ -19,6 +19,7 @@ MAKERS = {
     "int8_onnx_model": "onnx_int8:model",
     "tflite_model": "tflite:model",
     "int8_tflite_model": "tflite:int8",
+    "float16_tflite_model": "tflite:float16",
     "prototxt": "caffe:prototxt",
     "caffemodel": "caffe:caffemodel",
 }
@@ -28,6 +29,7 @@ CONVERTERS = {
     "int8_onnx_model": ("onnxruntime", "onnx"),
     "tflite_model": ("tensorflow", "tensorflow-cpu", "keras"),
     "int8_tflite_model": ("tensorflow", "tensorflow-cpu", "keras"),
+    "float16_tflite_model": ("tensorflow", "tensorflow-cpu", "keras"),
 }
 
 #: The files of each kind of model: suffix -> a name of MAKERS.

@@ -48,6 +48,14 @@ def int8(weights: Weights) -> bytes:
     return to_int8.convert()
 
 
+def float16(weights: Weights) -> bytes:
+    """The model with weights in float16."""
+    to_float16 = converter(weights)
+    to_float16.optimizations = [tf.lite.Optimize.DEFAULT]
+    to_float16.target_spec.supported_types = [tf.float16]
+    return to_float16.convert()
+
+
 def representative() -> "Iterator[list[np.ndarray]]":
     """The images that the ranges of the activations are taken from."""
     for image in digits():

@@ -34,6 +34,8 @@ _COUNT = {"conv1": 1, "pool1": 1, "conv2": 1, "pool2": 1, "fc1": 1, "fc2": 1, SO
 
 
 def probes(row: Backend, variant: str, weights: Weights, threads: int) -> Sequence[Probe]:
+    if variant in row.reduced:
+        return ()
     whole = varied(row, variant, weights, threads, lenet=lambda _, images: _ten(images))
     x = jax.device_put(IMAGES)
 

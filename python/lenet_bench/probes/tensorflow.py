@@ -43,6 +43,9 @@ _CONVOLUTIONS = ("conv1", "conv2")
 
 
 def probes(row: Backend, variant: str, weights: Weights, threads: int) -> Sequence[Probe]:
+    if variant in row.reduced:
+        return ()
+
     def module(forward: Forward) -> Any:
         class Varied(file.LeNet):
             def __call__(self, images: Any) -> Any:

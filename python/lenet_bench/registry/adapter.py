@@ -89,8 +89,11 @@ class Adapter:
         with self._lock:
             known = facts.of(self._row.module, self.inside(), self._threads)
         variant = {"variant": self._variant} if self._variant else {}
-        library = f"{self._row.library} {_version(self._row.package)}"
-        return {"library": library, **variant, "threads": str(self._threads), **known}
+        return {"library": self.library(), **variant, "threads": str(self._threads), **known}
+
+    def library(self) -> str:
+        """The API's name and version."""
+        return f"{self._row.library} {_version(self._row.package)}"
 
     def inside(self) -> Mapping[str, Any]:
         """What the function that answers holds: its model, session or program."""

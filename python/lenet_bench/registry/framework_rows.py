@@ -33,7 +33,11 @@ _KERAS = {
     "predict_on_batch": "Model.predict_on_batch: the compiled graph only",
     "call": "model(images): layer after layer",
 }
-_FUNCTION = {"function": "the model in tf.function(jit_compile=True)"}
+_FUNCTION = {
+    "function": "the model in tf.function(jit_compile=True)",
+    "bfloat16": "the same, the policy mixed_bfloat16",
+    "int8": "the same, fully connected layers quantized by Model.quantize",
+}
 _JIT = {"jit": "the model in jax.jit, through Keras' stateless_call"}
 _COMPILE = {"compile": "the model in torch.compile: C++ by Inductor when first called"}
 
@@ -75,7 +79,10 @@ FRAMEWORKS: tuple[Backend, ...] = (
         variants={
             "symbol": "a symbol bound by a Module, its first API",
             "gluon": "layers, hybridized",
+            "bfloat16": "the symbol, converted by MXNet's amp",
         },
+        tolerances={"bfloat16": 0.02},
+        reduced={"bfloat16": "bfloat16"},
         environment="mxnet",
         variables={"MXNET_CPU_WORKER_NTHREADS": "1", **_OPENMP},
     ),
@@ -112,7 +119,11 @@ FRAMEWORKS: tuple[Backend, ...] = (
         variants={
             "eager": "the module as it is",
             "compile": "mx.compile: element-wise operations fused",
+            "bfloat16": "the module in bfloat16",
+            "float16": "the module in float16",
         },
+        tolerances={"bfloat16": 0.03, "float16": 5e-3},
+        reduced={"bfloat16": "bfloat16", "float16": "float16"},
         variables=_OPENMP,
     ),
     framework(
@@ -125,7 +136,10 @@ FRAMEWORKS: tuple[Backend, ...] = (
             "eager": "the layer as it is",
             "static": "jit.to_static: the graph of it",
             "predictor": "the inference engine on the saved program",
+            "bfloat16": "the inference engine on oneDNN, in bfloat16",
         },
+        tolerances={"bfloat16": 0.02},
+        reduced={"bfloat16": "bfloat16"},
         environment="paddle",
         variables={
             "CPU_NUM": "1",
@@ -144,7 +158,10 @@ FRAMEWORKS: tuple[Backend, ...] = (
         variants={
             "constants": "the weights closed over by the function",
             "arguments": "the weights passed to each call",
+            "bfloat16": "constants and images in bfloat16",
         },
+        tolerances={"bfloat16": 0.04},
+        reduced={"bfloat16": "bfloat16"},
         variables=_JAX,
         gpu=_JAX_GPU,
     ),
@@ -161,11 +178,12 @@ FRAMEWORKS: tuple[Backend, ...] = (
             "autotuned": "export, frozen, and its kernels chosen by timing them: max_autotune",
             "torchscript": "torch.jit.trace and freeze, deprecated",
             "int8": "fully connected layers quantized, torch.ao's dynamic quantization",
+            "static_int8": "all layers quantized, torch.ao's static quantization, traced",
             "bfloat16": "the module in bfloat16",
             IN_CPP: "the same module in C++, compiled here when first asked for",
         },
-        tolerances={"int8": 0.1, "bfloat16": 0.02},
-        reduced={"int8": "int8 weights", "bfloat16": "bfloat16"},
+        tolerances={"int8": 0.1, "static_int8": 0.3, "bfloat16": 0.02},
+        reduced={"int8": "int8 weights", "static_int8": "int8", "bfloat16": "bfloat16"},
         at_once={"export": 1, "autotuned": 1},
         batch={"export": "any_number", "autotuned": "any_number"},
         compiled=frozenset({"compile", "export", "autotuned", IN_CPP}),
@@ -183,10 +201,13 @@ FRAMEWORKS: tuple[Backend, ...] = (
             "xla": "the graph itself, compiled by XLA: tf.function(jit_compile=True)",
             "concrete": "the graph itself, get_concrete_function",
             "session": "the graph in a session of TensorFlow 1, run by the caller's thread",
+            "bfloat16": "the graph itself, in bfloat16",
             IN_CPP: "the session in C++, compiled here when first asked for",
         },
+        tolerances={"bfloat16": 0.02},
+        reduced={"bfloat16": "bfloat16"},
         compiled=frozenset({IN_CPP}),
-        at_once={"xla": 1, "concrete": 1, "session": 1},
+        at_once={"xla": 1, "concrete": 1, "session": 1, "bfloat16": 1},
         batch={"xla": "xla_of_any_number", "concrete": "any_number", "session": "any_number"},
         variables=_TENSORFLOW,
         quieting=_TENSORFLOW_QUIET,
@@ -202,13 +223,17 @@ FRAMEWORKS: tuple[Backend, ...] = (
         set_up="on_torch",
         own=_COMPILE,
     ),
-    _keras(
-        "TensorFlow",
-        "keras",
-        _TENSORFLOW,
-        _TENSORFLOW_GPU,
-        _TENSORFLOW_QUIET,
-        set_up="on_tensorflow",
-        own=_FUNCTION,
+    replace(
+        _keras(
+            "TensorFlow",
+            "keras",
+            _TENSORFLOW,
+            _TENSORFLOW_GPU,
+            _TENSORFLOW_QUIET,
+            set_up="on_tensorflow",
+            own=_FUNCTION,
+        ),
+        tolerances={"bfloat16": 0.04, "int8": 0.05},
+        reduced={"bfloat16": "bfloat16", "int8": "int8 weights"},
     ),
 )
