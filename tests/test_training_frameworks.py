@@ -15,9 +15,10 @@ from conftest import environment
 from lenet_bench.errors import ResultError
 from lenet_bench.results import read_result
 from lenet_bench.show.terminal.screen import Screen
-from lenet_bench.show.terminal.training import side_by_side
+from lenet_bench.show.terminal.training import training
 from lenet_bench.training import FRAMEWORKS, TrainingResult, read_training
 from lenet_bench.training.agreement import TOLERANCE, agreement
+from lenet_bench.training.frameworks import variables
 from lenet_bench.training.result import FrameworkRun, write_training
 from lenet_bench.weights import read_weights
 from PIL import Image
@@ -61,7 +62,7 @@ from lenet_bench.training import Recipe
 from lenet_bench.training.frameworks import import_trainer
 from lenet_bench.training.recipe import first_weights
 
-make = import_trainer(sys.argv[1], threads=1)
+make = import_trainer(sys.argv[1])
 random = np.random.default_rng(5)
 images = random.random((4, 16, 28, 28), np.float32)
 labels = random.integers(0, 10, (4, 16), np.uint8)
@@ -89,7 +90,8 @@ def stepped(tmp_path_factory):
         path = folder / f"{framework}.npz"
         if not path.exists():
             command = [sys.executable, "-c", STEPS, framework, str(path)]
-            done = subprocess.run(command, capture_output=True, text=True, env=environment())
+            own = environment(**variables(framework, 1))
+            done = subprocess.run(command, capture_output=True, text=True, env=own)
             assert done.returncode == 0, done.stderr
         return path
 
@@ -150,7 +152,7 @@ def test_the_losses_are_drawn_together(trained):
 
 
 def test_the_table_fits_80_columns(trained):
-    lines = list(side_by_side(Screen(80, colour=False), trained.result))
+    lines = list(training(Screen(80, colour=False), trained.result))
     assert max(map(len, lines)) <= 80
     assert sum(line.split()[:1] == [name] for line in lines for name in HERE) == len(HERE)
 
