@@ -6,6 +6,7 @@ import subprocess
 import sys
 from dataclasses import asdict, replace
 from importlib.util import find_spec
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -257,16 +258,29 @@ def test_a_stopped_run_leaves_the_best_weights_so_far(options, stop, code):
     assert "test_accuracy" not in metadata
 
 
-@pytest.mark.parametrize("wrong", ["a directory", "within a file", "of another kind"])
-def test_an_output_that_cannot_be_written_is_refused(options, tmp_path, wrong):
-    if wrong == "a directory":
-        options.output.mkdir(parents=True)
-    elif wrong == "within a file":
-        (tmp_path / "out").write_text("a file where the folder should be")
-    else:
-        options = replace(options, output=options.output.with_suffix(".h5"))
-    with pytest.raises(LenetBenchError, match=options.output.name):
-        train(options)
+@pytest.mark.parametrize(
+    ("output", "stands_in_the_way"),
+    [
+        *(("out.json", f"out{name}") for name in (".json", ".png", "/keras-learning-curve.png")),
+        *(("a.safetensors", name) for name in ("a.safetensors", "a-learning-curve.png")),
+    ],
+)
+def test_a_file_that_cannot_be_written_is_refused_before_the_training(
+    tmp_path, output, stands_in_the_way
+):
+    (tmp_path / stands_in_the_way).mkdir(parents=True)
+    with pytest.raises(LenetBenchError, match=f"{stands_in_the_way}: cannot be written"):
+        train(TrainOptions(tmp_path / output))
+
+
+def test_an_output_of_another_kind_is_refused():
+    with pytest.raises(LenetBenchError, match=r"small.h5: expected a name that ends in .safetens"):
+        train(TrainOptions(Path("small.h5")))
+
+
+def test_data_that_are_absent_end_the_run(tmp_path):
+    with pytest.raises(LenetBenchError, match="nosuch: no such folder; expected one with MNIST's"):
+        train(TrainOptions(tmp_path / "a.safetensors", data=tmp_path / "nosuch"))
 
 
 # Keras

@@ -12,8 +12,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from conftest import environment
-from lenet_bench.errors import ResultError
-from lenet_bench.results import read_result
 from lenet_bench.show.terminal.screen import Screen
 from lenet_bench.show.terminal.training import training
 from lenet_bench.training import FRAMEWORKS, TrainingResult, read_training
@@ -99,13 +97,11 @@ def stepped(tmp_path_factory):
 
 
 @each_framework
-def test_loading_first_weights_undoes_all_steps(stepped, framework):
-    assert stepped(framework).exists()
-
-
-@each_framework
 def test_a_framework_steps_as_the_first_one_does(stepped, framework):
-    """The rate's way into the momentum, the penalty that spares biases: all would show here."""
+    """The rate's way into the momentum, the penalty that spares biases: all would show here.
+
+    And that a framework's steps are undone where its first weights are loaded again.
+    """
     one, other = np.load(stepped(HERE[0])), np.load(stepped(framework))
     for name in one.files:
         assert other[name] == pytest.approx(one[name], abs=1e-6), name
@@ -155,23 +151,6 @@ def test_the_table_fits_80_columns(trained):
     lines = list(training(Screen(80, colour=False), trained.result))
     assert max(map(len, lines)) <= 80
     assert sum(line.split()[:1] == [name] for line in lines for name in HERE) == len(HERE)
-
-
-def test_a_result_that_is_written_is_read_again(trained, tmp_path):
-    write_training(tmp_path / "again.json", trained.result)
-    assert read_training(tmp_path / "again.json") == trained.result
-
-
-def test_a_truncated_result_is_refused(trained, tmp_path):
-    path = tmp_path / "half.json"
-    path.write_bytes(trained.output.read_bytes()[:-100])
-    with pytest.raises(ResultError):
-        read_training(path)
-
-
-def test_the_result_of_training_is_not_taken_for_a_comparison(trained):
-    with pytest.raises(ResultError, match="got that of a training"):
-        read_result(trained.output)
 
 
 # agreement

@@ -11,7 +11,6 @@ import platform
 import signal
 import time
 import traceback
-from collections.abc import Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import asdict, replace
 from datetime import datetime, timezone
@@ -128,16 +127,38 @@ class _Run:
         self._grow(first_losses=tuple(losses))
 
     def _learn(self, feeder: Executor) -> None:
-        """All epochs."""
+        """All epochs: learn, validate, and keep the weights that are the best so far."""
         recipe, digits = self._options.recipe, self._digits
         learning, validation = split(recipe, len(digits))
-        for epoch in range(1, recipe.epochs + 1):
-            began = time.monotonic()
-            batches = epoch_batches(recipe, epoch - 1, digits, learning, feeder)
-            losses, pace = self._learn_epoch(
-                epoch, batches_an_epoch(recipe, len(learning)), batches
+        steps = recipe.epochs * batches_an_epoch(recipe, len(learning))
+        rates = (rate(recipe, step, steps) for step in range(steps))
+        ink, labels = digits.ink(validation), digits.labels[validation]
+        for number in range(1, recipe.epochs + 1):
+            began, timed_s, images = time.monotonic(), 0.0, 0
+            losses: list[float] = []
+            for batch in epoch_batches(recipe, number - 1, digits, learning, feeder):
+                place = f"epoch {number}, batch {len(losses) + 1}"
+                loss, took = self._step(batch, next(rates), place)
+                losses.append(loss)
+                if took:
+                    timed_s, images = timed_s + took, images + len(batch[1])
+                if self._stopped:
+                    raise KeyboardInterrupt
+            logits = self._trainer.logits(ink)
+            validation_loss = _cross_entropy(logits, labels)
+            check_loss(recipe, validation_loss, f"the validation of epoch {number}")
+            epoch = Epoch(
+                epoch=number,
+                loss=fmean(losses),
+                validation_loss=validation_loss,
+                validation_accuracy=_correct(logits, labels) / len(labels),
+                seconds=round(time.monotonic() - began, 1),
+                images_per_s=images / timed_s if timed_s else None,
             )
-            self._validate(epoch, losses, pace, validation, began)
+            self._grow(epochs=(*self.row.epochs, epoch), losses=(*self.row.losses, *losses))
+            if self.row.chosen is epoch:
+                self._best = self._trainer.parameters()
+                self._write_weights()
 
     def _test(self) -> None:
         """Look at the test images once, with the epoch that the validation images chose."""
@@ -146,23 +167,6 @@ class _Run:
         right = _correct(self._trainer.logits(test.ink()), test.labels)
         self._grow(test_images=len(test), test_correct=right)
         self._write_weights()
-
-    def _learn_epoch(
-        self, epoch: int, steps: int, batches: Iterator[Batch]
-    ) -> tuple[list[float], float | None]:
-        """The losses of an epoch's steps, and its images a second."""
-        recipe = self._options.recipe
-        losses, timed_s, images = [], 0.0, 0
-        for number, batch in enumerate(batches):
-            step = (epoch - 1) * steps + number
-            now = rate(recipe, step, recipe.epochs * steps)
-            loss, took = self._step(batch, now, f"epoch {epoch}, batch {number + 1}")
-            losses.append(loss)
-            if took:
-                timed_s, images = timed_s + took, images + len(batch[1])
-            if self._stopped:
-                raise KeyboardInterrupt
-        return losses, images / timed_s if timed_s else None
 
     def _step(self, batch: Batch, rate: float, place: str) -> tuple[float, float | None]:
         """One step: its loss, and the seconds in the framework; the first one's are start-up."""
@@ -177,32 +181,6 @@ class _Run:
         elif time.monotonic() > self._told + _PULSE_S:
             self._tell(None)  # a sign of life
         return loss, took
-
-    def _validate(
-        self,
-        number: int,
-        losses: list[float],
-        pace: float | None,
-        validation: NDArray[np.int64],
-        began: float,
-    ) -> None:
-        """An epoch's end: validate it, and keep its weights if it is the best so far."""
-        logits = self._trainer.logits(self._digits.ink(validation))
-        labels = self._digits.labels[validation]
-        validation_loss = _cross_entropy(logits, labels)
-        check_loss(self._options.recipe, validation_loss, f"the validation of epoch {number}")
-        epoch = Epoch(
-            epoch=number,
-            loss=fmean(losses),
-            validation_loss=validation_loss,
-            validation_accuracy=_correct(logits, labels) / len(labels),
-            seconds=round(time.monotonic() - began, 1),
-            images_per_s=pace,
-        )
-        self._grow(epochs=(*self.row.epochs, epoch), losses=(*self.row.losses, *losses))
-        if self.row.chosen is epoch:
-            self._best = self._trainer.parameters()
-            self._write_weights()
 
     def _write_weights(self) -> None:
         write_weights(self._output, self._best, self._metadata())
