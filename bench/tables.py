@@ -32,7 +32,7 @@ from lenet_bench.show.page import gather
 from lenet_bench.show.sentences import IN_LESS, by_precision, timed
 from lenet_bench.show.sentences import conditions as measured_how
 from lenet_bench.show.terminal.screen import Screen
-from lenet_bench.show.terminal.training import side_by_side
+from lenet_bench.show.terminal.training import training as training_lines
 from lenet_bench.show.why import answer as answer_of
 from lenet_bench.training.result import read_training
 from lenet_bench.units import digits, interval, percents, ratio, share, time, times
@@ -198,7 +198,7 @@ def part_row(part: Part) -> tuple[str, ...]:
 def training(path: Path) -> Iterator[str]:
     """What `lenet-bench train --framework` printed."""
     yield "```"
-    yield from side_by_side(SCREEN, read_training(path))
+    yield from training_lines(SCREEN, read_training(path))
     yield "```"
 
 

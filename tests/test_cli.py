@@ -59,6 +59,8 @@ def test_the_installed_command_is_the_module(run):
         ("verify", "--backend", "fused:float8"),
         ("train", "--epochs", "0"),
         ("train", "--rate", "fast"),
+        ("train", "--framework", "theano"),
+        ("train", "--framework", "all", "-o", "lenet.safetensors"),
         ("completion", "tcsh"),
     ],
 )

@@ -4,28 +4,24 @@ import json
 import signal
 import subprocess
 import sys
-import time
 from dataclasses import asdict, replace
 from importlib.util import find_spec
+from pathlib import Path
 
 import numpy as np
 import pytest
 from lenet_bench import load
 from lenet_bench.errors import LenetBenchError
 from lenet_bench.network import PARAMETERS
-from lenet_bench.training import (
-    Augmentation,
-    Epoch,
-    Recipe,
-    TrainOptions,
-    recipe,
-    train,
-)
+from lenet_bench.show.figures.training import write_pictures
+from lenet_bench.show.terminal.training import news
+from lenet_bench.training import Augmentation, Epoch, Recipe, TrainOptions, recipe, train
 from lenet_bench.training.augment import augment, expose, move, redraw, sample, soften
 from lenet_bench.training.frameworks import import_trainer
 from lenet_bench.weights import Weights, read_weights
 from numpy.typing import NDArray
 from PIL import Image
+from processes import wait_for
 
 Images = NDArray[np.float32]
 
@@ -197,41 +193,20 @@ def options(tmp_path, data):
     return TrainOptions(tmp_path / "out" / "small.safetensors", data=data, recipe=SMALL)
 
 
-def quietly(options):
-    return train(options, say=lambda _: None)
-
-
-def script(options, before="", epochs=12):
-    """A run as a process of its own: the command line's `train`, and what comes before it."""
-    program = f"""
-import sys
-from lenet_bench.cli import main
-{before}
-sys.argv = ["lenet-bench", "train", "--output", {str(options.output)!r}, "--data",
-    {str(options.data)!r}, "--epochs", "{epochs}", "--batch", "40", "--rate", "0.01", "--seed", "3",
-    "--validation", "100"]
-sys.exit(main())
-"""
-    return [sys.executable, "-c", program]
-
-
-@pytest.fixture(scope="module")
-def keras_trainer():
-    """KerasTrainer on TensorFlow."""
-    return import_trainer("keras")
-
-
 @pytest.fixture(scope="module")
 def whole_run(tmp_path_factory, data):
-    """A small run that was never stopped."""
+    """A small run that was never stopped: its options, its row, and all that was to be heard."""
     output = tmp_path_factory.mktemp("whole") / "small.safetensors"
-    options = TrainOptions(output, data=data, recipe=SMALL)
-    return train(options, say=lambda _: None)
+    options, heard = TrainOptions(output, data=data, recipe=SMALL), []
+    result = train(options, watch=heard.append)
+    write_pictures(options, result)
+    return options, result.run("keras"), heard
 
 
 @needs_keras
 def test_a_run_learns_and_its_weights_say_how(whole_run):
-    run, metadata = whole_run.run, read_weights(whole_run.weights).metadata
+    options, run, _ = whole_run
+    metadata = read_weights(options.output).metadata
     assert run.test_accuracy > 0.9
     assert float(metadata["test_accuracy"]) == pytest.approx(run.test_accuracy, abs=1e-4)
     assert float(metadata["validation_accuracy"]) == run.chosen.validation_accuracy
@@ -241,20 +216,25 @@ def test_a_run_learns_and_its_weights_say_how(whole_run):
 
 @pytest.mark.slow
 @needs_keras
-def test_the_same_seed_gives_the_same_weights(options, whole_run):
-    again = train(options, say=lambda _: None)
-    assert read_weights(again.weights).sha256 == read_weights(whole_run.weights).sha256
+def test_the_same_seed_gives_the_same_bits_alone_and_side_by_side(whole_run, tmp_path):
+    options, run, _ = whole_run
+    beside = replace(options, output=tmp_path / "all.json")
+    assert train(beside).run("keras").losses == run.losses
+    one, other = (read_weights(o.weights("keras")).sha256 for o in (options, beside))
+    assert one == other
 
 
 @needs_keras
-def test_every_step_has_its_loss(whole_run):
-    assert len(whole_run.run.losses) == 12 * 10
-    assert np.mean(whole_run.run.losses[:10]) == pytest.approx(whole_run.run.epochs[0].loss)
+def test_there_is_a_line_at_the_beginning_and_one_an_epoch(whole_run):
+    _, _, heard = whole_run
+    first, *epochs = (news(row, 12) for row in heard)
+    assert first == "keras: begins"
+    assert [line.split()[2] for line in epochs] == [f"{n}/12" for n in range(1, 13)]
 
 
 @needs_keras
 def test_the_learning_curve_is_a_picture(whole_run):
-    with Image.open(whole_run.curve) as picture:
+    with Image.open(whole_run[0].curve("keras")) as picture:
         assert picture.format == "PNG"
         assert len(set(picture.convert("L").tobytes())) > 10
 
@@ -265,10 +245,10 @@ def test_the_learning_curve_is_a_picture(whole_run):
     ("stop", "code"), [(signal.SIGKILL, -signal.SIGKILL), (signal.SIGINT, 130)]
 )
 def test_a_stopped_run_leaves_the_best_weights_so_far(options, stop, code):
-    command = script(options, epochs=1000)
+    command = [sys.executable, "-m", "lenet_bench", "train", "--output", options.output]
+    command += ["--data", options.data, "--epochs", "1000", "--batch", "40", "--validation", "100"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
-        while not options.output.exists() and process.poll() is None:
-            time.sleep(0.01)
+        wait_for(options.output.exists)
         process.send_signal(stop)
         _, errors = process.communicate()
     assert process.returncode == code, errors
@@ -278,45 +258,38 @@ def test_a_stopped_run_leaves_the_best_weights_so_far(options, stop, code):
     assert "test_accuracy" not in metadata
 
 
-@pytest.mark.slow
-@needs_keras
-@pytest.mark.usefixtures("keras_trainer")
-def test_there_is_one_line_an_epoch(options):
-    lines = []
-    train(replace(options, recipe=replace(SMALL, epochs=2)), say=lines.append)
-    assert [line.split()[1] for line in lines] == ["1/2", "2/2"]
+@pytest.mark.parametrize(
+    ("output", "stands_in_the_way"),
+    [
+        *(("out.json", f"out{name}") for name in (".json", ".png", "/keras-learning-curve.png")),
+        *(("a.safetensors", name) for name in ("a.safetensors", "a-learning-curve.png")),
+    ],
+)
+def test_a_file_that_cannot_be_written_is_refused_before_the_training(
+    tmp_path, output, stands_in_the_way
+):
+    (tmp_path / stands_in_the_way).mkdir(parents=True)
+    with pytest.raises(LenetBenchError, match=f"{stands_in_the_way}: cannot be written"):
+        train(TrainOptions(tmp_path / output))
 
 
-@pytest.mark.slow
-@needs_keras
-@pytest.mark.usefixtures("keras_trainer")
-def test_a_diverging_run_stops_with_a_sentence(options):
-    with pytest.raises(LenetBenchError, match=r"the loss became .*; train again with a rate below"):
-        quietly(replace(options, recipe=replace(SMALL, rate=1e9)))
-    assert not options.output.exists()
+def test_an_output_of_another_kind_is_refused():
+    with pytest.raises(LenetBenchError, match=r"small.h5: expected a name that ends in .safetens"):
+        train(TrainOptions(Path("small.h5")))
 
 
-@pytest.mark.parametrize("wrong", ["a directory", "within a file", "of another kind"])
-def test_an_output_that_cannot_be_written_is_refused(options, tmp_path, wrong):
-    if wrong == "a directory":
-        options.output.mkdir(parents=True)
-    elif wrong == "within a file":
-        (tmp_path / "out").write_text("a file where the folder should be")
-    else:
-        options = replace(options, output=options.output.with_suffix(".h5"))
-    with pytest.raises(LenetBenchError, match=options.output.name):
-        quietly(options)
-
-
-def test_keras_that_is_missing_ends_a_run_in_a_sentence(options):
-    command = script(options, "sys.modules['keras'] = None")
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode != 0
-    assert "pip install 'lenet-bench[train]'" in done.stderr
-    assert "Traceback" not in done.stderr
+def test_data_that_are_absent_end_the_run(tmp_path):
+    with pytest.raises(LenetBenchError, match="nosuch: no such folder; expected one with MNIST's"):
+        train(TrainOptions(tmp_path / "a.safetensors", data=tmp_path / "nosuch"))
 
 
 # Keras
+
+
+@pytest.fixture(scope="module")
+def keras_trainer():
+    """KerasTrainer on TensorFlow."""
+    return import_trainer("keras")
 
 
 @pytest.fixture

@@ -12,12 +12,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from conftest import environment
-from lenet_bench.errors import ResultError
-from lenet_bench.results import read_result
 from lenet_bench.show.terminal.screen import Screen
-from lenet_bench.show.terminal.training import side_by_side
+from lenet_bench.show.terminal.training import training
 from lenet_bench.training import FRAMEWORKS, TrainingResult, read_training
 from lenet_bench.training.agreement import TOLERANCE, agreement
+from lenet_bench.training.frameworks import variables
 from lenet_bench.training.result import FrameworkRun, write_training
 from lenet_bench.weights import read_weights
 from PIL import Image
@@ -61,7 +60,7 @@ from lenet_bench.training import Recipe
 from lenet_bench.training.frameworks import import_trainer
 from lenet_bench.training.recipe import first_weights
 
-make = import_trainer(sys.argv[1], threads=1)
+make = import_trainer(sys.argv[1])
 random = np.random.default_rng(5)
 images = random.random((4, 16, 28, 28), np.float32)
 labels = random.integers(0, 10, (4, 16), np.uint8)
@@ -89,7 +88,8 @@ def stepped(tmp_path_factory):
         path = folder / f"{framework}.npz"
         if not path.exists():
             command = [sys.executable, "-c", STEPS, framework, str(path)]
-            done = subprocess.run(command, capture_output=True, text=True, env=environment())
+            own = environment(**variables(framework, 1))
+            done = subprocess.run(command, capture_output=True, text=True, env=own)
             assert done.returncode == 0, done.stderr
         return path
 
@@ -97,13 +97,11 @@ def stepped(tmp_path_factory):
 
 
 @each_framework
-def test_loading_first_weights_undoes_all_steps(stepped, framework):
-    assert stepped(framework).exists()
-
-
-@each_framework
 def test_a_framework_steps_as_the_first_one_does(stepped, framework):
-    """The rate's way into the momentum, the penalty that spares biases: all would show here."""
+    """The rate's way into the momentum, the penalty that spares biases: all would show here.
+
+    And that a framework's steps are undone where its first weights are loaded again.
+    """
     one, other = np.load(stepped(HERE[0])), np.load(stepped(framework))
     for name in one.files:
         assert other[name] == pytest.approx(one[name], abs=1e-6), name
@@ -150,26 +148,9 @@ def test_the_losses_are_drawn_together(trained):
 
 
 def test_the_table_fits_80_columns(trained):
-    lines = list(side_by_side(Screen(80, colour=False), trained.result))
+    lines = list(training(Screen(80, colour=False), trained.result))
     assert max(map(len, lines)) <= 80
     assert sum(line.split()[:1] == [name] for line in lines for name in HERE) == len(HERE)
-
-
-def test_a_result_that_is_written_is_read_again(trained, tmp_path):
-    write_training(tmp_path / "again.json", trained.result)
-    assert read_training(tmp_path / "again.json") == trained.result
-
-
-def test_a_truncated_result_is_refused(trained, tmp_path):
-    path = tmp_path / "half.json"
-    path.write_bytes(trained.output.read_bytes()[:-100])
-    with pytest.raises(ResultError):
-        read_training(path)
-
-
-def test_the_result_of_training_is_not_taken_for_a_comparison(trained):
-    with pytest.raises(ResultError, match="got that of a training"):
-        read_result(trained.output)
 
 
 # agreement

@@ -1,16 +1,14 @@
 """`train`: new weights."""
 
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from ..errors import LenetBenchError
 from .options import FILE, Command, data_option, json_option, seconds, usable
-from .output import INTERRUPTED, SUCCESS, WRONG, answer, complain, note, screen
-
-if TYPE_CHECKING:
-    from ..training import Recipe
+from .output import INTERRUPTED, SUCCESS, WRONG, answer, note, screen
 
 #: The frameworks that train, and the choices of the recipe with their defaults; training, which has
 #: both, is imported once there is something to train.
@@ -77,13 +75,15 @@ Examples:
     type=click.IntRange(min=1),
     callback=usable,
     metavar="N",
-    help="Threads of a framework. [side by side 1, else the framework's own default]",
+    help="Threads of a framework. [1; without FILE.json as many as it likes]",
 )
 @click.option(
     "--timeout",
     type=seconds,
     metavar="TIME",
-    help="Side by side: stop waiting for a framework that makes no step for this time. [10m]",
+    default="10m",
+    show_default=True,
+    help="Stop waiting for a framework that makes no step for this time.",
 )
 @json_option
 @recipe_options
@@ -92,7 +92,7 @@ def train(
     output: Path | None,
     data: Path | None,
     threads: int | None,
-    timeout: float | None,
+    timeout: float,
     as_json: bool,
     **recipe: Any,
 ) -> int:
@@ -106,44 +106,37 @@ def train(
     Progress is on stderr. The best weights so far are written after each epoch; Ctrl-C stops after
     the current batch and leaves them.
     """
-    named = FRAMEWORKS if "all" in named else tuple(dict.fromkeys(named))
-    output = output or (RESULT if len(named) > 1 else WEIGHTS)
-    options: dict[str, Any] = {"data": data, "threads": threads}
-    if output.suffix == ".json":
-        options |= {"recipe": _recipe(recipe, epochs_from=0), "threads": threads or 1}
-        if timeout is not None:
-            options["timeout_s"] = timeout
-        return _side_by_side(named, output, as_json, options)
-    if len(named) > 1:
-        raise click.UsageError(f"{output}: several frameworks need a file that ends in .json")
-    if timeout is not None:
-        raise click.UsageError("--timeout is for frameworks side by side: -o FILE.json")
-    return _alone(named[0], output, as_json, options | {"recipe": _recipe(recipe, epochs_from=1)})
-
-
-def _alone(framework: str, output: Path, as_json: bool, options: dict[str, Any]) -> int:
-    from ..show.terminal.training import training
-    from ..training import Interrupted, TrainOptions
+    from ..show.figures.pictures import library
+    from ..show.figures.training import write_pictures
+    from ..show.terminal.screen import plain
+    from ..show.terminal.training import news, training
+    from ..training import FrameworkRun, Recipe, TrainOptions, check_options
     from ..training import train as train_network
 
+    frameworks = FRAMEWORKS if "all" in named else tuple(dict.fromkeys(named))
+    output = output or (RESULT if len(frameworks) > 1 else WEIGHTS)
+    options = TrainOptions(output, frameworks, Recipe(**recipe), data, threads, timeout)
+    if options.compared:
+        options = replace(options, threads=threads or 1)
     try:
-        result = train_network(TrainOptions(output, framework=framework, **options))
-    except Interrupted as error:
-        complain(str(error))
-        return INTERRUPTED
-    answer(as_json, result.to_json(), training(screen(), result))
-    return SUCCESS
+        check_options(options)
+    except LenetBenchError as error:
+        raise click.UsageError(str(error)) from None
+    library("vl_convert")  # without it a run would end without its pictures
 
+    def watch(run: FrameworkRun) -> None:
+        click.echo(plain(news(run, options.recipe.epochs)), err=True)
 
-def _side_by_side(
-    frameworks: tuple[str, ...], output: Path, as_json: bool, options: dict[str, Any]
-) -> int:
-    from ..show.terminal.training import side_by_side
-    from ..training import SideBySideOptions, train_side_by_side
-
-    result = train_side_by_side(SideBySideOptions(frameworks, output, **options))
-    answer(as_json, result.to_json(), side_by_side(screen(), result))
-    note(f"{output} holds every loss")
+    result = train_network(options, watch=watch)
+    write_pictures(options, result)
+    one = result.runs[0]
+    files = {"weights": str(output), "curve": str(options.curve(one.framework))}
+    value = result.to_json() if options.compared else {**files, **one.to_json()}
+    answer(as_json, value, training(screen(), result))
+    if options.compared:
+        note(f"{output} holds every loss")
+    elif one.chosen and one.status == "ok":
+        note(f"{output} holds the weights of epoch {one.chosen.epoch}, which validated best")
     statuses = {run.status for run in result.runs}
     if "interrupted" in statuses:
         return INTERRUPTED
@@ -151,14 +144,3 @@ def _side_by_side(
         statuses.discard("unavailable")
     agreed = result.agreement is None or result.agreement.holds
     return SUCCESS if statuses == {"ok"} and agreed else WRONG
-
-
-def _recipe(given: dict[str, Any], epochs_from: int) -> "Recipe":
-    from ..training.recipe import Recipe, check_recipe
-
-    recipe = Recipe(**given)
-    try:
-        check_recipe(recipe, epochs_from=epochs_from)
-    except LenetBenchError as error:
-        raise click.UsageError(str(error)) from None
-    return recipe

@@ -1,25 +1,24 @@
-"""Training: `lenet-bench train` is one call of `train`, or of `train_side_by_side`.
+"""Training: `lenet-bench train` is one call of `train`, and what it gives is shown and drawn.
 
     from lenet_bench.training import Recipe, TrainOptions, train
 
-    result = train(TrainOptions(output=Path("lenet.safetensors"), recipe=Recipe(seed=7)))
-    print(result.run.test_accuracy, result.run.chosen.validation_accuracy, result.curve)
+    result = train(TrainOptions(Path("lenet.safetensors"), recipe=Recipe(seed=7)))
+    print(result.run("keras").test_accuracy, result.run("keras").chosen.validation_accuracy)
 
-    result = train_side_by_side(SideBySideOptions(("torch", "jax"), recipe=Recipe(epochs=2)))
+    result = train(TrainOptions(Path("two.json"), ("torch", "jax"), Recipe(epochs=2), threads=1))
     print(result.run("jax").images_per_s, result.agreement.difference)
 
-Each option of the command line is a field of TrainOptions, SideBySideOptions or Recipe. `say` gets
-a line after each epoch (standard error unless given). LenetBenchError has one sentence;
-`Interrupted` is the one after a Ctrl-C. Importing this imports no framework; `train` does,
-`train_side_by_side` never.
+Each option of the command line is a field of TrainOptions or Recipe. LenetBenchError has one
+sentence about what ends all; what ends a framework is in its row. `watch` gets the rows as they
+grow. A framework is imported in a process of its own, never in this one.
 """
 
 from .agreement import Agreement
 from .frameworks import TRAINERS
+from .options import TrainOptions, check_options
 from .recipe import Augmentation, Recipe
 from .result import Epoch, FrameworkRun, TrainingResult, read_training
-from .run import Interrupted, TrainOptions, TrainResult, train
-from .side_by_side import SideBySideOptions, train_side_by_side
+from .side_by_side import train
 
 #: The frameworks that can train.
 FRAMEWORKS = tuple(TRAINERS)
@@ -30,13 +29,10 @@ __all__ = [
     "Augmentation",
     "Epoch",
     "FrameworkRun",
-    "Interrupted",
     "Recipe",
-    "SideBySideOptions",
     "TrainOptions",
-    "TrainResult",
     "TrainingResult",
+    "check_options",
     "read_training",
     "train",
-    "train_side_by_side",
 ]

@@ -1,18 +1,11 @@
-"""The frameworks that can train: backends, and what trains in each.
+"""The frameworks that can train: backends, and what trains in each."""
 
-A framework reads how many threads and, under Keras, which backend it shall use when it is imported,
-so the environment is set just before that.
-"""
-
-import os
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
 from importlib import import_module
 
 from ..errors import Unavailable, first_line
 from ..measure.pinning import thread_variables
-from ..registry import find
-from ..silence import silence
+from ..registry import environments, find
 from .recipe import Recipe
 from .trainer import Parameters, Trainer
 
@@ -29,15 +22,12 @@ TRAINERS = {
 }
 
 
-def import_trainer(framework: str, threads: int | None = None) -> MakeTrainer:
-    """Import a framework with so many threads; without a number it uses as many as it likes."""
-    for name, value in variables(framework, threads).items():
-        os.environ[name] = value
+def import_trainer(framework: str) -> MakeTrainer:
+    """Import a framework; its process has its variables."""
     module, _, trainer = TRAINERS[framework].partition(":")
     try:
-        with quietly():
-            made: MakeTrainer = getattr(import_module(f"{__package__}.{module}"), trainer)
-            return made
+        made: MakeTrainer = getattr(import_module(f"{__package__}.{module}"), trainer)
+        return made
     except (Exception, SystemExit) as error:  # a half-installed framework raises what it likes
         raise Unavailable(
             f"training in {framework} cannot begin ({first_line(error)});"
@@ -45,30 +35,17 @@ def import_trainer(framework: str, threads: int | None = None) -> MakeTrainer:
         ) from error
 
 
-def import_extras() -> None:
-    """What draws curves; without it, a run would end without its picture."""
-    try:
-        import_module("vl_convert")
-    except ImportError as error:
-        raise Unavailable(
-            f"training needs vl-convert ({first_line(error)});"
-            " mend it with: pip install 'lenet-bench[train]'"
-        ) from None
-
-
 def variables(framework: str, threads: int | None) -> dict[str, str]:
-    """What the framework must find in its environment when it is imported."""
+    """What it reads when it is imported: how many threads, and under Keras which backend to use.
+
+    Without a number it uses as many threads as it likes.
+    """
     backend, _ = find(framework)
-    if threads is None:
-        return {
-            name: value for name, value in backend.variables.items() if "{threads}" not in value
-        }
-    return {**thread_variables(threads), **backend.variables_for(threads)}
-
-
-def quietly() -> AbstractContextManager[None]:
-    """Without what frameworks print, which would stand between the lines of the epochs."""
-    return nullcontext() if os.environ.get("LENET_BENCH_DEBUG") else silence()
+    found = environments.variables(backend, threads or 1)
+    if threads:
+        return {**thread_variables(threads), **found}
+    counts = {name for name, value in backend.variables.items() if "{threads}" in value}
+    return {name: value for name, value in found.items() if name not in counts}
 
 
 def _packages(framework: str) -> str:

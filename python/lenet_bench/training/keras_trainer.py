@@ -1,13 +1,11 @@
 """LeNet in Keras 3, on the framework that KERAS_BACKEND names: TensorFlow, JAX or PyTorch."""
 
-import os
 from importlib import import_module
 
 import keras
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import Unavailable
 from ..network import CLASSES, IMAGE_SIDE, PARAMETERS
 from .layouts import to_caffe, to_channels_last
 from .recipe import Recipe
@@ -18,7 +16,6 @@ class KerasTrainer:
     """A keras.Sequential and its SGD; velocities as Keras keeps them (rate included)."""
 
     def __init__(self, recipe: Recipe, parameters: Parameters) -> None:
-        _check_backend()
         _repeat_exactly()
         self._model = _build(recipe.weight_decay)
         self._optimizer = keras.optimizers.SGD(
@@ -72,17 +69,6 @@ def _build(weight_decay: float) -> keras.Sequential:
             layers.Dense(CLASSES, kernel_regularizer=penalty, name="fc2"),
         ]
     )
-
-
-def _check_backend() -> None:
-    """Keras chooses its backend once, when it is imported."""
-    runs = keras.backend.backend()
-    asked = os.environ.get("KERAS_BACKEND", runs)
-    if runs != asked:
-        raise Unavailable(
-            f"this process runs Keras on {runs} already and cannot change to {asked};"
-            " train in a process of its own"
-        )
 
 
 def _repeat_exactly() -> None:

@@ -1,6 +1,5 @@
 """What came of training in one framework or in several: the model, and its file."""
 
-import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -9,15 +8,15 @@ from typing import Any, Literal
 
 import msgspec
 
-from ..atomic import write_atomically, writing
 from ..errors import ResultError
 from ..results.machine import Machine
+from ..results.versioned import decode, read_object, write_object
 from .agreement import Agreement, agreement
 from .recipe import Recipe
 
 Status = Literal["ok", "unavailable", "failed", "interrupted"]
 
-_LISTS_OF_NUMBERS = re.compile(rb"\[\n[\d\s,.e-]+\]")  # each would have a line a number
+KIND, SCHEMA = "training", 1  # the number is raised with every change that would be misread
 
 
 @dataclass(frozen=True)
@@ -63,6 +62,11 @@ class FrameworkRun:
     test_correct: int | None = None  # with the parameters of the chosen epoch
 
     @property
+    def over(self) -> bool:
+        """Whether it has ended, well or not."""
+        return self.status == "ok" or self.reason is not None
+
+    @property
     def chosen(self) -> Epoch | None:
         """The epoch with the lowest validation loss, whose parameters are kept."""
         return min(self.epochs, key=lambda epoch: epoch.validation_loss, default=None)
@@ -102,12 +106,12 @@ class TrainingResult:
     argv: tuple[str, ...]
     started: str  # ISO 8601, UTC
     machine: Machine
-    threads: int  # of each framework
+    threads: int | None  # of each framework; None: as many as it likes
     recipe: Recipe
     data_sha256: str  # of the training images and their labels
     runs: tuple[FrameworkRun, ...] = ()
-    schema: Literal[1] = 1  # raised with every change that an older reader would misread
-    kind: Literal["training"] = "training"
+    schema: int = SCHEMA
+    kind: str = KIND
 
     @property
     def agreement(self) -> Agreement | None:
@@ -133,17 +137,13 @@ class TrainingResult:
 
 def write_training(path: Path, result: TrainingResult) -> None:
     """Replace the file whole."""
-    text = msgspec.json.format(msgspec.json.encode(result), indent=1)
-    text = _LISTS_OF_NUMBERS.sub(lambda numbers: b" ".join(numbers[0].split()), text)
-    with writing(path, ResultError):
-        write_atomically(path, text + b"\n")
+    write_object(path, msgspec.to_builtins(result))
 
 
 def read_training(path: Path) -> TrainingResult:
     """Read and check a result file; ResultError says what is wrong with it."""
     try:
-        return msgspec.json.decode(path.read_bytes(), type=TrainingResult)
-    except OSError as error:
-        raise ResultError(f"{path}: cannot be read: {error.strerror}") from None
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise ResultError(f"{path}: not the result of a training run: {error}") from None
+        result: TrainingResult = decode(TrainingResult, read_object(path, KIND, SCHEMA))
+    except ValueError as error:
+        raise ResultError(f"{path}: damaged result file: {error}") from None
+    return result

@@ -1,21 +1,18 @@
-"""One training run: from its options to a weights file.
+"""The process of one framework: from the options that its parent sends to a weights file.
 
-Whatever is missing (a module, the data, a place to write) ends the run before the first step. The
-best weights so far are written whole after each epoch, so that a run that is stopped leaves them.
+It sends its row each time that the row has grown, and at least once a second while it makes steps.
+The best weights so far are written whole after each epoch, so that a run that is stopped leaves
+them.
 """
 
-import hashlib
 import json
 import os
 import platform
 import signal
-import sys
-import threading
 import time
-from collections.abc import Callable, Iterator
+import traceback
 from concurrent.futures import Executor, ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, replace
 from datetime import datetime, timezone
 from functools import partial
 from itertools import islice
@@ -23,144 +20,101 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from ..atomic import write_atomically, writing
-from ..errors import LenetBenchError
+from ..errors import Unavailable
+from ..measure.built import sentence
 from ..measure.environment import read_processor
-from ..measure.interrupts import handling, polite_kills
+from ..measure.interrupts import handling
 from ..measure.own_process import peak_rss_mib
 from ..measure.pinning import Cores, choose_cores, on_cores
-from ..mnist import Digits, find_mnist, read_mnist
-from ..results.versioned import check_place
+from ..mnist import find_mnist, read_mnist
+from ..process import Parent
 from ..weights import write_weights
 from .agreement import STEPS
 from .batches import Batch, epoch_batches
-from .frameworks import import_extras, import_trainer, quietly
-from .recipe import (
-    Recipe,
-    batches_an_epoch,
-    check_loss,
-    check_recipe,
-    first_weights,
-    rate,
-    split,
-)
-from .result import Epoch, FrameworkRun, StartUp
+from .frameworks import import_trainer
+from .options import TrainOptions
+from .recipe import batches_an_epoch, check_loss, first_weights, rate, split
+from .result import Epoch, FrameworkRun, StartUp, Status
 from .trainer import Parameters, Trainer
 
-#: Receives a line after each epoch.
-Say = Callable[[str], None]
-#: Receives the run so far: after each step, and whenever there is more in it.
-Report = Callable[[FrameworkRun], None]
+_PULSE_S = 1.0
 
 
-class Interrupted(LenetBenchError):
-    """The user stopped the run (exit code 130)."""
-
-
-@dataclass(frozen=True)
-class TrainOptions:
-    """One run of one framework."""
-
-    output: Path = Path("lenet.safetensors")
-    data: Path | None = None  # MNIST's folder; None: LENET_BENCH_MNIST, or downloaded
-    recipe: Recipe = field(default_factory=Recipe)
-    framework: str = "keras"
-    threads: int | None = None  # of the framework; None: as many as it likes
-    compared: bool = False  # first make the steps by which frameworks are compared
-
-    @property
-    def curve(self) -> Path:
-        """The learning curve, beside the output."""
-        return self.output.with_name(f"{self.output.stem}-learning-curve.png")
-
-
-@dataclass(frozen=True)
-class TrainResult:
-    """What came of a run."""
-
-    weights: Path
-    curve: Path
-    run: FrameworkRun
-
-    def to_json(self) -> dict[str, Any]:
-        """Everything but the losses of each step."""
-        return {"weights": str(self.weights), "curve": str(self.curve), **self.run.to_json()}
-
-
-def train(
-    options: TrainOptions,
-    *,
-    say: Say | None = None,
-    report: Report = lambda _: None,
-) -> TrainResult:
-    """Train, and write the weights and their learning curve.
-
-    With `compared` and a recipe of no epochs it makes the first steps only, and writes nothing.
-    """
-    check_recipe(options.recipe, epochs_from=0 if options.compared else 1)
-    check_places(options)
-    import_extras()
-    say = say or on_stderr()
-    cores = choose_cores(options.threads) if options.threads else Cores((), ())
-    with _feeder(cores.parent) as feeder, on_cores(cores.worker):
-        folder = find_mnist(options.data)
-        digits, test = read_mnist("train", folder), read_mnist("test", folder)
-        run = _Run(options, digits, say, report)
-        run.start()
-        if options.compared:
-            run.make_first_steps(feeder)
-        if options.recipe.epochs:
-            run.learn(feeder)
-            run.finish(test)
-        return TrainResult(options.output, options.curve, replace(run.row, status="ok"))
-
-
-def on_stderr() -> Say:
-    """Lines go to what is standard error now, whatever takes its place later."""
-    return partial(print, file=sys.stderr, flush=True)
-
-
-def check_places(options: TrainOptions) -> None:
-    """Raise LenetBenchError unless the weights and their curve can be written."""
-    if options.output.suffix != ".safetensors":
-        raise LenetBenchError(f"{options.output}: expected a name that ends in .safetensors")
-    if options.recipe.epochs:
-        check_place(options.output)
-        check_place(options.curve)
-
-
-def checksum(digits: Digits) -> str:
-    """Of the training images and their labels."""
-    return hashlib.sha256(digits.images.tobytes() + digits.labels.tobytes()).hexdigest()
+def serve(parent: Parent) -> None:
+    """Train as the parent says, and send it the row."""
+    framework, options, data_sha256 = parent.hear()
+    options = msgspec.convert(options, TrainOptions, dec_hook=lambda _, path: Path(path))
+    run = _Run(framework, options, data_sha256, parent)
+    status: Status = "ok"
+    reason = None
+    try:
+        run.train()
+    except KeyboardInterrupt:
+        status, reason = "interrupted", run.where_it_stopped()
+    except BaseException as error:
+        if os.environ.get("LENET_BENCH_DEBUG"):
+            traceback.print_exc()
+        status = "unavailable" if isinstance(error, Unavailable) else "failed"
+        reason = sentence(error)
+    parent.say(asdict(replace(run.row, status=status, reason=reason)))
 
 
 class _Run:
     """A run under way: the trainer, what it has reached, and the best parameters so far."""
 
-    def __init__(self, options: TrainOptions, digits: Digits, say: Say, report: Report) -> None:
-        self.row = FrameworkRun(options.framework, "failed")
+    def __init__(
+        self, framework: str, options: TrainOptions, data_sha256: str, parent: Parent
+    ) -> None:
+        self.row = FrameworkRun(framework, "failed")
         self._options = options
-        self._digits = digits
-        self._say = say
-        self._report = report
+        self._data_sha256 = data_sha256
+        self._output = options.weights(framework)
+        self._parent = parent
+        self._told = 0.0  # when the parent last heard of it
+        self._stopped = False
         self._trainer: Trainer
         self._best: Parameters = {}
 
-    def start(self) -> None:
+    def train(self) -> None:
+        """All that the options ask for."""
+        options = self._options
+        cores = choose_cores(options.threads) if options.threads else Cores((), ())
+        self._digits = read_mnist("train", find_mnist(options.data))
+        with _feeder(cores.parent) as feeder, on_cores(cores.worker):
+            self._start()
+            if options.compared:
+                self._make_first_steps(feeder)
+            if options.recipe.epochs:
+                with handling([signal.SIGINT], self._stop):
+                    self._learn(feeder)
+                self._test()
+
+    def where_it_stopped(self) -> str:
+        """What an interrupted run leaves."""
+        done, chosen = len(self.row.epochs), self.row.chosen
+        if chosen is None:
+            return "stopped before there were weights to write"
+        epochs = self._options.recipe.epochs
+        return (
+            f"stopped in epoch {min(done + 1, epochs)} of {epochs};"
+            f" {self._output} holds the weights of epoch {chosen.epoch}"
+        )
+
+    def _start(self) -> None:
         """Import the framework and build the network."""
-        options, recipe = self._options, self._options.recipe
+        recipe = self._options.recipe
         began = time.monotonic()
-        make_trainer = import_trainer(options.framework, options.threads)
+        make_trainer = import_trainer(self.row.framework)
         imported = time.monotonic()
-        with quietly():
-            self._trainer = make_trainer(recipe, first_weights(recipe))
+        self._trainer = make_trainer(recipe, first_weights(recipe))
         start_up = StartUp(imported - began, time.monotonic() - imported, None)
         self._grow(versions=self._trainer.describe(), start_up=start_up)
 
-    def make_first_steps(self, feeder: Executor) -> None:
+    def _make_first_steps(self, feeder: Executor) -> None:
         """The steps by which frameworks are compared, at the rate that the cycle begins with."""
         recipe = self._options.recipe
         slow = rate(recipe, 0, 1)
@@ -172,47 +126,47 @@ class _Run:
         self._trainer.load(first_weights(recipe))
         self._grow(first_losses=tuple(losses))
 
-    def learn(self, feeder: Executor) -> None:
-        """All epochs; Interrupted after a Ctrl-C."""
+    def _learn(self, feeder: Executor) -> None:
+        """All epochs: learn, validate, and keep the weights that are the best so far."""
         recipe, digits = self._options.recipe, self._digits
         learning, validation = split(recipe, len(digits))
-        with _noticing_interrupt() as interrupted:
-            for epoch in range(1, recipe.epochs + 1):
-                began = time.monotonic()
-                batches = epoch_batches(recipe, epoch - 1, digits, learning, feeder)
-                steps = batches_an_epoch(recipe, len(learning))
-                losses, pace = self._learn_epoch(epoch, steps, batches, interrupted)
-                if interrupted.is_set():
-                    raise Interrupted(self._stopped(epoch))
-                self._validate(epoch, losses, pace, validation, began)
+        steps = recipe.epochs * batches_an_epoch(recipe, len(learning))
+        rates = (rate(recipe, step, steps) for step in range(steps))
+        ink, labels = digits.ink(validation), digits.labels[validation]
+        for number in range(1, recipe.epochs + 1):
+            began, timed_s, images = time.monotonic(), 0.0, 0
+            losses: list[float] = []
+            for batch in epoch_batches(recipe, number - 1, digits, learning, feeder):
+                place = f"epoch {number}, batch {len(losses) + 1}"
+                loss, took = self._step(batch, next(rates), place)
+                losses.append(loss)
+                if took:
+                    timed_s, images = timed_s + took, images + len(batch[1])
+                if self._stopped:
+                    raise KeyboardInterrupt
+            logits = self._trainer.logits(ink)
+            validation_loss = _cross_entropy(logits, labels)
+            check_loss(recipe, validation_loss, f"the validation of epoch {number}")
+            epoch = Epoch(
+                epoch=number,
+                loss=fmean(losses),
+                validation_loss=validation_loss,
+                validation_accuracy=_correct(logits, labels) / len(labels),
+                seconds=round(time.monotonic() - began, 1),
+                images_per_s=images / timed_s if timed_s else None,
+            )
+            self._grow(epochs=(*self.row.epochs, epoch), losses=(*self.row.losses, *losses))
+            if self.row.chosen is epoch:
+                self._best = self._trainer.parameters()
+                self._write_weights()
 
-    def finish(self, test: Digits) -> None:
+    def _test(self) -> None:
         """Look at the test images once, with the epoch that the validation images chose."""
+        test = read_mnist("test", find_mnist(self._options.data))
         self._trainer.load(self._best)
         right = _correct(self._trainer.logits(test.ink()), test.labels)
         self._grow(test_images=len(test), test_correct=right)
         self._write_weights()
-        from .pictures import draw_curve
-
-        with writing(self._options.curve):
-            write_atomically(self._options.curve, draw_curve(self.row))
-
-    def _learn_epoch(
-        self, epoch: int, steps: int, batches: Iterator[Batch], interrupted: threading.Event
-    ) -> tuple[list[float], float | None]:
-        """The losses of an epoch's steps, and its images a second; fewer after an interrupt."""
-        recipe = self._options.recipe
-        losses, timed_s, images = [], 0.0, 0
-        for number, batch in enumerate(batches):
-            step = (epoch - 1) * steps + number
-            now = rate(recipe, step, recipe.epochs * steps)
-            loss, took = self._step(batch, now, f"epoch {epoch}, batch {number + 1}")
-            losses.append(loss)
-            if took:
-                timed_s, images = timed_s + took, images + len(batch[1])
-            if interrupted.is_set():
-                break
-        return losses, images / timed_s if timed_s else None
 
     def _step(self, batch: Batch, rate: float, place: str) -> tuple[float, float | None]:
         """One step: its loss, and the seconds in the framework; the first one's are start-up."""
@@ -224,52 +178,23 @@ class _Run:
         if start_up and start_up.first_step_s is None:
             self._grow(start_up=replace(start_up, first_step_s=took))
             took = None
-        self._report(self.row)
+        elif time.monotonic() > self._told + _PULSE_S:
+            self._tell(None)  # a sign of life
         return loss, took
 
-    def _validate(
-        self,
-        number: int,
-        losses: list[float],
-        pace: float | None,
-        validation: NDArray[np.int64],
-        began: float,
-    ) -> None:
-        """An epoch's end: validate it, and keep its weights if it is the best so far."""
-        logits = self._trainer.logits(self._digits.ink(validation))
-        labels = self._digits.labels[validation]
-        validation_loss = _cross_entropy(logits, labels)
-        check_loss(self._options.recipe, validation_loss, f"the validation of epoch {number}")
-        epoch = Epoch(
-            epoch=number,
-            loss=fmean(losses),
-            validation_loss=validation_loss,
-            validation_accuracy=_correct(logits, labels) / len(labels),
-            seconds=round(time.monotonic() - began, 1),
-            images_per_s=pace,
-        )
-        self._grow(epochs=(*self.row.epochs, epoch), losses=(*self.row.losses, *losses))
-        if self.row.chosen is epoch:
-            self._best = self._trainer.parameters()
-            self._write_weights()
-        self._say(
-            f"epoch {number:2}/{self._options.recipe.epochs}  loss {epoch.loss:.4f}"
-            f"  validation {validation_loss:.4f}, {100 * epoch.validation_accuracy:.2f} % right"
-            f"  {epoch.seconds:.0f} s{f'  {pace:,.0f} images/s' if pace else ''}"
-        )
-
     def _write_weights(self) -> None:
-        write_weights(self._options.output, self._best, self._metadata())
+        write_weights(self._output, self._best, self._metadata())
 
     def _grow(self, **more: Any) -> None:
         self.row = replace(self.row, **more, peak_rss_mib=peak_rss_mib())
-        self._report(self.row)
+        self._tell(asdict(self.row))
 
-    def _stopped(self, epoch: int) -> str:
-        stopped = f"stopped in epoch {epoch} of {self._options.recipe.epochs}"
-        if chosen := self.row.chosen:
-            return f"{stopped}; {self._options.output} holds the weights of epoch {chosen.epoch}"
-        return f"{stopped}, before there were weights to write"
+    def _tell(self, message: Any) -> None:
+        self._parent.say(message)
+        self._told = time.monotonic()
+
+    def _stop(self, _signal: int, _frame: object) -> None:
+        self._stopped = True
 
     def _metadata(self) -> dict[str, str]:
         recipe, row, chosen = self._options.recipe, self.row, self.row.chosen
@@ -291,7 +216,7 @@ class _Run:
             "validation_images": str(recipe.validation),
             "validation_loss": f"{chosen.validation_loss:.5f}",
             "validation_accuracy": f"{chosen.validation_accuracy:.4f}",
-            "training_data_sha256": checksum(self._digits),
+            "training_data_sha256": self._data_sha256,
             "versions": json.dumps(versions),
             "machine": f"{read_processor().model}, {os.cpu_count()} cores, {platform.system()}",
             "date": datetime.now(timezone.utc).date().isoformat(),
@@ -322,17 +247,3 @@ def _cross_entropy(logits: NDArray[np.float32], labels: NDArray[np.uint8]) -> fl
 def _correct(logits: NDArray[np.float32], labels: NDArray[np.uint8]) -> int:
     """How many images are classified right."""
     return int((logits.argmax(axis=1) == labels).sum())
-
-
-@contextmanager
-def _noticing_interrupt() -> Iterator[threading.Event]:
-    """Ctrl-C or a polite kill stops the run after the current batch; a second one, at once."""
-    interrupted = threading.Event()
-
-    def notice(_signal: int, _frame: object) -> None:
-        interrupted.set()
-        noticing.close()
-
-    with ExitStack() as noticing:
-        noticing.enter_context(handling((signal.SIGINT, *polite_kills()), notice))
-        yield interrupted

@@ -66,14 +66,23 @@ def write_figures(folder: Path, runs: Sequence[Run]) -> list[Path]:
     """Each figure as SVG and as PNG, for slides and papers: on white, large."""
     written = []
     for key, drawn in pictures(runs).items():
-        plain = _plain(drawn)
-        white = plain.replace(">", '><rect width="100%" height="100%" fill="white"/>', 1)
-        png = library("vl_convert").svg_to_png(white, scale=3)
-        for ending, content in (("svg", plain.encode()), ("png", png)):
+        for ending, content in (("svg", _plain(drawn).encode()), ("png", png(drawn, 3))):
             written.append(folder / f"{key}.{ending}")
-            with writing(written[-1], ResultError):
-                write_atomically(written[-1], content)
+            write_picture(written[-1], content)
     return written
+
+
+def write_picture(path: Path, content: bytes) -> None:
+    """Whole, or ResultError."""
+    with writing(path, ResultError):
+        write_atomically(path, content)
+
+
+def png(drawn: str, scale: float) -> bytes:
+    """What was drawn, on white."""
+    white = _plain(drawn).replace(">", '><rect width="100%" height="100%" fill="white"/>', 1)
+    content: bytes = library("vl_convert").svg_to_png(white, scale=scale)
+    return content
 
 
 def pictures(runs: Sequence[Run]) -> dict[str, str]:

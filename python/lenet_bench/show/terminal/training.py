@@ -1,32 +1,32 @@
-"""What came of a training run, or of the same run in several frameworks, for people."""
+"""A training in one framework or several, for people: how far it is, and what came of it."""
 
 from collections.abc import Iterator
 
 from ... import units
-from ...training import FrameworkRun, TrainingResult, TrainResult
+from ...training import FrameworkRun, TrainingResult
 from ...units import counted
 from ..machine import processor
-from .facts import fact_lines
 from .screen import Screen
 from .table import Column, table
 
 
-def training(screen: Screen, result: TrainResult) -> Iterator[str]:
-    """What came of a training run, and where it lies."""
-    run, chosen = result.run, result.run.chosen
-    assert chosen is not None
-    facts = {
-        "weights": str(result.weights),
-        "curve": str(result.curve),
-        "epoch": f"{chosen.epoch} of {len(run.epochs)}, chosen by its validation loss",
-        "validation": f"{100 * chosen.validation_accuracy:.2f} % right",
-        "test": f"{100 * (run.test_accuracy or 0):.2f} % of {run.test_images:,} images right",
-    }
-    yield from fact_lines(screen, facts)
+def news(run: FrameworkRun, epochs: int) -> str:
+    """A line for a row that has grown: its framework begins, an epoch ends, or it fails."""
+    if run.reason:
+        return f"{run.framework}: {run.reason}"
+    if not run.epochs:
+        return f"{run.framework}: begins"
+    epoch = run.epochs[-1]
+    return (
+        f"{run.framework}: epoch {epoch.epoch:2}/{epochs}  loss {epoch.loss:.4f}"
+        f"  validation {epoch.validation_loss:.4f}, {100 * epoch.validation_accuracy:.2f} % right"
+        f"  {epoch.seconds:.0f} s"
+        + (f"  {units.count(epoch.images_per_s)} images/s" if epoch.images_per_s else "")
+    )
 
 
-def side_by_side(screen: Screen, result: TrainingResult) -> Iterator[str]:
-    """Training in several frameworks: a table, what failed, whether all agree."""
+def training(screen: Screen, result: TrainingResult) -> Iterator[str]:
+    """A table of the frameworks, what failed, whether all agree."""
     runs = sorted(
         (run for run in result.runs if run.status == "ok"),
         key=lambda run: -(run.images_per_s or 0),
@@ -54,10 +54,11 @@ def side_by_side(screen: Screen, result: TrainingResult) -> Iterator[str]:
 
 def _title(result: TrainingResult) -> str:
     recipe = result.recipe
+    same = ": the same first weights, the same batches" if len(result.runs) > 1 else ""
+    threads = counted(result.threads, "thread") if result.threads else "threads as it likes"
     return (
-        f"{_length(result)} of {recipe.batch},"
-        f" seed {recipe.seed}: the same first weights, the same batches;"
-        f" {counted(result.threads, 'thread')} of {processor(result.machine)}"
+        f"{_length(result)} of {recipe.batch}, seed {recipe.seed}{same};"
+        f" {threads} of {processor(result.machine)}"
     )
 
 
