@@ -22,7 +22,7 @@ rounds_option = click.option(
 def budget_option(otherwise: str = "") -> Callable[[Command], Command]:
     """--budget, with what ends the run without it."""
     text = f"Stop after this time: 60s, 5m. {otherwise}".strip()
-    return click.option("--budget", type=seconds, metavar="TIME", help=text)
+    return click.option("--budget", "budget_s", type=seconds, metavar="TIME", help=text)
 
 
 def output_option(command: str) -> Callable[[Command], Command]:

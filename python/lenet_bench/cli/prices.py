@@ -1,7 +1,6 @@
 """`prices`: what each thing adds to a call, and what another network would take."""
 
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -33,16 +32,7 @@ Exit codes: 0, or 1 where a backend failed, answered wrongly or a named one does
 @output_option("prices")
 @json_option
 @verbose_option
-def prices(
-    backends: tuple[str, ...],
-    rounds: int | None,
-    budget: float | None,
-    threads: int,
-    weights: Path | None,
-    output: Path,
-    as_json: bool,
-    verbose: bool,
-) -> int:
+def prices(backends: tuple[str, ...], as_json: bool, verbose: bool, **chosen: Any) -> int:
     """Find the price of each thing that a network consists of, for each BACKEND.
 
     Without BACKEND, for every backend that has these networks. The prices come from networks of
@@ -54,15 +44,7 @@ def prices(
     from ..results import failures, priced
     from ..show.terminal.prices import lists
 
-    options = CompareOptions(
-        backends=backends,
-        threads=threads,
-        rounds=rounds,
-        budget_s=budget,
-        weights=weights,
-        output=output,
-        quiet=not verbose,
-    )
+    options = CompareOptions(backends=backends, quiet=not verbose, **chosen)
 
     def show(result: "Result") -> bool:
         found = priced(result)

@@ -1,8 +1,6 @@
 """`self-test`: is what `compare` says to be believed on this machine?"""
 
-from dataclasses import replace
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -41,14 +39,7 @@ Exit codes: 0 where every point passes, else 1.
 @output_option("self-test")
 @json_option
 def self_test(
-    backend: str | None,
-    quick: bool,
-    starts: int | None,
-    budget: float | None,
-    threads: int,
-    weights: Path | None,
-    output: Path,
-    as_json: bool,
+    backend: str | None, quick: bool, starts: int | None, as_json: bool, **chosen: Any
 ) -> int:
     """Compare a backend (numpy, or the one named) with itself and with planted faults.
 
@@ -62,9 +53,7 @@ def self_test(
     from ..show.terminal.self_test import self_test as drawn
 
     starts = starts or PUBLISHED_STARTS
-    options = self_test_options(
-        backend or USUAL_BACKEND, threads=threads, quick=quick, budget_s=budget, starts=starts
-    )
+    options = self_test_options(backend or USUAL_BACKEND, quick=quick, starts=starts, **chosen)
     if options.enough:
         most = span(options.budget_s or 0)
         note(f"this takes up to {most}; --budget sets another limit")
@@ -74,4 +63,4 @@ def self_test(
         answer(as_json, digest(found, result), drawn(found, result, screen()))
         return all(point.verdict == "passed" for point in found)
 
-    return run(measure, replace(options, weights=weights, output=output), show)
+    return run(measure, options, show)

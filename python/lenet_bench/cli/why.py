@@ -1,13 +1,14 @@
 """`why`: what a backend's call is made of."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from .measuring import budget_option, output_option, rounds_option, run
 from .options import (
     FILE,
+    Device,
     backends_argument,
     device_option,
     json_option,
@@ -19,7 +20,6 @@ from .output import SUCCESS, WRONG, answer, complain, note, say, say_json, scree
 
 if TYPE_CHECKING:
     from ..measure.options import CompareOptions
-    from ..registry import Device
     from ..results import Result
 
 _FEW = 8  # backends whose parts are shown where none is named
@@ -58,15 +58,11 @@ Exit codes: 0, or 1 where a backend failed or a named one does not run.
 def why(
     backends: tuple[str, ...],
     tree: bool,
-    rounds: int | None,
-    budget: float | None,
-    device: "Device | None",
-    threads: int,
-    weights: Path | None,
-    output: Path,
+    device: Device,
     trace: Path | None,
     as_json: bool,
     verbose: bool,
+    **chosen: Any,
 ) -> int:
     """Take one call of each BACKEND (all without one) apart.
 
@@ -82,16 +78,7 @@ def why(
     from ..show.terminal.why import calls, closely, parts
 
     backends = tuple(on_device(name, device) for name in backends)
-    options = CompareOptions(
-        backends=backends,
-        device=device,
-        threads=threads,
-        rounds=rounds,
-        budget_s=budget,
-        weights=weights,
-        output=output,
-        quiet=not verbose,
-    )
+    options = CompareOptions(backends=backends, device=device, quiet=not verbose, **chosen)
     if trace:
         return _traced(options, trace, as_json=as_json)
 
