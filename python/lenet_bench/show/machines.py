@@ -12,8 +12,9 @@ from .. import units
 from ..errors import ResultError
 from ..questions.machines import Measured
 from ..questions.scaling import gains
+from ..registry import precision
 from ..results.statistics import FEWEST_STARTS
-from .families import backend_of, precision
+from .families import backend_of
 from .figures.rows import brief
 
 FACTS = ("machine", "CPUs", "GPU", "threads", "version", "measured", "self-test", "file")
