@@ -7,7 +7,7 @@
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Any
 
 from msgspec import to_builtins
@@ -31,9 +31,4 @@ def measured(options: CompareOptions, progress: Callable[[Progress], None]) -> R
 
 def digest(found: Sequence[TakenApart]) -> dict[str, Any]:
     """What `--json` prints."""
-    return {"backends": [_one(one) for one in found]}
-
-
-def _one(one: TakenApart) -> dict[str, Any]:
-    of_the_file = {"anatomy": to_builtins(one.anatomy), "kernels": to_builtins(one.kernels)}
-    return asdict(replace(one, anatomy=None, kernels=())) | of_the_file
+    return {"backends": to_builtins(found)}
