@@ -177,6 +177,7 @@ device_option = click.option(
     help="Run on this device: torch is torch@gpu on a GPU. [each backend's own]",
 )
 verbose_option = click.option("-v", "--verbose", is_flag=True, help="Show what frameworks print.")
+open_option = click.option("--open", "show", is_flag=True, help="Open the page in the browser.")
 weights_option = click.option(
     "--weights",
     type=FILE,
