@@ -71,14 +71,16 @@ def why(
     call, and what the parts do not explain is shown beside them; so is what the engine says of a
     stage itself, where it has a profiler.
     """
+    from ..measure.comparison import compare
     from ..measure.options import CompareOptions
-    from ..questions.why import digest, measured
+    from ..questions.why import digest
     from ..registry import on_device
     from ..results import failures, taken_apart
     from ..show.terminal.why import calls, closely, parts
 
     backends = tuple(on_device(name, device) for name in backends)
-    options = CompareOptions(backends=backends, device=device, quiet=not verbose, **chosen)
+    chosen |= {"device": device, "quiet": not verbose}
+    options = CompareOptions(backends, apart=True, **chosen)
     if trace:
         return _traced(options, trace, as_json=as_json)
 
@@ -93,7 +95,7 @@ def why(
                 say(closely(one, screen()) if tree else ())
         return not failures(found, backends)
 
-    return run(measured, options, show, verbose=verbose)
+    return run(compare, options, show, verbose=verbose)
 
 
 def _traced(options: "CompareOptions", path: Path, *, as_json: bool) -> int:

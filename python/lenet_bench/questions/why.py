@@ -14,19 +14,14 @@ from msgspec import to_builtins
 
 from ..measure.comparison import Progress, compare
 from ..measure.options import CompareOptions
-from ..results import Result, TakenApart, taken_apart
+from ..results import TakenApart, taken_apart
 
 
 def why(
     options: CompareOptions | None = None, progress: Callable[[Progress], None] = lambda _: None
 ) -> list[TakenApart]:
-    """Take a call of each backend apart."""
-    return taken_apart(measured(options or CompareOptions(), progress))
-
-
-def measured(options: CompareOptions, progress: Callable[[Progress], None]) -> Result:
-    """The run: as `compare` does it, and after the timed calls of each block the experiments."""
-    return compare(replace(options, apart=True), progress)
+    """Take a call of each backend apart: after the timed calls of each block, the experiments."""
+    return taken_apart(compare(replace(options or CompareOptions(), apart=True), progress))
 
 
 def digest(found: Sequence[TakenApart]) -> dict[str, Any]:
