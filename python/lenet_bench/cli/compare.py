@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..units import counted, span
-from .measuring import budget_option, output_option, rounds_option, run
+from .measuring import rounds_option, run, run_options
 from .options import (
     BACKEND,
     Device,
@@ -15,8 +15,6 @@ from .options import (
     device_option,
     form_option,
     milliseconds,
-    threads_option,
-    weights_option,
 )
 from .output import note, say, screen
 
@@ -44,8 +42,6 @@ Exit codes: 0, or 1 where a backend failed or a named one does not run.
 @click.option(
     "--quick", is_flag=True, help="Measure the named backends, else five, in about two minutes."
 )
-@budget_option("[20s and 6 rounds]")
-@rounds_option
 @click.option(
     "--baseline",
     metavar="BACKEND",
@@ -69,9 +65,7 @@ Exit codes: 0, or 1 where a backend failed or a named one does not run.
 )
 @click.option("--cold", is_flag=True, help="Pass over 64 MB before each call: cold caches.")
 @device_option
-@threads_option
-@weights_option
-@output_option("compare")
+@run_options("compare", rounds_option, otherwise="[20s and 6 rounds]")
 @form_option("json", "csv", "markdown")
 def compare(
     backends: tuple[str, ...], quick: bool, device: Device, form: str | None, **chosen: Any

@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .measuring import budget_option, output_option, rounds_option, run
-from .options import backends_argument, json_option, threads_option, verbose_option, weights_option
+from .measuring import rounds_option, run, run_options
+from .options import backends_argument, json_option, verbose_option
 from .output import answer, screen
 
 if TYPE_CHECKING:
@@ -25,11 +25,7 @@ Exit codes: 0, or 1 where a backend failed, answered wrongly or a named one does
 """,
 )
 @backends_argument
-@rounds_option
-@budget_option()
-@threads_option
-@weights_option
-@output_option("prices")
+@run_options("prices", rounds_option)
 @json_option
 @verbose_option
 def prices(backends: tuple[str, ...], as_json: bool, verbose: bool, **chosen: Any) -> int:

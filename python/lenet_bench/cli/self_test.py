@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..units import span
-from .measuring import budget_option, output_option, run
-from .options import BACKEND, json_option, threads_option, weights_option
+from .measuring import run, run_options
+from .options import BACKEND, json_option
 from .output import answer, note, screen
 
 if TYPE_CHECKING:
@@ -33,10 +33,7 @@ Exit codes: 0 where every point passes, else 1.
     metavar="N",
     help="Give each comparison N starts. [as many as the README's figures have]",
 )
-@budget_option("[when there is enough for a verdict]")
-@threads_option
-@weights_option
-@output_option("self-test")
+@run_options("self-test", otherwise="[when there is enough for a verdict]")
 @json_option
 def self_test(
     backend: str | None, quick: bool, starts: int | None, as_json: bool, **chosen: Any

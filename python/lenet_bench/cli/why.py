@@ -5,17 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .measuring import budget_option, output_option, rounds_option, run
-from .options import (
-    FILE,
-    Device,
-    backends_argument,
-    device_option,
-    json_option,
-    threads_option,
-    verbose_option,
-    weights_option,
-)
+from .measuring import rounds_option, run, run_options
+from .options import FILE, Device, backends_argument, device_option, json_option, verbose_option
 from .output import SUCCESS, WRONG, answer, complain, note, say, say_json, screen
 
 if TYPE_CHECKING:
@@ -41,12 +32,8 @@ Exit codes: 0, or 1 where a backend failed or a named one does not run.
 )
 @backends_argument
 @click.option("--tree", is_flag=True, help="Show which Python functions take the time.")
-@rounds_option
-@budget_option()
 @device_option
-@threads_option
-@weights_option
-@output_option("why")
+@run_options("why", rounds_option)
 @click.option(
     "--trace",
     type=FILE,
