@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from .options import BACKEND, FILE, json_option, open_option
-from .output import SUCCESS, WRONG, complain, give_page, note, say, screen
+from .output import SUCCESS, WRONG, complain, give_page, note, say, say_json, screen
 
 
 @click.command(
@@ -84,7 +84,7 @@ def machines(
 
         give_page(output, page(found), show=show)
     elif as_json:
-        say([digest(found, base, refused)])
+        say_json(digest(found, base, refused))
     else:
         from ..show.terminal.machines import machines as drawn
 

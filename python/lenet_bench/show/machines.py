@@ -1,6 +1,5 @@
 """Machines side by side as text: their facts, and which backends are shown."""
 
-import json
 import re
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -82,17 +81,14 @@ def cell(one: Measured, name: str, base: str | None) -> str:
     return f"{text}*" if one.times[name].starts < FEWEST_STARTS else text
 
 
-def as_json(machines: Sequence[Measured], base: str, refused: Sequence[str]) -> str:
+def as_json(machines: Sequence[Measured], base: str, refused: Sequence[str]) -> dict[str, Any]:
     """What `--json` prints."""
-    return json.dumps(
-        {
-            "baseline": base,
-            "machines": [_plain(one, base) for one in machines],
-            "scaling": [asdict(one) | {"efficiency": one.efficiency} for one in gains(machines)],
-            "refused": list(refused),
-        },
-        indent=2,
-    )
+    return {
+        "baseline": base,
+        "machines": [_plain(one, base) for one in machines],
+        "scaling": [asdict(one) | {"efficiency": one.efficiency} for one in gains(machines)],
+        "refused": list(refused),
+    }
 
 
 def _plain(one: Measured, base: str) -> dict[str, Any]:
