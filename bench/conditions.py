@@ -13,8 +13,9 @@ from pathlib import Path
 
 from lenet_bench.cli import run
 from lenet_bench.cli.output import INTERRUPTED
+from lenet_bench.registry import precision
 from lenet_bench.results import read_result
-from lenet_bench.show.families import backend_of, precision
+from lenet_bench.show.families import backend_of
 from lenet_bench.show.sentences import timed
 
 STARTS_WITHIN_S = 8

@@ -13,6 +13,7 @@ from kernels import kernels
 from lenet_bench.questions.mlperf import MlperfRun
 from lenet_bench.questions.mlperf import read as read_mlperf
 from lenet_bench.registry import find
+from lenet_bench.registry import precision as precision_of
 from lenet_bench.results import (
     Part,
     TakenApart,
@@ -24,7 +25,6 @@ from lenet_bench.results import Row as Tried
 from lenet_bench.results.apart import GROUPS, grouped
 from lenet_bench.results.remarks import disturbance, in_two_modes
 from lenet_bench.results.statistics import FEWEST_STARTS, ratio_interval
-from lenet_bench.show.families import precision as precision_of
 from lenet_bench.show.figures.rows import Row, Run
 from lenet_bench.show.figures.story import story
 from lenet_bench.show.markdown import table as markdown

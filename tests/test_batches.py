@@ -7,7 +7,7 @@ import pytest
 import scratch_backends as scratch
 from lenet_bench import CompareOptions, compare, load
 from lenet_bench.cli import run as run_here
-from lenet_bench.measure import inputs
+from lenet_bench.measure import truth
 from lenet_bench.measure.calls import Before, time_calls
 from lenet_bench.measure.options import COLD_MB
 from lenet_bench.results import digest, read_result
@@ -104,7 +104,7 @@ def test_the_table_says_that_calls_came_after_a_gap(weights_file, tmp_path, caps
 
 def test_a_call_with_cold_caches_takes_longer(weights_file):
     """By turns, so that a busy machine slows both."""
-    infer, images = load("fused", weights=weights_file).infer, inputs.strokes(10, seed=0)
+    infer, images = load("fused", weights=weights_file).infer, truth.strokes(10, seed=0)
     cold = Before(COLD_MB, None)
 
     def turn(before):

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from lenet_bench.measure import calls as measured_calls
-from lenet_bench.measure import inputs
+from lenet_bench.measure import truth
 from lenet_bench.measure.calls import Before, time_calls
 from lenet_bench.measure.gpu import Reading, used
 from lenet_bench.measure.pinning import (
@@ -120,12 +120,12 @@ def test_a_random_sample_of_the_answers_is_kept_to_be_checked():
 
 
 def test_images_are_the_same_for_the_same_seed_and_all_different():
-    images = inputs.strokes(20, seed=3)
-    np.testing.assert_array_equal(images, inputs.strokes(20, seed=3))
+    images = truth.strokes(20, seed=3)
+    np.testing.assert_array_equal(images, truth.strokes(20, seed=3))
     assert len({image.tobytes() for image in images}) == 20
 
 
-@pytest.mark.parametrize("images", [inputs.strokes(20, seed=3), inputs.edge_cases()])
+@pytest.mark.parametrize("images", [truth.strokes(20, seed=3), truth.edge_cases()])
 def test_images_are_what_a_backend_accepts(images):
     assert images.dtype == np.float32
     assert images.shape[1:] == (28, 28)
@@ -133,7 +133,7 @@ def test_images_are_what_a_backend_accepts(images):
 
 
 def test_images_have_about_as_much_ink_as_mnists():
-    assert 0.12 < (inputs.strokes(200, seed=0) > 0).mean() < 0.28
+    assert 0.12 < (truth.strokes(200, seed=0) > 0).mean() < 0.28
 
 
 def test_each_round_has_every_backend_once_in_an_order_of_the_seed():

@@ -16,101 +16,69 @@ is loaded.
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from .cost import Cost, costs
-    from .errors import (
-        DataError,
-        ImageError,
-        LenetBenchError,
-        ResultError,
-        Unavailable,
-        WeightsError,
-    )
-    from .images import read_image
-    from .measure.comparison import NotSavedError, Progress, compare
-    from .measure.options import CompareOptions, Entry
-    from .mnist import Digits, find_mnist, read_mnist
-    from .questions.diff import Difference, diff
-    from .questions.doctor import Examination, examine
-    from .questions.verify import Unverified, Verification, verify_each
-    from .registry import Backend, Network, load
-    from .registry.availability import Availability, backends
-    from .results import Result, Row, Summary, read_result
-    from .results.rows import rows
-    from .show.forms import render
-    from .show.page import write_report
-    from .weights import Weights, read_weights
+if TYPE_CHECKING:  # `as` makes a name one that the package gives
+    from .cost import Cost as Cost
+    from .cost import costs as costs
+    from .errors import DataError as DataError
+    from .errors import ImageError as ImageError
+    from .errors import LenetBenchError as LenetBenchError
+    from .errors import ResultError as ResultError
+    from .errors import Unavailable as Unavailable
+    from .errors import WeightsError as WeightsError
+    from .images import read_image as read_image
+    from .measure.comparison import NotSavedError as NotSavedError
+    from .measure.comparison import Progress as Progress
+    from .measure.comparison import compare as compare
+    from .measure.options import CompareOptions as CompareOptions
+    from .measure.options import Entry as Entry
+    from .mnist import Digits as Digits
+    from .mnist import find_mnist as find_mnist
+    from .mnist import read_mnist as read_mnist
+    from .questions.diff import Difference as Difference
+    from .questions.diff import diff as diff
+    from .questions.doctor import Examination as Examination
+    from .questions.doctor import examine as examine
+    from .questions.verify import Unverified as Unverified
+    from .questions.verify import Verification as Verification
+    from .questions.verify import verify_each as verify_each
+    from .registry import Backend as Backend
+    from .registry import Network as Network
+    from .registry import load as load
+    from .registry.availability import Availability as Availability
+    from .registry.availability import backends as backends
+    from .results import Result as Result
+    from .results import Row as Row
+    from .results import Summary as Summary
+    from .results import read_result as read_result
+    from .results.rows import rows as rows
+    from .show.forms import render as render
+    from .show.page import write_report as write_report
+    from .weights import Weights as Weights
+    from .weights import read_weights as read_weights
 
     __version__: str
 
-__all__ = [
-    "Availability",
-    "Backend",
-    "CompareOptions",
-    "Cost",
-    "DataError",
-    "Difference",
-    "Digits",
-    "Entry",
-    "Examination",
-    "ImageError",
-    "LenetBenchError",
-    "Network",
-    "NotSavedError",
-    "Progress",
-    "Result",
-    "ResultError",
-    "Row",
-    "Summary",
-    "Unavailable",
-    "Unverified",
-    "Verification",
-    "Weights",
-    "WeightsError",
-    "__version__",
-    "backends",
-    "compare",
-    "costs",
-    "diff",
-    "examine",
-    "find_mnist",
-    "load",
-    "read_image",
-    "read_mnist",
-    "read_result",
-    "read_weights",
-    "render",
-    "rows",
-    "verify_each",
-    "write_report",
-]
-
 #: The names of each module above. `backends` is the sub-package itself, which can be called.
 _NAMES_OF = {
-    "cost": ("Cost", "costs"),
-    "errors": (
-        "DataError",
-        "ImageError",
-        "LenetBenchError",
-        "ResultError",
-        "Unavailable",
-        "WeightsError",
-    ),
-    "images": ("read_image",),
-    "measure.comparison": ("NotSavedError", "Progress", "compare"),
-    "measure.options": ("CompareOptions", "Entry"),
-    "mnist": ("Digits", "find_mnist", "read_mnist"),
-    "questions.diff": ("Difference", "diff"),
-    "questions.doctor": ("Examination", "examine"),
-    "questions.verify": ("Unverified", "Verification", "verify_each"),
-    "registry": ("Backend", "Network", "load"),
-    "registry.availability": ("Availability",),
-    "results": ("Result", "Row", "Summary", "read_result"),
-    "results.rows": ("rows",),
-    "show.forms": ("render",),
-    "show.page": ("write_report",),
-    "weights": ("Weights", "read_weights"),
+    "cost": "Cost costs",
+    "errors": "DataError ImageError LenetBenchError ResultError Unavailable WeightsError",
+    "images": "read_image",
+    "measure.comparison": "NotSavedError Progress compare",
+    "measure.options": "CompareOptions Entry",
+    "mnist": "Digits find_mnist read_mnist",
+    "questions.diff": "Difference diff",
+    "questions.doctor": "Examination examine",
+    "questions.verify": "Unverified Verification verify_each",
+    "registry": "Backend Network load",
+    "registry.availability": "Availability",
+    "results": "Result Row Summary read_result",
+    "results.rows": "rows",
+    "show.forms": "render",
+    "show.page": "write_report",
+    "weights": "Weights read_weights",
 }
+
+__all__ = sorted(["__version__", "backends", *" ".join(_NAMES_OF.values()).split()])
 
 
 if not TYPE_CHECKING:  # a type checker shall know the names above and no others
@@ -123,7 +91,7 @@ if not TYPE_CHECKING:  # a type checker shall know the names above and no others
 
             return version("lenet-bench")
         for module, names in _NAMES_OF.items():
-            if name in names:
+            if name in names.split():
                 value = getattr(import_module(f".{module}", __name__), name)
                 globals()[name] = value
                 return value

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import click
 
-from .options import BACKEND, FILE, each_once
-from .output import SUCCESS, note, say
+from .options import BACKEND, FILE, each_once, open_option
+from .output import SUCCESS, give_page, note, say
 
 _PAGE = Path("classroom.html")
 
@@ -30,7 +30,7 @@ Examples:
     metavar="FILE",
     help="Write the page here; it works offline. [classroom.html]",
 )
-@click.option("--open", "show", is_flag=True, help="Open the page in the browser.")
+@open_option
 @click.option(
     "--serve",
     "served",
@@ -76,7 +76,6 @@ def classroom(
     """
     from ..results import read_result
     from ..show.classroom import classroom_page, published
-    from ..show.page.frame import write_html
 
     only_served = {"--port": port, "--backend": backends, "--browser-engines": browser_engines}
     if served and output:
@@ -89,11 +88,7 @@ def classroom(
     if served:
         _serve(page, port, backends, browser_engines, show)
         return SUCCESS
-    output = output or _PAGE
-    write_html(output, page)
-    note(f"the page is {output}")
-    if show:
-        click.launch(output.resolve().as_uri())
+    give_page(output or _PAGE, page, show=show)
     return SUCCESS
 
 

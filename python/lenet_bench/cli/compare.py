@@ -1,13 +1,12 @@
 """`compare`: what each backend costs in time."""
 
 import os
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from ..units import counted, span
-from .measuring import budget_option, output_option, rounds_option, run
+from .measuring import rounds_option, run, run_options
 from .options import (
     BACKEND,
     Device,
@@ -16,8 +15,6 @@ from .options import (
     device_option,
     form_option,
     milliseconds,
-    threads_option,
-    weights_option,
 )
 from .output import note, say, screen
 
@@ -45,8 +42,6 @@ Exit codes: 0, or 1 where a backend failed or a named one does not run.
 @click.option(
     "--quick", is_flag=True, help="Measure the named backends, else five, in about two minutes."
 )
-@budget_option("[20s and 6 rounds]")
-@rounds_option
 @click.option(
     "--baseline",
     metavar="BACKEND",
@@ -57,35 +52,23 @@ Exit codes: 0, or 1 where a backend failed or a named one does not run.
     "--batch",
     "batches",
     type=batch_sizes,
+    callback=lambda _context, _option, sizes: sizes or (),
     metavar="N,N,...",
     help="Measure throughput too, with N images a call: 1,8,64,512.",
 )
 @click.option(
     "--interval",
+    "interval_s",
     type=milliseconds,
     metavar="MS",
     help="Pause this long before each call: 20, 1s.",
 )
 @click.option("--cold", is_flag=True, help="Pass over 64 MB before each call: cold caches.")
 @device_option
-@threads_option
-@weights_option
-@output_option("compare")
+@run_options("compare", rounds_option, otherwise="[20s and 6 rounds]")
 @form_option("json", "csv", "markdown")
 def compare(
-    backends: tuple[str, ...],
-    quick: bool,
-    budget: float | None,
-    rounds: int | None,
-    baseline: str | None,
-    batches: tuple[int, ...] | None,
-    interval: float | None,
-    cold: bool,
-    device: Device,
-    threads: int,
-    weights: Path | None,
-    output: Path,
-    form: str | None,
+    backends: tuple[str, ...], quick: bool, device: Device, form: str | None, **chosen: Any
 ) -> int:
     """Measure backends side by side: latency, ratio, and whether the difference is real.
 
@@ -102,25 +85,17 @@ def compare(
 
     named = tuple(on_device(name, device) for name in backends)
     if quick:
-        rounds = rounds or QUICK_ROUNDS
-        budget = budget or QUICK_S
+        chosen["rounds"] = chosen["rounds"] or QUICK_ROUNDS
+        chosen["budget_s"] = chosen["budget_s"] or QUICK_S
     options = CompareOptions(
         backends=named or (QUICK if quick and device != "gpu" else ()),
         device=device,
-        baseline=baseline,
-        threads=threads,
-        budget_s=budget,
-        rounds=rounds,
         least_rounds=int(quick),
-        interval_s=interval,
-        cold=cold,
-        batches=batches or (),
-        weights=weights,
-        output=output,
         quiet="LENET_BENCH_DEBUG" not in os.environ,
+        **chosen,
     )
     note(_foreseen(options))
-    named += (baseline,) if baseline else ()
+    named += (options.baseline,) if options.baseline else ()
 
     def show(result: "Result") -> bool:
         say(comparison([result], form, screen(), named))

@@ -1,6 +1,7 @@
 """`diff`: what became slower between two saved results."""
 
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -34,14 +35,7 @@ Examples:
     help="The baseline of those ratios (implies --relative). [NEW's]",
 )
 @form_option("markdown", "json")
-def diff(
-    old: Path,
-    new: Path,
-    fail_over: float | None,
-    relative: bool,
-    baseline: str | None,
-    form: str | None,
-) -> int:
+def diff(old: Path, new: Path, form: str | None, **chosen: Any) -> int:
     """Compare two results that `compare` saved, backend by backend.
 
     Each ratio of NEW's median to OLD's has an interval over the starts of both. With --fail-over,
@@ -52,7 +46,6 @@ def diff(
     from ..results import read_result
     from ..show.terminal.difference import difference
 
-    results = read_result(old), read_result(new)
-    found = compare(*results, fail_over=fail_over, relative=relative, baseline=baseline)
+    found = compare(read_result(old), read_result(new), **chosen)
     say(difference(found, form, screen()))
     return WRONG if found.regressed else SUCCESS

@@ -5,8 +5,10 @@ from contextlib import contextmanager
 
 import click
 
-from .options import backends_argument, json_option, timeout_option, verbose_option
+from .options import backends_argument, json_option, timeout_option, together, verbose_option
 from .output import SUCCESS, WRONG, answer, note, screen
+
+_options = together(backends_argument, json_option, timeout_option, verbose_option)
 
 
 @click.command(
@@ -21,10 +23,7 @@ Examples:
 Exit codes: 0 where at least one backend runs, else 1.
 """,
 )
-@backends_argument
-@json_option
-@timeout_option
-@verbose_option
+@_options
 def doctor(backends: tuple[str, ...], as_json: bool, timeout: float, verbose: bool) -> int:
     """Check what runs here. For what does not, print the reason and the command that helps.
 
@@ -50,10 +49,7 @@ Examples:
   lenet-bench backends --json | jq -r '.[] | select(.available) | .name'
 """,
 )
-@backends_argument
-@json_option
-@timeout_option
-@verbose_option
+@_options
 def backends(backends: tuple[str, ...], as_json: bool, timeout: float, verbose: bool) -> int:
     """List every API that the network is written on, and whether it runs here."""
     from ..registry.availability import backends as ask

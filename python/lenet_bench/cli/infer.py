@@ -5,16 +5,7 @@ from pathlib import Path
 
 import click
 
-from .options import (
-    FOLDER,
-    Device,
-    backend_option,
-    device_option,
-    json_option,
-    threads_here_option,
-    verbose_option,
-    weights_option,
-)
+from .options import FOLDER, Device, asking_options, backend_option
 from .output import SUCCESS, WRONG, complain, note, say, screen
 
 
@@ -37,7 +28,6 @@ Exit codes: 0 where every picture was read and all backends agree, else 1.
     "images", metavar="IMAGE...", nargs=-1, required=True, type=click.Path(readable=False)
 )
 @backend_option("auto")
-@json_option
 @click.option("--show", is_flag=True, help="Draw what the network sees.")
 @click.option(
     "--steps",
@@ -45,10 +35,7 @@ Exit codes: 0 where every picture was read and all backends agree, else 1.
     metavar="DIR",
     help="Write each step of reading a picture to DIR as PNG.",
 )
-@device_option
-@threads_here_option
-@weights_option
-@verbose_option
+@asking_options
 def infer(
     images: tuple[str, ...],
     backends: tuple[str, ...],

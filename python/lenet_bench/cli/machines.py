@@ -1,11 +1,12 @@
 """`machines`: many results together, a row a machine."""
 
 from pathlib import Path
+from typing import Any
 
 import click
 
-from .options import BACKEND, FILE, json_option
-from .output import SUCCESS, WRONG, complain, note, say, screen
+from .options import BACKEND, FILE, json_option, open_option
+from .output import SUCCESS, WRONG, complain, give_page, note, say, say_json, screen
 
 
 @click.command(
@@ -43,7 +44,7 @@ Examples:
 @click.option(
     "-o", "--output", type=FILE, metavar="FILE", help="Write one HTML page that works offline."
 )
-@click.option("--open", "show", is_flag=True, help="Open the page in the browser.")
+@open_option
 @json_option
 def machines(
     results: tuple[Path, ...],
@@ -51,12 +52,10 @@ def machines(
     every: bool,
     ratios: bool,
     baseline: str | None,
-    processor: str | None,
-    gpu: str | None,
-    version: str | None,
     output: Path | None,
     show: bool,
     as_json: bool,
+    **wanted: Any,
 ) -> int:
     """Draw results together: a row a machine, a column a backend.
 
@@ -73,7 +72,7 @@ def machines(
     if show and not output:
         raise click.UsageError("--open opens the page that -o FILE writes: give both")
     every_machine, refused = measured(results)
-    found = matching(every_machine, processor=processor, gpu=gpu, version=version)
+    found = matching(every_machine, **wanted)
     for sentence in refused:
         complain(sentence)
     if not found:
@@ -81,18 +80,14 @@ def machines(
         return WRONG
     base = chosen(found, baseline)
     if output:
-        from ..show.page.frame import write_html
         from ..show.page.machines import page
 
-        write_html(output, page(found))
-        note(f"the page is {output}")
-        if show:
-            click.launch(output.resolve().as_uri())
+        give_page(output, page(found), show=show)
     elif as_json:
-        say([digest(found, base, refused)])
+        say_json(digest(found, base, refused))
     else:
         from ..show.terminal.machines import machines as drawn
 
-        wanted = names or columns(found, every=every)
-        say(drawn(found, wanted, base if ratios or baseline else None, screen()))
+        shown = names or columns(found, every=every)
+        say(drawn(found, shown, base if ratios or baseline else None, screen()))
     return WRONG if refused else SUCCESS

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .options import FILE, Command, seconds
+from .options import FILE, Command, seconds, threads_option, together, weights_option
 from .output import INTERRUPTED, SUCCESS, WRONG, complain, note
 
 if TYPE_CHECKING:
@@ -19,25 +19,32 @@ rounds_option = click.option(
 )
 
 
-def budget_option(otherwise: str = "") -> Callable[[Command], Command]:
-    """--budget, with what ends the run without it."""
+def run_options(
+    command: str, *others: Callable[[Any], Any], otherwise: str = ""
+) -> Callable[[Command], Command]:
+    """--budget, with what ends the run without it, to --output, as CompareOptions calls them.
+
+    The output without a value is a file named after the command and the time.
+    """
     text = f"Stop after this time: 60s, 5m. {otherwise}".strip()
-    return click.option("--budget", type=seconds, metavar="TIME", help=text)
-
-
-def output_option(command: str) -> Callable[[Command], Command]:
-    """--output, which without a value is a file named after the command and the time."""
 
     def usual(_context: Any, _option: Any, file: Path | None) -> Path:
         return file or Path(f"results/{command}-{datetime.now():%Y%m%d-%H%M%S}.jsonl")
 
-    return click.option(
-        "-o",
-        "--output",
-        type=FILE,
-        metavar="FILE",
-        callback=usual,
-        help=f"Write every call to FILE; go on with the run in it. [results/{command}-DATE.jsonl]",
+    return together(
+        click.option("--budget", "budget_s", type=seconds, metavar="TIME", help=text),
+        *others,
+        threads_option,
+        weights_option,
+        click.option(
+            "-o",
+            "--output",
+            type=FILE,
+            metavar="FILE",
+            callback=usual,
+            help="Write every call to FILE; go on with the run in it. "
+            f"[results/{command}-DATE.jsonl]",
+        ),
     )
 
 

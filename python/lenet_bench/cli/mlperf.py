@@ -2,17 +2,11 @@
 
 import os
 from pathlib import Path
+from typing import Any
 
 import click
 
-from .options import (
-    BACKEND,
-    FOLDER,
-    json_option,
-    seconds,
-    threads_option,
-    weights_option,
-)
+from .options import BACKEND, FOLDER, json_option, seconds, threads_option, weights_option
 from .output import SUCCESS, WRONG, answer, note, screen
 
 
@@ -30,6 +24,7 @@ Exit codes: 0 where LoadGen's verdict is VALID and the accuracy is reached, else
 @click.option("-b", "--backend", metavar="NAME", required=True, type=BACKEND, help="The backend.")
 @click.option(
     "--duration",
+    "duration_s",
     type=seconds,
     metavar="TIME",
     default="5s",
@@ -56,14 +51,7 @@ Exit codes: 0 where LoadGen's verdict is VALID and the accuracy is reached, else
 )
 @json_option
 def mlperf(
-    backend: str,
-    duration: float,
-    full: bool,
-    data: Path | None,
-    threads: int,
-    weights: Path | None,
-    output: Path | None,
-    as_json: bool,
+    backend: str, data: Path | None, output: Path | None, as_json: bool, **chosen: Any
 ) -> int:
     """Run MLPerf's LoadGen, scenario SingleStream, on a backend: performance and accuracy.
 
@@ -82,12 +70,9 @@ def mlperf(
     found = ask(
         backend,
         output or Path("results") / name,
-        full=full,
-        duration_s=duration,
-        threads=threads,
-        weights=weights,
         digits=read_mnist("test", find_mnist(data, part="test")) if named else None,
         say=note,
+        **chosen,
     )
     answer(as_json, found.to_json(), in_words(found, screen()))
     return SUCCESS if found.passed else WRONG

@@ -121,16 +121,21 @@ _FORMS = {
 }
 
 
-def form_option(*forms: str) -> Callable[[Command], Command]:
-    """--json, --csv, --markdown as one `form`, the last one given; None is the terminal's."""
+def together(*options: Callable[[Any], Any]) -> Callable[[Command], Command]:
+    """Several options as one decorator, listed in this order."""
 
     def add(command: Command) -> Command:
-        for form in reversed(forms):
-            option = click.option(f"--{form}", "form", flag_value=form, help=_FORMS[form])
+        for option in reversed(options):
             command = option(command)
         return command
 
     return add
+
+
+def form_option(*forms: str) -> Callable[[Command], Command]:
+    """--json, --csv, --markdown as one `form`, the last one given; None is the terminal's."""
+    options = (click.option(f"--{f}", "form", flag_value=f, help=_FORMS[f]) for f in forms)
+    return together(*options)
 
 
 def usable(_context: Any, _option: Any, threads: int | None) -> int | None:
@@ -177,11 +182,16 @@ device_option = click.option(
     help="Run on this device: torch is torch@gpu on a GPU. [each backend's own]",
 )
 verbose_option = click.option("-v", "--verbose", is_flag=True, help="Show what frameworks print.")
+open_option = click.option("--open", "show", is_flag=True, help="Open the page in the browser.")
 weights_option = click.option(
     "--weights",
     type=FILE,
     metavar="FILE",
     help="Use these weights (safetensors). [those of the package]",
+)
+#: Of a command that asks backends in this process.
+asking_options = together(
+    json_option, device_option, threads_here_option, weights_option, verbose_option
 )
 data_option = click.option(
     "--data",

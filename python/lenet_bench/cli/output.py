@@ -6,7 +6,10 @@ import sys
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
+
+import click
 
 from ..show.terminal.screen import Screen, encodable, plain
 
@@ -37,6 +40,16 @@ def answer(as_json: bool, value: Any, lines: Iterable[str]) -> None:
         say_json(value)
     else:
         say(lines)
+
+
+def give_page(path: Path, html: str, *, show: bool) -> None:
+    """Write a page, and open it where that is asked for."""
+    from ..show.page.frame import write_html
+
+    write_html(path, html)
+    note(f"the page is {path}")
+    if show:
+        click.launch(path.resolve().as_uri())
 
 
 def note(text: str | None) -> None:

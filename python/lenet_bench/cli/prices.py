@@ -1,12 +1,11 @@
 """`prices`: what each thing adds to a call, and what another network would take."""
 
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from .measuring import budget_option, output_option, rounds_option, run
-from .options import backends_argument, json_option, threads_option, verbose_option, weights_option
+from .measuring import rounds_option, run, run_options
+from .options import backends_argument, json_option, verbose_option
 from .output import answer, screen
 
 if TYPE_CHECKING:
@@ -26,23 +25,10 @@ Exit codes: 0, or 1 where a backend failed, answered wrongly or a named one does
 """,
 )
 @backends_argument
-@rounds_option
-@budget_option()
-@threads_option
-@weights_option
-@output_option("prices")
+@run_options("prices", rounds_option)
 @json_option
 @verbose_option
-def prices(
-    backends: tuple[str, ...],
-    rounds: int | None,
-    budget: float | None,
-    threads: int,
-    weights: Path | None,
-    output: Path,
-    as_json: bool,
-    verbose: bool,
-) -> int:
+def prices(backends: tuple[str, ...], as_json: bool, verbose: bool, **chosen: Any) -> int:
     """Find the price of each thing that a network consists of, for each BACKEND.
 
     Without BACKEND, for every backend that has these networks. The prices come from networks of
@@ -54,15 +40,7 @@ def prices(
     from ..results import failures, priced
     from ..show.terminal.prices import lists
 
-    options = CompareOptions(
-        backends=backends,
-        threads=threads,
-        rounds=rounds,
-        budget_s=budget,
-        weights=weights,
-        output=output,
-        quiet=not verbose,
-    )
+    options = CompareOptions(backends=backends, quiet=not verbose, **chosen)
 
     def show(result: "Result") -> bool:
         found = priced(result)

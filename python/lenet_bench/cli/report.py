@@ -5,8 +5,8 @@ from pathlib import Path
 import click
 
 from ..units import counted
-from .options import FILE, FOLDER, form_option
-from .output import SUCCESS, note, say, screen
+from .options import FILE, FOLDER, form_option, open_option
+from .output import SUCCESS, give_page, note, say, screen
 
 
 @click.command(
@@ -31,7 +31,7 @@ Examples:
     metavar="FILE",
     help="Write one HTML page that works offline: figures, code, warnings.",
 )
-@click.option("--open", "show", is_flag=True, help="Open the page in the browser.")
+@open_option
 @click.option(
     "--figures",
     "folder",
@@ -87,16 +87,12 @@ def report(
     from ..show.figures.pictures import write_figures
     from ..show.figures.rows import compared
     from ..show.page import gather, page
-    from ..show.page.frame import write_html
 
     runs = gather(found)
     if len(both := compared(runs)) > 1:
         note(f"compares {', '.join(run.source for run in both)}, which were measured apart")
     if output:
-        write_html(output, page(runs))
-        note(f"the page is {output}")
+        give_page(output, page(runs), show=show)
     if folder:
         note(f"{counted(len(write_figures(folder, runs)), 'figure')} in {folder}")
-    if output and show:
-        click.launch(output.resolve().as_uri())
     return SUCCESS

@@ -1,14 +1,12 @@
 """`self-test`: is what `compare` says to be believed on this machine?"""
 
-from dataclasses import replace
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from ..units import span
-from .measuring import budget_option, output_option, run
-from .options import BACKEND, json_option, threads_option, weights_option
+from .measuring import run, run_options
+from .options import BACKEND, json_option
 from .output import answer, note, screen
 
 if TYPE_CHECKING:
@@ -35,20 +33,10 @@ Exit codes: 0 where every point passes, else 1.
     metavar="N",
     help="Give each comparison N starts. [as many as the README's figures have]",
 )
-@budget_option("[when there is enough for a verdict]")
-@threads_option
-@weights_option
-@output_option("self-test")
+@run_options("self-test", otherwise="[when there is enough for a verdict]")
 @json_option
 def self_test(
-    backend: str | None,
-    quick: bool,
-    starts: int | None,
-    budget: float | None,
-    threads: int,
-    weights: Path | None,
-    output: Path,
-    as_json: bool,
+    backend: str | None, quick: bool, starts: int | None, as_json: bool, **chosen: Any
 ) -> int:
     """Compare a backend (numpy, or the one named) with itself and with planted faults.
 
@@ -62,9 +50,7 @@ def self_test(
     from ..show.terminal.self_test import self_test as drawn
 
     starts = starts or PUBLISHED_STARTS
-    options = self_test_options(
-        backend or USUAL_BACKEND, threads=threads, quick=quick, budget_s=budget, starts=starts
-    )
+    options = self_test_options(backend or USUAL_BACKEND, quick=quick, starts=starts, **chosen)
     if options.enough:
         most = span(options.budget_s or 0)
         note(f"this takes up to {most}; --budget sets another limit")
@@ -74,4 +60,4 @@ def self_test(
         answer(as_json, digest(found, result), drawn(found, result, screen()))
         return all(point.verdict == "passed" for point in found)
 
-    return run(measure, replace(options, weights=weights, output=output), show)
+    return run(measure, options, show)

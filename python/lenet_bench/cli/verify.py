@@ -6,17 +6,7 @@ from pathlib import Path
 import click
 
 from ..units import counted
-from .options import (
-    FILE,
-    Device,
-    backend_option,
-    data_option,
-    device_option,
-    json_option,
-    threads_here_option,
-    verbose_option,
-    weights_option,
-)
+from .options import FILE, Device, asking_options, backend_option, data_option
 from .output import INTERRUPTED, SUCCESS, WRONG, complain, note, say, screen
 
 
@@ -35,7 +25,6 @@ Exit codes: 0 where all are within their tolerance, 1 where one is not or a name
 )
 @data_option
 @backend_option("all")
-@json_option
 @click.option(
     "-o",
     "--output",
@@ -43,10 +32,7 @@ Exit codes: 0 where all are within their tolerance, 1 where one is not or a name
     metavar="FILE",
     help="Write the result as JSON, with the machine and the versions.",
 )
-@device_option
-@threads_here_option
-@weights_option
-@verbose_option
+@asking_options
 def verify(
     data: Path | None,
     backends: tuple[str, ...],

@@ -1,25 +1,16 @@
 """`why`: what a backend's call is made of."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from .measuring import budget_option, output_option, rounds_option, run
-from .options import (
-    FILE,
-    backends_argument,
-    device_option,
-    json_option,
-    threads_option,
-    verbose_option,
-    weights_option,
-)
+from .measuring import rounds_option, run, run_options
+from .options import FILE, Device, backends_argument, device_option, json_option, verbose_option
 from .output import SUCCESS, WRONG, answer, complain, note, say, say_json, screen
 
 if TYPE_CHECKING:
     from ..measure.options import CompareOptions
-    from ..registry import Device
     from ..results import Result
 
 _FEW = 8  # backends whose parts are shown where none is named
@@ -41,12 +32,8 @@ Exit codes: 0, or 1 where a backend failed or a named one does not run.
 )
 @backends_argument
 @click.option("--tree", is_flag=True, help="Show which Python functions take the time.")
-@rounds_option
-@budget_option()
 @device_option
-@threads_option
-@weights_option
-@output_option("why")
+@run_options("why", rounds_option)
 @click.option(
     "--trace",
     type=FILE,
@@ -58,15 +45,11 @@ Exit codes: 0, or 1 where a backend failed or a named one does not run.
 def why(
     backends: tuple[str, ...],
     tree: bool,
-    rounds: int | None,
-    budget: float | None,
-    device: "Device | None",
-    threads: int,
-    weights: Path | None,
-    output: Path,
+    device: Device,
     trace: Path | None,
     as_json: bool,
     verbose: bool,
+    **chosen: Any,
 ) -> int:
     """Take one call of each BACKEND (all without one) apart.
 
@@ -75,23 +58,16 @@ def why(
     call, and what the parts do not explain is shown beside them; so is what the engine says of a
     stage itself, where it has a profiler.
     """
+    from ..measure.comparison import compare
     from ..measure.options import CompareOptions
-    from ..questions.why import digest, measured
+    from ..questions.why import digest
     from ..registry import on_device
     from ..results import failures, taken_apart
     from ..show.terminal.why import calls, closely, parts
 
     backends = tuple(on_device(name, device) for name in backends)
-    options = CompareOptions(
-        backends=backends,
-        device=device,
-        threads=threads,
-        rounds=rounds,
-        budget_s=budget,
-        weights=weights,
-        output=output,
-        quiet=not verbose,
-    )
+    chosen |= {"device": device, "quiet": not verbose}
+    options = CompareOptions(backends, apart=True, **chosen)
     if trace:
         return _traced(options, trace, as_json=as_json)
 
@@ -106,7 +82,7 @@ def why(
                 say(closely(one, screen()) if tree else ())
         return not failures(found, backends)
 
-    return run(measured, options, show, verbose=verbose)
+    return run(compare, options, show, verbose=verbose)
 
 
 def _traced(options: "CompareOptions", path: Path, *, as_json: bool) -> int:

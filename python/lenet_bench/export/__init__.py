@@ -5,7 +5,6 @@
     export("onnx", read_weights(), Path("lenet.onnx"))
 """
 
-from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 
@@ -63,13 +62,7 @@ def model(name: str, weights: Weights) -> bytes:
     if packages := CONVERTERS.get(name):
         from .converted import converted
 
-        source = Path(__file__).with_name(MAKERS[name].partition(":")[0] + ".py")
-        return converted(name, weights, source, packages)
-    return maker(name)(weights)
-
-
-def maker(name: str) -> Callable[[Weights], bytes]:
-    """The function that makes this file."""
+        return converted(name, MAKERS[name], weights, packages)
     module, _, function = MAKERS[name].partition(":")
-    make: Callable[[Weights], bytes] = getattr(import_module(f"{__name__}.{module}"), function)
-    return make
+    content: bytes = getattr(import_module(f"{__name__}.{module}"), function)(weights)
+    return content

@@ -7,6 +7,7 @@ import hashlib
 import os
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 from pathlib import Path
 
 from ..atomic import write_atomically, writing
@@ -23,24 +24,25 @@ _VARIABLES = {
 }
 
 
-def converted(name: str, weights: Weights, source: Path, packages: Sequence[str]) -> bytes:
-    """The model; it depends on the file that makes it and on these packages' versions."""
+def converted(name: str, maker: str, weights: Weights, packages: Sequence[str]) -> bytes:
+    """The model; it depends on the file of its maker and on these packages' versions."""
+    source = Path(__file__).with_name(maker.partition(":")[0] + ".py")
     versions = [f"{package} {installed_version(package)}" for package in packages]
     key = hashlib.sha256("\n".join([source.read_text(), weights.sha256, *versions]).encode())
     path = cache_folder("models") / f"{name}-{key.hexdigest()[:16]}"
     if not path.exists():
-        content = _convert(name, weights)
+        content = _convert(maker, weights)
         with writing(path):
             write_atomically(path, content)
         return content
     return path.read_bytes()
 
 
-def _convert(name: str, weights: Weights) -> bytes:
+def _convert(maker: str, weights: Weights) -> bytes:
     path = os.pathsep.join(filter(None, sys.path))
     child = Child(f"{__name__}:serve", variables={**_VARIABLES, "PYTHONPATH": path})
     try:
-        content: bytes = child.ask((name, dict(weights.parameters)), _SECONDS)
+        content: bytes = child.ask((maker, dict(weights.parameters)), _SECONDS)
     except Died as death:
         raise ImportError(death.sentence) from None
     finally:
@@ -49,8 +51,8 @@ def _convert(name: str, weights: Weights) -> bytes:
 
 
 def serve(parent: Parent) -> None:
-    """In the child: make the file of that name from those parameters."""
-    from . import maker
-
-    name, parameters = parent.hear()
-    parent.say(maker(name)(Weights(parameters)))
+    """In the child: let that maker make its file from those parameters."""
+    maker, parameters = parent.hear()
+    module, _, function = maker.partition(":")
+    make = getattr(import_module(f"{__package__}.{module}"), function)
+    parent.say(make(Weights(parameters)))

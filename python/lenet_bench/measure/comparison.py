@@ -32,7 +32,7 @@ from ..results.portable import argument
 from ..results.statistics import CONFIDENCE, FEWEST_STARTS
 from ..results.versioned import check_place
 from ..weights import default_path, read_weights
-from . import empty
+from . import planted
 from .block import Task, measure_block
 from .continuing import as_before, check_same
 from .environment import read_machine
@@ -107,7 +107,7 @@ class _Comparison:
             self._began -= as_result(earlier).elapsed_s
         rules = self._log.header.rules
         self._plan = Plan(options.budget_s, options.rounds, options.least_rounds)
-        floor = Entry(empty.NAME, factory=f"{empty.__name__}:Empty", checked=False)
+        floor = Entry(planted.EMPTY, factory=f"{planted.__name__}:Empty", checked=False)
         self._entries = {entry.name: entry for entry in (floor, *entries)}
         self._conditions = Conditions(
             cores=cores,
@@ -146,7 +146,7 @@ class _Comparison:
         orders = shuffled(list(self._entries), self._log.header.rules.seed)
         for number, order in enumerate(orders):
             names = [name for name in order if name not in gone]
-            if not set(names) - {empty.NAME}:
+            if not set(names) - {planted.EMPTY}:
                 return "nothing to time"
             if self._plan.is_over(number, self._elapsed_s(), costs.of_round(names)):
                 return "rounds"
@@ -176,7 +176,7 @@ class _Comparison:
     def _repeat(self, number: int, names: Sequence[str], costs: Costs) -> None:
         """Blocks that ran on a disturbed machine, once more each, as far as there is time."""
         timed = [block for block in self._blocks if block.status == "ok"]
-        backends = [name for name in names if name != empty.NAME]
+        backends = [name for name in names if name != planted.EMPTY]
         for block in to_repeat(timed, disturbed(timed), backends):
             if self._plan.fits(number, self._elapsed_s(), costs.of(block.backend)):
                 self._tell(f"{block.backend} again", number + 1, costs.of_round(names))
@@ -193,8 +193,8 @@ class _Comparison:
             start_s=next(starts, None),
             usual_ns=min((ns for block in own for _, ns in block.slices), default=None),
             batches=tuple(n for n in self._log.header.rules.batches if str(n) not in refused),
-            apart=self._log.header.rules.apart and name != empty.NAME,
-            prices=self._log.header.rules.prices and name != empty.NAME,
+            apart=self._log.header.rules.apart and name != planted.EMPTY,
+            prices=self._log.header.rules.prices and name != planted.EMPTY,
         )
         block = measure_block(self._entries[name], self._conditions, task)
         self._blocks.append(block)
@@ -248,5 +248,5 @@ def _header(
             Listed(entry.name, entry.device, entry.tolerance if entry.checked else None)
             for entry in entries
         ),
-        floor=empty.NAME,
+        floor=planted.EMPTY,
     )

@@ -1,16 +1,22 @@
-"""What the reference says: no backend is timed, or stays timed, that says something else."""
+"""What the reference says: no backend is timed, or stays timed, that says something else.
+
+The images are pen strokes as sparse as MNIST's digits.
+"""
+
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..network import IMAGE_SIDE
 from ..registry import load
 from ..weights import Weights
-from . import inputs
 
 Floats = NDArray[np.float32]
 
 ROTATING = 10  # 31 KB: a backend finds them in the caches, as an application's newest image is
 _UNFORESEEN = 4
+_PEN = 1.3  # pixels: gives about the fifth of inked pixels that MNIST's digits have
 
 
 class Truth:
@@ -18,9 +24,9 @@ class Truth:
 
     def __init__(self, weights: Weights, seed: int) -> None:
         self._reference = load("reference", weights=weights)
-        self.rotating = inputs.strokes(ROTATING, seed=0)  # those that backends are timed with
-        self.edges = inputs.edge_cases()
-        self.unforeseen = inputs.strokes(_UNFORESEEN, seed=seed)  # asked once timing is over
+        self.rotating = strokes(ROTATING, seed=0)  # those that backends are timed with
+        self.edges = edge_cases()
+        self.unforeseen = strokes(_UNFORESEEN, seed=seed)  # asked once timing is over
         self._known = self._reference.infer(self.rotating)
 
     def of_rotating(self, numbers: list[int]) -> Floats:
@@ -30,3 +36,28 @@ class Truth:
     def of(self, images: Floats) -> Floats:
         """The probabilities of any images."""
         return self._reference.infer(images)
+
+
+def strokes(count: int, seed: int) -> Floats:
+    """So many different images (count, 28, 28), the same for the same seed."""
+    random = np.random.default_rng(seed)
+    return np.stack([_stroke(random.uniform(6, 22, (4, 2))) for _ in range(count)])
+
+
+def edge_cases() -> Floats:
+    """Images that show what strokes do not: nothing, ink all over, noise, one pixel."""
+    images = np.zeros((4, IMAGE_SIDE, IMAGE_SIDE), np.float32)
+    images[1] = 1
+    images[2] = np.random.default_rng(0).random((IMAGE_SIDE, IMAGE_SIDE), np.float32)
+    images[3, -1, -1] = 1
+    return images
+
+
+def _stroke(corners: NDArray[np.float64]) -> Floats:
+    """A pen drawn along these corners."""
+    along = np.linspace(0, 1, 40)[:, np.newaxis]
+    path = np.concatenate([a + along * (b - a) for a, b in pairwise(corners)])
+    pixels = np.stack(np.meshgrid(*[np.arange(IMAGE_SIDE)] * 2, indexing="ij"), axis=-1)
+    distance = np.linalg.norm(pixels[:, :, np.newaxis] - path, axis=-1).min(axis=-1)
+    ink = np.clip(1.5 * np.exp(-((distance / _PEN) ** 2)), 0, 1)
+    return np.where(ink < 0.02, 0, ink).astype(np.float32)

@@ -52,6 +52,8 @@ NOTHING = "nothing"
 #: The last cut whose answer is its ten floats alone, where the others answer more.
 ALONE = "fc2 alone"
 ENTERING = "entering"
+#: APIs whose operation is a node of the ONNX model, and which only Python calls.
+_NODES = ("mnn", "opencv", "tract")
 #: What is handed over where an image was made ready before; its strides are those of the backend's.
 IMAGES = np.random.default_rng(0).random((28, 28), np.float32)[np.newaxis]
 
@@ -71,7 +73,11 @@ class Probe:
 
 def probes_of(row: Backend, variant: str, weights: Weights, threads: int) -> Sequence[Probe]:
     """Those of a variant; none where nobody has written them, as for what runs on a GPU."""
-    name = f"{__name__}.{row.module or (row.native.module.strip('_') if row.native else '')}"
+    of = row.module or (row.native.module.strip("_") if row.native else "")
+    if of in _NODES:
+        models = import_module(f"{__name__}.onnx_models")
+        return models.on_models(row, variant, weights, threads)
+    name = f"{__name__}.{of}"
     if find_spec(name) is None:
         return ()
     return import_module(name).probes(row, variant, weights, threads)

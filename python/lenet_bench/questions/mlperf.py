@@ -20,13 +20,12 @@ from numpy.typing import NDArray
 
 from ..atomic import check_writable, writing
 from ..errors import LenetBenchError, ResultError
-from ..measure import inputs
 from ..measure.environment import read_machine
 from ..measure.interrupts import interrupts
 from ..measure.loadgen import AtHand, Test, at_hand
 from ..measure.options import Entry
 from ..measure.start import Failed, Start, alone
-from ..measure.truth import ROTATING
+from ..measure.truth import ROTATING, strokes
 from ..mnist import Digits
 from ..registry import exact_probabilities
 from ..results.versioned import decode, read_bytes, read_object, write_object
@@ -172,7 +171,7 @@ def mlperf(
     folder = Path(folder)
     entry = backend if isinstance(backend, Entry) else Entry.of_backend(backend, threads)
     library, parameters = at_hand(), read_weights(weights)
-    images = inputs.strokes(_STROKES, seed=0) if digits is None else digits.ink()
+    images = strokes(_STROKES, seed=0) if digits is None else digits.ink()
     # As many as rotate in `compare`, or as the rules have it.
     loaded = images[: _FULL_IMAGES if full else ROTATING]
     with writing(folder, ResultError):

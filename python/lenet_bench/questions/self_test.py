@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from math import ceil, log, sqrt
 from statistics import NormalDist
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -67,6 +67,7 @@ def self_test_options(
     quick: bool = False,
     budget_s: float | None = None,
     starts: int = PUBLISHED_STARTS,
+    **others: Any,
 ) -> CompareOptions:
     """The comparison to run: for so long, else until there is enough for a verdict."""
     whole = Entry.of_backend(backend, threads)
@@ -86,7 +87,7 @@ def self_test_options(
         *(entry(name, planted.Slower, by) for by, names in _SLOWER.items() for name in names),
         *(entry(name, cheat) for name, cheat in _CHEATS.items()),
     ]
-    options = CompareOptions(tuple(entries), _SAME[0], threads, margin=_MARGIN)
+    options = CompareOptions(tuple(entries), _SAME[0], threads, margin=_MARGIN, **others)
     if budget_s or quick:
         return replace(options, budget_s=budget_s or QUICK_SELF_TEST_BUDGET_S, least_rounds=1)
     return replace(options, budget_s=LONGEST_SELF_TEST_S, enough=partial(enough, starts=starts))

@@ -7,33 +7,23 @@
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Any
 
 from msgspec import to_builtins
 
 from ..measure.comparison import Progress, compare
 from ..measure.options import CompareOptions
-from ..results import Result, TakenApart, taken_apart
+from ..results import TakenApart, taken_apart
 
 
 def why(
     options: CompareOptions | None = None, progress: Callable[[Progress], None] = lambda _: None
 ) -> list[TakenApart]:
-    """Take a call of each backend apart."""
-    return taken_apart(measured(options or CompareOptions(), progress))
-
-
-def measured(options: CompareOptions, progress: Callable[[Progress], None]) -> Result:
-    """The run: as `compare` does it, and after the timed calls of each block the experiments."""
-    return compare(replace(options, apart=True), progress)
+    """Take a call of each backend apart: after the timed calls of each block, the experiments."""
+    return taken_apart(compare(replace(options or CompareOptions(), apart=True), progress))
 
 
 def digest(found: Sequence[TakenApart]) -> dict[str, Any]:
     """What `--json` prints."""
-    return {"backends": [_one(one) for one in found]}
-
-
-def _one(one: TakenApart) -> dict[str, Any]:
-    of_the_file = {"anatomy": to_builtins(one.anatomy), "kernels": to_builtins(one.kernels)}
-    return asdict(replace(one, anatomy=None, kernels=())) | of_the_file
+    return {"backends": to_builtins(found)}

@@ -31,9 +31,6 @@ Array = NDArray[np.float32]
 #: One thread at a time in each API, since many of them compute in memory of their own.
 _LOCKS: defaultdict[str, Lock] = defaultdict(Lock)
 
-#: The files whose functions give each layer's output, by name.
-_GIVE_LAYERS = ("numpy", "reference")
-
 
 class Adapter:
     """A variant of a backend in Python, built from the weights."""
@@ -56,7 +53,7 @@ class Adapter:
         if row.set_up:
             self._call(row.set_up)
         self.answer: Callable[[Array], Any] = self._call(variant or "build")
-        self._infer = self._probabilities if row.module in _GIVE_LAYERS else self.answer
+        self._infer = self._probabilities if row.layers else self.answer
         self._at_once = row.at_once.get(variant)
         self._lock = _LOCKS[row.module]
         if variant not in row.batch:

@@ -37,6 +37,7 @@ class OnCuPy(Adapter):
             self.stream = cp.cuda.Stream(non_blocking=True)
         with self.device, self.stream:
             super().__init__(row, variant, weights, threads, **others)
+        self._infer = self.answer  # which brings no layers from the GPU
         self._forward: Callable[[Any], dict[str, Any]] = self.inside()["forward"]
         self.stream.synchronize()
 

@@ -26,7 +26,7 @@ from msgspec import structs
 
 from ..probes import ALONE, COUNTS, NOTHING, Kind
 from .model import Anatomy, Block, Experiment, Kernel, Result, Row, Status
-from .statistics import Floats, ends, median_intervals
+from .statistics import Floats, with_bounds
 
 DISPATCH, UNEXPLAINED = "dispatch", "unexplained"
 CACHES, HAND_OVER = "caches", "hand-over"
@@ -125,19 +125,14 @@ def _summarised(known: TakenApart, blocks: Sequence[Block], seed: int) -> TakenA
         parts, call = medians[..., :-2].sum(axis=-1), medians[..., -1]
         return np.concatenate([medians, np.stack([call - parts, parts / call], axis=-1)], axis=-1)
 
-    medians = np.array(columns)
-    found = figures(np.median(medians, axis=0)).tolist()
-    bounds = median_intervals(medians, figures, seed) or [None] * len(found)
+    found = with_bounds(np.array(columns), figures, seed)
     said = evidence | {
         "an operation": evidence.get(DISPATCH, ""),
         "call": "",
         UNEXPLAINED: "the call, less all other parts",
         "explained": "",
     }
-    parts = {
-        name: Part(name, us, *ends(between), said[name])
-        for name, us, between in zip(said, found, bounds, strict=True)
-    }
+    parts = {name: Part(name, *us, said[name]) for name, us in zip(said, found, strict=True)}
     of_one, call, explained = (parts.pop(name) for name in ("an operation", "call", "explained"))
     return replace(
         known,

@@ -16,7 +16,7 @@ from ..errors import ResultError
 from ..probes.described import read, work
 from .apart import Part, of_kind
 from .model import Experiment, Result, Row, Status
-from .statistics import Floats, ends, median_intervals
+from .statistics import Floats, with_bounds
 
 #: How far a prediction may be off.
 GOAL = 0.15
@@ -75,7 +75,6 @@ def _priced(row: Row, seed: int) -> Priced:
         return replace(known, reason=reason or "nobody has written other networks for it")
     others = of_kind(starts[0], "other")
     prices = [_prices(start) for start in starts]
-    names = list(prices[0])
     columns = [
         [
             *one.values(),
@@ -91,22 +90,17 @@ def _priced(row: Row, seed: int) -> Priced:
         predicted, measured = medians[..., -2 * count : -count], medians[..., -count:]
         return np.concatenate([medians, predicted / measured - 1], axis=-1)
 
-    rows = np.array(columns)
-    found = figures(np.median(rows, axis=0))
-    intervals = median_intervals(rows, figures, seed) or [None] * len(found)
-    bounds = [ends(one) for one in intervals]
+    found = with_bounds(np.array(columns), figures, seed)
     predicted, measured, errors = (found[-n * count :][:count] for n in (3, 2, 1))
     return replace(
         known,
         prices=tuple(
-            Part(name, float(us), *between, _EVIDENCE.get(name, _FITTED))
-            for name, us, between in zip(names, found[: len(names)], bounds, strict=False)
+            Part(name, *us, _EVIDENCE.get(name, _FITTED))
+            for name, us in zip(prices[0], found, strict=False)
         ),
         predictions=tuple(
-            Prediction(other.name, other.evidence, float(guess), float(us), float(error), *between)
-            for other, guess, us, error, between in zip(
-                others, predicted, measured, errors, bounds[-count:], strict=True
-            )
+            Prediction(other.name, other.evidence, guess[0], us[0], *error)
+            for other, guess, us, error in zip(others, predicted, measured, errors, strict=True)
         ),
     )
 

@@ -82,6 +82,15 @@ def median_intervals(
     return [_expanded_interval(column, count) for column in figures(medians).T]
 
 
+def with_bounds(
+    starts: Floats, figures: Callable[[Floats], Floats], seed: int
+) -> list[tuple[float, float | None, float | None]]:
+    """The figures of all starts, each with where its interval begins and ends."""
+    found = figures(np.median(starts, axis=0)).tolist()
+    intervals = median_intervals(starts, figures, seed) or [None] * len(found)
+    return [(one, *ends(interval)) for one, interval in zip(found, intervals, strict=True)]
+
+
 def ratio_interval(
     new: Mapping[int, float], old: Mapping[int, float], seed: int
 ) -> Interval | None:

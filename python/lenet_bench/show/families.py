@@ -35,14 +35,6 @@ def by_family(
     return found, {families.index(name): name for name in families}
 
 
-def precision(name: str) -> str:
-    """What it computes in; float32 where nobody knows it here."""
-    try:
-        return registry.precision(name)
-    except LenetBenchError:
-        return "float32"
-
-
 def backend_of(name: str) -> str:
     """The backend without its variant, on its device: torch@gpu of torch:compile@gpu."""
     return re.sub(":[^@]*", "", name)

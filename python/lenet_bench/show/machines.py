@@ -1,6 +1,5 @@
 """Machines side by side as text: their facts, and which backends are shown."""
 
-import json
 import re
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -12,8 +11,9 @@ from .. import units
 from ..errors import ResultError
 from ..questions.machines import Measured
 from ..questions.scaling import gains
+from ..registry import precision
 from ..results.statistics import FEWEST_STARTS
-from .families import backend_of, precision
+from .families import backend_of
 from .figures.rows import brief
 
 FACTS = ("machine", "CPUs", "GPU", "threads", "version", "measured", "self-test", "file")
@@ -81,17 +81,14 @@ def cell(one: Measured, name: str, base: str | None) -> str:
     return f"{text}*" if one.times[name].starts < FEWEST_STARTS else text
 
 
-def as_json(machines: Sequence[Measured], base: str, refused: Sequence[str]) -> str:
+def as_json(machines: Sequence[Measured], base: str, refused: Sequence[str]) -> dict[str, Any]:
     """What `--json` prints."""
-    return json.dumps(
-        {
-            "baseline": base,
-            "machines": [_plain(one, base) for one in machines],
-            "scaling": [asdict(one) | {"efficiency": one.efficiency} for one in gains(machines)],
-            "refused": list(refused),
-        },
-        indent=2,
-    )
+    return {
+        "baseline": base,
+        "machines": [_plain(one, base) for one in machines],
+        "scaling": [asdict(one) | {"efficiency": one.efficiency} for one in gains(machines)],
+        "refused": list(refused),
+    }
 
 
 def _plain(one: Measured, base: str) -> dict[str, Any]:

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 from .. import units
+from ..registry import precision
 from ..results import Result, Row
-from .families import precision
 from .sentences import by_precision
 
 

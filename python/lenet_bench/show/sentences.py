@@ -3,9 +3,10 @@
 from collections.abc import Sequence
 
 from .. import units
+from ..registry import precision
 from ..results import Result, Row
 from ..units import counted
-from .families import missing, precision
+from .families import missing
 from .machine import processor
 
 IN_LESS = "In less than float32:"

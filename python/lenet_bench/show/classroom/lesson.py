@@ -13,7 +13,6 @@ from ...registry import find
 from ...results import Result
 from ...results.apart import GROUPS, Part, group, taken_apart
 from ..families import FAMILIES
-from ..figures.pictures import library
 from ..figures.rows import Row, Run, as_runs, writable
 from ..figures.story import story
 from ..sentences import conditions
@@ -99,8 +98,7 @@ def _code(name: str, lines: int | None, listings: dict[tuple[Source, ...], int])
 
 def _listing(files: Sequence[Source]) -> list[dict[str, Any]]:
     """The code by stage: each file's lines, with their numbers, in the page's colours."""
-    library("pygments")
-    from ..page.code import coloured  # which imports it
+    from ..page.code import coloured  # which takes what comes with Jinja
 
     api = api_names(files)
     lines = sorted(staged(files), key=lambda line: STAGES.index(line.stage))

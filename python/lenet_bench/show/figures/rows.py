@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 
 from ... import units
+from ...registry import precision
 from ...results import Result, TakenApart, taken_apart
 from ...results import Row as Backend
 from ...results.apart import has_experiments
 from ...results.statistics import FEWEST_STARTS
-from ..families import family, precision
+from ..families import family
 from ..machine import processor
 
 Row = dict[str, Any]

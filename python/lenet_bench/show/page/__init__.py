@@ -60,8 +60,7 @@ def gather(results: Sequence[tuple[str, Result]]) -> list[Run]:
 
 
 def _context(every: Sequence[Run]) -> dict[str, Any]:
-    library("pygments")
-    from .code import implementations  # which imports it
+    from .code import implementations  # which takes what comes with Jinja
 
     runs = compared(every)
     machines = {machine(run.result) for run in runs}
