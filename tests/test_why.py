@@ -189,6 +189,15 @@ def test_giving_more_than_ten_floats_after_a_network_is_in_no_stage() -> None:
     assert figures(taken_apart(result(rows))[0]) == pytest.approx(figures(apart(100)))
 
 
+def test_reading_ten_floats_is_in_no_part_however_long_it_takes() -> None:
+    """All read ten floats, as two operations that take 30 longer, but the last cut and one more."""
+    made = [one if one.name == "fc2" else replace(one, us=one.us + 30) for one in experiments()]
+    fc1 = next(one for one in experiments() if one.name == "fc1")
+    full = replace(fc1, name="fc1 in full", us=fc1.us - 2 * 2, operations=fc1.operations - 2)
+    rows = blocks("made", 100, FEWEST_STARTS, experiments=(*made, full))
+    assert figures(taken_apart(result(rows))[0]) == pytest.approx(figures(apart(100)))
+
+
 def test_an_operation_has_a_figure_of_its_own() -> None:
     found = apart(100)
     assert found.operation_us is not None

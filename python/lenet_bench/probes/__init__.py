@@ -15,7 +15,8 @@ or none of a variant that it does not know. Six kinds of experiment come of it:
   network a way finds its code and data gone from the caches. The last way, too, after the first.
 - operations: networks of 1, 4, 16, 64 trivial operations on ten floats, called in the last way.
 - stages: LeNet cut after each stage, also called in the last way. The answer is always ten floats,
-  so what a large array costs on its way out is in no stage.
+  so what a large array costs on its way out is in no stage. What reading ten floats takes is told
+  by one cut whose answer is all of its array.
 - told: where one kernel on a GPU is all of the network, what the GPU's own clock says of it.
 
 A call on a GPU puts its work on a stream. So there the last way has one kernel in it, and waits.
@@ -31,6 +32,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from ..network import LAYERS
 from ..registry import devices
 from ..registry.adapter import Adapter
 from ..registry.backend import Backend
@@ -51,6 +53,9 @@ SOFTMAX = "softmax"
 NOTHING = "nothing"
 #: The last cut whose answer is its ten floats alone, where the others answer more.
 ALONE = "fc2 alone"
+#: A cut whose answer is not ten floats of its array but all of it: what reading ten takes. Of fc2's
+#: own ten floats a graph would take out the reading.
+IN_FULL = "fc1 in full"
 ENTERING = "entering"
 #: What is handed over where an image was made ready before; its strides are those of the backend's.
 IMAGES = np.random.default_rng(0).random((28, 28), np.float32)[np.newaxis]
@@ -95,7 +100,20 @@ def networks(
         so_far += count[stage]
         taken = 0 if stage == CUTS[-1] else rest
         found.append(Probe("stage", stage, last(cut(stage)), so_far + taken))
+        if rest and stage == until(IN_FULL)[-1]:
+            found.append(Probe("stage", IN_FULL, last(cut(IN_FULL)), so_far))
     return [*found, Probe("stage", SOFTMAX, last(cut(SOFTMAX)), rest + count[SOFTMAX])]
+
+
+def until(stage: str) -> Sequence[str]:
+    """The stages of that cut."""
+    layers = tuple(LAYERS)
+    return layers[: layers.index(stage.removesuffix(" in full")) + 1]
+
+
+def in_full(stage: str) -> bool:
+    """Whether its answer is all of what it computed; that of the others is ten floats of it."""
+    return stage in (CUTS[-1], IN_FULL)
 
 
 def together(probes: Sequence[Probe]) -> list[Probe]:

@@ -26,8 +26,10 @@ from . import (
     Infer,
     Probe,
     checks,
+    in_full,
     networks,
     unchecked,
+    until,
     varied,
     waiting,
     way,
@@ -210,8 +212,8 @@ class _Steps:
             return [First(), keras.activations.softmax]
         if stage == CUTS[-1]:
             return [*self._layers, self._fc2]
-        end = CUTS.index(stage) + (2 if stage == "fc1" else 1)
-        return [*self._layers[:end], First()]
+        end = sum(_LAYERS[name] for name in until(stage))
+        return [*self._layers[:end], *(() if in_full(stage) else [First()])]
 
 
 def _without_gradients(infer: Infer) -> Infer:

@@ -25,7 +25,9 @@ from . import (
     Infer,
     Probe,
     called,
+    in_full,
     networks,
+    until,
     varied,
     waiting,
     way,
@@ -201,10 +203,10 @@ def _cut(stage: str) -> Forward:
     def forward(module: Any, x: Any) -> Any:
         if stage == SOFTMAX:
             return tf.nn.softmax(ten(x))
-        for name in CUTS[: CUTS.index(stage) + 1]:
+        for name in until(stage):
             x = steps[name](module, x)
         module.last = x
-        return x if stage == CUTS[-1] else ten(x)
+        return x if in_full(stage) else ten(x)
 
     return forward
 

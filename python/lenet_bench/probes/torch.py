@@ -12,7 +12,20 @@ from ..backends import torch as file
 from ..registry.adapter import Adapter
 from ..registry.backend import Backend
 from ..weights import Weights
-from . import CUTS, ENTERING, IMAGES, SOFTMAX, Infer, Probe, called, networks, varied, waiting, way
+from . import (
+    ENTERING,
+    IMAGES,
+    SOFTMAX,
+    Infer,
+    Probe,
+    called,
+    in_full,
+    networks,
+    until,
+    varied,
+    waiting,
+    way,
+)
 from .inductor import Forward, called_below, keeping
 
 #: As the module is written; flatten and relu go with fc1.
@@ -109,8 +122,8 @@ def _cut(stage: str, ten: Callable[[Any], Any] = _ten) -> Forward:
     def forward(module: Any, x: Any) -> Any:
         if stage == SOFTMAX:
             return functional.softmax(_ten(x), dim=1)
-        for name in CUTS[: CUTS.index(stage) + 1]:
+        for name in until(stage):
             x = steps[name](module, x)
-        return x if stage == CUTS[-1] else ten(x)
+        return x if in_full(stage) else ten(x)
 
     return forward

@@ -9,6 +9,8 @@ and its stages. So, for each start,
   and that it is entered by itself, after the first way, is no part of a call;
 - the slope over the networks of trivial operations is what one costs to dispatch;
 - a cut, less the cut before it and less its operations' dispatch, is a stage;
+- a cut that reads ten floats, less the same that does not, is what reading them takes: it is in no
+  part, though the network that does nothing does it, and every cut but the last;
 - where one kernel on a GPU does all, what the GPU's clock says of it is a part.
 
 LeNet, called as the backend is called, is in none of these. What the parts leave of its time is
@@ -24,7 +26,7 @@ from itertools import pairwise
 import numpy as np
 from msgspec import structs
 
-from ..probes import ALONE, COUNTS, NOTHING, Kind
+from ..probes import ALONE, COUNTS, IN_FULL, NOTHING, Kind, in_full, until
 from .model import Anatomy, Block, Experiment, Kernel, Result, Row, Status
 from .statistics import Floats, ends, median_intervals
 
@@ -199,7 +201,8 @@ def _parts(experiments: Sequence[Experiment]) -> Iterator[tuple[str, float, str]
     if beside := of_kind(experiments, "hand-over"):
         handed_over = beside[0].us - beside[1].us
         yield HAND_OVER, handed_over, beside[1].evidence
-    entering_us = entered.us - handed_over - each * entered.operations
+    reading, read_us = _reading(stages)
+    entering_us = entered.us - handed_over - read_us - each * (entered.operations - reading)
     yield entered.name, entering_us, entered.evidence
     if together := [one.us for one in of_kind(experiments, "together")]:
         first, last, *again = together  # older files do not have the third
@@ -220,6 +223,8 @@ def _parts(experiments: Sequence[Experiment]) -> Iterator[tuple[str, float, str]
             before, until, cut_after = nothing, "nothing", "a softmax of ten pixels"
         cut = stages[name]
         us = cut.us - before.us - each * (cut.operations - before.operations)
+        if in_full(name):
+            us += read_us - each * reading
         yield name, us, f"{cut_after}, less {until}, less its operations' dispatch"
         before, until = cut, cut_after
     yield from ((one.name, one.us, one.evidence) for one in of_kind(experiments, "told"))
@@ -234,7 +239,15 @@ def _stages(experiments: Sequence[Experiment]) -> Mapping[str, Experiment]:
 
 
 def _cuts(stages: Mapping[str, Experiment]) -> list[str]:
-    return [name for name in stages if name not in (NOTHING, ALONE)]
+    return [name for name in stages if name not in (NOTHING, ALONE, IN_FULL)]
+
+
+def _reading(stages: Mapping[str, Experiment]) -> tuple[int, float]:
+    """Reading ten floats: of how many operations it is, and what it takes; older files lack it."""
+    if not (full := stages.get(IN_FULL)):
+        return 0, 0.0
+    ten = stages[until(IN_FULL)[-1]]
+    return ten.operations - full.operations, ten.us - full.us
 
 
 def _slope(experiments: Sequence[Experiment]) -> float:
