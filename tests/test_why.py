@@ -167,6 +167,12 @@ def test_a_way_that_finds_its_caches_cold_after_the_network_takes_longer() -> No
     again = Experiment("together", "", 14 + 2, 9)
     rows = blocks("made", 100, FEWEST_STARTS, experiments=(*experiments(), *both, again))
     assert figures(taken_apart(result(rows))[0])["caches"] == pytest.approx(6)
+    # and after a walk over memory 3 longer than by itself; the last way 1 of them
+    walks = [Experiment("together", "", 40 + us, 9) for us in (first + 2 + 3, last + 1)]
+    rows = blocks("made", 100, FEWEST_STARTS, experiments=(*experiments(), *both, again, *walks))
+    part = next(p for p in taken_apart(result(rows))[0].parts if p.name == "after a network")
+    assert part.us == pytest.approx(6)
+    assert "2.00 µs after a walk" in part.evidence
 
 
 def test_stages_are_compared_with_nothing_called_as_they_are() -> None:

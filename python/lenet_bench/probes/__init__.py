@@ -13,6 +13,7 @@ or none of a variant that it does not know. Six kinds of experiment come of it:
   way has a switch for that, the latter with the thread and without.
 - together: the last of the stages and then a way, the first or the last one, in one call. After a
   network a way finds its code and data gone from the caches. The last way, too, after the first.
+  As a control, a walk over as much memory as LeNet's weights in the last stage's place.
 - operations: networks of 1, 4, 16, 64 trivial operations on ten floats, called in the last way.
 - stages: LeNet cut after each stage, also called in the last way. The answer is always ten floats,
   so what a large array costs on its way out is in no stage. What reading ten floats takes is told
@@ -59,6 +60,7 @@ IN_FULL = "fc1 in full"
 ENTERING = "entering"
 #: What is handed over where an image was made ready before; its strides are those of the backend's.
 IMAGES = np.random.default_rng(0).random((28, 28), np.float32)[np.newaxis]
+_WEIGHTS = 431_080  # floats of LeNet, 1.7 MB
 
 
 @dataclass(frozen=True)
@@ -119,21 +121,28 @@ def in_full(stage: str) -> bool:
 def together(probes: Sequence[Probe]) -> list[Probe]:
     """LeNet's last cut and then nothing, called in the first way and in the last.
 
-    And the last way right after the first, which is not timed.
+    And the last way right after the first, which is not timed. At the end the control: a walk over
+    memory, and then the first way or the last.
     """
     ways = [one for one in probes if one.kind == "way"]
     if len(ways) == 1:
         return []
     cut = next(one for one in probes if one.kind == "stage" and one.name == CUTS[-1]).infer
     first, last = ways[0], ways[-1]
+    memory = np.ones(_WEIGHTS, np.float32)  # of zeros the system has one page
 
-    def then(nothing: Infer) -> Infer:
-        return lambda image: (cut(image), nothing(image))
+    def then(before: Infer, nothing: Infer) -> Infer:
+        return lambda image: (before(image), nothing(image))
+
+    def walk(_: Image) -> Any:
+        return memory.sum()
 
     after = f"{last.name} after {first.name}"
+    walked = [(f"{one.name} after a walk", then(walk, one.infer)) for one in (first, last)]
     return [
-        *(Probe("together", one.name, then(one.infer)) for one in (first, last)),
+        *(Probe("together", one.name, then(cut, one.infer)) for one in (first, last)),
         Probe("together", after, last.infer, before=first.infer),
+        *(Probe("together", name, infer) for name, infer in walked),
     ]
 
 

@@ -5,8 +5,9 @@ and its stages. So, for each start,
 
 - a way, less the next one, is the part that only it has;
 - what the first way takes more than the last one after the last cut, less what it does without that
-  cut, is what its caches cost it; the cut has in it what entering alone finds gone from the caches,
-  and that it is entered by itself, after the first way, is no part of a call;
+  cut, is what it takes longer after a network; the cut has in it what entering alone takes longer,
+  and that it is entered by itself, after the first way, is no part of a call. Beside it stands what
+  it takes longer after a walk over memory: what of this is that data has gone from the caches;
 - the slope over the networks of trivial operations is what one costs to dispatch;
 - a cut, less the cut before it and less its operations' dispatch, is a stage;
 - a cut that reads ten floats, less the same that does not, is what reading them takes: it is in no
@@ -27,12 +28,14 @@ import numpy as np
 from msgspec import structs
 
 from ..probes import ALONE, COUNTS, IN_FULL, NOTHING, Kind, in_full, until
+from ..units import time
 from .model import Anatomy, Block, Experiment, Kernel, Result, Row, Status
 from .statistics import Floats, ends, median_intervals
 
 DISPATCH, UNEXPLAINED = "dispatch", "unexplained"
-CACHES, HAND_OVER = "caches", "hand-over"
-_OF_CACHES = "what all but entering takes longer where the last cut runs before it in the same call"
+HAND_OVER = "hand-over"
+AFTER, AFTER_AS_IT_WAS_CALLED = "after a network", "caches"  # before there was a control
+_OF_AFTER = "what all but entering takes longer where the last cut runs before it in the same call"
 #: The stages of the network, in their order, as parts are named.
 STAGES = ("conv1", "pool1", "conv2", "pool2", "fc1", "fc2", "softmax")
 #: What all backends' parts can be added up to.
@@ -116,6 +119,9 @@ def _summarised(known: TakenApart, blocks: Sequence[Block], seed: int) -> TakenA
     """With its parts, an operation's dispatch and the call, as medians over the starts."""
     tried = blocks[0].experiments
     evidence = {name: said for name, _, said in _parts(tried)}
+    if AFTER in evidence:
+        walked = time(float(np.median([_after(block.experiments)[1] for block in blocks])))
+        evidence[AFTER] += f"; it is {walked} after a walk over as much memory as LeNet's weights"
     starts = [{name: us for name, us, _ in _parts(block.experiments)} for block in blocks]
     columns = [
         [*(start[name] for name in evidence), _slope(block.experiments), _call_us(block)]
@@ -204,11 +210,8 @@ def _parts(experiments: Sequence[Experiment]) -> Iterator[tuple[str, float, str]
     reading, read_us = _reading(stages)
     entering_us = entered.us - handed_over - read_us - each * (entered.operations - reading)
     yield entered.name, entering_us, entered.evidence
-    if together := [one.us for one in of_kind(experiments, "together")]:
-        first, last, *again = together  # older files do not have the third
-        entered_cold = again[0] - entered.us if again else 0.0
-        caches_us = first - last - (ways[0].us - entered.us) - entered_cold
-        yield CACHES, caches_us, _OF_CACHES
+    if us := _after(experiments):
+        yield (AFTER if len(us) > 1 else AFTER_AS_IT_WAS_CALLED), us[0], _OF_AFTER
     if trivial := of_kind(experiments, "operations"):
         count, tried = _operations(experiments), ", ".join(one.name for one in trivial)
         evidence = f"{count} operations, each as the slope over networks of {tried}"
@@ -228,6 +231,19 @@ def _parts(experiments: Sequence[Experiment]) -> Iterator[tuple[str, float, str]
         yield name, us, f"{cut_after}, less {until}, less its operations' dispatch"
         before, until = cut, cut_after
     yield from ((one.name, one.us, one.evidence) for one in of_kind(experiments, "told"))
+
+
+def _after(experiments: Sequence[Experiment]) -> Sequence[float]:
+    """What the first way takes longer after a network, and after a walk over memory.
+
+    Older files do not have the walk, or that the last way is entered after the first.
+    """
+    ways = of_kind(experiments, "way")
+    first, last = ways[0].us, ways[-1].us
+    together = [one.us for one in of_kind(experiments, "together")]
+    again = together.pop(2) - last if len(together) > 2 else 0.0
+    pairs = zip(together[::2], together[1::2], strict=True)
+    return [both - least - (first - last) - again for both, least in pairs]
 
 
 def of_kind(experiments: Sequence[Experiment], kind: Kind) -> list[Experiment]:
