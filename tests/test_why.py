@@ -414,6 +414,19 @@ def test_what_was_asked_for_and_cannot_run_is_told_with_its_reason() -> None:
     assert "cuda;" in lines[-1]
 
 
+def test_the_call_on_two_cores_is_shown_and_in_no_sum() -> None:
+    """It is after the call itself, and starts that have none do not count."""
+    call = Experiment("call", "call", 100, 9)
+    two = Experiment("call", "on two cores", 60, 9)
+    rows = blocks("made", 100, FEWEST_STARTS, experiments=(call, *experiments(), two))
+    (found,) = taken_apart(result((*rows[:-1], replace(rows[-1], experiments=experiments()))))
+    assert (found.median_us, found.two_cores_us) == (100, 60)
+    assert figures(found) == pytest.approx(figures(apart(100)), rel=1e-3)
+    assert "60.0 µs" in next(line for line in table([found], WIDE) if "made" in line)
+    assert digest([found])["backends"][0]["two_cores_us"] == 60
+    assert "on two cores" not in next(table([apart(100)], WIDE))
+
+
 def test_json_has_the_parts_with_their_bounds_and_evidence() -> None:
     (backend,) = json.loads(json.dumps(digest([apart(100)])))["backends"]
     assert {"name", "median_us", "parts", "explained"} <= set(backend)

@@ -47,6 +47,8 @@ Kind = Literal[
 ]
 
 COUNTS = (1, 4, 16, 64)
+#: The call where its process may use one core more; timed after all else.
+TWO_CORES = "on two cores"
 #: Where LeNet is cut; the softmax is an experiment of its own, on ten floats of the image.
 CUTS = ("conv1", "pool1", "conv2", "pool2", "fc1", "fc2")
 SOFTMAX = "softmax"

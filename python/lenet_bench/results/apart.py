@@ -27,7 +27,7 @@ from itertools import pairwise
 import numpy as np
 from msgspec import structs
 
-from ..probes import ALONE, COUNTS, IN_FULL, NOTHING, Kind, in_full, until
+from ..probes import ALONE, COUNTS, IN_FULL, NOTHING, TWO_CORES, Kind, in_full, until
 from ..units import time
 from .model import Anatomy, Block, Experiment, Kernel, Result, Row, Status
 from .statistics import Floats, ends, median_intervals
@@ -69,6 +69,7 @@ class TakenApart:
     operations: int = 0  # of its network
     operation_us: Part | None = None  # what one takes to dispatch
     waits: float = 0.0  # a call: times that it gave its core away
+    two_cores_us: float | None = None  # the call where its process may use one more; in no sum
     anatomy: Anatomy | None = None
     engine: str | None = None  # who says `engine_us`
     kernels: tuple[Kernel, ...] = ()  # what the engine says, and the oneDNN in it, in medians
@@ -156,6 +157,7 @@ def _summarised(known: TakenApart, blocks: Sequence[Block], seed: int) -> TakenA
         explained_high=explained.high_us,
         operations=_operations(tried),
         operation_us=of_one if of_kind(tried, "operations") else None,
+        two_cores_us=_two_cores_us(blocks),
     )
 
 
@@ -210,8 +212,8 @@ def _parts(experiments: Sequence[Experiment]) -> Iterator[tuple[str, float, str]
     reading, read_us = _reading(stages)
     entering_us = entered.us - handed_over - read_us - each * (entered.operations - reading)
     yield entered.name, entering_us, entered.evidence
-    if us := _after(experiments):
-        yield (AFTER if len(us) > 1 else AFTER_AS_IT_WAS_CALLED), us[0], _OF_AFTER
+    if longer := _after(experiments):
+        yield (AFTER if len(longer) > 1 else AFTER_AS_IT_WAS_CALLED), longer[0], _OF_AFTER
     if trivial := of_kind(experiments, "operations"):
         count, tried = _operations(experiments), ", ".join(one.name for one in trivial)
         evidence = f"{count} operations, each as the slope over networks of {tried}"
@@ -282,6 +284,12 @@ def _operations(experiments: Sequence[Experiment]) -> int:
     if STAGES[-1] not in stages or not trivial:
         return until
     return until + stages[STAGES[-1]].operations - (trivial[0].operations - COUNTS[0])
+
+
+def _two_cores_us(blocks: Sequence[Block]) -> float | None:
+    calls = [one for block in blocks for one in of_kind(block.experiments, "call")]
+    found = [one.us for one in calls if one.name == TWO_CORES]
+    return float(np.median(found)) if found else None
 
 
 def _call_us(block: Block) -> float:
