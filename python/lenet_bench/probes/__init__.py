@@ -15,9 +15,10 @@ or none of a variant that it does not know. Six kinds of experiment come of it:
   network a way finds its code and data gone from the caches. The last way, too, after the first.
   As a control, a walk over as much memory as LeNet's weights in the last stage's place.
 - operations: networks of 1, 4, 16, 64 trivial operations on ten floats, called in the last way.
-- stages: LeNet cut after each stage, also called in the last way. The answer is always ten floats,
-  so what a large array costs on its way out is in no stage. What reading ten floats takes is told
-  by one cut whose answer is all of its array.
+- stages: LeNet cut after each stage, also called in the last way. The answer is ten floats, so what
+  a large array costs on its way out is in no stage. Where operations run eagerly, to read ten
+  floats takes longer than trivial operations do; and an array as an answer takes nothing. So there
+  the cuts answer with all of it, and are compared with a network that gives its image.
 - told: where one kernel on a GPU is all of the network, what the GPU's own clock says of it.
 
 A call on a GPU puts its work on a stream. So there the last way has one kernel in it, and waits.
@@ -33,7 +34,6 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ..network import LAYERS
 from ..registry import devices
 from ..registry.adapter import Adapter
 from ..registry.backend import Backend
@@ -56,12 +56,12 @@ SOFTMAX = "softmax"
 NOTHING = "nothing"
 #: The last cut whose answer is its ten floats alone, where the others answer more.
 ALONE = "fc2 alone"
-#: A cut whose answer is not ten floats of its array but all of it: what reading ten takes. Of fc2's
-#: own ten floats a graph would take out the reading.
-IN_FULL = "fc1 in full"
+#: What stages are compared with, and what entering is, where the cuts' answer is all of an array.
+IN_FULL = "nothing in full"
 ENTERING = "entering"
 #: What is handed over where an image was made ready before; its strides are those of the backend's.
 IMAGES = np.random.default_rng(0).random((28, 28), np.float32)[np.newaxis]
+_IN_FULL = "what gives its image as it is, called as the stages are"
 _WEIGHTS = 431_080  # floats of LeNet, 1.7 MB
 
 
@@ -92,32 +92,23 @@ def networks(
     cut: Callable[[str], Any],
     count: Mapping[str, int],
     rest: int = 0,
+    image: Any = None,
 ) -> list[Probe]:
     """The operations and the stages, called in the last way.
 
     `trivial` and `cut` make the networks; `count` says of how many operations each stage is, `rest`
-    how many take ten floats of what was computed, but for the last cut, which gives no more.
+    how many take ten floats of what was computed, but for the last cut, which gives no more. Where
+    there is a network that gives its `image`, no cut takes ten floats.
     """
     found = [Probe("operations", str(n), last(trivial(n)), rest + n) for n in COUNTS]
     so_far = 0
     for stage in CUTS:
         so_far += count[stage]
-        taken = 0 if stage == CUTS[-1] else rest
+        taken = 0 if stage == CUTS[-1] or image is not None else rest
         found.append(Probe("stage", stage, last(cut(stage)), so_far + taken))
-        if rest and stage == until(IN_FULL)[-1]:
-            found.append(Probe("stage", IN_FULL, last(cut(IN_FULL)), so_far))
+    if image is not None:
+        found.append(Probe("stage", IN_FULL, last(image), 0, _IN_FULL))
     return [*found, Probe("stage", SOFTMAX, last(cut(SOFTMAX)), rest + count[SOFTMAX])]
-
-
-def until(stage: str) -> Sequence[str]:
-    """The stages of that cut."""
-    layers = tuple(LAYERS)
-    return layers[: layers.index(stage.removesuffix(" in full")) + 1]
-
-
-def in_full(stage: str) -> bool:
-    """Whether its answer is all of what it computed; that of the others is ten floats of it."""
-    return stage in (CUTS[-1], IN_FULL)
 
 
 def together(probes: Sequence[Probe]) -> list[Probe]:

@@ -27,10 +27,8 @@ from . import (
     Infer,
     Probe,
     checks,
-    in_full,
     networks,
     unchecked,
-    until,
     varied,
     waiting,
     way,
@@ -99,7 +97,9 @@ def probes(row: Backend, variant: str, weights: Weights, threads: int) -> Sequen
     if keep:
         found.append(Probe("stage", NOTHING, on_batch([First()]), 1))
         found.append(Probe("stage", ALONE, on_batch(steps.cut(CUTS[-1]), keep=False)))
-    return [*found, *networks(on_batch, steps.trivial, steps.cut, _LAYERS, 1)]
+    if keep or on_gpu:
+        return [*found, *networks(on_batch, steps.trivial, steps.cut, _LAYERS, 1)]
+    return [*found, *networks(on_batch, steps.trivial, steps.cut_in_full, _LAYERS, 1, [])]
 
 
 def _of_predict(model: Any, images: Any, predict: Infer) -> Iterator[Probe]:
@@ -277,7 +277,10 @@ def _of_layers(
     model = waiting(row, _without_gradients(lambda _: nothing(x)))
     yield way("model", model, "the model, less its layers one by one", 1)
     yield way(ENTERING, last(empty), "a layer that gives ten pixels", len(empty))
-    found = networks(last, steps.trivial, steps.cut, _LAYERS, 1)
+    if row.device == "gpu":  # where an answer may be copied to be waited for
+        found = networks(last, steps.trivial, steps.cut, _LAYERS, 1)
+    else:
+        found = networks(last, steps.trivial, steps.cut_in_full, _LAYERS, 1, [])
     for probe in found:
         probe.infer(IMAGES[0])  # which builds its layers
     yield from found
@@ -306,13 +309,16 @@ class _Steps:
     def trivial(self, count: int) -> list[Any]:
         return [First(), *(layers.Activation("softsign") for _ in range(count))]
 
-    def cut(self, stage: str) -> list[Any]:
+    def cut(self, stage: str, *, ten: bool = True) -> list[Any]:
         if stage == SOFTMAX:
             return [First(), keras.activations.softmax]
         if stage == CUTS[-1]:
             return [*self._layers, self._fc2]
-        end = sum(_LAYERS[name] for name in until(stage))
-        return [*self._layers[:end], *(() if in_full(stage) else [First()])]
+        end = CUTS.index(stage) + (2 if stage == "fc1" else 1)
+        return [*self._layers[:end], *([First()] if ten else ())]
+
+    def cut_in_full(self, stage: str) -> list[Any]:
+        return self.cut(stage, ten=False)
 
 
 def _without_gradients(infer: Infer) -> Infer:

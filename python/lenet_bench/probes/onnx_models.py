@@ -10,19 +10,7 @@ from ..export import onnx as lenet
 from ..registry.adapter import Adapter
 from ..registry.backend import Backend
 from ..weights import Weights
-from . import (
-    ENTERING,
-    SOFTMAX,
-    Infer,
-    Probe,
-    called,
-    in_full,
-    networks,
-    unchecked,
-    until,
-    varied,
-    way,
-)
+from . import CUTS, ENTERING, SOFTMAX, Infer, Probe, called, networks, unchecked, varied, way
 
 #: Operations a stage, as the model has them; with fc1 go its Flatten and its Relu.
 _COUNT = {"conv1": 1, "pool1": 1, "conv2": 1, "pool2": 1, "fc1": 3, "fc2": 1, SOFTMAX: 1}
@@ -54,10 +42,10 @@ class Models:
         if stage == SOFTMAX:
             softmax = helper.make_node("Softmax", ["ten"], ["softmax"], axis=1)
             return self._model([*_ten_of("image"), softmax])
-        last = _LAST.get(until(stage)[-1], stage)
+        last = _LAST.get(stage, stage)
         nodes = list(self._whole.graph.node)
         end = 1 + [node.output[0] for node in nodes].index(last)
-        return self._model([*nodes[:end], *(() if in_full(stage) else _ten_of(last))])
+        return self._model([*nodes[:end], *(() if stage == CUTS[-1] else _ten_of(last))])
 
     def _model(self, nodes: Sequence[Any]) -> bytes:
         """Of these nodes, the last of which gives the answer."""

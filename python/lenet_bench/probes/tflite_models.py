@@ -13,19 +13,7 @@ from .. import export
 from ..registry.adapter import Adapter
 from ..registry.backend import Backend
 from ..weights import Weights
-from . import (
-    ENTERING,
-    IMAGES,
-    SOFTMAX,
-    Infer,
-    Probe,
-    called,
-    in_full,
-    networks,
-    until,
-    varied,
-    way,
-)
+from . import CUTS, ENTERING, IMAGES, SOFTMAX, Infer, Probe, called, networks, varied, way
 
 #: Operations a stage, as the file has them; with fc1 goes what flattens, and the ReLUs are in none.
 _COUNT = {"conv1": 1, "pool1": 1, "conv2": 1, "pool2": 1, "fc1": 2, "fc2": 1, SOFTMAX: 1}
@@ -69,9 +57,9 @@ def called_below(
             model.take_ten()
             model.add("SOFTMAX", options=model.operators[-1])
             return model.content()
-        kept = sum(_COUNT[name] for name in until(stage))
+        kept = sum(_COUNT[name] for name in CUTS[: CUTS.index(stage) + 1])
         model = _Model(file, schema, kept)
-        if not in_full(stage):
+        if stage != CUTS[-1]:
             model.take_ten()
         return model.content()
 

@@ -12,20 +12,7 @@ from ..backends import torch as file
 from ..registry.adapter import Adapter
 from ..registry.backend import Backend
 from ..weights import Weights
-from . import (
-    ENTERING,
-    IMAGES,
-    SOFTMAX,
-    Infer,
-    Probe,
-    called,
-    in_full,
-    networks,
-    until,
-    varied,
-    waiting,
-    way,
-)
+from . import CUTS, ENTERING, IMAGES, SOFTMAX, Infer, Probe, called, networks, varied, waiting, way
 from .inductor import Forward, called_below, keeping
 
 #: As the module is written; flatten and relu go with fc1.
@@ -72,10 +59,13 @@ def probes(row: Backend, variant: str, weights: Weights, threads: int) -> Sequen
 
     forward = _trivial(1) if on_gpu else _trivial(0)
     count, nothing = _REST + on_gpu, build(forward)
+    # A graph has another answer than its input.
+    eager = variant == "eager" and not on_gpu
+    cut, image = (partial(_cut, ten=_all), lambda _, x: x) if eager else (_cut, None)
     return [
         *called(nothing, "Python", _PYTHON, count),
         way(ENTERING, last(forward), _ENTERING, count),
-        *networks(last, _trivial, _cut, _COUNT, _REST),
+        *networks(last, _trivial, cut, _COUNT, _REST, image),
     ]
 
 
@@ -122,8 +112,8 @@ def _cut(stage: str, ten: Callable[[Any], Any] = _ten) -> Forward:
     def forward(module: Any, x: Any) -> Any:
         if stage == SOFTMAX:
             return functional.softmax(_ten(x), dim=1)
-        for name in until(stage):
+        for name in CUTS[: CUTS.index(stage) + 1]:
             x = steps[name](module, x)
-        return x if in_full(stage) else ten(x)
+        return x if stage == CUTS[-1] else ten(x)
 
     return forward

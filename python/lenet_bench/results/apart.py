@@ -10,8 +10,8 @@ and its stages. So, for each start,
   it takes longer after a walk over memory: what of this is that data has gone from the caches;
 - the slope over the networks of trivial operations is what one costs to dispatch;
 - a cut, less the cut before it and less its operations' dispatch, is a stage;
-- a cut that reads ten floats, less the same that does not, is what reading them takes: it is in no
-  part, though the network that does nothing does it, and every cut but the last;
+- where the cuts do not read ten floats, a network that gives its image as it is is what the first
+  is compared with, and it is what entering takes: reading them is in no part;
 - where one kernel on a GPU does all, what the GPU's clock says of it is a part.
 
 LeNet, called as the backend is called, is in none of these. What the parts leave of its time is
@@ -27,7 +27,7 @@ from itertools import pairwise
 import numpy as np
 from msgspec import structs
 
-from ..probes import ALONE, COUNTS, IN_FULL, NOTHING, TWO_CORES, Kind, in_full, until
+from ..probes import ALONE, COUNTS, IN_FULL, NOTHING, TWO_CORES, Kind
 from ..units import time
 from .model import Anatomy, Block, Experiment, Kernel, Result, Row, Status
 from .statistics import Floats, ends, median_intervals
@@ -209,16 +209,17 @@ def _parts(experiments: Sequence[Experiment]) -> Iterator[tuple[str, float, str]
     if beside := of_kind(experiments, "hand-over"):
         handed_over = beside[0].us - beside[1].us
         yield HAND_OVER, handed_over, beside[1].evidence
-    reading, read_us = _reading(stages)
-    entering_us = entered.us - handed_over - read_us - each * (entered.operations - reading)
-    yield entered.name, entering_us, entered.evidence
+    entering = stages.get(IN_FULL, entered)
+    entering_us = entering.us - handed_over - each * entering.operations
+    yield entered.name, entering_us, entering.evidence
     if longer := _after(experiments):
         yield (AFTER if len(longer) > 1 else AFTER_AS_IT_WAS_CALLED), longer[0], _OF_AFTER
     if trivial := of_kind(experiments, "operations"):
         count, tried = _operations(experiments), ", ".join(one.name for one in trivial)
         evidence = f"{count} operations, each as the slope over networks of {tried}"
         yield DISPATCH, each * count, evidence
-    before = nothing = stages.get(NOTHING, entered)
+    nothing = stages.get(NOTHING, entered)
+    before = stages.get(IN_FULL, nothing)
     if alone := stages.get(ALONE):
         before = structs.replace(nothing, us=entered.us + stages[STAGES[-2]].us - alone.us)
     until = "nothing"
@@ -228,8 +229,6 @@ def _parts(experiments: Sequence[Experiment]) -> Iterator[tuple[str, float, str]
             before, until, cut_after = nothing, "nothing", "a softmax of ten pixels"
         cut = stages[name]
         us = cut.us - before.us - each * (cut.operations - before.operations)
-        if in_full(name):
-            us += read_us - each * reading
         yield name, us, f"{cut_after}, less {until}, less its operations' dispatch"
         before, until = cut, cut_after
     yield from ((one.name, one.us, one.evidence) for one in of_kind(experiments, "told"))
@@ -258,14 +257,6 @@ def _stages(experiments: Sequence[Experiment]) -> Mapping[str, Experiment]:
 
 def _cuts(stages: Mapping[str, Experiment]) -> list[str]:
     return [name for name in stages if name not in (NOTHING, ALONE, IN_FULL)]
-
-
-def _reading(stages: Mapping[str, Experiment]) -> tuple[int, float]:
-    """Reading ten floats: of how many operations it is, and what it takes; older files lack it."""
-    if not (full := stages.get(IN_FULL)):
-        return 0, 0.0
-    ten = stages[until(IN_FULL)[-1]]
-    return ten.operations - full.operations, ten.us - full.us
 
 
 def _slope(experiments: Sequence[Experiment]) -> float:
