@@ -140,7 +140,8 @@ def why(path: Path) -> Iterator[str]:
     found = [one for one in taken_apart(result) if one.parts]
     yield measured_how(result)
     yield ""
-    titles = ("backend", "call", *GROUPS, "explained", "95 % interval", "an operation", *COUNTED)
+    after = ("an operation", "on two cores", *COUNTED)  # without a figure a column is left out
+    titles = ("backend", "call", *GROUPS, "explained", "95 % interval", *after)
     rows = map(apart_row, sorted(found, key=lambda one: one.median_us or inf))
     yield from markdown(titles, rows, titles[:1])
 
@@ -156,6 +157,7 @@ def apart_row(one: TakenApart) -> tuple[str, ...]:
         f"{one.explained:.0%}",
         percents(one.explained_low, one.explained_high),
         time(one.operation_us.us),
+        time(one.two_cores_us),
         "-" if one.anatomy is None else f"{sum(one.anatomy.python_calls.values()):,}",
         f"{one.waits:.1f}",
     )

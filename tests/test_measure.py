@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import threading
 from itertools import islice
 from pathlib import Path
 
@@ -13,11 +14,14 @@ from lenet_bench.measure import truth
 from lenet_bench.measure.calls import Before, time_calls
 from lenet_bench.measure.gpu import Reading, used
 from lenet_bench.measure.pinning import (
+    Cores,
     _siblings,
     choose_cores,
     cpus_near,
     on_cores,
     thread_variables,
+    threads_cores,
+    with_threads_on,
 )
 from lenet_bench.measure.plan import Costs, Plan, shuffled, to_repeat
 from lenet_bench.quiet import quiet_calls
@@ -215,6 +219,36 @@ def test_the_parent_keeps_off_the_backends_core_where_there_is_another():
     cores = choose_cores(1)
     assert not set(cores.worker) & set(cores.parent)
     assert set(choose_cores(len(allowed)).parent) == allowed
+
+
+@pinned
+def test_all_threads_get_other_cores_and_their_own_back_and_so_does_one_that_began_there():
+    if len(allowed := os.sched_getaffinity(0)) < 2:
+        pytest.skip("only one core is allowed")
+    here, end = min(allowed), threading.Event()
+
+    def began():
+        thread = threading.Thread(target=end.wait)
+        thread.start()
+        return thread.native_id
+
+    try:
+        with on_cores([here]):
+            threads = [began()]
+            with with_threads_on(allowed):
+                threads.append(began())
+                assert [threads_cores()[one] for one in threads] == [allowed, allowed]
+            assert [threads_cores()[one] for one in threads] == [{here}, {here}]
+    finally:
+        end.set()
+
+
+@pytest.mark.parametrize(
+    ("worker", "parent", "both"),
+    [((3,), (0, 1), (3, 1)), ((3,), (3,), ()), ((2, 3), (0,), ()), ((), (), ())],
+)
+def test_a_worker_on_one_core_can_be_given_one_of_the_parents(worker, parent, both):
+    assert Cores(worker, parent).one_more == both
 
 
 def cores_of(cpu: int) -> set[int]:

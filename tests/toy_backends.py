@@ -13,7 +13,8 @@ from lenet_bench.probes import CUTS, ENTERING, IMAGES, SOFTMAX, networks, way
 from lenet_bench.probes.described import exact, work
 from scratch_backends import entry as scratch_entry
 
-PLANTED_US = 500.0  # on a machine at work, every part moves by tens
+PLANTED_US = 20.0
+_OWN, _NETWORKS = 150_000, 400_000  # floats: what the API reads, what a network does: 1.6 MB
 STAGES = (*CUTS, SOFTMAX)
 
 
@@ -27,7 +28,8 @@ def spin(us):
 class Toy:
     """Python hands a network of trivial stages to the runtime's thread, which dispatches each."""
 
-    python_us = hand_over_us = node_us = stage_us = 0.0
+    python_us = hand_over_us = node_us = stage_us = after_us = 0.0
+    after_a_network = False  # whether one has run since the last call
 
     def __init__(self, weights, *, threads):
         self.network = [self.conv2 if name == "conv2" else np.tanh for name in STAGES]
@@ -36,6 +38,9 @@ class Toy:
     def infer(self, images):
         """Python above the binding."""
         spin(self.python_us)
+        if Toy.after_a_network:
+            spin(self.after_us)
+        Toy.after_a_network = False
         return self.handed_over(self.network, images)
 
     def handed_over(self, network, images):
@@ -49,6 +54,7 @@ class Toy:
         for step in network:
             spin(self.node_us)
             x = step(x)
+        Toy.after_a_network = len(network) >= len(CUTS)
         return x
 
     def conv2(self, x):
@@ -94,6 +100,41 @@ class SlowNode(Toy):
 
 class SlowStage(Toy):
     stage_us = PLANTED_US
+
+
+class SlowAfter(Toy):
+    after_us = PLANTED_US
+
+
+class Reads(Toy):
+    """Its Python reads what is its own."""
+
+    def __init__(self, weights, *, threads):
+        super().__init__(weights, threads=threads)
+        self.own = np.ones(_OWN, np.float32)
+        self.lines = np.random.default_rng(0).permutation(_OWN // 16) * 16  # of the caches
+
+    def infer(self, images):
+        """Read, and call."""
+        self.own.take(self.lines)
+        return super().infer(images)
+
+
+class ReadsMuch(Reads):
+    """So does one stage of its network, which leaves less of that in the caches."""
+
+    def __init__(self, weights, *, threads):
+        self.much = np.ones(_NETWORKS, np.float32)
+        super().__init__(weights, threads=threads)
+
+    def conv2(self, x):
+        """The stage that reads."""
+        self.much.sum()
+        return np.tanh(x)
+
+
+#: Those without a delay, and those that are compared with them.
+PLANTED = (Toy, SlowPython, SlowHandOver, SlowNode, SlowStage, SlowAfter, Reads, ReadsMuch)
 
 
 class BrokenProbes(Toy):

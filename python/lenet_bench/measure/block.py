@@ -104,7 +104,8 @@ def _measure(start: Start, conditions: Conditions, task: Task, measured: _Measur
 
 def _experiment(start: Start, measured: _Measured, do: str) -> None:
     """The experiments, or why they failed within the process; and what the engine says itself."""
-    answer = start.ask(do, longer_s=_EXPERIMENTS_S)
+    cores = start.conditions.cores.one_more
+    answer = start.ask(do, longer_s=_EXPERIMENTS_S, cores=cores)
     measured.facts["experiments"] = tuple(Experiment(**one) for one in answer["experiments"])
     if reason := answer["whole"]:
         measured.facts["whole"] = portable(reason)

@@ -16,6 +16,7 @@ from ..registry import Network
 from .calls import Before, Calls, Image, clock, time_calls
 from .origin import Origin
 from .own_process import peak_rss_mib, running_threads, thread_cpu_ns
+from .pinning import threads_cores
 
 Question = Mapping[str, Any]
 Answer = dict[str, Any]
@@ -174,11 +175,14 @@ class Built:
         self._describe()
         return {"profile_us": self._profile(self._images[0]) if self._profile else None}
 
-    def take_apart(self, _: Question) -> Answer:
-        """Time what its API is taken apart by."""
-        from .experiments import taken_apart_by
+    def take_apart(self, question: Question) -> Answer:
+        """Time what its API is taken apart by; in the end the call on these cores, if on any."""
+        from .experiments import taken_apart_by, timed_on
 
-        return self._experiments(partial(taken_apart_by, self._origin, self._infer))
+        answer = self._experiments(partial(taken_apart_by, self._origin, self._infer))
+        if answer["experiments"] and question["cores"]:
+            answer["experiments"] += timed_on(question["cores"], self._infer, self._images)
+        return answer
 
     def price(self, _: Question) -> Answer:
         """Time the other networks that its API's prices come from."""
@@ -286,10 +290,4 @@ def _cores() -> list[int]:
     """All that a thread of this process may run on, as the system says, however it came to that."""
     if not hasattr(os, "sched_getaffinity"):
         return []
-    cores = set(os.sched_getaffinity(0))
-    for thread in Path("/proc/self/task").glob("*"):
-        try:
-            cores |= os.sched_getaffinity(int(thread.name))
-        except (OSError, ValueError):
-            continue  # it ended just now
-    return sorted(cores)
+    return sorted(os.sched_getaffinity(0).union(*threads_cores().values()))

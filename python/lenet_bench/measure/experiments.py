@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..probes import Infer, Probe, probes_of, together
+from ..probes import TWO_CORES, Infer, Probe, probes_of, together
 from ..probes.engines import told_by_engine
 from ..probes.onednn_verbose import told_by_onednn
 from ..probes.written import WRITTEN, priced
@@ -19,6 +19,7 @@ from ..quiet import Slice, quiet_calls
 from ..registry import find
 from .calls import Image, time_calls
 from .origin import Origin
+from .pinning import with_threads_on
 
 _TURNS, _MOST_TURNS = 8, 32
 _ENOUGH = 4  # turns' calls that count
@@ -103,3 +104,9 @@ def timed(probes: Sequence[Probe], images: Sequence[Image]) -> list[dict[str, An
             one.turn(images)
         due = [one for one in due if not one.has_enough()]
     return [one.as_json() for one in every]
+
+
+def timed_on(cores: Sequence[int], infer: Infer, images: Sequence[Image]) -> list[dict[str, Any]]:
+    """The call, where a thread of the runtime's may have a core of its own."""
+    with with_threads_on(cores):
+        return timed([Probe("call", TWO_CORES, infer)], images)

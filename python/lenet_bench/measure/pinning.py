@@ -1,8 +1,8 @@
 """Which cores a worker runs on, and the thread counts that every library is given beforehand."""
 
 import os
-from collections.abc import Collection, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,6 +13,12 @@ class Cores:
 
     worker: tuple[int, ...]
     parent: tuple[int, ...]
+
+    @property
+    def one_more(self) -> tuple[int, ...]:
+        """The worker's one and the farthest of the parent's; none where there are not two."""
+        beside = [cpu for cpu in self.parent if cpu not in self.worker]
+        return (*self.worker, beside[-1]) if len(self.worker) == 1 and beside else ()
 
 
 def usable_cores() -> int:
@@ -83,6 +89,35 @@ def on_cores(cores: Iterable[int]) -> Iterator[None]:
         yield
     finally:
         os.sched_setaffinity(0, before)
+
+
+@contextmanager
+def with_threads_on(cores: Iterable[int]) -> Iterator[None]:
+    """Let all threads of this process run on these cores; then each on its own ones again.
+
+    A thread that began meanwhile goes where this one was.
+    """
+    here, before = os.sched_getaffinity(0), threads_cores()
+    _pin({thread: set(cores) for thread in before})
+    try:
+        yield
+    finally:
+        _pin({thread: before.get(thread, here) for thread in threads_cores()})
+
+
+def threads_cores() -> dict[int, set[int]]:
+    """The cores that each thread of this process may run on, as the system says."""
+    found = {}
+    for thread in Path("/proc/self/task").glob("*"):
+        with suppress(OSError):  # it ended just now
+            found[int(thread.name)] = os.sched_getaffinity(int(thread.name))
+    return found
+
+
+def _pin(cores: Mapping[int, set[int]]) -> None:
+    for thread, its_own in cores.items():
+        with suppress(OSError):
+            os.sched_setaffinity(thread, its_own)
 
 
 def thread_variables(threads: int) -> dict[str, str]:

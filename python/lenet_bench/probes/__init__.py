@@ -13,9 +13,12 @@ or none of a variant that it does not know. Six kinds of experiment come of it:
   way has a switch for that, the latter with the thread and without.
 - together: the last of the stages and then a way, the first or the last one, in one call. After a
   network a way finds its code and data gone from the caches. The last way, too, after the first.
+  As a control, a walk over as much memory as LeNet's weights in the last stage's place.
 - operations: networks of 1, 4, 16, 64 trivial operations on ten floats, called in the last way.
-- stages: LeNet cut after each stage, also called in the last way. The answer is always ten floats,
-  so what a large array costs on its way out is in no stage.
+- stages: LeNet cut after each stage, also called in the last way. The answer is ten floats, so what
+  a large array costs on its way out is in no stage. Where operations run eagerly, to read ten
+  floats takes longer than trivial operations do; and an array as an answer takes nothing. So there
+  the cuts answer with all of it, and are compared with a network that gives its image.
 - told: where one kernel on a GPU is all of the network, what the GPU's own clock says of it.
 
 A call on a GPU puts its work on a stream. So there the last way has one kernel in it, and waits.
@@ -44,6 +47,8 @@ Kind = Literal[
 ]
 
 COUNTS = (1, 4, 16, 64)
+#: The call where its process may use one core more; timed after all else.
+TWO_CORES = "on two cores"
 #: Where LeNet is cut; the softmax is an experiment of its own, on ten floats of the image.
 CUTS = ("conv1", "pool1", "conv2", "pool2", "fc1", "fc2")
 SOFTMAX = "softmax"
@@ -51,11 +56,15 @@ SOFTMAX = "softmax"
 NOTHING = "nothing"
 #: The last cut whose answer is its ten floats alone, where the others answer more.
 ALONE = "fc2 alone"
+#: What stages are compared with, and what entering is, where the cuts' answer is all of an array.
+IN_FULL = "nothing in full"
 ENTERING = "entering"
 #: APIs whose operation is a node of the ONNX model, and which only Python calls.
 _NODES = ("mnn", "opencv", "tract")
 #: What is handed over where an image was made ready before; its strides are those of the backend's.
 IMAGES = np.random.default_rng(0).random((28, 28), np.float32)[np.newaxis]
+_IN_FULL = "what gives its image as it is, called as the stages are"
+_WEIGHTS = 431_080  # floats of LeNet, 1.7 MB
 
 
 @dataclass(frozen=True)
@@ -89,39 +98,50 @@ def networks(
     cut: Callable[[str], Any],
     count: Mapping[str, int],
     rest: int = 0,
+    image: Any = None,
 ) -> list[Probe]:
     """The operations and the stages, called in the last way.
 
     `trivial` and `cut` make the networks; `count` says of how many operations each stage is, `rest`
-    how many take ten floats of what was computed, but for the last cut, which gives no more.
+    how many take ten floats of what was computed, but for the last cut, which gives no more. Where
+    there is a network that gives its `image`, no cut takes ten floats.
     """
     found = [Probe("operations", str(n), last(trivial(n)), rest + n) for n in COUNTS]
     so_far = 0
     for stage in CUTS:
         so_far += count[stage]
-        taken = 0 if stage == CUTS[-1] else rest
+        taken = 0 if stage == CUTS[-1] or image is not None else rest
         found.append(Probe("stage", stage, last(cut(stage)), so_far + taken))
+    if image is not None:
+        found.append(Probe("stage", IN_FULL, last(image), 0, _IN_FULL))
     return [*found, Probe("stage", SOFTMAX, last(cut(SOFTMAX)), rest + count[SOFTMAX])]
 
 
 def together(probes: Sequence[Probe]) -> list[Probe]:
     """LeNet's last cut and then nothing, called in the first way and in the last.
 
-    And the last way right after the first, which is not timed.
+    And the last way right after the first, which is not timed. At the end the control: a walk over
+    memory, and then the first way or the last.
     """
     ways = [one for one in probes if one.kind == "way"]
     if len(ways) == 1:
         return []
     cut = next(one for one in probes if one.kind == "stage" and one.name == CUTS[-1]).infer
     first, last = ways[0], ways[-1]
+    memory = np.ones(_WEIGHTS, np.float32)  # of zeros the system has one page
 
-    def then(nothing: Infer) -> Infer:
-        return lambda image: (cut(image), nothing(image))
+    def then(before: Infer, nothing: Infer) -> Infer:
+        return lambda image: (before(image), nothing(image))
+
+    def walk(_: Image) -> Any:
+        return memory.sum()
 
     after = f"{last.name} after {first.name}"
+    walked = [(f"{one.name} after a walk", then(walk, one.infer)) for one in (first, last)]
     return [
-        *(Probe("together", one.name, then(one.infer)) for one in (first, last)),
+        *(Probe("together", one.name, then(cut, one.infer)) for one in (first, last)),
         Probe("together", after, last.infer, before=first.infer),
+        *(Probe("together", name, infer) for name, infer in walked),
     ]
 
 

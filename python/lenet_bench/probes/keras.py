@@ -8,9 +8,10 @@ PyTorch the pieces end at `predict_on_batch`. The layers of `call` are operation
 from collections.abc import Callable, Iterator, Sequence
 from math import prod
 from typing import Any
+from unittest import mock
 
 import keras
-from keras import layers
+from keras import callbacks, layers
 
 from ..backends import keras as file
 from ..registry.adapter import Adapter
@@ -76,10 +77,13 @@ def probes(row: Backend, variant: str, weights: Weights, threads: int) -> Sequen
         return [*found, *_of_layers(row, unchecked(whole), nothing, steps, empty)]
     if variant == "function":
         return [*found, *_of_function(row, whole, steps)]
-    if variant == "predict":
-        found += _of_predict(nothing, images, unchecked(whole))
     if below == "tensorflow":
-        return [*found, *_on_tensorflow(row, nothing, images, steps)]
+        if variant == "predict":
+            found += _of_predict(nothing, images, unchecked(whole))
+        return [*found, *_on_tensorflow(row, nothing, images, steps, variant)]
+    if variant == "predict":
+        evidence = "predict on an array, less predict_on_batch"
+        found.append(way("loop", unchecked(whole), evidence, 1))
 
     # On JAX all that a network computes must be an answer, or it is not computed.
     keep = below == "jax"
@@ -93,25 +97,121 @@ def probes(row: Backend, variant: str, weights: Weights, threads: int) -> Sequen
     if keep:
         found.append(Probe("stage", NOTHING, on_batch([First()]), 1))
         found.append(Probe("stage", ALONE, on_batch(steps.cut(CUTS[-1]), keep=False)))
-    return [*found, *networks(on_batch, steps.trivial, steps.cut, _LAYERS, 1)]
+    if keep or on_gpu:
+        return [*found, *networks(on_batch, steps.trivial, steps.cut, _LAYERS, 1)]
+    return [*found, *networks(on_batch, steps.trivial, steps.cut_in_full, _LAYERS, 1, [])]
 
 
 def _of_predict(model: Any, images: Any, predict: Infer) -> Iterator[Probe]:
-    """From predict on an array to predict_on_batch."""
-    if keras.config.backend() == "tensorflow":
-        import tensorflow as tf
+    """From predict on an array to its predict_function on a tensor, whose answer is an array."""
+    import tensorflow as tf
 
-        prepared = tf.data.Dataset.from_tensors(images)
-        evidence = "predict on an array, less on a data set that was made before"
-        yield way("data set", predict, evidence, 2)
-        evidence = "predict on a data set, less predict_on_batch: its iterator, its callbacks"
-        yield way("loop", lambda _: model.predict(prepared, verbose=0), evidence, 2)
-    else:
-        yield way("loop", predict, "predict on an array, less predict_on_batch", 1)
+    from .tensorflow import REST
+
+    def piece(name: str, infer: Infer, evidence: str) -> Probe:
+        return way(name, infer, evidence, REST)
+
+    def by_hand(data: Any, *, called_back: bool = False, twice: bool = False) -> Infer:
+        """What predict does with a data set, each step through public API."""
+
+        def infer(_: Any) -> Any:
+            calls = callbacks.CallbackList(model=model, epochs=1, steps=1) if called_back else None
+            if calls:
+                calls.on_predict_begin()
+            iterator = iter(data)
+            if calls:
+                calls.on_predict_batch_begin(0)
+            answer = asked([next(iterator)])
+            if calls:
+                calls.on_predict_batch_end(0, {"outputs": answer})
+            if twice:
+                iterator = iter(data)
+            if calls:
+                calls.on_predict_end()
+            return tf.concat([answer], 0).numpy()
+
+        return infer
+
+    def unasked(data: Any) -> Infer:
+        return lambda _: (iter(data), tf.concat([asked([(x,)])], 0).numpy())[1]
+
+    kept = _data_set_of(model, images)
+    untuned, plain = (_untuned(one) for one in (kept, tf.data.Dataset.from_tensors((images,))))
+    asked, x = model.predict_function, tf.constant(images)
+    yield piece(
+        "data set",
+        predict,
+        "predict on an array, less on the data set that Keras makes of it, kept",
+    )
+    yield piece(
+        "tuning",
+        lambda _: model.predict(kept, verbose=0),
+        "predict on that data set, less without tf.data's autotuning and the thread for it",
+    )
+    yield piece(
+        "loop",
+        lambda _: model.predict(untuned, verbose=0),
+        "predict on that, less its steps by hand",
+    )
+    yield piece(
+        "callbacks",
+        by_hand(untuned, called_back=True, twice=True),
+        "the steps by hand, less the same without a CallbackList",
+    )
+    yield piece(
+        "second iterator",
+        by_hand(untuned, twice=True),
+        "the same, less without the iterator that predict makes at the end, and asks nothing",
+    )
+    yield piece(
+        "batch",
+        by_hand(untuned),
+        "the batch taken from an iterator, less an iterator that is made only",
+    )
+    yield piece(
+        "pipeline",
+        unasked(untuned),
+        "an iterator of Keras' data set, whose steps are functions, less one of a single tensor",
+    )
+    yield piece("iterator", unasked(plain), "an iterator of a single tensor, less none")
+    yield piece(
+        "arrays",
+        lambda _: tf.concat([asked([(x,)])], 0).numpy(),
+        "the predict_function, its answer as an array, less without that",
+    )
 
 
-def _on_tensorflow(row: Backend, model: Any, images: Any, steps: "_Steps") -> Iterator[Probe]:
-    """From predict_on_batch to the graph."""
+def _data_set_of(model: Any, images: Any) -> Any:
+    """The data set that Keras makes of an array, kept where predict asks it for its iterator.
+
+    That it has one batch Keras knows of an array, and must be told of a data set.
+    """
+    import tensorflow as tf
+
+    made: list[Any] = []
+    ask = tf.data.Dataset.__iter__
+
+    def iterator(data: Any) -> Any:
+        made.append(data)
+        return ask(data)
+
+    with mock.patch.object(tf.data.Dataset, "__iter__", iterator):
+        model.predict(images, verbose=0)
+    return made[0].apply(tf.data.experimental.assert_cardinality(1))
+
+
+def _untuned(data: Any) -> Any:
+    import tensorflow as tf
+
+    options = tf.data.Options()
+    options.autotune.enabled = False
+    return data.with_options(options)
+
+
+def _on_tensorflow(
+    row: Backend, model: Any, images: Any, steps: "_Steps", variant: str
+) -> Iterator[Probe]:
+    """From predict_on_batch, or its predict_function, to the graph."""
     import tensorflow as tf
 
     from .tensorflow import REST, below_python, operations_of_a_graph, ways_of_a_graph
@@ -122,8 +222,9 @@ def _on_tensorflow(row: Backend, model: Any, images: Any, steps: "_Steps") -> It
         model.make_predict_function()
         return model.predict_function.get_concrete_function([(x,)])
 
-    evidence = "predict_on_batch, less its predict_function on a tensor"
-    yield way("arrays", lambda _: model.predict_on_batch(images), evidence, REST)
+    if variant == "predict_on_batch":
+        evidence = "predict_on_batch, less its predict_function on a tensor"
+        yield way("arrays", lambda _: model.predict_on_batch(images), evidence, REST)
     made, asked = graph(model), model.predict_function
     evidence = "the predict_function, less the concrete function that it finds"
     yield way("finding the graph", waiting(row, lambda _: asked([(x,)])), evidence, REST)
@@ -176,7 +277,10 @@ def _of_layers(
     model = waiting(row, _without_gradients(lambda _: nothing(x)))
     yield way("model", model, "the model, less its layers one by one", 1)
     yield way(ENTERING, last(empty), "a layer that gives ten pixels", len(empty))
-    found = networks(last, steps.trivial, steps.cut, _LAYERS, 1)
+    if row.device == "gpu":  # where an answer may be copied to be waited for
+        found = networks(last, steps.trivial, steps.cut, _LAYERS, 1)
+    else:
+        found = networks(last, steps.trivial, steps.cut_in_full, _LAYERS, 1, [])
     for probe in found:
         probe.infer(IMAGES[0])  # which builds its layers
     yield from found
@@ -205,13 +309,16 @@ class _Steps:
     def trivial(self, count: int) -> list[Any]:
         return [First(), *(layers.Activation("softsign") for _ in range(count))]
 
-    def cut(self, stage: str) -> list[Any]:
+    def cut(self, stage: str, *, ten: bool = True) -> list[Any]:
         if stage == SOFTMAX:
             return [First(), keras.activations.softmax]
         if stage == CUTS[-1]:
             return [*self._layers, self._fc2]
         end = CUTS.index(stage) + (2 if stage == "fc1" else 1)
-        return [*self._layers[:end], First()]
+        return [*self._layers[:end], *([First()] if ten else ())]
+
+    def cut_in_full(self, stage: str) -> list[Any]:
+        return self.cut(stage, ten=False)
 
 
 def _without_gradients(infer: Infer) -> Infer:

@@ -5,10 +5,13 @@ and its stages. So, for each start,
 
 - a way, less the next one, is the part that only it has;
 - what the first way takes more than the last one after the last cut, less what it does without that
-  cut, is what its caches cost it; the cut has in it what entering alone finds gone from the caches,
-  and that it is entered by itself, after the first way, is no part of a call;
+  cut, is what it takes longer after a network; the cut has in it what entering alone takes longer,
+  and that it is entered by itself, after the first way, is no part of a call. Beside it stands what
+  it takes longer after a walk over memory: what of this is that data has gone from the caches;
 - the slope over the networks of trivial operations is what one costs to dispatch;
 - a cut, less the cut before it and less its operations' dispatch, is a stage;
+- where the cuts do not read ten floats, a network that gives its image as it is is what the first
+  is compared with, and it is what entering takes: reading them is in no part;
 - where one kernel on a GPU does all, what the GPU's clock says of it is a part.
 
 LeNet, called as the backend is called, is in none of these. What the parts leave of its time is
@@ -24,13 +27,15 @@ from itertools import pairwise
 import numpy as np
 from msgspec import structs
 
-from ..probes import ALONE, COUNTS, NOTHING, Kind
+from ..probes import ALONE, COUNTS, IN_FULL, NOTHING, TWO_CORES, Kind
+from ..units import time
 from .model import Anatomy, Block, Experiment, Kernel, Result, Row, Status
 from .statistics import Floats, with_bounds
 
 DISPATCH, UNEXPLAINED = "dispatch", "unexplained"
-CACHES, HAND_OVER = "caches", "hand-over"
-_OF_CACHES = "what all but entering takes longer where the last cut runs before it in the same call"
+HAND_OVER = "hand-over"
+AFTER, AFTER_AS_IT_WAS_CALLED = "after a network", "caches"  # before there was a control
+_OF_AFTER = "what all but entering takes longer where the last cut runs before it in the same call"
 #: The stages of the network, in their order, as parts are named.
 STAGES = ("conv1", "pool1", "conv2", "pool2", "fc1", "fc2", "softmax")
 #: What all backends' parts can be added up to.
@@ -64,6 +69,7 @@ class TakenApart:
     operations: int = 0  # of its network
     operation_us: Part | None = None  # what one takes to dispatch
     waits: float = 0.0  # a call: times that it gave its core away
+    two_cores_us: float | None = None  # the call where its process may use one more; in no sum
     anatomy: Anatomy | None = None
     engine: str | None = None  # who says `engine_us`
     kernels: tuple[Kernel, ...] = ()  # what the engine says, and the oneDNN in it, in medians
@@ -114,6 +120,9 @@ def _summarised(known: TakenApart, blocks: Sequence[Block], seed: int) -> TakenA
     """With its parts, an operation's dispatch and the call, as medians over the starts."""
     tried = blocks[0].experiments
     evidence = {name: said for name, _, said in _parts(tried)}
+    if AFTER in evidence:
+        walked = time(float(np.median([_after(block.experiments)[1] for block in blocks])))
+        evidence[AFTER] += f"; it is {walked} after a walk over as much memory as LeNet's weights"
     starts = [{name: us for name, us, _ in _parts(block.experiments)} for block in blocks]
     columns = [
         [*(start[name] for name in evidence), _slope(block.experiments), _call_us(block)]
@@ -143,6 +152,7 @@ def _summarised(known: TakenApart, blocks: Sequence[Block], seed: int) -> TakenA
         explained_high=explained.high_us,
         operations=_operations(tried),
         operation_us=of_one if of_kind(tried, "operations") else None,
+        two_cores_us=_two_cores_us(blocks),
     )
 
 
@@ -194,18 +204,17 @@ def _parts(experiments: Sequence[Experiment]) -> Iterator[tuple[str, float, str]
     if beside := of_kind(experiments, "hand-over"):
         handed_over = beside[0].us - beside[1].us
         yield HAND_OVER, handed_over, beside[1].evidence
-    entering_us = entered.us - handed_over - each * entered.operations
-    yield entered.name, entering_us, entered.evidence
-    if together := [one.us for one in of_kind(experiments, "together")]:
-        first, last, *again = together  # older files do not have the third
-        entered_cold = again[0] - entered.us if again else 0.0
-        caches_us = first - last - (ways[0].us - entered.us) - entered_cold
-        yield CACHES, caches_us, _OF_CACHES
+    entering = stages.get(IN_FULL, entered)
+    entering_us = entering.us - handed_over - each * entering.operations
+    yield entered.name, entering_us, entering.evidence
+    if longer := _after(experiments):
+        yield (AFTER if len(longer) > 1 else AFTER_AS_IT_WAS_CALLED), longer[0], _OF_AFTER
     if trivial := of_kind(experiments, "operations"):
         count, tried = _operations(experiments), ", ".join(one.name for one in trivial)
         evidence = f"{count} operations, each as the slope over networks of {tried}"
         yield DISPATCH, each * count, evidence
-    before = nothing = stages.get(NOTHING, entered)
+    nothing = stages.get(NOTHING, entered)
+    before = stages.get(IN_FULL, nothing)
     if alone := stages.get(ALONE):
         before = structs.replace(nothing, us=entered.us + stages[STAGES[-2]].us - alone.us)
     until = "nothing"
@@ -220,6 +229,19 @@ def _parts(experiments: Sequence[Experiment]) -> Iterator[tuple[str, float, str]
     yield from ((one.name, one.us, one.evidence) for one in of_kind(experiments, "told"))
 
 
+def _after(experiments: Sequence[Experiment]) -> Sequence[float]:
+    """What the first way takes longer after a network, and after a walk over memory.
+
+    Older files do not have the walk, or that the last way is entered after the first.
+    """
+    ways = of_kind(experiments, "way")
+    first, last = ways[0].us, ways[-1].us
+    together = [one.us for one in of_kind(experiments, "together")]
+    again = together.pop(2) - last if len(together) > 2 else 0.0
+    pairs = zip(together[::2], together[1::2], strict=True)
+    return [both - least - (first - last) - again for both, least in pairs]
+
+
 def of_kind(experiments: Sequence[Experiment], kind: Kind) -> list[Experiment]:
     return [one for one in experiments if one.kind == kind]
 
@@ -229,7 +251,7 @@ def _stages(experiments: Sequence[Experiment]) -> Mapping[str, Experiment]:
 
 
 def _cuts(stages: Mapping[str, Experiment]) -> list[str]:
-    return [name for name in stages if name not in (NOTHING, ALONE)]
+    return [name for name in stages if name not in (NOTHING, ALONE, IN_FULL)]
 
 
 def _slope(experiments: Sequence[Experiment]) -> float:
@@ -248,6 +270,12 @@ def _operations(experiments: Sequence[Experiment]) -> int:
     if STAGES[-1] not in stages or not trivial:
         return until
     return until + stages[STAGES[-1]].operations - (trivial[0].operations - COUNTS[0])
+
+
+def _two_cores_us(blocks: Sequence[Block]) -> float | None:
+    calls = [one for block in blocks for one in of_kind(block.experiments, "call")]
+    found = [one.us for one in calls if one.name == TWO_CORES]
+    return float(np.median(found)) if found else None
 
 
 def _call_us(block: Block) -> float:

@@ -19,8 +19,9 @@ _SHADES = dict(zip(GROUPS, "▒▓█■░", strict=True))
 _ZERO = "│"
 _LEGEND = (
     "call: one image, median. explained: what the parts, measured apart, are of it. an operation: "
-    "what one more in the network takes. Python calls: Python functions that a call runs. waits: "
-    "times that a call gives its core away."
+    "what one more in the network takes. on two cores: the call where its process may use one core "
+    "more. Python calls: Python functions that a call runs. waits: times that a call gives its "
+    "core away."
 )
 _Branch = tuple[float, int, str]  # share, indentation, function
 
@@ -57,6 +58,8 @@ def _columns(ran: Sequence[TakenApart]) -> Iterator[Column]:
     yield Column("95 % interval", bounds, leaves=2)
     yield Column("", _stacked(ran), left=True, leaves=1)
     yield Column("an operation", of_one, leaves=3)
+    if any(one.two_cores_us for one in ran):
+        yield Column("on two cores", [units.time(one.two_cores_us) for one in ran], leaves=6)
     yield Column("Python calls", [units.count(_python_calls(one)) for one in ran], leaves=4)
     yield Column("waits", [f"{one.waits:.1f}" for one in ran], leaves=5)
 
