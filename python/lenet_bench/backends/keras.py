@@ -4,9 +4,9 @@ Layers with names, on the framework that KERAS_BACKEND chose before Keras was im
 JAX, PyTorch or OpenVINO. `predict` is what the guides show, made for data sets: it builds an input
 pipeline and runs callbacks on each call. `predict_on_batch` only runs the compiled graph, `call`
 runs the layers one after another: what Keras' documentation names for a few images. `function`,
-`jit` and `compile` give the model to the compiler of the framework below; `bfloat16` and `int8` do so
-in precisions that Keras has words for, a policy and Model.quantize. It has no word for threads, nor
-to demand float32, so whoever sets these writes for that framework too.
+`jit` and `compile` give the model to the compiler of the framework below; `bfloat16` and `int8` do
+so in precisions that Keras has words for, a policy and Model.quantize. It has no word for threads,
+nor to demand float32, so whoever sets these writes for that framework too.
 """
 
 from functools import partial
