@@ -23,7 +23,7 @@ pytestmark = pytest.mark.slow
 
 ON_ONNX = ("openvino", "mnn", "opencv", "tract")
 INDUCTOR = "torch:compile"  # a network takes it seconds: few are asked
-CHANNELS_FIRST = (*ON_ONNX, INDUCTOR)
+CHANNELS_FIRST = (*ON_ONNX, INDUCTOR, "torch")
 Answers = dict[tuple[str, str], Any]
 
 TEN = IMAGES.ravel()[:10]
