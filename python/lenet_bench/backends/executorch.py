@@ -6,6 +6,8 @@ for any number. `int8` quantizes the module before that, and each layer's input 
 `float16` exports it in that type.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 import torch
 from executorch.backends.xnnpack.partition.xnnpack_partitioner import XnnpackPartitioner
@@ -17,8 +19,6 @@ from torch.nn import functional
 
 from ..weights import Weights
 from . import Array, Infer
-
-IMAGE = (torch.zeros(1, 1, 28, 28),)
 
 
 class LeNet(nn.Module):
@@ -38,47 +38,25 @@ class LeNet(nn.Module):
         return functional.softmax(self.fc2(x), dim=1)
 
 
-class InFloat16(LeNet):
-    """The same from float32 to float32, with weights of float16 and all between."""
+class InFloat16(nn.Module):
+    """A module in float16, from float32 to float32."""
+
+    def __init__(self, module: nn.Module) -> None:
+        super().__init__()
+        self.module = module.eval().half()
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return super().forward(x.half()).float()
+        return self.module(x.half()).float()
 
 
-def load(weights: Weights, kind: type[LeNet] = LeNet) -> nn.Module:
-    """The module with its weights, ready to infer."""
-    module = kind()
-    module.load_state_dict({name: torch.tensor(a) for name, a in weights.parameters.items()})
-    return module.eval()
-
-
-def build(weights: Weights, threads: int) -> Infer:
-    """The module as it is."""
-    return on_xnnpack(load(weights), threads)
-
-
-def float16(weights: Weights, threads: int) -> Infer:
-    """The module in float16."""
-    return on_xnnpack(load(weights, InFloat16).half(), threads)
-
-
-def int8(weights: Weights, threads: int) -> Infer:
-    """Weights in int8, and what comes into a layer by the range that it has."""
-    from executorch.backends.xnnpack.quantizer import xnnpack_quantizer as xnnpack
-    from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
-
-    settings = xnnpack.get_symmetric_quantization_config(is_per_channel=True, is_dynamic=True)
-    quantizer = xnnpack.XNNPACKQuantizer().set_global(settings)
-    graph = torch.export.export(load(weights), IMAGE).module()
-    module = prepare_pt2e(graph, quantizer)
-    module(*IMAGE)  # which looks at the weights
-    return on_xnnpack(convert_pt2e(module), threads)
-
-
-def on_xnnpack(module: nn.Module, threads: int) -> Infer:
+def build(
+    weights: Weights, threads: int, *, made: Callable[[nn.Module], nn.Module] = nn.Module.eval
+) -> Infer:
     """The method `forward` of the exported program."""
     _unsafe_reset_threadpool(threads)  # it has no other way, and is safe before the first call
-    exported = torch.export.export(module, IMAGE)
+    module = LeNet()
+    module.load_state_dict({name: torch.tensor(a) for name, a in weights.parameters.items()})
+    exported = torch.export.export(made(module), (torch.zeros(1, 1, 28, 28),))
     lowered = to_edge_transform_and_lower(exported, partitioner=[XnnpackPartitioner()])
     program = Runtime.get().load_program(lowered.to_executorch().buffer)
     program.load_method("forward")  # which the program keeps, and the file with it
@@ -89,3 +67,26 @@ def on_xnnpack(module: nn.Module, threads: int) -> Infer:
         return probabilities.numpy()
 
     return infer
+
+
+def float16(weights: Weights, threads: int) -> Infer:
+    """The module in float16."""
+    return build(weights, threads, made=InFloat16)
+
+
+def int8(weights: Weights, threads: int) -> Infer:
+    """Weights in int8, and what comes into a layer by the range that it has."""
+    return build(weights, threads, made=quantized)
+
+
+def quantized(module: nn.Module) -> nn.Module:
+    """The module for XNNPACK in int8."""
+    from executorch.backends.xnnpack.quantizer import xnnpack_quantizer as xnnpack
+    from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
+
+    settings = xnnpack.get_symmetric_quantization_config(is_per_channel=True, is_dynamic=True)
+    quantizer = xnnpack.XNNPACKQuantizer().set_global(settings)
+    image = (torch.zeros(1, 1, 28, 28),)
+    prepared = prepare_pt2e(torch.export.export(module.eval(), image).module(), quantizer)
+    prepared(*image)  # which looks at the weights
+    return convert_pt2e(prepared)

@@ -30,37 +30,13 @@ Softmax       prob   1 1 fc2 probabilities 0=0
 """
 
 
-def build(weights: Weights, threads: int) -> Infer:
-    """The network in float32."""
-    net = plain(threads)
-    net.opt.use_fp16_packed = net.opt.use_fp16_storage = net.opt.use_fp16_arithmetic = False
-    net.opt.use_bf16_storage = net.opt.use_bf16_packed = False
-    return on_net(net, weights)
-
-
-def float16(weights: Weights, threads: int) -> Infer:
-    """The network as ncnn's default options have it."""
-    return on_net(plain(threads), weights)
-
-
-def bfloat16(weights: Weights, threads: int) -> Infer:
-    """The network stored in bfloat16."""
-    net = plain(threads)
-    net.opt.use_fp16_packed = net.opt.use_fp16_storage = net.opt.use_fp16_arithmetic = False
-    net.opt.use_bf16_storage = net.opt.use_bf16_packed = True
-    return on_net(net, weights)
-
-
-def plain(threads: int) -> ncnn.Net:
-    """A net without layers, on the CPU."""
+def build(weights: Weights, threads: int, *, fp16: bool = False, bf16: bool = False) -> Infer:
+    """A net, and an extractor for each image."""
     net = ncnn.Net()
     net.opt.num_threads = threads
     net.opt.use_vulkan_compute = False
-    return net
-
-
-def on_net(net: ncnn.Net, weights: Weights) -> Infer:
-    """The net with its layers and weights, and an extractor for each image."""
+    net.opt.use_fp16_packed = net.opt.use_fp16_storage = net.opt.use_fp16_arithmetic = fp16
+    net.opt.use_bf16_storage = net.opt.use_bf16_packed = bf16
     with tempfile.TemporaryDirectory() as folder:
         param, model = Path(folder) / "lenet.param", Path(folder) / "lenet.bin"
         param.write_text(PARAM)
@@ -79,3 +55,13 @@ def on_net(net: ncnn.Net, weights: Weights) -> Infer:
         return np.array(probabilities)[np.newaxis]
 
     return infer
+
+
+def float16(weights: Weights, threads: int) -> Infer:
+    """The same as ncnn's default options have it."""
+    return build(weights, threads, fp16=True)
+
+
+def bfloat16(weights: Weights, threads: int) -> Infer:
+    """The same, stored in bfloat16."""
+    return build(weights, threads, bf16=True)
