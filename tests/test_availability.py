@@ -11,7 +11,7 @@ from lenet_bench import CompareOptions, compare, load, read_weights
 from lenet_bench.errors import Unavailable
 from lenet_bench.installed import extra_requirements, fits
 from lenet_bench.registry import BACKENDS, find
-from lenet_bench.registry.apart import Apart
+from lenet_bench.registry.own_process import InOwnProcess
 from lenet_bench.registry.availability import ask, backends
 
 GONE = [row.name for row in BACKENDS if row.gone]
@@ -93,7 +93,7 @@ def test_a_framework_of_another_version_is_told_as_that(first: Path) -> None:
     found = ask(find("onnxruntime")[0])[0]
     assert re.fullmatch(
         r"onnxruntime needs onnxruntime>=1\.20 and 1\.3\.1 is here \(AttributeError: .*\); "
-        r"mend it with: pip install 'lenet-bench\[onnxruntime\]'",
+        r"fix it with: pip install 'lenet-bench\[onnxruntime\]'",
         found.reason or "",
     )
 
@@ -108,7 +108,7 @@ def test_a_framework_of_another_version_beside_its_environment_says_so(
     (found,) = ask(find("caffe")[0])
     assert re.fullmatch(
         r"caffe needs opencv-python-headless>=4,<5 and 5\.0\.0\.93 is here "
-        r"\(.*readNetFromCaffe.*\); mend it with: lenet-bench env create caffe",
+        r"\(.*readNetFromCaffe.*\); fix it with: lenet-bench env create caffe",
         found.reason or "",
     )
 
@@ -122,21 +122,21 @@ def test_a_crash_of_another_version_is_told_as_that_wherever_it_is_asked(first: 
     assert row.status == "crashed"
     assert re.search(rf"{needed} \(.*SIGABRT", row.reason or "")
     with pytest.raises(Unavailable, match=rf"{needed} \(.*SIGABRT"):
-        Apart("onnxruntime", read_weights(), threads=1, quiet=True)
+        InOwnProcess("onnxruntime", read_weights(), threads=1, quiet=True)
 
 
 def test_a_damaged_framework_is_mended_by_what_pip_would_not_leave_alone(first: Path) -> None:
     onnxruntime_that("", first, version="1.20.0")
     found = ask(find("onnxruntime")[0])[0]
     anew = "pip install --force-reinstall --no-deps onnxruntime==1.20.0 onnx==1.17.0"
-    assert (found.reason or "").endswith(f"; if it is damaged, mend it with: {anew}")
+    assert (found.reason or "").endswith(f"; if it is damaged, fix it with: {anew}")
 
 
 def test_records_that_are_damaged_are_no_version(first: Path) -> None:
     onnxruntime_that("", first, version="1.3.1")
     (first / "onnxruntime-1.3.1.dist-info" / "METADATA").unlink()
     found = ask(find("onnxruntime")[0])[0]
-    assert (found.reason or "").endswith("mend it with: pip install 'lenet-bench[onnxruntime]'")
+    assert (found.reason or "").endswith("fix it with: pip install 'lenet-bench[onnxruntime]'")
 
 
 @pytest.mark.parametrize(

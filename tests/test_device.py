@@ -107,7 +107,7 @@ def test_the_code_is_the_same_on_either_device() -> None:
 @without_gpu
 @pytest.mark.parametrize("name", MOVED)
 def test_without_a_gpu_it_is_unavailable_and_says_what_would_bring_it(name: str) -> None:
-    mends = f"mend it with: lenet-bench env create {find(name)[0].environment}$"
+    mends = f"fix it with: lenet-bench env create {find(name)[0].environment}$"
     with pytest.raises(Unavailable, match=rf"{name} cannot run here: .*GPU.*{mends}"):
         load(name)
 
@@ -126,7 +126,7 @@ def test_a_newcomer_reads_why_and_what_runs_on_the_cpu(run: Run, picture: Path, 
     assert (done.code, done.output, done.errors.count("\n")) == (1, "", 1)
     assert f"{name} cannot run here" in done.errors
     assert f"the backend {on_cpu(name)};" in done.errors
-    assert "mend it with: " in done.errors.rpartition("; ")[2]
+    assert "fix it with: " in done.errors.rpartition("; ")[2]
 
 
 def a_system(root: Path, *, device_file: str = "", pci: tuple[str, str] | None = None) -> Path:
@@ -166,7 +166,7 @@ def test_no_framework_answers_from_the_cpu_what_it_was_asked_on_the_gpu(name: st
     if "No module named" in answer:
         pytest.skip(answer)
     assert re.match(rf"{name} cannot run on the GPU \(\S+ \S+ \S+", answer), done.stderr
-    assert "mend it with: lenet-bench env create" in answer
+    assert "fix it with: lenet-bench env create" in answer
 
 
 class ComputesOn:

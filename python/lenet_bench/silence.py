@@ -33,7 +33,7 @@ def silence() -> Iterator[None]:
                 os.close(copy)
 
 
-def only_our_words() -> None:
+def silence_libraries() -> None:
     """From now on, only what this program prints reaches standard output and error.
 
     Whatever a framework's C++ writes there, when it is first called or when it is taken down at

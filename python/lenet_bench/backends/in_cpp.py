@@ -92,7 +92,7 @@ def _compiled(api: str, version: str, options: Sequence[str]) -> Path:
             lines = [line for line in done.stderr.splitlines() if "error" in line]
             raise Unavailable(
                 f"{compiler} cannot compile {api}.cpp: {next(iter(lines), 'it says no more')}; "
-                "mend it with a compiler that knows C++20: export CXX=g++-12"
+                "fix it with a compiler that knows C++20: export CXX=g++-12"
             )
         shutil.move(made, kept)
     return kept

@@ -71,7 +71,7 @@ def installed(say: Callable[[str], None]) -> Engines:
             if name == ORT:
                 files["lenet.onnx"] = export.model("onnx_model", read_weights())
         except ImportError as error:
-            mend = "mend it with: pip install 'lenet-bench[onnx]'"
+            mend = "fix it with: pip install 'lenet-bench[onnx]'"
             say(f"{name} is left out: its model cannot be written ({error}); {mend}")
             continue
         files |= {path.name: path.read_bytes() for path in paths}

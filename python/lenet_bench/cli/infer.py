@@ -70,12 +70,12 @@ def infer(
     from ..questions.infer import infer as answers_of
     from ..show.families import missing
     from ..show.terminal.answers import in_full, in_short, times
-    from ..silence import only_our_words
+    from ..silence import silence_libraries
     from ..weights import read_weights
 
     opened = open_backends(backends, read_weights(weights), threads, device, quiet=not verbose)
     if opened.frameworks and not verbose:
-        only_our_words()
+        silence_libraries()
     note(missing(opened.missing))
     outcomes = []
     for outcome in answers_of(images, opened.backends, steps):

@@ -49,7 +49,7 @@ def export(format: str, weights: Weights, output: Path) -> list[Path]:
         contents = [model(name, weights) for name in files.values()]
     except ImportError as error:
         mend = f"pip install 'lenet-bench[{_EXTRAS[format]}]'"
-        raise Unavailable(f"{format} cannot be written ({error}); mend it with: {mend}") from error
+        raise Unavailable(f"{format} cannot be written ({error}); fix it with: {mend}") from error
     for path, content in zip(paths, contents, strict=True):
         with writing(path):
             write_atomically(path, content)

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from ..probes import Infer, Probe, probes_of, together
-from ..probes.engines import told_by_engine
-from ..probes.onednn_verbose import told_by_onednn
+from ..probes.engines import engine_kernels
+from ..probes.onednn_verbose import onednn_kernels
 from ..probes.written import WRITTEN, priced
 from ..quiet import Slice, quiet_calls
 from ..registry import find
@@ -50,8 +50,8 @@ def kernels(origin: Origin, by: str, infer: Infer, images: list[Image]) -> list[
         return []
     row, variant = find(origin.name)
     if by == "engine":
-        return told_by_engine(row, variant, origin.weights, origin.threads, images)
-    return told_by_onednn(row, infer, images)
+        return engine_kernels(row, variant, origin.weights, origin.threads, images)
+    return onednn_kernels(row, infer, images)
 
 
 class _Timed:

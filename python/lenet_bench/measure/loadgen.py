@@ -50,7 +50,7 @@ def at_hand() -> AtHand:
     spec = find_spec(_MODULE)
     if spec is None or spec.origin is None or not isinstance(spec.loader, ExtensionFileLoader):
         raise Unavailable(
-            "MLPerf's LoadGen is not installed; mend it with: pip install 'lenet-bench[mlperf]'"
+            "MLPerf's LoadGen is not installed; fix it with: pip install 'lenet-bench[mlperf]'"
         )
     return AtHand(str(Path(spec.origin).parent), _version("of an unknown version"))
 

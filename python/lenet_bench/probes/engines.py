@@ -39,7 +39,7 @@ _TENSORFLOWS_NODE = re.compile(r"([^:]+):(\w+)$")
 _kept: list[Adapter] = []  # OpenVINO does not live through the end of one
 
 
-def told_by_engine(
+def engine_kernels(
     row: Backend, variant: str, weights: Weights, threads: int, images: Sequence[Image]
 ) -> list[dict[str, Any]]:
     """Its nodes by stage, as JSON takes them; nothing where it has no profiler."""

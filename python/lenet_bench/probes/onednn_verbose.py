@@ -45,7 +45,7 @@ _STAGES = {
 _PRODUCT = re.compile(r"^(\d+)x(\d+):\d+x(\d+)")
 
 
-def told_by_onednn(row: Backend, infer: Infer, images: Sequence[Image]) -> list[dict[str, Any]]:
+def onednn_kernels(row: Backend, infer: Infer, images: Sequence[Image]) -> list[dict[str, Any]]:
     """Its kernels by stage, as JSON takes them, of calls by this process."""
     if row.native:
         _switch_on(row.native.library)

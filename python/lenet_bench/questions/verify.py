@@ -21,7 +21,7 @@ from ..measure.environment import read_machine
 from ..mnist import Digits
 from ..network import CLASSES
 from ..registry import Network, exact_probabilities, find, load, tolerance
-from ..registry.apart import Apart
+from ..registry.own_process import InOwnProcess
 from ..results.portable import portable
 from ..results.versioned import write_object
 from ..weights import Weights
@@ -112,7 +112,7 @@ def _open(
     name: str, weights: Weights, threads: int, quiet: bool
 ) -> AbstractContextManager[Network]:
     if find(name)[0].framework:
-        return closing(Apart(name, weights, threads=threads, quiet=quiet))
+        return closing(InOwnProcess(name, weights, threads=threads, quiet=quiet))
     return nullcontext(load(name, threads=threads, weights=weights, quiet=quiet))
 
 

@@ -21,7 +21,7 @@ from .devices import ProvenOnGpu
 from .network import Network
 
 #: What stands before the command that mends it, in every reason.
-MEND = "mend it with: "
+MEND = "fix it with: "
 
 #: What backends of this process have been set up by: variables, and frameworks' devices.
 _set_here: dict[str, str] = {}

@@ -15,7 +15,7 @@ from .cuda_libraries import LIBRARIES, load, load_of_driver
 
 #: What builds the GPU backends, in the source tree.
 BUILD = "LENET_CUDA=13 pip install '.[cuda13]'"
-NOT_BUILT = f"lenet-bench was built without CUDA; in its source tree, mend it with: {BUILD}"
+NOT_BUILT = f"lenet-bench was built without CUDA; in its source tree, fix it with: {BUILD}"
 
 
 @cache
@@ -36,7 +36,7 @@ def native() -> ModuleType:
             reasons.append(f"CUDA {major}: {error}")
         except ImportError as error:
             reasons.append(
-                f"the libraries of CUDA {major} are too old ({error}); mend it with: "
+                f"the libraries of CUDA {major} are too old ({error}); fix it with: "
                 f"pip install --upgrade 'lenet-bench[cuda{major}]'"
             )
     raise Unavailable(reasons[0])
@@ -57,9 +57,9 @@ def why_too_old(major: int) -> str | None:
     older = max((other for other in LIBRARIES if other <= driver // 1000), default=None)
     update = f"the driver supports CUDA {dotted(driver)} only: update it"
     if older is None:
-        return f"{update}; mend it with: apt install --upgrade nvidia-driver"
+        return f"{update}; fix it with: apt install --upgrade nvidia-driver"
     build = f"LENET_CUDA={older} pip install '.[cuda{older}]'"
-    return f"{update}, or build for an older CUDA; mend it with: {build}"
+    return f"{update}, or build for an older CUDA; fix it with: {build}"
 
 
 def dotted(version: int) -> str:

@@ -111,7 +111,7 @@ def _device(major: int) -> str:
     devices = _devices()
     named = [f"{name}, compute capability {cc // 10}.{cc % 10}" for name, cc in devices]
     if max(cc for _, cc in devices) < _OLDEST[major]:
-        command = "; mend it with: LENET_CUDA=12 pip install '.[cuda12]'" if major > 12 else ""
+        command = "; fix it with: LENET_CUDA=12 pip install '.[cuda12]'" if major > 12 else ""
         raise _Broken(f"{named[0]}, is too old for CUDA {major}{command}")
     return "; ".join(named)
 

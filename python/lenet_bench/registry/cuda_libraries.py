@@ -75,12 +75,12 @@ def load(library: str, major: int) -> ctypes.CDLL:
 def mend(library: str, major: int) -> str:
     """What brings a library anew; the two cuDNN have one file name and install into one folder."""
     if library.partition(".")[0] in os.environ.get("LD_PRELOAD", ""):
-        return "mend it with: unset LD_PRELOAD"
+        return "fix it with: unset LD_PRELOAD"
     names = {one: wheel_of(library, one) for one in LIBRARIES}
     other = next(name for one, name in names.items() if one != major)
     in_its_way = library.startswith("libcudnn.") and installed_version(other)
     removal = f"pip uninstall -y {other} && " if in_its_way else ""
-    return f"mend it with: {removal}pip install --force-reinstall {names[major]}"
+    return f"fix it with: {removal}pip install --force-reinstall {names[major]}"
 
 
 def wheel_of(library: str, major: int) -> str:
@@ -148,7 +148,7 @@ def _found_by_the_system(library: str, major: int) -> Path:
         ctypes.CDLL(library)
     except OSError:
         raise Unavailable(
-            f"{library} is not installed; mend it with: pip install 'lenet-bench[cuda{major}]'"
+            f"{library} is not installed; fix it with: pip install 'lenet-bench[cuda{major}]'"
         ) from None
     path = loaded_from(library)
     assert path is not None

@@ -46,7 +46,7 @@ def why_none() -> NoGpu | None:
     if hidden is not None:
         return NoGpu(
             f'CUDA_VISIBLE_DEVICES="{hidden}" hides every GPU',
-            "mend it with: unset CUDA_VISIBLE_DEVICES",
+            "fix it with: unset CUDA_VISIBLE_DEVICES",
         )
     return NoGpu("the NVIDIA driver finds no GPU", _NVIDIA_SMI)
 
@@ -56,12 +56,12 @@ def _without_driver(root: Path) -> NoGpu:
     if any((root / "dev" / name).exists() for name in ("nvidiactl", "nvidia0", "dxg")):
         return NoGpu(
             "the NVIDIA driver's libcuda.so.1 is not here (a container takes --gpus all)",
-            "mend it with: apt install libcuda1",
+            "fix it with: apt install libcuda1",
         )
     if any(map(_is_gpu, (root / "sys/bus/pci/devices").glob("*"))):
         return NoGpu(
             "there is no driver here for the NVIDIA GPU (a container takes --gpus all)",
-            "mend it with: apt install nvidia-driver",
+            "fix it with: apt install nvidia-driver",
         )
     return NoGpu("this machine shows no NVIDIA GPU and no driver for one", None)
 
@@ -93,5 +93,5 @@ def chosen(count: int) -> int:
         return int(wanted)
     here = "only 0 is" if count == 1 else f"0 to {count - 1} are"
     raise Unavailable(
-        f'{VARIABLE}="{wanted}" names no GPU here, where {here}; mend it with: export {VARIABLE}=0'
+        f'{VARIABLE}="{wanted}" names no GPU here, where {here}; fix it with: export {VARIABLE}=0'
     )

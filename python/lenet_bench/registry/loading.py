@@ -32,7 +32,7 @@ def load(
         weights = read_weights(weights)
     check_needs(row, variant)
     if needs_its_own_process(row, threads):
-        from .apart import Apart
+        from .own_process import InOwnProcess
 
-        return Apart(name, weights, threads=threads, quiet=quiet)
+        return InOwnProcess(name, weights, threads=threads, quiet=quiet)
     return load_here(row, variant, weights, threads, quiet=quiet)

@@ -47,7 +47,7 @@ def _preload(library: str, *, of: str, needed_by: ImportError) -> None:
     if isinstance(needed_by, ModuleNotFoundError):
         raise Unavailable(
             f"lenet-bench was built without {of}, which its platform lacks or pip left out; in its "
-            "source folder, mend it with: pip install -v --force-reinstall --no-deps ."
+            "source folder, fix it with: pip install -v --force-reinstall --no-deps ."
         ) from needed_by
     from importlib.metadata import PackageNotFoundError, files
 
@@ -61,7 +61,7 @@ def _preload(library: str, *, of: str, needed_by: ImportError) -> None:
                 ctypes.CDLL(str(file.locate()))
             except OSError as error:
                 raise Unavailable(
-                    f"{library} cannot be loaded ({error}); mend it with: "
+                    f"{library} cannot be loaded ({error}); fix it with: "
                     f"pip install --force-reinstall {of}"
                 ) from needed_by
             return  # pip unpacks the library once for each of its names

@@ -109,7 +109,7 @@ def _require_float32() -> None:
         if (value := os.environ.get(variable, "")) not in ("", "0"):
             raise Unavailable(
                 f"{variable}={value} lets NVIDIA's libraries round floats to TF32, and this "
-                f"backend promises float32; mend it with: unset {variable}"
+                f"backend promises float32; fix it with: unset {variable}"
             )
 
 

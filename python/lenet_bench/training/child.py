@@ -17,7 +17,7 @@ import msgspec
 from ..errors import Unavailable
 from ..measure.built import sentence
 from ..process import Parent
-from ..silence import nowhere, only_our_words
+from ..silence import nowhere, silence_libraries
 from .result import FrameworkRun, Status
 from .run import Interrupted, Say, TrainOptions, on_stderr, train
 
@@ -29,7 +29,7 @@ def serve(parent: Parent) -> None:
     options = msgspec.convert(parent.hear(), TrainOptions, dec_hook=_path)
     debug = os.environ.get("LENET_BENCH_DEBUG")
     if not debug:
-        only_our_words()
+        silence_libraries()
     say = on_stderr()
     if not debug:
         sys.stdout = sys.stderr = nowhere()

@@ -41,7 +41,7 @@ def import_trainer(framework: str, threads: int | None = None) -> MakeTrainer:
     except (Exception, SystemExit) as error:  # a half-installed framework raises what it likes
         raise Unavailable(
             f"training in {framework} cannot begin ({first_line(error)});"
-            f" mend it with: pip install {_packages(framework)}"
+            f" fix it with: pip install {_packages(framework)}"
         ) from error
 
 
@@ -52,7 +52,7 @@ def import_extras() -> None:
     except ImportError as error:
         raise Unavailable(
             f"training needs vl-convert ({first_line(error)});"
-            " mend it with: pip install 'lenet-bench[train]'"
+            " fix it with: pip install 'lenet-bench[train]'"
         ) from None
 
 

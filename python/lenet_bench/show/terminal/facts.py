@@ -33,7 +33,7 @@ def wrapped(screen: Screen, text: str, indent: int, style: str = "") -> list[str
 
 def why_not(screen: Screen, reason: str, indent: int) -> list[str]:
     """The reason in red, and the command that helps on a line of its own, to be copied."""
-    sentence, mend_it_with, command = reason.partition("mend it with: ")
-    sentence = re.sub(",$", ":", sentence.rstrip("; "))  # "...; if it is damaged, mend it with: "
+    sentence, fix_it_with, command = reason.partition("fix it with: ")
+    sentence = re.sub(",$", ":", sentence.rstrip("; "))  # "...; if it is damaged, fix it with: "
     lines = wrapped(screen, sentence, indent, "red")
-    return [*lines, screen.paint(command, "bold")] if mend_it_with else lines
+    return [*lines, screen.paint(command, "bold")] if fix_it_with else lines

@@ -23,7 +23,7 @@ from .lookup import find
 _SECONDS = 300  # to be built: ahead-of-time compilers on a slow machine
 
 
-class Apart:
+class InOwnProcess:
     """Asks the child; one call at a time."""
 
     def __init__(self, name: str, weights: Weights, *, threads: int, quiet: bool) -> None:
