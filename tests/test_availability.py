@@ -11,8 +11,8 @@ from lenet_bench import CompareOptions, compare, load, read_weights
 from lenet_bench.errors import Unavailable
 from lenet_bench.installed import extra_requirements, fits
 from lenet_bench.registry import BACKENDS, find
-from lenet_bench.registry.own_process import InOwnProcess
 from lenet_bench.registry.availability import ask, backends
+from lenet_bench.registry.own_process import InOwnProcess
 
 GONE = [row.name for row in BACKENDS if row.gone]
 

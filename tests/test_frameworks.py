@@ -20,8 +20,8 @@ from lenet_bench import load, read_weights
 from lenet_bench.errors import LenetBenchError, Unavailable
 from lenet_bench.mnist import find_mnist, read_mnist
 from lenet_bench.registry import BACKENDS, find, names, tolerance
-from lenet_bench.registry.own_process import InOwnProcess
 from lenet_bench.registry.environments import interpreter, variables
+from lenet_bench.registry.own_process import InOwnProcess
 from lenet_bench.weights import Weights
 from numpy.typing import NDArray
 

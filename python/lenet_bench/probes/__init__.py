@@ -1,24 +1,24 @@
-"""What an API is taken apart by: other networks in LeNet's place, and other ways to call one.
+"""The experiments of `why`: other networks in LeNet's place, and other ways to call them.
 
 A file an API, found by the row's `module`; it has a function
 
     probes(row, variant, weights, threads) -> Sequence[Probe]
 
-or none of a variant that it does not know. Six kinds of experiment come of it:
+or none for a variant that it does not know. There are six kinds of experiment:
 
 - ways: a network that does nothing, of LeNet's shapes, called as the backend is called, then with
   one thing after the other left out. The difference of two neighbours is a part of the call; the
   last way is what entering the API costs.
-- hand-over: where the last way hands the network to a thread of the runtime's, and only another
-  way has a switch for that, the latter with the thread and without.
-- together: the last of the stages and then a way, the first or the last one, in one call. After a
-  network a way finds its code and data gone from the caches. The last way, too, after the first.
+- hand-over: the runtime computes the network in a thread of its own, and only another way to call
+  it can switch that off; that way, with the thread and without.
+- together: LeNet's last cut and then the first or the last way, in one call: the network drives the
+  API's code and data out of the caches. Also the last way right after the first.
 - operations: networks of 1, 4, 16, 64 trivial operations on ten floats, called in the last way.
 - stages: LeNet cut after each stage, also called in the last way. The answer is always ten floats,
-  so what a large array costs on its way out is in no stage.
-- told: where one kernel on a GPU is all of the network, what the GPU's own clock says of it.
+  so the copy of a large array is in no stage.
+- told: one kernel on a GPU computes the whole network; its time by the GPU's own clock.
 
-A call on a GPU puts its work on a stream. So there the last way has one kernel in it, and waits.
+A call on a GPU only enqueues work on a stream. So there the last way runs one kernel and waits.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -47,12 +47,12 @@ COUNTS = (1, 4, 16, 64)
 #: Where LeNet is cut; the softmax is an experiment of its own, on ten floats of the image.
 CUTS = ("conv1", "pool1", "conv2", "pool2", "fc1", "fc2")
 SOFTMAX = "softmax"
-#: What stages are compared with, where that is not the last way.
+#: What the first stage is compared with, where that is not the last way.
 NOTHING = "nothing"
-#: The last cut whose answer is its ten floats alone, where the others answer more.
+#: The last cut with an answer of ten floats only, where the other cuts answer more.
 ALONE = "fc2 alone"
 ENTERING = "entering"
-#: What is handed over where an image was made ready before; its strides are those of the backend's.
+#: A prepared image, for calls without the adapter; it has the strides of the adapter's.
 IMAGES = np.random.default_rng(0).random((28, 28), np.float32)[np.newaxis]
 
 
@@ -62,15 +62,15 @@ class Probe:
 
     kind: Kind
     name: str
-    infer: Infer  # of one image (28, 28); what it gives is not looked at
-    operations: int = 0  # that its network consists of, as its API counts them
+    infer: Infer  # takes one image (28, 28); its answer is ignored
+    operations: int = 0  # of its network, as its API counts them
     evidence: str = ""
     before: Infer | None = None  # called before each call, outside its time
-    told: Callable[[], float] | None = None  # its time in us, by a clock that is not the host's
+    gpu_us: Callable[[], float] | None = None  # its time by the GPU's clock
 
 
 def probes_of(row: Backend, variant: str, weights: Weights, threads: int) -> Sequence[Probe]:
-    """Those of a variant; none where nobody has written them, as for what runs on a GPU."""
+    """The experiments of a variant; empty where there are none."""
     name = f"{__name__}.{row.module or (row.native.module.strip('_') if row.native else '')}"
     if find_spec(name) is None:
         return ()
@@ -99,9 +99,9 @@ def networks(
 
 
 def together(probes: Sequence[Probe]) -> list[Probe]:
-    """LeNet's last cut and then nothing, called in the first way and in the last.
+    """LeNet's last cut followed by the first way and by the last, in one call.
 
-    And the last way right after the first, which is not timed.
+    Also the last way right after the first, which is not timed.
     """
     ways = [one for one in probes if one.kind == "way"]
     if len(ways) == 1:
@@ -124,18 +124,18 @@ def way(name: str, infer: Infer, evidence: str, operations: int = 0) -> Probe:
 
 
 def checks(adapter: Adapter, operations: int = 0) -> Probe:
-    """The first way: the backend as it is called."""
-    evidence = "the call, less the same without the check of the image and the lock"
+    """The first way: the backend as users call it."""
+    evidence = "time of the call minus time without image check and lock"
     return way("checks", adapter.infer, evidence, operations)
 
 
 def called(adapter: Adapter, name: str, evidence: str, operations: int = 0) -> list[Probe]:
-    """The first two ways: as it is called, and without the check."""
+    """The first two ways: as users call it, and without the check."""
     return [checks(adapter, operations), way(name, unchecked(adapter), evidence, operations)]
 
 
 def waiting(row: Backend, infer: Infer) -> Infer:
-    """The same, and on a GPU the wait for its answer, which a call there only asks for."""
+    """The same; on a GPU it also waits for the answer, since a call there only enqueues it."""
     wait = devices.wait(row)
     return (lambda image: wait(infer(image))) if wait else infer
 
@@ -149,7 +149,7 @@ def varied(
     adapter: type[Adapter] = Adapter,
     **others: Any,
 ) -> Adapter:
-    """The backend's own function, with others in place of what its file names.
+    """The backend's own function, with other objects in place of names of its file.
 
     A name that the file does not have is a model that the function takes: onnx_model.
     """
@@ -160,7 +160,7 @@ def varied(
 
 
 def _copy(name: str) -> ModuleType:
-    """The module anew, so that the names of the one that all use stay as they are."""
+    """A fresh copy of the module, so that the imported one stays unchanged."""
     spec = find_spec(name)
     assert spec is not None
     assert spec.loader is not None
@@ -170,6 +170,6 @@ def _copy(name: str) -> ModuleType:
 
 
 def unchecked(adapter: Adapter) -> Infer:
-    """The function of the backend's file itself, given an image that was made ready before."""
+    """The function of the backend's file itself, called with a prepared image."""
     answer = adapter.answer
     return lambda _: answer(IMAGES)

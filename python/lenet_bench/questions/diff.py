@@ -20,6 +20,7 @@ from ..results.statistics import (
     independent_ratio_interval,
     judge,
 )
+from ..units import percent
 
 # What a backend became that is ok in both; one that is ok in OLD only, in NEW only, in neither; one
 # that is in NEW only, in OLD only.
@@ -186,7 +187,7 @@ def _notes(
         )
     if fail_over and (noisy := [c for c in compared if c.noise and c.noise > fail_over]):
         yield (
-            f"too noisy for {fail_over * 100:g}%: "
+            f"too noisy to show a slowdown of {percent(fail_over)}: "
             f"{', '.join(_first_to_fail(change, fail_over) for change in noisy)}; measure longer "
             f"(--budget){'' if baseline else ', or compare --relative'}"
         )
@@ -204,7 +205,7 @@ def _notes(
 
 def _first_to_fail(change: Change, fail_over: float) -> str:
     least = (1 + fail_over) * (1 + (change.noise or 0.0)) - 1
-    return f"{change.name} (fails from {least:.0%} on)"
+    return f"{change.name} (only {percent(least, places=0)} or more)"
 
 
 def _worst_first(change: Change) -> tuple[bool, float]:

@@ -1,4 +1,4 @@
-"""What is said around the table of a comparison, the same in every form."""
+"""The sentences around a comparison's table, the same in every form."""
 
 from collections.abc import Sequence
 
@@ -28,15 +28,15 @@ def conditions(result: Result) -> str:
 
 
 def footnote(result: Result) -> str:
-    """How the table's figures are to be read."""
+    """How to read the table's figures."""
     floor = result.floor.summary.p50_us if result.floor and result.floor.summary else None
     notes = ["p50: the median call"]
     if result.baseline:
         notes.append(f"ratio: to {result.baseline}, above 1 is slower")
-    notes.append(f"same: within {units.share(result.rules.margin)}")
+    notes.append(f"same: within {units.percent(result.rules.margin)}")
     if floor is not None:
         notes.append(f"an empty call takes {units.time(floor)}")
-    return "; ".join([*notes, f"seed {result.rules.seed}"])
+    return "; ".join(notes)
 
 
 def without_median(result: Result) -> str | None:
@@ -73,9 +73,9 @@ def failed(result: Result, named: Sequence[str] = ()) -> list[Row]:
 
 
 def left_out(result: Result) -> str | None:
-    """Those that the run did not come to."""
+    """The backends that were not measured before the run ended."""
     names = [one.name for one in result.backends if one.status == "unmeasured"]
-    return f"not measured, the run ended first: {', '.join(names)}" if names else None
+    return f"not measured before the run ended: {', '.join(names)}" if names else None
 
 
 def absent(result: Result, named: Sequence[str] = ()) -> str | None:

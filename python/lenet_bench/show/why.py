@@ -1,4 +1,4 @@
-"""The answer in sentences, from the figures: what a call consists of, and what another adds."""
+"""The answer of `why` in sentences: the parts of a call, and what a slower call adds."""
 
 from collections.abc import Iterator, Sequence
 
@@ -11,7 +11,7 @@ _REST = "all else"
 
 
 def answer(found: Sequence[TakenApart]) -> Iterator[str]:
-    """A sentence for each backend, the quickest first; then the way from it to the slowest."""
+    """A sentence for each backend, the fastest first; then what the slowest adds to it."""
     known = sorted((one for one in found if one.parts), key=lambda one: one.median_us or 0.0)
     for one in known:
         yield consists_of(one)
@@ -20,15 +20,18 @@ def answer(found: Sequence[TakenApart]) -> Iterator[str]:
 
 
 def consists_of(one: TakenApart) -> str:
-    """Its largest parts, and what is not explained."""
+    """Its largest parts, and how much of the call is explained."""
     whole = one.median_us or 0.0
     largest = sorted(one.parts, key=lambda part: -part.us)[:_NAMED]
-    named = [f"{part.name} {units.time(part.us)} ({part.us / whole:.0%})" for part in largest]
+    named = [
+        f"{part.name} {units.time(part.us)} ({units.percent(part.us / whole, places=0)})"
+        for part in largest
+    ]
     return f"{one.name} takes {units.time(whole)}: {_listed(named)}, {_explained(one)}."
 
 
 def difference(one: TakenApart, other: TakenApart) -> str:
-    """What the other takes longer, part by part."""
+    """How much longer the other takes, part by part."""
     longer = (other.median_us or 0.0) - (one.median_us or 0.0)
     before, after = _times(one.parts), _times(other.parts)
     added = {
@@ -48,10 +51,10 @@ def _times(parts: Sequence[Part]) -> dict[str, float]:
 def _explained(one: TakenApart) -> str:
     if one.explained is None:
         return "and nothing is explained"
-    share = f"{one.explained:.0%} of it explained"
+    share = f"{units.percent(one.explained, places=0)} of it explained"
     if one.explained_low is None:
         return share
-    return f"{share} ({units.percents(one.explained_low, one.explained_high)})"
+    return f"{share} ({units.percent(one.explained_low, one.explained_high, places=0)})"
 
 
 def _listed(named: Sequence[str]) -> str:

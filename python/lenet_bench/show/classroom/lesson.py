@@ -31,7 +31,7 @@ def lesson(results: Sequence[tuple[str, Result]]) -> dict[str, Any]:
     listings: dict[tuple[Source, ...], int] = {}
     parts = dict(_parts(results))
     fastest = {row["family"]: row["name"] for row in reversed(run.rows)}
-    told = [row["name"] for row in story(run)]
+    in_story = [row["name"] for row in story(run)]
     backends = [_backend(row, run, listings) | parts.get(row["name"], {}) for row in rows]
     return {
         "machine": run.label,
@@ -39,8 +39,8 @@ def lesson(results: Sequence[tuple[str, Result]]) -> dict[str, Any]:
         "measured": run.result.started[:10],
         "stages": list(STAGES),
         "backends": sorted(backends, key=lambda one: one["us"]),
-        "told": told,
-        "racing": sorted({*told, *fastest.values()}),
+        "story": in_story,
+        "racing": sorted({*in_story, *fastest.values()}),
         "listings": [_listing(group) for group in listings],
     }
 

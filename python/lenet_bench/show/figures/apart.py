@@ -43,7 +43,7 @@ def _parts(one: TakenApart) -> Iterator[Row]:
             "group": group(part.name),
             "begins": begins,
             "ends": ends,
-            "text": f"{units.time(part.us)} ({part.us / whole_us:.0%}{known})",
+            "text": f"{units.time(part.us)} ({units.percent(part.us / whole_us, places=0)}{known})",
             "last": number == len(one.parts) - 1,
             "left": left,
             "right": right,

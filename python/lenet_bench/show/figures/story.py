@@ -130,7 +130,7 @@ def _paid_for_the_call(slowest: Row) -> Iterator[str]:
         gpu = " --device gpu" if slowest["device"] == "GPU" else ""
         yield (
             f"With {size} images in a call {slowest['name']} takes {units.time(together)} an "
-            f"image: {units.share(saved)} of its {units.time(alone)} is paid for the call, not "
-            f"for the image. `lenet-bench why {slowest['name'].partition('@')[0]}{gpu}` takes it "
+            f"image. {units.percent(saved)} of its single call of {units.time(alone)} is overhead "
+            f"of the call: `lenet-bench why {slowest['name'].partition('@')[0]}{gpu}` takes it "
             "apart."
         )

@@ -27,9 +27,9 @@ def _table(title: str, columns: Sequence[Facts]) -> Table:
 def _machine(run: Run) -> Facts:
     seen = run.result.disturbance
     found = hardware_facts(run.result.machine) | {
-        "taken by the hypervisor": units.share(seen.steal_share),
-        "used by other processes": units.share(seen.other_share),
-        "quiet": units.share(seen.quiet_share),
+        "taken by the hypervisor": units.percent(seen.steal_share),
+        "used by other processes": units.percent(seen.other_share),
+        "quiet": units.percent(seen.quiet_share),
         "blocks never quiet": f"{seen.disturbed} of {seen.blocks}, {seen.repeated} measured again",
     }
     if seen.mhz_low and seen.mhz_high:
@@ -58,8 +58,8 @@ def _rules(run: Run) -> Facts:
         "seed": str(rules.seed),
         "rounds": str(result.rounds),
         "baseline": result.baseline or units.NONE,
-        "same means within": units.share(rules.margin),
-        "confidence": units.share(rules.confidence),
+        "same means within": units.percent(rules.margin),
+        "confidence": units.percent(rules.confidence),
         "threads": str(rules.threads),
         "cores of the backends": ", ".join(map(str, rules.worker_cores)) or "not pinned",
         "cores of the harness": ", ".join(map(str, rules.parent_cores)) or "not pinned",

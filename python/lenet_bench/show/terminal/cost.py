@@ -23,7 +23,7 @@ _WORDS = r"(?i)\w*(?:conv|pool|fc[12]|softmax)\w*"
 
 
 def costs(found: Sequence[Cost], screen: Screen) -> Iterator[str]:
-    """A line a variant; a long list is by family, and variants that cost the same are one line."""
+    """A line for each variant, or for variants of equal cost; a long list is grouped by family."""
     long = len(found) > SHORT_LIST
     if long:
         different: dict[object, Cost] = {}
@@ -66,9 +66,10 @@ def side_by_side(
     from rich.text import Text
 
     beside = screen.columns >= _BESIDE
-    width = screen.columns // (1 + beside) - 7  # of the code, after its number
+    sources = 2 if beside else 1  # in a row of the table
+    width = screen.columns // sources - 7  # of the code, after its number
     drawing = Table.grid(padding=(0, 2, 0, 0))
-    for _ in range(1 + beside):
+    for _ in range(sources):
         drawing.add_column(width=4, justify="right", style="dim")
         drawing.add_column(width=width, overflow="fold")
     titles = [
@@ -91,7 +92,9 @@ def side_by_side(
                 drawing.add_row(*one, *other)
             continue
         for (name, _), half in zip((left, right), halves, strict=True):
-            for line in [("", Text(name, "bold")), *half] if half else []:
+            if half:
+                drawing.add_row("", Text(name, "bold"))
+            for line in half:
                 drawing.add_row(*line)
     yield from lines_of(drawing, screen, screen.columns)
 

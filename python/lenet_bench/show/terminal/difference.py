@@ -158,7 +158,7 @@ def _outcome(found: Difference) -> str:
     """What --fail-over comes to."""
     if found.fail_over is None:
         return ""
-    allowed = units.share(found.fail_over)
+    allowed = units.percent(found.fail_over)
     if found.regressed:
         return f"failed: slower by more than {allowed}, or broken: {', '.join(found.regressed)}"
     return f"passed: no backend is certainly slower by more than {allowed}, and none broke"

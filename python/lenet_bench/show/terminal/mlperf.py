@@ -50,7 +50,7 @@ def _rows(found: MlperfRun) -> Iterator[tuple[str, Cell]]:
         "accuracy",
         Cell("passed", "bold green") if accuracy.passed else Cell("failed", "bold red"),
     )
-    yield "", Cell(f"{accuracy.accuracy:.2%} of {accuracy.images:,} images")
+    yield "", Cell(f"{units.percent(accuracy.accuracy, places=2)} of {accuracy.images:,} images")
     yield "logs", Cell(found.folder)
 
 
@@ -67,7 +67,8 @@ def _notes(found: MlperfRun) -> Iterator[str]:
     reference = found.accuracy.reference_correct / found.accuracy.images
     yield (
         f"accuracy is against {found.accuracy.against} and must reach 99 % of the reference's, "
-        f"{reference:.2%}; performance was measured with {found.images:,} images"
+        f"{units.percent(reference, places=2)}; performance was measured with "
+        f"{found.images:,} images"
     )
     if not found.full:
         yield "MLPerf's rules ask for ten minutes: --full"
