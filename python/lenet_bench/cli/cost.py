@@ -26,10 +26,10 @@ Examples:
 )
 @json_option
 def cost(backends: tuple[str, ...], show: tuple[str, ...], as_json: bool) -> int:
-    """Count what each BACKEND (all without one) makes you write.
+    """Count the code that each BACKEND takes; of every backend without a BACKEND.
 
     Lines with code count; blank lines, comments, docstrings and lone brackets do not. Nothing is
-    imported or run, so backends count whether they run here or not.
+    imported or run, so a backend need not run here.
     """
     from ..cost import costs, sources
     from ..questions.cost import staged
@@ -38,7 +38,7 @@ def cost(backends: tuple[str, ...], show: tuple[str, ...], as_json: bool) -> int
 
     if show:
         if backends or as_json:
-            raise click.UsageError("--show takes two backends and neither others nor --json")
+            raise click.UsageError("--show takes two backends, no others, and no --json")
         left, right = ((name, staged(sources(name))) for name in show)
         say(side_by_side(left, right, screen()))
         return SUCCESS

@@ -38,7 +38,7 @@ Exit codes: 0 where every picture was read and all backends agree, else 1.
 )
 @backend_option("auto")
 @json_option
-@click.option("--show", is_flag=True, help="Draw what the network sees.")
+@click.option("--show", is_flag=True, help="Draw the 28x28 pixels that the network gets.")
 @click.option(
     "--steps",
     type=FOLDER,
@@ -63,8 +63,8 @@ def infer(
     """Classify pictures of digits and time the call.
 
     IMAGE is a PNG, JPEG, GIF, BMP, TIFF, WebP, PGM or PBM file, or - for standard input. Each
-    answer is a digit and ten probabilities. The times are those of one call, NumPy array in and
-    out: the first call, and the median of later ones.
+    answer is a digit and ten probabilities. The times are of one call, from NumPy array to NumPy
+    array: the first call, and the median of later ones.
     """
     from ..questions.infer import Failure, all_agree, open_backends, to_json
     from ..questions.infer import infer as answers_of

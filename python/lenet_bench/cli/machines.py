@@ -37,7 +37,7 @@ Examples:
 @click.option(
     "--gpu",
     metavar="WORDS",
-    help="Only machines whose GPU has these words; none: those without one.",
+    help="Only machines whose GPU has these words; `none`: machines without a GPU.",
 )
 @click.option("--version", metavar="VERSION", help="Only results of this version of lenet-bench.")
 @click.option(
@@ -58,7 +58,7 @@ def machines(
     show: bool,
     as_json: bool,
 ) -> int:
-    """Draw results together: a row a machine, a column a backend.
+    """Show results together: a row for each machine, a column for each backend.
 
     RESULT is a file that `compare` or `share` wrote, or a folder of them. A file that cannot be
     read is named and left out, and the exit code is 1.
@@ -85,7 +85,7 @@ def machines(
         from ..show.page.machines import page
 
         write_html(output, page(found))
-        note(f"the page is {output}")
+        note(f"wrote {output}")
         if show:
             click.launch(output.resolve().as_uri())
     elif as_json:

@@ -20,13 +20,13 @@ rounds_option = click.option(
 
 
 def budget_option(otherwise: str = "") -> Callable[[Command], Command]:
-    """--budget, with what ends the run without it."""
+    """--budget; `otherwise` says when the run ends without it."""
     text = f"Stop after this time: 60s, 5m. {otherwise}".strip()
     return click.option("--budget", type=seconds, metavar="TIME", help=text)
 
 
 def output_option(command: str) -> Callable[[Command], Command]:
-    """--output, which without a value is a file named after the command and the time."""
+    """--output; its default is a file named after the command and the time."""
 
     def usual(_context: Any, _option: Any, file: Path | None) -> Path:
         return file or Path(f"results/{command}-{datetime.now():%Y%m%d-%H%M%S}.jsonl")
@@ -37,7 +37,8 @@ def output_option(command: str) -> Callable[[Command], Command]:
         type=FILE,
         metavar="FILE",
         callback=usual,
-        help=f"Write every call to FILE; go on with the run in it. [results/{command}-DATE.jsonl]",
+        help="Save the run to FILE, or continue the run saved there. "
+        f"[results/{command}-DATE.jsonl]",
     )
 
 
@@ -48,7 +49,7 @@ def run(
     *,
     verbose: bool = False,
 ) -> int:
-    """Measure, `show`, which says whether all is well, and give the exit code."""
+    """Measure, show the result, and return the exit code; `show` returns whether all is well."""
     from ..measure.comparison import NotSavedError
     from ..show.terminal.progress import progress
 
@@ -64,7 +65,7 @@ def run(
     if unsaved:
         complain(unsaved)
         return WRONG
-    note(f"every call is in {options.output}")
+    note(f"the run is saved in {options.output}")
     if result.ended == "interrupted":
         return INTERRUPTED
     return SUCCESS if well else WRONG

@@ -1,4 +1,4 @@
-"""What a command says and how it ends: answers to stdout, all else to stderr."""
+"""Output and exit codes of commands: answers to stdout, all else to stderr."""
 
 import json
 import os
@@ -20,7 +20,7 @@ def screen() -> Screen:
 
 
 def say(lines: Iterable[str]) -> None:
-    """Print answers, at once: what has been answered stays so if the next one fails."""
+    """Print answers at once, so that earlier answers are shown even if a later one fails."""
     for line in lines:
         sys.stdout.write(f"{encodable(line, sys.stdout.encoding)}\n")
     sys.stdout.flush()
@@ -40,19 +40,19 @@ def answer(as_json: bool, value: Any, lines: Iterable[str]) -> None:
 
 
 def note(text: str | None) -> None:
-    """Say something beside the answers."""
+    """Print a note to stderr."""
     if text:
         _to_stderr(plain(text))
 
 
 def complain(sentence: str) -> None:
-    """Say what went wrong."""
+    """Print an error to stderr."""
     if sys.stderr:
         _to_stderr(Screen.of(sys.stderr).paint(plain(sentence, keep=""), "red"))
 
 
 def abandon_output() -> None:
-    """Point stdout at nothing, so that the interpreter's last flush cannot fail once more."""
+    """Point stdout at /dev/null, so that the interpreter's last flush cannot fail again."""
     with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 

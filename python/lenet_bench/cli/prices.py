@@ -1,4 +1,4 @@
-"""`prices`: what each thing adds to a call, and what another network would take."""
+"""`prices`: what each operation, layer and byte adds to a call, and other networks' times."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -43,11 +43,11 @@ def prices(
     as_json: bool,
     verbose: bool,
 ) -> int:
-    """Find the price of each thing that a network consists of, for each BACKEND.
+    """Find what each operation, layer and byte of a network adds to a call of each BACKEND.
 
-    Without BACKEND, for every backend that has these networks. The prices come from networks of
-    trivial operations and from 24 drawn by chance. They predict three networks that they do not
-    come from, and what these take is measured beside that.
+    Without a BACKEND, of every backend that `prices` supports. The prices are fitted to networks
+    of trivial operations and to 24 random ones. They predict the times of three other networks,
+    which are also measured.
     """
     from ..measure.options import CompareOptions
     from ..questions.prices import digest, measured

@@ -83,7 +83,7 @@ Examples:
     "--timeout",
     type=seconds,
     metavar="TIME",
-    help="Side by side: stop waiting for a framework that makes no step for this time. [10m]",
+    help="Side by side: stop a framework that makes no step for this time. [10m]",
 )
 @json_option
 @recipe_options

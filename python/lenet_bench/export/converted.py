@@ -1,6 +1,6 @@
-"""Models that a framework's converter makes, each made once and kept in the user's cache.
+"""Models made by a framework's converter, each once, and kept in the user's cache.
 
-The converter runs in a process of its own: whoever only runs the model shall not hold it.
+The converter runs in a process of its own, so that the process that runs the model does not load it.
 """
 
 import hashlib
@@ -24,7 +24,7 @@ _VARIABLES = {
 
 
 def converted(name: str, weights: Weights, source: Path, packages: Sequence[str]) -> bytes:
-    """The model; it depends on the file that makes it and on these packages' versions."""
+    """The model; it is made anew if its maker's file or these packages' versions change."""
     versions = [f"{package} {installed_version(package)}" for package in packages]
     key = hashlib.sha256("\n".join([source.read_text(), weights.sha256, *versions]).encode())
     path = cache_folder("models") / f"{name}-{key.hexdigest()[:16]}"

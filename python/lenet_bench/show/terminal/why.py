@@ -18,8 +18,8 @@ _BAR = 30
 _SHADES = dict(zip(GROUPS, "▒▓█■░", strict=True))
 _LEGEND = (
     "call: one image, median. explained: the sum of the parts as a share of the call. an "
-    "operation: what one more operation in the network adds. Python calls: Python functions that a call runs. "
-    "waits: thread switches per call."
+    "operation: what one more operation in the network adds. Python calls: Python functions that a "
+    "call runs. waits: thread switches per call."
 )
 _Branch = tuple[float, int, str]  # share, indentation, function
 
