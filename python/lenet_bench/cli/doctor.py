@@ -26,11 +26,11 @@ Exit codes: 0 where at least one backend runs, else 1.
 @timeout_option
 @verbose_option
 def doctor(backends: tuple[str, ...], as_json: bool, timeout: float, verbose: bool) -> int:
-    """Check which backends run here. For others, print the reason and the command that fixes it.
+    """Check what runs here. For what does not, print the reason and the command that fixes it.
 
-    Each BACKEND (every backend without one) is loaded with its variants in a process of its own, and
-    one answer is compared with the reference's. The machine, the software, the weights and MNIST are
-    checked too.
+    Each BACKEND (every backend without one) is loaded with its variants in a process of its own,
+    and one answer is compared with the reference's. The machine, the software, the weights and
+    MNIST are checked too.
     """
     from ..questions.doctor import examine
     from ..show.terminal.examination import examination

@@ -1,8 +1,8 @@
 """The cost of a variant in code: lines, API names, decisions, and packages to install.
 
 Counted from the sources alone; no API is imported. A variant in Python is its function and all
-definitions that this uses in its file, without imports of lenet-bench's modules. A line counts if it
-holds code: blank lines, comments, docstrings and lines with only brackets and separators do not,
+definitions that this uses in its file, without imports of lenet-bench's modules. A line counts if
+it holds code: blank lines, comments, docstrings and lines with only brackets and separators do not,
 since the formatter places those. pygount counts in the same way, and tests/test_cost.py checks that
 both give the same number; pygount is not used here because it needs 19 MB with its dependencies.
 """

@@ -47,8 +47,9 @@ def sources(name: str) -> list[Source]:
     """The files of a backend or variant, each with the lines that it needs.
 
     In Python these are its function, the definitions that this uses in its file, and the code that
-    writes its model file. In C++ they are its files with the files of this project they include, the
-    same for every variant; without the network's shapes and the bindings, which all backends share.
+    writes its model file. In C++ they are its files with the files of this project they include,
+    the same for every variant; without the network's shapes and the bindings, which all backends
+    share.
     """
     row, variant = find(name)
     if row.gone:

@@ -1,6 +1,7 @@
 """Models made by a framework's converter, each once, and kept in the user's cache.
 
-The converter runs in a process of its own, so that the process that runs the model does not load it.
+The converter runs in a process of its own, so that a process that only runs the model does not
+load it.
 """
 
 import hashlib

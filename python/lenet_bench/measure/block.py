@@ -42,7 +42,7 @@ class _Measured:
     facts: dict[str, Any] = field(default_factory=dict)
 
     def fail(self, failure: Failed) -> None:
-        """The block ends here; what cannot run at all did so doing nothing."""
+        """End the block with this failure, and name the step in which it happened."""
         doing = "" if failure.status == "unavailable" else f"{self.doing}: "
         self.facts["status"] = failure.status
         self.facts["reason"] = portable(doing + failure.reason)

@@ -38,7 +38,7 @@ class WrongAnswerError(Exception):
 
 
 class Built:
-    """A backend and the images that it is timed with. Each method answers a question of the parent."""
+    """A backend and the images that it is timed with. A method answers a question of the parent."""
 
     def __init__(self, network: Network, origin: Origin) -> None:
         self._origin = origin

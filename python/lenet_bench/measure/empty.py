@@ -1,4 +1,4 @@
-"""The empty backend: timed as all are, it shows what the harness itself costs."""
+"""The empty backend: it is timed like all others, and gives the time of the harness itself."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +11,7 @@ NAME = "empty"
 
 
 class Empty:
-    """Answers nothing: a call, a return and two readings of the clock are left."""
+    """Does nothing: its time is a call, a return and two readings of the clock."""
 
     def __init__(self, weights: Weights, *, threads: int) -> None:  # noqa: ARG002
         self._probabilities = np.zeros(CLASSES, np.float32)

@@ -13,13 +13,13 @@ _PEN = 1.3  # pixels: gives about the fifth of inked pixels that MNIST's digits 
 
 
 def strokes(count: int, seed: int) -> Images:
-    """So many different images (count, 28, 28), the same for the same seed."""
+    """Different images (count, 28, 28), the same for the same seed."""
     random = np.random.default_rng(seed)
     return np.stack([_stroke(random.uniform(6, 22, (4, 2))) for _ in range(count)])
 
 
 def edge_cases() -> Images:
-    """Images that show what strokes do not: nothing, ink all over, noise, one pixel."""
+    """Edge cases that strokes do not cover: no ink, ink all over, noise, one pixel."""
     images = np.zeros((4, IMAGE_SIDE, IMAGE_SIDE), np.float32)
     images[1] = 1
     images[2] = np.random.default_rng(0).random((IMAGE_SIDE, IMAGE_SIDE), np.float32)

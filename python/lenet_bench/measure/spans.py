@@ -1,7 +1,7 @@
-"""One call, function by function: what it enters, in Python and in native code, and when.
+"""One call, function by function, in Python and in native code, with times.
 
-Only the calling thread is seen, and native functions only where Python calls them. Tracing slows
-Python down, so the times show where to look; `compare` measures.
+Only the calling thread is traced, and native functions only where Python calls them. Tracing slows
+Python down, so the times only show where to look; `compare` measures.
 """
 
 import sys

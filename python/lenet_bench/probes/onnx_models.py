@@ -14,7 +14,7 @@ from . import CUTS, ENTERING, SOFTMAX, Infer, Probe, called, networks, unchecked
 
 #: Operations a stage, as the model has them; with fc1 go its Flatten and its Relu.
 _COUNT = {"conv1": 1, "pool1": 1, "conv2": 1, "pool2": 1, "fc1": 3, "fc2": 1, SOFTMAX: 1}
-#: Those that take ten floats of what was computed: Flatten and Slice.
+#: Those that take ten floats of the last layer: Flatten and Slice.
 _REST = 2
 
 _LAST = {"fc1": "relu"}  # where a stage ends, unless in the tensor of its name
@@ -32,7 +32,7 @@ class Models:
         ]
 
     def trivial(self, count: int) -> bytes:
-        """Ten pixels, and so many operations on them."""
+        """Ten pixels with so many operations on them."""
         names = ["ten", *(f"tanh{n}" for n in range(count))]
         nodes = [helper.make_node("Tanh", [names[n]], [names[n + 1]]) for n in range(count)]
         return self._model([*_ten_of("image"), *nodes])
@@ -73,11 +73,11 @@ def on_models(
     threads: int,
     below: Callable[[bytes], Infer] | None = None,
     python: str = "",
-    entering: str = "the call on a model that gives ten pixels",
+    entering: str = "the call on a model that returns ten pixels",
 ) -> Sequence[Probe]:
-    """Of an API that is called by the backend's function, or `below` its Python too.
+    """The experiments of an API that is called by the backend's function, or `below` its Python.
 
-    The last two are evidence.
+    The last two arguments are evidence.
     """
     models = Models(weights)
 
