@@ -40,7 +40,7 @@ def predicted(found: list[Priced]) -> Iterator[str]:
             one.network,
             time(one.predicted_us),
             time(one.measured_us),
-            f"{one.error:+.0%}",
+            percent(one.error, places=0, signed=True),
             percent(one.error_low, one.error_high, places=0),
         )
         for backend in found

@@ -56,7 +56,7 @@ def test_a_slowdown_that_may_be_noise_does_not_regress():
 def test_a_gate_that_is_blind_says_from_where_on_it_sees():
     old, new = result(noisy("a", 100, 0.3)), result(noisy("a", 100, 0.3, seed=1))
     (note,) = diff(old, new, fail_over=0.05).notes
-    assert note.startswith("too noisy for 5%: a (fails from ")
+    assert note.startswith("too noisy to show a slowdown of 5 %: a (only ")
 
 
 def test_a_slowdown_from_where_on_it_is_said_to_fail_does_fail():

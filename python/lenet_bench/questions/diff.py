@@ -22,8 +22,8 @@ from ..results.statistics import (
 )
 from ..units import percent
 
-# If a backend is ok in both; if it is ok in OLD only, in NEW only, in neither; if it is in NEW only,
-# in OLD only.
+# For a backend that is ok in both; ok in OLD only, in NEW only, in neither; absent from OLD, from
+# NEW.
 Became = Verdict | Literal["broken", "mended", "failing"] | Literal["added", "removed"]
 
 

@@ -1,4 +1,4 @@
-"""Find a backend by its name, and names by what they have in common."""
+"""Find a backend by its name, and names by properties."""
 
 from collections.abc import Iterator, Sequence
 
@@ -55,7 +55,7 @@ def find(name: str) -> tuple[Backend, str]:
 
 
 def nearest(name: str, known: Sequence[str]) -> str | None:
-    """A question after the one that was probably meant."""
+    """A question that suggests the probably intended name."""
     from difflib import get_close_matches
 
     return next((f"did you mean {one}?" for one in get_close_matches(name, known, n=1)), None)
@@ -92,7 +92,7 @@ def on_device(name: str, device: Device | None) -> str:
 
 
 def on_cpu(name: str) -> str | None:
-    """What is like it on the CPU: onednn of cudnn, torch of torch@gpu; None of what is there."""
+    """Its counterpart on the CPU: onednn for cudnn, torch for torch@gpu; None for others."""
     row = find(name)[0]
     return name.removesuffix(ON_GPU) if row.moved else row.counterpart
 
@@ -107,12 +107,12 @@ def with_counterpart(name: str, reason: str) -> str:
 
 
 def precision(name: str) -> str:
-    """What it computes in: float32, or what the variant's row says."""
+    """Its precision: float32, or that of the variant in the row."""
     row, variant = find(name)
     return row.reduced.get(variant, "float32")
 
 
 def tolerance(name: str) -> float:
-    """How far this backend's probabilities may be from the reference's."""
+    """The largest allowed difference of its probabilities from the reference's."""
     row, variant = find(name)
     return row.tolerances.get(variant, FLOAT32)

@@ -52,6 +52,6 @@ def _predictions(one: Priced) -> Iterator[Column]:
     yield Column("another network", [each.network for each in known], left=True)
     yield Column("predicted", [units.time(each.predicted_us) for each in known])
     yield Column("measured", [units.time(each.measured_us) for each in known])
-    yield Column("error", [f"{each.error:+.0%}" for each in known])
+    yield Column("error", [units.percent(each.error, places=0, signed=True) for each in known])
     bounds = [units.percent(each.error_low, each.error_high, places=0) for each in known]
     yield Column("95 % interval", bounds, leaves=1)
