@@ -358,11 +358,14 @@ def test_the_parts_are_shown_with_a_bar_where_the_last_one_ended() -> None:
     assert ends == sorted(ends)
 
 
-def test_the_answer_names_the_largest_parts_and_what_the_slowest_adds() -> None: slow =
-replace_name(apart(300, python=205), "slow") first, second, both = answer([slow, apart(100)]) assert
-first.startswith("made takes 100 µs: unexplained 22.0 µs (22 %), dispatch 14.0 µs (14 %)") assert
-"78 % of it explained (78 % to 78 %)" in first assert "Python 205 µs (68 %)" in second assert "slow
-takes 200 µs longer than made: Python 200 µs, " in both assert len(list(answer([slow]))) == 1
+def test_the_answer_names_the_largest_parts_and_what_the_slowest_adds() -> None:
+    slow = replace_name(apart(300, python=205), "slow")
+    first, second, both = answer([slow, apart(100)])
+    assert first.startswith("made takes 100 µs: unexplained 22.0 µs (22 %), dispatch 14.0 ")
+    assert "78 % of it explained (78 % to 78 %)" in first
+    assert "Python 205 µs (68 %)" in second
+    assert "slow takes 200 µs longer than made: Python 200 µs, " in both
+    assert len(list(answer([slow]))) == 1
 
 
 def replace_name(found: TakenApart, name: str) -> TakenApart:

@@ -65,7 +65,7 @@ def rate(images_per_s: float | None) -> str:
 
 
 def percent(*shares: float | None, places: int | None = None, signed: bool = False) -> str:
-    """2 %, 2.5 %, 12.3 %; signed, +2 %; of two shares, 94 % to 105 %. `places` fixes the decimals."""
+    """2 %, 12.3 %; signed, +2 %; of two shares, 94 % to 105 %. `places` fixes the decimals."""
     form = ("+" if signed else "") + (".3g" if places is None else f".{places}f")
     known = [f"{100 * share:{form}} %" for share in shares if share is not None]
     return " to ".join(known) if len(known) == len(shares) else NONE

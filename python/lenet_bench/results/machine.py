@@ -1,4 +1,4 @@
-"""The machine and its software, as a result file holds them; None where a system does not tell."""
+"""The machine and its software in a result file; None for an unknown fact."""
 
 from collections.abc import Mapping
 

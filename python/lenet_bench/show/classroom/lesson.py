@@ -1,4 +1,4 @@
-"""What the classroom's page shows of a result: times, parts and code, as plain data."""
+"""The classroom page's data from a result: times, parts and code."""
 
 from collections.abc import Sequence
 from itertools import groupby
@@ -23,11 +23,11 @@ _NAMED = 0.1  # of a call: what a part of the API takes that has a name of its o
 
 
 def lesson(results: Sequence[tuple[str, Result]]) -> dict[str, Any]:
-    """The first result's backends; each of the others may say what a call's time goes to."""
+    """The backends of the first result; the others may add the parts of a call."""
     run, *_ = as_runs(results)
     rows = [*run.rows, *run.reduced]
     if not rows:
-        raise ResultError(f"{run.source}: no backend was timed, so there is nothing to race")
+        raise ResultError(f"{run.source}: no backend was timed, so a race is impossible")
     listings: dict[tuple[Source, ...], int] = {}
     parts = dict(_parts(results))
     fastest = {row["family"]: row["name"] for row in reversed(run.rows)}
@@ -57,7 +57,7 @@ def _parts(results: Sequence[tuple[str, Result]]) -> list[tuple[str, dict[str, A
 
 
 def _shares(parts: Sequence[Part], whole_us: float) -> list[tuple[str, float]]:
-    """In the order of the call; what is small of the API is one, and so are like stages."""
+    """In the order of the call; small parts of the API are summed, and so are similar stages."""
     shares: dict[str, float] = {}
     for part in parts:
         share, name = part.us / whole_us, group(part.name)
@@ -86,7 +86,7 @@ def _backend(row: Row, run: Run, listings: dict[tuple[Source, ...], int]) -> dic
 
 
 def _code(name: str, lines: int | None, listings: dict[tuple[Source, ...], int]) -> dict[str, Any]:
-    """Its lines as they are counted today, so that the number is that of the code beside it."""
+    """The current number of lines, so that it fits the code beside it."""
     try:
         backend, written = find(name)[0], tuple(sources(name))
     except (LenetBenchError, OSError):  # of another version, or gone
