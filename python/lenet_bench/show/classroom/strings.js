@@ -83,7 +83,7 @@ export const strings = {
   live: {
     short: "Live",
     title: "Every API that is installed here, live",
-    caption: "What each answers to your drawing, asked one after the other: the median of at most 50 calls",
+    caption: "Each backend answers your drawing, one after the other; the time is the median of at most 50 calls",
     backend: "Backend",
     digit: "Digit",
     time: "Time",
@@ -105,8 +105,8 @@ export const strings = {
   method: {
     short: "Method",
     title: "Where the figures come from",
-    result: "The times were measured on {machine} on {measured}: {conditions}. The lines are counted from the code as it stands here.",
-    parts: "What a call's time goes to was measured by experiments of their own on {machine}; the race shows it as shares.",
+    result: "The times were measured on {machine} on {measured}: {conditions}. The lines are counted from the code shown here.",
+    parts: "The parts of a call were measured separately on {machine}; the race shows their shares.",
     measuring: "Measuring our kernels in this browser …",
     here: "In this browser, our kernels take {time} an image: the median of batches of calls.",
     again: "Measure again",
@@ -124,7 +124,7 @@ export const strings = {
       redLessBlue: "red less blue",
       greenLessBlue: "green less blue",
     },
-    turned: "{view}, turned over: the ink is light",
+    turned: "{view}, inverted: the ink is light",
     untouched: "already in MNIST's own format",
     sheet: "the sheet of paper, cut out of the darker table",
     margin: "room made around a digit that fills its picture",
