@@ -1,8 +1,8 @@
 """LeNet in JAX.
 
 A program of NumPy-like functions that XLA compiles for the processor at hand; its convolutions and
-matrix products are YNNPACK's, the heir of XNNPACK, on a GPU cuDNN's and cuBLAS's. Closed over by
-the function, the weights are constants of the program; `arguments` passes them to every call, as
+matrix products are YNNPACK's, the successor of XNNPACK, on a GPU cuDNN's and cuBLAS's. Closed over
+by the function, the weights are constants of the program; `arguments` passes them to every call, as
 training does.
 """
 

@@ -4,8 +4,8 @@ Layers with names, on the framework that KERAS_BACKEND chose before Keras was im
 JAX, PyTorch or OpenVINO. `predict` is what the guides show, made for data sets: it builds an input
 pipeline and runs callbacks on each call. `predict_on_batch` only runs the compiled graph, `call`
 runs the layers one after another: what Keras' documentation names for a few images. `function`
-and `compile` give the model to the compiler of the framework below. Keras has no word for
-threads and precision, so whoever sets these writes for that framework too.
+and `compile` give the model to the compiler of the framework below. Keras has no option for
+threads and precision, so these are set in the framework below.
 """
 
 from functools import partial
@@ -88,7 +88,7 @@ def compile(weights: Weights) -> Infer:
 
 
 def on_tensorflow(threads: int) -> None:
-    """What is set for Keras on TensorFlow."""
+    """Settings for Keras on TensorFlow."""
     import tensorflow
 
     tensorflow.config.threading.set_intra_op_parallelism_threads(threads)
@@ -96,14 +96,14 @@ def on_tensorflow(threads: int) -> None:
 
 
 def on_torch(threads: int) -> None:
-    """What is set for Keras on PyTorch."""
+    """Settings for Keras on PyTorch."""
     import torch
 
     torch.set_num_threads(threads)
 
 
 def on_openvino(threads: int) -> None:
-    """What is set for Keras on OpenVINO: by default it computes in bfloat16 where it can."""
+    """Settings for Keras on OpenVINO, which computes in bfloat16 by default where it can."""
     import openvino
 
     config = {"INFERENCE_PRECISION_HINT": "f32", "INFERENCE_NUM_THREADS": threads}

@@ -62,5 +62,5 @@ def iobinding(onnx_model: bytes, threads: int, device: str) -> Infer:
 
 
 def any_number(onnx_model: bytes, threads: int, device: str) -> Infer:
-    """What answers batches, in place of the two that are for one image."""
+    """The variant for batches, in place of the two that are for one image."""
     return on_arrays(load(onnx_model, threads, device, images=None))

@@ -54,7 +54,7 @@ def int8(int8_onnx_model: bytes, threads: int) -> Infer:
 
 
 def any_number(onnx_model: bytes, threads: int) -> Infer:
-    """What answers batches, in place of the two that are compiled for one image."""
+    """The variant for batches, in place of the two that are compiled for one image."""
     model = load(onnx_model, threads, images=-1)
     return lambda images: model(images[:, np.newaxis])[0]
 

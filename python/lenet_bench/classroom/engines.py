@@ -34,7 +34,7 @@ _PACKAGES = {
 
 @dataclass(frozen=True)
 class Engines:
-    """What there is for the browser."""
+    """The engines available for the browser."""
 
     names: Sequence[str] = ()
     files: Mapping[str, bytes] = field(default_factory=dict)
@@ -61,7 +61,7 @@ def install(say: Callable[[str], None]) -> None:
 
 
 def installed(say: Callable[[str], None]) -> Engines:
-    """Those whose files are in the cache; what one of them lacks besides is said."""
+    """The engines whose files are in the cache; `say` is called for one that lacks its model."""
     names, files = list[str](), dict[str, bytes]()
     for name, packages in ((ORT, [*_PACKAGES][:1]), (TFJS, [*_PACKAGES][1:])):
         paths = [path for package in packages for path in _paths(package)]

@@ -15,7 +15,7 @@ SUCCESS, WRONG, INTERRUPTED = 0, 1, 130  # 2, misuse, is click's
 
 
 def screen() -> Screen:
-    """What answers are drawn on."""
+    """The screen for answers."""
     return Screen.of(sys.stdout)
 
 

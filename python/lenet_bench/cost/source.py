@@ -31,7 +31,7 @@ class Source:
 
     @property
     def text(self) -> str:
-        """All of the file."""
+        """The whole file."""
         return self.path.read_text(encoding="utf-8")
 
     @property

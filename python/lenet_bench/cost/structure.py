@@ -85,7 +85,7 @@ class _CppNesting:
             word = self._take()
 
     def _parenthesis(self, depth: int) -> None:
-        """What is in it, a lambda's body perhaps, and its end."""
+        """Its content, such as a lambda's body, and its end."""
         while self._next() not in (")", ""):
             if self._next() == "{":
                 self._statement(depth)

@@ -132,7 +132,7 @@ def _stack(frame: FrameType | None) -> tuple[str, ...] | None:
 
 
 def _tree(stacks: Mapping[tuple[str, ...], int], looks: int) -> list[dict[str, Any]]:
-    """Who calls whom, with the share of the time that each takes with all that it calls."""
+    """The tree of calls, each with its share of the time, callees included."""
     below: dict[str, Counter[tuple[str, ...]]] = {}
     for stack, count in stacks.items():
         if stack:

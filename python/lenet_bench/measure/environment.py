@@ -177,7 +177,7 @@ def _turbo(system: Path) -> bool | None:
 
 
 def _chosen(setting: str | None) -> str | None:
-    """Of always [madvise] never."""
+    """The selected word of a text such as "always [madvise] never"."""
     found = re.search(r"\[(\w+)\]", setting or "")
     return found[1] if found else None
 

@@ -72,7 +72,7 @@ def run(
     ask = (_answer_with_digit if purpose == "accuracy" else _call_within)(infer, images, loadgen)
 
     def pass_over(*_: object) -> None:
-        """All images are in memory, and each query is answered when it is asked."""
+        """All images are in memory, and each query is answered at once."""
 
     backend = loadgen.ConstructSUT(ask, pass_over)
     samples = loadgen.ConstructQSL(len(images), len(images), pass_over, pass_over)

@@ -17,7 +17,7 @@ Span = tuple[str, bool, int, int]
 
 
 def spans(infer: Callable[[Image], Any], image: Image) -> list[Span]:
-    """Of a call that is not the first, in the order of their ends: the whole call is the last."""
+    """The spans of a warm call in the order of their ends: the whole call is the last."""
     found: list[Span] = []
     open_spans: list[tuple[str, bool, int]] = []
 

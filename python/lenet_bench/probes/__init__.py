@@ -86,8 +86,9 @@ def networks(
 ) -> list[Probe]:
     """The operations and the stages, called in the last way.
 
-    `trivial` and `cut` make the networks; `count` says of how many operations each stage is, `rest`
-    how many take ten floats of what was computed, but for the last cut, which gives no more.
+    `trivial` and `cut` make the networks; `count` has the number of operations of each stage,
+    `rest` the number of those that take ten floats of the last layer, which the last cut does not
+    need.
     """
     found = [Probe("operations", str(n), last(trivial(n)), rest + n) for n in COUNTS]
     so_far = 0

@@ -22,7 +22,7 @@ _BOUNDS = {"from": 0, "to": 10, "axis": 1}  # of a slice
 
 
 class Models:
-    """Made from one set of weights."""
+    """Models made from one set of weights."""
 
     def __init__(self, weights: Weights) -> None:
         self._whole = load_from_string(lenet.model(weights))
@@ -48,7 +48,7 @@ class Models:
         return self._model([*nodes[:end], *(() if stage == CUTS[-1] else _ten_of(last))])
 
     def _model(self, nodes: Sequence[Any]) -> bytes:
-        """Of these nodes, the last of which gives the answer."""
+        """A model of these nodes, the last of which gives the answer."""
         whole = self._whole
         used = {name for node in nodes for name in node.input}
         constants = [one for one in self._constants if one.name in used]

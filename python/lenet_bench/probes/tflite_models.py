@@ -128,7 +128,7 @@ class _Model:
         self._graph.operators.append(operator)
 
     def content(self) -> bytes:
-        """The file."""
+        """The flatbuffer."""
         self._graph.outputs = [self._end]
         for signature in self._model.signatureDefs:
             signature.outputs[0].tensorIndex = self._end

@@ -16,7 +16,7 @@ FOLDERS = (Path("results/cpu"), Path("results/community"))
 
 @dataclass(frozen=True)
 class Median:
-    """Of a backend on a machine."""
+    """A backend's time on a machine."""
 
     us: float
     starts: int

@@ -25,7 +25,7 @@ def measured(options: CompareOptions, progress: Callable[[Progress], None]) -> R
 
 
 def digest(found: Sequence[Priced]) -> dict[str, Any]:
-    """What `--json` prints."""
+    """The output of `--json`."""
     met, predictions = within(found)
     return {
         "backends": [asdict(one) for one in found],

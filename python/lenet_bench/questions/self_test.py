@@ -102,7 +102,7 @@ def enough(blocks: Sequence[Block], starts: int = PUBLISHED_STARTS) -> float:
 
 
 def points(result: Result, *, quick: bool = False, starts: int = PUBLISHED_STARTS) -> list[Point]:
-    """What a run of `self_test_options` shows; a `quick` one has too few pairs for 95 %."""
+    """The verdicts of a run of `self_test_options`; a `quick` one has too few pairs for 95 %."""
     medians = {row.name: start_medians_us(row.blocks) for row in result.backends}
     identical = _identical(medians)
     if quick:
@@ -275,7 +275,7 @@ def _caught(result: Result, name: str) -> Point:
 
 
 def _floor(result: Result) -> Point:
-    """What the harness adds to every call."""
+    """The time that the harness adds to every call."""
     floor = result.floor.summary.p50_us if result.floor and result.floor.summary else None
     summary = result.row(_SAME[0]).summary
     call = summary.p50_us if summary else None

@@ -30,7 +30,7 @@ def measured(options: CompareOptions, progress: Callable[[Progress], None]) -> R
 
 
 def digest(found: Sequence[TakenApart]) -> dict[str, Any]:
-    """What `--json` prints."""
+    """The output of `--json`."""
     return {"backends": [_one(one) for one in found]}
 
 

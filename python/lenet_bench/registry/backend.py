@@ -69,7 +69,7 @@ class Backend:
     library: str = ""  # its API's name, and the package whose version is that of the API
     package: str = ""
     extra: str | None = None  # the optional dependencies that bring its API
-    framework: bool = False  # its API is a Python package of somebody else's
+    framework: bool = False  # its API is a Python package of another project
     environment: str | None = None  # the isolated environment that holds its API
     programs: tuple[str, ...] = ()  # what its API calls while it builds, compilers mostly
     compiled: frozenset[str] = frozenset()  # variants that run a C++ compiler, for many seconds
@@ -77,7 +77,7 @@ class Backend:
     quieting: Mapping[str, str] = field(default_factory=dict)  # variables that hush its logs
     counterpart: str | None = None  # its like on the CPU, where it runs on a GPU only
     gpu: OnGpu | None = None  # how it runs on a GPU, where it can
-    gone: str | None = None  # why nobody can run it any more, and what took its place
+    gone: str | None = None  # why it cannot be run any more, and its successor
 
     @property
     def moved(self) -> bool:
@@ -118,7 +118,7 @@ class Backend:
 
 
 def framework(name: str, **rest: Any) -> Backend:
-    """The row of an API that is a Python package of somebody else's.
+    """The row of an API that is a Python package of another project.
 
     Defaults follow from the name: the file in backends/, the package, and the extra that installs
     it if it has no environment. The bare name means the first variant.

@@ -1,4 +1,4 @@
-"""The rows of inference engines and compilers, from the leanest on."""
+"""The rows of inference engines and compilers, from the lowest layer on."""
 
 from .backend import FLOAT32_ON_GPU, IN_CPP, Backend, OnGpu, framework
 

@@ -17,7 +17,7 @@ def names(*, gone: bool = True, device: Device | None = None) -> list[str]:
 
 
 def every_name() -> list[str]:
-    """All that `find` understands: names(), and after each backend its names on a GPU."""
+    """All names that `find` accepts: names(), and after each backend its names on a GPU."""
     return [name for row in _rows() for name in row.names()]
 
 

@@ -25,5 +25,5 @@ class Network(Protocol):
         ...
 
     def describe(self) -> dict[str, str]:
-        """What really runs: library version, instruction set, algorithm."""
+        """What runs: library version, instruction set, algorithm."""
         ...

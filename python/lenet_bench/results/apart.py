@@ -191,7 +191,7 @@ def _medians(kernels: Iterable[Kernel]) -> Iterator[Kernel]:
 
 
 def _parts(experiments: Sequence[Experiment]) -> Iterator[tuple[str, float, str]]:
-    """Of one start: each part's name, its time in us, and what was measured for it."""
+    """The parts of one start: name, time in µs, and what was measured for it."""
     ways, stages = of_kind(experiments, "way"), _stages(experiments)
     each = _slope(experiments)
     for one, following in pairwise(ways):

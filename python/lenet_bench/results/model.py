@@ -1,7 +1,7 @@
-"""What a result file holds (a header, then a line a block), and what is computed from it.
+"""A result file's content, a header and then a line for each block, and what is computed from it.
 
 A block is one process of one backend: started, checked, warmed up, timed, checked, ended. Figures,
-verdicts and warnings are never in the file: they follow from its blocks.
+verdicts and warnings are never in the file: they are computed from its blocks.
 """
 
 from collections.abc import Mapping, Sequence
@@ -229,7 +229,7 @@ class Block(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def calls(self) -> int:
-        """How many count."""
+        """The number of calls that count."""
         return len(self.samples_ns) or sum(count for _, count in self.thinned_ns)
 
     @property
@@ -239,7 +239,7 @@ class Block(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def median_us(self) -> float:
-        """Of its calls."""
+        """The median of its calls."""
         return float(np.median(self.calls_ns)) / 1000
 
     @property

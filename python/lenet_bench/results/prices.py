@@ -112,7 +112,7 @@ def _priced(row: Row, seed: int) -> Priced:
 
 
 def _prices(start: Sequence[Experiment]) -> dict[str, float]:
-    """Of one start, in microseconds."""
+    """The prices of one start, in microseconds."""
     trivial, drawn = of_kind(start, "operations"), of_kind(start, "drawn")
     counts, us = [float(one.operations) for one in trivial], [one.us for one in trivial]
     slope, entering = np.polyfit(counts, us, 1, w=1 / np.array(us))  # alike for its share

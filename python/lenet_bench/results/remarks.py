@@ -225,7 +225,7 @@ def _elsewhere(result: Result) -> Callable[[Row], float]:
 
 
 def _shared(result: Result) -> str:
-    """What more threads than asked for mean for the time of a call."""
+    """The effect of extra threads on the time of a call."""
     if cores := result.rules.worker_cores:
         return (
             f"they share {_spell(cores)}, so a call may include a switch between threads; "

@@ -50,7 +50,7 @@ def exported(result: Result, name: str) -> Iterator[str]:
 
 
 def _known(result: Result) -> list[tuple[Row, Summary]]:
-    """Those with a median, the fastest first."""
+    """The backends with a median, the fastest first."""
     return [(row, s) for row in timed(result) if (s := row.summary) and s.p50_us is not None]
 
 

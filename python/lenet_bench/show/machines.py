@@ -67,7 +67,7 @@ def baseline(machines: Sequence[Measured], named: str | None) -> str:
 
 
 def ratio(one: Measured, name: str, base: str) -> float | None:
-    """Of the backend's median on that machine to the baseline's there."""
+    """The ratio of the backend's median on that machine to the baseline's there."""
     if name not in one.times or base not in one.times:
         return None
     return one.times[name].us / one.times[base].us
@@ -82,7 +82,7 @@ def cell(one: Measured, name: str, base: str | None) -> str:
 
 
 def as_json(machines: Sequence[Measured], base: str, refused: Sequence[str]) -> str:
-    """What `--json` prints."""
+    """The output of `--json`."""
     return json.dumps(
         {
             "baseline": base,

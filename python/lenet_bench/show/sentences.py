@@ -12,7 +12,7 @@ IN_LESS = "In less than float32:"
 
 
 def conditions(result: Result) -> str:
-    """What was measured, on what and how long."""
+    """What was measured, on which machine and how long."""
     rules = result.rules
     cores = ", ".join(map(str, rules.worker_cores)) or "any"
     threads = counted(rules.threads, "thread")
@@ -58,13 +58,13 @@ def timed(result: Result) -> list[Row]:
 
 
 def by_precision(rows: Sequence[Row]) -> tuple[list[Row], list[Row]]:
-    """Those that compute in float32, and those that compute in less: each has its table."""
+    """The backends in float32, and those in less: each group has its table."""
     reduced = [one for one in rows if precision(one.name) != "float32"]
     return [one for one in rows if one not in reduced], reduced
 
 
 def failed(result: Result, named: Sequence[str] = ()) -> list[Row]:
-    """Those that failed; one that cannot run here counts only where it was asked for by name."""
+    """The backends that failed; one that cannot run here counts only if it was named."""
     return [
         one
         for one in result.backends
@@ -79,7 +79,7 @@ def left_out(result: Result) -> str | None:
 
 
 def absent(result: Result, named: Sequence[str] = ()) -> str | None:
-    """Those that cannot run here and that nobody asked for."""
+    """The backends that cannot run here and were not named."""
     return missing(one.name for one in result.backends if _is_missing(one, named))
 
 

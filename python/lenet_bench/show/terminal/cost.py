@@ -1,4 +1,4 @@
-"""What backends cost in code, in a terminal: a table of all, or the sources of two side by side."""
+"""The code of backends in a terminal: a table of all, or the sources of two side by side."""
 
 from __future__ import annotations  # rich is imported once there is something to draw
 
@@ -52,7 +52,7 @@ def _figures(cost: Cost) -> tuple[object, ...]:
 
 
 def _packages(requirements: Sequence[str]) -> str:
-    """Their names: --json has the versions."""
+    """The names of the packages; --json has the versions."""
     names = [re.split(r"[^\w.-]", requirement, maxsplit=1)[0] for requirement in requirements]
     text = f"{len(names)}: {', '.join(names)}" if names else "nothing more"
     return text if len(text) <= _PACKAGES else f"{text[: _PACKAGES - 1]}…"
@@ -100,7 +100,7 @@ def side_by_side(
 
 
 def _code(lines: Sequence[StagedLine], width: int) -> Iterator[tuple[str, Text]]:
-    """Numbers and code, without the indent that all lines have; each file begins with its name."""
+    """Line numbers and code without the common indent; each file begins with its name."""
     from rich.text import Text
 
     indent = min((len(line.text) - len(line.text.lstrip()) for line in lines), default=0)
