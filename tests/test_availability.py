@@ -92,7 +92,7 @@ def test_a_framework_of_another_version_is_told_as_that(first: Path) -> None:
     onnxruntime_that("", first, version="1.3.1")
     found = ask(find("onnxruntime")[0])[0]
     assert re.fullmatch(
-        r"onnxruntime needs onnxruntime>=1\.20 and 1\.3\.1 is here \(AttributeError: .*\); "
+        r"onnxruntime needs onnxruntime>=1\.20, but 1\.3\.1 is installed \(AttributeError: .*\); "
         r"fix it with: pip install 'lenet-bench\[onnxruntime\]'",
         found.reason or "",
     )
@@ -107,7 +107,7 @@ def test_a_framework_of_another_version_beside_its_environment_says_so(
     package("cv2", opencv, first, "5.0.0.93", name="opencv_python_headless")
     (found,) = ask(find("caffe")[0])
     assert re.fullmatch(
-        r"caffe needs opencv-python-headless>=4,<5 and 5\.0\.0\.93 is here "
+        r"caffe needs opencv-python-headless>=4,<5, but 5\.0\.0\.93 is installed "
         r"\(.*readNetFromCaffe.*\); fix it with: lenet-bench env create caffe",
         found.reason or "",
     )
@@ -115,7 +115,7 @@ def test_a_framework_of_another_version_beside_its_environment_says_so(
 
 def test_a_crash_of_another_version_is_told_as_that_wherever_it_is_asked(first: Path) -> None:
     onnxruntime_that("import os; os.abort()", first, version="1.3.1")
-    needed = r"onnxruntime needs onnxruntime>=1\.20 and 1\.3\.1 is here"
+    needed = r"onnxruntime needs onnxruntime>=1\.20, but 1\.3\.1 is installed"
     found = ask(find("onnxruntime")[0])[0]
     assert re.search(rf"{needed} \(.*SIGABRT", found.reason or "")
     (row,) = compare(CompareOptions(("onnxruntime",), rounds=1)).backends
@@ -190,7 +190,9 @@ def test_a_compiled_variant_without_a_compiler_says_what_brings_one(
 ) -> None:
     monkeypatch.setenv("CXX", "no-such-compiler")
     (found,) = ask(find("torch")[0], ["torch:compile"])
-    assert "compiles C++, and there is no no-such-compiler; mend it" in (found.reason or "")
+    assert "compiles C++, and no-such-compiler is not installed; fix it with: " in (
+        found.reason or ""
+    )
 
 
 def test_a_name_asks_that_backend_only() -> None:

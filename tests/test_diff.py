@@ -139,7 +139,7 @@ def test_another_machine_is_said_and_relative_is_offered():
         ("threads", 4, "threads"),
         ("weights_sha256", "1" * 64, "weights (SHA-256)"),
         ("interval_s", 0.1, "idle time before a call, s"),
-        ("cold_mb", 64, "passed over before a call, MB"),
+        ("cold_mb", 64, "read before a call for cold caches, MB"),
         ("variables", {"OMP_NUM_THREADS": "4"}, "$OMP_NUM_THREADS"),
     ],
 )

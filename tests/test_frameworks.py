@@ -121,7 +121,7 @@ def test_what_is_no_image_is_refused_from_the_other_process_too(
 
 
 def test_what_shows_no_layers_names_those_that_do(network: InOwnProcess, images: Array) -> None:
-    with pytest.raises(LenetBenchError, match=r"no layers; .*reference"):
+    with pytest.raises(LenetBenchError, match=r"outputs of layers; .*reference"):
         network.layers(images[0])
 
 
