@@ -190,9 +190,7 @@ def test_a_compiled_variant_without_a_compiler_says_what_brings_one(
 ) -> None:
     monkeypatch.setenv("CXX", "no-such-compiler")
     (found,) = ask(find("torch")[0], ["torch:compile"])
-    assert "compiles C++, and no-such-compiler is not installed; fix it with: " in (
-        found.reason or ""
-    )
+    assert "no-such-compiler is not installed; fix it with: " in (found.reason or "")
 
 
 def test_a_name_asks_that_backend_only() -> None:

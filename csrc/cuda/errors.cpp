@@ -87,7 +87,7 @@ void fail(const Outcome& outcome, const Call& call) {
   if (!outcome.meaning.empty()) sentence += " (" + outcome.meaning + ")";
   sentence += std::string(" at ") + call.file + ":" + std::to_string(call.line);
   if (!outcome.remedy) throw CallFailed(sentence);
-  throw Unavailable(outcome.remedy->wrong + ": " + sentence + "; " + outcome.remedy->mends);
+  throw Unavailable(outcome.remedy->wrong + ": " + sentence + "; " + outcome.remedy->fix);
 }
 
 }  // namespace lenet::cuda
