@@ -34,7 +34,7 @@ Examples:
   lenet-bench compare fused openblas --budget 60s
   lenet-bench compare fused keras --batch 1,8,64,512
   lenet-bench compare fused keras --interval 20ms --cold
-  lenet-bench compare torch torch@gpu -o mine.jsonl    run it again to go on
+  lenet-bench compare torch torch@gpu -o mine.jsonl    run it again to continue
   lenet-bench compare --device gpu --baseline cudnn
   lenet-bench compare --json | jq '.backends[] | {name, p50_us, verdict}'
 
@@ -89,9 +89,9 @@ def compare(
 ) -> int:
     """Measure backends side by side: latency, ratio, and whether the difference is real.
 
-    Each BACKEND (every backend without one) is started in every round, one at a time and in
-    shuffled order, in a new process on the same core. It is timed only if it gives the reference's
-    answers. The run ends at --budget or --rounds, whichever comes first. Ctrl-C ends it, too, and
+    Each BACKEND, or every backend if none is named, is started in every round, one at a time and
+    in shuffled order, in a new process on the same core. It is timed only if it gives the
+    reference's answers. The run ends at --budget or --rounds, whichever comes first. Ctrl-C ends it, too, and
     shows what was measured.
     """
     from ..measure.comparison import compare as measure

@@ -26,7 +26,7 @@ Examples:
 )
 @json_option
 def cost(backends: tuple[str, ...], show: tuple[str, ...], as_json: bool) -> int:
-    """Count the code that each BACKEND takes; of every backend without a BACKEND.
+    """Count the code that each BACKEND takes, or every backend if none is named.
 
     Lines with code count; blank lines, comments, docstrings and lone brackets do not. Nothing is
     imported or run, so a backend need not run here.

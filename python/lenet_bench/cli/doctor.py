@@ -28,8 +28,8 @@ Exit codes: 0 where at least one backend runs, else 1.
 def doctor(backends: tuple[str, ...], as_json: bool, timeout: float, verbose: bool) -> int:
     """Check what runs here. For what does not, print the reason and the command that fixes it.
 
-    Each BACKEND (every backend without one) is loaded with its variants in a process of its own,
-    and one answer is compared with the reference's. The machine, the software, the weights and
+    Each BACKEND, or every backend if none is named, is loaded with its variants in a process of its
+    own, and one answer is compared with the reference's. The machine, the software, the weights and
     MNIST are checked too.
     """
     from ..questions.doctor import examine

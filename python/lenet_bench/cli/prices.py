@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 Examples:
   lenet-bench prices
   lenet-bench prices onnxruntime torch keras:predict_on_batch
-  lenet-bench prices numpy -o mine.jsonl       run it again to go on
+  lenet-bench prices numpy -o mine.jsonl       run it again to continue
   lenet-bench prices --json jax | jq '.backends[].predictions'
 
 Exit codes: 0, or 1 where a backend failed, answered wrongly or a named one does not run.
@@ -45,8 +45,8 @@ def prices(
 ) -> int:
     """Find what each operation, layer and byte of a network adds to a call of each BACKEND.
 
-    Without a BACKEND, of every backend that `prices` supports. The prices are fitted to networks
-    of trivial operations and to 24 random ones. They predict the times of three other networks,
+    Without a BACKEND it measures all that it supports. The prices are fitted to networks of
+    trivial operations and to 24 random ones. They predict the times of three other networks,
     which are also measured.
     """
     from ..measure.options import CompareOptions

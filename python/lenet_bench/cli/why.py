@@ -32,7 +32,7 @@ Examples:
   lenet-bench why onednn onnxruntime
   lenet-bench why keras keras:call tensorflow --tree
   lenet-bench why --device gpu cudnn torch
-  lenet-bench why torch -o mine.jsonl          run it again to go on
+  lenet-bench why torch -o mine.jsonl          run it again to continue
   lenet-bench why keras torch --trace calls.json
   lenet-bench why --json torch | jq '.backends[] | {name, explained, parts}'
 
@@ -68,7 +68,7 @@ def why(
     as_json: bool,
     verbose: bool,
 ) -> int:
-    """Take one call of each BACKEND apart; of every backend without a BACKEND.
+    """Take one call of each BACKEND apart, or of every backend if none is named.
 
     Each is measured as by `compare`. Then smaller networks are timed: one that does nothing, some
     of trivial operations, and LeNet cut after each stage. Their times give the parts of the call;
