@@ -89,9 +89,9 @@ def compare(
 ) -> int:
     """Measure backends side by side: latency, ratio, and whether the difference is real.
 
-    Each BACKEND, or every backend if none is named, is started in every round, one at a time and
-    in shuffled order, in a new process on the same core. It is timed only if it gives the
-    reference's answers. The run ends at --budget or --rounds, whichever comes first. Ctrl-C ends it, too, and
+    Each BACKEND, or every backend if none is named, is started in every round, one at a time and in
+    shuffled order, in a new process on the same core. It is timed only if it gives the reference's
+    answers. The run ends at --budget or --rounds, whichever comes first. Ctrl-C ends it, too, and
     shows what was measured.
     """
     from ..measure.comparison import compare as measure
