@@ -16,23 +16,25 @@ TITLES = ("stage", "the engine says", "beyond oneDNN", "in oneDNN", "its kernel"
 def kernels(path: Path) -> Iterator[str]:
     """Of a run of `why`, a backend a table."""
     result = read_result(path)
-    backends = [one for one in taken_apart(result) if told(one)]
+    backends = [one for one in taken_apart(result) if onednn_kernels(one)]
     yield from [measured_how(result), ""]
-    bare = [kernel for one in backends if one.name == BARE for kernel in told(one)]
+    bare = [kernel for one in backends if one.name == BARE for kernel in onednn_kernels(one)]
     for one in backends:
-        yield from [f"### {one.name}: {told(one)[0].by}", ""]
+        yield from [f"### {one.name}: {onednn_kernels(one)[0].by}", ""]
         rows = [row for stage in stages(one) for row in stage_rows(one, stage, bare)]
         yield from [*markdown(TITLES, rows, ("stage", "its kernel", "by hand")), ""]
 
 
-def told(one: TakenApart) -> list[Kernel]:
+def onednn_kernels(one: TakenApart) -> list[Kernel]:
     """What the oneDNN in it says."""
     return [kernel for kernel in one.kernels if kernel.by.startswith("oneDNN")]
 
 
 def stages(one: TakenApart) -> list[list[Kernel]]:
     """Its kernels, those of a stage together."""
-    return [list(kernels) for _, kernels in groupby(told(one), lambda kernel: kernel.stage)]
+    return [
+        list(kernels) for _, kernels in groupby(onednn_kernels(one), lambda kernel: kernel.stage)
+    ]
 
 
 def stage_rows(

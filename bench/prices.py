@@ -7,7 +7,7 @@ from lenet_bench.results import Part, Priced, priced, read_result
 from lenet_bench.show.markdown import table as markdown
 from lenet_bench.show.sentences import conditions as measured_how
 from lenet_bench.show.terminal.prices import summary
-from lenet_bench.units import percents, time, times
+from lenet_bench.units import percent, time, times
 
 
 def prices(folder: Path) -> Iterator[str]:
@@ -40,8 +40,8 @@ def predicted(found: list[Priced]) -> Iterator[str]:
             one.network,
             time(one.predicted_us),
             time(one.measured_us),
-            f"{one.error:+.0%}",
-            percents(one.error_low, one.error_high),
+            percent(one.error, places=0, signed=True),
+            percent(one.error_low, one.error_high, places=0),
         )
         for backend in found
         for one in backend.predictions

@@ -85,7 +85,7 @@ def main() -> None:
             path.write_bytes(content)
         elif not path.exists() or content != path.read_bytes():
             name = path.relative_to(ROOT)
-            raise SystemExit(f"{name} is stale; mend it with: python bench/readme.py")
+            raise SystemExit(f"{name} is stale; fix it with: python bench/readme.py")
 
 
 if __name__ == "__main__":

@@ -63,7 +63,7 @@ def main() -> None:
     if "--check" not in sys.argv[1:]:
         PAGE.write_text(content)
     elif PAGE.read_text() != content:
-        raise SystemExit(f"{PAGE.name} is stale; mend it with: python bench/result_schema.py")
+        raise SystemExit(f"{PAGE.name} is stale; fix it with: python bench/result_schema.py")
 
 
 if __name__ == "__main__":

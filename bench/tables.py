@@ -35,7 +35,7 @@ from lenet_bench.show.terminal.screen import Screen
 from lenet_bench.show.terminal.training import training as training_lines
 from lenet_bench.show.why import answer as answer_of
 from lenet_bench.training.result import read_training
-from lenet_bench.units import digits, interval, percents, ratio, share, time, times
+from lenet_bench.units import digits, interval, percent, ratio, time, times
 from prices import prices
 from settings.__main__ import alternatives
 from without_python import without_python
@@ -70,9 +70,9 @@ def backends(path: Path) -> Iterator[str]:
     titles = ("backend", "median", *ratios, "lines", "other variants")
     yield from markdown(titles, map(row, ways.values()), ("backend", "other variants"))
     if run.reduced:
-        told = ("backend", "computes in", "median", *ratios, "off by")
+        titles = ("backend", "computes in", "median", *ratios, "off by")
         yield from ["", IN_LESS, ""]
-        yield from markdown(told, map(reduced_row, run.reduced), told[:2])
+        yield from markdown(titles, map(reduced_row, run.reduced), titles[:2])
     if modes := in_two_modes(run.result.backends):
         yield from ["", f"{modes[0].upper()}{modes[1:]}."]
     if any(way["starts"] < FEWEST_STARTS for way in run.rows):
@@ -123,7 +123,7 @@ def baselines(folder: Path) -> Iterator[str]:
                 if name != base
             ]
             half = middle((i.high - i.low) / (i.high + i.low) for i in ratios if i)
-            found.setdefault(base, []).append(share(half))
+            found.setdefault(base, []).append(percent(half))
     both = [(base, *halves) for base, halves in found.items() if len(halves) == len(files)]
     yield from markdown(("baseline", *(path.stem for path in files)), both, ("baseline",))
 
@@ -154,8 +154,8 @@ def apart_row(one: TakenApart) -> tuple[str, ...]:
         one.name,
         time(one.median_us),
         *map(time, grouped(one.parts).values()),
-        f"{one.explained:.0%}",
-        percents(one.explained_low, one.explained_high),
+        percent(one.explained, places=0),
+        percent(one.explained_low, one.explained_high, places=0),
         time(one.operation_us.us),
         time(one.two_cores_us),
         "-" if one.anatomy is None else f"{sum(one.anatomy.python_calls.values()):,}",
@@ -175,8 +175,8 @@ def closure(path: Path) -> Iterator[str]:
     off = {one.name: abs(one.explained - 1) for one in every if one.explained is not None}
     near, farthest = sum(share <= CLOSE for share in off.values()), max(off, key=off.__getitem__)
     yield (
-        f"Of these {len(off)} calls {near} are explained to within {CLOSE:.0%}; "
-        f"the farthest from it, `{farthest}`, to within {off[farthest]:.1%}."
+        f"Of these {len(off)} calls {near} are explained to within {percent(CLOSE)}; "
+        f"the farthest from it, `{farthest}`, to within {percent(off[farthest], places=1)}."
     )
 
 
@@ -235,7 +235,7 @@ def coverage(folder: Path) -> Iterator[str]:
     for name, found in files.items():
         for one in found["cases"]:
             least = min(one["backends"].values())
-            cell = f"{share(one['share'])} ({share(least)})"
+            cell = f"{percent(one['share'])} ({percent(least)})"
             rows.setdefault((name, one["case"]), {})[f"{one['of']}, {one['starts']}"] = cell
     titles = ("scatter of", "starts", *next(iter(rows.values())))
     yield from markdown(titles, [(*key, *row.values()) for key, row in rows.items()], titles[:2])
@@ -358,7 +358,7 @@ def precision(path: Path) -> Iterator[str]:
         (
             one["backend"],
             precision_of(one["backend"]),
-            f"{one['accuracy']:.2%}",
+            percent(one["accuracy"], places=2),
             f"{one['max_difference']:.1e}",
             str(len(one["disagreements"])),
         )

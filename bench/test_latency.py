@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from lenet_bench import Unavailable, load
 from lenet_bench.registry import find, names, tolerance
-from lenet_bench.registry.apart import Apart
+from lenet_bench.registry.own_process import InOwnProcess
 
 IMAGES = np.random.default_rng(0).random((8, 28, 28), dtype=np.float32)
 
@@ -33,7 +33,7 @@ def test_infer(benchmark: Callable[..., Any], name: str) -> None:
         net = load(name)
     except Unavailable as reason:
         pytest.skip(str(reason))
-    if isinstance(net, Apart):
+    if isinstance(net, InOwnProcess):
         pytest.skip(f"{name} would be asked through a pipe; alone (-k) or in `compare` it is not")
     expected = load("reference").infer(IMAGES)
     assert np.abs(net.infer(IMAGES) - expected).max() <= tolerance(name)

@@ -137,7 +137,7 @@ class RaisesWhenStarted:
 
 class CannotRun:
     def __init__(self, weights, *, threads):
-        raise Unavailable("its library is missing; mend it with: pip install it")
+        raise Unavailable("its library is missing; fix it with: pip install it")
 
 
 class Prints(Honest):

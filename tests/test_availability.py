@@ -11,8 +11,8 @@ from lenet_bench import CompareOptions, compare, load, read_weights
 from lenet_bench.errors import Unavailable
 from lenet_bench.installed import extra_requirements, fits
 from lenet_bench.registry import BACKENDS, find
-from lenet_bench.registry.apart import Apart
 from lenet_bench.registry.availability import ask, backends
+from lenet_bench.registry.own_process import InOwnProcess
 
 GONE = [row.name for row in BACKENDS if row.gone]
 
@@ -92,8 +92,8 @@ def test_a_framework_of_another_version_is_told_as_that(first: Path) -> None:
     onnxruntime_that("", first, version="1.3.1")
     found = ask(find("onnxruntime")[0])[0]
     assert re.fullmatch(
-        r"onnxruntime needs onnxruntime>=1\.20 and 1\.3\.1 is here \(AttributeError: .*\); "
-        r"mend it with: pip install 'lenet-bench\[onnxruntime\]'",
+        r"onnxruntime needs onnxruntime>=1\.20, but 1\.3\.1 is installed \(AttributeError: .*\); "
+        r"fix it with: pip install 'lenet-bench\[onnxruntime\]'",
         found.reason or "",
     )
 
@@ -107,36 +107,36 @@ def test_a_framework_of_another_version_beside_its_environment_says_so(
     package("cv2", opencv, first, "5.0.0.93", name="opencv_python_headless")
     (found,) = ask(find("caffe")[0])
     assert re.fullmatch(
-        r"caffe needs opencv-python-headless>=4,<5 and 5\.0\.0\.93 is here "
-        r"\(.*readNetFromCaffe.*\); mend it with: lenet-bench env create caffe",
+        r"caffe needs opencv-python-headless>=4,<5, but 5\.0\.0\.93 is installed "
+        r"\(.*readNetFromCaffe.*\); fix it with: lenet-bench env create caffe",
         found.reason or "",
     )
 
 
 def test_a_crash_of_another_version_is_told_as_that_wherever_it_is_asked(first: Path) -> None:
     onnxruntime_that("import os; os.abort()", first, version="1.3.1")
-    needed = r"onnxruntime needs onnxruntime>=1\.20 and 1\.3\.1 is here"
+    needed = r"onnxruntime needs onnxruntime>=1\.20, but 1\.3\.1 is installed"
     found = ask(find("onnxruntime")[0])[0]
     assert re.search(rf"{needed} \(.*SIGABRT", found.reason or "")
     (row,) = compare(CompareOptions(("onnxruntime",), rounds=1)).backends
     assert row.status == "crashed"
     assert re.search(rf"{needed} \(.*SIGABRT", row.reason or "")
     with pytest.raises(Unavailable, match=rf"{needed} \(.*SIGABRT"):
-        Apart("onnxruntime", read_weights(), threads=1, quiet=True)
+        InOwnProcess("onnxruntime", read_weights(), threads=1, quiet=True)
 
 
 def test_a_damaged_framework_is_mended_by_what_pip_would_not_leave_alone(first: Path) -> None:
     onnxruntime_that("", first, version="1.20.0")
     found = ask(find("onnxruntime")[0])[0]
     anew = "pip install --force-reinstall --no-deps onnxruntime==1.20.0 onnx==1.17.0"
-    assert (found.reason or "").endswith(f"; if it is damaged, mend it with: {anew}")
+    assert (found.reason or "").endswith(f"; if it is damaged, fix it with: {anew}")
 
 
 def test_records_that_are_damaged_are_no_version(first: Path) -> None:
     onnxruntime_that("", first, version="1.3.1")
     (first / "onnxruntime-1.3.1.dist-info" / "METADATA").unlink()
     found = ask(find("onnxruntime")[0])[0]
-    assert (found.reason or "").endswith("mend it with: pip install 'lenet-bench[onnxruntime]'")
+    assert (found.reason or "").endswith("fix it with: pip install 'lenet-bench[onnxruntime]'")
 
 
 @pytest.mark.parametrize(
@@ -190,7 +190,7 @@ def test_a_compiled_variant_without_a_compiler_says_what_brings_one(
 ) -> None:
     monkeypatch.setenv("CXX", "no-such-compiler")
     (found,) = ask(find("torch")[0], ["torch:compile"])
-    assert "compiles C++, and there is no no-such-compiler; mend it" in (found.reason or "")
+    assert "no-such-compiler is not installed; fix it with: " in (found.reason or "")
 
 
 def test_a_name_asks_that_backend_only() -> None:

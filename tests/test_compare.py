@@ -29,7 +29,7 @@ FAILING = [
     (scratch.ClosesEverything, "crashed", "closed its connection"),
     (scratch.RaisesWhenStarted, "crashed", "while starting: RuntimeError: no such algorithm"),
     (scratch.FailsInColours, "crashed", "gone"),
-    (scratch.CannotRun, "unavailable", "its library is missing; mend it with: pip install it"),
+    (scratch.CannotRun, "unavailable", "its library is missing; fix it with: pip install it"),
     (scratch.AnswersWrongly, "wrong", "while starting: its probabilities differ"),
     (scratch.AnswersNaN, "wrong", "not finite"),
     (scratch.AnswersFloat64, "wrong", "float64 (10,)"),

@@ -62,7 +62,7 @@ def test_a_link_that_cannot_be_loaded_says_so(
     chain = ask(CHAIN, LENET_BENCH_CUDA_LIBRARIES=str(tmp_path))
     broken = {name: reason for name, (_, reason, _) in chain.items() if reason}
     assert list(broken) == [link]
-    assert link == "driver" or "mend it with: " in broken[link]
+    assert link == "driver" or "fix it with: " in broken[link]
 
 
 # what the GPU itself tells ----------------------------------------------------------------------

@@ -39,7 +39,7 @@ def test_where_the_gpu_alone_is_missing_nothing_is_to_be_installed() -> None:
         Unavailable, match=r"^cudnn cannot run here: this machine shows no \D*$"
     ) as why:
         load("cudnn")
-    assert "mend it" not in str(why.value)
+    assert "fix it" not in str(why.value)
 
 
 OPEN = """

@@ -89,7 +89,7 @@ def test_without_libraries_the_one_that_the_driver_supports_says_how_to_get_them
     tmp_path: Path, library: Path
 ) -> None:
     sentence = choose(tmp_path, library, 12080, (*LIBRARIES[13], "libcudnn.so.9"))
-    assert sentence.startswith("CUDA 12: libcudart.so.12 is not installed; mend it with: ")
+    assert sentence.startswith("CUDA 12: libcudart.so.12 is not installed; fix it with: ")
     assert "lenet-bench[cuda12]" in sentence
 
 

@@ -152,7 +152,7 @@ def test_a_gpu_that_does_not_exist_is_one_sentence_with_what_mends_it() -> None:
     done = answer("lenet_bench.load('cupy')", gpu="2")
     sentence = done.stderr.splitlines()[-1]
     assert 'LENET_BENCH_GPU="2" names no GPU here, where 0 to 1 are' in sentence
-    assert "mend it with: export LENET_BENCH_GPU=0" in sentence
+    assert "fix it with: export LENET_BENCH_GPU=0" in sentence
 
 
 @pytest.mark.parametrize("variable", ["CUPY_TF32", "NVIDIA_TF32_OVERRIDE"])
@@ -160,7 +160,7 @@ def test_what_would_round_to_tf32_is_refused_with_what_mends_it(variable: str) -
     done = answer("lenet_bench.load('cupy')", **{variable: "1"})
     sentence = done.stderr.splitlines()[-1]
     assert "Unavailable" in sentence
-    assert f"mend it with: unset {variable}" in sentence
+    assert f"fix it with: unset {variable}" in sentence
     assert answer("lenet_bench.load('cupy')", **{variable: "0"}).returncode == 0
 
 

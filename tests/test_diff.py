@@ -56,7 +56,7 @@ def test_a_slowdown_that_may_be_noise_does_not_regress():
 def test_a_gate_that_is_blind_says_from_where_on_it_sees():
     old, new = result(noisy("a", 100, 0.3)), result(noisy("a", 100, 0.3, seed=1))
     (note,) = diff(old, new, fail_over=0.05).notes
-    assert note.startswith("too noisy for 5%: a (fails from ")
+    assert note.startswith("too noisy to show a slowdown of 5 %: a (only ")
 
 
 def test_a_slowdown_from_where_on_it_is_said_to_fail_does_fail():
@@ -139,7 +139,7 @@ def test_another_machine_is_said_and_relative_is_offered():
         ("threads", 4, "threads"),
         ("weights_sha256", "1" * 64, "weights (SHA-256)"),
         ("interval_s", 0.1, "idle time before a call, s"),
-        ("cold_mb", 64, "passed over before a call, MB"),
+        ("cold_mb", 64, "read before a call for cold caches, MB"),
         ("variables", {"OMP_NUM_THREADS": "4"}, "$OMP_NUM_THREADS"),
     ],
 )

@@ -44,7 +44,7 @@ def test_all_backends_has_what_each_backend_is_and_calls(run):
 
 
 def test_backends_gives_a_reason_that_variants_share_once():
-    absent = "{} needs PyTorch; mend it with: pip install torch"
+    absent = "{} needs PyTorch; fix it with: pip install torch"
     names = ("torch", "torch:compile", "torch:export")
     found = [Availability(name, "", "", "cpu", False, absent.format(name)) for name in names]
     found[2] = replace(found[2], reason="torch:export crashes")
@@ -103,7 +103,7 @@ def examined(*, backends, weights):
     good = Finding("weights", None, weights, None if weights else "no such file")
     rows = [
         Finding(
-            f"backend{n}", "cpu", runs, None if runs else "not here; mend it with: pip install it"
+            f"backend{n}", "cpu", runs, None if runs else "not here; fix it with: pip install it"
         )
         for n, runs in enumerate(backends)
     ]
@@ -136,7 +136,7 @@ def findings_of(*reasons, device="cpu", no_gpu=None):
 
 
 def test_variants_that_fail_alike_are_reported_once():
-    absent = "{} needs PyTorch; mend it with: pip install torch"
+    absent = "{} needs PyTorch; fix it with: pip install torch"
     names = ("torch", "torch:compile", "torch:export")
     lines = findings_of(*((name, absent.format(name)) for name in names), ("keras", "it crashes"))
     assert lines.count("pip install torch") == 1
@@ -151,7 +151,7 @@ def test_variants_that_run_or_fail_in_their_own_way_are_reported_each():
 
 
 NO_GPU = "there is none"
-NEED_ONE = tuple((name, f"{NO_GPU}; mend it with: get {name}") for name in ("cuda", "cudnn"))
+NEED_ONE = tuple((name, f"{NO_GPU}; fix it with: get {name}") for name in ("cuda", "cudnn"))
 
 
 def test_all_that_needs_a_gpu_is_reported_once_where_there_is_none():
@@ -177,7 +177,7 @@ def test_the_way_to_a_gpu_is_shown_where_there_is_one_or_the_package_is_built_fo
 
 
 def test_a_condition_stays_before_the_command_that_mends():
-    reason = "it is broken; if it is damaged, mend it with: pip install it"
+    reason = "it is broken; if it is damaged, fix it with: pip install it"
     lines = findings_of(("backend", reason))
     assert any(line.endswith("it is broken; if it is damaged:") for line in lines)
     assert "pip install it" in lines

@@ -76,7 +76,7 @@ def test_what_does_not_fit_on_the_disk_is_not_begun(
 ) -> None:
     full = shutil.disk_usage(home)._replace(free=10**8)
     monkeypatch.setattr(shutil, "disk_usage", lambda _: full)
-    with pytest.raises(LenetBenchError, match=r"has 0\.1 GB left and this takes 1\.6"):
+    with pytest.raises(LenetBenchError, match=r"has 0\.1 GB free, and 1\.6 GB are needed"):
         environments.create("executorch")
     assert list(home.iterdir()) == []
 
@@ -133,7 +133,7 @@ def test_what_fails_to_install_leaves_nothing_and_the_others_are_tried(
 def test_remove_says_whether_there_was_one(run: Run, home: Path) -> None:
     pretend("caffe", home)
     assert "removed" in run("env", "remove", "caffe").errors
-    assert "was not there" in run("env", "remove", "caffe").errors
+    assert "was not created" in run("env", "remove", "caffe").errors
     assert not (home / "caffe").exists()
 
 

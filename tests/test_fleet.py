@@ -213,7 +213,7 @@ def test_each_host_costs_its_own_row_only(fleet, wheels, made_up, tmp_path):
     good = ("here", "one", "two")
     assert {host: said[host] for host in good} == dict.fromkeys(good, "measured"), output
     assert "closed by remote host" in said["dying"] or "reset" in said["dying"]
-    assert "faster than its weights can be read" in said["lying"]
+    assert "less time than reading its weights" in said["lying"]
     assert "refused" in said["gone"]
     assert collected(fleet) == {
         f"{host}/threads-1-{number}-of-2.jsonl.gz" for host in good for number in (1, 2)
@@ -242,10 +242,10 @@ ANSWERS = {
     "nonsense": (["print(name, 'AAAA')"], "cannot be decompressed"),
     "markup": (["print(name, '<script>')"], "its result is refused"),
     "repeating": (["print(name, result('fleet-000000000000-0'))"], "it is of another run"),
-    "quick": (["print(name, result(name, 'impossible'))"], "weights can be read"),
+    "quick": (["print(name, result(name, 'impossible'))"], "less time than reading its weights"),
     "escaping": ([r"print('\x1b[2J' * 99, file=sys.stderr)"], "no result came: �[2J"),
     "flooding": (["while True: print('x' * 2**16)"], "more than 8 MiB"),
-    "large": (["print(name, 'A' * 2**20)"], "kB and may have 400"),
+    "large": (["print(name, 'A' * 2**20)"], "at most 400 are allowed"),
     "slow": (["time.sleep(600)"], "timed out"),
 }
 

@@ -20,8 +20,8 @@ from lenet_bench import load, read_weights
 from lenet_bench.errors import LenetBenchError, Unavailable
 from lenet_bench.mnist import find_mnist, read_mnist
 from lenet_bench.registry import BACKENDS, find, names, tolerance
-from lenet_bench.registry.apart import Apart
 from lenet_bench.registry.environments import interpreter, variables
+from lenet_bench.registry.own_process import InOwnProcess
 from lenet_bench.weights import Weights
 from numpy.typing import NDArray
 
@@ -60,10 +60,10 @@ def expected(weights: Weights, images: Array) -> Array:
     return load("reference", weights=weights).infer(images)
 
 
-def opened(name: str, weights: Weights, threads: int = 1) -> Apart:
+def opened(name: str, weights: Weights, threads: int = 1) -> InOwnProcess:
     """The backend in a process of its own; skips where its framework, or one that fits, is not."""
     try:
-        return Apart(name, weights, threads=threads, quiet=True)
+        return InOwnProcess(name, weights, threads=threads, quiet=True)
     except Unavailable as error:
         if re.search(NOT_HERE, str(error)):
             pytest.skip(str(error))
@@ -78,7 +78,7 @@ def name(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture(scope="module")
-def network(name: str, weights: Weights) -> Iterator[Apart]:
+def network(name: str, weights: Weights) -> Iterator[InOwnProcess]:
     """One process for all that is asked of it."""
     backend = opened(name, weights)
     yield backend
@@ -86,19 +86,19 @@ def network(name: str, weights: Weights) -> Iterator[Apart]:
 
 
 def test_one_image_has_the_reference_probabilities(
-    name: str, network: Apart, images: Array, expected: Array
+    name: str, network: InOwnProcess, images: Array, expected: Array
 ) -> None:
     found = np.array([network.infer(image) for image in images[:40]])
     assert np.abs(found - expected[:40]).max() <= tolerance(name)
 
 
 def test_a_batch_has_the_reference_probabilities(
-    name: str, network: Apart, images: Array, expected: Array
+    name: str, network: InOwnProcess, images: Array, expected: Array
 ) -> None:
     assert np.abs(network.infer(images) - expected).max() <= tolerance(name)
 
 
-def test_an_answer_has_the_shape_of_its_images(network: Apart, images: Array) -> None:
+def test_an_answer_has_the_shape_of_its_images(network: InOwnProcess, images: Array) -> None:
     answer = network.infer(images[0])
     assert (answer.shape, answer.dtype) == ((10,), np.float32)
     assert network.infer(images[:1]).shape == (1, 10)
@@ -114,18 +114,18 @@ def test_an_answer_has_the_shape_of_its_images(network: Apart, images: Array) ->
     ],
 )
 def test_what_is_no_image_is_refused_from_the_other_process_too(
-    network: Apart, wrong: Array, error: type[Exception]
+    network: InOwnProcess, wrong: Array, error: type[Exception]
 ) -> None:
     with pytest.raises(error, match="expected"):
         network.infer(wrong)
 
 
-def test_what_shows_no_layers_names_those_that_do(network: Apart, images: Array) -> None:
-    with pytest.raises(LenetBenchError, match=r"no layers; .*reference"):
+def test_what_shows_no_layers_names_those_that_do(network: InOwnProcess, images: Array) -> None:
+    with pytest.raises(LenetBenchError, match=r"outputs of layers; .*reference"):
         network.layers(images[0])
 
 
-def test_it_says_what_library_runs(network: Apart) -> None:
+def test_it_says_what_library_runs(network: InOwnProcess) -> None:
     assert network.describe()["library"]
 
 
@@ -171,7 +171,7 @@ def answered(images: Array, tmp_path_factory: pytest.TempPathFactory) -> Callabl
 def test_two_threads_answer_alike_and_an_answer_is_the_callers_own(
     name: str, expected: Array, answered: Callable[[str], Path]
 ) -> None:
-    """In the process of `CALLS`: `Apart` gives copies. An answer may be written to."""
+    """In the process of `CALLS`: `InOwnProcess` gives copies. An answer may be written to."""
     if name in COMPILED:
         pytest.skip("it compiles for many seconds")
     with np.load(answered(find(name)[0].name) / f"{name}.npz") as found:

@@ -240,7 +240,7 @@ def test_without_loadgen_the_extra_is_named(run, tmp_path):
     (tmp_path / "mlperf_loadgen.py").write_text("raise ImportError\n")
     done = run("mlperf", "-b", "fused", "-o", tmp_path / "logs", PYTHONPATH=str(tmp_path))
     assert done.code == 1
-    assert "mend it with: pip install 'lenet-bench[mlperf]'" in done.errors
+    assert "fix it with: pip install 'lenet-bench[mlperf]'" in done.errors
     assert "Traceback" not in done.errors
     assert not (tmp_path / "logs").exists()
 

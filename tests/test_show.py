@@ -34,7 +34,7 @@ def long_list():
     """A run of 45 backends with long names, from 20 us to 60 ms, and of some that are missing."""
     times = [20 * 3000 ** (n / 44) for n in range(45)]
     rows = [blocks(f"keras-framework:on_batch_{n:02}", us) for n, us in enumerate(times)]
-    reason = "no module; mend it with: pip install it"
+    reason = "no module; fix it with: pip install it"
     rows += [failed(name, "unavailable", reason) for name in ("mxnet", "mxnet:gluon", "caffe")]
     return as_result(log(*rows))
 

@@ -47,7 +47,7 @@ def test_a_framework_that_is_absent_is_a_sentence_with_what_brings_it(run, data,
     options = ("--framework", "torch", *OPTIONS, "--data", data, "-o", output)
     done = run("train", *options, PYTHONPATH=str(broken))
     assert done.code == 1
-    assert "mend it with: pip install 'lenet-bench[train,torch]'" in done.errors
+    assert "fix it with: pip install 'lenet-bench[train,torch]'" in done.errors
     assert "Traceback" not in done.errors
 
 

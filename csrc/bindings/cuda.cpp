@@ -16,7 +16,7 @@
 namespace lenet::bindings {
 namespace {
 
-/// Unavailable is the user's to mend, so it is Python's class of that name.
+/// Unavailable can be fixed by the user, so it is Python's class of that name.
 void translate(std::exception_ptr thrown) {
   try {
     if (thrown) std::rethrow_exception(thrown);

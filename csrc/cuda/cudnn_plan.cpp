@@ -253,7 +253,7 @@ cudnnStatus_t build(cudnnHandle_t handle, Descriptor configuration, Plan& plan) 
   throw Unavailable(
       std::string("this cuDNN has no float32 engine for ") + graph + " on this GPU" +
       (last.name.empty() ? "" : "; the last that it tried: " + last.name + " " + last.meaning) +
-      "; mend it with: pip install --upgrade nvidia-cudnn-cu" +
+      "; fix it with: pip install --upgrade nvidia-cudnn-cu" +
       std::to_string(CUDART_VERSION / 1000));
 }
 

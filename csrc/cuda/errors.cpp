@@ -6,7 +6,7 @@ namespace {
 const Remedy kFull = {"the GPU has no memory left", "see who holds it with: nvidia-smi"};
 const Remedy kTaken = {
     "the GPU lets in one process only, which is there, or none",
-    "see who is there with: nvidia-smi, or mend it with: nvidia-smi --compute-mode=DEFAULT"};
+    "see who is there with: nvidia-smi, or fix it with: nvidia-smi --compute-mode=DEFAULT"};
 
 std::optional<Remedy> remedy_for(cudaError_t status) {
   if (status == cudaErrorMemoryAllocation) return kFull;
@@ -49,13 +49,13 @@ std::optional<Remedy> remedy_for(cudnnStatus_t status) {
       return Remedy{"the NVIDIA driver is too old for this cuDNN", "update the driver"};
     case CUDNN_STATUS_NOT_SUPPORTED_ARCH_MISMATCH:  // 9.10 was the last before 7.5
       return Remedy{"this cuDNN does not know this GPU",
-                    "mend it with: pip install " +
+                    "fix it with: pip install " +
                         (CUDART_VERSION >= 13000 ? "--upgrade " + cudnn : "'" + cudnn + "<9.11'")};
     case CUDNN_STATUS_SUBLIBRARY_VERSION_MISMATCH:
     case CUDNN_STATUS_SUBLIBRARY_LOADING_FAILED:
     case CUDNN_STATUS_NOT_SUPPORTED_SUBLIBRARY_UNAVAILABLE:
       return Remedy{"a part of cuDNN is missing, or of another version",
-                    "mend it with: pip install --force-reinstall " + cudnn};
+                    "fix it with: pip install --force-reinstall " + cudnn};
     default:
       return {};
   }
@@ -87,7 +87,7 @@ void fail(const Outcome& outcome, const Call& call) {
   if (!outcome.meaning.empty()) sentence += " (" + outcome.meaning + ")";
   sentence += std::string(" at ") + call.file + ":" + std::to_string(call.line);
   if (!outcome.remedy) throw CallFailed(sentence);
-  throw Unavailable(outcome.remedy->wrong + ": " + sentence + "; " + outcome.remedy->mends);
+  throw Unavailable(outcome.remedy->wrong + ": " + sentence + "; " + outcome.remedy->fix);
 }
 
 }  // namespace lenet::cuda

@@ -13,7 +13,7 @@
 
 namespace lenet::cuda {
 
-/// The backend cannot run here; the sentence says what mends it (Python's errors.Unavailable).
+/// The backend cannot run here; the sentence says how to fix it (Python's errors.Unavailable).
 struct Unavailable : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -30,10 +30,10 @@ struct Call {
   int line;
 };
 
-/// What is wrong where a user can mend it, and with what.
+/// What is wrong, where the user can fix it, and the command that does.
 struct Remedy {
   std::string wrong;
-  std::string mends;
+  std::string fix;
 };
 
 /// What a status says.

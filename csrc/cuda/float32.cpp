@@ -23,7 +23,7 @@ void require_float32() {
   if (value.empty() || value == "0") return;
   throw Unavailable(std::string(kVariable) + "=" + value +
                     " lets NVIDIA's libraries round floats to TF32, and this variant promises "
-                    "float32; mend it with: unset " +
+                    "float32; fix it with: unset " +
                     kVariable);
 }
 
@@ -31,7 +31,7 @@ void require_tf32() {
   if (override() != "0") return;
   throw Unavailable(std::string(kVariable) +
                     "=0 forbids TF32 in this process; the GPU variants of the frameworks set it, "
-                    "so use cudnn:tf32 in a process without them, and mend it with: unset " +
+                    "so use cudnn:tf32 in a process without them, and fix it with: unset " +
                     kVariable);
 }
 

@@ -155,7 +155,7 @@ std::vector<char> kernels_for(const KernelSource& source, int capability) {
   if (std::find(known.begin(), known.end(), capability) == known.end()) {
     throw Unavailable("NVRTC " + compiler_version() + " cannot compile for compute capability " +
                       std::to_string(capability / 10) + "." + std::to_string(capability % 10) +
-                      "; mend it with: pip install --upgrade nvidia-cuda-nvrtc" +
+                      "; fix it with: pip install --upgrade nvidia-cuda-nvrtc" +
                       (CUDART_VERSION < 13000 ? "-cu12" : ""));
   }
   const fs::path path = cache_file(source, capability);

@@ -33,7 +33,7 @@ std::string no_device() {
   const char* visible = std::getenv("CUDA_VISIBLE_DEVICES");
   if (visible != nullptr) {
     return "CUDA_VISIBLE_DEVICES=\"" + std::string(visible) +
-           "\" leaves no GPU visible; mend it with: unset CUDA_VISIBLE_DEVICES";
+           "\" leaves no GPU visible; fix it with: unset CUDA_VISIBLE_DEVICES";
   }
   return "the NVIDIA driver finds no GPU in this machine; see what it says with: nvidia-smi";
 }
@@ -82,7 +82,7 @@ int choose_device() {
   }
   throw Unavailable("LENET_BENCH_GPU=\"" + std::string(wanted) + "\" names no GPU here, where " +
                     (count == 1 ? "only 0 is" : "0 to " + std::to_string(count - 1) + " are") +
-                    "; mend it with: export LENET_BENCH_GPU=0");
+                    "; fix it with: export LENET_BENCH_GPU=0");
 }
 
 int attribute(cudaDeviceAttr which, int device) {
@@ -104,7 +104,7 @@ void require_supported(int device) {
                       std::to_string(capability / 10) + "." + std::to_string(capability % 10) +
                       ", too old for CUDA " + version(CUDART_VERSION) +
                       (CUDART_VERSION >= 13000
-                           ? "; mend it with: LENET_CUDA=12 pip install 'lenet-bench[cuda12]'"
+                           ? "; fix it with: LENET_CUDA=12 pip install 'lenet-bench[cuda12]'"
                            : "; it takes a newer GPU"));
   }
 }
@@ -116,7 +116,7 @@ void require_matching_cudnn() {
   if (built_for != kOurs) {
     const std::string ours = std::to_string(kOurs);
     throw Unavailable("the cuDNN found here is built for CUDA " + std::to_string(built_for) +
-                      ", not " + ours + "; mend it with: pip uninstall -y nvidia-cudnn-cu" +
+                      ", not " + ours + "; fix it with: pip uninstall -y nvidia-cudnn-cu" +
                       std::to_string(built_for) +
                       " && pip install --force-reinstall nvidia-cudnn-cu" + ours);
   }

@@ -21,7 +21,7 @@ namespace lenet::cuda {
 class Session {
  public:
   /// Opens the GPU that LENET_BENCH_GPU names, else the first. Raises Unavailable, with what
-  /// mends it, where that cannot be used.
+  /// fixes it, where that cannot be used.
   Session();
 
   int device() const { return device_; }

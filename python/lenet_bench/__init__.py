@@ -8,9 +8,9 @@
     options = lenet_bench.CompareOptions(backends=("fused", "numpy"), budget_s=10)
     print(lenet_bench.render(lenet_bench.compare(options)))
 
-docs/python.md shows what there is. The names in `__all__` are stable. Importing this imports
-nothing: each name brings its module when it is first used, and no framework before its backend
-is loaded.
+docs/python.md describes the API. The names in `__all__` are stable. Importing this package imports
+nothing else: the module of a name is imported at its first use, and a framework when its backend is
+loaded.
 """
 
 from importlib import import_module
@@ -81,7 +81,7 @@ _NAMES_OF = {
 __all__ = sorted(["__version__", "backends", *" ".join(_NAMES_OF.values()).split()])
 
 
-if not TYPE_CHECKING:  # a type checker shall know the names above and no others
+if not TYPE_CHECKING:  # so that a type checker knows only the names above
 
     def __getattr__(name: str) -> object:
         if name == "backends":

@@ -4,7 +4,7 @@ import sys
 
 
 def main() -> None:
-    """Import the command line and run it; Ctrl-C ends quietly while that is imported, too."""
+    """Import the command line and run it; Ctrl-C during the import ends quietly, too."""
     try:
         from . import cli
     except KeyboardInterrupt:

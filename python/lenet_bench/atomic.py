@@ -1,4 +1,4 @@
-"""Write a file whole or not at all: no reader and no crash ever sees a part of it."""
+"""Atomic file writes: neither a reader nor a crash leaves a partial file."""
 
 import errno
 import os
@@ -11,7 +11,7 @@ from .errors import LenetBenchError
 
 @contextmanager
 def writing(path: Path, failure: type[LenetBenchError] = LenetBenchError) -> Iterator[None]:
-    """While this file is written: a failure to write it is an error of one sentence."""
+    """Turn a failure to write this file into an error of one sentence."""
     try:
         yield
     except OSError as error:
@@ -19,15 +19,15 @@ def writing(path: Path, failure: type[LenetBenchError] = LenetBenchError) -> Ite
 
 
 def write_atomically(path: Path, content: bytes, *, durable: bool = True) -> None:
-    """Put the content in the file's place, old or new after a crash; makes its folder.
+    """Replace the file's content; after a crash the file is the old or the new one.
 
-    Without `durable` a power cut may leave an empty file, but no time goes to waiting for the disk.
-    Raises OSError; the file that was there before is then still there. A stream gets the content.
+    Creates its folder. Without `durable` it does not wait for the disk, and a power cut may leave
+    an empty file. Raises OSError and then leaves the old file in place. A stream gets the content.
     """
     if is_stream(path):
         path.write_bytes(content)
         return
-    path = path.resolve()  # replace what a link means, not the link
+    path = path.resolve()  # replace the target of a link, not the link
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = _temporary(path)
     try:
@@ -42,7 +42,7 @@ def write_atomically(path: Path, content: bytes, *, durable: bool = True) -> Non
 
 
 def check_writable(path: Path) -> None:
-    """Raise OSError where the file could not be written; makes its folder and leaves the file."""
+    """Raise OSError if the file cannot be written; creates its folder and keeps the file."""
     if is_stream(path):
         return
     if path.is_dir():

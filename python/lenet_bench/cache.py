@@ -1,9 +1,9 @@
-"""Where this user's caches lie."""
+"""The place of this user's caches."""
 
 import os
 from pathlib import Path
 
 
 def cache_folder(kind: str) -> Path:
-    """Lenet-bench's cache of that kind; it need not exist."""
+    """The cache folder of that kind; it may not exist."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "lenet-bench", kind)

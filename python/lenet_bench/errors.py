@@ -1,7 +1,6 @@
-"""What went wrong, in one sentence for the person who can mend it.
+"""Errors that the user can fix, each with a message of one sentence.
 
-Everything here is the user's to mend, so the CLI prints the sentence and exits; any other
-exception is a bug and keeps its traceback.
+The CLI prints the sentence and exits; any other exception is a bug and keeps its traceback.
 """
 
 from textwrap import shorten
@@ -30,10 +29,10 @@ class ResultError(LenetBenchError):
 
 
 class Unavailable(LenetBenchError):
-    """A backend that cannot run here; the sentence ends with the command that helps."""
+    """A backend that cannot run here; the sentence ends with the command that fixes it."""
 
 
 def first_line(error: BaseException) -> str:
-    """What somebody else's error says, for one of our sentences."""
+    """The message of another library's error, shortened for use in a sentence."""
     line = next(iter(str(error).strip().splitlines()), "") or type(error).__name__
     return shorten(line, _LONGEST, placeholder=" ...")

@@ -1,6 +1,6 @@
-"""What pip's own records say: which versions are here, and how much of the disk they take.
+"""Installed versions and sizes, from pip's records.
 
-packaging is imported when it is first needed: only who asks for versions pays for it.
+`packaging` is imported at its first use, since it is slow to import.
 """
 
 from __future__ import annotations  # importlib.metadata takes a tenth of `infer` to import
@@ -21,7 +21,7 @@ _EXTRA = re.compile(r"""extra == ["']([\w.-]+)""")
 
 
 def extra_requirements(extra: str) -> Iterator[str]:
-    """What pip adds for lenet-bench[extra] on this platform, as the installed package says it."""
+    """The requirements of lenet-bench[extra] on this platform, from the installed package."""
     for requirement in _required():
         if requirement.marker is None or not _asked_by(requirement, {extra}):
             continue
@@ -33,7 +33,7 @@ def extra_requirements(extra: str) -> Iterator[str]:
 
 
 def core_requirements() -> Iterator[str]:
-    """What pip brings with lenet-bench itself."""
+    """The requirements of lenet-bench itself."""
     return (_without_condition(one) for one in _required() if one.marker is None)
 
 
@@ -43,7 +43,7 @@ def package_name(requirement: str) -> str:
 
 
 def installed_version(requirement: str) -> str | None:
-    """The version of this package that is here; None where there is none, or none that says it."""
+    """The installed version of this package; None where it is absent or unknown."""
     from importlib.metadata import Distribution
 
     distribution = next(iter(Distribution.discover(name=package_name(requirement))), None)
@@ -54,12 +54,12 @@ def installed_version(requirement: str) -> str | None:
 
 
 def fits(version: str, requirement: str) -> bool:
-    """Whether `4.14.0` will do for `opencv>=4,<5`; a version before its release counts too."""
+    """Whether `4.14.0` satisfies `opencv>=4,<5`; pre-releases are allowed."""
     return _parsed(requirement).specifier.contains(version, prereleases=True)
 
 
 def installed_bytes(requirements: Sequence[str], path: Sequence[str]) -> int | None:
-    """Of these packages and what they need, each counted once; None where one is not installed.
+    """The size of these packages and their dependencies; None where one is not installed.
 
     `path` is where an interpreter looks for packages, as its sys.path.
     """

@@ -155,8 +155,8 @@ def fetch(
 ) -> None:
     """Make the folder hold the files with the right checksums, from the first good mirror.
 
-    A file that is already right stays; each new one appears whole and verified or not at all, so a
-    download that was broken off goes on with the next file when called again.
+    A file with the right checksum stays; a new one is written only when complete and verified, so
+    an interrupted download continues with the next file when called again.
     """
     folder = Path(folder)
     for name, sha256 in SOURCES.items():
@@ -170,7 +170,7 @@ def fetch(
 
 
 def _download(name: str, sha256: str, mirrors: Sequence[str], timeout: float) -> bytes:
-    """The file's bytes from the first mirror that gives them unharmed."""
+    """The file's bytes from the first mirror with the right checksum."""
     reasons = []
     for mirror in mirrors:
         url = mirror.rstrip("/") + "/" + name

@@ -1,4 +1,4 @@
-"""The network: names and shapes. The one place in Python that knows them.
+"""The network: names and shapes, defined only here in Python.
 
 image 28x28 -> conv1 20@5x5 -> pool1 2x2 -> conv2 50@5x5 -> pool2 2x2
 -> fc1 500, ReLU -> fc2 10 -> softmax

@@ -1,12 +1,12 @@
 """The one way to start, ask and end a child process.
 
 The parent holds a `Child`. The child runs `module:function`, which gets a `Parent` to hear and to
-answer. They speak over a socket of their own, so what a library prints breaks nothing. A message
-is plain data: what pickle knows without importing, and NumPy arrays as bytes, since arrays as such
-do not travel between versions of NumPy. Nothing else is taken from a child.
+answer. They use a socket of their own, so output of a library cannot disturb the messages. A
+message is plain data: what pickle knows without importing, and NumPy arrays as bytes, since pickled
+arrays differ between versions of NumPy. Nothing else is accepted from a child.
 
-No child outlives its parent, whatever ends that one, kill -9 included. What children leave among
-temporary files, since they are killed, goes when the parent ends.
+No child outlives its parent, even if that is killed by SIGKILL. Children are killed, so they leave
+temporary files; these are removed when the parent ends.
 """
 
 import atexit
@@ -33,13 +33,13 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-_LARGEST_MESSAGE = 1 << 28  # what is no message, text above all, seems to be a larger one
-_TO_DIE_S = 2.0  # from the end of the conversation to the end of the process
+_LARGEST_MESSAGE = 1 << 28  # bytes; printed text read as a message seems to be larger
+_TO_DIE_S = 2.0  # from the end of the connection to the end of the process
 _OUTPUT_KEPT = 8 << 10
 
 
 class Died(Exception):
-    """The child will not answer: it is missing (could not be started), late, or dead."""
+    """The child does not answer: it is missing (it could not be started), late, or dead."""
 
     def __init__(self, how: Literal["missing", "late", "dead"], reason: str) -> None:
         super().__init__(reason)
@@ -48,14 +48,16 @@ class Died(Exception):
 
     @property
     def sentence(self) -> str:
-        """Said of whatever the child was for: its process was killed by SIGKILL."""
+        """With its subject, for the user of the child: its process was killed by SIGKILL."""
         if self.how != "dead":
             return self.reason
-        return f"its process {'was ' * self.reason.startswith('killed')}{self.reason}"
+        if self.reason.startswith("killed"):
+            return f"its process was {self.reason}"
+        return f"its process {self.reason}"
 
 
 class HungUp(Exception):
-    """The other end of the conversation is gone, or what it said was no message."""
+    """The other process is gone, or it sent something that is no message."""
 
 
 class Child:
@@ -110,17 +112,17 @@ class Child:
         return self._ended
 
     def ask(self, question: Any, timeout_s: float | None = None) -> Any:
-        """Say something and wait for the answer; where none comes the child is ended: Died."""
+        """Send a question and wait for the answer; without one, end the child and raise Died."""
         self.tell(question, timeout_s)
         return self.hear(timeout_s)
 
     def tell(self, message: Any, timeout_s: float | None = None) -> None:
-        """Say something that wants no answer."""
+        """Send a message that needs no answer."""
         with self._cut_off_after(timeout_s):
             _send(self._connection, message)
 
     def hear(self, timeout_s: float | None = None) -> Any:
-        """What it says next."""
+        """Its next message."""
         ends: list[Any] = [self._connection]
         ends += [] if self._process_fd is None else [self._process_fd]
         until = None if timeout_s is None else time.monotonic() + timeout_s
@@ -142,7 +144,7 @@ class Child:
         self._signal_all(signal.SIGCONT)
 
     def kill(self) -> None:
-        """Kill it and all that it started; who listens to it will notice."""
+        """Kill it and all that it started; a pending `hear` raises Died."""
         self._signal_all(signal.SIGKILL)
 
     def end(self) -> None:
@@ -180,7 +182,7 @@ class Child:
 
     @contextmanager
     def _cut_off_after(self, timeout_s: float | None) -> Iterator[None]:
-        """While a message is under way: half of one must not keep us longer than none."""
+        """Raise Died also where a message has begun and is not complete in time."""
         if self._ended:
             raise Died("dead", "was ended")
         late = threading.Event()
@@ -224,25 +226,25 @@ class Child:
 
 
 class Parent:
-    """The parent, as its child speaks to it."""
+    """The child's side of the connection."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
         self._pid = os.getpid()
 
     def hear(self) -> Any:
-        """What the parent says next; HungUp where it is gone."""
+        """The parent's next message; raises HungUp if the parent is gone."""
         return _receive(self._connection)
 
     def say(self, message: Any) -> None:
-        """Answer it. A copy of this process, which a library forked, may not: it ends here."""
+        """Send an answer. A copy of this process that a library forked ends here instead."""
         if os.getpid() != self._pid:
             os._exit(1)
         _send(self._connection, message)
 
 
 def serve() -> None:
-    """The child's life: run the function that its command line names, then end at once."""
+    """In the child: run the function that the command line names, then exit at once."""
     descriptor, function = sys.argv[1:]
     signal.signal(signal.SIGINT, signal.default_int_handler)  # under nohup it was ignored
     os.set_inheritable(int(descriptor), False)
@@ -299,7 +301,7 @@ def _receive(connection: Connection) -> Any:
         raise HungUp from None
     try:
         return _Unpickler(io.BytesIO(content)).load()
-    except Exception:  # of nonsense, pickle raises whatever it comes to
+    except Exception:  # pickle raises many types on invalid input
         raise HungUp from None
 
 
@@ -307,20 +309,20 @@ _one_at_a_time = threading.Lock()
 
 
 def _temporary_folder() -> str:
-    """A folder for all children of this process, which find there what others have compiled."""
+    """A folder that all children of this process share, so that they find compiled files there."""
     with _one_at_a_time:
         return _make_temporary_folder()
 
 
 @cache
 def _make_temporary_folder() -> str:
-    """It goes with this process, whatever ends that."""
+    """It is removed when this process ends, even if that is killed."""
     folder = tempfile.mkdtemp(prefix="lenet-bench-")
-    remove = 'read -r _; sleep 1; rm -rf -- "$0"'  # once those that write there are killed
+    remove = 'read -r _; sleep 1; rm -rf -- "$0"'  # after the children are killed
     watcher, owner = _waiting_shell(remove, folder), os.getpid()
 
     def end() -> None:
-        if os.getpid() == owner:  # and no copy of it
+        if os.getpid() == owner:  # not a forked copy
             _dismiss(watcher)
             shutil.rmtree(folder, ignore_errors=True)
 
@@ -329,13 +331,13 @@ def _make_temporary_folder() -> str:
 
 
 def _waiting_shell(script: str, *arguments: str) -> "subprocess.Popen[bytes]":
-    """A shell that reads until nobody can write any more, and then does something."""
+    """A shell that runs the script; `read` in it waits until this process has ended."""
     return subprocess.Popen(
         ["/bin/sh", "-c", script, *arguments],
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
-        start_new_session=True,  # no terminal's signal is meant for it
+        start_new_session=True,  # signals of the terminal do not reach it
     )
 
 
@@ -345,7 +347,7 @@ def _dismiss(watcher: "subprocess.Popen[bytes]") -> None:
 
 
 def _stderr() -> Any:
-    """Where this process shows things; None is as it was inherited."""
+    """The standard error of this process; /dev/null where there is none."""
     try:
         return sys.stderr.fileno()
     except (AttributeError, OSError, ValueError):
@@ -353,7 +355,7 @@ def _stderr() -> Any:
 
 
 def _out_of_memory_kills() -> int:
-    """How many processes the kernel has killed for want of memory; 0 where it does not say."""
+    """How many processes the kernel killed because memory ran out; 0 if it does not say."""
     try:
         lines = Path("/proc/vmstat").read_text().splitlines()
     except OSError:

@@ -1,8 +1,9 @@
 """Which calls were made while nothing disturbed the machine.
 
-A known loop runs between slices of a few milliseconds of calls. Where it takes longer than usual,
-something slows this core that the system may hide: a neighbour on it or in its caches, a clock that
-was lowered, a hypervisor. Calls count where it was quick both before and after their slice.
+A reference loop runs between slices of a few milliseconds of calls. If it takes longer than usual,
+something slows this core down, possibly unseen by the system: another program on it or in its
+caches, a lower clock, a hypervisor. The calls of a slice count if the loops before and after it
+were fast.
 """
 
 from collections.abc import Sequence
@@ -16,7 +17,7 @@ Slice = tuple[int, int]
 def quiet_calls(
     samples_ns: Sequence[int], slices: Sequence[Slice], usual_ns: float, fewest: int
 ) -> Sequence[int]:
-    """The calls that count; nothing where they are too few."""
+    """The calls that count; empty where they are too few."""
     quiet: list[int] = []
     first = 0
     for calls, loop_ns in slices:

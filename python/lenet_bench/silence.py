@@ -12,7 +12,7 @@ from typing import TextIO
 
 @contextmanager
 def silence() -> Iterator[None]:
-    """Send standard output and error to nowhere, also what C++ writes there; ignore warnings."""
+    """Drop all output, that of C++ included, and ignore warnings."""
     _flush()
     kept = {stream: _copy(stream) for stream in (1, 2)}
     ours = sys.stdout, sys.stderr
@@ -33,11 +33,11 @@ def silence() -> Iterator[None]:
                 os.close(copy)
 
 
-def only_our_words() -> None:
-    """From now on, only what this program prints reaches standard output and error.
+def silence_libraries() -> None:
+    """From now on, only this program's own output reaches standard output and error.
 
-    Whatever a framework's C++ writes there, when it is first called or when it is taken down at
-    the exit, goes nowhere: Python's two streams move to descriptors of their own.
+    What a framework's C++ writes there, at its first call or at the exit, is dropped: Python's two
+    streams move to descriptors of their own.
     """
     _flush()
     for name, stream in (("stdout", 1), ("stderr", 2)):
@@ -52,19 +52,19 @@ def only_our_words() -> None:
             buffering=1 if python.line_buffering else -1,
         )
         setattr(sys, name, moved)
-        setattr(sys, f"__{name}__", moved)  # by which the width of a terminal is found
+        setattr(sys, f"__{name}__", moved)  # from which the width of the terminal is found
         os.dup2(nowhere().fileno(), stream)
     warnings.simplefilter("ignore")
 
 
 @cache
 def nowhere() -> TextIO:
-    """One for the whole process: logging keeps the stream that it found when it began."""
+    """/dev/null, open for the whole process: logging keeps the stream that it was set up with."""
     return open(os.devnull, "w")  # noqa: PTH123
 
 
 def _flush() -> None:
-    """Let everything out that was printed until now, by Python and by C."""
+    """Write out what Python and C have buffered."""
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError, ValueError, AttributeError):  # closed, or not there at all
             stream.flush()
@@ -72,7 +72,7 @@ def _flush() -> None:
 
 
 def _copy(stream: int) -> int | None:
-    """A second way to where a stream goes; None where it was closed from the start."""
+    """A duplicate of the descriptor; None if it was closed from the start."""
     try:
         return os.dup(stream)
     except OSError:

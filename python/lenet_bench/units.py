@@ -1,4 +1,4 @@
-"""How figures are spelled everywhere: three digits and a unit, and a dash where there is none."""
+"""How figures are spelled everywhere: three digits and a unit, and a dash for a missing one."""
 
 from math import floor, log10
 
@@ -19,12 +19,12 @@ def time(us: float | None) -> str:
 
 
 def seconds(s: float | None) -> str:
-    """0.10 s, 7.11 s: times of seconds, to be compared."""
+    """0.10 s, 7.11 s: seconds with two decimals, for columns of them."""
     return NONE if s is None else f"{s:.2f} s"
 
 
 def span(s: float) -> str:
-    """A time that somebody chose: 20 ms, 1.5 s."""
+    """A time that was given as an option: 20 ms, 1.5 s."""
     return f"{s:g} s" if s >= 1 else f"{s * 1000:g} ms"
 
 
@@ -43,11 +43,6 @@ def interval(low: float | None, high: float | None) -> str:
 def times(low_us: float | None, high_us: float | None) -> str:
     """From a time to a time: 18.3 µs to 19.0 µs."""
     return NONE if low_us is None or high_us is None else f"{time(low_us)} to {time(high_us)}"
-
-
-def percents(low: float | None, high: float | None) -> str:
-    """From a share to a share: 94% to 105%."""
-    return NONE if low is None or high is None else f"{low:.0%} to {high:.0%}"
 
 
 def mebibytes(value: float | None) -> str:
@@ -69,9 +64,11 @@ def rate(images_per_s: float | None) -> str:
     return NONE if images_per_s is None else f"{digits(images_per_s)}/s"
 
 
-def share(value: float | None) -> str:
-    """2 %, 2.5 %."""
-    return NONE if value is None else f"{100 * value:.3g} %"
+def percent(*shares: float | None, places: int | None = None, signed: bool = False) -> str:
+    """2 %, 12.3 %; signed, +2 %; of two shares, 94 % to 105 %. `places` fixes the decimals."""
+    form = ("+" if signed else "") + (".3g" if places is None else f".{places}f")
+    known = [f"{100 * share:{form}} %" for share in shares if share is not None]
+    return " to ".join(known) if len(known) == len(shares) else NONE
 
 
 def counted(number: int, what: str) -> str:
@@ -81,7 +78,7 @@ def counted(number: int, what: str) -> str:
 
 
 def digits(value: float) -> str:
-    """Three of them, all where there are more before the point: 0.0123, 18.3, 2,469."""
+    """Three significant digits, or all digits before the point: 0.0123, 18.3, 2,469."""
     if abs(value) < 0.001:
         return f"{value:.1g}"
     places = 2 - floor(log10(abs(float(f"{value:.3g}"))))

@@ -1,9 +1,9 @@
-"""LeNet on each API: a file an API, with the network and a function for each variant.
+"""LeNet on each API: a file for each API, with the network and a function for each variant.
 
 A function is called `build`, or by its variant's name. It takes what it needs of `weights`,
 `threads`, `device` ("cpu" or "cuda") and a model file (export.MAKERS), by these names, and returns
-a function: float32 images (n, 28, 28) in, probabilities (n, 10) out, in memory of their own. All
-else is the harness's: registry/ has the rows that name these files, and one adapter for all.
+a function: float32 images (n, 28, 28) in, probabilities (n, 10) out, in memory of their own. The
+harness does the rest: registry/ has the rows that name these files, and one adapter for all.
 """
 
 import sys
@@ -19,7 +19,7 @@ Infer = Callable[[Array], Array]
 
 
 class _Package(ModuleType):
-    """Makes `lenet_bench.backends()` a question too, although this folder has that name."""
+    """Makes `lenet_bench.backends()` callable, although this folder has that name."""
 
     def __call__(self) -> object:
         """Every backend and variant, and whether it runs here."""

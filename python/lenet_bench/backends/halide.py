@@ -1,7 +1,7 @@
 """LeNet in Halide.
 
-A language in Python or C++ that says apart what is computed (`LeNet`) and in which order
-(`scheduled`); LLVM compiles both. `by_hand` has a schedule of ours. `autoscheduled` leaves the
+A language in Python or C++ in which the computation (`LeNet`) and its order (`scheduled`) are
+written separately; LLVM compiles both. `by_hand` has a schedule of ours. `autoscheduled` leaves the
 order to Halide's autoscheduler of 2016 (Mullapudi), which is done in a second; the one of 2019
 (Adams) was not done in 200. The program is made for one image.
 """
@@ -18,7 +18,7 @@ x, y, c, o, k, lane, inner = map(hl.Var, ("x", "y", "c", "o", "k", "lane", "inne
 
 
 class LeNet:
-    """What is computed, in no order; a NumPy array's last dimension is Halide's first."""
+    """The computation without an order; a NumPy array's last dimension is Halide's first."""
 
     def __init__(self, weights: Weights) -> None:
         p = weights.parameters
@@ -66,7 +66,7 @@ def dense(values: hl.Func, weight: Array, bias: Array, lanes: int) -> hl.Func:
 
 
 def scheduled(net: LeNet, threads: int) -> None:
-    """In which order it is computed."""
+    """The computation with its order."""
     in_tiles(net.conv1, net.pool1, threads)
     in_tiles(net.conv2, net.pool2, threads)
     net.flat.compute_root().vectorize(k, 4)

@@ -1,7 +1,7 @@
-"""LeNet in C++ on a library that Python has installed, compiled here against its headers.
+"""LeNet in C++ on a library installed for Python, compiled here against its headers.
 
-csrc/api/NAME.cpp is what one writes; csrc/bindings/answer.cpp gives it a C face. What was compiled
-is kept in the user's cache, under what it was made of.
+csrc/api/NAME.cpp is the user's code; csrc/bindings/answer.cpp adds a C interface. The compiled
+library is kept in the user's cache, under a hash of its sources.
 """
 
 import ctypes
@@ -73,7 +73,7 @@ def build(
 
 
 def _compiled(api: str, version: str, options: Sequence[str]) -> Path:
-    """The shared library, compiled unless the same was before."""
+    """The shared library, compiled if it is not in the cache."""
     root, compiler = sources(), os.environ.get("CXX") or "g++"
     files = [root / "api" / f"{api}.cpp", root / "bindings" / "answer.cpp"]
     headers = [*sorted(root.glob("api/*.hpp")), root / "lenet.hpp", root / "shapes.hpp"]
@@ -91,8 +91,8 @@ def _compiled(api: str, version: str, options: Sequence[str]) -> Path:
         if done.returncode:
             lines = [line for line in done.stderr.splitlines() if "error" in line]
             raise Unavailable(
-                f"{compiler} cannot compile {api}.cpp: {next(iter(lines), 'it says no more')}; "
-                "mend it with a compiler that knows C++20: export CXX=g++-12"
+                f"{compiler} cannot compile {api}.cpp: {next(iter(lines), 'without a message')}; "
+                "fix it with a compiler that knows C++20: export CXX=g++-12"
             )
         shutil.move(made, kept)
     return kept

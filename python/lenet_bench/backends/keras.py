@@ -121,7 +121,7 @@ def compile(weights: Weights) -> Infer:
 
 
 def on_tensorflow(threads: int) -> None:
-    """What is set for Keras on TensorFlow."""
+    """Settings for Keras on TensorFlow."""
     import tensorflow
 
     tensorflow.config.threading.set_intra_op_parallelism_threads(threads)
@@ -129,14 +129,14 @@ def on_tensorflow(threads: int) -> None:
 
 
 def on_torch(threads: int) -> None:
-    """What is set for Keras on PyTorch."""
+    """Settings for Keras on PyTorch."""
     import torch
 
     torch.set_num_threads(threads)
 
 
 def on_openvino(threads: int) -> None:
-    """What is set for Keras on OpenVINO: by default it computes in bfloat16 where it can."""
+    """Settings for Keras on OpenVINO, which computes in bfloat16 by default where it can."""
     import openvino
 
     config = {"INFERENCE_PRECISION_HINT": "f32", "INFERENCE_NUM_THREADS": threads}

@@ -14,7 +14,7 @@ from . import Array
 
 
 def build(weights: Weights) -> Callable[[Array], dict[str, Array]]:
-    """The network as someone writes it who knows NumPy well; it gives each layer's output."""
+    """The network as an experienced NumPy user writes it; it returns each layer's output."""
     conv1_weight, conv1_bias = as_matrix(weights["conv1.weight"]), weights["conv1.bias"].copy()
     conv2_weight, conv2_bias = as_matrix(weights["conv2.weight"]), weights["conv2.bias"].copy()
     fc1_weight = as_matrix(weights["fc1.weight"].reshape(500, 50, 4, 4))

@@ -82,12 +82,12 @@ def cpp(weights: Weights, threads: int, onnx_model: bytes) -> Infer:
     if not libraries:
         raise Unavailable(
             f"the C API needs libonnxruntime.so and onnxruntime-{ort.__version__} is here without "
-            "it; mend it with: pip install -U onnxruntime"
+            "it; fix it with: pip install -U onnxruntime"
         )
     ctypes.CDLL(str(libraries[0]))  # what the linker asks for by a name that no file here has
     return in_cpp.build("onnxruntime", ort.__version__, [], libraries, weights, threads, onnx_model)
 
 
 def any_number(onnx_model: bytes, threads: int, device: str) -> Infer:
-    """What answers batches, in place of those that are for one image."""
+    """The variant for batches, in place of those for one image."""
     return on_arrays(load(onnx_model, threads, device, images=None))

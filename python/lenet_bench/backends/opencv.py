@@ -1,7 +1,7 @@
 """LeNet in OpenCV's dnn module, from the ONNX model.
 
-What those who have OpenCV for their pictures use for their networks too. Convolutions and matrix
-products are its own.
+For programs that use OpenCV for their pictures already. Convolutions and matrix products are its
+own.
 """
 
 import cv2

@@ -60,7 +60,7 @@ def bfloat16(onnx_model: bytes, threads: int) -> Infer:
 
 
 def any_number(onnx_model: bytes, threads: int) -> Infer:
-    """What answers batches, in place of the two that are compiled for one image."""
+    """The variant for batches, in place of the two that are compiled for one image."""
     model = load(onnx_model, threads, images=-1)
     return lambda images: model(images[:, np.newaxis])[0]
 

@@ -1,4 +1,4 @@
-"""LeNet in PyTensor, the heir of Theano.
+"""LeNet in PyTensor, the successor of Theano.
 
 Expressions of arrays that are rewritten and compiled, here by Numba. Theano had convolutions for
 neural networks and PyTensor dropped them, so each is written as windows and a matrix product.

@@ -1,4 +1,4 @@
-"""LeNet in float64 NumPy, plain and obviously right: what all others are checked against."""
+"""LeNet in float64 NumPy, plain and simple: the reference for all others."""
 
 from collections.abc import Callable
 

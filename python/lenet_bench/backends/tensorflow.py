@@ -108,12 +108,12 @@ def session(weights: Weights, threads: int) -> Infer:
 
 
 def xla_of_any_number(weights: Weights, threads: int) -> Infer:
-    """What answers batches in place of `xla`."""
+    """The variant for batches, in place of `xla`."""
     return on_arrays(graph_of(load(weights, threads), None, jit_compile=True))
 
 
 def any_number(weights: Weights, threads: int) -> Infer:
-    """What answers batches in place of the graphs for one image."""
+    """The variant for batches, in place of the graphs for one image."""
     return on_arrays(graph_of(load(weights, threads), None))
 
 

@@ -102,7 +102,7 @@ def packaged(
 
 
 def any_number(weights: Weights, threads: int, device: str) -> Infer:
-    """What answers batches in place of `export` and `autotuned`."""
+    """The variant for batches, in place of `export` and `autotuned`."""
     shapes = {"x": {0: torch.export.Dim("batch", min=1, max=1 << 16)}}
     module = load(weights, threads, device)
     with torch.inference_mode():  # two images, since 1 is taken for a size that never changes

@@ -1,6 +1,6 @@
-"""Engines that run in the browser itself: their files, which npm brings and the user's cache keeps.
+"""Engines that run in the browser: their files, downloaded by npm and kept in the user's cache.
 
-Of each package only the few files that a page loads are kept, and nothing of it is run here.
+Only the files that a page loads are kept, and none of them is run here.
 """
 
 import shutil
@@ -34,7 +34,7 @@ _PACKAGES = {
 
 @dataclass(frozen=True)
 class Engines:
-    """What there is for the browser."""
+    """The engines available for the browser."""
 
     names: Sequence[str] = ()
     files: Mapping[str, bytes] = field(default_factory=dict)
@@ -48,11 +48,11 @@ def install(say: Callable[[str], None]) -> None:
     npm = shutil.which("npm")
     if npm is None:
         raise Unavailable(
-            "npm is not installed, and it brings the engines for the browser; install Node.js (on "
+            "npm is not installed, and the engines for the browser need it; install Node.js (on "
             "Debian: apt install npm), or leave out --browser-engines"
         )
     loads, keeps = _MEGABYTES
-    say(f"npm loads {ORT} and {TFJS}, {loads} MB, of which {_folder()} keeps {keeps} MB")
+    say(f"npm downloads {ORT} and {TFJS}, {loads} MB; {keeps} MB of them stay in {_folder()}")
     with TemporaryDirectory() as folder:
         _run([npm, "pack", "--silent", "--ignore-scripts", *missing], folder)
         for package in missing:
@@ -61,7 +61,7 @@ def install(say: Callable[[str], None]) -> None:
 
 
 def installed(say: Callable[[str], None]) -> Engines:
-    """Those whose files are in the cache; what one of them lacks besides is said."""
+    """The engines whose files are in the cache; `say` is called for one that lacks its model."""
     names, files = list[str](), dict[str, bytes]()
     for name, packages in ((ORT, [*_PACKAGES][:1]), (TFJS, [*_PACKAGES][1:])):
         paths = [path for package in packages for path in _paths(package)]
@@ -71,8 +71,10 @@ def installed(say: Callable[[str], None]) -> Engines:
             if name == ORT:
                 files["lenet.onnx"] = export.model("onnx_model", read_weights())
         except ImportError as error:
-            mend = "mend it with: pip install 'lenet-bench[onnx]'"
-            say(f"{name} is left out: its model cannot be written ({error}); {mend}")
+            say(
+                f"{name} is left out: its model cannot be written ({error}); fix it with: "
+                "pip install 'lenet-bench[onnx]'"
+            )
             continue
         files |= {path.name: path.read_bytes() for path in paths}
         names.append(name)
@@ -97,7 +99,9 @@ def _keep(package: str, archive: Path) -> None:
                 with writing(path):
                     write_atomically(path, member.read())
     except (OSError, tarfile.TarError, KeyError) as error:
-        raise LenetBenchError(f"{package}: npm brought something else: {error}") from None
+        raise LenetBenchError(
+            f"{package}: npm's package does not have the expected files: {error}"
+        ) from None
 
 
 def _run(command: Sequence[str], folder: str) -> None:

@@ -1,7 +1,7 @@
-"""The backends of a lesson: each in a process of its own, which waits to be asked for one image.
+"""The backends of a lesson: each in a process of its own, which waits for an image.
 
-Only one of them runs at a time. While one is timed all others are stopped, the one that is being
-started among them: it would take the core that the other is timed on.
+Only one of them runs at a time. While one is timed, all others are stopped, even one that is being
+started: it would use the core of the timed one.
 """
 
 import threading
@@ -30,7 +30,7 @@ _SHIFTS = ((0, 0), (0, 1), (1, 0), (1, 1))  # calls take turns with these, so no
 
 @dataclass
 class Backend:
-    """One of the lesson's backends, and how far it has come."""
+    """One of the lesson's backends, and its state."""
 
     name: str
     state: State = "waiting"
@@ -40,7 +40,7 @@ class Backend:
 
 @dataclass(frozen=True)
 class Answer:
-    """What a backend says of an image, and the median time of some calls."""
+    """A backend's answer to an image, and the median time of some calls."""
 
     name: str
     digit: int
@@ -50,7 +50,7 @@ class Answer:
 
 
 def installed() -> list[str]:
-    """Each backend that is installed here, by its usual variant, from the leanest to Keras."""
+    """Each backend that is installed here, in its usual variant, from C++ to Keras."""
     return [name for name in every_name() if _is_here(name)]
 
 
@@ -79,7 +79,7 @@ class Live:
 
     @property
     def own_cores(self) -> tuple[int, ...]:
-        """Where this process disturbs no backend; () is not known."""
+        """The cores on which this process disturbs no backend; () if unknown."""
         return self._conditions.cores.parent
 
     def begin(self) -> None:
@@ -94,7 +94,7 @@ class Live:
         return [one.name for one in self._backends.values() if one.state == "ready"]
 
     def ask(self, name: str, image: NDArray[np.float32]) -> Answer:
-        """What it says of the image, and how long that takes; LenetBenchError costs its own row."""
+        """Its answer to the image and the time; LenetBenchError fails only its own row."""
         backend = self._backends[name]
         with self._asking, self._starting_paused():
             if backend.state != "ready" or backend.start is None:
@@ -134,10 +134,10 @@ class Live:
                 backend.start, backend.state, self._starting = start, "ready", None
 
     def _start(self, name: str) -> Start:
-        """A process that has given the right answers, and waits."""
+        """A process that has given the right answers and waits for an image."""
         free_mib = psutil.virtual_memory().available / 2**20
         if free_mib < self._spare_mib:
-            raise Failed("unavailable", f"not started: {mebibytes(free_mib)} of memory are free")
+            raise Failed("unavailable", f"not started: only {mebibytes(free_mib)} of memory free")
         with self._lock:
             start = Start(self._entries[name], self._conditions)
             self._starting = start

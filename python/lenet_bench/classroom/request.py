@@ -1,7 +1,7 @@
-"""What a browser asks and what it is answered, as bytes; everything unusual is refused.
+"""HTTP requests of a browser and the answers, as bytes; unusual requests are refused.
 
-One request a connection, and no more of HTTP than a page needs: nothing here keeps a connection
-open, joins header lines or takes a body of unknown length.
+One request for each connection, and only the HTTP that a page needs: no kept connections, no folded
+header lines, no body of unknown length.
 """
 
 import json
@@ -32,7 +32,7 @@ _HEADERS = {
 
 
 class Refused(Exception):
-    """A request that gets no more than a sentence."""
+    """A request that is answered with an error sentence."""
 
     def __init__(self, status: HTTPStatus, sentence: str, **headers: str) -> None:
         super().__init__(sentence)
@@ -55,7 +55,7 @@ class Request:
 
 
 def parse_head(content: bytes) -> Request:
-    """The request that begins so, up to its empty line; Refused where it is none."""
+    """The request with this head, up to its empty line; Refused where it is invalid."""
     first, *lines = content.decode("latin-1").split("\r\n")
     asked = _REQUEST.fullmatch(first)
     if asked is None:
@@ -65,7 +65,7 @@ def parse_head(content: bytes) -> Request:
 
 
 def check_length(request: Request, expected: int) -> None:
-    """Refuse a body of another length before any of it is read."""
+    """Refuse a body of another length before it is read."""
     if "transfer-encoding" in request.headers:
         raise Refused(HTTPStatus.NOT_IMPLEMENTED, "expected a body with its Content-Length")
     said = request.headers.get("content-length")

@@ -1,8 +1,8 @@
 """The lesson's server: the page and the backends' answers, for a browser on this machine only.
 
-It listens on 127.0.0.1, and whoever asks must know the token in its address. What does not is
-refused before any work, and cannot keep others waiting: of the connections that have not shown the
-token the oldest make room for new ones.
+It listens on 127.0.0.1, and every request needs the token in the address. A request without it is
+refused before any work, and cannot delay others: among the connections that have not shown the
+token, the oldest is closed for a new one.
 """
 
 import asyncio
@@ -47,7 +47,7 @@ _KINDS = {
 def serve(
     page: str, live: Live, engines: Engines, *, port: int = 0, opened: Callable[[str], None]
 ) -> None:
-    """Serve until Ctrl-C or a polite kill, then end all backends; `opened` gets the address."""
+    """Serve until Ctrl-C or SIGTERM, then end all backends; `opened` gets the address."""
     try:
         asyncio.run(_serve(Lesson(page, live, engines), port, opened))
     finally:
@@ -73,7 +73,7 @@ async def _serve(lesson: "Lesson", port: int, opened: Callable[[str], None]) -> 
 
 
 class Lesson:
-    """What is answered to whom."""
+    """The requests and their answers."""
 
     def __init__(self, page: str, live: Live, engines: Engines) -> None:
         self._live = live
@@ -91,14 +91,14 @@ class Lesson:
         self._asker = ThreadPoolExecutor(1)
 
     def open(self, port: int) -> str:
-        """Let the backends begin to start; the address, now that it is known where this listens."""
+        """Start the backends in the background; returns the address."""
         self._hosts = (f"{HOST}:{port}", f"localhost:{port}")
         self._live.begin()
         return f"http://{HOST}:{port}/?token={self._token}"
 
     @property
     def own_cores(self) -> tuple[int, ...]:
-        """Where this process disturbs no backend."""
+        """The cores on which this process disturbs no backend."""
         return self._live.own_cores
 
     def close(self) -> None:
@@ -107,14 +107,14 @@ class Lesson:
         self._live.close()
 
     def make_room(self) -> None:
-        """For one more that has not shown the token."""
+        """Room for one more connection that has not shown the token."""
         while len(self.unknown) >= _MOST_UNKNOWN:
             oldest = next(iter(self.unknown))
             del self.unknown[oldest]
             oldest.transport.abort()
 
     def admitted(self, request: Request) -> str:
-        """The path that it asks for, without the token; Refused where it may not ask."""
+        """The requested path without the token; Refused if the request is not allowed."""
         host, origin = request.headers.get("host"), request.headers.get("origin")
         if host not in self._hosts:
             raise Refused(HTTPStatus.FORBIDDEN, "expected the host that lenet-bench printed")
@@ -129,7 +129,7 @@ class Lesson:
         return path
 
     def check(self, request: Request, path: str) -> None:
-        """Whoever asks knows the token; Refused where nothing answers that, or not now."""
+        """Answer a request that has the token; Refused where there is no such page, or too many."""
         if path not in (_INFER, _BACKENDS, *self._files):
             raise Refused(HTTPStatus.NOT_FOUND, "there is no such page")
         method, allowance = ("POST", self._asked) if path == _INFER else ("GET", self._requests)
@@ -141,14 +141,14 @@ class Lesson:
             check_length(request, IMAGE_BYTES)
 
     def answer(self, path: str) -> tuple[str, bytes]:
-        """What lies there, and its kind."""
+        """The content at the path, and its media type."""
         if path == _BACKENDS:
             listed = {"backends": self._live.states(), "engines": self._engines}
             return "application/json", json_line(listed)
         return self._files[path]
 
     async def infer(self, image: NDArray[np.float32], transport: asyncio.Transport) -> None:
-        """A line a backend, as each answers; no more of them once there is a newer drawing."""
+        """A line for each backend as it answers, until there is a newer drawing."""
         self._newest += 1
         mine, loop = self._newest, asyncio.get_running_loop()
         transport.write(head(HTTPStatus.OK, "application/x-ndjson"))
@@ -168,7 +168,7 @@ class Lesson:
 
 
 class _Connection(asyncio.Protocol):
-    """One connection, which is one request; what is refused costs no more than this."""
+    """One connection, which is one request."""
 
     transport: asyncio.Transport
 
@@ -178,7 +178,7 @@ class _Connection(asyncio.Protocol):
         self._path: str | None = None  # that is asked for, once it is known that it may be
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Wait for its request, but not for long."""
+        """Read its request within the time limit."""
         assert isinstance(transport, asyncio.Transport)
         self.transport = transport
         self._late = asyncio.get_running_loop().call_later(_SLOW_S, transport.abort)
@@ -186,12 +186,12 @@ class _Connection(asyncio.Protocol):
         self._lesson.unknown[self] = None
 
     def connection_lost(self, _: Exception | None) -> None:
-        """It went, or had to."""
+        """The connection is closed."""
         self._late.cancel()
         self._lesson.unknown.pop(self, None)
 
     def data_received(self, data: bytes) -> None:
-        """A part of its request."""
+        """The next bytes of its request."""
         if self.transport.is_closing():
             return
         self._came += data
@@ -232,7 +232,7 @@ class _Connection(asyncio.Protocol):
 
 
 class _Allowance:
-    """So many a second, and so many at once."""
+    """A limit of requests per second and at once."""
 
     def __init__(self, a_second: float, at_once: int) -> None:
         self._a_second, self._at_once = a_second, at_once

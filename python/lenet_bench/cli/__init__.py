@@ -1,6 +1,6 @@
-"""The command line: arguments in, one call, output; a file a command.
+"""The command line: a file for each command: arguments in, one call, output.
 
-Heavy modules are imported by the command that needs them: `infer` must start in no time.
+Heavy modules are imported by the command that needs them, so that `infer` starts quickly.
 """
 
 import errno
@@ -48,7 +48,7 @@ Examples:
   lenet-bench compare --quick              measure what each API costs
   lenet-bench report RESULT -o page.html   draw the result as a page
   lenet-bench diff OLD NEW --fail-over 5%  find what became slower
-  lenet-bench share RESULT                 give a result to others
+  lenet-bench share RESULT                 prepare a result for others
   lenet-bench machines                     show the results of many machines
   lenet-bench why keras                    find where a call's time goes
   lenet-bench prices onnxruntime torch     find what another network would take
@@ -84,7 +84,7 @@ def main() -> None:
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Run one command; what goes wrong is said on stderr in one sentence."""
+    """Run one command; a failure is one sentence on stderr."""
     if sys.stdout is None:
         return WRONG  # started with its output closed
     for stream in (sys.stdout, sys.stderr):
@@ -109,7 +109,7 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _sentence(error: Exception) -> str:
-    """What the user reads of this error."""
+    """The message of this error for the user."""
     if isinstance(error, LenetBenchError):
         return str(error)
     if isinstance(error, OSError) and error.errno in _CANNOT_WRITE:

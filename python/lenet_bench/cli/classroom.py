@@ -1,4 +1,4 @@
-"""`classroom`: a page on which students draw a digit, and the lesson behind it."""
+"""`classroom`: a page on which students draw a digit, and a server of live backends."""
 
 from pathlib import Path
 
@@ -56,7 +56,7 @@ Examples:
 @click.option(
     "--browser-engines",
     is_flag=True,
-    help="With --serve: bring onnxruntime-web and tfjs by npm, once; they run in the browser.",
+    help="With --serve: download onnxruntime-web and tfjs by npm, once; they run in the browser.",
 )
 def classroom(
     results: tuple[Path, ...],
@@ -70,9 +70,9 @@ def classroom(
     """Write a page on which students draw a digit, watch every layer and race the APIs.
 
     The page computes in the browser, with our own kernels. The race shows the times of the
-    first RESULT, a file of `compare`; a second one, of `why`, shows what each call consists of.
-    Without a RESULT the page has those that the package brings. With --serve every backend that
-    is installed here answers each drawing too, until Ctrl-C.
+    first RESULT, a file of `compare`; a second one, of `why`, shows the parts of each call.
+    Without a RESULT the page shows the published results. With --serve every backend that
+    is installed here answers each drawing, too, until Ctrl-C.
     """
     from ..results import read_result
     from ..show.classroom import classroom_page, published

@@ -31,7 +31,7 @@ Examples:
   lenet-bench compare fused openblas --budget 60s
   lenet-bench compare fused keras --batch 1,8,64,512
   lenet-bench compare fused keras --interval 20ms --cold
-  lenet-bench compare torch torch@gpu -o mine.jsonl    run it again to go on
+  lenet-bench compare torch torch@gpu -o mine.jsonl    run it again to continue
   lenet-bench compare --device gpu --baseline cudnn
   lenet-bench compare --json | jq '.backends[] | {name, p50_us, verdict}'
 
@@ -40,13 +40,13 @@ Exit codes: 0, or 1 where a backend failed or a named one does not run.
 )
 @backends_argument
 @click.option(
-    "--quick", is_flag=True, help="Measure the named backends, else five, in about two minutes."
+    "--quick", is_flag=True, help="Measure the named backends, or five, in about two minutes."
 )
 @click.option(
     "--baseline",
     metavar="BACKEND",
     type=BACKEND,
-    help="What ratios are taken to. [onednn, else the first that runs]",
+    help="The backend that ratios refer to. [onednn, else the first that runs]",
 )
 @click.option(
     "--batch",
@@ -63,7 +63,7 @@ Exit codes: 0, or 1 where a backend failed or a named one does not run.
     metavar="MS",
     help="Pause this long before each call: 20, 1s.",
 )
-@click.option("--cold", is_flag=True, help="Pass over 64 MB before each call: cold caches.")
+@click.option("--cold", is_flag=True, help="Read 64 MB before each call: cold caches.")
 @device_option
 @run_options("compare", rounds_option, otherwise="[20s and 6 rounds]")
 @form_option("json", "csv", "markdown")
@@ -72,10 +72,10 @@ def compare(
 ) -> int:
     """Measure backends side by side: latency, ratio, and whether the difference is real.
 
-    Each BACKEND (all without one) is started in every round, one at a time and in shuffled order,
-    in a new process on the same core; none is timed before it gives the reference's answers. The
-    first of --budget and --rounds that is reached ends the run. Ctrl-C ends it too and shows what
-    was measured.
+    Each BACKEND, or every backend if none is named, is started in every round, one at a time and in
+    shuffled order, in a new process on the same core. It is timed only if it gives the reference's
+    answers. The run ends at --budget or --rounds, whichever comes first. Ctrl-C ends it, too, and
+    shows what was measured.
     """
     from ..measure.comparison import compare as measure
     from ..measure.options import QUICK, QUICK_ROUNDS, QUICK_S, CompareOptions
@@ -105,7 +105,7 @@ def compare(
 
 
 def _foreseen(options: "CompareOptions") -> str:
-    """How long it will take, as far as it is known before the first start."""
+    """When the run ends, as far as it is known before the first start."""
     from ..measure.options import USUAL_S
     from ..results.statistics import FEWEST_STARTS
 
@@ -114,4 +114,4 @@ def _foreseen(options: "CompareOptions") -> str:
     if ends:
         return f"ends after {' or '.join(ends)}"
     least = f"{FEWEST_STARTS} rounds and {span(USUAL_S)}"
-    return f"ends after {least}, whichever comes later; --budget says otherwise"
+    return f"ends after {least}, whichever comes later; --budget sets another limit"

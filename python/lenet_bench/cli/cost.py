@@ -40,7 +40,7 @@ def cost(
     """Count what each BACKEND (all without one) makes you write.
 
     Lines with code count; blank lines, comments, docstrings and lone brackets do not. Nothing is
-    imported or run, so backends count whether they run here or not.
+    imported or run, so a backend need not run here.
     """
     from ..cost import costs, sources
     from ..questions.cost import staged

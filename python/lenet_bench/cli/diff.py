@@ -25,7 +25,7 @@ Examples:
     "--fail-over",
     metavar="SHARE",
     type=share,
-    help="Fail where a backend is certainly slower by more than this, or broken: 5%.",
+    help="Fail if a backend is broken, or slower by more than this with 95 % confidence: 5%.",
 )
 @click.option("--relative", is_flag=True, help="Compare ratios to the baseline: for two machines.")
 @click.option(
@@ -39,8 +39,8 @@ def diff(old: Path, new: Path, form: str | None, **chosen: Any) -> int:
     """Compare two results that `compare` saved, backend by backend.
 
     Each ratio of NEW's median to OLD's has an interval over the starts of both. With --fail-over,
-    a backend regresses where its whole interval is above that share, or where it ran in OLD and
-    fails in NEW. Without it nothing fails.
+    the command fails if the whole interval of a backend is above that share, or if it ran in OLD
+    and fails in NEW. Without --fail-over it does not fail.
     """
     from ..questions.diff import diff as compare
     from ..results import read_result

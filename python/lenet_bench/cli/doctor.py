@@ -1,4 +1,4 @@
-"""`doctor` and `backends`: what there is, and what runs here."""
+"""`doctor` and `backends`: list the backends, and check which run here."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -25,11 +25,11 @@ Exit codes: 0 where at least one backend runs, else 1.
 )
 @_options
 def doctor(backends: tuple[str, ...], as_json: bool, timeout: float, verbose: bool) -> int:
-    """Check what runs here. For what does not, print the reason and the command that helps.
+    """Check what runs here. For what does not, print the reason and the command that fixes it.
 
-    Each BACKEND (all without one) is loaded with its variants in a process of its own, and one
-    answer is compared with the reference's. The machine, the software, the weights and MNIST are
-    checked too.
+    Each BACKEND, or every backend if none is named, is loaded with its variants in a process of its
+    own, and one answer is compared with the reference's. The machine, the software, the weights and
+    MNIST are checked too.
     """
     from ..questions.doctor import examine
     from ..show.terminal.examination import examination
@@ -63,7 +63,7 @@ def backends(backends: tuple[str, ...], as_json: bool, timeout: float, verbose: 
 
 @contextmanager
 def _asking(asked: Sequence[str], verbose: bool) -> Iterator[Callable[[str, str], None]]:
-    """Show how many have answered; with `verbose`, what they printed, at the end."""
+    """Show how many have answered; with `verbose`, their output at the end."""
     from ..registry.availability import rows_of
     from ..show.terminal.progress import progress
 

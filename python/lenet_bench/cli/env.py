@@ -9,13 +9,13 @@ from ..errors import LenetBenchError
 from .options import json_option
 from .output import SUCCESS, WRONG, complain, note, say, say_json
 
-#: Each is a file of that folder, which is imported by the command that needs it.
+#: Each is a file of that folder, imported by the command that needs it.
 _PINS = Path(__file__).parents[1] / "registry/environments"
 _ENVIRONMENT = click.Choice(sorted(path.stem for path in _PINS.glob("*.txt")))
 
 
 @click.group(
-    short_help="Make environments for frameworks that need their own.",
+    short_help="Create environments for frameworks that need their own.",
     epilog="""\b
 Examples:
   lenet-bench env list
@@ -24,7 +24,7 @@ Examples:
 """,
 )
 def env() -> None:
-    """Make environments for frameworks that cannot be installed beside the others."""
+    """Create environments for frameworks that cannot be installed beside the others."""
 
 
 @env.command("list")
@@ -59,9 +59,9 @@ def list_environments(as_json: bool) -> int:
 
 @env.command("create")
 @click.argument("names", metavar="[NAME...]", nargs=-1, type=_ENVIRONMENT)
-@click.option("--all", "every", is_flag=True, help="Make every environment that is of use here.")
+@click.option("--all", "every", is_flag=True, help="Create every environment of use here.")
 def create_environments(names: tuple[str, ...], every: bool) -> int:
-    """Make environments from pinned versions; one that fails leaves the others."""
+    """Create environments from pinned versions; if one fails, the others are still created."""
     from ..registry.environments import create, environments
     from ..registry.gpu import why_none
 
@@ -93,5 +93,5 @@ def remove_environments(names: tuple[str, ...]) -> int:
     from ..registry.environments import remove
 
     for name in dict.fromkeys(names):
-        note(f"{name}: removed" if remove(name) else f"{name}: was not there")
+        note(f"{name}: removed" if remove(name) else f"{name}: was not created")
     return SUCCESS

@@ -50,19 +50,19 @@ def infer(
     """Classify pictures of digits and time the call.
 
     IMAGE is a PNG, JPEG, GIF, BMP, TIFF, WebP, PGM or PBM file, or - for standard input. Each
-    answer is a digit and ten probabilities. The times are those of one call, NumPy array in and
-    out: the first call, and the median of later ones.
+    answer is a digit and ten probabilities. The times are of one call, from NumPy array to NumPy
+    array: the first call, and the median of later ones.
     """
     from ..questions.infer import Failure, all_agree, open_backends, to_json
     from ..questions.infer import infer as answers_of
     from ..show.families import missing
     from ..show.terminal.answers import in_full, in_short, times
-    from ..silence import only_our_words
+    from ..silence import silence_libraries
     from ..weights import read_weights
 
     opened = open_backends(backends, read_weights(weights), threads, device, quiet=not verbose)
     if opened.frameworks and not verbose:
-        only_our_words()
+        silence_libraries()
     note(missing(opened.missing))
     outcomes = []
     for outcome in answers_of(images, opened.backends, steps):

@@ -38,7 +38,7 @@ Examples:
 @click.option(
     "--gpu",
     metavar="WORDS",
-    help="Only machines whose GPU has these words; none: those without one.",
+    help="Only machines whose GPU has these words; `none`: machines without a GPU.",
 )
 @click.option("--version", metavar="VERSION", help="Only results of this version of lenet-bench.")
 @click.option(
@@ -57,7 +57,7 @@ def machines(
     as_json: bool,
     **wanted: Any,
 ) -> int:
-    """Draw results together: a row a machine, a column a backend.
+    """Show results together: a row for each machine, a column for each backend.
 
     RESULT is a file that `compare` or `share` wrote, or a folder of them. A file that cannot be
     read is named and left out, and the exit code is 1.

@@ -42,7 +42,7 @@ def run_options(
             type=FILE,
             metavar="FILE",
             callback=usual,
-            help="Write every call to FILE; go on with the run in it. "
+            help="Save the run to FILE, or continue the run saved there. "
             f"[results/{command}-DATE.jsonl]",
         ),
     )
@@ -55,7 +55,7 @@ def run(
     *,
     verbose: bool = False,
 ) -> int:
-    """Measure, `show`, which says whether all is well, and give the exit code."""
+    """Measure, show the result, and return the exit code; `show` returns whether all is well."""
     from ..measure.comparison import NotSavedError
     from ..show.terminal.progress import progress
 
@@ -71,7 +71,7 @@ def run(
     if unsaved:
         complain(unsaved)
         return WRONG
-    note(f"every call is in {options.output}")
+    note(f"the run is saved in {options.output}")
     if result.ended == "interrupted":
         return INTERRUPTED
     return SUCCESS if well else WRONG

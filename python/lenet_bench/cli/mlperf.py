@@ -56,8 +56,8 @@ def mlperf(
     """Run MLPerf's LoadGen, scenario SingleStream, on a backend: performance and accuracy.
 
     It is not an MLPerf submission: LoadGen, its rules and its verdict are MLPerf's, the network
-    is not. The backend is checked and pinned as by `compare`. Accuracy must reach 99 % of
-    the reference's; without MNIST (--data) it is measured against the reference's digits.
+    is not. The backend is checked and pinned as by `compare`. Its accuracy must reach 99 % of
+    the reference's; without MNIST (--data), the reference's digits count as the right ones.
     """
     from datetime import datetime
 

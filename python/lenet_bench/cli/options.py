@@ -11,7 +11,7 @@ from click.shell_completion import CompletionItem
 
 from ..errors import LenetBenchError
 
-#: Whether it can be read is not click's to judge: one bad image leaves the others their answer.
+#: Not checked by click: if one image cannot be read, the others are still answered.
 FILE = click.Path(path_type=Path, readable=False)
 FOLDER = click.Path(path_type=Path, readable=False, file_okay=False)
 
@@ -30,7 +30,7 @@ class BackendName(click.ParamType):  # type: ignore[type-arg] # click 8.2 has no
         self.others = others  # what may stand in its place: auto, all
 
     def convert(self, value: str, param: Any, ctx: Any) -> str:
-        """Refuse what is no backend, with the one that was probably meant."""
+        """Refuse an unknown name, and suggest the one that was probably meant."""
         from ..registry import usual_name
 
         if value in self.others:
@@ -41,7 +41,7 @@ class BackendName(click.ParamType):  # type: ignore[type-arg] # click 8.2 has no
             self.fail(str(error), param, ctx)
 
     def shell_complete(self, _: Any, __: Any, incomplete: str) -> list[CompletionItem]:
-        """Without a first letter, names on a GPU are left out: they double the list."""
+        """Complete a name; names on a GPU only after a first letter: they double the list."""
         from ..registry import every_name
 
         names = [name for name in (*self.others, *every_name()) if name.startswith(incomplete)]
@@ -139,13 +139,13 @@ def form_option(*forms: str) -> Callable[[Command], Command]:
 
 
 def usable(_context: Any, _option: Any, threads: int | None) -> int | None:
-    """Refuse more threads than cores: they would wait for each other, and be timed doing so."""
+    """Refuse more threads than cores: they would wait for each other while timed."""
     from ..measure.pinning import usable_cores
 
     most = usable_cores()
     if threads is not None and threads > most:
         raise click.BadParameter(
-            f"expected at most {most}, the cores of this machine, got {threads}"
+            f"expected at most {most} (the cores of this machine), got {threads}"
         )
     return threads
 

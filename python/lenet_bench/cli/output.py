@@ -1,4 +1,4 @@
-"""What a command says and how it ends: answers to stdout, all else to stderr."""
+"""Output and exit codes of commands: answers to stdout, all else to stderr."""
 
 import json
 import os
@@ -18,12 +18,12 @@ SUCCESS, WRONG, INTERRUPTED = 0, 1, 130  # 2, misuse, is click's
 
 
 def screen() -> Screen:
-    """What answers are drawn on."""
+    """The screen for answers."""
     return Screen.of(sys.stdout)
 
 
 def say(lines: Iterable[str]) -> None:
-    """Print answers, at once: what has been answered stays so if the next one fails."""
+    """Print answers at once, so that earlier answers are shown even if a later one fails."""
     for line in lines:
         sys.stdout.write(f"{encodable(line, sys.stdout.encoding)}\n")
     sys.stdout.flush()
@@ -53,19 +53,19 @@ def give_page(path: Path, html: str, *, show: bool) -> None:
 
 
 def note(text: str | None) -> None:
-    """Say something beside the answers."""
+    """Print a note to stderr."""
     if text:
         _to_stderr(plain(text))
 
 
 def complain(sentence: str) -> None:
-    """Say what went wrong."""
+    """Print an error to stderr."""
     if sys.stderr:
         _to_stderr(Screen.of(sys.stderr).paint(plain(sentence, keep=""), "red"))
 
 
 def abandon_output() -> None:
-    """Point stdout at nothing, so that the interpreter's last flush cannot fail once more."""
+    """Point stdout at /dev/null, so that the interpreter's last flush cannot fail again."""
     with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 

@@ -1,4 +1,4 @@
-"""`prices`: what each thing adds to a call, and what another network would take."""
+"""`prices`: what each operation, layer and byte adds to a call, and other networks' times."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 Examples:
   lenet-bench prices
   lenet-bench prices onnxruntime torch keras:predict_on_batch
-  lenet-bench prices numpy -o mine.jsonl       run it again to go on
+  lenet-bench prices numpy -o mine.jsonl       run it again to continue
   lenet-bench prices --json jax | jq '.backends[].predictions'
 
 Exit codes: 0, or 1 where a backend failed, answered wrongly or a named one does not run.
@@ -31,9 +31,9 @@ Exit codes: 0, or 1 where a backend failed, answered wrongly or a named one does
 def prices(backends: tuple[str, ...], as_json: bool, verbose: bool, **chosen: Any) -> int:
     """Find the price of each thing that a network consists of, for each BACKEND.
 
-    Without BACKEND, for every backend that has these networks. The prices come from networks of
-    trivial operations and from 24 drawn by chance. They predict three networks that they do not
-    come from, and what these take is measured beside that.
+    Without a BACKEND it measures all that it supports. The prices are fitted to networks of
+    trivial operations and to 24 random ones. They predict the times of three other networks,
+    which are also measured.
     """
     from ..measure.options import CompareOptions
     from ..questions.prices import digest, measured

@@ -1,4 +1,4 @@
-"""`report`: what a saved comparison says."""
+"""`report`: print or draw a saved comparison."""
 
 from pathlib import Path
 
@@ -59,8 +59,8 @@ def report(
     """Print what `compare` saved, or draw it as a page.
 
     Nothing is measured: every figure comes from the saved calls. Several results (two machines, a
-    CPU and a GPU) are shown one after the other; on a page, side by side. Of a run of `why` the
-    page shows first what each call consists of.
+    CPU and a GPU) are shown one after the other; on a page, side by side. A run of `why` adds a
+    figure of the parts of each call.
     """
     from ..results import read_result
     from ..show.forms import comparison
@@ -90,7 +90,7 @@ def report(
 
     runs = gather(found)
     if len(both := compared(runs)) > 1:
-        note(f"compares {', '.join(run.source for run in both)}, which were measured apart")
+        note(f"compares {', '.join(run.source for run in both)}, from separate runs")
     if output:
         give_page(output, page(runs), show=show)
     if folder:

@@ -1,4 +1,4 @@
-"""`self-test`: is what `compare` says to be believed on this machine?"""
+"""`self-test`: can the verdicts of `compare` be trusted on this machine?"""
 
 from typing import TYPE_CHECKING, Any
 
@@ -31,7 +31,7 @@ Exit codes: 0 where every point passes, else 1.
     "--starts",
     type=click.IntRange(min=6),
     metavar="N",
-    help="Give each comparison N starts. [as many as the README's figures have]",
+    help="Give each comparison N starts. [10, as for the README's figures]",
 )
 @run_options("self-test", otherwise="[when there is enough for a verdict]")
 @json_option
@@ -40,8 +40,8 @@ def self_test(
 ) -> int:
     """Compare a backend (numpy, or the one named) with itself and with planted faults.
 
-    Identical backends must be called the same, slowdowns of 5 and 10 % must be found, and those
-    that cheat must be caught. It also reports how many slowdowns of 2 % are found; at most 5 % of
+    Identical backends must be called the same, slowdowns of 5 and 10 % must be found, and cheating
+    backends must be caught. It also reports how many slowdowns of 2 % are found; at most 5 % of
     these may be called faster.
     """
     from ..measure.comparison import compare as measure

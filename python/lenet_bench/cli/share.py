@@ -1,4 +1,4 @@
-"""`share`: give a result to others, and check what others give."""
+"""`share`: prepare a result for a pull request, and check shared results."""
 
 import json
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @click.command(
-    short_help="Give a result to others.",
+    short_help="Prepare a result for others.",
     epilog="""\b
 Examples:
   lenet-bench share mine.jsonl
@@ -43,7 +43,7 @@ Examples:
     help="Write the file here.",
 )
 @click.option("--yes", is_flag=True, help="Write without asking.")
-@click.option("--print", "whole", is_flag=True, help="Only print every line that would be given.")
+@click.option("--print", "whole", is_flag=True, help="Only print every line of the file.")
 @click.option("--check", is_flag=True, help="Check shared files, or folders of them.")
 def share(
     results: tuple[Path, ...],
@@ -53,7 +53,7 @@ def share(
     whole: bool,
     check: bool,
 ) -> int:
-    """Show what a result would tell others, ask, and write it for a pull request.
+    """Show what a shared result would contain, ask, and write it for a pull request.
 
     Nothing is sent anywhere. The file holds the machine, the versions, the settings and the times;
     no folder, no user, no host, and no output of any program.
@@ -61,7 +61,7 @@ def share(
     if check:
         return _check(results)
     if len(results) > 1:
-        raise click.UsageError("one result at a time is shared; several are for --check")
+        raise click.UsageError("share takes one result; only --check takes several")
     from ..atomic import write_atomically, writing
     from ..questions.share import given
     from ..results.log import as_lines
@@ -91,15 +91,15 @@ def share(
 
 
 def _shown(found: "Given") -> Iterator[str]:
-    """All that is in it, but for the blocks that differ from the first one in numbers only."""
+    """Its content: the header, and one block in place of all that differ in numbers only."""
     from msgspec import to_builtins
 
     from ..questions.share import texts
 
     header, first = found.log.header, found.log.blocks[0]
-    yield "This is what the file says of the machine, its software and the run:"
+    yield "The file says this about the machine, its software and the run:"
     yield json.dumps(to_builtins(header), indent=2)
-    yield f"It has {counted(len(found.log.blocks), 'block')}, each like this one:"
+    yield f"It has {counted(len(found.log.blocks), 'block')} of this form:"
     yield json.dumps(to_builtins(first))
     yield "The texts in these blocks, from the libraries and the program:"
     yield from (f"  {text}" for text in texts(found.log))
@@ -124,12 +124,12 @@ def _request(found: "Given") -> Iterator[str]:
 
 
 def _next(file: Path, text: Path) -> Iterator[str]:
-    yield f"{file} is written. To give it, in a clone of lenet-bench's repository:"
+    yield f"wrote {file}. To share it, in a clone of lenet-bench's repository:"
     branch = file.name.removesuffix(".jsonl.gz")
     yield f"  git switch -c {branch}"
     yield f"  git add {file}"
     yield f"  git commit -m 'A result of {branch}'"
-    yield f"and open a pull request; its text is {text}, which is not part of it."
+    yield f"and open a pull request with the text in {text} (do not commit that file)."
 
 
 def _check(paths: tuple[Path, ...]) -> int:

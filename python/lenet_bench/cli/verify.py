@@ -1,4 +1,4 @@
-"""`verify`: does each backend answer as the reference does?"""
+"""`verify`: compare each backend's answers with the reference's."""
 
 import json
 from pathlib import Path
@@ -20,7 +20,7 @@ Examples:
   lenet-bench verify --device gpu
   lenet-bench verify --json | jq 'select(.passed | not)'
 
-Exit codes: 0 where all are within their tolerance, 1 where one is not or a named one does not run.
+Exit codes: 0 if all are within their tolerance, 1 if one is not or a named one does not run.
 """,
 )
 @data_option
@@ -45,9 +45,8 @@ def verify(
 ) -> int:
     """Check every backend on MNIST's 10,000 test images.
 
-    Probabilities are compared with the float64 reference's, digits with the labels. Where a
-    backend and the reference say different digits, the image is listed with its margin: how much
-    the reference prefers its own digit.
+    Probabilities are compared with the float64 reference's, digits with the labels. An image with
+    two different digits is listed with its margin: how much the reference prefers its own digit.
     """
     from ..mnist import find_mnist, read_mnist
     from ..questions.infer import ALL, AUTO, in_order

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from ..measure.options import CompareOptions
     from ..results import Result
 
-_FEW = 8  # backends whose parts are shown where none is named
+_FEW = 8  # without a BACKEND, the parts of so many are shown
 
 
 @click.command(
@@ -23,7 +23,7 @@ Examples:
   lenet-bench why onednn onnxruntime
   lenet-bench why keras keras:call tensorflow --tree
   lenet-bench why --device gpu cudnn torch
-  lenet-bench why torch -o mine.jsonl          run it again to go on
+  lenet-bench why torch -o mine.jsonl          run it again to continue
   lenet-bench why keras torch --trace calls.json
   lenet-bench why --json torch | jq '.backends[] | {name, explained, parts}'
 
@@ -38,7 +38,7 @@ Exit codes: 0, or 1 where a backend failed or a named one does not run.
     "--trace",
     type=FILE,
     metavar="FILE",
-    help="Only write one call of each, function by function, as a trace for Perfetto.",
+    help="Only write a trace of one call of each, function by function, for Perfetto.",
 )
 @json_option
 @verbose_option
@@ -51,12 +51,12 @@ def why(
     verbose: bool,
     **chosen: Any,
 ) -> int:
-    """Take one call of each BACKEND (all without one) apart.
+    """Take one call of each BACKEND apart, or of every backend if none is named.
 
-    Each is measured as `compare` does; then networks in LeNet's place are: one that does nothing,
-    some of trivial operations, LeNet cut after each stage. What they take makes the parts of the
-    call, and what the parts do not explain is shown beside them; so is what the engine says of a
-    stage itself, where it has a profiler.
+    Each is measured as by `compare`. Then smaller networks are timed: one that does nothing, some
+    of trivial operations, and LeNet cut after each stage. Their times give the parts of the call;
+    what the parts do not explain is shown, too. Where the engine has a profiler, its own time for
+    each stage stands beside them.
     """
     from ..measure.comparison import compare
     from ..measure.options import CompareOptions
@@ -97,7 +97,7 @@ def _traced(options: "CompareOptions", path: Path, *, as_json: bool) -> int:
         complain(failure)
     lines = (
         f"{one.name}: {counted(len(one.spans) - 1, 'function')} in a call of "
-        f"{time(one.median_us)}, which took {time(one.traced_us)} while it was traced"
+        f"{time(one.median_us)}, {time(one.traced_us)} with tracing"
         for one in found
     )
     answer(as_json, {"file": str(path), "calls": [one.to_json() for one in found]}, lines)

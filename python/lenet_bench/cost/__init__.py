@@ -1,10 +1,10 @@
-"""What a variant costs whoever writes it: lines, API names, decisions, and what it installs.
+"""The cost of a variant in code: lines, API names, decisions, and packages to install.
 
-Counted from the sources alone; no API is imported. A variant in Python is counted from its
-function: that and all that it reaches in its file, but for imports of ours. A line counts if it
-holds code: not if it is blank, comment or docstring, nor if it holds only brackets and separators,
-since where those go is the formatter's choice. pygount counts so too, and tests/test_cost.py holds
-that both give the same number; it is not used here since with what it needs it is 19 MB.
+Counted from the sources alone; no API is imported. A variant in Python is its function and all
+definitions that this uses in its file, without imports of lenet-bench's modules. A line counts if
+it holds code: blank lines, comments, docstrings and lines with only brackets and separators do not,
+since the formatter places those. pygount counts in the same way, and tests/test_cost.py checks that
+both give the same number; pygount is not used here because it needs 19 MB with its dependencies.
 """
 
 from collections.abc import Sequence
@@ -35,7 +35,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Cost:
-    """What one variant costs."""
+    """The cost of one variant."""
 
     name: str
     files: tuple[str, ...]
@@ -48,7 +48,7 @@ class Cost:
 
 
 def costs(asked: Sequence[str] = ()) -> list[Cost]:
-    """Of these names, a bare one with its variants, else of all; in the registry's order."""
+    """The costs of these backends with their variants, or of all; in the registry's order."""
     for name in asked:
         find(name)
     bare = {usual_name(name) for name in asked if ":" not in name}
@@ -65,7 +65,7 @@ def _bare(name: str) -> str:
 
 @cache
 def lines_of_code(name: str) -> int | None:
-    """Of a backend or variant; None for what is none of ours."""
+    """The cost of a backend or variant; None for an unknown one."""
     try:
         return _lines(sources(name))
     except (LenetBenchError, OSError):
@@ -74,7 +74,7 @@ def lines_of_code(name: str) -> int | None:
 
 @cache
 def installed_mib(name: str) -> float | None:
-    """What its API takes of the disk where it runs; None where it is not installed."""
+    """The disk space of its API's packages; None where they are not installed."""
     try:
         bare = _bare(name)
         return mebibytes(find(bare)[0]) if name == bare else installed_mib(bare)

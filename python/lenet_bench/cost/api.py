@@ -1,4 +1,4 @@
-"""The names of others' APIs that a variant uses."""
+"""The API names that a variant uses."""
 
 import ast
 import io
@@ -30,11 +30,11 @@ _PYTHON_MEMBERS = frozenset(
 
 
 def api_names(files: Iterable[Source]) -> list[str]:
-    """The distinct names of others' APIs: functions, types, constants, members.
+    """The distinct names of the API: functions, types, constants, members.
 
-    In Python, what is reached from an import that is neither Python's nor ours, and the members
-    that neither the file nor Python's own types have. In C++, what has an API's prefix or
-    namespace, and the members of what an API with classes gives.
+    In Python, names from imports of other packages, and members that neither the file nor Python's
+    own types have. In C++, names with the API's prefix or namespace, and members of the API's
+    classes.
     """
     files = list(files)
     native = [source for source in files if not source.python]
@@ -59,7 +59,7 @@ def _python_names(source: Source) -> Iterator[str]:
 
 
 def _imports(tree: ast.AST) -> tuple[dict[str, str], set[str]]:
-    """What the file calls others' modules and names, and what it calls Python's and ours."""
+    """The file's names for modules of others, and for those of Python and lenet-bench."""
     theirs, ours = {}, set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):

@@ -1,4 +1,4 @@
-"""What pip brings for a backend's API, and what that takes of the disk."""
+"""The packages of a backend's API, and their size on disk."""
 
 import sys
 from pathlib import Path
@@ -33,6 +33,6 @@ def mebibytes(row: Backend) -> float | None:
 
 
 def _modules(native: Native) -> list[Path]:
-    """The compiled module that holds it, where that was built; of CUDA's two the first."""
+    """The compiled module of the backend, if it was built; the first of CUDA's two."""
     pattern = "_cuda*" if native.module == "cuda" else native.module
     return sorted(_PACKAGE.glob(f"{pattern}.*so"))[:1]

@@ -1,13 +1,13 @@
-"""What of a Python file a function needs: the definitions and imports that it reaches."""
+"""The definitions and imports of a Python file that a function uses."""
 
 import ast
 from collections.abc import Iterable, Iterator
 
 
 def reached(text: str, roots: Iterable[str]) -> frozenset[int]:
-    """The lines of these names' definitions, and of all that they use of the same file.
+    """The lines of these names' definitions, and of all that these use in the same file.
 
-    Of an import only the names that are used; none of our own modules, which are the harness's.
+    Of an import only the used names; imports of lenet-bench's modules do not count.
     """
     body = ast.parse(text).body
     lines: set[int] = set()

@@ -1,4 +1,4 @@
-"""What a variant is written in: its function with all that this uses, or its C++ files."""
+"""The sources of a variant: its function with all that this uses, or its C++ files."""
 
 import ast
 import re
@@ -31,7 +31,7 @@ class Source:
 
     @property
     def text(self) -> str:
-        """All of the file."""
+        """The whole file."""
         return self.path.read_text(encoding="utf-8")
 
     @property
@@ -46,9 +46,10 @@ class Source:
 def sources(name: str) -> list[Source]:
     """The files of a backend or variant, each with the lines that it needs.
 
-    In Python these are its function, what this reaches in its file, and what writes the model file
-    that it reads. In C++ they are its files with all that they include of ours, for every variant
-    of native code alike; not the network's shapes and the bindings, which all share.
+    In Python these are its function, the definitions that this uses in its file, and the code that
+    writes its model file. In C++ they are its files with the files of this project they include,
+    the same for every variant; without the network's shapes and the bindings, which all backends
+    share.
     """
     row, variant = find(name)
     if row.gone:
@@ -71,7 +72,7 @@ def _needed(name: str, roots: list[str]) -> Source:
 
 
 def _native(stems: tuple[str, ...]) -> Iterator[Source]:
-    """The files of these names and, include by include, what they are made of."""
+    """These files, and all files that they include."""
     root, seen, waiting = csrc(), set(), list(stems)
     while waiting:
         stem = waiting.pop(0)

@@ -1,4 +1,4 @@
-"""How a variant's code branches: its decisions, and how deep they lie within each other."""
+"""How a variant's code branches: its decisions and their nesting."""
 
 import ast
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ _CPP_DECISIONS = frozenset(["if", "for", "while", "case", "catch", "&&", "||", "
 
 
 def complexity(source: Source) -> int:
-    """The places where the code goes one of two ways."""
+    """The number of branches."""
     if not source.python:
         return sum(text in _CPP_DECISIONS for _, text in tokens(source))
     return sum(map(_decisions, ast.walk(source.tree)))
@@ -42,7 +42,7 @@ def _python_nesting(node: ast.AST) -> int:
 
 
 class _CppNesting:
-    """Reads C++ statement by statement, as far as is needed to see what lies within what."""
+    """Reads C++ statement by statement, as far as nesting needs it."""
 
     _CONTROLS = ("if", "for", "while", "switch", "do", "try", "else", "catch")
 
@@ -85,7 +85,7 @@ class _CppNesting:
             word = self._take()
 
     def _parenthesis(self, depth: int) -> None:
-        """What is in it, a lambda's body perhaps, and its end."""
+        """Its content, such as a lambda's body, and its end."""
         while self._next() not in (")", ""):
             if self._next() == "{":
                 self._statement(depth)

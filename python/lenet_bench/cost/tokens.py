@@ -32,7 +32,7 @@ def code_lines(source: Source, *, brackets: bool = False) -> set[int]:
 
 
 def tokens(source: Source) -> Iterator[tuple[int, str]]:
-    """Those that count, each with the number of its line."""
+    """The tokens that count, each with its line number."""
     every = _python_tokens(source.text) if source.python else _cpp_tokens(source.text)
     return (token for token in every if source.lines is None or token[0] in source.lines)
 

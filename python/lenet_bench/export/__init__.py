@@ -12,7 +12,7 @@ from ..atomic import write_atomically, writing
 from ..errors import LenetBenchError, Unavailable
 from ..weights import Weights
 
-#: The files that can be made, by the name that a backend's function takes one as.
+#: The files that can be made, by the argument's name in a backend's function.
 MAKERS = {
     "onnx_model": "onnx:model",
     "int8_onnx_model": "onnx_int8:model",
@@ -49,8 +49,10 @@ def export(format: str, weights: Weights, output: Path) -> list[Path]:
     try:
         contents = [model(name, weights) for name in files.values()]
     except ImportError as error:
-        mend = f"pip install 'lenet-bench[{_EXTRAS[format]}]'"
-        raise Unavailable(f"{format} cannot be written ({error}); mend it with: {mend}") from error
+        command = f"pip install 'lenet-bench[{_EXTRAS[format]}]'"
+        raise Unavailable(
+            f"{format} cannot be written ({error}); fix it with: {command}"
+        ) from error
     for path, content in zip(paths, contents, strict=True):
         with writing(path):
             write_atomically(path, content)
@@ -58,7 +60,7 @@ def export(format: str, weights: Weights, output: Path) -> list[Path]:
 
 
 def model(name: str, weights: Weights) -> bytes:
-    """The content of a file of MAKERS; ImportError where what makes it is not installed."""
+    """The content of a file of MAKERS; ImportError where its maker needs a missing package."""
     if packages := CONVERTERS.get(name):
         from .converted import converted
 

@@ -1,7 +1,7 @@
 """LeNet as Caffe's own two files: the network as text, the weights as a protocol buffer.
 
-Who used Caffe had it write the second (`Net.save`). It has had no release since 2017 and has to be
-built from source, and no converter to it is kept up; so the file is written here.
+Users of Caffe wrote the second with `Net.save`. Caffe has had no release since 2017 and must be
+built from source, and no converter to its format is maintained; so the file is written here.
 """
 
 from collections.abc import Iterator
@@ -90,7 +90,7 @@ def _blob(array: NDArray[np.float32]) -> bytes:
 
 
 def _field(number: int, content: bytes) -> bytes:
-    """A string, message or packed array; all that these messages are made of."""
+    """A length-delimited field: a string, a message or a packed array."""
     tag = number << 3 | _LENGTH_DELIMITED
     return bytes(_varint(tag)) + bytes(_varint(len(content))) + content
 

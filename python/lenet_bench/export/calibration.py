@@ -1,7 +1,7 @@
-"""Digits of a printed font: what quantizers take the ranges of activations from.
+"""Digits of a printed font, from which quantizers take the ranges of activations.
 
-They are nobody's handwriting, so the test images stay unseen; but they are digits, of which the
-network is as sure as of those.
+They are not handwriting, so the test images stay unseen; but the network recognises them with the
+same confidence.
 """
 
 import numpy as np

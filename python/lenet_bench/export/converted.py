@@ -1,6 +1,7 @@
-"""Models that a framework's converter makes, each made once and kept in the user's cache.
+"""Models made by a framework's converter, each once, and kept in the user's cache.
 
-The converter runs in a process of its own: whoever only runs the model shall not hold it.
+The converter runs in a process of its own, so that a process that only runs the model does not
+load it.
 """
 
 import hashlib

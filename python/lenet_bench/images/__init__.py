@@ -28,7 +28,7 @@ OVERVIEW = 320  # pixels of the longer side while looking for the digit
 
 @dataclass(frozen=True)
 class Step:
-    """One step of the way from a file to the network's input, and what came out of it."""
+    """One step from a file to the network's input, and its result."""
 
     name: str
     summary: str
@@ -47,7 +47,7 @@ def explain(source: Source) -> list[Step]:
     """The steps that `read_image` takes, in order; the last one's picture is its answer."""
     name, content = content_of(source)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # Pillow warns of odd metadata, which no reader can mend
+        warnings.simplefilter("ignore")  # Pillow warns of odd metadata
         picture = decode(name, content)
     steps = [Step("decode", "the file's picture, upright", picture)]
     ready = as_mnist(picture)
@@ -65,7 +65,7 @@ def explain(source: Source) -> list[Step]:
         overview = fitted(picture, OVERVIEW)
         view = best_view(overview)
         seen = view.of(overview)
-        note = view.name + (", turned over: the ink is light" if view.turned else "")
+        note = view.name + (", inverted: the ink is light" if view.turned else "")
         steps.append(Step("grey", note, seen))
         close, note = zoom(picture, digit(ink(light(seen))))
         plain = view.of(close)
@@ -87,7 +87,7 @@ def explain(source: Source) -> list[Step]:
 
 
 def as_mnist(picture: Plane) -> Plane | None:
-    """The picture itself where it already is what MNIST makes, else None.
+    """The picture itself if it already is as MNIST makes it, else None.
 
     All 70,000 of MNIST have a dark rim, a longer side of 18 to 20 and their centre of mass
     within half a pixel of (14, 14); a drawing merely saved as 28x28 has not.

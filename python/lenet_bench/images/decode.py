@@ -36,7 +36,7 @@ _WIDEST = 2048  # pixels of the longer side that are kept: the smallest digits n
 
 
 def content_of(source: Source) -> tuple[str, bytes]:
-    """What to call the source in a message, and its bytes."""
+    """The source's name for messages, and its bytes."""
     if isinstance(source, bytes):
         name, content = "the image", source
     elif isinstance(source, str | os.PathLike):
@@ -90,7 +90,7 @@ def decode(name: str, content: bytes) -> Plane:
     except Image.DecompressionBombError:  # Pillow's own limit, 3.5 times ours
         raise ImageError(f"{name}: {_TOO_MANY}") from None
     except UnidentifiedImageError:
-        raise ImageError(f"{name}: begins like a {kind.upper()} picture, but is none") from None
+        raise ImageError(f"{name}: begins like a {kind.upper()} picture, but is not one") from None
     except Exception as error:  # Pillow's plugins raise nearly anything on damaged files
         raise ImageError(f"{name}: damaged or cut short: {error or type(error).__name__}") from None
 

@@ -1,4 +1,4 @@
-"""Planes, which pictures are here, and what each step does to them: resize, blur, bound."""
+"""Planes, the arrays of pictures, and operations on them: resize, blur, bounds."""
 
 from functools import reduce
 from typing import Any

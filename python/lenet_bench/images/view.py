@@ -1,4 +1,4 @@
-"""How to look at a picture so that the digit stands out: which colours, which way round."""
+"""The view of a picture in which the digit stands out: which colours, inverted or not."""
 
 from dataclasses import dataclass, replace
 

@@ -1,4 +1,4 @@
-"""Measure the backends against each other, and know the machine they ran on.
+"""Measure backends side by side, and record the machine.
 
-Importing this imports nothing, so that a worker's cold start has only what the worker needs.
+This package imports nothing, so that a worker's cold start contains only what the worker needs.
 """

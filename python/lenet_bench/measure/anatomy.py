@@ -1,8 +1,7 @@
-"""What one call of a backend is made of: Python calls, frames, waits, what one more image adds.
+"""What one call of a backend does: Python calls, frames, and shares of the time.
 
-Runs in the worker, after the timing that `compare` does: a profiler slows what it looks at, so
-only the counts are taken under it. Times are taken without, and shares by looking at the stack a
-thousand times a second.
+Runs in the worker, after the timing of `compare`: a profiler slows the code down, so only counts
+come from it. Shares of the time come from sampling the stack a thousand times a second.
 """
 
 import signal
@@ -19,7 +18,7 @@ from .calls import Image
 
 Infer = Callable[[Image], Any]
 
-#: What time is called that is spent in no Python at all.
+#: The name for time outside of Python.
 NATIVE = "native code"
 
 _LOOKS_A_SECOND = 1000
@@ -28,7 +27,7 @@ _SECONDS = 0.5
 
 
 def dissect(infer: Infer, images: list[Image], seconds: float = _SECONDS) -> dict[str, Any]:
-    """The counts of a call, as JSON takes them, and the stack during so many seconds of calls."""
+    """The counts of a call, and the sampled stack of so many seconds of calls, as plain data."""
     return {**_counted(infer, images[0]), **_watched(infer, images, seconds)}
 
 
@@ -38,7 +37,7 @@ def package_of(call: str) -> str:
 
 
 def _counted(infer: Infer, image: Image) -> dict[str, Any]:
-    """Calls that this thread makes from Python, by package, and the deepest way down."""
+    """Calls that this thread makes from Python, by package, and the deepest stack."""
     python, builtin = Counter[str](), 0
     depth, deepest = 0, 0
     tower: list[str] = []
@@ -71,21 +70,21 @@ def _counted(infer: Infer, image: Image) -> dict[str, Any]:
 
 
 def function_name(frame: FrameType) -> str:
-    """Of what runs in it: package.module:Class.function."""
+    """The name of the function in the frame: package.module:Class.function."""
     name = getattr(frame.f_code, "co_qualname", frame.f_code.co_name)  # from Python 3.11 on
     return f"{frame.f_globals.get('__name__', '?')}:{name}"
 
 
 def _packages_above(frame: FrameType, depth: int) -> list[str]:
-    """The packages on the way down to this frame, each where the way first enters it."""
+    """The packages on the stack of this frame, in the order of their first frames."""
     way = [package_of(function_name(above)) for above, _ in islice(walk_stack(frame), depth)]
     return list(dict.fromkeys(reversed(way)))
 
 
 def _watched(infer: Infer, images: list[Image], seconds: float) -> dict[str, Any]:
-    """Where the time goes, by looking at the Python stack whenever the clock strikes.
+    """Where the time goes, by sampling the Python stack at a fixed interval.
 
-    What a function calls that is no Python counts as its own. Only this thread is seen.
+    Native code counts for the function that calls it. Only this thread is sampled.
     """
     stacks = Counter[tuple[str, ...]]()
 
@@ -121,7 +120,7 @@ def _calls(infer: Infer, images: list[Image], seconds: float) -> None:
 
 
 def _stack(frame: FrameType | None) -> tuple[str, ...] | None:
-    """The functions below the loop, the backend's own first; empty where `infer` is no Python.
+    """The functions below the loop, the backend's own first; empty where `infer` is native.
 
     None outside of the loop.
     """
@@ -133,7 +132,7 @@ def _stack(frame: FrameType | None) -> tuple[str, ...] | None:
 
 
 def _tree(stacks: Mapping[tuple[str, ...], int], looks: int) -> list[dict[str, Any]]:
-    """Who calls whom, with the share of the time that each takes with all that it calls."""
+    """The tree of calls, each with its share of the time, callees included."""
     below: dict[str, Counter[tuple[str, ...]]] = {}
     for stack, count in stacks.items():
         if stack:

@@ -36,13 +36,13 @@ class Task:
 
 @dataclass
 class _Measured:
-    """What is known of a block so far."""
+    """The fields of a block so far."""
 
     doing: str = "while starting"
     facts: dict[str, Any] = field(default_factory=dict)
 
     def fail(self, failure: Failed) -> None:
-        """The block ends here; what cannot run at all did so doing nothing."""
+        """End the block with this failure, and name the step in which it happened."""
         doing = "" if failure.status == "unavailable" else f"{self.doing}: "
         self.facts["status"] = failure.status
         self.facts["reason"] = portable(doing + failure.reason)
@@ -50,7 +50,7 @@ class _Measured:
 
 
 def measure_block(entry: Entry, conditions: Conditions, task: Task) -> Block:
-    """All of it. A backend that fails, however it does, is a block that says so."""
+    """Run the block. A failing backend gives a block with that status."""
     began = time.monotonic()
     measured = _Measured()
     start: Start | None = None
@@ -114,7 +114,7 @@ def _experiment(start: Start, measured: _Measured, do: str) -> None:
 
 
 def _heard(start: Start) -> dict[str, Any]:
-    """What the engine says itself; and, in a process of its own, what the oneDNN in it does."""
+    """Times of the engine's profiler and, in another process, of the oneDNN in it."""
     found: list[Kernel] = []
     failures: list[str] = []
     for by, ask in (("engine", _of_engine), ("oneDNN", _of_onednn)):
@@ -134,7 +134,7 @@ def _of_engine(start: Start) -> tuple[list[Kernel], str | None]:
 
 
 def _of_onednn(start: Start) -> tuple[list[Kernel], str | None]:
-    """Of a start like that one, since the library reads once whether it is to speak."""
+    """Times of oneDNN, from a new start: the library reads its verbose setting once."""
     entry = start.entry
     if entry.factory or entry.device == "gpu":
         return [], None
@@ -164,7 +164,7 @@ def _time(
     usual_ns: int | None,
     measured: _Measured,
 ) -> None:
-    """The timed calls. With gaps there is no warm-up: it is what an application does not have."""
+    """The timed calls. With gaps there is no warm-up, since applications have none."""
     warm_s = 0.0 if conditions.interval_s else _WARM_SHARE * timed_s
     meter = open_meter(start.runs, start.child.pid) if start.entry.device == "gpu" else None
     if meter:
@@ -184,7 +184,7 @@ def _time(
 
 
 def _time_batches(start: Start, sizes: tuple[int, ...]) -> dict[str, Any]:
-    """Throughput: what goes wrong costs this size only, in this block and in those to come."""
+    """Throughput: a failure removes only this size, from this block on."""
     batches: list[Batch] = []
     refusals: dict[str, str] = {}
     for size in sizes:

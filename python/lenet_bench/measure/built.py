@@ -1,4 +1,4 @@
-"""A backend that has been built, as its process has it checked, probed and timed."""
+"""A built backend in its process: checks, probes and timing."""
 
 import os
 import resource
@@ -39,7 +39,7 @@ class WrongAnswerError(Exception):
 
 
 class Built:
-    """A backend, and the images that it is timed with. Each method answers a question."""
+    """A backend and the images that it is timed with. A method answers a question of the parent."""
 
     def __init__(self, network: Network, origin: Origin) -> None:
         self._origin = origin
@@ -51,7 +51,7 @@ class Built:
         self._first = 0  # of the images, the next to be asked
 
     def keep(self, question: Question) -> Answer:
-        """The images that will rotate; answer each, one call an image."""
+        """Receive the rotating images, and answer each, one call an image."""
         self._images = _separate(question["images"])
         return self.check(question)
 
@@ -82,7 +82,7 @@ class Built:
                     if number > 1 and clock() > end:  # of slow calls, few of each kind
                         break
         medians = {f"{kind}_us": float(np.median(ns)) / 1000 for kind, ns in times.items()}
-        # Of a slow call there are few samples, and a stall among them is no forgotten answer.
+        # A slow call has few samples, and a stall among them is no sign of a cache.
         return medians | {"fresh_us": min(times["fresh"]) / 1000}
 
     def warm(self, question: Question) -> Answer:
@@ -156,7 +156,7 @@ class Built:
         }
 
     def time_few(self, question: Question) -> Answer:
-        """Answer the first of these images, and time a few calls that take turns with the rest."""
+        """Answer the first of these images, and time a few calls with the others in turn."""
         images = _separate(question["images"])
         time_calls(self._infer, images, 0.0, fewest=1)
         limits = {name: question[name] for name in ("seconds", "fewest", "most")}
@@ -168,9 +168,9 @@ class Built:
         }
 
     def profile(self, _: Question) -> Answer:
-        """Where the time of a call on a GPU goes, in a run that is not timed otherwise.
+        """Where the time of a call on a GPU goes, in a separate profiled run.
 
-        First whether it computes there still: to describe it is to prove that.
+        Describing the backend first proves that it still computes on the GPU.
         """
         self._describe()
         return {"profile_us": self._profile(self._images[0]) if self._profile else None}
@@ -185,13 +185,13 @@ class Built:
         return answer
 
     def price(self, _: Question) -> Answer:
-        """Time the other networks that its API's prices come from."""
+        """Time the networks of `prices`."""
         from .experiments import priced_by
 
         return self._experiments(partial(priced_by, self._origin))
 
     def _experiments(self, make: Callable[[], Sequence[Any]]) -> Answer:
-        """Where they fail, the call is left whole."""
+        """Time the experiments; if they fail, give the reason instead."""
         from .experiments import timed
 
         try:
@@ -202,7 +202,7 @@ class Built:
             return {"experiments": [], "whole": sentence(error)}
 
     def kernels(self, question: Question) -> Answer:
-        """What its engine, or oneDNN, says of its own; where that fails, nothing."""
+        """Times of its engine's profiler, or of oneDNN; if that fails, the reason."""
         from .experiments import kernels
 
         try:
@@ -231,7 +231,7 @@ class Built:
     def _single_calls(
         self, question: Question, seconds: float, fewest: int, before: Before, **slices: Any
     ) -> Calls:
-        """The images go on rotating where the last calls left off."""
+        """The rotating images, from the one after the last call on."""
         calls = time_calls(
             self._infer,
             self._images,
@@ -247,12 +247,12 @@ class Built:
 
 
 def checked_answers(answers: Sequence[Any]) -> Image:
-    """Refused unless each is ten probabilities."""
+    """Raise Refused unless each answer is ten probabilities."""
     return np.array([_checked(answer, (CLASSES,)) for answer in answers], np.float32)
 
 
 def is_expected(error: BaseException) -> bool:
-    """Whether one of our sentences says it all; else it has a traceback to show."""
+    """Whether the message alone explains the error; else the traceback is kept."""
     return isinstance(error, (LenetBenchError, WrongAnswerError))
 
 
@@ -266,7 +266,7 @@ def _before(question: Question) -> Before:
 
 
 def _separate(images: Image) -> list[Image]:
-    """Each image an array of its own, as an application would have it."""
+    """Each image as a separate array, as in an application."""
     return [image.copy() for image in images]
 
 
@@ -280,14 +280,14 @@ def _checked(answer: Any, shape: tuple[int, ...]) -> Image:
 
 
 def _idle_share() -> float:
-    """How much of a core this process uses while nothing is asked of it."""
+    """The share of a core that this process uses while idle."""
     began, cpu_ns = clock(), time.process_time_ns()
     time.sleep(_IDLE_S)
     return (time.process_time_ns() - cpu_ns) / (clock() - began)
 
 
 def _cores() -> list[int]:
-    """All that a thread of this process may run on, as the system says, however it came to that."""
+    """The cores on which the threads of this process may run, from the system."""
     if not hasattr(os, "sched_getaffinity"):
         return []
     return sorted(os.sched_getaffinity(0).union(*threads_cores().values()))

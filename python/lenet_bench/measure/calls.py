@@ -15,7 +15,7 @@ from ..quiet import SLOW, Slice
 
 Image = NDArray[np.float32]
 
-#: Taken before a backend is imported, which may put another clock into the module `time`.
+#: Bound before a backend is imported, since that could replace the clock in the module `time`.
 clock, _sleep, _cpu_clock = time.perf_counter_ns, time.sleep, time.thread_time_ns
 
 _KEPT = 128  # answers of random calls at most, beside the last to each input
@@ -41,7 +41,7 @@ class Calls:
 
 
 class Before:
-    """What is done before each call, outside its time: caches are made cold, then it idles."""
+    """Done before each call, outside its time: make the caches cold, then pause."""
 
     def __init__(self, cold_mb: int | None, interval_s: float | None) -> None:
         # Ones: zeros would all be the system's one page of zeros.
@@ -62,7 +62,7 @@ class Before:
 
 
 class _Slices:
-    """The calls in slices, with a known loop between them, and how long the quiet ones are."""
+    """The calls in slices, with a reference loop between them, and the length of the quiet ones."""
 
     def __init__(self, usual_ns: int | None) -> None:
         self.kept: list[Slice] = []
@@ -73,7 +73,7 @@ class _Slices:
         self._began = clock()
 
     def end(self, calls: int, *, gaps: bool, drop: bool = False) -> bool:
-        """One of so many calls ends; whether it is kept. A loop before a gap tells nothing."""
+        """Note that a call has ended; returns whether it is kept. No loop is timed before a gap."""
         took = clock() - self._began
         before, self._loop = self._loop, known_loop_ns()
         slower = self._loop if gaps else max(before, self._loop)
@@ -112,14 +112,14 @@ def time_calls(
     patience: int = 1,
     usual_ns: int | None = None,
 ) -> Calls:
-    """Time calls for so long, with something done before each where that is given.
+    """Time calls for the given time, with `before` done before each.
 
-    On a disturbed machine they go on until the quiet slices are as long, for at most `patience`
-    times the time; of what is beyond the time, quiet slices are kept. `usual_ns` is what the known
-    loop takes on a quiet machine, where that is known.
+    On a disturbed machine they continue until the quiet slices have that length, for at most
+    `patience` times as long; beyond the given time only quiet slices are kept. `usual_ns` is the
+    time of the reference loop on a quiet machine, if known.
 
-    Within a sample lie the call and one reading of the clock; everything else is outside. Which
-    answers are kept to be checked is chosen beforehand and at random, so that no backend can know.
+    A sample contains the call and one reading of the clock; everything else is outside. The answers
+    to be checked are chosen at random beforehand, so that no backend can know them.
     """
     now = clock
     samples: list[int] = []

@@ -46,7 +46,7 @@ from .truth import ROTATING, Truth
 
 @dataclass(frozen=True)
 class Progress:
-    """Where a run stands; between blocks only."""
+    """The progress of a run, between blocks."""
 
     doing: str
     elapsed_s: float
@@ -61,7 +61,7 @@ class Progress:
 
 
 class NotSavedError(ResultError):
-    """The run ended since its file could not be written; `result` holds what was measured."""
+    """The run ended because its file could not be written; `result` has what was measured."""
 
     def __init__(self, message: str, result: Result) -> None:
         super().__init__(message)
@@ -74,9 +74,9 @@ def compare(
 ) -> Result:
     """Measure backends side by side.
 
-    A backend that fails costs its own row. Ctrl-C ends the run, and the result holds what was
-    measured until then; so does the output file at any moment. Where that file holds such a run
-    already, it goes on where it stopped.
+    If a backend fails, the others are still measured. Ctrl-C ends the run, and the result has what
+    was measured until then; so does the output file at any time. If that file already has such a
+    run, the run is continued.
     """
     options = options or CompareOptions()
     options.check()
@@ -84,7 +84,7 @@ def compare(
 
 
 class _Comparison:
-    """One run, or what is left to do of one."""
+    """One run, or the rest of one."""
 
     def __init__(self, options: CompareOptions, progress: Callable[[Progress], None]) -> None:
         self._began = time.monotonic()
@@ -139,7 +139,7 @@ class _Comparison:
         return result
 
     def _measure(self) -> Ended:
-        """Round after round, until the plan is over or nothing is left to time."""
+        """Round after round, until the plan ends or no backend is left to time."""
         costs = Costs(self._blocks)
         done = {(block.backend, block.round) for block in self._blocks if block.status == "ok"}
         gone: set[str] = set()  # those that failed now; those that failed earlier are tried again
@@ -164,7 +164,7 @@ class _Comparison:
         raise AssertionError("rounds never run out")
 
     def _round(self, number: int, names: Sequence[str], costs: Costs) -> list[Block]:
-        """A block of each, but for those that would not end within the budget."""
+        """A block of each backend, except those that would exceed the budget."""
         ran = []
         for place, name in enumerate(names):
             if self._plan.fits(number, self._elapsed_s(), costs.of(name)):
@@ -174,7 +174,7 @@ class _Comparison:
         return ran
 
     def _repeat(self, number: int, names: Sequence[str], costs: Costs) -> None:
-        """Blocks that ran on a disturbed machine, once more each, as far as there is time."""
+        """Repeat each block that ran on a disturbed machine once, as far as there is time."""
         timed = [block for block in self._blocks if block.status == "ok"]
         backends = [name for name in names if name != planted.EMPTY]
         for block in to_repeat(timed, disturbed(timed), backends):

@@ -1,4 +1,4 @@
-"""To go on with a run that a file holds: only where it is the same run on the same machine."""
+"""Continue the run saved in a file, if it is the same run on the same machine."""
 
 import os
 from collections.abc import Mapping
@@ -12,21 +12,21 @@ from .options import CompareOptions, name_of
 
 
 def as_before(options: CompareOptions, earlier: Header) -> CompareOptions:
-    """The options that the file's run had; how long it is to be is today's to say.
+    """These options with the backends, the baseline and the seed of the file's run.
 
-    Raises ResultError where today's ask for another comparison.
+    Raises ResultError where they ask for another comparison.
     """
     if earlier.kind == SHARED:
         raise ResultError(
-            f"{options.output} is a shared result, which holds not every call, so no run goes on "
-            "with it: give another --output"
+            f"{options.output} is a shared result without all calls, so it cannot be continued: "
+            "give another --output"
         )
     compared = tuple(listed.name for listed in earlier.backends)
     named = {*map(name_of, options.backends), *([options.baseline] if options.baseline else [])}
     if options.backends and named != set(compared):
         raise ResultError(
-            f"{options.output} is a comparison of {', '.join(compared)}: name the same backends or "
-            "none to go on with it, or give another --output"
+            f"{options.output} is a comparison of {', '.join(compared)}: to continue it, name the "
+            "same backends or none; or give another --output"
         )
     entries = {name_of(one): one for one in options.backends}
     rules = earlier.rules
@@ -39,15 +39,15 @@ def as_before(options: CompareOptions, earlier: Header) -> CompareOptions:
 
 
 def check_same(earlier: Header, now: Header, path: str | os.PathLike[str] | None) -> None:
-    """Raise ResultError where the settings, the machine, the version or the weights are others."""
+    """Raise ResultError where the settings, the machine, the version or the weights differ."""
     pairs = [
         (_settings(earlier), _settings(now)),
         (hardware(earlier.machine), hardware(now.machine)),
     ]
     for one in (one for pair in pairs for one in different(*pair)):
         raise ResultError(
-            f"{path} was measured otherwise ({one.what}: {one.old}, and now {one.new}); a run goes "
-            "on only where all is as it was: give another --output"
+            f"{path} was measured with other settings ({one.what}: {one.old}, now {one.new}): "
+            "give another --output"
         )
 
 

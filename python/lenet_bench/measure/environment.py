@@ -1,7 +1,7 @@
-"""The machine and the software of a measurement: what a figure must be read with.
+"""The machine and the software of a measurement.
 
-Reads only what the system tells every user and starts no program; where a system does not tell,
-the fact is None or absent. Linux tells most.
+Reads only what the system shows to every user and starts no program; an unknown fact is None or
+absent. Linux shows the most.
 """
 
 import os
@@ -18,7 +18,7 @@ from ..results.machine import Cache, Machine, Processor, Software
 from ..results.portable import portable
 from .pinning import cpus_in
 
-#: What brings the packages whose versions bear on a figure; and those that come under these.
+#: The extras whose packages affect times; and packages that these depend on.
 _EXTRAS = ("native", "frameworks", "cuda12", "cuda13", "cupy", "mlperf", "report")
 _BENEATH = ("tensorflow", "jaxlib")
 
@@ -45,7 +45,7 @@ VARIABLES = (
     "MALLOC_ARENA_MAX",
 )
 
-#: Instruction sets worth telling, as Linux spells them, x86-64 first and then 64-bit Arm.
+#: Instruction sets that are recorded, as Linux spells them: x86-64, then 64-bit Arm.
 INSTRUCTION_SETS = (
     *("sse2", "sse4_2", "avx", "f16c", "fma", "avx2", "avx_vnni"),
     *("avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512_vnni", "avx512_bf16", "avx512_fp16"),
@@ -104,7 +104,7 @@ def read_software() -> Software:
 
 
 def _versions() -> dict[str, str]:
-    """Of lenet-bench, of what it needs, and of what its extras would bring and is here."""
+    """The installed versions of lenet-bench, of its dependencies and of those of its extras."""
     asked = [one for extra in _EXTRAS for one in extra_requirements(extra)]
     every = ("lenet-bench", *core_requirements(), *asked, *_BENEATH)
     names = dict.fromkeys(package_name(requirement) for requirement in every)
@@ -122,19 +122,19 @@ def _cpuinfo() -> dict[str, str]:
 def _model(cpuinfo: dict[str, str]) -> str | None:
     if name := cpuinfo.get("model name"):
         return name
-    if part := cpuinfo.get("CPU part"):  # Arm tells numbers only
+    if part := cpuinfo.get("CPU part"):  # Arm gives numbers only
         return f"CPU implementer {cpuinfo.get('CPU implementer')}, part {part}"
     return platform.processor() or None
 
 
 def _sockets(system: Path) -> int | None:
-    """How many different packages the CPUs lie in."""
+    """The number of CPU sockets."""
     files = system.glob("cpu[0-9]*/topology/physical_package_id")
     return len({_text(file) for file in files}) or None
 
 
 def _clock() -> tuple[float | None, float | None, float | None]:
-    """MHz now, at least and at most; what nobody tells is 0 to psutil."""
+    """MHz: now, minimum and maximum; psutil gives 0 for an unknown one."""
     try:
         clock = psutil.cpu_freq() or (0.0, 0.0, 0.0)
     except (OSError, AttributeError, NotImplementedError, RuntimeError):
@@ -177,7 +177,7 @@ def _turbo(system: Path) -> bool | None:
 
 
 def _chosen(setting: str | None) -> str | None:
-    """Of always [madvise] never."""
+    """The selected word of a text such as "always [madvise] never"."""
     found = re.search(r"\[(\w+)\]", setting or "")
     return found[1] if found else None
 

@@ -1,7 +1,7 @@
 """The experiments of a block: each timed in short turns, in an order that is shuffled each time.
 
-So what drifts falls on all of them alike. On a disturbed machine there are more turns, until the
-calls that count are as many as they would be on a quiet one.
+So a drift affects all of them alike. On a disturbed machine there are more turns, until as many
+calls count as on a quiet one.
 """
 
 import random
@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from ..probes import TWO_CORES, Infer, Probe, probes_of, together
-from ..probes.engines import told_by_engine
-from ..probes.onednn_verbose import told_by_onednn
+from ..probes.engines import engine_kernels
+from ..probes.onednn_verbose import onednn_kernels
 from ..probes.written import WRITTEN, priced
 from ..quiet import Slice, quiet_calls
 from ..registry import find
@@ -22,14 +22,14 @@ from .origin import Origin
 from .pinning import with_threads_on
 
 _TURNS, _MOST_TURNS = 8, 32
-_ENOUGH = 4  # turns' calls that count
+_ENOUGH = 4  # as many calls must count as are in so many turns
 _TURN_S = 0.008
 _WARM_S = 0.002
-_FEWEST = 3  # calls of a turn, however slow
+_FEWEST = 3  # calls of a turn at least
 
 
 def taken_apart_by(origin: Origin, infer: Infer) -> Sequence[Probe]:
-    """What the backend's API is taken apart by; nothing where nobody has written that."""
+    """The experiments of `why` for the backend; empty where there are none."""
     if not origin.factory:
         made = probes_of(*find(origin.name), origin.weights, origin.threads)
     elif offered := getattr(origin.factory, "probes", None):
@@ -40,19 +40,19 @@ def taken_apart_by(origin: Origin, infer: Infer) -> Sequence[Probe]:
 
 
 def priced_by(origin: Origin) -> Sequence[Probe]:
-    """The other networks, written on the backend's API; nothing where nobody has written them."""
+    """The networks of `prices` on the backend's API; empty where it is not supported."""
     write = getattr(origin.factory, "written", None) or WRITTEN.get(origin.name)
     return priced(write, origin.threads) if write else ()
 
 
 def kernels(origin: Origin, by: str, infer: Infer, images: list[Image]) -> list[dict[str, Any]]:
-    """What is said of them by the engine, in a build of its own, or by oneDNN, of this build."""
+    """Times of kernels by the engine's profiler, in a separate build, or by oneDNN in this one."""
     if origin.factory:
         return []
     row, variant = find(origin.name)
     if by == "engine":
-        return told_by_engine(row, variant, origin.weights, origin.threads, images)
-    return told_by_onednn(row, infer, images)
+        return engine_kernels(row, variant, origin.weights, origin.threads, images)
+    return onednn_kernels(row, infer, images)
 
 
 class _Timed:
@@ -86,7 +86,7 @@ class _Timed:
         return {
             "kind": probe.kind,
             "name": probe.name,
-            "us": probe.told() if probe.told else float(np.median(samples_ns)) / 1000,
+            "us": probe.gpu_us() if probe.gpu_us else float(np.median(samples_ns)) / 1000,
             "calls": len(samples_ns),
             "operations": probe.operations,
             "evidence": probe.evidence,
@@ -94,7 +94,7 @@ class _Timed:
 
 
 def timed(probes: Sequence[Probe], images: Sequence[Image]) -> list[dict[str, Any]]:
-    """The median call of each, as JSON takes it."""
+    """The median call of each, as plain data."""
     every = [_Timed(probe) for probe in probes]
     due = every
     for _ in range(_MOST_TURNS):

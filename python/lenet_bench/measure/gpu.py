@@ -1,7 +1,7 @@
-"""What the NVIDIA driver tells of a GPU while a backend runs on it: clock, power, energy, memory.
+"""A GPU's clock, power, energy and memory while a backend runs on it, from the NVIDIA driver.
 
-NVML comes with the driver, its binding with lenet-bench's GPU extras. Where one is absent, or does
-not know an answer (some GPUs count no energy, some containers hide processes), the answer is None,
+NVML comes with the driver, its Python binding with lenet-bench's GPU extras. If one is absent or
+has no answer (some GPUs do not count energy, some containers hide processes), the figure is None,
 and nothing fails.
 """
 
@@ -16,7 +16,7 @@ from ..results import Gpu
 
 @dataclass(frozen=True)
 class Reading:
-    """A GPU at one moment; None is what it does not tell."""
+    """A GPU at one moment; None for an unknown figure."""
 
     at_s: float
     energy_mj: float | None  # since its driver was loaded
@@ -46,7 +46,7 @@ class Meter:
 
 
 def open_meter(runs: Mapping[str, str], pid: int) -> Meter | None:
-    """Of the GPU that a backend says it runs on (`describe()`), else of the one with its process.
+    """The meter of the GPU that a backend names (`describe()`), else of the one with its process.
 
     None without the driver's library or its binding.
     """
@@ -73,7 +73,7 @@ def open_meter(runs: Mapping[str, str], pid: int) -> Meter | None:
 def used(
     name: str, before: Reading | None, after: Reading | None, calls: int, profile: Any = None
 ) -> Gpu:
-    """What a backend took between two readings."""
+    """A backend's use of the GPU between two readings."""
     if before is None or after is None:
         return Gpu(name, profile_us=profile)
     energy_mj, power_w = None, after.power_w
@@ -99,7 +99,7 @@ def _memory_mib(nvml: Any, device: Any, pid: int) -> float | None:
 
 
 def _asked(nvml: Any, question: Callable[..., Any], *arguments: Any) -> Any:
-    """NVML's answer; None where it has none. Drivers differ in what they know."""
+    """NVML's answer; None where the driver has none."""
     try:
         return question(*arguments)
     except nvml.NVMLError:

@@ -1,4 +1,4 @@
-"""What ends a run early and politely: Ctrl-C, a polite kill, a terminal that closes."""
+"""Signals that end a run early: Ctrl-C, SIGTERM, a closed terminal."""
 
 import signal
 import threading
@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def interrupts() -> Iterator[None]:
-    """A polite kill and a closed terminal end a run as Ctrl-C does."""
+    """SIGTERM and a closed terminal end a run as Ctrl-C does."""
 
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
@@ -19,7 +19,7 @@ def interrupts() -> Iterator[None]:
 
 @contextmanager
 def handling(numbers: Iterable[int], handler: Callable[[int, object], None]) -> Iterator[None]:
-    """Handle these signals so; in the main thread only, since no other may."""
+    """Handle these signals so, if this is the main thread: no other may."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -32,7 +32,7 @@ def handling(numbers: Iterable[int], handler: Callable[[int, object], None]) -> 
 
 
 def polite_kills() -> list[signal.Signals]:
-    """The signals that ask a run to end, beside Ctrl-C's."""
+    """The signals that ask a run to end, besides Ctrl-C's."""
     return [
         number
         for number in (signal.SIGTERM, signal.SIGHUP)

@@ -1,8 +1,8 @@
-"""MLPerf's LoadGen asks the backend: SingleStream, one query after the other. Runs in the worker.
+"""MLPerf's LoadGen queries the backend: SingleStream, one query after the other. In the worker.
 
-Its queries are all made before the first is asked, and its logs go to a folder. The rules that it
-brings itself it reads once a process, with the first `user.conf`: that is the performance test's,
-and the others are given all they need.
+LoadGen makes all queries before the first, and writes its logs to a folder. It reads its built-in
+rules once in a process, with the first `user.conf`: that of the performance test. The other tests
+get all their settings.
 """
 
 import sys
@@ -39,18 +39,18 @@ class Test:
 
 @dataclass(frozen=True)
 class AtHand:
-    """Where the parent has LoadGen: an isolated environment need not have its own."""
+    """The parent's LoadGen, for isolated environments without their own."""
 
     folder: str
     version: str
 
 
 def at_hand() -> AtHand:
-    """LoadGen as this interpreter has it; Unavailable where it has none."""
+    """LoadGen of this interpreter; Unavailable where it is not installed."""
     spec = find_spec(_MODULE)
     if spec is None or spec.origin is None or not isinstance(spec.loader, ExtensionFileLoader):
         raise Unavailable(
-            "MLPerf's LoadGen is not installed; mend it with: pip install 'lenet-bench[mlperf]'"
+            "MLPerf's LoadGen is not installed; fix it with: pip install 'lenet-bench[mlperf]'"
         )
     return AtHand(str(Path(spec.origin).parent), _version("of an unknown version"))
 
@@ -58,7 +58,7 @@ def at_hand() -> AtHand:
 def run(
     infer: Infer, images: Sequence[Image], folder: Path, test: Test, parents: AtHand
 ) -> dict[str, Any]:
-    """One test of LoadGen's, to its end: it decides when that is."""
+    """One test of LoadGen, which decides when it ends."""
     loadgen, its_version = _import(parents)
     folder.mkdir(parents=True, exist_ok=True)
     settings = loadgen.TestSettings()
@@ -72,7 +72,7 @@ def run(
     ask = (_answer_with_digit if purpose == "accuracy" else _call_within)(infer, images, loadgen)
 
     def pass_over(*_: object) -> None:
-        """All images are in memory, and each query is answered when it is asked."""
+        """All images are in memory, and each query is answered at once."""
 
     backend = loadgen.ConstructSUT(ask, pass_over)
     samples = loadgen.ConstructQSL(len(images), len(images), pass_over, pass_over)
@@ -86,11 +86,11 @@ def run(
 
 
 def _nothing(_image: Image) -> None:
-    """What a query takes without a backend is LoadGen's."""
+    """Empty queries: the time of LoadGen itself."""
 
 
 def _by_the_rules(settings: Any, test: Test, folder: Path) -> None:
-    """What the configuration does not say, the rules say."""
+    """The configuration; the rules set all that it leaves out."""
     lines = [
         f"*.SingleStream.target_latency = {test.expected_us / 1000:.6f}",
         f"*.SingleStream.min_query_count = {test.fewest_queries}",
@@ -109,7 +109,7 @@ def _by_hand(settings: Any, test: Test, _: Path) -> None:
 
 
 def _call_within(infer: Infer, images: Sequence[Image], loadgen: Any) -> Ask:
-    """Performance: LoadGen's clock sees the call, and as little else as can be.
+    """Performance: LoadGen's clock times the call and as little else as possible.
 
     SingleStream asks for one image at a time; one response, made beforehand, answers them all.
     """
@@ -138,7 +138,7 @@ def _answer_with_digit(infer: Infer, images: Sequence[Image], loadgen: Any) -> A
 
 
 def _import(parents: AtHand) -> tuple[Any, str]:
-    """LoadGen and its version: this interpreter's, or the parent's where both have one Python."""
+    """LoadGen and its version: this interpreter's, or the parent's if it fits this Python."""
     try:
         import mlperf_loadgen
 
@@ -150,7 +150,7 @@ def _import(parents: AtHand) -> tuple[Any, str]:
     if spec is None or spec.loader is None:
         python = f"Python {sys.version_info.major}.{sys.version_info.minor}"
         raise Unavailable(
-            f"MLPerf's LoadGen is not installed for {python}, in which this backend runs; mend it "
+            f"MLPerf's LoadGen is not installed for {python}, in which this backend runs; fix it "
             f"with: {sys.executable} -m pip install {_DISTRIBUTION}"
         )
     loadgen = module_from_spec(spec)
@@ -159,7 +159,7 @@ def _import(parents: AtHand) -> tuple[Any, str]:
 
 
 def _version(otherwise: str) -> str:
-    """Of what is installed here; else what was imported is the parent's."""
+    """The version installed here; `otherwise` if the parent's LoadGen was imported."""
     try:
         return version(_DISTRIBUTION)
     except PackageNotFoundError:

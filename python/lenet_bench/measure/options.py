@@ -1,4 +1,4 @@
-"""What a comparison is asked to do."""
+"""The options of a comparison."""
 
 import os
 import sys
@@ -12,17 +12,17 @@ from ..results import Block
 
 #: Without a rule for its end a run takes so long at least, and as many rounds as an interval needs.
 USUAL_S = 20.0
-#: A quick answer: few backends, from silicon to Keras' predict, and well.
+#: For a quick answer: a few backends, from C++ to Keras' predict.
 QUICK = ("fused", "onednn", "tensorflow", "keras:predict_on_batch", "keras")
 QUICK_S = 100.0
 QUICK_ROUNDS = 10
-#: Passed over for cold caches; those of most processors hold less.
+#: Read to make caches cold; the caches of most processors are smaller.
 COLD_MB = 64
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A backend to compare: one of the table, or a factory from elsewhere.
+    """A backend to compare: one of the registry, or a factory from elsewhere.
 
     A `factory` is "module:callable", called as callable(weights, threads=n) in the process that is
     timed, with `path` in front of its import path.
@@ -52,7 +52,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class CompareOptions:
-    """What to compare, how long, and where the result goes. Without `backends`, all that remain."""
+    """What to compare, how long, and where to save the result. Without `backends`, all of them."""
 
     backends: tuple[str | Entry, ...] = ()
     baseline: str | None = None  # without one, onednn, else the first backend that runs
@@ -76,7 +76,7 @@ class CompareOptions:
     argv: tuple[str, ...] = field(default_factory=lambda: tuple(sys.argv))
 
     def entries(self) -> list[Entry]:
-        """What to compare, the baseline among it; LenetBenchError for a name that is unknown."""
+        """The backends to compare, with the baseline; LenetBenchError for an unknown name."""
         chosen = list(self.backends or self._all())
         if self.baseline is not None and self.baseline not in map(name_of, chosen):
             chosen.insert(0, self.baseline)
@@ -97,7 +97,7 @@ class CompareOptions:
         return list(WRITTEN)
 
     def check(self) -> None:
-        """Raise LenetBenchError for a figure that no run could follow."""
+        """Raise LenetBenchError for an impossible figure."""
         positive = {
             "threads": self.threads,
             "budget": self.budget_s,
@@ -113,5 +113,5 @@ class CompareOptions:
 
 
 def name_of(backend: str | Entry) -> str:
-    """As it will be in the result."""
+    """The backend's name in the result."""
     return backend.name if isinstance(backend, Entry) else backend

@@ -1,4 +1,4 @@
-"""What a worker builds its backend from."""
+"""The arguments from which a worker builds its backend."""
 
 from dataclasses import dataclass
 from typing import Any

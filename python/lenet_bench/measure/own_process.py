@@ -1,4 +1,4 @@
-"""What a process asks of the system about itself: the most memory that it had, its threads."""
+"""Facts that a process reads about itself: its peak memory, its threads."""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ _RUNNING = 0.01  # a thread that used less of the span is not running
 
 
 def peak_rss_mib() -> float | None:
-    """The kernel's high-water mark; getrusage's would include the parent's size at the fork."""
+    """The peak memory from the kernel; getrusage's includes the parent's size at the fork."""
     try:
         for line in Path("/proc/self/status").read_text().splitlines():
             if line.startswith("VmHWM:"):
@@ -17,7 +17,7 @@ def peak_rss_mib() -> float | None:
 
 
 def thread_cpu_ns() -> dict[str, int]:
-    """Each thread's CPU time, as far as this system tells."""
+    """Each thread's CPU time, as far as this system gives it."""
     found = {}
     for thread in Path("/proc/self/task").glob("*/schedstat"):
         try:
@@ -28,6 +28,6 @@ def thread_cpu_ns() -> dict[str, int]:
 
 
 def running_threads(before: dict[str, int], after: dict[str, int], wall_ns: int) -> int | None:
-    """How many used CPU time in that span; None where the system does not tell."""
+    """How many threads used CPU time in that span; None where unknown."""
     busy = (name for name in after if after[name] - before.get(name, 0) > _RUNNING * wall_ns)
     return sum(1 for _ in busy) or None

@@ -1,4 +1,4 @@
-"""Which cores a worker runs on, and the thread counts that every library is given beforehand."""
+"""The cores of a worker, and the thread counts that are set for every library beforehand."""
 
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -9,7 +9,7 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Cores:
-    """Logical CPUs for the workers, all on the same ones, and for the parent; () is not pinned."""
+    """Logical CPUs for all workers, and for the parent; () means not pinned."""
 
     worker: tuple[int, ...]
     parent: tuple[int, ...]
@@ -29,7 +29,7 @@ def usable_cores() -> int:
 
 
 def choose_cores(threads: int, near: Collection[int] = ()) -> Cores:
-    """The last cores for the workers, since interrupts like the first; the parent has the rest.
+    """The last cores for the workers, since interrupts go to the first; the rest for the parent.
 
     Cores with one of the logical CPUs `near` go before all others.
     """
@@ -62,7 +62,7 @@ def cpus_near_gpu(devices: Iterable[str]) -> set[int]:
 
 
 def cpus_near(bus: str | None, sysfs: Path = Path("/sys")) -> set[int]:
-    """Those of the PCI device's memory node; none where the system does not say."""
+    """The CPUs of the PCI device's memory node; none where unknown."""
     try:
         listed = (sysfs / "bus/pci/devices" / (bus or "none") / "local_cpulist").read_text()
         return set(cpus_in(listed))
@@ -71,14 +71,14 @@ def cpus_near(bus: str | None, sysfs: Path = Path("/sys")) -> set[int]:
 
 
 def cpus_in(listed: str) -> list[int]:
-    """The logical CPUs that a list like "0-3,8" names."""
+    """The logical CPUs of a list like "0-3,8"."""
     ranges = [part.partition("-") for part in listed.strip().split(",") if part]
     return [cpu for low, _, high in ranges for cpu in range(int(low), int(high or low) + 1)]
 
 
 @contextmanager
 def on_cores(cores: Iterable[int]) -> Iterator[None]:
-    """Run on these cores, and let processes started here inherit them."""
+    """Run on these cores; processes started here inherit them."""
     cores = set(cores)
     if not cores:
         yield
@@ -121,7 +121,7 @@ def _pin(cores: Mapping[int, set[int]]) -> None:
 
 
 def thread_variables(threads: int) -> dict[str, str]:
-    """What tells the libraries underneath how many threads to use; read when they are imported."""
+    """The variables that set the libraries' thread counts; libraries read them at their import."""
     many = (
         *("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS"),
         *("VECLIB_MAXIMUM_THREADS", "NUMEXPR_NUM_THREADS", "TF_NUM_INTRAOP_THREADS"),
@@ -135,9 +135,9 @@ def thread_variables(threads: int) -> dict[str, str]:
 
 
 def tell_threads(threads: int) -> None:
-    """Set them for this process, before libraries are imported; what the user has set holds.
+    """Set them in this process before libraries are imported; the user's own settings remain.
 
-    Else NumPy's BLAS takes every core, and its threads wait for each other where one is taken: on a
+    Otherwise NumPy's BLAS uses every core, and its threads wait for each other if one is busy: on a
     busy machine a call of 0.2 ms took 24 ms.
     """
     for name, value in thread_variables(threads).items():

@@ -1,4 +1,4 @@
-"""Which block comes next, and when a run ends: shuffled rounds within a time."""
+"""The order of blocks and the end of a run: shuffled rounds within a budget."""
 
 import random
 from collections import Counter
@@ -15,26 +15,26 @@ _MOST_REPEATED = 0.25  # of the blocks
 
 @dataclass(frozen=True)
 class Plan:
-    """How long a run is to be. With neither, as usual."""
+    """The length of a run; the usual one without budget and rounds."""
 
     budget_s: float | None = None
     rounds: int | None = None
     least: int = 0  # rounds that are measured whole, whatever the budget
 
     def is_over(self, rounds: int, elapsed_s: float, round_s: float) -> bool:
-        """Whether no further round is begun. Within a budget `fits` says which blocks are."""
+        """Whether no further round begins. Within a budget, `fits` decides about each block."""
         if self.rounds is not None or self.budget_s is not None:
             return self.rounds is not None and rounds >= self.rounds
         return rounds >= FEWEST_STARTS and elapsed_s + round_s / 2 >= USUAL_S
 
     def fits(self, number: int, elapsed_s: float, takes_s: float) -> bool:
-        """Whether a block of this round that takes so long is within the budget."""
+        """Whether a block of this round with this duration fits the budget."""
         if self.budget_s is None or number < self.least:
             return True
         return elapsed_s + takes_s <= self.budget_s
 
     def left_s(self, rounds: float, elapsed_s: float, round_s: float) -> float | None:
-        """How long it will still take; None while nobody knows. `rounds` may be a part of one."""
+        """The remaining time; None while it is unknown. `rounds` may be fractional."""
         if not round_s and self.budget_s is None:
             return None
         wanted = self.rounds
@@ -46,7 +46,7 @@ class Plan:
 
 
 class Costs:
-    """What a block of each backend takes, from the blocks so far."""
+    """The duration of a block of each backend, from the blocks so far."""
 
     def __init__(self, blocks: Sequence[Block]) -> None:
         self._took: dict[str, list[float]] = {}
@@ -57,18 +57,18 @@ class Costs:
         self._took.setdefault(block.backend, []).append(block.took_s or 0.0)
 
     def of(self, backend: str) -> float:
-        """The median of its blocks; before its first, nobody knows, and it is not held back."""
+        """The median of its blocks; 0 before the first, so that it is not held back."""
         took = self._took.get(backend)
         return median(took) if took else 0.0
 
     def of_round(self, backends: Sequence[str]) -> float:
-        """Of all these; those not yet measured are taken to be as the others are on average."""
+        """The sum over these; those not yet measured count as the average of the others."""
         known = [self.of(name) for name in backends if name in self._took]
         return fmean(known) * len(backends) if known else 0.0
 
 
 def shuffled(names: Sequence[str], seed: int) -> Iterator[list[str]]:
-    """The order of each round, for ever: the same for the same names and seed."""
+    """The endless orders of rounds: the same for the same names and seed."""
     generator = random.Random(seed)
     while True:
         order = list(names)
@@ -77,7 +77,7 @@ def shuffled(names: Sequence[str], seed: int) -> Iterator[list[str]]:
 
 
 def to_repeat(blocks: Sequence[Block], disturbed: set[int], backends: Sequence[str]) -> list[Block]:
-    """Blocks that a disturbed machine calls for once more: once each, and not too many."""
+    """Blocks to repeat after a disturbance: once each, and not too many."""
     seen = Counter((block.backend, block.round) for block in blocks)
     repeated = len(blocks) - len(seen)
     room = max(0, int(_MOST_REPEATED * len(seen)) - repeated)

@@ -55,8 +55,8 @@ class Planted:
 class Slower(Planted):
     """The backend, and after each call a wait for SLOWDOWN of what it took, which may be nothing.
 
-    The wait itself, three readings of the clock, which the backend has driven out of the caches,
-    costs 1.7 us, 1 % of numpy's call. So a backend and its slower twin both wait.
+    Even a wait of zero costs 1.7 us, 1 % of numpy's call: three readings of the clock, whose code
+    is not in the caches. So a backend and its slower twin both wait.
     """
 
     def __init__(self, weights: Weights, *, threads: int) -> None:
@@ -64,7 +64,7 @@ class Slower(Planted):
         self._slowdown = float(os.environ[SLOWDOWN])
 
     def infer(self, images: Floats) -> Floats:
-        """Answer, then wait at work: sleeping would be too coarse."""
+        """Answer, then wait in a loop: sleeping would be too coarse."""
         began = time.perf_counter_ns()
         answer = self._backend.infer(images)
         took = time.perf_counter_ns() - began
@@ -75,7 +75,7 @@ class Slower(Planted):
 
 
 class Remembering(Planted):
-    """Keeps every answer and gives it again."""
+    """Remembers every answer and returns it again."""
 
     def __init__(self, weights: Weights, *, threads: int) -> None:
         super().__init__(weights, threads=threads)
@@ -89,7 +89,7 @@ class Remembering(Planted):
 
 
 class Wrong(Planted):
-    """Is off in the fourth digit."""
+    """Gives probabilities with an error in the fourth digit."""
 
     def infer(self, images: Floats) -> Floats:
         answer: Floats = self._backend.infer(images) * np.float32(0.999)
@@ -97,7 +97,7 @@ class Wrong(Planted):
 
 
 class WrongLater(Wrong):
-    """Answers an image rightly as often as it is checked before it is timed."""
+    """Answers an image correctly only as often as it is checked before the timing."""
 
     def __init__(self, weights: Weights, *, threads: int) -> None:
         super().__init__(weights, threads=threads)

@@ -1,7 +1,7 @@
-"""One call, function by function: what it enters, in Python and in native code, and when.
+"""One call, function by function, in Python and in native code, with times.
 
-Only the calling thread is seen, and native functions only where Python calls them. Tracing slows
-Python down, so the times show where to look; `compare` measures.
+Only the calling thread is traced, and native functions only where Python calls them. Tracing slows
+Python down, so the times only show where to look; `compare` measures.
 """
 
 import sys
@@ -17,7 +17,7 @@ Span = tuple[str, bool, int, int]
 
 
 def spans(infer: Callable[[Image], Any], image: Image) -> list[Span]:
-    """Of a call that is not the first, in the order of their ends: the whole call is the last."""
+    """The spans of a warm call in the order of their ends: the whole call is the last."""
     found: list[Span] = []
     open_spans: list[tuple[str, bool, int]] = []
 

@@ -1,4 +1,4 @@
-"""One start of a backend: its process, and what it must answer before and while it is timed."""
+"""One start of a backend: its process, and the checks of its answers before and while timed."""
 
 import time
 from collections.abc import Iterable, Iterator, Mapping
@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import units
 from ..errors import LenetBenchError, Unavailable
 from ..process import Child, Died
 from ..registry import find, with_counterpart, wrong_version
@@ -29,7 +30,7 @@ _STATUS: dict[str, Status] = {"missing": "unavailable", "late": "timeout", "dead
 
 @dataclass(frozen=True)
 class Conditions:
-    """What is the same for all backends."""
+    """The conditions that are the same for all backends."""
 
     cores: Cores
     variables: Mapping[str, str]
@@ -93,13 +94,13 @@ class Start:
             self.check_images(truth.edges)
 
     def check_images(self, images: Floats) -> None:
-        """Any images: it must answer as the reference does."""
+        """Check its answers to these images against the reference's."""
         if self.entry.checked:
             answers = self.ask("check", images=images)["answers"]
             self.check(answers, self.conditions.truth.of(images))
 
     def check_cache(self) -> CacheProbe:
-        """A backend that is much slower on new images than on known ones has kept answers."""
+        """Fail a backend that remembers answers: new images take it much longer than known ones."""
         for _ in range(_PROBES):
             probe = CacheProbe(**self.ask("probe"))
             known = min(probe.repeated_us, probe.rotated_us)
@@ -107,15 +108,15 @@ class Start:
                 return probe
         raise Failed(
             "wrong",
-            f"it remembers answers: {known:.3g} us for an image that it has seen, "
-            f"{probe.fresh_us:.3g} us for a new one",
+            f"it remembers answers: {units.time(known)} for an image that it has seen, "
+            f"{units.time(probe.fresh_us)} for a new one",
         )
 
     def warm(self, warm_s: float) -> None:
         self._timed("warm", warm_s=warm_s)
 
     def time(self, warm_s: float, timed_s: float, usual_ns: int | None = None) -> dict[str, Any]:
-        """Time it. Answers of timed calls are checked, since it might cheat only then."""
+        """Time it. Answers of timed calls are checked: a backend might cheat only then."""
         asked_ns = time.perf_counter_ns()
         answer = self._timed("time", warm_s=warm_s, timed_s=timed_s, usual_ns=usual_ns)
         self._check_clock(answer, asked_ns, time.perf_counter_ns())
@@ -134,7 +135,7 @@ class Start:
         return Batch(size, tuple(answer["samples_ns"].tolist()), slices)
 
     def ask(self, do: str, longer_s: float = 0.0, **rest: Any) -> dict[str, Any]:
-        """A question that `built.Built` answers; it is waited for so much longer than usual."""
+        """Ask a question of `built.Built`; `longer_s` is added to the usual timeout."""
         try:
             timeout_s = self.conditions.timeout_s + longer_s
             answer: dict[str, Any] = self.child.ask({"do": do, **rest}, timeout_s)
@@ -155,7 +156,7 @@ class Start:
         return self.ask(do, longer_s, **rest, **between, most=most)
 
     def _check_clock(self, answer: Mapping[str, Any], asked_ns: int, heard_ns: int) -> None:
-        """Processes share one clock: what the backend's says must lie between two of ours."""
+        """All processes share one clock, so the backend's times must lie between two of ours."""
         began_ns, now_ns = answer["began_ns"], answer["now_ns"]
         later = self.ask("clock")["now_ns"]
         inside = asked_ns <= began_ns <= began_ns + answer["wall_ns"] <= now_ns <= heard_ns
@@ -163,7 +164,7 @@ class Start:
             raise Failed("wrong", "it changed the clock of its process")
 
     def check(self, answers: Floats, expected: Floats) -> None:
-        """Raise Failed unless the answers are the reference's within the tolerance."""
+        """Raise Failed unless the answers equal the reference's within the tolerance."""
         answers = answers.reshape(-1, expected.shape[1])
         difference = float(np.abs(answers - expected).max(initial=0))
         if not np.isfinite(difference):
@@ -173,7 +174,7 @@ class Start:
             raise Failed(
                 "wrong",
                 f"its probabilities differ from the reference's by {difference:.2g}, "
-                f"and {self.entry.tolerance:.0e} is allowed",
+                f"more than the allowed {self.entry.tolerance:.0e}",
             )
 
     def _explained(self, reason: str) -> str:
@@ -186,7 +187,7 @@ class Start:
 def usual_conditions(
     devices: Iterable[str], threads: int = 1, weights: str | PathLike[str] | None = None
 ) -> Conditions:
-    """For starts that are no part of a comparison, on these devices."""
+    """Conditions for starts outside of a comparison, on these devices."""
     return Conditions(
         cores=choose_cores(threads, cpus_near_gpu(devices)),
         variables=thread_variables(threads),
@@ -199,9 +200,9 @@ def usual_conditions(
 
 @contextmanager
 def alone(entry: Entry, threads: int, weights: str | PathLike[str] | None) -> Iterator[Start]:
-    """A start that is no part of a comparison: built, and right on the images to be timed with.
+    """A start outside of a comparison: built, and checked on the images to be timed with.
 
-    Its process ends in the end. Where it fails, there or within, that is a LenetBenchError.
+    Its process ends with the context. A failure raises LenetBenchError.
     """
     try:
         start = Start(entry, usual_conditions([entry.device], threads, weights))

@@ -1,4 +1,4 @@
-"""What the reference says: no backend is timed, or stays timed, that says something else.
+"""The reference's answers: a backend with other answers is not timed, or its times are dropped.
 
 The images are pen strokes as sparse as MNIST's digits.
 """

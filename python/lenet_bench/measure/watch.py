@@ -1,4 +1,4 @@
-"""What else happens on the cores that backends are timed on, as far as the system tells."""
+"""Other use of the cores on which backends are timed, as far as the system shows it."""
 
 from collections.abc import Sequence
 
@@ -13,7 +13,7 @@ class Watch:
         self._before = _cpu_times(cores)
 
     def shares(self, pid: int) -> tuple[float | None, float | None]:
-        """What of the cores' time since then a hypervisor took, and what other processes used."""
+        """The shares of the cores' time since then taken by a hypervisor and by other processes."""
         after = _cpu_times(self._cores)
         if self._before is None or after is None:
             return None, None
@@ -33,7 +33,7 @@ def mhz(cores: Sequence[int]) -> float | None:
 
 
 def _cpu_times(cores: Sequence[int]) -> tuple[float, float, float] | None:
-    """Seconds of these cores together: all, those at work, those that a hypervisor took."""
+    """Seconds of these cores together: in all, busy, and taken by a hypervisor."""
     try:
         every = psutil.cpu_times(percpu=True)
     except OSError:

@@ -1,6 +1,6 @@
-"""The process of one backend: it builds it and answers the parent's questions (`built`).
+"""The process of one backend: it builds the backend and answers the parent's questions (`built`).
 
-The cores and the environment were pinned before this process began.
+The cores and the environment are set before this process starts.
 """
 
 import gc
@@ -25,7 +25,7 @@ from .origin import Origin
 
 
 def serve(parent: Parent) -> None:
-    """Answer until the parent hangs up, or until something fails: it is not timed again then."""
+    """Answer until the parent hangs up or something fails."""
     began_ns = time.monotonic_ns()
     built: Built | None = None
     while True:
@@ -44,7 +44,7 @@ def serve(parent: Parent) -> None:
 
 
 def _start(question: Mapping[str, Any], began_ns: int) -> tuple[Built, dict[str, Any]]:
-    """Build the backend and answer the first image; every part of the way has its time."""
+    """Build the backend and answer the first image, and time each step."""
     sys.path[:0] = question["path"]
     times = [clock()]
     factory = _import(question)
@@ -72,11 +72,11 @@ def _start(question: Mapping[str, Any], began_ns: int) -> tuple[Built, dict[str,
 
 
 def _import(question: Mapping[str, Any]) -> Any:
-    """Import the backend's API now; of one from elsewhere this is what builds it."""
+    """Import the backend's API; for a backend from elsewhere, its factory."""
     if question["factory"]:
         module, _, name = question["factory"].partition(":")
         return getattr(import_module(module), name)
-    with suppress(Exception):  # `load` says it in a sentence that ends with what mends it
+    with suppress(Exception):  # `load` gives the reason and the command that fixes it
         import_backend(find(question["name"])[0])
     return None
 

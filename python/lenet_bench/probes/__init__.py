@@ -1,10 +1,10 @@
-"""What an API is taken apart by: other networks in LeNet's place, and other ways to call one.
+"""The experiments of `why`: other networks in LeNet's place, and other ways to call them.
 
 A file an API, found by the row's `module`; it has a function
 
     probes(row, variant, weights, threads) -> Sequence[Probe]
 
-or none of a variant that it does not know. Six kinds of experiment come of it:
+or none for a variant that it does not know. There are six kinds of experiment:
 
 - ways: a network that does nothing, of LeNet's shapes, called as the backend is called, then with
   one thing after the other left out. The difference of two neighbours is a part of the call; the
@@ -21,7 +21,7 @@ or none of a variant that it does not know. Six kinds of experiment come of it:
   the cuts answer with all of it, and are compared with a network that gives its image.
 - told: where one kernel on a GPU is all of the network, what the GPU's own clock says of it.
 
-A call on a GPU puts its work on a stream. So there the last way has one kernel in it, and waits.
+A call on a GPU only enqueues work on a stream. So there the last way runs one kernel and waits.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -52,9 +52,9 @@ TWO_CORES = "on two cores"
 #: Where LeNet is cut; the softmax is an experiment of its own, on ten floats of the image.
 CUTS = ("conv1", "pool1", "conv2", "pool2", "fc1", "fc2")
 SOFTMAX = "softmax"
-#: What stages are compared with, where that is not the last way.
+#: What the first stage is compared with, where that is not the last way.
 NOTHING = "nothing"
-#: The last cut whose answer is its ten floats alone, where the others answer more.
+#: The last cut with an answer of ten floats only, where the other cuts answer more.
 ALONE = "fc2 alone"
 #: What stages are compared with, and what entering is, where the cuts' answer is all of an array.
 IN_FULL = "nothing in full"
@@ -73,11 +73,11 @@ class Probe:
 
     kind: Kind
     name: str
-    infer: Infer  # of one image (28, 28); what it gives is not looked at
-    operations: int = 0  # that its network consists of, as its API counts them
+    infer: Infer  # takes one image (28, 28); its answer is ignored
+    operations: int = 0  # of its network, as its API counts them
     evidence: str = ""
     before: Infer | None = None  # called before each call, outside its time
-    told: Callable[[], float] | None = None  # its time in us, by a clock that is not the host's
+    gpu_us: Callable[[], float] | None = None  # its time by the GPU's clock
 
 
 def probes_of(row: Backend, variant: str, weights: Weights, threads: int) -> Sequence[Probe]:
@@ -118,7 +118,7 @@ def networks(
 
 
 def together(probes: Sequence[Probe]) -> list[Probe]:
-    """LeNet's last cut and then nothing, called in the first way and in the last.
+    """LeNet's last cut followed by the first way and by the last, in one call.
 
     And the last way right after the first, which is not timed. At the end the control: a walk over
     memory, and then the first way or the last.
@@ -150,18 +150,18 @@ def way(name: str, infer: Infer, evidence: str, operations: int = 0) -> Probe:
 
 
 def checks(adapter: Adapter, operations: int = 0) -> Probe:
-    """The first way: the backend as it is called."""
-    evidence = "the call, less the same without the check of the image and the lock"
+    """The first way: the backend as users call it."""
+    evidence = "time of the call minus time without image check and lock"
     return way("checks", adapter.infer, evidence, operations)
 
 
 def called(adapter: Adapter, name: str, evidence: str, operations: int = 0) -> list[Probe]:
-    """The first two ways: as it is called, and without the check."""
+    """The first two ways: as users call it, and without the check."""
     return [checks(adapter, operations), way(name, unchecked(adapter), evidence, operations)]
 
 
 def waiting(row: Backend, infer: Infer) -> Infer:
-    """The same, and on a GPU the wait for its answer, which a call there only asks for."""
+    """The same; on a GPU it also waits for the answer, since a call there only enqueues it."""
     wait = devices.wait(row)
     return (lambda image: wait(infer(image))) if wait else infer
 
@@ -175,7 +175,7 @@ def varied(
     adapter: type[Adapter] = Adapter,
     **others: Any,
 ) -> Adapter:
-    """The backend's own function, with others in place of what its file names.
+    """The backend's own function, with other objects in place of names of its file.
 
     A name that the file does not have is a model that the function takes: onnx_model.
     """
@@ -186,7 +186,7 @@ def varied(
 
 
 def _copy(name: str) -> ModuleType:
-    """The module anew, so that the names of the one that all use stay as they are."""
+    """A fresh copy of the module, so that the imported one stays unchanged."""
     spec = find_spec(name)
     assert spec is not None
     assert spec.loader is not None
@@ -196,6 +196,6 @@ def _copy(name: str) -> ModuleType:
 
 
 def unchecked(adapter: Adapter) -> Infer:
-    """The function of the backend's file itself, given an image that was made ready before."""
+    """The function of the backend's file itself, called with a prepared image."""
     answer = adapter.answer
     return lambda _: answer(IMAGES)

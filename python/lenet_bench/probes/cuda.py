@@ -1,8 +1,9 @@
 """The backends in C++ on an NVIDIA GPU: an operation is a kernel that a call puts on the stream.
 
 Entering is an image copied in, ten floats copied out, and the wait for the stream. Where one kernel
-does all, one that computes nothing goes the same way, and the GPU's clock tells what the other
-takes more. `cudnn:find` is not taken apart: each network would find its own algorithms.
+computes everything, entering is the same call with a kernel that computes nothing, and the rest is
+measured by the GPU's clock. `cudnn:find` has no experiments: each network would find its own
+algorithms.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,7 +16,7 @@ from ..weights import Weights
 from . import COUNTS, CUTS, ENTERING, IMAGES, SOFTMAX, Probe, way
 
 _STAGES = (*CUTS, SOFTMAX)
-#: Kernels and calls of cuBLAS a stage: of `cudnn` a convolution's bias is one of its own.
+#: Kernels and cuBLAS calls of each stage: in `cudnn` the bias of a convolution is a separate one.
 _CLASSIC = dict(zip(_STAGES, (2, 1, 2, 1, 3, 2, 1), strict=True))
 _GRAPH_API = dict(zip(_STAGES, (1, 1, 1, 1, 3, 2, 1), strict=True))
 _OUR_OWN = {"conv1 to pool2": 1, "fc1": 1, "fc2 and softmax": 1}
@@ -25,7 +26,7 @@ _PROBES = {
     "CudnnFrontend": ("CudnnFrontendProbe", _GRAPH_API),
     "FusedOnGpu": ("FusedProbe", _OUR_OWN),
 }
-_COPIES = "an image copied in, ten floats copied out, the wait for them"
+_COPIES = "copy of the image in, copy of ten floats out, wait for them"
 
 
 def probes(row: Backend, variant: str, weights: Weights, threads: int) -> Sequence[Probe]:
@@ -43,12 +44,12 @@ def probes(row: Backend, variant: str, weights: Weights, threads: int) -> Sequen
 
 
 def _of_stages(made: Any, count: Mapping[str, int]) -> Sequence[Probe]:
-    """The networks of some stages, and those of trivial operations."""
+    """The networks of trivial operations, and LeNet cut after each stage."""
 
     def trivial(operations: int) -> Any:
         return made(first=0, last=0, trivial=operations).infer
 
-    found = [way(ENTERING, trivial(1), f"{_COPIES}, and a kernel that does nothing much", 1)]
+    found = [way(ENTERING, trivial(1), f"{_COPIES}, and one trivial kernel", 1)]
     found += [Probe("operations", str(n), trivial(n), n) for n in COUNTS]
     operations, stages = 0, list(count)
     for last, stage in enumerate(stages, 1):
@@ -62,18 +63,18 @@ def _of_stages(made: Any, count: Mapping[str, int]) -> Sequence[Probe]:
 def _of_one_kernel(
     floor: Any, row: Backend, variant: str, weights: Weights, threads: int
 ) -> Sequence[Probe]:
-    """The way there and back without any work, and the work by the GPU's clock."""
+    """The call with an empty kernel, and the real kernel's time by the GPU's clock."""
     assert row.native is not None
     whole: Any = native.build(row.native, variant, weights, threads)
     nothing = floor(weights, threads=threads)
 
-    def told() -> float:
+    def gpu_us() -> float:
         us, least_us = (one.profile(IMAGES[0])["kernels_us"] for one in (whole, nothing))
         return float(us - least_us)
 
-    entering = "the same way to the GPU and back, with a kernel that computes nothing"
-    evidence = "the GPU's own clock, less the same of that kernel, in calls of their own"
+    entering = "the same call with a kernel that computes nothing"
+    evidence = "by the GPU's clock, less an empty kernel's time, in separate calls"
     return [
         way(ENTERING, nothing.infer, entering),
-        Probe("told", "conv1 to softmax", whole.infer, evidence=evidence, told=told),
+        Probe("told", "conv1 to softmax", whole.infer, evidence=evidence, gpu_us=gpu_us),
     ]

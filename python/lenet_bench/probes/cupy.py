@@ -23,7 +23,7 @@ from . import (
 )
 
 _COUNT = {"conv1": 3, "pool1": 1, "conv2": 3, "pool2": 1, "fc1": 3, "fc2": 2, SOFTMAX: 5}
-_COPIES = "an image copied in, ten floats copied out, less the same on the GPU"
+_COPIES = "copies of the image in and ten floats out: the call less the same on the GPU"
 _ENTERING = "a kernel on ten pixels, and the wait for it"
 
 Step = Callable[[Any], Any]
@@ -41,7 +41,7 @@ def probes(row: Backend, variant: str, weights: Weights, threads: int) -> Sequen
     device, stream = whole.device, whole.stream
 
     def there(infer: Infer) -> Infer:
-        """On that GPU and in that stream, as each call of the backend is."""
+        """On the backend's GPU and in its stream, as each call."""
 
         def call(image: Any) -> Any:
             with device, stream:
@@ -80,7 +80,7 @@ def _ten(x: Any) -> Any:
 
 
 def _stages(weights: Weights) -> dict[str, Step]:
-    """LeNet in pieces, each what `backends/cupy.py` writes in its function."""
+    """LeNet cut after each stage, in the code of `backends/cupy.py`."""
     from ..backends import cupy as file
 
     p = {name: cp.asarray(array) for name, array in weights.parameters.items()}

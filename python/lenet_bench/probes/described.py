@@ -1,7 +1,7 @@
-"""Networks other than LeNet, as lists of layers: what an API's prices come from, and are held to.
+"""Networks other than LeNet, as lists of layers: prices are fitted to them and checked on them.
 
-A convolution goes in steps of one, and keeps the side of its image where it is `same`; a pool takes
-squares of two by two. Weights are random, and the same each time.
+A convolution has stride 1; `same` keeps the size of its image. A pool is 2x2. Weights are random,
+and the same each time.
 """
 
 from collections.abc import Mapping
@@ -61,7 +61,7 @@ class Step:
 
     @property
     def side(self) -> int:
-        """Of a convolution's kernel."""
+        """The side of a convolution's kernel."""
         return self.weight.shape[-1]
 
     def channels_last(self) -> tuple[Array, Array]:
@@ -81,7 +81,7 @@ def _layers(text: str) -> tuple[Layer, ...]:
 
 
 _TEN = "dense 10, softmax"
-#: What prices are checked on; no price is made of them.
+#: Prices are checked on these, and not fitted to them.
 OTHERS = (
     Described("784-300-10 perceptron", (1, 28, 28), _layers(f"dense 300, tanh, {_TEN}")),
     Described(
@@ -108,7 +108,7 @@ def trivial() -> list[Described]:
 
 
 def drawn() -> list[Described]:
-    """Small classifiers drawn by chance, the same each time."""
+    """Random small classifiers, the same each time."""
     found: list[Described] = []
     random = Random(0)
     while len(found) < _DRAWN:
@@ -148,7 +148,7 @@ def spelt(network: Described) -> str:
 
 
 def read(text: str) -> Described:
-    """What is so spelt; ValueError where nothing is."""
+    """The network of this text; ValueError where it is invalid."""
     shape, _, layers = text.partition(": ")
     try:
         return Described(text, tuple(map(int, shape.split("x"))), _layers(layers))
@@ -156,16 +156,16 @@ def read(text: str) -> Described:
         raise ValueError(f"expected a network such as 1x28x28: dense 10, got {text!r}") from None
 
 
-# What it consists of, by the names that prices have.
+# What networks consist of, by the names of prices.
 OPERATION, CONVOLUTION, MULTIPLY_ADDS = "operation", "convolution", "1000 multiply-adds"
-# That kernels see: most engines gather them first, and some go through channels by fours.
+# Inputs of kernels: most engines gather them first, and some process channels by fours.
 WINDOWS, UNEVEN = "1000 floats in windows", "1000 floats in uneven windows"
 DENSE, WEIGHTS = "dense layer", "kB of weights"
 FLOATS, TANGENTS = "1000 floats", "1000 tangents"
 
 
 def work(network: Described) -> Mapping[str, float]:
-    """How much of each, by its shapes alone."""
+    """How much of each the network has, from its shapes."""
     convolving = (CONVOLUTION, WINDOWS, UNEVEN, MULTIPLY_ADDS)
     found = dict.fromkeys((OPERATION, *convolving, DENSE, WEIGHTS, FLOATS, TANGENTS), 0.0)
     shape = network.shape
@@ -189,7 +189,7 @@ def work(network: Described) -> Mapping[str, float]:
 
 @cache
 def steps(network: Described) -> list[Step]:
-    """Its layers with weights of a size that lets the floats neither vanish nor grow."""
+    """Its layers, with weights scaled so that the floats neither vanish nor grow."""
     random = np.random.default_rng(0)
     found, shape = [], network.shape
     for layer in network.layers:
@@ -217,7 +217,7 @@ def _after(layer: Layer, shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def image(network: Described, *, channels_last: bool = False) -> Array:
-    """What is handed over: a batch of one."""
+    """Its input: a batch of one."""
     made = np.random.default_rng(1).random((1, *network.shape), np.float32)
     last = channels_last and made.ndim == 4
     return np.ascontiguousarray(made.transpose(0, 2, 3, 1)) if last else made

@@ -1,9 +1,8 @@
-"""What an engine says itself that the nodes of its network take: a second judge of the stages.
+"""Times of nodes by the engines' own profilers, to check the stages that `why` measures.
 
-Each builds the backend anew, with the engine's profiler on. A call in which LeNet's seven steps do
-not stand one by one, since a compiler fused some, tells nothing. TensorFlow's profiler names the
-kernels of graphs, and not those that Python calls one by one. LiteRT's wheel has no profiler in
-Python.
+Each builds the backend anew, with the engine's profiler on. A call is left out if LeNet's seven
+steps are not separate in it, since a compiler fused some. TensorFlow's profiler names the kernels
+of graphs, but not those that Python calls one by one. LiteRT's wheel has no profiler in Python.
 """
 
 import json
@@ -39,10 +38,10 @@ _TENSORFLOWS_NODE = re.compile(r"([^:]+):(\w+)$")
 _kept: list[Adapter] = []  # OpenVINO does not live through the end of one
 
 
-def told_by_engine(
+def engine_kernels(
     row: Backend, variant: str, weights: Weights, threads: int, images: Sequence[Image]
 ) -> list[dict[str, Any]]:
-    """Its nodes by stage, as JSON takes them; nothing where it has no profiler."""
+    """Its nodes by stage, as plain data; empty where it has no profiler."""
     engine, profiler, variants = _PROFILERS.get(row.name, ("", None, ()))
     if row.device == "gpu" or profiler is None or variant not in variants:
         return []
@@ -54,7 +53,7 @@ def told_by_engine(
 
 
 def calls_of(infer: Infer, images: Sequence[Image]) -> Iterator[None]:
-    """Call it some hundred times, and stop after each."""
+    """Call it a few hundred times, and yield after each."""
     end = time.perf_counter() + _SECONDS
     for number in range(_MOST):
         if number >= _FEWEST and time.perf_counter() > end:
@@ -64,7 +63,7 @@ def calls_of(infer: Infer, images: Sequence[Image]) -> Iterator[None]:
 
 
 def medians(calls: Iterable[Iterable[tuple[Any, float]]]) -> dict[Any, dict[str, Any]]:
-    """Of the same thing in each call: the median of its sum, and how often it is in a call."""
+    """For each node, the median over the calls of its summed time, and how often a call has it."""
     sums: dict[Any, list[float]] = {}
     for call in calls:
         found: defaultdict[Any, list[float]] = defaultdict(list)
@@ -91,7 +90,7 @@ def _calls(nodes: Iterable[Node]) -> Iterator[list[Node]]:
 
 
 def _staged(call: Sequence[Node]) -> Iterator[tuple[tuple[str, str, str], float]]:
-    """Each node of a call with its stage; what is of no stage is left out."""
+    """Each node of a call with its stage; nodes without a stage are left out."""
     if sum(_is_step(node) for node in call) != len(_STEPS):
         return
     reached = 0
@@ -111,7 +110,7 @@ def _is_step(node: Node) -> bool:
 
 
 def _with(module: ModuleType, **others: Any) -> SimpleNamespace:
-    """The module with others in place of some of its names."""
+    """A copy of the module with other objects in place of some of its names."""
     return SimpleNamespace(**{**vars(module), **others})
 
 
@@ -137,7 +136,7 @@ def _onnxruntime(build: Build, images: Sequence[Image]) -> Iterator[Node]:
 
 
 def _openvino(build: Build, images: Sequence[Image]) -> Iterator[Node]:
-    """It tells the mean of all calls of a build, so a few builds stand for calls."""
+    """It gives the mean over all calls of a build, so there are several builds."""
     import openvino as ov
 
     def core() -> Any:
@@ -157,7 +156,7 @@ def _openvino(build: Build, images: Sequence[Image]) -> Iterator[Node]:
 
 
 def _torch(build: Build, images: Sequence[Image]) -> Iterator[Node]:
-    """The operators that no other one calls."""
+    """The operators that are not called by another one."""
     from torch.profiler import ProfilerActivity, profile
 
     infer = build().infer
@@ -197,7 +196,7 @@ def _tensorflow(build: Build, images: Sequence[Image]) -> Iterator[Node]:
                 yield found[1].rpartition("/")[2], found[2], found[2], event.duration_ps / 1e6
 
 
-#: By backend: who says it, how it is asked, and of which variants.
+#: By backend: the engine, the function that runs its profiler, and the variants.
 _PROFILERS: Mapping[str, tuple[str, Profiler, tuple[str, ...]]] = {
     "onnxruntime": ("ONNX Runtime", _onnxruntime, ("run", "iobinding")),
     "openvino": ("OpenVINO", _openvino, ("infer", "tensors")),

@@ -1,11 +1,11 @@
-"""PyTorch's Inductor: it compiles all of a network to C++, so an operation is code and no call.
+"""PyTorch's Inductor: it compiles the whole network to C++, so an operation is code and no call.
 
-What is not an answer is not computed, so a cut network answers with all of what its last stage
-gives. Above the code lies Dynamo (`compile`), which looks whether the module is as it was when it
-was compiled, or a loader and its Python (`export`).
+Inductor leaves out what is not part of the answer, so a cut network returns all of its last stage.
+The compiled code is called by Dynamo (`compile`), which checks that the module has not changed, or
+by a loader and its Python (`export`).
 
-A network takes a compiler many seconds. Inductor keeps what it made of one for `compile`; the
-packages of `export` are kept here.
+Compiling a network takes many seconds. Inductor caches its code for `compile`; the packages of
+`export` are cached here.
 """
 
 import hashlib
@@ -28,14 +28,14 @@ Forward = Callable[[Any, Any], Any]  # of the module and its images
 _COUNT = dict.fromkeys((*CUTS, SOFTMAX), 1)
 _NETWORKS = 64  # that Dynamo may compile of one function
 
-_ARRAYS = "inference mode, array to tensor and back, less the model on a tensor"
+_ARRAYS = "inference mode, array to tensor and back: the call less the model on a tensor"
 _PYTHON = {
-    "compile": "the compiled module, less what Inductor made of it: Dynamo's guards",
-    "export": "the package's call, less its loader in C++",
+    "compile": "the compiled module less Inductor's code in it: Dynamo's guards",
+    "export": "the package's call less its loader in C++",
 }
 _ENTERING = {
-    "compile": "what Inductor made of a module that gives ten pixels",
-    "export": "a package that gives ten pixels, by its loader",
+    "compile": "Inductor's code of a module that returns ten pixels",
+    "export": "a package that returns ten pixels, called by its loader",
 }
 
 
@@ -74,7 +74,7 @@ def _inferring(call: Callable[[], Any]) -> Infer:
 
 
 def _below_dynamo(model: Any, x: Any) -> Infer:
-    """What Inductor makes of a compiled module, on what Dynamo hands it."""
+    """Inductor's code of a compiled module, on the arguments that Dynamo passes."""
     caught: list[tuple[Any, Any]] = []
 
     def compiler(graph: Any, examples: Any) -> Any:
@@ -99,7 +99,7 @@ def _below_package(model: Any, x: Any) -> Infer:
 
 
 def keeping(file: ModuleType, weights: Weights) -> Callable[[Any, str], Infer]:
-    """In place of what compiles a package in the backend's file: it compiles one graph once."""
+    """Replaces the compilation of a package in the backend's file: it compiles a graph once."""
 
     def packaged(graph: Any, device: str) -> Infer:
         isa = torch._inductor.cpu_vec_isa.pick_vec_isa()

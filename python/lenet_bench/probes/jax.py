@@ -1,7 +1,7 @@
 """JAX: XLA compiles all of a network, so an operation is code and no call.
 
-All that a network computes must be an answer, or it is not computed. So the cut networks give what
-they computed beside the ten floats, and are compared with one that gives its image so.
+XLA leaves out what is not part of the answer. So the cut networks return their last layer besides
+the ten floats, and are compared with a network that returns its image in the same way.
 """
 
 from collections.abc import Callable, Sequence
@@ -45,10 +45,10 @@ def probes(row: Backend, variant: str, weights: Weights, threads: int) -> Sequen
         program = inside["program"]
         return waiting(row, lambda _: program(*given, x))
 
-    evidence = "array in and out, less the program on an array of JAX's"
+    evidence = "the call on a NumPy array, less that on a JAX array"
     return [
         *called(whole, "arrays", evidence),
-        way(ENTERING, last(lambda _, x: _ten(x)), "a program that gives ten pixels"),
+        way(ENTERING, last(lambda _, x: _ten(x)), "a program that returns ten pixels"),
         Probe("stage", NOTHING, last(lambda _, x: (_ten(x), x))),
         Probe("stage", ALONE, last(lambda parameters, x: _cut(CUTS[-1])(parameters, x)[0])),
         *networks(last, _trivial, _cut, _COUNT),

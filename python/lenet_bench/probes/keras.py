@@ -1,8 +1,7 @@
-"""Keras: what `predict` and `predict_on_batch` add, piece by piece; or each layer of a call.
+"""Keras: what `predict` and `predict_on_batch` add, step by step; or each layer of a call.
 
-All through public API, down to the graph of TensorFlow that `predict_function` makes. On JAX and
-PyTorch the pieces end at `predict_on_batch`. The layers of `call` are operations themselves;
-`function` is what XLA makes of the model.
+Only public API, down to TensorFlow's graph in `predict_function`. On JAX and PyTorch the steps end
+at `predict_on_batch`. In `call` the layers are operations; `function` is the model compiled by XLA.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -40,14 +39,14 @@ _VARIANTS = ("predict", "predict_on_batch", "call", "function")
 
 
 class First(layers.Layer):
-    """The first ten floats of what comes."""
+    """The first ten floats of its input."""
 
     def call(self, x: Any) -> Any:
         return keras.ops.reshape(x, (-1, prod(x.shape[1:])))[:, :10]
 
 
 class Holding(layers.Layer):
-    """Gives what comes. The variables of these layers go with the model, as LeNet's go with it."""
+    """Returns its input. The model has these layers' variables, as LeNet's model has its own."""
 
     def __init__(self, held: Sequence[Any]) -> None:
         super().__init__()
@@ -64,7 +63,7 @@ def probes(row: Backend, variant: str, weights: Weights, threads: int) -> Sequen
     below = keras.config.backend()
     if variant not in _VARIANTS or below == "openvino":
         return ()
-    # What runs eagerly is not handed its variables.
+    # Eager code does not receive its variables as arguments.
     steps = _Steps(weights, hold=below in ("tensorflow", "jax") and variant != "call")
     # On a GPU, PyTorch does not compute what only takes ten floats.
     on_gpu = row.device == "gpu" and below == "torch"
@@ -85,14 +84,14 @@ def probes(row: Backend, variant: str, weights: Weights, threads: int) -> Sequen
         evidence = "predict on an array, less predict_on_batch"
         found.append(way("loop", unchecked(whole), evidence, 1))
 
-    # On JAX all that a network computes must be an answer, or it is not computed.
+    # On JAX, XLA leaves out what is not part of the answer.
     keep = below == "jax"
 
     def on_batch(network: Sequence[Any], *, keep: bool = keep) -> Infer:
         model = steps.model(network, keep=keep)
         return lambda _: model.predict_on_batch(images)
 
-    evidence = "predict_on_batch of a model that gives ten pixels"
+    evidence = "predict_on_batch of a model that returns ten pixels"
     found.append(way(ENTERING, lambda _: nothing.predict_on_batch(images), evidence, len(empty)))
     if keep:
         found.append(Probe("stage", NOTHING, on_batch([First()]), 1))
@@ -226,7 +225,7 @@ def _on_tensorflow(
         evidence = "predict_on_batch, less its predict_function on a tensor"
         yield way("arrays", lambda _: model.predict_on_batch(images), evidence, REST)
     made, asked = graph(model), model.predict_function
-    evidence = "the predict_function, less the concrete function that it finds"
+    evidence = "the predict_function less the concrete function that it calls"
     yield way("finding the graph", waiting(row, lambda _: asked([(x,)])), evidence, REST)
     yield from ways_of_a_graph(row, made, x, [(x,)], own_thread=True)
 
@@ -238,14 +237,14 @@ def _on_tensorflow(
 
 
 def _of_function(row: Backend, whole: Adapter, steps: "_Steps") -> Iterator[Probe]:
-    """From the function on an array to what XLA made of it."""
+    """From the function on an array to its code by XLA."""
     import tensorflow as tf
 
     from .tensorflow import GRAPH, REST, below_python, ways_of_a_graph
 
     x, asked = tf.constant(IMAGES[..., None]), whole.inside()["program"]
-    yield way("arrays", unchecked(whole), "the call on an array, less that on a tensor", REST)
-    evidence = "the tf.function, less the concrete function that it finds"
+    yield way("arrays", unchecked(whole), "the call on an array less that on a tensor", REST)
+    evidence = "the tf.function less the concrete function that it calls"
     yield way("finding the graph", waiting(row, lambda _: asked(x)), evidence, REST)
     yield from ways_of_a_graph(row, asked.get_concrete_function(x), x, x, own_thread=False)
 
@@ -273,7 +272,7 @@ def _of_layers(
 
         return waiting(row, _without_gradients(infer))
 
-    yield way("arrays", call, "the model on an array, the answer as one, less it on a tensor", 1)
+    yield way("arrays", call, "the model from array to array less the model on a tensor", 1)
     model = waiting(row, _without_gradients(lambda _: nothing(x)))
     yield way("model", model, "the model, less its layers one by one", 1)
     yield way(ENTERING, last(empty), "a layer that gives ten pixels", len(empty))
@@ -298,7 +297,7 @@ class _Steps:
         self._hold = hold
 
     def model(self, network: Sequence[Any], *, keep: bool = False) -> Any:
-        """Of these layers; with all that the last but one computed as an answer too."""
+        """A model of these layers, which also returns all floats of the last but one."""
         image = keras.Input((28, 28, 1))
         before = x = image
         others = [one for one in (*self._layers, self._fc2) if one not in network]

@@ -11,7 +11,7 @@ from ..weights import Weights
 from . import Infer, Probe
 from .tflite_models import Answer, called_below
 
-_ARRAYS = "image into its tensor, answer copied out, less the run alone"
+_ARRAYS = "copy of the image into its tensor and of the answer: the call less the run"
 
 
 def probes(row: Backend, variant: str, weights: Weights, threads: int) -> Sequence[Probe]:

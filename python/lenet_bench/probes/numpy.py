@@ -1,4 +1,4 @@
-"""NumPy: an operation is a call of one of its functions; there is no API to enter but Python."""
+"""NumPy: an operation is a call of one of its functions; entering is a Python call."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -29,13 +29,13 @@ def probes(row: Backend, variant: str, weights: Weights, threads: int) -> Sequen
         return [lambda images: images[..., np.newaxis], *(steps[name] for name in names)]
 
     return [
-        *called(whole, ENTERING, "a call of a function that gives ten pixels"),
+        *called(whole, ENTERING, "a call of a function that returns ten pixels"),
         *networks(_run, lambda count: [_ten, *[np.tanh] * count], cut, _COUNT),
     ]
 
 
 def _stages(weights: Weights) -> dict[str, Step]:
-    """LeNet in pieces, each what `backends/numpy.py` writes in its function."""
+    """LeNet cut after each stage, in the code of `backends/numpy.py`."""
     w = weights
     flat = file.as_matrix(w["fc1.weight"].reshape(500, 50, 4, 4))
     last = w["fc2.weight"].T.copy()

@@ -1,4 +1,4 @@
-"""oneDNN: an operation is a primitive that is executed; above it is the binding, and no Python."""
+"""oneDNN: an operation is the execution of a primitive, called through the binding only."""
 
 from collections.abc import Sequence
 from importlib import import_module
@@ -22,7 +22,7 @@ def probes(row: Backend, variant: str, weights: Weights, threads: int) -> Sequen
     nothing = of("way", ENTERING)
     layers = list(LAYERS)
     return [
-        way(ENTERING, nothing.infer, "the call through pybind11, with no primitive to execute"),
+        way(ENTERING, nothing.infer, "the call through pybind11 without any primitive"),
         *(of("operations", str(count), trivial=count) for count in COUNTS),
         *(of("stage", cut, layers[: layers.index(cut) + 1]) for cut in CUTS),
         of("stage", SOFTMAX, ["probabilities"]),

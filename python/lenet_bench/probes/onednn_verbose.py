@@ -1,8 +1,8 @@
-"""What oneDNN says of its kernels, whoever calls them: ONEDNN_VERBOSE, in a process of its own.
+"""Times of oneDNN's kernels in any engine, from ONEDNN_VERBOSE, in a process of its own.
 
-A matrix product that an engine calls (`gemm_api`: of C, with plain arrays) is called by hand too,
-with the same shape, in the library of the backend `onednn`. Its other primitives are beside those
-of `onednn` as these are.
+A matrix product that an engine calls through the C function (`gemm_api`, with plain arrays) is also
+called directly, with the same shape, in the library of the backend `onednn`. The other primitives
+are compared with those of `onednn`.
 """
 
 import ctypes
@@ -26,7 +26,7 @@ from .engines import calls_of, medians
 
 #: Backends that hold a oneDNN of their own.
 HOLD_IT = ("onednn", "openvino", "torch", "tensorflow", "paddle", "mxnet")
-#: Read when the library is first asked for something; MXNet's knows the old name only.
+#: The library reads it at its first use; that of MXNet knows the old name only.
 VARIABLES = {"ONEDNN_VERBOSE": "2", "DNNL_VERBOSE": "2"}
 
 Key = tuple[str, str, str, str]  # stage, primitive, implementation, shapes
@@ -45,8 +45,8 @@ _STAGES = {
 _PRODUCT = re.compile(r"^(\d+)x(\d+):\d+x(\d+)")
 
 
-def told_by_onednn(row: Backend, infer: Infer, images: Sequence[Image]) -> list[dict[str, Any]]:
-    """Its kernels by stage, as JSON takes them, of calls by this process."""
+def onednn_kernels(row: Backend, infer: Infer, images: Sequence[Image]) -> list[dict[str, Any]]:
+    """Its kernels by stage, as plain data, from calls in this process."""
     if row.native:
         _switch_on(row.native.library)
     found = medians(_each_call(lambda: calls_of(infer, images)))
@@ -65,13 +65,13 @@ def told_by_onednn(row: Backend, infer: Infer, images: Sequence[Image]) -> list[
 
 
 def version_in(text: str) -> str:
-    """As oneDNN heads what it prints, or as the backend describes itself."""
+    """The version in oneDNN's output, else in the backend's description."""
     found = _VERSION.search(text)
     return f"oneDNN {found[1]}" if found else "oneDNN"
 
 
 def _each_call(calls: Callable[[], Iterator[Any]]) -> Iterator[list[tuple[Key, float]]]:
-    """What is printed within each call, of which there are as many as the iterator has stops."""
+    """The lines printed in each call; the iterator stops after each call."""
     with _printed() as file:
         for _ in calls():
             os.write(1, f"{_CALLED}\n".encode())
@@ -86,7 +86,7 @@ def _each_call(calls: Callable[[], Iterator[Any]]) -> Iterator[list[tuple[Key, f
 
 
 def _kernel(fields: Sequence[str]) -> tuple[Key, float]:
-    """Of a line's fields after the engine's: what it was, and its microseconds."""
+    """The kernel and its microseconds, from the fields of a line after that of the engine."""
     primitive, implementation, *rest, shapes, ms = fields
     fused = next((field for field in rest if "post-ops" in field), "")
     added = re.sub(r".*post-ops:(\S*).*", r" \1", fused)
@@ -101,7 +101,7 @@ def _stage(primitive: str, shapes: str) -> str:
 
 @contextmanager
 def _printed() -> Iterator[int]:
-    """A file in the place of standard output: what C++ prints too."""
+    """A file in place of standard output, for output of C++ too."""
     with tempfile.TemporaryFile() as file:
         kept = os.dup(1)
         os.dup2(file.fileno(), 1)
@@ -113,7 +113,7 @@ def _printed() -> Iterator[int]:
 
 
 def _switch_on(library: str) -> Any:
-    """The library that our module has loaded, which it bade be silent."""
+    """The loaded library of the backend `onednn`, with its verbose mode turned on."""
     loaded = (Path(one.path) for one in psutil.Process().memory_maps())
     found = ctypes.CDLL(str(next(path for path in loaded if path.name.startswith(f"{library}."))))
     found.dnnl_set_verbose(1)
@@ -121,7 +121,7 @@ def _switch_on(library: str) -> Any:
 
 
 def _by_hand_us(shapes: str, times: int) -> float | None:
-    """The same product of matrices that lie in rows; None where there is no such library."""
+    """The time of the same product of row-major matrices; None without that library."""
     native = find("onednn")[0].native
     assert native is not None
     try:

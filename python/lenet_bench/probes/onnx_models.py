@@ -14,7 +14,7 @@ from . import CUTS, ENTERING, SOFTMAX, Infer, Probe, called, networks, unchecked
 
 #: Operations a stage, as the model has them; with fc1 go its Flatten and its Relu.
 _COUNT = {"conv1": 1, "pool1": 1, "conv2": 1, "pool2": 1, "fc1": 3, "fc2": 1, SOFTMAX: 1}
-#: Those that take ten floats of what was computed: Flatten and Slice.
+#: Those that take ten floats of the last layer: Flatten and Slice.
 _REST = 2
 
 _LAST = {"fc1": "relu"}  # where a stage ends, unless in the tensor of its name
@@ -22,7 +22,7 @@ _BOUNDS = {"from": 0, "to": 10, "axis": 1}  # of a slice
 
 
 class Models:
-    """Made from one set of weights."""
+    """Models made from one set of weights."""
 
     def __init__(self, weights: Weights) -> None:
         self._whole = load_from_string(lenet.model(weights))
@@ -32,7 +32,7 @@ class Models:
         ]
 
     def trivial(self, count: int) -> bytes:
-        """Ten pixels, and so many operations on them."""
+        """Ten pixels with so many operations on them."""
         names = ["ten", *(f"tanh{n}" for n in range(count))]
         nodes = [helper.make_node("Tanh", [names[n]], [names[n + 1]]) for n in range(count)]
         return self._model([*_ten_of("image"), *nodes])
@@ -48,7 +48,7 @@ class Models:
         return self._model([*nodes[:end], *(() if stage == CUTS[-1] else _ten_of(last))])
 
     def _model(self, nodes: Sequence[Any]) -> bytes:
-        """Of these nodes, the last of which gives the answer."""
+        """A model of these nodes, the last of which gives the answer."""
         whole = self._whole
         used = {name for node in nodes for name in node.input}
         constants = [one for one in self._constants if one.name in used]
@@ -73,11 +73,11 @@ def on_models(
     threads: int,
     below: Callable[[bytes], Infer] | None = None,
     python: str = "",
-    entering: str = "the call on a model that gives ten pixels",
+    entering: str = "the call on a model that returns ten pixels",
 ) -> Sequence[Probe]:
-    """Of an API that is called by the backend's function, or `below` its Python too.
+    """The experiments of an API that is called by the backend's function, or `below` its Python.
 
-    The last two are evidence.
+    The last two arguments are evidence.
     """
     models = Models(weights)
 

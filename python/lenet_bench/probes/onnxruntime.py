@@ -10,8 +10,8 @@ from . import IMAGES, Infer, Probe, varied
 from .onnx_models import on_models
 
 _PYTHON = {
-    "run": "InferenceSession.run on an array, less the session of C++ on a prepared one",
-    "iobinding": "image in, run_with_iobinding, answer copied out, less the run of C++",
+    "run": "InferenceSession.run on an array less the C++ session on a prepared one",
+    "iobinding": "image in, run_with_iobinding, copy of the answer: all less the C++ run",
 }
 
 
@@ -28,5 +28,5 @@ def probes(row: Backend, variant: str, weights: Weights, threads: int) -> Sequen
         names = ["probabilities"]
         return lambda _: session.run(names, feeds, None)
 
-    entering = "a run of a model that gives ten pixels"
+    entering = "a run of a model that returns ten pixels"
     return on_models(row, variant, weights, threads, below, _PYTHON[variant], entering)

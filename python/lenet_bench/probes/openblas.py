@@ -1,6 +1,6 @@
-"""OpenBLAS: an operation is a call of BLAS; what is not BLAS's business belongs to its stage.
+"""OpenBLAS: an operation is a call of BLAS; other code belongs to its stage.
 
-The softmax is ours and has no network of its own: it is in `unexplained`.
+The softmax is our own code without a network of its own, so it is in `unexplained`.
 """
 
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ def probes(row: Backend, variant: str, weights: Weights, threads: int) -> Sequen
         return module.OpenBlasProbe(weights, threads, stages, trivial)
 
     return [
-        way(ENTERING, made().infer, "the call through pybind11, which copies ten pixels"),
+        way(ENTERING, made().infer, "the call through pybind11, with a copy of ten pixels"),
         *(Probe("operations", str(n), made(trivial=n).infer, n) for n in COUNTS),
         *(Probe("stage", cut, made(n).infer, _CALLS[cut]) for n, cut in enumerate(CUTS, 1)),
     ]

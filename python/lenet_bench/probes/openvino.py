@@ -8,8 +8,8 @@ from . import IMAGES, Infer, Probe, varied
 from .onnx_models import on_models
 
 _PYTHON = {
-    "infer": "InferRequest.infer on an array, less a request whose tensors are set",
-    "tensors": "image into its tensor, answer copied out, less the request alone",
+    "infer": "InferRequest.infer on an array less a request whose tensors are set",
+    "tensors": "copy of the image into its tensor and of the answer: the call less the request",
 }
 
 
@@ -23,5 +23,5 @@ def probes(row: Backend, variant: str, weights: Weights, threads: int) -> Sequen
         run = super(type(request), request).infer  # without the wrapper in Python
         return lambda _: run({}, share_outputs=True, decode_strings=False)
 
-    entering = "a request of a model that gives ten pixels"
+    entering = "a request of a model that returns ten pixels"
     return on_models(row, variant, weights, threads, below, _PYTHON[variant], entering)

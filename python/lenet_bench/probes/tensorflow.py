@@ -1,7 +1,7 @@
 """TensorFlow: an operation is a kernel, called from Python or a node of the graph.
 
-Below Python a graph is called by its name (`call_function`), or in a session by the latter's
-binding. Its operations run in a thread of the runtime's, for which only a session has a switch.
+Below Python a graph is called by its name (`call_function`), or in a session by the session's
+binding. Its operations run in a thread of the runtime, which only a session can switch off.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -62,7 +62,7 @@ def probes(row: Backend, variant: str, weights: Weights, threads: int) -> Sequen
     if variant == "session":
         return _of_session(build, nothing, operations_of_a_graph(row))
     x = tf.constant(IMAGES[..., None])
-    ways = called(nothing, "arrays", "the call on an array, less that on a tensor", REST)
+    ways = called(nothing, "arrays", "the call on an array less that on a tensor", REST)
     if variant == "eager":
 
         def last(forward: Forward) -> Infer:
@@ -76,7 +76,7 @@ def probes(row: Backend, variant: str, weights: Weights, threads: int) -> Sequen
         return [*ways, *networks(last, trivial, cut, _EAGER, REST, lambda _, x: x)]
     if variant == "function":
         asked = nothing.inside()["model"]
-        evidence = "the tf.function, less the concrete function that it finds"
+        evidence = "the tf.function less the concrete function that it calls"
         ways.append(way("finding the graph", waiting(row, lambda _: asked(x)), evidence, REST))
     xla = variant == "xla"
 
@@ -96,7 +96,7 @@ def probes(row: Backend, variant: str, weights: Weights, threads: int) -> Sequen
 
 
 def operations_of_a_graph(row: Backend) -> dict[str, int]:
-    """On a GPU grappler joins a bias to a product, and to a convolution with a ReLU behind only."""
+    """On a GPU, grappler fuses a bias with a product, and with a convolution only before a ReLU."""
     return GRAPH | (dict.fromkeys(_CONVOLUTIONS, 2) if row.device == "gpu" else {})
 
 
@@ -104,10 +104,10 @@ def _of_session(
     build: Callable[[Forward], Adapter], nothing: Adapter, count: Mapping[str, int]
 ) -> Sequence[Probe]:
     """The call, and what Session.run calls."""
-    python = "Session.run, less the run of C++ on an array with its options made"
+    python = "Session.run less the C++ run with prepared options"
     return [
         *called(nothing, "Python", python, REST),
-        way(ENTERING, _below_session(nothing), "a run of a graph that gives ten pixels", REST),
+        way(ENTERING, _below_session(nothing), "a run of a graph that returns ten pixels", REST),
         *networks(lambda forward: _below_session(build(forward)), trivial, _cut, count, REST),
     ]
 
@@ -126,12 +126,12 @@ def ways_of_a_graph(
     row: Backend, graph: Any, x: Any, given: Any, *, own_thread: bool
 ) -> Iterator[Probe]:
     """From a concrete function that does nothing down to the runtime."""
-    evidence = "the concrete function, less its graph called by name"
+    evidence = "the concrete function less its graph called by name"
     yield way("Python", waiting(row, lambda _: graph(given)), evidence, REST)
-    evidence = "a graph that gives ten pixels, called by name"
+    evidence = "a graph that returns ten pixels, called by name"
     yield way(ENTERING, below_python(row, graph, x), evidence, REST)
     if own_thread and row.device != "gpu":  # where a session uses its own thread in any case
-        evidence = "such a graph in a session, by the runtime's thread less by the caller's"
+        evidence = "that graph in a session: in the runtime's thread less in the caller's"
         yield Probe("hand-over", "own thread", _in_session(), REST, evidence)
         yield Probe("hand-over", "caller's thread", _in_session(-1), REST, evidence)
 
@@ -157,7 +157,7 @@ def _in_session(pool: int = 0) -> Infer:
 
 
 def _hold(module: Any) -> None:
-    """All of LeNet's weights go with a graph, as they go with LeNet's, whatever it computes."""
+    """Every graph holds all of LeNet's weights, as LeNet's own does."""
     if not tf.executing_eagerly():
         for name, weight in vars(module).items():
             if name.endswith(("_weight", "_bias")):
@@ -185,7 +185,7 @@ _nothing = trivial(0)
 
 
 def _keeping(forward: Forward) -> Forward:
-    """What a compiler must compute all of: of ten floats alone it would compute ten."""
+    """An answer for which a compiler must compute everything, not ten floats only."""
 
     def kept(module: Any, x: Any) -> Any:
         return forward(module, x), module.last if hasattr(module, "last") else x

@@ -1,6 +1,6 @@
-"""TensorFlow Lite for Microcontrollers: an operation is a node of the model; below lies C++.
+"""TensorFlow Lite for Microcontrollers: an operation is a node of the model; below Python is C++.
 
-Its arena has the image where a later tensor comes, so a run needs the image anew.
+A later tensor overwrites the image in its arena, so each run needs the image again.
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,7 +26,7 @@ def probes(row: Backend, variant: str, weights: Weights, threads: int) -> Sequen
         threads,
         schema_py_generated,
         _runs,
-        arrays="the call on an array, less set_input and invoke alone",
+        arrays="the call on an array less set_input and invoke",
         python="Interpreter.set_input and invoke",
         below="SetInputTensor and Invoke",
         ARENA=_ARENA,

@@ -17,7 +17,7 @@ from . import CUTS, ENTERING, IMAGES, SOFTMAX, Infer, Probe, called, networks, v
 
 #: Operations a stage, as the file has them; with fc1 goes what flattens, and the ReLUs are in none.
 _COUNT = {"conv1": 1, "pool1": 1, "conv2": 1, "pool2": 1, "fc1": 2, "fc2": 1, SOFTMAX: 1}
-#: Those that take ten floats of what was computed: slice and reshape.
+#: Those that take ten floats of the last layer: slice and reshape.
 _REST = 2
 
 _ALIGNMENT = 16  # of what a file holds; flatbuffers' Python does not look at it
@@ -43,7 +43,7 @@ def called_below(
     file = export.model("tflite_model", weights)
 
     def trivial(count: int) -> bytes:
-        """Ten pixels, and so many operations on them."""
+        """Ten pixels with so many operations on them."""
         model = _Model(file, schema)
         model.take_ten()
         for _ in range(count):
@@ -75,8 +75,8 @@ def called_below(
     run, run_below = runs(nothing.inside())
     return [
         *called(nothing, "arrays", arrays, _REST),
-        way("Python", run, f"{python}, less {below} in C++", _REST),
-        way(ENTERING, run_below, f"{below} of a model that gives ten pixels", _REST),
+        way("Python", run, f"{python} less {below} in C++", _REST),
+        way(ENTERING, run_below, f"{below} of a model that returns ten pixels", _REST),
         *networks(last, trivial, cut, _COUNT, _REST),
     ]
 
@@ -92,7 +92,7 @@ class Answer:
 
 
 class _Model:
-    """LeNet's file with its first `kept` operations, and others behind them."""
+    """LeNet's file with its first `kept` operations, followed by others."""
 
     def __init__(self, file: bytes, schema: ModuleType, kept: int = 0) -> None:
         self._schema = schema
@@ -104,7 +104,7 @@ class _Model:
         self._end = ends[kept]
 
     def take_ten(self) -> None:
-        """The first ten floats of what there is."""
+        """The first ten floats of the last tensor."""
         shape = self._graph.tensors[self._end].shape
         size = np.ones(len(shape), np.int32)
         size[-1 if shape[-1] >= 10 else -2] = 10
@@ -116,7 +116,7 @@ class _Model:
     def add(
         self, name: str, *constants: int, shape: Sequence[int] = (1, 10), options: Any = None
     ) -> None:
-        """An operation on what there is, with the options of another."""
+        """An operation on the last tensor, with the options of another."""
         operator = self._schema.OperatorT()
         operator.opcodeIndex = self._code(getattr(self._schema.BuiltinOperator, name))
         if options:
@@ -128,7 +128,7 @@ class _Model:
         self._graph.operators.append(operator)
 
     def content(self) -> bytes:
-        """The file."""
+        """The flatbuffer."""
         self._graph.outputs = [self._end]
         for signature in self._model.signatureDefs:
             signature.outputs[0].tensorIndex = self._end

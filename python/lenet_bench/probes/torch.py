@@ -19,8 +19,8 @@ from .inductor import Forward, called_below, keeping
 _COUNT = {"conv1": 1, "pool1": 1, "conv2": 1, "pool2": 1, "fc1": 3, "fc2": 1, SOFTMAX: 1}
 _REST = 1
 
-_PYTHON = "inference mode, array to tensor and back, less the model on a tensor"
-_ENTERING = "the model that gives ten pixels, on a tensor"
+_PYTHON = "inference mode, array to tensor and back: the call less the model on a tensor"
+_ENTERING = "a model that returns ten pixels, on a tensor"
 
 
 def probes(row: Backend, variant: str, weights: Weights, threads: int) -> Sequence[Probe]:
@@ -70,7 +70,7 @@ def probes(row: Backend, variant: str, weights: Weights, threads: int) -> Sequen
 
 
 def _ten(x: Any) -> Any:
-    """The first ten floats as they lie in memory, whatever the layout."""
+    """The first ten floats in memory, in any layout."""
     return torch.as_strided(x, (1, 10), (10, 1))
 
 
@@ -79,7 +79,7 @@ def _all(x: Any) -> Any:
 
 
 def _of_lenet(file: ModuleType) -> Forward:
-    """Ten floats from a module that Dynamo guards as it does LeNet, whose answer nobody takes."""
+    """Ten floats from a module with as many guards by Dynamo as LeNet; LeNet's answer is unused."""
 
     def forward(module: Any, x: Any) -> Any:
         file.LeNet.forward(module, x)

@@ -32,7 +32,7 @@ _TOLERANCE = 1e-4
 
 
 def priced(write: Write, threads: int) -> list[Probe]:
-    """All that the prices of an API come from; LenetBenchError where one answers otherwise."""
+    """The networks that an API's prices come from; LenetBenchError if one answers wrongly."""
     found: list[Probe] = []
     kinds = (("operations", trivial()), ("drawn", drawn()), ("other", OTHERS))
     for kind, network in [(kind, one) for kind, networks in kinds for one in networks]:
@@ -311,7 +311,7 @@ def jax(network: Described, threads: int) -> Infer:  # noqa: ARG001
     return lambda _: np.array(program(x))
 
 
-#: Who writes them, by the name of the backend.
+#: The function that writes them, by the name of the backend.
 WRITTEN: dict[str, Write] = {
     "numpy": numpy,
     "onnxruntime": onnxruntime,
@@ -325,11 +325,8 @@ WRITTEN: dict[str, Write] = {
 
 
 def unwritten(names: Sequence[str]) -> str | None:
-    """In a sentence, that one of these has no prices."""
+    """A sentence that names those without prices; None where all have them."""
     missing = [name for name in names if name not in WRITTEN]
     if not missing:
         return None
-    return (
-        f"nobody has written other networks for {', '.join(missing)}; they are written for "
-        f"{', '.join(WRITTEN)}"
-    )
+    return f"`prices` does not support {', '.join(missing)}; it supports {', '.join(WRITTEN)}"

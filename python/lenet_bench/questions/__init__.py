@@ -1,1 +1,1 @@
-"""What can be asked of a backend, a file a question."""
+"""One file for each question about backends."""

@@ -1,7 +1,7 @@
-"""What a backend costs in code: which stage of the network each of its lines belongs to.
+"""A backend's code by stage: the stage of the network that each line belongs to.
 
-Backends name their layers (conv1, fc2), their API's operations (max_pool2d, Softmax), or both. It
-is a reading aid: no figure depends on it.
+Backends name their layers (conv1, fc2), their API's operations (max_pool2d, Softmax), or both. This
+is only a reading aid: no figure depends on it.
 """
 
 import ast
@@ -44,7 +44,7 @@ def staged(files: Iterable[Source]) -> list[StagedLine]:
 
 
 def _staged(source: Source) -> Iterator[StagedLine]:
-    """A line that names no stage belongs to the statement, list or block that it is in."""
+    """A line that names no stage has the stage of its statement, list or block."""
     text = source.text.splitlines()
     numbers = sorted(code_lines(source, brackets=True))
     heads = set(_heads(source, text, numbers))

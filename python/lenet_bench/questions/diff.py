@@ -1,7 +1,7 @@
-"""Two results of the same backends, one by one: which became slower, and is that real?
+"""Two results backend by backend: which became slower, and is the difference real?
 
-Times are compared as they are, or, for two machines, as ratios to a baseline that both ran. The
-starts of one run have nothing to do with the other's, so each side is resampled by itself.
+Compares times or, for two machines, ratios to a baseline that both ran. The starts of the two runs
+are independent, so each side is resampled separately.
 """
 
 from collections.abc import Iterator
@@ -20,15 +20,16 @@ from ..results.statistics import (
     independent_ratio_interval,
     judge,
 )
+from ..units import percent
 
-# What a backend became that is ok in both; one that is ok in OLD only, in NEW only, in neither; one
-# that is in NEW only, in OLD only.
+# For a backend that is ok in both; ok in OLD only, in NEW only, in neither; absent from OLD, from
+# NEW.
 Became = Verdict | Literal["broken", "mended", "failing"] | Literal["added", "removed"]
 
 
 @dataclass(frozen=True)
 class Change:
-    """What became of one backend."""
+    """The change of one backend."""
 
     name: str
     became: Became
@@ -44,7 +45,7 @@ class Change:
 
     @property
     def noise(self) -> float | None:
-        """By how much a slowdown must exceed what is allowed to stand out from noise."""
+        """By how much a slowdown must exceed the allowed one to be distinguished from noise."""
         return self.ratio / self.ratio_low - 1 if self.ratio and self.ratio_low else None
 
 
@@ -62,7 +63,7 @@ class Difference:
 
     @property
     def regressed(self) -> list[str]:
-        """The backends that fail the gate; none where there is no gate."""
+        """The backends that fail --fail-over; none without it."""
         return [change.name for change in self.changes if change.regressed]
 
 
@@ -92,7 +93,7 @@ def diff(
 
 
 def _baseline(old: Result, new: Result, named: str | None) -> str:
-    """The backend that both measured and that ratios are taken to."""
+    """The backend that both measured and that ratios refer to."""
     both = [row.name for row in new.backends if _is_ok(row) and _is_ok(_find(old, row.name))]
     wanted = named or new.baseline
     if wanted in both:
@@ -142,7 +143,7 @@ def _starts(result: Result, row: Row | None, baseline: str | None) -> Floats:
 
 
 def _median(result: Result, row: Row | None, baseline: str | None) -> float | None:
-    """What `compare` printed: the median, or its ratio to the baseline's."""
+    """The figure that `compare` printed: the median, or its ratio to the baseline's."""
     if row is None or not _is_ok(row) or row.summary is None or row.summary.p50_us is None:
         return None
     if baseline is None:
@@ -168,7 +169,7 @@ def _notes(
     baseline: str | None,
     fail_over: float | None,
 ) -> Iterator[str]:
-    """What to know before believing it, each with what to do."""
+    """Warnings about the comparison, each with what to do."""
     if baseline is None and other_machine(old, new):
         yield (
             "the two machines differ, so this compares machines and not backends; --relative "
@@ -186,7 +187,7 @@ def _notes(
         )
     if fail_over and (noisy := [c for c in compared if c.noise and c.noise > fail_over]):
         yield (
-            f"too noisy for {fail_over * 100:g}%: "
+            f"too noisy to show a slowdown of {percent(fail_over)}: "
             f"{', '.join(_first_to_fail(change, fail_over) for change in noisy)}; measure longer "
             f"(--budget){'' if baseline else ', or compare --relative'}"
         )
@@ -194,17 +195,17 @@ def _notes(
         direction = moved.pop()
         if direction in ("faster", "slower"):
             yield (
-                f"every backend became {direction}, as they do where the machine or the hour "
-                "differs; compare --relative"
+                f"every backend became {direction}, so the machine or its state probably differs; "
+                "compare --relative"
             )
     for name, result in (("OLD", old), ("NEW", new)):
         if result.ended in ("running", "interrupted"):
-            yield f"{name} was not measured to its end"
+            yield f"the run of {name} was not completed"
 
 
 def _first_to_fail(change: Change, fail_over: float) -> str:
     least = (1 + fail_over) * (1 + (change.noise or 0.0)) - 1
-    return f"{change.name} (fails from {least:.0%} on)"
+    return f"{change.name} (only {percent(least, places=0)} or more)"
 
 
 def _worst_first(change: Change) -> tuple[bool, float]:

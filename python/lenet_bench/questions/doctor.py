@@ -1,4 +1,4 @@
-"""What runs here and what does not, why, and what to do about it; and on what machine."""
+"""Which backends run here, why others do not, what to do about it, and the machine."""
 
 import os
 from collections.abc import Callable, Sequence
@@ -21,7 +21,7 @@ from ..weights import default_path, read_weights
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that was looked at: a backend, or something that all backends need."""
+    """The check of a backend, or of something that all backends need."""
 
     name: str
     device: str | None  # a backend's, else None
@@ -75,7 +75,7 @@ def examine(
     seconds: float = 120,
     answered: Answered = lambda *_: None,
 ) -> Examination:
-    """Look at everything, or of the backends only at these; nothing is changed or left behind."""
+    """Check everything, or only these backends; changes nothing and leaves no files."""
     none = why_none()
     return Examination(
         backends=tuple(

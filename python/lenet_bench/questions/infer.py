@@ -45,7 +45,7 @@ _FEWEST_CALLS = 5  # where a call is slower than that
 
 @dataclass(frozen=True)
 class Timing:
-    """How long a call of a backend takes, from Python to Python, in microseconds."""
+    """The time of a backend's call, from NumPy array to NumPy array, in microseconds."""
 
     first_us: float  # the first call after loading
     steady_us: float  # the median of later calls
@@ -54,7 +54,7 @@ class Timing:
 
 @dataclass(frozen=True)
 class Answer:
-    """What one backend says of one image."""
+    """One backend's answer to one image."""
 
     image: str
     backend: str
@@ -70,7 +70,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Answered:
-    """One image: what was seen, and each backend's answer."""
+    """One image as the network gets it, and each backend's answer."""
 
     image: str
     seen: NDArray[np.float32]
@@ -97,7 +97,7 @@ class OpenBackend:
     timing: Timing | None = None
 
     def infer(self, image: NDArray[np.float32]) -> NDArray[np.float32]:
-        """The probabilities; the very first call is timed, and the steady state after it."""
+        """The probabilities; the first call is timed, and the steady state after it."""
         if self.timing is not None:
             return self.backend.infer(image)
         start = time.perf_counter_ns()
@@ -110,14 +110,14 @@ class OpenBackend:
 
 @dataclass(frozen=True)
 class Opened:
-    """The backends that were asked for and run here, and why the others do not."""
+    """The requested backends that run here, and why the others do not."""
 
     backends: tuple[OpenBackend, ...]
     missing: dict[str, str] = field(default_factory=dict)
 
     @property
     def frameworks(self) -> bool:
-        """Whether any is a framework, which may print something when it answers."""
+        """Whether any is a framework, which may print when it answers."""
         return any(find(one.name)[0].framework for one in self.backends)
 
 
@@ -157,7 +157,7 @@ def open_backends(
 
 
 def in_order(asked: Sequence[str], weights: Weights, device: Device | None = None) -> list[str]:
-    """The names of those that `open_backends` would try, from silicon to Keras."""
+    """The names that `open_backends` would try, from C++ to Keras."""
     chosen = {one for name in asked if name != AUTO for one in _meant(name, device)}
     if AUTO in asked:
         chosen.add(open_backends([AUTO], weights, device=device).backends[0].name)
@@ -222,7 +222,7 @@ def to_json(outcome: Outcome) -> Iterator[dict[str, Any]]:
 def _ask(
     backends: Sequence[OpenBackend], image: str, seen: NDArray[np.float32]
 ) -> Iterator[Answer]:
-    """Each backend's answer, judged by the reference where it is among them, else by the first."""
+    """Each backend's answer, compared with the reference's if it is among them, else the first."""
     found = {one.name: one.infer(seen) for one in backends}
     judge = "reference" if "reference" in found else backends[0].name
     for one in backends:
@@ -242,9 +242,9 @@ def _ask(
 
 
 def _steady_state(backend: Network, image: NDArray[np.float32]) -> tuple[float, int]:
-    """The median nanoseconds of a call once warm, and how many calls it is of.
+    """The median nanoseconds of a warm call, and the number of calls.
 
-    They take turns with shifted copies of the image, so that no cache can answer.
+    The calls use shifted copies of the image in turn, so that no cache can answer.
     """
     shifts = [(0, 0), (0, 1), (1, 0), (1, 1), (0, -1), (-1, 0), (-1, -1), (1, -1)]
     images = [np.roll(image, shift, axis=(0, 1)) for shift in shifts]
@@ -254,7 +254,7 @@ def _steady_state(backend: Network, image: NDArray[np.float32]) -> tuple[float, 
 
 
 def _read(image: str) -> list[Step]:
-    """The steps from the file to what the network sees, the last one's picture."""
+    """The steps from the file to the network's input, which is the last one's picture."""
     if image != STANDARD_INPUT:
         return explain(image)
     if sys.stdin is None:

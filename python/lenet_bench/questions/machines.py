@@ -1,4 +1,4 @@
-"""Many results together: what each machine took for each backend."""
+"""Many results together: each backend's time on each machine."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -10,13 +10,13 @@ from ..results import Row, read_log
 from ..results.machine import Machine, Processor
 from ..results.read import medians
 
-#: Where results lie in a checkout: ours, and what others gave.
+#: The folders of results in a checkout: our own, and shared ones.
 FOLDERS = (Path("results/cpu"), Path("results/community"))
 
 
 @dataclass(frozen=True)
 class Median:
-    """Of a backend on a machine."""
+    """A backend's time on a machine."""
 
     us: float
     starts: int
@@ -25,7 +25,7 @@ class Median:
 
 @dataclass(frozen=True)
 class Measured:
-    """A machine, as one result says it."""
+    """A machine, from one result."""
 
     source: str
     processor: Processor
@@ -41,7 +41,7 @@ class Measured:
 
 
 def measured(paths: Sequence[Path]) -> tuple[list[Measured], list[str]]:
-    """What these files and the results in these folders say, and why some cannot be read.
+    """The machines of these files and folders, and why some files cannot be read.
 
     Without paths, the results of the checkout that is the current folder.
     """
@@ -67,7 +67,7 @@ def matching(
     gpu: str | None = None,
     version: str | None = None,
 ) -> list[Measured]:
-    """Those whose names have these words in them; `none` is no GPU."""
+    """The machines whose names have these words; `none` means without a GPU."""
     return [
         one
         for one in machines

@@ -1,8 +1,8 @@
-"""One backend under MLPerf's LoadGen: SingleStream, performance and accuracy. No submission.
+"""One backend under MLPerf's LoadGen: SingleStream, performance and accuracy. Not a submission.
 
-The backend lives in a process of its own, pinned and checked as `compare`'s are. LoadGen asks for
-nothing too, so that a call has a time by LoadGen's figures alone; `compare`'s clock times the same
-process before and after.
+The backend runs in a process of its own, pinned and checked as by `compare`. LoadGen also times
+empty queries, which gives the time of a call by LoadGen's clock alone; `compare`'s clock times
+calls of the same process before and after.
 """
 
 import json
@@ -105,7 +105,7 @@ class Accuracy:
 
 @dataclass(frozen=True)
 class MlperfRun:
-    """What came of it, and the conditions."""
+    """The result of a run, and its conditions."""
 
     backend: str
     loadgen: str  # its version
@@ -122,19 +122,19 @@ class MlperfRun:
 
     @property
     def call_us(self) -> float:
-        """A call back to back with others, as `compare` times it, in the same process."""
+        """The median of back-to-back calls, as `compare` times them, in the same process."""
         return float(np.median(self.turns_us))
 
     @property
     def loadgen_us(self) -> float | None:
-        """A call by LoadGen's figures alone: its median query, less its median query of nothing."""
+        """A call by LoadGen's clock: its median query less its median empty query."""
         if self.performance is None or self.nothing is None:
             return None
         return self.performance.p50_us - self.nothing.p50_us
 
     @property
     def disturbed(self) -> bool:
-        """Whether the turns differ by more than on a quiet machine."""
+        """Whether the turns differ more than on a quiet machine."""
         return max(self.turns_us) > _DISTURBED * min(self.turns_us)
 
     @property
@@ -143,7 +143,7 @@ class MlperfRun:
         return self.performance is not None and self.performance.valid and self.accuracy.passed
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data, with what follows from it."""
+        """As plain data, with the computed figures."""
         found = asdict(self)
         found["accuracy"].update(accuracy=self.accuracy.accuracy, passed=self.accuracy.passed)
         derived = {name: getattr(self, name) for name in ("call_us", "loadgen_us", "disturbed")}
@@ -161,12 +161,12 @@ def mlperf(
     digits: Digits | None = None,
     say: Callable[[str], None] = lambda _: None,
 ) -> MlperfRun:
-    """Ask the backend as LoadGen does, and keep LoadGen's logs in the folder.
+    """Run the backend under LoadGen, and keep LoadGen's logs in the folder.
 
-    Without `digits`, images are pen strokes and accuracy is against the reference's digits. `full`
-    takes the rules' own durations: ten minutes at the least. Raises LenetBenchError where the
-    backend or LoadGen fails. Interrupted, it leaves the result file without LoadGen's figures,
-    which LoadGen has only at its end.
+    Without `digits`, images are pen strokes and the reference's digits count as right. `full` uses
+    the rules' durations: at least ten minutes. Raises LenetBenchError if the backend or LoadGen
+    fails. If interrupted, it leaves the result file without LoadGen's figures, since LoadGen writes
+    them only at its end.
     """
     folder = Path(folder)
     entry = backend if isinstance(backend, Entry) else Entry.of_backend(backend, threads)
@@ -204,7 +204,7 @@ def mlperf(
 
 @dataclass(frozen=True)
 class _LoadGen:
-    """LoadGen, which asks one start and keeps its logs in a folder."""
+    """LoadGen, which queries one start and keeps its logs in a folder."""
 
     start: Start
     library: AtHand
@@ -228,7 +228,7 @@ class _LoadGen:
         except Failed as failure:
             if failure.status == "unavailable":
                 raise
-            raise Failed(failure.status, f"asked by LoadGen: {failure.reason}") from None
+            raise Failed(failure.status, f"under LoadGen: {failure.reason}") from None
         (folder / "mlperf_log_trace.json").unlink(missing_ok=True)  # empty: nothing was traced
         return folder, reply["version"]
 
@@ -246,7 +246,7 @@ def _accuracy(
     parameters: Weights,
     query_us: float,
 ) -> tuple[Accuracy, str]:
-    """How many the backend and the reference get right; and LoadGen's version."""
+    """How many digits the backend and the reference get right; and LoadGen's version."""
     known = exact_probabilities(parameters, images).argmax(axis=1)
     test = Test("accuracy", query_us, None, len(images))
     folder, version = loadgen.ask(test, images, len(images) * query_us / 1e6)
@@ -263,7 +263,7 @@ def _accuracy(
 
 
 def _with_performance(loadgen: _LoadGen, run: MlperfRun, images: Floats) -> MlperfRun:
-    """The run with LoadGen's figures and later turns; its file has what there is all the time."""
+    """The run with LoadGen's figures and later turns; its file is written after each step."""
     _keep(run)
     query_us = min(run.turns_us) + _LOADGEN_US
     _check_memory(run.duration_s, _EXPECTED * query_us)
@@ -289,7 +289,7 @@ def _with_performance(loadgen: _LoadGen, run: MlperfRun, images: Floats) -> Mlpe
 
 
 def _keep(run: MlperfRun) -> None:
-    """All there is so far, in its file."""
+    """Write everything so far into the file."""
     content = {"kind": KIND, "schema": SCHEMA, **run.to_json()}
     del content["folder"]  # which it lies in
     content["machine"] = to_builtins(read_machine())
@@ -297,7 +297,7 @@ def _keep(run: MlperfRun) -> None:
 
 
 def _check_memory(duration_s: float, expected_us: float) -> None:
-    """LoadGen makes all its queries beforehand: gigabytes for ten minutes of fast ones."""
+    """Refuse a run whose queries do not fit into memory: LoadGen makes all of them beforehand."""
     queries = _MADE * duration_s * 1e6 / expected_us
     needed, free = queries * _BYTES_A_QUERY, psutil.virtual_memory().available
     if needed > free:
@@ -309,7 +309,7 @@ def _check_memory(duration_s: float, expected_us: float) -> None:
 
 
 def read(path: Path) -> MlperfRun:
-    """What a run kept; ResultError says what is wrong with it."""
+    """Read a run's file; ResultError says what is wrong with it."""
     content = read_object(path, KIND, SCHEMA)
     try:
         found: MlperfRun = decode(MlperfRun, content | {"folder": str(path.parent)})
@@ -354,7 +354,7 @@ def read_summary(folder: Path) -> Summary:
 
 
 def read_digits(folder: Path) -> dict[int, int]:
-    """The digit that was answered for each image, from the log of an accuracy run."""
+    """The backend's digit for each image, from the log of an accuracy run."""
     try:
         answers = json.loads(read_bytes(folder / _ACCURACY))
         return {int(one["qsl_idx"]): int(one["data"], 16) for one in answers}

@@ -1,4 +1,4 @@
-"""What an API adds a piece: a comparison whose blocks also time other networks."""
+"""What each piece of a network costs on an API: a comparison whose blocks time other networks."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
@@ -14,9 +14,9 @@ from ..results.prices import GOAL, within
 
 
 def measured(options: CompareOptions, progress: Callable[[Progress], None]) -> Result:
-    """The run: as `compare` does it, and after the timed calls of each block the other networks.
+    """The run: as by `compare`, with the other networks after the timed calls of each block.
 
-    LenetBenchError where a backend is named for which nobody has written them.
+    LenetBenchError if a named backend is not supported.
     """
     named = [usual_name(one) for one in options.backends if isinstance(one, str)]
     if reason := unwritten(named):
@@ -25,7 +25,7 @@ def measured(options: CompareOptions, progress: Callable[[Progress], None]) -> R
 
 
 def digest(found: Sequence[Priced]) -> dict[str, Any]:
-    """What `--json` prints."""
+    """The output of `--json`."""
     met, predictions = within(found)
     return {
         "backends": [asdict(one) for one in found],

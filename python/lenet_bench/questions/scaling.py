@@ -1,4 +1,4 @@
-"""What more threads, more images a call and more devices gain on the same host."""
+"""The gain from more threads, larger batches and more devices on the same host."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ KINDS = ("threads", "images a call", "devices")
 
 @dataclass(frozen=True)
 class Gain:
-    """Of a backend: how many times as many images a second so many threads give as one."""
+    """A backend's gain: images per second with so many threads relative to one."""
 
     kind: str  # one of KINDS
     backend: str
@@ -28,7 +28,7 @@ class Gain:
 
 @dataclass(frozen=True)
 class Usual:
-    """The same over all hosts that measured it."""
+    """The same, over all hosts that measured it."""
 
     kind: str
     backend: str
@@ -40,7 +40,7 @@ class Usual:
 
 
 def gains(machines: Sequence[Measured]) -> list[Gain]:
-    """All that these results can tell: those of a host lie in one folder."""
+    """All gains in these results; those of a host are in one folder."""
     hosts: dict[tuple[object, ...], list[Measured]] = {}
     for one in sorted(machines, key=lambda one: one.started):
         hosts.setdefault(_host(one), []).append(one)
@@ -59,7 +59,7 @@ def usual(found: Iterable[Gain]) -> list[Usual]:
 
 
 def missing(machines: Sequence[Measured], found: Sequence[Gain]) -> Iterator[str]:
-    """What these results do not tell, and how it is measured."""
+    """Sentences on what these results lack, and how to measure it."""
     there = {one.kind for one in found}
     if "threads" not in there:
         yield "No host was measured with one thread and with more: `compare --threads 2`."
@@ -110,7 +110,7 @@ def _of_a_host(own: Sequence[Measured]) -> Iterator[Gain]:
 
 
 def _of_devices(runs: Sequence[Measured], alone: Sequence[Measured], host: str) -> Iterator[Gain]:
-    """All devices' images a second against one's, at the batch that is best for each."""
+    """Images per second of all devices relative to one, each at its best batch size."""
     for name in runs[0].times:
         one = [m.times[name] for m in alone if m.threads == runs[0].threads and name in m.times]
         if one and all(name in run.times for run in runs):

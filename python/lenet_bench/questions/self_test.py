@@ -1,7 +1,7 @@
-"""Is the harness to be believed? Identical backends, a planted slowdown and cheats, in one run.
+"""Can the harness be trusted? Identical backends, planted slowdowns and cheats, in one run.
 
-The run is a comparison like any other, and all that is said of it comes from its result. It is cut
-into comparisons of as many starts as the published figures have, each of a pair of its own.
+The run is an ordinary comparison, and every verdict is computed from its result. It is divided into
+comparisons of a pair of backends each, with as many starts as the published figures have.
 """
 
 from collections import Counter
@@ -25,7 +25,7 @@ from ..results.statistics import (
     judge,
     ratio_interval,
 )
-from ..units import time
+from ..units import percent, time
 
 USUAL_BACKEND = "numpy"  # it runs wherever this does
 PUBLISHED_STARTS = 10  # of each backend in the README's result, which a test holds it to
@@ -52,7 +52,7 @@ Said = Literal["passed", "failed", "too noisy"]
 
 @dataclass(frozen=True)
 class Point:
-    """One thing that the harness must be able to do, and whether it was."""
+    """One thing that the harness must be able to do, and whether it did it."""
 
     name: str
     verdict: Said
@@ -69,7 +69,7 @@ def self_test_options(
     starts: int = PUBLISHED_STARTS,
     **others: Any,
 ) -> CompareOptions:
-    """The comparison to run: for so long, else until there is enough for a verdict."""
+    """The comparison to run: for this long, else until there is enough for a verdict."""
     whole = Entry.of_backend(backend, threads)
 
     def entry(name: str, factory: type[planted.Planted], slowdown: float = 0.0) -> Entry:
@@ -94,7 +94,7 @@ def self_test_options(
 
 
 def enough(blocks: Sequence[Block], starts: int = PUBLISHED_STARTS) -> float:
-    """How many of the comparisons that `points` asks for there are; 1 is all."""
+    """The share of the comparisons needed by `points` that the run has; 1 is all."""
     medians = {
         name: start_medians_us(counting([block for block in blocks if block.backend == name]))
         for name in _SAME
@@ -103,7 +103,7 @@ def enough(blocks: Sequence[Block], starts: int = PUBLISHED_STARTS) -> float:
 
 
 def points(result: Result, *, quick: bool = False, starts: int = PUBLISHED_STARTS) -> list[Point]:
-    """What a run of `self_test_options` shows; a `quick` one has too few pairs for 95 %."""
+    """The verdicts of a run of `self_test_options`; a `quick` one has too few pairs for 95 %."""
     medians = {row.name: start_medians_us(row.blocks) for row in result.backends}
     identical = _identical(medians)
     if quick:
@@ -123,7 +123,7 @@ def points(result: Result, *, quick: bool = False, starts: int = PUBLISHED_START
 
 @dataclass(frozen=True)
 class _Judged:
-    """How verdicts are drawn from the starts of pairs."""
+    """Verdicts from the starts of pairs of backends."""
 
     noise: float  # how far the starts' ratios of identical backends scatter
     starts: int  # of a comparison
@@ -131,9 +131,9 @@ class _Judged:
     quick: bool
 
     def point(self, name: str, pairs: Sequence[Floats], by: float = 0.0) -> Point:
-        """Whether identical ones are called the same, or a slowdown is found: often, never wrong.
+        """Whether identical backends are called the same, or a slowdown of `by` is found.
 
-        It is found where the ratio's interval lies above 1; one within the margin need not be.
+        It is found where the ratio's interval lies above 1. Below the margin it may be missed.
         """
         intervals = _intervals(pairs, self.starts)
         said = Counter(judge(interval, self.margin) for interval in intervals)
@@ -160,25 +160,25 @@ class _Judged:
         }
         says = (
             f"{what} in {right} of {count} comparisons of {self.starts} starts, so in at "
-            f"least {low:.0%} of all (with {CONFIDENCE:.0%} confidence); {rest}, wrongly judged in "
+            f"least {_whole(low)} of all (at {_whole(CONFIDENCE)} confidence); {rest}, wrong in "
             f"{wrong}"
         )
         if not count:
-            says = f"the run has no room for a comparison of {self.starts} starts"
+            says = f"the run was too short for a comparison of {self.starts} starts"
         if ratio is not None:
             says += f"; ratio {ratio:.3f}"
         verdict = self._verdict(count if 0 < by <= self.margin else right, count, wrong)
         if verdict == "too noisy":
             says += (
-                f"; the ratios of starts scatter by {self.noise:.1%}: quieten the machine, or give "
-                "more --starts or a longer --budget"
+                f"; the ratios of starts scatter by {percent(self.noise, places=1)}: close other "
+                "programs, or give more --starts or a longer --budget"
             )
         if intervals and not by:
             reach = [max(abs(log(one.low)), abs(log(one.high))) for one in intervals]
             figures["resolution"] = resolution = float(np.quantile(reach, _RIGHT))
             says += (
-                f"; {_RIGHT:.0%} of their intervals lie within {resolution:.1%} of 1, so this is "
-                "what such a comparison can tell here and now"
+                f"; {_whole(_RIGHT)} of their intervals lie within {percent(resolution, places=1)} "
+                "of 1, so a difference of that size can be shown on this machine"
             )
         return Point(name, verdict, says, figures)
 
@@ -191,8 +191,12 @@ class _Judged:
         return "passed" if enough else "too noisy"
 
 
+def _whole(share: float) -> str:
+    return percent(share, places=0)
+
+
 def share_interval(hits: int, of: int) -> tuple[float, float]:
-    """Where the true share lies, with CONFIDENCE (Wilson's interval)."""
+    """Wilson's interval of the share, at CONFIDENCE."""
     if not of:
         return 0.0, 1.0
     z = NormalDist().inv_cdf((1 + CONFIDENCE) / 2)
@@ -202,14 +206,14 @@ def share_interval(hits: int, of: int) -> tuple[float, float]:
 
 
 def _identical(medians: Mapping[str, Mapping[int, float]]) -> list[Floats]:
-    """Pairs of one and the same backend; no two pairs share a process."""
+    """Pairs of identical backends; no two pairs share a process."""
     return _pairs(medians, _SAME[::2], _SAME[1::2])
 
 
 def _pairs(
     medians: Mapping[str, Mapping[int, float]], ones: Sequence[str], others: Sequence[str]
 ) -> list[Floats]:
-    """Of each two, both medians of each round that both ran in (n, 2)."""
+    """For each pair, both medians of each round that both ran in (n, 2)."""
     return [
         np.array(
             [(medians[one][n], medians[other][n]) for n in medians[one] if n in medians[other]]
@@ -219,7 +223,7 @@ def _pairs(
 
 
 def _intervals(pairs: Sequence[Floats], starts: int) -> list[Interval]:
-    """Of every comparison of so many starts, as `compare` has it; no two have a start in common."""
+    """The intervals of all comparisons of so many starts; no two have a start in common."""
     blocks = (
         pair[end - starts : end] for pair in pairs for end in range(starts, len(pair) + 1, starts)
     )
@@ -239,7 +243,7 @@ def _ratio(pairs: Sequence[Floats]) -> float | None:
 
 
 def _noise(pairs: Sequence[Floats]) -> float:
-    """The deviation of the middle half of the starts: outliers are what medians are for."""
+    """The standard deviation, estimated from the quartiles: outliers do not count."""
     ratios = [pair[:, 0] / pair[:, 1] for pair in pairs if len(pair)]
     known = [np.log(ratio / np.median(ratio)) for ratio in ratios]
     low, high = np.percentile(np.concatenate(known), (25, 75)) if known else (0.0, 0.0)
@@ -247,19 +251,19 @@ def _noise(pairs: Sequence[Floats]) -> float:
 
 
 def _held(pairs: Sequence[Floats], starts: int, *, fewest: int) -> Point:
-    """Whether intervals cover what they should: identical backends' ratio is 1, on any machine."""
+    """Whether intervals hold the true ratio, which is 1 for identical backends."""
     intervals = _intervals(pairs, starts)
     held = sum(interval.low <= 1 <= interval.high for interval in intervals)
     low, high = share_interval(held, len(intervals))
     says = (
-        f"1 lies within {held} of {len(intervals)} intervals of {starts} starts "
-        f"({CONFIDENCE:.0%} interval of the share {low:.0%} to {high:.0%})"
+        f"{held} of {len(intervals)} intervals over {starts} starts hold the true ratio, 1 "
+        f"(share {percent(low, high, places=0)} at {_whole(CONFIDENCE)} confidence)"
     )
     verdict: Said = "passed"
     if high < CONFIDENCE:
         verdict = "failed"
     elif len(intervals) < fewest:
-        verdict, says = "too noisy", f"{says}: too few to tell, so give a longer --budget"
+        verdict, says = "too noisy", f"{says}: too few intervals; give a longer --budget"
     figures = {"intervals": len(intervals), "held": held, "share_low": low, "share_high": high}
     return Point("intervals hold the truth", verdict, says, figures)
 
@@ -272,13 +276,14 @@ def _caught(result: Result, name: str) -> Point:
 
 
 def _floor(result: Result) -> Point:
-    """What the harness adds to every call."""
+    """The time that the harness adds to every call."""
     floor = result.floor.summary.p50_us if result.floor and result.floor.summary else None
     summary = result.row(_SAME[0]).summary
     call = summary.p50_us if summary else None
     if floor is None or call is None:
         return Point("the floor", "failed", "the empty backend or the backend was not measured")
     small = floor <= _LARGEST_FLOOR * call
-    says = f"an empty backend takes {time(floor)}, {floor / call:.2%} of a call of {time(call)}"
+    share = percent(floor / call, places=2)
+    says = f"an empty backend takes {time(floor)}, {share} of a call of {time(call)}"
     figures = {"floor_us": floor, "call_us": call}
     return Point("the floor", "passed" if small else "failed", says, figures)

@@ -1,4 +1,4 @@
-"""What of a result is given to others, and whether what others give can be taken."""
+"""The shared form of a result, and the checks of shared files."""
 
 import hashlib
 import re
@@ -33,7 +33,7 @@ Line = TypeVar("Line", bound=msgspec.Struct)
 
 @dataclass(frozen=True)
 class Given:
-    """A file that may be given: its name, its content, and what it says."""
+    """A file to share: its name, its content, and the log in it."""
 
     name: str
     content: bytes
@@ -53,7 +53,7 @@ class _SelfTest(msgspec.Struct):
 
 
 def given(path: Path, self_test: Path | None = None) -> Given:
-    """What `path` would give; ResultError where it cannot be shared."""
+    """The shared form of the file; ResultError where it cannot be shared."""
     log = read_log(path)
     if log.header.kind == SHARED and self_test is None:
         return check(path, log)
@@ -62,7 +62,7 @@ def given(path: Path, self_test: Path | None = None) -> Given:
 
 
 def check(source: Path, log: Log) -> Given:
-    """The log as a file that may be given; ResultError says why it may not."""
+    """The log as a file to share; ResultError says why it cannot be shared."""
     for fault in faults(log):
         raise ResultError(f"{source}: cannot be shared: {fault}")
     lines = as_lines(log)
@@ -70,38 +70,38 @@ def check(source: Path, log: Log) -> Given:
     content = pack.compress(lines) + pack.flush()
     if len(content) > MOST_BYTES or len(lines) > _MOST_UNPACKED:
         raise ResultError(
-            f"{source}: cannot be shared: it takes {len(content) / 1000:.0f} kB and may take "
-            f"{MOST_BYTES // 1000}; measure fewer rounds or backends"
+            f"{source}: cannot be shared: it has {len(content) / 1000:.0f} kB, at most "
+            f"{MOST_BYTES // 1000} are allowed; measure fewer rounds or backends"
         )
     return Given(_name(log, lines), content, log, as_result(log))
 
 
 def check_file(path: Path) -> Given:
-    """A file that somebody gives, of which nothing is believed; ResultError refuses it."""
+    """Check a file from a stranger; ResultError says why it is refused."""
     found = received(path)
     if path.name != found.name:
-        raise ResultError(f"{path}: expected the name that `share` gives it, {found.name}")
+        raise ResultError(f"{path}: expected the name {found.name}, which `share` gives it")
     return found
 
 
 def received(path: Path) -> Given:
-    """The same under any name."""
+    """The same, whatever its name."""
     if path.is_symlink() or not path.is_file():
         raise ResultError(f"{path}: not a plain file")
     if (size := path.stat().st_size) > MOST_BYTES:
         raise ResultError(
-            f"{path}: has {size / 1000:.0f} kB and may have {MOST_BYTES // 1000}: share it with "
-            "`lenet-bench share`"
+            f"{path}: has {size / 1000:.0f} kB, at most {MOST_BYTES // 1000} are allowed: write it "
+            "with `lenet-bench share`"
         )
     lines = unpacked(path, path.read_bytes(), _MOST_UNPACKED)
     found = check(path, as_log(path, lines))
     if as_lines(found.log) != lines:
-        raise ResultError(f"{path}: not as `lenet-bench share` writes it: it holds other fields")
+        raise ResultError(f"{path}: not written by `lenet-bench share`: it has other fields")
     return found
 
 
 def shared_files(paths: Iterable[Path]) -> Iterator[Path]:
-    """These files; of a folder all that is in it but its README and texts beside a result."""
+    """These files; of a folder all its files except its README and texts beside results."""
     for path in paths:
         if not path.is_dir():
             yield path
@@ -134,7 +134,7 @@ def _shared(log: Log, self_test: SelfTest | None) -> Log:
 
 
 def _plain(line: Line) -> Line:
-    """With texts as they may be given: short, on one line, without markup or folders."""
+    """With short texts, on one line, without markup or folders."""
     return msgspec.convert(_mapped(msgspec.to_builtins(line)), type(line))
 
 
@@ -153,7 +153,7 @@ def _mapped(value: Any) -> Any:
 
 
 def _verdict(path: Path, machine: Machine) -> SelfTest:
-    """What `self-test --json` printed, of the same machine."""
+    """Read the output of `self-test --json` on the same machine."""
     try:
         said: _SelfTest = decode(_SelfTest, read_object(path, "self-test", 1))
         verdicts = {point.name: point.verdict for point in said.points}
@@ -162,13 +162,13 @@ def _verdict(path: Path, machine: Machine) -> SelfTest:
         raise ResultError(f"{path}: damaged self-test: {error}") from None
     if hardware(said.machine) != hardware(machine):
         raise ResultError(
-            f"{path}: of another machine; run `lenet-bench self-test --json` on this one"
+            f"{path}: is from another machine; run `lenet-bench self-test --json` on this one"
         )
     return found
 
 
 def _name(log: Log, lines: bytes) -> str:
-    """It says the processor and the day, and no two results have the same."""
+    """The file name: the processor, the day and a hash, so that it is unique."""
     model = log.header.machine.processor.model or "unknown"
     slug = re.sub(r"[^a-z0-9]+", "-", re.sub(r"\((R|TM)\)", "", model).lower()).strip("-")[:40]
     digest = hashlib.sha256(lines).hexdigest()[:8]

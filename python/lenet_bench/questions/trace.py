@@ -25,7 +25,7 @@ _WARM_S, _TIMED_S = 0.05, 0.2
 
 @dataclass(frozen=True)
 class Trace:
-    """A call as it went."""
+    """A traced call."""
 
     name: str
     median_us: float  # of calls without tracing
@@ -33,12 +33,12 @@ class Trace:
 
     @property
     def traced_us(self) -> float:
-        """What the call took that is in the trace."""
+        """The duration of the traced call."""
         *_, (_, _, began, ended) = self.spans
         return (ended - began) / 1000
 
     def to_json(self) -> dict[str, Any]:
-        """All but the functions, which are counted."""
+        """As plain data, with the number of functions in their place."""
         return {
             "name": self.name,
             "functions": len(self.spans) - 1,
@@ -50,9 +50,9 @@ class Trace:
 def trace(
     options: CompareOptions, path: Path, step: Callable[[str], None] = lambda _: None
 ) -> tuple[list[Trace], list[str]]:
-    """Write one call of each backend of the options; gives the calls, and why others failed.
+    """Write one call of each backend of the options; returns the calls, and why others failed.
 
-    Ctrl-C ends it, and leaves what was traced until then.
+    Ctrl-C ends it and keeps what was traced until then.
     """
     check_place(path)
     found: list[Trace] = []
@@ -92,7 +92,7 @@ def _object(traces: Sequence[Trace]) -> dict[str, Any]:
 
 
 def _events(process: int, one: Trace) -> list[dict[str, Any]]:
-    """All from the beginning of the call on, in microseconds; a span before those within it."""
+    """The spans in microseconds from the beginning of the call; outer ones first."""
     of = {"pid": process, "tid": 1}
     *_, (_, _, began, _) = one.spans
     named = {"name": "process_name", "ph": "M", "args": {"name": one.name}, **of}

@@ -1,7 +1,7 @@
 """Accuracy and parity: every test image through every backend, against the float64 reference.
 
-One backend after another, each framework in a process of its own that ends before the next begins:
-all of them at once fill the memory, and one that crashes costs its own line.
+Backends run one after the other, each framework in a process of its own that ends before the next
+begins: all of them at once would fill the memory, and a crash affects only one line.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -21,7 +21,7 @@ from ..measure.environment import read_machine
 from ..mnist import Digits
 from ..network import CLASSES
 from ..registry import Network, exact_probabilities, find, load, tolerance
-from ..registry.apart import Apart
+from ..registry.own_process import InOwnProcess
 from ..results.portable import portable
 from ..results.versioned import write_object
 from ..weights import Weights
@@ -38,7 +38,7 @@ Progress = Callable[[str, int], None]
 
 @dataclass(frozen=True)
 class Disagreement:
-    """An image of which a backend and the reference say different digits."""
+    """An image for which a backend and the reference give different digits."""
 
     index: int  # in the test set
     label: int
@@ -49,7 +49,7 @@ class Disagreement:
 
 @dataclass(frozen=True)
 class Verification:
-    """How one backend did."""
+    """The verification of one backend."""
 
     backend: str
     images: int
@@ -61,22 +61,22 @@ class Verification:
 
     @property
     def passed(self) -> bool:
-        """Whether the backend kept within its tolerance; NaN has not.
+        """Whether the backend is within its tolerance; false for NaN.
 
-        And says the reference's digit wherever that one is the likeliest by more than that.
+        It must also give the reference's digit wherever that leads by more than the tolerance.
         """
         return self.max_difference <= self.tolerance and all(
             image.margin <= self.tolerance for image in self.disagreements
         )
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data, with the verdict."""
+        """As plain data, with the verdict."""
         return {**asdict(self), "passed": self.passed}
 
 
 @dataclass(frozen=True)
 class Unverified:
-    """A backend that does not run here, or that failed while it was asked."""
+    """A backend that does not run here, or that failed."""
 
     backend: str
     reason: str
@@ -112,7 +112,7 @@ def _open(
     name: str, weights: Weights, threads: int, quiet: bool
 ) -> AbstractContextManager[Network]:
     if find(name)[0].framework:
-        return closing(Apart(name, weights, threads=threads, quiet=quiet))
+        return closing(InOwnProcess(name, weights, threads=threads, quiet=quiet))
     return nullcontext(load(name, threads=threads, weights=weights, quiet=quiet))
 
 
@@ -156,7 +156,7 @@ def write_verifications(
     *,
     last: bool = True,
 ) -> None:
-    """All of it, with the machine, the versions and the weights."""
+    """All results, with the machine, the versions and the weights."""
     record = {
         "kind": KIND,
         "schema": SCHEMA,

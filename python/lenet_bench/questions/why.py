@@ -1,6 +1,6 @@
-"""Why a backend takes what it takes: a comparison whose blocks also take each call apart.
+"""Where the time of a call goes: a comparison whose blocks also take each call apart.
 
-`lenet-bench why` prints what comes of
+`lenet-bench why` prints the result of
 
     for one in why(CompareOptions(("keras", "keras:call"))):
         print(one.name, one.median_us, [(part.name, part.us) for part in one.parts])

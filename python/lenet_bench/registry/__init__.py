@@ -1,6 +1,6 @@
-"""The registry: every backend as data, and the ways to use one: `load` it, or ask why it cannot.
+"""The registry: every backend as data; `load` one, or ask why it cannot be loaded.
 
-A backend is one row here and one file in backends/, or in csrc/. Nobody imports its API before it
+A backend is one row here and one file in backends/, or in csrc/. Its API is imported only when it
 is loaded.
 """
 

@@ -1,7 +1,7 @@
-"""The one adapter of the backends in Python: what the harness adds to the functions in backends/.
+"""The adapter of all backends in Python: the harness around the functions in backends/.
 
-It checks the images, calls the API from one thread at a time, hands over as many images at once as
-the API takes, and says what runs.
+It checks the images, calls the API from one thread at a time, passes as many images at once as the
+API takes, and describes what runs.
 """
 
 import sys
@@ -28,7 +28,7 @@ from .rows import BACKENDS
 
 Array = NDArray[np.float32]
 
-#: One thread at a time in each API, since many of them compute in memory of their own.
+#: One thread at a time in each API, since many APIs reuse their memory between calls.
 _LOCKS: defaultdict[str, Lock] = defaultdict(Lock)
 
 
@@ -74,8 +74,7 @@ class Adapter:
         if not self._row.layers:
             able = ", ".join(row.name for row in BACKENDS if row.layers)
             raise LenetBenchError(
-                f"{self._row.spell(self._variant)} gives the answer only and shows no layers; "
-                f"{able} show them"
+                f"{self._row.spell(self._variant)} does not give the outputs of layers; {able} do"
             )
         with self._lock:
             outputs = self.answer(image[np.newaxis])
@@ -93,11 +92,11 @@ class Adapter:
         return f"{self._row.library} {_version(self._row.package)}"
 
     def inside(self) -> Mapping[str, Any]:
-        """What the function that answers holds: its model, session or program."""
+        """The objects that the answering function holds: its model, session or program."""
         return getclosurevars(unwrap(self.answer)).nonlocals
 
     def _probabilities(self, images: Array) -> Array:
-        """The last of the layers; float32, whatever the network computes in."""
+        """The last layer's output, as float32 for every precision."""
         exact: Array = self.answer(images)["probabilities"]
         return exact.astype(np.float32, copy=False)
 
@@ -117,7 +116,7 @@ class Adapter:
         return answer
 
     def _call(self, name: str) -> Any:
-        """Call a function of the backend's file with what it takes; a model file is made for it."""
+        """Call a function of the backend's file with its arguments; a model file is made for it."""
         function = getattr(self._file, name)
         taken = function.__code__.co_varnames[: function.__code__.co_argcount]
         for file in set(taken) - set(self._given):
@@ -126,11 +125,11 @@ class Adapter:
 
 
 def _channels_first(name: str, output: Array) -> Array:
-    """A layer's output (channels, height, width), also where its API puts the channels last."""
+    """A layer's output as (channels, height, width), also from APIs with the channels last."""
     return output if output.shape == LAYERS[name] else output.transpose(2, 0, 1)
 
 
 def _version(package: str) -> str:
-    """As the module says it, else as pip does."""
+    """The version from the module, else from pip."""
     said = getattr(sys.modules.get(package), "__version__", None)
     return str(said or metadata.version(package))

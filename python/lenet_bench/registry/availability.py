@@ -1,8 +1,7 @@
-"""Ask backends whether they run here: each loads and answers one picture in a process of its own.
+"""Check which backends run here: each loads and answers one picture in a process of its own.
 
-A backend whose library crashes, hangs, prints or answers wrongly costs its own line and nothing
-else, and asking loads no framework into this process. Nothing is kept from one time to the next:
-one asks because of what has changed.
+A library that crashes, hangs, prints or answers wrongly affects only its own line, and no framework
+is loaded into this process. Results are not cached, since the check is repeated after changes.
 """
 
 import os
@@ -43,7 +42,7 @@ class Availability:
     calls: str  # what it calls underneath
     device: str
     available: bool
-    reason: str | None  # why not, and the command that mends it
+    reason: str | None  # why not, and the command that fixes it
     runs: dict[str, str] = field(default_factory=dict)  # what really runs: library, version, ISA
 
 
@@ -85,7 +84,7 @@ def ask(
     seconds: float = _SECONDS,
     answered: Answered = lambda *_: None,
 ) -> list[Availability]:
-    """Try one backend's variants in a child process, and in another where one brought it down."""
+    """Try one backend's variants in a child process, and in a new one after each crash."""
     wanted = list(wanted or row.names())
     reasons = {name: _known_reason(row, name) for name in wanted}
     found = {name: _availability(row, name, why) for name, why in reasons.items() if why}
@@ -97,7 +96,7 @@ def ask(
 
 
 def rows_of(asked: Sequence[str]) -> list[tuple[Backend, list[str]]]:
-    """Each row that is asked for, with the names to try; a bare name is all its variants."""
+    """Each requested row with the names to try; a bare name means all its variants."""
     if not asked:
         asked = names() if why_none() else every_name()
     elif missing := {name for name in asked if find(name)[1] == find(name)[0].default}:
@@ -111,7 +110,7 @@ def rows_of(asked: Sequence[str]) -> list[tuple[Backend, list[str]]]:
 
 
 def _known_reason(row: Backend, name: str) -> str | None:
-    """Why it cannot run, where that is known without a process."""
+    """Why it cannot run, if that is known without starting a process."""
     try:
         check_needs(row, find(name)[1])
     except LenetBenchError as error:
@@ -129,7 +128,7 @@ def _ask_child(
     quiet: bool,
     seconds: float,
 ) -> str:
-    """Find what a child answers, or what ended it; what it printed."""
+    """The child's answer or how it died, and its output."""
     lost = pending  # by a death: all of them until the API is imported, from then on one variant
     python, variables = environments.interpreter(row), environments.variables(row, 1, quiet=quiet)
     try:
@@ -144,7 +143,7 @@ def _ask_child(
             lost = [name]
             runs = next((one.runs for one in found.values() if one.runs), None)
             if len(pending) > 1 and runs and find(name)[1] in row.compiled:
-                note = f"not tried: it compiles for long; lenet-bench doctor {name}"
+                note = f"not tried (slow to compile); to try it: lenet-bench doctor {name}"
                 runs = {**runs, "variant": find(name)[1], "note": note}
                 found[name] = _availability(row, name, None, runs)
             else:
@@ -193,7 +192,7 @@ def serve(parent: Parent) -> None:
 def _try(
     name: str, weights: Weights, picture: Image, expected: Image
 ) -> tuple[str | None, dict[str, str]]:
-    """Load one name in this process: why it does not run, or answers wrongly; and what runs."""
+    """Load one name in this process: why it does not run or answers wrongly; and what runs."""
     try:
         network = load(name, weights=weights, quiet=False)
         difference = float(np.abs(network.infer(picture) - expected).max())
@@ -202,7 +201,7 @@ def _try(
         return str(error), {}
     except Exception as error:
         why = f"{type(error).__name__}: {error}".strip().splitlines()[0]
-        return wrong_version(find(name)[0], name, why) or f"{name} fails with {why}", {}
+        return wrong_version(find(name)[0], name, why) or f"{name} failed with {why}", {}
     allowed = tolerance(name)
     if difference <= allowed:  # false for NaN too
         return None, runs
@@ -210,7 +209,7 @@ def _try(
 
 
 def _picture() -> NDArray[np.float32]:
-    """A plain vertical stroke: something like a one."""
+    """A vertical stroke, similar to a one."""
     picture = np.zeros((IMAGE_SIDE, IMAGE_SIDE), np.float32)
     picture[4:24, 13:16] = 1
     return picture

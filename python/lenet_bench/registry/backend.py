@@ -1,4 +1,4 @@
-"""A row of the registry: what is known of a backend without importing its API."""
+"""A row of the registry: facts about a backend, known without importing its API."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 Device = Literal["cpu", "gpu"]
 
-#: What backends are, from silicon to Keras: how long lists are grouped everywhere.
+#: The families of backends, from C++ to Keras, which group long lists.
 FAMILIES = (
     "native code",
     "arrays",
@@ -25,7 +25,7 @@ ON_GPU = "@gpu"  # ends the name of a framework's backend that runs on a GPU: to
 
 @dataclass(frozen=True)
 class Native:
-    """Where a backend in C++ is found, compiled and as source."""
+    """The compiled module and the sources of a backend in C++."""
 
     module: str  # the extension module of this package; "cuda" is _cuda13 or _cuda12
     cls: str
@@ -36,7 +36,7 @@ class Native:
 
 @dataclass(frozen=True)
 class OnGpu:
-    """What is different where a framework's backend runs on an NVIDIA GPU."""
+    """The differences of a framework's backend on an NVIDIA GPU."""
 
     calls: str
     environment: str  # that holds its GPU build, which cannot lie beside the CPU's
@@ -69,7 +69,7 @@ class Backend:
     library: str = ""  # its API's name, and the package whose version is that of the API
     package: str = ""
     extra: str | None = None  # the optional dependencies that bring its API
-    framework: bool = False  # its API is a Python package of somebody else's
+    framework: bool = False  # its API is a Python package of another project
     environment: str | None = None  # the isolated environment that holds its API
     programs: tuple[str, ...] = ()  # what its API calls while it builds, compilers mostly
     compiled: frozenset[str] = frozenset()  # variants that run a C++ compiler, for many seconds
@@ -77,11 +77,11 @@ class Backend:
     quieting: Mapping[str, str] = field(default_factory=dict)  # variables that hush its logs
     counterpart: str | None = None  # its like on the CPU, where it runs on a GPU only
     gpu: OnGpu | None = None  # how it runs on a GPU, where it can
-    gone: str | None = None  # why nobody can run it any more, and what took its place
+    gone: str | None = None  # why it cannot be run any more, and its successor
 
     @property
     def moved(self) -> bool:
-        """Whether it can run on either device and is to run on the GPU."""
+        """Whether it can run on both devices and this row is the one on the GPU."""
         return self.gpu is not None and self.device == "gpu"
 
     def names(self) -> Iterator[str]:
@@ -118,10 +118,10 @@ class Backend:
 
 
 def framework(name: str, **rest: Any) -> Backend:
-    """The row of an API that is a Python package of somebody else's.
+    """The row of an API that is a Python package of another project.
 
-    What is not given follows from the name: the file in backends/, the package, and the extra that
-    brings it where no environment does. The first variant is what the bare name is.
+    Defaults follow from the name: the file in backends/, the package, and the extra that installs
+    it if it has no environment. The bare name means the first variant.
     """
     usual = {
         "module": name,

@@ -20,8 +20,8 @@ from .cuda_libraries import load_for_cupy
 from .devices import ProvenOnGpu
 from .network import Network
 
-#: What stands before the command that mends it, in every reason.
-MEND = "mend it with: "
+#: The words before the command that fixes it, in every reason.
+FIX = "fix it with: "
 
 #: What backends of this process have been set up by: variables, and frameworks' devices.
 _set_here: dict[str, str] = {}
@@ -31,7 +31,7 @@ _devices_here: set[Device] = set()
 def load_here(
     row: Backend, variant: str, weights: Weights, threads: int, *, quiet: bool = True
 ) -> Network:
-    """Set this process up for the backend, and build it."""
+    """Prepare this process for the backend, and build it."""
     quiet = quiet and row.framework and not os.environ.get("LENET_BENCH_DEBUG")
     variables = row.variables_for(threads)
     os.environ.update(variables)
@@ -45,7 +45,7 @@ def load_here(
 
 
 def needs_its_own_process(row: Backend, threads: int) -> bool:
-    """Whether this process is set up otherwise, or its interpreter is not the backend's."""
+    """Whether this process is set up for other backends, or has the wrong interpreter."""
     if row.environment and environments.interpreter(row) != sys.executable:
         return True
     if row.framework and _devices_here - {row.device}:
@@ -69,19 +69,19 @@ def exact_probabilities(weights: Weights, images: NDArray[np.float32]) -> NDArra
 
 
 def check_needs(row: Backend, variant: str) -> None:
-    """Raise Unavailable where it is gone, or something is absent that no Python package brings."""
+    """Raise Unavailable if it no longer exists, or if something other than a package is missing."""
     name = row.spell(variant)
     if row.gone:
         raise Unavailable(f"{name} {row.gone}")
     if row.device == "gpu" and (none := gpu.why_none()):
         built = row.native and row.native.module == "cuda" and built_majors()
-        remedy = none.remedy or (None if built else f"on a machine with a GPU, {_mend(row)}")
+        remedy = none.remedy or (None if built else f"on a machine with a GPU, {_fix(row)}")
         raise Unavailable("; ".join(filter(None, [f"{name} cannot run here: {none.why}", remedy])))
     if variant in row.compiled:
         compiler = os.environ.get("CXX") or "g++"
         if not shutil.which(compiler):
             raise Unavailable(
-                f"{name} compiles C++, and there is no {compiler}; {MEND}"
+                f"{name} compiles C++, and {compiler} is not installed; {FIX}"
                 "apt install g++, or name another compiler: export CXX=clang++"
             )
     for program in row.programs:
@@ -103,7 +103,7 @@ def import_backend(row: Backend) -> None:
 
 
 def build(row: Backend, variant: str, weights: Weights, threads: int) -> Network:
-    """Import the API and build on it; whatever a framework raises is Unavailable."""
+    """Import the API and build the backend; any exception of a framework becomes Unavailable."""
     name, fails = row.spell(variant), "cannot be imported"
     expected = (Exception, SystemExit) if row.framework else (ImportError,)
     try:
@@ -117,15 +117,15 @@ def build(row: Backend, variant: str, weights: Weights, threads: int) -> Network
     except expected as error:
         why = _why(error)
         if row.moved and not str(error):  # JAX asserts that it has found a device, no more
-            why += ": it sees no GPU, or was built for none"
+            why += ": it finds no GPU, or was built without GPU support"
         raise Unavailable(
-            wrong_version(row, name, why) or f"{name} {fails} ({why}); {_mend_damaged(row)}"
+            wrong_version(row, name, why) or f"{name} {fails} ({why}); {_fix_damaged(row)}"
         ) from error
-    return ProvenOnGpu(network, name, _mend_damaged(row)) if row.moved else network
+    return ProvenOnGpu(network, name, _fix_damaged(row)) if row.moved else network
 
 
 def _why(error: BaseException) -> str:
-    """What it says, after its kind where that is more than a failed import."""
+    """Its message, after its type unless that is a failed import."""
     said = first_line(error)
     if isinstance(error, ImportError):
         return said
@@ -143,22 +143,22 @@ def _adapted(row: Backend, variant: str, weights: Weights, threads: int) -> Netw
 
 
 def wrong_version(row: Backend, name: str, why: str) -> str | None:
-    """The reason where a backend failed and its packages are of versions that it is not made for.
+    """The reason, if a backend failed and its packages have unsupported versions.
 
-    Those beside lenet-bench; where it runs in its environment, they are the pinned ones.
+    Only for packages beside lenet-bench; an environment has the pinned versions.
     """
     if environments.interpreter(row) != sys.executable:
         return None
     unfit = [
-        f"{asked} and {version} is here"
+        f"{asked}, but {version} is installed"
         for asked, version in _versions(row)
         if not fits(version, asked)
     ]
-    return f"{name} needs {', '.join(unfit)} ({why}); {_mend(row)}" if unfit else None
+    return f"{name} needs {', '.join(unfit)} ({why}); {_fix(row)}" if unfit else None
 
 
 def is_installed(row: Backend) -> bool:
-    """Whether its packages are here, in versions that fit; it may fail to run all the same."""
+    """Whether its packages are installed in supported versions; it may still fail to run."""
     if row.environment and environments.environments()[row.environment].created:
         return True
     if not _needed(row):
@@ -168,9 +168,9 @@ def is_installed(row: Backend) -> bool:
 
 
 def _versions(row: Backend) -> list[tuple[str, str]]:
-    """What it needs of pip, and the versions that are here; nothing where one is absent.
+    """Its requirements and the installed versions; empty where one is absent.
 
-    Nor in its environment, which has the pinned ones, and nothing to read versions with.
+    Also empty for an environment, which has the pinned versions.
     """
     if row.environment and environments.is_here(row.environment):
         return []
@@ -180,27 +180,27 @@ def _versions(row: Backend) -> list[tuple[str, str]]:
 
 
 def _needed(row: Backend) -> tuple[str, ...]:
-    """What it needs of pip to run beside lenet-bench, as far as that is known."""
+    """Its requirements to run beside lenet-bench, as far as they are known."""
     beside = environments.environments()[row.environment].beside if row.environment else ()
     return beside or tuple(extra_requirements(row.extra) if row.extra else ())
 
 
-def _mend(row: Backend) -> str:
-    """The command that brings what it needs."""
+def _fix(row: Backend) -> str:
+    """The command that installs its requirements."""
     if row.environment:
-        return f"{MEND}lenet-bench env create {row.environment}"
+        return f"{FIX}lenet-bench env create {row.environment}"
     if row.extra == "cuda13":
-        return f"{MEND}{BUILD}"
+        return f"{FIX}{BUILD}"
     if not row.extra:
-        return f"{MEND}pip install --force-reinstall lenet-bench"
-    return f"{MEND}pip install 'lenet-bench[{row.extra}]'"
+        return f"{FIX}pip install --force-reinstall lenet-bench"
+    return f"{FIX}pip install 'lenet-bench[{row.extra}]'"
 
 
-def _mend_damaged(row: Backend) -> str:
-    """The same where all of it may be here, in versions that fit: pip would leave that alone."""
+def _fix_damaged(row: Backend) -> str:
+    """The same where pip would change nothing, since supported versions are installed."""
     here = _versions(row)
     if not here:
-        return _mend(row)
+        return _fix(row)
     names = " ".join(f"{package_name(asked)}=={version}" for asked, version in here)
-    anew = f"{MEND}pip install --force-reinstall --no-deps {names}"
-    return f"if it is damaged, {_mend(row) if row.environment else anew}"
+    anew = f"{FIX}pip install --force-reinstall --no-deps {names}"
+    return f"if it is damaged, {_fix(row) if row.environment else anew}"

@@ -1,6 +1,6 @@
-"""Every link between the GPU backends and a GPU: where it is and its version, or what mends it.
+"""Each link from the GPU backends to a GPU: its place and version, or how to fix it.
 
-The links are looked at in a process of its own, since a library that does not fit may crash.
+The links are checked in a process of its own, since a mismatched library may crash.
 """
 
 import ctypes
@@ -14,11 +14,11 @@ from ..process import Child, Died, Parent
 from .cuda import NOT_BUILT, built_majors, dotted, driver_version, why_too_old
 from .cuda_libraries import (
     LIBRARIES,
+    fix,
     load,
     load_of_driver,
     loaded_from,
     locate,
-    mend,
     version_of,
 )
 from .gpu import why_none
@@ -31,18 +31,18 @@ _MAJOR, _MINOR, _PATCH = range(3)  # of libraryPropertyType
 
 @dataclass(frozen=True)
 class Link:
-    """One thing that has to be there, from the driver to the libraries."""
+    """One requirement, from the driver to the libraries."""
 
     name: str
     summary: str
     found: str | None  # its version, or what it is
-    reason: str | None = None  # why it does not serve, and the command that mends it
+    reason: str | None = None  # why it does not work, and the command that fixes it
     path: str | None = None  # of a library, its file
     files: dict[str, str] = field(default_factory=dict)  # it and its parts, and their versions
 
 
 class _Broken(Exception):
-    """Why a link does not serve, and the command that mends it."""
+    """Why a link does not work, and the command that fixes it."""
 
 
 def ask() -> list[Link]:
@@ -51,7 +51,7 @@ def ask() -> list[Link]:
     try:
         return [Link(**link) for link in child.hear(_SECONDS)]
     except Died as death:
-        return [Link("CUDA", "", None, f"looking at it failed: {death.sentence}")]
+        return [Link("CUDA", "", None, f"the check failed: {death.sentence}")]
     finally:
         child.close()
 
@@ -80,7 +80,7 @@ def _link(name: str, summary: str, look: Callable[[], str]) -> Link:
 
 
 def _major() -> int:
-    """The CUDA that the backends will use: the first that is built and whose libraries are here."""
+    """The CUDA that the backends will use: the first that is built and has its libraries."""
     driver = (driver_version() or 0) // 1000
     majors = built_majors() or [driver if driver in LIBRARIES else max(LIBRARIES)]
     whole = (
@@ -111,7 +111,7 @@ def _device(major: int) -> str:
     devices = _devices()
     named = [f"{name}, compute capability {cc // 10}.{cc % 10}" for name, cc in devices]
     if max(cc for _, cc in devices) < _OLDEST[major]:
-        command = "; mend it with: LENET_CUDA=12 pip install '.[cuda12]'" if major > 12 else ""
+        command = "; fix it with: LENET_CUDA=12 pip install '.[cuda12]'" if major > 12 else ""
         raise _Broken(f"{named[0]}, is too old for CUDA {major}{command}")
     return "; ".join(named)
 
@@ -139,7 +139,7 @@ def _module() -> str:
 
 
 def _library(library: str, major: int, version: Callable[[ctypes.CDLL, int], str]) -> Link:
-    """What the library says of itself, and the files that it really loads."""
+    """The library's own version, and the files that it loads."""
     name, summary = library.partition(".")[0], f"CUDA {major}'s {library}"
     try:
         loaded = load(library, major)
@@ -151,7 +151,7 @@ def _library(library: str, major: int, version: Callable[[ctypes.CDLL, int], str
     folders, versions = {Path(file).parent for file in files}, sorted({*files.values()} - {""})
     if not link.reason and len(folders) > 1 and len(versions) > 1:
         mixed = f"its parts are of different versions ({', '.join(versions)}), from several folders"
-        link = replace(link, found=None, reason=f"{mixed}; {mend(library, major)}")
+        link = replace(link, found=None, reason=f"{mixed}; {fix(library, major)}")
     return replace(link, path=str(path) if path else None, files=files)
 
 
@@ -176,7 +176,7 @@ def _nvrtc(library: ctypes.CDLL, of: int) -> str:
 
 
 def _compile_nothing(nvrtc: ctypes.CDLL, major: int) -> None:
-    """An empty kernel, which takes NVRTC's builtins too."""
+    """Compile an empty kernel, which needs NVRTC's builtins, too."""
     program, length = ctypes.c_void_p(), ctypes.c_size_t()
     source = b'extern "C" __global__ void empty() {}'
     status = nvrtc.nvrtcCreateProgram(ctypes.byref(program), source, b"empty.cu", 0, None, None)
@@ -186,7 +186,7 @@ def _compile_nothing(nvrtc: ctypes.CDLL, major: int) -> None:
         log = ctypes.create_string_buffer(length.value + 1)
         nvrtc.nvrtcGetProgramLog(program, log)
         said = " ".join(log.value.decode(errors="replace").split()) or f"error {status}"
-        raise _Broken(f"it cannot compile an empty kernel ({said}); {mend('libnvrtc.', major)}")
+        raise _Broken(f"it cannot compile an empty kernel ({said}); {fix('libnvrtc.', major)}")
     nvrtc.nvrtcDestroyProgram(ctypes.byref(program))
 
 
@@ -205,12 +205,12 @@ def _cudnn(library: ctypes.CDLL, major: int) -> str:
     version, of = library.cudnnGetVersion(), library.cudnnGetCudartVersion() // 1000
     if of != major:
         raise _Broken(
-            f"the cuDNN found here is built for CUDA {of}, not {major}; {mend('libcudnn.', major)}"
+            f"the cuDNN found here is built for CUDA {of}, not {major}; {fix('libcudnn.', major)}"
         )
     for part in ("Graph", "Ops", "Cnn"):
         if status := getattr(library, f"cudnn{part}VersionCheck")():
             raise _Broken(
                 f"its parts are of different versions (cudnn{part}VersionCheck says {status}); "
-                f"{mend('libcudnn.', major)}"
+                f"{fix('libcudnn.', major)}"
             )
     return f"{version // 10000}.{version // 100 % 100}.{version % 100}"

@@ -1,5 +1,5 @@
-"""Where CUDA's libraries lie: in NVIDIA's wheels, where no loader looks, in a toolkit, or where the
-user says; and how they are loaded, each with its parts from its own folder.
+"""Find CUDA's libraries in NVIDIA's wheels, where no loader searches, in a toolkit or in the user's
+folder, and load each with its parts from its own folder.
 
 A library opens its parts by bare name while it works (cuDNN its engines, NVRTC its builtins,
 cuBLAS its cublasLt), and then LD_LIBRARY_PATH goes before the library's own folder. But a name that
@@ -67,30 +67,30 @@ def load(library: str, major: int) -> ctypes.CDLL:
             # cuDNN's run-time compiled engines are linked with the driver.
             if file != path and "libcuda.so.1" in str(error):
                 continue
-            sentence = f"{file.name} cannot be loaded ({error}); {mend(library, major)}"
+            sentence = f"{file.name} cannot be loaded ({error}); {fix(library, major)}"
             raise Unavailable(sentence) from None
     return loaded
 
 
-def mend(library: str, major: int) -> str:
-    """What brings a library anew; the two cuDNN have one file name and install into one folder."""
+def fix(library: str, major: int) -> str:
+    """The command that reinstalls a library; both cuDNN packages share file names and folder."""
     if library.partition(".")[0] in os.environ.get("LD_PRELOAD", ""):
-        return "mend it with: unset LD_PRELOAD"
+        return "fix it with: unset LD_PRELOAD"
     names = {one: wheel_of(library, one) for one in LIBRARIES}
     other = next(name for one, name in names.items() if one != major)
     in_its_way = library.startswith("libcudnn.") and installed_version(other)
     removal = f"pip uninstall -y {other} && " if in_its_way else ""
-    return f"mend it with: {removal}pip install --force-reinstall {names[major]}"
+    return f"fix it with: {removal}pip install --force-reinstall {names[major]}"
 
 
 def wheel_of(library: str, major: int) -> str:
-    """The name that pip knows it by."""
+    """Its package's name for pip."""
     name = _WHEELS[library.partition(".")[0]]
     return f"{name}-cu{major}" if major == 12 or "cudnn" in name else name
 
 
 def load_for_cupy() -> None:
-    """What CuPy opens, before it looks for it; where that is not installed, CuPy says so."""
+    """Load CuPy's libraries before CuPy does; if they are not installed, CuPy says so."""
     for major, (_, nvrtc, cublas, _) in LIBRARIES.items():
         if installed_version(f"cupy-cuda{major}x"):
             for library in (nvrtc, cublas):
@@ -99,7 +99,7 @@ def load_for_cupy() -> None:
 
 
 def load_of_driver(library: str) -> ctypes.CDLL | None:
-    """A library that comes with the driver, libcuda or libnvidia-ml; None where there is none."""
+    """A library of the driver, libcuda or libnvidia-ml; None where it is absent."""
     path = _chosen(library)
     try:
         return ctypes.CDLL(str(path or library))
@@ -108,7 +108,7 @@ def load_of_driver(library: str) -> ctypes.CDLL | None:
 
 
 def locate(library: str, major: int) -> Path | None:
-    """The file, the first choice; None where only the system's loader may know one."""
+    """The file to load; None if only the system's loader may find one."""
     places = [
         *(path for root in wheels() for path in sorted(root.glob(f"*/lib/{library}"))),
         Path(f"/usr/local/cuda-{major}/lib64/{library}"),
@@ -148,7 +148,7 @@ def _found_by_the_system(library: str, major: int) -> Path:
         ctypes.CDLL(library)
     except OSError:
         raise Unavailable(
-            f"{library} is not installed; mend it with: pip install 'lenet-bench[cuda{major}]'"
+            f"{library} is not installed; fix it with: pip install 'lenet-bench[cuda{major}]'"
         ) from None
     path = loaded_from(library)
     assert path is not None

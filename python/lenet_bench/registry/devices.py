@@ -1,7 +1,7 @@
-"""What the harness demands of a framework: the device that was asked for and no other, and float32.
+"""Restrict a framework to the requested device, and to float32.
 
-Before a network is built the framework is held to the device; one on the GPU proves afterwards that
-it computes there. Whoever only uses the framework writes none of this.
+Before a network is built, the framework is restricted to the device; a network on the GPU must then
+prove that it computes there. Ordinary users of the framework write none of this.
 """
 
 import os
@@ -19,7 +19,7 @@ Array = NDArray[np.float32]
 
 
 def prepare(row: Backend) -> None:
-    """Hold the framework to the row's device; what raises says why it cannot run there."""
+    """Restrict the framework to the row's device; an exception says why it cannot run there."""
     if row.module == "keras":
         _check_keras()
     framework = _framework(row)
@@ -41,12 +41,12 @@ def prepare(row: Backend) -> None:
 
 
 def _framework(row: Backend) -> str:
-    """That which computes: for Keras, the one below it."""
+    """The framework that computes: for Keras, the one below it."""
     return row.variables.get("KERAS_BACKEND", row.module)
 
 
 def wait(row: Backend) -> Callable[[Any], Any] | None:
-    """Wait until an answer has been computed, where a call on the GPU only asks for that."""
+    """Wait for an answer, where a call on the GPU only enqueues it."""
     framework = _framework(row)
     if row.device != "gpu" or framework not in ("torch", "tensorflow", "jax"):
         return None
@@ -79,7 +79,7 @@ def _tensorflow(on_gpu: bool, *, strict: bool) -> None:
 
     gpus = tensorflow.config.list_physical_devices("GPU")
     if on_gpu and not gpus:
-        raise RuntimeError(f"TensorFlow {tensorflow.__version__} sees no GPU")
+        raise RuntimeError(f"TensorFlow {tensorflow.__version__} finds no GPU")
     tensorflow.config.set_visible_devices(gpus[:1] if on_gpu else [], "GPU")
     tensorflow.config.experimental.enable_tensor_float_32_execution(False)
     if strict:  # what cannot run on the device is an error; Keras places some things elsewhere
@@ -87,10 +87,10 @@ def _tensorflow(on_gpu: bool, *, strict: bool) -> None:
 
 
 class ProvenOnGpu:
-    """A network on the GPU: its first answer comes with the proof, and so does each description.
+    """A network on the GPU: its first answer and each description prove that it computes there.
 
-    A framework places a network when it is built and called first, and does not move it later: so
-    that is when to ask, and once more after a run, and not between timed calls.
+    A framework places a network when it is built and called first, and does not move it later. So
+    the check is then, and once more after a run, and not between timed calls.
     """
 
     def __init__(self, network: Network, name: str, remedy: str) -> None:
@@ -112,7 +112,7 @@ class ProvenOnGpu:
         device = described["device"]
         if not any(word in device.lower() for word in ("gpu", "cuda")):
             raise Unavailable(
-                f"{self._name} cannot run on the GPU (it computed on {device}, and did not say so);"
+                f"{self._name} cannot run on the GPU (it computed on {device} without an error);"
                 f" {self._remedy}"
             )
         self._proven = True

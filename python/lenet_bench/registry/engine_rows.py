@@ -1,4 +1,4 @@
-"""The rows of inference engines and compilers, from the leanest on."""
+"""The rows of inference engines and compilers, from the lowest layer on."""
 
 from .backend import FLOAT32_ON_GPU, IN_CPP, Backend, OnGpu, framework
 
@@ -185,12 +185,12 @@ ENGINES: tuple[Backend, ...] = (
     framework(
         "halide",
         family="compilers",
-        summary="Python, Halide's functions, and their schedule apart",
+        summary="Python, Halide's functions and a separate schedule",
         calls="code that Halide generates",
         library="Halide",
         at_once={"by_hand": 1, "autoscheduled": 1},
         variants={
-            "by_hand": "a schedule of ours: tiles in registers",
+            "by_hand": "our own schedule: tiles in registers",
             "autoscheduled": "the schedule that Mullapudi2016 finds",
         },
         variables={"HL_NUM_THREADS": "{threads}"},
@@ -226,7 +226,7 @@ ENGINES: tuple[Backend, ...] = (
     framework(
         "pytensor",
         family="compilers",
-        summary="Python, PyTensor's expressions, the heir of Theano",
+        summary="Python, PyTensor's expressions, the successor of Theano",
         calls="code that Numba generates, and NumPy's BLAS",
         library="PyTensor",
         at_once={"": 1},

@@ -1,7 +1,7 @@
-"""What `describe` says of an API beyond its version: threads, device, instruction set.
+"""Facts for `describe` about an API beyond its version: threads, device, instruction set.
 
-A function a file of backends/, where there is more to say. `inside` is what the function that
-answers holds: its model, session or program.
+One function for each file of backends/ with such facts. `inside` has the objects that the answering
+function holds: its model, session or program.
 """
 
 import os
@@ -15,7 +15,7 @@ Inside = Mapping[str, Any]
 
 
 def of(module: str, inside: Inside, threads: int) -> dict[str, str]:
-    """The facts of this file's API; none where its version and threads are all."""
+    """The facts of this file's API; empty where there are none."""
     more = None if "handle" in inside else _FACTS.get(module)  # in C++ there is nothing to ask
     return more(inside, threads) if more else {}
 

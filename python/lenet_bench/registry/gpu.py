@@ -23,7 +23,7 @@ class NoGpu:
     """Why no GPU can be used here."""
 
     why: str
-    remedy: str | None  # ends with the command; None where no command mends it
+    remedy: str | None  # ends with the command; None where no command fixes it
 
     @property
     def sentence(self) -> str:
@@ -46,24 +46,24 @@ def why_none() -> NoGpu | None:
     if hidden is not None:
         return NoGpu(
             f'CUDA_VISIBLE_DEVICES="{hidden}" hides every GPU',
-            "mend it with: unset CUDA_VISIBLE_DEVICES",
+            "fix it with: unset CUDA_VISIBLE_DEVICES",
         )
     return NoGpu("the NVIDIA driver finds no GPU", _NVIDIA_SMI)
 
 
 def _without_driver(root: Path) -> NoGpu:
-    """What the system shows of a GPU without the driver's library."""
+    """Why there is no driver library: not installed, no driver, or no GPU."""
     if any((root / "dev" / name).exists() for name in ("nvidiactl", "nvidia0", "dxg")):
         return NoGpu(
-            "the NVIDIA driver's libcuda.so.1 is not here (a container takes --gpus all)",
-            "mend it with: apt install libcuda1",
+            "the NVIDIA driver's libcuda.so.1 is not installed (start a container with --gpus all)",
+            "fix it with: apt install libcuda1",
         )
     if any(map(_is_gpu, (root / "sys/bus/pci/devices").glob("*"))):
         return NoGpu(
-            "there is no driver here for the NVIDIA GPU (a container takes --gpus all)",
-            "mend it with: apt install nvidia-driver",
+            "the NVIDIA GPU has no driver (start a container with --gpus all)",
+            "fix it with: apt install nvidia-driver",
         )
-    return NoGpu("this machine shows no NVIDIA GPU and no driver for one", None)
+    return NoGpu("this machine has no NVIDIA GPU and no NVIDIA driver", None)
 
 
 def _is_gpu(device: Path) -> bool:
@@ -75,7 +75,7 @@ def _is_gpu(device: Path) -> bool:
 
 
 def bus_of_chosen() -> str | None:
-    """Where the GPU that the user chose sits on the PCI bus, as sysfs spells it: 0000:3b:00.0."""
+    """The PCI address of the chosen GPU, as sysfs spells it: 0000:3b:00.0."""
     driver = load_of_driver("libcuda.so.1")
     if driver is None or why_none():
         return None
@@ -87,11 +87,11 @@ def bus_of_chosen() -> str | None:
 
 
 def chosen(count: int) -> int:
-    """The number that the user chose among so many GPUs; the first without a choice."""
+    """The number of the GPU that the user chose; 0 without a choice."""
     wanted = os.environ.get(VARIABLE, "0")
     if wanted in map(str, range(count)):
         return int(wanted)
-    here = "only 0 is" if count == 1 else f"0 to {count - 1} are"
+    there_are = "there is only GPU 0" if count == 1 else f"there are GPUs 0 to {count - 1}"
     raise Unavailable(
-        f'{VARIABLE}="{wanted}" names no GPU here, where {here}; mend it with: export {VARIABLE}=0'
+        f'{VARIABLE}="{wanted}" names no GPU: {there_are}; fix it with: export {VARIABLE}=0'
     )

@@ -1,8 +1,7 @@
-"""What every backend accepts, and how it refuses the rest: in the same words for all.
+"""The input that every backend accepts, and the errors for all other input.
 
-What is right is let through by the same few instructions for all (csrc/bindings/input.hpp), in a
-native backend's module or in `_boundary`: NumPy took 10 of the 87 us of a call of MNN. The rest is
-looked at here.
+Valid images pass the same check in C++ (csrc/bindings/input.hpp), in a native backend's module or
+in `_boundary`: in NumPy it took 10 of the 87 us of a call of MNN. Other input is examined here.
 """
 
 import numpy as np

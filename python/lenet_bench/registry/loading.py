@@ -19,11 +19,10 @@ def load(
     """Build one backend: `load("fused").infer(image)`; `load("torch@gpu")` on a GPU.
 
     `weights` is a file or what `read_weights` gave; without it, the canonical weights.
-    A framework is set up by environment variables, and a process can do that once: a backend that
-    needs other values than an earlier one, another device, or an environment of its own, is
-    built in a process of its own, to which `infer` talks. `quiet` keeps what frameworks print
-    while they are built off the terminal.
-    Raises Unavailable, with the command that mends it, where the backend cannot run.
+    Environment variables configure a framework, once in a process: a backend that needs other
+    values than an earlier one, another device, or an environment of its own, is built in a
+    process of its own. `quiet` hides what frameworks print while they are built.
+    Raises Unavailable, with the command that fixes it, where the backend cannot run.
     """
     row, variant = find(name)
     if threads < 1:
@@ -32,7 +31,7 @@ def load(
         weights = read_weights(weights)
     check_needs(row, variant)
     if needs_its_own_process(row, threads):
-        from .apart import Apart
+        from .own_process import InOwnProcess
 
-        return Apart(name, weights, threads=threads, quiet=quiet)
+        return InOwnProcess(name, weights, threads=threads, quiet=quiet)
     return load_here(row, variant, weights, threads, quiet=quiet)

@@ -1,4 +1,4 @@
-"""Find a backend by its name, and names by what they have in common."""
+"""Find a backend by its name, and names by properties."""
 
 from collections.abc import Iterator, Sequence
 
@@ -17,7 +17,7 @@ def names(*, gone: bool = True, device: Device | None = None) -> list[str]:
 
 
 def every_name() -> list[str]:
-    """All that `find` understands: names(), and after each backend its names on a GPU."""
+    """All names that `find` accepts: names(), and after each backend its names on a GPU."""
     return [name for row in _rows() for name in row.names()]
 
 
@@ -55,7 +55,7 @@ def find(name: str) -> tuple[Backend, str]:
 
 
 def nearest(name: str, known: Sequence[str]) -> str | None:
-    """A question after the one that was probably meant."""
+    """A question that suggests the probably intended name."""
     from difflib import get_close_matches
 
     return next((f"did you mean {one}?" for one in get_close_matches(name, known, n=1)), None)
@@ -92,7 +92,7 @@ def on_device(name: str, device: Device | None) -> str:
 
 
 def on_cpu(name: str) -> str | None:
-    """What is like it on the CPU: onednn of cudnn, torch of torch@gpu; None of what is there."""
+    """Its counterpart on the CPU: onednn for cudnn, torch for torch@gpu; None for others."""
     row = find(name)[0]
     return name.removesuffix(ON_GPU) if row.moved else row.counterpart
 
@@ -116,6 +116,6 @@ def precision(name: str) -> str:
 
 
 def tolerance(name: str) -> float:
-    """How far this backend's probabilities may be from the reference's."""
+    """The largest allowed difference of its probabilities from the reference's."""
     row, variant = find(name)
     return row.tolerances.get(variant, FLOAT32)

@@ -1,7 +1,7 @@
-"""Bring in a backend in C++, with the shared library that it calls, wherever pip put that.
+"""Import a backend in C++, with the shared library that it calls, wherever pip installed that.
 
-The modules look beside themselves (their RUNPATH), which is right where one environment holds
-all. `_preload` is for the rest: a user's site, another prefix, an overlay.
+The modules search the folders beside them (their RUNPATH), which suffices within one environment.
+`_preload` is for other cases: a user's site, another prefix, an overlay.
 """
 
 import ctypes
@@ -46,8 +46,8 @@ def _preload(library: str, *, of: str, needed_by: ImportError) -> None:
     """
     if isinstance(needed_by, ModuleNotFoundError):
         raise Unavailable(
-            f"lenet-bench was built without {of}, which its platform lacks or pip left out; in its "
-            "source folder, mend it with: pip install -v --force-reinstall --no-deps ."
+            f"lenet-bench was built without {of}, which was missing then; in its source folder, "
+            "fix it with: pip install -v --force-reinstall --no-deps ."
         ) from needed_by
     from importlib.metadata import PackageNotFoundError, files
 
@@ -61,7 +61,7 @@ def _preload(library: str, *, of: str, needed_by: ImportError) -> None:
                 ctypes.CDLL(str(file.locate()))
             except OSError as error:
                 raise Unavailable(
-                    f"{library} cannot be loaded ({error}); mend it with: "
+                    f"{library} cannot be loaded ({error}); fix it with: "
                     f"pip install --force-reinstall {of}"
                 ) from needed_by
             return  # pip unpacks the library once for each of its names

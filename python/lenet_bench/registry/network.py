@@ -1,4 +1,4 @@
-"""What `load` gives: the network on one API."""
+"""The object that `load` returns: the network on one API."""
 
 from typing import Protocol
 
@@ -18,12 +18,12 @@ class Network(Protocol):
         ...
 
     def layers(self, image: NDArray[np.float32]) -> dict[str, NDArray[np.float32]]:
-        """What each layer gave for one image (network.LAYERS).
+        """The output of each layer for one image (network.LAYERS).
 
-        Raises LenetBenchError where the API gives the answer only.
+        Raises LenetBenchError where the API returns only the answer.
         """
         ...
 
     def describe(self) -> dict[str, str]:
-        """What really runs: library version, instruction set, algorithm."""
+        """What runs: library version, instruction set, algorithm."""
         ...

@@ -78,7 +78,7 @@ class OnCuPy(Adapter):
     def _profiled_call(self, image: Array) -> list[float]:
         """The three stages by CUDA's events, the rest by the host's clock.
 
-        CuPy's copy out waits for what it copies: it is no part of enqueueing, and ends when the
+        CuPy's copy out waits for the computation, so it is no part of enqueueing; it ends when the
         host has been woken.
         """
         events = [cp.cuda.Event() for _ in range(4)]
@@ -96,12 +96,12 @@ class OnCuPy(Adapter):
         return by_host + [1000 * cp.cuda.get_elapsed_time(*pair) for pair in pairwise(events)]
 
     def _where_answers_lie(self) -> str:
-        """Asked of the driver and not of CuPy."""
+        """From the driver, not from CuPy."""
         answer = self._forward(cp.zeros((IMAGE_SIDE, IMAGE_SIDE), np.float32))["probabilities"]
         where = cp.cuda.runtime.pointerGetAttributes(answer.data.ptr)
         if (where.type, where.device) != (_DEVICE_MEMORY, self.device.id):
-            raise RuntimeError(f"CuPy's answers do not lie in the memory of GPU {self.device.id}")
-        return f"its answers lie in the memory of GPU {where.device}"
+            raise RuntimeError(f"CuPy's answers are not in the memory of GPU {self.device.id}")
+        return f"its answers are in the memory of GPU {where.device}"
 
 
 def _require_float32() -> None:
@@ -110,7 +110,7 @@ def _require_float32() -> None:
         if (value := os.environ.get(variable, "")) not in ("", "0"):
             raise Unavailable(
                 f"{variable}={value} lets NVIDIA's libraries round floats to TF32, and this "
-                f"backend promises float32; mend it with: unset {variable}"
+                f"backend promises float32; fix it with: unset {variable}"
             )
 
 

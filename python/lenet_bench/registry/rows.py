@@ -1,4 +1,4 @@
-"""The rows: every backend as data, from silicon to Keras."""
+"""The rows: every backend as data, from C++ to Keras."""
 
 from .backend import Backend, Native
 from .engine_rows import ENGINES
@@ -11,7 +11,7 @@ def _gone(name: str, summary: str, calls: str, gone: str) -> Backend:
     return Backend(name=name, family="frameworks", summary=summary, calls=calls, gone=gone)
 
 
-#: What the studies of 2018 could still run: names that explain, and nothing to load.
+#: Backends of 2018 that cannot be run any more: their rows only say why.
 GONE: tuple[Backend, ...] = (
     _gone(
         "lasagne",
@@ -45,7 +45,7 @@ GONE: tuple[Backend, ...] = (
         "Julia, Knet.jl",
         "its own kernels, cuDNN on a GPU",
         "had 1.4.10, still its latest release in 2023, and speaks Julia only; Flux.jl took its "
-        "place there, which has no face in Python to measure",
+        "place there, which has no Python API to measure",
     ),
 )
 

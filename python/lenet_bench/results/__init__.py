@@ -1,4 +1,4 @@
-"""The result of a comparison: its model, its file, and what follows from it."""
+"""The result of a comparison: its model, its file, and what is computed from it."""
 
 from .apart import Part, TakenApart, taken_apart
 from .log import Log, append, go_on, read_log

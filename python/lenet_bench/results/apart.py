@@ -1,7 +1,7 @@
 """A call taken apart: from the experiments of its blocks to parts that add up. Arithmetic only.
 
-A network takes what its way of calling costs, an operation's dispatch for each of its operations,
-and its stages. So, for each start,
+The time of a network is that of the way it is called, of the dispatch of its operations, and of its
+stages. So, for each start:
 
 - a way, less the next one, is the part that only it has;
 - what the first way takes more than the last one after the last cut, less what it does without that
@@ -14,10 +14,10 @@ and its stages. So, for each start,
   is compared with, and it is what entering takes: reading them is in no part;
 - where one kernel on a GPU does all, what the GPU's clock says of it is a part.
 
-LeNet, called as the backend is called, is in none of these. What the parts leave of its time is
-`unexplained`: a part like the others, below zero where they are more than the whole.
+LeNet itself, called as the backend is called, is in none of these. `unexplained` is the call less
+all other parts: a part like the others, below zero where their sum exceeds the call.
 
-Beside a stage stands what the engine says of it: a second judge, in no sum.
+The engine's own time for a stage, by its profiler, stands beside it and is in no sum.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -38,32 +38,32 @@ AFTER, AFTER_AS_IT_WAS_CALLED = "after a network", "caches"  # before there was 
 _OF_AFTER = "what all but entering takes longer where the last cut runs before it in the same call"
 #: The stages of the network, in their order, as parts are named.
 STAGES = ("conv1", "pool1", "conv2", "pool2", "fc1", "fc2", "softmax")
-#: What all backends' parts can be added up to.
+#: The groups that all backends' parts belong to.
 GROUPS = ("the API", DISPATCH, "convolutions", "full layers", UNEXPLAINED)
 
 
 @dataclass(frozen=True)
 class Part:
-    """A share of a backend's median; without bounds where its starts are too few."""
+    """A part of a backend's median call; without bounds where there are too few starts."""
 
     name: str
     us: float
     low_us: float | None
     high_us: float | None
     evidence: str  # what was measured for it
-    engine_us: float | None = None  # what the engine says of it itself
+    engine_us: float | None = None  # by the engine's own profiler
 
 
 @dataclass(frozen=True)
 class TakenApart:
-    """A backend's call, its parts in the order of the call, and how much of it they explain."""
+    """A backend's call, its parts in the order of the call, and their sum as a share of it."""
 
     name: str
     status: Status
     reason: str | None = None  # why it did not run, or why it is not taken apart
     median_us: float | None = None
     parts: tuple[Part, ...] = ()
-    explained: float | None = None  # all parts but `unexplained`, of the median
+    explained: float | None = None  # the sum of all parts but `unexplained`, as a share of the call
     explained_low: float | None = None
     explained_high: float | None = None
     operations: int = 0  # of its network
@@ -71,13 +71,13 @@ class TakenApart:
     waits: float = 0.0  # a call: times that it gave its core away
     two_cores_us: float | None = None  # the call where its process may use one more; in no sum
     anatomy: Anatomy | None = None
-    engine: str | None = None  # who says `engine_us`
-    kernels: tuple[Kernel, ...] = ()  # what the engine says, and the oneDNN in it, in medians
-    unheard: str | None = None  # why one of them said nothing
+    engine: str | None = None  # whose profiler gave `engine_us`
+    kernels: tuple[Kernel, ...] = ()  # from the engine's profiler and its oneDNN; medians
+    unheard: str | None = None  # why one of these gave no times
 
 
 def group(part: str) -> str:
-    """Of GROUPS, where a part belongs; one of several stages, "conv1 to pool2", as its first."""
+    """The group of a part; a part of several stages, "conv1 to pool2", is in that of the first."""
     stage = part.partition(" ")[0]
     if stage in STAGES:
         return "convolutions" if STAGES.index(stage) < STAGES.index("fc1") else "full layers"
@@ -111,13 +111,13 @@ def _taken_apart(row: Row, seed: int) -> TakenApart:
     known = TakenApart(row.name, "ok", None, median_us, waits=waits, anatomy=row.anatomy)
     if not blocks:
         reason = next((block.whole for block in row.blocks if block.whole), None)
-        whole = replace(known, reason=reason or "nobody has written its experiments yet")
+        whole = replace(known, reason=reason or "`why` has no experiments for this backend yet")
         return _beside_the_engine(whole, row.blocks)
     return _beside_the_engine(_summarised(known, blocks, seed), blocks)
 
 
 def _summarised(known: TakenApart, blocks: Sequence[Block], seed: int) -> TakenApart:
-    """With its parts, an operation's dispatch and the call, as medians over the starts."""
+    """With the parts, the dispatch of one operation and the call, as medians over the starts."""
     tried = blocks[0].experiments
     evidence = {name: said for name, _, said in _parts(tried)}
     if AFTER in evidence:
@@ -130,7 +130,7 @@ def _summarised(known: TakenApart, blocks: Sequence[Block], seed: int) -> TakenA
     ]
 
     def figures(medians: Floats) -> Floats:
-        """And what follows from all of them: unexplained, explained."""
+        """The medians, then what follows from them: unexplained and explained."""
         parts, call = medians[..., :-2].sum(axis=-1), medians[..., -1]
         return np.concatenate([medians, np.stack([call - parts, parts / call], axis=-1)], axis=-1)
 
@@ -138,7 +138,7 @@ def _summarised(known: TakenApart, blocks: Sequence[Block], seed: int) -> TakenA
     said = evidence | {
         "an operation": evidence.get(DISPATCH, ""),
         "call": "",
-        UNEXPLAINED: "the call, less all other parts",
+        UNEXPLAINED: "the call less all other parts",
         "explained": "",
     }
     parts = {name: Part(name, *us, said[name]) for name, us in zip(said, found, strict=True)}
@@ -157,7 +157,7 @@ def _summarised(known: TakenApart, blocks: Sequence[Block], seed: int) -> TakenA
 
 
 def _beside_the_engine(found: TakenApart, blocks: Sequence[Block]) -> TakenApart:
-    """With what the first says that tells of all stages: an engine, or the oneDNN that is all."""
+    """With the times of the stages from the first source that has all: the engine or its oneDNN."""
     kernels = tuple(_medians(kernel for block in blocks for kernel in block.kernels))
     unheard = next((block.unheard for block in blocks if block.unheard), None)
     found = replace(found, kernels=kernels, unheard=unheard)
@@ -172,7 +172,7 @@ def _beside_the_engine(found: TakenApart, blocks: Sequence[Block]) -> TakenApart
 
 
 def _by_stage(kernels: Sequence[Kernel], by: str) -> dict[str, float]:
-    """What all that is of a stage takes, as one of those who say something says it."""
+    """The time of each stage according to one source."""
     sums: dict[str, float] = {}
     for kernel in kernels:
         if kernel.by == by:
@@ -181,7 +181,7 @@ def _by_stage(kernels: Sequence[Kernel], by: str) -> dict[str, float]:
 
 
 def _medians(kernels: Iterable[Kernel]) -> Iterator[Kernel]:
-    """The same of every start as one."""
+    """The same kernel of all starts as one, with its median."""
     same: dict[Kernel, list[Kernel]] = {}
     for kernel in kernels:
         same.setdefault(structs.replace(kernel, us=0.0, by_hand_us=None), []).append(kernel)
@@ -195,7 +195,7 @@ def _medians(kernels: Iterable[Kernel]) -> Iterator[Kernel]:
 
 
 def _parts(experiments: Sequence[Experiment]) -> Iterator[tuple[str, float, str]]:
-    """Of one start: each part's name, its time in us, and what was measured for it."""
+    """The parts of one start: name, time in µs, and what was measured for it."""
     ways, stages = of_kind(experiments, "way"), _stages(experiments)
     each = _slope(experiments)
     for one, following in pairwise(ways):
@@ -255,7 +255,7 @@ def _cuts(stages: Mapping[str, Experiment]) -> list[str]:
 
 
 def _slope(experiments: Sequence[Experiment]) -> float:
-    """What an operation adds, by least squares; nothing where there is one."""
+    """What an operation adds, by least squares; 0 without networks of trivial operations."""
     if not (tried := of_kind(experiments, "operations")):
         return 0.0
     counts, us = [float(one.operations) for one in tried], [one.us for one in tried]
@@ -263,7 +263,7 @@ def _slope(experiments: Sequence[Experiment]) -> float:
 
 
 def _operations(experiments: Sequence[Experiment]) -> int:
-    """Of LeNet: until its last cut, and the softmax's but for those that take ten floats."""
+    """LeNet's operations: those until its last cut, and the softmax."""
     stages, trivial = _stages(experiments), of_kind(experiments, "operations")
     cuts = [stages[name].operations for name in _cuts(stages) if name != STAGES[-1]]
     until = cuts[-1] if cuts else 0
@@ -279,5 +279,5 @@ def _two_cores_us(blocks: Sequence[Block]) -> float | None:
 
 
 def _call_us(block: Block) -> float:
-    """Of the call, timed in turns with the experiments where there are some."""
+    """The median call, timed in turns with the experiments where there are some."""
     return next((one.us for one in of_kind(block.experiments, "call")), block.median_us)

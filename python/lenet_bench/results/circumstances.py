@@ -1,4 +1,4 @@
-"""What two results differ in besides their times: machine, rules, versions and software."""
+"""Differences of two results besides their times: machine, rules, versions and software."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from .model import Result, Rules
 
 @dataclass(frozen=True)
 class Circumstance:
-    """One thing that was not the same."""
+    """One difference."""
 
     what: str
     old: str
@@ -22,7 +22,7 @@ def other_machine(old: Result, new: Result) -> bool:
 
 
 def circumstances(old: Result, new: Result) -> list[Circumstance]:
-    """All that differs, the gravest first."""
+    """All differences, the most important first."""
     pairs = [
         (hardware(old.machine), hardware(new.machine)),
         (settings(old.rules), settings(new.rules)),
@@ -40,7 +40,7 @@ def different(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Circum
 
 
 def hardware(machine: Machine) -> dict[str, Any]:
-    """What makes it another machine, or another share of one."""
+    """The facts that identify a machine, or a share of one."""
     cpu, memory = machine.processor, machine.memory_bytes
     return {
         "processor": cpu.model,
@@ -54,20 +54,20 @@ def hardware(machine: Machine) -> dict[str, Any]:
 
 
 def settings(rules: Rules) -> dict[str, Any]:
-    """The rules under which a call takes another time."""
+    """The rules that affect the time of a call."""
     return {
         "threads": rules.threads,
         "weights (SHA-256)": rules.weights_sha256[:12],
         "images that rotate": rules.images,
         "idle time before a call, s": rules.interval_s,
-        "passed over before a call, MB": rules.cold_mb,
+        "read before a call for cold caches, MB": rules.cold_mb,
         "cores": rules.worker_cores,
         **{f"${name}": value for name, value in rules.variables.items()},
     }
 
 
 def _runs(old: Result, new: Result) -> Iterator[tuple[dict[str, str], ...]]:
-    """What really ran: on another instruction set or library, a backend is another one."""
+    """What ran: with another instruction set or library, a backend is a different one."""
     before = {row.name: row.runs for row in old.backends}
     for row in new.backends:
         if row.runs and (known := before.get(row.name)):

@@ -1,7 +1,7 @@
 """The result file: JSON Lines, a header and a line a block, each written when its block has ended.
 
-So a run that is killed loses the block that it was in, and to go on with a run is to read its file
-and to append. Fields that this version does not know are passed over.
+So a killed run loses only its current block, and a run is continued by reading its file and
+appending to it. Unknown fields are ignored.
 """
 
 import os
@@ -71,7 +71,7 @@ def as_lines(log: Log) -> bytes:
 
 
 def append(path: Path, line: msgspec.Struct) -> None:
-    """One more line, at once."""
+    """Append a line, at once."""
     rest = _line(line)
     with writing(path, ResultError), path.open("ab", buffering=0) as file:
         while rest:
@@ -79,7 +79,7 @@ def append(path: Path, line: msgspec.Struct) -> None:
 
 
 def go_on(path: Path, log: Log) -> None:
-    """Make ready to append to what was read: half a line at its end is cut off."""
+    """Prepare the file for appending: an incomplete last line is cut off."""
     if log.cut_off:
         with writing(path, ResultError):
             os.truncate(path, path.stat().st_size - log.cut_off)
@@ -92,25 +92,25 @@ def _line(line: msgspec.Struct) -> bytes:
 def _header(content: dict[str, object]) -> Header:
     header = msgspec.convert(content, Header)
     if header.rules.baseline not in (None, *(listed.name for listed in header.backends)):
-        raise ValueError("its baseline is none of its backends")
+        raise ValueError("its baseline is not among its backends")
     return header
 
 
 def _block(line: bytes, header: Header, names: Collection[str | None]) -> Block:
-    """The block; ValueError for what no run writes, and no figure can be drawn from."""
+    """The block; ValueError where its content is impossible."""
     block = _BLOCK.decode(line)
     if block.backend not in names:
-        raise ValueError(f"{block.backend!r} is none of its backends")
+        raise ValueError(f"{block.backend!r} is not among its backends")
     least = 0 if block.backend == header.floor else 1  # a coarse clock may see no time in no work
     if block.samples_ns if header.kind == SHARED else block.thinned_ns:
-        raise ValueError(f"calls in another form than that of a {header.kind}")
+        raise ValueError(f"calls in another form than in a {header.kind}")
     times = [ns for ns, _ in block.thinned_ns]
     if times != sorted(set(times)):
         raise ValueError("times that do not grow")
     sliced = [(block.samples_ns, block.slices)]
     sliced += [(batch.samples_ns, batch.slices) for batch in block.batches]
     if any(slices and sum(n for n, _ in slices) != len(ns) for ns, slices in sliced):
-        raise ValueError("slices of more or fewer calls than there are")
+        raise ValueError("slices that do not add up to the number of calls")
     if min(times or block.samples_ns, default=least) < least:
-        raise ValueError("a call that took no time")
+        raise ValueError("a call with no duration")
     return block

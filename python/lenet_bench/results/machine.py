@@ -1,4 +1,4 @@
-"""The machine and its software, as a result file holds them; None where a system does not tell."""
+"""The machine and its software in a result file; None for an unknown fact."""
 
 from collections.abc import Mapping
 
@@ -15,7 +15,7 @@ class Cache(Struct, frozen=True):
 
 
 class Processor(Struct, frozen=True):
-    """What makes it quick or slow."""
+    """Facts that affect its speed."""
 
     model: str | None = None  # its name
     architecture: str | None = None  # x86_64, aarch64
@@ -37,7 +37,7 @@ class Processor(Struct, frozen=True):
 
 
 class Software(Struct, frozen=True):
-    """What ran on it."""
+    """Its software."""
 
     system: str | None = None  # Linux, Darwin, Windows
     distribution: str | None = None  # its name and version
@@ -50,7 +50,7 @@ class Software(Struct, frozen=True):
 
 
 class Machine(Struct, frozen=True):
-    """All of it."""
+    """Processor, memory and software."""
 
     processor: Processor = Processor()
     memory_bytes: int | None = None  # all that the system has

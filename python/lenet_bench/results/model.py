@@ -1,7 +1,7 @@
-"""What a result file holds (a header, then a line a block), and what is computed from it.
+"""A result file's content, a header and then a line for each block, and what is computed from it.
 
 A block is one process of one backend: started, checked, warmed up, timed, checked, ended. Figures,
-verdicts and warnings are never in the file: they follow from its blocks.
+verdicts and warnings are never in the file: they are computed from its blocks.
 """
 
 from collections.abc import Mapping, Sequence
@@ -33,10 +33,10 @@ Thinned = tuple[tuple[Count, Some], ...]  # times in order, each with the calls 
 
 
 class Rules(Struct, frozen=True, kw_only=True):
-    """How it was measured, so that it can be measured again."""
+    """The settings of the measurement."""
 
     seed: Count  # of the order, of the unforeseen images and of the bootstrap
-    baseline: str | None  # that was asked for; else it is onednn, or the first backend that runs
+    baseline: str | None  # the requested one; else onednn, or the first backend that runs
     margin: Share  # two backends that differ by less are the same
     confidence: float  # of the intervals, nominally
     budget_s: float | None  # the run ends after this time
@@ -45,15 +45,15 @@ class Rules(Struct, frozen=True, kw_only=True):
     images: int  # that rotate
     threads: int  # of a backend
     worker_cores: tuple[int, ...]  # that backends are pinned to; empty: not pinned
-    parent_cores: tuple[int, ...]  # that the program which measures them is pinned to
+    parent_cores: tuple[int, ...]  # that the measuring program is pinned to
     variables: Mapping[str, str]  # pinned in each process's environment
     weights: str  # their file's name
     weights_sha256: str  # its parameters' checksum
     interval_s: float | None = None  # idle time before each call
-    cold_mb: int | None = None  # MB passed over before each call, so that it finds cold caches
+    cold_mb: int | None = None  # MB read before each call, so that it begins with cold caches
     batches: tuple[int, ...] = ()  # sizes that throughput is measured for
-    apart: bool = False  # each call is taken apart too: `why`
-    prices: bool = False  # other networks are timed too: `prices`
+    apart: bool = False  # whether each call is also taken apart: `why`
+    prices: bool = False  # whether other networks are also timed: `prices`
 
 
 class Listed(Struct, frozen=True, omit_defaults=True):
@@ -65,7 +65,7 @@ class Listed(Struct, frozen=True, omit_defaults=True):
 
 
 class SelfTest(Struct, frozen=True):
-    """What a self-test said of a machine."""
+    """The verdicts of a self-test on a machine."""
 
     started: str  # ISO 8601, UTC
     verdicts: Mapping[str, Literal["passed", "failed", "too noisy"]]  # by point
@@ -75,14 +75,14 @@ class Header(Struct, frozen=True, kw_only=True):
     """The first line of a result file."""
 
     kind: Literal["comparison", "shared comparison"] = "comparison"  # shared: its calls are thinned
-    schema: int = SCHEMA  # of this form; a change that an older reader would misread raises it
+    schema: int = SCHEMA  # of this format; raised by changes that old readers would misread
     version: str  # of lenet-bench
     argv: tuple[str, ...]  # the command that began it
     started: str  # ISO 8601, UTC
     machine: Machine  # processor, memory, load and software, as far as it tells
     rules: Rules  # how it was measured
     backends: tuple[Listed, ...]  # in the order of the table of backends
-    floor: str | None = None  # the empty backend, which shows what the harness itself costs
+    floor: str | None = None  # the empty backend, which gives the time of the harness itself
     self_test: SelfTest | None = None  # of the same machine, where its owner gave one
 
 
@@ -102,7 +102,7 @@ class ColdStart(Struct, frozen=True):
 
 
 class CacheProbe(Struct, frozen=True):
-    """Single calls, us: a backend that remembers answers is slow on every new image."""
+    """Single calls, µs: a backend that remembers answers is slow on every new image."""
 
     repeated_us: float  # the median of one image again and again
     rotated_us: float  # the median of known images in turns
@@ -110,12 +110,12 @@ class CacheProbe(Struct, frozen=True):
 
 
 class Batch(Struct, frozen=True, omit_defaults=True):
-    """Calls with so many images each, timed apart from the single-image ones."""
+    """Calls with so many images each, timed separately from single-image calls."""
 
     size: int  # images in a call
     samples_ns: tuple[Count, ...] = ()  # each timed call
-    slices: Slices = ()  # of these, in order: how many, and the slower known loop beside them, ns
-    thinned_ns: Thinned = ()  # in its place in a shared file: a time, and the calls that it is of
+    slices: Slices = ()  # in order: a number of calls, and the slower loop beside them, ns
+    thinned_ns: Thinned = ()  # in a shared file instead: a time, and the number of calls
 
     @property
     def calls_ns(self) -> NDArray[np.int64]:
@@ -129,9 +129,9 @@ class Batch(Struct, frozen=True, omit_defaults=True):
 
 
 class Gpu(Struct, frozen=True, omit_defaults=True):
-    """What a backend took of its GPU; null where the GPU does not tell."""
+    """A backend's use of its GPU; null for unknown figures."""
 
-    name: str  # as its driver tells it
+    name: str  # from its driver
     memory_mib: float | None = None  # that the process holds there
     power_w: float | None = None  # mean while it was timed
     energy_mj: float | None = None  # an inference
@@ -147,21 +147,21 @@ class Experiment(Struct, frozen=True, omit_defaults=True):
     name: str  # the part that only this way has; how many operations; the last stage
     us: float  # the median call
     calls: Count  # that were timed
-    operations: Count = 0  # that its network consists of
-    evidence: str = ""  # of a way: what was called, what the next one leaves out; another network
+    operations: Count = 0  # of its network
+    evidence: str = ""  # what was measured for it; of another network, its layers
 
 
 class Kernel(Struct, frozen=True, omit_defaults=True):
-    """What an engine, or the oneDNN in it, says of a node of its network, in a run of its own."""
+    """A node's time by the engine's own profiler, or by the oneDNN in it, in a separate run."""
 
-    by: str  # who says it: OpenVINO; oneDNN 3.7.3
-    stage: str  # of the network; empty where it is of none
+    by: str  # the source: OpenVINO; oneDNN 3.7.3
+    stage: str  # of the network; empty for other nodes
     name: str  # of the node, or oneDNN's primitive
     us: float  # the median call
-    times: Count = 1  # that it is in a call; its time is of all
-    implementation: str = ""  # what computed it
+    times: Count = 1  # in a call; its time is that of all of them
+    implementation: str = ""  # the implementation, as the source names it
     shapes: str = ""  # as oneDNN writes them, with what is fused
-    by_hand_us: float | None = None  # the same, called by hand in the oneDNN of `onednn`
+    by_hand_us: float | None = None  # the same, called directly in the oneDNN of `onednn`
 
 
 class Function(Struct, frozen=True, omit_defaults=True):
@@ -169,18 +169,18 @@ class Function(Struct, frozen=True, omit_defaults=True):
 
     call: str  # package.module:function
     share: float
-    calls: tuple["Function", ...] = ()  # those that take more than a sliver
+    calls: tuple["Function", ...] = ()  # those with at least 2 % of the time
 
 
 class Anatomy(Struct, frozen=True, omit_defaults=True):
-    """What one call does in Python: counts, and where the stack was found."""
+    """What one call does in Python: counts, and shares of the sampled stack."""
 
     python_calls: Mapping[str, int]  # functions that it runs, by package
-    builtin_calls: int  # of functions that are not Python, from Python
-    depth: int  # Python frames, one on the other
-    tower: tuple[str, ...]  # the packages on the deepest way down
+    builtin_calls: int  # native functions called from Python
+    depth: int  # of the stack, in Python frames
+    tower: tuple[str, ...]  # the packages on the deepest stack
     shares: Mapping[str, float] = {}  # of the time, by innermost package
-    tree: tuple[Function, ...] = ()  # who calls whom
+    tree: tuple[Function, ...] = ()  # the tree of calls
 
 
 class Block(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -194,52 +194,52 @@ class Block(Struct, frozen=True, kw_only=True, omit_defaults=True):
     reason: str | None = None  # one sentence, where the status is not ok
     traceback: str | None = None  # where it raised something
     output: str = ""  # what it printed, without the middle where that is long
-    runs: Mapping[str, str] | None = None  # what really ran: library, version, instruction set
+    runs: Mapping[str, str] | None = None  # what ran: library, version, instruction set
     difference: float | None = None  # the largest from the reference's probabilities
     cold_start: ColdStart | None = None  # the way to the first answer
     cache_probe: CacheProbe | None = None  # whether it remembers answers; in its first block
     samples_ns: tuple[Count, ...] = ()  # each timed call
-    slices: Slices = ()  # of these, in order: how many, and the slower known loop beside them, ns
-    quiet_share: Part | None = None  # in a shared file: the part of `made` that counts; 0: too few
-    thinned_ns: Thinned = ()  # in its place in a shared file: a time, and the calls that it is of
-    quarters_ns: tuple[float, float] | None = None  # there: the first and last quarter's medians
+    slices: Slices = ()  # in order: a number of calls, and the slower loop beside them, ns
+    quiet_share: Part | None = None  # in a shared file: the share of `made` that counts
+    thinned_ns: Thinned = ()  # in a shared file instead: a time, and the number of calls
+    quarters_ns: tuple[float, float] | None = None  # shared: first and last quarter's medians
     wall_ns: Count = 0  # from the first timed call to the end of the last
-    made: Count = 0  # calls in that span, those that were not kept included
+    made: Count = 0  # calls in that span, including those that were not kept
     cpu_ns: Count = 0  # CPU time of all the process's threads in that span
-    preempted: Count = 0  # times that something else took the core
-    waited: Count = 0  # times that the backend gave it away
-    idle_share: float | None = None  # CPU time while nothing was asked, of that time
+    preempted: Count = 0  # involuntary thread switches in that span
+    waited: Count = 0  # voluntary thread switches in that span
+    idle_share: float | None = None  # CPU time between calls, as a share
     threads_alive: int | None = None  # threads at the end
     threads_running: int | None = None  # those that used more than 1 % of the timed span
-    cores: tuple[int, ...] = ()  # that its threads may use at the end, as the system says
-    peak_rss_mib: float | None = None  # the most memory that it held, Python and NumPy included
-    steal_share: float | None = None  # of its cores' time, taken by a hypervisor meanwhile
-    other_share: float | None = None  # of them, used by other processes
+    cores: tuple[int, ...] = ()  # that its threads may use at the end
+    peak_rss_mib: float | None = None  # its peak memory, Python and NumPy included
+    steal_share: float | None = None  # of its cores' time, taken by a hypervisor
+    other_share: float | None = None  # of its cores' time, used by other processes
     mhz: float | None = None  # the cores' clock at the end
     gpu: Gpu | None = None  # what it took of a GPU
     batches: tuple[Batch, ...] = ()  # calls with several images, by size
-    batch_refusals: Mapping[str, str] = {}  # by size, why not
+    batch_refusals: Mapping[str, str] = {}  # by size, the reason
     lines_of_code: int | None = None  # of its implementation; in its first block
     installed_mib: float | None = None  # on disk, its API's packages and theirs; likewise
-    experiments: tuple[Experiment, ...] = ()  # that its call is taken apart by
-    whole: str | None = None  # why it is not taken apart, where it should have been
-    kernels: tuple[Kernel, ...] = ()  # what its engine says itself
-    unheard: str | None = None  # why its engine, or its oneDNN, said nothing
+    experiments: tuple[Experiment, ...] = ()  # of `why` or `prices`
+    whole: str | None = None  # why it has no experiments in a run of `why` or `prices`
+    kernels: tuple[Kernel, ...] = ()  # times by its engine's own profiler
+    unheard: str | None = None  # why its engine, or its oneDNN, gave no times
     anatomy: Anatomy | None = None  # of a call; in its first block
 
     @property
     def calls(self) -> int:
-        """How many count."""
+        """The number of calls that count."""
         return len(self.samples_ns) or sum(count for _, count in self.thinned_ns)
 
     @property
     def calls_ns(self) -> NDArray[np.int64]:
-        """Each timed call; of a thinned file what stands for it, in no order."""
+        """Each timed call; of a thinned file, the times in their place, unordered."""
         return _calls_ns(self.samples_ns, self.thinned_ns)
 
     @property
     def median_us(self) -> float:
-        """Of its calls."""
+        """The median of its calls."""
         return float(np.median(self.calls_ns)) / 1000
 
     @property
@@ -259,7 +259,7 @@ def _calls_ns(samples_ns: Sequence[int], thinned_ns: Thinned) -> NDArray[np.int6
 
 
 class End(Struct, frozen=True):
-    """The last line of a run that was not killed; a run that went on has one for each end."""
+    """The last line of a run that was not killed; a continued run has one for each end."""
 
     ended: Ended  # by which rule
     elapsed_s: float  # all of it
@@ -267,7 +267,7 @@ class End(Struct, frozen=True):
 
 @dataclass(frozen=True)
 class Resources:
-    """What a backend's processes took."""
+    """Resources of a backend's processes."""
 
     threads_alive: int | None
     threads_running: int | None
@@ -277,7 +277,7 @@ class Resources:
 
 @dataclass(frozen=True)
 class Summary:
-    """What the samples say; None where they are too few to say it."""
+    """Figures from the samples; None where there are too few."""
 
     samples: int  # timed calls
     rounds: int  # that they come from
@@ -299,7 +299,7 @@ class Summary:
 
 @dataclass(frozen=True)
 class Disturbance:
-    """What else happened on the machine; None where the system does not tell."""
+    """Other activity on the machine; None where unknown."""
 
     steal_share: float | None  # of the timed time, the highest of its blocks' medians
     other_share: float | None
@@ -314,7 +314,7 @@ class Disturbance:
 
 @dataclass(frozen=True)
 class Row:
-    """A backend and everything that its blocks say."""
+    """A backend and everything computed from its blocks."""
 
     name: str
     status: Status

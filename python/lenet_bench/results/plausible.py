@@ -1,4 +1,4 @@
-"""What may stand in a shared result, which comes from strangers: form, texts, sizes, physics."""
+"""Checks of a shared result from a stranger: form, texts, sizes, physical limits."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -30,7 +30,7 @@ _FASTEST_GPU_NS = 1000  # to a GPU and back
 
 
 def faults(log: Log) -> Iterator[str]:
-    """Why it cannot be shared, as ends of a sentence; nothing where it can."""
+    """Why it cannot be shared, each as the end of a sentence; empty where it can."""
     yield from _of_the_form(log)
     yield from _of_the_names(log.header)
     yield from chain.from_iterable(map(_of_the_texts, dict.fromkeys(_values(log))))
@@ -46,13 +46,13 @@ def faults(log: Log) -> Iterator[str]:
 def _of_the_form(log: Log) -> Iterator[str]:
     header = log.header
     if header.kind != SHARED:
-        yield "it holds every call; `lenet-bench share` makes of it what can be shared"
+        yield "it holds every call; `lenet-bench share` writes the file to share"
     if header.rules.apart:
         yield "it is a run of `why`, not of `compare`"
     if header.rules.prices:
         yield "it is a run of `prices`, not of `compare`"
     if log.end is None or log.end.ended not in _ENDED:
-        yield "it was not measured to its end"
+        yield "its run was not completed"
     if len(log.blocks) > _MOST_BLOCKS:
         yield f"it has more than {_MOST_BLOCKS} blocks"
     if max((len(block.thinned_ns) for block in log.blocks), default=0) > _MOST_TIMES:
@@ -66,11 +66,11 @@ def _of_the_names(header: Header) -> Iterator[str]:
     if len(set(names)) < len(names):
         yield "it lists a backend twice"
     if unknown := [name for name in names if not _is_known(name)]:
-        yield f"{unknown[0]!r} is none of lenet-bench's backends"
+        yield f"lenet-bench has no backend {unknown[0]!r}"
     if header.floor not in (None, "empty"):
         yield "its empty backend has another name"
     if not re.fullmatch(r"\d+\.\d+[\w.+]{0,20}", header.version):
-        yield "its version is none of lenet-bench's"
+        yield "lenet-bench has no such version"
     try:
         started = datetime.fromisoformat(header.started)
         in_time = _FIRST <= started <= datetime.now(timezone.utc) + timedelta(days=1)
@@ -112,7 +112,7 @@ def _of_the_texts(value: Any) -> Iterator[str]:
         elif portable(value) != value:
             yield f"a text names a folder: {value[:40]!r}"
     elif isinstance(value, (int, float)) and not (isfinite(value) and value >= 0):
-        yield f"a number is negative or none: {value}"
+        yield f"a number is negative, infinite or NaN: {value}"
 
 
 def _of_the_machine(header: Header) -> Iterator[str]:
@@ -121,14 +121,14 @@ def _of_the_machine(header: Header) -> Iterator[str]:
     if max(cpu.allowed or 1, cpu.cores or 1, cpu.sockets or 1) > logical:
         yield "it has fewer logical CPUs than cores, sockets or allowed ones"
     if not 1 <= rules.threads <= logical or len(rules.worker_cores) > logical:
-        yield "it used more threads or cores than there are"
+        yield "it used more threads or cores than the machine has"
     clocks = [mhz for mhz in (cpu.mhz_now, cpu.mhz_min, cpu.mhz_max) if mhz is not None]
     if any(not 100 <= mhz <= 10_000 for mhz in clocks):
-        yield "no processor has such a clock"
+        yield "its clock frequency is impossible: below 100 or above 10,000 MHz"
 
 
 def _of_the_clocks(log: Log) -> Iterator[str]:
-    """One process ran after the other, and all within the run."""
+    """Whether blocks ran one after the other and within the run."""
     elapsed_s = log.end.elapsed_s if log.end else 0.0
     timed_s = sum(block.wall_ns for block in log.blocks) / 1e9
     last_s = max((block.at_s + (block.took_s or 0) for block in log.blocks), default=0.0)
@@ -143,30 +143,30 @@ def _of_a_block(block: Block, header: Header) -> Iterator[str]:
     cpu = header.machine.processor
     wall_s = block.wall_ns / 1e9
     if sum(ns * count for ns, count in block.thinned_ns) > block.wall_ns:
-        yield "its calls took longer than the time in which they were made"
+        yield "its calls took longer than its timed span"
     if block.cpu_ns / 1e9 > (wall_s + _SLACK_S) * 1.1 * (cpu.logical or 1):
-        yield "it used more CPU time than there was"
+        yield "it used more CPU time than the machine has"
     cold_s = block.cold_start.total_s if block.cold_start else 0.0
     if block.took_s is not None and max(wall_s, cold_s) > block.took_s + _SLACK_S:
-        yield "it was timed for longer than it ran"
+        yield "its timed span is longer than its block"
     memory = header.machine.memory_bytes
     if memory and (block.peak_rss_mib or 0) > memory / 2**20:
-        yield "it held more memory than there is"
+        yield "it used more memory than the machine has"
 
 
 def _too_good(block: Block, listed: Listed | None, header: Header) -> Iterator[str]:
-    """Answers that are wrong, and calls that cannot have read the weights."""
+    """Wrong answers, and calls too short to read the weights."""
     if listed is None:  # the empty backend, which does nothing
         return
     if listed.tolerance is None or listed.tolerance > max(_FARTHEST, tolerance(listed.name)):
-        yield "it allows wrong answers"
+        yield "its tolerance is too large"
     elif block.status == "ok" and (block.difference or 0.0) > listed.tolerance:
-        yield "its answers are wrong, and it was timed"
+        yield "it was timed although its answers are wrong"
     calls = [block.thinned_ns, *(batch.thinned_ns for batch in block.batches)]
     if min((times[0][0] for times in calls if times), default=inf) < _least_ns(
         listed, header.rules.threads
     ):
-        yield f"{listed.name} was faster than its weights can be read"
+        yield f"{listed.name} took less time than reading its weights takes"
 
 
 def _least_ns(listed: Listed, threads: int) -> float:

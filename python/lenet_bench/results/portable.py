@@ -1,4 +1,4 @@
-"""Text that may leave the machine: it names files, and no folders of theirs."""
+"""Text that may leave the machine: with file names, but without folders."""
 
 import re
 from pathlib import Path, PurePath
@@ -10,11 +10,11 @@ _FOLDERS = re.compile(rf"(?<![\w.:/-])/(?:{_INSIDE}*site-packages/|{_INSIDE}+)")
 
 
 def portable(text: str) -> str:
-    """Of each absolute path only the file, or what lies in site-packages."""
+    """Each absolute path reduced to the file, or to its part in site-packages."""
     return _FOLDERS.sub("", printable(text).replace(str(Path.home()), "/home"))
 
 
 def argument(text: str) -> str:
-    """One of a command line, without a path's folders."""
+    """A command-line argument without folders."""
     option, equals, value = text.rpartition("=")
     return option + equals + (PurePath(value).name if PurePath(value).is_absolute() else value)

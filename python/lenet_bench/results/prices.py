@@ -1,9 +1,9 @@
 """A price list: from the networks of a run of `prices` to what each thing adds. Arithmetic only.
 
-For each start: entering and an operation are the straight line through the networks of trivial
-operations. What the networks drawn by chance take above that is the sum of what they consist of,
-each at its price; prices are those, none below zero, whose predictions are off by the least share
-in sum. A start counts once; prices, predictions and intervals are over starts.
+For each start, the prices of entering and of an operation are a straight line fitted to the
+networks of trivial operations. The remaining prices are fitted to the random networks: none is
+below zero, and the sum of the relative errors of their predictions is least. A start counts once;
+prices, predictions and intervals are over starts.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,17 +22,17 @@ from .statistics import Floats, with_bounds
 GOAL = 0.15
 ENTERING, OPERATION = "entering", "operation"
 _EVIDENCE = {
-    ENTERING: "networks of trivial operations, at none",
+    ENTERING: "the line through the networks of trivial operations, at none",
     OPERATION: "the slope over 1, 4, 16 and 64 trivial operations on ten floats",
 }
-_FITTED = "the least share that the networks drawn by chance are off by"
+_FITTED = "fitted to the random networks, with the least relative errors"
 _STEPS = 30  # of the fit
 _LEAST_OFF = 0.01  # networks that are off by less pull alike
 
 
 @dataclass(frozen=True)
 class Prediction:
-    """Another network: what its prices add up to, what it takes, and by how much that is off."""
+    """Another network: its predicted time, its measured time, and the error."""
 
     network: str
     layers: str
@@ -45,7 +45,7 @@ class Prediction:
 
 @dataclass(frozen=True)
 class Priced:
-    """A backend's prices, and what came of them."""
+    """A backend's prices and their predictions."""
 
     name: str
     status: Status
@@ -60,7 +60,7 @@ def priced(result: Result) -> list[Priced]:
 
 
 def within(found: Sequence[Priced]) -> tuple[int, int]:
-    """How many predictions meet the goal, of how many."""
+    """How many predictions are within GOAL, and how many there are."""
     errors = [abs(one.error) for backend in found for one in backend.predictions]
     return sum(error <= GOAL for error in errors), len(errors)
 
@@ -72,7 +72,7 @@ def _priced(row: Row, seed: int) -> Priced:
     starts = [block.experiments for block in row.blocks if block.experiments]
     if not starts:
         reason = next((block.whole for block in row.blocks if block.whole), None)
-        return replace(known, reason=reason or "nobody has written other networks for it")
+        return replace(known, reason=reason or "`prices` does not support this backend")
     others = of_kind(starts[0], "other")
     prices = [_prices(start) for start in starts]
     columns = [
@@ -106,7 +106,7 @@ def _priced(row: Row, seed: int) -> Priced:
 
 
 def _prices(start: Sequence[Experiment]) -> dict[str, float]:
-    """Of one start, in microseconds."""
+    """The prices of one start, in microseconds."""
     trivial, drawn = of_kind(start, "operations"), of_kind(start, "drawn")
     counts, us = [float(one.operations) for one in trivial], [one.us for one in trivial]
     slope, entering = np.polyfit(counts, us, 1, w=1 / np.array(us))  # alike for its share
@@ -120,10 +120,10 @@ def _prices(start: Sequence[Experiment]) -> dict[str, float]:
 
 
 def _least_off(shares: Floats, wanted: Floats) -> Floats:
-    """The prices, none below zero, that make the sum of what is left over least.
+    """The prices, none below zero, with the least sum of absolute errors.
 
-    Squares are minimised, again and again, with less weight on what is far off: a network in which
-    an API does something of its own does not move the others' prices.
+    By iteratively reweighted least squares: an outlier, a network in which an API does something
+    special, does not move the others' prices.
     """
     weights = np.ones(len(wanted))
     prices = np.zeros(shares.shape[1])
@@ -143,14 +143,14 @@ def _least_off(shares: Floats, wanted: Floats) -> Floats:
 
 
 def _sum(prices: Mapping[str, float], network: Experiment) -> float:
-    """What it would take at these prices."""
+    """Its predicted time."""
     amounts = _work(network.evidence)
     return prices[ENTERING] + sum(us * amounts.get(name, 0.0) for name, us in prices.items())
 
 
 @cache
 def _work(network: str) -> Mapping[str, float]:
-    """How much it has of what has a price."""
+    """How much of each priced thing the network has."""
     try:
         return work(read(network))
     except ValueError as error:

@@ -1,4 +1,4 @@
-"""From blocks to what may be said: a row a backend, with figures, intervals and verdicts."""
+"""From blocks to rows: figures, intervals and verdicts for each backend."""
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -57,15 +57,15 @@ def as_result(log: Log) -> Result:
         floor=_summarised(floor, None, header) if floor else None,
         backends=tuple(_summarised(row, base, header) for row in rows),
         disturbance=_disturbance(log),
-        notes=("the file's last line was cut off and is left out",) if log.cut_off else (),
+        notes=("the file's last line is incomplete and was ignored",) if log.cut_off else (),
     )
     return replace(result, warnings=(*result.notes, *remarks(result)))
 
 
 def settled(blocks: Sequence[Block]) -> tuple[Block, ...]:
-    """Each with the calls that count, which were made while the machine was quiet, and their share.
+    """Each block with the calls that count, made while the machine was quiet, and their share.
 
-    A backend may keep the loop slow itself, so what is usual is found for each.
+    A backend may itself slow the loop down, so the loop's usual time is found for each backend.
     """
     quickest: dict[str, list[int]] = {}
     rounds: dict[str, set[int]] = {}
@@ -106,14 +106,14 @@ def _settled(block: Block, usual_ns: float, fewest: int) -> Block:
 
 
 def unsummarised(log: Log) -> tuple[list[Row], Row | None]:
-    """Of settled blocks: each backend, and the empty one, with those that count but no figures."""
+    """From settled blocks: each backend and the empty one, with the blocks that count."""
     floor = log.header.floor
     rows = [_row(listed, log.blocks) for listed in log.header.backends]
     return rows, _row(Listed(floor), log.blocks) if floor else None
 
 
 def medians(log: Log) -> Iterator[tuple[Row, float]]:
-    """Each backend that was timed, and its median, us: what is known of it without resampling."""
+    """Each timed backend and its median, us, which needs no resampling."""
     rows, _ = unsummarised(replace(log, blocks=settled(log.blocks)))
     for row in rows:
         p50_us = _p50_us(row)
@@ -122,17 +122,17 @@ def medians(log: Log) -> Iterator[tuple[Row, float]]:
 
 
 def printable(text: str) -> str:
-    """Without what would move the cursor or colour a terminal; a file may come from anybody."""
+    """Without control characters for terminals; a file may come from anybody."""
     return "".join(c if c.isprintable() or c in "\n\t" else "�" for c in text)
 
 
 def counting(blocks: Sequence[Block]) -> list[Block]:
-    """Of one backend's blocks those that count, with the calls that do."""
+    """The blocks of one backend that count, with the calls that count."""
     return _counting(_timed(settled(blocks)))
 
 
 def disturbed(blocks: Sequence[Block]) -> set[int]:
-    """Which of these blocks, by number, had too little quiet time."""
+    """The indices of blocks with too little quiet time."""
     return {n for n, block in enumerate(settled(blocks)) if block.quiet_share == 0}
 
 
@@ -171,9 +171,9 @@ def _timed(blocks: Sequence[Block]) -> list[Block]:
 
 
 def _counting(timed: Sequence[Block]) -> list[Block]:
-    """One block a round: of those that were repeated, the one with the most quiet time.
+    """One block for each round: among repeated ones, that with the most quiet time.
 
-    Where enough blocks had some, the others do not count.
+    If enough blocks had quiet time, blocks without do not count.
     """
     best: dict[int, Block] = {}
     for block in timed:
@@ -186,7 +186,7 @@ def _counting(timed: Sequence[Block]) -> list[Block]:
 
 
 def _baseline(rows: Sequence[Row], header: Header) -> Row | None:
-    """The backend that was asked for; else the usual one or, where it did not run, the first."""
+    """The requested backend; else the usual one or, if that did not run, the first."""
     ran = {row.name: row for row in rows if row.status == "ok" and row.blocks}
     if wanted := header.rules.baseline:
         return ran.get(wanted)
@@ -194,7 +194,7 @@ def _baseline(rows: Sequence[Row], header: Header) -> Row | None:
 
 
 def _p50_us(row: Row) -> float | None:
-    """The median of its starts' medians, where there are calls enough for one."""
+    """The median of its starts' medians, if there are enough calls."""
     enough = show(sum(block.calls for block in row.blocks), 50)
     return median(start_medians_us(row.blocks).values()) if enough else None
 
@@ -278,7 +278,7 @@ def _batches(timed: Sequence[Block]) -> list[Batch]:
 
 
 def _disturbance(log: Log) -> Disturbance:
-    """Of settled blocks."""
+    """The disturbances, from settled blocks."""
     timed = [b for b in log.blocks if b.calls and b.backend != log.header.floor]
     clocks = [block.mhz for block in timed if block.mhz is not None]
     load = log.header.machine.load
@@ -296,7 +296,7 @@ def _disturbance(log: Log) -> Disturbance:
 
 
 def _mean_share(timed: Sequence[Block], share: Callable[[Block], float | None]) -> float | None:
-    """Weighted by the time that each was timed for."""
+    """Mean over the blocks, weighted by their timed spans."""
     known = [(s, block.wall_ns) for block in timed if (s := share(block)) is not None]
     whole = sum(wall for _, wall in known)
     return sum(s * wall for s, wall in known) / whole if whole else None

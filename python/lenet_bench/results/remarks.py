@@ -1,4 +1,4 @@
-"""What a reader must know before believing a result: what disturbed it, and what to do about it."""
+"""Warnings about a result: what disturbed it, and what to do about it."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import ceil
@@ -6,7 +6,7 @@ from statistics import median_low
 
 import numpy as np
 
-from ..units import counted, time
+from ..units import counted, percent, time
 from .model import Disturbance, Result, Row
 from .statistics import FEWEST_STARTS, spread, start_medians_us, two_modes
 
@@ -21,13 +21,13 @@ _WARMING = 0.05
 _SPINNING = 0.05
 _NEAR_FLOOR = 0.10
 
-_NAMED = 4  # of the backends that a warning is about, the worst; the file has the others' figures
+_NAMED = 4  # a warning names the worst backends; the file has the figures of all
 
 
 def remarks(result: Result) -> Iterator[str]:
     """Warnings, the gravest first, each a sentence that ends with what to do.
 
-    What several backends have in common is one sentence that names them.
+    One sentence names all backends that it is about.
     """
     timed = [row for row in result.backends if row.status == "ok" and row.blocks]
     yield from _of_the_run(result, timed)
@@ -45,20 +45,20 @@ def _of_the_run(result: Result, timed: Sequence[Row]) -> Iterator[str]:
         yield _too_few(few, everyone=len(few) == len(timed), needed_s=needed_s(result))
     if failed := [row.name for row in timed if row.failures]:
         yield (
-            f"failed and ran when tried again: {', '.join(failed)}; each failed block is in the "
-            "result file with its reason"
+            f"failed once, then ran: {', '.join(failed)}; the result file has each failed block "
+            "with its reason"
         )
     if not rules.worker_cores:
-        yield "this system cannot pin processes to cores, so they may have moved while timed"
+        yield "this system cannot pin processes to cores, so backends may have moved between them"
     elif (cores := len(rules.worker_cores)) < rules.threads:
         yield (
-            f"{rules.threads} threads share {counted(cores, 'core')}: the machine was overloaded; "
+            f"{rules.threads} threads share {counted(cores, 'core')} and wait for each other; "
             f"give --threads {cores} or fewer"
         )
 
 
 def _too_few(few: Sequence[Row], *, everyone: bool, needed_s: int | None) -> str:
-    """No interval, so no verdict: who, and how long a run would have to be."""
+    """Which backends have too few starts for a verdict, and how long a run would have to be."""
     counts = {len(row.blocks) for row in few}
     if everyone and len(counts) == 1:
         times = counts.pop()
@@ -70,9 +70,9 @@ def _too_few(few: Sequence[Row], *, everyone: bool, needed_s: int | None) -> str
 
 
 def needed_s(result: Result) -> int | None:
-    """How long a run must be for an interval of each: what its rounds take, and a fifth.
+    """How long a run must be for an interval of each backend: its rounds, and a fifth more.
 
-    Those that were not measured are taken to be as the others are on average.
+    A backend that was not measured is assumed to take as long as the others on average.
     """
     rows = [row for row in (*result.backends, result.floor) if row]
     took = [[b.took_s for b in row.blocks if b.took_s is not None] for row in rows]
@@ -85,47 +85,47 @@ def needed_s(result: Result) -> int | None:
 def _of_the_machine(result: Result) -> Iterator[str]:
     seen, cores = result.disturbance, _spell(result.rules.worker_cores)
     if said := disturbance(seen):
-        yield f"{said}; close what else runs, and repeat"
+        yield f"{said}; close other programs, and repeat"
     if seen.steal_share is not None and seen.steal_share > _STEAL:
         yield (
-            f"the hypervisor took {seen.steal_share:.0%} of {cores} while backends ran (steal), so "
-            "tails are too long; repeat on a machine with dedicated cores"
+            f"the hypervisor took {_whole(seen.steal_share)} of {cores} while backends ran, "
+            "so high percentiles are too long; repeat on a machine with dedicated cores"
         )
     if busy := list(_busy(result, cores)):
         yield (
-            f"{'; '.join(busy)}: tails are too long, so close what else runs, or give the backends "
-            "a core that nothing else uses (isolcpus), and repeat"
+            f"{'; '.join(busy)}, so high percentiles are too long; close other programs, or "
+            "reserve a core for the backends (isolcpus), and repeat"
         )
     if seen.mhz_low and seen.mhz_high and seen.mhz_high > seen.mhz_low * (1 + _CLOCK_CHANGE):
         yield (
             f"the clock moved between {seen.mhz_low:.0f} and {seen.mhz_high:.0f} MHz; fix it "
-            "(cpupower frequency-set -g performance), or read the ratios rather than the times"
+            "(cpupower frequency-set -g performance), or compare ratios, not times"
         )
 
 
 def disturbance(seen: Disturbance) -> str | None:
-    """What a known loop between the calls tells of the machine, where it was not quiet."""
+    """How much of the time the machine was quiet, where that was too little."""
     if seen.quiet_share is None or seen.quiet_share > _QUIET:
         return None
     said = (
-        f"the machine was disturbed: a known loop between the calls was quick for "
-        f"{seen.quiet_share:.0%} of the time, and only calls made then count"
+        f"the machine was disturbed: it was quiet for only {_whole(seen.quiet_share)} of the time, "
+        "and only calls in that time count"
     )
     if seen.disturbed:
-        said += f"; {seen.disturbed} of {seen.blocks} blocks had too few of these"
+        said += f"; {seen.disturbed} of {seen.blocks} blocks had too few such calls"
     return f"{said}, and {seen.repeated} were measured again" if seen.repeated else said
 
 
 def _busy(result: Result, cores: str) -> Iterator[str]:
-    """The signs that backends had to share their cores."""
+    """Signs that other programs used the backends' cores."""
     seen, rules = result.disturbance, result.rules
     cores_of_ours = len({*rules.worker_cores, *rules.parent_cores}) or 1
     if seen.load_before is not None and seen.load_before > cores_of_ours:
         yield f"the machine was busy before the run began (load {seen.load_before:.1f})"
     if seen.other_share is not None and seen.other_share > _OTHER:
-        yield f"other programs used {seen.other_share:.0%} of {cores} while backends ran"
+        yield f"other programs used {_whole(seen.other_share)} of {cores} while backends ran"
     lost = [_preempted_per_s(row) for row in result.backends if row.blocks]
-    if lost and median_low(lost) > _PREEMPTED_PER_S:  # others fall on all alike, own threads do not
+    if lost and median_low(lost) > _PREEMPTED_PER_S:  # other programs interrupt all backends alike
         yield f"other programs interrupted the measurement {median_low(lost):.0f} times a second"
 
 
@@ -139,41 +139,50 @@ def _of_the_backends(rows: Sequence[Row], result: Result) -> Iterator[str]:
     floor = result.floor.summary.p50_us if result.floor and result.floor.summary else None
     if modes := in_two_modes(rows):
         yield modes
-    if named := _those(rows, _moves, _UNSTABLE, "{:.0%}"):
+    if named := _those(rows, _moves, _UNSTABLE, _whole):
         yield (
-            f"the median moves from one start to the next (by quartiles): {named}; read the "
-            "interval, and narrow it with a longer --budget"
+            f"the median differs between starts (distance of the quartiles): {named}; read the "
+            "interval, or narrow it with a longer --budget"
         )
-    if named := _those(rows, _warming, _WARMING, "by {:.0%}"):
-        yield f"still getting faster while they were timed: {named}; these figures are pessimistic"
-    if named := _those(rows, _threads, rules.threads, "{:.0f}"):
+    if named := _those(rows, _warming, _WARMING, _whole):
+        yield f"still getting faster while they were timed: {named}; their times are too long"
+    if named := _those(rows, _threads, rules.threads, "{:.0f}".format):
         yield f"ran more threads than the {rules.threads} asked for: {named}; {_shared(result)}"
-    if rules.worker_cores and (named := _those(rows, _elsewhere(result), 0.0, "{:.0f} more")):
+    if rules.worker_cores and (
+        named := _those(rows, _elsewhere(result), 0.0, "{:.0f} more".format)
+    ):
         yield (
-            f"left {_spell(rules.worker_cores)}, to which all are pinned: {named}; their figures "
-            "cannot be compared with the others'"
+            f"ran on other cores too, although pinned to {_spell(rules.worker_cores)}: {named}; do "
+            "not compare their times with the others'"
         )
-    if named := _those(rows, _idle_share, _SPINNING, "{:.0%} of a core"):
+    if named := _those(rows, _idle_share, _SPINNING, _of_a_core):
+        yield f"used CPU time between calls: {named}; set OMP_WAIT_POLICY=passive"
+    if floor and (named := _those(rows, lambda row: floor / _p50(row), _NEAR_FLOOR, _whole)):
         yield (
-            f"kept a thread at work while nothing was asked of them: {named}; "
-            "set OMP_WAIT_POLICY=passive"
-        )
-    if floor and (named := _those(rows, lambda row: floor / _p50(row), _NEAR_FLOOR, "{:.0%}")):
-        yield (
-            f"much of the time is the harness itself (an empty backend takes {floor:.2f} us): "
-            f"{named}; take it off before comparing"
+            f"the harness itself takes much of the time (an empty backend takes {time(floor)}): "
+            f"{named}; subtract it before comparing"
         )
 
 
-def _those(rows: Sequence[Row], figure: Callable[[Row], float], most: float, spelt: str) -> str:
-    """The backends whose figure is above the most that is right, the worst first: torch (1.9 s)."""
+def _whole(share: float) -> str:
+    return percent(share, places=0)
+
+
+def _of_a_core(share: float) -> str:
+    return f"{_whole(share)} of a core"
+
+
+def _those(
+    rows: Sequence[Row], figure: Callable[[Row], float], most: float, spell: Callable[[float], str]
+) -> str:
+    """The backends whose figure exceeds the limit, the worst first: torch (12 %)."""
     figures = {row.name: figure(row) for row in rows}
     worst = sorted((name for name in figures if figures[name] > most), key=lambda n: -figures[n])
-    return _listed({name: spelt.format(figures[name]) for name in worst})
+    return _listed({name: spell(figures[name]) for name in worst})
 
 
 def _listed(said: Mapping[str, str]) -> str:
-    """The first of them, each with what is said of it."""
+    """The first few names, each with its figure."""
     named = [f"{name} ({figure})" for name, figure in said.items()]
     if len(named) > _NAMED + 1:  # one more takes as much room as "and 1 more"
         return f"{', '.join(named[:_NAMED])} and {len(named) - _NAMED} more"
@@ -181,7 +190,7 @@ def _listed(said: Mapping[str, str]) -> str:
 
 
 def in_two_modes(rows: Sequence[Row]) -> str | None:
-    """The backends whose starts are of two kinds, with the median of each kind."""
+    """The backends whose starts fall into two clusters, with the median of each."""
     found = {row.name: two_modes(_medians_us(row)) for row in rows}
     said = {
         name: " or ".join(
@@ -192,7 +201,7 @@ def in_two_modes(rows: Sequence[Row]) -> str | None:
     }
     if not said:
         return None
-    return f"two modes, and no start between them: {_listed(said)}; read both, not the median"
+    return f"starts fall into two groups: {_listed(said)}; read both figures, not the median"
 
 
 def _medians_us(row: Row) -> list[float]:
@@ -200,7 +209,7 @@ def _medians_us(row: Row) -> list[float]:
 
 
 def _moves(row: Row) -> float:
-    """How far apart its starts are; two modes are said otherwise."""
+    """How far apart its starts are; `in_two_modes` reports those in two clusters."""
     medians = _medians_us(row)
     return spread(medians) if len(medians) >= FEWEST_STARTS and not two_modes(medians) else 0.0
 
@@ -210,19 +219,19 @@ def _threads(row: Row) -> float:
 
 
 def _elsewhere(result: Result) -> Callable[[Row], float]:
-    """How many cores a backend's threads could use beside those that it was given."""
+    """How many cores a backend's threads could use besides those that it was given."""
     own = set(result.rules.worker_cores)
     return lambda row: max((len(set(block.cores) - own) for block in row.blocks), default=0)
 
 
 def _shared(result: Result) -> str:
-    """What more threads mean: on a pinned core they take turns, a graph and its caller."""
+    """The effect of extra threads on the time of a call."""
     if cores := result.rules.worker_cores:
         return (
-            f"they share {_spell(cores)}, so a call may include the hand-over from thread to "
-            "thread: take it as part of what the API costs"
+            f"they share {_spell(cores)}, so a call may include a switch between threads; "
+            "that is part of what the API costs"
         )
-    return "they may have used more cores than the others, so compare them with care"
+    return "they may have used more cores than the others; compare with care"
 
 
 def _idle_share(row: Row) -> float:
@@ -234,7 +243,7 @@ def _p50(row: Row) -> float:
 
 
 def _warming(row: Row) -> float:
-    """How much faster the last quarter of a block is than the first, over the blocks."""
+    """How much faster a block's last quarter is than its first; the median over the blocks."""
     gains = []
     for block in row.blocks:
         if quarters := block.first_and_last_ns:

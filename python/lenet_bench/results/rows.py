@@ -15,7 +15,7 @@ def rows(result: Result) -> list[dict[str, Any]]:
 
 
 def digest(result: Result) -> dict[str, Any]:
-    """What `--json` prints: the rows and what they must be read with, without the samples."""
+    """The output of `--json`: the rows, the settings and the warnings, without the samples."""
     floor = result.floor.summary if result.floor else None
     return {
         "schema": result.schema,
@@ -46,7 +46,7 @@ def digest(result: Result) -> dict[str, Any]:
 
 
 def failures(backends: Iterable[Row | TakenApart | Priced], named: Sequence[str] = ()) -> list[str]:
-    """The backends that failed; one that cannot run here counts where it was asked for by name."""
+    """The backends that failed; one that cannot run here counts only if it was named."""
     return [
         row.name
         for row in backends

@@ -1,8 +1,9 @@
-"""What may be said of the samples: percentiles, intervals, ratios and verdicts. Arithmetic only.
+"""Statistics of the samples: percentiles, intervals, ratios and verdicts. Arithmetic only.
 
-The unit that repeats is the start of a process, not the call: calls of a process share the clock,
-the neighbours and where its memory lies, which alone moves a backend whose weights just fit the
-cache by 10 % and more. So a start counts once, by its median, and intervals are over starts.
+The independent unit is the start of a process, not the call: calls of a process share the clock,
+the neighbours and the addresses of its memory, which alone change the time of a backend whose
+weights just fit the cache by 10 % and more. So a start counts once, by its median, and intervals
+are over starts.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -33,14 +34,14 @@ _RESAMPLES = 2000
 
 @dataclass(frozen=True)
 class Interval:
-    """Where the true value lies, with CONFIDENCE."""
+    """An interval that holds the true value with CONFIDENCE."""
 
     low: float
     high: float
 
 
 def ends(interval: Interval | None) -> tuple[float | None, float | None]:
-    """Where it begins and ends; None where the starts are too few for one."""
+    """The bounds of an interval; None where there are too few starts."""
     return (interval.low, interval.high) if interval else (None, None)
 
 
@@ -50,17 +51,17 @@ def start_medians_us(blocks: Iterable[Block]) -> dict[int, float]:
 
 
 def percentile(samples: Sequence[float] | Floats, percent: float) -> float | None:
-    """That percentile, or None where the samples are too few to show it."""
+    """That percentile; None where there are too few samples."""
     return float(np.percentile(samples, percent)) if show(len(samples), percent) else None
 
 
 def show(samples: int, percent: float) -> bool:
-    """Whether so many samples show that percentile."""
+    """Whether so many samples suffice for that percentile."""
     return samples * (100 - percent) / 100 >= _SAMPLES_BEYOND - 1e-6
 
 
 def median_interval(values: Sequence[float] | Floats, seed: int) -> Interval | None:
-    """A bootstrap interval for the median of what the starts gave; None where they are too few."""
+    """A bootstrap interval for the median over the starts; None where they are too few."""
     starts = np.asarray(values, np.float64)[:, np.newaxis]
     found = median_intervals(starts, lambda medians: medians, seed)
     return found[0] if found else None
@@ -69,7 +70,7 @@ def median_interval(values: Sequence[float] | Floats, seed: int) -> Interval | N
 def median_intervals(
     starts: Floats, figures: Callable[[Floats], Floats], seed: int
 ) -> list[Interval | None] | None:
-    """The same for figures that follow from several medians, a column each and a row a start.
+    """The same for figures computed from several medians: a column each, and a row for each start.
 
     Percentiles of the resampled medians, expanded as Hesterberg (2015) does for small counts:
     plain percentiles cover only 91 % at eight values.
@@ -96,8 +97,8 @@ def ratio_interval(
 ) -> Interval | None:
     """The same for the ratio of the two medians, each of all its starts.
 
-    Where both ran in the same rounds, rounds are resampled, so that what a round did to both is not
-    taken for a difference.
+    If both ran in the same rounds, rounds are resampled, so that an effect of a round on both is
+    not counted as a difference.
     """
     if set(new) != set(old):
         one, other = (np.array(list(of.values()), np.float64) for of in (new, old))
@@ -108,7 +109,7 @@ def ratio_interval(
 
 
 def independent_ratio_interval(new: Floats, old: Floats, seed: int) -> Interval | None:
-    """The same for starts that have nothing to do with each other: of two runs."""
+    """The same for independent starts of two runs."""
     count = min(len(new), len(old))
     if count < FEWEST_STARTS:
         return None
@@ -121,7 +122,7 @@ def independent_ratio_interval(new: Floats, old: Floats, seed: int) -> Interval 
 
 
 def judge(interval: Interval | None, margin: float) -> Verdict:
-    """Say what the ratio's interval allows to say.
+    """The verdict from the ratio's interval.
 
     `margin` is the difference that matters: 0.02 calls two backends the same when the whole
     interval lies within 2 % of the baseline, and different when it lies wholly outside.
@@ -138,16 +139,16 @@ def judge(interval: Interval | None, margin: float) -> Verdict:
 
 
 def spread(values: Sequence[float] | Floats) -> float:
-    """The quartiles' distance against the median: how far half of the values differ."""
+    """The interquartile range relative to the median."""
     low, middle, high = np.percentile(values, (25, 50, 75))
     return float((high - low) / middle)
 
 
 def two_modes(values: Sequence[float] | Floats) -> tuple[Floats, Floats] | None:
-    """The two clusters that the starts fall into, with nothing between; None where they do not.
+    """The two separate clusters of the starts; None where there is one.
 
-    A cluster has a quarter of at least fifteen starts; the gap is 3 % wide, and the clusters' means
-    are seven times their scatter apart, which one hump is in less than 1 % of the runs.
+    Each cluster has a quarter of at least fifteen starts; the gap is 3 % wide, and the means differ
+    by seven times the scatter, which happens in less than 1 % of runs with a single cluster.
     """
     values = np.sort(np.asarray(values, np.float64))
     if len(values) < _FEWEST_FOR_MODES:

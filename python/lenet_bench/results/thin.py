@@ -1,10 +1,10 @@
-"""A result thinned to be shared: few times a block, and every figure as from all that count.
+"""A result thinned to be shared: few times for each block, with unchanged figures.
 
-The values at the percentiles that are printed, over all calls of a backend that count, divide its
-calls into cells. Of each block the file keeps how many of its calls lie in each cell, and a time in
-the cell for all of them, so that the sum of all stays what it was. These values, and the block's
-own median, are cells of their own. So each percentile, the least, the most, the mean and each
-start's median stay exactly what they were.
+The printed percentiles over all counting calls of a backend divide its calls into cells. For each
+block the file keeps the number of its calls in each cell, and one time in that cell for all of
+them, chosen so that the sum of all stays the same. The percentiles, and the block's own median, are
+cells of their own. So each percentile, the minimum, the maximum, the mean and each start's median
+stay exactly the same.
 """
 
 from collections.abc import Iterable
@@ -20,13 +20,13 @@ from .read import settled, unsummarised
 
 Times = NDArray[np.int64]
 
-#: Percentiles of a backend's calls that are kept exactly: all that is computed from them.
+#: Percentiles of a backend's calls that are kept exactly: all that are printed.
 KEPT = (0.0, 50.0, 90.0, 95.0, 99.0, 99.9, 100.0)
 _MEDIAN = (50.0,)
 
 
 def thinned(log: Log) -> Log:
-    """The log as it may be shared, with few times a block in place of its calls."""
+    """The log to share, with few times for each block in place of its calls."""
     if log.header.kind == SHARED:
         return log
     log = Log(log.header, settled(log.blocks), log.end)
@@ -38,7 +38,7 @@ def thinned(log: Log) -> Log:
 
 @dataclass(frozen=True)
 class _Kept:
-    """Times of a backend that are kept: of its calls, and of its batches by their size."""
+    """The times of a backend that are kept: for its calls, and for its batches by size."""
 
     calls: set[int]
     batches: dict[int, set[int]]
@@ -78,10 +78,10 @@ def _values(calls: Times, percents: Iterable[float]) -> set[int]:
 
 
 def _cells(calls: Times, edges: set[int]) -> Thinned:
-    """The times that stand for the calls in each cell, with how many calls each is.
+    """The time in place of the calls in each cell, and the number of these calls.
 
-    A cell's time is its mean, rounded down, or up where that makes the sum of all what it was; in
-    the end one cell may need both.
+    A cell's time is its mean, rounded down, or up to keep the sum of all; the last cell may need
+    both.
     """
     ordered, between = np.sort(calls), np.array(sorted(edges), np.int64)
     cell = np.searchsorted(between, ordered, "left") + np.searchsorted(between, ordered, "right")

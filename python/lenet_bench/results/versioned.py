@@ -1,4 +1,4 @@
-"""Any file of ours that holds results: JSON with a kind and a schema number, gzipped or not."""
+"""All result files of lenet-bench: JSON with a kind and a schema number, gzipped or not."""
 
 import json
 import zlib
@@ -15,7 +15,7 @@ _MOST = 2**28  # bytes that a file may unpack to: more than any run writes
 
 
 def read_object(path: Path, kind: str, schema: int) -> dict[str, Any]:
-    """The object in a file of one; ResultError unless it is of that kind and schema."""
+    """The object in a file; ResultError unless it has that kind and schema."""
     return check_kind(path, parse(read_bytes(path)), kind, schema)
 
 
@@ -29,7 +29,7 @@ def read_bytes(path: Path) -> bytes:
 
 
 def unpacked(path: Path, content: bytes, most: int = _MOST) -> bytes:
-    """What was compressed by gzip; ResultError where it is damaged or more than `most` bytes."""
+    """The gzipped content; ResultError if it is damaged or has more than `most` bytes."""
     unzip = zlib.decompressobj(zlib.MAX_WBITS + 16)
     try:
         found = unzip.decompress(content, most + 1)
@@ -38,7 +38,7 @@ def unpacked(path: Path, content: bytes, most: int = _MOST) -> bytes:
     if len(found) > most:
         raise ResultError(f"{path}: unpacks to more than {most / 2**20:.0f} MiB, so it is not read")
     if not unzip.eof or unzip.unused_data:
-        raise ResultError(f"{path}: damaged result file: it ends too soon or too late")
+        raise ResultError(f"{path}: damaged result file: it is truncated or has extra bytes")
     return found
 
 
@@ -51,7 +51,7 @@ def parse(content: bytes) -> Any:
 
 
 def check_kind(path: Path, value: Any, kind: str, schema: int) -> dict[str, Any]:
-    """The value, which is an object of that kind and schema; else ResultError says what it is."""
+    """The value, an object of that kind and schema; otherwise ResultError says what it is."""
     if value is None:
         raise ResultError(f"{path}: not a result file: it is not JSON")
     number = value.get("schema") if isinstance(value, dict) else None
@@ -70,7 +70,7 @@ def check_kind(path: Path, value: Any, kind: str, schema: int) -> dict[str, Any]
 
 
 def decode(kind: Any, value: Any) -> Any:
-    """The JSON value as that type; ValueError names the place where it is of another."""
+    """The JSON value as that type; ValueError names the place of a mismatch."""
     try:
         return msgspec.convert(value, kind)
     except msgspec.ValidationError as error:
@@ -78,13 +78,13 @@ def decode(kind: Any, value: Any) -> Any:
 
 
 def check_place(path: Path) -> None:
-    """Raise ResultError where a file could not be written; leave what is there as it is."""
+    """Raise ResultError if the file cannot be written; do not change it."""
     with writing(path, ResultError):
         check_writable(path)
 
 
 def write_object(path: Path, content: dict[str, Any], *, last: bool = True) -> None:
-    """Put the object in the file's place; a stream, which keeps all, gets the `last` one only.
+    """Replace the file with the object; a stream, which keeps everything, gets only the `last` one.
 
     Raises ResultError where it cannot be written.
     """

@@ -1,1 +1,1 @@
-"""Draw what was measured, and print what was answered. Nothing is measured here."""
+"""Print and draw results. Nothing is measured here."""

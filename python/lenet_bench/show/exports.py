@@ -10,17 +10,17 @@ from .sentences import timed
 
 
 def bencher(result: Result) -> Any:
-    """Bencher Metric Format: by backend its latency, ns, with its interval."""
+    """Bencher Metric Format: the latency of each backend, ns, with its interval."""
     return {row.name: {"latency": _latency_ns(summary)} for row, summary in _known(result)}
 
 
 def github_action_benchmark(result: Result) -> Any:
-    """Its customSmallerIsBetter: times, and the ratios, which differ less between runners."""
+    """github-action-benchmark's customSmallerIsBetter: times, and ratios, which vary less."""
     return [*(_time(row.name, summary) for row, summary in _known(result)), *_ratios(result)]
 
 
 def pyperf(result: Result) -> Any:
-    """Its suite: a benchmark a backend, a run a start, whose one value is the median call."""
+    """Pyperf's suite: a benchmark for each backend, a run for each start, with its median call."""
     benchmarks = [
         {
             "metadata": {"name": row.name, "unit": "second", "loops": 1},
@@ -36,7 +36,7 @@ def pyperf(result: Result) -> Any:
     return {"version": "1.0", "metadata": about, "benchmarks": benchmarks}
 
 
-#: By the name that `--format` has for them.
+#: By their names for `--format`.
 FORMATS: dict[str, Callable[[Result], Any]] = {
     "bencher": bencher,
     "github-action-benchmark": github_action_benchmark,
@@ -50,7 +50,7 @@ def exported(result: Result, name: str) -> Iterator[str]:
 
 
 def _known(result: Result) -> list[tuple[Row, Summary]]:
-    """Those with a median, the fastest first."""
+    """The backends with a median, the fastest first."""
     return [(row, s) for row in timed(result) if (s := row.summary) and s.p50_us is not None]
 
 

@@ -1,4 +1,4 @@
-"""Backends by what they are, from our own C++ to Keras: how long lists are grouped everywhere."""
+"""Backends by family, from our own C++ to Keras; long lists are grouped by family."""
 
 import re
 from collections.abc import Callable, Iterable, Sequence
@@ -8,7 +8,7 @@ from .. import registry
 from ..errors import LenetBenchError
 
 _OTHERS = "others"
-#: From silicon to Keras.
+#: From C++ to Keras.
 FAMILIES = (*registry.FAMILIES, _OTHERS)
 SHORT_LIST = 15  # rows; a longer list is grouped by family
 
@@ -26,7 +26,7 @@ def family(name: str) -> str:
 def by_family(
     found: Iterable[T], name_of: Callable[[T], str], longer_than: int = SHORT_LIST
 ) -> tuple[Sequence[T], dict[int, str]]:
-    """A long list family by family, else as it is, and its headings by the place of their row."""
+    """A long list grouped by family, or a short one as it is; and headings by row number."""
     found = list(found)
     if len(found) <= longer_than:
         return found, {}

@@ -1,4 +1,4 @@
-"""A comparison in the form that was asked for: the terminal's, JSON, CSV or Markdown."""
+"""A comparison in the requested form: for the terminal, JSON, CSV or Markdown."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -21,7 +21,7 @@ def comparison(
 ) -> Iterator[str]:
     """The lines of these results in a form: json, csv, markdown or, for None, the terminal's.
 
-    JSON is an object a result; CSV is one table of them all. Several results have a title each.
+    JSON has an object for each result; CSV is one table of all. Several results have titles.
     """
     if form == "csv":
         yield from spreadsheet.comparison(results)

@@ -12,7 +12,7 @@ def processor(machine: Machine) -> str:
 
 
 def hardware_facts(machine: Machine) -> dict[str, str]:
-    """What makes it quick or slow, as far as it is known."""
+    """The facts that affect its speed, as far as they are known."""
     cpu, load, memory = machine.processor, machine.load, machine.memory_bytes
     facts = {
         "processor": f"{processor(machine)} ({cpu.architecture or 'unknown'})",

@@ -37,10 +37,10 @@ def facts(one: Measured) -> tuple[str, ...]:
 
 
 def columns(machines: Sequence[Measured], *, every: bool = False) -> list[str]:
-    """The backends that some machine timed, the fastest first.
+    """The backends that any machine timed, the fastest first.
 
-    Of each the variant that most machines timed and that was the fastest there, in float32; `every`
-    has all variants.
+    Of each, the variant in float32 that most machines timed, and of these the fastest; `every` has
+    all variants.
     """
     times: dict[str, list[float]] = {}
     for one in machines:
@@ -58,7 +58,7 @@ def columns(machines: Sequence[Measured], *, every: bool = False) -> list[str]:
 
 
 def baseline(machines: Sequence[Measured], named: str | None) -> str:
-    """What ratios are to: `named`, else onednn or what most machines timed."""
+    """The backend that ratios refer to: `named`, else onednn or what most machines timed."""
     names = columns(machines, every=True)
     if named is not None and named not in names:
         raise ResultError(f"no machine timed {named}; there are: {', '.join(names)}")
@@ -67,7 +67,7 @@ def baseline(machines: Sequence[Measured], named: str | None) -> str:
 
 
 def ratio(one: Measured, name: str, base: str) -> float | None:
-    """Of the backend's median on that machine to the baseline's there."""
+    """The ratio of the backend's median on that machine to the baseline's there."""
     if name not in one.times or base not in one.times:
         return None
     return one.times[name].us / one.times[base].us

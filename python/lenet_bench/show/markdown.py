@@ -31,8 +31,11 @@ def comparison(result: Result, named: Sequence[str] = ()) -> Iterator[str]:
         yield from _ranked(full, cells)
     elif not reduced:
         yield "No backend could be timed."
+    if full and reduced:
+        yield ""
     if reduced:
-        yield from ["", IN_LESS, ""][0 if full else 1 :]
+        yield IN_LESS
+        yield ""
         yield from _ranked(reduced, reduced_cells)
     if by_batch := rates(result):
         yield ""

@@ -31,7 +31,7 @@ def cells(one: Row) -> dict[str, str]:
 
 
 def reduced_cells(one: Row) -> dict[str, str]:
-    """The same of what computes in less than float32, and how far its answers are off."""
+    """The same for backends with less than float32, with the error of their answers."""
     found = cells(one)
     off = units.NONE if one.difference is None else f"{one.difference:.1e}"
     return {"computes in": precision(one.name), "off by": off, **found}

@@ -1,4 +1,4 @@
-"""What is said around the table of a comparison, the same in every form."""
+"""The sentences around a comparison's table, the same in every form."""
 
 from collections.abc import Sequence
 
@@ -13,7 +13,7 @@ IN_LESS = "In less than float32:"
 
 
 def conditions(result: Result) -> str:
-    """What was measured, on what and how long."""
+    """What was measured, on which machine and how long."""
     rules = result.rules
     cores = ", ".join(map(str, rules.worker_cores)) or "any"
     threads = counted(rules.threads, "thread")
@@ -29,15 +29,15 @@ def conditions(result: Result) -> str:
 
 
 def footnote(result: Result) -> str:
-    """How the table's figures are to be read."""
+    """How to read the table's figures."""
     floor = result.floor.summary.p50_us if result.floor and result.floor.summary else None
     notes = ["p50: the median call"]
     if result.baseline:
         notes.append(f"ratio: to {result.baseline}, above 1 is slower")
-    notes.append(f"same: within {units.share(result.rules.margin)}")
+    notes.append(f"same: within {units.percent(result.rules.margin)}")
     if floor is not None:
         notes.append(f"an empty call takes {units.time(floor)}")
-    return "; ".join([*notes, f"seed {result.rules.seed}"])
+    return "; ".join(notes)
 
 
 def without_median(result: Result) -> str | None:
@@ -59,13 +59,13 @@ def timed(result: Result) -> list[Row]:
 
 
 def by_precision(rows: Sequence[Row]) -> tuple[list[Row], list[Row]]:
-    """Those that compute in float32, and those that compute in less: each has its table."""
+    """The backends in float32, and those in less: each group has its table."""
     reduced = [one for one in rows if precision(one.name) != "float32"]
     return [one for one in rows if one not in reduced], reduced
 
 
 def failed(result: Result, named: Sequence[str] = ()) -> list[Row]:
-    """Those that failed; one that cannot run here counts only where it was asked for by name."""
+    """The backends that failed; one that cannot run here counts only if it was named."""
     return [
         one
         for one in result.backends
@@ -74,13 +74,13 @@ def failed(result: Result, named: Sequence[str] = ()) -> list[Row]:
 
 
 def left_out(result: Result) -> str | None:
-    """Those that the run did not come to."""
+    """The backends that were not measured before the run ended."""
     names = [one.name for one in result.backends if one.status == "unmeasured"]
-    return f"not measured, the run ended first: {', '.join(names)}" if names else None
+    return f"not measured before the run ended: {', '.join(names)}" if names else None
 
 
 def absent(result: Result, named: Sequence[str] = ()) -> str | None:
-    """Those that cannot run here and that nobody asked for."""
+    """The backends that cannot run here and were not named."""
     return missing(one.name for one in result.backends if _is_missing(one, named))
 
 

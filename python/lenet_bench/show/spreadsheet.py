@@ -1,4 +1,4 @@
-"""Comparisons as CSV (RFC 4180), a row a backend; each row says where and when it was measured."""
+"""Comparisons as CSV (RFC 4180), a row for each backend with its machine and date."""
 
 import csv
 import io
@@ -10,7 +10,7 @@ from .terminal.screen import plain
 
 
 def comparison(results: Sequence[Result]) -> Iterator[str]:
-    """The lines, a header first. A figure that there is none of is an empty cell."""
+    """The lines, a header first. A missing figure is an empty cell."""
     found = [
         {
             "started": result.started,

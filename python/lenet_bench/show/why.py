@@ -16,7 +16,7 @@ _REST = "all else"
 
 
 def answer(found: Sequence[TakenApart]) -> Iterator[str]:
-    """A sentence for each backend, the quickest first; then the way from it to the slowest."""
+    """A sentence for each backend, the fastest first; then what the slowest adds to it."""
     known = sorted((one for one in found if one.parts), key=lambda one: one.median_us or 0.0)
     for one in known:
         yield consists_of(one)
@@ -25,12 +25,12 @@ def answer(found: Sequence[TakenApart]) -> Iterator[str]:
 
 
 def consists_of(one: TakenApart) -> str:
-    """Its largest parts, and what is not explained."""
+    """Its largest parts, and how much of the call is explained."""
     whole = one.median_us or 0.0
     sure = [part for part in one.parts if part.low_us is None or part.low_us > 0]
     largest = sorted(sure, key=lambda part: -part.us)[:_NAMED]
     named = [
-        f"{part.name} {units.time(part.us)} ({part.us / whole:.0%})"
+        f"{part.name} {units.time(part.us)} ({units.percent(part.us / whole, places=0)})"
         for part in largest
         if part.us >= _LEAST * whole
     ]
@@ -83,10 +83,10 @@ def _bounded(part: Part | None) -> tuple[float, float, float]:
 def _explained(one: TakenApart) -> str:
     if one.explained is None:
         return "and nothing is explained"
-    share = f"{one.explained:.0%} of it explained"
+    share = f"{units.percent(one.explained, places=0)} of it explained"
     if one.explained_low is None:
         return share
-    return f"{share} ({units.percents(one.explained_low, one.explained_high)})"
+    return f"{share} ({units.percent(one.explained_low, one.explained_high, places=0)})"
 
 
 def _listed(named: Sequence[str]) -> str:

@@ -31,7 +31,7 @@ def import_trainer(framework: str) -> MakeTrainer:
     except (Exception, SystemExit) as error:  # a half-installed framework raises what it likes
         raise Unavailable(
             f"training in {framework} cannot begin ({first_line(error)});"
-            f" mend it with: pip install {_packages(framework)}"
+            f" fix it with: pip install {_packages(framework)}"
         ) from error
 
 

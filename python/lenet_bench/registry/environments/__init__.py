@@ -1,8 +1,8 @@
-"""Isolated environments: an interpreter and pinned packages for what cannot live beside the rest.
+"""Isolated environments: an interpreter and pinned packages for frameworks that need their own.
 
-Each is a file beside this one, a pip requirements file whose first comments say what it is for
-and which Python it needs, and a folder that `create` makes of it. What is not in such an
-environment runs in the interpreter that runs this.
+Each is a pip requirements file beside this one, whose first comments say what it is for and which
+Python it needs, and a folder that `create` makes from it. All other backends run in the current
+interpreter.
 """
 
 import os
@@ -26,7 +26,7 @@ _COMPLETE = "complete"  # the file that the last step of making one writes
 
 @dataclass(frozen=True)
 class Environment:
-    """One of the files beside this one, and where its environment is or would be."""
+    """One of the files beside this one, and the folder of its environment."""
 
     name: str
     summary: str
@@ -48,7 +48,7 @@ class Environment:
 
     @property
     def created(self) -> bool:
-        """Whether it was made, to the end, from the pins as they are now."""
+        """Whether it was completely created from the current pins."""
         try:
             made_from = (self.folder / _COMPLETE).read_text()
         except OSError:
@@ -57,12 +57,12 @@ class Environment:
 
 
 def environments() -> dict[str, Environment]:
-    """All that lenet-bench knows how to make."""
+    """All environments that lenet-bench can create."""
     return {path.stem: _read(path) for path in sorted(_PINS.glob("*.txt"))}
 
 
 def interpreter(row: "Backend") -> str:
-    """The Python that this backend runs in: that of its environment if it was made, else this."""
+    """The Python of this backend: that of its environment if created, else the current one."""
     environment = environments().get(row.environment or "")
     return str(environment.interpreter) if environment and environment.created else sys.executable
 
@@ -72,7 +72,7 @@ def is_here(name: str) -> bool:
 
 
 def variables(row: "Backend", threads: int, *, quiet: bool = True) -> dict[str, str]:
-    """What to add to the environment of the process in which this backend will be imported."""
+    """The environment variables for the process that imports this backend."""
     own = {**row.variables_for(threads), **(row.quieting if quiet else {})}
     own["PYTHONSAFEPATH"] = "1"  # not the working directory
     environment = environments().get(row.environment or "")
@@ -82,9 +82,9 @@ def variables(row: "Backend", threads: int, *, quiet: bool = True) -> dict[str, 
 
 
 def create(name: str, progress: Callable[[str], None] = lambda _: None) -> Environment:
-    """Make an environment, anew where there is one; nothing is left of one that cannot be made.
+    """Create an environment, replacing an old one; a failure leaves nothing behind.
 
-    `progress` hears of each step. Raises LenetBenchError with the last line that pip said.
+    `progress` is called with each step. Raises LenetBenchError with the last line of pip's output.
     """
     environment = _find(name)
     remove(name)
@@ -104,7 +104,7 @@ def create(name: str, progress: Callable[[str], None] = lambda _: None) -> Envir
 
 
 def remove(name: str) -> bool:
-    """Remove an environment; whether there was one."""
+    """Remove an environment; returns whether there was one."""
     folder = _find(name).folder
     try:
         shutil.rmtree(folder)
@@ -158,17 +158,17 @@ def _check_room(environment: Environment) -> None:
         free = shutil.disk_usage(home).free / 1e9
     except OSError as error:
         raise LenetBenchError(
-            f"{home} cannot be made: {error.strerror}; name another folder: {elsewhere}"
+            f"{home} cannot be created: {error.strerror}; name another folder: {elsewhere}"
         ) from None
     if free < environment.gigabytes:
         raise LenetBenchError(
-            f"{home} has {free:.1f} GB left and this takes {environment.gigabytes:g}; "
-            f"make room, or name another folder: {elsewhere}"
+            f"{home} has {free:.1f} GB free, and {environment.gigabytes:g} GB are needed; "
+            f"free some space, or name another folder: {elsewhere}"
         )
 
 
 def _make_empty(environment: Environment) -> list[str]:
-    """Make it with nothing in it; the command that installs into it."""
+    """Create it empty; returns the command that installs into it."""
     folder, python = str(environment.folder), _python_for(environment)
     if uv := shutil.which("uv"):
         _run([uv, "venv", "--quiet", "--python", python or environment.pythons[0], folder])
@@ -177,7 +177,7 @@ def _make_empty(environment: Environment) -> list[str]:
         here = f"{sys.version_info.major}.{sys.version_info.minor}"
         raise LenetBenchError(
             f"{environment.name} needs Python {' or '.join(environment.pythons)}, and this is "
-            f"{here}; install one, or uv, which brings it"
+            f"{here}; install one, or uv, which downloads it"
         )
     _run([python, "-m", "venv", folder])
     pip = [str(environment.interpreter), "-m", "pip", "--disable-pip-version-check"]
@@ -198,7 +198,7 @@ def _python_for(environment: Environment) -> str | None:
 
 
 def _package_alone(environment: Environment) -> Path:
-    """A folder with lenet_bench and nothing else: what lies beside it is not that environment's."""
+    """A folder with lenet_bench and nothing else: its neighbours are not for that environment."""
     folder = environment.folder / _PACKAGE
     link, package = folder / __package__.partition(".")[0], Path(__file__).parents[2]
     if link.is_symlink() and link.readlink() == package:
@@ -211,7 +211,7 @@ def _package_alone(environment: Environment) -> Path:
 
 
 def _run(command: list[str]) -> None:
-    """Run one of the tools; it must not see the settings of this interpreter."""
+    """Run one of the tools, without the settings of this interpreter."""
     ours = ("PYTHONPATH", "PYTHONHOME", "PIP_CONSTRAINT", "PIP_BUILD_CONSTRAINT")
     inherited = {name: value for name, value in os.environ.items() if name not in ours}
     try:

@@ -1,7 +1,7 @@
-"""The classroom: one page on which a digit is drawn, and every layer and every API is seen at work.
+"""The classroom page: draw a digit, watch every layer, and race the APIs.
 
-It holds the weights, the kernels as WebAssembly, the code of the backends and their times, and
-works without a network. Its scripts are modules, each a file here; the page carries them as data.
+It contains the weights, the kernels as WebAssembly, the code of the backends and their times, and
+works offline. Its scripts are modules, each a file here; the page contains them as data URLs.
 """
 
 import base64
@@ -26,7 +26,7 @@ _POLICY += "script-src {scripts} data: 'wasm-unsafe-eval'"
 
 
 def classroom_page(results: Sequence[tuple[str, Result]], *, served: bool = False) -> str:
-    """The page of a comparison, and of what else explains it: runs of `why`."""
+    """The page of a comparison, and of runs of `why` that explain it."""
     modules = {path.name: _module(path.name) for path in sorted(_HERE.glob("*.js"))}
     imports = json.dumps({"imports": {f"lenet/{n}": _as_data(text) for n, text in modules.items()}})
     start, style = 'import "lenet/main.js";', stylesheet(_text("classroom.css"))
@@ -49,7 +49,7 @@ def classroom_page(results: Sequence[tuple[str, Result]], *, served: bool = Fals
 
 
 def published() -> list[tuple[str, Result]]:
-    """What the package ships: the README's comparison, and a run of `why`."""
+    """The published results in the package: the README's comparison and a run of `why`."""
     return [(path.name, read_result(path)) for path in sorted(_HERE.glob("*.jsonl.gz"))]
 
 
@@ -59,7 +59,7 @@ def comparison() -> Result:
 
 
 def _module(name: str) -> str:
-    """A module that finds the others by name: what comes as data has no folder."""
+    """A module that finds the others by name: data URLs have no folder."""
     return re.sub(r'((?:from|import)\s*\(?\s*)"\./', r'\1"lenet/', _text(name))
 
 

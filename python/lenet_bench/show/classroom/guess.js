@@ -2,8 +2,8 @@
 import { element, say, spelt } from "./dom.js";
 
 export function guess(root, data) {
-  const told = data.backends.filter((one) => data.told.includes(one.name));
-  const asked = told.length >= 3 ? told : data.backends.slice(0, 6);
+  const story = data.backends.filter((one) => data.story.includes(one.name));
+  const asked = story.length >= 3 ? story : data.backends.slice(0, 6);
   for (const [key, value, text] of [
     ["time", (one) => one.us, (one) => spelt(one.us)],
     ["lines", (one) => one.lines, (one) => say("guess.count", one)],

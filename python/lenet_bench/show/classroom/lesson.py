@@ -1,4 +1,4 @@
-"""What the classroom's page shows of a result: times, parts and code, as plain data."""
+"""The classroom page's data from a result: times, parts and code."""
 
 from collections.abc import Sequence
 from itertools import groupby
@@ -22,15 +22,15 @@ _NAMED = 0.1  # of a call: what a part of the API takes that has a name of its o
 
 
 def lesson(results: Sequence[tuple[str, Result]]) -> dict[str, Any]:
-    """The first result's backends; each of the others may say what a call's time goes to."""
+    """The backends of the first result; the others may add the parts of a call."""
     run, *_ = as_runs(results)
     rows = [*run.rows, *run.reduced]
     if not rows:
-        raise ResultError(f"{run.source}: no backend was timed, so there is nothing to race")
+        raise ResultError(f"{run.source}: no backend was timed, so a race is impossible")
     listings: dict[tuple[Source, ...], int] = {}
     parts = dict(_parts(results))
     fastest = {row["family"]: row["name"] for row in reversed(run.rows)}
-    told = [row["name"] for row in story(run)]
+    in_story = [row["name"] for row in story(run)]
     backends = [_backend(row, run, listings) | parts.get(row["name"], {}) for row in rows]
     return {
         "machine": run.label,
@@ -38,8 +38,8 @@ def lesson(results: Sequence[tuple[str, Result]]) -> dict[str, Any]:
         "measured": run.result.started[:10],
         "stages": list(STAGES),
         "backends": sorted(backends, key=lambda one: one["us"]),
-        "told": told,
-        "racing": sorted({*told, *fastest.values()}),
+        "story": in_story,
+        "racing": sorted({*in_story, *fastest.values()}),
         "listings": [_listing(group) for group in listings],
     }
 
@@ -56,7 +56,7 @@ def _parts(results: Sequence[tuple[str, Result]]) -> list[tuple[str, dict[str, A
 
 
 def _shares(parts: Sequence[Part], whole_us: float) -> list[tuple[str, float]]:
-    """In the order of the call; what is small of the API is one, and so are like stages."""
+    """In the order of the call; small parts of the API are summed, and so are similar stages."""
     shares: dict[str, float] = {}
     for part in parts:
         share, name = part.us / whole_us, group(part.name)

@@ -5,8 +5,8 @@ const SPEEDS = [100, 1000, 10_000]; // times slower than it was
 const SHADES = 8; // of the parts
 
 export function race(root, data) {
-  const told = new Set(data.racing);
-  let chosen = data.backends.filter((one) => told.has(one.name));
+  const racing = new Set(data.racing);
+  let chosen = data.backends.filter((one) => racing.has(one.name));
   if (chosen.length < 2) chosen = data.backends.slice(0, 8);
   let latest = 0; // the number of the race that may be shown
 

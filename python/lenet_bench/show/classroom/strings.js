@@ -83,7 +83,7 @@ export const strings = {
   live: {
     short: "Live",
     title: "Every API that is installed here, live",
-    caption: "What each answers to your drawing, asked one after the other: the median of at most 50 calls",
+    caption: "Each backend answers your drawing, one after the other; the time is the median of at most 50 calls",
     backend: "Backend",
     digit: "Digit",
     time: "Time",
@@ -124,7 +124,7 @@ export const strings = {
       redLessBlue: "red less blue",
       greenLessBlue: "green less blue",
     },
-    turned: "{view}, turned over: the ink is light",
+    turned: "{view}, inverted: the ink is light",
     untouched: "already in MNIST's own format",
     sheet: "the sheet of paper, cut out of the darker table",
     margin: "room made around a digit that fills its picture",

@@ -1,4 +1,4 @@
-"""The figures of a comparison, each a question and the Vega-Lite specification that answers it."""
+"""The figures of a comparison: each answers a question with a Vega-Lite specification."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -40,14 +40,14 @@ class Figure:
 
 
 def figures(rows: Sequence[Row]) -> list[Figure]:
-    """Those that there is something to draw for, in the order in which they are read."""
+    """The figures for which the result has data, in the order of the page."""
     several = len({row["where"] for row in rows}) > 1
     drawn = (draw(rows, several) for draw in _ALL)
     return [figure for figure in drawn if figure]
 
 
 def hero(story: Sequence[Row]) -> Spec:
-    """A few backends from the fastest to the slowest, large: the message of a result."""
+    """A few backends from the fastest to the slowest, large: the main figure of a result."""
     axis = {"labelFontSize": large(20, 14), "labelLimit": large(330, 170), "labelPadding": 12}
     axis |= {"domain": False, "ticks": False, "title": None}
     y = {"field": "label", "type": "nominal", "sort": None, "axis": axis}
@@ -118,7 +118,7 @@ def _code(rows: Sequence[Row], several: bool) -> Figure | None:
         "Code",
         "What does a line of code buy?",
         "Each dot is the fastest way to call a backend: shorter code to the left, faster to the "
-        "bottom, both logarithmic. Nothing is both shorter and faster than the dots on the line. "
+        "bottom, both logarithmic. No backend is both shorter and faster than a dot on the line. "
         "Point at a dot for its name.",
         whole(
             [*FOLDED, {"filter": "datum.lines > 0"}, *NAMED, *front],
@@ -167,7 +167,7 @@ def _tails(rows: Sequence[Row], several: bool) -> Figure | None:
         "How steady is a call?",
         "Times of single calls, logarithmic: the dot is the median, the ring the 99th percentile; "
         "the thin line reaches from the fastest call to the 99.9th percentile (to the 99th where "
-        "there are too few calls). The slowest call of all is in the table.",
+        "there are too few calls). The table has the slowest call.",
         by_family(
             [*FOLDED, {"filter": "datum.p99 > 0"}, *ends],
             several,
@@ -204,9 +204,9 @@ def _takes(rows: Sequence[Row], several: bool) -> Figure | None:
     return Figure(
         "takes",
         "Memory and disk",
-        "What does it take?",
-        "Memory: the most that a process held at once, Python and NumPy included. Disk: the "
-        "installed packages of the API, with all that they need.",
+        "How much memory and disk does it take?",
+        "Memory: the peak of a process, Python and NumPy included. Disk: the installed packages of "
+        "the API, with their dependencies.",
         columns(known, spell, several, sort={"field": "memory", "op": "min"}),
     )
 
@@ -228,8 +228,8 @@ def _batches(rows: Sequence[Row], several: bool) -> Figure | None:
         "batches",
         "Batches",
         "What does a batch gain?",
-        "Images a second by how many are given in one call; both axes are logarithmic. A steep "
-        "line pays for the call, a flat one for the images. Point at a dot for its name.",
+        "Images per second by batch size, both logarithmic. Where a line is steep, the overhead of "
+        "a call dominates; where it is flat, the computation. Point at a dot for its name.",
         whole(
             [*FOLDED, *NAMED, {"flatten": ["sizes", "rates"]}, *calculated(about=about)],
             height=420,
@@ -255,8 +255,8 @@ def _gpu_call(rows: Sequence[Row], several: bool) -> Figure | None:
         "gpu-call",
         "GPU calls",
         "Where does the time of a GPU call go?",
-        "One call in a profiled run of its own: the image's copy to the GPU, its kernels and the "
-        "copy back by the GPU's clock; the rest is the host's.",
+        "One call in a separate profiled run: the copy of the image to the GPU, the kernels and "
+        "the copy back by the GPU's clock; the rest is time of the host.",
         stacked(GPU_CALL, several, spelt("datum.value")),
     )
 

@@ -20,7 +20,7 @@ _BAR = 20  # pixels
 def parts(run: Run) -> list[Row]:
     """A row a part, the quickest call first; each family has a bar or more that is shown.
 
-    Parts stand one after the other, those below zero to the left of 0.
+    Parts follow one another; those below zero are to the left of 0.
     """
     names = [one.name for one in run.apart]
     asked = [name for name in names if name.partition("@")[0] in _ASKED_FOR]
@@ -48,7 +48,7 @@ def _parts(one: TakenApart) -> Iterator[Row]:
             "group": group(part.name),
             "begins": begins,
             "ends": ends,
-            "text": f"{units.time(part.us)} ({part.us / whole_us:.0%}{known})",
+            "text": f"{units.time(part.us)} ({units.percent(part.us / whole_us, places=0)}{known})",
             "last": number == len(one.parts) - 1,
             "left": left,
             "right": right,
@@ -56,7 +56,7 @@ def _parts(one: TakenApart) -> Iterator[Row]:
 
 
 def axes(rows: Sequence[Row]) -> list[Row]:
-    """The ends of the axis that a reader may choose, each as long as a bar; the longest first."""
+    """The ends of the axis to choose from, each the length of a bar; the longest first."""
     bars = [row for row in rows if row["shown"] and row["last"]]
     longest = [max(bars, key=_length)]
     while shorter := [bar for bar in bars if _length(bar) * _SHORTER < _length(longest[-1])]:
@@ -77,12 +77,12 @@ def _length(bar: Row) -> float:
 
 
 def first(found: Sequence[Row]) -> int:
-    """Which of the axes a reader sees first: the shortest that one bar at most is too long for."""
+    """The axis that is shown first: the shortest that at most one bar exceeds."""
     return max(n for n, axis in enumerate(found) if axis["cut"] <= 1)
 
 
 def sentences(run: Run) -> list[list[str]]:
-    """For each call what it consists of, after the way to it from each that is quicker."""
+    """Sentences for each call: its differences from each faster call, then its own parts."""
     return [
         [*(difference(quicker, one) for quicker in run.apart[:n]), consists_of(one)]
         for n, one in enumerate(run.apart)
@@ -90,7 +90,7 @@ def sentences(run: Run) -> list[list[str]]:
 
 
 def stacks(axis: Row) -> Spec:
-    """A bar a call, its parts beside each other; what an axis is too short for ends in an arrow."""
+    """A bar for each call with its parts; a bar longer than the axis ends in an arrow."""
     spelling = spelt("datum.value", ".3~r")
     x = {
         "type": "quantitative",

@@ -20,12 +20,12 @@ _FONT = "'Liberation Sans', Arial, sans-serif"  # vl-convert brings it: one layo
 
 
 def library(name: str) -> Any:
-    """A library that only pages and pictures need, or what brings it."""
+    """A library that only pages and pictures need; if absent, the error says how to install it."""
     try:
         return import_module(name)
     except ImportError:
         raise Unavailable(
-            f"pages and figures need {name}, which is not installed; install it with: "
+            f"pages and figures need {name}, which is not installed; fix it with: "
             "pip install 'lenet-bench[report]'"
         ) from None
 
@@ -40,7 +40,7 @@ def compiled(spec: Spec) -> dict[str, Any]:
 
 
 def _labels(dots: str, anchors: Sequence[str]) -> dict[str, Any]:
-    """Names beside their dots that do not hide each other, which Vega-Lite cannot ask for."""
+    """Place names beside their dots without overlap, which Vega-Lite does not offer."""
     name = {"signal": "datum.datum.named ? datum.datum.name : ''"}
     size = {"signal": "[width + 200, height]"}
     return {
@@ -101,7 +101,7 @@ def pictures(runs: Sequence[Run]) -> dict[str, str]:
 
 
 def themed(drawn: str) -> str:
-    """The picture in the theme of whoever looks at it, as a web page shows it."""
+    """The picture in the viewer's theme, light or dark."""
     light, dark = themes()
     style = f":root{{{light}}}@media(prefers-color-scheme:dark){{:root{{{dark}}}}}"
     return drawn.replace(">", f"><style>{style}</style>", 1)

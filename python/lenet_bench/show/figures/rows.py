@@ -1,4 +1,4 @@
-"""A result as plain rows: what templates and figures read, and the one place that knows Result."""
+"""A result as plain rows for templates and figures, which do not use Result otherwise."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -33,7 +33,7 @@ _UNWRITABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufff
 
 
 def writable(text: str) -> str:
-    """The text without what no page and no picture can hold."""
+    """The text without characters that pages and pictures cannot contain."""
     return _UNWRITABLE.sub("\ufffd", text)
 
 
@@ -49,12 +49,12 @@ class Run:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What to know before believing it: of the file, and of the run."""
+        """The warnings about the file and about the run."""
         return (*self.result.notes, *self.result.warnings)
 
     @cached_property
     def apart(self) -> list[TakenApart]:
-        """The calls that were taken apart, the quickest first."""
+        """The calls that were taken apart, the fastest first."""
         found = [one for one in taken_apart(self.result) if one.parts]
         return sorted(found, key=lambda one: one.median_us or 0.0)
 
@@ -69,7 +69,7 @@ def as_runs(results: Sequence[tuple[str, Result]]) -> list[Run]:
 
 
 def compared(runs: Sequence[Run]) -> list[Run]:
-    """Those that are more than calls taken apart; all where there are no others."""
+    """The results that are comparisons; all where there are only runs of `why`."""
     return [run for run in runs if not has_experiments(run.result)] or list(runs)
 
 
@@ -86,7 +86,7 @@ def machine(result: Result) -> str:
 
 
 def brief(model: str) -> str:
-    """A processor's name without what says nothing."""
+    """A processor's name without filler words."""
     return " ".join(re.sub(r"\((R|TM)\)|\bCPU\b|@.*", "", model).split())[:40]
 
 
@@ -113,7 +113,7 @@ def _identity(one: Backend) -> Row:
 
 
 def _times(one: Backend, baseline: Backend | None) -> Row:
-    """Times in microseconds; of too few calls a median still, and no tail."""
+    """Times in microseconds; with few calls, a median but no high percentiles."""
     s = one.summary
     calls_ns = np.concatenate([block.calls_ns for block in one.blocks])
     us = _median_us(one)
@@ -151,7 +151,7 @@ def _verdict(one: Backend) -> str | None:
 
 
 def _takes(one: Backend) -> Row:
-    """Cold start, memory, disk, throughput, and what it took of a GPU."""
+    """Cold start, memory, disk, throughput, and use of a GPU."""
     starts, resources, gpu = one.cold_starts, one.resources, one.gpu
     rates = {1: 1e6 / _median_us(one)} if one.batches else {}
     rates |= {batch.size: batch.images_per_s for batch in one.batches if batch.samples_ns}
@@ -179,7 +179,7 @@ def _gpu_call(profile: dict[str, float]) -> Row:
 
 
 def small(rows: Sequence[Row], story: Sequence[Row]) -> list[Row]:
-    """What the figures need of the rows, rounded; those of the story are marked."""
+    """The figures' fields of the rows, rounded; rows of the story are marked."""
     named = {row["name"] for row in story}
     return [_drawn(row) | ({"story": True} if row["name"] in named else {}) for row in rows]
 
@@ -194,7 +194,7 @@ def _drawn(row: Row) -> Row:
 
 
 def rounded(row: Row) -> Row:
-    """Its numbers to four digits, which is more than a figure shows."""
+    """Numbers rounded to four digits, more than a figure shows."""
     return {key: _rounded(value) for key, value in row.items()}
 
 

@@ -1,4 +1,4 @@
-"""How threads, batches and devices scale: a panel each, over lines of the same efficiency."""
+"""How threads, batches and devices scale: a panel each, with lines of equal efficiency."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -66,7 +66,7 @@ def _spec(kind: str, counts: Sequence[int], low: float, high: float) -> Spec:
 
 
 def _guides(most: int, low: float, high: float) -> list[Spec]:
-    """Lines on which the efficiency is the same, and what it is."""
+    """Lines of equal efficiency, with labels."""
     ends = [
         {"share": share, "count": count, "gain": share * count}
         for share in _EFFICIENCIES

@@ -1,4 +1,4 @@
-"""What a result says: a few backends from the fastest to the slowest, and a few sentences."""
+"""A result in short: a few backends from the fastest to the slowest, and a few sentences."""
 
 from collections.abc import Iterator, Sequence
 
@@ -9,8 +9,7 @@ from ...results.remarks import needed_s
 from ...results.statistics import FEWEST_STARTS
 from .rows import Row, Run
 
-#: From silicon up: a backend, its variant (None: the fastest but for its API in C++), and what one
-#: would call it.
+#: From C++ up: a backend, its variant (None: the fastest, except its API in C++), and its label.
 _SHOWN = (
     ("cuda", None, "our own CUDA kernels"),
     ("fused", "", "our own C++"),
@@ -59,7 +58,7 @@ def _labelled(row: Row, label: str, times: float) -> Row:
 
 
 def title(run: Run, *, named: bool) -> str:
-    """The message: the fastest of the story and the slowest; which result says so, where named."""
+    """The main sentence: the fastest and the slowest of the story, and of which result."""
     shown = story(run)
     first, last = shown[0], shown[-1]
     where = f"On {run.label}, the" if named else "The"
@@ -73,7 +72,7 @@ def title(run: Run, *, named: bool) -> str:
 
 
 def too_short(run: Run) -> str | None:
-    """Where nothing may be ranked: why, and what to do."""
+    """Why a short run has no ranking, and what to do."""
     starts = [row["starts"] for row in run.rows]
     if max(starts) >= FEWEST_STARTS:
         return None
@@ -87,7 +86,7 @@ def too_short(run: Run) -> str | None:
 
 
 def sentences(run: Run) -> Iterator[str]:
-    """What a call, code and a start cost, and how sure that is."""
+    """Sentences on times, code and starts, and on their certainty."""
     rows, result = run.rows, run.result
     yield from _paid_for_the_call(rows[-1])
     if len(known := [row for row in rows if row["lines"]]) > 1:
@@ -123,14 +122,14 @@ def _harness(result: Result) -> Iterator[str]:
 
 
 def _paid_for_the_call(slowest: Row) -> Iterator[str]:
-    """How much of its call a batch saves; nothing where that is less than half."""
+    """How much of a call a batch saves; empty where that is less than half."""
     size, rate = max(slowest["rates"].items(), key=lambda one: one[1], default=(1, 1.0))
     alone, together = slowest["us"], 1e6 / rate
     if size > 1 and (saved := 1 - together / alone) >= 0.5:
         gpu = " --device gpu" if slowest["device"] == "GPU" else ""
         yield (
             f"With {size} images in a call {slowest['name']} takes {units.time(together)} an "
-            f"image: {units.share(saved)} of its {units.time(alone)} is paid for the call, not "
-            f"for the image. `lenet-bench why {slowest['name'].partition('@')[0]}{gpu}` takes it "
+            f"image. {units.percent(saved)} of its single call of {units.time(alone)} is overhead "
+            f"of the call: `lenet-bench why {slowest['name'].partition('@')[0]}{gpu}` takes it "
             "apart."
         )

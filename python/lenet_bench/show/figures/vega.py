@@ -1,7 +1,7 @@
-"""The words that the figures are written in: colours, axes, marks and layouts of Vega-Lite.
+"""Building blocks of the figures: colours, axes, marks and layouts of Vega-Lite.
 
-Colours are CSS variables, so a drawn figure follows the page's theme, and prints on white, without
-being drawn again.
+Colours are CSS variables, so a drawn figure follows the page's theme and prints on white without
+being redrawn.
 """
 
 from collections.abc import Mapping, Sequence
@@ -60,7 +60,7 @@ def large(wide: float, narrow: float) -> Spec:
     return {"expr": f"narrow ? {narrow} : {wide}"}
 
 
-#: One row a backend, its fastest way to be called, unless every variant is asked for.
+#: One row for each backend, its fastest variant, unless every variant is requested.
 FOLDED: list[Spec] = [
     {"joinaggregate": [{"op": "distinct", "field": "where", "as": "results"}]},
     {
@@ -77,7 +77,7 @@ FOLDED: list[Spec] = [
         "as": "row",
     },
 ]
-#: Of many dots only those of the hero have their names beside them; the others say it when asked.
+#: Of many dots only those of the main figure have names; others show theirs in a tooltip.
 NAMED: list[Spec] = [
     {"joinaggregate": [{"op": "count", "as": "dots"}]},
     {"calculate": "datum.story || datum.dots <= 12", "as": "named"},
@@ -126,7 +126,7 @@ def time(field: str = "us", scale: str = "x", title: str | None = None) -> Spec:
 
 
 def layer(mark: str | Spec, **encoding: Any) -> Spec:
-    """A mark and what it shows; only dots and bars speak."""
+    """A mark and its encoding; only dots and bars have descriptions."""
     whole = {"type": mark} if isinstance(mark, str) else mark
     silent = {} if whole["type"] in ("point", "bar") else {"aria": False}
     return {"mark": whole | silent, "encoding": encoding}
@@ -141,7 +141,7 @@ def dot(several: bool, size: float | Spec = 90, **encoding: Any) -> Spec:
 
 
 def rule(x: Spec, x2: Spec, width: float, opacity: float = 0.4) -> Spec:
-    """A line from here to there."""
+    """A line between two points."""
     return layer({"type": "rule", "strokeWidth": width, "opacity": opacity}, x=x, x2=x2)
 
 

@@ -1,4 +1,4 @@
-"""The report: one page that holds all it shows, and works without a network."""
+"""The report: one page that works offline."""
 
 import base64
 import os
@@ -27,7 +27,7 @@ MOST_RESULTS = 4  # that shapes and rows can tell apart
 
 
 def write_report(results: Mapping[str, Result], path: str | os.PathLike[str]) -> None:
-    """One page of some results, by the names that they shall have; it works without a network."""
+    """One page of results with these names; it works offline."""
     write_html(Path(path), page(gather(list(results.items()))))
 
 
@@ -53,7 +53,7 @@ def gather(results: Sequence[tuple[str, Result]]) -> list[Run]:
     for run in found:
         if not run.rows:
             raise ResultError(
-                f"{run.source}: no backend was timed, so there is nothing to draw; see why with: "
+                f"{run.source}: no backend was timed, so there is nothing to draw; to see why: "
                 f"lenet-bench report {run.source}"
             )
     return found
@@ -111,7 +111,7 @@ def _context(every: Sequence[Run]) -> dict[str, Any]:
 
 
 def _taken(run: Run, machines: Collection[str]) -> dict[str, Any]:
-    """The figure of a run's calls taken apart, and its table: a row a part, a column a call."""
+    """The figure of a run of `why`, and its table: a row for each part, a column for each call."""
     rows, where = parts(run), machine(run.result)
     ends, names = axes(rows), [row["name"] for row in rows if row["last"]]
     axis = first(ends)
@@ -139,6 +139,6 @@ def _taken(run: Run, machines: Collection[str]) -> dict[str, Any]:
 
 @cache
 def _bundle() -> str:
-    """Vega and what embeds it as one script that leaves one name behind."""
+    """Vega and vega-embed as one script that defines one global name."""
     bundle = library("vl_convert").javascript_bundle("window.vegaEmbed = vegaEmbed;")
     return f"(() => {{{bundle}}})()"

@@ -37,7 +37,7 @@ class File:
 
 @dataclass(frozen=True)
 class Implementation:
-    """What one writes for a backend; those that share it, as Keras' do, together."""
+    """The code of a backend; backends that share it, as Keras' do, are one entry."""
 
     key: str
     names: tuple[str, ...]  # as they were measured, variants included
@@ -48,7 +48,7 @@ class Implementation:
 
 
 def implementations(runs: Sequence[Run]) -> list[Implementation]:
-    """Of all that was timed and is still here, the fastest first."""
+    """The code of all timed backends that still exist, the fastest first."""
     groups: dict[tuple[Source, ...], list[Row]] = {}
     for row in (row for run in runs for row in run.rows):
         with suppress(LenetBenchError, OSError):
@@ -88,7 +88,7 @@ def _ran(names: Sequence[str], runs: Sequence[Run]) -> Iterator[tuple[str, str]]
 
 
 def _file(source: Source, key: str) -> File:
-    """Those of its lines that are needed, with a gap where others stand between them."""
+    """The needed lines, with a gap in place of others between them."""
     every, counting = source.text.splitlines(), code_lines(source)
     shown: list[str] = []
     numbers: list[str] = []

@@ -1,4 +1,4 @@
-"""The machine, its software and the rules: a row a fact, a column a result."""
+"""The machine, its software and the rules: a row for each fact, a column for each result."""
 
 from collections.abc import Sequence
 
@@ -27,10 +27,10 @@ def _table(title: str, columns: Sequence[Facts]) -> Table:
 def _machine(run: Run) -> Facts:
     seen = run.result.disturbance
     found = hardware_facts(run.result.machine) | {
-        "taken by the hypervisor": units.share(seen.steal_share),
-        "used by other processes": units.share(seen.other_share),
-        "quiet": units.share(seen.quiet_share),
-        "blocks never quiet": f"{seen.disturbed} of {seen.blocks}, {seen.repeated} measured again",
+        "taken by the hypervisor": units.percent(seen.steal_share),
+        "used by other processes": units.percent(seen.other_share),
+        "quiet": units.percent(seen.quiet_share),
+        "disturbed blocks": f"{seen.disturbed} of {seen.blocks}, {seen.repeated} measured again",
     }
     if seen.mhz_low and seen.mhz_high:
         found["clock while timed"] = f"{seen.mhz_low:.0f} to {seen.mhz_high:.0f} MHz"
@@ -58,8 +58,8 @@ def _rules(run: Run) -> Facts:
         "seed": str(rules.seed),
         "rounds": str(result.rounds),
         "baseline": result.baseline or units.NONE,
-        "same means within": units.share(rules.margin),
-        "confidence": units.share(rules.confidence),
+        "same means within": units.percent(rules.margin),
+        "confidence": units.percent(rules.confidence),
         "threads": str(rules.threads),
         "cores of the backends": ", ".join(map(str, rules.worker_cores)) or "not pinned",
         "cores of the harness": ", ".join(map(str, rules.parent_cores)) or "not pinned",
@@ -69,5 +69,5 @@ def _rules(run: Run) -> Facts:
     if rules.interval_s:
         found["idle before each call"] = units.span(rules.interval_s)
     if rules.cold_mb:
-        found["passed over before each call"] = f"{rules.cold_mb} MB"
+        found["read before each call (cold caches)"] = f"{rules.cold_mb} MB"
     return found | dict(rules.variables)

@@ -1,4 +1,4 @@
-"""What the pages have in common: templates, style, scripts, and a policy that allows no others."""
+"""Common to all pages: templates, style, scripts, and a policy that allows no others."""
 
 import base64
 import hashlib
@@ -19,7 +19,7 @@ def write_html(path: Path, html: str) -> None:
 
 
 def environment() -> Any:
-    """Jinja's, for the templates that lie here."""
+    """Jinja's environment for the templates in this folder."""
     jinja2 = library("jinja2")
     environment = jinja2.Environment(
         autoescape=True,
@@ -46,7 +46,7 @@ def _prose(sentence: str) -> Any:
 
 
 def stylesheet(rest: str | None = None) -> str:
-    """The same for all pages, with the figures' colours; or these with a style of its own."""
+    """The style of all pages, with the figures' colours; or another style with these colours."""
     light, dark = themes()
     return (
         f":root{{color-scheme:light;{light}--font:{FONT}}}"
@@ -59,18 +59,18 @@ def stylesheet(rest: str | None = None) -> str:
 
 
 def policy(style: str, *scripts: str) -> str:
-    """Nothing is loaded from anywhere, and nothing runs but these."""
+    """A content policy: no external resources, only these scripts."""
     allowed = " ".join(map(fingerprint, scripts))
     return f"default-src 'none'; style-src {fingerprint(style)}; script-src {allowed}"
 
 
 def script(*names: str) -> str:
-    """The script of a page, after what all have in common."""
+    """The script of a page, after the common one."""
     return "".join(map(_asset, ("common.js", *names)))
 
 
 def fingerprint(text: str) -> str:
-    """What a policy knows a style or a script by."""
+    """The hash of a style or a script for the policy."""
     digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
     return f"'sha256-{digest}'"
 

@@ -19,7 +19,7 @@ _PANELS = (
 
 
 def page(machines: Sequence[Measured]) -> str:
-    """All variants in one table, of which a script shows what is chosen."""
+    """All variants in one table; a script shows the chosen ones."""
     usual = columns(machines)
     names = [*usual, *(name for name in columns(machines, every=True) if name not in usual)]
     others = f"#machines:not(.every) tr>:nth-child(n+{len(FACTS) + len(usual) + 1})"
@@ -55,7 +55,7 @@ def page(machines: Sequence[Measured]) -> str:
 
 
 def _cell(one: Measured, name: str) -> str:
-    """Microseconds to four digits, which the script reads; a star where the starts are few."""
+    """Microseconds to four digits, for the script; a star where there are few starts."""
     found = one.times.get(name)
     if found is None:
         return ""

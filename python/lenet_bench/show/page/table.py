@@ -1,4 +1,4 @@
-"""The columns of the page's tables: titles, values, how they are spelt and explained."""
+"""The columns of the page's tables: titles, values, formats and explanations."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Cell:
-    """What a cell shows, and the number or word that it is sorted by."""
+    """A cell's text, and its key for sorting."""
 
     text: str
     value: float | str
@@ -34,13 +34,13 @@ def _word(value: str | None) -> str:
 
 MAIN = (
     Column("median", "us", units.time, "median time of one image"),
-    Column("its interval", "low", units.time, "where the median lies, at 95 % confidence"),
+    Column("its interval", "low", units.time, "the 95 % interval of the median"),
     Column("ratio", "ratio", units.ratio, "the median divided by the baseline's"),
-    Column("interval", "ratio_low", units.ratio, "where the ratio lies, at 95 % confidence"),
-    Column("verdict", "verdict", _word, "what may be said of the ratio"),
-    Column("lines", "lines", units.count, "lines of code that one writes"),
+    Column("interval", "ratio_low", units.ratio, "the 95 % interval of the ratio"),
+    Column("verdict", "verdict", _word, "the verdict from the interval of the ratio"),
+    Column("lines", "lines", units.count, "lines of code that the backend takes"),
     Column("cold start", "cold", units.seconds, "from the start of a process to its first answer"),
-    Column("memory", "memory", units.mebibytes, "the most that the process held"),
+    Column("memory", "memory", units.mebibytes, "the peak memory of the process"),
     Column("disk", "disk", units.mebibytes, "the installed packages"),
     Column("images/s", "rate", units.rate, "the best throughput of all batch sizes"),
     Column("energy", "energy", lambda mj: f"{units.digits(mj)} mJ", "of the GPU, an inference"),
@@ -52,13 +52,13 @@ MAIN = (
     Column("mean", "mean", units.time, "mean time of one image"),
     Column("fastest", "minimum", units.time, "the fastest call"),
     Column("CPU time", "cpu", units.time, "CPU time of all threads, a call"),
-    Column("threads", "threads", units.count, "threads that really ran"),
-    Column("GPU memory", "device_memory", units.mebibytes, "what the process held on the GPU"),
+    Column("threads", "threads", units.count, "threads that used CPU time"),
+    Column("GPU memory", "device_memory", units.mebibytes, "the memory of the process on the GPU"),
     Column("starts", "starts", units.count, "processes that were started and timed"),
     Column("calls", "calls", units.count, "timed calls"),
 )
 REDUCED = (
-    Column("computes in", "precision", _word, "what it computes in"),
+    Column("computes in", "precision", _word, "the precision"),
     Column("off by", "off", "{:.1e}".format, "its largest difference from the reference here"),
     *MAIN,
 )
@@ -93,7 +93,7 @@ def with_rates(row: Row) -> Row:
 
 
 def known(columns: Sequence[Column], rows: Sequence[Row]) -> list[Column]:
-    """Those that some row has a value for."""
+    """The columns with a value in some row."""
     return [one for one in columns if any(row.get(one.key) is not None for row in rows)]
 
 

@@ -1,1 +1,1 @@
-"""What the commands print for people, a file a question."""
+"""Output of the commands for people, one file for each question."""

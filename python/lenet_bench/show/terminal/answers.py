@@ -75,7 +75,7 @@ def _dissent(screen: Screen, answered: Answered, indent: str) -> Iterator[str]:
 def times(
     screen: Screen, backends: Sequence[OpenBackend], outcomes: Sequence[Outcome]
 ) -> Iterator[str]:
-    """What a call takes: a sentence for one backend, a table of several."""
+    """The time of a call: a sentence for one backend, a table for several."""
     answers = [one for outcome in outcomes for one in getattr(outcome, "answers", ())]
     if not answers:
         return

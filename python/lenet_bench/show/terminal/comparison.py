@@ -21,7 +21,7 @@ from .screen import Screen
 from .table import Cell, Column, table
 
 _VERDICTS = {"faster": "green", "slower": "yellow", "ambiguous": "dim", "baseline": "bold"}
-#: The columns that leave where a terminal is narrow, the last of them first.
+#: The columns that are dropped in a narrow terminal, the last of them first.
 _LEAVE = (
     *("ratio", "slowest variant", "95 % interval", "verdict", "lines"),
     *("p99", "p90", "cold start", "memory", "other variants"),
@@ -34,7 +34,7 @@ Variants = tuple[Row, ...]  # a backend's variants, the fastest first
 def comparison(
     result: Result, screen: Screen, named: Sequence[str] = (), *, unfolded: bool = False
 ) -> Iterator[str]:
-    """Its lines. What cannot run here is explained where it was `named`, else only listed."""
+    """Its lines. A backend that cannot run here has its reason shown only if it was `named`."""
     yield from screen.wrap(conditions(result))
     yield ""
     ranked, reduced = by_precision(timed(result))
@@ -44,8 +44,10 @@ def comparison(
         yield from _table(rows, screen, SHORT_LIST if whole and not unfolded else 0)
     elif not reduced:
         yield "No backend could be timed."
+    if rows and reduced:
+        yield ""
     if reduced:
-        yield from ["", *screen.wrap(IN_LESS, "bold")][0 if rows else 1 :]
+        yield from screen.wrap(IN_LESS, "bold")
         yield from _table([(one,) for one in reduced], screen, len(reduced), reduced_cells)
     yield from _throughput(result, screen, whole=whole)
     for one in failed(result, named):

@@ -1,4 +1,4 @@
-"""What backends cost in code, in a terminal: a table of all, or the sources of two side by side."""
+"""The code of backends in a terminal: a table of all, or the sources of two side by side."""
 
 from __future__ import annotations  # rich is imported once there is something to draw
 
@@ -25,7 +25,7 @@ _WORDS = r"(?i)\w*(?:conv|pool|fc[12]|softmax)\w*"
 
 
 def costs(found: Sequence[Cost], screen: Screen) -> Iterator[str]:
-    """A line a variant; a long list is by family, and variants that cost the same are one line."""
+    """A line for each variant, or for variants of equal cost; a long list is grouped by family."""
     long = len(found) > SHORT_LIST
     if long:
         different: dict[object, Cost] = {}
@@ -54,7 +54,7 @@ def _figures(cost: Cost) -> tuple[object, ...]:
 
 
 def _packages(requirements: Sequence[str]) -> str:
-    """Their names: --json has the versions."""
+    """The names of the packages; --json has the versions."""
     names = [re.split(r"[^\w.-]", requirement, maxsplit=1)[0] for requirement in requirements]
     text = f"{len(names)}: {', '.join(names)}" if names else "nothing more"
     return text if len(text) <= _PACKAGES else f"{text[: _PACKAGES - 1]}…"
@@ -74,9 +74,10 @@ def side_by_side(
     from rich.text import Text
 
     beside = screen.columns >= _BESIDE
-    width = screen.columns // (1 + beside) - 7  # of the code, after its number
+    sources = 2 if beside else 1  # in a row of the table
+    width = screen.columns // sources - 7  # of the code, after its number
     drawing = Table.grid(padding=(0, 2, 0, 0))
-    for _ in range(1 + beside):
+    for _ in range(sources):
         drawing.add_column(width=4, justify="right", style="dim")
         drawing.add_column(width=width, overflow="fold")
     times = {row.name: row.summary.p50_us for row in timed.backends if row.summary}
@@ -98,7 +99,9 @@ def side_by_side(
                 drawing.add_row(*one, *other)
             continue
         for (name, _), half in zip((left, right), halves, strict=True):
-            for line in [("", Text(name, "bold")), *half] if half else []:
+            if half:
+                drawing.add_row("", Text(name, "bold"))
+            for line in half:
                 drawing.add_row(*line)
     yield from lines_of(drawing, screen, screen.columns)
     if any(times.get(name) for name, _ in (left, right)):
@@ -113,7 +116,7 @@ def _title(name: str, us: float | None) -> str:
 
 
 def _code(lines: Sequence[StagedLine], width: int) -> Iterator[tuple[str, Text]]:
-    """Numbers and code, without the indent that all lines have; each file begins with its name."""
+    """Line numbers and code without the common indent; each file begins with its name."""
     from rich.text import Text
 
     indent = min((len(line.text) - len(line.text.lstrip()) for line in lines), default=0)

@@ -39,7 +39,7 @@ def difference(found: Difference, form: str | None, screen: Screen) -> Iterator[
 
 
 def to_json(found: Difference) -> dict[str, Any]:
-    """What `--json` prints."""
+    """The output of `--json`."""
     return {
         "old": _origin(found.old),
         "new": _origin(found.new),
@@ -155,10 +155,10 @@ def _not_the_same(found: Difference, most: int) -> Iterator[str]:
 
 
 def _outcome(found: Difference) -> str:
-    """What --fail-over comes to."""
+    """The verdict of --fail-over."""
     if found.fail_over is None:
         return ""
-    allowed = units.share(found.fail_over)
+    allowed = units.percent(found.fail_over)
     if found.regressed:
         return f"failed: slower by more than {allowed}, or broken: {', '.join(found.regressed)}"
-    return f"passed: no backend is certainly slower by more than {allowed}, and none broke"
+    return f"passed: no backend is broken or slower by more than {allowed} with confidence"

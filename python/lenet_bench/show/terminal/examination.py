@@ -1,4 +1,4 @@
-"""What `doctor` found, for people: the machine, the software, the files, and what runs here."""
+"""The findings of `doctor`: the machine, the software, the files, and what runs here."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -35,7 +35,7 @@ def examination(screen: Screen, found: Examination) -> Iterator[str]:
 
 
 def _backends(screen: Screen, found: Examination) -> Iterator[str]:
-    """By family; those that are missing for one reason are one finding."""
+    """The backends by family; those that are missing for one reason are one entry."""
     groups: Sequence[tuple[Finding, list[Finding]]] = list(_groups(found))
     width = max(len(one.name) for one, _ in groups)
     groups, headings = by_family(groups, lambda group: group[0].name, longer_than=0)
@@ -50,7 +50,7 @@ def _backends(screen: Screen, found: Examination) -> Iterator[str]:
 
 
 def _finding(screen: Screen, one: Finding, good_news: str, width: int) -> Iterator[str]:
-    """On one line; else what is wrong and the command that helps."""
+    """A finding on one line; or its problem and the command that fixes it."""
     indent = width + 6
     if one.available:
         first, *others = wrapped(screen, good_news, indent)
@@ -77,7 +77,7 @@ def _files(screen: Screen, found: Examination) -> Iterator[str]:
 
 
 def _link(screen: Screen, link: Finding) -> str:
-    """What was found; of a library also the end of its folder's path."""
+    """What was found; for a library also the end of its folder's path."""
     text = str(link.details.get("found", ""))
     if (parts := len(link.details.get("files", ())) - 1) > 0:
         text += f" with {counted(parts, 'part')}"

@@ -10,7 +10,7 @@ MARGIN = "  "
 
 
 def fact_lines(screen: Screen, facts: Mapping[str, str]) -> Iterator[str]:
-    """Each fact after its name; a long one goes on below itself."""
+    """Each fact after its name; a long one is wrapped below itself."""
     width = max(len(name) for name in facts)
     for name, fact in facts.items():
         first, *others = wrapped(screen, fact, width + 4)
@@ -32,8 +32,8 @@ def wrapped(screen: Screen, text: str, indent: int, style: str = "") -> list[str
 
 
 def why_not(screen: Screen, reason: str, indent: int) -> list[str]:
-    """The reason in red, and the command that helps on a line of its own, to be copied."""
-    sentence, mend_it_with, command = reason.partition("mend it with: ")
-    sentence = re.sub(",$", ":", sentence.rstrip("; "))  # "...; if it is damaged, mend it with: "
+    """The reason in red, and the command that fixes it on a line of its own, to be copied."""
+    sentence, fix_it_with, command = reason.partition("fix it with: ")
+    sentence = re.sub(",$", ":", sentence.rstrip("; "))  # "...; if it is damaged, fix it with: "
     lines = wrapped(screen, sentence, indent, "red")
-    return [*lines, screen.paint(command, "bold")] if mend_it_with else lines
+    return [*lines, screen.paint(command, "bold")] if fix_it_with else lines

@@ -29,7 +29,7 @@ def machines(
     yield from screen.wrap(f"{counted(len(found), 'machine')}; {what}; {FEW}", "dim")
     if left := set(names) - {column.title for column in kept}:
         yield from screen.wrap(
-            f"no room for {counted(len(left), 'backend')}: name backends with -b, widen the "
+            f"no room for {counted(len(left), 'backend')}: choose some with -b, widen the "
             "terminal, or give -o machines.html or --json",
             "dim",
         )

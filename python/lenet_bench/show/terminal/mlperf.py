@@ -11,7 +11,7 @@ from .table import Cell, Column, table
 
 
 def mlperf(found: MlperfRun, screen: Screen) -> Iterator[str]:
-    """The verdict, the latencies, the accuracy, and a call by LoadGen's figures and by ours."""
+    """The verdict, the latencies, the accuracy, and the call by LoadGen's clock and by ours."""
     yield from screen.wrap(
         f"{LABEL}: {found.backend} under LoadGen {found.loadgen}, SingleStream, "
         f"{counted(found.threads, 'thread')} on core "
@@ -50,7 +50,7 @@ def _rows(found: MlperfRun) -> Iterator[tuple[str, Cell]]:
         "accuracy",
         Cell("passed", "bold green") if accuracy.passed else Cell("failed", "bold red"),
     )
-    yield "", Cell(f"{accuracy.accuracy:.2%} of {accuracy.images:,} images")
+    yield "", Cell(f"{units.percent(accuracy.accuracy, places=2)} of {accuracy.images:,} images")
     yield "logs", Cell(found.folder)
 
 
@@ -59,15 +59,16 @@ def _notes(found: MlperfRun) -> Iterator[str]:
     if found.nothing and found.loadgen_us:
         p50, nothing = units.time(found.performance.p50_us), units.time(found.nothing.p50_us)
         yield (
-            f"by LoadGen's figures alone a call takes {units.time(found.loadgen_us)}: its median "
-            f"query {p50}, less its median query of nothing {nothing}; back to back, as `compare` "
-            f"times it in the same process, {units.time(found.call_us)}: "
+            f"by LoadGen's clock a call takes {units.time(found.loadgen_us)}: its median query "
+            f"{p50} less its median empty query {nothing}; back to back, as `compare` times it in "
+            f"the same process, it takes {units.time(found.call_us)}: "
             f"{units.ratio(found.loadgen_us / found.call_us)} times as long under LoadGen"
         )
     reference = found.accuracy.reference_correct / found.accuracy.images
     yield (
         f"accuracy is against {found.accuracy.against} and must reach 99 % of the reference's, "
-        f"{reference:.2%}; performance was measured with {found.images:,} images"
+        f"{units.percent(reference, places=2)}; performance was measured with "
+        f"{found.images:,} images"
     )
     if not found.full:
         yield "MLPerf's rules ask for ten minutes: --full"

@@ -1,4 +1,4 @@
-"""Price lists in a terminal: a backend's prices, and what they predict beside what was measured."""
+"""Price lists in a terminal: a backend's prices, and their predictions beside measured times."""
 
 from collections.abc import Iterator, Sequence
 
@@ -11,7 +11,7 @@ from .table import Column, table
 
 
 def lists(found: Sequence[Priced], screen: Screen, named: Sequence[str] = ()) -> Iterator[str]:
-    """Two tables a backend; then how many predictions hold, and why others have none."""
+    """Two tables a backend; then how many predictions are right, and why a backend has none."""
     for one in found:
         if one.prices:
             yield screen.paint(one.name, "bold")
@@ -36,7 +36,7 @@ def summary(found: Sequence[Priced]) -> str | None:
     met, count = within(found)
     if not count:
         return None
-    return f"{met} of {count} predictions are within {GOAL:.0%} of what was measured."
+    return f"{met} of {count} predictions are within {units.percent(GOAL)} of the measured time."
 
 
 def _prices(one: Priced) -> Iterator[Column]:
@@ -52,6 +52,6 @@ def _predictions(one: Priced) -> Iterator[Column]:
     yield Column("another network", [each.network for each in known], left=True)
     yield Column("predicted", [units.time(each.predicted_us) for each in known])
     yield Column("measured", [units.time(each.measured_us) for each in known])
-    yield Column("error", [f"{each.error:+.0%}" for each in known])
-    bounds = [units.percents(each.error_low, each.error_high) for each in known]
+    yield Column("error", [units.percent(each.error, places=0, signed=True) for each in known])
+    bounds = [units.percent(each.error_low, each.error_high, places=0) for each in known]
     yield Column("95 % interval", bounds, leaves=1)

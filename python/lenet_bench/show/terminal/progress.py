@@ -1,4 +1,4 @@
-"""How far a command is, on one line of standard error while it runs; nothing outside a terminal."""
+"""A command's progress, on one line of standard error; nothing outside a terminal."""
 
 from __future__ import annotations  # rich is imported where there is a terminal to draw in
 
@@ -19,7 +19,7 @@ _REDRAW_S = 0.2
 
 
 class Progress:
-    """Called between two things that are timed, and never drawn while one is."""
+    """Called between timed blocks; never draws while one is timed."""
 
     def __init__(self, bar: Bar | None, total: float | None) -> None:
         self._bar = bar
@@ -31,7 +31,7 @@ class Progress:
         self._draw(doing, advance=steps)
 
     def of_a_run(self, run: Run) -> None:
-        """Where a comparison is."""
+        """The progress of a comparison."""
         left = "" if run.left_s is None else f", about {_rounded(run.left_s)} left"
         total = None if run.share is None else 1.0
         doing = f"round {run.rounds + 1}, {run.doing}{left}"

@@ -1,4 +1,4 @@
-"""What a terminal can show: its width, colours and characters; bars, pictures and wrapped text."""
+"""A terminal's abilities: its width, colours and characters; bars, pictures, wrapped text."""
 
 from __future__ import annotations  # NumPy is not imported to print a help page
 
@@ -21,14 +21,14 @@ _WITHOUT_TERMINAL = 80
 
 @dataclass(frozen=True)
 class Screen:
-    """What a stream can show."""
+    """The abilities of a stream."""
 
     columns: int
     colour: bool
 
     @classmethod
     def of(cls, stream: TextIO) -> Screen:
-        """The screen of a stream; NO_COLOR and FORCE_COLOR decide about colours."""
+        """The screen of a stream; NO_COLOR and FORCE_COLOR turn colours off and on."""
         return cls(
             columns=max(40, shutil.get_terminal_size((_WITHOUT_TERMINAL, 24)).columns),
             colour=_shows_colour(stream),
@@ -69,12 +69,12 @@ class Screen:
 
 
 def plain(text: str, keep: str = "\n\t") -> str:
-    """Text from outside without what moves a cursor, changes colours or cannot be encoded."""
+    """Text from outside without control characters and characters that cannot be encoded."""
     return "".join(c if c.isprintable() or c in keep else "�" for c in text)
 
 
 def encodable(text: str, encoding: str | None) -> str:
-    """The text as a stream of that encoding takes it: where it lacks bars and ticks, in ASCII."""
+    """The text for a stream of that encoding: in ASCII where it lacks bars and ticks."""
     try:
         text.encode(encoding or "ascii")
     except (UnicodeEncodeError, LookupError):
@@ -83,7 +83,7 @@ def encodable(text: str, encoding: str | None) -> str:
 
 
 def shorten(text: str, columns: int) -> str:
-    """The text within so many columns, its end kept: a path ends with what tells it apart."""
+    """The text within so many columns; the end of a path is kept."""
     if len(text) <= columns:
         return text
     return "…" + text[len(text) - columns + 1 :]

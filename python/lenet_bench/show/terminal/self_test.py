@@ -1,4 +1,4 @@
-"""What the self-test found: in a terminal, and without the samples for programs."""
+"""The self-test's verdicts in a terminal, and as JSON without the samples."""
 
 import textwrap
 from collections.abc import Iterator, Sequence
@@ -16,7 +16,7 @@ _COLOURS = {"passed": "green", "failed": "red", "too noisy": "yellow"}
 
 
 def digest(points: Sequence[Point], result: Result) -> dict[str, Any]:
-    """Each point with its figures, and what they must be read with."""
+    """Each point with its figures, the settings and the warnings."""
     return {
         "kind": "self-test",
         "schema": 1,
@@ -30,7 +30,7 @@ def digest(points: Sequence[Point], result: Result) -> dict[str, Any]:
 
 
 def self_test(points: Sequence[Point], result: Result, screen: Screen) -> Iterator[str]:
-    """A line or two for each point, the warnings of the run, and what it comes to."""
+    """A line or two for each point, the warnings of the run, and the overall verdict."""
     yield from screen.wrap(conditions(result))
     yield ""
     for point in points:

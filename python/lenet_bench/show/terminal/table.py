@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 _BETWEEN = 2  # columns of the terminal between two of the table
 _SHORTEST_BAR, _LONGEST_BAR = 8, 30
-_SCALE = 50  # times the shortest: what is longer is cut, or the shortest would not be seen
+_SCALE = 50  # times the shortest: longer bars are cut, so that the shortest is visible
 
 
 class Cell(NamedTuple):
@@ -88,7 +88,7 @@ def table(
 
 
 def lines_of(drawing: Table, screen: Screen, columns: int) -> Iterator[str]:
-    """What rich draws."""
+    """The table of rich."""
     from rich.console import Console
 
     text = io.StringIO()
@@ -105,7 +105,7 @@ def lines_of(drawing: Table, screen: Screen, columns: int) -> Iterator[str]:
 
 
 def fitting(columns: Sequence[Column], room: int) -> list[Column]:
-    """Those for which there is room; one that has nothing but dashes is left out anyway."""
+    """The columns that fit; one with only dashes is always left out."""
     kept = [c for c in columns if not c.leaves or any(_text(cell) not in "-" for cell in c.cells)]
     while _width(kept) > room and any(column.leaves for column in kept):
         kept.remove(max(kept, key=lambda column: column.leaves))

@@ -10,7 +10,7 @@ from .table import Cell, Column, table
 
 
 def verification(screen: Screen, results: Sequence[Verification]) -> Iterator[str]:
-    """A line a backend, and then each image that a backend and the reference disagree on."""
+    """A line for each backend, then each image that a backend and the reference disagree on."""
     yield f"{counted(results[0].images, 'test image')} against the float64 reference"
     yield ""
     differences = [

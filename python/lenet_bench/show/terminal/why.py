@@ -12,22 +12,22 @@ from ..why import answer
 from .screen import Screen, plain
 from .table import Column, table
 
-_HANDED_ON = 0.85  # of a function's time is another's
+_HANDED_ON = 0.85  # share of a function's time that one other function takes
 _SMALLEST = 0.04  # share of the time that is shown
 _BAR = 30
 _SHADES = dict(zip(GROUPS, "▒▓█■░", strict=True))
 _ZERO = "│"
 _LEGEND = (
-    "call: one image, median. explained: what the parts, measured apart, are of it. an operation: "
-    "what one more in the network takes. on two cores: the call where its process may use one core "
-    "more. Python calls: Python functions that a call runs. waits: times that a call gives its "
-    "core away."
+    "call: one image, median. explained: the sum of the parts as a share of the call. an "
+    "operation: what one more operation in the network adds. on two cores: the call where its "
+    "process may use one core more. Python calls: Python functions that a call runs. waits: thread "
+    "switches per call."
 )
 _Branch = tuple[float, int, str]  # share, indentation, function
 
 
 def calls(found: Sequence[TakenApart], screen: Screen, named: Sequence[str] = ()) -> Iterator[str]:
-    """A row for each that ran, the quickest first; then why others did not that should have."""
+    """A row for each backend that ran, the fastest first; then why a named one did not."""
     ran = sorted((one for one in found if one.median_us), key=lambda one: one.median_us or 0.0)
     if ran:
         yield from table(screen, list(_columns(ran)))
@@ -49,12 +49,12 @@ def calls(found: Sequence[TakenApart], screen: Screen, named: Sequence[str] = ()
 
 
 def _columns(ran: Sequence[TakenApart]) -> Iterator[Column]:
-    """What leaves first where the terminal is narrow has the highest number."""
+    """The columns; the one with the highest `leaves` is dropped first in a narrow terminal."""
     of_one = [units.time(one.operation_us.us if one.operation_us else None) for one in ran]
     yield Column("backend", [one.name for one in ran], left=True, style="bold")
     yield Column("call", [units.time(one.median_us) for one in ran])
-    yield Column("explained", [_percent(one.explained) for one in ran])
-    bounds = [units.percents(one.explained_low, one.explained_high) for one in ran]
+    yield Column("explained", [units.percent(one.explained, places=0) for one in ran])
+    bounds = [units.percent(one.explained_low, one.explained_high, places=0) for one in ran]
     yield Column("95 % interval", bounds, leaves=2)
     yield Column("", _stacked(ran), left=True, leaves=1)
     yield Column("an operation", of_one, leaves=3)
@@ -115,7 +115,7 @@ def parts(one: TakenApart, screen: Screen) -> Iterator[str]:
     yield from table(screen, columns, margin="  ")
     if one.engine:
         yield from screen.wrap(
-            f"the engine: {one.engine} by its own profiler, in a build of its own."
+            f"the engine says: by {one.engine}'s own profiler, in a separate build."
         )
     if one.unheard:
         yield from screen.wrap(one.unheard, "yellow")
@@ -128,10 +128,11 @@ def closely(one: TakenApart, screen: Screen) -> Iterator[str]:
     named = ", ".join(f"{package} {n:,}" for package, n in anatomy.python_calls.items())
     count = units.counted(_python_calls(one) or 0, "Python call")
     yield from _wrapped(f"{count}, {anatomy.depth} deep: {named}", screen)
-    shares = ", ".join(f"{p} {share:.0%}" for p, share in anatomy.shares.items() if share >= 0.005)
+    shown = {package: share for package, share in anatomy.shares.items() if share >= 0.005}
+    shares = ", ".join(f"{name} {_percent(share)}" for name, share in shown.items())
     yield from _wrapped(f"time by package: {shares}", screen)
     for share, indent, call in _branches(anatomy.tree):
-        text = f"  {share:4.0%}  {'  ' * indent}{_shortened(call)}"
+        text = f"  {_percent(share):>5}  {'  ' * indent}{_shortened(call)}"
         yield text if len(text) <= screen.columns else text[: screen.columns - 1] + "~"
 
 
@@ -139,12 +140,12 @@ def _python_calls(one: TakenApart) -> int | None:
     return sum(one.anatomy.python_calls.values()) if one.anatomy else None
 
 
-def _percent(share: float | None) -> str:
-    return units.NONE if share is None else f"{share:.0%}"
+def _percent(share: float) -> str:
+    return units.percent(share, places=0)
 
 
 def _branches(calls: Sequence[Function], indent: int = 0, above: str = "") -> Iterator[_Branch]:
-    """The tree's lines. A function that only hands on within its package is passed over."""
+    """The tree's lines. A function that only calls another one of its package is left out."""
     for call in calls:
         package = package_of(call.call)
         if _hands_on(call, package) and package == above:

@@ -1,7 +1,7 @@
-"""A backend in a process of its own, where this one cannot hold it.
+"""A backend in a process of its own, where this process cannot load it.
 
 For timing, use `lenet-bench compare`, whose clock runs inside the backend's process: here each call
-adds the way to the other process.
+also sends its data to the other process and back.
 """
 
 import weakref
@@ -23,8 +23,8 @@ from .lookup import find
 _SECONDS = 300  # to be built: ahead-of-time compilers on a slow machine
 
 
-class Apart:
-    """Asks the child; one call at a time."""
+class InOwnProcess:
+    """A backend in a child process; one call at a time."""
 
     def __init__(self, name: str, weights: Weights, *, threads: int, quiet: bool) -> None:
         backend, _ = find(name)
@@ -47,7 +47,7 @@ class Apart:
             raise
 
     def infer(self, images: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Probabilities, as of any backend; a call costs the way to the other process too."""
+        """Probabilities, as of any backend; a call includes the transfer to the other process."""
         answer: NDArray[np.float32] = self._ask(("infer", check_images(images)))
         return answer
 
@@ -56,7 +56,7 @@ class Apart:
         return layers
 
     def describe(self) -> dict[str, str]:
-        """What the backend says, and that it is not in this process."""
+        """The backend's own description, and that it is not in this process."""
         described: dict[str, str] = self._ask(("describe",))
         return {**described, "process": "of its own"}
 
@@ -71,7 +71,7 @@ class Apart:
             return answer
         error = getattr(errors, kind, None)
         if error is None:
-            raise LenetBenchError(f"{self._name} fails with {kind}: {answer}")
+            raise LenetBenchError(f"{self._name} failed with {kind}: {answer}")
         raise error(answer)
 
 
