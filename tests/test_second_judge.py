@@ -19,9 +19,8 @@ from lenet_bench.results import Kernel, taken_apart
 from lenet_bench.results.apart import STAGES
 from lenet_bench.show.terminal.screen import Screen
 from lenet_bench.show.terminal.why import parts
-from sample_results import blocks, result, write_log
+from sample_results import blocks, experiments, result, write_log
 from sample_results import log as made_log
-from test_why import experiments
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "bench"))
 from kernels import kernels
