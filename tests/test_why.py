@@ -222,9 +222,7 @@ def planted(weights_file: Path) -> dict[str, dict[str, float]]:
         ("SlowStage", "conv2", 1),
     ],
 )
-def test_a_planted_delay_is_in_its_part_alone(
-    planted: Any, toy: str, part: str, times: int
-) -> None:
+def test_a_delay_is_in_its_part_alone(planted: Any, toy: str, part: str, times: int) -> None:
     added = {name: us - planted["Toy"][name] for name, us in planted[toy].items()}
     own, delay = added.pop(part), times * toys.PLANTED_US
     assert own == pytest.approx(delay, rel=0.5)
