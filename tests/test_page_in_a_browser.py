@@ -52,7 +52,7 @@ def see(visit, pages):
     def open_page(name, *, viewport=DESK, drawn=True, **options):
         tab = visit((pages / f"{name}.html").as_uri(), viewport=viewport, **options)
         if drawn:
-            tab.wait_for_selector("html[data-drawn]", timeout=120_000)
+            tab.wait_for_selector("html[data-drawn]")
         return tab
 
     return open_page
@@ -206,7 +206,7 @@ def test_the_theme_follows_the_system_until_somebody_chooses(see):
     assert light[0] == "rgb(255, 255, 255)"
     assert all(one != other for one, other in zip(dark, light, strict=True))
     tab.reload()
-    tab.wait_for_selector("html[data-drawn]", timeout=120_000)
+    tab.wait_for_selector("html[data-drawn]")
     assert tab.evaluate(background) == light[0]
 
 
