@@ -314,8 +314,7 @@ def test_the_page_measures_its_kernels_here(see):
     tab.locator("#here", has_text=re.compile(r"\d (µs|ms)")).wait_for()
 
 
-@pytest.mark.parametrize("viewport", [DESK, PHONE], ids=["desk", "phone"])
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(("viewport", "scheme"), [(DESK, "light"), (PHONE, "dark")])
 def test_the_page_fits_the_screen_and_axe_finds_nothing(see, viewport, scheme):
     from axe_playwright_python.sync_playwright import Axe
 
