@@ -149,15 +149,15 @@ def test_a_backend_that_hangs_times_out_and_the_others_go_on(weights_file):
         weights_file, scratch.Honest, scratch.Hangs, scratch.HangsWhenStarted, rounds=2, timeout_s=8
     )
     assert [row.status for row in result.backends] == ["ok", "timeout", "timeout"]
-    assert "did not answer within 8 s" in result.row("Hangs").reason
+    assert "within 8 s" in result.row("Hangs").reason
     assert len(result.row("Honest").blocks) == 2
 
 
 def test_threads_beyond_the_count_and_at_work_unasked_are_warned_of(weights_file):
     result = measured(weights_file, scratch.SpinsUnasked, rounds=2)
     assert result.backends[0].resources.threads_running == 2
-    assert any("more threads than the 1" in warning for warning in result.warnings)
-    assert any("while nothing was asked" in warning for warning in result.warnings)
+    assert any("more threads" in warning for warning in result.warnings)
+    assert any("nothing was asked" in warning for warning in result.warnings)
 
 
 def test_where_no_backend_runs_the_result_says_so(weights_file):

@@ -86,7 +86,7 @@ def test_a_run_of_other_settings_is_refused(weights_file, tmp_path, other):
     with pytest.raises(ResultError, match="another --output"):
         measured(weights_file, scratch.Honest, output=output, rounds=2, **other)
     for backends in ((scratch.Prints,), (scratch.Honest, scratch.Prints)):
-        with pytest.raises(ResultError, match="comparison of Honest"):
+        with pytest.raises(ResultError, match="Honest"):
             measured(weights_file, *backends, output=output, rounds=2)
     assert output.read_bytes() == before
 
@@ -147,7 +147,7 @@ def test_a_disk_that_fills_up_ends_the_run_and_not_its_table(weights_file, tmp_p
     )
     assert done.returncode == 1
     assert "p50" in done.stdout
-    assert "cannot be written: File too large" in done.stderr
+    assert "File too large" in done.stderr
     assert "Traceback" not in done.stderr
     assert read_result(output).ended == "running", "its whole blocks are readable"
 

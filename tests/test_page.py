@@ -219,9 +219,9 @@ def test_calls_taken_apart_add_a_figure_and_none_of_their_times_to_a_comparison(
     beside = drawn(result(blocks("fused", 20), blocks("numpy", 90)), sample_apart())
     numbers = re.search('<table id="numbers".*?</table>', beside, re.DOTALL)[0]
     assert re.findall('data-name="(.*?)"', numbers) == ["fused", "numpy"]
-    assert "another machine than the rest of this page" in beside
+    assert "another machine" in beside
     assert "On µ-processor, the same digit" in beside
-    assert "another processor, taken apart" in beside
+    assert "another processor" in beside
 
 
 def test_calls_taken_apart_on_the_machine_of_the_comparison_are_not_called_anothers():

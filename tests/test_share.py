@@ -161,7 +161,7 @@ def test_share_shows_asks_and_writes_a_file_and_a_text(result_file, tmp_path, ru
     assert check_file(file)
     assert f"git add {file}" in done.output
     assert '"model": "AMD EPYC"' in done.output
-    assert "| numpy | 90.0 µs |" in text.read_text()
+    assert "numpy | 90.0 µs" in text.read_text()
     assert sorted(folder.iterdir()) == sorted((file, text))
 
 

@@ -2,6 +2,7 @@
 
 import functools
 import json
+import re
 from dataclasses import replace as renamed
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -334,10 +335,9 @@ def test_the_parts_are_shown_with_a_bar_where_the_last_one_ended() -> None:
 def test_the_answer_names_the_largest_parts_and_what_the_slowest_adds() -> None:
     slow = renamed(apart(300, python=205), name="slow")
     first, second, both = answer([slow, apart(100)])
-    assert first.startswith("made takes 100 µs: unexplained 22.0 µs (22%), dispatch 14.0 µs (14%)")
-    assert "78% of it explained (78% to 78%)" in first
+    assert re.search("made .*100 µs.*unexplained 22.0 µs.*dispatch 14.0 µs.*78%", first)
     assert "Python 205 µs (68%)" in second
-    assert "slow takes 200 µs longer than made: Python 200 µs, " in both
+    assert re.search("slow .*200 µs.*made.*Python 200 µs", both)
     assert len(list(answer([slow]))) == 1
 
 
@@ -361,7 +361,7 @@ def test_what_is_not_taken_apart_and_what_cannot_run_is_told_with_its_reason() -
     lines = list(table([apart(50), whole, *taken_apart(missing)], WIDE, named=["cupy"]))
     assert any("tvm" in line and line.endswith("nobody") for line in lines)
     assert not any("made is not" in line for line in lines)
-    assert "cupy: unavailable: none" in lines
+    assert "cupy: unavailable" in "\n".join(lines)
     assert "cuda;" in lines[-1]
 
 
