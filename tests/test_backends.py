@@ -273,7 +273,7 @@ def test_describe_is_words_only(net: Network) -> None:
 @pytest.mark.parametrize("threads", [1, 2])
 def test_many_callers_at_once_get_their_own_answers(name: str, threads: int) -> None:
     net = build(name, threads=threads)
-    images = random_images(9, 8 * 20).reshape(8, 20, 28, 28)
+    images = random_images(9, 8 * 8).reshape(8, 8, 28, 28)
     expected = [net.infer(batch) for batch in images]
 
     def ask(caller: int) -> bool:

@@ -1,7 +1,7 @@
 """What can go wrong with a GPU backend: a sentence each, and the session goes on. On the double."""
 
 import pytest
-from cuda_children import CUDNN, Ask, unavailable
+from cuda_children import CUDNN, Ask
 from cuda_setting import built_major
 from lenet_bench import load
 from lenet_bench.errors import Unavailable
@@ -10,27 +10,6 @@ from lenet_bench.registry.gpu import why_none
 pytestmark = pytest.mark.skipif(
     built_major() is None, reason="lenet_bench is built without CUDA (make test-cuda13)"
 )
-
-
-@pytest.mark.parametrize(
-    ("setting", "says", "mends"),
-    [
-        ({"CUDA_DOUBLE_DRIVER": "0"}, "no NVIDIA driver", "nvidia-smi"),
-        ({"CUDA_DOUBLE_DRIVER": "11040"}, "supports CUDA 11.4", "nvidia-driver"),
-        ({"CUDA_DOUBLE_DEVICES": "0"}, "finds no GPU", "nvidia-smi"),
-        ({"CUDA_VISIBLE_DEVICES": ""}, 'CUDA_VISIBLE_DEVICES=""', "unset CUDA_VISIBLE_DEVICES"),
-        ({"LENET_BENCH_GPU": "7"}, 'LENET_BENCH_GPU="7" names no GPU', "export LENET_BENCH_GPU=0"),
-        ({"LENET_BENCH_GPU": "one"}, 'LENET_BENCH_GPU="one"', "export LENET_BENCH_GPU=0"),
-        ({"CUDA_DOUBLE_CAPABILITY": "37"}, "compute capability 3.7, too old", ""),
-        ({"CUDA_DOUBLE_TAKEN": "1"}, "lets in one process only", "--compute-mode=DEFAULT"),
-    ],
-)
-def test_what_is_missing_is_one_sentence_with_what_mends_it(
-    ask: Ask, setting: dict[str, str], says: str, mends: str
-) -> None:
-    sentence = unavailable(ask, "cudnn", **setting)
-    assert says in sentence
-    assert mends in sentence
 
 
 @pytest.mark.skipif(why_none() is None, reason="there is an NVIDIA GPU here")
