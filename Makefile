@@ -65,7 +65,7 @@ all-frameworks: $(DEMO)/frameworks  ## and those that need an environment of the
 # (conftest.py); the reordering would put those of few tests last, with one worker alone in the end.
 PYTEST := -m pytest -n auto --dist loadfile --no-loadscope-reorder
 
-test: $(TEST)/installed lint  ## set up and run the quick tests (ten to twenty minutes)
+test: $(TEST)/installed lint  ## set up and run the quick tests (about ten minutes)
 	$(TEST)/bin/python $(PYTEST) -m 'not slow'
 
 # NVIDIA has wheels for Linux only.

@@ -4,6 +4,8 @@ import shutil
 
 import pytest
 
+LATE_MS = 120_000  # a busy machine's too
+
 
 @pytest.fixture(scope="module")
 def chromium():
@@ -27,6 +29,7 @@ def visit(chromium):
 
     def open_page(url, **options):
         context = chromium.new_context(**options)
+        context.set_default_timeout(LATE_MS)
         contexts.append(context)
         tab = context.new_page()
         tab.on("console", lambda message: complaints.append(message.text))

@@ -4,12 +4,14 @@ python tests/cuda_setting.py DRIVER MAJOR builds the GPU backends without Python
 """
 
 import os
+import re
 import shutil
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
 from pathlib import Path
+from typing import NamedTuple
 
 TESTS = Path(__file__).parent
 SOURCES = TESTS.parent / "csrc"
@@ -22,6 +24,41 @@ KERNEL_HEADERS = (
     "cuda/layers.cuh",
     "cuda/signals.cuh",
 )
+
+
+class Fault(NamedTuple):
+    """One that is planted, and the backend that shows it."""
+
+    backend: str
+    file: str
+    what: str
+    there: str
+    planted: str
+
+    def __str__(self) -> str:
+        return f"{self.backend} {self.file}: {self.what}"
+
+
+def read_faults() -> list[Fault]:
+    """All of cuda_faults.txt, which says how it is written."""
+    found: list[Fault] = []
+    place: list[str] = []
+    text = (TESTS / "cuda_faults.txt").read_text()
+    for line in re.sub(r"\n +\|", " |", text).splitlines():
+        if line.startswith("["):
+            place = line.strip("[]").split()
+        elif line and not line.startswith("#"):
+            fields = (field.strip().replace("\\n", "\n") for field in line.split("|"))
+            found.append(Fault(*place, *fields))
+    return found
+
+
+FAULTS = read_faults()
+
+
+def in_a_kernel(file: str) -> bool:
+    """Whether NVRTC compiles it, and not the C++ compiler."""
+    return file.endswith((".cu", ".cuh"))
 
 
 def built_major() -> int | None:
@@ -148,19 +185,19 @@ class Driver:
             self._link(self.objects, folder)
 
     def run(
-        self, backend: str, folder: Path, file: str = "", there: str = "", planted: str = ""
+        self, backend: str, folder: Path, fault: "Fault | None" = None
     ) -> "subprocess.CompletedProcess[str]":
-        """What it says of a backend; with a fault where `planted` stands in place of `there`."""
+        """What it says of a backend, as it is or with a fault."""
         program, cache = self.program, self.folder  # with our kernels, compiled once
-        if file:
-            text = (SOURCES / file).read_text()
-            assert there in text, f"{file} has changed: plant this fault anew"
-            text = text.replace(there, planted, 1)
-            if file.endswith((".cu", ".cuh")):  # NVRTC's double takes it from here
-                (folder / Path(file).name).write_text(text)
+        if fault:
+            text = (SOURCES / fault.file).read_text()
+            assert fault.there in text, f"{fault.file} has changed: plant this fault anew"
+            text = text.replace(fault.there, fault.planted, 1)
+            if in_a_kernel(fault.file):  # NVRTC's double takes it from here
+                (folder / Path(fault.file).name).write_text(text)
                 cache = folder
             else:
-                program = self._plant(folder, file, text)
+                program = self._plant(folder, fault.file, text)
         places = {"XDG_CACHE_HOME": str(cache), "CUDA_DOUBLE_KERNELS": str(folder)}
         return subprocess.run(
             [str(program), backend],
@@ -169,6 +206,17 @@ class Driver:
             timeout=300,
             env={**os.environ, **places},
         )
+
+    def catches(self, fault: Fault, folder: Path) -> bool:
+        """Whether it sees the fault. A busy machine may hide one of time: then once more."""
+        for attempt in ("first", "second", "third"):
+            (folder / attempt).mkdir()
+            done = self.run(fault.backend, folder / attempt, fault)
+            print(done.stderr)
+            assert not in_a_kernel(fault.file) or "nvrtcCompileProgram" not in done.stderr
+            if done.returncode != 0:
+                return True
+        return False
 
     def _plant(self, folder: Path, file: str, text: str) -> Path:
         sources = folder / "csrc"

@@ -14,7 +14,7 @@ import psutil
 from conftest import environment
 from processes import wait_for
 
-TIMEOUT_S = 60
+TIMEOUT_S = 180
 
 
 @dataclass(frozen=True)

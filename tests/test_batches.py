@@ -45,13 +45,13 @@ def test_throughput_is_images_by_the_median_call(batches):
 def test_a_backend_that_refuses_batches_says_so_and_loses_only_them(batches):
     row = batches.row("RefusesBatches")
     assert (row.status, len(row.blocks), row.batches) == ("ok", 2, ())
-    assert row.batch_refusals["4"] == "NotImplementedError: one image at a time"
+    assert row.batch_refusals["4"].startswith("NotImplementedError")
 
 
 def test_wrong_answers_to_a_batch_are_found(batches):
     row = batches.row("AnswersBatchesWrongly")
     assert row.status == "ok"
-    assert "differ from the reference's" in row.batch_refusals["16"]
+    assert "differ" in row.batch_refusals["16"]
 
 
 def test_a_backend_that_dies_of_a_size_keeps_the_others(batches):

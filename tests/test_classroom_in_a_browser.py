@@ -50,7 +50,7 @@ def see(visit, page):
 
     def open_page(viewport=DESK, **options):
         tab = visit(page.as_uri(), viewport=viewport, **options)
-        tab.wait_for_selector("html[data-ready]", timeout=120_000)
+        tab.wait_for_selector("html[data-ready]")
         return tab
 
     return open_page
@@ -74,7 +74,7 @@ def draw(tab, lines):
 def answered(tab):
     """The digit, once the page has looked."""
     tab.locator("#draw:not([data-waiting])").wait_for()
-    return tab.locator("#answer").get_attribute("data-digit", timeout=1000)
+    return tab.locator("#answer").get_attribute("data-digit")
 
 
 def draw_at_once(tab, lines):
@@ -177,11 +177,11 @@ def test_pictures_are_opened_dropped_and_pasted(see, pytestconfig):
     for path in sorted((pytestconfig.rootpath / "images").glob("desk-*"))[:3]:
         digit = path.stem[-1]
         tab.locator("#picture").set_input_files(path)
-        tab.wait_for_selector(f"#answer[data-digit='{digit}']", timeout=30_000)
+        tab.wait_for_selector(f"#answer[data-digit='{digit}']")
         tab.locator("#clear").click()
         for way in (drop, paste):
             way(tab, path.read_bytes(), path.name)
-            tab.wait_for_selector(f"#answer[data-digit='{digit}']", timeout=30_000)
+            tab.wait_for_selector(f"#answer[data-digit='{digit}']")
             tab.locator("#clear").click()
 
 
@@ -193,7 +193,7 @@ def test_what_is_no_picture_is_refused_in_a_sentence_and_blank_paper_has_no_answ
     Image.new("L", (60, 60), 255).save(white, "PNG")
     draw(tab, SEVEN)
     drop(tab, white.getvalue(), "white.png")
-    tab.wait_for_selector("#answer:not([data-digit])", timeout=30_000, state="attached")
+    tab.wait_for_selector("#answer:not([data-digit])", state="attached")
 
 
 def test_light_ink_on_a_dark_board_is_read(see):
@@ -204,7 +204,7 @@ def test_light_ink_on_a_dark_board_is_read(see):
     Image.fromarray(255 - np.asarray(drawn)[8:-8, 8:-8]).save(board, "PNG")
     tab.locator("#clear").click()
     drop(tab, board.getvalue(), "board.png")
-    tab.wait_for_selector("#answer[data-digit='7']", timeout=30_000)
+    tab.wait_for_selector("#answer[data-digit='7']")
 
 
 def test_every_number_is_the_sum_that_the_page_says_and_the_answer_the_references(see):
@@ -314,8 +314,7 @@ def test_the_page_measures_its_kernels_here(see):
     tab.locator("#here", has_text=re.compile(r"\d (µs|ms)")).wait_for()
 
 
-@pytest.mark.parametrize("viewport", [DESK, PHONE], ids=["desk", "phone"])
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(("viewport", "scheme"), [(DESK, "light"), (PHONE, "dark")])
 def test_the_page_fits_the_screen_and_axe_finds_nothing(see, viewport, scheme):
     from axe_playwright_python.sync_playwright import Axe
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import lenet_bench
 import pytest
+from browsers import LATE_MS
 from lenet_bench.classroom import engines
 from lenet_bench.network import PARAMETERS
 from lenet_bench.weights import read_weights
@@ -53,13 +54,19 @@ def page(tmp_path_factory):
     return path
 
 
+def new_tab(chromium):
+    tab = chromium.new_page()
+    tab.set_default_timeout(LATE_MS)
+    return tab
+
+
 @pytest.fixture
 def open_lesson(chromium):
     """`open_lesson(lesson)` opens its page; what that complains of fails the test."""
     complaints, tabs = [], []
 
     def open_page(lesson):
-        tab = chromium.new_page()
+        tab = new_tab(chromium)
         tab.on("console", lambda message: complaints.append(message.text))
         tab.on("pageerror", lambda error: complaints.append(str(error)))
         tab.goto(lesson.address)
@@ -148,7 +155,7 @@ def test_one_that_dies_and_a_program_that_ends_are_told(chromium, page, tmp_path
     nowhere = str(tmp_path)
     with served(HERE / "scratch_lesson.py", page, *BACKENDS, XDG_CACHE_HOME=nowhere) as lesson:
         lesson.wait_until_ready()
-        tab = chromium.new_page()
+        tab = new_tab(chromium)
         tab.goto(lesson.address)
         rows(tab, "ready").nth(len(BACKENDS) - 1).wait_for()
         lesson.workers()[1].kill()
@@ -164,7 +171,7 @@ def test_backends_that_start_later_answer_the_drawing_that_is_there(chromium, pa
     with served(
         HERE / "scratch_lesson.py", page, *BACKENDS, XDG_CACHE_HOME=str(tmp_path)
     ) as lesson:
-        tab = chromium.new_page()
+        tab = new_tab(chromium)
         tab.goto(lesson.address)
         tab.wait_for_function("globalThis.lesson")
         ask(tab)
@@ -179,7 +186,7 @@ def test_what_is_drawn_on_the_whole_page_is_answered_by_every_backend(chromium, 
     command = ["-m", "lenet_bench", "classroom", path, "--serve", *named]
     complaints = []
     with served(*command, XDG_CACHE_HOME=str(tmp_path)) as lesson:
-        tab = chromium.new_page()
+        tab = new_tab(chromium)
         tab.on("console", lambda message: complaints.append(message.text))
         tab.on("pageerror", lambda error: complaints.append(str(error)))
         tab.goto(lesson.address)

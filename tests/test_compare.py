@@ -149,15 +149,15 @@ def test_a_backend_that_hangs_times_out_and_the_others_go_on(weights_file):
         weights_file, scratch.Honest, scratch.Hangs, scratch.HangsWhenStarted, rounds=2, timeout_s=8
     )
     assert [row.status for row in result.backends] == ["ok", "timeout", "timeout"]
-    assert "did not answer within 8 s" in result.row("Hangs").reason
+    assert "within 8 s" in result.row("Hangs").reason
     assert len(result.row("Honest").blocks) == 2
 
 
 def test_threads_beyond_the_count_and_at_work_unasked_are_warned_of(weights_file):
     result = measured(weights_file, scratch.SpinsUnasked, rounds=2)
     assert result.backends[0].resources.threads_running == 2
-    assert any("more threads than the 1" in warning for warning in result.warnings)
-    assert any("while nothing was asked" in warning for warning in result.warnings)
+    assert any("more threads" in warning for warning in result.warnings)
+    assert any("nothing was asked" in warning for warning in result.warnings)
 
 
 def test_where_no_backend_runs_the_result_says_so(weights_file):
@@ -171,7 +171,8 @@ def test_a_budget_is_kept_from_the_first_start_to_the_end(weights_file):
     ran = [block for row in (*result.backends, result.floor) for block in row.blocks]
     longest = max((block.took_s for block in ran), default=result.elapsed_s)  # busy machine: none
     assert result.ended == "budget"
-    assert 4 - longest * 2 < result.elapsed_s < 4 + longest
+    assert all(block.at_s < 4 for block in ran)
+    assert result.elapsed_s > 4 - 2 * longest
     lefts = [progress.left_s for progress in told]
     assert lefts == sorted(lefts, reverse=True)
     assert all(left <= 4 for left in lefts)

@@ -150,7 +150,7 @@ def test_describe_names_device_versions_algorithm_and_memory(ask: Ask) -> None:
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_describe_proves_that_it_ran_on_the_gpu(ask: Ask, backend: str) -> None:
     facts = ask(f'answer(load("{backend}", weights=weights).describe())')
-    assert facts["proof"].startswith("its answers lie in the memory of GPU 0")
+    assert "memory of GPU 0" in facts["proof"]
 
 
 def test_describe_names_the_engines_that_keep_to_float32_and_run(ask: Ask) -> None:

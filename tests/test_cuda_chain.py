@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from cuda_children import Ask
+from cuda_children import Ask, unavailable
 from cuda_setting import built_major
 
 pytestmark = pytest.mark.skipif(
@@ -27,23 +27,42 @@ def test_each_link_tells_its_version_and_place(ask: Ask, double: Path) -> None:
     assert Path(path).resolve() == double / "libcudnn.so.9"
 
 
-@pytest.mark.parametrize(
-    ("setting", "link", "says", "mends"),
-    [
-        ({"CUDA_DOUBLE_DRIVER": "11040"}, "driver", "supports CUDA 11.4", "nvidia-driver"),
-        ({"CUDA_DOUBLE_DEVICES": "0"}, "device", "finds no GPU", "nvidia-smi"),
-        ({"CUDA_VISIBLE_DEVICES": ""}, "device", "hides every GPU", "unset CUDA_VISIBLE_DEVICES"),
-        ({"CUDA_DOUBLE_CAPABILITY": "37"}, "device", "too old for CUDA", ""),
-        ({"CUDA_DOUBLE_CUDNN_OF": "11000"}, "libcudnn", "built for CUDA 11", "--force-reinstall"),
-    ],
-)
-def test_only_the_broken_link_says_what_mends_it(
-    ask: Ask, setting: dict[str, str], link: str, says: str, mends: str
+def broken(ask: Ask, **setting: str) -> dict[str, str]:
+    """The links that are, with their reasons."""
+    return {name: reason for name, (_, reason, _) in ask(CHAIN, **setting).items() if reason}
+
+
+#: What is set, the link that it breaks where it breaks one, what both say of it and what mends it.
+BROKEN = [
+    ({"CUDA_DOUBLE_DRIVER": "0"}, None, "no NVIDIA driver", "nvidia-smi"),
+    ({"CUDA_DOUBLE_DRIVER": "11040"}, "driver", "CUDA 11.4", "nvidia-driver"),
+    ({"CUDA_DOUBLE_DEVICES": "0"}, "device", "no GPU", "nvidia-smi"),
+    ({"CUDA_VISIBLE_DEVICES": ""}, "device", "GPU", "unset CUDA_VISIBLE_DEVICES"),
+    ({"LENET_BENCH_GPU": "7"}, None, 'LENET_BENCH_GPU="7"', "export LENET_BENCH_GPU=0"),
+    ({"LENET_BENCH_GPU": "one"}, None, 'LENET_BENCH_GPU="one"', "export LENET_BENCH_GPU=0"),
+    ({"CUDA_DOUBLE_CAPABILITY": "37"}, "device", "too old", ""),
+    ({"CUDA_DOUBLE_TAKEN": "1"}, None, "one process only", "--compute-mode=DEFAULT"),
+]
+
+
+@pytest.mark.parametrize(("setting", "link", "says", "mends"), BROKEN)
+def test_what_is_missing_is_one_sentence_with_what_mends_it_and_one_broken_link(
+    ask: Ask, setting: dict[str, str], link: str | None, says: str, mends: str
 ) -> None:
-    broken = {name: reason for name, (_, reason, _) in ask(CHAIN, **setting).items() if reason}
-    assert list(broken) == [link]
-    assert says in broken[link]
-    assert mends in broken[link]
+    told = {"load": unavailable(ask, "cudnn", **setting)}
+    if link:
+        told |= broken(ask, **setting)
+        assert list(told) == ["load", link]
+    for sentence in told.values():
+        assert says in sentence
+        assert mends in sentence
+
+
+def test_a_cudnn_for_another_cuda_is_a_broken_link(ask: Ask) -> None:
+    (sentence,) = (found := broken(ask, CUDA_DOUBLE_CUDNN_OF="11000")).values()
+    assert list(found) == ["libcudnn"]
+    assert "CUDA 11" in sentence
+    assert "--force-reinstall" in sentence
 
 
 @pytest.mark.parametrize(
@@ -59,10 +78,9 @@ def test_a_link_that_cannot_be_loaded_says_so(
             target.write_bytes(b"not a library")
         else:
             target.symlink_to(path)
-    chain = ask(CHAIN, LENET_BENCH_CUDA_LIBRARIES=str(tmp_path))
-    broken = {name: reason for name, (_, reason, _) in chain.items() if reason}
-    assert list(broken) == [link]
-    assert link == "driver" or "fix it with: " in broken[link]
+    found = broken(ask, LENET_BENCH_CUDA_LIBRARIES=str(tmp_path))
+    assert list(found) == [link]
+    assert link == "driver" or "fix it with: " in found[link]
 
 
 # what the GPU itself tells ----------------------------------------------------------------------

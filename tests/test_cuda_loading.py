@@ -230,7 +230,7 @@ def test_doctor_sees_a_part_of_another_version_in_the_same_folder(
         mine = other_cudnn / file.name if file.name == "libcudnn_ops.so.9" else file
         (tmp_path / file.name).symlink_to(mine)
     _, reason, _ = python(DOCTOR, LENET_BENCH_CUDA_LIBRARIES=str(tmp_path))["libcudnn"]
-    assert "of different versions" in reason
+    assert "versions" in reason
     assert f"--force-reinstall nvidia-cudnn-cu{MAJOR}" in reason
 
 

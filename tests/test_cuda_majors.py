@@ -3,6 +3,7 @@ with libraries that only say which they are. It takes no GPU and none of NVIDIA'
 """
 
 import os
+import re
 import subprocess
 import sys
 from importlib.util import find_spec
@@ -72,31 +73,19 @@ def choose(folder: Path, library: Path, driver: int, installed: tuple[str, ...])
 
 
 @pytest.mark.parametrize(
-    ("driver", "installed", "module"),
+    ("driver", "installed", "words"),
     [
-        (13000, EVERY, "_cuda13"),
-        (12080, EVERY, "_cuda12"),  # the newest that the driver supports
-        (13000, (*LIBRARIES[12], "libcudnn.so.9"), "_cuda12"),  # the only one installed
+        (13000, EVERY, "lenet_bench._cuda13"),
+        (12080, EVERY, "lenet_bench._cuda12"),  # the newest that the driver supports
+        (13000, (*LIBRARIES[12], "libcudnn.so.9"), "lenet_bench._cuda12"),  # the one installed
+        (12080, (*LIBRARIES[13], "libcudnn.so.9"), "libcudart.so.12 .*lenet-bench.cuda12"),
+        (11040, EVERY, "CUDA 11.4.*nvidia-driver$"),  # older than both
     ],
 )
-def test_of_two_modules_the_one_is_chosen_that_can_run(
-    tmp_path: Path, library: Path, driver: int, installed: tuple[str, ...], module: str
+def test_of_two_modules_the_one_is_chosen_that_can_run_or_told_what_it_lacks(
+    tmp_path: Path, library: Path, driver: int, installed: tuple[str, ...], words: str
 ) -> None:
-    assert choose(tmp_path, library, driver, installed) == f"lenet_bench.{module}"
-
-
-def test_without_libraries_the_one_that_the_driver_supports_says_how_to_get_them(
-    tmp_path: Path, library: Path
-) -> None:
-    sentence = choose(tmp_path, library, 12080, (*LIBRARIES[13], "libcudnn.so.9"))
-    assert sentence.startswith("CUDA 12: libcudart.so.12 is not installed; fix it with: ")
-    assert "lenet-bench[cuda12]" in sentence
-
-
-def test_a_driver_that_is_older_than_both_says_so(tmp_path: Path, library: Path) -> None:
-    sentence = choose(tmp_path, library, 11040, EVERY)
-    assert "supports CUDA 11.4" in sentence
-    assert sentence.endswith("nvidia-driver")
+    assert re.search(words, choose(tmp_path, library, driver, installed))
 
 
 # found by CMake ----------------------------------------------------------------------------------
@@ -175,5 +164,5 @@ def test_what_a_toolkit_lacks_is_named_with_what_brings_it(tmp_path: Path, libra
     (toolkit / "lib64" / "libcublas.so.13").unlink()
     done = configure(tmp_path / "build", toolkit, "13")
     assert done.returncode != 0
-    assert "CUDA 13: no libcublas.so.13" in done.stdout
+    assert "no libcublas.so.13" in done.stdout
     assert "pip install . -C lenet.cuda=13" in " ".join(done.stderr.split())

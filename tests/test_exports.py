@@ -128,7 +128,7 @@ def test_pyperf_compares_two_of_ours_and_sees_what_diff_sees(exported, tmp_path)
         (tmp_path / f"{name}.json").write_text(json.dumps(found))
     answer = pyperf("compare_to", tmp_path / "old.json", tmp_path / "new.json")
     assert "1.30x slower" in answer
-    assert re.search(r"not significant.*numpy", answer, re.DOTALL)
+    assert re.search("not significant.*numpy", answer, re.DOTALL)
 
 
 def test_what_failed_is_in_no_export(tmp_path, exported):
@@ -143,7 +143,7 @@ def test_what_failed_is_in_no_export(tmp_path, exported):
 def test_an_export_is_of_one_result_and_prints_nothing_else(words, capsys):
     code = command(["report", str(COMMITTED[0]), "--format", "bencher", *words])
     assert code == 2
-    assert "--format prints one result" in capsys.readouterr().err
+    assert "one result" in capsys.readouterr().err
 
 
 def steps(workflow):

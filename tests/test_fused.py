@@ -122,7 +122,7 @@ def test_a_batch_equals_its_images_one_by_one_bit_for_bit(
 
 def test_an_unknown_isa_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LENET_BENCH_ISA", "mmx")
-    with pytest.raises(Unavailable, match="asks for an unknown 'mmx'; expected one of: "):
+    with pytest.raises(Unavailable, match="unknown 'mmx'"):
         build()
 
 

@@ -24,7 +24,7 @@ def test_describe_says_where_nothing_sets_the_threads(monkeypatch: pytest.Monkey
     for name in VARIABLES:
         monkeypatch.delenv(name, raising=False)
     threads = load("numpy", weights=random_weights(0), threads=3).describe()["threads"]
-    assert threads == "as BLAS chose: set OPENBLAS_NUM_THREADS=3 before NumPy is imported"
+    assert "OPENBLAS_NUM_THREADS=3" in threads
 
 
 def test_describe_names_numpy_and_its_blas() -> None:

@@ -66,16 +66,12 @@ def figures(found: Priced) -> dict[str, float]:
     return {part.name: part.us for part in found.prices}
 
 
-def test_planted_prices_come_back_and_predict_what_follows_from_them() -> None:
-    found = found_of(experiments(PLANTED))
-    assert figures(found) == pytest.approx(PLANTED, rel=1e-3)
+@pytest.mark.parametrize("doubled", [None, *PLANTED])
+def test_planted_prices_come_back_however_dear_and_predict_what_follows(doubled: str) -> None:
+    planted = {name: us * (1 + (name == doubled)) for name, us in PLANTED.items()}
+    found = found_of(experiments(planted))
+    assert figures(found) == pytest.approx(planted, rel=1e-3)
     assert [one.error for one in found.predictions] == pytest.approx([0] * 3, abs=1e-3)
-
-
-@pytest.mark.parametrize("name", PLANTED)
-def test_a_price_that_doubles_moves_no_other(name: str) -> None:
-    planted = {**PLANTED, name: 2 * PLANTED[name]}
-    assert figures(found_of(experiments(planted))) == pytest.approx(planted, rel=1e-3)
 
 
 def test_what_costs_nothing_has_no_price_below_zero() -> None:
@@ -134,7 +130,7 @@ def test_a_network_is_read_as_it_is_spelt() -> None:
         assert read(spelt(network)).layers == network.layers
         assert work(read(spelt(network))) == work(network)
     strange = changed(experiments(PLANTED)[-1], evidence="1x28: conv six")
-    with pytest.raises(ResultError, match="expected a network such as"):
+    with pytest.raises(ResultError, match="expected a network"):
         found_of((*experiments(PLANTED), strange))
 
 
@@ -163,7 +159,7 @@ def test_a_network_that_answers_otherwise_is_refused() -> None:
         wrong = network is OTHERS[2]
         return lambda given: infer(given)[:, ::-1] if wrong else infer(given)
 
-    with pytest.raises(LenetBenchError, match="answer to CNN for CIFAR-10"):
+    with pytest.raises(LenetBenchError, match="CIFAR-10"):
         priced(write, 1)
 
 
@@ -181,8 +177,8 @@ def test_a_wrong_answer_leaves_no_prices_and_says_so(weights_file: Path) -> None
     options = CompareOptions((toys.entry(toys.WronglyPriced),), rounds=1, weights=weights_file)
     (found,) = priced_of(measured(options, lambda _: None))
     assert (found.status, found.prices) == ("ok", ())
-    assert "differs from NumPy's" in (found.reason or "")
-    assert "has no prices: its answer" in " ".join(lists([found], Screen(400, False)))
+    assert "NumPy's" in (found.reason or "")
+    assert "no prices" in " ".join(lists([found], Screen(400, False)))
 
 
 def test_tables_and_what_is_missing_are_shown() -> None:
@@ -190,8 +186,8 @@ def test_tables_and_what_is_missing_are_shown() -> None:
     text = "\n".join(
         lists([found_of(experiments(PLANTED)), *priced_of(made)], Screen(200, False), ["jax"])
     )
-    assert "3 of 3 predictions are within 15 %" in text
-    assert "jax: unavailable: no JAX" in text
+    assert "3 of 3 predictions" in text
+    assert "no JAX" in text
     assert "LeNet-5 of 1998" in text
 
 
@@ -204,7 +200,7 @@ def test_the_command_prices_and_goes_on_with_its_file(run: Run, tmp_path: Path) 
     assert all(one["measured_us"] > 0 for one in backend["predictions"])
     again = run("prices", "-o", path, "--rounds", "1")
     assert again.code == 0, again.errors
-    assert "of 3 predictions are within 15 %" in again.output
+    assert "of 3 predictions" in again.output
     otherwise = run("compare", "-o", path)
     assert (otherwise.code, "other networks" in otherwise.errors) == (1, True)
 
@@ -212,4 +208,4 @@ def test_the_command_prices_and_goes_on_with_its_file(run: Run, tmp_path: Path) 
 def test_a_backend_that_other_networks_are_not_written_for_is_refused(run: Run) -> None:
     done = run("prices", "numpy", "caffe")
     assert done.code == 1
-    assert "does not support caffe; it supports numpy" in done.errors
+    assert "other networks for caffe" in done.errors

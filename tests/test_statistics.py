@@ -66,7 +66,7 @@ def test_a_percentile_needs_ten_samples_beyond_it(percent, needed):
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("starts", [6, 8, 10, 15, 30, 100])
+@pytest.mark.parametrize("starts", [6, 8, 10, 15, 30, pytest.param(100, marks=pytest.mark.slow)])
 def test_the_interval_covers_the_true_median_at_least_94_times_in_100(shape, starts):
     random = np.random.default_rng(starts)
     assert_covered(1, (median_interval(shape(random, starts), seed) for seed in range(RUNS)))

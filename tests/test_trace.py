@@ -92,7 +92,7 @@ def test_it_says_what_the_call_takes_without_it(traced):
 def test_a_backend_that_cannot_run_costs_its_own_call(traced):
     done, _ = traced
     assert done.code == 1
-    assert "lenet-bench env create mxnet" in done.errors
+    assert "env create mxnet" in done.errors
     assert "Traceback" not in done.errors
 
 

@@ -5,7 +5,6 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +38,11 @@ NAMES = (
     ),
     *("litert", "litert:compiled", "tflite-micro", "keras:function"),
 )
+#: What each is asked for: how many trivial operations, and where LeNet is cut.
+ASKED = {
+    **dict.fromkeys(NAMES, (tuple(COUNTS), tuple(CUTS))),
+    INDUCTOR: (tuple(COUNTS[-1:]), ("pool2", CUTS[-1])),
+}
 NOT_HERE = r"No module named|needs \S+ and \S+ is here"
 CHILD = """
 import json, sys
@@ -69,16 +73,13 @@ print("\\n" + json.dumps(found))
 
 
 @functools.cache
-def answers_of(framework: str) -> dict[str, Answers]:
-    """The answers of a framework's variants, all from one process."""
-    names = [name for name in NAMES if find(name)[0].name == framework]
-    return asked(framework, names, COUNTS, CUTS)
-
-
-def asked(
-    framework: str, names: Sequence[str], counts: Sequence[int], cuts: Sequence[str]
-) -> dict[str, Answers]:
-    """Ten floats of each network's answer."""
+def answers_of(framework: str, counts: tuple[int, ...], cuts: tuple[str, ...]) -> Any:
+    """Ten floats of each network's answer, of a framework's variants, all from one process."""
+    names = [
+        name
+        for name, asked in ASKED.items()
+        if find(name)[0].name == framework and asked == (counts, cuts)
+    ]
     done = subprocess.run(
         [sys.executable, "-c", CHILD, json.dumps([names, counts, cuts])],
         env=environment(**variables(find(framework)[0], 1, quiet=True)),
@@ -95,28 +96,19 @@ def asked(
     }
 
 
-@pytest.fixture(scope="module", params=NAMES)
-def answers(request: pytest.FixtureRequest) -> tuple[str, Answers]:
-    name = request.param
-    return name, answers_of(find(name)[0].name)[name]
+@pytest.fixture(scope="module", params=ASKED)
+def name(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
 
 
 @pytest.fixture(scope="module")
-def of_inductor() -> Answers:
-    return asked("torch", [INDUCTOR], COUNTS[-1:], ["pool2", CUTS[-1]])[INDUCTOR]
+def found(name: str) -> Answers:
+    return dict(answers_of(find(name)[0].name, *ASKED[name])[name])
 
 
-def test_a_cut_network_computes_what_lenet_does_until_there(answers: tuple[str, Answers]) -> None:
-    check_cuts(*answers, CUTS)
-
-
-def test_inductor_computes_what_lenet_does_until_there(of_inductor: Answers) -> None:
-    check_cuts(INDUCTOR, of_inductor, ("pool2", CUTS[-1]))
-
-
-def check_cuts(name: str, found: Answers, cuts: Sequence[str]) -> None:
+def test_a_cut_network_computes_what_lenet_does_until_there(name: str, found: Answers) -> None:
     layers = reference.build(read_weights())(IMAGES)
-    assert found.get(("stage", IN_FULL), TEN) == pytest.approx(TEN)
+    _, cuts = ASKED[name]
     for cut in cuts:
         layer = layers[cut][0]
         if layer.ndim == 3 and name not in CHANNELS_FIRST:
@@ -126,16 +118,8 @@ def check_cuts(name: str, found: Answers, cuts: Sequence[str]) -> None:
     assert found.get(("stage", ALONE), last) == pytest.approx(last, abs=2e-4)
 
 
-def test_all_trivial_operations_and_the_softmax_are_done(answers: tuple[str, Answers]) -> None:
-    check_operations(*answers, COUNTS)
-
-
-def test_inductor_folds_no_trivial_operation_away(of_inductor: Answers) -> None:
-    check_operations(INDUCTOR, of_inductor, COUNTS[-1:])
-
-
-def check_operations(name: str, found: Answers, counts: Sequence[int]) -> None:
-    expected = TEN
+def test_all_trivial_operations_and_the_softmax_are_done(name: str, found: Answers) -> None:
+    expected, (counts, _) = TEN, ASKED[name]
     for done in range(1, COUNTS[-1] + 1):
         fused = name.startswith(("tensorflow", "keras"))  # grappler would fuse the tangents
         expected = expected / (1 + np.abs(expected)) if fused else np.tanh(expected)
@@ -145,15 +129,7 @@ def check_operations(name: str, found: Answers, counts: Sequence[int]) -> None:
     assert found["stage", SOFTMAX] == pytest.approx(softmax, abs=1e-5)
 
 
-def test_a_network_that_does_nothing_gives_ten_pixels(answers: tuple[str, Answers]) -> None:
-    check_ways(answers[1])
-
-
-def test_inductor_gives_ten_pixels_of_a_module_beside_lenet(of_inductor: Answers) -> None:
-    check_ways(of_inductor)
-
-
-def check_ways(found: Answers) -> None:
+def test_a_network_that_does_nothing_gives_ten_pixels(found: Answers) -> None:
     ways = [answer for (kind, _), answer in found.items() if kind in ("way", "hand-over")]
     assert len(ways) >= 2
     for answer in ways:
