@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import threading
 from itertools import count, islice
 from pathlib import Path
 

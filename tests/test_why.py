@@ -20,7 +20,7 @@ from lenet_bench.network import LAYERS
 from lenet_bench.probes import COUNTS, CUTS, IMAGES, probes_of
 from lenet_bench.questions.why import digest, why
 from lenet_bench.registry import find, load
-from lenet_bench.results import Experiment, Function, Part, TakenApart, read_result, taken_apart
+from lenet_bench.results import Experiment, Function, TakenApart, read_result, taken_apart
 from lenet_bench.results.apart import AFTER, DISPATCH, STAGES, UNEXPLAINED, grouped
 from lenet_bench.results.model import Anatomy
 from lenet_bench.results.statistics import FEWEST_STARTS
@@ -125,6 +125,14 @@ SOFTMAX = replace(experiments()[-1], us=experiments()[-1].us + 3)
 CUT = 10 + 6 * 2 + 6 * 7  # what comes before the softmax
 AFTER_IT = together(CUT + 14 + 5 + 3 + 8, CUT + 14 + 3)
 
+#: As `experiments`, without the two operations that read ten floats, which here take 30 more.
+IN_FULL = tuple(
+    replace(one, us=one.us - 2 * 2, operations=one.operations - 2)
+    if one.name in CUTS[:-1]
+    else replace(one, us=one.us + 30 * (one.name != "fc2"))
+    for one in experiments()
+)
+
 MADE = {
     "the sample": SAMPLE,
     "parts that are more than the call": Made(SAMPLE.asked, call_us=50),
@@ -155,6 +163,13 @@ MADE = {
     ),
     "and that is entered twice there, which a call does once": Made(
         (*SAMPLE.asked, *AFTER_IT, *together(14 + 2)), {**SAMPLE.parts, "caches": 6}
+    ),
+    "a control that walks over memory in the network's place": Made(
+        (*SAMPLE.asked, *AFTER_IT, *together(14 + 2), *together(40 + 14 + 5 + 5, 40 + 14 + 1)),
+        {**SAMPLE.parts, AFTER: 6},
+    ),
+    "ten floats that take longer to read than operations do, where no cut reads them": Made(
+        (stage("nothing in full", 10, 0), *IN_FULL)
     ),
     "more than ten floats, from what stages are compared with too": Made(
         (*slower(3, "stage", "operations")[:-1], SOFTMAX, NOTHING)
@@ -198,58 +213,6 @@ def test_an_interval_grows_with_the_starts_that_it_is_over() -> None:
     (found,) = taken_apart(result(tuple(made)))
     widths = {p.name: p.high_us - p.low_us for p in found.parts if p.high_us and p.low_us}
     assert widths["conv2"] > 10 * widths["Python"]
-
-
-# Planted causes
-
-
-ELSEWHERE_US = 5  # that another part may move
-LOOSE = 0.02  # of the delay: a clock is read before and after it
-
-
-@pytest.fixture(scope="module")
-def planted(weights_file: Path) -> dict[str, dict[str, Part]]:
-    """The parts of each toy."""
-    entries = tuple(map(toys.entry, toys.PLANTED))
-    found = why(CompareOptions(entries, rounds=FEWEST_STARTS, weights=weights_file))
-    return {one.name: {part.name: part for part in one.parts} for one in found}
-
-
-def added(
-    planted: dict[str, dict[str, Part]], toy: str, to: str = "Toy"
-) -> dict[str, tuple[float, float, float]]:
-    """What each part takes longer, and between which bounds: one's lower less the other's upper."""
-    found = {}
-    for name, part in planted[toy].items():
-        than = planted[to][name]
-        low, high = (ends[0] - ends[1] for ends in (_ends(part, than), _ends(than, part)))
-        found[name] = (part.us - than.us, low, -high)
-    return found
-
-
-def _ends(one: Part, other: Part) -> tuple[float, float]:
-    """Where the one's interval begins, and the other's ends."""
-    assert one.low_us is not None
-    assert other.high_us is not None
-    return one.low_us, other.high_us
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("toy", "part", "times"),
-    [
-        ("SlowPython", "Python", 1),
-        ("SlowHandOver", "hand-over", 1),
-        ("SlowNode", DISPATCH, len(STAGES)),
-        ("SlowStage", "conv2", 1),
-        ("SlowAfter", AFTER, 1),
-    ],
-)
-def test_a_delay_is_in_its_part_alone(planted: Any, toy: str, part: str, times: int) -> None:
-    added = {name: us - planted["Toy"][name] for name, us in planted[toy].items()}
-    own, delay = added.pop(part), times * toys.PLANTED_US
-    assert own == pytest.approx(delay, rel=0.5)
-    assert max(map(abs, added.values())) < own / 2
 
 
 # The networks of each API, in this environment
@@ -313,7 +276,11 @@ def test_openblas_probe_calls_blas_as_often_as_asked() -> None:
 
 TAKEN_APART = ("numpy", "onednn", "openblas", "onnxruntime:iobinding")
 #: What is left whole, and a word of the reason.
-WHOLE = {"reference": "nobody", "BrokenProbes": "no such network", "CrashingProbes": "SIGABRT"}
+WHOLE = {
+    "reference": "no experiments",
+    "BrokenProbes": "no such network",
+    "CrashingProbes": "SIGABRT",
+}
 
 
 @pytest.fixture(scope="module")
@@ -357,7 +324,7 @@ def test_the_parts_are_shown_with_a_bar_where_the_last_one_ended() -> None:
 def test_the_answer_names_the_largest_parts_and_what_the_slowest_adds() -> None:
     slow = renamed(apart(300, python=205), name="slow")
     first, second, both = answer([slow, apart(100)])
-    assert re.search("made .*100 µs.*unexplained 22.0 µs.*dispatch 14.0 µs.*78%", first)
+    assert re.search("made .*100 µs.*unexplained 22.0 µs.*dispatch 14.0 µs.*78 %", first)
     assert "Python 205 µs (68%)" in second
     assert re.search("slow .*200 µs.*made.*Python 200 µs", both)
     assert len(list(answer([slow]))) == 1
@@ -385,6 +352,20 @@ def test_what_is_not_taken_apart_and_what_cannot_run_is_told_with_its_reason() -
     assert not any("made is not" in line for line in lines)
     assert "cupy: unavailable" in "\n".join(lines)
     assert "cuda;" in lines[-1]
+
+
+def test_the_call_on_two_cores_is_shown_and_in_no_sum() -> None:
+    """It is after the call itself, and starts that have none do not count."""
+    call, two = (
+        Experiment("call", name, us, 9) for name, us in [("call", 100), ("on two cores", 60)]
+    )
+    rows = blocks("made", 100, FEWEST_STARTS, experiments=(call, *experiments(), two))
+    (found,) = taken_apart(result((*rows[:-1], replace(rows[-1], experiments=experiments()))))
+    assert (found.median_us, found.two_cores_us) == (100, 60)
+    assert figures(found) == pytest.approx(figures(apart(100)), rel=1e-3)
+    assert "60.0 µs" in next(line for line in table([found], WIDE) if "made" in line)
+    assert digest([found])["backends"][0]["two_cores_us"] == 60
+    assert "on two cores" not in next(table([apart(100)], WIDE))
 
 
 def test_json_has_the_parts_with_their_bounds_and_what_was_measured_for_each() -> None:
