@@ -17,10 +17,11 @@ pytestmark = [needs_two, pytest.mark.slow]
 
 
 @pytest.fixture
-def broken(tmp_path):
+def broken(tmp_path, monkeypatch):
     """A folder that Python searches first: for frameworks that fail."""
     folder = tmp_path / "broken"
     folder.mkdir()
+    monkeypatch.setenv("PYTHONPATH", str(folder), prepend=os.pathsep)
     return folder
 
 
@@ -33,7 +34,7 @@ def test_a_framework_that_crashes_costs_its_own_row(run, data, broken, tmp_path)
     (broken / f"{crashing}.py").write_text(crash)
     output = tmp_path / "out.json"
     two = (*named([crashing, sound]), *OPTIONS, "--data", data, "-o", output)
-    done = run("train", *two, PYTHONPATH=str(broken))
+    done = run("train", *two)
     assert done.code == 1
     failed, ok = (read_training(output).run(name) for name in (crashing, sound))
     assert failed.status == "failed"
@@ -45,7 +46,7 @@ def test_a_framework_that_is_absent_is_a_sentence_with_what_brings_it(run, data,
     (broken / "torch.py").write_text("raise ModuleNotFoundError('No module named torch')")
     output = tmp_path / "out.json"
     options = ("--framework", "torch", *OPTIONS, "--data", data, "-o", output)
-    done = run("train", *options, PYTHONPATH=str(broken))
+    done = run("train", *options)
     assert done.code == 1
     assert "fix it with: pip install 'lenet-bench[train,torch]'" in done.errors
     assert "Traceback" not in done.errors
@@ -83,8 +84,7 @@ def begun(data, output, frameworks, *more):
     """The command, under way, with what is broken before what is sound."""
     command = [sys.executable, "-m", "lenet_bench", "train", *named(frameworks), *OPTIONS, *more]
     command += ["--data", str(data), "-o", str(output)]
-    path = environment(PYTHONPATH=str(output.parent / "broken"))
-    return subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=path)
+    return subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment())
 
 
 only_linux = pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")

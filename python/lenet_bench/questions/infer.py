@@ -39,7 +39,7 @@ AUTO, ALL = "auto", "all"
 STANDARD_INPUT = "-"
 
 _WARM_UP_S = 0.010  # until the caches and the clock have settled
-_TIMED_S = 0.025  # of calls; native code makes about a thousand in it
+_TIMED_S = 0.010  # of calls; native code makes some hundred in it
 _FEWEST_CALLS = 5  # where a call is slower than that
 
 

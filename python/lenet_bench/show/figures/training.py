@@ -12,6 +12,7 @@ from .vega import Spec, colour, layer, logarithmic, whole
 
 Curve = tuple[str, Sequence[float], Sequence[float | None]]  # its name, and its points
 
+_SIDE = 360  # pixels that a panel is wide
 _SMOOTH = 20  # a point of a curve is the mean of so many steps
 _COLOURS = [colour(f"family-{n}") for n in range(7)]
 _DASHES = [[1, 0], [6, 1], [5, 2], [4, 3], [3, 4], [2, 5]]  # lines may lie upon each other
@@ -83,7 +84,8 @@ def _png(*panels: _Panel, title: str = "") -> bytes:
         for x, y in zip(xs, ys, strict=True)
     ]
     drawn = [_drawn(number, panel) for number, panel in enumerate(shown)]
-    return png(drawing(whole((), title=title, hconcat=drawn), rows), 1.5)
+    spec = whole((), title=title, hconcat=drawn)
+    return png(drawing(spec, rows, wide=_SIDE * len(drawn)), 1.5)
 
 
 def _drawn(number: int, panel: _Panel) -> Spec:
@@ -96,7 +98,7 @@ def _drawn(number: int, panel: _Panel) -> Spec:
     few = sum(len(xs) for _, xs, _ in panel.curves) < 100
     return {
         "title": panel.title,
-        "width": 360,
+        "width": _SIDE,
         "height": 300,
         "transform": [{"filter": f"datum.panel === {number}"}],
         **layer(

@@ -55,7 +55,11 @@ def training(screen: Screen, result: TrainingResult) -> Iterator[str]:
 def _title(result: TrainingResult) -> str:
     recipe = result.recipe
     same = ": the same first weights, the same batches" if len(result.runs) > 1 else ""
-    threads = counted(result.threads, "thread") if result.threads else "threads as it likes"
+    threads = (
+        counted(result.threads, "thread")
+        if result.threads
+        else "the framework's own number of threads"
+    )
     return (
         f"{_length(result)} of {recipe.batch}, seed {recipe.seed}{same};"
         f" {threads} of {processor(result.machine)}"
