@@ -81,7 +81,7 @@ def test_a_last_line_that_was_cut_off_is_left_out_and_said(written):
     lines = content.splitlines(keepends=True)
     written.write_bytes(b"".join(lines[:4]) + lines[4][:50])
     assert len(read_log(written).blocks) == 3
-    assert any("cut off" in warning for warning in read_result(written).warnings)
+    assert any("incomplete" in warning for warning in read_result(written).warnings)
 
 
 def test_any_cut_leaves_the_blocks_before_it(written):
