@@ -111,7 +111,7 @@ def test_a_folder_that_cannot_be_made_is_one_sentence(run: Run, tmp_path: Path) 
     (tmp_path / "file").write_text("")
     done = run("env", "create", "caffe", LENET_BENCH_ENVIRONMENTS=str(tmp_path / "file" / "x"))
     assert done.code == 1
-    assert "cannot be made" in done.errors
+    assert "cannot be created" in done.errors
 
 
 def test_what_fails_to_install_leaves_nothing_and_the_others_are_tried(

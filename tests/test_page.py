@@ -117,7 +117,7 @@ def test_every_warning_reason_traceback_and_refusal_is_on_the_page():
     text = unescape(re.sub("<[^>]+>", "", drawn(warned)))
     for said in (
         "t was loud",
-        "line is incomplete",
+        "line was cut off",
         "killed by a signal",
         "at line 7",
         "no such module",

@@ -1,4 +1,4 @@
-"""OpenCV's engines, and what its net can be told."""
+"""OpenCV's engines, and the options of its net."""
 
 import cv2
 import numpy as np

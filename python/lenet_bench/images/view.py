@@ -16,7 +16,7 @@ class View:
     name: str
     weights: tuple[float, float, float]
     offset: float = 0.0
-    turned: bool = False  # light ink on dark paper, turned over
+    turned: bool = False  # light ink on dark paper, inverted
 
     def of(self, picture: Plane) -> Plane:
         """The grey picture."""

@@ -1,4 +1,4 @@
-// Calls taken apart: the reader chooses an axis, and two bars whose difference is told.
+// Calls taken apart: the reader chooses an axis, and two bars whose difference is described.
 const takenOf = (box) => data.taken[box.dataset.figure];
 const barOf = (mark) => mark?.__data__.datum.name; // what Vega binds to what it draws
 
