@@ -144,6 +144,7 @@ def test_no_process_is_left(zoo):
     assert not alive(int(zoo.row("StartsAProcess").runs["child"]))
 
 
+@pytest.mark.slow
 def test_a_backend_that_hangs_times_out_and_the_others_go_on(weights_file):
     result = measured(
         weights_file, scratch.Honest, scratch.Hangs, scratch.HangsWhenStarted, rounds=2, timeout_s=8

@@ -1,4 +1,4 @@
-"""`why`: a delay of 20 µs that is planted in one part of a call is found there, and nowhere else."""
+"""`why`: a delay of 20 µs that is planted in one part of a call is found there and nowhere else."""
 
 from pathlib import Path
 from typing import Any
