@@ -91,15 +91,7 @@ def package(module: str, source: str, folder: Path, version: str | None, name: s
 def test_a_framework_of_another_version_is_told_as_that(first: Path) -> None:
     onnxruntime_that("", first, version="1.3.1")
     found = ask(find("onnxruntime")[0])[0]
-<<<<<<< HEAD
-    assert re.fullmatch(
-        r"onnxruntime needs onnxruntime>=1\.20, but 1\.3\.1 is installed \(AttributeError: .*\); "
-        r"fix it with: pip install 'lenet-bench\[onnxruntime\]'",
-        found.reason or "",
-    )
-=======
     assert re.search(r">=1\.20 .*1\.3\.1 .*AttributeError.*\[onnxruntime\]", found.reason or "")
->>>>>>> tests
 
 
 def test_a_framework_of_another_version_beside_its_environment_says_so(
@@ -110,38 +102,20 @@ def test_a_framework_of_another_version_beside_its_environment_says_so(
     opencv = "setNumThreads = print\nclass dnn: pass\n"
     package("cv2", opencv, first, "5.0.0.93", name="opencv_python_headless")
     (found,) = ask(find("caffe")[0])
-<<<<<<< HEAD
-    assert re.fullmatch(
-        r"caffe needs opencv-python-headless>=4,<5, but 5\.0\.0\.93 is installed "
-        r"\(.*readNetFromCaffe.*\); fix it with: lenet-bench env create caffe",
-        found.reason or "",
-    )
-=======
     said = r"headless>=4,<5 .*5\.0\.0\.93 .*readNetFromCaffe.*env create caffe"
     assert re.search(said, found.reason or "")
->>>>>>> tests
 
 
 def test_a_crash_of_another_version_is_told_as_that_wherever_it_is_asked(first: Path) -> None:
     onnxruntime_that("import os; os.abort()", first, version="1.3.1")
-<<<<<<< HEAD
-    needed = r"onnxruntime needs onnxruntime>=1\.20, but 1\.3\.1 is installed"
-=======
     needed = r">=1\.20 .*1\.3\.1"
->>>>>>> tests
     found = ask(find("onnxruntime")[0])[0]
     assert re.search(rf"{needed} .*SIGABRT", found.reason or "")
     (row,) = compare(CompareOptions(("onnxruntime",), rounds=1)).backends
     assert row.status == "crashed"
-<<<<<<< HEAD
-    assert re.search(rf"{needed} \(.*SIGABRT", row.reason or "")
-    with pytest.raises(Unavailable, match=rf"{needed} \(.*SIGABRT"):
-        InOwnProcess("onnxruntime", read_weights(), threads=1, quiet=True)
-=======
     assert re.search(rf"{needed} .*SIGABRT", row.reason or "")
     with pytest.raises(Unavailable, match=rf"{needed} .*SIGABRT"):
-        Apart("onnxruntime", read_weights(), threads=1, quiet=True)
->>>>>>> tests
+        InOwnProcess("onnxruntime", read_weights(), threads=1, quiet=True)
 
 
 def test_a_damaged_framework_is_mended_by_what_pip_would_not_leave_alone(first: Path) -> None:
