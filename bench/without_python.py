@@ -7,7 +7,7 @@ from lenet_bench.results import read_result, start_medians_us
 from lenet_bench.results.statistics import ratio_interval
 from lenet_bench.show.markdown import table as markdown
 from lenet_bench.show.sentences import conditions as measured_how
-from lenet_bench.units import interval, ratio, time
+from lenet_bench.units import count, interval, ratio, time
 
 #: In C++, and the nearest variant in Python.
 PAIRS = {
@@ -32,7 +32,7 @@ def without_python(path: Path) -> Iterator[str]:
         bounds = ratio_interval(*(start_medians_us(row.blocks) for row in both), result.rules.seed)
         less = ratio(fast / slow) if fast and slow else "-"
         ends = interval(bounds.low, bounds.high) if bounds else "-"
-        lines = (str(row.lines_of_code) for row in (in_python, in_cpp))
+        lines = (count(row.lines_of_code) for row in (in_python, in_cpp))
         rows.append((in_python.name, time(slow), time(fast), less, ends, *lines))
     titles = ("backend", "from Python", "in C++", "of that", "95 % interval")
     yield from markdown((*titles, "lines in Python", "in C++ "), rows, ("backend",))

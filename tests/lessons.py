@@ -61,13 +61,16 @@ class Served:
         return {one["name"]: one for one in listed}
 
     def answers(self, image):
-        """What the backends say of an image; like the page, it waits when it asks too often."""
-        status, headers, body = self.ask(self.drawing(image))
-        while status == 429:
-            time.sleep(float(headers["Retry-After"]))
-            status, headers, body = self.ask(self.drawing(image))
+        """What the backends say of an image."""
+        status, _, body = self.heard(self.drawing(image))
         assert status == 200, body
         return [json.loads(line) for line in body.splitlines()]
+
+    def heard(self, content):
+        """As `ask`; what came too soon is asked again."""
+        while (answer := self.ask(content))[0] == 429:
+            time.sleep(float(answer[1]["Retry-After"]))
+        return answer
 
     def drawing(self, image):
         return self.request("/infer", "POST", image.astype("<f4").tobytes())

@@ -91,7 +91,7 @@ def package(module: str, source: str, folder: Path, version: str | None, name: s
 def test_a_framework_of_another_version_is_told_as_that(first: Path) -> None:
     onnxruntime_that("", first, version="1.3.1")
     found = ask(find("onnxruntime")[0])[0]
-    assert re.search(r">=1\.20 .*1\.3\.1 .*AttributeError.*\[onnxruntime\]", found.reason or "")
+    assert re.search(r">=1\.20.*1\.3\.1 .*AttributeError.*\[onnxruntime\]", found.reason or "")
 
 
 def test_a_framework_of_another_version_beside_its_environment_says_so(
@@ -102,13 +102,13 @@ def test_a_framework_of_another_version_beside_its_environment_says_so(
     opencv = "setNumThreads = print\nclass dnn: pass\n"
     package("cv2", opencv, first, "5.0.0.93", name="opencv_python_headless")
     (found,) = ask(find("caffe")[0])
-    said = r"headless>=4,<5 .*5\.0\.0\.93 .*readNetFromCaffe.*env create caffe"
+    said = r"headless>=4,<5.*5\.0\.0\.93 .*readNetFromCaffe.*env create caffe"
     assert re.search(said, found.reason or "")
 
 
 def test_a_crash_of_another_version_is_told_as_that_wherever_it_is_asked(first: Path) -> None:
     onnxruntime_that("import os; os.abort()", first, version="1.3.1")
-    needed = r">=1\.20 .*1\.3\.1"
+    needed = r">=1\.20.*1\.3\.1"
     found = ask(find("onnxruntime")[0])[0]
     assert re.search(rf"{needed} .*SIGABRT", found.reason or "")
     (row,) = compare(CompareOptions(("onnxruntime",), rounds=1)).backends
@@ -195,7 +195,7 @@ def test_a_name_asks_that_backend_only() -> None:
 def test_an_absent_framework_says_how_to_install_it(first: Path) -> None:
     (first / "ncnn.py").write_text("raise ModuleNotFoundError(\"No module named 'ncnn'\")\n")
     (first / "ncnn-1.dist-info").mkdir()  # hides the records of one that is installed here
-    (found,) = ask(find("ncnn")[0])
+    found, *_ = ask(find("ncnn")[0])
     assert not found.available
     assert "pip install 'lenet-bench[ncnn]'" in (found.reason or "")
 

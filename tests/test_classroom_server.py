@@ -174,7 +174,7 @@ def raw(lesson, line):
 @pytest.mark.parametrize("what", HOSTILE)
 def test_what_the_page_would_not_ask_is_refused_in_a_sentence(lesson, what):
     expected, request = HOSTILE[what]
-    status, headers, body = lesson.ask(request(lesson))
+    status, headers, body = lesson.heard(request(lesson))
     assert status == expected
     assert headers["Content-Type"].startswith("text/plain")
     assert len(body.splitlines()) == 1
@@ -193,13 +193,12 @@ def test_a_flood_of_rubbish_does_not_stop_the_lesson(lesson):
     drawings = refused = 0
     with subprocess.Popen(flood, stdout=subprocess.PIPE, text=True) as process:
         try:
-            while refused < FLOOD:
+            while refused < FLOOD or drawings < 2:
                 refused, seconds = map(float, process.stdout.readline().split())
                 assert len(lesson.answers(stroke())) == len(BACKENDS)
                 drawings += 1
         finally:
             process.kill()
-    assert drawings > 1
     print(f"{refused / seconds:.0f} refused a second for {seconds:.1f} s, {drawings} drawings")
 
 

@@ -208,4 +208,4 @@ def test_the_command_prices_and_goes_on_with_its_file(run: Run, tmp_path: Path) 
 def test_a_backend_that_other_networks_are_not_written_for_is_refused(run: Run) -> None:
     done = run("prices", "numpy", "caffe")
     assert done.code == 1
-    assert "other networks for caffe" in done.errors
+    assert "does not support caffe" in done.errors

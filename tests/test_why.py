@@ -325,7 +325,7 @@ def test_the_answer_names_the_largest_parts_and_what_the_slowest_adds() -> None:
     slow = renamed(apart(300, python=205), name="slow")
     first, second, both = answer([slow, apart(100)])
     assert re.search("made .*100 µs.*unexplained 22.0 µs.*dispatch 14.0 µs.*78 %", first)
-    assert "Python 205 µs (68%)" in second
+    assert "Python 205 µs (68 %)" in second
     assert re.search("slow .*200 µs.*made.*Python 200 µs", both)
     assert len(list(answer([slow]))) == 1
 

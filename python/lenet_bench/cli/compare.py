@@ -31,7 +31,7 @@ Examples:
   lenet-bench compare fused openblas --budget 60s
   lenet-bench compare fused keras --batch 1,8,64,512
   lenet-bench compare fused keras --interval 20ms --cold
-  lenet-bench compare torch torch@gpu -o mine.jsonl    run it again to continue
+  lenet-bench compare torch torch@gpu -o mine.jsonl   run it again to continue
   lenet-bench compare --device gpu --baseline cudnn
   lenet-bench compare --json | jq '.backends[] | {name, p50_us, verdict}'
 
