@@ -1,5 +1,5 @@
 """Draw the tables and pictures of the README and of docs/ anew from the result files they name,
-and the page of the README's result, whose first figure is of the result of docs/why.md.
+and the page of the README's result, whose first figure is of a run of `why` on its machine.
 
 python bench/readme.py             write them
 python bench/readme.py --check     fail where one is not what its file gives
@@ -34,6 +34,7 @@ BLOCK = re.compile(
 )
 PICTURES = ROOT / "docs/pictures"
 SHIPPED = ROOT / "python/lenet_bench/show/classroom"
+PARTS = ROOT / "results/why/epyc-2026-11-23.jsonl"  # of the machine of the README's result
 PICTURED = ("hero", "code")  # the figures that pages show
 
 
@@ -48,8 +49,7 @@ def shipped() -> Iterator[tuple[Path, bytes]]:
     """What the classroom's page is made of where no result is given."""
     comparison = ROOT / named("backends", PAGES[0])
     yield SHIPPED / "comparison.jsonl.gz", given(comparison).content
-    parts = ROOT / named("whyparts", ROOT / "docs/why.md")
-    yield SHIPPED / "why.jsonl.gz", gzip.compress(parts.read_bytes(), mtime=0)
+    yield SHIPPED / "why.jsonl.gz", gzip.compress(PARTS.read_bytes(), mtime=0)
 
 
 def drawn() -> Iterator[tuple[Path, str]]:
@@ -68,8 +68,7 @@ def drawn() -> Iterator[tuple[Path, str]]:
     drawn_figures = pictures(runs(result))
     for key in PICTURED:
         yield PICTURES / f"{key}.svg", themed(drawn_figures[key])
-    parts = ROOT / named("whyparts", ROOT / "docs/why.md")
-    yield result.with_suffix(".html"), page(runs(result, parts))
+    yield result.with_suffix(".html"), page(runs(result, PARTS))
     yield (
         ROOT / "docs/classroom.html",
         classroom_page([(path.name, read_result(path)) for path, _ in shipped()]),
