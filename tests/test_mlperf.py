@@ -168,7 +168,7 @@ def test_a_backend_that_is_wrong_is_not_timed(weights_file, tmp_path):
 
 
 def test_a_backend_that_dies_under_loadgen_is_one_sentence(weights_file, tmp_path):
-    with pytest.raises(LenetBenchError, match="crashed: asked by"):
+    with pytest.raises(LenetBenchError, match="crashed: under LoadGen"):
         run_of(scratch.entry(scratch.RaisesUnderLoadGen), weights_file, tmp_path)
 
 
