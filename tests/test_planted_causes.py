@@ -48,16 +48,18 @@ def problem_of(parts: Parts, toy: str) -> object:
     """What is not as it must be."""
     if toy == READS_MUCH:
         more = added(parts, toy, "Reads")
-        (_, reading, _), (cold, _, _) = more.pop("conv2"), more.pop(AFTER)
+        own = more.pop("conv2"), more.pop(AFTER)
+        (_, reading, _), (cold, _, _) = own
         right = reading > 0 and 0 < cold < reading
     else:
         more = added(parts, toy, "Toy")
         part, times = DELAYED[toy]
         delay = times * toys.PLANTED_US
-        _, reading, cold = more.pop(part)
-        right = 0 < reading <= delay * (1 + LOOSE) and cold >= delay * (1 - LOOSE)
+        own = (more.pop(part),)
+        ((_, low, high),) = own
+        right = 0 < low <= delay * (1 + LOOSE) and high >= delay * (1 - LOOSE)
     moved = {name: us for name, (us, _, _) in more.items() if abs(us) >= ELSEWHERE_US}
-    return None if right and not moved else (reading, cold, moved)
+    return None if right and not moved else (own, moved)
 
 
 def added(parts: Parts, toy: str, to: str) -> dict[str, tuple[float, float, float]]:
