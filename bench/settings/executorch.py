@@ -24,9 +24,10 @@ def _program(weights: Weights, threads: int, *, xnnpack: bool = True, last: bool
         exported, partitioner=[XnnpackPartitioner()] if xnnpack else []
     )
     program = Runtime.get().load_program(lowered.to_executorch().buffer)
+    method = program.load_method("forward")
+    method.program = program  # which it needs, and would not keep alive
 
     def infer(images: Array) -> Array:
-        method = program.load_method("forward")  # which keeps neither program nor file alive
         image = torch.from_numpy(images[:, np.newaxis])
         if last:
             image = image.to(memory_format=torch.channels_last)
@@ -56,9 +57,10 @@ def dynamic(weights: Weights, threads: int) -> Infer:
     exported = torch.export.export(module.eval(), (images,), dynamic_shapes=shapes)
     lowered = to_edge_transform_and_lower(exported, partitioner=[XnnpackPartitioner()])
     program = Runtime.get().load_program(lowered.to_executorch().buffer)
+    method = program.load_method("forward")
+    method.program = program  # which it needs, and would not keep alive
 
     def infer(images: Array) -> Array:
-        method = program.load_method("forward")  # which keeps neither program nor file alive
         (probabilities,) = method.execute([torch.from_numpy(images[:, np.newaxis])])
         return probabilities.numpy()
 

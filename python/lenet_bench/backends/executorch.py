@@ -59,10 +59,10 @@ def build(
     exported = torch.export.export(made(module), (torch.zeros(1, 1, 28, 28),))
     lowered = to_edge_transform_and_lower(exported, partitioner=[XnnpackPartitioner()])
     program = Runtime.get().load_program(lowered.to_executorch().buffer)
-    program.load_method("forward")  # which the program keeps, and the file with it
+    method = program.load_method("forward")
+    method.program = program  # which it needs, and would not keep alive
 
     def infer(images: Array) -> Array:
-        method = program.load_method("forward")  # a method alone keeps neither alive
         (probabilities,) = method.execute([torch.from_numpy(images[:, np.newaxis])])
         return probabilities.numpy()
 
