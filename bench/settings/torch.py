@@ -3,25 +3,17 @@
 import numpy as np
 import torch
 from lenet_bench.backends import Array, Infer
-from lenet_bench.backends.torch import LeNet, load, on_arrays
+from lenet_bench.backends.torch import LeNet, load, on_arrays, plain
 from lenet_bench.weights import Weights
 
 
 def _plain(weights: Weights, threads: int) -> LeNet:
     """The module in PyTorch's usual layout."""
-    torch.set_num_threads(threads)
-    module = LeNet()
-    module.load_state_dict({name: torch.tensor(a) for name, a in weights.parameters.items()})
-    return module.eval()
+    return plain(weights, threads, "cpu")
 
 
 def _one() -> torch.Tensor:
     return torch.zeros(1, 1, 28, 28)
-
-
-def eager_contiguous(weights: Weights, threads: int) -> Infer:
-    """The usual layout."""
-    return on_arrays(_plain(weights, threads), "cpu")
 
 
 def eager_no_grad(weights: Weights, threads: int) -> Infer:

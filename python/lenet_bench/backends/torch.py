@@ -37,13 +37,18 @@ class LeNet(nn.Module):
         return functional.softmax(self.fc2(x), dim=1)
 
 
-def load(weights: Weights, threads: int, device: str) -> LeNet:
+def plain(weights: Weights, threads: int, device: str) -> LeNet:
     """The module with its weights, ready to infer."""
     torch.set_num_threads(threads)
     module = LeNet()
     module.load_state_dict({name: torch.tensor(a) for name, a in weights.parameters.items()})
+    return module.to(device).eval()
+
+
+def load(weights: Weights, threads: int, device: str) -> LeNet:
+    """The same in the layout that suits the device: on a CPU oneDNN's, channels last."""
     layout = torch.contiguous_format if device == "cuda" else torch.channels_last
-    return module.to(device, memory_format=layout).eval()  # oneDNN's layout: eager in 2/3
+    return plain(weights, threads, device).to(memory_format=layout)
 
 
 def on_arrays(model: nn.Module, device: str) -> Infer:
@@ -64,8 +69,13 @@ def example(device: str, images: int = 1) -> torch.Tensor:
 
 
 def eager(weights: Weights, threads: int, device: str) -> Infer:
-    """The module as it is."""
+    """The module as it is, channels last on a CPU."""
     return on_arrays(load(weights, threads, device), device)
+
+
+def contiguous(weights: Weights, threads: int, device: str) -> Infer:
+    """The module as it is."""
+    return on_arrays(plain(weights, threads, device), device)
 
 
 def compile(weights: Weights, threads: int, device: str) -> Infer:

@@ -172,7 +172,8 @@ FRAMEWORKS: tuple[Backend, ...] = (
         calls="ATen, on oneDNN and MKL",
         library="PyTorch",
         variants={
-            "eager": "the module as it is",
+            "eager": "the module, channels last as PyTorch's tuning guide advises",
+            "contiguous": "the module as it is",
             "compile": "torch.compile: C++ by Inductor when first called",
             "export": "torch.export and Inductor, compiled ahead of time to a package",
             "autotuned": "export, frozen, and its kernels chosen by timing them: max_autotune",
