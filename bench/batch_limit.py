@@ -30,7 +30,7 @@ from serial_limit import (
 )
 
 MACS = CONVOLUTION_MACS + 500 * 800 + 10 * 500
-BACKENDS = ("fused", "fused:int16", "onnxruntime", "onednn", "openblas")
+BACKENDS = ("fused", "fused:int16", "onnxruntime", "onednn", "openblas", "mnn", "jax")
 IMAGES_A_BURST = 1024
 
 

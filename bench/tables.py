@@ -35,7 +35,7 @@ from lenet_bench.show.terminal.screen import Screen
 from lenet_bench.show.terminal.training import training as training_lines
 from lenet_bench.show.why import answer as answer_of
 from lenet_bench.training.result import read_training
-from lenet_bench.units import digits, interval, percent, ratio, time, times
+from lenet_bench.units import NONE, digits, interval, percent, ratio, time, times
 from prices import prices
 from settings.__main__ import alternatives
 from without_python import without_python
@@ -328,11 +328,11 @@ def conditions(path: Path) -> Iterator[str]:
     for title, result in results.items():
         sentences = filter(None, [measured_how(result), in_two_modes(result.backends)])
         yield f"- *{title}*: {'. '.join(sentences)}"
-    medians = [{one.name: median(one) for one in timed(result)} for result in results.values()]
+    found = [{one.name: one for one in timed(result)} for result in results.values()]
     first, *others = results.values()
     measured = {one.name for result in others for one in timed(result)}
     full, reduced = (
-        [(one.name, *under_each([of.get(one.name) for of in medians])) for one in rows]
+        [(one.name, *(in_one(under.get(one.name)) for under in found)) for one in rows]
         for rows in by_precision([one for one in timed(first) if one.name in measured])
     )
     titles = ("backend", *results)
@@ -341,12 +341,12 @@ def conditions(path: Path) -> Iterator[str]:
         yield from ["", IN_LESS, "", *markdown(titles, reduced, ("backend",))]
 
 
-def under_each(medians: list[float | None]) -> Iterator[str]:
-    """One backend's, each beside the first."""
-    first = medians[0]
-    yield time(first)
-    for us in medians[1:]:
-        yield f"{time(us)} ({ratio(us / first)})" if us and first else time(us)
+def in_one(row: Tried | None) -> str:
+    """A backend's median under one condition, and its ratio to the baseline of that run."""
+    if row is None:
+        return NONE
+    within = f", {interval(row.ratio_low, row.ratio_high)}" if row.ratio_low else ""
+    return f"{time(median(row))} ({ratio(row.ratio)}{within})"
 
 
 def precision(path: Path) -> Iterator[str]:

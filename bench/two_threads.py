@@ -2,9 +2,11 @@
 
     python bench/two_threads.py [--rounds 40] [--first] [--json results/FILE.json]
 
-A round is a burst of calls of each, in shuffled order. Two threads need two cores that nothing else
-uses. Where other programs run, `--first` puts this one before them all for its few seconds (real
-time priority, which takes root), and the best rounds are given besides the middle one.
+A round is a burst of calls of each, in shuffled order, with a pause before each: the threads of
+other libraries spin for a while after a call, and would take a core from the next burst. Two
+threads need two cores that nothing else uses. Where other programs run, `--first` puts this one
+before them all for its few seconds (real time priority, which takes root), and the best rounds are
+given besides the middle one.
 """
 
 import argparse
@@ -12,6 +14,8 @@ import json
 import os
 import random
 import statistics
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +23,7 @@ from serial_limit import WARM_UP, go_first, infer_burst, machine
 
 ONE, TWO = "fused on 1", "fused on 2"
 OTHERS = ("onednn", "openblas", "onnxruntime")
+PAUSE_S = 0.2
 QUANTILES = (0, 0.01, 0.05, 0.25, 0.5)
 
 
@@ -39,10 +44,7 @@ def main() -> None:
         backends |= {f"{name} on {n}": load(name, threads=n) for n in (1, 2)}
     bursts = {name: infer_burst(backend.infer) for name, backend in backends.items()}
     rounds = [
-        {
-            name: statistics.median(bursts[name]()[WARM_UP:])
-            for name in random.sample(list(bursts), len(bursts))
-        }
+        {name: after_a_pause(bursts[name]) for name in random.sample(list(bursts), len(bursts))}
         for _ in range(options.rounds)
     ]
     seconds = {name: [r[name] for r in rounds] for name in bursts}
@@ -58,6 +60,12 @@ def main() -> None:
         print(f"  {name:24} " + "  ".join(f"{value:8.2f}" for value in values.values()))
     if options.json:
         options.json.write_text(json.dumps(result, indent=1) + "\n")
+
+
+def after_a_pause(burst: Callable[[], list[float]]) -> float:
+    """The median call of a burst, once the threads of the one before have gone to sleep."""
+    time.sleep(PAUSE_S)
+    return statistics.median(burst()[WARM_UP:])
 
 
 def summary(seconds: dict[str, list[float]]) -> dict[str, dict[str, float]]:
