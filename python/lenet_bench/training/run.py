@@ -25,11 +25,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import Unavailable
-from ..measure.built import sentence
 from ..measure.environment import read_processor
 from ..measure.interrupts import handling
-from ..measure.own_process import peak_rss_mib
 from ..measure.pinning import Cores, choose_cores, on_cores
+from ..measure.worker import peak_rss_mib, sentence
 from ..mnist import find_mnist, read_mnist
 from ..process import Parent
 from ..weights import write_weights
