@@ -12,7 +12,7 @@ from typing import Any
 
 import psutil
 
-from ..registry.cuda_libraries import load_of_driver
+from ..registry.cuda import load_of_driver
 from ..results import Gpu
 
 

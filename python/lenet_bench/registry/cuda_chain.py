@@ -11,15 +11,19 @@ from pathlib import Path
 
 from ..errors import Unavailable
 from ..process import Child, Died, Parent
-from .cuda import NOT_BUILT, built_majors, dotted, driver_version, why_too_old
-from .cuda_libraries import (
+from .cuda import (
     LIBRARIES,
+    NOT_BUILT,
+    built_majors,
+    dotted,
+    driver_version,
     fix,
     load,
     load_of_driver,
     loaded_from,
     locate,
     version_of,
+    why_too_old,
 )
 from .gpu import why_none
 

@@ -72,7 +72,6 @@ def _keras(
 FRAMEWORKS: tuple[Backend, ...] = (
     framework(
         "mxnet",
-        family="frameworks",
         summary="Python, MXNet 1.9, retired in 2023",
         calls="MXNet's operators, on oneDNN",
         library="MXNet",
@@ -88,7 +87,6 @@ FRAMEWORKS: tuple[Backend, ...] = (
     ),
     framework(
         "chainer",
-        family="frameworks",
         summary="Python, Chainer 7, in maintenance since 2019",
         calls="NumPy, and the BLAS that it was built with",
         library="Chainer",
@@ -112,7 +110,6 @@ FRAMEWORKS: tuple[Backend, ...] = (
     ),
     framework(
         "mlx",
-        family="frameworks",
         summary="Python, MLX's nn.Module, on the CPU",
         calls="MLX's own kernels, and the reference BLAS",
         library="MLX",
@@ -128,7 +125,6 @@ FRAMEWORKS: tuple[Backend, ...] = (
     ),
     framework(
         "paddle",
-        family="frameworks",
         summary="Python, PaddlePaddle's nn.Layer",
         calls="Paddle's kernels, oneDNN and MKL",
         library="PaddlePaddle",
@@ -167,7 +163,6 @@ FRAMEWORKS: tuple[Backend, ...] = (
     ),
     framework(
         "torch",
-        family="frameworks",
         summary="Python, PyTorch's nn.Module in inference mode",
         calls="ATen, on oneDNN and MKL",
         library="PyTorch",
@@ -192,7 +187,6 @@ FRAMEWORKS: tuple[Backend, ...] = (
     ),
     framework(
         "tensorflow",
-        family="frameworks",
         summary="Python, raw tf.nn operations",
         calls="TensorFlow's kernels, on oneDNN and Eigen",
         library="TensorFlow",
@@ -207,7 +201,6 @@ FRAMEWORKS: tuple[Backend, ...] = (
         },
         tolerances={"bfloat16": 0.02},
         reduced={"bfloat16": "bfloat16"},
-        compiled=frozenset({IN_CPP}),
         at_once={"xla": 1, "concrete": 1, "session": 1, "bfloat16": 1},
         batch={"xla": "xla_of_any_number", "concrete": "any_number", "session": "any_number"},
         variables=_TENSORFLOW,
