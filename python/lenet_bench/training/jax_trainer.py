@@ -9,9 +9,8 @@ from jax import numpy as jnp
 from numpy.typing import NDArray
 
 from ..network import PARAMETERS
-from .layouts import to_caffe, to_channels_last
 from .recipe import Recipe
-from .trainer import Parameters, in_batches
+from .trainer import Parameters, in_batches, to_caffe, to_channels_last
 
 Arrays = dict[str, jax.Array]
 
