@@ -70,8 +70,7 @@ class NotSavedError(ResultError):
 
 
 def compare(
-    options: CompareOptions | None = None,
-    progress: Callable[[Progress], None] = lambda _: None,
+    options: CompareOptions | None = None, progress: Callable[[Progress], None] = lambda _: None
 ) -> Result:
     """Measure backends side by side.
 

@@ -231,11 +231,7 @@ class Built:
             inputs = [np.stack([self._images[n] for n in numbers]) for numbers in known]
             time_calls(self._infer, inputs, question["warm_s"], fewest=1)
             calls = time_calls(
-                self._infer,
-                inputs,
-                question["timed_s"],
-                fewest=_FEWEST_BATCHES,
-                patience=_PATIENCE,
+                self._infer, inputs, question["timed_s"], fewest=_FEWEST_BATCHES, patience=_PATIENCE
             )
             answers = [_checked(answer, (size, CLASSES)) for _, answer in calls.answers]
         except Exception as error:

@@ -13,14 +13,7 @@ from numpy.typing import NDArray
 Device = Literal["cpu", "gpu"]
 
 #: The families of backends, from C++ to Keras, which group long lists.
-FAMILIES = (
-    "native code",
-    "arrays",
-    "inference engines",
-    "compilers",
-    "frameworks",
-    "Keras",
-)
+FAMILIES = ("native code", "arrays", "inference engines", "compilers", "frameworks", "Keras")
 
 #: No TF32 in NVIDIA's libraries, a variable of frameworks that run on a GPU.
 FLOAT32_ON_GPU = {"NVIDIA_TF32_OVERRIDE": "0"}

@@ -41,11 +41,7 @@ ENGINES: tuple[Backend, ...] = (
             "float16_weights": "the interpreter on a model that the converter gave float16 weights",
         },
         tolerances={"int8": 0.2, "float16": 5e-3, "float16_weights": 2e-3},
-        reduced={
-            "int8": "int8",
-            "float16": "float16",
-            "float16_weights": "float16 weights",
-        },
+        reduced={"int8": "int8", "float16": "float16", "float16_weights": "float16 weights"},
     ),
     _engine(
         "executorch",

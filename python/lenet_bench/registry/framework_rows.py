@@ -17,16 +17,10 @@ _TENSORFLOW_GPU = OnGpu(
 _JAX_GPU = OnGpu(
     calls="XLA, which generates kernels and calls cuDNN and cuBLAS",
     environment="jax-gpu",
-    variables={
-        "JAX_PLATFORMS": "cuda",
-        "XLA_PYTHON_CLIENT_PREALLOCATE": "false",
-        **FLOAT32_ON_GPU,
-    },
+    variables={"JAX_PLATFORMS": "cuda", "XLA_PYTHON_CLIENT_PREALLOCATE": "false", **FLOAT32_ON_GPU},
 )
 _TORCH_GPU = OnGpu(
-    calls="cuDNN and cuBLAS, through ATen",
-    environment="torch-gpu",
-    variables=FLOAT32_ON_GPU,
+    calls="cuDNN and cuBLAS, through ATen", environment="torch-gpu", variables=FLOAT32_ON_GPU
 )
 _KERAS = {
     "predict": "Model.predict, as in the guides: an input pipeline and callbacks a call",

@@ -36,16 +36,7 @@ from ..process import Parent
 from ..weights import write_weights
 from .augment import augment
 from .frameworks import TrainOptions, import_trainer
-from .recipe import (
-    Recipe,
-    Stream,
-    batches_an_epoch,
-    check_loss,
-    first_weights,
-    order,
-    rate,
-    split,
-)
+from .recipe import Recipe, Stream, batches_an_epoch, check_loss, first_weights, order, rate, split
 from .result import STEPS, Epoch, FrameworkRun, StartUp, Status
 from .trainer import Parameters, Trainer
 
@@ -251,11 +242,7 @@ def _feeder(cores: tuple[int, ...]) -> Executor:
 
 
 def _batches(
-    recipe: Recipe,
-    epoch: int,
-    digits: Digits,
-    learning: NDArray[np.int64],
-    feeder: Executor,
+    recipe: Recipe, epoch: int, digits: Digits, learning: NDArray[np.int64], feeder: Executor
 ) -> Iterator[Batch]:
     """The batches of an epoch, from 0: in the recipe's order, augmented, made ahead."""
 
