@@ -161,7 +161,7 @@ class Start:
         return Batch(size, tuple(answer["samples_ns"].tolist()), slices)
 
     def ask(self, do: str, longer_s: float = 0.0, **rest: Any) -> dict[str, Any]:
-        """Ask a question of `built.Built`; `longer_s` is added to the usual timeout."""
+        """Ask a question of `worker.Built`; `longer_s` is added to the usual timeout."""
         try:
             timeout_s = self.conditions.timeout_s + longer_s
             answer: dict[str, Any] = self.child.ask({"do": do, **rest}, timeout_s)

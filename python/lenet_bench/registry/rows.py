@@ -1,6 +1,7 @@
 """The rows: every backend as data, from C++ to Keras; and the backend that a name stands for."""
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from ..errors import LenetBenchError
 from .backend import ON_GPU, Backend, Device, Native
@@ -52,93 +53,77 @@ GONE: tuple[Backend, ...] = (
     ),
 )
 
+
+def _in_cpp(name: str, native: Native, **rest: Any) -> Backend:
+    """The row of a backend in C++, on an NVIDIA GPU where its module is CUDA's."""
+    if native.module == "cuda":
+        rest |= {"device": "gpu", "extra": "cuda13"}
+    return Backend(name, "native code", native=native, layers=True, **rest)
+
+
 BACKENDS: tuple[Backend, ...] = (
-    Backend(
-        name="fused",
-        family="native code",
+    _in_cpp(
+        "fused",
+        Native("_fused", "Fused", ("cpu/fused",)),
         summary="C++, our own SIMD kernels: Winograd convolutions fused with pooling",
         calls="nothing",
-        native=Native("_fused", "Fused", ("cpu/fused",)),
-        layers=True,
         variants={"int16": "fc1's weights as int16 with one scale a row"},
         tolerances={"int16": 1e-4},
         reduced={"int16": "int16"},
     ),
-    Backend(
-        name="onednn",
-        family="native code",
+    _in_cpp(
+        "onednn",
+        Native("_onednn", "OneDnn", ("cpu/onednn",), "libdnnl", "onednn-cpu-gomp"),
         summary="C++ on oneDNN primitives, the CPU's cuDNN",
         calls="kernels that oneDNN generates at run time",
-        native=Native("_onednn", "OneDnn", ("cpu/onednn",), "libdnnl", "onednn-cpu-gomp"),
-        layers=True,
         extra="onednn",
     ),
-    Backend(
-        name="openblas",
-        family="native code",
+    _in_cpp(
+        "openblas",
+        Native("_openblas", "OpenBlas", ("cpu/openblas",), "libscipy_openblas", "scipy-openblas32"),
         summary="C++, im2col and OpenBLAS sgemm/sgemv",
         calls="OpenBLAS's assembly kernels",
-        native=Native(
-            "_openblas", "OpenBlas", ("cpu/openblas",), "libscipy_openblas", "scipy-openblas32"
-        ),
-        layers=True,
         extra="openblas",
     ),
-    Backend(
-        name="cuda",
-        family="native code",
+    _in_cpp(
+        "cuda",
+        Native("cuda", "FusedOnGpu", ("cuda/fused",)),
         summary="C++ and CUDA, three kernels of our own, compiled for the GPU that is here",
         calls="nothing but CUDA's runtime",
-        native=Native("cuda", "FusedOnGpu", ("cuda/fused",)),
-        layers=True,
         variants={
             "graph": "copies and kernels captured once as a CUDA graph",
             "mapped": "no copies: host memory, polled; one kernel where the GPU has clusters",
         },
-        device="gpu",
         counterpart="fused",
-        extra="cuda13",
     ),
-    Backend(
-        name="cuda:persistent",
-        family="native code",
+    _in_cpp(
+        "cuda:persistent",
+        Native("cuda", "PersistentOnGpu", ("cuda/persistent", "cuda/cluster")),
         summary="C++ and CUDA, one kernel that stays on the GPU and waits for images",
         calls="nothing: the host writes an image, the kernel answers",
-        native=Native("cuda", "PersistentOnGpu", ("cuda/persistent", "cuda/cluster")),
-        layers=True,
-        device="gpu",
         counterpart="fused",
-        extra="cuda13",
     ),
-    Backend(
-        name="cudnn",
-        family="native code",
+    _in_cpp(
+        "cudnn",
+        Native("cuda", "Cudnn", ("cuda/cudnn",)),
         summary="C++ on cuDNN and cuBLAS, algorithm named by hand",
         calls="NVIDIA's kernels, one or more a step",
-        native=Native("cuda", "Cudnn", ("cuda/cudnn",)),
-        layers=True,
         variants={
             "find": "the algorithm that cuDNN measured to be the fastest",
             "heuristic": "the algorithm that cuDNN guesses to be the fastest",
             "tf32": "TF32 allowed: 10 bits of mantissa in the convolutions",
             "graph": "all of it captured once as a CUDA graph",
         },
-        device="gpu",
         counterpart="onednn",
-        extra="cuda13",
         tolerances={"tf32": 5e-3},
         reduced={"tf32": "TF32"},
     ),
-    Backend(
-        name="cudnn:frontend",
-        family="native code",
+    _in_cpp(
+        "cudnn:frontend",
+        Native("cuda", "CudnnFrontend", ("cuda/cudnn_frontend",)),
         summary="C++ on cuDNN's graph API: a convolution and its bias in one plan",
         calls="NVIDIA's kernels, the engines that cuDNN's heuristics name",
-        native=Native("cuda", "CudnnFrontend", ("cuda/cudnn_frontend",)),
-        layers=True,
-        device="gpu",
         counterpart="onednn",
-        extra="cuda13",
     ),
     Backend(
         name="cupy",
