@@ -6,6 +6,7 @@ The links are checked in a process of its own, since a mismatched library may cr
 import ctypes
 import re
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
@@ -51,13 +52,11 @@ class _Broken(Exception):
 
 def ask() -> list[Link]:
     """All links, the driver's first."""
-    child = Child(f"{__name__}:serve")
     try:
-        return [Link(**link) for link in child.hear(_SECONDS)]
+        with closing(Child(f"{__name__}:serve")) as child:
+            return [Link(**link) for link in child.hear(_SECONDS)]
     except Died as death:
         return [Link("CUDA", "", None, f"the check failed: {death.sentence}")]
-    finally:
-        child.close()
 
 
 def serve(parent: Parent) -> None:
