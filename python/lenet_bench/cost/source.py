@@ -30,7 +30,6 @@ class Source:
 
     @property
     def text(self) -> str:
-        """The whole file."""
         return self.path.read_text(encoding="utf-8")
 
     @property

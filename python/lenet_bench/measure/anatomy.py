@@ -115,7 +115,6 @@ def _watched(infer: Infer, images: list[Image], seconds: float) -> dict[str, Any
 
 
 def _calls(infer: Infer, images: list[Image], seconds: float) -> None:
-    """Single-image calls for so long."""
     end = time.perf_counter() + seconds
     for image in cycle(images):
         infer(image)

@@ -92,7 +92,6 @@ def read_software() -> Software:
 
 
 def _versions() -> dict[str, str]:
-    """The installed versions of lenet-bench, of its dependencies and of those of its extras."""
     asked = [one for extra in _EXTRAS for one in extra_requirements(extra)]
     every = ("lenet-bench", *core_requirements(), *asked, *_BENEATH)
     names = dict.fromkeys(package_name(requirement) for requirement in every)
@@ -116,7 +115,6 @@ def _model(cpuinfo: dict[str, str]) -> str | None:
 
 
 def _sockets(system: Path) -> int | None:
-    """The number of CPU sockets."""
     files = system.glob("cpu[0-9]*/topology/physical_package_id")
     return len({_text(file) for file in files}) or None
 

@@ -41,7 +41,6 @@ class Entry:
 
     @classmethod
     def of_backend(cls, name: str, threads: int, *, quiet: bool = True) -> "Entry":
-        """The backend, or the variant, of this name."""
         backend, _ = find(name)
         return cls(
             usual_name(name),
@@ -115,7 +114,6 @@ class CompareOptions:
 
 
 def name_of(backend: str | Entry) -> str:
-    """The backend's name in the result."""
     return backend.name if isinstance(backend, Entry) else backend
 
 

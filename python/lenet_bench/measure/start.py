@@ -152,7 +152,6 @@ class Start:
         return answer
 
     def time_batch(self, size: int, warm_s: float, timed_s: float) -> Batch:
-        """Calls with so many images."""
         answer = self.ask("batch", size=size, warm_s=warm_s, timed_s=timed_s)
         if refusal := answer.get("refused"):
             raise Failed("wrong", refusal)

@@ -148,7 +148,6 @@ class Built:
         return self.check(question)
 
     def check(self, question: Question) -> Answer:
-        """Answer these images, one call an image."""
         answers = [self._infer(image) for image in _separate(question["images"])]
         return {"answers": checked_answers(answers)}
 
@@ -270,7 +269,6 @@ class Built:
         return experiments.taken_apart(self._origin, self._infer, self._images, question["cores"])
 
     def price(self, _: Question) -> Answer:
-        """Time the networks of `prices`."""
         from . import experiments
 
         return experiments.priced(self._origin, self._images)
@@ -317,7 +315,7 @@ class Built:
 
 
 def checked_answers(answers: Sequence[Any]) -> Image:
-    """Raise Refused unless each answer is ten probabilities."""
+    """Raise WrongAnswerError unless each answer is ten probabilities."""
     return np.array([_checked(answer, (CLASSES,)) for answer in answers], np.float32)
 
 

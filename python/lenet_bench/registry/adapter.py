@@ -87,7 +87,6 @@ class Adapter:
         return {"library": self.library(), **variant, "threads": str(self._threads), **known}
 
     def library(self) -> str:
-        """The API's name and version."""
         return f"{self._row.library} {_version(self._row.package)}"
 
     def inside(self) -> Mapping[str, Any]:

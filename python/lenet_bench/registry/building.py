@@ -213,7 +213,6 @@ def _needed(row: Backend) -> tuple[str, ...]:
 
 
 def _fix(row: Backend) -> str:
-    """The command that installs its requirements."""
     if row.environment:
         return f"{FIX}lenet-bench env create {row.environment}"
     if row.extra == "cuda13":

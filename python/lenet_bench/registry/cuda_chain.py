@@ -51,7 +51,6 @@ class _Broken(Exception):
 
 
 def ask() -> list[Link]:
-    """All links, the driver's first."""
     try:
         with closing(Child(f"{__name__}:serve")) as child:
             return [Link(**link) for link in child.hear(_SECONDS)]
@@ -60,7 +59,6 @@ def ask() -> list[Link]:
 
 
 def serve(parent: Parent) -> None:
-    """In the child: look at each link."""
     parent.say([asdict(link) for link in _look()])
 
 
@@ -120,7 +118,6 @@ def _device(major: int) -> str:
 
 
 def _devices() -> list[tuple[str, int]]:
-    """Each GPU's name and compute capability times 10."""
     driver, count = load_of_driver("libcuda.so.1"), ctypes.c_int()
     assert driver is not None
     driver.cuDeviceGetCount(ctypes.byref(count))

@@ -82,7 +82,6 @@ class TrainOptions:
         return self.output.with_suffix(".png")
 
     def weights(self, framework: str) -> Path:
-        """The weights that this framework learns."""
         folder = self.output.with_suffix("")
         return folder / f"{framework}.safetensors" if self.compared else self.output
 

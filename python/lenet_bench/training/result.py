@@ -50,7 +50,6 @@ class StartUp:
 
     @property
     def total_s(self) -> float:
-        """All of it."""
         return self.import_s + self.build_s + (self.first_step_s or 0.0)
 
 
@@ -88,7 +87,6 @@ class FrameworkRun:
 
     @property
     def test_accuracy(self) -> float | None:
-        """Of the test images, from 0 to 1."""
         if self.test_correct is None or not self.test_images:
             return None
         return self.test_correct / self.test_images
@@ -170,7 +168,6 @@ class TrainingResult:
         return agreement({run.framework: run.first_losses for run in self.runs})
 
     def run(self, framework: str) -> FrameworkRun | None:
-        """The row of that framework."""
         return next((run for run in self.runs if run.framework == framework), None)
 
     def to_json(self) -> dict[str, Any]:
@@ -187,7 +184,6 @@ class TrainingResult:
 
 
 def write_training(path: Path, result: TrainingResult) -> None:
-    """Replace the file whole."""
     write_object(path, msgspec.to_builtins(result))
 
 

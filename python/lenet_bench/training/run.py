@@ -81,7 +81,6 @@ class _Run:
         self._best: Parameters = {}
 
     def train(self) -> None:
-        """All that the options ask for."""
         options = self._options
         cores = choose_cores(options.threads) if options.threads else Cores((), ())
         digits = read_mnist("train", find_mnist(options.data))
@@ -110,7 +109,6 @@ class _Run:
         )
 
     def _start(self) -> None:
-        """Import the framework and build the network."""
         recipe = self._options.recipe
         began = time.monotonic()
         make_trainer = import_trainer(self.row.framework)
@@ -268,5 +266,4 @@ def _cross_entropy(logits: NDArray[np.float32], labels: NDArray[np.uint8]) -> fl
 
 
 def _correct(logits: NDArray[np.float32], labels: NDArray[np.uint8]) -> int:
-    """How many images are classified right."""
     return int((logits.argmax(axis=1) == labels).sum())

@@ -57,7 +57,6 @@ class Environment:
 
 
 def environments() -> dict[str, Environment]:
-    """All environments that lenet-bench can create."""
     return {path.stem: _read(path) for path in sorted(_PINS.glob("*.txt"))}
 
 
@@ -104,7 +103,6 @@ def create(name: str, progress: Callable[[str], None] = lambda _: None) -> Envir
 
 
 def remove(name: str) -> bool:
-    """Remove an environment; returns whether there was one."""
     folder = _find(name).folder
     try:
         shutil.rmtree(folder)
