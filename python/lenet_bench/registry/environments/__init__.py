@@ -103,6 +103,7 @@ def create(name: str, progress: Callable[[str], None] = lambda _: None) -> Envir
 
 
 def remove(name: str) -> bool:
+    """Remove an environment; returns whether there was one."""
     folder = _find(name).folder
     try:
         shutil.rmtree(folder)
