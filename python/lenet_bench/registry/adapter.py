@@ -99,10 +99,12 @@ class Adapter:
         return exact.astype(np.float32, copy=False)
 
     def _infer_batch(self, images: Array) -> Array:
+        if len(images) == 1:
+            return self._infer(images)
         if len(images) == 0:  # which few APIs can do
             return np.empty((0, CLASSES), np.float32)
         at_once = self._row.at_once.get(self._variant)
-        if at_once is None or len(images) == 1:
+        if at_once is None:
             return self._infer(images)
         if self._variant in self._row.batch:
             return self._answer_batch(images)
