@@ -18,7 +18,7 @@ from lenet_bench.cost import (
     nesting,
     sources,
 )
-from lenet_bench.cost.reach import reached
+from lenet_bench.cost.source import reached
 from lenet_bench.errors import LenetBenchError
 from lenet_bench.installed import installed_bytes
 from lenet_bench.questions.cost import STAGES, staged

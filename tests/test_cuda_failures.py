@@ -20,7 +20,7 @@ def test_where_the_gpu_alone_is_missing_nothing_is_to_be_installed() -> None:
 
 
 OPEN = """
-from lenet_bench.registry import cuda as _cuda, cuda_libraries as _cuda_libraries
+from lenet_bench.registry import cuda as _cuda
 from lenet_bench.questions.infer import open_backends
 {change}
 answer(failure(lambda: open_backends(["cudnn"], weights)))
@@ -33,7 +33,7 @@ answer(failure(lambda: open_backends(["cudnn"], weights)))
         ({"CUDA_DOUBLE_DEVICES": "0"}, ""),
         ({"CUDA_DOUBLE_DRIVER": "11040"}, ""),
         ({}, "_cuda.find_spec = lambda name: None"),  # a package without our module
-        ({}, "_cuda_libraries.LIBRARIES[major] = ('libcudart.so.99',)"),  # which is not installed
+        ({}, "_cuda.LIBRARIES[major] = ('libcudart.so.99',)"),  # which is not installed
     ],
 )
 def test_whatever_is_missing_the_counterpart_on_the_cpu_is_named(

@@ -65,7 +65,7 @@ print(json.dumps({link.name: [link.found, link.reason, link.files] for link in a
 
 CUPY = """
 import json
-from lenet_bench.registry.cuda_libraries import load_for_cupy
+from lenet_bench.registry.cuda import load_for_cupy
 load_for_cupy()
 maps = {line.split(maxsplit=5)[-1].strip() for line in open("/proc/self/maps")}
 print(json.dumps(sorted(file for file in maps if "libcu" in file or "libnvrtc" in file)))

@@ -45,10 +45,10 @@ CHOOSE = """
 import sys
 import lenet_bench
 from lenet_bench.errors import Unavailable
-from lenet_bench.registry import cuda as _cuda, cuda_libraries as _cuda_libraries
+from lenet_bench.registry import cuda as _cuda
 lenet_bench.__path__.insert(0, sys.argv[1])
-_cuda_libraries.wheels = list
-_cuda_libraries.Path.is_file = lambda path: path.exists() and "/usr/local/" not in str(path)
+_cuda.wheels = list
+_cuda.Path.is_file = lambda path: path.exists() and "/usr/local/" not in str(path)
 try:
     print(_cuda.native().__name__)
 except Unavailable as error:

@@ -12,7 +12,7 @@ import pytest
 from lenet_bench.measure import calls as measured_calls
 from lenet_bench.measure import truth
 from lenet_bench.measure.calls import Before, time_calls
-from lenet_bench.measure.gpu import Reading, used
+from lenet_bench.measure.comparison import Costs, Plan, shuffled, to_repeat
 from lenet_bench.measure.pinning import (
     Cores,
     _siblings,
@@ -23,7 +23,7 @@ from lenet_bench.measure.pinning import (
     threads_cores,
     with_threads_on,
 )
-from lenet_bench.measure.plan import Costs, Plan, shuffled, to_repeat
+from lenet_bench.measure.watch import Reading, used
 from lenet_bench.quiet import quiet_calls
 from lenet_bench.results import disturbed
 from lenet_bench.results.statistics import FEWEST_STARTS

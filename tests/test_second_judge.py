@@ -9,9 +9,8 @@ import pytest
 import toy_backends as toys
 from lenet_bench import CompareOptions
 from lenet_bench.errors import Unavailable
-from lenet_bench.measure.block import _heard
 from lenet_bench.measure.options import Entry
-from lenet_bench.measure.start import alone
+from lenet_bench.measure.start import _heard, alone
 from lenet_bench.probes.engines import medians
 from lenet_bench.probes.onednn_verbose import HOLD_IT, version_in
 from lenet_bench.questions.why import digest, why

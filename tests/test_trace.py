@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from lenet_bench.measure.spans import spans
+from lenet_bench.measure.anatomy import spans
 
 IMAGE = np.zeros((28, 28), np.float32)
 

@@ -15,9 +15,8 @@ from conftest import environment
 from lenet_bench.show.terminal.screen import Screen
 from lenet_bench.show.terminal.training import training
 from lenet_bench.training import FRAMEWORKS, TrainingResult, read_training
-from lenet_bench.training.agreement import TOLERANCE, agreement
 from lenet_bench.training.frameworks import variables
-from lenet_bench.training.result import FrameworkRun, write_training
+from lenet_bench.training.result import TOLERANCE, FrameworkRun, agreement, write_training
 from lenet_bench.weights import read_weights
 from PIL import Image
 from trainings import HERE, OPTIONS, RECIPE, named, needs_two

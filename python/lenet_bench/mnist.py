@@ -78,11 +78,7 @@ SOURCES = {
 _PREFIX: dict[Part, str] = {"train": "train", "test": "t10k"}
 
 
-def find_mnist(
-    folder: str | os.PathLike[str] | None = None,
-    *,
-    part: Part | None = None,
-) -> Path:
+def find_mnist(folder: str | os.PathLike[str] | None = None, *, part: Part | None = None) -> Path:
     """The folder of the files: the given one, or LENET_BENCH_MNIST, or the cache, downloaded.
 
     Where one `part` is enough, only that is downloaded. Nothing is downloaded into a folder that

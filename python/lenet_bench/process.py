@@ -26,7 +26,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import cache
 from importlib import import_module
-from multiprocessing.connection import Connection, wait
+from multiprocessing.connection import Connection, Pipe, wait
 from pathlib import Path
 from typing import Any, Literal
 
@@ -77,7 +77,7 @@ class Child:
         self._output = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the child
         to: Any = {"kept": self._output, "shown": _stderr(), "dropped": subprocess.DEVNULL}[printed]
         self._out_of_memory_kills = _out_of_memory_kills()
-        self._socket, theirs = socket.socketpair()
+        self._connection, theirs = Pipe()
         command = [python, "-u", "-X", "faulthandler", "-m", __name__]
         self.started_ns = time.monotonic_ns()
         with theirs:
@@ -92,24 +92,18 @@ class Child:
                     start_new_session=True,  # Ctrl-C is the parent's to handle
                 )
             except OSError as error:
-                self._socket.close()
+                self._connection.close()
                 self._output.close()
                 why = f"{python} cannot be started: {error.strerror}"
                 raise Died("missing", why) from None
         # It ends the child and all of its session once this process is gone.
         self._watcher = _waiting_shell('read -r _; kill -s KILL -- "-$0"', str(self.pid))
-        self._connection = Connection(os.dup(self._socket.fileno()))
         self._process_fd = os.pidfd_open(self.pid) if hasattr(os, "pidfd_open") else None
-        self._ended = False
+        self.ended = False  # or noticed to be dead
 
     @property
     def pid(self) -> int:
         return self._process.pid
-
-    @property
-    def ended(self) -> bool:
-        """Whether it was ended, or was noticed to be dead."""
-        return self._ended
 
     def ask(self, question: Any, timeout_s: float | None = None) -> Any:
         """Send a question and wait for the answer; without one, end the child and raise Died."""
@@ -126,7 +120,7 @@ class Child:
         ends: list[Any] = [self._connection]
         ends += [] if self._process_fd is None else [self._process_fd]
         until = None if timeout_s is None else time.monotonic() + timeout_s
-        if self._ended or not wait(ends, timeout_s):
+        if self.ended or not wait(ends, timeout_s):
             self._fail(timeout_s)
         if not self._connection.poll():  # so the process has ended
             raise self._death()
@@ -149,14 +143,13 @@ class Child:
 
     def end(self) -> None:
         """Kill it and all that it started, at once: it has nothing to save."""
-        if self._ended:
+        if self.ended:
             return
         self.kill()
-        self._ended = True
+        self.ended = True
         self._process.wait()
         _dismiss(self._watcher)
         self._connection.close()
-        self._socket.close()
         if self._process_fd is not None:
             os.close(self._process_fd)
 
@@ -176,20 +169,21 @@ class Child:
         self._output.close()
 
     def _signal_all(self, number: signal.Signals) -> None:
-        if not self._ended:
+        if not self.ended:
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(self.pid, number)
 
     @contextmanager
     def _cut_off_after(self, timeout_s: float | None) -> Iterator[None]:
         """Raise Died also where a message has begun and is not complete in time."""
-        if self._ended:
+        if self.ended:
             raise Died("dead", "was ended")
         late = threading.Event()
 
         def cut_off() -> None:
             late.set()
-            self._socket.shutdown(socket.SHUT_RDWR)
+            with socket.socket(fileno=os.dup(self._connection.fileno())) as end:
+                end.shutdown(socket.SHUT_RDWR)
 
         timer = threading.Timer(timeout_s or 0.0, cut_off)
         timer.daemon = True

@@ -7,30 +7,20 @@ since the formatter places those. pygount counts in the same way, and tests/test
 both give the same number; pygount is not used here because it needs 19 MB with its dependencies.
 """
 
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 
 from ..errors import LenetBenchError
-from ..registry import every_name, find, names, usual_name
+from ..installed import extra_requirements, installed_bytes
+from ..registry import Backend, environments, every_name, find, names, usual_name
 from .api import api_names
-from .packages import mebibytes, requirements
 from .source import Source, sources
-from .structure import complexity, nesting
-from .tokens import code_lines
+from .tokens import code_lines, complexity, nesting
 
-__all__ = [
-    "Cost",
-    "Source",
-    "api_names",
-    "code_lines",
-    "complexity",
-    "costs",
-    "installed_mib",
-    "lines_of_code",
-    "nesting",
-    "sources",
-]
+_PACKAGE = Path(__file__).parent.parent
 
 
 @dataclass(frozen=True)
@@ -67,7 +57,7 @@ def _bare(name: str) -> str:
 def lines_of_code(name: str) -> int | None:
     """The cost of a backend or variant; None for an unknown one."""
     try:
-        return _lines(sources(name))
+        return sum(len(code_lines(source)) for source in sources(name))
     except (LenetBenchError, OSError):
         return None
 
@@ -77,13 +67,9 @@ def installed_mib(name: str) -> float | None:
     """The disk space of its API's packages; None where they are not installed."""
     try:
         bare = _bare(name)
-        return mebibytes(find(bare)[0]) if name == bare else installed_mib(bare)
+        return _installed_mib(find(bare)[0]) if name == bare else installed_mib(bare)
     except (LenetBenchError, OSError):
         return None
-
-
-def _lines(files: Sequence[Source]) -> int:
-    return sum(len(code_lines(source)) for source in files)
 
 
 def _cost(name: str) -> Cost:
@@ -91,10 +77,34 @@ def _cost(name: str) -> Cost:
     return Cost(
         name=name,
         files=tuple(source.name for source in files),
-        lines_of_code=_lines(files),
+        lines_of_code=sum(len(code_lines(source)) for source in files),
         api_names=tuple(api_names(files)),
         complexity=sum(map(complexity, files)),
         nesting=max(map(nesting, files)),
-        installs=tuple(requirements(find(name)[0])),
+        installs=tuple(_requirements(find(name)[0])),
         installed_mib=installed_mib(name),
     )
+
+
+def _requirements(row: Backend) -> list[str]:
+    """Its packages as pip spells them, beyond the core's."""
+    if row.environment:
+        pins = environments.environments()[row.environment].pins.read_text()
+        return [line for line in pins.splitlines() if line and not line.startswith("#")]
+    return list(dict.fromkeys(extra_requirements(row.extra))) if row.extra else []
+
+
+def _installed_mib(row: Backend) -> float | None:
+    """Its packages, what they need and, where it is native, its module: the first of CUDA's two."""
+    modules: list[Path] = []
+    if row.native:
+        pattern = "_cuda*" if row.native.module == "cuda" else row.native.module
+        modules = sorted(_PACKAGE.glob(f"{pattern}.*so"))[:1]
+    path = sys.path
+    if row.environment:
+        folder = environments.environments()[row.environment].folder
+        path = list(map(str, folder.glob("lib/python*/site-packages")))
+    packages = installed_bytes(_requirements(row) or ([] if modules else ["numpy"]), path)
+    if packages is None:
+        return None
+    return (packages + sum(module.stat().st_size for module in modules)) / 2**20

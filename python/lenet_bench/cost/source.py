@@ -2,7 +2,7 @@
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,7 +10,6 @@ from ..backends.in_cpp import sources as csrc
 from ..errors import LenetBenchError
 from ..export import MAKERS
 from ..registry import IN_CPP, find
-from .reach import parameters, reached
 
 _PACKAGE = Path(__file__).parent.parent
 _NATIVE = (".hpp", ".cpp", ".cuh", ".cu")
@@ -31,7 +30,6 @@ class Source:
 
     @property
     def text(self) -> str:
-        """The whole file."""
         return self.path.read_text(encoding="utf-8")
 
     @property
@@ -58,12 +56,14 @@ def sources(name: str) -> list[Source]:
         return list(_native(row.native.sources))
     roots = [root for root in (row.set_up, variant or "build") if root]
     source = _needed(f"backends/{row.module}.py", roots)
-    makers = (MAKERS[parameter] for parameter in parameters(source.tree) if parameter in MAKERS)
+    functions = (node for node in ast.walk(source.tree) if isinstance(node, ast.FunctionDef))
+    parameters = dict.fromkeys(one.arg for function in functions for one in function.args.args)
     exports: dict[str, list[str]] = {}
-    for module, _, function in (maker.partition(":") for maker in makers):
-        exports.setdefault(f"export/{module}.py", []).append(function)
+    for maker in (MAKERS[parameter] for parameter in parameters if parameter in MAKERS):
+        module, _, name = maker.partition(":")
+        exports.setdefault(f"export/{module}.py", []).append(name)
     written = _native((f"api/{row.module}",)) if variant == IN_CPP else [source]
-    return [*written, *(_needed(name, functions) for name, functions in exports.items())]
+    return [*written, *(_needed(file, names) for file, names in exports.items())]
 
 
 def _needed(name: str, roots: list[str]) -> Source:
@@ -84,3 +84,45 @@ def _native(stems: tuple[str, ...]) -> Iterator[Source]:
                 source = Source(path, path.relative_to(root).as_posix())
                 yield source
                 waiting += re.findall(r'#include "(c\w+/\w+)\.\w+"', source.text)  # no bindings
+
+
+def reached(text: str, roots: Iterable[str]) -> frozenset[int]:
+    """The lines of these names' definitions, and of all that these use in the same file.
+
+    Of an import only the used names; imports of lenet-bench's modules do not count.
+    """
+    body = ast.parse(text).body
+    lines: set[int] = set()
+    waiting, seen = list(roots), set()
+    while waiting:
+        name = waiting.pop()
+        if name in seen:
+            continue
+        seen.add(name)
+        for node in body:
+            if isinstance(node, (ast.Import, ast.ImportFrom)):
+                lines |= _import_lines(node, name)
+            elif name in _defined(node):
+                lines |= _lines(node)
+                waiting += [n.id for n in ast.walk(node) if isinstance(n, ast.Name)]
+    return frozenset(lines)
+
+
+def _import_lines(node: ast.Import | ast.ImportFrom, name: str) -> set[int]:
+    if isinstance(node, ast.ImportFrom) and node.level:
+        return set()
+    used = [a for a in node.names if (a.asname or a.name.partition(".")[0]) == name]
+    return {line for alias in used for line in (node.lineno, alias.lineno)}
+
+
+def _defined(node: ast.stmt) -> Iterator[str]:
+    """The names that a statement defines or changes."""
+    if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+        yield node.name
+    targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+    yield from (target.id for target in targets if isinstance(target, ast.Name))
+
+
+def _lines(node: ast.stmt) -> set[int]:
+    first = min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", []))])
+    return set(range(first, (node.end_lineno or first) + 1))

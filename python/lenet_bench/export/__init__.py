@@ -5,12 +5,21 @@
     export("onnx", read_weights(), Path("lenet.onnx"))
 """
 
+import hashlib
+import os
+import sys
+from contextlib import closing
 from importlib import import_module
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ..atomic import write_atomically, writing
 from ..errors import LenetBenchError, Unavailable
+from ..installed import installed_version
 from ..weights import Weights
+
+if TYPE_CHECKING:
+    from ..process import Parent
 
 #: The files that can be made, by the argument's name in a backend's function.
 MAKERS = {
@@ -23,12 +32,16 @@ MAKERS = {
     "caffemodel": "caffe:caffemodel",
 }
 
-#: Packages whose converter makes the file: it runs in a process of its own, and once.
-CONVERTERS = {
-    "int8_onnx_model": ("onnxruntime", "onnx"),
-    "tflite_model": ("tensorflow", "tensorflow-cpu", "keras"),
-    "int8_tflite_model": ("tensorflow", "tensorflow-cpu", "keras"),
-    "float16_tflite_model": ("tensorflow", "tensorflow-cpu", "keras"),
+#: Packages whose converter makes the file, by the module of its maker.
+_CONVERTERS = {
+    "onnx_int8": ("onnxruntime", "onnx"),
+    "tflite": ("tensorflow", "tensorflow-cpu", "keras"),
+}
+_CONVERTERS_SECONDS = 300
+_CONVERTERS_VARIABLES = {
+    "KERAS_BACKEND": "tensorflow",
+    "TF_CPP_MIN_LOG_LEVEL": "3",
+    "CUDA_VISIBLE_DEVICES": "",
 }
 
 #: The files of each kind of model: suffix -> a name of MAKERS.
@@ -61,10 +74,45 @@ def export(format: str, weights: Weights, output: Path) -> list[Path]:
 
 def model(name: str, weights: Weights) -> bytes:
     """The content of a file of MAKERS; ImportError where its maker needs a missing package."""
-    if packages := CONVERTERS.get(name):
-        from .converted import converted
+    module = MAKERS[name].partition(":")[0]
+    return (_converted if module in _CONVERTERS else _made)(name, weights)
 
-        return converted(name, MAKERS[name], weights, packages)
+
+def _made(name: str, weights: Weights) -> bytes:
     module, _, function = MAKERS[name].partition(":")
     content: bytes = getattr(import_module(f"{__name__}.{module}"), function)(weights)
     return content
+
+
+def _converted(name: str, weights: Weights) -> bytes:
+    """The model of a framework's converter, made once, and kept in the user's cache.
+
+    It depends on the file of its maker and on the versions of the converter's packages. The
+    converter runs in a process of its own, so that a process that only runs the model does not load
+    it.
+    """
+    from ..cache import cache_folder
+    from ..process import Child, Died
+
+    module = MAKERS[name].partition(":")[0]
+    source = Path(__file__).with_name(f"{module}.py").read_text()
+    versions = [f"{package} {installed_version(package)}" for package in _CONVERTERS[module]]
+    key = hashlib.sha256("\n".join([source, weights.sha256, *versions]).encode())
+    path = cache_folder("models") / f"{name}-{key.hexdigest()[:16]}"
+    if path.exists():
+        return path.read_bytes()
+    variables = {**_CONVERTERS_VARIABLES, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    try:
+        with closing(Child(f"{__name__}:serve", variables=variables)) as child:
+            content: bytes = child.ask((name, dict(weights.parameters)), _CONVERTERS_SECONDS)
+    except Died as death:
+        raise ImportError(death.sentence) from None
+    with writing(path):
+        write_atomically(path, content)
+    return content
+
+
+def serve(parent: "Parent") -> None:
+    """In the child: make the file of that name from those parameters."""
+    name, parameters = parent.hear()
+    parent.say(_made(name, Weights(parameters)))

@@ -5,12 +5,14 @@ The parent never computes or draws while a backend is timed: it sleeps until the
 
 import random
 import time
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from importlib.metadata import version
 from pathlib import Path
+from statistics import fmean, median
 
 from ..errors import ResultError
 from ..results import (
@@ -33,15 +35,14 @@ from ..results.statistics import CONFIDENCE, FEWEST_STARTS
 from ..results.versioned import check_place
 from ..weights import default_path, read_weights
 from . import planted
-from .block import Task, measure_block
-from .continuing import as_before, check_same
 from .environment import read_machine
 from .interrupts import interrupts
-from .options import COLD_MB, CompareOptions, Entry
+from .options import COLD_MB, USUAL_S, CompareOptions, Entry, as_before, check_same
 from .pinning import Cores, choose_cores, cpus_near_gpu, on_cores, thread_variables
-from .plan import Costs, Plan, shuffled, to_repeat
-from .start import Conditions
+from .start import Conditions, Task, measure_block
 from .truth import ROTATING, Truth
+
+_MOST_REPEATED = 0.25  # of the blocks
 
 
 @dataclass(frozen=True)
@@ -69,8 +70,7 @@ class NotSavedError(ResultError):
 
 
 def compare(
-    options: CompareOptions | None = None,
-    progress: Callable[[Progress], None] = lambda _: None,
+    options: CompareOptions | None = None, progress: Callable[[Progress], None] = lambda _: None
 ) -> Result:
     """Measure backends side by side.
 
@@ -83,6 +83,85 @@ def compare(
     return _Comparison(options, progress).run()
 
 
+@dataclass(frozen=True)
+class Plan:
+    """The length of a run; the usual one without budget and rounds."""
+
+    budget_s: float | None = None
+    rounds: int | None = None
+    least: int = 0  # rounds that are measured whole, whatever the budget
+    enough: Callable[[Sequence[Block]], float] | None = None  # the share of what is needed
+
+    def is_over(self, rounds: int, elapsed_s: float, round_s: float) -> bool:
+        """Whether no further round begins. Within a budget, `fits` decides about each block."""
+        if self.rounds is not None or self.budget_s is not None:
+            return self.rounds is not None and rounds >= self.rounds
+        return rounds >= FEWEST_STARTS and elapsed_s + round_s / 2 >= USUAL_S
+
+    def fits(self, number: int, elapsed_s: float, takes_s: float) -> bool:
+        """Whether a block of this round with this duration fits the budget."""
+        if self.budget_s is None or number < self.least:
+            return True
+        return elapsed_s + takes_s <= self.budget_s
+
+    def left_s(self, rounds: float, elapsed_s: float, round_s: float) -> float | None:
+        """The remaining time; None while it is unknown. `rounds` may be fractional."""
+        if not round_s and self.budget_s is None:
+            return None
+        wanted = self.rounds
+        if wanted is None and self.budget_s is None:
+            wanted = max(FEWEST_STARTS, round(rounds + (USUAL_S - elapsed_s) / round_s))
+        ends = [] if wanted is None else [(wanted - rounds) * round_s]
+        ends += [] if self.budget_s is None else [self.budget_s - elapsed_s]
+        return max(0.0, min(ends))
+
+
+class Costs:
+    """The duration of a block of each backend, from the blocks so far."""
+
+    def __init__(self, blocks: Sequence[Block]) -> None:
+        self._took: dict[str, list[float]] = {}
+        for block in blocks:
+            self.add(block)
+
+    def add(self, block: Block) -> None:
+        self._took.setdefault(block.backend, []).append(block.took_s or 0.0)
+
+    def of(self, backend: str) -> float:
+        """The median of its blocks; 0 before the first, so that it is not held back."""
+        took = self._took.get(backend)
+        return median(took) if took else 0.0
+
+    def of_round(self, backends: Sequence[str]) -> float:
+        """The sum over these; those not yet measured count as the average of the others."""
+        known = [self.of(name) for name in backends if name in self._took]
+        return fmean(known) * len(backends) if known else 0.0
+
+
+def shuffled(names: Sequence[str], seed: int) -> Iterator[list[str]]:
+    """The endless orders of rounds: the same for the same names and seed."""
+    generator = random.Random(seed)
+    while True:
+        order = list(names)
+        generator.shuffle(order)
+        yield order
+
+
+def to_repeat(blocks: Sequence[Block], disturbed: set[int], backends: Sequence[str]) -> list[Block]:
+    """Blocks to repeat after a disturbance: once each, and not too many."""
+    seen = Counter((block.backend, block.round) for block in blocks)
+    repeated = len(blocks) - len(seen)
+    room = max(0, int(_MOST_REPEATED * len(seen)) - repeated)
+    wanted = [
+        block
+        for number, block in enumerate(blocks)
+        if number in disturbed
+        and seen[block.backend, block.round] == 1
+        and block.backend in backends
+    ]
+    return wanted[:room]
+
+
 class _Comparison:
     """One run, or the rest of one."""
 
@@ -92,33 +171,34 @@ class _Comparison:
         self._file = Path(options.output) if options.output is not None else None
         begun = self._file and self._file.is_file() and self._file.stat().st_size
         earlier = read_log(self._file) if self._file and begun else None
-        self._options = options = as_before(options, earlier.header) if earlier else options
+        options = as_before(options, earlier.header) if earlier else options
         entries, weights = options.entries(), read_weights(options.weights)
         cores = choose_cores(options.threads, cpus_near_gpu(entry.device for entry in entries))
         now = _header(options, entries, cores, weights.sha256)
         if earlier:
             check_same(earlier.header, now, options.output)
+            self._began -= as_result(earlier).elapsed_s
         elif self._file:
             check_place(self._file)
         self._goes_on = earlier is not None
         self._log = earlier or Log(now)
-        self._blocks = list(self._log.blocks)
-        if earlier:
-            self._began -= as_result(earlier).elapsed_s
-        rules = self._log.header.rules
-        self._plan = Plan(options.budget_s, options.rounds, options.least_rounds)
+        self._plan = Plan(options.budget_s, options.rounds, options.least_rounds, options.enough)
         floor = Entry(planted.EMPTY, factory=f"{planted.__name__}:Empty", checked=False)
         self._entries = {entry.name: entry for entry in (floor, *entries)}
         self._conditions = Conditions(
             cores=cores,
-            variables=rules.variables,
-            threads=rules.threads,
+            variables=self._rules.variables,
+            threads=self._rules.threads,
             weights=str(options.weights or default_path()),
             timeout_s=options.timeout_s,
-            truth=Truth(weights, rules.seed),
-            interval_s=rules.interval_s,
-            cold_mb=rules.cold_mb,
+            truth=Truth(weights, self._rules.seed),
+            interval_s=self._rules.interval_s,
+            cold_mb=self._rules.cold_mb,
         )
+
+    @property
+    def _rules(self) -> Rules:
+        return self._log.header.rules
 
     def run(self) -> Result:
         ended: Ended = "interrupted"
@@ -133,17 +213,17 @@ class _Comparison:
             self._append(end := End(ended, self._elapsed_s()))
         except ResultError as error:
             end, unsaved = End("full", self._elapsed_s()), error
-        result = as_result(Log(self._log.header, tuple(self._blocks), end))
+        result = as_result(Log(self._log.header, self._log.blocks, end))
         if unsaved:
             raise NotSavedError(str(unsaved), result) from None
         return result
 
     def _measure(self) -> Ended:
         """Round after round, until the plan ends or no backend is left to time."""
-        costs = Costs(self._blocks)
-        done = {(block.backend, block.round) for block in self._blocks if block.status == "ok"}
+        costs = Costs(self._log.blocks)
+        done = {(block.backend, block.round) for block in self._log.blocks if block.status == "ok"}
         gone: set[str] = set()  # those that failed now; those that failed earlier are tried again
-        orders = shuffled(list(self._entries), self._log.header.rules.seed)
+        orders = shuffled(list(self._entries), self._rules.seed)
         for number, order in enumerate(orders):
             names = [name for name in order if name not in gone]
             if not set(names) - {planted.EMPTY}:
@@ -159,7 +239,7 @@ class _Comparison:
             gone |= {block.backend for block in ran if block.status != "ok"}
             if number + 1 >= FEWEST_STARTS:
                 self._repeat(number, [name for name in names if name not in gone], costs)
-            if self._options.enough and self._options.enough(self._blocks) >= 1:
+            if self._plan.enough and self._plan.enough(self._log.blocks) >= 1:
                 return "enough"
         raise AssertionError("rounds never run out")
 
@@ -175,7 +255,7 @@ class _Comparison:
 
     def _repeat(self, number: int, names: Sequence[str], costs: Costs) -> None:
         """Repeat each block that ran on a disturbed machine once, as far as there is time."""
-        timed = [block for block in self._blocks if block.status == "ok"]
+        timed = [block for block in self._log.blocks if block.status == "ok"]
         backends = [name for name in names if name != planted.EMPTY]
         for block in to_repeat(timed, disturbed(timed), backends):
             if self._plan.fits(number, self._elapsed_s(), costs.of(block.backend)):
@@ -183,7 +263,7 @@ class _Comparison:
                 costs.add(self._block(block.backend, block.round))
 
     def _block(self, name: str, number: int) -> Block:
-        own = [block for block in self._blocks if block.backend == name]
+        own = [block for block in self._log.blocks if block.backend == name]
         refused = {size for block in own for size in block.batch_refusals}
         starts = (block.cold_start.total_s for block in own if block.cold_start)
         task = Task(
@@ -192,12 +272,12 @@ class _Comparison:
             first=not own or own[-1].status != "ok",
             start_s=next(starts, None),
             usual_ns=min((ns for block in own for _, ns in block.slices), default=None),
-            batches=tuple(n for n in self._log.header.rules.batches if str(n) not in refused),
-            apart=self._log.header.rules.apart and name != planted.EMPTY,
-            prices=self._log.header.rules.prices and name != planted.EMPTY,
+            batches=tuple(n for n in self._rules.batches if str(n) not in refused),
+            apart=self._rules.apart and name != planted.EMPTY,
+            prices=self._rules.prices and name != planted.EMPTY,
         )
         block = measure_block(self._entries[name], self._conditions, task)
-        self._blocks.append(block)
+        self._log = replace(self._log, blocks=(*self._log.blocks, block))
         self._append(block)
         return block
 

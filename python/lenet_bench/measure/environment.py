@@ -26,22 +26,10 @@ _BENEATH = ("tensorflow", "jaxlib")
 VARIABLES = (
     "LENET_BENCH_ISA",
     "LENET_BENCH_AT_ONCE",  # runs on the machine together, each on a device of its own
-    "OMP_NUM_THREADS",
-    "OMP_PROC_BIND",
-    "OMP_PLACES",
-    "GOMP_CPU_AFFINITY",
-    "KMP_AFFINITY",
-    "MKL_NUM_THREADS",
-    "OPENBLAS_NUM_THREADS",
-    "OPENBLAS_CORETYPE",
-    "ONEDNN_MAX_CPU_ISA",
-    "KERAS_BACKEND",
-    "TF_NUM_INTRAOP_THREADS",
-    "TF_NUM_INTEROP_THREADS",
-    "TF_ENABLE_ONEDNN_OPTS",
-    "XLA_FLAGS",
-    "CUDA_VISIBLE_DEVICES",
-    "LD_PRELOAD",
+    *("OMP_NUM_THREADS", "OMP_PROC_BIND", "OMP_PLACES", "GOMP_CPU_AFFINITY", "KMP_AFFINITY"),
+    *("MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "OPENBLAS_CORETYPE", "ONEDNN_MAX_CPU_ISA"),
+    *("KERAS_BACKEND", "TF_NUM_INTRAOP_THREADS", "TF_NUM_INTEROP_THREADS"),
+    *("TF_ENABLE_ONEDNN_OPTS", "XLA_FLAGS", "CUDA_VISIBLE_DEVICES", "LD_PRELOAD"),
     "MALLOC_ARENA_MAX",
 )
 
@@ -104,7 +92,6 @@ def read_software() -> Software:
 
 
 def _versions() -> dict[str, str]:
-    """The installed versions of lenet-bench, of its dependencies and of those of its extras."""
     asked = [one for extra in _EXTRAS for one in extra_requirements(extra)]
     every = ("lenet-bench", *core_requirements(), *asked, *_BENEATH)
     names = dict.fromkeys(package_name(requirement) for requirement in every)
@@ -128,7 +115,6 @@ def _model(cpuinfo: dict[str, str]) -> str | None:
 
 
 def _sockets(system: Path) -> int | None:
-    """The number of CPU sockets."""
     files = system.glob("cpu[0-9]*/topology/physical_package_id")
     return len({_text(file) for file in files}) or None
 

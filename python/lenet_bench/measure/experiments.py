@@ -5,21 +5,20 @@ calls count as on a quiet one.
 """
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from ..probes import TWO_CORES, Infer, Probe, probes_of, together
+from ..probes import TWO_CORES, Infer, Probe, probes_of, together, written
 from ..probes.engines import engine_kernels
 from ..probes.onednn_verbose import onednn_kernels
-from ..probes.written import WRITTEN, priced
 from ..quiet import Slice, quiet_calls
 from ..registry import find
 from .calls import Image, time_calls
-from .origin import Origin
 from .pinning import with_threads_on
+from .worker import Answer, Origin, sentence
 
 _TURNS, _MOST_TURNS = 8, 32
 _ENOUGH = 4  # as many calls must count as are in so many turns
@@ -28,8 +27,40 @@ _WARM_S = 0.002
 _FEWEST = 3  # calls of a turn at least
 
 
-def taken_apart_by(origin: Origin, infer: Infer) -> Sequence[Probe]:
-    """The experiments of `why` for the backend; empty where there are none."""
+_kept: list[Probe] = []  # for ever: OpenVINO does not survive the end of one
+
+
+def taken_apart(origin: Origin, infer: Infer, images: list[Image], cores: Sequence[int]) -> Answer:
+    """The experiments of `why` for the backend; and its call on these cores, if any are given."""
+    answer = _timed_or_why_not(lambda: _probes(origin, infer), images)
+    if answer["experiments"] and cores:
+        with with_threads_on(cores):  # a thread of the runtime's may have a core of its own
+            answer["experiments"] += timed([Probe("call", TWO_CORES, infer)], images)
+    return answer
+
+
+def priced(origin: Origin, images: list[Image]) -> Answer:
+    """The networks of `prices` on the backend's API; none where it is not supported."""
+    write = getattr(origin.factory, "written", None) or written.WRITTEN.get(origin.name)
+    return _timed_or_why_not(lambda: written.priced(write, origin.threads) if write else (), images)
+
+
+def kernels(origin: Origin, by: str, infer: Infer, images: list[Image]) -> Answer:
+    """Times of kernels by the engine's profiler, in a separate build, or by oneDNN in this one."""
+    if origin.factory:
+        return {"kernels": [], "unheard": None}
+    row, variant = find(origin.name)
+    try:
+        if by == "engine":
+            found = engine_kernels(row, variant, origin.weights, origin.threads, images)
+        else:
+            found = onednn_kernels(row, infer, images)
+    except Exception as error:
+        return {"kernels": [], "unheard": sentence(error)}
+    return {"kernels": found, "unheard": None}
+
+
+def _probes(origin: Origin, infer: Infer) -> Sequence[Probe]:
     if not origin.factory:
         made = probes_of(*find(origin.name), origin.weights, origin.threads)
     elif offered := getattr(origin.factory, "probes", None):
@@ -39,20 +70,14 @@ def taken_apart_by(origin: Origin, infer: Infer) -> Sequence[Probe]:
     return [Probe("call", "call", infer), *made, *together(made)] if made else ()
 
 
-def priced_by(origin: Origin) -> Sequence[Probe]:
-    """The networks of `prices` on the backend's API; empty where it is not supported."""
-    write = getattr(origin.factory, "written", None) or WRITTEN.get(origin.name)
-    return priced(write, origin.threads) if write else ()
-
-
-def kernels(origin: Origin, by: str, infer: Infer, images: list[Image]) -> list[dict[str, Any]]:
-    """Times of kernels by the engine's profiler, in a separate build, or by oneDNN in this one."""
-    if origin.factory:
-        return []
-    row, variant = find(origin.name)
-    if by == "engine":
-        return engine_kernels(row, variant, origin.weights, origin.threads, images)
-    return onednn_kernels(row, infer, images)
+def _timed_or_why_not(make: Callable[[], Sequence[Probe]], images: list[Image]) -> Answer:
+    """Make and time the experiments; if that fails, give the reason instead."""
+    try:
+        made = make()
+        _kept.extend(made)
+        return {"experiments": timed(made, images), "whole": None}
+    except Exception as error:
+        return {"experiments": [], "whole": sentence(error)}
 
 
 class _Timed:
@@ -104,9 +129,3 @@ def timed(probes: Sequence[Probe], images: Sequence[Image]) -> list[dict[str, An
             one.turn(images)
         due = [one for one in due if not one.has_enough()]
     return [one.as_json() for one in every]
-
-
-def timed_on(cores: Sequence[int], infer: Infer, images: Sequence[Image]) -> list[dict[str, Any]]:
-    """The call, where a thread of the runtime's may have a core of its own."""
-    with with_threads_on(cores):
-        return timed([Probe("call", TWO_CORES, infer)], images)

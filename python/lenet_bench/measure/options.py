@@ -1,14 +1,16 @@
-"""The options of a comparison."""
+"""The options of a comparison, and whether they continue the one saved in a file."""
 
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any
 
-from ..errors import LenetBenchError
+from ..errors import LenetBenchError, ResultError
 from ..registry import FLOAT32, Device, find, names, tolerance, usual_name
 from ..registry.environments import interpreter, variables
-from ..results import Block
+from ..results import SHARED, Block, Header
+from ..results.circumstances import different, hardware, settings
 
 #: Without a rule for its end a run takes so long at least, and as many rounds as an interval needs.
 USUAL_S = 20.0
@@ -39,7 +41,6 @@ class Entry:
 
     @classmethod
     def of_backend(cls, name: str, threads: int, *, quiet: bool = True) -> "Entry":
-        """The backend, or the variant, of this name."""
         backend, _ = find(name)
         return cls(
             usual_name(name),
@@ -113,5 +114,59 @@ class CompareOptions:
 
 
 def name_of(backend: str | Entry) -> str:
-    """The backend's name in the result."""
     return backend.name if isinstance(backend, Entry) else backend
+
+
+def as_before(options: CompareOptions, earlier: Header) -> CompareOptions:
+    """These options with the backends, the baseline and the seed of the file's run.
+
+    Raises ResultError where they ask for another comparison.
+    """
+    if earlier.kind == SHARED:
+        raise ResultError(
+            f"{options.output} is a shared result without all calls, so it cannot be continued: "
+            "give another --output"
+        )
+    compared = tuple(listed.name for listed in earlier.backends)
+    named = {*map(name_of, options.backends), *([options.baseline] if options.baseline else [])}
+    if options.backends and named != set(compared):
+        raise ResultError(
+            f"{options.output} is a comparison of {', '.join(compared)}: to continue it, name the "
+            "same backends or none; or give another --output"
+        )
+    entries = {name_of(one): one for one in options.backends}
+    rules = earlier.rules
+    return replace(
+        options,
+        backends=tuple(entries.get(name, name) for name in compared),
+        baseline=rules.baseline if options.baseline is None else options.baseline,
+        seed=rules.seed if options.seed is None else options.seed,
+    )
+
+
+def check_same(earlier: Header, now: Header, path: str | os.PathLike[str] | None) -> None:
+    """Raise ResultError where the settings, the machine, the version or the weights differ."""
+    changed = [
+        *different(_settings(earlier), _settings(now)),
+        *different(hardware(earlier.machine), hardware(now.machine)),
+    ]
+    if changed:
+        one = changed[0]
+        raise ResultError(
+            f"{path} was measured with other settings ({one.what}: {one.old}, now {one.new}): "
+            "give another --output"
+        )
+
+
+def _settings(header: Header) -> Mapping[str, Any]:
+    rules = header.rules
+    return {
+        "version of lenet-bench": header.version,
+        "baseline": rules.baseline,
+        "seed": rules.seed,
+        "margin": rules.margin,
+        "batches": rules.batches,
+        "calls taken apart": rules.apart,
+        "other networks": rules.prices,
+        **settings(rules),
+    }

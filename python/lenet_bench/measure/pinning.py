@@ -22,7 +22,6 @@ class Cores:
 
 
 def usable_cores() -> int:
-    """How many logical CPUs this process may run on."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

@@ -1,23 +1,31 @@
-"""One start of a backend: its process, and the checks of its answers before and while timed."""
+"""A start of a backend: its process is started, checked, warmed up, timed, checked again, ended.
+
+`measure_block` does all of it, for a comparison. `alone` is a start for other questions.
+"""
 
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os import PathLike
 from typing import Any
 
 import numpy as np
 
 from .. import units
+from ..cost import installed_mib, lines_of_code
 from ..errors import LenetBenchError, Unavailable
+from ..probes import onednn_verbose
 from ..process import Child, Died
 from ..registry import find, with_counterpart, wrong_version
-from ..results import Batch, CacheProbe, ColdStart, Status
+from ..results import Anatomy, Batch, Block, CacheProbe, ColdStart, Experiment, Kernel, Status
+from ..results.portable import portable
+from ..results.versioned import decode
 from ..weights import default_path, read_weights
 from .options import Entry
 from .pinning import Cores, choose_cores, cpus_near_gpu, on_cores, thread_variables
 from .truth import Floats, Truth
+from .watch import Watch, mhz, open_meter, used
 
 _CACHED = 1.5  # a new image takes so many times what a known one does
 _CACHED_AT_LEAST_US = 1.0
@@ -26,6 +34,12 @@ _TIMEOUT_S = 120.0  # of a backend that is asked alone
 _FLOOR_CALLS = 1000  # of the empty backend in a block: the time would allow half a million
 _IDLE_CALLS = 30  # of a block with gaps, at most, when it is asked how long that may take
 _STATUS: dict[str, Status] = {"missing": "unavailable", "late": "timeout", "dead": "crashed"}
+_WARM_SHARE = 1 / 5  # of the timed time: caches refill within some calls, AVX-512's clocks in 1 ms
+_TIMED_SHARE = 1 / 4  # of what the start took: starts differ more than the calls of one
+_SHORTEST_S, _LONGEST_S = 0.05, 0.5
+_BATCH_S = 0.05
+_CALLS_AFTER_GAPS = 10
+_EXPERIMENTS_S = 180.0  # that they may take longer than any other answer
 
 
 @dataclass(frozen=True)
@@ -40,6 +54,18 @@ class Conditions:
     truth: Truth
     interval_s: float | None = None
     cold_mb: int | None = None
+
+
+@dataclass(frozen=True)
+class Task:
+    round: int
+    at_s: float  # since the run began
+    first: bool  # of this backend: its cache is probed too
+    start_s: float | None  # what its first start took
+    usual_ns: int | None = None  # what the known loop takes beside it on a quiet machine
+    batches: tuple[int, ...] = ()  # sizes to time
+    apart: bool = False  # the call is taken apart too
+    prices: bool = False  # other networks are timed too
 
 
 class Failed(Exception):
@@ -126,7 +152,6 @@ class Start:
         return answer
 
     def time_batch(self, size: int, warm_s: float, timed_s: float) -> Batch:
-        """Calls with so many images."""
         answer = self.ask("batch", size=size, warm_s=warm_s, timed_s=timed_s)
         if refusal := answer.get("refused"):
             raise Failed("wrong", refusal)
@@ -135,7 +160,7 @@ class Start:
         return Batch(size, tuple(answer["samples_ns"].tolist()), slices)
 
     def ask(self, do: str, longer_s: float = 0.0, **rest: Any) -> dict[str, Any]:
-        """Ask a question of `built.Built`; `longer_s` is added to the usual timeout."""
+        """Ask a question of `worker.Built`; `longer_s` is added to the usual timeout."""
         try:
             timeout_s = self.conditions.timeout_s + longer_s
             answer: dict[str, Any] = self.child.ask({"do": do, **rest}, timeout_s)
@@ -216,3 +241,141 @@ def alone(entry: Entry, threads: int, weights: str | PathLike[str] | None) -> It
         if failure.status == "unavailable":
             raise Unavailable(failure.reason) from None
         raise LenetBenchError(f"{entry.name}: {failure.status}: {failure.reason}") from None
+
+
+def measure_block(entry: Entry, conditions: Conditions, task: Task) -> Block:
+    """Run the block. A failing backend gives a block with that status."""
+    began = time.monotonic()
+    facts: dict[str, Any] = {}
+    doing = "while starting: "
+    start: Start | None = None
+    try:
+        start = Start(entry, conditions)
+        watch = Watch(conditions.cores.worker)
+        _check(start, task, facts)
+        doing = f"in round {task.round + 1}: "
+        _measure(start, task, watch, facts)
+    except Failed as failure:
+        doing = "" if failure.status == "unavailable" else doing
+        facts["status"] = failure.status
+        facts["reason"] = portable(doing + failure.reason)
+        facts["traceback"] = portable(failure.traceback) if failure.traceback else None
+    finally:
+        if start is not None:
+            facts["output"] = portable(start.child.output())
+            facts["difference"] = start.difference
+            start.child.close()
+    if task.first:
+        facts["lines_of_code"] = lines_of_code(entry.name)
+        facts["installed_mib"] = installed_mib(entry.name)
+    took_s = time.monotonic() - began
+    return Block(backend=entry.name, round=task.round, at_s=task.at_s, took_s=took_s, **facts)
+
+
+def _check(start: Start, task: Task, facts: dict[str, Any]) -> None:
+    """Build the backend, and check its answers before anything is timed."""
+    facts["cold_start"] = start.build()
+    facts["runs"] = {portable(name): portable(value) for name, value in start.runs.items()}
+    start.check_parity()
+    if task.first and start.entry.checked:
+        facts["cache_probe"] = start.check_cache()
+
+
+def _measure(start: Start, task: Task, watch: Watch, facts: dict[str, Any]) -> None:
+    cores, truth = start.conditions.cores, start.conditions.truth
+    _time(start, task.start_s or facts["cold_start"].total_s, task.usual_ns, facts)
+    facts["steal_share"], facts["other_share"] = watch.shares(start.child.pid)
+    facts["mhz"] = mhz(cores.worker)
+    start.check_images(truth.unforeseen)
+    if start.entry.checked:
+        facts |= _time_batches(start, task.batches)
+    if not task.apart and not task.prices:
+        return
+    try:
+        if task.apart and task.first:
+            facts["anatomy"] = decode(Anatomy, start.ask("dissect"))
+        do = "take_apart" if task.apart else "price"
+        answer = start.ask(do, longer_s=_EXPERIMENTS_S, cores=cores.one_more)
+        facts["experiments"] = tuple(Experiment(**one) for one in answer["experiments"])
+        if answer["whole"]:
+            facts["whole"] = portable(answer["whole"])
+        if task.apart:
+            facts |= _heard(start)
+    except Failed as failure:  # the call is left whole
+        facts["whole"] = portable(failure.reason)
+
+
+def _heard(start: Start) -> dict[str, Any]:
+    """Times of the engine's profiler and, in another process, of the oneDNN in it."""
+    found: list[Kernel] = []
+    failures: list[str] = []
+    for by, ask in (("engine", _of_engine), ("oneDNN", _of_onednn)):
+        try:
+            kernels, reason = ask(start)
+            found += kernels
+        except Failed as failure:
+            reason = failure.reason
+        if reason:
+            failures.append(f"{by}: {portable(reason)}")
+    return {"kernels": tuple(found), "unheard": "; ".join(failures) or None}
+
+
+def _of_engine(start: Start) -> tuple[list[Kernel], str | None]:
+    answer = start.ask("kernels", by="engine")
+    return [Kernel(**one) for one in answer["kernels"]], answer["unheard"]
+
+
+def _of_onednn(start: Start) -> tuple[list[Kernel], str | None]:
+    """Times of oneDNN, from a new start: the library reads its verbose setting once."""
+    entry = start.entry
+    if entry.factory or entry.device == "gpu":
+        return [], None
+    if entry.name.partition(":")[0] not in onednn_verbose.HOLD_IT:
+        return [], None
+    variables = {**entry.variables, **onednn_verbose.VARIABLES}
+    other = Start(replace(entry, variables=variables), start.conditions)
+    try:
+        other.build()
+        other.ask("keep", images=start.conditions.truth.rotating)
+        answer = other.ask("kernels", by="oneDNN")
+        version = onednn_verbose.version_in(f"{other.child.output()} {other.runs.get('library')}")
+    finally:
+        other.child.close()
+    return [Kernel(**{**one, "by": version}) for one in answer["kernels"]], answer["unheard"]
+
+
+def _time(start: Start, start_s: float, usual_ns: int | None, facts: dict[str, Any]) -> None:
+    """The timed calls. With gaps there is no warm-up, since applications have none."""
+    timed_s = min(_LONGEST_S, max(_SHORTEST_S, _TIMED_SHARE * start_s))
+    warm_s = _WARM_SHARE * timed_s
+    if interval_s := start.conditions.interval_s:
+        timed_s, warm_s = max(timed_s, _CALLS_AFTER_GAPS * interval_s), 0.0
+    on_gpu = start.entry.device == "gpu"
+    meter = open_meter(start.runs, start.child.pid) if on_gpu else None
+    if meter:
+        start.warm(warm_s)
+    before = meter.read() if meter else None
+    answer = start.time(warm_s, timed_s, usual_ns)
+    after = meter.read() if meter else None
+    samples = tuple(answer.pop("samples_ns").tolist())
+    facts |= {name: answer[name] for name in Block.__struct_fields__ if name in answer}
+    facts |= {"samples_ns": samples, "cores": tuple(answer["cores"])}
+    facts["slices"] = tuple(map(tuple, answer["slices"]))
+    if on_gpu:
+        name = meter.name if meter else start.runs.get("device", "GPU")
+        profile = start.ask("profile")["profile_us"]
+        facts["gpu"] = used(name, before, after, len(samples), profile)
+
+
+def _time_batches(start: Start, sizes: tuple[int, ...]) -> dict[str, Any]:
+    """Throughput: a failure removes only this size, from this block on."""
+    batches: list[Batch] = []
+    refusals: dict[str, str] = {}
+    for size in sizes:
+        try:
+            batches.append(start.time_batch(size, _WARM_SHARE * _BATCH_S, _BATCH_S))
+        except Failed as failure:
+            refusals[str(size)] = portable(failure.reason)
+            if start.child.ended:
+                break
+    return {"batches": tuple(batches), "batch_refusals": refusals}

@@ -1,27 +1,67 @@
-"""The process of one backend: it builds the backend and answers the parent's questions (`built`).
+"""The process of one backend: it builds the backend and answers the parent's questions.
 
-The cores and the environment are set before this process starts.
+The parent sets the cores and the environment before this process starts.
 """
 
 import gc
+import os
+import resource
 import sys
 import time
 import traceback
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ..errors import Unavailable
+from ..errors import LenetBenchError, Unavailable
+from ..network import CLASSES
 from ..process import HungUp, Parent
-from ..registry import find
+from ..registry import Network, find, load
 from ..registry.building import import_backend
-from ..weights import read_weights
-from .built import Built, WrongAnswerError, checked_answers, is_expected, sentence
-from .calls import clock
-from .origin import Origin
+from ..weights import Weights, read_weights
+from .calls import Before, Calls, Image, clock, time_calls
+from .pinning import threads_cores
+
+Question = Mapping[str, Any]
+Answer = dict[str, Any]
+Infer = Callable[[Image], Any]
+
+_FEWEST_CALLS = 20  # of a block, however slow: a median needs so many
+_FEWEST_AFTER_GAPS = 10
+_FEWEST_BATCHES = 3
+_PATIENCE = 4  # times as long as wanted, where the machine is disturbed
+_ROTATING_BATCHES = 3  # the same images, each time from another one on
+_PROBE_BLOCK = 8
+_PROBE_BLOCKS = 6
+_PROBE_S = 0.5
+_PROBE_TURNS, _PROBE_LONGEST_S = 3, 5.0  # of slow calls: a stall lasts longer than a turn
+_IDLE_S = 0.02
+_RUNNING = 0.01  # a thread that used less of the span is not running
+
+
+class WrongAnswerError(Exception):
+    """The backend answered with something that is not ten probabilities in float32."""
+
+
+@dataclass(frozen=True)
+class Origin:
+    """What a backend is built from; `factory` is given for a backend from elsewhere."""
+
+    name: str
+    weights: Weights
+    threads: int
+    factory: Any
+
+    def build(self) -> Network:
+        if self.factory:
+            made: Network = self.factory(self.weights, threads=self.threads)
+            return made
+        return load(self.name, threads=self.threads, weights=self.weights, quiet=False)
 
 
 def serve(parent: Parent) -> None:
@@ -43,7 +83,7 @@ def serve(parent: Parent) -> None:
             return
 
 
-def _start(question: Mapping[str, Any], began_ns: int) -> tuple[Built, dict[str, Any]]:
+def _start(question: Mapping[str, Any], began_ns: int) -> tuple["Built", Answer]:
     """Build the backend and answer the first image, and time each step."""
     sys.path[:0] = question["path"]
     times = [clock()]
@@ -89,3 +129,261 @@ def _failure(error: BaseException) -> dict[str, Any]:
         status = "wrong"
     text = None if is_expected(error) else "".join(traceback.format_exception(error))
     return {"status": status, "reason": sentence(error), "traceback": text}
+
+
+class Built:
+    """A backend and the images that it is timed with. A method answers a question of the parent."""
+
+    def __init__(self, network: Network, origin: Origin) -> None:
+        self._origin = origin
+        self._infer = network.infer
+        self._describe = network.describe
+        self._profile = getattr(network, "profile", None)
+        self._images: list[Image] = []
+        self._first = 0  # of the images, the next to be asked
+
+    def keep(self, question: Question) -> Answer:
+        """Receive the rotating images, and answer each, one call an image."""
+        self._images = _separate(question["images"])
+        return self.check(question)
+
+    def check(self, question: Question) -> Answer:
+        answers = [self._infer(image) for image in _separate(question["images"])]
+        return {"answers": checked_answers(answers)}
+
+    def probe(self, _: Question) -> Answer:
+        """Time an image repeated, images that rotate and images never seen, in turns."""
+        random = np.random.default_rng(time.time_ns())
+        times: dict[str, list[int]] = {"repeated": [], "rotated": [], "fresh": []}
+        began = clock()
+        end, longest = (began + int(s * 1e9) for s in (_PROBE_S, _PROBE_LONGEST_S))
+        for block in range(_PROBE_BLOCKS):
+            if block and clock() > (longest if block < _PROBE_TURNS else end):
+                break
+            for kind, samples in times.items():
+                for number in range(_PROBE_BLOCK):
+                    image = self._images[number % len(self._images)]
+                    fresh = image * np.float32(random.uniform(0.9, 1))  # as sparse, as hot
+                    choice = {"repeated": self._images[0], "rotated": image, "fresh": fresh}[kind]
+                    begin = clock()
+                    self._infer(choice)
+                    took = clock() - begin
+                    if number:  # the first is after another kind
+                        samples.append(took)
+                    if number > 1 and clock() > end:  # of slow calls, few of each kind
+                        break
+        medians = {f"{kind}_us": float(np.median(ns)) / 1000 for kind, ns in times.items()}
+        # A slow call has few samples, and a stall among them is no sign of a cache.
+        return medians | {"fresh_us": min(times["fresh"]) / 1000}
+
+    def warm(self, question: Question) -> Answer:
+        self._single_calls(question, question["warm_s"], 2, _before(question))
+        return {}
+
+    def time(self, question: Question) -> Answer:
+        """Warm up, then time single calls with rotating images, and how it idles after that."""
+        self.warm(question)
+        originals = [image.tobytes() for image in self._images]
+        threads, between = thread_cpu_ns(), _before(question)
+        before, cpu_ns = resource.getrusage(resource.RUSAGE_SELF), time.process_time_ns()
+        fewest = _FEWEST_AFTER_GAPS if question["interval_s"] else _FEWEST_CALLS
+        calls = self._single_calls(
+            question,
+            question["timed_s"],
+            fewest,
+            between,
+            patience=_PATIENCE,
+            usual_ns=question["usual_ns"],
+        )
+        cpu_ns = time.process_time_ns() - cpu_ns - between.cpu_ns
+        after = resource.getrusage(resource.RUSAGE_SELF)
+        running = running_threads(threads, thread_cpu_ns(), sum(calls.samples_ns))
+        if [image.tobytes() for image in self._images] != originals:
+            raise WrongAnswerError("infer changed the image that it was given")
+        return {
+            "samples_ns": np.array(calls.samples_ns, np.int64),
+            "slices": calls.slices,
+            "made": calls.made,
+            "answers": checked_answers([answer for _, answer in calls.answers]),
+            "answered": [number for number, _ in calls.answers],
+            "began_ns": calls.began_ns,
+            "wall_ns": calls.wall_ns,
+            "cpu_ns": cpu_ns,
+            "preempted": after.ru_nivcsw - before.ru_nivcsw,
+            "waited": after.ru_nvcsw - before.ru_nvcsw,
+            "threads_alive": len(threads) or None,
+            "threads_running": running,
+            "idle_share": _idle_share(),
+            "cores": _cores(),
+            "peak_rss_mib": peak_rss_mib(),
+            "now_ns": clock(),
+        }
+
+    def clock(self, _: Question) -> Answer:
+        return {"now_ns": clock()}
+
+    def batch(self, question: Question) -> Answer:
+        """Warm up, then time calls with so many images each; a refusal costs this size only."""
+        size, count = question["size"], len(self._images)
+        known = [[(n + first) % count for n in range(size)] for first in range(_ROTATING_BATCHES)]
+        try:
+            inputs = [np.stack([self._images[n] for n in numbers]) for numbers in known]
+            time_calls(self._infer, inputs, question["warm_s"], fewest=1)
+            calls = time_calls(
+                self._infer, inputs, question["timed_s"], fewest=_FEWEST_BATCHES, patience=_PATIENCE
+            )
+            answers = [_checked(answer, (size, CLASSES)) for _, answer in calls.answers]
+        except Exception as error:
+            return {"refused": sentence(error)}
+        return {
+            "samples_ns": np.array(calls.samples_ns, np.int64),
+            "slices": calls.slices,
+            "answers": np.concatenate(answers),
+            "answered": [number for first, _ in calls.answers for number in known[first]],
+        }
+
+    def time_few(self, question: Question) -> Answer:
+        """Answer the first of these images, and time a few calls with the others in turn."""
+        images = _separate(question["images"])
+        time_calls(self._infer, images, 0.0, fewest=1)
+        limits = {name: question[name] for name in ("seconds", "fewest", "most")}
+        calls = time_calls(self._infer, images, **limits)
+        first = next(answer for number, answer in calls.answers if number == 0)
+        return {
+            "probabilities": checked_answers([first])[0],
+            "samples_ns": np.array(calls.samples_ns, np.int64),
+        }
+
+    def profile(self, _: Question) -> Answer:
+        """Where the time of a call on a GPU goes, in a separate profiled run.
+
+        Describing the backend first proves that it still computes on the GPU.
+        """
+        self._describe()
+        return {"profile_us": self._profile(self._images[0]) if self._profile else None}
+
+    def take_apart(self, question: Question) -> Answer:
+        """Time what its API is taken apart by; in the end the call on these cores, if on any."""
+        from . import experiments
+
+        return experiments.taken_apart(self._origin, self._infer, self._images, question["cores"])
+
+    def price(self, _: Question) -> Answer:
+        from . import experiments
+
+        return experiments.priced(self._origin, self._images)
+
+    def kernels(self, question: Question) -> Answer:
+        """Times of its engine's profiler, or of oneDNN; if that fails, the reason."""
+        from . import experiments
+
+        return experiments.kernels(self._origin, question["by"], self._infer, self._images)
+
+    def dissect(self, _: Question) -> Answer:
+        from .anatomy import dissect
+
+        return dissect(self._infer, self._images)
+
+    def spans(self, _: Question) -> Answer:
+        from .anatomy import spans
+
+        return {"spans": spans(self._infer, self._images[0])}
+
+    def loadgen(self, question: Question) -> Answer:
+        from .loadgen import AtHand, Test, run
+
+        images, folder = _separate(question["images"]), Path(question["folder"])
+        test, parents = Test(**question["test"]), AtHand(**question["parents"])
+        return run(self._infer, images, folder, test, parents)
+
+    def _single_calls(
+        self, question: Question, seconds: float, fewest: int, before: Before, **slices: Any
+    ) -> Calls:
+        """The rotating images, from the one after the last call on."""
+        calls = time_calls(
+            self._infer,
+            self._images,
+            seconds,
+            fewest,
+            most=question["most"],
+            before=before,
+            first=self._first,
+            **slices,
+        )
+        self._first = (self._first + len(calls.samples_ns)) % len(self._images)
+        return calls
+
+
+def checked_answers(answers: Sequence[Any]) -> Image:
+    """Raise WrongAnswerError unless each answer is ten probabilities."""
+    return np.array([_checked(answer, (CLASSES,)) for answer in answers], np.float32)
+
+
+def is_expected(error: BaseException) -> bool:
+    """Whether the message alone explains the error; else the traceback is kept."""
+    return isinstance(error, (LenetBenchError, WrongAnswerError))
+
+
+def sentence(error: BaseException) -> str:
+    """An error in one line."""
+    return str(error) if is_expected(error) else f"{type(error).__name__}: {error}".rstrip(": ")
+
+
+def _before(question: Question) -> Before:
+    return Before(question["cold_mb"], question["interval_s"])
+
+
+def _separate(images: Image) -> list[Image]:
+    """Each image as a separate array, as in an application."""
+    return [image.copy() for image in images]
+
+
+def _checked(answer: Any, shape: tuple[int, ...]) -> Image:
+    if not isinstance(answer, np.ndarray):
+        raise WrongAnswerError(f"infer returned {type(answer).__name__}, expected a NumPy array")
+    if answer.shape != shape or answer.dtype != np.float32:
+        got = f"{answer.dtype} {answer.shape}"
+        raise WrongAnswerError(f"infer returned {got}, expected float32 {shape}")
+    return answer
+
+
+def _idle_share() -> float:
+    """The share of a core that this process uses while idle."""
+    began, cpu_ns = clock(), time.process_time_ns()
+    time.sleep(_IDLE_S)
+    return (time.process_time_ns() - cpu_ns) / (clock() - began)
+
+
+def _cores() -> list[int]:
+    """The cores on which the threads of this process may run, from the system."""
+    if not hasattr(os, "sched_getaffinity"):
+        return []
+    return sorted(os.sched_getaffinity(0).union(*threads_cores().values()))
+
+
+def peak_rss_mib() -> float | None:
+    """The peak memory from the kernel; getrusage's includes the parent's size at the fork."""
+    try:
+        for line in Path("/proc/self/status").read_text().splitlines():
+            if line.startswith("VmHWM:"):
+                return int(line.split()[1]) / 1024
+    except OSError:
+        pass
+    return None
+
+
+def thread_cpu_ns() -> dict[str, int]:
+    """Each thread's CPU time, as far as this system gives it."""
+    found = {}
+    for thread in Path("/proc/self/task").glob("*/schedstat"):
+        try:
+            found[thread.parent.name] = int(thread.read_text().split()[0])
+        except OSError:
+            continue  # it ended just now
+    return found
+
+
+def running_threads(before: dict[str, int], after: dict[str, int], wall_ns: int) -> int | None:
+    """How many threads used CPU time in that span; None where unknown."""
+    busy = (name for name in after if after[name] - before.get(name, 0) > _RUNNING * wall_ns)
+    return sum(1 for _ in busy) or None

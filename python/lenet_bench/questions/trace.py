@@ -14,9 +14,9 @@ from msgspec import to_builtins
 
 from ..atomic import write_atomically, writing
 from ..errors import LenetBenchError, ResultError, Unavailable
+from ..measure.anatomy import Span
 from ..measure.environment import read_machine
 from ..measure.options import CompareOptions, Entry
-from ..measure.spans import Span
 from ..measure.start import alone
 from ..results.versioned import check_place
 

@@ -4,10 +4,11 @@ A backend is one row here and one file in backends/, or in csrc/. Its API is imp
 is loaded.
 """
 
-from .backend import FAMILIES, IN_CPP, Backend, Device
-from .building import check_needs, exact_probabilities, is_installed, wrong_version
-from .loading import load
-from .lookup import (
+from .backend import FAMILIES, IN_CPP, Backend, Device, Network
+from .building import check_needs, exact_probabilities, is_installed, load, wrong_version
+from .rows import (
+    BACKENDS,
+    FLOAT32,
     every_name,
     find,
     held_by,
@@ -20,5 +21,3 @@ from .lookup import (
     usual_name,
     with_counterpart,
 )
-from .network import Network
-from .rows import BACKENDS, FLOAT32

@@ -54,7 +54,6 @@ class Adapter:
             self._call(row.set_up)
         self.answer: Callable[[Array], Any] = self._call(variant or "build")
         self._infer = self._probabilities if row.layers else self.answer
-        self._at_once = row.at_once.get(variant)
         self._lock = _LOCKS[row.module]
         if variant not in row.batch:
             del self._given["weights"]  # the API has its own copy
@@ -88,7 +87,6 @@ class Adapter:
         return {"library": self.library(), **variant, "threads": str(self._threads), **known}
 
     def library(self) -> str:
-        """The API's name and version."""
         return f"{self._row.library} {_version(self._row.package)}"
 
     def inside(self) -> Mapping[str, Any]:
@@ -101,14 +99,17 @@ class Adapter:
         return exact.astype(np.float32, copy=False)
 
     def _infer_batch(self, images: Array) -> Array:
+        if len(images) == 1:
+            return self._infer(images)
         if len(images) == 0:  # which few APIs can do
             return np.empty((0, CLASSES), np.float32)
-        if self._at_once is None or len(images) == 1:
+        at_once = self._row.at_once.get(self._variant)
+        if at_once is None:
             return self._infer(images)
         if self._variant in self._row.batch:
             return self._answer_batch(images)
-        starts = range(0, len(images), self._at_once)
-        return np.concatenate([self._infer(images[i : i + self._at_once]) for i in starts])
+        starts = range(0, len(images), at_once)
+        return np.concatenate([self._infer(images[i : i + at_once]) for i in starts])
 
     @cached_property
     def _answer_batch(self) -> Callable[[Array], Array]:

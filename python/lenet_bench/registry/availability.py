@@ -19,10 +19,9 @@ from ..process import Child, Died, Parent
 from ..weights import Weights, read_weights
 from . import environments
 from .backend import Backend
-from .building import check_needs, import_backend, wrong_version
+from .building import check_needs, import_backend, load, wrong_version
 from .gpu import why_none
-from .loading import load
-from .lookup import every_name, find, names, tolerance
+from .rows import every_name, find, names, tolerance
 
 Image = NDArray[np.float32]
 
@@ -130,36 +129,31 @@ def _ask_child(
 ) -> str:
     """The child's answer or how it died, and its output."""
     lost = pending  # by a death: all of them until the API is imported, from then on one variant
+    printed = ""
     python, variables = environments.interpreter(row), environments.variables(row, 1, quiet=quiet)
     try:
         child = Child(f"{__name__}:serve", python=python, variables=variables)
+        _children.add(child)
+        try:
+            child.ask(pending[0], seconds)
+            for name in pending:
+                lost = [name]
+                runs = next((one.runs for one in found.values() if one.runs), None)
+                if len(pending) > 1 and runs and find(name)[1] in row.compiled:
+                    note = f"not tried (slow to compile); to try it: lenet-bench doctor {name}"
+                    runs = {**runs, "variant": find(name)[1], "note": note}
+                    found[name] = _availability(row, name, None, runs)
+                else:
+                    found[name] = _availability(row, name, *child.ask(name, seconds))
+        finally:
+            _children.discard(child)
+            printed = child.output()
+            child.close()
     except Died as death:
-        found.update((name, _lost(row, name, death.sentence)) for name in lost)
-        return ""
-    _children.add(child)
-    try:
-        child.ask(pending[0], seconds)
-        for name in pending:
-            lost = [name]
-            runs = next((one.runs for one in found.values() if one.runs), None)
-            if len(pending) > 1 and runs and find(name)[1] in row.compiled:
-                note = f"not tried (slow to compile); to try it: lenet-bench doctor {name}"
-                runs = {**runs, "variant": find(name)[1], "note": note}
-                found[name] = _availability(row, name, None, runs)
-            else:
-                found[name] = _availability(row, name, *child.ask(name, seconds))
-    except Died as death:
-        found.update((name, _lost(row, name, death.sentence)) for name in lost)
-    finally:
-        _children.discard(child)
-        printed = child.output()
-        child.close()
+        for name in lost:  # what is installed beside lenet-bench may explain it
+            why = wrong_version(row, name, death.sentence) or f"{name}: {death.sentence}"
+            found[name] = _availability(row, name, why)
     return printed
-
-
-def _lost(row: Backend, name: str, reason: str) -> Availability:
-    """How its process ended, and whether what is installed beside lenet-bench explains that."""
-    return _availability(row, name, wrong_version(row, name, reason) or f"{name}: {reason}")
 
 
 def _availability(

@@ -1,20 +1,19 @@
-"""A row of the registry: facts about a backend, known without importing its API."""
+"""A row of the registry, and the network that is built from it.
+
+A row holds facts about a backend that are known without importing its API.
+"""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
 
 Device = Literal["cpu", "gpu"]
 
 #: The families of backends, from C++ to Keras, which group long lists.
-FAMILIES = (
-    "native code",
-    "arrays",
-    "inference engines",
-    "compilers",
-    "frameworks",
-    "Keras",
-)
+FAMILIES = ("native code", "arrays", "inference engines", "compilers", "frameworks", "Keras")
 
 #: No TF32 in NVIDIA's libraries, a variable of frameworks that run on a GPU.
 FLOAT32_ON_GPU = {"NVIDIA_TF32_OVERRIDE": "0"}
@@ -117,16 +116,46 @@ class Backend:
         return {name: value.format(threads=threads) for name, value in self.variables.items()}
 
 
-def framework(name: str, **rest: Any) -> Backend:
+class Network(Protocol):
+    """A backend that has been built; it holds its own copy of the weights."""
+
+    def infer(self, images: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Probabilities (10,) of one image (28, 28), or (n, 10) of (n, 28, 28).
+
+        Images are float32 from 0 (paper) to 1 (ink). Wrong shapes, types and values (NaN, 0 to
+        255) raise ValueError or TypeError.
+        """
+        ...
+
+    def layers(self, image: NDArray[np.float32]) -> dict[str, NDArray[np.float32]]:
+        """The output of each layer for one image (network.LAYERS).
+
+        Raises LenetBenchError where the API returns only the answer.
+        """
+        ...
+
+    def describe(self) -> dict[str, str]:
+        """What runs: library version, instruction set, algorithm."""
+        ...
+
+
+def framework(
+    name: str, *, family: str = "frameworks", one_at_a_time: bool = False, **rest: Any
+) -> Backend:
     """The row of an API that is a Python package of another project.
 
     Defaults follow from the name: the file in backends/, the package, and the extra that installs
     it if it has no environment. The bare name means the first variant.
     """
-    usual = {
+    variants = rest.get("variants", {})
+    usual: dict[str, Any] = {
         "module": name,
         "package": name,
         "extra": None if "environment" in rest else name,
-        "default": next(iter(rest.get("variants", ())), ""),
+        "default": next(iter(variants), ""),
+        "compiled": frozenset({IN_CPP}).intersection(variants),
     }
-    return Backend(name, framework=True, **{**usual, **rest})
+    row = Backend(name, family, framework=True, **{**usual, **rest})
+    return (
+        replace(row, at_once=dict.fromkeys((row.default, *variants), 1)) if one_at_a_time else row
+    )

@@ -6,20 +6,25 @@ The links are checked in a process of its own, since a mismatched library may cr
 import ctypes
 import re
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 from ..errors import Unavailable
 from ..process import Child, Died, Parent
-from .cuda import NOT_BUILT, built_majors, dotted, driver_version, why_too_old
-from .cuda_libraries import (
+from .cuda import (
     LIBRARIES,
+    NOT_BUILT,
+    built_majors,
+    dotted,
+    driver_version,
     fix,
     load,
     load_of_driver,
     loaded_from,
     locate,
     version_of,
+    why_too_old,
 )
 from .gpu import why_none
 
@@ -46,18 +51,14 @@ class _Broken(Exception):
 
 
 def ask() -> list[Link]:
-    """All links, the driver's first."""
-    child = Child(f"{__name__}:serve")
     try:
-        return [Link(**link) for link in child.hear(_SECONDS)]
+        with closing(Child(f"{__name__}:serve")) as child:
+            return [Link(**link) for link in child.hear(_SECONDS)]
     except Died as death:
         return [Link("CUDA", "", None, f"the check failed: {death.sentence}")]
-    finally:
-        child.close()
 
 
 def serve(parent: Parent) -> None:
-    """In the child: look at each link."""
     parent.say([asdict(link) for link in _look()])
 
 
@@ -117,7 +118,6 @@ def _device(major: int) -> str:
 
 
 def _devices() -> list[tuple[str, int]]:
-    """Each GPU's name and compute capability times 10."""
     driver, count = load_of_driver("libcuda.so.1"), ctypes.c_int()
     assert driver is not None
     driver.cuDeviceGetCount(ctypes.byref(count))

@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import Unavailable
-from .backend import Backend
-from .network import Network
+from .backend import Backend, Network
 
 Array = NDArray[np.float32]
 

@@ -1,18 +1,21 @@
 """The rows of inference engines and compilers, from the lowest layer on."""
 
+from functools import partial
+
 from .backend import FLOAT32_ON_GPU, IN_CPP, Backend, OnGpu, framework
 
 _OPENMP = {"OMP_NUM_THREADS": "{threads}"}
+_engine = partial(framework, family="inference engines")
+_compiler = partial(framework, family="compilers")
 
 ENGINES: tuple[Backend, ...] = (
-    framework(
+    _engine(
         "mnn",
-        family="inference engines",
         summary="Python, MNN's session on its converted ONNX model",
         calls="MNN's own kernels, Winograd among them",
         library="MNN",
         package="MNN",
-        at_once={"session": 1, "module": 1, "direct": 1, "int8": 1},
+        one_at_a_time=True,
         variants={
             "session": "Interpreter and Session, MNN's first API",
             "module": "nn.Module, the newer API",
@@ -23,20 +26,13 @@ ENGINES: tuple[Backend, ...] = (
         tolerances={"session": 2e-4, "module": 2e-4, "int8": 0.02},
         reduced={"int8": "int8 weights"},
     ),
-    framework(
+    _engine(
         "litert",
-        family="inference engines",
         summary="Python, LiteRT (TensorFlow Lite) on a flatbuffer",
         calls="XNNPACK",
         library="LiteRT",
         package="ai-edge-litert",
-        at_once={
-            "interpreter": 1,
-            "compiled": 1,
-            "int8": 1,
-            "float16": 1,
-            "float16_weights": 1,
-        },
+        one_at_a_time=True,
         variants={
             "interpreter": "Interpreter, the API of TensorFlow Lite",
             "compiled": "CompiledModel, its successor",
@@ -45,20 +41,15 @@ ENGINES: tuple[Backend, ...] = (
             "float16_weights": "the interpreter on a model that the converter gave float16 weights",
         },
         tolerances={"int8": 0.2, "float16": 5e-3, "float16_weights": 2e-3},
-        reduced={
-            "int8": "int8",
-            "float16": "float16",
-            "float16_weights": "float16 weights",
-        },
+        reduced={"int8": "int8", "float16": "float16", "float16_weights": "float16 weights"},
     ),
-    framework(
+    _engine(
         "executorch",
-        family="inference engines",
         summary="Python, ExecuTorch's runtime on an exported PyTorch module",
         calls="XNNPACK",
         library="ExecuTorch",
         default="",
-        at_once={"": 1, "int8": 1, "float16": 1},
+        one_at_a_time=True,
         variants={
             "int8": "weights and layers' inputs in int8, these quantized as they come",
             "float16": "the module in float16",
@@ -68,14 +59,13 @@ ENGINES: tuple[Backend, ...] = (
         environment="executorch",
         variables=_OPENMP,
     ),
-    framework(
+    _engine(
         "ncnn",
-        family="inference engines",
         summary="Python, ncnn's Net and Extractor",
         calls="ncnn's own kernels",
         library="ncnn",
         default="",
-        at_once={"": 1, "float16": 1, "bfloat16": 1},
+        one_at_a_time=True,
         variants={
             "float16": "ncnn's default options: float16 where it can",
             "bfloat16": "weights and layers' outputs stored in bfloat16",
@@ -83,15 +73,13 @@ ENGINES: tuple[Backend, ...] = (
         tolerances={"float16": 1e-3, "bfloat16": 0.02},
         reduced={"float16": "float16 storage", "bfloat16": "bfloat16 storage"},
     ),
-    framework(
+    _engine(
         "openvino",
-        family="inference engines",
         summary="Python, OpenVINO's compiled model, float32 demanded",
         calls="Intel's fork of oneDNN",
         library="OpenVINO",
-        at_once={"infer": 1, "tensors": 1, "int8": 1, "bfloat16": 1, IN_CPP: 1},
+        one_at_a_time=True,
         batch={"infer": "any_number", "tensors": "any_number"},
-        compiled=frozenset({IN_CPP}),
         variants={
             "infer": "InferRequest.infer(array)",
             "tensors": "input and output tensors that are set once",
@@ -102,15 +90,13 @@ ENGINES: tuple[Backend, ...] = (
         tolerances={"int8": 0.2, "bfloat16": 0.02},
         reduced={"int8": "int8", "bfloat16": "bfloat16"},
     ),
-    framework(
+    _engine(
         "onnxruntime",
-        family="inference engines",
         summary="Python, ONNX Runtime's session",
         calls="MLAS",
         library="ONNX Runtime",
-        at_once={"run": 1, "iobinding": 1, "extended": 1, "int8": 1, IN_CPP: 1},
+        one_at_a_time=True,
         batch={"run": "any_number", "iobinding": "any_number", "extended": "any_number"},
-        compiled=frozenset({IN_CPP}),
         variants={
             "run": "InferenceSession.run with NumPy arrays",
             "iobinding": "input and output memory that is bound once",
@@ -126,15 +112,14 @@ ENGINES: tuple[Backend, ...] = (
             variables=FLOAT32_ON_GPU,
         ),
     ),
-    framework(
+    _engine(
         "ggml",
-        family="inference engines",
         summary="Python, ggml's graph of tensors, through ggml-python",
         calls="ggml's own kernels",
         library="ggml-python",
         package="ggml-python",
         default="",
-        at_once={"": 1, "float16": 1, "q8_0": 1},
+        one_at_a_time=True,
         variants={
             "float16": "all layers' weights in float16",
             "q8_0": "fc1's weights as int8 with a scale each 32, what its products are made for",
@@ -144,78 +129,70 @@ ENGINES: tuple[Backend, ...] = (
         environment="ggml",
         variables=_OPENMP,
     ),
-    framework(
+    _engine(
         "opencv",
-        family="inference engines",
         summary="Python, OpenCV's dnn module on the ONNX model",
         calls="OpenCV's own kernels",
         library="OpenCV",
         package="cv2",
     ),
-    framework(
+    _engine(
         "caffe",
-        family="inference engines",
         summary="Python, Caffe's prototxt and caffemodel in OpenCV 4's dnn",
         calls="OpenCV's own kernels",
         library="OpenCV",
         package="cv2",
         environment="caffe",
     ),
-    framework(
+    _engine(
         "tract",
-        family="inference engines",
         summary="Python, tract's runnable on the ONNX model",
         calls="tract's own kernels",
         library="tract",
-        at_once={"": 1},
+        one_at_a_time=True,
     ),
-    framework(
+    _engine(
         "tflite-micro",
-        family="inference engines",
         summary="Python, TensorFlow Lite for Microcontrollers, built for this computer",
         calls="its own portable kernels",
         module="tflite_micro",
         library="TFLite Micro",
         default="",
-        at_once={"": 1, "int8": 1},
+        one_at_a_time=True,
         variants={"int8": "the model that TensorFlow's converter quantized"},
         tolerances={"int8": 0.2},
         reduced={"int8": "int8"},
     ),
-    framework(
+    _compiler(
         "halide",
-        family="compilers",
         summary="Python, Halide's functions and a separate schedule",
         calls="code that Halide generates",
         library="Halide",
-        at_once={"by_hand": 1, "autoscheduled": 1},
+        one_at_a_time=True,
         variants={
             "by_hand": "our own schedule: tiles in registers",
             "autoscheduled": "the schedule that Mullapudi2016 finds",
         },
         variables={"HL_NUM_THREADS": "{threads}"},
     ),
-    framework(
+    _compiler(
         "iree",
-        family="compilers",
         summary="Python, IREE's runtime on the ONNX model that it compiled",
         calls="code that IREE generates",
         library="IREE",
         package="iree-base-runtime",
-        at_once={"": 1},
+        one_at_a_time=True,
     ),
-    framework(
+    _compiler(
         "tvm",
-        family="compilers",
         summary="Python, TVM's virtual machine on the ONNX model that it compiled, untuned",
         calls="code that TVM generates",
         library="TVM",
-        at_once={"": 1},
+        one_at_a_time=True,
         variables={"TVM_NUM_THREADS": "{threads}"},
     ),
-    framework(
+    _compiler(
         "theano",
-        family="compilers",
         summary="Python, Theano 1.0's expressions, the last release in 2020",
         calls="C that it generates, and a BLAS",
         library="Theano",
@@ -223,13 +200,12 @@ ENGINES: tuple[Backend, ...] = (
         programs=("g++",),
         variables={"OPENBLAS_NUM_THREADS": "{threads}", **_OPENMP},
     ),
-    framework(
+    _compiler(
         "pytensor",
-        family="compilers",
         summary="Python, PyTensor's expressions, the successor of Theano",
         calls="code that Numba generates, and NumPy's BLAS",
         library="PyTensor",
-        at_once={"": 1},
+        one_at_a_time=True,
         environment="pytensor",
         variables={"NUMBA_NUM_THREADS": "{threads}", "OPENBLAS_NUM_THREADS": "{threads}"},
     ),

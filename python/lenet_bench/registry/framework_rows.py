@@ -17,16 +17,10 @@ _TENSORFLOW_GPU = OnGpu(
 _JAX_GPU = OnGpu(
     calls="XLA, which generates kernels and calls cuDNN and cuBLAS",
     environment="jax-gpu",
-    variables={
-        "JAX_PLATFORMS": "cuda",
-        "XLA_PYTHON_CLIENT_PREALLOCATE": "false",
-        **FLOAT32_ON_GPU,
-    },
+    variables={"JAX_PLATFORMS": "cuda", "XLA_PYTHON_CLIENT_PREALLOCATE": "false", **FLOAT32_ON_GPU},
 )
 _TORCH_GPU = OnGpu(
-    calls="cuDNN and cuBLAS, through ATen",
-    environment="torch-gpu",
-    variables=FLOAT32_ON_GPU,
+    calls="cuDNN and cuBLAS, through ATen", environment="torch-gpu", variables=FLOAT32_ON_GPU
 )
 _KERAS = {
     "predict": "Model.predict, as in the guides: an input pipeline and callbacks a call",
@@ -72,7 +66,6 @@ def _keras(
 FRAMEWORKS: tuple[Backend, ...] = (
     framework(
         "mxnet",
-        family="frameworks",
         summary="Python, MXNet 1.9, retired in 2023",
         calls="MXNet's operators, on oneDNN",
         library="MXNet",
@@ -88,7 +81,6 @@ FRAMEWORKS: tuple[Backend, ...] = (
     ),
     framework(
         "chainer",
-        family="frameworks",
         summary="Python, Chainer 7, in maintenance since 2019",
         calls="NumPy, and the BLAS that it was built with",
         library="Chainer",
@@ -112,7 +104,6 @@ FRAMEWORKS: tuple[Backend, ...] = (
     ),
     framework(
         "mlx",
-        family="frameworks",
         summary="Python, MLX's nn.Module, on the CPU",
         calls="MLX's own kernels, and the reference BLAS",
         library="MLX",
@@ -128,7 +119,6 @@ FRAMEWORKS: tuple[Backend, ...] = (
     ),
     framework(
         "paddle",
-        family="frameworks",
         summary="Python, PaddlePaddle's nn.Layer",
         calls="Paddle's kernels, oneDNN and MKL",
         library="PaddlePaddle",
@@ -167,7 +157,6 @@ FRAMEWORKS: tuple[Backend, ...] = (
     ),
     framework(
         "torch",
-        family="frameworks",
         summary="Python, PyTorch's nn.Module in inference mode",
         calls="ATen, on oneDNN and MKL",
         library="PyTorch",
@@ -192,7 +181,6 @@ FRAMEWORKS: tuple[Backend, ...] = (
     ),
     framework(
         "tensorflow",
-        family="frameworks",
         summary="Python, raw tf.nn operations",
         calls="TensorFlow's kernels, on oneDNN and Eigen",
         library="TensorFlow",
@@ -207,7 +195,6 @@ FRAMEWORKS: tuple[Backend, ...] = (
         },
         tolerances={"bfloat16": 0.02},
         reduced={"bfloat16": "bfloat16"},
-        compiled=frozenset({IN_CPP}),
         at_once={"xla": 1, "concrete": 1, "session": 1, "bfloat16": 1},
         batch={"xla": "xla_of_any_number", "concrete": "any_number", "session": "any_number"},
         variables=_TENSORFLOW,

@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 
 from ..errors import Unavailable
-from .cuda_libraries import load_of_driver
+from .cuda import load_of_driver
 
 #: The user's choice among several GPUs; csrc/cuda/session.cpp reads it too.
 VARIABLE = "LENET_BENCH_GPU"

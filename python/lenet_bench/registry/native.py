@@ -11,8 +11,7 @@ from typing import Any
 from ..errors import Unavailable
 from ..weights import Weights
 from . import cuda
-from .backend import Native
-from .network import Network
+from .backend import Native, Network
 
 
 def load(native: Native) -> Any:

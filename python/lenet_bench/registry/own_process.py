@@ -18,7 +18,7 @@ from ..weights import Weights
 from . import environments
 from .building import load_here, wrong_version
 from .input import check_image, check_images
-from .lookup import find
+from .rows import find
 
 _SECONDS = 300  # to be built: ahead-of-time compilers on a slow machine
 

@@ -13,11 +13,9 @@ sentence about what ends all; what ends a framework is in its row. `watch` gets 
 grow. A framework is imported in a process of its own, never in this one.
 """
 
-from .agreement import Agreement
-from .frameworks import TRAINERS
-from .options import TrainOptions, check_options
+from .frameworks import TRAINERS, TrainOptions, check_options
 from .recipe import Augmentation, Recipe
-from .result import Epoch, FrameworkRun, TrainingResult, read_training
+from .result import Agreement, Epoch, FrameworkRun, TrainingResult, read_training
 from .side_by_side import train
 
 #: The frameworks that can train.

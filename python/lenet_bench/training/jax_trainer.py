@@ -8,10 +8,10 @@ from jax import lax
 from jax import numpy as jnp
 from numpy.typing import NDArray
 
+from ..backends.jax import LAYOUT, max_pool
 from ..network import PARAMETERS
-from .layouts import to_caffe, to_channels_last
 from .recipe import Recipe
-from .trainer import Parameters, in_batches
+from .trainer import Parameters, in_batches, to_caffe, to_channels_last
 
 Arrays = dict[str, jax.Array]
 
@@ -76,18 +76,10 @@ def _cross_entropy(parameters: Arrays, images: jax.Array, labels: jax.Array) -> 
 def _lenet(p: Arrays, images: jax.Array) -> jax.Array:
     """The logits of images (n, 28, 28)."""
     x = images[..., jnp.newaxis]
-    x = _max_pool(_convolve(x, p["conv1.weight"]) + p["conv1.bias"])
-    x = _max_pool(_convolve(x, p["conv2.weight"]) + p["conv2.bias"])
+    for layer in ("conv1", "conv2"):
+        kernel = p[f"{layer}.weight"]
+        x = lax.conv_general_dilated(x, kernel, (1, 1), "VALID", dimension_numbers=LAYOUT)
+        x = max_pool(x + p[f"{layer}.bias"])
     x = x.reshape(len(x), -1)
     x = jax.nn.relu(x @ p["fc1.weight"] + p["fc1.bias"])
     return x @ p["fc2.weight"] + p["fc2.bias"]
-
-
-def _convolve(x: jax.Array, weight: jax.Array) -> jax.Array:
-    layout = ("NHWC", "HWIO", "NHWC")
-    return lax.conv_general_dilated(x, weight, (1, 1), "VALID", dimension_numbers=layout)
-
-
-def _max_pool(x: jax.Array) -> jax.Array:
-    """The largest of each 2x2 square."""
-    return lax.reduce_window(x, -jnp.inf, lax.max, (1, 2, 2, 1), (1, 2, 2, 1), "VALID")

@@ -7,9 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..network import CLASSES, IMAGE_SIDE, PARAMETERS
-from .layouts import to_caffe, to_channels_last
 from .recipe import Recipe
-from .trainer import Parameters, in_batches
+from .trainer import Parameters, in_batches, to_caffe, to_channels_last
 
 
 class KerasTrainer:

@@ -1,7 +1,14 @@
-"""What came of training in one framework or in several: the model, and its file."""
+"""What came of training in one framework or in several: the model, its file, and the agreement.
 
-from collections.abc import Mapping
+Frameworks that begin alike ought to learn alike. But float32 sums in another order differ in their
+last bits, and each step hands the difference on, larger by a factor that grows with the rate: two
+correct frameworks part sooner or later. So only the losses of the first steps are compared, at the
+rate that a cycle begins with, apart from the run itself. docs/training.md shows what was measured.
+"""
+
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from itertools import accumulate
 from pathlib import Path
 from statistics import median
 from typing import Any, Literal
@@ -11,12 +18,14 @@ import msgspec
 from ..errors import ResultError
 from ..results.machine import Machine
 from ..results.versioned import decode, read_object, write_object
-from .agreement import Agreement, agreement
 from .recipe import Recipe
 
 Status = Literal["ok", "unavailable", "failed", "interrupted"]
 
 KIND, SCHEMA = "training", 1  # the number is raised with every change that would be misread
+
+STEPS = 100  # that are compared
+TOLERANCE = 0.002  # of their losses
 
 
 @dataclass(frozen=True)
@@ -41,7 +50,6 @@ class StartUp:
 
     @property
     def total_s(self) -> float:
-        """All of it."""
         return self.import_s + self.build_s + (self.first_step_s or 0.0)
 
 
@@ -79,7 +87,6 @@ class FrameworkRun:
 
     @property
     def test_accuracy(self) -> float | None:
-        """Of the test images, from 0 to 1."""
         if self.test_correct is None or not self.test_images:
             return None
         return self.test_correct / self.test_images
@@ -96,6 +103,48 @@ class FrameworkRun:
             "test_accuracy": self.test_accuracy,
             "start_up_s": self.start_up.total_s if self.start_up else None,
         }
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """The largest difference between the losses of two frameworks at the same step."""
+
+    frameworks: tuple[str, ...]
+    steps: int  # that were compared, from the first
+    tolerance: float
+    difference: float
+    step: int  # where it was found, from 1
+    lowest: str  # the frameworks that differ most there
+    highest: str
+    so_far: tuple[float, ...]  # the largest difference up to each step
+
+    @property
+    def holds(self) -> bool:
+        """Whether all stay within the tolerance."""
+        return self.difference <= self.tolerance
+
+
+def agreement(losses: Mapping[str, Sequence[float]]) -> Agreement | None:
+    """Compare the losses of all frameworks that have any; None where that is only one."""
+    losses = {framework: values for framework, values in losses.items() if values}
+    if len(losses) < 2:
+        return None
+    steps = [dict(zip(losses, step, strict=True)) for step in zip(*losses.values(), strict=False)]
+    worst = max(steps, key=_spread)
+    return Agreement(
+        frameworks=tuple(losses),
+        steps=len(steps),
+        tolerance=TOLERANCE,
+        difference=_spread(worst),
+        step=1 + steps.index(worst),
+        lowest=min(worst, key=worst.__getitem__),
+        highest=max(worst, key=worst.__getitem__),
+        so_far=tuple(accumulate(map(_spread, steps), max)),
+    )
+
+
+def _spread(step: Mapping[str, float]) -> float:
+    return max(step.values()) - min(step.values())
 
 
 @dataclass(frozen=True)
@@ -119,7 +168,6 @@ class TrainingResult:
         return agreement({run.framework: run.first_losses for run in self.runs})
 
     def run(self, framework: str) -> FrameworkRun | None:
-        """The row of that framework."""
         return next((run for run in self.runs if run.framework == framework), None)
 
     def to_json(self) -> dict[str, Any]:
@@ -136,7 +184,6 @@ class TrainingResult:
 
 
 def write_training(path: Path, result: TrainingResult) -> None:
-    """Replace the file whole."""
     write_object(path, msgspec.to_builtins(result))
 
 

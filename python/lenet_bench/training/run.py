@@ -11,6 +11,8 @@ import platform
 import signal
 import time
 import traceback
+from collections import deque
+from collections.abc import Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import asdict, replace
 from datetime import datetime, timezone
@@ -25,23 +27,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import Unavailable
-from ..measure.built import sentence
 from ..measure.environment import read_processor
 from ..measure.interrupts import handling
-from ..measure.own_process import peak_rss_mib
 from ..measure.pinning import Cores, choose_cores, on_cores
-from ..mnist import find_mnist, read_mnist
+from ..measure.worker import peak_rss_mib, sentence
+from ..mnist import Digits, find_mnist, read_mnist
 from ..process import Parent
 from ..weights import write_weights
-from .agreement import STEPS
-from .batches import Batch, epoch_batches
-from .frameworks import import_trainer
-from .options import TrainOptions
-from .recipe import batches_an_epoch, check_loss, first_weights, rate, split
-from .result import Epoch, FrameworkRun, StartUp, Status
+from .augment import augment
+from .frameworks import TrainOptions, import_trainer
+from .recipe import Recipe, Stream, batches_an_epoch, check_loss, first_weights, order, rate, split
+from .result import STEPS, Epoch, FrameworkRun, StartUp, Status
 from .trainer import Parameters, Trainer
 
+Batch = tuple[NDArray[np.float32], NDArray[np.uint8]]
+
 _PULSE_S = 1.0
+_AHEAD = 8  # batches that are made while the framework learns
 
 
 def serve(parent: Parent) -> None:
@@ -72,7 +74,6 @@ class _Run:
         self.row = FrameworkRun(framework, "failed")
         self._options = options
         self._data_sha256 = data_sha256
-        self._output = options.weights(framework)
         self._parent = parent
         self._told = 0.0  # when the parent last heard of it
         self._stopped = False
@@ -80,18 +81,21 @@ class _Run:
         self._best: Parameters = {}
 
     def train(self) -> None:
-        """All that the options ask for."""
         options = self._options
         cores = choose_cores(options.threads) if options.threads else Cores((), ())
-        self._digits = read_mnist("train", find_mnist(options.data))
+        digits = read_mnist("train", find_mnist(options.data))
         with _feeder(cores.parent) as feeder, on_cores(cores.worker):
             self._start()
             if options.compared:
-                self._make_first_steps(feeder)
+                self._make_first_steps(digits, feeder)
             if options.recipe.epochs:
                 with handling([signal.SIGINT], self._stop):
-                    self._learn(feeder)
+                    self._learn(digits, feeder)
                 self._test()
+
+    @property
+    def _output(self) -> Path:
+        return self._options.weights(self.row.framework)
 
     def where_it_stopped(self) -> str:
         """What an interrupted run leaves."""
@@ -105,7 +109,6 @@ class _Run:
         )
 
     def _start(self) -> None:
-        """Import the framework and build the network."""
         recipe = self._options.recipe
         began = time.monotonic()
         make_trainer = import_trainer(self.row.framework)
@@ -114,21 +117,21 @@ class _Run:
         start_up = StartUp(imported - began, time.monotonic() - imported, None)
         self._grow(versions=self._trainer.describe(), start_up=start_up)
 
-    def _make_first_steps(self, feeder: Executor) -> None:
+    def _make_first_steps(self, digits: Digits, feeder: Executor) -> None:
         """The steps by which frameworks are compared, at the rate that the cycle begins with."""
         recipe = self._options.recipe
         slow = rate(recipe, 0, 1)
-        learning, _ = split(recipe, len(self._digits))
+        learning, _ = split(recipe, len(digits))
         losses: list[float] = []
-        for batch in islice(epoch_batches(recipe, 0, self._digits, learning, feeder), STEPS):
+        for batch in islice(_batches(recipe, 0, digits, learning, feeder), STEPS):
             place = f"step {len(losses) + 1} of the first {STEPS}"
             losses.append(self._step(batch, slow, place)[0])
         self._trainer.load(first_weights(recipe))
         self._grow(first_losses=tuple(losses))
 
-    def _learn(self, feeder: Executor) -> None:
+    def _learn(self, digits: Digits, feeder: Executor) -> None:
         """All epochs: learn, validate, and keep the weights that are the best so far."""
-        recipe, digits = self._options.recipe, self._digits
+        recipe = self._options.recipe
         learning, validation = split(recipe, len(digits))
         steps = recipe.epochs * batches_an_epoch(recipe, len(learning))
         rates = (rate(recipe, step, steps) for step in range(steps))
@@ -136,7 +139,7 @@ class _Run:
         for number in range(1, recipe.epochs + 1):
             began, timed_s, images = time.monotonic(), 0.0, 0
             losses: list[float] = []
-            for batch in epoch_batches(recipe, number - 1, digits, learning, feeder):
+            for batch in _batches(recipe, number - 1, digits, learning, feeder):
                 place = f"epoch {number}, batch {len(losses) + 1}"
                 loss, took = self._step(batch, next(rates), place)
                 losses.append(loss)
@@ -236,6 +239,24 @@ def _feeder(cores: tuple[int, ...]) -> Executor:
     return ThreadPoolExecutor(1, initializer=pin)
 
 
+def _batches(
+    recipe: Recipe, epoch: int, digits: Digits, learning: NDArray[np.int64], feeder: Executor
+) -> Iterator[Batch]:
+    """The batches of an epoch, from 0: in the recipe's order, augmented, made ahead."""
+
+    def make(number: int, which: NDArray[np.int64]) -> NDArray[np.float32]:
+        random = recipe.stream(Stream.AUGMENTATION, epoch, number)
+        return augment(digits.ink(which), recipe.augmentation, random)
+
+    batches = order(recipe, epoch, learning)
+    to_make = enumerate(batches)
+    waiting = deque(feeder.submit(make, *one) for one in islice(to_make, _AHEAD))
+    for which in batches:
+        images = waiting.popleft().result()
+        waiting.extend(feeder.submit(make, *one) for one in islice(to_make, 1))
+        yield images, digits.labels[which]
+
+
 def _cross_entropy(logits: NDArray[np.float32], labels: NDArray[np.uint8]) -> float:
     """The mean of -log(probability of the right class)."""
     exact = logits.astype(np.float64)
@@ -245,5 +266,4 @@ def _cross_entropy(logits: NDArray[np.float32], labels: NDArray[np.uint8]) -> fl
 
 
 def _correct(logits: NDArray[np.float32], labels: NDArray[np.uint8]) -> int:
-    """How many images are classified right."""
     return int((logits.argmax(axis=1) == labels).sum())

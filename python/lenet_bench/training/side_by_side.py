@@ -25,8 +25,7 @@ from ..mnist import Digits, find_mnist, read_mnist
 from ..process import Child, Died
 from ..results.portable import argument, portable
 from ..units import span
-from .frameworks import TRAINERS, variables
-from .options import TrainOptions, check_options, check_places
+from .frameworks import TRAINERS, TrainOptions, check_options, check_places, variables
 from .result import FrameworkRun, Status, TrainingResult, read_training, write_training
 
 #: Receives the row of a framework: when that begins, after each epoch, and when it fails.

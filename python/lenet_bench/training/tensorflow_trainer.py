@@ -5,9 +5,8 @@ import tensorflow as tf
 from numpy.typing import NDArray
 
 from ..network import PARAMETERS
-from .layouts import to_caffe, to_channels_last
 from .recipe import Recipe
-from .trainer import Parameters, in_batches
+from .trainer import Parameters, in_batches, to_caffe, to_channels_last
 
 
 class TensorFlowTrainer:

@@ -6,6 +6,9 @@ cross-entropy, with the rate inside of the velocity as Caffe and Keras keep it:
     g += weight_decay * w        (weights; biases bear no penalty)
     v = momentum * v - rate * g
     w = w + momentum * v - rate * g
+
+Parameters are in Caffe's layout. Keras, TensorFlow and JAX have the channels last: kernels as HWIO,
+matrices as in x out, and fc1's inputs as height x width x channels.
 """
 
 from collections.abc import Callable, Mapping
@@ -14,9 +17,12 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from ..network import LAYERS, PARAMETERS
+
 Parameters = Mapping[str, NDArray[np.float32]]
 
 _EVALUATION_BATCH = 500
+_CHANNELS, _HEIGHT, _WIDTH = LAYERS["pool2"]
 
 
 class Trainer(Protocol):
@@ -49,3 +55,23 @@ def in_batches(
     """What `infer` gives for all images, asked for some at a time."""
     starts = range(0, len(images), _EVALUATION_BATCH)
     return np.concatenate([infer(images[start : start + _EVALUATION_BATCH]) for start in starts])
+
+
+def to_channels_last(name: str, array: NDArray[np.float32]) -> NDArray[np.float32]:
+    """From Caffe's layout: OIHW to HWIO, out x in to in x out, fc1's inputs CHW to HWC."""
+    if name == "fc1.weight":
+        array = array.reshape(-1, _CHANNELS, _HEIGHT, _WIDTH).transpose(0, 2, 3, 1)
+        array = array.reshape(len(array), -1)
+    turned: NDArray[np.float32] = array.transpose(2, 3, 1, 0) if array.ndim == 4 else array.T
+    return turned
+
+
+def to_caffe(name: str, array: NDArray[np.float32]) -> NDArray[np.float32]:
+    """The inverse of `to_channels_last`, as a copy of its own."""
+    if array.ndim == 4:
+        array = array.transpose(3, 2, 0, 1)
+    elif name == "fc1.weight":
+        array = array.T.reshape(-1, _HEIGHT, _WIDTH, _CHANNELS).transpose(0, 3, 1, 2)
+    else:
+        array = array.T
+    return np.array(array.reshape(PARAMETERS[name]), dtype=np.float32, order="C")

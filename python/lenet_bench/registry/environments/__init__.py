@@ -57,7 +57,6 @@ class Environment:
 
 
 def environments() -> dict[str, Environment]:
-    """All environments that lenet-bench can create."""
     return {path.stem: _read(path) for path in sorted(_PINS.glob("*.txt"))}
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...training import FrameworkRun, TrainingResult, TrainOptions
-from ...training.agreement import STEPS, TOLERANCE
+from ...training.result import STEPS, TOLERANCE
 from .pictures import drawing, png, write_picture
 from .vega import Spec, colour, layer, logarithmic, whole
 
