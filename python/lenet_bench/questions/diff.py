@@ -13,13 +13,7 @@ import numpy as np
 from ..errors import LenetBenchError
 from ..results import Result, Row, Status, Verdict, start_medians_us
 from ..results.circumstances import Circumstance, circumstances, other_machine
-from ..results.statistics import (
-    FEWEST_STARTS,
-    Floats,
-    Interval,
-    independent_ratio_interval,
-    judge,
-)
+from ..results.statistics import FEWEST_STARTS, Floats, Interval, independent_ratio_interval, judge
 from ..units import percent
 
 # For a backend that is ok in both; ok in OLD only, in NEW only, in neither; absent from OLD, from
@@ -163,11 +157,7 @@ def _became(old: Row | None, new: Row | None, interval: Interval | None, margin:
 
 
 def _notes(
-    old: Result,
-    new: Result,
-    changes: list[Change],
-    baseline: str | None,
-    fail_over: float | None,
+    old: Result, new: Result, changes: list[Change], baseline: str | None, fail_over: float | None
 ) -> Iterator[str]:
     """Warnings about the comparison, each with what to do."""
     if baseline is None and other_machine(old, new):
