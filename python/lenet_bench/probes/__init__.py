@@ -28,7 +28,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec, module_from_spec
-from types import ModuleType
 from typing import Any, Literal
 
 import numpy as np
@@ -98,7 +97,11 @@ class Case:
 
         A name that the file does not have is a model that the function takes: onnx_model.
         """
-        file = _copy(f"lenet_bench.backends.{self.row.module}")
+        spec = find_spec(f"lenet_bench.backends.{self.row.module}")
+        assert spec is not None
+        assert spec.loader is not None
+        file = module_from_spec(spec)  # a copy, so that the imported module stays unchanged
+        spec.loader.exec_module(file)
         given = {name: other for name, other in others.items() if not hasattr(file, name)}
         vars(file).update({name: others[name] for name in others.keys() - given.keys()})
         return adapter(self.row, self.variant, self.weights, self.threads, file=file, given=given)
@@ -193,16 +196,6 @@ def checks(adapter: Adapter, operations: int = 0) -> Probe:
 def called(adapter: Adapter, name: str, evidence: str, operations: int = 0) -> list[Probe]:
     """The first two ways: as users call it, and without the check."""
     return [checks(adapter, operations), way(name, unchecked(adapter), evidence, operations)]
-
-
-def _copy(name: str) -> ModuleType:
-    """A fresh copy of the module, so that the imported one stays unchanged."""
-    spec = find_spec(name)
-    assert spec is not None
-    assert spec.loader is not None
-    module = module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def unchecked(adapter: Adapter) -> Infer:
