@@ -42,6 +42,7 @@ _KINDS = {
     "mjs": "text/javascript; charset=utf-8",
     "wasm": "application/wasm",
 }
+_BINARY = "application/octet-stream"  # of all others
 
 
 def serve(
@@ -81,7 +82,8 @@ class Lesson:
         self.live = live
         self._engines = list(engines.names)
         self._files = {"/": (_KINDS["html"], page.encode())} | {
-            f"/engines/{name}": (_kind(name), content) for name, content in engines.files.items()
+            f"/engines/{name}": (_KINDS.get(name.rpartition(".")[2], _BINARY), content)
+            for name, content in engines.files.items()
         }
         self._door = _Door()
         self._allowed = {"GET": _Allowance(*_REQUESTS), "POST": _Allowance(*_DRAWINGS)}
@@ -116,11 +118,11 @@ class Lesson:
                 writer.write(content)
         except Refused as refused:
             writer.write(refused.answer())
-        except (asyncio.IncompleteReadError, OSError):
+        except (asyncio.IncompleteReadError, ConnectionError):
             pass  # the client has gone
         finally:
             writer.close()
-        with suppress(OSError):
+        with suppress(ConnectionError):
             await writer.wait_closed()  # until the answer is taken
         late.cancel()
         self._door.unknown.pop(transport, None)
@@ -230,7 +232,3 @@ def _image(body: bytes) -> NDArray[np.float32]:
     if not (image >= 0).all() or not (image <= 1).all():  # written so that NaN is refused
         raise Refused(HTTPStatus.BAD_REQUEST, "expected 784 numbers from 0 to 1")
     return image
-
-
-def _kind(name: str) -> str:
-    return _KINDS.get(name.rpartition(".")[2], "application/octet-stream")

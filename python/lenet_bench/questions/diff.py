@@ -78,7 +78,10 @@ def diff(
     if fail_over is not None and not fail_over > 0:
         raise LenetBenchError(f"expected a slowdown above 0 to fail over, got {fail_over:g}")
     base = _baseline(old, new, baseline) if relative or baseline else None
-    changes = sorted(_changes(old, new, base, fail_over), key=_worst_first)
+    changes = sorted(
+        _changes(old, new, base, fail_over),
+        key=lambda change: (not change.regressed, -(change.ratio or 0.0)),
+    )
     if not any(change.ratio for change in changes):
         raise LenetBenchError("no backend is ok in both results, so there is nothing to compare")
     notes = tuple(_notes(old, new, changes, base, fail_over))
@@ -196,10 +199,6 @@ def _notes(
 def _first_to_fail(change: Change, fail_over: float) -> str:
     least = (1 + fail_over) * (1 + (change.noise or 0.0)) - 1
     return f"{change.name} (only {percent(least, places=0)} or more)"
-
-
-def _worst_first(change: Change) -> tuple[bool, float]:
-    return not change.regressed, -(change.ratio or 0.0)
 
 
 def _find(result: Result, name: str) -> Row | None:
