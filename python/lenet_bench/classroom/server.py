@@ -85,16 +85,16 @@ class Lesson:
             f"/engines/{name}": (_KINDS.get(name.rpartition(".")[2], _BINARY), content)
             for name, content in engines.files.items()
         }
-        self._door = _Door()
+        self._access = _Access()
         self._allowed = {"GET": _Allowance(*_REQUESTS), "POST": _Allowance(*_DRAWINGS)}
         self._newest = 0  # the number of the newest drawing
         self._asking = asyncio.Lock()
 
     def open(self, port: int) -> str:
         """Start the backends in the background; returns the address."""
-        self._door.hosts = (f"{HOST}:{port}", f"localhost:{port}")
+        self._access.hosts = (f"{HOST}:{port}", f"localhost:{port}")
         self.live.begin()
-        return f"http://{HOST}:{port}/?token={self._door.token}"
+        return f"http://{HOST}:{port}/?token={self._access.token}"
 
     def close(self) -> None:
         """End all drawings and all backends."""
@@ -105,7 +105,7 @@ class Lesson:
         """One connection, which is one request."""
         transport = writer.transport
         late = asyncio.get_running_loop().call_later(_SLOW_S, transport.abort)
-        self._door.enter(transport)
+        self._access.enter(transport)
         try:
             path = await self._asked_for(reader, transport)
             if path == _INFER:
@@ -125,7 +125,7 @@ class Lesson:
         with suppress(ConnectionError):
             await writer.wait_closed()  # until the answer is taken
         late.cancel()
-        self._door.unknown.pop(transport, None)
+        self._access.unknown.pop(transport, None)
 
     async def _asked_for(
         self, reader: asyncio.StreamReader, transport: asyncio.WriteTransport
@@ -139,8 +139,8 @@ class Lesson:
                 f"expected a head of at most {_LONGEST_HEAD} bytes",
             ) from None
         request = parse_head(content.removesuffix(_END_OF_HEAD))
-        path = self._door.admitted(request)
-        self._door.unknown.pop(transport, None)
+        path = self._access.admitted(request)
+        self._access.unknown.pop(transport, None)
         if path not in (_INFER, _BACKENDS, *self._files):
             raise Refused(HTTPStatus.NOT_FOUND, "there is no such page")
         method = "POST" if path == _INFER else "GET"
@@ -178,7 +178,7 @@ class Lesson:
 
 
 @dataclass
-class _Door:
+class _Access:
     """Who may ask: those of this machine who know the token."""
 
     token: str = field(default_factory=lambda: secrets.token_urlsafe(24))
