@@ -292,8 +292,9 @@ class _Steps:
 
     def networks(self, last: Callable[[Any], Infer], *, in_full: bool) -> list[Probe]:
         """With layers as operations; the cuts answer in full, or with ten floats."""
-        cut, image = (self.cut_in_full, []) if in_full else (self.cut, None)
-        return networks(last, self.trivial, cut, _LAYERS, 1, image)
+        if in_full:
+            return networks(last, self.trivial, self.cut_in_full, _LAYERS, 1, [])
+        return networks(last, self.trivial, self.cut, _LAYERS, 1)
 
     def cut(self, stage: str) -> list[Any]:
         """With an answer of ten floats."""
