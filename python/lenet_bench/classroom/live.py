@@ -32,10 +32,10 @@ _SHIFTS = ((0, 0), (0, 1), (1, 0), (1, 1))  # calls take turns with these, so no
 class Backend:
     """One of the lesson's backends, and its state."""
 
-    name: str
+    entry: Entry
     state: State = "waiting"
     reason: str | None = None  # why it failed
-    start: Start | None = None
+    start: Start | None = None  # its process
 
 
 @dataclass(frozen=True)
@@ -67,13 +67,11 @@ class Live:
         entries = [
             one if isinstance(one, Entry) else Entry.of_backend(one, threads=1) for one in backends
         ]
-        self._entries = {entry.name: entry for entry in entries}
-        self._backends = {name: Backend(name) for name in self._entries}
+        self._backends = {entry.name: Backend(entry) for entry in entries}
         self._conditions = usual_conditions({entry.device for entry in entries})
         self._late_s, self._spare_mib = late_s, spare_mib
         self._asking = threading.Lock()
-        self._lock = threading.Lock()  # of what follows
-        self._starting: Start | None = None
+        self._lock = threading.Lock()  # of what follows, and of each backend's start
         self._closed = False
         self._starter = threading.Thread(target=self._start_all, daemon=True)
 
@@ -87,11 +85,13 @@ class Live:
 
     def states(self) -> list[dict[str, str | None]]:
         """Each backend's name, its state, and the reason where it failed."""
-        every = self._backends.values()
-        return [{"name": one.name, "state": one.state, "reason": one.reason} for one in every]
+        return [
+            {"name": name, "state": one.state, "reason": one.reason}
+            for name, one in self._backends.items()
+        ]
 
     def ready(self) -> list[str]:
-        return [one.name for one in self._backends.values() if one.state == "ready"]
+        return [name for name, one in self._backends.items() if one.state == "ready"]
 
     def ask(self, name: str, image: NDArray[np.float32]) -> Answer:
         """Its answer to the image and the time; LenetBenchError fails only its own row."""
@@ -109,9 +109,9 @@ class Live:
         """End all processes, at once."""
         with self._lock:
             self._closed = True
-            starts = [one.start for one in self._backends.values() if one.start]
-            for start in (*starts, *filter(None, [self._starting])):
-                start.child.kill()
+            for backend in self._backends.values():
+                if backend.start:
+                    backend.start.child.kill()
         if self._starter.is_alive():
             self._starter.join()
         with self._asking:
@@ -125,22 +125,21 @@ class Live:
                 return
             backend.state = "starting"
             try:
-                start = self._start(backend.name)
+                start = self._start(backend)
             except Failed as failure:
                 self._fail(backend, failure)
                 continue
             with self._lock:
                 start.child.pause()
-                backend.start, backend.state, self._starting = start, "ready", None
+                backend.state = "ready"
 
-    def _start(self, name: str) -> Start:
+    def _start(self, backend: Backend) -> Start:
         """A process that has given the right answers and waits for an image."""
         free_mib = psutil.virtual_memory().available / 2**20
         if free_mib < self._spare_mib:
             raise Failed("unavailable", f"not started: only {mebibytes(free_mib)} of memory free")
         with self._lock:
-            start = Start(self._entries[name], self._conditions)
-            self._starting = start
+            start = backend.start = Start(backend.entry, self._conditions)
             if self._closed:
                 start.child.kill()
         start.build()
@@ -150,23 +149,24 @@ class Live:
 
     @contextmanager
     def _starting_paused(self) -> Iterator[None]:
+        every = self._backends.values()
         with self._lock:
-            start = self._starting
-            if start:
+            starting = [(b, b.start) for b in every if b.state == "starting" and b.start]
+            for _, start in starting:
                 start.child.pause()
         try:
             yield
         finally:
             with self._lock:
-                if start and start is self._starting:
-                    start.child.go_on()
+                for backend, start in starting:
+                    if backend.state == "starting":
+                        start.child.go_on()
 
     def _fail(self, backend: Backend, failure: Failed) -> None:
         backend.reason = f"{failure.status}: {failure.reason}"
         backend.state = "failed"
         with self._lock:
-            start, backend.start = backend.start or self._starting, None
-            self._starting = None if start is self._starting else self._starting
+            start, backend.start = backend.start, None
         if start:
             start.child.close()
 

@@ -60,8 +60,12 @@ def parse_head(content: bytes) -> Request:
     asked = _REQUEST.fullmatch(first)
     if asked is None:
         raise Refused(HTTPStatus.BAD_REQUEST, "expected a request such as GET / HTTP/1.1")
-    path, _, query = asked[2].partition("?")
-    return Request(asked[1], path, _query(query), _headers(lines))
+    path, _, text = asked[2].partition("?")
+    try:
+        query = parse_qs(text, keep_blank_values=True, max_num_fields=8)
+    except ValueError:
+        raise Refused(HTTPStatus.BAD_REQUEST, "expected a shorter query") from None
+    return Request(asked[1], path, query, _headers(lines))
 
 
 def check_length(request: Request, expected: int) -> None:
@@ -90,13 +94,6 @@ def head(status: HTTPStatus, kind: str, length: int | None = None, **headers: st
 
 def json_line(value: Any) -> bytes:
     return json.dumps(value).encode() + b"\n"
-
-
-def _query(text: str) -> dict[str, list[str]]:
-    try:
-        return parse_qs(text, keep_blank_values=True, max_num_fields=8)
-    except ValueError:
-        raise Refused(HTTPStatus.BAD_REQUEST, "expected a shorter query") from None
 
 
 def _headers(lines: list[str]) -> dict[str, str]:

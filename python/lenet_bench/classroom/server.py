@@ -11,8 +11,8 @@ import secrets
 import signal
 import time
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field
 from http import HTTPStatus
 from typing import Any
 
@@ -30,7 +30,7 @@ from .request import Refused, Request, check_length, head, json_line, parse_head
 HOST = "127.0.0.1"
 IMAGE_BYTES = IMAGE_SIDE * IMAGE_SIDE * 4
 
-_LONGEST_HEAD = 8 << 10
+_LONGEST_HEAD, _END_OF_HEAD = 8 << 10, b"\r\n\r\n"
 _SLOW_S = 10.0  # for a request to arrive, and for its answer to be taken
 _MOST_UNKNOWN = 64  # connections that have not shown the token
 _BACKLOG = 128
@@ -42,6 +42,7 @@ _KINDS = {
     "mjs": "text/javascript; charset=utf-8",
     "wasm": "application/wasm",
 }
+_BINARY = "application/octet-stream"  # of all others
 
 
 def serve(
@@ -59,14 +60,16 @@ async def _serve(lesson: "Lesson", port: int, opened: Callable[[str], None]) -> 
     for number in (signal.SIGINT, *polite_kills()):
         loop.add_signal_handler(number, stop.set)
     try:
-        server = await loop.create_server(lambda: _Connection(lesson), HOST, port, backlog=_BACKLOG)
+        server = await asyncio.start_server(
+            lesson.connected, HOST, port, limit=_LONGEST_HEAD, backlog=_BACKLOG
+        )
     except OSError as error:
         why = os.strerror(error.errno) if error.errno else str(error)
         raise LenetBenchError(
             f"port {port} cannot be used: {why}; choose another with --port, or none"
         ) from None
     opened(lesson.open(server.sockets[0].getsockname()[1]))  # a browser may have every core
-    with on_cores(lesson.own_cores):
+    with on_cores(lesson.live.own_cores):
         await stop.wait()
     server.close()
     await loop.run_in_executor(None, lesson.close)
@@ -76,47 +79,125 @@ class Lesson:
     """The requests and their answers."""
 
     def __init__(self, page: str, live: Live, engines: Engines) -> None:
-        self._live = live
+        self.live = live
         self._engines = list(engines.names)
         self._files = {"/": (_KINDS["html"], page.encode())} | {
-            f"/engines/{name}": (_kind(name), content) for name, content in engines.files.items()
+            f"/engines/{name}": (_KINDS.get(name.rpartition(".")[2], _BINARY), content)
+            for name, content in engines.files.items()
         }
-        self._token = secrets.token_urlsafe(24)
-        self._hosts: tuple[str, ...] = ()
-        self.unknown: dict[_Connection, None] = {}  # have not shown the token; the oldest first
-        self.drawings: set[asyncio.Task[None]] = set()
-        self._requests, self._asked = _Allowance(*_REQUESTS), _Allowance(*_DRAWINGS)
+        self._access = _Access()
+        self._allowed = {"GET": _Allowance(*_REQUESTS), "POST": _Allowance(*_DRAWINGS)}
         self._newest = 0  # the number of the newest drawing
         self._asking = asyncio.Lock()
-        self._asker = ThreadPoolExecutor(1)
 
     def open(self, port: int) -> str:
         """Start the backends in the background; returns the address."""
-        self._hosts = (f"{HOST}:{port}", f"localhost:{port}")
-        self._live.begin()
-        return f"http://{HOST}:{port}/?token={self._token}"
-
-    @property
-    def own_cores(self) -> tuple[int, ...]:
-        """The cores on which this process disturbs no backend."""
-        return self._live.own_cores
+        self._access.hosts = (f"{HOST}:{port}", f"localhost:{port}")
+        self.live.begin()
+        return f"http://{HOST}:{port}/?token={self._access.token}"
 
     def close(self) -> None:
         """End all drawings and all backends."""
         self._newest += 1
-        self._live.close()
+        self.live.close()
 
-    def make_room(self) -> None:
-        """Room for one more connection that has not shown the token."""
+    async def connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """One connection, which is one request."""
+        transport = writer.transport
+        late = asyncio.get_running_loop().call_later(_SLOW_S, transport.abort)
+        self._access.enter(transport)
+        try:
+            path = await self._asked_for(reader, transport)
+            if path == _INFER:
+                image = _image(await reader.readexactly(IMAGE_BYTES))
+                late.cancel()
+                await self._infer(image, writer)
+            else:
+                kind, content = self._content(path)
+                writer.write(head(HTTPStatus.OK, kind, len(content)))
+                writer.write(content)
+        except Refused as refused:
+            writer.write(refused.answer())
+        except (asyncio.IncompleteReadError, ConnectionError):
+            pass  # the client has gone
+        finally:
+            writer.close()
+        with suppress(ConnectionError):
+            await writer.wait_closed()  # until the answer is taken
+        late.cancel()
+        self._access.unknown.pop(transport, None)
+
+    async def _asked_for(
+        self, reader: asyncio.StreamReader, transport: asyncio.WriteTransport
+    ) -> str:
+        """The path of an allowed request; Refused otherwise."""
+        try:
+            content = await reader.readuntil(_END_OF_HEAD)
+        except asyncio.LimitOverrunError:
+            raise Refused(
+                HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE,
+                f"expected a head of at most {_LONGEST_HEAD} bytes",
+            ) from None
+        request = parse_head(content.removesuffix(_END_OF_HEAD))
+        path = self._access.admitted(request)
+        self._access.unknown.pop(transport, None)
+        if path not in (_INFER, _BACKENDS, *self._files):
+            raise Refused(HTTPStatus.NOT_FOUND, "there is no such page")
+        method = "POST" if path == _INFER else "GET"
+        if request.method != method:
+            raise Refused(HTTPStatus.METHOD_NOT_ALLOWED, f"expected {method}", Allow=method)
+        if not self._allowed[method].take():
+            raise Refused(HTTPStatus.TOO_MANY_REQUESTS, "too many requests", **{"Retry-After": "1"})
+        if path == _INFER:
+            check_length(request, IMAGE_BYTES)
+        return path
+
+    def _content(self, path: str) -> tuple[str, bytes]:
+        """The media type and the content at the path."""
+        if path == _BACKENDS:
+            listed = {"backends": self.live.states(), "engines": self._engines}
+            return "application/json", json_line(listed)
+        return self._files[path]
+
+    async def _infer(self, image: NDArray[np.float32], writer: asyncio.StreamWriter) -> None:
+        """A line for each backend as it answers, until there is a newer drawing."""
+        self._newest += 1
+        mine = self._newest
+        writer.write(head(HTTPStatus.OK, "application/x-ndjson"))
+        async with self._asking:
+            for name in self.live.ready():
+                if mine != self._newest or writer.is_closing():
+                    break
+                writer.write(json_line(await asyncio.to_thread(self._ask, name, image)))
+
+    def _ask(self, name: str, image: NDArray[np.float32]) -> Mapping[str, Any]:
+        try:
+            return asdict(self.live.ask(name, image))
+        except LenetBenchError as error:
+            return {"name": name, "error": str(error)}
+
+
+@dataclass
+class _Access:
+    """Who may ask: those of this machine who know the token."""
+
+    token: str = field(default_factory=lambda: secrets.token_urlsafe(24))
+    hosts: tuple[str, ...] = ()
+    #: The connections that have not shown the token, the oldest first.
+    unknown: dict[asyncio.WriteTransport, None] = field(default_factory=dict)
+
+    def enter(self, transport: asyncio.WriteTransport) -> None:
+        """One more connection that has not shown the token; the oldest make room for it."""
         while len(self.unknown) >= _MOST_UNKNOWN:
             oldest = next(iter(self.unknown))
             del self.unknown[oldest]
-            oldest.transport.abort()
+            oldest.abort()
+        self.unknown[transport] = None
 
     def admitted(self, request: Request) -> str:
         """The requested path without the token; Refused if the request is not allowed."""
         host, origin = request.headers.get("host"), request.headers.get("origin")
-        if host not in self._hosts:
+        if host not in self.hosts:
             raise Refused(HTTPStatus.FORBIDDEN, "expected the host that lenet-bench printed")
         if origin not in (None, f"http://{host}"):
             raise Refused(HTTPStatus.FORBIDDEN, "expected a request of the lesson's own page")
@@ -124,111 +205,9 @@ class Lesson:
         if path.startswith("/engines/"):  # whose files find each other by relative addresses
             token, _, name = path.removeprefix("/engines/").partition("/")
             path, tokens = f"/engines/{name}", [token]
-        if len(tokens) != 1 or not secrets.compare_digest(tokens[0].encode(), self._token.encode()):
+        if len(tokens) != 1 or not secrets.compare_digest(tokens[0].encode(), self.token.encode()):
             raise Refused(HTTPStatus.FORBIDDEN, "expected the token that lenet-bench printed")
         return path
-
-    def check(self, request: Request, path: str) -> None:
-        """Answer a request that has the token; Refused where there is no such page, or too many."""
-        if path not in (_INFER, _BACKENDS, *self._files):
-            raise Refused(HTTPStatus.NOT_FOUND, "there is no such page")
-        method, allowance = ("POST", self._asked) if path == _INFER else ("GET", self._requests)
-        if request.method != method:
-            raise Refused(HTTPStatus.METHOD_NOT_ALLOWED, f"expected {method}", Allow=method)
-        if not allowance.take():
-            raise Refused(HTTPStatus.TOO_MANY_REQUESTS, "too many requests", **{"Retry-After": "1"})
-        if path == _INFER:
-            check_length(request, IMAGE_BYTES)
-
-    def answer(self, path: str) -> tuple[str, bytes]:
-        """The content at the path, and its media type."""
-        if path == _BACKENDS:
-            listed = {"backends": self._live.states(), "engines": self._engines}
-            return "application/json", json_line(listed)
-        return self._files[path]
-
-    async def infer(self, image: NDArray[np.float32], transport: asyncio.Transport) -> None:
-        """A line for each backend as it answers, until there is a newer drawing."""
-        self._newest += 1
-        mine, loop = self._newest, asyncio.get_running_loop()
-        transport.write(head(HTTPStatus.OK, "application/x-ndjson"))
-        async with self._asking:
-            for name in self._live.ready():
-                if mine != self._newest or transport.is_closing():
-                    break
-                line = await loop.run_in_executor(self._asker, self._ask, name, image)
-                transport.write(json_line(line))
-        transport.close()
-
-    def _ask(self, name: str, image: NDArray[np.float32]) -> Mapping[str, Any]:
-        try:
-            return asdict(self._live.ask(name, image))
-        except LenetBenchError as error:
-            return {"name": name, "error": str(error)}
-
-
-class _Connection(asyncio.Protocol):
-    """One connection, which is one request."""
-
-    transport: asyncio.Transport
-
-    def __init__(self, lesson: Lesson) -> None:
-        self._lesson = lesson
-        self._came = bytearray()
-        self._path: str | None = None  # that is asked for, once it is known that it may be
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Read its request within the time limit."""
-        assert isinstance(transport, asyncio.Transport)
-        self.transport = transport
-        self._late = asyncio.get_running_loop().call_later(_SLOW_S, transport.abort)
-        self._lesson.make_room()
-        self._lesson.unknown[self] = None
-
-    def connection_lost(self, _: Exception | None) -> None:
-        """The connection is closed."""
-        self._late.cancel()
-        self._lesson.unknown.pop(self, None)
-
-    def data_received(self, data: bytes) -> None:
-        """The next bytes of its request."""
-        if self.transport.is_closing():
-            return
-        self._came += data
-        try:
-            self._read()
-        except Refused as refused:
-            self.transport.write(refused.answer())
-            self.transport.close()
-
-    def _read(self) -> None:
-        if self._path is None:
-            end = self._came.find(b"\r\n\r\n")
-            if max(end, len(self._came) if end < 0 else 0) > _LONGEST_HEAD:
-                raise Refused(
-                    HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE,
-                    f"expected a head of at most {_LONGEST_HEAD} bytes",
-                )
-            if end < 0:
-                return
-            request = parse_head(bytes(self._came[:end]))
-            path = self._lesson.admitted(request)
-            self._lesson.unknown.pop(self, None)
-            self._lesson.check(request, path)
-            self._path = path
-            del self._came[: end + 4]
-        if self._path != _INFER:
-            kind, content = self._lesson.answer(self._path)
-            self.transport.write(head(HTTPStatus.OK, kind, len(content)))
-            self.transport.write(content)
-            self.transport.close()
-        elif len(self._came) >= IMAGE_BYTES:
-            image = _image(bytes(self._came[:IMAGE_BYTES]))
-            self.transport.pause_reading()
-            self._late.cancel()
-            task = asyncio.create_task(self._lesson.infer(image, self.transport))
-            self._lesson.drawings.add(task)  # which nobody else keeps alive
-            task.add_done_callback(self._lesson.drawings.discard)
 
 
 class _Allowance:
@@ -253,7 +232,3 @@ def _image(body: bytes) -> NDArray[np.float32]:
     if not (image >= 0).all() or not (image <= 1).all():  # written so that NaN is refused
         raise Refused(HTTPStatus.BAD_REQUEST, "expected 784 numbers from 0 to 1")
     return image
-
-
-def _kind(name: str) -> str:
-    return _KINDS.get(name.rpartition(".")[2], "application/octet-stream")

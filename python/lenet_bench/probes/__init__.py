@@ -2,7 +2,7 @@
 
 A file an API, found by the row's `module`; it has a function
 
-    probes(row, variant, weights, threads) -> Sequence[Probe]
+    probes(case) -> Sequence[Probe]
 
 or none for a variant that it does not know. There are six kinds of experiment:
 
@@ -28,7 +28,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec, module_from_spec
-from types import ModuleType
 from typing import Any, Literal
 
 import numpy as np
@@ -80,16 +79,47 @@ class Probe:
     gpu_us: Callable[[], float] | None = None  # its time by the GPU's clock
 
 
+@dataclass(frozen=True)
+class Case:
+    """The variant of a backend that is taken apart."""
+
+    row: Backend
+    variant: str
+    weights: Weights
+    threads: int
+
+    @property
+    def on_gpu(self) -> bool:
+        return self.row.device == "gpu"
+
+    def varied(self, *, adapter: type[Adapter] = Adapter, **others: Any) -> Adapter:
+        """The backend's own function, with other objects in place of names of its file.
+
+        A name that the file does not have is a model that the function takes: onnx_model.
+        """
+        spec = find_spec(f"lenet_bench.backends.{self.row.module}")
+        assert spec is not None
+        assert spec.loader is not None
+        file = module_from_spec(spec)  # a copy, so that the imported module stays unchanged
+        spec.loader.exec_module(file)
+        given = {name: other for name, other in others.items() if not hasattr(file, name)}
+        vars(file).update({name: others[name] for name in others.keys() - given.keys()})
+        return adapter(self.row, self.variant, self.weights, self.threads, file=file, given=given)
+
+    def waiting(self, infer: Infer) -> Infer:
+        """The same; on a GPU it also waits for the answer, since a call there only enqueues it."""
+        wait = devices.wait(self.row)
+        return (lambda image: wait(infer(image))) if wait else infer
+
+
 def probes_of(row: Backend, variant: str, weights: Weights, threads: int) -> Sequence[Probe]:
     """Those of a variant; none where nobody has written them, as for what runs on a GPU."""
+    case = Case(row, variant, weights, threads)
     of = row.module or (row.native.module.strip("_") if row.native else "")
     if of in _NODES:
-        models = import_module(f"{__name__}.onnx_models")
-        return models.on_models(row, variant, weights, threads)
+        return import_module(f"{__name__}.onnx_models").on_models(case)
     name = f"{__name__}.{of}"
-    if find_spec(name) is None:
-        return ()
-    return import_module(name).probes(row, variant, weights, threads)
+    return import_module(name).probes(case) if find_spec(name) else ()
 
 
 def networks(
@@ -115,6 +145,14 @@ def networks(
     if image is not None:
         found.append(Probe("stage", IN_FULL, last(image), 0, _IN_FULL))
     return [*found, Probe("stage", SOFTMAX, last(cut(SOFTMAX)), rest + count[SOFTMAX])]
+
+
+def compiled(nothing: Infer, alone: Infer, rest: int = 0) -> list[Probe]:
+    """Where a compiler leaves out what is not in the answer, so that the cuts answer with more.
+
+    `nothing` answers as they do; `alone` is the last cut with an answer of ten floats only.
+    """
+    return [Probe("stage", NOTHING, nothing, rest), Probe("stage", ALONE, alone)]
 
 
 def together(probes: Sequence[Probe]) -> list[Probe]:
@@ -158,41 +196,6 @@ def checks(adapter: Adapter, operations: int = 0) -> Probe:
 def called(adapter: Adapter, name: str, evidence: str, operations: int = 0) -> list[Probe]:
     """The first two ways: as users call it, and without the check."""
     return [checks(adapter, operations), way(name, unchecked(adapter), evidence, operations)]
-
-
-def waiting(row: Backend, infer: Infer) -> Infer:
-    """The same; on a GPU it also waits for the answer, since a call there only enqueues it."""
-    wait = devices.wait(row)
-    return (lambda image: wait(infer(image))) if wait else infer
-
-
-def varied(
-    row: Backend,
-    variant: str,
-    weights: Weights,
-    threads: int,
-    *,
-    adapter: type[Adapter] = Adapter,
-    **others: Any,
-) -> Adapter:
-    """The backend's own function, with other objects in place of names of its file.
-
-    A name that the file does not have is a model that the function takes: onnx_model.
-    """
-    file = _copy(f"lenet_bench.backends.{row.module}")
-    vars(file).update({name: value for name, value in others.items() if hasattr(file, name)})
-    given = {name: value for name, value in others.items() if not hasattr(file, name)}
-    return adapter(row, variant, weights, threads, file=file, given=given)
-
-
-def _copy(name: str) -> ModuleType:
-    """A fresh copy of the module, so that the imported one stays unchanged."""
-    spec = find_spec(name)
-    assert spec is not None
-    assert spec.loader is not None
-    module = module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def unchecked(adapter: Adapter) -> Infer:

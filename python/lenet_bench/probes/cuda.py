@@ -11,9 +11,7 @@ from functools import partial
 from typing import Any
 
 from ..registry import cuda, native
-from ..registry.backend import Backend
-from ..weights import Weights
-from . import COUNTS, CUTS, ENTERING, IMAGES, SOFTMAX, Probe, way
+from . import COUNTS, CUTS, ENTERING, IMAGES, SOFTMAX, Case, Probe, way
 
 _STAGES = (*CUTS, SOFTMAX)
 #: Kernels and cuBLAS calls of each stage: in `cudnn` the bias of a convolution is a separate one.
@@ -29,18 +27,19 @@ _PROBES = {
 _COPIES = "copy of the image in, copy of ten floats out, wait for them"
 
 
-def probes(row: Backend, variant: str, weights: Weights, threads: int) -> Sequence[Probe]:
-    assert row.native is not None
+def probes(case: Case) -> Sequence[Probe]:
+    assert case.row.native is not None
     module = cuda.native()
-    if row.native.cls == "PersistentOnGpu":
-        return _of_one_kernel(module.ResidentEcho, row, variant, weights, threads)
-    if variant == "mapped":
-        return _of_one_kernel(module.LaunchAndFlag, row, variant, weights, threads)
-    if variant == "find":
+    if case.row.native.cls == "PersistentOnGpu":
+        return _of_one_kernel(module.ResidentEcho, case)
+    if case.variant == "mapped":
+        return _of_one_kernel(module.LaunchAndFlag, case)
+    if case.variant == "find":
         return ()
-    name, count = _PROBES[row.native.cls]
-    options = {"variant": variant} if variant else {}
-    return _of_stages(partial(getattr(module, name), weights, threads, **options), count)
+    name, count = _PROBES[case.row.native.cls]
+    options = {"variant": case.variant} if case.variant else {}
+    made = partial(getattr(module, name), case.weights, case.threads, **options)
+    return _of_stages(made, count)
 
 
 def _of_stages(made: Any, count: Mapping[str, int]) -> Sequence[Probe]:
@@ -60,13 +59,11 @@ def _of_stages(made: Any, count: Mapping[str, int]) -> Sequence[Probe]:
     return found
 
 
-def _of_one_kernel(
-    floor: Any, row: Backend, variant: str, weights: Weights, threads: int
-) -> Sequence[Probe]:
+def _of_one_kernel(floor: Any, case: Case) -> Sequence[Probe]:
     """The call with an empty kernel, and the real kernel's time by the GPU's clock."""
-    assert row.native is not None
-    whole: Any = native.build(row.native, variant, weights, threads)
-    nothing = floor(weights, threads=threads)
+    assert case.row.native is not None
+    whole: Any = native.build(case.row.native, case.variant, case.weights, case.threads)
+    nothing = floor(case.weights, threads=case.threads)
 
     def gpu_us() -> float:
         us, least_us = (one.profile(IMAGES[0])["kernels_us"] for one in (whole, nothing))

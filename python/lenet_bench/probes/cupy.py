@@ -5,22 +5,9 @@ from typing import Any
 
 import cupy as cp
 
-from ..registry.backend import Backend
 from ..registry.on_cupy import OnCuPy
 from ..weights import Weights
-from . import (
-    CUTS,
-    ENTERING,
-    IMAGES,
-    SOFTMAX,
-    Infer,
-    Probe,
-    checks,
-    networks,
-    unchecked,
-    varied,
-    way,
-)
+from . import CUTS, ENTERING, IMAGES, SOFTMAX, Case, Infer, Probe, checks, networks, unchecked, way
 
 _COUNT = {"conv1": 3, "pool1": 1, "conv2": 3, "pool2": 1, "fc1": 3, "fc2": 2, SOFTMAX: 5}
 _COPIES = "copies of the image in and ten floats out: the call less the same on the GPU"
@@ -29,14 +16,14 @@ _ENTERING = "a kernel on ten pixels, and the wait for it"
 Step = Callable[[Any], Any]
 
 
-def probes(row: Backend, variant: str, weights: Weights, threads: int) -> Sequence[Probe]:
+def probes(case: Case) -> Sequence[Probe]:
     def build() -> Infer:
         def forward(image: Any) -> dict[str, Any]:
             return {"probabilities": cp.tanh(_ten(image))}
 
         return lambda images: cp.asnumpy(forward(cp.asarray(images[0]))["probabilities"])[None]
 
-    whole = varied(row, variant, weights, threads, adapter=OnCuPy, build=build)
+    whole = case.varied(adapter=OnCuPy, build=build)
     assert isinstance(whole, OnCuPy)
     device, stream = whole.device, whole.stream
 
@@ -50,7 +37,7 @@ def probes(row: Backend, variant: str, weights: Weights, threads: int) -> Sequen
         return call
 
     with device, stream:
-        x, steps = cp.asarray(IMAGES[0]), _stages(weights)
+        x, steps = cp.asarray(IMAGES[0]), _stages(case.weights)
 
     def last(network: Sequence[Step]) -> Infer:
         def infer(_: Any) -> Any:

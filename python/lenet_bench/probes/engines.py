@@ -11,7 +11,6 @@ import tempfile
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from statistics import median
 from types import ModuleType, SimpleNamespace
@@ -20,7 +19,7 @@ from typing import Any
 from ..registry.adapter import Adapter
 from ..registry.backend import Backend
 from ..weights import Weights
-from . import CUTS, SOFTMAX, Image, Infer, varied
+from . import CUTS, SOFTMAX, Case, Image, Infer
 
 #: A node that ran: its name, its operation, what computed it, and for how many microseconds.
 Node = tuple[str, str, str, float]
@@ -45,7 +44,7 @@ def engine_kernels(
     engine, profiler, variants = _PROFILERS.get(row.name, ("", None, ()))
     if row.device == "gpu" or profiler is None or variant not in variants:
         return []
-    nodes = profiler(partial(varied, row, variant, weights, threads), images)
+    nodes = profiler(Case(row, variant, weights, threads).varied, images)
     return [
         {"by": engine, "stage": stage, "name": name, "implementation": what, **took}
         for (stage, name, what), took in medians(map(_staged, _calls(nodes))).items()

@@ -10,47 +10,30 @@ from typing import Any
 import jax
 
 from ..backends import jax as file
-from ..registry.backend import Backend
-from ..weights import Weights
-from . import (
-    ALONE,
-    CUTS,
-    ENTERING,
-    IMAGES,
-    NOTHING,
-    SOFTMAX,
-    Infer,
-    Probe,
-    called,
-    networks,
-    varied,
-    waiting,
-    way,
-)
+from . import CUTS, ENTERING, IMAGES, SOFTMAX, Case, Infer, Probe, called, compiled, networks, way
 
 Forward = Callable[[Any, Any], Any]  # of the parameters and the images
 
 _COUNT = {"conv1": 1, "pool1": 1, "conv2": 1, "pool2": 1, "fc1": 1, "fc2": 1, SOFTMAX: 1}
 
 
-def probes(row: Backend, variant: str, weights: Weights, threads: int) -> Sequence[Probe]:
-    if variant in row.reduced:
+def probes(case: Case) -> Sequence[Probe]:
+    if case.variant in case.row.reduced:
         return ()
-    whole = varied(row, variant, weights, threads, lenet=lambda _, images: _ten(images))
+    whole = case.varied(lenet=lambda _, images: _ten(images))
     x = jax.device_put(IMAGES)
 
     def last(forward: Forward) -> Infer:
-        inside = varied(row, variant, weights, threads, lenet=forward).inside()
-        given = [inside["parameters"]] if variant == "arguments" else []
+        inside = case.varied(lenet=forward).inside()
+        given = [inside["parameters"]] if case.variant == "arguments" else []
         program = inside["program"]
-        return waiting(row, lambda _: program(*given, x))
+        return case.waiting(lambda _: program(*given, x))
 
     evidence = "the call on a NumPy array, less that on a JAX array"
     return [
         *called(whole, "arrays", evidence),
         way(ENTERING, last(lambda _, x: _ten(x)), "a program that returns ten pixels"),
-        Probe("stage", NOTHING, last(lambda _, x: (_ten(x), x))),
-        Probe("stage", ALONE, last(lambda parameters, x: _cut(CUTS[-1])(parameters, x)[0])),
+        *compiled(last(_trivial(0)), last(lambda p, x: _cut(CUTS[-1])(p, x)[0])),
         *networks(last, _trivial, _cut, _COUNT),
     ]
 

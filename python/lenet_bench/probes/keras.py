@@ -14,22 +14,19 @@ from keras import callbacks, layers
 
 from ..backends import keras as file
 from ..registry.adapter import Adapter
-from ..registry.backend import Backend
 from ..weights import Weights
 from . import (
-    ALONE,
     CUTS,
     ENTERING,
     IMAGES,
-    NOTHING,
     SOFTMAX,
+    Case,
     Infer,
     Probe,
     checks,
+    compiled,
     networks,
     unchecked,
-    varied,
-    waiting,
     way,
 )
 
@@ -59,27 +56,27 @@ class Holding(layers.Layer):
         return x
 
 
-def probes(row: Backend, variant: str, weights: Weights, threads: int) -> Sequence[Probe]:
-    below = keras.config.backend()
+def probes(case: Case) -> Sequence[Probe]:
+    below, variant = keras.config.backend(), case.variant
     if variant not in _VARIANTS or below == "openvino":
         return ()
     # Eager code does not receive its variables as arguments.
-    steps = _Steps(weights, hold=below in ("tensorflow", "jax") and variant != "call")
+    steps = _Steps(case.weights, hold=below in ("tensorflow", "jax") and variant != "call")
     # On a GPU, PyTorch does not compute what only takes ten floats.
-    on_gpu = row.device == "gpu" and below == "torch"
+    on_gpu = case.on_gpu and below == "torch"
     empty = steps.trivial(1) if on_gpu else [First()]
     nothing = steps.model(empty)
-    whole = varied(row, variant, weights, threads, lenet=lambda _: nothing)
+    whole = case.varied(lenet=lambda _: nothing)
     images = IMAGES[..., None]
     found = [checks(whole, 1 if variant == "call" else 2)]
     if variant == "call":
-        return [*found, *_of_layers(row, unchecked(whole), nothing, steps, empty)]
+        return [*found, *_of_layers(case, unchecked(whole), nothing, steps, empty)]
     if variant == "function":
-        return [*found, *_of_function(row, whole, steps)]
+        return [*found, *_of_function(case, whole, steps)]
     if below == "tensorflow":
         if variant == "predict":
             found += _of_predict(nothing, images, unchecked(whole))
-        return [*found, *_on_tensorflow(row, nothing, images, steps, variant)]
+        return [*found, *_on_tensorflow(case, nothing, images, steps)]
     if variant == "predict":
         evidence = "predict on an array, less predict_on_batch"
         found.append(way("loop", unchecked(whole), evidence, 1))
@@ -94,21 +91,15 @@ def probes(row: Backend, variant: str, weights: Weights, threads: int) -> Sequen
     evidence = "predict_on_batch of a model that returns ten pixels"
     found.append(way(ENTERING, lambda _: nothing.predict_on_batch(images), evidence, len(empty)))
     if keep:
-        found.append(Probe("stage", NOTHING, on_batch([First()]), 1))
-        found.append(Probe("stage", ALONE, on_batch(steps.cut(CUTS[-1]), keep=False)))
-    if keep or on_gpu:
-        return [*found, *networks(on_batch, steps.trivial, steps.cut, _LAYERS, 1)]
-    return [*found, *networks(on_batch, steps.trivial, steps.cut_in_full, _LAYERS, 1, [])]
+        found += compiled(on_batch([First()]), on_batch(steps.cut(CUTS[-1]), keep=False), 1)
+    return [*found, *steps.networks(on_batch, in_full=not (keep or on_gpu))]
 
 
-def _of_predict(model: Any, images: Any, predict: Infer) -> Iterator[Probe]:
+def _of_predict(model: Any, images: Any, predict: Infer) -> list[Probe]:
     """From predict on an array to its predict_function on a tensor, whose answer is an array."""
     import tensorflow as tf
 
     from .tensorflow import REST
-
-    def piece(name: str, infer: Infer, evidence: str) -> Probe:
-        return way(name, infer, evidence, REST)
 
     def by_hand(data: Any, *, called_back: bool = False, twice: bool = False) -> Infer:
         """What predict does with a data set, each step through public API."""
@@ -137,47 +128,43 @@ def _of_predict(model: Any, images: Any, predict: Infer) -> Iterator[Probe]:
     kept = _data_set_of(model, images)
     untuned, plain = (_untuned(one) for one in (kept, tf.data.Dataset.from_tensors((images,))))
     asked, x = model.predict_function, tf.constant(images)
-    yield piece(
-        "data set",
-        predict,
-        "predict on an array, less on the data set that Keras makes of it, kept",
-    )
-    yield piece(
-        "tuning",
-        lambda _: model.predict(kept, verbose=0),
-        "predict on that data set, less without tf.data's autotuning and the thread for it",
-    )
-    yield piece(
-        "loop",
-        lambda _: model.predict(untuned, verbose=0),
-        "predict on that, less its steps by hand",
-    )
-    yield piece(
-        "callbacks",
-        by_hand(untuned, called_back=True, twice=True),
-        "the steps by hand, less the same without a CallbackList",
-    )
-    yield piece(
-        "second iterator",
-        by_hand(untuned, twice=True),
-        "the same, less without the iterator that predict makes at the end, and asks nothing",
-    )
-    yield piece(
-        "batch",
-        by_hand(untuned),
-        "the batch taken from an iterator, less an iterator that is made only",
-    )
-    yield piece(
-        "pipeline",
-        unasked(untuned),
-        "an iterator of Keras' data set, whose steps are functions, less one of a single tensor",
-    )
-    yield piece("iterator", unasked(plain), "an iterator of a single tensor, less none")
-    yield piece(
-        "arrays",
-        lambda _: tf.concat([asked([(x,)])], 0).numpy(),
-        "the predict_function, its answer as an array, less without that",
-    )
+    pieces: dict[str, tuple[Infer, str]] = {
+        "data set": (
+            predict,
+            "predict on an array, less on the data set that Keras makes of it, kept",
+        ),
+        "tuning": (
+            lambda _: model.predict(kept, verbose=0),
+            "predict on that data set, less without tf.data's autotuning and the thread for it",
+        ),
+        "loop": (
+            lambda _: model.predict(untuned, verbose=0),
+            "predict on that, less its steps by hand",
+        ),
+        "callbacks": (
+            by_hand(untuned, called_back=True, twice=True),
+            "the steps by hand, less the same without a CallbackList",
+        ),
+        "second iterator": (
+            by_hand(untuned, twice=True),
+            "the same, less without the iterator that predict makes at the end, and asks nothing",
+        ),
+        "batch": (
+            by_hand(untuned),
+            "the batch taken from an iterator, less an iterator that is made only",
+        ),
+        "pipeline": (
+            unasked(untuned),
+            "an iterator of Keras' data set, whose steps are functions, less one of a single "
+            "tensor",
+        ),
+        "iterator": (unasked(plain), "an iterator of a single tensor, less none"),
+        "arrays": (
+            lambda _: tf.concat([asked([(x,)])], 0).numpy(),
+            "the predict_function, its answer as an array, less without that",
+        ),
+    }
+    return [way(name, infer, evidence, REST) for name, (infer, evidence) in pieces.items()]
 
 
 def _data_set_of(model: Any, images: Any) -> Any:
@@ -207,9 +194,7 @@ def _untuned(data: Any) -> Any:
     return data.with_options(options)
 
 
-def _on_tensorflow(
-    row: Backend, model: Any, images: Any, steps: "_Steps", variant: str
-) -> Iterator[Probe]:
+def _on_tensorflow(case: Case, model: Any, images: Any, steps: "_Steps") -> Iterator[Probe]:
     """From predict_on_batch, or its predict_function, to the graph."""
     import tensorflow as tf
 
@@ -221,22 +206,22 @@ def _on_tensorflow(
         model.make_predict_function()
         return model.predict_function.get_concrete_function([(x,)])
 
-    if variant == "predict_on_batch":
+    if case.variant == "predict_on_batch":
         evidence = "predict_on_batch, less its predict_function on a tensor"
         yield way("arrays", lambda _: model.predict_on_batch(images), evidence, REST)
     made, asked = graph(model), model.predict_function
     evidence = "the predict_function less the concrete function that it calls"
-    yield way("finding the graph", waiting(row, lambda _: asked([(x,)])), evidence, REST)
-    yield from ways_of_a_graph(row, made, x, [(x,)], own_thread=True)
+    yield way("finding the graph", case.waiting(lambda _: asked([(x,)])), evidence, REST)
+    yield from ways_of_a_graph(case, made, x, [(x,)], own_thread=True)
 
     def named(network: Sequence[Any]) -> Infer:
-        return below_python(row, graph(steps.model(network)), x)
+        return below_python(case, graph(steps.model(network)), x)
 
-    count = operations_of_a_graph(row)
+    count = operations_of_a_graph(case)
     yield from networks(named, steps.trivial, steps.cut, count, REST)
 
 
-def _of_function(row: Backend, whole: Adapter, steps: "_Steps") -> Iterator[Probe]:
+def _of_function(case: Case, whole: Adapter, steps: "_Steps") -> Iterator[Probe]:
     """From the function on an array to its code by XLA."""
     import tensorflow as tf
 
@@ -245,20 +230,19 @@ def _of_function(row: Backend, whole: Adapter, steps: "_Steps") -> Iterator[Prob
     x, asked = tf.constant(IMAGES[..., None]), whole.inside()["program"]
     yield way("arrays", unchecked(whole), "the call on an array less that on a tensor", REST)
     evidence = "the tf.function less the concrete function that it calls"
-    yield way("finding the graph", waiting(row, lambda _: asked(x)), evidence, REST)
-    yield from ways_of_a_graph(row, asked.get_concrete_function(x), x, x, own_thread=False)
+    yield way("finding the graph", case.waiting(lambda _: asked(x)), evidence, REST)
+    yield from ways_of_a_graph(case, asked.get_concrete_function(x), x, x, own_thread=False)
 
     def named(network: Sequence[Any], *, keep: bool = True) -> Infer:
         program = tf.function(steps.model(network, keep=keep), jit_compile=True)
-        return below_python(row, program.get_concrete_function(x), x)
+        return below_python(case, program.get_concrete_function(x), x)
 
-    yield Probe("stage", NOTHING, named([First()]), REST)
-    yield Probe("stage", ALONE, named(steps.cut(CUTS[-1]), keep=False))
+    yield from compiled(named([First()]), named(steps.cut(CUTS[-1]), keep=False), REST)
     yield from networks(named, steps.trivial, steps.cut, GRAPH, REST)
 
 
 def _of_layers(
-    row: Backend, call: Infer, nothing: Any, steps: "_Steps", empty: Sequence[Any]
+    case: Case, call: Infer, nothing: Any, steps: "_Steps", empty: Sequence[Any]
 ) -> Iterator[Probe]:
     """The model called, and its layers called one by one."""
     x = keras.ops.convert_to_tensor(IMAGES[..., None])
@@ -270,16 +254,14 @@ def _of_layers(
                 y = layer(y)
             return y
 
-        return waiting(row, _without_gradients(infer))
+        return case.waiting(_without_gradients(infer))
 
     yield way("arrays", call, "the model from array to array less the model on a tensor", 1)
-    model = waiting(row, _without_gradients(lambda _: nothing(x)))
+    model = case.waiting(_without_gradients(lambda _: nothing(x)))
     yield way("model", model, "the model, less its layers one by one", 1)
     yield way(ENTERING, last(empty), "a layer that gives ten pixels", len(empty))
-    if row.device == "gpu":  # where an answer may be copied to be waited for
-        found = networks(last, steps.trivial, steps.cut, _LAYERS, 1)
-    else:
-        found = networks(last, steps.trivial, steps.cut_in_full, _LAYERS, 1, [])
+    # On a GPU an answer may be copied to be waited for.
+    found = steps.networks(last, in_full=not case.on_gpu)
     for probe in found:
         probe.infer(IMAGES[0])  # which builds its layers
     yield from found
@@ -308,16 +290,24 @@ class _Steps:
     def trivial(self, count: int) -> list[Any]:
         return [First(), *(layers.Activation("softsign") for _ in range(count))]
 
-    def cut(self, stage: str, *, ten: bool = True) -> list[Any]:
+    def networks(self, last: Callable[[Any], Infer], *, in_full: bool) -> list[Probe]:
+        """With layers as operations; the cuts answer in full, or with ten floats."""
+        if in_full:
+            return networks(last, self.trivial, self.cut_in_full, _LAYERS, 1, [])
+        return networks(last, self.trivial, self.cut, _LAYERS, 1)
+
+    def cut(self, stage: str) -> list[Any]:
+        """With an answer of ten floats."""
+        in_full = self.cut_in_full(stage)
+        return in_full if stage in (CUTS[-1], SOFTMAX) else [*in_full, First()]
+
+    def cut_in_full(self, stage: str) -> list[Any]:
         if stage == SOFTMAX:
             return [First(), keras.activations.softmax]
         if stage == CUTS[-1]:
             return [*self._layers, self._fc2]
         end = CUTS.index(stage) + (2 if stage == "fc1" else 1)
-        return [*self._layers[:end], *([First()] if ten else ())]
-
-    def cut_in_full(self, stage: str) -> list[Any]:
-        return self.cut(stage, ten=False)
+        return self._layers[:end]
 
 
 def _without_gradients(infer: Infer) -> Infer:

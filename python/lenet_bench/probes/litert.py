@@ -6,22 +6,21 @@ from typing import Any
 import numpy as np
 from ai_edge_litert import schema_py_generated as schema
 
-from ..registry.backend import Backend
-from ..weights import Weights
-from . import Infer, Probe
+from . import Case, Infer, Probe
 from .tflite_models import Answer, called_below
 
 _ARRAYS = "copy of the image into its tensor and of the answer: the call less the run"
 
 
-def probes(row: Backend, variant: str, weights: Weights, threads: int) -> Sequence[Probe]:
-    if variant not in ("interpreter", "compiled"):
-        return ()
-    runs, python, below = {
+def probes(case: Case) -> Sequence[Probe]:
+    ways = {
         "interpreter": (_interpreter, "Interpreter.invoke", "Invoke"),
         "compiled": (_compiled, "CompiledModel.run_by_index", "RunByIndex"),
-    }[variant]
-    return called_below(row, variant, weights, threads, schema, runs, _ARRAYS, python, below)
+    }
+    if case.variant not in ways:
+        return ()
+    runs, python, below = ways[case.variant]
+    return called_below(case, schema, runs, _ARRAYS, python, below)
 
 
 def _interpreter(inside: Mapping[str, Any]) -> Sequence[Infer]:

@@ -6,21 +6,20 @@ from typing import Any
 import numpy as np
 
 from ..backends import numpy as file
-from ..registry.backend import Backend
 from ..weights import Weights
-from . import CUTS, ENTERING, IMAGES, SOFTMAX, Infer, Probe, called, networks, varied
+from . import CUTS, ENTERING, IMAGES, SOFTMAX, Case, Infer, Probe, called, networks
 
 _COUNT = {"conv1": 5, "pool1": 2, "conv2": 5, "pool2": 2, "fc1": 4, "fc2": 2, SOFTMAX: 5}
 
 Step = Callable[[Any], Any]
 
 
-def probes(row: Backend, variant: str, weights: Weights, threads: int) -> Sequence[Probe]:
+def probes(case: Case) -> Sequence[Probe]:
     def build() -> Infer:
         return lambda images: {"probabilities": images[:, 0, :10]}
 
-    steps = _stages(weights)
-    whole = varied(row, variant, weights, threads, build=build)
+    steps = _stages(case.weights)
+    whole = case.varied(build=build)
 
     def cut(stage: str) -> list[Step]:
         if stage == SOFTMAX:

@@ -5,22 +5,19 @@ from importlib import import_module
 
 from ..network import LAYERS
 from ..registry import native
-from ..registry.backend import Backend
-from ..weights import Weights
-from . import COUNTS, CUTS, ENTERING, SOFTMAX, Probe, way
+from . import COUNTS, CUTS, ENTERING, SOFTMAX, Case, Kind, Probe, way
 
 
-def probes(row: Backend, variant: str, weights: Weights, threads: int) -> Sequence[Probe]:  # noqa: ARG001
-    assert row.native is not None
-    native.load(row.native)  # which finds the library
-    module = import_module(f"lenet_bench.{row.native.module}")
+def probes(case: Case) -> Sequence[Probe]:
+    assert case.row.native is not None
+    native.load(case.row.native)  # which finds the library
+    module = import_module(f"lenet_bench.{case.row.native.module}")
 
-    def of(kind: str, name: str, layers: Sequence[str] = (), trivial: int = 0) -> Probe:
-        made = module.OneDnnProbe(weights, threads, list(layers), trivial)
-        return Probe(kind, name, made.infer, made.operations)  # type: ignore[arg-type]
+    def of(kind: Kind, name: str, layers: Sequence[str] = (), trivial: int = 0) -> Probe:
+        made = module.OneDnnProbe(case.weights, case.threads, list(layers), trivial)
+        return Probe(kind, name, made.infer, made.operations)
 
-    nothing = of("way", ENTERING)
-    layers = list(LAYERS)
+    nothing, layers = of("way", ENTERING), list(LAYERS)
     return [
         way(ENTERING, nothing.infer, "the call through pybind11 without any primitive"),
         *(of("operations", str(count), trivial=count) for count in COUNTS),

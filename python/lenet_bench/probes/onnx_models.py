@@ -8,9 +8,8 @@ from onnx import helper, load_from_string, numpy_helper
 
 from ..export import onnx as lenet
 from ..registry.adapter import Adapter
-from ..registry.backend import Backend
 from ..weights import Weights
-from . import CUTS, ENTERING, SOFTMAX, Infer, Probe, called, networks, unchecked, varied, way
+from . import CUTS, ENTERING, SOFTMAX, Case, Infer, Probe, called, networks, unchecked, way
 
 #: Operations a stage, as the model has them; with fc1 go its Flatten and its Relu.
 _COUNT = {"conv1": 1, "pool1": 1, "conv2": 1, "pool2": 1, "fc1": 3, "fc2": 1, SOFTMAX: 1}
@@ -67,10 +66,7 @@ def _ten_of(whole: str) -> list[Any]:
 
 
 def on_models(
-    row: Backend,
-    variant: str,
-    weights: Weights,
-    threads: int,
+    case: Case,
     below: Callable[[bytes], Infer] | None = None,
     python: str = "",
     entering: str = "the call on a model that returns ten pixels",
@@ -79,10 +75,10 @@ def on_models(
 
     The last two arguments are evidence.
     """
-    models = Models(weights)
+    models = Models(case.weights)
 
     def whole(model: bytes) -> Adapter:
-        return varied(row, variant, weights, threads, onnx_model=model)
+        return case.varied(onnx_model=model)
 
     nothing = models.trivial(0)
     if below:

@@ -4,9 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..registry.backend import Backend
-from ..weights import Weights
-from . import IMAGES, Infer, Probe, varied
+from . import IMAGES, Case, Infer, Probe
 from .onnx_models import on_models
 
 _PYTHON = {
@@ -15,18 +13,18 @@ _PYTHON = {
 }
 
 
-def probes(row: Backend, variant: str, weights: Weights, threads: int) -> Sequence[Probe]:
-    if variant not in _PYTHON:
+def probes(case: Case) -> Sequence[Probe]:
+    if case.variant not in _PYTHON:
         return ()
 
     def below(model: bytes) -> Infer:
-        inside = varied(row, variant, weights, threads, onnx_model=model).inside()
+        inside = case.varied(onnx_model=model).inside()
         session = inside["session"]._sess
-        if variant == "iobinding":  # what is bound must live on
+        if case.variant == "iobinding":  # what is bound must live on
             return lambda _: session.run_with_iobinding(inside["binding"]._iobinding, None)
         feeds = {"image": IMAGES[:, np.newaxis]}
         names = ["probabilities"]
         return lambda _: session.run(names, feeds, None)
 
     entering = "a run of a model that returns ten pixels"
-    return on_models(row, variant, weights, threads, below, _PYTHON[variant], entering)
+    return on_models(case, below, _PYTHON[case.variant], entering)

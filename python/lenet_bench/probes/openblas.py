@@ -8,20 +8,18 @@ from importlib import import_module
 from typing import Any
 
 from ..registry import native
-from ..registry.backend import Backend
-from ..weights import Weights
-from . import COUNTS, CUTS, ENTERING, Probe, way
+from . import COUNTS, CUTS, ENTERING, Case, Probe, way
 
 _CALLS = {"conv1": 1, "pool1": 1, "conv2": 2, "pool2": 2, "fc1": 3, "fc2": 4}
 
 
-def probes(row: Backend, variant: str, weights: Weights, threads: int) -> Sequence[Probe]:  # noqa: ARG001
-    assert row.native is not None
-    native.load(row.native)  # which finds the library
-    module = import_module(f"lenet_bench.{row.native.module}")
+def probes(case: Case) -> Sequence[Probe]:
+    assert case.row.native is not None
+    native.load(case.row.native)  # which finds the library
+    module = import_module(f"lenet_bench.{case.row.native.module}")
 
     def made(stages: int = 0, trivial: int = 0) -> Any:
-        return module.OpenBlasProbe(weights, threads, stages, trivial)
+        return module.OpenBlasProbe(case.weights, case.threads, stages, trivial)
 
     return [
         way(ENTERING, made().infer, "the call through pybind11, with a copy of ten pixels"),

@@ -2,9 +2,7 @@
 
 from collections.abc import Sequence
 
-from ..registry.backend import Backend
-from ..weights import Weights
-from . import IMAGES, Infer, Probe, varied
+from . import IMAGES, Case, Infer, Probe
 from .onnx_models import on_models
 
 _PYTHON = {
@@ -13,15 +11,15 @@ _PYTHON = {
 }
 
 
-def probes(row: Backend, variant: str, weights: Weights, threads: int) -> Sequence[Probe]:
-    if variant not in _PYTHON:
+def probes(case: Case) -> Sequence[Probe]:
+    if case.variant not in _PYTHON:
         return ()
 
     def below(model: bytes) -> Infer:
-        request = varied(row, variant, weights, threads, onnx_model=model).inside()["request"]
+        request = case.varied(onnx_model=model).inside()["request"]
         request.get_input_tensor().data[:] = IMAGES
         run = super(type(request), request).infer  # without the wrapper in Python
         return lambda _: run({}, share_outputs=True, decode_strings=False)
 
     entering = "a request of a model that returns ten pixels"
-    return on_models(row, variant, weights, threads, below, _PYTHON[variant], entering)
+    return on_models(case, below, _PYTHON[case.variant], entering)

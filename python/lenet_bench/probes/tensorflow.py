@@ -14,23 +14,7 @@ from tensorflow.python.eager import context
 
 from ..backends import tensorflow as file
 from ..registry.adapter import Adapter
-from ..registry.backend import Backend
-from ..weights import Weights
-from . import (
-    ALONE,
-    CUTS,
-    ENTERING,
-    IMAGES,
-    NOTHING,
-    SOFTMAX,
-    Infer,
-    Probe,
-    called,
-    networks,
-    varied,
-    waiting,
-    way,
-)
+from . import CUTS, ENTERING, IMAGES, SOFTMAX, Case, Infer, Probe, called, compiled, networks, way
 
 Forward = Callable[[Any, Any], Any]  # of the module and its images
 
@@ -43,8 +27,9 @@ REST = 2
 _CONVOLUTIONS = ("conv1", "conv2")
 
 
-def probes(row: Backend, variant: str, weights: Weights, threads: int) -> Sequence[Probe]:
-    if variant in row.reduced:
+def probes(case: Case) -> Sequence[Probe]:
+    variant = case.variant
+    if variant in case.row.reduced:
         return ()
 
     def module(forward: Forward) -> Any:
@@ -53,51 +38,50 @@ def probes(row: Backend, variant: str, weights: Weights, threads: int) -> Sequen
                 _hold(self)
                 return forward(self, images)
 
-        return Varied(weights)
+        return Varied(case.weights)
 
     def build(forward: Forward) -> Adapter:
-        return varied(row, variant, weights, threads, load=lambda *_: module(forward))
+        return case.varied(load=lambda *_: module(forward))
 
     nothing = build(_nothing)
     if variant == "session":
-        return _of_session(build, nothing, operations_of_a_graph(row))
+        return _of_session(build, nothing, operations_of_a_graph(case))
     x = tf.constant(IMAGES[..., None])
     ways = called(nothing, "arrays", "the call on an array less that on a tensor", REST)
     if variant == "eager":
 
         def last(forward: Forward) -> Infer:
             made = module(forward)
-            return waiting(row, lambda _: made(x))
+            return case.waiting(lambda _: made(x))
 
         ways.append(way(ENTERING, last(_nothing), "a module that gives ten pixels", REST))
-        if row.device == "gpu":  # where the wait is for a copy of the answer
+        if case.on_gpu:  # where the wait is for a copy of the answer
             return [*ways, *networks(last, trivial, _cut, _EAGER, REST)]
         cut = partial(_cut, ten=lambda x: x)
         return [*ways, *networks(last, trivial, cut, _EAGER, REST, lambda _, x: x)]
     if variant == "function":
         asked = nothing.inside()["model"]
         evidence = "the tf.function less the concrete function that it calls"
-        ways.append(way("finding the graph", waiting(row, lambda _: asked(x)), evidence, REST))
+        ways.append(way("finding the graph", case.waiting(lambda _: asked(x)), evidence, REST))
     xla = variant == "xla"
 
     def graph(forward: Forward) -> Any:
         return file.graph_of(module(forward), 1, jit_compile=xla)
 
-    ways += ways_of_a_graph(row, graph(_nothing), x, x, own_thread=not xla)
-    count = GRAPH if xla else operations_of_a_graph(row)
+    ways += ways_of_a_graph(case, graph(_nothing), x, x, own_thread=not xla)
+    count = GRAPH if xla else operations_of_a_graph(case)
 
     def named(forward: Forward, *, keep: bool = xla) -> Infer:
-        return below_python(row, graph(_keeping(forward) if keep else forward), x)
+        return below_python(case, graph(_keeping(forward) if keep else forward), x)
 
     if xla:
-        ways.append(Probe("stage", NOTHING, named(_nothing), REST))
-        ways.append(Probe("stage", ALONE, named(_cut(CUTS[-1]), keep=False)))
+        ways += compiled(named(_nothing), named(_cut(CUTS[-1]), keep=False), REST)
     return [*ways, *networks(named, trivial, _cut, count, REST)]
 
 
-def operations_of_a_graph(row: Backend) -> dict[str, int]:
+def operations_of_a_graph(case: Case) -> dict[str, int]:
     """On a GPU, grappler fuses a bias with a product, and with a convolution only before a ReLU."""
-    return GRAPH | (dict.fromkeys(_CONVOLUTIONS, 2) if row.device == "gpu" else {})
+    return GRAPH | (dict.fromkeys(_CONVOLUTIONS, 2) if case.on_gpu else {})
 
 
 def _of_session(
@@ -123,25 +107,25 @@ def _below_session(adapter: Adapter) -> Infer:
 
 
 def ways_of_a_graph(
-    row: Backend, graph: Any, x: Any, given: Any, *, own_thread: bool
+    case: Case, graph: Any, x: Any, given: Any, *, own_thread: bool
 ) -> Iterator[Probe]:
     """From a concrete function that does nothing down to the runtime."""
     evidence = "the concrete function less its graph called by name"
-    yield way("Python", waiting(row, lambda _: graph(given)), evidence, REST)
+    yield way("Python", case.waiting(lambda _: graph(given)), evidence, REST)
     evidence = "a graph that returns ten pixels, called by name"
-    yield way(ENTERING, below_python(row, graph, x), evidence, REST)
-    if own_thread and row.device != "gpu":  # where a session uses its own thread in any case
+    yield way(ENTERING, below_python(case, graph, x), evidence, REST)
+    if own_thread and not case.on_gpu:  # where a session uses its own thread in any case
         evidence = "that graph in a session: in the runtime's thread less in the caller's"
         yield Probe("hand-over", "own thread", _in_session(), REST, evidence)
         yield Probe("hand-over", "caller's thread", _in_session(-1), REST, evidence)
 
 
-def below_python(row: Backend, graph: Any, x: Any) -> Infer:
+def below_python(case: Case, graph: Any, x: Any) -> Infer:
     """The graph, called by its name."""
     name, inputs, outputs = graph.name, [x, *graph.captured_inputs], len(graph.outputs)
     call = context.context().call_function
     # The graph goes with its function.
-    return waiting(row, lambda _: (call(name, inputs, outputs), graph))
+    return case.waiting(lambda _: (call(name, inputs, outputs), graph))
 
 
 def _in_session(pool: int = 0) -> Infer:

@@ -8,22 +8,17 @@ from typing import Any
 
 from tflite_micro.tensorflow.lite.micro.python import schema_py_generated
 
-from ..registry.backend import Backend
-from ..weights import Weights
-from . import IMAGES, Infer, Probe
+from . import IMAGES, Case, Infer, Probe
 from .tflite_models import Answer, called_below
 
 _ARENA = 256 * 1024  # 64 operations have more nodes and tensors than LeNet
 
 
-def probes(row: Backend, variant: str, weights: Weights, threads: int) -> Sequence[Probe]:
-    if variant in row.reduced:
+def probes(case: Case) -> Sequence[Probe]:
+    if case.variant in case.row.reduced:
         return ()
     return called_below(
-        row,
-        variant,
-        weights,
-        threads,
+        case,
         schema_py_generated,
         _runs,
         arrays="the call on an array less set_input and invoke",

@@ -11,9 +11,7 @@ from numpy.typing import NDArray
 
 from .. import export
 from ..registry.adapter import Adapter
-from ..registry.backend import Backend
-from ..weights import Weights
-from . import CUTS, ENTERING, IMAGES, SOFTMAX, Infer, Probe, called, networks, varied, way
+from . import CUTS, ENTERING, IMAGES, SOFTMAX, Case, Infer, Probe, called, networks, way
 
 #: Operations a stage, as the file has them; with fc1 goes what flattens, and the ReLUs are in none.
 _COUNT = {"conv1": 1, "pool1": 1, "conv2": 1, "pool2": 1, "fc1": 2, "fc2": 1, SOFTMAX: 1}
@@ -24,10 +22,7 @@ _ALIGNMENT = 16  # of what a file holds; flatbuffers' Python does not look at it
 
 
 def called_below(
-    row: Backend,
-    variant: str,
-    weights: Weights,
-    threads: int,
+    case: Case,
     schema: ModuleType,
     runs: Callable[[Mapping[str, Any]], Sequence[Infer]],
     arrays: str,
@@ -40,12 +35,16 @@ def called_below(
     `runs` gives, of what the backend's function holds, the run of a model as Python has it and as
     C++ has it; `schema` is the API's own. `arrays` is evidence, `python` and `below` name the runs.
     """
-    file = export.model("tflite_model", weights)
+    file = export.model("tflite_model", case.weights)
+
+    def ten_pixels() -> _Model:
+        model = _Model(file, schema)
+        model.take_ten()
+        return model
 
     def trivial(count: int) -> bytes:
         """Ten pixels with so many operations on them."""
-        model = _Model(file, schema)
-        model.take_ten()
+        model = ten_pixels()
         for _ in range(count):
             model.add("TANH")
         return model.content()
@@ -53,8 +52,7 @@ def called_below(
     def cut(stage: str) -> bytes:
         """LeNet until after that stage; or the softmax of ten pixels."""
         if stage == SOFTMAX:
-            model = _Model(file, schema)
-            model.take_ten()
+            model = ten_pixels()
             model.add("SOFTMAX", options=model.operators[-1])
             return model.content()
         kept = sum(_COUNT[name] for name in CUTS[: CUTS.index(stage) + 1])
@@ -64,7 +62,7 @@ def called_below(
         return model.content()
 
     def whole(model: bytes) -> Adapter:
-        return varied(row, variant, weights, threads, tflite_model=model, **others)
+        return case.varied(tflite_model=model, **others)
 
     def last(model: bytes) -> Infer:
         made = whole(model)

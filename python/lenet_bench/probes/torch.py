@@ -10,9 +10,7 @@ from torch import nn
 
 from ..backends import torch as file
 from ..registry.adapter import Adapter
-from ..registry.backend import Backend
-from ..weights import Weights
-from . import CUTS, ENTERING, IMAGES, SOFTMAX, Infer, Probe, called, networks, varied, waiting, way
+from . import CUTS, ENTERING, IMAGES, SOFTMAX, Case, Infer, Probe, called, networks, way
 from .inductor import Forward, called_below, keeping
 
 #: As the module is written; flatten and relu go with fc1.
@@ -23,8 +21,8 @@ _PYTHON = "inference mode, array to tensor and back: the call less the model on 
 _ENTERING = "a model that returns ten pixels, on a tensor"
 
 
-def probes(row: Backend, variant: str, weights: Weights, threads: int) -> Sequence[Probe]:
-    on_gpu = row.device == "gpu"  # where TorchScript and Inductor fuse operations
+def probes(case: Case) -> Sequence[Probe]:
+    variant, on_gpu = case.variant, case.on_gpu  # where TorchScript and Inductor fuse operations
     if variant not in (("eager",) if on_gpu else ("eager", "torchscript", "compile", "export")):
         return ()
 
@@ -39,10 +37,10 @@ def probes(row: Backend, variant: str, weights: Weights, threads: int) -> Sequen
             def forward(self, x: Any) -> Any:
                 return forward(self, x)
 
-        return varied(row, variant, weights, threads, LeNet=Varied, **others)
+        return case.varied(LeNet=Varied, **others)
 
     if variant in ("compile", "export"):
-        others = {"packaged": keeping(file, weights)} if variant == "export" else {}
+        others = {"packaged": keeping(file, case.weights)} if variant == "export" else {}
         compiled = partial(build, **others)
         return called_below(variant, compiled, _of_lenet(file), _trivial, partial(_cut, ten=_all))
 
@@ -55,7 +53,7 @@ def probes(row: Backend, variant: str, weights: Weights, threads: int) -> Sequen
             with torch.inference_mode():
                 return model(x)
 
-        return waiting(row, infer)
+        return case.waiting(infer)
 
     forward = _trivial(1) if on_gpu else _trivial(0)
     count, nothing = _REST + on_gpu, build(forward)

@@ -60,7 +60,9 @@ def _staged(source: Source) -> Iterator[StagedLine]:
             stage = named or stage
         elif not inside:
             stage, indent = named or _REST, here
-        elif named and (stage in ("load", _REST) or _names_one_layer(line)):
+        elif named and (
+            stage in ("load", _REST) or (_LAYER.search(line) and not _FROM_WEIGHTS.search(line))
+        ):
             stage, indent = (named, here) if named != "load" or stage == _REST else (stage, indent)
         depth = max(0, depth + sum(map(line.count, "([")) - sum(map(line.count, ")]")))
         yield StagedLine(source.name, number, line, stage)
@@ -97,7 +99,3 @@ def _named(text: str, last: str) -> tuple[str | None, str]:
         return kind, last
     number = layers.get(kind) or next(iter(layers.values()), last if kind == "pool" else "1")
     return f"{kind}{number}", number
-
-
-def _names_one_layer(text: str) -> bool:
-    return bool(_LAYER.search(text)) and not _FROM_WEIGHTS.search(text)

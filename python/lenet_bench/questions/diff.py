@@ -13,13 +13,7 @@ import numpy as np
 from ..errors import LenetBenchError
 from ..results import Result, Row, Status, Verdict, start_medians_us
 from ..results.circumstances import Circumstance, circumstances, other_machine
-from ..results.statistics import (
-    FEWEST_STARTS,
-    Floats,
-    Interval,
-    independent_ratio_interval,
-    judge,
-)
+from ..results.statistics import FEWEST_STARTS, Floats, Interval, independent_ratio_interval, judge
 from ..units import percent
 
 # For a backend that is ok in both; ok in OLD only, in NEW only, in neither; absent from OLD, from
@@ -84,7 +78,10 @@ def diff(
     if fail_over is not None and not fail_over > 0:
         raise LenetBenchError(f"expected a slowdown above 0 to fail over, got {fail_over:g}")
     base = _baseline(old, new, baseline) if relative or baseline else None
-    changes = sorted(_changes(old, new, base, fail_over), key=_worst_first)
+    changes = sorted(
+        _changes(old, new, base, fail_over),
+        key=lambda change: (not change.regressed, -(change.ratio or 0.0)),
+    )
     if not any(change.ratio for change in changes):
         raise LenetBenchError("no backend is ok in both results, so there is nothing to compare")
     notes = tuple(_notes(old, new, changes, base, fail_over))
@@ -163,11 +160,7 @@ def _became(old: Row | None, new: Row | None, interval: Interval | None, margin:
 
 
 def _notes(
-    old: Result,
-    new: Result,
-    changes: list[Change],
-    baseline: str | None,
-    fail_over: float | None,
+    old: Result, new: Result, changes: list[Change], baseline: str | None, fail_over: float | None
 ) -> Iterator[str]:
     """Warnings about the comparison, each with what to do."""
     if baseline is None and other_machine(old, new):
@@ -206,10 +199,6 @@ def _notes(
 def _first_to_fail(change: Change, fail_over: float) -> str:
     least = (1 + fail_over) * (1 + (change.noise or 0.0)) - 1
     return f"{change.name} (only {percent(least, places=0)} or more)"
-
-
-def _worst_first(change: Change) -> tuple[bool, float]:
-    return not change.regressed, -(change.ratio or 0.0)
 
 
 def _find(result: Result, name: str) -> Row | None:

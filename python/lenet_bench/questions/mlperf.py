@@ -58,6 +58,16 @@ _SUMMARY = "mlperf_log_summary.txt"
 _ACCURACY = "mlperf_log_accuracy.json"
 
 _LINE = re.compile(r"^\s*\*?\s*(.+?)\s*:\s*(.+?)\s*$", re.MULTILINE)
+_LATENCIES = {
+    "minimum_us": "Min latency (ns)",
+    "mean_us": "Mean latency (ns)",
+    "p50_us": "50.00 percentile latency (ns)",
+    "p90_us": "90.00 percentile latency (ns)",
+    "p95_us": "95.00 percentile latency (ns)",
+    "p99_us": "99.00 percentile latency (ns)",
+    "p999_us": "99.90 percentile latency (ns)",
+    "maximum_us": "Max latency (ns)",
+}
 _QUERIES = re.compile(r"Processed at least \d+ queries \((\d+)\)")
 _WARM_S, _TIMED_S = 0.02, 0.1  # of a turn
 
@@ -324,19 +334,7 @@ def read_summary(folder: Path) -> Summary:
     lines = dict(_LINE.findall(text))
     try:
         verdict, queries = lines["Result is"], _QUERIES.search(text)
-        latencies = {
-            name: float(lines[spelt]) / 1000
-            for name, spelt in {
-                "minimum_us": "Min latency (ns)",
-                "mean_us": "Mean latency (ns)",
-                "p50_us": "50.00 percentile latency (ns)",
-                "p90_us": "90.00 percentile latency (ns)",
-                "p95_us": "95.00 percentile latency (ns)",
-                "p99_us": "99.00 percentile latency (ns)",
-                "p999_us": "99.90 percentile latency (ns)",
-                "maximum_us": "Max latency (ns)",
-            }.items()
-        }
+        latencies = {name: float(lines[spelt]) / 1000 for name, spelt in _LATENCIES.items()}
         least_ms = lines.get("min_duration (ms)")
         estimate = lines.get("Early stopping 90.0th percentile estimate")
         return Summary(

@@ -17,14 +17,7 @@ import numpy as np
 from ..measure import planted
 from ..measure.options import CompareOptions, Entry
 from ..results import Block, Result, counting, start_medians_us
-from ..results.statistics import (
-    CONFIDENCE,
-    FEWEST_STARTS,
-    Floats,
-    Interval,
-    judge,
-    ratio_interval,
-)
+from ..results.statistics import CONFIDENCE, FEWEST_STARTS, Floats, Interval, judge, ratio_interval
 from ..units import percent, time
 
 USUAL_BACKEND = "numpy"  # it runs wherever this does

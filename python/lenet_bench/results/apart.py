@@ -134,24 +134,19 @@ def _summarised(known: TakenApart, blocks: Sequence[Block], seed: int) -> TakenA
         parts, call = medians[..., :-2].sum(axis=-1), medians[..., -1]
         return np.concatenate([medians, np.stack([call - parts, parts / call], axis=-1)], axis=-1)
 
-    found = with_bounds(np.array(columns), figures, seed)
-    said = evidence | {
-        "an operation": evidence.get(DISPATCH, ""),
-        "call": "",
-        UNEXPLAINED: "the call less all other parts",
-        "explained": "",
-    }
-    parts = {name: Part(name, *us, said[name]) for name, us in zip(said, found, strict=True)}
-    of_one, call, explained = (parts.pop(name) for name in ("an operation", "call", "explained"))
+    *found, of_one, call, unexplained, explained = with_bounds(np.array(columns), figures, seed)
+    parts = [Part(name, *us, evidence[name]) for name, us in zip(evidence, found, strict=True)]
+    parts.append(Part(UNEXPLAINED, *unexplained, "the call less all other parts"))
+    dispatch = Part("an operation", *of_one, evidence.get(DISPATCH, ""))
     return replace(
         known,
-        median_us=call.us,
-        parts=tuple(parts.values()),
-        explained=explained.us,
-        explained_low=explained.low_us,
-        explained_high=explained.high_us,
+        median_us=call[0],
+        parts=tuple(parts),
+        explained=explained[0],
+        explained_low=explained[1],
+        explained_high=explained[2],
         operations=_operations(tried),
-        operation_us=of_one if of_kind(tried, "operations") else None,
+        operation_us=dispatch if of_kind(tried, "operations") else None,
         two_cores_us=_two_cores_us(blocks),
     )
 

@@ -71,11 +71,10 @@ def _runs(old: Result, new: Result) -> Iterator[tuple[dict[str, str], ...]]:
     before = {row.name: row.runs for row in old.backends}
     for row in new.backends:
         if row.runs and (known := before.get(row.name)):
-            yield _named(row.name, known), _named(row.name, row.runs)
-
-
-def _named(name: str, runs: Mapping[str, str]) -> dict[str, str]:
-    return {f"{name}'s {what}": value for what, value in runs.items()}
+            yield tuple(
+                {f"{row.name}'s {what}": value for what, value in runs.items()}
+                for runs in (known, row.runs)
+            )
 
 
 def _software(machine: Machine) -> dict[str, Any]:

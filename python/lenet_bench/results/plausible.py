@@ -33,7 +33,8 @@ def faults(log: Log) -> Iterator[str]:
     """Why it cannot be shared, each as the end of a sentence; empty where it can."""
     yield from _of_the_form(log)
     yield from _of_the_names(log.header)
-    yield from chain.from_iterable(map(_of_the_texts, dict.fromkeys(_values(log))))
+    lines = msgspec.to_builtins([log.header, *log.blocks, log.end])
+    yield from chain.from_iterable(map(_of_the_texts, dict.fromkeys(_within(lines))))
     yield from _of_the_machine(log.header)
     yield from _of_the_clocks(log)
     known = {listed.name: listed for listed in log.header.backends}
@@ -85,11 +86,6 @@ def _is_known(name: str) -> bool:
         return usual_name(name) == name
     except LenetBenchError:
         return False
-
-
-def _values(log: Log) -> Iterator[Any]:
-    for line in (log.header, *log.blocks, log.end):
-        yield from _within(msgspec.to_builtins(line))
 
 
 def _within(value: Any) -> Iterator[Any]:

@@ -16,8 +16,8 @@ from .model import Batch, Block, Disturbance, Gpu, Header, Listed, Resources, Re
 from .remarks import remarks
 from .statistics import (
     FEWEST_STARTS,
+    UNBOUNDED,
     Interval,
-    ends,
     judge,
     median_interval,
     percentile,
@@ -67,18 +67,14 @@ def settled(blocks: Sequence[Block]) -> tuple[Block, ...]:
 
     A backend may itself slow the loop down, so the loop's usual time is found for each backend.
     """
-    quickest: dict[str, list[int]] = {}
-    rounds: dict[str, set[int]] = {}
-    for block in blocks:
-        if block.slices:
-            loops = (loop_ns for _, loop_ns in block.slices)
-            quickest.setdefault(block.backend, []).append(min(loops))
-            rounds.setdefault(block.backend, set()).add(block.round)
-    usual_ns = {name: float(np.percentile(ns, _USUAL_LOOP)) for name, ns in quickest.items()}
-    fewest = {
-        name: max(_FEWEST_QUIET, ceil(_FEWEST_CALLS / len(numbers)))
-        for name, numbers in rounds.items()
-    }
+    usual_ns: dict[str, float] = {}
+    fewest: dict[str, int] = {}
+    for name in {block.backend for block in blocks if block.slices}:
+        own = [block for block in blocks if block.backend == name and block.slices]
+        quickest = [min(loop_ns for _, loop_ns in block.slices) for block in own]
+        usual_ns[name] = float(np.percentile(quickest, _USUAL_LOOP))
+        rounds = len({block.round for block in own})
+        fewest[name] = max(_FEWEST_QUIET, ceil(_FEWEST_CALLS / rounds))
     return tuple(
         _settled(block, usual_ns[block.backend], fewest[block.backend]) if block.slices else block
         for block in blocks
@@ -216,9 +212,10 @@ def _summarised(row: Row, base: Row | None, header: Header) -> Row:
     rules = header.rules
     calls_ns = np.concatenate([block.calls_ns for block in row.blocks])
     samples = calls_ns / 1000
-    low, high = ends(median_interval(list(start_medians_us(row.blocks).values()), rules.seed))
+    medians_us = list(start_medians_us(row.blocks).values())
+    low, high = median_interval(medians_us, rules.seed) or UNBOUNDED
     ratio, interval = _ratio(row, base, rules.seed) if base else (None, None)
-    ratio_low, ratio_high = ends(interval)
+    ratio_low, ratio_high = interval or UNBOUNDED
     verdict = judge(interval, rules.margin) if base and row.status == "ok" else None
     summary = Summary(
         samples=len(samples),

@@ -155,7 +155,7 @@ def _of_the_backends(rows: Sequence[Row], result: Result) -> Iterator[str]:
             f"ran on other cores too, although pinned to {_spell(rules.worker_cores)}: {named}; do "
             "not compare their times with the others'"
         )
-    if named := _those(rows, _idle_share, _SPINNING, _of_a_core):
+    if named := _those(rows, _idle_share, _SPINNING, lambda share: f"{_whole(share)} of a core"):
         yield f"used CPU time between calls: {named}; set OMP_WAIT_POLICY=passive"
     if floor and (named := _those(rows, lambda row: floor / _p50(row), _NEAR_FLOOR, _whole)):
         yield (
@@ -166,10 +166,6 @@ def _of_the_backends(rows: Sequence[Row], result: Result) -> Iterator[str]:
 
 def _whole(share: float) -> str:
     return percent(share, places=0)
-
-
-def _of_a_core(share: float) -> str:
-    return f"{_whole(share)} of a core"
 
 
 def _those(

@@ -7,9 +7,9 @@ are over starts.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from math import ceil, inf
 from statistics import NormalDist
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,17 +32,15 @@ _SAMPLES_BEYOND = 10
 _RESAMPLES = 2000
 
 
-@dataclass(frozen=True)
-class Interval:
+class Interval(NamedTuple):
     """An interval that holds the true value with CONFIDENCE."""
 
     low: float
     high: float
 
 
-def ends(interval: Interval | None) -> tuple[float | None, float | None]:
-    """The bounds of an interval; None where there are too few starts."""
-    return (interval.low, interval.high) if interval else (None, None)
+#: In place of an interval where there are too few starts.
+UNBOUNDED = (None, None)
 
 
 def start_medians_us(blocks: Iterable[Block]) -> dict[int, float]:
@@ -89,7 +87,8 @@ def with_bounds(
     """The figures of all starts, each with where its interval begins and ends."""
     found = figures(np.median(starts, axis=0)).tolist()
     intervals = median_intervals(starts, figures, seed) or [None] * len(found)
-    return [(one, *ends(interval)) for one, interval in zip(found, intervals, strict=True)]
+    bounds = [interval or UNBOUNDED for interval in intervals]
+    return [(one, low, high) for one, (low, high) in zip(found, bounds, strict=True)]
 
 
 def ratio_interval(

@@ -7,8 +7,7 @@ cells of their own. So each percentile, the minimum, the maximum, the mean and e
 stay exactly the same.
 """
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 from msgspec.structs import replace
@@ -23,6 +22,7 @@ Times = NDArray[np.int64]
 #: Percentiles of a backend's calls that are kept exactly: all that are printed.
 KEPT = (0.0, 50.0, 90.0, 95.0, 99.0, 99.9, 100.0)
 _MEDIAN = (50.0,)
+_SINGLE = 0  # the key of single-image calls, where batches have their size
 
 
 def thinned(log: Log) -> Log:
@@ -31,35 +31,26 @@ def thinned(log: Log) -> Log:
         return log
     log = Log(log.header, settled(log.blocks), log.end)
     rows, floor = unsummarised(log)
-    kept = {row.name: _Kept.of(row) for row in (*rows, floor) if row}
-    blocks = (_block(block, kept[block.backend]) for block in log.blocks)
+    edges = {row.name: _edges(row) for row in (*rows, floor) if row}
+    blocks = (_block(block, edges[block.backend]) for block in log.blocks)
     return Log(replace(log.header, kind=SHARED), tuple(blocks), log.end)
 
 
-@dataclass(frozen=True)
-class _Kept:
-    """The times of a backend that are kept: for its calls, and for its batches by size."""
-
-    calls: set[int]
-    batches: dict[int, set[int]]
-
-    @classmethod
-    def of(cls, row: Row) -> "_Kept":
-        calls = [np.empty(0, np.int64), *(block.calls_ns for block in row.blocks)]
-        batches = {batch.size: _values(batch.calls_ns, _MEDIAN) for batch in row.batches}
-        return cls(_values(np.concatenate(calls), KEPT), batches)
+def _edges(row: Row) -> dict[int, set[int]]:
+    """The times of a backend that are kept, by the images in a call."""
+    calls = [np.empty(0, np.int64), *(block.calls_ns for block in row.blocks)]
+    batches = {batch.size: _values(batch.calls_ns, _MEDIAN) for batch in row.batches}
+    return batches | {_SINGLE: _values(np.concatenate(calls), KEPT)}
 
 
-def _block(block: Block, kept: _Kept) -> Block:
+def _block(block: Block, edges: Mapping[int, set[int]]) -> Block:
     calls = block.calls_ns
     return replace(
         block,
         samples_ns=(),
-        thinned_ns=_cells(calls, kept.calls | _values(calls, _MEDIAN)),
+        thinned_ns=_cells(calls, edges[_SINGLE] | _values(calls, _MEDIAN)),
         quarters_ns=block.first_and_last_ns,
-        batches=tuple(
-            _batch(batch, kept.batches.get(batch.size, set())) for batch in block.batches
-        ),
+        batches=tuple(_batch(batch, edges.get(batch.size, set())) for batch in block.batches),
     )
 
 
