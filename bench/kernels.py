@@ -10,7 +10,7 @@ from lenet_bench.show.sentences import conditions as measured_how
 from lenet_bench.units import time
 
 BARE = "onednn"  # the backend that is oneDNN and nothing else
-TITLES = ("stage", "the engine says", "beyond oneDNN", "in oneDNN", "its kernel", "by hand")
+TITLES = ("stage", "engine's time", "beyond oneDNN", "in oneDNN", "its kernel", "in `onednn`")
 
 
 def kernels(path: Path) -> Iterator[str]:
@@ -22,7 +22,7 @@ def kernels(path: Path) -> Iterator[str]:
     for one in backends:
         yield from [f"### {one.name}: {onednn_kernels(one)[0].by}", ""]
         rows = [row for stage in stages(one) for row in stage_rows(one, stage, bare)]
-        yield from [*markdown(TITLES, rows, ("stage", "its kernel", "by hand")), ""]
+        yield from [*markdown(TITLES, rows, ("stage", "its kernel", "in `onednn`")), ""]
 
 
 def onednn_kernels(one: TakenApart) -> list[Kernel]:

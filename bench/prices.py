@@ -23,7 +23,7 @@ def price_table(found: list[Priced]) -> Iterator[str]:
     """A row a thing, a column a backend; the interval below the price."""
     things = zip(*(one.prices for one in found), strict=True)
     rows = [(row[0].name, *map(price_cell, row)) for row in things]
-    yield from markdown(("what it adds", *(one.name for one in found)), rows, ("what it adds",))
+    yield from markdown(("price", *(one.name for one in found)), rows, ("price",))
 
 
 def price_cell(part: Part) -> str:
@@ -33,7 +33,7 @@ def price_cell(part: Part) -> str:
 
 def predicted(found: list[Priced]) -> Iterator[str]:
     """A row a network of a backend."""
-    titles = ("backend", "another network", "predicted", "measured", "error", "95 % interval")
+    titles = ("backend", "network", "predicted", "measured", "error", "95 % interval")
     rows = [
         (
             backend.name,

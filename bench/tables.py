@@ -66,11 +66,11 @@ def backends(path: Path) -> Iterator[str]:
         ways.setdefault(way["backend"], []).append(way)
     yield measured_how(run.result)
     yield ""
-    ratios = (f"to {run.result.baseline}", "95 % interval")
+    ratios = (f"ratio to {run.result.baseline}", "95 % interval")
     titles = ("backend", "median", *ratios, "lines", "other variants")
     yield from markdown(titles, map(row, ways.values()), ("backend", "other variants"))
     if run.reduced:
-        titles = ("backend", "computes in", "median", *ratios, "off by")
+        titles = ("backend", "computes in", "median", *ratios, "largest difference")
         yield from ["", IN_LESS, ""]
         yield from markdown(titles, map(reduced_row, run.reduced), titles[:2])
     if modes := in_two_modes(run.result.backends):
@@ -79,8 +79,8 @@ def backends(path: Path) -> Iterator[str]:
         yield ""
         yield f"No interval where a backend started fewer than {FEWEST_STARTS} times."
     if said := disturbance(run.result.disturbance):
-        loop = "[known loop](docs/measuring.md#a-disturbed-machine)"
-        yield from ["", f"{said[0].upper()}{said[1:].replace('known loop', loop)}."]
+        linked = said.replace("disturbed", "[disturbed](docs/measuring.md#a-disturbed-machine)", 1)
+        yield from ["", f"{linked[0].upper()}{linked[1:]}."]
 
 
 def row(ways: list[Row]) -> tuple[str, ...]:
@@ -214,8 +214,8 @@ def agreement(folder: Path) -> Iterator[str]:
         assert found is not None
         distances = [f"{found.so_far[step - 1]:.1e}" for step in steps]
         rows.append((str(result.recipe.seed), *distances, f"{found.lowest}, {found.highest}"))
-    titles = ("seed", *(f"up to step {step}" for step in steps), "farthest apart")
-    yield from markdown(titles, rows, ("farthest apart",))
+    titles = ("seed", *(f"up to step {step}" for step in steps), "frameworks farthest apart")
+    yield from markdown(titles, rows, ("frameworks farthest apart",))
 
 
 def selftest(path: Path) -> Iterator[str]:
@@ -245,8 +245,8 @@ def mlperf(folder: Path) -> Iterator[str]:
     """Each backend under LoadGen, by LoadGen's figures, beside its calls back to back by ours."""
     ran = sorted(map(read_mlperf, folder.glob("*.json")), key=lambda run: run.call_us)
     base = next(run for run in ran if run.backend == "onednn")
-    ours = ("a call back to back", "to onednn", "asked for")
-    titles = ("backend", "LoadGen's p50, µs", "less its query of nothing", "to onednn", *ours)
+    ours = ("a call back to back", "ratio to onednn", "least duration")
+    titles = ("backend", "LoadGen's p50, µs", "less its empty query", "ratio to onednn", *ours)
     yield from markdown(titles, (mlperf_row(run, base) for run in ran), ("backend",))
 
 
@@ -287,7 +287,7 @@ def tried_beside(path: Path) -> Iterator[str]:
     best = min(full, key=lambda row: median(row) or inf)
     yield measured_how(result)
     yield ""
-    titles = ("setting", "what it tries", "median", "to the best", "95 % interval")
+    titles = ("setting", "what it tries", "median", "ratio to the fastest variant", "95 % interval")
     ways = {row.name: known_as(row.name) for row in own}
     ways |= {f"{backend}/{name}": sentence for name, sentence in tries.items()}
     known = sorted(ways, key=lambda name: median(tried[name]) or inf if name in tried else inf)
@@ -299,7 +299,7 @@ def tried_beside(path: Path) -> Iterator[str]:
 def known_as(name: str) -> str:
     """What the registry says of this way."""
     row, variant = find(name)
-    return row.variants.get(variant, "the only way in the registry")
+    return row.variants.get(variant, "the only variant")
 
 
 def setting_row(row: Tried, tries: str, best: Tried, seed: int) -> tuple[str, ...]:
@@ -353,7 +353,7 @@ def precision(path: Path) -> Iterator[str]:
     """What computes in less than float32, and what that costs the answers."""
     every = json.loads(path.read_text())["backends"]
     found = [one for one in every if precision_of(one["backend"]) != "float32"]
-    titles = ("backend", "computes in", "accuracy", "largest difference", "other digits")
+    titles = ("backend", "computes in", "accuracy", "largest difference", "digits that differ")
     rows = [
         (
             one["backend"],

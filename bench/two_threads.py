@@ -55,7 +55,7 @@ def main() -> None:
         "seconds": seconds,
         "summary": summary(seconds),
     }
-    print(f"{result['machine']['processor']}: of the rounds, from the best to the middle one")
+    print(f"{result['machine']['processor']}: of the rounds, from the best to the median round")
     for name, values in result["summary"].items():
         print(f"  {name:24} " + "  ".join(f"{value:8.2f}" for value in values.values()))
     if options.json:

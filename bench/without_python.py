@@ -34,5 +34,5 @@ def without_python(path: Path) -> Iterator[str]:
         ends = interval(bounds.low, bounds.high) if bounds else "-"
         lines = (count(row.lines_of_code) for row in (in_python, in_cpp))
         rows.append((in_python.name, time(slow), time(fast), less, ends, *lines))
-    titles = ("backend", "from Python", "in C++", "of that", "95 % interval")
+    titles = ("backend", "from Python", "in C++", "C++ / Python", "95 % interval")
     yield from markdown((*titles, "lines in Python", "in C++ "), rows, ("backend",))

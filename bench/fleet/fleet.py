@@ -152,7 +152,8 @@ class LenetBench(rfm.RunOnlyRegressionTest):
     def _last_words(self) -> str:
         lines = Path(self.stagedir, _SAID).read_text(errors="replace").split("\n")
         return _short(
-            " / ".join([line.strip() for line in lines if line.strip()][-3:]) or "it said nothing"
+            " / ".join([line.strip() for line in lines if line.strip()][-3:])
+            or "it printed no message"
         )
 
 

@@ -34,7 +34,7 @@ def _compiled(
 
 
 def plain(onnx_model: bytes) -> Infer:
-    """No flag but the processor."""
+    """Only the processor's flag."""
     return _compiled(onnx_model)
 
 
@@ -50,7 +50,7 @@ def no_data_tiling(onnx_model: bytes) -> Infer:
 
 
 def microkernels(onnx_model: bytes) -> Infer:
-    """Microkernels for all that has them."""
+    """All microkernels."""
     flags = [FOR_THIS_CPU[1], *AS_TILED_PRODUCTS, "--iree-llvmcpu-enable-ukernels=all"]
     return _compiled(onnx_model, *flags)
 

@@ -31,17 +31,17 @@ def _session(
 
 
 def memory_low(onnx_model: bytes, threads: int) -> Infer:
-    """Little memory."""
+    """memory=low."""
     return _session(onnx_model, {**config(threads), "memory": "low"})
 
 
 def memory_high(onnx_model: bytes, threads: int) -> Infer:
-    """Much memory."""
+    """memory=high."""
     return _session(onnx_model, {**config(threads), "memory": "high"})
 
 
 def power_high(onnx_model: bytes, threads: int) -> Infer:
-    """Much power."""
+    """power=high."""
     return _session(onnx_model, {**config(threads), "power": "high"})
 
 
@@ -56,7 +56,7 @@ def winograd_1(onnx_model: bytes, threads: int) -> Infer:
 
 
 def winograd_2(onnx_model: bytes, threads: int) -> Infer:
-    """Winograd's method with middling tiles."""
+    """Winograd's method with medium tiles."""
     return _session(onnx_model, config(threads), (3, 2))
 
 

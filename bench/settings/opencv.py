@@ -19,29 +19,29 @@ def _read(onnx_model: bytes, threads: int, engine: int) -> cv2.dnn.Net:
 
 
 def classic(onnx_model: bytes, threads: int) -> Infer:
-    """ENGINE_CLASSIC asked for, OpenCV 4's."""
+    """ENGINE_CLASSIC requested, OpenCV 4's."""
     return _answers(_read(onnx_model, threads, cv2.dnn.ENGINE_CLASSIC))
 
 
 def classic_no_winograd(onnx_model: bytes, threads: int) -> Infer:
-    """ENGINE_CLASSIC asked for, without Winograd's method."""
+    """ENGINE_CLASSIC requested, without Winograd's method."""
     net = _read(onnx_model, threads, cv2.dnn.ENGINE_CLASSIC)
     net.enableWinograd(False)
     return _answers(net)
 
 
 def new(onnx_model: bytes, threads: int) -> Infer:
-    """ENGINE_NEW asked for, OpenCV 5's."""
+    """ENGINE_NEW requested, OpenCV 5's."""
     return _answers(_read(onnx_model, threads, cv2.dnn.ENGINE_NEW))
 
 
 def by_onnxruntime(onnx_model: bytes, threads: int) -> Infer:
-    """ENGINE_ORT asked for, ONNX Runtime."""
+    """ENGINE_ORT requested, ONNX Runtime."""
     return _answers(_read(onnx_model, threads, cv2.dnn.ENGINE_ORT))
 
 
 def one_image(onnx_model: bytes, threads: int) -> Infer:
-    """ENGINE_NEW asked for, on a model for one image."""
+    """ENGINE_NEW requested, on a model for one image."""
     import onnx
     from onnx.tools.update_model_dims import update_inputs_outputs_dims
 

@@ -14,7 +14,7 @@ def _compiled(model: bytes, **config: object) -> ov.CompiledModel:
 
 
 def called(onnx_model: bytes, threads: int) -> Infer:
-    """The compiled model, called, as the first example does."""
+    """The compiled model called as in the first example."""
     model = load(onnx_model, threads, images=1)
     return lambda images: model(images[:, np.newaxis])[0]
 

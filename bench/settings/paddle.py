@@ -78,12 +78,12 @@ def predictor_run_list(weights: Weights, threads: int) -> Infer:
 
 
 def eager_onednn(weights: Weights) -> Infer:
-    """Layer after layer, oneDNN asked for."""
+    """Layer after layer, with oneDNN."""
     return on_arrays(load(weights))
 
 
 def static_onednn(weights: Weights) -> Infer:
-    """The graph, oneDNN asked for."""
+    """The graph, with oneDNN."""
     return on_arrays(to_static(load(weights)))
 
 

@@ -45,12 +45,12 @@ def session_no_onednn(weights: Weights, threads: int) -> Infer:
 
 
 def xla_any_number(weights: Weights, threads: int) -> Infer:
-    """XLA, the shape left free."""
+    """XLA, for any number of images."""
     return xla_of_any_number(weights, threads)
 
 
 def concrete_any_number(weights: Weights, threads: int) -> Infer:
-    """The graph, the shape left free."""
+    """The graph, for any number of images."""
     return any_number(weights, threads)
 
 

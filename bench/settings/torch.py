@@ -120,7 +120,7 @@ def export_freezing(weights: Weights, threads: int) -> Infer:
 
 
 def export_max_autotune(weights: Weights, threads: int) -> Infer:
-    """Compiled ahead of time, with frozen weights, tuned: since then torch:autotuned."""
+    """Compiled ahead of time, with frozen weights, tuned; this is torch:autotuned."""
     return _exported(load(weights, threads, "cpu"), freezing=True, max_autotune=True)
 
 

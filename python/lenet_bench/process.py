@@ -208,7 +208,7 @@ class Child:
             code = self._process.wait(_TO_DIE_S)
         except subprocess.TimeoutExpired:
             self.end()
-            return Died("dead", "closed its connection and went on running")
+            return Died("dead", "closed its connection to lenet-bench but is still running")
         self.end()
         if code >= 0:
             said = [line.strip() for line in self.output().splitlines() if line.strip()][-1:]
@@ -263,14 +263,14 @@ class _Pickler(pickle.Pickler):
             return _array, (value.tobytes(), value.dtype.str, value.shape)
         if value is _array:
             return NotImplemented
-        raise pickle.PicklingError(f"{type(value).__name__} is no plain data")
+        raise pickle.PicklingError(f"{type(value).__name__} is not plain data")
 
 
 class _Unpickler(pickle.Unpickler):
     def find_class(self, module: str, name: str) -> Any:
         if (module, name) == (__name__, _array.__name__):
             return _array
-        raise pickle.UnpicklingError(f"{module}.{name} is no plain data")
+        raise pickle.UnpicklingError(f"{module}.{name} is not plain data")
 
 
 def _array(content: bytes, dtype: str, shape: tuple[int, ...]) -> Any:

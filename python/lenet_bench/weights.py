@@ -92,7 +92,7 @@ def _check_values(path: Path, weights: Weights) -> None:
         if not np.isfinite(array).all():
             raise WeightsError(f"{path}: {name}: holds a value that is not finite")
     if _largest_value(weights) > _LARGEST_VALUE:
-        raise WeightsError(f"{path}: the values are so large that no image gets probabilities")
+        raise WeightsError(f"{path}: the values are so large that the network's outputs overflow")
     expected = weights.metadata.get("sha256")
     if expected is not None and expected != weights.sha256:
         raise WeightsError(f"{path}: the parameters do not match their checksum: it is damaged")

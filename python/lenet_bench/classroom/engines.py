@@ -113,4 +113,4 @@ def _run(command: Sequence[str], folder: str) -> None:
         raise LenetBenchError(f"npm failed: {error}") from None
     if done.returncode:
         lines = [line for line in (done.stderr + done.stdout).splitlines() if line.strip()]
-        raise LenetBenchError(f"npm failed: {(lines or ['it said nothing'])[0]}")
+        raise LenetBenchError(f"npm failed: {(lines or ['it printed no message'])[0]}")

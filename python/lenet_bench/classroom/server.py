@@ -66,7 +66,7 @@ async def _serve(lesson: "Lesson", port: int, opened: Callable[[str], None]) -> 
     except OSError as error:
         why = os.strerror(error.errno) if error.errno else str(error)
         raise LenetBenchError(
-            f"port {port} cannot be used: {why}; choose another with --port, or none"
+            f"port {port} cannot be used: {why}; choose another with --port, or leave --port out"
         ) from None
     opened(lesson.open(server.sockets[0].getsockname()[1]))  # a browser may have every core
     with on_cores(lesson.live.own_cores):

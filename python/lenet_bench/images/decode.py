@@ -70,7 +70,7 @@ def decode(name: str, content: bytes) -> Plane:
 
     kind = next((kind for magic, kind in _FORMATS if content.startswith(magic)), None)
     if kind is None:
-        raise ImageError(f"{name}: not a picture; PNG, JPEG, PNM, GIF, BMP, TIFF and WebP are read")
+        raise ImageError(f"{name}: not a PNG, JPEG, PNM, GIF, BMP, TIFF or WebP picture")
     try:
         import_module(f"PIL.{kind}ImagePlugin")  # this one only: all of them take 50 ms to import
         with Image.open(io.BytesIO(content), formats=[kind.upper()]) as image:
@@ -90,7 +90,9 @@ def decode(name: str, content: bytes) -> Plane:
     except Image.DecompressionBombError:  # Pillow's own limit, 3.5 times ours
         raise ImageError(f"{name}: {_TOO_MANY}") from None
     except UnidentifiedImageError:
-        raise ImageError(f"{name}: begins like a {kind.upper()} picture, but is not one") from None
+        raise ImageError(
+            f"{name}: starts like a {kind.upper()} file but cannot be decoded"
+        ) from None
     except Exception as error:  # Pillow's plugins raise nearly anything on damaged files
         raise ImageError(f"{name}: damaged or cut short: {error or type(error).__name__}") from None
 

@@ -76,7 +76,7 @@ def diff(
     is nothing to compare.
     """
     if fail_over is not None and not fail_over > 0:
-        raise LenetBenchError(f"expected a slowdown above 0 to fail over, got {fail_over:g}")
+        raise LenetBenchError(f"fail_over must be above 0, got {fail_over:g}")
     base = _baseline(old, new, baseline) if relative or baseline else None
     changes = sorted(
         _changes(old, new, base, fail_over),

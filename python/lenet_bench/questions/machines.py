@@ -48,7 +48,7 @@ def measured(paths: Sequence[Path]) -> tuple[list[Measured], list[str]]:
     files = list(_files(paths or [folder for folder in FOLDERS if folder.is_dir()]))
     if not files:
         raise ResultError(
-            "there are no results here: name files or folders, or go to a checkout of lenet-bench"
+            "there are no results here: name files or folders, or run this in a checkout"
         )
     found: list[Measured] = []
     refused: list[str] = []

@@ -199,7 +199,10 @@ def _try(
     allowed = tolerance(name)
     if difference <= allowed:  # false for NaN too
         return None, runs
-    return f"{name} answers wrongly: off by {difference:.1g}, allowed {allowed:.0e}", runs
+    return (
+        f"{name} gives wrong answers: off by {difference:.1g}, allowed {allowed:.0e}",
+        runs,
+    )
 
 
 def _picture() -> NDArray[np.float32]:

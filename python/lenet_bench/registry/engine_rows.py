@@ -51,7 +51,7 @@ ENGINES: tuple[Backend, ...] = (
         default="",
         one_at_a_time=True,
         variants={
-            "int8": "weights and layers' inputs in int8, these quantized as they come",
+            "int8": "weights and layers' inputs in int8, inputs quantized in each call",
             "float16": "the module in float16",
         },
         tolerances={"int8": 0.05, "float16": 5e-3},
@@ -75,7 +75,7 @@ ENGINES: tuple[Backend, ...] = (
     ),
     _engine(
         "openvino",
-        summary="Python, OpenVINO's compiled model, float32 demanded",
+        summary="Python, OpenVINO's compiled model, float32 requested",
         calls="Intel's fork of oneDNN",
         library="OpenVINO",
         one_at_a_time=True,
@@ -84,7 +84,7 @@ ENGINES: tuple[Backend, ...] = (
             "infer": "InferRequest.infer(array)",
             "tensors": "input and output tensors that are set once",
             "int8": "InferRequest.infer on the model that ONNX Runtime's tool quantized",
-            "bfloat16": "InferRequest.infer, bfloat16 demanded",
+            "bfloat16": "InferRequest.infer, bfloat16 requested",
             IN_CPP: "`infer` in C++, compiled here when first asked for",
         },
         tolerances={"int8": 0.2, "bfloat16": 0.02},
@@ -122,7 +122,7 @@ ENGINES: tuple[Backend, ...] = (
         one_at_a_time=True,
         variants={
             "float16": "all layers' weights in float16",
-            "q8_0": "fc1's weights as int8 with a scale each 32, what its products are made for",
+            "q8_0": "fc1's weights as int8 with one scale for each 32 weights",
         },
         tolerances={"float16": 2e-3, "q8_0": 0.02},
         reduced={"float16": "float16 weights", "q8_0": "int8 weights"},

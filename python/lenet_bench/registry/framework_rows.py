@@ -23,14 +23,14 @@ _TORCH_GPU = OnGpu(
     calls="cuDNN and cuBLAS, through ATen", environment="torch-gpu", variables=FLOAT32_ON_GPU
 )
 _KERAS = {
-    "predict": "Model.predict, as in the guides: an input pipeline and callbacks a call",
+    "predict": "Model.predict, as in the guides: an input pipeline and callbacks for each call",
     "predict_on_batch": "Model.predict_on_batch: the compiled graph only",
     "call": "model(images): layer after layer",
 }
 _FUNCTION = {
     "function": "the model in tf.function(jit_compile=True)",
-    "bfloat16": "the same, the policy mixed_bfloat16",
-    "int8": "the same, fully connected layers quantized by Model.quantize",
+    "bfloat16": "`function` with the policy mixed_bfloat16",
+    "int8": "`function`, fully connected layers quantized by Model.quantize",
 }
 _JIT = {"jit": "the model in jax.jit, through Keras' stateless_call"}
 _COMPILE = {"compile": "the model in torch.compile: C++ by Inductor when first called"}
@@ -97,7 +97,7 @@ FRAMEWORKS: tuple[Backend, ...] = (
         at_once={"jit": 1},
         variants={
             "jit": "TinyJit: the kernels of a call recorded and played back",
-            "eager": "the kernels scheduled anew each call",
+            "eager": "the kernels scheduled again in each call",
         },
         programs=("clang",),
         variables={"DEV": "CPU", "NUM_CPU_THREADS": "{threads}"},
@@ -124,7 +124,7 @@ FRAMEWORKS: tuple[Backend, ...] = (
         library="PaddlePaddle",
         variants={
             "eager": "the layer as it is",
-            "static": "jit.to_static: the graph of it",
+            "static": "jit.to_static: the layer as a graph",
             "predictor": "the inference engine on the saved program",
             "bfloat16": "the inference engine on oneDNN, in bfloat16",
         },
@@ -187,10 +187,10 @@ FRAMEWORKS: tuple[Backend, ...] = (
         variants={
             "eager": "operation after operation",
             "function": "tf.function: traced into a graph once",
-            "xla": "the graph itself, compiled by XLA: tf.function(jit_compile=True)",
-            "concrete": "the graph itself, get_concrete_function",
+            "xla": "the graph, called directly and compiled by XLA: tf.function(jit_compile=True)",
+            "concrete": "the graph, called directly: get_concrete_function",
             "session": "the graph in a session of TensorFlow 1, run by the caller's thread",
-            "bfloat16": "the graph itself, in bfloat16",
+            "bfloat16": "the graph in bfloat16, called directly",
             IN_CPP: "the session in C++, compiled here when first asked for",
         },
         tolerances={"bfloat16": 0.02},

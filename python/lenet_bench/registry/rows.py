@@ -106,11 +106,11 @@ BACKENDS: tuple[Backend, ...] = (
     _in_cpp(
         "cudnn",
         Native("cuda", "Cudnn", ("cuda/cudnn",)),
-        summary="C++ on cuDNN and cuBLAS, algorithm named by hand",
-        calls="NVIDIA's kernels, one or more a step",
+        summary="C++ on cuDNN and cuBLAS, algorithm fixed in the source",
+        calls="NVIDIA's kernels, one or more for each step",
         variants={
             "find": "the algorithm that cuDNN measured to be the fastest",
-            "heuristic": "the algorithm that cuDNN guesses to be the fastest",
+            "heuristic": "the algorithm that cuDNN predicts to be the fastest",
             "tf32": "TF32 allowed: 10 bits of mantissa in the convolutions",
             "graph": "all of it captured once as a CUDA graph",
         },
@@ -128,7 +128,7 @@ BACKENDS: tuple[Backend, ...] = (
     Backend(
         name="cupy",
         family="arrays",
-        summary="Python, CuPy's array code: NumPy's way of writing on a GPU",
+        summary="Python, CuPy's arrays: the code of `numpy` on a GPU",
         calls="cuBLAS, and kernels that CuPy compiles at run time",
         module="cupy",
         layers=True,
@@ -153,7 +153,7 @@ BACKENDS: tuple[Backend, ...] = (
     Backend(
         name="reference",
         family="arrays",
-        summary="Python, float64 NumPy: what all parity is measured against",
+        summary="Python, float64 NumPy: all answers are compared with it",
         calls="the BLAS that NumPy was built with",
         module="reference",
         layers=True,
@@ -245,7 +245,7 @@ def on_device(name: str, device: Device | None) -> str:
     """
     row, variant = find(name)
     if device == "cpu" and row.device == "gpu":
-        raise LenetBenchError(f"{name} runs on the GPU, and the CPU was asked for")
+        raise LenetBenchError(f"{name} runs on the GPU, but the requested device is the CPU")
     if device == "gpu" and row.device == "cpu":
         row = _on_gpu(row, name)
     return row.spell(variant)

@@ -35,7 +35,7 @@ from .statistics import Floats, with_bounds
 DISPATCH, UNEXPLAINED = "dispatch", "unexplained"
 HAND_OVER = "hand-over"
 AFTER, AFTER_AS_IT_WAS_CALLED = "after a network", "caches"  # before there was a control
-_OF_AFTER = "what all but entering takes longer where the last cut runs before it in the same call"
+_OF_AFTER = "how much longer all but entering takes right after the last cut network"
 #: The stages of the network, in their order, as parts are named.
 STAGES = ("conv1", "pool1", "conv2", "pool2", "fc1", "fc2", "softmax")
 #: The groups that all backends' parts belong to.
@@ -122,7 +122,7 @@ def _summarised(known: TakenApart, blocks: Sequence[Block], seed: int) -> TakenA
     evidence = {name: said for name, _, said in _parts(tried)}
     if AFTER in evidence:
         walked = time(float(np.median([_after(block.experiments)[1] for block in blocks])))
-        evidence[AFTER] += f"; it is {walked} after a walk over as much memory as LeNet's weights"
+        evidence[AFTER] += f"; it is {walked} after reading as much memory as LeNet's weights"
     starts = [{name: us for name, us, _ in _parts(block.experiments)} for block in blocks]
     columns = [
         [*(start[name] for name in evidence), _slope(block.experiments), _call_us(block)]

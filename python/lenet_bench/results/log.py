@@ -103,10 +103,10 @@ def _block(line: bytes, header: Header, names: Collection[str | None]) -> Block:
         raise ValueError(f"{block.backend!r} is not among its backends")
     least = 0 if block.backend == header.floor else 1  # a coarse clock may see no time in no work
     if block.samples_ns if header.kind == SHARED else block.thinned_ns:
-        raise ValueError(f"calls in another form than in a {header.kind}")
+        raise ValueError(f"the calls are not in the format of a {header.kind}")
     times = [ns for ns, _ in block.thinned_ns]
     if times != sorted(set(times)):
-        raise ValueError("times that do not grow")
+        raise ValueError("times that do not increase")
     sliced = [(block.samples_ns, block.slices)]
     sliced += [(batch.samples_ns, batch.slices) for batch in block.batches]
     if any(slices and sum(n for n, _ in slices) != len(ns) for ns, slices in sliced):

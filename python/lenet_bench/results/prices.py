@@ -22,7 +22,7 @@ from .statistics import Floats, with_bounds
 GOAL = 0.15
 ENTERING, OPERATION = "entering", "operation"
 _EVIDENCE = {
-    ENTERING: "the line through the networks of trivial operations, at none",
+    ENTERING: "the line through the networks of trivial operations, at 0 operations",
     OPERATION: "the slope over 1, 4, 16 and 64 trivial operations on ten floats",
 }
 _FITTED = "fitted to the random networks, with the least relative errors"

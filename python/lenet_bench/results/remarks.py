@@ -66,7 +66,7 @@ def _too_few(few: Sequence[Row], *, everyone: bool, needed_s: int | None) -> str
     else:
         who = f"started too rarely: {_listed({row.name: str(len(row.blocks)) for row in few})}"
     advice = f"; try --budget {needed_s}s" if needed_s else ""
-    return f"too short to rank: {who}, and {FEWEST_STARTS} starts are needed{advice}"
+    return f"too few starts for a verdict: {who}, and {FEWEST_STARTS} starts are needed{advice}"
 
 
 def needed_s(result: Result) -> int | None:
@@ -98,8 +98,8 @@ def _of_the_machine(result: Result) -> Iterator[str]:
         )
     if seen.mhz_low and seen.mhz_high and seen.mhz_high > seen.mhz_low * (1 + _CLOCK_CHANGE):
         yield (
-            f"the clock moved between {seen.mhz_low:.0f} and {seen.mhz_high:.0f} MHz; fix it "
-            "(cpupower frequency-set -g performance), or compare ratios, not times"
+            f"the clock frequency varied between {seen.mhz_low:.0f} and {seen.mhz_high:.0f} MHz; "
+            "fix it (cpupower frequency-set -g performance), or compare ratios, not times"
         )
 
 
@@ -141,7 +141,7 @@ def _of_the_backends(rows: Sequence[Row], result: Result) -> Iterator[str]:
         yield modes
     if named := _those(rows, _moves, _UNSTABLE, _whole):
         yield (
-            f"the median differs between starts (distance of the quartiles): {named}; read the "
+            f"the median differs between starts (interquartile range): {named}; read the "
             "interval, or narrow it with a longer --budget"
         )
     if named := _those(rows, _warming, _WARMING, _whole):

@@ -94,7 +94,9 @@ class TrainOptions:
 def check_options(options: TrainOptions) -> None:
     """Raise LenetBenchError unless these can be trained together."""
     if unknown := [name for name in options.frameworks if name not in TRAINERS]:
-        raise LenetBenchError(f"{unknown[0]!r} is none of {', '.join(TRAINERS)}")
+        raise LenetBenchError(
+            f"unknown framework {unknown[0]!r}; choose from {', '.join(TRAINERS)}"
+        )
     check_recipe(options.recipe, epochs_from=0 if options.compared else 1)
     if len(options.frameworks) > 1 and not options.compared:
         raise LenetBenchError(

@@ -74,7 +74,7 @@ def _begin(options: TrainOptions, digits: Digits) -> TrainingResult:
     names = ("recipe", "threads", "data_sha256")
     if changed := [name for name in names if getattr(earlier, name) != getattr(new, name)]:
         raise LenetBenchError(
-            f"{options.output} holds a training with another {changed[0].replace('_sha256', '')};"
+            f"{options.output} was made with another {changed[0].replace('_sha256', '')};"
             " name another file with -o, or delete this one"
         )
     return replace(earlier, runs=tuple(run for run in earlier.runs if run.status == "ok"))

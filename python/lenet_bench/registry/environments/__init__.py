@@ -223,5 +223,5 @@ def _run(command: list[str]) -> None:
         lines = [line for line in (done.stdout + done.stderr).splitlines() if line.strip()]
         said = next((line for line in lines if "ERROR" in line or "error:" in line), "")
         raise LenetBenchError(
-            f"{Path(command[0]).name} failed: {said or (lines or ['it said nothing'])[-1]}"
+            f"{Path(command[0]).name} failed: {said or (lines or ['it printed no message'])[-1]}"
         )
