@@ -3,21 +3,19 @@
 import click
 from click.shell_completion import get_completion_class
 
+from .options import command
 from .output import PROGRAM, SUCCESS, say
 
 
-@click.command(
-    short_help="Print a shell's completion script.",
-    epilog="""\b
-Examples:
-  lenet-bench completion bash >> ~/.bashrc
-  lenet-bench completion zsh >> ~/.zshrc
-  lenet-bench completion fish > ~/.config/fish/completions/lenet-bench.fish
-""",
-)
+@command("Print a shell's completion script.")
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 def completion(shell: str) -> int:
-    """Print the script that makes a shell complete commands, options and backends."""
+    """Print the script that makes a shell complete commands, options and backends.
+
+    $ lenet-bench completion bash >> ~/.bashrc
+    $ lenet-bench completion zsh >> ~/.zshrc
+    $ lenet-bench completion fish > ~/.config/fish/completions/lenet-bench.fish
+    """
     root = click.get_current_context().find_root().command
     complete = get_completion_class(shell)
     assert complete is not None

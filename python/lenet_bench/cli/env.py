@@ -6,7 +6,7 @@ from time import monotonic
 import click
 
 from ..errors import LenetBenchError
-from .options import json_option
+from .options import json_option, option
 from .output import SUCCESS, WRONG, complain, note, say, say_json
 
 #: Each is a file of that folder, imported by the command that needs it.
@@ -59,7 +59,7 @@ def list_environments(as_json: bool) -> int:
 
 @env.command("create")
 @click.argument("names", metavar="[NAME...]", nargs=-1, type=_ENVIRONMENT)
-@click.option("--all", "every", is_flag=True, help="Create every environment of use here.")
+@option("--all", "Create every environment of use here.", "every")
 def create_environments(names: tuple[str, ...], every: bool) -> int:
     """Create environments from pinned versions; if one fails, the others are still created."""
     from ..registry.environments import create, environments

@@ -2,30 +2,16 @@
 
 from typing import TYPE_CHECKING, Any
 
-import click
-
-from .measuring import rounds_option, run, run_options
-from .options import backends_argument, json_option, verbose_option
-from .output import answer, screen
+from .options import backends_argument, command, json_option, run_options, verbose_option
+from .output import answer, run, screen
 
 if TYPE_CHECKING:
     from ..results import Result
 
 
-@click.command(
-    short_help="A price list: what would another network take?",
-    epilog="""\b
-Examples:
-  lenet-bench prices
-  lenet-bench prices onnxruntime torch keras:predict_on_batch
-  lenet-bench prices numpy -o mine.jsonl       run it again to continue
-  lenet-bench prices --json jax | jq '.backends[].predictions'
-
-Exit codes: 0, or 1 where a backend failed, answered wrongly or a named one does not run.
-""",
-)
+@command("A price list: what would another network take?")
 @backends_argument
-@run_options("prices", rounds_option)
+@run_options("prices")
 @json_option
 @verbose_option
 def prices(backends: tuple[str, ...], as_json: bool, verbose: bool, **chosen: Any) -> int:
@@ -34,6 +20,13 @@ def prices(backends: tuple[str, ...], as_json: bool, verbose: bool, **chosen: An
     Without a BACKEND it measures all that it supports. The prices are fitted to networks of
     trivial operations and to 24 random ones. They predict the times of three other networks,
     which are also measured.
+
+    $ lenet-bench prices
+    $ lenet-bench prices onnxruntime torch keras:predict_on_batch
+    $ lenet-bench prices numpy -o mine.jsonl       run it again to continue
+    $ lenet-bench prices --json jax | jq '.backends[].predictions'
+
+    Exit codes: 0, or 1 where a backend failed, answered wrongly or a named one does not run.
     """
     from ..measure.options import CompareOptions
     from ..questions.prices import digest, measured

@@ -5,41 +5,16 @@ from pathlib import Path
 import click
 
 from ..units import counted
-from .options import FILE, FOLDER, form_option, open_option
+from .options import FILE, command, form_option, open_option, option
 from .output import SUCCESS, give_page, note, say, screen
 
 
-@click.command(
-    short_help="Print saved results, or draw them as a page.",
-    epilog="""\b
-Examples:
-  lenet-bench report results/compare-20261121-080000.jsonl
-  lenet-bench report mine.jsonl -o report.html --open
-  lenet-bench report laptop.jsonl server.jsonl -o both.html
-  lenet-bench report mine.jsonl results/why-20261121-090000.jsonl -o both.html
-  lenet-bench report mine.jsonl --figures slides
-  lenet-bench report mine.jsonl --markdown >> NOTES.md
-  lenet-bench report laptop.jsonl server.jsonl --csv > both.csv
-  lenet-bench report mine.jsonl --format pyperf > mine.json
-""",
-)
+@command("Print saved results, or draw them as a page.")
 @click.argument("results", metavar="RESULT...", nargs=-1, required=True, type=FILE)
-@click.option(
-    "-o",
-    "--output",
-    type=FILE,
-    metavar="FILE",
-    help="Write one HTML page that works offline: figures, code, warnings.",
-)
+@option("-o, --output FILE", "Write one HTML page that works offline: figures, code, warnings.")
 @open_option
-@click.option(
-    "--figures",
-    "folder",
-    type=FOLDER,
-    metavar="DIR",
-    help="Write each figure as SVG and PNG.",
-)
-@click.option("--all", "unfolded", is_flag=True, help="List every variant in a long table.")
+@option("--figures DIR", "Write each figure as SVG and PNG.", "folder")
+@option("--all", "List every variant in a long table.", "unfolded")
 @click.option(
     "--format",
     "tool",
@@ -61,6 +36,15 @@ def report(
     Nothing is measured: every figure comes from the saved calls. Several results (two machines, a
     CPU and a GPU) are shown one after the other; on a page, side by side. A run of `why` adds a
     figure of the parts of each call.
+
+    $ lenet-bench report results/compare-20261121-080000.jsonl
+    $ lenet-bench report mine.jsonl -o report.html --open
+    $ lenet-bench report laptop.jsonl server.jsonl -o both.html
+    $ lenet-bench report mine.jsonl results/why-20261121-090000.jsonl -o both.html
+    $ lenet-bench report mine.jsonl --figures slides
+    $ lenet-bench report mine.jsonl --markdown >> NOTES.md
+    $ lenet-bench report laptop.jsonl server.jsonl --csv > both.csv
+    $ lenet-bench report mine.jsonl --format pyperf > mine.json
     """
     from ..results import read_result
     from ..show.forms import comparison

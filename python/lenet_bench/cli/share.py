@@ -8,43 +8,20 @@ from typing import TYPE_CHECKING
 import click
 
 from ..units import counted
-from .options import FILE, FOLDER
+from .options import FILE, command, option
 from .output import INTERRUPTED, SUCCESS, WRONG, complain, note, say
 
 if TYPE_CHECKING:
     from ..questions.share import Given
 
 
-@click.command(
-    short_help="Prepare a result for others.",
-    epilog="""\b
-Examples:
-  lenet-bench share mine.jsonl
-  lenet-bench share mine.jsonl --self-test self-test.json
-  lenet-bench share mine.jsonl --print | less               every byte of it
-  lenet-bench share --check results/community               what CI does
-""",
-)
+@command("Prepare a result for others.")
 @click.argument("results", metavar="RESULT...", nargs=-1, required=True, type=FILE)
-@click.option(
-    "--self-test",
-    type=FILE,
-    metavar="FILE",
-    help="Add the verdicts of `self-test --json` on this machine.",
-)
-@click.option(
-    "-o",
-    "--output",
-    "folder",
-    type=FOLDER,
-    metavar="DIR",
-    default="results/community",
-    show_default=True,
-    help="Write the file here.",
-)
-@click.option("--yes", is_flag=True, help="Write without asking.")
-@click.option("--print", "whole", is_flag=True, help="Only print every line of the file.")
-@click.option("--check", is_flag=True, help="Check shared files, or folders of them.")
+@option("--self-test FILE", "Add the verdicts of `self-test --json` on this machine.")
+@option("-o, --output DIR", "Write the file here.", "folder", default="results/community")
+@option("--yes", "Write without asking.")
+@option("--print", "Only print every line of the file.", "whole")
+@option("--check", "Check shared files, or folders of them.")
 def share(
     results: tuple[Path, ...],
     self_test: Path | None,
@@ -57,6 +34,11 @@ def share(
 
     Nothing is sent anywhere. The file holds the machine, the versions, the settings and the times;
     no folder, no user, no host, and no output of any program.
+
+    $ lenet-bench share mine.jsonl
+    $ lenet-bench share mine.jsonl --self-test self-test.json
+    $ lenet-bench share mine.jsonl --print | less               every byte of it
+    $ lenet-bench share --check results/community               what CI does
     """
     if check:
         return _check(results)

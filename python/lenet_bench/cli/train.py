@@ -7,7 +7,14 @@ from typing import Any
 import click
 
 from ..errors import LenetBenchError
-from .options import FILE, Command, data_option, json_option, seconds, usable
+from .options import (
+    Command,
+    command,
+    data_option,
+    json_option,
+    option,
+    usable,
+)
 from .output import INTERRUPTED, SUCCESS, WRONG, answer, note, screen
 
 #: The frameworks that train, and the choices of the recipe with their defaults; training, which has
@@ -41,49 +48,30 @@ def recipe_options(command: Command) -> Command:
     return command
 
 
-@click.command(
-    short_help="Train the network on MNIST, in one framework or several.",
-    epilog="""\b
-Examples:
-  lenet-bench train
-  lenet-bench train --framework torch --seed 7 -o seven.safetensors
-  lenet-bench train --framework all --epochs 2  the same run in each
-  lenet-bench train --framework torch --framework jax --epochs 1 -o try.json
-""",
-)
-@click.option(
-    "--framework",
+@command("Train the network on MNIST, in one framework or several.")
+@option(
+    "--framework NAME",
+    f"{', '.join(FRAMEWORKS)}, or `all`. Repeatable.",
     "named",
-    metavar="NAME",
+    kind=click.Choice([*FRAMEWORKS, "all"]),
     multiple=True,
     default=("keras",),
-    show_default=True,
-    type=click.Choice([*FRAMEWORKS, "all"]),
-    help=f"{', '.join(FRAMEWORKS)}, or `all`. Repeatable.",
 )
-@click.option(
-    "-o",
-    "--output",
-    type=FILE,
-    metavar="FILE",
-    help="The weights (.safetensors), or the result of one or several frameworks (.json)."
+@option(
+    "-o, --output FILE",
+    "The weights (.safetensors), or the result of one or several frameworks (.json)."
     f" [{WEIGHTS}; of several frameworks {RESULT}]",
 )
 @data_option
-@click.option(
-    "--threads",
-    type=click.IntRange(min=1),
+@option(
+    "--threads N",
+    "Threads of a framework. [1; without FILE.json as many as it likes]",
     callback=usable,
-    metavar="N",
-    help="Threads of a framework. [1; without FILE.json as many as it likes]",
 )
-@click.option(
-    "--timeout",
-    type=seconds,
-    metavar="TIME",
+@option(
+    "--timeout TIME",
+    "Stop waiting for a framework that makes no step for this time.",
     default="10m",
-    show_default=True,
-    help="Stop waiting for a framework that makes no step for this time.",
 )
 @json_option
 @recipe_options
@@ -105,6 +93,11 @@ def train(
 
     Progress is on stderr. The best weights so far are written after each epoch; Ctrl-C stops after
     the current batch and leaves them.
+
+    $ lenet-bench train
+    $ lenet-bench train --framework torch --seed 7 -o seven.safetensors
+    $ lenet-bench train --framework all --epochs 2  the same run in each
+    $ lenet-bench train --framework torch --framework jax --epochs 1 -o try.json
     """
     from ..show.figures.pictures import library
     from ..show.figures.training import write_pictures

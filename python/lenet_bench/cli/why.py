@@ -3,11 +3,17 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import click
-
-from .measuring import rounds_option, run, run_options
-from .options import FILE, Device, backends_argument, device_option, json_option, verbose_option
-from .output import SUCCESS, WRONG, answer, complain, note, say, say_json, screen
+from .options import (
+    Device,
+    backends_argument,
+    command,
+    device_option,
+    json_option,
+    option,
+    run_options,
+    verbose_option,
+)
+from .output import SUCCESS, WRONG, answer, complain, note, run, say, say_json, screen
 
 if TYPE_CHECKING:
     from ..measure.options import CompareOptions
@@ -16,29 +22,13 @@ if TYPE_CHECKING:
 _FEW = 8  # without a BACKEND, the parts of so many are shown
 
 
-@click.command(
-    short_help="Take a call apart: where does the time go?",
-    epilog="""\b
-Examples:
-  lenet-bench why onednn onnxruntime
-  lenet-bench why keras keras:call tensorflow --tree
-  lenet-bench why --device gpu cudnn torch
-  lenet-bench why torch -o mine.jsonl          run it again to continue
-  lenet-bench why keras torch --trace calls.json
-  lenet-bench why --json torch | jq '.backends[] | {name, explained, parts}'
-
-Exit codes: 0, or 1 where a backend failed or a named one does not run.
-""",
-)
+@command("Take a call apart: where does the time go?")
 @backends_argument
-@click.option("--tree", is_flag=True, help="Show which Python functions take the time.")
+@option("--tree", "Show which Python functions take the time.")
 @device_option
-@run_options("why", rounds_option)
-@click.option(
-    "--trace",
-    type=FILE,
-    metavar="FILE",
-    help="Only write a trace of one call of each, function by function, for Perfetto.",
+@run_options("why")
+@option(
+    "--trace FILE", "Only write a trace of one call of each, function by function, for Perfetto."
 )
 @json_option
 @verbose_option
@@ -57,6 +47,15 @@ def why(
     of trivial operations, and LeNet cut after each stage. Their times give the parts of the call;
     what the parts do not explain is shown, too. Where the engine has a profiler, its own time for
     each stage stands beside them.
+
+    $ lenet-bench why onednn onnxruntime
+    $ lenet-bench why keras keras:call tensorflow --tree
+    $ lenet-bench why --device gpu cudnn torch
+    $ lenet-bench why torch -o mine.jsonl          run it again to continue
+    $ lenet-bench why keras torch --trace calls.json
+    $ lenet-bench why --json torch | jq '.backends[] | {name, explained, parts}'
+
+    Exit codes: 0, or 1 where a backend failed or a named one does not run.
     """
     from ..measure.comparison import compare
     from ..measure.options import CompareOptions
