@@ -4,13 +4,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from .options import (
-    command,
-    json_option,
-    option,
-    threads_option,
-    weights_option,
-)
+from .options import command, json_option, option, threads_option, weights_option
 from .output import SUCCESS, WRONG, answer, note, screen
 
 

@@ -7,14 +7,7 @@ from typing import Any
 import click
 
 from ..errors import LenetBenchError
-from .options import (
-    Command,
-    command,
-    data_option,
-    json_option,
-    option,
-    usable,
-)
+from .options import command, data_option, json_option, option, together, usable
 from .output import INTERRUPTED, SUCCESS, WRONG, answer, note, screen
 
 #: The frameworks that train, and the choices of the recipe with their defaults; training, which has
@@ -33,19 +26,18 @@ RECIPE: dict[str, tuple[float | None, str]] = {
 WEIGHTS, RESULT = Path("lenet.safetensors"), Path("results/train.json")
 
 
-def recipe_options(command: Command) -> Command:
-    """An option for each choice of a training recipe."""
-    for name, (default, meaning) in reversed(RECIPE.items()):
-        kind = int if default is None else type(default)
-        option = click.option(
+_recipe_options = together(
+    *(
+        click.option(
             f"--{name.replace('_', '-')}",
-            type=kind,
+            type=int if default is None else type(default),
             default=default,
             show_default=default is not None,
             help=meaning,
         )
-        command = option(command)
-    return command
+        for name, (default, meaning) in RECIPE.items()
+    )
+)
 
 
 @command("Train the network on MNIST, in one framework or several.")
@@ -74,7 +66,7 @@ def recipe_options(command: Command) -> Command:
     default="10m",
 )
 @json_option
-@recipe_options
+@_recipe_options
 def train(
     named: tuple[str, ...],
     output: Path | None,

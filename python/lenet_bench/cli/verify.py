@@ -4,14 +4,7 @@ import json
 from pathlib import Path
 
 from ..units import counted
-from .options import (
-    Device,
-    asking_options,
-    backend_option,
-    command,
-    data_option,
-    option,
-)
+from .options import Device, asking_options, backend_option, command, data_option, option
 from .output import INTERRUPTED, SUCCESS, WRONG, complain, note, say, screen
 
 
