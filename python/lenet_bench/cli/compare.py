@@ -61,7 +61,7 @@ def compare(
     from ..measure.options import QUICK, QUICK_ROUNDS, QUICK_S, CompareOptions
     from ..registry import on_device
     from ..results import failures
-    from ..show.forms import comparison
+    from ..show.comparison import comparison
 
     named = tuple(on_device(name, device) for name in backends)
     if quick:

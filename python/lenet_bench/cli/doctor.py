@@ -33,7 +33,7 @@ def doctor(backends: tuple[str, ...], as_json: bool, timeout: float, verbose: bo
     Exit codes: 0 where at least one backend runs, else 1.
     """
     from ..questions.doctor import examine
-    from ..show.terminal.examination import examination
+    from ..show.terminal.doctor import examination
 
     with _asking(backends, verbose) as answered:
         found = examine(backends, quiet=not verbose, seconds=timeout, answered=answered)
@@ -51,7 +51,7 @@ def backends(backends: tuple[str, ...], as_json: bool, timeout: float, verbose: 
     $ lenet-bench backends --json | jq -r '.[] | select(.available) | .name'
     """
     from ..registry.availability import backends as ask
-    from ..show.terminal.backends import backends as by_family
+    from ..show.terminal.doctor import backends as by_family
 
     with _asking(backends, verbose) as answered:
         found = ask(backends, quiet=not verbose, seconds=timeout, answered=answered)

@@ -46,7 +46,7 @@ def infer(
     """
     from ..questions.infer import Failure, all_agree, open_backends, to_json
     from ..questions.infer import infer as answers_of
-    from ..show.families import missing
+    from ..show.sentences import missing
     from ..show.terminal.answers import in_full, in_short, times
     from ..silence import silence_libraries
     from ..weights import read_weights

@@ -45,7 +45,7 @@ def machines(
     from ..questions.machines import matching, measured
     from ..show.machines import as_json as digest
     from ..show.machines import baseline as chosen
-    from ..show.machines import columns
+    from ..show.machines import columns, in_terminal
 
     if as_json and output:
         raise click.UsageError("--json prints and -o writes: give one of them")
@@ -66,8 +66,6 @@ def machines(
     elif as_json:
         say_json(digest(found, base, refused))
     else:
-        from ..show.terminal.machines import machines as drawn
-
         shown = names or columns(found, every=every)
-        say(drawn(found, shown, base if ratios or baseline else None, screen()))
+        say(in_terminal(found, shown, base if ratios or baseline else None, screen()))
     return WRONG if refused else SUCCESS

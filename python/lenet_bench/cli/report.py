@@ -47,7 +47,7 @@ def report(
     $ lenet-bench report mine.jsonl --format pyperf > mine.json
     """
     from ..results import read_result
-    from ..show.forms import comparison
+    from ..show.comparison import comparison
 
     if tool:
         if len(results) > 1 or form or output or folder:

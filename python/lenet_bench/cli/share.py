@@ -90,11 +90,12 @@ def _shown(found: "Given") -> Iterator[str]:
 
 def _request(found: "Given") -> Iterator[str]:
     """The text for a pull request."""
-    from ..show import markdown
-    from ..show.machine import processor
+    from ..show.comparison import in_markdown
+    from ..show.markdown import escaped
+    from ..show.sentences import processor
 
     result, self_test = found.result, found.log.header.self_test
-    yield f"# A result of {markdown.escaped(processor(result.machine))}"
+    yield f"# A result of {escaped(processor(result.machine))}"
     yield ""
     yield f"`results/community/{found.name}`, measured by lenet-bench {result.version}."
     yield ""
@@ -102,7 +103,7 @@ def _request(found: "Given") -> Iterator[str]:
         passed = sum(verdict == "passed" for verdict in self_test.verdicts.values())
         yield f"Self-test: {passed} of {counted(len(self_test.verdicts), 'point')} passed."
         yield ""
-    yield from markdown.comparison(result)
+    yield from in_markdown(result)
 
 
 def _next(file: Path, text: Path) -> Iterator[str]:

@@ -41,9 +41,9 @@ def verify(
     from ..questions.verify import Unverified, Verification, verify_each, write_verifications
     from ..registry import on_device, with_counterpart
     from ..results.versioned import check_place
-    from ..show.families import missing
+    from ..show.sentences import missing
+    from ..show.terminal.answers import verification
     from ..show.terminal.progress import progress
-    from ..show.terminal.verification import verification
     from ..weights import read_weights
 
     if output:

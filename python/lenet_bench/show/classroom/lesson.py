@@ -12,10 +12,9 @@ from ...questions.cost import STAGES, staged
 from ...registry import find
 from ...results import Result
 from ...results.apart import GROUPS, Part, group, taken_apart
-from ..families import FAMILIES
 from ..figures.rows import Row, Run, as_runs, writable
 from ..figures.story import story
-from ..sentences import conditions
+from ..sentences import FAMILIES, conditions
 
 _QUANTILES = np.linspace(0.025, 0.975, 39)  # of a backend's calls: the race draws one of them
 _NAMED = 0.1  # of a call: what a part of the API takes that has a name of its own in the race

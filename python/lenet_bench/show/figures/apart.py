@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from ... import units
 from ...results import TakenApart
 from ...results.apart import GROUPS, group
-from ..families import family
+from ..sentences import family
 from ..why import consists_of, difference
 from .rows import Row, Run, rounded, writable
 from .vega import LEGEND, Spec, calculated, colour, large, layer, spelt, whole

@@ -15,8 +15,7 @@ from ...results import Result, TakenApart, taken_apart
 from ...results import Row as Backend
 from ...results.apart import has_experiments
 from ...results.statistics import FEWEST_STARTS
-from ..families import family
-from ..machine import processor
+from ..sentences import family, processor
 
 Row = dict[str, Any]
 

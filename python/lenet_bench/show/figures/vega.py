@@ -7,7 +7,7 @@ being redrawn.
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..families import FAMILIES
+from ..sentences import FAMILIES
 
 Spec = dict[str, Any]
 

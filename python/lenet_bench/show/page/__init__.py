@@ -13,14 +13,13 @@ from ... import units
 from ...errors import ResultError
 from ...results import Result
 from ...results.apart import has_experiments
-from ..families import FAMILIES
+from ..facts import facts
 from ..figures import figures, hero, story
 from ..figures.apart import axes, first, parts, sentences, stacks
 from ..figures.pictures import compiled, library
 from ..figures.rows import Run, as_runs, compared, machine, small, writable
-from ..sentences import conditions
+from ..sentences import FAMILIES, conditions
 from . import table
-from .facts import facts
 from .frame import environment, policy, script, stylesheet, write_html
 
 MOST_RESULTS = 4  # that shapes and rows can tell apart

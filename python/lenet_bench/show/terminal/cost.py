@@ -11,8 +11,7 @@ from ... import units
 from ...cost import Cost, lines_of_code
 from ...questions.cost import STAGES, StagedLine
 from ...results import Result
-from ..families import SHORT_LIST, backend_of, by_family
-from ..sentences import conditions
+from ..sentences import SHORT_LIST, backend_of, by_family, conditions
 from .screen import Screen, plain, shorten
 from .table import Column, lines_of, table
 

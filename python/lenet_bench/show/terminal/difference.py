@@ -11,7 +11,7 @@ from ...questions.diff import Change, Difference
 from ...results import Result
 from ...units import counted
 from .. import markdown
-from ..machine import processor
+from ..sentences import processor
 from .screen import Screen
 from .table import Cell, Column, table
 

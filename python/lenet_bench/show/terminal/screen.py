@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+MARGIN = "  "  # of what stands below a title
 _DENSITIES = " .:-=+*#%@"
 _EIGHTHS = " ▏▎▍▌▋▊▉"
 _IN_ASCII = str.maketrans("µ…✓✗▸─│█▉▊▋▐▌▍▎▏▕▀░▒▓■", "u~+x>-|#####     =.:+o")

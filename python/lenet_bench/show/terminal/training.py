@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from ... import units
 from ...training import FrameworkRun, TrainingResult
 from ...units import counted
-from ..machine import processor
+from ..sentences import processor
 from .screen import Screen
 from .table import Column, table
 

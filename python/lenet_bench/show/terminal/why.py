@@ -7,7 +7,7 @@ from ... import units
 from ...measure.anatomy import package_of
 from ...results import Function, TakenApart, failures
 from ...results.apart import GROUPS, grouped
-from ..families import missing
+from ..sentences import missing
 from ..why import answer
 from .screen import Screen, plain
 from .table import Column, table

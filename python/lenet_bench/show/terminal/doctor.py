@@ -1,17 +1,43 @@
-"""The findings of `doctor`: the machine, the software, the files, and what runs here."""
+"""The findings of `doctor` and `backends`: what is here, what runs, and why the rest does not."""
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
+from textwrap import wrap
 
 from ...questions.doctor import Examination, Finding
+from ...registry.availability import Availability
 from ...units import counted
-from ..families import backend_of, by_family
-from ..machine import hardware_facts, software_facts
-from .facts import MARGIN, fact_lines, mark, why_not, wrapped
-from .screen import Screen, shorten
+from ..facts import hardware_facts, software_facts
+from ..sentences import backend_of, by_family
+from .screen import MARGIN, Screen, plain, shorten
 
 _LINK = len("libcudart")
+
+
+def backends(screen: Screen, found: Sequence[Availability]) -> Iterator[str]:
+    """From native code to Keras."""
+    width = max(len(one.name) for one in found)
+    indent = " " * (width + 4 + 5)
+    found, headings = by_family(found, lambda one: one.name, longer_than=0)
+    given = ("", "")
+    for number, one in enumerate(found):
+        if number in headings:
+            yield from [""] if number else []
+            yield screen.paint(headings[number], "bold cyan")
+        lines = [*_wrapped(screen, one.summary, len(indent))]
+        if ":" not in one.name:
+            lines += _wrapped(screen, f"calls {one.calls}", len(indent), "dim")
+        base = backend_of(one.name)
+        reason = (base, (one.reason or "").replace(one.name, base))
+        if one.reason and reason != given:
+            lines += _why_not(screen, one.reason, len(indent))
+        given = reason
+        name = screen.paint(one.name.ljust(width), "bold")
+        device = screen.paint(one.device.ljust(4), "dim")
+        yield f"{_mark(screen, one.available)} {name}  {device} {lines[0]}"
+        yield from (indent + line for line in lines[1:])
 
 
 def examination(screen: Screen, found: Examination) -> Iterator[str]:
@@ -45,7 +71,7 @@ def _backends(screen: Screen, found: Examination) -> Iterator[str]:
         yield from _finding(screen, one, _runs(one), width)
         if others:
             text = f"also {', '.join(other.name for other in others)}"
-            lines = wrapped(screen, text, width + 6, "dim")
+            lines = _wrapped(screen, text, width + 6, "dim")
             yield from (" " * (width + 6) + line for line in lines)
 
 
@@ -53,17 +79,17 @@ def _finding(screen: Screen, one: Finding, good_news: str, width: int) -> Iterat
     """A finding on one line; or its problem and the command that fixes it."""
     indent = width + 6
     if one.available:
-        first, *others = wrapped(screen, good_news, indent)
+        first, *others = _wrapped(screen, good_news, indent)
     else:
-        first, *others = why_not(screen, one.reason or "unknown", indent)
+        first, *others = _why_not(screen, one.reason or "unknown", indent)
     name = screen.paint(one.name.ljust(width), "bold")
-    yield f"{MARGIN}{mark(screen, one.available)} {name}  {first}".rstrip()
+    yield f"{MARGIN}{_mark(screen, one.available)} {name}  {first}".rstrip()
     yield from (" " * indent + line for line in others)
 
 
 def _section(screen: Screen, title: str, facts: dict[str, str]) -> Iterator[str]:
     yield screen.paint(title, "bold")
-    yield from fact_lines(screen, facts)
+    yield from _fact_lines(screen, facts)
     yield ""
 
 
@@ -120,3 +146,33 @@ def _verdict(found: Examination) -> str:
     if not found.works:
         return "No backend runs here."
     return f"{running} of {len(found.backends)} backends run here."
+
+
+def _fact_lines(screen: Screen, facts: Mapping[str, str]) -> Iterator[str]:
+    """Each fact after its name; a long one is wrapped below itself."""
+    width = max(len(name) for name in facts)
+    for name, fact in facts.items():
+        first, *others = _wrapped(screen, fact, width + 4)
+        yield f"{MARGIN}{screen.paint(name.ljust(width), 'dim')}  {first}"
+        yield from (" " * (width + 4) + line for line in others)
+
+
+def _mark(screen: Screen, good: bool) -> str:
+    """A tick or a cross."""
+    return screen.paint("✓", "green") if good else screen.paint("✗", "red")
+
+
+def _wrapped(screen: Screen, text: str, indent: int, style: str = "") -> list[str]:
+    """The text in lines that leave room for the indent; a command or a path is never broken."""
+    columns = screen.columns - indent - 1
+    text = plain(text)
+    lines = wrap(text, columns, break_long_words=False, break_on_hyphens=False) or [""]
+    return [screen.paint(line, style) for line in lines]
+
+
+def _why_not(screen: Screen, reason: str, indent: int) -> list[str]:
+    """The reason in red, and the command that fixes it on a line of its own, to be copied."""
+    sentence, fix_it_with, command = reason.partition("fix it with: ")
+    sentence = re.sub(",$", ":", sentence.rstrip("; "))  # "...; if it is damaged, fix it with: "
+    lines = _wrapped(screen, sentence, indent, "red")
+    return [*lines, screen.paint(command, "bold")] if fix_it_with else lines
