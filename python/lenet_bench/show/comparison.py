@@ -74,9 +74,7 @@ def comparison(
 
 
 def render(
-    *results: Result,
-    form: Literal["text", "json", "csv", "markdown"] = "text",
-    columns: int = 100,
+    *results: Result, form: Literal["text", "json", "csv", "markdown"] = "text", columns: int = 100
 ) -> str:
     """Some results as `compare` and `report` print them, without colours."""
     screen = Screen(columns, colour=False)

@@ -61,12 +61,7 @@ def hero(story: Sequence[Row]) -> Spec:
     return whole(
         calculated(shown="narrow ? datum.time : datum.text"),
         height={"step": 52},
-        encoding={
-            "y": y,
-            **offset,
-            "color": family(),
-            "description": {"field": "about"},
-        },
+        encoding={"y": y, **offset, "color": family(), "description": {"field": "about"}},
         layer=[
             rule(x, {"datum": decade}, 5, 0.35),
             dot(several, large(260, 140), x=x),

@@ -72,10 +72,7 @@ FOLDED: list[Spec] = [
     },
     {"filter": "everyVariant || datum.us === datum.fastest"},
     {"calculate": "everyVariant ? datum.us : datum.slowest_way", "as": "to"},
-    {
-        "calculate": "everyVariant || datum.results < 2 ? datum.name : datum.backend",
-        "as": "row",
-    },
+    {"calculate": "everyVariant || datum.results < 2 ? datum.name : datum.backend", "as": "row"},
 ]
 #: Of many dots only those of the main figure have names; others show theirs in a tooltip.
 NAMED: list[Spec] = [
@@ -175,11 +172,7 @@ def by_family(transform: Sequence[Spec], several: bool, layers: Sequence[Spec]) 
         usermeta={"columns": 1},
         facet={"row": {"field": "family", "sort": list(FAMILIES), "header": _HEADER}},
         resolve={"scale": {"y": "independent"}},
-        spec={
-            "height": {"step": 23},
-            "encoding": encoding,
-            "layer": list(layers),
-        },
+        spec={"height": {"step": 23}, "encoding": encoding, "layer": list(layers)},
     )
 
 

@@ -135,7 +135,4 @@ def _guides(most: int, low: float, high: float) -> list[Spec]:
     )
     text = {"type": "text", "align": "right", "dx": -4, "dy": -8, "fontSize": 12}
     last = layer(text, text={"field": "share", "format": ".0%"}, color={"value": colour("soft")})
-    return [
-        {"data": {"values": ends}, **line},
-        {"data": {"values": ends[1::2]}, **last},
-    ]
+    return [{"data": {"values": ends}, **line}, {"data": {"values": ends[1::2]}, **last}]

@@ -28,8 +28,7 @@ def news(run: FrameworkRun, epochs: int) -> str:
 def training(screen: Screen, result: TrainingResult) -> Iterator[str]:
     """A table of the frameworks, what failed, whether all agree."""
     runs = sorted(
-        (run for run in result.runs if run.status == "ok"),
-        key=lambda run: -(run.images_per_s or 0),
+        (run for run in result.runs if run.status == "ok"), key=lambda run: -(run.images_per_s or 0)
     )
     yield from screen.wrap(_title(result))
     yield ""
