@@ -8,7 +8,7 @@ from ...results.apart import GROUPS, group
 from ..sentences import family
 from ..why import consists_of, difference
 from .rows import Row, Run, rounded, writable
-from .vega import LEGEND, Spec, calculated, colour, large, layer, spelt, whole
+from .vega import LEGEND, Spec, always, calculated, colour, large, layer, spelt, where, whole
 
 #: Bars that a reader sees first, where they are measured: their families show no others.
 _ASKED_FOR = ("onednn", "torch", "tensorflow:concrete", "keras:predict_on_batch", "keras")
@@ -136,13 +136,13 @@ def stacks(axis: Row) -> Spec:
                 },
                 description={"field": "about"},
             ),
-            _where("datum.room > 8 * length(datum.part)", _under(middle)),
-            _where("datum.last && datum.call <= high", _line(call, 3, _BAR + 8, "ink")),
-            _where("datum.last && datum.right > high", _arrow("right", {"value": "width"}, 9)),
-            _where("datum.last && datum.left < low", _arrow("left", {"value": 0}, -9)),
-            _where("datum.last", _over("head", "left", {"value": 0})),
-            _where("datum.last", _over("long", "right", {"value": "width"})),
-            _where(
+            where("datum.room > 8 * length(datum.part)", _under(middle)),
+            where("datum.last && datum.call <= high", _line(call, 3, _BAR + 8, "ink")),
+            where("datum.last && datum.right > high", _arrow("right", {"value": "width"}, 9)),
+            where("datum.last && datum.left < low", _arrow("left", {"value": 0}, -9)),
+            where("datum.last", _over("head", "left", {"value": 0})),
+            where("datum.last", _over("long", "right", {"value": "width"})),
+            where(
                 "datum.last && (datum.name === one || datum.name === other)",
                 _line({"value": -22}, 5, 42, "accent"),
             ),
@@ -153,23 +153,19 @@ def stacks(axis: Row) -> Spec:
     return spec | {"params": [*spec["params"], *params]}
 
 
-def _where(test: str, drawn: Spec) -> Spec:
-    return {"transform": [{"filter": test}], **drawn}
-
-
 def _under(x: Spec) -> Spec:
     mark = {"type": "text", "fontSize": 13, "dy": _BAR / 2 + 9}
-    return layer(mark, x=x, text={"field": "part"}, color={"value": colour("soft")})
+    return layer(mark, x=x, text={"field": "part"}, color=always("soft"))
 
 
 def _line(x: Spec, wide: int, tall: int, shade: str) -> Spec:
     mark = {"type": "tick", "orient": "vertical", "thickness": wide, "size": tall, "opacity": 1}
-    return layer(mark, x=x, color={"value": colour(shade)})
+    return layer(mark, x=x, color=always(shade))
 
 
 def _arrow(to: str, x: Spec, offset: int) -> Spec:
     mark = {"type": "point", "shape": f"triangle-{to}", "size": 170, "xOffset": offset}
-    return layer(mark | {"aria": False}, x=x, color={"value": colour("ink")})
+    return layer(mark | {"aria": False}, x=x, color=always("ink"))
 
 
 def _over(field: str, align: str, x: Spec) -> Spec:

@@ -49,6 +49,11 @@ def colour(name: str) -> str:
     return f"var(--{name})"
 
 
+def always(name: str) -> Spec:
+    """That colour for every row."""
+    return {"value": colour(name)}
+
+
 def spelt(us: str, digits: str = ".3r") -> str:
     """The expression that spells a time in microseconds."""
     ms, s = f"format({us} / 1e3, '{digits}') + ' ms'", f"format({us} / 1e6, '{digits}') + ' s'"
@@ -89,11 +94,8 @@ def calculated(**expressions: str) -> list[Spec]:
 def family() -> Spec:
     """The colour of a family."""
     colours = [colour(f"family-{n}") for n in range(len(FAMILIES))]
-    return {
-        "field": "family",
-        "scale": {"domain": list(FAMILIES), "range": colours},
-        "legend": None,
-    }
+    scale = {"domain": list(FAMILIES), "range": colours}
+    return {"field": "family", "scale": scale, "legend": None}
 
 
 def logarithmic(field: str, scale: str, title: str | None, spell: str) -> Spec:
@@ -117,6 +119,12 @@ def logarithmic(field: str, scale: str, title: str | None, spell: str) -> Spec:
     }
 
 
+def counts(field: str, title: str, values: Sequence[int]) -> Spec:
+    """A number with these values, logarithmic."""
+    axis = {"title": title, "values": values, "format": "d", "grid": False}
+    return logarithmic(field, "x", title, "") | {"axis": axis}
+
+
 def time(field: str = "us", scale: str = "x", title: str | None = None) -> Spec:
     """A time in microseconds."""
     return logarithmic(field, scale, title, spelt("datum.value", ".3~r"))
@@ -131,10 +139,9 @@ def layer(mark: str | Spec, **encoding: Any) -> Spec:
 
 def dot(several: bool, size: float | Spec = 90, **encoding: Any) -> Spec:
     """A dot; of several results each has its shape."""
-    legend = {"field": "where", "sort": None, "legend": LEGEND}
-    return layer(
-        {"type": "point", "size": size}, **encoding, **({"shape": legend} if several else {})
-    )
+    if several:
+        encoding["shape"] = {"field": "where", "sort": None, "legend": LEGEND}
+    return layer({"type": "point", "size": size}, **encoding)
 
 
 def rule(x: Spec, x2: Spec, width: float, opacity: float = 0.4) -> Spec:
@@ -142,10 +149,20 @@ def rule(x: Spec, x2: Spec, width: float, opacity: float = 0.4) -> Spec:
     return layer({"type": "rule", "strokeWidth": width, "opacity": opacity}, x=x, x2=x2)
 
 
-def beside(x: Spec, field: str = "text") -> Spec:
+def beside(x: Spec) -> Spec:
     """A text at the end of a mark."""
     mark = {"type": "text", "align": "left", "dx": 9}
-    return layer(mark, x=x, text={"field": field}, color={"value": colour("soft")})
+    return layer(mark, x=x, text={"field": "text"}, color=always("soft"))
+
+
+def where(test: str, drawn: Spec) -> Spec:
+    """A layer of the rows that pass a test."""
+    return {"transform": [{"filter": test}], **drawn}
+
+
+def places(several: bool) -> Spec:
+    """In the row of a backend, a place for each of several results."""
+    return {"yOffset": {"field": "where", "sort": None}} if several else {}
 
 
 def whole(transform: Sequence[Spec], **parts: Any) -> Spec:
@@ -156,12 +173,11 @@ def whole(transform: Sequence[Spec], **parts: Any) -> Spec:
 
 
 def rows(several: bool, sort: Spec) -> Spec:
-    """A row a backend, in it a place for each of several results."""
+    """A row a backend."""
     axis: Spec = {"title": None, "ticks": False, "domain": False, "labelPadding": 8}
     axis["labelLimit"] = large(270, 130)
     y = {"field": "row", "type": "nominal", "sort": sort, "axis": axis}
-    offset = {"yOffset": {"field": "where", "sort": None}} if several else {}
-    return {"y": y, **offset, "description": {"field": "about"}}
+    return {"y": y, **places(several), "description": {"field": "about"}}
 
 
 def by_family(transform: Sequence[Spec], several: bool, layers: Sequence[Spec]) -> Spec:
@@ -181,7 +197,6 @@ def columns(
 ) -> Spec:
     """A row a backend and a column a kind of number, each with its own axis."""
     pick = " : ".join(f"datum.key === '{key}' ? '{kind}'" for key, kind in kinds.items())
-    x = {"field": "value", "type": "quantitative", "axis": _HIDDEN}
     about = "datum.name + ': ' + datum.text + ', ' + datum.kind"
     return whole(
         [
@@ -197,7 +212,7 @@ def columns(
         spec={
             "height": {"step": 23},
             "encoding": rows(several, sort) | {"color": family()},
-            "layer": [layer("bar", x=x), beside(x)],
+            "layer": [layer("bar", x=_VALUE), beside(_VALUE)],
         },
     )
 
@@ -208,7 +223,6 @@ def stacked(parts: Sequence[str], several: bool, spell: str) -> Spec:
     about = encoding.pop("description")
     order = " : ".join(f"datum.part === '{part}' ? {n}" for n, part in enumerate(parts))
     shades = {"domain": list(parts), "range": [colour(f"part-{n}") for n in range(len(parts))]}
-    x = {"field": "value", "type": "quantitative", "axis": _HIDDEN}
     part = {"field": "part", "sort": list(parts), "scale": shades}
     sums = beside({"field": "total", "type": "quantitative"})
     return whole(
@@ -229,13 +243,14 @@ def stacked(parts: Sequence[str], several: bool, spell: str) -> Spec:
         height={"step": 23},
         encoding=encoding,
         layer=[
-            layer("bar", x=x, color=part, order={"field": "order"}, description=about),
-            {"transform": [{"filter": f"datum.part === '{parts[0]}'"}], **sums},
+            layer("bar", x=_VALUE, color=part, order={"field": "order"}, description=about),
+            where(f"datum.part === '{parts[0]}'", sums),
         ],
     )
 
 
 _HIDDEN = {"title": None, "labels": False, "grid": False, "domain": False, "ticks": False}
+_VALUE = {"field": "value", "type": "quantitative", "axis": _HIDDEN}
 _HEADER = {
     "title": None,
     "labelFontSize": large(15, 13),

@@ -7,11 +7,11 @@ from ...questions.machines import Measured
 from ...questions.scaling import KINDS, Usual, gains, missing
 from ...questions.scaling import usual as scaled
 from ...results.statistics import FEWEST_STARTS
+from ..figures import vega
 from ..figures.pictures import drawing
 from ..figures.rows import Row, writable
-from ..figures.vega import Spec, calculated, colour, family, layer, logarithmic, whole
 from ..machines import FACTS, FEW, columns, facts
-from ..sentences import family as family_of
+from ..sentences import family
 from .frame import environment, policy, script, stylesheet
 
 _EFFICIENCIES = (1.0, 0.5, 0.25, 0.1, 0.03, 0.01)
@@ -69,58 +69,46 @@ def _cell(one: Measured, name: str) -> str:
 
 def _panel(points: Sequence[Usual]) -> str:
     """The SVG of one kind: the gain by the number, both logarithmic."""
-    counts = sorted({1, *(one.count for one in points)})
+    numbers = sorted({1, *(one.count for one in points)})
     ends = min(1.0, *(one.low for one in points)), max(2.0, *(one.high for one in points))
-    return drawing(_spec(points[0].kind, counts, *ends), _rows(points), wide=330)
+    return drawing(_spec(points[0].kind, numbers, *ends), _rows(points), wide=330)
 
 
 def _rows(points: Sequence[Usual]) -> list[Row]:
     names = {one.backend for one in points}
     first = [(name, 1, 1.0, 1.0, 1.0) for name in sorted(names)]
     every = [*first, *((o.backend, o.count, o.gain, o.low, o.high) for o in points)]
-    fields = ("name", "count", "gain", "low", "high")
     return [
-        {
-            **dict(zip(fields, one, strict=True)),
-            "name": writable(one[0]),
-            "family": family_of(one[0]),
-        }
-        for one in every
+        {"name": writable(name), "count": n, "gain": gain, "low": low, "high": high}
+        | {"family": family(name)}
+        for name, n, gain, low, high in every
     ]
 
 
-def _spec(kind: str, counts: Sequence[int], low: float, high: float) -> Spec:
-    x = logarithmic("count", "x", kind, "datum.value")
-    x["axis"] = {"title": kind, "values": counts, "format": "d", "grid": False}
-    y = logarithmic("gain", "y", "times as many images a second", "format(datum.value, '~g')")
+def _spec(kind: str, numbers: Sequence[int], low: float, high: float) -> vega.Spec:
+    x = vega.counts("count", kind, numbers)
+    y = vega.logarithmic("gain", "y", "times as many images a second", "format(datum.value, '~g')")
     y["axis"]["values"] = [n * 10.0**k for k in range(-3, 7) for n in (1, 2, 5)]
     y["scale"] |= {"domain": [low * 0.9, high * 1.1], "padding": 0}
     about = "datum.name + ': ' + format(datum.gain, '.3~r') + ' times with ' + datum.count"
-    return whole(
-        calculated(about=about, named="true"),
+    shade, bounds = vega.family(), {"type": "rule", "strokeWidth": 3}
+    last = vega.layer({"type": "point", "size": 40, "aria": False}, color=shade)
+    return vega.whole(
+        vega.calculated(about=about, named="true"),
         height=300,
         encoding={"x": x, "y": y},
         layer=[
-            *_guides(counts[-1], low, high),
-            layer({"type": "line", "opacity": 0.55}, color=family(), detail={"field": "name"}),
-            layer(
-                {"type": "rule", "strokeWidth": 3},
-                y=y | {"field": "low"},
-                y2={"field": "high"},
-                color=family(),
-            ),
-            layer({"type": "point", "size": 40}, color=family(), description={"field": "about"}),
-            {
-                "name": "labelled",
-                "transform": [{"filter": f"datum.count === {counts[-1]}"}],
-                **layer({"type": "point", "size": 40, "aria": False}, color=family()),
-            },
+            *_guides(numbers[-1], low, high),
+            vega.layer({"type": "line", "opacity": 0.55}, color=shade, detail={"field": "name"}),
+            vega.layer(bounds, y=y | {"field": "low"}, y2={"field": "high"}, color=shade),
+            vega.layer({"type": "point", "size": 40}, color=shade, description={"field": "about"}),
+            {"name": "labelled", **vega.where(f"datum.count === {numbers[-1]}", last)},
         ],
         usermeta={"labels": ["right"]},
     )
 
 
-def _guides(most: int, low: float, high: float) -> list[Spec]:
+def _guides(most: int, low: float, high: float) -> list[vega.Spec]:
     """Lines of equal efficiency, with labels."""
     ends = [
         {"share": share, "count": count, "gain": share * count}
@@ -128,11 +116,8 @@ def _guides(most: int, low: float, high: float) -> list[Spec]:
         for count in (max(1.0, low * 0.9 / share), min(float(most), high * 1.1 / share))
         if low * 0.9 / share < most
     ]
-    line = layer(
-        {"type": "line", "strokeDash": [2, 4]},
-        detail={"field": "share"},
-        color={"value": colour("soft")},
-    )
+    line = {"type": "line", "strokeDash": [2, 4]}
+    lines = vega.layer(line, detail={"field": "share"}, color=vega.always("soft"))
     text = {"type": "text", "align": "right", "dx": -4, "dy": -8, "fontSize": 12}
-    last = layer(text, text={"field": "share", "format": ".0%"}, color={"value": colour("soft")})
-    return [{"data": {"values": ends}, **line}, {"data": {"values": ends[1::2]}, **last}]
+    last = vega.layer(text, text={"field": "share", "format": ".0%"}, color=vega.always("soft"))
+    return [{"data": {"values": ends}, **lines}, {"data": {"values": ends[1::2]}, **last}]
