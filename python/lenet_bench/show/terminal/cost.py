@@ -4,7 +4,7 @@ from __future__ import annotations  # rich is imported once there is something t
 
 import re
 from collections.abc import Iterator, Sequence
-from itertools import zip_longest
+from itertools import chain, zip_longest
 from typing import TYPE_CHECKING
 
 from ... import units
@@ -79,31 +79,25 @@ def side_by_side(
     for _ in range(sources):
         drawing.add_column(width=4, justify="right", style="dim")
         drawing.add_column(width=width, overflow="fold")
+
+    def add(*halves: Sequence[tuple[str, Text]]) -> None:
+        lines = zip_longest(*halves, fillvalue=("", Text())) if beside else zip(chain(*halves))
+        for line in lines:
+            drawing.add_row(*chain(*line))
+
+    both = (left, right)
     times = {row.name: row.summary.p50_us for row in timed.backends if row.summary}
-    titles = [("", Text(_title(name, times.get(name)), "bold")) for name, _ in (left, right)]
-    if beside:
-        drawing.add_row(*titles[0], *titles[1])
-    else:
-        for title in titles:
-            drawing.add_row(*title)
+    add(*([("", Text(_title(name, times.get(name)), "bold"))] for name, _ in both))
     for stage in STAGES:
-        halves = [
-            list(_code([line for line in lines if line.stage == stage], width))
-            for _, lines in (left, right)
-        ]
+        halves = []
+        for name, lines in both:
+            code = list(_code([line for line in lines if line.stage == stage], width))
+            halves.append([("", Text(name, "bold")), *code] if code and not beside else code)
         if any(halves):
             drawing.add_row("", Text(f"── {stage}", "bold cyan"))
-        if beside:
-            for one, other in zip_longest(*halves, fillvalue=("", Text())):
-                drawing.add_row(*one, *other)
-            continue
-        for (name, _), half in zip((left, right), halves, strict=True):
-            if half:
-                drawing.add_row("", Text(name, "bold"))
-            for line in half:
-                drawing.add_row(*line)
+        add(*halves)
     yield from lines_of(drawing, screen, screen.columns)
-    if any(times.get(name) for name, _ in (left, right)):
+    if any(times.get(name) for name, _ in both):
         yield ""
         day = timed.started[:10]
         yield from screen.wrap(f"The times are medians of {day}. {conditions(timed)}.", "dim")
