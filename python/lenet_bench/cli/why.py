@@ -62,7 +62,7 @@ def why(
     from ..questions.why import digest
     from ..registry import on_device
     from ..results import failures, taken_apart
-    from ..show.terminal.why import calls, closely, parts
+    from ..show.why import calls, closely, parts
 
     backends = tuple(on_device(name, device) for name in backends)
     chosen |= {"device": device, "quiet": not verbose}
