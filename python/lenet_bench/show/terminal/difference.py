@@ -71,9 +71,8 @@ def _terminal(found: Difference, screen: Screen) -> Iterator[str]:
         Column(title, [row[number] for row in rows], left=not number, leaves=title == _INTERVAL)
         for number, title in enumerate(_titles(found))
     ]
-    yield from table(
-        screen, [*columns, Column("verdict", list(map(_verdict, compared)), left=True)]
-    )
+    columns.append(Column("verdict", list(map(_verdict, compared)), left=True))
+    yield from table(screen, columns)
     yield ""
     for sentence in _others(found):
         yield from screen.wrap(sentence)
@@ -114,15 +113,9 @@ def _titles(found: Difference) -> tuple[str, ...]:
 
 def _row(change: Change, found: Difference) -> tuple[str, ...]:
     spell = units.ratio if found.baseline else units.time
-    return (
-        change.name,
-        spell(change.old),
-        spell(change.new),
-        units.ratio(change.ratio),
-        units.NONE
-        if change.became == "baseline"
-        else units.interval(change.ratio_low, change.ratio_high),
-    )
+    interval = units.interval(change.ratio_low, change.ratio_high)
+    figures = (change.name, spell(change.old), spell(change.new), units.ratio(change.ratio))
+    return (*figures, units.NONE if change.became == "baseline" else interval)
 
 
 def _verdict(change: Change) -> Cell:

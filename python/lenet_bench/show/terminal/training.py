@@ -17,11 +17,11 @@ def news(run: FrameworkRun, epochs: int) -> str:
     if not run.epochs:
         return f"{run.framework}: begins"
     epoch = run.epochs[-1]
+    rate = f"  {units.count(epoch.images_per_s)} images/s" if epoch.images_per_s else ""
     return (
         f"{run.framework}: epoch {epoch.epoch:2}/{epochs}  loss {epoch.loss:.4f}"
         f"  validation {epoch.validation_loss:.4f}, {100 * epoch.validation_accuracy:.2f} % right"
-        f"  {epoch.seconds:.0f} s"
-        + (f"  {units.count(epoch.images_per_s)} images/s" if epoch.images_per_s else "")
+        f"  {epoch.seconds:.0f} s{rate}"
     )
 
 
@@ -32,14 +32,11 @@ def training(screen: Screen, result: TrainingResult) -> Iterator[str]:
     )
     yield from screen.wrap(_title(result))
     yield ""
-    if runs:
-        found = [_row(run) for run in runs]
-        columns = [
-            Column(title, [row[title] for row in found], leaves=number)
-            for number, title in enumerate(found[0], 1)
-        ]
-        names = Column("framework", [run.framework for run in runs], left=True, style="bold")
-        yield from table(screen, [names, *columns])
+    if found := [_row(run) for run in runs]:
+        columns = [Column("framework", [run.framework for run in runs], left=True, style="bold")]
+        for number, title in enumerate(found[0], 1):
+            columns.append(Column(title, [row[title] for row in found], leaves=number))
+        yield from table(screen, columns)
     else:
         yield "No framework came to the end."
     yield ""
@@ -54,11 +51,8 @@ def training(screen: Screen, result: TrainingResult) -> Iterator[str]:
 def _title(result: TrainingResult) -> str:
     recipe = result.recipe
     same = ": the same first weights, the same batches" if len(result.runs) > 1 else ""
-    threads = (
-        counted(result.threads, "thread")
-        if result.threads
-        else "the framework's own number of threads"
-    )
+    own = "the framework's own number of threads"
+    threads = counted(result.threads, "thread") if result.threads else own
     return (
         f"{_length(result)} of {recipe.batch}, seed {recipe.seed}{same};"
         f" {threads} of {processor(result.machine)}"
@@ -87,8 +81,7 @@ def _row(run: FrameworkRun) -> dict[str, str]:
 
 
 def _agreement(screen: Screen, result: TrainingResult) -> Iterator[str]:
-    found = result.agreement
-    if found is None:
+    if (found := result.agreement) is None:
         return
     mark = "✓" if found.holds else "✗"
     text = (
