@@ -22,7 +22,6 @@ SUCCESS, WRONG, INTERRUPTED = 0, 1, 130  # 2, misuse, is click's
 
 
 def screen() -> Screen:
-    """The screen for answers."""
     return Screen.of(sys.stdout)
 
 

@@ -89,7 +89,6 @@ def _shown(found: "Given") -> Iterator[str]:
 
 
 def _request(found: "Given") -> Iterator[str]:
-    """The text for a pull request."""
     from ..show.comparison import in_markdown
     from ..show.markdown import escaped
     from ..show.sentences import processor

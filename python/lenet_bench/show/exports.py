@@ -44,7 +44,6 @@ FORMATS: dict[str, Callable[[Result], Any]] = {
 
 
 def exported(result: Result, name: str) -> Iterator[str]:
-    """The lines of the result in that form."""
     yield json.dumps(FORMATS[name](result), indent=1)
 
 

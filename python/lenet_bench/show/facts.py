@@ -71,7 +71,6 @@ def _clock(cpu: Processor) -> Iterator[str]:
 
 
 def facts(runs: Sequence[Run]) -> list[Table]:
-    """Three tables."""
     return [
         _table("Machine", [_machine(run) for run in runs]),
         _table("Software", [_software(run) for run in runs]),

@@ -103,11 +103,8 @@ def in_terminal(
     what = f"ratio of the median to {base}'s" if base else "median time of one image"
     yield from screen.wrap(f"{counted(len(found), 'machine')}; {what}; {FEW}", "dim")
     if left := set(names) - {column.title for column in kept}:
-        yield from screen.wrap(
-            f"no room for {counted(len(left), 'backend')}: choose some with -b, widen the "
-            "terminal, or give -o machines.html or --json",
-            "dim",
-        )
+        instead = "choose some with -b, widen the terminal, or give -o machines.html or --json"
+        yield from screen.wrap(f"no room for {counted(len(left), 'backend')}: {instead}", "dim")
 
 
 def as_json(machines: Sequence[Measured], base: str, refused: Sequence[str]) -> dict[str, Any]:

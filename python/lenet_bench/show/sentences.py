@@ -25,7 +25,6 @@ T = TypeVar("T")
 
 
 def processor(machine: Machine) -> str:
-    """The processor's name."""
     return machine.processor.model or "unknown processor"
 
 

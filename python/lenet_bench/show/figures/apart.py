@@ -92,6 +92,7 @@ def sentences(run: Run) -> list[list[str]]:
 def stacks(axis: Row) -> Spec:
     """A bar for each call with its parts; a bar longer than the axis ends in an arrow."""
     spelling = spelt("datum.value", ".3~r")
+    ink = {"condition": {"test": "datum.value === 0", **always("ink")}, **always("rule")}
     x = {
         "type": "quantitative",
         "scale": {"domain": [{"expr": "low"}, {"expr": "high"}], "nice": False, "zero": False},
@@ -99,10 +100,7 @@ def stacks(axis: Row) -> Spec:
             "title": None,
             "labelExpr": f"datum.value > 0 ? {spelling} : datum.value < 0 ? '' : '0'",
             "tickCount": large(6, 3),
-            "gridColor": {
-                "condition": {"test": "datum.value === 0", "value": colour("ink")},
-                "value": colour("rule"),
-            },
+            "gridColor": ink,
             "ticks": False,
             "domain": False,
         },
@@ -110,6 +108,9 @@ def stacks(axis: Row) -> Spec:
     begins, middle, call = (x | {"field": field} for field in ("a", "middle", "call"))
     shades = {"domain": list(GROUPS), "range": [colour(name) for name in _SHADES]}
     shade = {"field": "group", "scale": shades, "legend": LEGEND | {"columns": large(9, 2)}}
+    picked = "(datum.name === one || datum.name === other)"
+    bar, about = {"type": "bar", "height": _BAR, "cornerRadiusEnd": 0}, {"field": "about"}
+    gap = {"condition": {"test": "datum.room > 5", **always("paper")}, "value": None}
     spec = whole(
         calculated(
             a="max(low, min(high, datum.begins))",
@@ -125,27 +126,14 @@ def stacks(axis: Row) -> Spec:
         encoding={"y": {"field": "name", "type": "nominal", "sort": None, "axis": None}},
         layer=[
             layer({"type": "rect", "opacity": 0}, x={"value": 0}, x2={"value": "width"}),
-            layer(
-                {"type": "bar", "height": _BAR, "cornerRadiusEnd": 0},
-                x=begins,
-                x2={"field": "b"},
-                color=shade,
-                stroke={
-                    "condition": {"test": "datum.room > 5", "value": colour("paper")},
-                    "value": None,
-                },
-                description={"field": "about"},
-            ),
+            layer(bar, x=begins, x2={"field": "b"}, color=shade, stroke=gap, description=about),
             where("datum.room > 8 * length(datum.part)", _under(middle)),
             where("datum.last && datum.call <= high", _line(call, 3, _BAR + 8, "ink")),
             where("datum.last && datum.right > high", _arrow("right", {"value": "width"}, 9)),
             where("datum.last && datum.left < low", _arrow("left", {"value": 0}, -9)),
             where("datum.last", _over("head", "left", {"value": 0})),
             where("datum.last", _over("long", "right", {"value": "width"})),
-            where(
-                "datum.last && (datum.name === one || datum.name === other)",
-                _line({"value": -22}, 5, 42, "accent"),
-            ),
+            where(f"datum.last && {picked}", _line({"value": -22}, 5, 42, "accent")),
         ],
     )
     given = {"low": axis["low"], "high": axis["high"], "one": "", "other": ""}  # these are picked

@@ -8,7 +8,7 @@ import numpy as np
 from ...training import FrameworkRun, TrainingResult, TrainOptions
 from ...training.agreement import STEPS, TOLERANCE
 from .pictures import drawing, png, write_picture
-from .vega import Spec, colour, layer, logarithmic, whole
+from .vega import Spec, colour, layer, logarithmic, where, whole
 
 Curve = tuple[str, Sequence[float], Sequence[float | None]]  # its name, and its points
 
@@ -63,13 +63,10 @@ def losses(result: TrainingResult) -> bytes:
     title, batch = f"cross-entropy (mean of {_SMOOTH} steps)", result.recipe.batch
     by_step = [_smooth(run, 1) for run in result.runs if run.losses]
     by_clock = [_smooth(run, batch / run.images_per_s) for run in result.runs if run.images_per_s]
+    farthest = f"farthest from {first.framework}'s loss, up to each step"
     return _png(
         _Panel(title, "step", by_step),
-        _Panel(
-            f"farthest from {first.framework}'s loss, up to each step",
-            "step, at the rate that a cycle begins with",
-            apart,
-        ),
+        _Panel(farthest, "step, at the rate that a cycle begins with", apart),
         _Panel(title, "seconds in the framework's steps", by_clock),
     )
 
@@ -95,20 +92,12 @@ def _drawn(number: int, panel: _Panel) -> Spec:
     x: Spec = {"field": "x", "type": "quantitative", "title": panel.x}
     x |= {"axis": {"tickMinStep": 1, "grid": False}}
     name: Spec = {"field": "name", "sort": None}
+    shades, dashes = (name | {"scale": {"range": looks}} for looks in (_COLOURS, _DASHES))
     few = sum(len(xs) for _, xs, _ in panel.curves) < 100
-    return {
-        "title": panel.title,
-        "width": _SIDE,
-        "height": 300,
-        "transform": [{"filter": f"datum.panel === {number}"}],
-        **layer(
-            {"type": "line", "strokeWidth": 1.5, "point": few},
-            x=x,
-            y=y,
-            color=name | {"scale": {"range": _COLOURS}},
-            strokeDash=name | {"scale": {"range": _DASHES}},
-        ),
-    }
+    line = {"type": "line", "strokeWidth": 1.5, "point": few}
+    curves = layer(line, x=x, y=y, color=shades, strokeDash=dashes)
+    own = where(f"datum.panel === {number}", curves)
+    return {"title": panel.title, "width": _SIDE, "height": 300, **own}
 
 
 def _smooth(run: FrameworkRun, step: float) -> Curve:

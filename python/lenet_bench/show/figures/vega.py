@@ -45,7 +45,6 @@ def themes() -> list[str]:
 
 
 def colour(name: str) -> str:
-    """A colour of the page."""
     return f"var(--{name})"
 
 
@@ -145,7 +144,6 @@ def dot(several: bool, size: float | Spec = 90, **encoding: Any) -> Spec:
 
 
 def rule(x: Spec, x2: Spec, width: float, opacity: float = 0.4) -> Spec:
-    """A line between two points."""
     return layer({"type": "rule", "strokeWidth": width, "opacity": opacity}, x=x, x2=x2)
 
 
@@ -173,7 +171,6 @@ def whole(transform: Sequence[Spec], **parts: Any) -> Spec:
 
 
 def rows(several: bool, sort: Spec) -> Spec:
-    """A row a backend."""
     axis: Spec = {"title": None, "ticks": False, "domain": False, "labelPadding": 8}
     axis["labelLimit"] = large(270, 130)
     y = {"field": "row", "type": "nominal", "sort": sort, "axis": axis}

@@ -31,7 +31,6 @@ def write_report(results: Mapping[str, Result], path: str | os.PathLike[str]) ->
 
 
 def page(runs: Sequence[Run]) -> str:
-    """The page of these results."""
     html: str = environment().get_template("page.html").render(**_context(runs))
     return writable(html)
 

@@ -75,7 +75,6 @@ GPU = (
 
 
 def batches(rows: Sequence[Row]) -> tuple[Column, ...]:
-    """A column a batch size."""
     sizes = sorted({size for row in rows for size in row["rates"]})
     names = {f"{size} a call": f"rate-{size}" for size in sizes}
     return tuple(Column(name, key, units.rate, "images a second") for name, key in names.items())
@@ -92,7 +91,6 @@ def known(columns: Sequence[Column], rows: Sequence[Row]) -> list[Column]:
 
 
 def cells(row: Row, columns: Sequence[Column]) -> list[Cell]:
-    """A row of the table."""
     return [_cell(row, column) for column in columns]
 
 

@@ -133,36 +133,29 @@ def verification(screen: Screen, results: Sequence[Verification]) -> Iterator[st
     """A line for each backend, then each image that a backend and the reference disagree on."""
     yield f"{counted(results[0].images, 'test image')} against the float64 reference"
     yield ""
-    differences = [
-        Cell(f"{one.max_difference:.1e}", "" if one.passed else "red") for one in results
-    ]
-    disagreements = [
-        Cell(str(len(one.disagreements)), "yellow" if one.disagreements else "") for one in results
-    ]
+    differences = [f"{one.max_difference:.1e}" for one in results]
+    disagreements = [str(len(one.disagreements)) for one in results]
     verdicts = {True: Cell("✓", "green"), False: Cell("✗ too far", "red")}
+    far = ["" if one.passed else "red" for one in results]
+    other = ["yellow" if one.disagreements else "" for one in results]
     columns = [
         Column("backend", [one.backend for one in results], left=True, style="bold"),
         Column("accuracy", [f"{100 * one.accuracy:.2f} %" for one in results]),
-        Column("largest difference", differences),
+        Column("largest difference", list(map(Cell, differences, far))),
         Column("allowed", [f"{one.tolerance:.0e}" for one in results], style="dim", leaves=1),
-        Column("disagreements", disagreements, leaves=2),
+        Column("disagreements", list(map(Cell, disagreements, other)), leaves=2),
         Column("", [verdicts[one.passed] for one in results], left=True),
     ]
     yield from table(screen, columns, margin=MARGIN)
     for one in results:
-        if one.disagreements:
+        if found := one.disagreements:
             yield ""
             yield screen.paint(f"{one.backend} and the reference disagree on", "bold")
-            yield from _disagreements(screen, one)
-
-
-def _disagreements(screen: Screen, result: Verification) -> Iterator[str]:
-    found = result.disagreements
-    columns = [
-        Column("image", [str(one.index) for one in found]),
-        Column("label", [str(one.label) for one in found]),
-        Column("reference", [str(one.reference) for one in found]),
-        Column(result.backend, [str(one.digit) for one in found]),
-        Column("margin", [f"{one.margin:.1e}" for one in found]),
-    ]
-    yield from table(screen, columns, margin=MARGIN)
+            columns = [
+                Column("image", [str(image.index) for image in found]),
+                Column("label", [str(image.label) for image in found]),
+                Column("reference", [str(image.reference) for image in found]),
+                Column(one.backend, [str(image.digit) for image in found]),
+                Column("margin", [f"{image.margin:.1e}" for image in found]),
+            ]
+            yield from table(screen, columns, margin=MARGIN)

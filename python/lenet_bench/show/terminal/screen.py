@@ -22,8 +22,6 @@ _WITHOUT_TERMINAL = 80
 
 @dataclass(frozen=True)
 class Screen:
-    """The abilities of a stream."""
-
     columns: int
     colour: bool
 

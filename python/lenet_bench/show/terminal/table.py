@@ -88,7 +88,6 @@ def table(
 
 
 def lines_of(drawing: Table, screen: Screen, columns: int) -> Iterator[str]:
-    """The table of rich."""
     from rich.console import Console
 
     text = io.StringIO()
