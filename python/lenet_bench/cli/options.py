@@ -129,13 +129,14 @@ def option(
 ) -> Callable[[Command], Command]:
     """Declare an option as its help spells it: `-o, --output FILE`, or `--quick` without a value.
 
-    The value's name decides its type, unless there is a `kind`. `name` is the parameter's, where it
-    is not the option's.
+    The value's name decides its type, unless there is a `kind`; [cpu|gpu] is a choice. `name` is
+    the parameter's, where it is not the option's.
     """
     words = spelled.replace(", -", " -").split()
     names = [word for word in words if word.startswith("-")]
     if takes := " ".join(words[len(names) :]):
-        value = {"metavar": takes, "type": kind or _VALUES[takes]}
+        choice = click.Choice(takes[1:-1].split("|")) if takes.startswith("[") else None
+        value = {"metavar": takes, "type": kind or choice or _VALUES[takes]}
         more = {"show_default": "default" in more, **value, **more}
     else:
         more["is_flag"] = True
@@ -208,10 +209,8 @@ threads_here_option = _threads_option("--threads", callback=_set_threads, is_eag
 timeout_option = option(
     "--timeout TIME", "Stop waiting for a backend after this time.", default="120s"
 )
-device_option = click.option(
-    "--device",
-    type=click.Choice(["cpu", "gpu"]),
-    help="Run on this device: torch is torch@gpu on a GPU. [each backend's own]",
+device_option = option(
+    "--device [cpu|gpu]", "Run on this device: torch is torch@gpu on a GPU. [each backend's own]"
 )
 json_option = option("--json", _FORMS["json"], "as_json")
 verbose_option = option("-v, --verbose", "Show what frameworks print.")

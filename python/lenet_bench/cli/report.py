@@ -15,11 +15,10 @@ from .output import SUCCESS, give_page, note, say, screen
 @open_option
 @option("--figures DIR", "Write each figure as SVG and PNG.", "folder")
 @option("--all", "List every variant in a long table.", "unfolded")
-@click.option(
-    "--format",
+@option(
+    "--format [bencher|github-action-benchmark|pyperf]",
+    "Print one result for another tool.",
     "tool",
-    type=click.Choice(["bencher", "github-action-benchmark", "pyperf"]),
-    help="Print one result for another tool.",
 )
 @form_option("json", "csv", "markdown")
 def report(

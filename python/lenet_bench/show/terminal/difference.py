@@ -25,7 +25,6 @@ _STYLES = {
 }
 _SHOWN = 8  # of what was not the same, in a terminal
 _LONGEST = 60  # of one of those values
-_INTERVAL = "95 % interval"
 
 
 def difference(found: Difference, form: str | None, screen: Screen) -> Iterator[str]:
@@ -65,14 +64,7 @@ def _terminal(found: Difference, screen: Screen) -> Iterator[str]:
     for line in _title(found):
         yield from screen.wrap(line)
     yield ""
-    compared = [change for change in found.changes if change.ratio]
-    rows = [_row(change, found) for change in compared]
-    columns = [
-        Column(title, [row[number] for row in rows], left=not number, leaves=title == _INTERVAL)
-        for number, title in enumerate(_titles(found))
-    ]
-    columns.append(Column("verdict", list(map(_verdict, compared)), left=True))
-    yield from table(screen, columns)
+    yield from table(screen, _columns(found))
     yield ""
     for sentence in _others(found):
         yield from screen.wrap(sentence)
@@ -87,10 +79,10 @@ def _document(found: Difference) -> Iterator[str]:
     for line in _title(found):
         yield markdown.escaped(line)
         yield ""
-    titles = (*_titles(found), "verdict")
-    compared = [change for change in found.changes if change.ratio]
-    rows = [(*_row(change, found), _verdict(change).text) for change in compared]
-    yield from markdown.table(titles, rows, (titles[0], titles[-1]))
+    columns = _columns(found)
+    titles = [column.title for column in columns]
+    rows = ([c.cell(n).text for c in columns] for n in range(len(columns[0].cells)))
+    yield from markdown.table(titles, rows, [c.title for c in columns if c.left])
     yield ""
     sentences = [*_others(found), *(f"warning: {note}" for note in found.notes)]
     sentences += [*_not_the_same(found, len(found.circumstances)), _outcome(found)]
@@ -106,16 +98,22 @@ def _title(found: Difference) -> Iterator[str]:
         )
 
 
-def _titles(found: Difference) -> tuple[str, ...]:
-    to = f" / {found.baseline}" if found.baseline else ""
-    return ("backend", f"old{to}", f"new{to}", "ratio", _INTERVAL)
-
-
-def _row(change: Change, found: Difference) -> tuple[str, ...]:
-    spell = units.ratio if found.baseline else units.time
-    interval = units.interval(change.ratio_low, change.ratio_high)
-    figures = (change.name, spell(change.old), spell(change.new), units.ratio(change.ratio))
-    return (*figures, units.NONE if change.became == "baseline" else interval)
+def _columns(found: Difference) -> list[Column]:
+    """The backends that have two figures to compare."""
+    compared = [change for change in found.changes if change.ratio]
+    spell, to = (units.ratio, f" / {found.baseline}") if found.baseline else (units.time, "")
+    intervals = [
+        units.NONE if one.became == "baseline" else units.interval(one.ratio_low, one.ratio_high)
+        for one in compared
+    ]
+    return [
+        Column("backend", [one.name for one in compared], left=True),
+        Column(f"old{to}", [spell(one.old) for one in compared]),
+        Column(f"new{to}", [spell(one.new) for one in compared]),
+        Column("ratio", [units.ratio(one.ratio) for one in compared]),
+        Column("95 % interval", intervals, leaves=1),
+        Column("verdict", [_verdict(one) for one in compared], left=True),
+    ]
 
 
 def _verdict(change: Change) -> Cell:
