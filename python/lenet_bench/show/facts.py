@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from .. import units
+from ..results import Result
 from ..results.machine import Cache, Machine, Processor
 from .figures.rows import Run
 from .sentences import processor
@@ -73,7 +74,7 @@ def _clock(cpu: Processor) -> Iterator[str]:
 def facts(runs: Sequence[Run]) -> list[Table]:
     return [
         _table("Machine", [_machine(run) for run in runs]),
-        _table("Software", [_software(run) for run in runs]),
+        _table("Software", [_software(run.result) for run in runs]),
         _table("Rules", [_rules(run) for run in runs]),
     ]
 
@@ -98,13 +99,9 @@ def _machine(run: Run) -> Facts:
     return found
 
 
-def _software(run: Run) -> Facts:
-    machine = run.result.machine
-    return (
-        software_facts(machine)
-        | dict(machine.software.packages)
-        | {"lenet-bench": run.result.version}
-    )
+def _software(result: Result) -> Facts:
+    packages = {**result.machine.software.packages, "lenet-bench": result.version}
+    return software_facts(result.machine) | packages
 
 
 def _rules(run: Run) -> Facts:

@@ -104,7 +104,7 @@ def without_median(result: Result) -> str | None:
 def timed(result: Result) -> list[Row]:
     """The backends of the tables, the fastest first."""
     found = [one for one in result.backends if one.status == "ok" and one.summary]
-    return sorted(found, key=_p50)
+    return sorted(found, key=lambda one: (one.summary and one.summary.p50_us) or float("inf"))
 
 
 def by_precision(rows: Sequence[Row]) -> tuple[list[Row], list[Row]]:
@@ -135,7 +135,3 @@ def absent(result: Result, named: Sequence[str] = ()) -> str | None:
 
 def _is_missing(one: Row, named: Sequence[str]) -> bool:
     return one.status == "unavailable" and one.name not in named
-
-
-def _p50(one: Row) -> float:
-    return (one.summary and one.summary.p50_us) or float("inf")

@@ -141,7 +141,7 @@ def _columns(ran: Sequence[TakenApart]) -> Iterator[Column]:
     yield Column("explained", [units.percent(one.explained, places=0) for one in ran])
     bounds = [units.percent(one.explained_low, one.explained_high, places=0) for one in ran]
     yield Column("95 % interval", bounds, leaves=2)
-    yield Column("", _stacked(ran), left=True, leaves=1)
+    yield Column("", _from_zero([_sides(one) for one in ran]), left=True, leaves=1)
     yield Column("an operation", of_one, leaves=3)
     if any(one.two_cores_us for one in ran):
         yield Column("on two cores", [units.time(one.two_cores_us) for one in ran], leaves=6)
@@ -149,13 +149,8 @@ def _columns(ran: Sequence[TakenApart]) -> Iterator[Column]:
     yield Column("waits", [f"{one.waits:.1f}" for one in ran], leaves=5)
 
 
-def _stacked(ran: Sequence[TakenApart]) -> list[str]:
-    """The groups of each one's parts, beside each other; those below zero left of the 0."""
-    return _from_zero([_sides(one) for one in ran])
-
-
 def _sides(one: TakenApart) -> tuple[str, str]:
-    """What stands left of the 0, and right of it."""
+    """A bar of the groups of its parts: what stands left of the 0, and right of it."""
     sums = grouped(one.parts)
     whole = max(one.median_us or 0.0, sum(max(0.0, us) for us in sums.values()))
     drawn, so_far = {True: "", False: ""}, {True: 0.0, False: 0.0}

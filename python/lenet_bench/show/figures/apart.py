@@ -108,6 +108,8 @@ def stacks(axis: Row) -> Spec:
     begins, middle, call = (x | {"field": field} for field in ("a", "middle", "call"))
     shades = {"domain": list(GROUPS), "range": [colour(name) for name in _SHADES]}
     shade = {"field": "group", "scale": shades, "legend": LEGEND | {"columns": large(9, 2)}}
+    name = {"type": "text", "fontSize": 13, "dy": _BAR / 2 + 9}
+    names = layer(name, x=middle, text={"field": "part"}, color=always("soft"))
     picked = "(datum.name === one || datum.name === other)"
     bar, about = {"type": "bar", "height": _BAR, "cornerRadiusEnd": 0}, {"field": "about"}
     gap = {"condition": {"test": "datum.room > 5", **always("paper")}, "value": None}
@@ -127,7 +129,7 @@ def stacks(axis: Row) -> Spec:
         layer=[
             layer({"type": "rect", "opacity": 0}, x={"value": 0}, x2={"value": "width"}),
             layer(bar, x=begins, x2={"field": "b"}, color=shade, stroke=gap, description=about),
-            where("datum.room > 8 * length(datum.part)", _under(middle)),
+            where("datum.room > 8 * length(datum.part)", names),
             where("datum.last && datum.call <= high", _line(call, 3, _BAR + 8, "ink")),
             where("datum.last && datum.right > high", _arrow("right", {"value": "width"}, 9)),
             where("datum.last && datum.left < low", _arrow("left", {"value": 0}, -9)),
@@ -139,11 +141,6 @@ def stacks(axis: Row) -> Spec:
     given = {"low": axis["low"], "high": axis["high"], "one": "", "other": ""}  # these are picked
     params = [{"name": name, "value": value} for name, value in given.items()]
     return spec | {"params": [*spec["params"], *params]}
-
-
-def _under(x: Spec) -> Spec:
-    mark = {"type": "text", "fontSize": 13, "dy": _BAR / 2 + 9}
-    return layer(mark, x=x, text={"field": "part"}, color=always("soft"))
 
 
 def _line(x: Spec, wide: int, tall: int, shade: str) -> Spec:

@@ -125,13 +125,8 @@ def _taken(run: Run, machines: Collection[str]) -> dict[str, Any]:
             part: [cells.get((part, name), units.NONE) for name in names]
             for part in dict.fromkeys(row["part"] for row in rows)
         },
-        "drawn": {
-            "rows": rows,
-            "axes": ends,
-            "axis": axis,
-            "names": names,
-            "sentences": sentences(run),
-        },
+        "drawn": {"rows": rows, "axes": ends, "axis": axis, "names": names}
+        | {"sentences": sentences(run)},
     }
 
 

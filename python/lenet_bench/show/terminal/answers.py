@@ -104,7 +104,7 @@ def _comparison(
     own = [[answer for answer in answers if answer.backend == one.name] for one in backends]
     columns = [
         Column("backend", [one.name for one in backends], left=True, style="bold"),
-        Column("answer", [Cell(_said(one), _style(one)) for one in own]),
+        Column("answer", [_said(one) for one in own]),
         Column("difference", [_largest_difference(one) for one in own], leaves=2),
         Column("first call", [units.time(one[0].timing.first_us) for one in own], leaves=1),
         Column("steady", [units.time(one[0].timing.steady_us) for one in own], style="bold"),
@@ -113,15 +113,12 @@ def _comparison(
     yield from table(screen, columns, bars=bars, headings=headings, margin=MARGIN)
 
 
-def _said(own: Sequence[Answer]) -> str:
+def _said(own: Sequence[Answer]) -> Cell:
     """The digit; of several images, on how many it agrees."""
-    if len(own) == 1:
-        return f"{own[0].digit} ({100 * own[0].probabilities.max():.2f} %)"
-    return f"{sum(answer.agrees for answer in own)} of {len(own)} agree"
-
-
-def _style(own: Sequence[Answer]) -> str:
-    return "" if all(answer.agrees for answer in own) else "red"
+    text = f"{own[0].digit} ({100 * own[0].probabilities.max():.2f} %)"
+    if len(own) > 1:
+        text = f"{sum(answer.agrees for answer in own)} of {len(own)} agree"
+    return Cell(text, "" if all(answer.agrees for answer in own) else "red")
 
 
 def _largest_difference(own: Sequence[Answer]) -> str:

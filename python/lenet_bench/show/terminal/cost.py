@@ -29,7 +29,9 @@ def costs(found: Sequence[Cost], screen: Screen) -> Iterator[str]:
     if long:
         different: dict[object, Cost] = {}
         for cost in found:
-            different.setdefault((backend_of(cost.name), _figures(cost)), cost)
+            sizes = (cost.lines_of_code, cost.complexity, cost.nesting)
+            same = (backend_of(cost.name), cost.api_names, cost.installs, sizes)
+            different.setdefault(same, cost)
         found = list(different.values())
     found, headings = by_family(found, lambda cost: cost.name)
     packages = [_packages(cost.installs) for cost in found]
@@ -46,10 +48,6 @@ def costs(found: Sequence[Cost], screen: Screen) -> Iterator[str]:
     if long:
         yield ""
         yield from screen.wrap("variants that cost the same as the one above are left out", "dim")
-
-
-def _figures(cost: Cost) -> tuple[object, ...]:
-    return cost.lines_of_code, cost.api_names, cost.complexity, cost.nesting, cost.installs
 
 
 def _packages(requirements: Sequence[str]) -> str:

@@ -129,12 +129,9 @@ def _others(found: Difference) -> Iterator[str]:
         elif change.became == "mended":
             yield f"{change.name} was {change.old_status} and is ok now"
     for became, where in (("removed", "only in OLD"), ("added", "only in NEW")):
-        if names := [c.name for c in found.changes if c.became == became and _was_there(c)]:
+        changes = [change for change in found.changes if change.became == became]
+        if names := [c.name for c in changes if "unavailable" not in (c.old_status, c.new_status)]:
             yield f"{where}: {', '.join(names)}"
-
-
-def _was_there(change: Change) -> bool:
-    return "unavailable" not in (change.old_status, change.new_status)
 
 
 def _not_the_same(found: Difference, most: int) -> Iterator[str]:
