@@ -42,24 +42,11 @@ def compiled(spec: Spec) -> dict[str, Any]:
 def _labels(dots: str, anchors: Sequence[str]) -> dict[str, Any]:
     """Place names beside their dots without overlap, which Vega-Lite does not offer."""
     name = {"signal": "datum.datum.named ? datum.datum.name : ''"}
-    size = {"signal": "[width + 200, height]"}
-    return {
-        "type": "text",
-        "aria": False,
-        "from": {"data": dots},
-        "encode": {
-            "update": {"text": name, "fill": {"value": colour("ink")}, "fontSize": {"value": 14}}
-        },
-        "transform": [
-            {
-                "type": "label",
-                "size": size,
-                "anchor": anchors,
-                "offset": [7],
-                "avoidBaseMark": False,  # files have no canvas to see it
-            }
-        ],
-    }
+    looks = {"text": name, "fill": {"value": colour("ink")}, "fontSize": {"value": 14}}
+    place: Spec = {"type": "label", "size": {"signal": "[width + 200, height]"}, "anchor": anchors}
+    place |= {"offset": [7], "avoidBaseMark": False}  # files have no canvas to see the base mark
+    mark: Spec = {"type": "text", "aria": False, "from": {"data": dots}}
+    return mark | {"encode": {"update": looks}, "transform": [place]}
 
 
 def write_figures(folder: Path, runs: Sequence[Run]) -> list[Path]:
