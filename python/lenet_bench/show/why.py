@@ -194,9 +194,8 @@ def parts(one: TakenApart, screen: Screen) -> Iterator[str]:
         columns.insert(3, Column("the engine says", us, leaves=1))
     yield from table(screen, columns, margin=MARGIN)
     if one.engine:
-        yield from screen.wrap(
-            f"the engine says: by {one.engine}'s own profiler, in a separate build."
-        )
+        whose = f"the engine says: by {one.engine}'s own profiler, in a separate build."
+        yield from screen.wrap(whose)
     if one.unheard:
         yield from screen.wrap(one.unheard, "yellow")
 

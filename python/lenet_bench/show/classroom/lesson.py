@@ -27,7 +27,7 @@ def lesson(results: Sequence[tuple[str, Result]]) -> dict[str, Any]:
     if not rows:
         raise ResultError(f"{run.source}: no backend was timed, so a race is impossible")
     listings: dict[tuple[Source, ...], int] = {}
-    parts = dict(_parts(results))
+    parts = _parts(results)
     fastest = {row["family"]: row["name"] for row in reversed(run.rows)}
     in_story = [row["name"] for row in story(run)]
     backends = [_backend(row, run, listings) | parts.get(row["name"], {}) for row in rows]
@@ -43,15 +43,14 @@ def lesson(results: Sequence[tuple[str, Result]]) -> dict[str, Any]:
     }
 
 
-def _parts(results: Sequence[tuple[str, Result]]) -> list[tuple[str, dict[str, Any]]]:
+def _parts(results: Sequence[tuple[str, Result]]) -> dict[str, dict[str, Any]]:
     """By backend, its parts as shares of its call, and the machine that they were measured on."""
-    found = []
-    for run in as_runs(results):
-        for one in taken_apart(run.result):
-            if one.parts and one.median_us:
-                shares = _shares(one.parts, one.median_us)
-                found.append((one.name, {"parts": shares, "apart_on": run.label}))
-    return found
+    return {
+        one.name: {"parts": _shares(one.parts, one.median_us), "apart_on": run.label}
+        for run in as_runs(results)
+        for one in taken_apart(run.result)
+        if one.parts and one.median_us
+    }
 
 
 def _shares(parts: Sequence[Part], whole_us: float) -> list[tuple[str, float]]:

@@ -81,8 +81,8 @@ def _document(found: Difference) -> Iterator[str]:
         yield ""
     columns = _columns(found)
     titles = [column.title for column in columns]
-    rows = ([c.cell(n).text for c in columns] for n in range(len(columns[0].cells)))
-    yield from markdown.table(titles, rows, [c.title for c in columns if c.left])
+    rows = zip(*([cell.text for cell in column.styled] for column in columns), strict=True)
+    yield from markdown.table(titles, rows, [column.title for column in columns if column.left])
     yield ""
     sentences = [*_others(found), *(f"warning: {note}" for note in found.notes)]
     sentences += [*_not_the_same(found, len(found.circumstances)), _outcome(found)]

@@ -5,6 +5,7 @@ from __future__ import annotations  # rich is imported once there is a table to 
 import io
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -36,15 +37,15 @@ class Column:
     style: str = ""  # of the cells that have none
     leaves: int = 0  # where a terminal is narrow, the column with the highest number leaves first
 
-    @property
+    @cached_property
+    def styled(self) -> list[Cell]:
+        """The cells, in the column's style where they have none."""
+        return [Cell(cell, self.style) if isinstance(cell, str) else cell for cell in self.cells]
+
+    @cached_property
     def width(self) -> int:
         """Of its widest cell."""
-        return max(len(_text(cell)) for cell in (self.title, *self.cells))
-
-    def cell(self, row: int) -> Cell:
-        """The one of that row, in the column's style unless it has its own."""
-        cell = self.cells[row]
-        return Cell(cell, self.style) if isinstance(cell, str) else cell
+        return max(len(text) for text in (self.title, *(cell.text for cell in self.styled)))
 
 
 def table(
@@ -80,10 +81,10 @@ def table(
             no_wrap=number > 0 and not column.left,
             overflow="fold",
         )
-    for row in range(len(columns[0].cells)):
-        if row in headings:
-            drawing.add_row(_rich(headings[row], "bold cyan"))
-        drawing.add_row(*(_rich(*column.cell(row)) for column in columns))
+    for number, cells in enumerate(zip(*(column.styled for column in columns), strict=True)):
+        if number in headings:
+            drawing.add_row(_rich(headings[number], "bold cyan"))
+        drawing.add_row(*(_rich(*cell) for cell in cells))
     yield from (f"{margin}{line}".rstrip() for line in lines_of(drawing, screen, room))
 
 
@@ -105,7 +106,7 @@ def lines_of(drawing: Table, screen: Screen, columns: int) -> Iterator[str]:
 
 def fitting(columns: Sequence[Column], room: int) -> list[Column]:
     """The columns that fit; one with only dashes is always left out."""
-    kept = [c for c in columns if not c.leaves or any(_text(cell) not in "-" for cell in c.cells)]
+    kept = [c for c in columns if not c.leaves or any(cell.text not in "-" for cell in c.styled)]
     while _width(kept) > room and any(column.leaves for column in kept):
         kept.remove(max(kept, key=lambda column: column.leaves))
     return kept
@@ -119,19 +120,8 @@ def _bars(screen: Screen, figures: Sequence[float | None], columns: int) -> list
     """A bar a figure, twice as long for twice as much; one beyond the scale ends in an arrow."""
     known = [figure for figure in figures if figure]
     longest = min(max(known), _SCALE * min(known))
-    arrow = "▸"
-    return [
-        ""
-        if figure is None
-        else screen.bar(1.0, columns - 1) + arrow
-        if figure > longest
-        else screen.bar(figure / longest, columns - 1)
-        for figure in figures
-    ]
-
-
-def _text(cell: str | Cell) -> str:
-    return cell if isinstance(cell, str) else cell.text
+    lengths = [(figure or 0.0) / longest for figure in figures]
+    return [screen.bar(one, columns - 1) + ("▸" if one > 1 else "") for one in lengths]
 
 
 def _rich(text: str, style: str = "") -> RichText:
