@@ -92,9 +92,8 @@ def train(
     $ lenet-bench train --framework torch --framework jax --epochs 1 -o try.json
     """
     from ..show.figures.pictures import library
-    from ..show.figures.training import write_pictures
     from ..show.terminal.screen import plain
-    from ..show.terminal.training import news, training
+    from ..show.training import news, training, write_pictures
     from ..training import FrameworkRun, Recipe, TrainOptions, check_options
     from ..training import train as train_network
 
