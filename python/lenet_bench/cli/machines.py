@@ -1,4 +1,4 @@
-"""`machines`: many results together, a row a machine."""
+"""`machines`: many results together, a row for each machine."""
 
 from pathlib import Path
 from typing import Any

@@ -159,8 +159,8 @@ backends_argument = click.argument(
 def backend_option(default: str) -> Callable[[Command], Command]:
     """--backend, with what it means where it is not given."""
     text = "A backend, `auto` for the first that runs here, or `all`. Repeatable."
-    more = {"kind": BackendName("auto", "all"), "multiple": True, "default": (default,)}
-    return option("-b, --backend NAME", text, "backends", **more)
+    kind, spelled = BackendName("auto", "all"), "-b, --backend NAME"
+    return option(spelled, text, "backends", kind=kind, multiple=True, default=(default,))
 
 
 _FORMS = {
@@ -239,7 +239,7 @@ def run_options(
     def usual(_context: Any, _option: Any, file: Path | None) -> Path:
         return file or Path(f"results/{name}-{datetime.now():%Y%m%d-%H%M%S}.jsonl")
 
-    ends = [option("--budget TIME", stop, "budget_s")]
+    ends: list[Callable[[Any], Any]] = [option("--budget TIME", stop, "budget_s")]
     ends += [option("--rounds N", "Stop after N rounds.")] if rounds else []
     return together(
         *ends, threads_option, weights_option, option("-o, --output FILE", save, callback=usual)

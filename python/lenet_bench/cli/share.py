@@ -73,7 +73,7 @@ def share(
 
 
 def _shown(found: "Given") -> Iterator[str]:
-    """Its content: the header, and one block in place of all that differ in numbers only."""
+    """The header, and one block in place of all, which differ in numbers only."""
     from msgspec import to_builtins
 
     from ..questions.share import texts

@@ -108,7 +108,7 @@ def reduced_cells(one: Row) -> dict[str, str]:
 
 
 def _rates(result: Result) -> list[tuple[str, ...]]:
-    """Images a second: titles, then a row a backend, the quickest first.
+    """Images a second: titles, then a row for each backend, the fastest first.
 
     Backends in less than float32 follow the others. Without batches there are no rows.
     """
@@ -122,12 +122,14 @@ def _rates(result: Result) -> list[tuple[str, ...]]:
     names = sorted(found, key=lambda name: -max(found[name].values(), default=0.0))
     names.sort(key=lambda name: precision(name) != "float32")
     sizes = result.rules.batches
-    lines = [("backend", "computes in", "best images/s", "at batch", *map(str, sizes))]
+    lines: list[tuple[str, ...]] = [
+        ("backend", "computes in", "best images/s", "at batch", *map(str, sizes))
+    ]
     for name in names:
         rates = found[name]
         best = max(rates, key=rates.__getitem__, default=0)
-        by_size = (units.count(rates.get(size)) for size in (best, *sizes))
-        lines.append((name, precision(name), next(by_size), str(best or units.NONE), *by_size))
+        highest, *by_size = (units.count(rates.get(size)) for size in (best, *sizes))
+        lines.append((name, precision(name), highest, str(best or units.NONE), *by_size))
     return lines
 
 
@@ -230,7 +232,7 @@ def in_terminal(
 
 
 def _folded(ranked: Sequence[Row]) -> list[Variants]:
-    """A row a backend, the fastest variant first."""
+    """The variants of each backend, the fastest first."""
     backends: dict[str, list[Row]] = {}
     for one in ranked:
         backends.setdefault(backend_of(one.name), []).append(one)

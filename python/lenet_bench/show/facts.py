@@ -9,7 +9,9 @@ from .figures.rows import Run
 from .sentences import processor
 
 Facts = dict[str, str]
-Table = tuple[str, list[tuple[str, list[str]]]]  # its title; each fact with a cell a result
+Table = tuple[
+    str, list[tuple[str, list[str]]]
+]  # a title; of each fact its name and a cell for each result
 
 
 def hardware_facts(machine: Machine) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""Machines side by side: a row a machine, a column a backend."""
+"""Machines side by side: a row for each machine, a column for each backend."""
 
 import re
 from collections.abc import Iterator, Sequence

@@ -42,7 +42,7 @@ def answer(found: Sequence[TakenApart]) -> Iterator[str]:
 
 
 def consists_of(one: TakenApart) -> str:
-    """Its largest parts, and how much of the call is explained."""
+    """The largest parts of a call, and how much of it is explained."""
     whole = one.median_us or 0.0
     sure = [part for part in one.parts if part.low_us is None or part.low_us > 0]
     largest = sorted(sure, key=lambda part: -part.us)[:_NAMED]
@@ -162,13 +162,13 @@ def _sides(one: TakenApart) -> tuple[str, str]:
 
 
 def _from_zero(sides: Sequence[tuple[str, str]]) -> list[str]:
-    """Bars whose zeros stand below each other: a line, where something is left of one."""
+    """Bars aligned at 0, with a line there if any bar reaches below it."""
     margin = max((len(left) for left, _ in sides), default=0)
     return [left.rjust(margin) + (_ZERO if margin else "") + right for left, right in sides]
 
 
 def parts(one: TakenApart, screen: Screen) -> Iterator[str]:
-    """A row a part, its bar where those before it end; one below zero, left of the 0."""
+    """A row for each part. A bar begins where the last one ends; below zero it is left of the 0."""
     yield ""
     yield screen.paint(f"{one.name}: {units.time(one.median_us)}", "bold")
     if not one.parts:

@@ -54,7 +54,7 @@ def _parts(results: Sequence[tuple[str, Result]]) -> dict[str, dict[str, Any]]:
 
 
 def _shares(parts: Sequence[Part], whole_us: float) -> list[tuple[str, float]]:
-    """In the order of the call; small parts of the API are summed, and so are similar stages."""
+    """Shares in the order of the call. Small parts of the API are summed, and so are similar stages."""
     shares: dict[str, float] = {}
     for part in parts:
         share, name = part.us / whole_us, group(part.name)
@@ -83,7 +83,7 @@ def _backend(row: Row, run: Run, listings: dict[tuple[Source, ...], int]) -> dic
 
 
 def _code(name: str, lines: int | None, listings: dict[tuple[Source, ...], int]) -> dict[str, Any]:
-    """Its lines as the result counted them, as its time is that of then; the code as it is here."""
+    """The number of lines is the result's, as the time is; the code is that of this version."""
     try:
         backend, written = find(name)[0], tuple(sources(name))
     except (LenetBenchError, OSError):  # of another version, or gone

@@ -18,7 +18,7 @@ _BAR = 20  # pixels
 
 
 def parts(run: Run) -> list[Row]:
-    """A row a part, the quickest call first; each family has a bar or more that is shown.
+    """A row for each part, the fastest call first. At least one bar of each family is shown.
 
     Parts follow one another; those below zero are to the left of 0.
     """

@@ -60,20 +60,20 @@ def write_figures(folder: Path, runs: Sequence[Run]) -> list[Path]:
 
 
 def write_picture(path: Path, content: bytes) -> None:
-    """Whole, or ResultError."""
+    """Write the whole picture, or raise ResultError."""
     with writing(path, ResultError):
         write_atomically(path, content)
 
 
 def png(drawn: str, scale: float) -> bytes:
-    """What was drawn, on white."""
+    """A drawing as PNG on white."""
     white = _plain(drawn).replace(">", '><rect width="100%" height="100%" fill="white"/>', 1)
     content: bytes = library("vl_convert").svg_to_png(white, scale=scale)
     return content
 
 
 def pictures(runs: Sequence[Run]) -> dict[str, str]:
-    """Each figure as SVG, its colours named and not yet chosen."""
+    """Each figure as SVG; its colours are CSS variables."""
     rows = [row for run in compared(runs) for row in run.rows]
     shown = [row for run in compared(runs) for row in story(run)]
     drawn = {"hero": drawing(hero(shown), shown)}
@@ -99,7 +99,7 @@ def _plain(drawn: str) -> str:
 
 
 def drawing(spec: Spec, rows: Sequence[Row], wide: int = _WIDE) -> str:
-    """It as SVG, its colours named and not yet chosen."""
+    """A specification as SVG; its colours are CSS variables."""
     vega = compiled(spec | {"config": spec["config"] | {"font": _FONT}})
     columns = vega.get("usermeta", {}).get("columns", 1)
     vega["width"] = wide

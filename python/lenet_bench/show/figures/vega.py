@@ -40,7 +40,7 @@ FONT = (
 
 
 def themes() -> list[str]:
-    """All of them as style sheets have them: on paper, and on a dark screen."""
+    """The colours as CSS variables: on white paper, and on a dark screen."""
     return ["".join(f"--{name}:{pair[n]};" for name, pair in COLOURS.items()) for n in (0, 1)]
 
 
@@ -60,7 +60,7 @@ def spelt(us: str, digits: str = ".3r") -> str:
 
 
 def large(wide: float, narrow: float) -> Spec:
-    """A size on a desk, and on a phone."""
+    """A size on a wide screen, and on a narrow one."""
     return {"expr": f"narrow ? {narrow} : {wide}"}
 
 
@@ -86,7 +86,7 @@ NAMED: list[Spec] = [
 
 
 def calculated(**expressions: str) -> list[Spec]:
-    """Fields that are worked out."""
+    """Fields that are computed from others."""
     return [{"calculate": expression, "as": name} for name, expression in expressions.items()]
 
 
@@ -98,7 +98,7 @@ def family() -> Spec:
 
 
 def logarithmic(field: str, scale: str, title: str | None, spell: str) -> Spec:
-    """Only decades are marked; within two of them 2 and 5 too, within less all."""
+    """A logarithmic axis. It marks decades, within two decades 2 and 5 too, within one all."""
     wide = f"(domain('{scale}')[1] / domain('{scale}')[0])"
     first = "round(datum.value / pow(10, floor(log(datum.value) / LN10 + 1e-9)))"
     shown = f"{wide} < 6 || {first} === 1 || {wide} < 200 && ({first} === 2 || {first} === 5)"
@@ -159,7 +159,7 @@ def where(test: str, drawn: Spec) -> Spec:
 
 
 def places(several: bool) -> Spec:
-    """In the row of a backend, a place for each of several results."""
+    """A place for each of several results in a backend's row."""
     return {"yOffset": {"field": "where", "sort": None}} if several else {}
 
 
@@ -178,7 +178,7 @@ def rows(several: bool, sort: Spec) -> Spec:
 
 
 def by_family(transform: Sequence[Spec], several: bool, layers: Sequence[Spec]) -> Spec:
-    """A group a family, in it a row a backend."""
+    """A group for each family, in it a row for each backend."""
     encoding = rows(several, sort={"field": "us", "op": "min"}) | {"color": family()}
     return whole(
         transform,
@@ -192,7 +192,7 @@ def by_family(transform: Sequence[Spec], several: bool, layers: Sequence[Spec]) 
 def columns(
     kinds: Mapping[str, str], spell: str, several: bool, sort: Spec, only: Sequence[Spec] = ()
 ) -> Spec:
-    """A row a backend and a column a kind of number, each with its own axis."""
+    """A row for each backend, a column with its own axis for each kind of number."""
     pick = " : ".join(f"datum.key === '{key}' ? '{kind}'" for key, kind in kinds.items())
     about = "datum.name + ': ' + datum.text + ', ' + datum.kind"
     return whole(
@@ -215,7 +215,7 @@ def columns(
 
 
 def stacked(parts: Sequence[str], several: bool, spell: str) -> Spec:
-    """A bar a backend, its parts one after the other, the sum at its end."""
+    """A bar for each backend: its parts one after the other, the sum at its end."""
     encoding = rows(several, sort={"field": "total", "op": "max"})
     about = encoding.pop("description")
     order = " : ".join(f"datum.part === '{part}' ? {n}" for n, part in enumerate(parts))

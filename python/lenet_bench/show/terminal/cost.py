@@ -3,7 +3,7 @@
 from __future__ import annotations  # rich is imported once there is something to draw
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, zip_longest
 from typing import TYPE_CHECKING
 
@@ -79,7 +79,9 @@ def side_by_side(
         drawing.add_column(width=width, overflow="fold")
 
     def add(*halves: Sequence[tuple[str, Text]]) -> None:
-        lines = zip_longest(*halves, fillvalue=("", Text())) if beside else zip(chain(*halves))
+        lines: Iterable[Iterable[tuple[str, Text]]] = [[line] for line in chain(*halves)]
+        if beside:
+            lines = zip_longest(*halves, fillvalue=("", Text()))
         for line in lines:
             drawing.add_row(*chain(*line))
 

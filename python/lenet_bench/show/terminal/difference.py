@@ -28,7 +28,7 @@ _LONGEST = 60  # of one of those values
 
 
 def difference(found: Difference, form: str | None, screen: Screen) -> Iterator[str]:
-    """Its lines in a form: json, markdown or, for None, the terminal's."""
+    """The lines in a form: json, markdown or, for None, the terminal's."""
     if form == "json":
         yield json.dumps(to_json(found), indent=2)
     elif form == "markdown":

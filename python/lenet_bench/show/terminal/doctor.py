@@ -131,7 +131,7 @@ def _groups(found: Examination) -> Iterator[tuple[Finding, list[Finding]]]:
 
 
 def _why(backend: Finding | Availability, no_gpu: str | None = None) -> tuple[str, str | None]:
-    """Its name without the variant, and the reason without its own name."""
+    """A backend's name without the variant, and the reason without that name."""
     if backend.reason and backend.device == "gpu" and no_gpu:
         return "", no_gpu
     name = backend_of(backend.name)

@@ -29,7 +29,7 @@ class Cell(NamedTuple):
 
 @dataclass(frozen=True)
 class Column:
-    """A column: its title and a cell a row."""
+    """A column: its title, and a cell for each row."""
 
     title: str
     cells: Sequence[str | Cell]
@@ -44,7 +44,7 @@ class Column:
 
     @cached_property
     def width(self) -> int:
-        """Of its widest cell."""
+        """The width of the widest cell."""
         return max(len(text) for text in (self.title, *(cell.text for cell in self.styled)))
 
 
@@ -58,8 +58,8 @@ def table(
 ) -> Iterator[str]:
     """The lines of a table as wide as the screen, its first column's text folded if it must be.
 
-    `bars` has a figure a row, drawn where there is room; `headings` stand above the rows of those
-    numbers.
+    `bars` has a figure for each row, drawn where there is room; `headings` stand above the rows of
+    those numbers.
     """
     from rich.table import Table
 
@@ -117,7 +117,7 @@ def _width(columns: Sequence[Column]) -> int:
 
 
 def _bars(screen: Screen, figures: Sequence[float | None], columns: int) -> list[str]:
-    """A bar a figure, twice as long for twice as much; one beyond the scale ends in an arrow."""
+    """A bar for each figure, proportional to it; one beyond the scale ends in an arrow."""
     known = [figure for figure in figures if figure]
     longest = min(max(known), _SCALE * min(known))
     lengths = [(figure or 0.0) / longest for figure in figures]
