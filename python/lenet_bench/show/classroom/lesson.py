@@ -54,7 +54,7 @@ def _parts(results: Sequence[tuple[str, Result]]) -> dict[str, dict[str, Any]]:
 
 
 def _shares(parts: Sequence[Part], whole_us: float) -> list[tuple[str, float]]:
-    """Shares in the order of the call. Small parts of the API are summed, and so are similar stages."""
+    """In the order of the call. Small parts of the API are summed, and so are similar stages."""
     shares: dict[str, float] = {}
     for part in parts:
         share, name = part.us / whole_us, group(part.name)
