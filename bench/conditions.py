@@ -15,8 +15,7 @@ from lenet_bench.cli import run
 from lenet_bench.cli.output import INTERRUPTED
 from lenet_bench.registry import precision
 from lenet_bench.results import read_result
-from lenet_bench.show.families import backend_of
-from lenet_bench.show.sentences import timed
+from lenet_bench.show.sentences import backend_of, timed
 
 STARTS_WITHIN_S = 30
 FOLDER = Path(__file__).parents[1] / "results/conditions"

@@ -32,7 +32,7 @@ from lenet_bench.show.page import gather
 from lenet_bench.show.sentences import IN_LESS, by_precision, timed
 from lenet_bench.show.sentences import conditions as measured_how
 from lenet_bench.show.terminal.screen import Screen
-from lenet_bench.show.terminal.training import training as training_lines
+from lenet_bench.show.training import training as training_lines
 from lenet_bench.show.why import answer as answer_of
 from lenet_bench.training.result import read_training
 from lenet_bench.units import NONE, digits, interval, percent, ratio, time, times

@@ -10,8 +10,8 @@ from lenet_bench.measure.environment import read_machine
 from lenet_bench.questions.doctor import Examination, Finding
 from lenet_bench.registry import names
 from lenet_bench.registry.availability import Availability
-from lenet_bench.show.terminal.backends import backends as all_backends
-from lenet_bench.show.terminal.examination import examination
+from lenet_bench.show.terminal.doctor import backends as all_backends
+from lenet_bench.show.terminal.doctor import examination
 from lenet_bench.show.terminal.screen import Screen
 from msgspec import to_builtins
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from lenet_bench.results import Batch, as_result, rows
 from lenet_bench.results.machine import Machine, Processor
-from lenet_bench.show import markdown, spreadsheet
+from lenet_bench.show.comparison import in_csv, in_markdown
 from sample_results import blocks, failed, log, sample_log, sample_result, write_log
 
 
@@ -28,47 +28,47 @@ HOSTILE = sample_log('a|b, "c"\n<script>')
 
 
 def test_csv_has_every_row_with_the_figures_of_json(result):
-    read = list(csv.DictReader(spreadsheet.comparison([result])))
+    read = list(csv.DictReader(in_csv([result])))
     assert [row["name"] for row in read] == ["first", "second", "third"]
     assert float(read[1]["p50_us"]) == rows(result)[1]["p50_us"]
 
 
 def test_csv_leaves_empty_what_was_not_measured(result):
-    *_, crashed = csv.DictReader(spreadsheet.comparison([result]))
+    *_, crashed = csv.DictReader(in_csv([result]))
     assert (crashed["status"], crashed["p50_us"]) == ("crashed", "")
 
 
 def test_csv_of_two_results_is_one_table_that_says_which_is_which(result):
     other = replace(result, machine=Machine(Processor(model="other")))
-    read = list(csv.DictReader(spreadsheet.comparison([result, other])))
+    read = list(csv.DictReader(in_csv([result, other])))
     assert [row["machine"] for row in read] == ["µ-processor"] * 3 + ["other"] * 3
 
 
 def test_csv_keeps_text_with_quotes_commas_and_new_lines():
-    text = "\n".join(spreadsheet.comparison([as_result(HOSTILE)]))
+    text = "\n".join(in_csv([as_result(HOSTILE)]))
     *_, crashed = csv.DictReader(text.splitlines(keepends=True))
     assert crashed["reason"].endswith('a|b, "c"\n<script>')
 
 
 def test_markdown_has_a_table_with_as_many_cells_in_each_line(result):
-    lines = [line for line in markdown.comparison(result) if line.startswith("|")]
+    lines = [line for line in in_markdown(result) if line.startswith("|")]
     assert len(lines) == 4
     assert len({line.count("|") for line in lines}) == 1
 
 
 def test_markdown_leaves_out_columns_without_a_figure(result):
-    assert "lines" not in "\n".join(markdown.comparison(result))
+    assert "lines" not in "\n".join(in_markdown(result))
 
 
 def test_markdown_has_failures_and_warnings(result):
-    printed = "\n".join(markdown.comparison(replace(result, warnings=("it was loud",))))
+    printed = "\n".join(in_markdown(replace(result, warnings=("it was loud",))))
     assert "- third: crashed" in printed
     assert "- warning: it was loud" in printed
 
 
 def test_markdown_has_the_throughput_by_batch():
     row = blocks("first", 20, batches=(Batch(8, (2_000_000,)),))
-    printed = "\n".join(markdown.comparison(as_result(log(row, batches=(8,)))))
+    printed = "\n".join(in_markdown(as_result(log(row, batches=(8,)))))
     assert "| first | float32 | 4,000 | 8 | 4,000 |" in printed
 
 
@@ -79,7 +79,7 @@ def test_compare_answers_in_a_form_too(run, tmp_path):
 
 
 def test_markdown_shows_text_as_it_is():
-    printed = "\n".join(markdown.comparison(as_result(HOSTILE)))
+    printed = "\n".join(in_markdown(as_result(HOSTILE)))
     assert 'a\\|b, "c" \\<script\\>' in printed
 
 

@@ -14,7 +14,7 @@ from lenet_bench.results import append, as_result, digest, failures, read_log
 from lenet_bench.results.machine import Machine
 from lenet_bench.results.schema import make_schema
 from lenet_bench.results.versioned import check_place
-from lenet_bench.show.rows import cells
+from lenet_bench.show.comparison import cells
 from msgspec.structs import replace
 from sample_results import (
     QUIET_SLICES,

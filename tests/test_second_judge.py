@@ -17,7 +17,7 @@ from lenet_bench.questions.why import digest, why
 from lenet_bench.results import Kernel, taken_apart
 from lenet_bench.results.apart import STAGES
 from lenet_bench.show.terminal.screen import Screen
-from lenet_bench.show.terminal.why import parts
+from lenet_bench.show.why import parts
 from sample_results import blocks, experiments, result, write_log
 from sample_results import log as made_log
 

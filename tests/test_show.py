@@ -9,10 +9,16 @@ from lenet_bench import units
 from lenet_bench.measure.comparison import Progress
 from lenet_bench.registry import names
 from lenet_bench.results import as_result
-from lenet_bench.show.families import FAMILIES, backend_of, family
-from lenet_bench.show.markdown import comparison as in_markdown
-from lenet_bench.show.sentences import IN_LESS, by_precision, timed
-from lenet_bench.show.terminal.comparison import comparison
+from lenet_bench.show.comparison import in_markdown
+from lenet_bench.show.comparison import in_terminal as comparison
+from lenet_bench.show.sentences import (
+    FAMILIES,
+    IN_LESS,
+    backend_of,
+    by_precision,
+    family,
+    timed,
+)
 from lenet_bench.show.terminal.progress import progress
 from lenet_bench.show.terminal.screen import Screen
 from lenet_bench.show.terminal.table import Column, table

@@ -13,8 +13,7 @@ import pytest
 from lenet_bench import load
 from lenet_bench.errors import LenetBenchError
 from lenet_bench.network import PARAMETERS
-from lenet_bench.show.figures.training import write_pictures
-from lenet_bench.show.terminal.training import news
+from lenet_bench.show.training import news, write_pictures
 from lenet_bench.training import Augmentation, Epoch, Recipe, TrainOptions, recipe, train
 from lenet_bench.training.augment import augment, expose, move, redraw, sample, soften
 from lenet_bench.training.frameworks import import_trainer

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from conftest import environment
 from lenet_bench.show.terminal.screen import Screen
-from lenet_bench.show.terminal.training import training
+from lenet_bench.show.training import training
 from lenet_bench.training import FRAMEWORKS, TrainingResult, read_training
 from lenet_bench.training.frameworks import variables
 from lenet_bench.training.result import TOLERANCE, FrameworkRun, agreement, write_training

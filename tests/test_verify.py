@@ -19,8 +19,8 @@ from lenet_bench.questions.verify import (
     verify_each,
 )
 from lenet_bench.registry.availability import backends
+from lenet_bench.show.terminal.answers import verification
 from lenet_bench.show.terminal.screen import Screen
-from lenet_bench.show.terminal.verification import verification
 from lenet_bench.weights import read_weights
 
 MNIST = os.environ.get("LENET_BENCH_MNIST")

@@ -25,10 +25,9 @@ from lenet_bench.results.apart import AFTER, DISPATCH, STAGES, UNEXPLAINED, grou
 from lenet_bench.results.model import Anatomy
 from lenet_bench.results.statistics import FEWEST_STARTS
 from lenet_bench.show.terminal.screen import Screen
-from lenet_bench.show.terminal.why import calls as table
-from lenet_bench.show.terminal.why import closely
-from lenet_bench.show.terminal.why import parts as rows
-from lenet_bench.show.why import answer
+from lenet_bench.show.why import answer, closely
+from lenet_bench.show.why import calls as table
+from lenet_bench.show.why import parts as rows
 from msgspec.structs import replace
 from sample_results import blocks, experiments, failed, result
 

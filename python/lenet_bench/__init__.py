@@ -51,7 +51,7 @@ if TYPE_CHECKING:  # `as` makes a name one that the package gives
     from .results import Summary as Summary
     from .results import read_result as read_result
     from .results.rows import rows as rows
-    from .show.forms import render as render
+    from .show.comparison import render as render
     from .show.page import write_report as write_report
     from .weights import Weights as Weights
     from .weights import read_weights as read_weights
@@ -73,7 +73,7 @@ _NAMES_OF = {
     "registry.availability": "Availability",
     "results": "Result Row Summary read_result",
     "results.rows": "rows",
-    "show.forms": "render",
+    "show.comparison": "render",
     "show.page": "write_report",
     "weights": "Weights read_weights",
 }

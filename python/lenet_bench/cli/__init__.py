@@ -17,24 +17,20 @@ from ..errors import LenetBenchError
 from ..show.terminal.screen import plain
 from .classroom import classroom
 from .compare import compare
-from .completion import completion
 from .cost import cost
-from .diff import diff
 from .doctor import backends, doctor
 from .env import env
-from .export import export
+from .export import completion, export, schema
 from .infer import infer
 from .machines import machines
 from .mlperf import mlperf
 from .output import INTERRUPTED, PROGRAM, SUCCESS, WRONG, abandon_output, complain
-from .prices import prices
-from .report import report
-from .schema import schema
+from .report import diff, report
 from .self_test import self_test
 from .share import share
 from .train import train
 from .verify import verify
-from .why import why
+from .why import prices, why
 
 DEBUG_VARIABLE = "LENET_BENCH_DEBUG"
 _CANNOT_WRITE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)

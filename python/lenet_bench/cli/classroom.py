@@ -4,59 +4,30 @@ from pathlib import Path
 
 import click
 
-from .options import BACKEND, FILE, each_once, open_option
+from .options import FILE, command, each_once, open_option, option
 from .output import SUCCESS, give_page, note, say
 
 _PAGE = Path("classroom.html")
 
 
-@click.command(
-    short_help="Write a page to draw digits on and to race the APIs.",
-    epilog="""\b
-Examples:
-  lenet-bench classroom
-  lenet-bench classroom mine.jsonl -o lesson.html --open
-  lenet-bench classroom mine.jsonl why.jsonl
-  lenet-bench classroom --serve --open
-  lenet-bench classroom --serve -b fused -b numpy -b keras:predict_on_batch
-  lenet-bench classroom --serve --browser-engines --port 8080
-""",
-)
+@command("Write a page to draw digits on and to race the APIs.")
 @click.argument("results", metavar="[RESULT]...", nargs=-1, type=FILE)
-@click.option(
-    "-o",
-    "--output",
-    type=FILE,
-    metavar="FILE",
-    help="Write the page here; it works offline. [classroom.html]",
-)
+@option("-o, --output FILE", "Write the page here; it works offline. [classroom.html]")
 @open_option
-@click.option(
-    "--serve",
-    "served",
-    is_flag=True,
-    help="Serve the page on this machine, with backends that answer live.",
+@option("--serve", "Serve the page on this machine, with backends that answer live.", "served")
+@option(
+    "--port N", "With --serve: listen on this port. [a free one]", kind=click.IntRange(1, 65535)
 )
-@click.option(
-    "--port",
-    type=click.IntRange(1, 65535),
-    metavar="N",
-    help="With --serve: listen on this port. [a free one]",
-)
-@click.option(
-    "-b",
-    "--backend",
+@option(
+    "-b, --backend BACKEND",
+    "With --serve: let this backend answer. Repeatable. [every one that is installed]",
     "backends",
-    metavar="BACKEND",
     multiple=True,
-    type=BACKEND,
     callback=each_once,
-    help="With --serve: let this backend answer. Repeatable. [every one that is installed]",
 )
-@click.option(
+@option(
     "--browser-engines",
-    is_flag=True,
-    help="With --serve: download onnxruntime-web and tfjs by npm, once; they run in the browser.",
+    "With --serve: download onnxruntime-web and tfjs by npm, once; they run in the browser.",
 )
 def classroom(
     results: tuple[Path, ...],
@@ -73,6 +44,13 @@ def classroom(
     first RESULT, a file of `compare`; a second one, of `why`, shows the parts of each call.
     Without a RESULT the page shows the published results. With --serve every backend that
     is installed here answers each drawing, too, until Ctrl-C.
+
+    $ lenet-bench classroom
+    $ lenet-bench classroom mine.jsonl -o lesson.html --open
+    $ lenet-bench classroom mine.jsonl why.jsonl
+    $ lenet-bench classroom --serve --open
+    $ lenet-bench classroom --serve -b fused -b numpy -b keras:predict_on_batch
+    $ lenet-bench classroom --serve --browser-engines --port 8080
     """
     from ..results import read_result
     from ..show.classroom import classroom_page, published

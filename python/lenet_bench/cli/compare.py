@@ -3,69 +3,39 @@
 import os
 from typing import TYPE_CHECKING, Any
 
-import click
-
 from ..units import counted, span
-from .measuring import rounds_option, run, run_options
 from .options import (
-    BACKEND,
     Device,
     backends_argument,
-    batch_sizes,
+    command,
     device_option,
     form_option,
-    milliseconds,
+    option,
+    run_options,
 )
-from .output import note, say, screen
+from .output import note, run, say, screen
 
 if TYPE_CHECKING:
     from ..measure.options import CompareOptions
     from ..results import Result
 
 
-@click.command(
-    short_help="Measure backends side by side.",
-    epilog="""\b
-Examples:
-  lenet-bench compare --quick
-  lenet-bench compare fused openblas --budget 60s
-  lenet-bench compare fused keras --batch 1,8,64,512
-  lenet-bench compare fused keras --interval 20ms --cold
-  lenet-bench compare torch torch@gpu -o mine.jsonl   run it again to continue
-  lenet-bench compare --device gpu --baseline cudnn
-  lenet-bench compare --json | jq '.backends[] | {name, p50_us, verdict}'
-
-Exit codes: 0, or 1 where a backend failed or a named one does not run.
-""",
-)
+@command("Measure backends side by side.")
 @backends_argument
-@click.option(
-    "--quick", is_flag=True, help="Measure the named backends, or five, in about two minutes."
+@option("--quick", "Measure the named backends, or five, in about two minutes.")
+@option(
+    "--baseline BACKEND", "The backend that ratios refer to. [onednn, else the first that runs]"
 )
-@click.option(
-    "--baseline",
-    metavar="BACKEND",
-    type=BACKEND,
-    help="The backend that ratios refer to. [onednn, else the first that runs]",
-)
-@click.option(
-    "--batch",
+@option(
+    "--batch N,N,...",
+    "Measure throughput too, with N images a call: 1,8,64,512.",
     "batches",
-    type=batch_sizes,
     callback=lambda _context, _option, sizes: sizes or (),
-    metavar="N,N,...",
-    help="Measure throughput too, with N images a call: 1,8,64,512.",
 )
-@click.option(
-    "--interval",
-    "interval_s",
-    type=milliseconds,
-    metavar="MS",
-    help="Pause this long before each call: 20, 1s.",
-)
-@click.option("--cold", is_flag=True, help="Read 64 MB before each call: cold caches.")
+@option("--interval MS", "Pause this long before each call: 20, 1s.", "interval_s")
+@option("--cold", "Read 64 MB before each call: cold caches.")
 @device_option
-@run_options("compare", rounds_option, otherwise="[20s and 6 rounds]")
+@run_options("compare", otherwise="[20s and 6 rounds]")
 @form_option("json", "csv", "markdown")
 def compare(
     backends: tuple[str, ...], quick: bool, device: Device, form: str | None, **chosen: Any
@@ -76,12 +46,22 @@ def compare(
     shuffled order, in a new process on the same core. It is timed only if it gives the reference's
     answers. The run ends at --budget or --rounds, whichever comes first. Ctrl-C ends it, too, and
     shows what was measured.
+
+    $ lenet-bench compare --quick
+    $ lenet-bench compare fused openblas --budget 60s
+    $ lenet-bench compare fused keras --batch 1,8,64,512
+    $ lenet-bench compare fused keras --interval 20ms --cold
+    $ lenet-bench compare torch torch@gpu -o mine.jsonl   run it again to continue
+    $ lenet-bench compare --device gpu --baseline cudnn
+    $ lenet-bench compare --json | jq '.backends[] | {name, p50_us, verdict}'
+
+    Exit codes: 0, or 1 where a backend failed or a named one does not run.
     """
     from ..measure.comparison import compare as measure
     from ..measure.options import QUICK, QUICK_ROUNDS, QUICK_S, CompareOptions
     from ..registry import on_device
     from ..results import failures
-    from ..show.forms import comparison
+    from ..show.comparison import comparison
 
     named = tuple(on_device(name, device) for name in backends)
     if quick:

@@ -4,35 +4,14 @@ from pathlib import Path
 
 import click
 
-from .options import BACKEND, FILE, backends_argument, json_option
+from .options import backends_argument, command, json_option, option
 from .output import SUCCESS, answer, say, screen
 
 
-@click.command(
-    short_help="Count the code that each backend takes.",
-    epilog="""\b
-Examples:
-  lenet-bench cost
-  lenet-bench cost keras torch onednn
-  lenet-bench cost --show keras onednn | less
-  lenet-bench cost --show keras onednn --times mine.jsonl
-  lenet-bench cost --json | jq '.[] | {name, lines_of_code}'
-""",
-)
+@command("Count the code that each backend takes.")
 @backends_argument
-@click.option(
-    "--show",
-    nargs=2,
-    metavar="A B",
-    type=BACKEND,
-    help="Print the code of two backends, stage by stage.",
-)
-@click.option(
-    "--times",
-    type=FILE,
-    metavar="RESULT",
-    help="Take the times beside the code from this result. [the package's own]",
-)
+@option("--show A B", "Print the code of two backends, stage by stage.", nargs=2)
+@option("--times RESULT", "Take the times beside the code from this result. [the package's own]")
 @json_option
 def cost(
     backends: tuple[str, ...], show: tuple[str, ...], times: Path | None, as_json: bool
@@ -41,6 +20,12 @@ def cost(
 
     Lines with code count; blank lines, comments, docstrings and lone brackets do not. Nothing is
     imported or run, so a backend need not run here.
+
+    $ lenet-bench cost
+    $ lenet-bench cost keras torch onednn
+    $ lenet-bench cost --show keras onednn | less
+    $ lenet-bench cost --show keras onednn --times mine.jsonl
+    $ lenet-bench cost --json | jq '.[] | {name, lines_of_code}'
     """
     from ..cost import costs, sources
     from ..questions.cost import staged

@@ -3,26 +3,20 @@
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
-import click
-
-from .options import backends_argument, json_option, timeout_option, together, verbose_option
+from .options import (
+    backends_argument,
+    command,
+    json_option,
+    timeout_option,
+    together,
+    verbose_option,
+)
 from .output import SUCCESS, WRONG, answer, note, screen
 
 _options = together(backends_argument, json_option, timeout_option, verbose_option)
 
 
-@click.command(
-    short_help="Check what runs here, and say how to install the rest.",
-    epilog="""\b
-Examples:
-  lenet-bench doctor
-  lenet-bench doctor torch keras
-  lenet-bench doctor torch:compile
-  lenet-bench doctor --json | jq '.[] | select(.available | not) | .reason'
-
-Exit codes: 0 where at least one backend runs, else 1.
-""",
-)
+@command("Check what runs here, and say how to install the rest.")
 @_options
 def doctor(backends: tuple[str, ...], as_json: bool, timeout: float, verbose: bool) -> int:
     """Check what runs here. For what does not, print the reason and the command that fixes it.
@@ -30,9 +24,16 @@ def doctor(backends: tuple[str, ...], as_json: bool, timeout: float, verbose: bo
     Each BACKEND, or every backend if none is named, is loaded with its variants in a process of its
     own, and one answer is compared with the reference's. The machine, the software, the weights and
     MNIST are checked too.
+
+    $ lenet-bench doctor
+    $ lenet-bench doctor torch keras
+    $ lenet-bench doctor torch:compile
+    $ lenet-bench doctor --json | jq '.[] | select(.available | not) | .reason'
+
+    Exit codes: 0 where at least one backend runs, else 1.
     """
     from ..questions.doctor import examine
-    from ..show.terminal.examination import examination
+    from ..show.terminal.doctor import examination
 
     with _asking(backends, verbose) as answered:
         found = examine(backends, quiet=not verbose, seconds=timeout, answered=answered)
@@ -40,20 +41,17 @@ def doctor(backends: tuple[str, ...], as_json: bool, timeout: float, verbose: bo
     return SUCCESS if found.works else WRONG
 
 
-@click.command(
-    short_help="List the backends, from C++ to Keras.",
-    epilog="""\b
-Examples:
-  lenet-bench backends
-  lenet-bench backends torch onnxruntime
-  lenet-bench backends --json | jq -r '.[] | select(.available) | .name'
-""",
-)
+@command("List the backends, from C++ to Keras.")
 @_options
 def backends(backends: tuple[str, ...], as_json: bool, timeout: float, verbose: bool) -> int:
-    """List every API that the network is written on, and whether it runs here."""
+    """List every API that the network is written on, and whether it runs here.
+
+    $ lenet-bench backends
+    $ lenet-bench backends torch onnxruntime
+    $ lenet-bench backends --json | jq -r '.[] | select(.available) | .name'
+    """
     from ..registry.availability import backends as ask
-    from ..show.terminal.backends import backends as by_family
+    from ..show.terminal.doctor import backends as by_family
 
     with _asking(backends, verbose) as answered:
         found = ask(backends, quiet=not verbose, seconds=timeout, answered=answered)

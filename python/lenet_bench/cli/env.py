@@ -6,8 +6,8 @@ from time import monotonic
 import click
 
 from ..errors import LenetBenchError
-from .options import json_option
-from .output import SUCCESS, WRONG, complain, note, say, say_json
+from .options import json_option, option
+from .output import SUCCESS, WRONG, answer, complain, note
 
 #: Each is a file of that folder, imported by the command that needs it.
 _PINS = Path(__file__).parents[1] / "registry/environments"
@@ -35,31 +35,29 @@ def list_environments(as_json: bool) -> int:
     from ..registry.environments import environments
 
     known = environments().values()
-    if as_json:
-        say_json(
-            [
-                {
-                    "name": one.name,
-                    "summary": one.summary,
-                    "backends": held_by(one.name),
-                    "created": one.created,
-                    "gigabytes": one.gigabytes,
-                    "folder": str(one.folder),
-                }
-                for one in known
-            ]
-        )
-        return SUCCESS
-    width = max(len(one.name) for one in known)
-    for one in known:
-        state = "created" if one.created else "absent "
-        say([f"{one.name:<{width}}  {state}  {one.gigabytes} GB  {one.summary}"])
+    value = [
+        {
+            "name": one.name,
+            "summary": one.summary,
+            "backends": held_by(one.name),
+            "created": one.created,
+            "gigabytes": one.gigabytes,
+            "folder": str(one.folder),
+        }
+        for one in known
+    ]
+    width, states = max(len(one.name) for one in known), {True: "created", False: "absent "}
+    lines = (
+        f"{one.name:<{width}}  {states[one.created]}  {one.gigabytes} GB  {one.summary}"
+        for one in known
+    )
+    answer(as_json, value, lines)
     return SUCCESS
 
 
 @env.command("create")
 @click.argument("names", metavar="[NAME...]", nargs=-1, type=_ENVIRONMENT)
-@click.option("--all", "every", is_flag=True, help="Create every environment of use here.")
+@option("--all", "Create every environment of use here.", "every")
 def create_environments(names: tuple[str, ...], every: bool) -> int:
     """Create environments from pinned versions; if one fails, the others are still created."""
     from ..registry.environments import create, environments

@@ -1,32 +1,57 @@
-"""`export`: the network as another program's model."""
+"""`export`, `schema` and `completion`: files that other programs read."""
 
 from pathlib import Path
 
 import click
+from click.shell_completion import get_completion_class
 
-from .options import FILE, weights_option
-from .output import SUCCESS, note
+from .options import command, option, weights_option
+from .output import PROGRAM, SUCCESS, note, say
 
 
-@click.command(
-    short_help="Write the network as a model file (ONNX, TFLite, Caffe).",
-    epilog="""\b
-Examples:
-  lenet-bench export onnx -o lenet.onnx
-  lenet-bench export caffe -o lenet.caffemodel   and lenet.prototxt beside it
-""",
-)
+@command("Write the network as a model file (ONNX, TFLite, Caffe).")
 @click.argument("kind", metavar="FORMAT", type=click.Choice(["onnx", "tflite", "caffe"]))
-@click.option("-o", "--output", type=FILE, metavar="FILE", required=True, help="The file to write.")
+@option("-o, --output FILE", "The file to write.", required=True)
 @weights_option
 def export(kind: str, output: Path, weights: Path | None) -> int:
     """Write the network with its weights as another program's model file.
 
     FORMAT is onnx, tflite or caffe.
+
+    $ lenet-bench export onnx -o lenet.onnx
+    $ lenet-bench export caffe -o lenet.caffemodel   and lenet.prototxt beside it
     """
     from ..export import export as write
     from ..weights import read_weights
 
     for path in write(kind, read_weights(weights), output):
         note(f"wrote {path}")
+    return SUCCESS
+
+
+@command("Print the JSON schema of result files.")
+def schema() -> int:
+    """Print the JSON schema (2020-12) of a line of the files that `compare` writes.
+
+    $ lenet-bench schema > result.schema.json
+    """
+    from ..results.schema import make_schema
+
+    say(make_schema().splitlines())
+    return SUCCESS
+
+
+@command("Print a shell's completion script.")
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+def completion(shell: str) -> int:
+    """Print the script that makes a shell complete commands, options and backends.
+
+    $ lenet-bench completion bash >> ~/.bashrc
+    $ lenet-bench completion zsh >> ~/.zshrc
+    $ lenet-bench completion fish > ~/.config/fish/completions/lenet-bench.fish
+    """
+    root = click.get_current_context().find_root().command
+    complete = get_completion_class(shell)
+    assert complete is not None
+    say([complete(root, {}, PROGRAM, "_LENET_BENCH_COMPLETE").source()])
     return SUCCESS

@@ -5,36 +5,17 @@ from pathlib import Path
 
 import click
 
-from .options import FOLDER, Device, asking_options, backend_option
+from .options import Device, asking_options, backend_option, command, option
 from .output import SUCCESS, WRONG, complain, note, say, screen
 
 
-@click.command(
-    short_help="Classify pictures of digits and time the call.",
-    epilog="""\b
-Examples:
-  lenet-bench infer digit.png
-  lenet-bench infer images/*.png --backend fused
-  lenet-bench infer photo.jpg --show --steps steps/
-  lenet-bench infer digit.png --backend all
-  lenet-bench infer digit.png --backend torch@gpu --backend torch
-  lenet-bench infer --json images/*.png | jq .digit
-  curl -s https://example.org/7.png | lenet-bench infer -
-
-Exit codes: 0 where every picture was read and all backends agree, else 1.
-""",
-)
+@command("Classify pictures of digits and time the call.")
 @click.argument(
     "images", metavar="IMAGE...", nargs=-1, required=True, type=click.Path(readable=False)
 )
 @backend_option("auto")
-@click.option("--show", is_flag=True, help="Draw what the network sees.")
-@click.option(
-    "--steps",
-    type=FOLDER,
-    metavar="DIR",
-    help="Write each step of reading a picture to DIR as PNG.",
-)
+@option("--show", "Draw what the network sees.")
+@option("--steps DIR", "Write each step of reading a picture to DIR as PNG.")
 @asking_options
 def infer(
     images: tuple[str, ...],
@@ -52,10 +33,20 @@ def infer(
     IMAGE is a PNG, JPEG, GIF, BMP, TIFF, WebP, PGM or PBM file, or - for standard input. Each
     answer is a digit and ten probabilities. The times are of one call, from NumPy array to NumPy
     array: the first call, and the median of later ones.
+
+    $ lenet-bench infer digit.png
+    $ lenet-bench infer images/*.png --backend fused
+    $ lenet-bench infer photo.jpg --show --steps steps/
+    $ lenet-bench infer digit.png --backend all
+    $ lenet-bench infer digit.png --backend torch@gpu --backend torch
+    $ lenet-bench infer --json images/*.png | jq .digit
+    $ curl -s https://example.org/7.png | lenet-bench infer -
+
+    Exit codes: 0 where every picture was read and all backends agree, else 1.
     """
     from ..questions.infer import Failure, all_agree, open_backends, to_json
     from ..questions.infer import infer as answers_of
-    from ..show.families import missing
+    from ..show.sentences import missing
     from ..show.terminal.answers import in_full, in_short, times
     from ..silence import silence_libraries
     from ..weights import read_weights

@@ -1,49 +1,24 @@
-"""`machines`: many results together, a row a machine."""
+"""`machines`: many results together, a row for each machine."""
 
 from pathlib import Path
 from typing import Any
 
 import click
 
-from .options import BACKEND, FILE, json_option, open_option
+from .options import FILE, command, json_option, open_option, option
 from .output import SUCCESS, WRONG, complain, give_page, note, say, say_json, screen
 
 
-@click.command(
-    short_help="Show the results of many machines together.",
-    epilog="""\b
-Examples:
-  lenet-bench machines                       (in a checkout: its own results)
-  lenet-bench machines mine.jsonl results/community
-  lenet-bench machines -b fused -b keras --ratios
-  lenet-bench machines --processor epyc -o machines.html --open
-""",
-)
+@command("Show the results of many machines together.")
 @click.argument("results", metavar="[RESULT]...", nargs=-1, type=FILE)
-@click.option(
-    "-b",
-    "--backend",
-    "names",
-    metavar="NAME",
-    multiple=True,
-    type=BACKEND,
-    help="Show this backend. Repeatable.",
-)
-@click.option("--all", "every", is_flag=True, help="Show every variant.")
-@click.option("--ratios", is_flag=True, help="Show ratios to the baseline, not times.")
-@click.option(
-    "--baseline", metavar="BACKEND", type=BACKEND, help="Show ratios to this backend. [onednn]"
-)
-@click.option("--processor", metavar="WORDS", help="Only processors with these words.")
-@click.option(
-    "--gpu",
-    metavar="WORDS",
-    help="Only machines whose GPU has these words; `none`: machines without a GPU.",
-)
-@click.option("--version", metavar="VERSION", help="Only results of this version of lenet-bench.")
-@click.option(
-    "-o", "--output", type=FILE, metavar="FILE", help="Write one HTML page that works offline."
-)
+@option("-b, --backend NAME", "Show this backend. Repeatable.", "names", multiple=True)
+@option("--all", "Show every variant.", "every")
+@option("--ratios", "Show ratios to the baseline, not times.")
+@option("--baseline BACKEND", "Show ratios to this backend. [onednn]")
+@option("--processor WORDS", "Only processors with these words.")
+@option("--gpu WORDS", "Only machines whose GPU has these words; `none`: machines without a GPU.")
+@option("--version VERSION", "Only results of this version of lenet-bench.")
+@option("-o, --output FILE", "Write one HTML page that works offline.")
 @open_option
 @json_option
 def machines(
@@ -61,11 +36,16 @@ def machines(
 
     RESULT is a file that `compare` or `share` wrote, or a folder of them. A file that cannot be
     read is named and left out, and the exit code is 1.
+
+    $ lenet-bench machines                       (in a checkout: its own results)
+    $ lenet-bench machines mine.jsonl results/community
+    $ lenet-bench machines -b fused -b keras --ratios
+    $ lenet-bench machines --processor epyc -o machines.html --open
     """
     from ..questions.machines import matching, measured
     from ..show.machines import as_json as digest
     from ..show.machines import baseline as chosen
-    from ..show.machines import columns
+    from ..show.machines import columns, in_terminal
 
     if as_json and output:
         raise click.UsageError("--json prints and -o writes: give one of them")
@@ -86,8 +66,6 @@ def machines(
     elif as_json:
         say_json(digest(found, base, refused))
     else:
-        from ..show.terminal.machines import machines as drawn
-
         shown = names or columns(found, every=every)
-        say(drawn(found, shown, base if ratios or baseline else None, screen()))
+        say(in_terminal(found, shown, base if ratios or baseline else None, screen()))
     return WRONG if refused else SUCCESS

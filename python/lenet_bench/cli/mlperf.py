@@ -4,51 +4,21 @@ import os
 from pathlib import Path
 from typing import Any
 
-import click
-
-from .options import BACKEND, FOLDER, json_option, seconds, threads_option, weights_option
+from .options import command, json_option, option, threads_option, weights_option
 from .output import SUCCESS, WRONG, answer, note, screen
 
 
-@click.command(
-    short_help="Run MLPerf's LoadGen (SingleStream) on a backend.",
-    epilog="""\b
-Examples:
-  lenet-bench mlperf --backend fused
-  lenet-bench mlperf --backend keras:call --data MNIST_FOLDER --duration 30s
-  lenet-bench mlperf --backend tensorflow --full -o logs
-
-Exit codes: 0 where LoadGen's verdict is VALID and the accuracy is reached, else 1.
-""",
-)
-@click.option("-b", "--backend", metavar="NAME", required=True, type=BACKEND, help="The backend.")
-@click.option(
-    "--duration",
-    "duration_s",
-    type=seconds,
-    metavar="TIME",
-    default="5s",
-    show_default=True,
-    help="Run for at least this time.",
-)
-@click.option(
-    "--full", is_flag=True, help="Run as long as MLPerf's rules ask: at least ten minutes."
-)
-@click.option(
-    "--data",
-    type=FOLDER,
-    metavar="DIR",
-    help="Folder with MNIST's IDX files, for accuracy against its labels. [$LENET_BENCH_MNIST]",
+@command("Run MLPerf's LoadGen (SingleStream) on a backend.")
+@option("-b, --backend NAME", "The backend.", required=True)
+@option("--duration TIME", "Run for at least this time.", "duration_s", default="5s")
+@option("--full", "Run as long as MLPerf's rules ask: at least ten minutes.")
+@option(
+    "--data DIR",
+    "Folder with MNIST's IDX files, for accuracy against its labels. [$LENET_BENCH_MNIST]",
 )
 @threads_option
 @weights_option
-@click.option(
-    "-o",
-    "--output",
-    type=FOLDER,
-    metavar="DIR",
-    help="Folder for LoadGen's logs. [results/mlperf-NAME-DATE]",
-)
+@option("-o, --output DIR", "Folder for LoadGen's logs. [results/mlperf-NAME-DATE]")
 @json_option
 def mlperf(
     backend: str, data: Path | None, output: Path | None, as_json: bool, **chosen: Any
@@ -58,6 +28,12 @@ def mlperf(
     It is not an MLPerf submission: LoadGen, its rules and its verdict are MLPerf's, the network
     is not. The backend is checked and pinned as by `compare`. Its accuracy must reach 99 % of
     the reference's; without MNIST (--data), the reference's digits count as the right ones.
+
+    $ lenet-bench mlperf --backend fused
+    $ lenet-bench mlperf --backend keras:call --data MNIST_FOLDER --duration 30s
+    $ lenet-bench mlperf --backend tensorflow --full -o logs
+
+    Exit codes: 0 where LoadGen's verdict is VALID and the accuracy is reached, else 1.
     """
     from datetime import datetime
 

@@ -1,8 +1,10 @@
-"""Options and arguments that several commands share, and the values that they take."""
+"""How a command is declared: its examples, its arguments, its options and their values."""
 
 import re
 from collections.abc import Callable
+from datetime import datetime
 from functools import partial
+from inspect import cleandoc
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
@@ -85,6 +87,62 @@ def share(text: str) -> float:
     return share
 
 
+#: What an option takes: its name in the help, and its type.
+_VALUES: dict[str, Any] = {
+    **dict.fromkeys(("BACKEND", "NAME", "A B"), BACKEND),
+    **dict.fromkeys(("FILE", "RESULT"), FILE),
+    **{"DIR": FOLDER, "N": click.IntRange(min=1), "N,N,...": batch_sizes},
+    **{"TIME": seconds, "MS": milliseconds, "SHARE": share},
+    **{"WORDS": str, "VERSION": str},
+}
+
+
+def command(short: str) -> Callable[[Callable[..., Any]], click.Command]:
+    """Make a command of a function; `short` describes it in the list of commands.
+
+    Its help is the function's docstring. Lines that begin with $ are examples; they and what
+    follows are printed after the options.
+    """
+
+    def made(function: Callable[..., Any]) -> click.Command:
+        text, _, examples = cleandoc(function.__doc__ or "").partition("\n\n$ ")
+        shown = examples.replace("\n$ ", "\n  ")
+        epilog = f"\b\nExamples:\n  {shown}\n"
+        return click.command(short_help=short, help=text, epilog=epilog)(function)
+
+    return made
+
+
+def together(*options: Callable[[Any], Any]) -> Callable[[Command], Command]:
+    """Several options as one decorator, listed in this order."""
+
+    def add(command: Command) -> Command:
+        for one in reversed(options):
+            command = one(command)
+        return command
+
+    return add
+
+
+def option(
+    spelled: str, help: str, name: str = "", *, kind: Any = None, **more: Any
+) -> Callable[[Command], Command]:
+    """Declare an option as its help spells it: `-o, --output FILE`, or `--quick` without a value.
+
+    The value's name decides its type, unless there is a `kind`; [cpu|gpu] is a choice. `name` is
+    the parameter's, where it is not the option's.
+    """
+    words = spelled.replace(", -", " -").split()
+    names = [word for word in words if word.startswith("-")]
+    if takes := " ".join(words[len(names) :]):
+        choice = click.Choice(takes[1:-1].split("|")) if takes.startswith("[") else None
+        value = {"metavar": takes, "type": kind or choice or _VALUES[takes]}
+        more = {"show_default": "default" in more, **value, **more}
+    else:
+        more["is_flag"] = True
+    return click.option(*names, *filter(None, [name]), help=help, **more)
+
+
 def each_once(_context: Any, _argument: Any, names: tuple[str, ...]) -> tuple[str, ...]:
     """Refuse a name that is given twice."""
     for name in names:
@@ -100,36 +158,16 @@ backends_argument = click.argument(
 
 def backend_option(default: str) -> Callable[[Command], Command]:
     """--backend, with what it means where it is not given."""
-    return click.option(
-        "-b",
-        "--backend",
-        "backends",
-        metavar="NAME",
-        multiple=True,
-        default=(default,),
-        show_default=True,
-        type=BackendName("auto", "all"),
-        help="A backend, `auto` for the first that runs here, or `all`. Repeatable.",
-    )
+    text = "A backend, `auto` for the first that runs here, or `all`. Repeatable."
+    kind, spelled = BackendName("auto", "all"), "-b, --backend NAME"
+    return option(spelled, text, "backends", kind=kind, multiple=True, default=(default,))
 
 
-json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
 _FORMS = {
     "json": "Print JSON for programs.",
     "csv": "Print CSV for spreadsheets.",
     "markdown": "Print Markdown.",
 }
-
-
-def together(*options: Callable[[Any], Any]) -> Callable[[Command], Command]:
-    """Several options as one decorator, listed in this order."""
-
-    def add(command: Command) -> Command:
-        for option in reversed(options):
-            command = option(command)
-        return command
-
-    return add
 
 
 def form_option(*forms: str) -> Callable[[Command], Command]:
@@ -168,34 +206,41 @@ _threads_option = partial(
 threads_option = _threads_option("--threads", callback=usable)
 #: For backends in this process: eager, since NumPy's BLAS reads it when it is imported.
 threads_here_option = _threads_option("--threads", callback=_set_threads, is_eager=True)
-timeout_option = click.option(
-    "--timeout",
-    type=seconds,
-    metavar="TIME",
-    default="120s",
-    show_default=True,
-    help="Stop waiting for a backend after this time.",
+timeout_option = option(
+    "--timeout TIME", "Stop waiting for a backend after this time.", default="120s"
 )
-device_option = click.option(
-    "--device",
-    type=click.Choice(["cpu", "gpu"]),
-    help="Run on this device: torch is torch@gpu on a GPU. [each backend's own]",
+device_option = option(
+    "--device [cpu|gpu]", "Run on this device: torch is torch@gpu on a GPU. [each backend's own]"
 )
-verbose_option = click.option("-v", "--verbose", is_flag=True, help="Show what frameworks print.")
-open_option = click.option("--open", "show", is_flag=True, help="Open the page in the browser.")
-weights_option = click.option(
-    "--weights",
-    type=FILE,
-    metavar="FILE",
-    help="Use these weights (safetensors). [those of the package]",
+json_option = option("--json", _FORMS["json"], "as_json")
+verbose_option = option("-v, --verbose", "Show what frameworks print.")
+open_option = option("--open", "Open the page in the browser.", "show")
+weights_option = option("--weights FILE", "Use these weights (safetensors). [those of the package]")
+data_option = option(
+    "--data DIR", "Folder with MNIST's IDX files. [$LENET_BENCH_MNIST, or downloaded once]"
 )
 #: Of a command that asks backends in this process.
 asking_options = together(
     json_option, device_option, threads_here_option, weights_option, verbose_option
 )
-data_option = click.option(
-    "--data",
-    type=FOLDER,
-    metavar="DIR",
-    help="Folder with MNIST's IDX files. [$LENET_BENCH_MNIST, or downloaded once]",
-)
+
+
+def run_options(
+    name: str, *, rounds: bool = True, otherwise: str = ""
+) -> Callable[[Command], Command]:
+    """The options of a run of the command of that name, as CompareOptions calls them.
+
+    `otherwise` is what ends a run without --budget. Without --output, the run is saved in a file
+    named after the command and the time.
+    """
+    stop = f"Stop after this time: 60s, 5m. {otherwise}".strip()
+    save = f"Save the run to FILE, or continue the run saved there. [results/{name}-DATE.jsonl]"
+
+    def usual(_context: Any, _option: Any, file: Path | None) -> Path:
+        return file or Path(f"results/{name}-{datetime.now():%Y%m%d-%H%M%S}.jsonl")
+
+    ends: list[Callable[[Any], Any]] = [option("--budget TIME", stop, "budget_s")]
+    ends += [option("--rounds N", "Stop after N rounds.")] if rounds else []
+    return together(
+        *ends, threads_option, weights_option, option("-o, --output FILE", save, callback=usual)
+    )

@@ -3,22 +3,25 @@
 import json
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from ..show.terminal.screen import Screen, encodable, plain
+
+if TYPE_CHECKING:
+    from ..measure.options import CompareOptions
+    from ..results import Result
 
 PROGRAM = "lenet-bench"
 SUCCESS, WRONG, INTERRUPTED = 0, 1, 130  # 2, misuse, is click's
 
 
 def screen() -> Screen:
-    """The screen for answers."""
     return Screen.of(sys.stdout)
 
 
@@ -50,6 +53,35 @@ def give_page(path: Path, html: str, *, show: bool) -> None:
     note(f"the page is {path}")
     if show:
         click.launch(path.resolve().as_uri())
+
+
+def run(
+    measure: "Callable[[CompareOptions, Callable[[Any], None]], Result]",
+    options: "CompareOptions",
+    show: "Callable[[Result], bool]",
+    *,
+    verbose: bool = False,
+) -> int:
+    """Measure, show the result, and return the exit code; `show` returns whether all is well."""
+    from ..measure.comparison import NotSavedError
+    from ..show.terminal.progress import progress
+
+    unsaved = None
+    with progress() as step:
+        try:
+            result = measure(options, step.of_a_run)
+        except NotSavedError as error:
+            result, unsaved = error.result, str(error)
+    for row in result.backends if verbose else ():
+        note(row.output and f"{row.name} printed:\n{row.output}")
+    well = show(result)
+    if unsaved:
+        complain(unsaved)
+        return WRONG
+    note(f"the run is saved in {options.output}")
+    if result.ended == "interrupted":
+        return INTERRUPTED
+    return SUCCESS if well else WRONG
 
 
 def note(text: str | None) -> None:

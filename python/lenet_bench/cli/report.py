@@ -1,50 +1,25 @@
-"""`report`: print or draw a saved comparison."""
+"""`report` and `diff`: saved comparisons, printed, drawn, and one against another."""
 
 from pathlib import Path
+from typing import Any
 
 import click
 
 from ..units import counted
-from .options import FILE, FOLDER, form_option, open_option
-from .output import SUCCESS, give_page, note, say, screen
+from .options import FILE, command, form_option, open_option, option
+from .output import SUCCESS, WRONG, give_page, note, say, screen
 
 
-@click.command(
-    short_help="Print saved results, or draw them as a page.",
-    epilog="""\b
-Examples:
-  lenet-bench report results/compare-20261121-080000.jsonl
-  lenet-bench report mine.jsonl -o report.html --open
-  lenet-bench report laptop.jsonl server.jsonl -o both.html
-  lenet-bench report mine.jsonl results/why-20261121-090000.jsonl -o both.html
-  lenet-bench report mine.jsonl --figures slides
-  lenet-bench report mine.jsonl --markdown >> NOTES.md
-  lenet-bench report laptop.jsonl server.jsonl --csv > both.csv
-  lenet-bench report mine.jsonl --format pyperf > mine.json
-""",
-)
+@command("Print saved results, or draw them as a page.")
 @click.argument("results", metavar="RESULT...", nargs=-1, required=True, type=FILE)
-@click.option(
-    "-o",
-    "--output",
-    type=FILE,
-    metavar="FILE",
-    help="Write one HTML page that works offline: figures, code, warnings.",
-)
+@option("-o, --output FILE", "Write one HTML page that works offline: figures, code, warnings.")
 @open_option
-@click.option(
-    "--figures",
-    "folder",
-    type=FOLDER,
-    metavar="DIR",
-    help="Write each figure as SVG and PNG.",
-)
-@click.option("--all", "unfolded", is_flag=True, help="List every variant in a long table.")
-@click.option(
-    "--format",
+@option("--figures DIR", "Write each figure as SVG and PNG.", "folder")
+@option("--all", "List every variant in a long table.", "unfolded")
+@option(
+    "--format [bencher|github-action-benchmark|pyperf]",
+    "Print one result for another tool.",
     "tool",
-    type=click.Choice(["bencher", "github-action-benchmark", "pyperf"]),
-    help="Print one result for another tool.",
 )
 @form_option("json", "csv", "markdown")
 def report(
@@ -61,9 +36,18 @@ def report(
     Nothing is measured: every figure comes from the saved calls. Several results (two machines, a
     CPU and a GPU) are shown one after the other; on a page, side by side. A run of `why` adds a
     figure of the parts of each call.
+
+    $ lenet-bench report results/compare-20261121-080000.jsonl
+    $ lenet-bench report mine.jsonl -o report.html --open
+    $ lenet-bench report laptop.jsonl server.jsonl -o both.html
+    $ lenet-bench report mine.jsonl results/why-20261121-090000.jsonl -o both.html
+    $ lenet-bench report mine.jsonl --figures slides
+    $ lenet-bench report mine.jsonl --markdown >> NOTES.md
+    $ lenet-bench report laptop.jsonl server.jsonl --csv > both.csv
+    $ lenet-bench report mine.jsonl --format pyperf > mine.json
     """
     from ..results import read_result
-    from ..show.forms import comparison
+    from ..show.comparison import comparison
 
     if tool:
         if len(results) > 1 or form or output or folder:
@@ -96,3 +80,34 @@ def report(
     if folder:
         note(f"{counted(len(write_figures(folder, runs)), 'figure')} in {folder}")
     return SUCCESS
+
+
+@command("Find what became slower between two results.")
+@click.argument("old", type=FILE)
+@click.argument("new", type=FILE)
+@option(
+    "--fail-over SHARE",
+    "Fail if a backend is broken, or slower by more than this with 95 % confidence: 5%.",
+)
+@option("--relative", "Compare ratios to the baseline: for two machines.")
+@option("--baseline BACKEND", "The baseline of those ratios (implies --relative). [NEW's]")
+@form_option("markdown", "json")
+def diff(old: Path, new: Path, form: str | None, **chosen: Any) -> int:
+    """Compare two results that `compare` saved, backend by backend.
+
+    Each ratio of NEW's median to OLD's has an interval over the starts of both. With --fail-over,
+    the command fails if the whole interval of a backend is above that share, or if it ran in OLD
+    and fails in NEW. Without --fail-over it does not fail.
+
+    $ lenet-bench diff before.jsonl after.jsonl
+    $ lenet-bench diff main.jsonl branch.jsonl --fail-over 5%   for CI
+    $ lenet-bench diff laptop.jsonl server.jsonl --relative     two machines
+    $ lenet-bench diff old.jsonl new.jsonl --markdown >> $GITHUB_STEP_SUMMARY
+    """
+    from ..questions.diff import diff as compare
+    from ..results import read_result
+    from ..show.terminal.difference import difference
+
+    found = compare(read_result(old), read_result(new), **chosen)
+    say(difference(found, form, screen()))
+    return WRONG if found.regressed else SUCCESS

@@ -5,35 +5,22 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..units import span
-from .measuring import run, run_options
-from .options import BACKEND, json_option
-from .output import answer, note, screen
+from .options import BACKEND, command, json_option, option, run_options
+from .output import answer, note, run, screen
 
 if TYPE_CHECKING:
     from ..results import Result
 
 
-@click.command(
-    "self-test",
-    short_help="Check compare itself with planted faults.",
-    epilog="""\b
-Examples:
-  lenet-bench self-test
-  lenet-bench self-test fused --budget 5m
-  lenet-bench self-test --quick --json
-
-Exit codes: 0 where every point passes, else 1.
-""",
-)
+@command("Check compare itself with planted faults.")
 @click.argument("backend", metavar="[BACKEND]", required=False, type=BACKEND)
-@click.option("--quick", is_flag=True, help="Give a rough answer from few comparisons.")
-@click.option(
-    "--starts",
-    type=click.IntRange(min=6),
-    metavar="N",
-    help="Give each comparison N starts. [10, as for the README's figures]",
+@option("--quick", "Give a rough answer from few comparisons.")
+@option(
+    "--starts N",
+    "Give each comparison N starts. [10, as for the README's figures]",
+    kind=click.IntRange(min=6),
 )
-@run_options("self-test", otherwise="[when there is enough for a verdict]")
+@run_options("self-test", rounds=False, otherwise="[when there is enough for a verdict]")
 @json_option
 def self_test(
     backend: str | None, quick: bool, starts: int | None, as_json: bool, **chosen: Any
@@ -43,6 +30,12 @@ def self_test(
     Identical backends must be called the same, slowdowns of 5 and 10 % must be found, and cheating
     backends must be caught. It also reports how many slowdowns of 2 % are found; at most 5 % of
     these may be called faster.
+
+    $ lenet-bench self-test
+    $ lenet-bench self-test fused --budget 5m
+    $ lenet-bench self-test --quick --json
+
+    Exit codes: 0 where every point passes, else 1.
     """
     from ..measure.comparison import compare as measure
     from ..questions.self_test import PUBLISHED_STARTS, USUAL_BACKEND, points, self_test_options

@@ -8,43 +8,20 @@ from typing import TYPE_CHECKING
 import click
 
 from ..units import counted
-from .options import FILE, FOLDER
+from .options import FILE, command, option
 from .output import INTERRUPTED, SUCCESS, WRONG, complain, note, say
 
 if TYPE_CHECKING:
     from ..questions.share import Given
 
 
-@click.command(
-    short_help="Prepare a result for others.",
-    epilog="""\b
-Examples:
-  lenet-bench share mine.jsonl
-  lenet-bench share mine.jsonl --self-test self-test.json
-  lenet-bench share mine.jsonl --print | less               every byte of it
-  lenet-bench share --check results/community               what CI does
-""",
-)
+@command("Prepare a result for others.")
 @click.argument("results", metavar="RESULT...", nargs=-1, required=True, type=FILE)
-@click.option(
-    "--self-test",
-    type=FILE,
-    metavar="FILE",
-    help="Add the verdicts of `self-test --json` on this machine.",
-)
-@click.option(
-    "-o",
-    "--output",
-    "folder",
-    type=FOLDER,
-    metavar="DIR",
-    default="results/community",
-    show_default=True,
-    help="Write the file here.",
-)
-@click.option("--yes", is_flag=True, help="Write without asking.")
-@click.option("--print", "whole", is_flag=True, help="Only print every line of the file.")
-@click.option("--check", is_flag=True, help="Check shared files, or folders of them.")
+@option("--self-test FILE", "Add the verdicts of `self-test --json` on this machine.")
+@option("-o, --output DIR", "Write the file here.", "folder", default="results/community")
+@option("--yes", "Write without asking.")
+@option("--print", "Only print every line of the file.", "whole")
+@option("--check", "Check shared files, or folders of them.")
 def share(
     results: tuple[Path, ...],
     self_test: Path | None,
@@ -57,6 +34,11 @@ def share(
 
     Nothing is sent anywhere. The file holds the machine, the versions, the settings and the times;
     no folder, no user, no host, and no output of any program.
+
+    $ lenet-bench share mine.jsonl
+    $ lenet-bench share mine.jsonl --self-test self-test.json
+    $ lenet-bench share mine.jsonl --print | less               every byte of it
+    $ lenet-bench share --check results/community               what CI does
     """
     if check:
         return _check(results)
@@ -91,7 +73,7 @@ def share(
 
 
 def _shown(found: "Given") -> Iterator[str]:
-    """Its content: the header, and one block in place of all that differ in numbers only."""
+    """The header, and one block in place of all, which differ in numbers only."""
     from msgspec import to_builtins
 
     from ..questions.share import texts
@@ -107,12 +89,12 @@ def _shown(found: "Given") -> Iterator[str]:
 
 
 def _request(found: "Given") -> Iterator[str]:
-    """The text for a pull request."""
-    from ..show import markdown
-    from ..show.machine import processor
+    from ..show.comparison import in_markdown
+    from ..show.markdown import escaped
+    from ..show.sentences import processor
 
     result, self_test = found.result, found.log.header.self_test
-    yield f"# A result of {markdown.escaped(processor(result.machine))}"
+    yield f"# A result of {escaped(processor(result.machine))}"
     yield ""
     yield f"`results/community/{found.name}`, measured by lenet-bench {result.version}."
     yield ""
@@ -120,7 +102,7 @@ def _request(found: "Given") -> Iterator[str]:
         passed = sum(verdict == "passed" for verdict in self_test.verdicts.values())
         yield f"Self-test: {passed} of {counted(len(self_test.verdicts), 'point')} passed."
         yield ""
-    yield from markdown.comparison(result)
+    yield from in_markdown(result)
 
 
 def _next(file: Path, text: Path) -> Iterator[str]:

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from ..errors import LenetBenchError
-from .options import FILE, Command, data_option, json_option, seconds, usable
+from .options import command, data_option, json_option, option, together, usable
 from .output import INTERRUPTED, SUCCESS, WRONG, answer, note, screen
 
 #: The frameworks that train, and the choices of the recipe with their defaults; training, which has
@@ -26,67 +26,47 @@ RECIPE: dict[str, tuple[float | None, str]] = {
 WEIGHTS, RESULT = Path("lenet.safetensors"), Path("results/train.json")
 
 
-def recipe_options(command: Command) -> Command:
-    """An option for each choice of a training recipe."""
-    for name, (default, meaning) in reversed(RECIPE.items()):
-        kind = int if default is None else type(default)
-        option = click.option(
+_recipe_options = together(
+    *(
+        click.option(
             f"--{name.replace('_', '-')}",
-            type=kind,
+            type=int if default is None else type(default),
             default=default,
             show_default=default is not None,
             help=meaning,
         )
-        command = option(command)
-    return command
-
-
-@click.command(
-    short_help="Train the network on MNIST, in one framework or several.",
-    epilog="""\b
-Examples:
-  lenet-bench train
-  lenet-bench train --framework torch --seed 7 -o seven.safetensors
-  lenet-bench train --framework all --epochs 2  the same run in each
-  lenet-bench train --framework torch --framework jax --epochs 1 -o try.json
-""",
+        for name, (default, meaning) in RECIPE.items()
+    )
 )
-@click.option(
-    "--framework",
+
+
+@command("Train the network on MNIST, in one framework or several.")
+@option(
+    "--framework NAME",
+    f"{', '.join(FRAMEWORKS)}, or `all`. Repeatable.",
     "named",
-    metavar="NAME",
+    kind=click.Choice([*FRAMEWORKS, "all"]),
     multiple=True,
     default=("keras",),
-    show_default=True,
-    type=click.Choice([*FRAMEWORKS, "all"]),
-    help=f"{', '.join(FRAMEWORKS)}, or `all`. Repeatable.",
 )
-@click.option(
-    "-o",
-    "--output",
-    type=FILE,
-    metavar="FILE",
-    help="The weights (.safetensors), or the result of one or several frameworks (.json)."
+@option(
+    "-o, --output FILE",
+    "The weights (.safetensors), or the result of one or several frameworks (.json)."
     f" [{WEIGHTS}; of several frameworks {RESULT}]",
 )
 @data_option
-@click.option(
-    "--threads",
-    type=click.IntRange(min=1),
+@option(
+    "--threads N",
+    "Threads of a framework. [1; without FILE.json as many as it likes]",
     callback=usable,
-    metavar="N",
-    help="Threads of a framework. [1; without FILE.json as many as it likes]",
 )
-@click.option(
-    "--timeout",
-    type=seconds,
-    metavar="TIME",
+@option(
+    "--timeout TIME",
+    "Stop waiting for a framework that makes no step for this time.",
     default="10m",
-    show_default=True,
-    help="Stop waiting for a framework that makes no step for this time.",
 )
 @json_option
-@recipe_options
+@_recipe_options
 def train(
     named: tuple[str, ...],
     output: Path | None,
@@ -105,11 +85,15 @@ def train(
 
     Progress is on stderr. The best weights so far are written after each epoch; Ctrl-C stops after
     the current batch and leaves them.
+
+    $ lenet-bench train
+    $ lenet-bench train --framework torch --seed 7 -o seven.safetensors
+    $ lenet-bench train --framework all --epochs 2  the same run in each
+    $ lenet-bench train --framework torch --framework jax --epochs 1 -o try.json
     """
     from ..show.figures.pictures import library
-    from ..show.figures.training import write_pictures
     from ..show.terminal.screen import plain
-    from ..show.terminal.training import news, training
+    from ..show.training import news, training, write_pictures
     from ..training import FrameworkRun, Recipe, TrainOptions, check_options
     from ..training import train as train_network
 

@@ -3,35 +3,15 @@
 import json
 from pathlib import Path
 
-import click
-
 from ..units import counted
-from .options import FILE, Device, asking_options, backend_option, data_option
+from .options import Device, asking_options, backend_option, command, data_option, option
 from .output import INTERRUPTED, SUCCESS, WRONG, complain, note, say, screen
 
 
-@click.command(
-    short_help="Check every backend on MNIST's 10,000 test images.",
-    epilog="""\b
-Examples:
-  lenet-bench verify
-  lenet-bench verify --data ~/mnist --backend fused --backend fused:int16
-  lenet-bench verify -o verify.json
-  lenet-bench verify --device gpu
-  lenet-bench verify --json | jq 'select(.passed | not)'
-
-Exit codes: 0 if all are within their tolerance, 1 if one is not or a named one does not run.
-""",
-)
+@command("Check every backend on MNIST's 10,000 test images.")
 @data_option
 @backend_option("all")
-@click.option(
-    "-o",
-    "--output",
-    type=FILE,
-    metavar="FILE",
-    help="Write the result as JSON, with the machine and the versions.",
-)
+@option("-o, --output FILE", "Write the result as JSON, with the machine and the versions.")
 @asking_options
 def verify(
     data: Path | None,
@@ -47,15 +27,23 @@ def verify(
 
     Probabilities are compared with the float64 reference's, digits with the labels. An image with
     two different digits is listed with its margin: how much the reference prefers its own digit.
+
+    $ lenet-bench verify
+    $ lenet-bench verify --data ~/mnist --backend fused --backend fused:int16
+    $ lenet-bench verify -o verify.json
+    $ lenet-bench verify --device gpu
+    $ lenet-bench verify --json | jq 'select(.passed | not)'
+
+    Exit codes: 0 if all are within their tolerance, 1 if one is not or a named one does not run.
     """
     from ..mnist import find_mnist, read_mnist
     from ..questions.infer import ALL, AUTO, in_order
     from ..questions.verify import Unverified, Verification, verify_each, write_verifications
     from ..registry import on_device, with_counterpart
     from ..results.versioned import check_place
-    from ..show.families import missing
+    from ..show.sentences import missing
+    from ..show.terminal.answers import verification
     from ..show.terminal.progress import progress
-    from ..show.terminal.verification import verification
     from ..weights import read_weights
 
     if output:

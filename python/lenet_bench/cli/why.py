@@ -1,13 +1,19 @@
-"""`why`: what a backend's call is made of."""
+"""`why` and `prices`: what a call is made of, and what another network's would take."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import click
-
-from .measuring import rounds_option, run, run_options
-from .options import FILE, Device, backends_argument, device_option, json_option, verbose_option
-from .output import SUCCESS, WRONG, answer, complain, note, say, say_json, screen
+from .options import (
+    Device,
+    backends_argument,
+    command,
+    device_option,
+    json_option,
+    option,
+    run_options,
+    verbose_option,
+)
+from .output import SUCCESS, WRONG, answer, complain, note, run, say, say_json, screen
 
 if TYPE_CHECKING:
     from ..measure.options import CompareOptions
@@ -16,29 +22,13 @@ if TYPE_CHECKING:
 _FEW = 8  # without a BACKEND, the parts of so many are shown
 
 
-@click.command(
-    short_help="Take a call apart: where does the time go?",
-    epilog="""\b
-Examples:
-  lenet-bench why onednn onnxruntime
-  lenet-bench why keras keras:call tensorflow --tree
-  lenet-bench why --device gpu cudnn torch
-  lenet-bench why torch -o mine.jsonl          run it again to continue
-  lenet-bench why keras torch --trace calls.json
-  lenet-bench why --json torch | jq '.backends[] | {name, explained, parts}'
-
-Exit codes: 0, or 1 where a backend failed or a named one does not run.
-""",
-)
+@command("Take a call apart: where does the time go?")
 @backends_argument
-@click.option("--tree", is_flag=True, help="Show which Python functions take the time.")
+@option("--tree", "Show which Python functions take the time.")
 @device_option
-@run_options("why", rounds_option)
-@click.option(
-    "--trace",
-    type=FILE,
-    metavar="FILE",
-    help="Only write a trace of one call of each, function by function, for Perfetto.",
+@run_options("why")
+@option(
+    "--trace FILE", "Only write a trace of one call of each, function by function, for Perfetto."
 )
 @json_option
 @verbose_option
@@ -57,13 +47,22 @@ def why(
     of trivial operations, and LeNet cut after each stage. Their times give the parts of the call;
     what the parts do not explain is shown, too. Where the engine has a profiler, its own time for
     each stage stands beside them.
+
+    $ lenet-bench why onednn onnxruntime
+    $ lenet-bench why keras keras:call tensorflow --tree
+    $ lenet-bench why --device gpu cudnn torch
+    $ lenet-bench why torch -o mine.jsonl          run it again to continue
+    $ lenet-bench why keras torch --trace calls.json
+    $ lenet-bench why --json torch | jq '.backends[] | {name, explained, parts}'
+
+    Exit codes: 0, or 1 where a backend failed or a named one does not run.
     """
     from ..measure.comparison import compare
     from ..measure.options import CompareOptions
     from ..questions.why import digest
     from ..registry import on_device
     from ..results import failures, taken_apart
-    from ..show.terminal.why import calls, closely, parts
+    from ..show.why import calls, closely, parts
 
     backends = tuple(on_device(name, device) for name in backends)
     chosen |= {"device": device, "quiet": not verbose}
@@ -83,6 +82,41 @@ def why(
         return not failures(found, backends)
 
     return run(compare, options, show, verbose=verbose)
+
+
+@command("A price list: what would another network take?")
+@backends_argument
+@run_options("prices")
+@json_option
+@verbose_option
+def prices(backends: tuple[str, ...], as_json: bool, verbose: bool, **chosen: Any) -> int:
+    """Find the price of each thing that a network consists of, for each BACKEND.
+
+    Without a BACKEND it measures all that it supports. The prices are fitted to networks of
+    trivial operations and to 24 random ones. They predict the times of three other networks,
+    which are also measured.
+
+    $ lenet-bench prices
+    $ lenet-bench prices onnxruntime torch keras:predict_on_batch
+    $ lenet-bench prices numpy -o mine.jsonl       run it again to continue
+    $ lenet-bench prices --json jax | jq '.backends[].predictions'
+
+    Exit codes: 0, or 1 where a backend failed, answered wrongly or a named one does not run.
+    """
+    from ..measure.options import CompareOptions
+    from ..questions.prices import digest, measured
+    from ..results import failures, priced
+    from ..show.terminal.prices import lists
+
+    options = CompareOptions(backends=backends, quiet=not verbose, **chosen)
+
+    def show(result: "Result") -> bool:
+        found = priced(result)
+        answer(as_json, digest(found), lists(found, screen(), named=backends))
+        unpriced = [one for one in found if one.status == "ok" and not one.prices]
+        return not failures(found, backends) and not unpriced
+
+    return run(measured, options, show, verbose=verbose)
 
 
 def _traced(options: "CompareOptions", path: Path, *, as_json: bool) -> int:

@@ -5,8 +5,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from ..results import Result, Row, Summary, start_medians_us
-from .machine import processor
-from .sentences import timed
+from .sentences import processor, timed
 
 
 def bencher(result: Result) -> Any:
@@ -45,7 +44,6 @@ FORMATS: dict[str, Callable[[Result], Any]] = {
 
 
 def exported(result: Result, name: str) -> Iterator[str]:
-    """The lines of the result in that form."""
     yield json.dumps(FORMATS[name](result), indent=1)
 
 

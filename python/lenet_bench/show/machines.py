@@ -1,7 +1,7 @@
-"""Machines side by side as text: their facts, and which backends are shown."""
+"""Machines side by side: a row for each machine, a column for each backend."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import PurePath
 from statistics import median
@@ -13,8 +13,11 @@ from ..questions.machines import Measured
 from ..questions.scaling import gains
 from ..registry import precision
 from ..results.statistics import FEWEST_STARTS
-from .families import backend_of
+from ..units import counted
 from .figures.rows import brief
+from .sentences import backend_of
+from .terminal.screen import Screen
+from .terminal.table import Column, fitting, table
 
 FACTS = ("machine", "CPUs", "GPU", "threads", "version", "measured", "self-test", "file")
 FEW = f"*: fewer than {FEWEST_STARTS} starts, so the median has no interval"
@@ -79,6 +82,29 @@ def cell(one: Measured, name: str, base: str | None) -> str:
         return units.NONE
     text = units.ratio(ratio(one, name, base)) if base else units.time(one.times[name].us)
     return f"{text}*" if one.times[name].starts < FEWEST_STARTS else text
+
+
+def in_terminal(
+    found: Sequence[Measured], names: Sequence[str], base: str | None, screen: Screen
+) -> Iterator[str]:
+    """The table, with as many of these backends as there is room for."""
+    shown = [facts(one) for one in found]
+    columns = [
+        Column(title, [row[n] for row in shown], left=not n, leaves=1000 - n if n else 0)
+        for n, title in enumerate(FACTS)
+    ]
+    backends = [
+        Column(name, [cell(one, name, base) for one in found], leaves=number)
+        for number, name in enumerate(names, 1)
+    ]
+    kept = fitting([columns[0], *backends, *columns[1:]], screen.columns)
+    yield from table(screen, kept)
+    yield ""
+    what = f"ratio of the median to {base}'s" if base else "median time of one image"
+    yield from screen.wrap(f"{counted(len(found), 'machine')}; {what}; {FEW}", "dim")
+    if left := set(names) - {column.title for column in kept}:
+        instead = "choose some with -b, widen the terminal, or give -o machines.html or --json"
+        yield from screen.wrap(f"no room for {counted(len(left), 'backend')}: {instead}", "dim")
 
 
 def as_json(machines: Sequence[Measured], base: str, refused: Sequence[str]) -> dict[str, Any]:

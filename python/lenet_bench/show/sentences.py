@@ -1,15 +1,64 @@
-"""The sentences around a comparison's table, the same in every form."""
+"""The names, the groups and the sentences that all forms of a result share."""
 
-from collections.abc import Sequence
+from __future__ import annotations  # `infer` starts sooner without the results
 
-from .. import units
+import re
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, TypeVar
+
+from .. import registry, units
+from ..errors import LenetBenchError
 from ..registry import precision
-from ..results import Result, Row
 from ..units import counted
-from .families import missing
-from .machine import processor
 
+if TYPE_CHECKING:
+    from ..results import Result, Row
+    from ..results.machine import Machine
+
+_OTHERS = "others"
+#: From our own C++ to Keras.
+FAMILIES = (*registry.FAMILIES, _OTHERS)
+SHORT_LIST = 15  # rows; a longer list is grouped by family
 IN_LESS = "In less than float32:"
+
+T = TypeVar("T")
+
+
+def processor(machine: Machine) -> str:
+    return machine.processor.model or "unknown processor"
+
+
+def family(name: str) -> str:
+    """The family of a backend or a variant: Keras of keras-jax:call."""
+    try:
+        return registry.find(name)[0].family
+    except LenetBenchError:  # of another version, or of a test's own
+        return _OTHERS
+
+
+def by_family(
+    found: Iterable[T], name_of: Callable[[T], str], longer_than: int = SHORT_LIST
+) -> tuple[Sequence[T], dict[int, str]]:
+    """A long list grouped by family, or a short one as it is; and headings by row number."""
+    found = list(found)
+    if len(found) <= longer_than:
+        return found, {}
+    found.sort(key=lambda one: FAMILIES.index(family(name_of(one))))
+    families = [family(name_of(one)) for one in found]
+    return found, {families.index(name): name for name in families}
+
+
+def backend_of(name: str) -> str:
+    """The backend without its variant, on its device: torch@gpu of torch:compile@gpu."""
+    return re.sub(":[^@]*", "", name)
+
+
+def missing(names: Iterable[str]) -> str | None:
+    """A sentence that names the backends that do not run here, without their variants."""
+    found = list(dict.fromkeys(map(backend_of, names)))
+    if not found:
+        return None
+    return f"not available here: {', '.join(found)}; `lenet-bench doctor` says how to install them"
 
 
 def conditions(result: Result) -> str:
@@ -55,7 +104,7 @@ def without_median(result: Result) -> str | None:
 def timed(result: Result) -> list[Row]:
     """The backends of the tables, the fastest first."""
     found = [one for one in result.backends if one.status == "ok" and one.summary]
-    return sorted(found, key=_p50)
+    return sorted(found, key=lambda one: (one.summary and one.summary.p50_us) or float("inf"))
 
 
 def by_precision(rows: Sequence[Row]) -> tuple[list[Row], list[Row]]:
@@ -86,7 +135,3 @@ def absent(result: Result, named: Sequence[str] = ()) -> str | None:
 
 def _is_missing(one: Row, named: Sequence[str]) -> bool:
     return one.status == "unavailable" and one.name not in named
-
-
-def _p50(one: Row) -> float:
-    return (one.summary and one.summary.p50_us) or float("inf")

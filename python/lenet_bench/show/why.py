@@ -1,18 +1,35 @@
-"""The answer in sentences, from the figures: what a call consists of, and what another adds.
+"""What a call consists of, and what another adds: in sentences, and as tables for the terminal."""
 
-A part is named where its interval, or that of its difference, excludes 0.
-"""
-
+import textwrap
 from collections.abc import Iterator, Sequence
 from math import hypot
 
 from .. import units
-from ..results import Part, TakenApart
+from ..measure.anatomy import package_of
+from ..results import Function, Part, TakenApart, failures
+from ..results.apart import GROUPS, grouped
+from .sentences import missing
+from .terminal.screen import MARGIN, Screen, plain
+from .terminal.table import Column, table
 
+#: Of the sentences. They name a part where its interval, or that of its difference, excludes 0.
 _NAMED = 3  # parts of a call
 _ADDED = 5  # of a difference
 _LEAST = 0.01  # of a call, or of a difference: what a part that is named takes
 _REST = "all else"
+#: Of the tables.
+_HANDED_ON = 0.85  # share of a function's time that one other function takes
+_SMALLEST = 0.04  # share of the time that is shown
+_BAR = 30
+_SHADES = dict(zip(GROUPS, "▒▓█■░", strict=True))
+_ZERO = "│"
+_LEGEND = (
+    "call: one image, median. explained: the sum of the parts as a share of the call. an "
+    "operation: what one more operation in the network adds. on two cores: the call where its "
+    "process may use one core more. Python calls: Python functions that a call runs. waits: thread "
+    "switches per call."
+)
+_Branch = tuple[float, int, str]  # share, indentation, function
 
 
 def answer(found: Sequence[TakenApart]) -> Iterator[str]:
@@ -25,7 +42,7 @@ def answer(found: Sequence[TakenApart]) -> Iterator[str]:
 
 
 def consists_of(one: TakenApart) -> str:
-    """Its largest parts, and how much of the call is explained."""
+    """The largest parts of a call, and how much of it is explained."""
     whole = one.median_us or 0.0
     sure = [part for part in one.parts if part.low_us is None or part.low_us > 0]
     largest = sorted(sure, key=lambda part: -part.us)[:_NAMED]
@@ -92,3 +109,146 @@ def _explained(one: TakenApart) -> str:
 def _listed(named: Sequence[str]) -> str:
     *first, last = named
     return f"{', '.join(first)} and {last}" if first else last
+
+
+def calls(found: Sequence[TakenApart], screen: Screen, named: Sequence[str] = ()) -> Iterator[str]:
+    """A row for each backend that ran, the fastest first; then why a named one did not."""
+    ran = sorted((one for one in found if one.median_us), key=lambda one: one.median_us or 0.0)
+    if ran:
+        yield from table(screen, list(_columns(ran)))
+        yield ""
+        shades = ", ".join(f"{shade} {name}" for name, shade in _SHADES.items())
+        legend = f"{_LEGEND} Bars: {shades}; left of a line: below zero."
+        yield from screen.wrap(legend, "dim", hanging="")
+    for sentence in answer(ran):
+        yield from screen.wrap(sentence)
+    for one in ran:
+        if one.reason:
+            yield from screen.wrap(f"{one.name} is not taken apart: {one.reason}", "yellow")
+    wanted = failures(found, named)
+    for one in found:
+        if one.name in wanted:
+            yield from screen.wrap(f"{one.name}: {one.status}: {one.reason}", "red")
+    absent = (one.name for one in found if one.status == "unavailable")
+    yield from screen.wrap(missing(name for name in absent if name not in wanted) or "", "dim")
+
+
+def _columns(ran: Sequence[TakenApart]) -> Iterator[Column]:
+    """The columns; the one with the highest `leaves` is dropped first in a narrow terminal."""
+    of_one = [units.time(one.operation_us.us if one.operation_us else None) for one in ran]
+    yield Column("backend", [one.name for one in ran], left=True, style="bold")
+    yield Column("call", [units.time(one.median_us) for one in ran])
+    yield Column("explained", [units.percent(one.explained, places=0) for one in ran])
+    bounds = [units.percent(one.explained_low, one.explained_high, places=0) for one in ran]
+    yield Column("95 % interval", bounds, leaves=2)
+    yield Column("", _from_zero([_sides(one) for one in ran]), left=True, leaves=1)
+    yield Column("an operation", of_one, leaves=3)
+    if any(one.two_cores_us for one in ran):
+        yield Column("on two cores", [units.time(one.two_cores_us) for one in ran], leaves=6)
+    yield Column("Python calls", [units.count(_python_calls(one)) for one in ran], leaves=4)
+    yield Column("waits", [f"{one.waits:.1f}" for one in ran], leaves=5)
+
+
+def _sides(one: TakenApart) -> tuple[str, str]:
+    """A bar of the groups of its parts: what stands left of the 0, and right of it."""
+    sums = grouped(one.parts)
+    whole = max(one.median_us or 0.0, sum(max(0.0, us) for us in sums.values()))
+    drawn, so_far = {True: "", False: ""}, {True: 0.0, False: 0.0}
+    for kind, us in sums.items() if one.parts else ():
+        below = us < 0
+        so_far[below] += abs(us)
+        drawn[below] += _SHADES[kind] * (round(_BAR * so_far[below] / whole) - len(drawn[below]))
+    return drawn[True][::-1], drawn[False]
+
+
+def _from_zero(sides: Sequence[tuple[str, str]]) -> list[str]:
+    """Bars aligned at 0, with a line there if any bar reaches below it."""
+    margin = max((len(left) for left, _ in sides), default=0)
+    return [left.rjust(margin) + (_ZERO if margin else "") + right for left, right in sides]
+
+
+def parts(one: TakenApart, screen: Screen) -> Iterator[str]:
+    """A row for each part. A bar begins where the last one ends; below zero it is left of the 0."""
+    yield ""
+    yield screen.paint(f"{one.name}: {units.time(one.median_us)}", "bold")
+    if not one.parts:
+        return
+    whole = max(one.median_us or 0.0, sum(max(0.0, part.us) for part in one.parts))
+    sides, above, below = [], 0.0, 0.0
+    for part in one.parts:
+        drawn = screen.bar(part.us / whole, _BAR)
+        if part.us < 0:
+            sides.append((drawn + " " * round(_BAR * below / whole), ""))
+        else:
+            sides.append(("", " " * round(_BAR * above / whole) + drawn))
+        above, below = above + max(0.0, part.us), below + max(0.0, -part.us)
+    columns = [
+        Column("part", [part.name for part in one.parts], left=True),
+        Column("median", [units.time(part.us) for part in one.parts]),
+        Column("95 % interval", [units.times(part.low_us, part.high_us) for part in one.parts]),
+        Column("", _from_zero(sides), left=True, style="cyan", leaves=2),
+        Column("measured", [part.evidence for part in one.parts], left=True, leaves=3),
+    ]
+    if one.engine:
+        us = [units.time(part.engine_us) for part in one.parts]
+        columns.insert(3, Column("the engine says", us, leaves=1))
+    yield from table(screen, columns, margin=MARGIN)
+    if one.engine:
+        whose = f"the engine says: by {one.engine}'s own profiler, in a separate build."
+        yield from screen.wrap(whose)
+    if one.unheard:
+        yield from screen.wrap(one.unheard, "yellow")
+
+
+def closely(one: TakenApart, screen: Screen) -> Iterator[str]:
+    """Where one backend's time goes in Python: packages, and the tree of calls."""
+    if (anatomy := one.anatomy) is None:
+        return
+    named = ", ".join(f"{package} {n:,}" for package, n in anatomy.python_calls.items())
+    count = units.counted(_python_calls(one) or 0, "Python call")
+    yield from _wrapped(f"{count}, {anatomy.depth} deep: {named}", screen)
+    shown = {package: share for package, share in anatomy.shares.items() if share >= 0.005}
+    shares = ", ".join(f"{name} {_percent(share)}" for name, share in shown.items())
+    yield from _wrapped(f"time by package: {shares}", screen)
+    for share, indent, call in _branches(anatomy.tree):
+        text = f"  {_percent(share):>5}  {'  ' * indent}{_shortened(call)}"
+        yield text if len(text) <= screen.columns else text[: screen.columns - 1] + "~"
+
+
+def _python_calls(one: TakenApart) -> int | None:
+    return sum(one.anatomy.python_calls.values()) if one.anatomy else None
+
+
+def _percent(share: float) -> str:
+    return units.percent(share, places=0)
+
+
+def _branches(calls: Sequence[Function], indent: int = 0, above: str = "") -> Iterator[_Branch]:
+    """The tree's lines. A function that only calls another one of its package is left out."""
+    for call in calls:
+        package = package_of(call.call)
+        if _hands_on(call, package) and package == above:
+            yield from _branches(call.calls, indent, above)
+        elif call.share >= _SMALLEST:
+            yield call.share, indent, call.call
+            yield from _branches(call.calls, indent + 1, package)
+
+
+def _hands_on(call: Function, package: str) -> bool:
+    """Whether nearly all its time is one other function of its package."""
+    most = _HANDED_ON * call.share
+    return any(one.share > most and package_of(one.call) == package for one in call.calls[:1])
+
+
+def _shortened(call: str) -> str:
+    """The package, the module and the function, without the folders between."""
+    module, _, function = call.partition(":")
+    package, *folders = module.split(".")
+    inside = f"…{folders[-1]}" if folders else ""
+    return f"{package}{inside}:{function.replace('.<locals>', '')}"
+
+
+def _wrapped(text: str, screen: Screen) -> Iterator[str]:
+    yield from textwrap.wrap(
+        plain(text), screen.columns - 2, initial_indent="  ", subsequent_indent="    "
+    )

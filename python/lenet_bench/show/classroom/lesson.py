@@ -12,10 +12,9 @@ from ...questions.cost import STAGES, staged
 from ...registry import find
 from ...results import Result
 from ...results.apart import GROUPS, Part, group, taken_apart
-from ..families import FAMILIES
 from ..figures.rows import Row, Run, as_runs, writable
 from ..figures.story import story
-from ..sentences import conditions
+from ..sentences import FAMILIES, conditions
 
 _QUANTILES = np.linspace(0.025, 0.975, 39)  # of a backend's calls: the race draws one of them
 _NAMED = 0.1  # of a call: what a part of the API takes that has a name of its own in the race
@@ -28,7 +27,7 @@ def lesson(results: Sequence[tuple[str, Result]]) -> dict[str, Any]:
     if not rows:
         raise ResultError(f"{run.source}: no backend was timed, so a race is impossible")
     listings: dict[tuple[Source, ...], int] = {}
-    parts = dict(_parts(results))
+    parts = _parts(results)
     fastest = {row["family"]: row["name"] for row in reversed(run.rows)}
     in_story = [row["name"] for row in story(run)]
     backends = [_backend(row, run, listings) | parts.get(row["name"], {}) for row in rows]
@@ -44,19 +43,18 @@ def lesson(results: Sequence[tuple[str, Result]]) -> dict[str, Any]:
     }
 
 
-def _parts(results: Sequence[tuple[str, Result]]) -> list[tuple[str, dict[str, Any]]]:
+def _parts(results: Sequence[tuple[str, Result]]) -> dict[str, dict[str, Any]]:
     """By backend, its parts as shares of its call, and the machine that they were measured on."""
-    found = []
-    for run in as_runs(results):
-        for one in taken_apart(run.result):
-            if one.parts and one.median_us:
-                shares = _shares(one.parts, one.median_us)
-                found.append((one.name, {"parts": shares, "apart_on": run.label}))
-    return found
+    return {
+        one.name: {"parts": _shares(one.parts, one.median_us), "apart_on": run.label}
+        for run in as_runs(results)
+        for one in taken_apart(run.result)
+        if one.parts and one.median_us
+    }
 
 
 def _shares(parts: Sequence[Part], whole_us: float) -> list[tuple[str, float]]:
-    """In the order of the call; small parts of the API are summed, and so are similar stages."""
+    """In the order of the call. Small parts of the API are summed, and so are similar stages."""
     shares: dict[str, float] = {}
     for part in parts:
         share, name = part.us / whole_us, group(part.name)
@@ -85,7 +83,7 @@ def _backend(row: Row, run: Run, listings: dict[tuple[Source, ...], int]) -> dic
 
 
 def _code(name: str, lines: int | None, listings: dict[tuple[Source, ...], int]) -> dict[str, Any]:
-    """Its lines as the result counted them, as its time is that of then; the code as it is here."""
+    """The number of lines is the result's, as the time is; the code is that of this version."""
     try:
         backend, written = find(name)[0], tuple(sources(name))
     except (LenetBenchError, OSError):  # of another version, or gone

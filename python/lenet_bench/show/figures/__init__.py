@@ -3,27 +3,9 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from . import vega
 from .rows import COLD, GPU_CALL, Row
-from .vega import (
-    FOLDED,
-    NAMED,
-    Spec,
-    beside,
-    by_family,
-    calculated,
-    colour,
-    columns,
-    dot,
-    family,
-    large,
-    layer,
-    logarithmic,
-    rule,
-    spelt,
-    stacked,
-    time,
-    whole,
-)
+from .vega import FOLDED, NAMED, Spec
 
 _FIRST = ("cudnn", "onednn", "tensorflow", "keras")  # what was compared in 2018
 
@@ -48,49 +30,42 @@ def figures(rows: Sequence[Row]) -> list[Figure]:
 
 def hero(story: Sequence[Row]) -> Spec:
     """A few backends from the fastest to the slowest, large: the main figure of a result."""
-    axis = {"labelFontSize": large(20, 14), "labelLimit": large(330, 170), "labelPadding": 12}
-    axis |= {"domain": False, "ticks": False, "title": None}
+    axis: Spec = {"labelFontSize": vega.large(20, 14), "labelLimit": vega.large(330, 170)}
+    axis |= {"labelPadding": 12, "domain": False, "ticks": False, "title": None}
     y = {"field": "label", "type": "nominal", "sort": None, "axis": axis}
-    x = time()
-    x["axis"] |= {"labelFontSize": 15, "labelOpacity": large(1, 0)}
+    x = vega.time()
+    x["axis"] |= {"labelFontSize": 15, "labelOpacity": vega.large(1, 0)}
     several = len({row["where"] for row in story}) > 1
-    offset = {"yOffset": {"field": "where", "sort": None}} if several else {}
+    encoding = {"y": y, **vega.places(several), "color": vega.family()}
     least = min(row["us"] for row in story)
     decade = next(10.0**n for n in range(9, -4, -1) if 10.0**n <= least)
-    text = {"type": "text", "align": "left", "dx": large(15, 11), "fontWeight": 600}
-    return whole(
-        calculated(shown="narrow ? datum.time : datum.text"),
+    text = {"type": "text", "align": "left", "dx": vega.large(15, 11), "fontWeight": 600}
+    return vega.whole(
+        vega.calculated(shown="narrow ? datum.time : datum.text"),
         height={"step": 52},
-        encoding={
-            "y": y,
-            **offset,
-            "color": family(),
-            "description": {"field": "about"},
-        },
+        encoding=encoding | {"description": {"field": "about"}},
         layer=[
-            rule(x, {"datum": decade}, 5, 0.35),
-            dot(several, large(260, 140), x=x),
-            layer(text | {"fontSize": large(21, 15)}, x=x, text={"field": "shown"}),
+            vega.rule(x, {"datum": decade}, 5, 0.35),
+            vega.dot(several, vega.large(260, 140), x=x),
+            vega.layer(text | {"fontSize": vega.large(21, 15)}, x=x, text={"field": "shown"}),
         ],
     )
 
 
 def _layers(_rows: Sequence[Row], several: bool) -> Figure:
-    to = "datum.to > datum.us * 1.02 ? datum.time + ' to ' + " + spelt("datum.to")
-    texts = calculated(
+    to = "datum.to > datum.us * 1.02 ? datum.time + ' to ' + " + vega.spelt("datum.to")
+    texts = vega.calculated(
         text=f"!narrow && {to} : datum.time", about=f"datum.name + ': ' + ({to} : datum.time)"
     )
+    dots, names = vega.dot(several, x=vega.time()), vega.beside(vega.time("to"))
+    lines = vega.rule(vega.time(), {"field": "to"}, 3)
     return Figure(
         "layers",
         "Layers",
         "Which layer costs what?",
         "Median time of one image, logarithmic. A dot is the fastest way to call a backend; its "
         "line reaches to the slowest way.",
-        by_family(
-            [*FOLDED, *texts],
-            several,
-            [rule(time(), {"field": "to"}, 3), dot(several, x=time()), beside(time("to"))],
-        ),
+        vega.by_family([*FOLDED, *texts], several, [lines, dots, names]),
     )
 
 
@@ -103,15 +78,15 @@ def _code(rows: Sequence[Row], several: bool) -> Figure | None:
             "sort": [{"field": "lines"}, {"field": "us"}],
             "frame": [None, 0],
         },
-        *calculated(
+        *vega.calculated(
             front="datum.us === datum.best",
             named="datum.named || datum.us === datum.best",
             about="datum.name + ': ' + datum.lines + ' lines, ' + datum.time",
         ),
     ]
-    stairs = {"type": "line", "interpolate": "step-after", "color": colour("rule")}
-    dots = dot(several, color=family(), description={"field": "about"})
-    x = logarithmic("lines", "x", "lines of code", "format(datum.value, 'd')")
+    stairs = {"type": "line", "interpolate": "step-after", "color": vega.colour("rule")}
+    dots = vega.dot(several, color=vega.family(), description={"field": "about"})
+    x = vega.logarithmic("lines", "x", "lines of code", "format(datum.value, 'd')")
     x["scale"]["padding"] = 24
     return Figure(
         "code",
@@ -120,14 +95,11 @@ def _code(rows: Sequence[Row], several: bool) -> Figure | None:
         "Each dot is the fastest way to call a backend: shorter code to the left, faster to the "
         "bottom, both logarithmic. No backend is both shorter and faster than a dot on the line. "
         "Point at a dot for its name.",
-        whole(
+        vega.whole(
             [*FOLDED, {"filter": "datum.lines > 0"}, *NAMED, *front],
             height=460,
-            encoding={"x": x, "y": time("us", "y", "median time of one image")},
-            layer=[
-                {"transform": [{"filter": "datum.front"}], **layer(stairs)},
-                {"name": "labelled", **dots},
-            ],
+            encoding={"x": x, "y": vega.time("us", "y", "median time of one image")},
+            layer=[vega.where("datum.front", vega.layer(stairs)), {"name": "labelled", **dots}],
             usermeta={"labels": ["right", "left", "top", "bottom", "top-right", "bottom-right"]},
         ),
     )
@@ -148,7 +120,7 @@ def _of_2018(rows: Sequence[Row], several: bool) -> Figure | None:
         "The question of 2018: does the lowest layer win?",
         "Three students compared the library of primitives (cuDNN on a GPU, oneDNN on a CPU), "
         f"TensorFlow on it, and Keras on TensorFlow.{here}",
-        columns(kinds, spell, several, sort={"field": "us", "op": "min"}, only=[only]),
+        vega.columns(kinds, spell, several, sort={"field": "us", "op": "min"}, only=[only]),
     )
 
 
@@ -156,11 +128,12 @@ def _tails(rows: Sequence[Row], several: bool) -> Figure | None:
     if not any(row["p99"] for row in rows):
         return None
     about = (
-        f"datum.name + ': median ' + datum.time + ', p99 ' + {spelt('datum.p99')}"
-        f" + ', slowest ' + {spelt('datum.slowest')}"
+        f"datum.name + ': median ' + datum.time + ', p99 ' + {vega.spelt('datum.p99')}"
+        f" + ', slowest ' + {vega.spelt('datum.slowest')}"
     )
-    ends = calculated(end="max(datum.p999 || 0, datum.p99)", about=about)
-    ring = {"type": "point", "filled": False, "fill": colour("paper"), "size": 50, "aria": False}
+    ends = vega.calculated(end="max(datum.p999 || 0, datum.p99)", about=about)
+    ring: Spec = {"type": "point", "filled": False, "fill": vega.colour("paper")}
+    ring |= {"size": 50, "aria": False}
     return Figure(
         "tails",
         "Tails",
@@ -168,14 +141,14 @@ def _tails(rows: Sequence[Row], several: bool) -> Figure | None:
         "Times of single calls, logarithmic: the dot is the median, the ring the 99th percentile; "
         "the thin line reaches from the fastest call to the 99.9th percentile (to the 99th where "
         "there are too few calls). The table has the slowest call.",
-        by_family(
+        vega.by_family(
             [*FOLDED, {"filter": "datum.p99 > 0"}, *ends],
             several,
             [
-                rule(time("minimum"), {"field": "end"}, 1.5, 1),
-                rule(time(), {"field": "p99"}, 4),
-                layer(ring, x=time("p99")),
-                dot(several, x=time()),
+                vega.rule(vega.time("minimum"), {"field": "end"}, 1.5, 1),
+                vega.rule(vega.time(), {"field": "p99"}, 4),
+                vega.layer(ring, x=vega.time("p99")),
+                vega.dot(several, x=vega.time()),
             ],
         ),
     )
@@ -191,7 +164,7 @@ def _cold(rows: Sequence[Row], several: bool) -> Figure | None:
         "From the start of a process to its first answer: Python, NumPy and this package; "
         "importing the API; reading and checking the weights; building the network; the first "
         "call. Each part is its median over the starts.",
-        stacked(COLD, several, "format(datum.value, '.2f') + ' s'"),
+        vega.stacked(COLD, several, "format(datum.value, '.2f') + ' s'"),
     )
 
 
@@ -207,7 +180,7 @@ def _takes(rows: Sequence[Row], several: bool) -> Figure | None:
         "How much memory and disk does it take?",
         "Memory: the peak of a process, Python and NumPy included. Disk: the installed packages of "
         "the API, with their dependencies.",
-        columns(known, spell, several, sort={"field": "memory", "op": "min"}),
+        vega.columns(known, spell, several, sort={"field": "memory", "op": "min"}),
     )
 
 
@@ -219,29 +192,27 @@ def _batches(rows: Sequence[Row], several: bool) -> Figure | None:
         "datum.name + ': ' + format(datum.rates, ',.0f') + ' images a second with '"
         " + datum.sizes + ' a call'"
     )
-    x = logarithmic("sizes", "x", "images a call", "datum.value")
-    x["axis"] = {"title": "images a call", "values": sizes, "format": "d", "grid": False}
-    y = logarithmic("rates", "y", "images a second", "format(datum.value, ',')")
+    y = vega.logarithmic("rates", "y", "images a second", "format(datum.value, ',')")
     dash = {"strokeDash": {"field": "where", "sort": None, "legend": None}} if several else {}
-    last = {"filter": f"datum.sizes === {sizes[-1]}"}
+    last = vega.layer({"type": "point", "size": 40, "aria": False})
     return Figure(
         "batches",
         "Batches",
         "What does a batch gain?",
         "Images per second by batch size, both logarithmic. Where a line is steep, the overhead of "
         "a call dominates; where it is flat, the computation. Point at a dot for its name.",
-        whole(
-            [*FOLDED, *NAMED, {"flatten": ["sizes", "rates"]}, *calculated(about=about)],
+        vega.whole(
+            [*FOLDED, *NAMED, {"flatten": ["sizes", "rates"]}, *vega.calculated(about=about)],
             height=420,
-            encoding={"x": x, "y": y, "color": family()},
+            encoding={
+                "x": vega.counts("sizes", "images a call", sizes),
+                "y": y,
+                "color": vega.family(),
+            },
             layer=[
-                layer({"type": "line", "opacity": 0.55}, detail={"field": "name"}, **dash),
-                layer({"type": "point", "size": 40}, description={"field": "about"}),
-                {
-                    "name": "labelled",
-                    "transform": [last],
-                    **layer({"type": "point", "size": 40, "aria": False}),
-                },
+                vega.layer({"type": "line", "opacity": 0.55}, detail={"field": "name"}, **dash),
+                vega.layer({"type": "point", "size": 40}, description={"field": "about"}),
+                {"name": "labelled", **vega.where(f"datum.sizes === {sizes[-1]}", last)},
             ],
             usermeta={"labels": ["right"]},
         ),
@@ -257,7 +228,7 @@ def _gpu_call(rows: Sequence[Row], several: bool) -> Figure | None:
         "Where does the time of a GPU call go?",
         "One call in a separate profiled run: the copy of the image to the GPU, the kernels and "
         "the copy back by the GPU's clock; the rest is time of the host.",
-        stacked(GPU_CALL, several, spelt("datum.value")),
+        vega.stacked(GPU_CALL, several, vega.spelt("datum.value")),
     )
 
 

@@ -5,10 +5,10 @@ from collections.abc import Iterator, Sequence
 from ... import units
 from ...results import TakenApart
 from ...results.apart import GROUPS, group
-from ..families import family
+from ..sentences import family
 from ..why import consists_of, difference
 from .rows import Row, Run, rounded, writable
-from .vega import LEGEND, Spec, calculated, colour, large, layer, spelt, whole
+from .vega import LEGEND, Spec, always, calculated, colour, large, layer, spelt, where, whole
 
 #: Bars that a reader sees first, where they are measured: their families show no others.
 _ASKED_FOR = ("onednn", "torch", "tensorflow:concrete", "keras:predict_on_batch", "keras")
@@ -18,7 +18,7 @@ _BAR = 20  # pixels
 
 
 def parts(run: Run) -> list[Row]:
-    """A row a part, the quickest call first; each family has a bar or more that is shown.
+    """A row for each part, the fastest call first. At least one bar of each family is shown.
 
     Parts follow one another; those below zero are to the left of 0.
     """
@@ -92,6 +92,7 @@ def sentences(run: Run) -> list[list[str]]:
 def stacks(axis: Row) -> Spec:
     """A bar for each call with its parts; a bar longer than the axis ends in an arrow."""
     spelling = spelt("datum.value", ".3~r")
+    ink = {"condition": {"test": "datum.value === 0", **always("ink")}, **always("rule")}
     x = {
         "type": "quantitative",
         "scale": {"domain": [{"expr": "low"}, {"expr": "high"}], "nice": False, "zero": False},
@@ -99,10 +100,7 @@ def stacks(axis: Row) -> Spec:
             "title": None,
             "labelExpr": f"datum.value > 0 ? {spelling} : datum.value < 0 ? '' : '0'",
             "tickCount": large(6, 3),
-            "gridColor": {
-                "condition": {"test": "datum.value === 0", "value": colour("ink")},
-                "value": colour("rule"),
-            },
+            "gridColor": ink,
             "ticks": False,
             "domain": False,
         },
@@ -110,6 +108,11 @@ def stacks(axis: Row) -> Spec:
     begins, middle, call = (x | {"field": field} for field in ("a", "middle", "call"))
     shades = {"domain": list(GROUPS), "range": [colour(name) for name in _SHADES]}
     shade = {"field": "group", "scale": shades, "legend": LEGEND | {"columns": large(9, 2)}}
+    name = {"type": "text", "fontSize": 13, "dy": _BAR / 2 + 9}
+    names = layer(name, x=middle, text={"field": "part"}, color=always("soft"))
+    picked = "(datum.name === one || datum.name === other)"
+    bar, about = {"type": "bar", "height": _BAR, "cornerRadiusEnd": 0}, {"field": "about"}
+    gap = {"condition": {"test": "datum.room > 5", **always("paper")}, "value": None}
     spec = whole(
         calculated(
             a="max(low, min(high, datum.begins))",
@@ -125,27 +128,14 @@ def stacks(axis: Row) -> Spec:
         encoding={"y": {"field": "name", "type": "nominal", "sort": None, "axis": None}},
         layer=[
             layer({"type": "rect", "opacity": 0}, x={"value": 0}, x2={"value": "width"}),
-            layer(
-                {"type": "bar", "height": _BAR, "cornerRadiusEnd": 0},
-                x=begins,
-                x2={"field": "b"},
-                color=shade,
-                stroke={
-                    "condition": {"test": "datum.room > 5", "value": colour("paper")},
-                    "value": None,
-                },
-                description={"field": "about"},
-            ),
-            _where("datum.room > 8 * length(datum.part)", _under(middle)),
-            _where("datum.last && datum.call <= high", _line(call, 3, _BAR + 8, "ink")),
-            _where("datum.last && datum.right > high", _arrow("right", {"value": "width"}, 9)),
-            _where("datum.last && datum.left < low", _arrow("left", {"value": 0}, -9)),
-            _where("datum.last", _over("head", "left", {"value": 0})),
-            _where("datum.last", _over("long", "right", {"value": "width"})),
-            _where(
-                "datum.last && (datum.name === one || datum.name === other)",
-                _line({"value": -22}, 5, 42, "accent"),
-            ),
+            layer(bar, x=begins, x2={"field": "b"}, color=shade, stroke=gap, description=about),
+            where("datum.room > 8 * length(datum.part)", names),
+            where("datum.last && datum.call <= high", _line(call, 3, _BAR + 8, "ink")),
+            where("datum.last && datum.right > high", _arrow("right", {"value": "width"}, 9)),
+            where("datum.last && datum.left < low", _arrow("left", {"value": 0}, -9)),
+            where("datum.last", _over("head", "left", {"value": 0})),
+            where("datum.last", _over("long", "right", {"value": "width"})),
+            where(f"datum.last && {picked}", _line({"value": -22}, 5, 42, "accent")),
         ],
     )
     given = {"low": axis["low"], "high": axis["high"], "one": "", "other": ""}  # these are picked
@@ -153,23 +143,14 @@ def stacks(axis: Row) -> Spec:
     return spec | {"params": [*spec["params"], *params]}
 
 
-def _where(test: str, drawn: Spec) -> Spec:
-    return {"transform": [{"filter": test}], **drawn}
-
-
-def _under(x: Spec) -> Spec:
-    mark = {"type": "text", "fontSize": 13, "dy": _BAR / 2 + 9}
-    return layer(mark, x=x, text={"field": "part"}, color={"value": colour("soft")})
-
-
 def _line(x: Spec, wide: int, tall: int, shade: str) -> Spec:
     mark = {"type": "tick", "orient": "vertical", "thickness": wide, "size": tall, "opacity": 1}
-    return layer(mark, x=x, color={"value": colour(shade)})
+    return layer(mark, x=x, color=always(shade))
 
 
 def _arrow(to: str, x: Spec, offset: int) -> Spec:
     mark = {"type": "point", "shape": f"triangle-{to}", "size": 170, "xOffset": offset}
-    return layer(mark | {"aria": False}, x=x, color={"value": colour("ink")})
+    return layer(mark | {"aria": False}, x=x, color=always("ink"))
 
 
 def _over(field: str, align: str, x: Spec) -> Spec:

@@ -42,24 +42,11 @@ def compiled(spec: Spec) -> dict[str, Any]:
 def _labels(dots: str, anchors: Sequence[str]) -> dict[str, Any]:
     """Place names beside their dots without overlap, which Vega-Lite does not offer."""
     name = {"signal": "datum.datum.named ? datum.datum.name : ''"}
-    size = {"signal": "[width + 200, height]"}
-    return {
-        "type": "text",
-        "aria": False,
-        "from": {"data": dots},
-        "encode": {
-            "update": {"text": name, "fill": {"value": colour("ink")}, "fontSize": {"value": 14}}
-        },
-        "transform": [
-            {
-                "type": "label",
-                "size": size,
-                "anchor": anchors,
-                "offset": [7],
-                "avoidBaseMark": False,  # files have no canvas to see it
-            }
-        ],
-    }
+    looks = {"text": name, "fill": {"value": colour("ink")}, "fontSize": {"value": 14}}
+    place: Spec = {"type": "label", "size": {"signal": "[width + 200, height]"}, "anchor": anchors}
+    place |= {"offset": [7], "avoidBaseMark": False}  # files have no canvas to see the base mark
+    mark: Spec = {"type": "text", "aria": False, "from": {"data": dots}}
+    return mark | {"encode": {"update": looks}, "transform": [place]}
 
 
 def write_figures(folder: Path, runs: Sequence[Run]) -> list[Path]:
@@ -73,20 +60,20 @@ def write_figures(folder: Path, runs: Sequence[Run]) -> list[Path]:
 
 
 def write_picture(path: Path, content: bytes) -> None:
-    """Whole, or ResultError."""
+    """Write the whole picture, or raise ResultError."""
     with writing(path, ResultError):
         write_atomically(path, content)
 
 
 def png(drawn: str, scale: float) -> bytes:
-    """What was drawn, on white."""
+    """A drawing as PNG on white."""
     white = _plain(drawn).replace(">", '><rect width="100%" height="100%" fill="white"/>', 1)
     content: bytes = library("vl_convert").svg_to_png(white, scale=scale)
     return content
 
 
 def pictures(runs: Sequence[Run]) -> dict[str, str]:
-    """Each figure as SVG, its colours named and not yet chosen."""
+    """Each figure as SVG; its colours are CSS variables."""
     rows = [row for run in compared(runs) for row in run.rows]
     shown = [row for run in compared(runs) for row in story(run)]
     drawn = {"hero": drawing(hero(shown), shown)}
@@ -112,7 +99,7 @@ def _plain(drawn: str) -> str:
 
 
 def drawing(spec: Spec, rows: Sequence[Row], wide: int = _WIDE) -> str:
-    """It as SVG, its colours named and not yet chosen."""
+    """A specification as SVG; its colours are CSS variables."""
     vega = compiled(spec | {"config": spec["config"] | {"font": _FONT}})
     columns = vega.get("usermeta", {}).get("columns", 1)
     vega["width"] = wide

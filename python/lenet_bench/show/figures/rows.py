@@ -1,7 +1,7 @@
 """A result as plain rows for templates and figures, which do not use Result otherwise."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from statistics import median
@@ -15,8 +15,7 @@ from ...results import Result, TakenApart, taken_apart
 from ...results import Row as Backend
 from ...results.apart import has_experiments
 from ...results.statistics import FEWEST_STARTS
-from ..families import family
-from ..machine import processor
+from ..sentences import family, processor
 
 Row = dict[str, Any]
 
@@ -64,8 +63,7 @@ def as_runs(results: Sequence[tuple[str, Result]]) -> list[Run]:
     labels = [machine(result) for _, result in results]
     if len(set(labels)) < len(labels):
         labels = [re.sub(r"\.jsonl?$", "", re.split(r"[\\/]", name)[-1]) for name, _ in results]
-    named = zip(labels, results, strict=True)
-    return [_run(label, source, result) for label, (source, result) in named]
+    return [_run(label, *one) for label, one in zip(labels, results, strict=True)]
 
 
 def compared(runs: Sequence[Run]) -> list[Run]:
@@ -74,7 +72,12 @@ def compared(runs: Sequence[Run]) -> list[Run]:
 
 
 def _run(label: str, source: str, result: Result) -> Run:
-    rows = sorted(_rows(result, label), key=lambda row: row["us"])
+    timed = [one for one in result.backends if one.status == "ok" and one.blocks]
+    baseline = next((one for one in timed if _verdict(one) == "baseline"), None)
+    rows = [
+        {"where": label, **_identity(one), **_times(one, baseline), **_takes(one)} for one in timed
+    ]
+    rows.sort(key=lambda row: row["us"])
     full = [row for row in rows if row["precision"] == "float32"]
     reduced = [row for row in rows if full and row not in full]
     return Run(label, source, result, full or rows, reduced)
@@ -88,13 +91,6 @@ def machine(result: Result) -> str:
 def brief(model: str) -> str:
     """A processor's name without filler words."""
     return " ".join(re.sub(r"\((R|TM)\)|\bCPU\b|@.*", "", model).split())[:40]
-
-
-def _rows(result: Result, where: str) -> Iterator[Row]:
-    timed = [one for one in result.backends if one.status == "ok" and one.blocks]
-    baseline = next((one for one in timed if _verdict(one) == "baseline"), None)
-    for one in timed:
-        yield {"where": where, **_identity(one), **_times(one, baseline), **_takes(one)}
 
 
 def _identity(one: Backend) -> Row:

@@ -35,18 +35,12 @@ def story(run: Run) -> list[Row]:
 
 
 def _of_device(rows: Sequence[Row], device: str) -> dict[str, Row]:
-    picked = {}
-    for backend, variant, label in _SHOWN:
-        ways = [
-            row
-            for row in rows
-            if row["device"] == device
-            and row["backend"].partition("@")[0] == backend
-            and variant in (None, row["variant"])
-            and row["variant"] != IN_CPP
-        ]
-        if ways:
-            picked[label] = ways[0]
+    picked: dict[str, Row] = {}
+    for row in rows:
+        for backend, variant, label in _SHOWN:
+            same = row["device"] == device and row["backend"].partition("@")[0] == backend
+            if same and row["variant"] != IN_CPP and variant in (None, row["variant"]):
+                picked.setdefault(label, row)
     return picked
 
 
@@ -63,25 +57,23 @@ def title(run: Run, *, named: bool) -> str:
     first, last = shown[0], shown[-1]
     where = f"On {run.label}, the" if named else "The"
     sentence = f"{where} same digit takes {first['time']} in {first['label']}"
-    if first is last:
-        return f"{sentence}."
-    sentence += f" and {last['time']} in {last['label']}"
-    if too_short(run):
-        return f"{sentence}."
-    return f"{sentence}: {units.ratio(last['us'] / first['us'])} times as long."
+    if first is not last:
+        sentence += f" and {last['time']} in {last['label']}"
+        if not too_short(run):
+            sentence += f": {units.ratio(last['us'] / first['us'])} times as long"
+    return f"{sentence}."
 
 
 def too_short(run: Run) -> str | None:
     """Why a short run has no ranking, and what to do."""
-    starts = [row["starts"] for row in run.rows]
-    if max(starts) >= FEWEST_STARTS:
+    starts = max(row["starts"] for row in run.rows)
+    if starts >= FEWEST_STARTS:
         return None
-    most = "once" if max(starts) == 1 else f"at most {max(starts)} times"
-    needed = needed_s(run.result)
+    most = "once" if starts == 1 else f"at most {starts} times"
+    longer = f", with --budget {needed}s" if (needed := needed_s(run.result)) else ""
     return (
         f"Too short to rank: each backend started {most}, and an interval needs "
-        f"{FEWEST_STARTS} starts. Measure longer"
-        + (f", with --budget {needed}s." if needed else ".")
+        f"{FEWEST_STARTS} starts. Measure longer{longer}."
     )
 
 

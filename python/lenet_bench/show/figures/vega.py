@@ -7,7 +7,7 @@ being redrawn.
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..families import FAMILIES
+from ..sentences import FAMILIES
 
 Spec = dict[str, Any]
 
@@ -40,13 +40,17 @@ FONT = (
 
 
 def themes() -> list[str]:
-    """All of them as style sheets have them: on paper, and on a dark screen."""
+    """The colours as CSS variables: on white paper, and on a dark screen."""
     return ["".join(f"--{name}:{pair[n]};" for name, pair in COLOURS.items()) for n in (0, 1)]
 
 
 def colour(name: str) -> str:
-    """A colour of the page."""
     return f"var(--{name})"
+
+
+def always(name: str) -> Spec:
+    """That colour for every row."""
+    return {"value": colour(name)}
 
 
 def spelt(us: str, digits: str = ".3r") -> str:
@@ -56,7 +60,7 @@ def spelt(us: str, digits: str = ".3r") -> str:
 
 
 def large(wide: float, narrow: float) -> Spec:
-    """A size on a desk, and on a phone."""
+    """A size on a wide screen, and on a narrow one."""
     return {"expr": f"narrow ? {narrow} : {wide}"}
 
 
@@ -72,10 +76,7 @@ FOLDED: list[Spec] = [
     },
     {"filter": "everyVariant || datum.us === datum.fastest"},
     {"calculate": "everyVariant ? datum.us : datum.slowest_way", "as": "to"},
-    {
-        "calculate": "everyVariant || datum.results < 2 ? datum.name : datum.backend",
-        "as": "row",
-    },
+    {"calculate": "everyVariant || datum.results < 2 ? datum.name : datum.backend", "as": "row"},
 ]
 #: Of many dots only those of the main figure have names; others show theirs in a tooltip.
 NAMED: list[Spec] = [
@@ -85,22 +86,19 @@ NAMED: list[Spec] = [
 
 
 def calculated(**expressions: str) -> list[Spec]:
-    """Fields that are worked out."""
+    """Fields that are computed from others."""
     return [{"calculate": expression, "as": name} for name, expression in expressions.items()]
 
 
 def family() -> Spec:
     """The colour of a family."""
     colours = [colour(f"family-{n}") for n in range(len(FAMILIES))]
-    return {
-        "field": "family",
-        "scale": {"domain": list(FAMILIES), "range": colours},
-        "legend": None,
-    }
+    scale = {"domain": list(FAMILIES), "range": colours}
+    return {"field": "family", "scale": scale, "legend": None}
 
 
 def logarithmic(field: str, scale: str, title: str | None, spell: str) -> Spec:
-    """Only decades are marked; within two of them 2 and 5 too, within less all."""
+    """A logarithmic axis. It marks decades, within two decades 2 and 5 too, within one all."""
     wide = f"(domain('{scale}')[1] / domain('{scale}')[0])"
     first = "round(datum.value / pow(10, floor(log(datum.value) / LN10 + 1e-9)))"
     shown = f"{wide} < 6 || {first} === 1 || {wide} < 200 && ({first} === 2 || {first} === 5)"
@@ -120,6 +118,12 @@ def logarithmic(field: str, scale: str, title: str | None, spell: str) -> Spec:
     }
 
 
+def counts(field: str, title: str, values: Sequence[int]) -> Spec:
+    """A number with these values, logarithmic."""
+    axis = {"title": title, "values": values, "format": "d", "grid": False}
+    return logarithmic(field, "x", title, "") | {"axis": axis}
+
+
 def time(field: str = "us", scale: str = "x", title: str | None = None) -> Spec:
     """A time in microseconds."""
     return logarithmic(field, scale, title, spelt("datum.value", ".3~r"))
@@ -134,21 +138,29 @@ def layer(mark: str | Spec, **encoding: Any) -> Spec:
 
 def dot(several: bool, size: float | Spec = 90, **encoding: Any) -> Spec:
     """A dot; of several results each has its shape."""
-    legend = {"field": "where", "sort": None, "legend": LEGEND}
-    return layer(
-        {"type": "point", "size": size}, **encoding, **({"shape": legend} if several else {})
-    )
+    if several:
+        encoding["shape"] = {"field": "where", "sort": None, "legend": LEGEND}
+    return layer({"type": "point", "size": size}, **encoding)
 
 
 def rule(x: Spec, x2: Spec, width: float, opacity: float = 0.4) -> Spec:
-    """A line between two points."""
     return layer({"type": "rule", "strokeWidth": width, "opacity": opacity}, x=x, x2=x2)
 
 
-def beside(x: Spec, field: str = "text") -> Spec:
+def beside(x: Spec) -> Spec:
     """A text at the end of a mark."""
     mark = {"type": "text", "align": "left", "dx": 9}
-    return layer(mark, x=x, text={"field": field}, color={"value": colour("soft")})
+    return layer(mark, x=x, text={"field": "text"}, color=always("soft"))
+
+
+def where(test: str, drawn: Spec) -> Spec:
+    """A layer of the rows that pass a test."""
+    return {"transform": [{"filter": test}], **drawn}
+
+
+def places(several: bool) -> Spec:
+    """A place for each of several results in a backend's row."""
+    return {"yOffset": {"field": "where", "sort": None}} if several else {}
 
 
 def whole(transform: Sequence[Spec], **parts: Any) -> Spec:
@@ -159,36 +171,29 @@ def whole(transform: Sequence[Spec], **parts: Any) -> Spec:
 
 
 def rows(several: bool, sort: Spec) -> Spec:
-    """A row a backend, in it a place for each of several results."""
     axis: Spec = {"title": None, "ticks": False, "domain": False, "labelPadding": 8}
     axis["labelLimit"] = large(270, 130)
     y = {"field": "row", "type": "nominal", "sort": sort, "axis": axis}
-    offset = {"yOffset": {"field": "where", "sort": None}} if several else {}
-    return {"y": y, **offset, "description": {"field": "about"}}
+    return {"y": y, **places(several), "description": {"field": "about"}}
 
 
 def by_family(transform: Sequence[Spec], several: bool, layers: Sequence[Spec]) -> Spec:
-    """A group a family, in it a row a backend."""
+    """A group for each family, in it a row for each backend."""
     encoding = rows(several, sort={"field": "us", "op": "min"}) | {"color": family()}
     return whole(
         transform,
         usermeta={"columns": 1},
         facet={"row": {"field": "family", "sort": list(FAMILIES), "header": _HEADER}},
         resolve={"scale": {"y": "independent"}},
-        spec={
-            "height": {"step": 23},
-            "encoding": encoding,
-            "layer": list(layers),
-        },
+        spec={"height": {"step": 23}, "encoding": encoding, "layer": list(layers)},
     )
 
 
 def columns(
     kinds: Mapping[str, str], spell: str, several: bool, sort: Spec, only: Sequence[Spec] = ()
 ) -> Spec:
-    """A row a backend and a column a kind of number, each with its own axis."""
+    """A row for each backend, a column with its own axis for each kind of number."""
     pick = " : ".join(f"datum.key === '{key}' ? '{kind}'" for key, kind in kinds.items())
-    x = {"field": "value", "type": "quantitative", "axis": _HIDDEN}
     about = "datum.name + ': ' + datum.text + ', ' + datum.kind"
     return whole(
         [
@@ -204,18 +209,17 @@ def columns(
         spec={
             "height": {"step": 23},
             "encoding": rows(several, sort) | {"color": family()},
-            "layer": [layer("bar", x=x), beside(x)],
+            "layer": [layer("bar", x=_VALUE), beside(_VALUE)],
         },
     )
 
 
 def stacked(parts: Sequence[str], several: bool, spell: str) -> Spec:
-    """A bar a backend, its parts one after the other, the sum at its end."""
+    """A bar for each backend: its parts one after the other, the sum at its end."""
     encoding = rows(several, sort={"field": "total", "op": "max"})
     about = encoding.pop("description")
     order = " : ".join(f"datum.part === '{part}' ? {n}" for n, part in enumerate(parts))
     shades = {"domain": list(parts), "range": [colour(f"part-{n}") for n in range(len(parts))]}
-    x = {"field": "value", "type": "quantitative", "axis": _HIDDEN}
     part = {"field": "part", "sort": list(parts), "scale": shades}
     sums = beside({"field": "total", "type": "quantitative"})
     return whole(
@@ -236,13 +240,14 @@ def stacked(parts: Sequence[str], several: bool, spell: str) -> Spec:
         height={"step": 23},
         encoding=encoding,
         layer=[
-            layer("bar", x=x, color=part, order={"field": "order"}, description=about),
-            {"transform": [{"filter": f"datum.part === '{parts[0]}'"}], **sums},
+            layer("bar", x=_VALUE, color=part, order={"field": "order"}, description=about),
+            where(f"datum.part === '{parts[0]}'", sums),
         ],
     )
 
 
 _HIDDEN = {"title": None, "labels": False, "grid": False, "domain": False, "ticks": False}
+_VALUE = {"field": "value", "type": "quantitative", "axis": _HIDDEN}
 _HEADER = {
     "title": None,
     "labelFontSize": large(15, 13),

@@ -13,14 +13,13 @@ from ... import units
 from ...errors import ResultError
 from ...results import Result
 from ...results.apart import has_experiments
-from ..families import FAMILIES
+from ..facts import facts
 from ..figures import figures, hero, story
 from ..figures.apart import axes, first, parts, sentences, stacks
 from ..figures.pictures import compiled, library
 from ..figures.rows import Run, as_runs, compared, machine, small, writable
-from ..sentences import conditions
+from ..sentences import FAMILIES, conditions
 from . import table
-from .facts import facts
 from .frame import environment, policy, script, stylesheet, write_html
 
 MOST_RESULTS = 4  # that shapes and rows can tell apart
@@ -32,7 +31,6 @@ def write_report(results: Mapping[str, Result], path: str | os.PathLike[str]) ->
 
 
 def page(runs: Sequence[Run]) -> str:
-    """The page of these results."""
     html: str = environment().get_template("page.html").render(**_context(runs))
     return writable(html)
 
@@ -127,13 +125,8 @@ def _taken(run: Run, machines: Collection[str]) -> dict[str, Any]:
             part: [cells.get((part, name), units.NONE) for name in names]
             for part in dict.fromkeys(row["part"] for row in rows)
         },
-        "drawn": {
-            "rows": rows,
-            "axes": ends,
-            "axis": axis,
-            "names": names,
-            "sentences": sentences(run),
-        },
+        "drawn": {"rows": rows, "axes": ends, "axis": axis, "names": names}
+        | {"sentences": sentences(run)},
     }
 
 

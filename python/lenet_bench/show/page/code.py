@@ -55,28 +55,23 @@ def implementations(runs: Sequence[Run]) -> list[Implementation]:
             groups.setdefault(tuple(sources(row["name"])), []).append(row)
     used = dict.fromkeys(source for group in groups for source in group)
     files = {source: _file(source, f"file-{n}") for n, source in enumerate(used)}
-    return [
-        _implementation(f"code-{n}", rows, [files[source] for source in group], group, runs)
-        for n, (group, rows) in enumerate(groups.items())
-    ]
+    found = []
+    for n, (group, rows) in enumerate(groups.items()):
+        known = (find(row["name"])[0] for row in rows)
+        about = tuple(dict.fromkeys(f"{one.summary}. Calls {one.calls}." for one in known))
+        names = tuple(dict.fromkeys(row["name"] for row in rows))
+        shown, ran = tuple(files[source] for source in group), tuple(_ran(names, runs))
+        found.append(Implementation(f"code-{n}", names, about, _cost(group, rows), shown, ran))
+    return found
 
 
-def _implementation(
-    key: str,
-    rows: Sequence[Row],
-    files: Sequence[File],
-    written: Sequence[Source],
-    runs: Sequence[Run],
-) -> Implementation:
+def _cost(written: Sequence[Source], rows: Sequence[Row]) -> str:
     lines = sum(len(code_lines(source)) for source in written)
     cost = f"{units.counted(lines, 'line')}, {units.counted(len(api_names(written)), 'API name')}"
     cost += f", {units.counted(sum(map(complexity, written)), 'decision')}"
     if others := {row["lines"] for row in rows} - {None, lines}:
         cost += f" ({', '.join(map(str, sorted(others)))} lines when it was measured)"
-    known = (find(row["name"])[0] for row in rows)
-    about = dict.fromkeys(f"{one.summary}. Calls {one.calls}." for one in known)
-    names = tuple(dict.fromkeys(row["name"] for row in rows))
-    return Implementation(key, names, tuple(about), cost, tuple(files), tuple(_ran(names, runs)))
+    return cost
 
 
 def _ran(names: Sequence[str], runs: Sequence[Run]) -> Iterator[tuple[str, str]]:
@@ -90,20 +85,16 @@ def _ran(names: Sequence[str], runs: Sequence[Run]) -> Iterator[tuple[str, str]]
 def _file(source: Source, key: str) -> File:
     """The needed lines, with a gap in place of others between them."""
     every, counting = source.text.splitlines(), code_lines(source)
-    shown: list[str] = []
-    numbers: list[str] = []
+    shown: list[tuple[str, str]] = []  # a line's number, where it counts, and its text
     count = last = 0
     for number in sorted(source.lines or range(1, len(every) + 1)):
         if shown and number > last + 1:
-            shown.append("")
-            numbers.append("")
+            shown.append(("", ""))
         count, last = count + (number in counting), number
-        shown.append(every[number - 1])
-        numbers.append(str(count) if number in counting else "")
-    text = "".join(f"{line}\n" for line in shown)
-    return File(
-        key, source.name, "\n".join(numbers), coloured(source.name, text, api_names([source]))
-    )
+        shown.append((str(count) if number in counting else "", every[number - 1]))
+    gutter = "\n".join(number for number, _ in shown)
+    text = "".join(f"{line}\n" for _, line in shown)
+    return File(key, source.name, gutter, coloured(source.name, text, api_names([source])))
 
 
 def coloured(name: str, text: str, api: Collection[str]) -> Markup:

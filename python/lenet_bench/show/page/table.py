@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from ... import units
 from ..figures.rows import COLD, GPU_CALL, Row
@@ -12,20 +12,15 @@ from ..figures.rows import COLD, GPU_CALL, Row
 
 @dataclass(frozen=True)
 class Column:
-    """A column."""
-
     title: str
     key: str
     spell: Callable[[Any], str]
     explained: str
 
 
-@dataclass(frozen=True)
-class Cell:
-    """A cell's text, and its key for sorting."""
-
+class Cell(NamedTuple):
     text: str
-    value: float | str
+    value: float | str  # by which a column is sorted
 
 
 def _word(value: str | None) -> str:
@@ -80,11 +75,9 @@ GPU = (
 
 
 def batches(rows: Sequence[Row]) -> tuple[Column, ...]:
-    """A column a batch size."""
     sizes = sorted({size for row in rows for size in row["rates"]})
-    return tuple(
-        Column(f"{size} a call", f"rate-{size}", units.rate, "images a second") for size in sizes
-    )
+    names = {f"{size} a call": f"rate-{size}" for size in sizes}
+    return tuple(Column(name, key, units.rate, "images a second") for name, key in names.items())
 
 
 def with_rates(row: Row) -> Row:
@@ -98,7 +91,6 @@ def known(columns: Sequence[Column], rows: Sequence[Row]) -> list[Column]:
 
 
 def cells(row: Row, columns: Sequence[Column]) -> list[Cell]:
-    """A row of the table."""
     return [_cell(row, column) for column in columns]
 
 
@@ -109,5 +101,5 @@ def _cell(row: Row, column: Column) -> Cell:
     if column.key == "ratio_low":
         return Cell(units.interval(value, row["ratio_high"]), value)
     if column.key == "low":
-        return Cell(f"{units.time(value)} to {units.time(row['high'])}", value)
+        return Cell(units.times(value, row["high"]), value)
     return Cell(column.spell(value), value)

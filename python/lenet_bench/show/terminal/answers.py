@@ -1,16 +1,22 @@
-"""Answers for people: each image's digit and probabilities, and what a call takes."""
+"""The answers of `infer`, what a call takes, and the verdicts of `verify` on each backend."""
+
+from __future__ import annotations  # `infer` starts sooner without `verify`
 
 import itertools
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ... import units
 from ...questions.infer import Answer, Answered, OpenBackend, Outcome
-from ..families import by_family
-from .facts import MARGIN
-from .screen import Screen, plain, shorten
+from ...units import counted
+from ..sentences import by_family
+from .screen import MARGIN, Screen, plain, shorten
 from .table import Cell, Column, table
+
+if TYPE_CHECKING:
+    from ...questions.verify import Verification
 
 _NOTABLE = 0.01  # a probability that a short answer shows
 _MOST_DIGITS = 3  # of a short answer
@@ -98,7 +104,7 @@ def _comparison(
     own = [[answer for answer in answers if answer.backend == one.name] for one in backends]
     columns = [
         Column("backend", [one.name for one in backends], left=True, style="bold"),
-        Column("answer", [Cell(_said(one), _style(one)) for one in own]),
+        Column("answer", [_said(one) for one in own]),
         Column("difference", [_largest_difference(one) for one in own], leaves=2),
         Column("first call", [units.time(one[0].timing.first_us) for one in own], leaves=1),
         Column("steady", [units.time(one[0].timing.steady_us) for one in own], style="bold"),
@@ -107,17 +113,46 @@ def _comparison(
     yield from table(screen, columns, bars=bars, headings=headings, margin=MARGIN)
 
 
-def _said(own: Sequence[Answer]) -> str:
+def _said(own: Sequence[Answer]) -> Cell:
     """The digit; of several images, on how many it agrees."""
-    if len(own) == 1:
-        return f"{own[0].digit} ({100 * own[0].probabilities.max():.2f} %)"
-    return f"{sum(answer.agrees for answer in own)} of {len(own)} agree"
-
-
-def _style(own: Sequence[Answer]) -> str:
-    return "" if all(answer.agrees for answer in own) else "red"
+    text = f"{own[0].digit} ({100 * own[0].probabilities.max():.2f} %)"
+    if len(own) > 1:
+        text = f"{sum(answer.agrees for answer in own)} of {len(own)} agree"
+    return Cell(text, "" if all(answer.agrees for answer in own) else "red")
 
 
 def _largest_difference(own: Sequence[Answer]) -> str:
     differences = [answer.difference for answer in own if answer.difference is not None]
     return f"{max(differences):.0e}" if differences else units.NONE
+
+
+def verification(screen: Screen, results: Sequence[Verification]) -> Iterator[str]:
+    """A line for each backend, then each image that a backend and the reference disagree on."""
+    yield f"{counted(results[0].images, 'test image')} against the float64 reference"
+    yield ""
+    differences = [f"{one.max_difference:.1e}" for one in results]
+    disagreements = [str(len(one.disagreements)) for one in results]
+    verdicts = {True: Cell("✓", "green"), False: Cell("✗ too far", "red")}
+    far = ["" if one.passed else "red" for one in results]
+    other = ["yellow" if one.disagreements else "" for one in results]
+    columns = [
+        Column("backend", [one.backend for one in results], left=True, style="bold"),
+        Column("accuracy", [f"{100 * one.accuracy:.2f} %" for one in results]),
+        Column("largest difference", list(map(Cell, differences, far))),
+        Column("allowed", [f"{one.tolerance:.0e}" for one in results], style="dim", leaves=1),
+        Column("disagreements", list(map(Cell, disagreements, other)), leaves=2),
+        Column("", [verdicts[one.passed] for one in results], left=True),
+    ]
+    yield from table(screen, columns, margin=MARGIN)
+    for one in results:
+        if found := one.disagreements:
+            yield ""
+            yield screen.paint(f"{one.backend} and the reference disagree on", "bold")
+            columns = [
+                Column("image", [str(image.index) for image in found]),
+                Column("label", [str(image.label) for image in found]),
+                Column("reference", [str(image.reference) for image in found]),
+                Column(one.backend, [str(image.digit) for image in found]),
+                Column("margin", [f"{image.margin:.1e}" for image in found]),
+            ]
+            yield from table(screen, columns, margin=MARGIN)

@@ -3,16 +3,15 @@
 from __future__ import annotations  # rich is imported once there is something to draw
 
 import re
-from collections.abc import Iterator, Sequence
-from itertools import zip_longest
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, zip_longest
 from typing import TYPE_CHECKING
 
 from ... import units
 from ...cost import Cost, lines_of_code
 from ...questions.cost import STAGES, StagedLine
 from ...results import Result
-from ..families import SHORT_LIST, backend_of, by_family
-from ..sentences import conditions
+from ..sentences import SHORT_LIST, backend_of, by_family, conditions
 from .screen import Screen, plain, shorten
 from .table import Column, lines_of, table
 
@@ -30,7 +29,9 @@ def costs(found: Sequence[Cost], screen: Screen) -> Iterator[str]:
     if long:
         different: dict[object, Cost] = {}
         for cost in found:
-            different.setdefault((backend_of(cost.name), _figures(cost)), cost)
+            sizes = (cost.lines_of_code, cost.complexity, cost.nesting)
+            same = (backend_of(cost.name), cost.api_names, cost.installs, sizes)
+            different.setdefault(same, cost)
         found = list(different.values())
     found, headings = by_family(found, lambda cost: cost.name)
     packages = [_packages(cost.installs) for cost in found]
@@ -47,10 +48,6 @@ def costs(found: Sequence[Cost], screen: Screen) -> Iterator[str]:
     if long:
         yield ""
         yield from screen.wrap("variants that cost the same as the one above are left out", "dim")
-
-
-def _figures(cost: Cost) -> tuple[object, ...]:
-    return cost.lines_of_code, cost.api_names, cost.complexity, cost.nesting, cost.installs
 
 
 def _packages(requirements: Sequence[str]) -> str:
@@ -80,31 +77,27 @@ def side_by_side(
     for _ in range(sources):
         drawing.add_column(width=4, justify="right", style="dim")
         drawing.add_column(width=width, overflow="fold")
+
+    def add(*halves: Sequence[tuple[str, Text]]) -> None:
+        lines: Iterable[Iterable[tuple[str, Text]]] = [[line] for line in chain(*halves)]
+        if beside:
+            lines = zip_longest(*halves, fillvalue=("", Text()))
+        for line in lines:
+            drawing.add_row(*chain(*line))
+
+    both = (left, right)
     times = {row.name: row.summary.p50_us for row in timed.backends if row.summary}
-    titles = [("", Text(_title(name, times.get(name)), "bold")) for name, _ in (left, right)]
-    if beside:
-        drawing.add_row(*titles[0], *titles[1])
-    else:
-        for title in titles:
-            drawing.add_row(*title)
+    add(*([("", Text(_title(name, times.get(name)), "bold"))] for name, _ in both))
     for stage in STAGES:
-        halves = [
-            list(_code([line for line in lines if line.stage == stage], width))
-            for _, lines in (left, right)
-        ]
+        halves = []
+        for name, lines in both:
+            code = list(_code([line for line in lines if line.stage == stage], width))
+            halves.append([("", Text(name, "bold")), *code] if code and not beside else code)
         if any(halves):
             drawing.add_row("", Text(f"── {stage}", "bold cyan"))
-        if beside:
-            for one, other in zip_longest(*halves, fillvalue=("", Text())):
-                drawing.add_row(*one, *other)
-            continue
-        for (name, _), half in zip((left, right), halves, strict=True):
-            if half:
-                drawing.add_row("", Text(name, "bold"))
-            for line in half:
-                drawing.add_row(*line)
+        add(*halves)
     yield from lines_of(drawing, screen, screen.columns)
-    if any(times.get(name) for name, _ in (left, right)):
+    if any(times.get(name) for name, _ in both):
         yield ""
         day = timed.started[:10]
         yield from screen.wrap(f"The times are medians of {day}. {conditions(timed)}.", "dim")

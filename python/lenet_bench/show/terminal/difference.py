@@ -11,7 +11,7 @@ from ...questions.diff import Change, Difference
 from ...results import Result
 from ...units import counted
 from .. import markdown
-from ..machine import processor
+from ..sentences import processor
 from .screen import Screen
 from .table import Cell, Column, table
 
@@ -25,11 +25,10 @@ _STYLES = {
 }
 _SHOWN = 8  # of what was not the same, in a terminal
 _LONGEST = 60  # of one of those values
-_INTERVAL = "95 % interval"
 
 
 def difference(found: Difference, form: str | None, screen: Screen) -> Iterator[str]:
-    """Its lines in a form: json, markdown or, for None, the terminal's."""
+    """The lines in a form: json, markdown or, for None, the terminal's."""
     if form == "json":
         yield json.dumps(to_json(found), indent=2)
     elif form == "markdown":
@@ -65,15 +64,7 @@ def _terminal(found: Difference, screen: Screen) -> Iterator[str]:
     for line in _title(found):
         yield from screen.wrap(line)
     yield ""
-    compared = [change for change in found.changes if change.ratio]
-    rows = [_row(change, found) for change in compared]
-    columns = [
-        Column(title, [row[number] for row in rows], left=not number, leaves=title == _INTERVAL)
-        for number, title in enumerate(_titles(found))
-    ]
-    yield from table(
-        screen, [*columns, Column("verdict", list(map(_verdict, compared)), left=True)]
-    )
+    yield from table(screen, _columns(found))
     yield ""
     for sentence in _others(found):
         yield from screen.wrap(sentence)
@@ -88,10 +79,10 @@ def _document(found: Difference) -> Iterator[str]:
     for line in _title(found):
         yield markdown.escaped(line)
         yield ""
-    titles = (*_titles(found), "verdict")
-    compared = [change for change in found.changes if change.ratio]
-    rows = [(*_row(change, found), _verdict(change).text) for change in compared]
-    yield from markdown.table(titles, rows, (titles[0], titles[-1]))
+    columns = _columns(found)
+    titles = [column.title for column in columns]
+    rows = zip(*([cell.text for cell in column.styled] for column in columns), strict=True)
+    yield from markdown.table(titles, rows, [column.title for column in columns if column.left])
     yield ""
     sentences = [*_others(found), *(f"warning: {note}" for note in found.notes)]
     sentences += [*_not_the_same(found, len(found.circumstances)), _outcome(found)]
@@ -107,22 +98,22 @@ def _title(found: Difference) -> Iterator[str]:
         )
 
 
-def _titles(found: Difference) -> tuple[str, ...]:
-    to = f" / {found.baseline}" if found.baseline else ""
-    return ("backend", f"old{to}", f"new{to}", "ratio", _INTERVAL)
-
-
-def _row(change: Change, found: Difference) -> tuple[str, ...]:
-    spell = units.ratio if found.baseline else units.time
-    return (
-        change.name,
-        spell(change.old),
-        spell(change.new),
-        units.ratio(change.ratio),
-        units.NONE
-        if change.became == "baseline"
-        else units.interval(change.ratio_low, change.ratio_high),
-    )
+def _columns(found: Difference) -> list[Column]:
+    """The backends that have two figures to compare."""
+    compared = [change for change in found.changes if change.ratio]
+    spell, to = (units.ratio, f" / {found.baseline}") if found.baseline else (units.time, "")
+    intervals = [
+        units.NONE if one.became == "baseline" else units.interval(one.ratio_low, one.ratio_high)
+        for one in compared
+    ]
+    return [
+        Column("backend", [one.name for one in compared], left=True),
+        Column(f"old{to}", [spell(one.old) for one in compared]),
+        Column(f"new{to}", [spell(one.new) for one in compared]),
+        Column("ratio", [units.ratio(one.ratio) for one in compared]),
+        Column("95 % interval", intervals, leaves=1),
+        Column("verdict", [_verdict(one) for one in compared], left=True),
+    ]
 
 
 def _verdict(change: Change) -> Cell:
@@ -138,12 +129,9 @@ def _others(found: Difference) -> Iterator[str]:
         elif change.became == "mended":
             yield f"{change.name} was {change.old_status} and is ok now"
     for became, where in (("removed", "only in OLD"), ("added", "only in NEW")):
-        if names := [c.name for c in found.changes if c.became == became and _was_there(c)]:
+        changes = [change for change in found.changes if change.became == became]
+        if names := [c.name for c in changes if "unavailable" not in (c.old_status, c.new_status)]:
             yield f"{where}: {', '.join(names)}"
-
-
-def _was_there(change: Change) -> bool:
-    return "unavailable" not in (change.old_status, change.new_status)
 
 
 def _not_the_same(found: Difference, most: int) -> Iterator[str]:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from ... import units
 from ...results import Priced, failures
 from ...results.prices import GOAL, within
-from ..families import missing
+from ..sentences import missing
 from .screen import Screen
 from .table import Column, table
 

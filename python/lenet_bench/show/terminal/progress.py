@@ -31,7 +31,6 @@ class Progress:
         self._draw(doing, advance=steps)
 
     def of_a_run(self, run: Run) -> None:
-        """The progress of a comparison."""
         left = "" if run.left_s is None else f", about {_rounded(run.left_s)} left"
         total = None if run.share is None else 1.0
         doing = f"round {run.rounds + 1}, {run.doing}{left}"
@@ -53,7 +52,6 @@ def _rounded(seconds: float) -> str:
 
 @contextmanager
 def progress(total: float | None = None) -> Iterator[Progress]:
-    """While so many steps are made."""
     if sys.stderr is None or not sys.stderr.isatty():
         yield Progress(None, None)
         return

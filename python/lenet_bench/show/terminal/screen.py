@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+MARGIN = "  "  # of what stands below a title
 _DENSITIES = " .:-=+*#%@"
 _EIGHTHS = " ▏▎▍▌▋▊▉"
 _IN_ASCII = str.maketrans("µ…✓✗▸─│█▉▊▋▐▌▍▎▏▕▀░▒▓■", "u~+x>-|#####     =.:+o")
@@ -21,8 +22,6 @@ _WITHOUT_TERMINAL = 80
 
 @dataclass(frozen=True)
 class Screen:
-    """The abilities of a stream."""
-
     columns: int
     colour: bool
 

@@ -5,6 +5,7 @@ from __future__ import annotations  # rich is imported once there is a table to 
 import io
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -28,7 +29,7 @@ class Cell(NamedTuple):
 
 @dataclass(frozen=True)
 class Column:
-    """A column: its title and a cell a row."""
+    """A column: its title, and a cell for each row."""
 
     title: str
     cells: Sequence[str | Cell]
@@ -36,15 +37,15 @@ class Column:
     style: str = ""  # of the cells that have none
     leaves: int = 0  # where a terminal is narrow, the column with the highest number leaves first
 
-    @property
-    def width(self) -> int:
-        """Of its widest cell."""
-        return max(len(_text(cell)) for cell in (self.title, *self.cells))
+    @cached_property
+    def styled(self) -> list[Cell]:
+        """The cells, in the column's style where they have none."""
+        return [Cell(cell, self.style) if isinstance(cell, str) else cell for cell in self.cells]
 
-    def cell(self, row: int) -> Cell:
-        """The one of that row, in the column's style unless it has its own."""
-        cell = self.cells[row]
-        return Cell(cell, self.style) if isinstance(cell, str) else cell
+    @cached_property
+    def width(self) -> int:
+        """The width of the widest cell."""
+        return max(len(text) for text in (self.title, *(cell.text for cell in self.styled)))
 
 
 def table(
@@ -57,8 +58,8 @@ def table(
 ) -> Iterator[str]:
     """The lines of a table as wide as the screen, its first column's text folded if it must be.
 
-    `bars` has a figure a row, drawn where there is room; `headings` stand above the rows of those
-    numbers.
+    `bars` has a figure for each row, drawn where there is room; `headings` stand above the rows of
+    those numbers.
     """
     from rich.table import Table
 
@@ -80,15 +81,14 @@ def table(
             no_wrap=number > 0 and not column.left,
             overflow="fold",
         )
-    for row in range(len(columns[0].cells)):
-        if row in headings:
-            drawing.add_row(_rich(headings[row], "bold cyan"))
-        drawing.add_row(*(_rich(*column.cell(row)) for column in columns))
+    for number, cells in enumerate(zip(*(column.styled for column in columns), strict=True)):
+        if number in headings:
+            drawing.add_row(_rich(headings[number], "bold cyan"))
+        drawing.add_row(*(_rich(*cell) for cell in cells))
     yield from (f"{margin}{line}".rstrip() for line in lines_of(drawing, screen, room))
 
 
 def lines_of(drawing: Table, screen: Screen, columns: int) -> Iterator[str]:
-    """The table of rich."""
     from rich.console import Console
 
     text = io.StringIO()
@@ -106,7 +106,7 @@ def lines_of(drawing: Table, screen: Screen, columns: int) -> Iterator[str]:
 
 def fitting(columns: Sequence[Column], room: int) -> list[Column]:
     """The columns that fit; one with only dashes is always left out."""
-    kept = [c for c in columns if not c.leaves or any(_text(cell) not in "-" for cell in c.cells)]
+    kept = [c for c in columns if not c.leaves or any(cell.text not in "-" for cell in c.styled)]
     while _width(kept) > room and any(column.leaves for column in kept):
         kept.remove(max(kept, key=lambda column: column.leaves))
     return kept
@@ -117,22 +117,11 @@ def _width(columns: Sequence[Column]) -> int:
 
 
 def _bars(screen: Screen, figures: Sequence[float | None], columns: int) -> list[str]:
-    """A bar a figure, twice as long for twice as much; one beyond the scale ends in an arrow."""
+    """A bar for each figure, proportional to it; one beyond the scale ends in an arrow."""
     known = [figure for figure in figures if figure]
     longest = min(max(known), _SCALE * min(known))
-    arrow = "▸"
-    return [
-        ""
-        if figure is None
-        else screen.bar(1.0, columns - 1) + arrow
-        if figure > longest
-        else screen.bar(figure / longest, columns - 1)
-        for figure in figures
-    ]
-
-
-def _text(cell: str | Cell) -> str:
-    return cell if isinstance(cell, str) else cell.text
+    lengths = [(figure or 0.0) / longest for figure in figures]
+    return [screen.bar(one, columns - 1) + ("▸" if one > 1 else "") for one in lengths]
 
 
 def _rich(text: str, style: str = "") -> RichText:

@@ -1,17 +1,44 @@
-"""The findings of `doctor`: the machine, the software, the files, and what runs here."""
+"""The findings of `doctor` and `backends`: what is here, what runs, and why the rest does not."""
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
+from textwrap import wrap
 
 from ...questions.doctor import Examination, Finding
+from ...registry.availability import Availability
 from ...units import counted
-from ..families import backend_of, by_family
-from ..machine import hardware_facts, software_facts
-from .facts import MARGIN, fact_lines, mark, why_not, wrapped
-from .screen import Screen, shorten
+from ..facts import hardware_facts, software_facts
+from ..sentences import backend_of, by_family
+from .screen import MARGIN, Screen, plain, shorten
 
 _LINK = len("libcudart")
+
+
+def backends(screen: Screen, found: Sequence[Availability]) -> Iterator[str]:
+    """What each backend is, what it calls, and whether it runs here, by family.
+
+    Variants that do not run for the same reason give it once.
+    """
+    width = max(len(one.name) for one in found)
+    indent = width + 4 + 5
+    found, headings = by_family(found, lambda one: one.name, longer_than=0)
+    given: tuple[str, str | None] = ("", None)
+    for number, one in enumerate(found):
+        if number in headings:
+            yield from [""] if number else []
+            yield screen.paint(headings[number], "bold cyan")
+        lines = _wrapped(screen, one.summary, indent)
+        if ":" not in one.name:
+            lines += _wrapped(screen, f"calls {one.calls}", indent, "dim")
+        reason = _why(one)
+        if one.reason and reason != given:
+            lines += _why_not(screen, one.reason, indent)
+        given = reason
+        name = screen.paint(one.name.ljust(width), "bold")
+        device = screen.paint(one.device.ljust(4), "dim")
+        yield from _hanging(f"{_mark(screen, one.available)} {name}  {device} ", lines, indent)
 
 
 def examination(screen: Screen, found: Examination) -> Iterator[str]:
@@ -45,25 +72,28 @@ def _backends(screen: Screen, found: Examination) -> Iterator[str]:
         yield from _finding(screen, one, _runs(one), width)
         if others:
             text = f"also {', '.join(other.name for other in others)}"
-            lines = wrapped(screen, text, width + 6, "dim")
-            yield from (" " * (width + 6) + line for line in lines)
+            indent = width + 6
+            yield from _hanging(" " * indent, _wrapped(screen, text, indent, "dim"), indent)
 
 
 def _finding(screen: Screen, one: Finding, good_news: str, width: int) -> Iterator[str]:
     """A finding on one line; or its problem and the command that fixes it."""
     indent = width + 6
     if one.available:
-        first, *others = wrapped(screen, good_news, indent)
+        lines = _wrapped(screen, good_news, indent)
     else:
-        first, *others = why_not(screen, one.reason or "unknown", indent)
+        lines = _why_not(screen, one.reason or "unknown", indent)
     name = screen.paint(one.name.ljust(width), "bold")
-    yield f"{MARGIN}{mark(screen, one.available)} {name}  {first}".rstrip()
-    yield from (" " * indent + line for line in others)
+    yield from _hanging(f"{MARGIN}{_mark(screen, one.available)} {name}  ", lines, indent)
 
 
 def _section(screen: Screen, title: str, facts: dict[str, str]) -> Iterator[str]:
+    """Each fact after its name; a long one is wrapped below itself."""
     yield screen.paint(title, "bold")
-    yield from fact_lines(screen, facts)
+    width = max(len(name) for name in facts)
+    for name, fact in facts.items():
+        head = f"{MARGIN}{screen.paint(name.ljust(width), 'dim')}  "
+        yield from _hanging(head, _wrapped(screen, fact, width + 4), width + 4)
     yield ""
 
 
@@ -100,8 +130,8 @@ def _groups(found: Examination) -> Iterator[tuple[Finding, list[Finding]]]:
             yield from ((other, []) for other in others)
 
 
-def _why(backend: Finding, no_gpu: str | None) -> tuple[str, str | None]:
-    """Its name without the variant, and the reason without its own name."""
+def _why(backend: Finding | Availability, no_gpu: str | None = None) -> tuple[str, str | None]:
+    """A backend's name without the variant, and the reason without that name."""
     if backend.reason and backend.device == "gpu" and no_gpu:
         return "", no_gpu
     name = backend_of(backend.name)
@@ -120,3 +150,29 @@ def _verdict(found: Examination) -> str:
     if not found.works:
         return "No backend runs here."
     return f"{running} of {len(found.backends)} backends run here."
+
+
+def _hanging(head: str, lines: Sequence[str], indent: int) -> Iterator[str]:
+    """The first line after the head, the others below it."""
+    yield f"{head}{lines[0]}".rstrip()
+    yield from (" " * indent + line for line in lines[1:])
+
+
+def _mark(screen: Screen, good: bool) -> str:
+    return screen.paint("✓", "green") if good else screen.paint("✗", "red")
+
+
+def _wrapped(screen: Screen, text: str, indent: int, style: str = "") -> list[str]:
+    """The text in lines that leave room for the indent; a command or a path is never broken."""
+    columns = screen.columns - indent - 1
+    text = plain(text)
+    lines = wrap(text, columns, break_long_words=False, break_on_hyphens=False) or [""]
+    return [screen.paint(line, style) for line in lines]
+
+
+def _why_not(screen: Screen, reason: str, indent: int) -> list[str]:
+    """The reason in red, and the command that fixes it on a line of its own, to be copied."""
+    sentence, fix_it_with, command = reason.partition("fix it with: ")
+    sentence = re.sub(",$", ":", sentence.rstrip("; "))  # "...; if it is damaged, fix it with: "
+    lines = _wrapped(screen, sentence, indent, "red")
+    return [*lines, screen.paint(command, "bold")] if fix_it_with else lines
