@@ -37,7 +37,6 @@ NOT_HERE = r"No module named|is not on the PATH|needs \S+ and \S+ is here"
 
 @pytest.fixture(scope="module")
 def weights() -> Weights:
-    """The canonical ones: parity is a matter of them."""
     return read_weights()
 
 
@@ -56,7 +55,6 @@ def images() -> Array:
 
 @pytest.fixture(scope="module")
 def expected(weights: Weights, images: Array) -> Array:
-    """What the reference says of them."""
     return load("reference", weights=weights).infer(images)
 
 
@@ -72,35 +70,24 @@ def opened(name: str, weights: Weights, threads: int = 1) -> InOwnProcess:
 
 @pytest.fixture(scope="module", params=FRAMEWORKS)
 def name(request: pytest.FixtureRequest) -> str:
-    """Each backend and variant in turn."""
     chosen: str = request.param
     return chosen
 
 
 @pytest.fixture(scope="module")
 def network(name: str, weights: Weights) -> Iterator[InOwnProcess]:
-    """One process for all that is asked of it."""
     backend = opened(name, weights)
     yield backend
     backend.close()
 
 
-def test_one_image_has_the_reference_probabilities(
+def test_images_and_batches_have_the_reference_probabilities(
     name: str, network: InOwnProcess, images: Array, expected: Array
 ) -> None:
-    found = np.array([network.infer(image) for image in images[:40]])
-    assert np.abs(found - expected[:40]).max() <= tolerance(name)
-
-
-def test_a_batch_has_the_reference_probabilities(
-    name: str, network: InOwnProcess, images: Array, expected: Array
-) -> None:
-    assert np.abs(network.infer(images) - expected).max() <= tolerance(name)
-
-
-def test_an_answer_has_the_shape_of_its_images(network: InOwnProcess, images: Array) -> None:
-    answer = network.infer(images[0])
-    assert (answer.shape, answer.dtype) == ((10,), np.float32)
+    single, batch = np.array([network.infer(i) for i in images[:40]]), network.infer(images)
+    assert np.abs(single - expected[:40]).max() <= tolerance(name)
+    assert np.abs(batch - expected).max() <= tolerance(name)
+    assert (single.shape[1:], single.dtype, batch.dtype) == ((10,), np.float32, np.float32)
     assert network.infer(images[:1]).shape == (1, 10)
     assert network.infer(images[:0]).shape == (0, 10)
 
@@ -120,13 +107,12 @@ def test_what_is_no_image_is_refused_from_the_other_process_too(
         network.infer(wrong)
 
 
-def test_what_shows_no_layers_names_those_that_do(network: InOwnProcess, images: Array) -> None:
+def test_it_says_what_library_runs_and_which_backends_show_layers(
+    network: InOwnProcess, images: Array
+) -> None:
+    assert network.describe()["library"]
     with pytest.raises(LenetBenchError, match=r"outputs of layers; .*reference"):
         network.layers(images[0])
-
-
-def test_it_says_what_library_runs(network: InOwnProcess) -> None:
-    assert network.describe()["library"]
 
 
 #: With two threads: each image's answer, kept while others are asked for, and those of a batch.

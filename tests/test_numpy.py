@@ -7,27 +7,16 @@ from networks import random_weights
 VARIABLES = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS")
 
 
-@pytest.mark.parametrize("variable", VARIABLES)
-def test_describe_names_the_variable_that_sets_the_threads(
-    variable: str, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("variable", [None, *VARIABLES])
+def test_describe_names_library_blas_and_what_sets_the_threads(
+    variable: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in VARIABLES:
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv(variable, "3")
-    assert (
-        load("numpy", weights=random_weights(0), threads=3).describe()["threads"]
-        == f"3 ({variable})"
-    )
-
-
-def test_describe_says_where_nothing_sets_the_threads(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in VARIABLES:
-        monkeypatch.delenv(name, raising=False)
-    threads = load("numpy", weights=random_weights(0), threads=3).describe()["threads"]
-    assert "OPENBLAS_NUM_THREADS=3" in threads
-
-
-def test_describe_names_numpy_and_its_blas() -> None:
-    description = load("numpy", weights=random_weights(0)).describe()
+    if variable:
+        monkeypatch.setenv(variable, "3")
+    description = load("numpy", weights=random_weights(0), threads=3).describe()
+    said = f"3 ({variable})" if variable else "OPENBLAS_NUM_THREADS=3"
+    assert said in description["threads"]
     assert description["library"].startswith("NumPy ")
     assert description["blas"] != "unknown"

@@ -19,14 +19,12 @@ def onednn() -> Network:
         pytest.skip(str(reason))
 
 
-def test_describe_names_the_kernel_of_each_primitive(onednn: Network) -> None:
+def test_describe_names_each_primitives_kernel_and_none_is_the_librarys_reference(
+    onednn: Network,
+) -> None:
     description = onednn.describe()
     primitives = {"conv1", "pool1", "conv2", "pool2", "fc1", "fc2", "probabilities"}
     assert primitives <= set(description)
-
-
-def test_no_kernel_is_the_librarys_own_reference(onednn: Network) -> None:
-    description = onednn.describe()
     assert [name for name, kernel in description.items() if kernel.startswith("ref")] == []
 
 
