@@ -8,6 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from cuda_children import needs_cuda
 from cuda_setting import (
     SOURCES,
     TESTS,
@@ -19,9 +20,7 @@ from cuda_setting import (
     run,
 )
 
-pytestmark = pytest.mark.skipif(
-    built_major() is None, reason="lenet_bench is built without CUDA (make test-cuda13)"
-)
+pytestmark = needs_cuda
 
 #: What cuDNN wants to know of a GPU, and what of it these GPUs have in common.
 COMMON = {

@@ -44,7 +44,6 @@ def test_a_shared_image_has_the_answer_of_one_thread_to_the_bit(
     assert answers(load(variant, threads=threads), times=20) == answers(alone) * 20
 
 
-@LINUX
 def test_idle_helpers_use_no_processor_and_take_part_again() -> None:
     net, expected = load("fused", threads=2), answers(load("fused", threads=1))
     for _ in range(5):
