@@ -238,9 +238,3 @@ def test_a_comparison_says_where_each_runs_and_what_runs_on_the_cpu_instead() ->
         ("gpu", "unavailable"),
     ]
     assert "torch;" in result.row("torch@gpu").reason
-
-
-def test_the_shell_completes_a_name_on_the_gpu(run: Run) -> None:
-    words = {"COMP_WORDS": "lenet-bench compare torch:co", "COMP_CWORD": "2"}
-    done = run(_LENET_BENCH_COMPLETE="bash_complete", **words)
-    assert done.output.split() == ["plain,torch:compile", "plain,torch:compile@gpu"]
