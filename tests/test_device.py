@@ -56,28 +56,20 @@ else:
 """
 
 
-def test_a_name_on_the_gpu_is_the_same_file_and_variant_there() -> None:
+def test_a_name_on_the_gpu_is_the_same_file_variant_and_code_there() -> None:
     backend, variant = find("torch:compile@gpu")
     assert (backend.name, variant, backend.device) == ("torch", "compile", "gpu")
     assert backend.module == find("torch")[0].module
+    assert usual_name("keras:predict@gpu") == "keras@gpu"
+    assert lines_of_code("torch@gpu") == lines_of_code("torch")
 
 
-def test_each_backend_is_listed_once_and_on_its_usual_device() -> None:
+def test_each_backend_is_listed_once_and_a_device_moves_what_can_be_moved() -> None:
     assert not set(MOVED) & set(names())
     assert set(names(device="gpu")) >= {"cudnn", "torch@gpu", "keras:call@gpu"}
     assert "torch" not in names(device="gpu")
-
-
-def test_a_usual_variant_on_the_gpu_is_the_backend_itself_there() -> None:
-    assert usual_name("keras:predict@gpu") == "keras@gpu"
-
-
-@pytest.mark.parametrize(
-    ("name", "moved"),
-    [("torch", "torch@gpu"), ("keras:call@gpu", "keras:call@gpu"), ("cudnn:graph", "cudnn:graph")],
-)
-def test_a_device_moves_what_can_be_moved(name: str, moved: str) -> None:
-    assert on_device(name, "gpu") == moved
+    moved = [on_device(name, "gpu") for name in ("torch", "keras:call@gpu", "cudnn:graph")]
+    assert moved == ["torch@gpu", "keras:call@gpu", "cudnn:graph"]
 
 
 @pytest.mark.parametrize(
@@ -98,10 +90,6 @@ def test_what_cannot_be_on_a_gpu_says_so(name: str, reason: str) -> None:
 def test_tf32_is_off_and_the_environment_that_brings_the_gpu_build_exists(backend) -> None:
     assert backend.variables_for(1)["NVIDIA_TF32_OVERRIDE"] == "0"
     assert environments()[backend.environment].gpu
-
-
-def test_the_code_is_the_same_on_either_device() -> None:
-    assert lines_of_code("torch@gpu") == lines_of_code("torch")
 
 
 @without_gpu
@@ -127,6 +115,20 @@ def test_a_newcomer_reads_why_and_what_runs_on_the_cpu(run: Run, picture: Path, 
     assert f"{name} cannot run here" in done.errors
     assert f"the backend {on_cpu(name)};" in done.errors
     assert "fix it with: " in done.errors.rpartition("; ")[2]
+
+
+def test_what_cannot_run_on_a_device_is_refused_by_name_and_left_out_of_all(
+    run: Run, picture: Path
+) -> None:
+    done = run("infer", picture, "--backend", "fused", "--device", "gpu")
+    assert (done.code, done.output, done.errors.count("\n")) == (1, "", 1)
+    assert "the CPU only" in done.errors
+    try:
+        opened = open_backends(["all"], read_weights(), device="gpu")
+        tried = {backend.name for backend in opened.backends} | set(opened.missing)
+    except Unavailable:
+        tried = set(names(gone=False, device="gpu"))
+    assert tried == set(names(gone=False, device="gpu"))
 
 
 def a_system(root: Path, *, device_file: str = "", pci: tuple[str, str] | None = None) -> Path:
@@ -198,36 +200,17 @@ def test_a_silent_fall_back_is_no_answer(device: str) -> None:
 
 
 @pytest.mark.parametrize("device", ["cuda:0", "/device:GPU:0", "CUDAExecutionProvider"])
-def test_the_first_answer_on_a_gpu_is_proven_and_no_later_one(device: str) -> None:
+def test_the_first_answer_on_a_gpu_is_proven_and_no_later_one_but_each_description(
+    device: str,
+) -> None:
     network = ComputesOn(device)
     backend = ProvenOnGpu(network, "torch@gpu", "fix it")
     for _ in range(3):
         assert backend.infer(PAPER).shape == (10,)
     assert network.asked == 1
-
-
-def test_a_move_to_the_cpu_shows_when_it_is_described_again() -> None:
-    network = ComputesOn("cuda:0")
-    backend = ProvenOnGpu(network, "torch@gpu", "fix it")
-    backend.infer(PAPER)
     network.device = "cpu"
     with pytest.raises(Unavailable, match="computed on cpu"):
         backend.describe()
-
-
-def test_a_backend_named_on_a_device_that_it_lacks_is_one_sentence(run: Run, picture: Path) -> None:
-    done = run("infer", picture, "--backend", "fused", "--device", "gpu")
-    assert (done.code, done.output, done.errors.count("\n")) == (1, "", 1)
-    assert "the CPU only" in done.errors
-
-
-def test_a_device_leaves_out_what_cannot_run_there() -> None:
-    try:
-        opened = open_backends(["all"], read_weights(), device="gpu")
-        tried = {backend.name for backend in opened.backends} | set(opened.missing)
-    except Unavailable:
-        tried = set(names(gone=False, device="gpu"))
-    assert tried == set(names(gone=False, device="gpu"))
 
 
 @without_gpu
