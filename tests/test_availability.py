@@ -189,7 +189,7 @@ def test_an_absent_framework_or_compiler_is_named_with_what_brings_it(
     assert "no-such-compiler is not installed" in (found.reason or "")
 
     package("tinygrad", "Tensor = TinyJit = None\n", first, None)
-    package("tinygrad/nn", "", first, None)
+    package("tinygrad/nn", "Tensor = TinyJit = None\n", first, None)
     (first / "tinygrad" / "nn" / "state.py").write_text("load_state_dict = None\n")
     monkeypatch.setenv("PATH", str(first))
     found = ask(find("tinygrad")[0])[0]

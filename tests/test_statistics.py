@@ -94,12 +94,6 @@ def test_the_ratio_within_a_run_is_covered_at_least_94_times_in_100(shape, round
     assert_covered(1.5, map(interval, range(RUNS)))
 
 
-def test_a_ratio_within_a_run_needs_six_rounds_of_each():
-    values = dict.fromkeys(range(FEWEST_STARTS), 1.0)
-    assert ratio_interval(values, values, 0) is not None
-    assert ratio_interval(values, {n: 1.0 for n in values if n}, 0) is None
-
-
 @pytest.mark.parametrize("shape", SHAPES)
 def test_the_ratios_interval_is_of_all_starts_where_one_ran_in_fewer_rounds(shape):
     random = np.random.default_rng(4)
@@ -108,13 +102,6 @@ def test_the_ratios_interval_is_of_all_starts_where_one_ran_in_fewer_rounds(shap
         ratio = np.median(list(new.values())) / np.median(list(old.values()))
         interval = ratio_interval(new, old, seed)
         assert interval.low <= ratio <= interval.high
-
-
-def test_two_runs_need_six_starts_each():
-    many, few = np.ones(FEWEST_STARTS), np.ones(FEWEST_STARTS - 1)
-    assert independent_ratio_interval(many, many, 0) is not None
-    assert independent_ratio_interval(many, few, 0) is None
-    assert independent_ratio_interval(few, many, 0) is None
 
 
 def test_the_interval_narrows_with_the_square_root_of_the_starts():
@@ -126,20 +113,25 @@ def test_the_interval_narrows_with_the_square_root_of_the_starts():
     assert widths[25] / widths[100] == pytest.approx(2, rel=0.2)
 
 
-def test_too_few_starts_get_no_interval():
-    assert median_interval([1.0] * (FEWEST_STARTS - 1), seed=0) is None
+def test_five_starts_get_no_interval_and_an_interval_is_the_same_for_the_same_seed():
+    many, few = np.ones(FEWEST_STARTS), np.ones(FEWEST_STARTS - 1)
+    assert median_interval(few, seed=0) is None
+    assert independent_ratio_interval(many, many, 0) is not None
+    assert independent_ratio_interval(many, few, 0) is None
+    assert independent_ratio_interval(few, many, 0) is None
+    values = dict.fromkeys(range(FEWEST_STARTS), 1.0)
+    assert ratio_interval(values, values, 0) is not None
+    assert ratio_interval(values, {n: 1.0 for n in values if n}, 0) is None
+    scattered = normal(np.random.default_rng(2), 20)
+    assert median_interval(scattered, 7) == median_interval(scattered, 7)
+    assert median_interval(scattered, 7) != median_interval(scattered, 8)
+    assert judge(None, MARGIN) == "ambiguous"
 
 
 @pytest.mark.parametrize("freedom", [5, 6, 8, 11, 20, 60])
 def test_students_t_is_scipys(freedom):
     stats = pytest.importorskip("scipy.stats", reason="scipy is not installed")
     assert _student_t(0.975, freedom) == pytest.approx(stats.t.ppf(0.975, freedom), rel=2e-3)
-
-
-def test_the_interval_is_the_same_for_the_same_seed():
-    values = normal(np.random.default_rng(2), 20)
-    assert median_interval(values, 7) == median_interval(values, 7)
-    assert median_interval(values, 7) != median_interval(values, 8)
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -178,10 +170,6 @@ def test_the_verdict_says_what_the_whole_interval_says(low, high, verdict):
     assert judge(Interval(low, high), MARGIN) == verdict
 
 
-def test_without_an_interval_the_verdict_is_ambiguous():
-    assert judge(None, MARGIN) == "ambiguous"
-
-
 def verdicts(true_ratio, starts, noise):
     """What is said of two backends of that ratio, run after run, as `compare` says it."""
     random = np.random.default_rng(3)
@@ -197,22 +185,19 @@ def test_identical_backends_are_called_different_less_than_once_in_100_runs(nois
     assert (said.count("faster") + said.count("slower")) / RUNS < 0.01
 
 
-def test_identical_backends_on_a_quiet_machine_are_called_the_same_95_times_in_100():
-    assert list(verdicts(1.0, 12, 0.01)).count("same") / RUNS >= 0.95
-
-
-def test_a_planted_slowdown_of_5_percent_is_found():
-    assert list(verdicts(1.05, 12, 0.01)).count("slower") / RUNS >= 0.95
-
-
-@pytest.mark.parametrize("ratio", [1 / 1.02, 1.02])
-def test_backends_just_at_the_margin_are_called_different_at_most_5_times_in_100(ratio):
-    said = list(verdicts(ratio, 12, 0.01))
-    assert (said.count("faster") + said.count("slower")) / RUNS <= 0.05
-
-
-def test_backends_beyond_the_margin_are_called_the_same_at_most_5_times_in_100():
-    assert list(verdicts(1.021, 12, 0.01)).count("same") / RUNS <= 0.05
+@pytest.mark.parametrize(
+    ("ratio", "said", "least", "most"),
+    [
+        (1.0, ("same",), 0.95, 1),
+        (1.05, ("slower",), 0.95, 1),
+        (1 / 1.02, ("faster", "slower"), 0, 0.05),  # at the margin
+        (1.02, ("faster", "slower"), 0, 0.05),
+        (1.021, ("same",), 0, 0.05),  # beyond it
+    ],
+)
+def test_a_verdict_on_a_quiet_machine_is_right_95_times_in_100(ratio, said, least, most):
+    found = list(verdicts(ratio, 12, 0.01))
+    assert least <= sum(map(found.count, said)) / RUNS <= most
 
 
 def uniform(random, count):
@@ -245,11 +230,8 @@ def test_two_modes_are_found_and_told_apart(starts):
     assert np.median(high) == pytest.approx(1.14, abs=0.02)
 
 
-def test_few_starts_and_equal_ones_have_no_two_modes():
+def test_few_starts_and_equal_ones_have_no_two_modes_and_spread_is_the_quartiles_distance():
     assert two_modes([1.0, 1.2] * 7) is None
     assert two_modes([1.0, 1.2] * 8) is not None
     assert two_modes([1.0] * 16) is None
-
-
-def test_spread_is_the_quartiles_distance():
     assert spread(np.linspace(0.5, 1.5, 101)) == pytest.approx(0.5)
