@@ -102,35 +102,31 @@ def draw_at_once(tab, lines):
 def test_a_digit_that_is_drawn_is_answered_and_cleared(see):
     tab = see()
     assert tab.locator("#answer").get_attribute("data-digit") is None
+    for small_or_thick in (
+        [(0.7, 0.7), (0.9, 0.7), (0.8, 0.95)],
+        [(0.02, 0.05), (0.95, 0.05), (0.3, 0.98)],
+    ):
+        assert draw(tab, [small_or_thick]) == "7"
     assert draw(tab, SEVEN) == "7"
     assert tab.locator("#answer").inner_text() == "7"
+    for part in ("#draw", "#answer", "#layers", "#outputs"):  # all above the fold
+        box = tab.locator(part).bounding_box()
+        assert box["y"] + box["height"] <= DESK["height"], part
     tab.locator("#clear").click()
     assert tab.locator("#answer").get_attribute("data-digit") is None
     assert tab.locator("#outputs button").first.is_disabled()
 
 
-def test_small_off_centre_and_thick_drawings_are_answered(see):
-    tab = see()
-    assert draw(tab, [[(0.7, 0.7), (0.9, 0.7), (0.8, 0.95)]]) == "7"
-    assert draw(tab, [[(0.02, 0.05), (0.95, 0.05), (0.3, 0.98)]]) == "7"
-
-
-def test_the_page_gives_the_references_probabilities(see):
+def test_the_page_prepares_a_drawing_as_infer_does_and_gives_the_references_probabilities(see):
     tab = see()
     draw(tab, SEVEN)
     image = np.array(tab.evaluate(SEEN), np.float32).reshape(28, 28)
+    address = tab.evaluate("() => document.getElementById('draw').toDataURL()")
+    picture = io.BytesIO(b64decode(address.partition(",")[2]))
+    assert np.abs(image - lenet_bench.read_image(picture)).max() < 1e-3
     shown = [float(text.rstrip(" %")) for text in tab.locator("#outputs span").all_inner_texts()]
     expected = lenet_bench.load("reference").infer(image)
     assert np.abs(np.array(shown) / 100 - expected).max() < 0.001
-
-
-def test_the_page_prepares_a_drawing_as_infer_does(see):
-    tab = see()
-    draw(tab, SEVEN)
-    address = tab.evaluate("() => document.getElementById('draw').toDataURL()")
-    picture = io.BytesIO(b64decode(address.partition(",")[2]))
-    prepared = np.array(tab.evaluate(SEEN), np.float32).reshape(28, 28)
-    assert np.abs(prepared - lenet_bench.read_image(picture)).max() < 1e-3
 
 
 def test_each_step_is_shown_to_whoever_opens_them(see):
@@ -145,30 +141,20 @@ def test_each_step_is_shown_to_whoever_opens_them(see):
     tab.locator("#steps li").first.wait_for(state="detached")
 
 
-def drop(tab, content, name):
-    """Drop a file on the page."""
+def give(tab, way, content, name):
+    """Drop a file on the page, or paste a picture."""
     tab.evaluate(
-        """([bytes, name]) => {
+        """([way, bytes, name]) => {
             const files = new DataTransfer();
-            files.items.add(new File([new Uint8Array(bytes)], name));
-            document.body.dispatchEvent(
-                new DragEvent("drop", { dataTransfer: files, bubbles: true, cancelable: true }));
+            const pasted = name.endsWith("png") ? "image/png" : "image/jpeg";
+            const type = way === "paste" ? pasted : "";
+            files.items.add(new File([new Uint8Array(bytes)], name, { type }));
+            const event = way === "drop"
+                ? new DragEvent("drop", { dataTransfer: files, bubbles: true, cancelable: true })
+                : new ClipboardEvent("paste", { clipboardData: files, bubbles: true });
+            document.body.dispatchEvent(event);
         }""",
-        [list(content), name],
-    )
-
-
-def paste(tab, content, name):
-    """Paste a picture."""
-    tab.evaluate(
-        """([bytes, name]) => {
-            const clipboardData = new DataTransfer();
-            const type = name.endsWith("png") ? "image/png" : "image/jpeg";
-            clipboardData.items.add(new File([new Uint8Array(bytes)], name, { type }));
-            const paste = new ClipboardEvent("paste", { clipboardData, bubbles: true });
-            document.body.dispatchEvent(paste);
-        }""",
-        [list(content), name],
+        [way, list(content), name],
     )
 
 
@@ -179,20 +165,21 @@ def test_pictures_are_opened_dropped_and_pasted(see, pytestconfig):
         tab.locator("#picture").set_input_files(path)
         tab.wait_for_selector(f"#answer[data-digit='{digit}']")
         tab.locator("#clear").click()
-        for way in (drop, paste):
-            way(tab, path.read_bytes(), path.name)
+        for way in ("drop", "paste"):
+            give(tab, way, path.read_bytes(), path.name)
             tab.wait_for_selector(f"#answer[data-digit='{digit}']")
             tab.locator("#clear").click()
 
 
 def test_what_is_no_picture_is_refused_in_a_sentence_and_blank_paper_has_no_answer(see):
     tab = see()
-    drop(tab, b"not a picture", "notes.txt")
+    tab.locator("#here", has_text=re.compile(r"\d (µs|ms)")).wait_for()  # measured here
+    give(tab, "drop", b"not a picture", "notes.txt")
     tab.locator("#hint", has_text="not a picture").wait_for()
     white = io.BytesIO()
     Image.new("L", (60, 60), 255).save(white, "PNG")
     draw(tab, SEVEN)
-    drop(tab, white.getvalue(), "white.png")
+    give(tab, "drop", white.getvalue(), "white.png")
     tab.wait_for_selector("#answer:not([data-digit])", state="attached")
 
 
@@ -203,7 +190,7 @@ def test_light_ink_on_a_dark_board_is_read(see):
     board = io.BytesIO()
     Image.fromarray(255 - np.asarray(drawn)[8:-8, 8:-8]).save(board, "PNG")
     tab.locator("#clear").click()
-    drop(tab, board.getvalue(), "board.png")
+    give(tab, "drop", board.getvalue(), "board.png")
     tab.wait_for_selector("#answer[data-digit='7']")
 
 
@@ -236,7 +223,7 @@ def test_every_number_is_the_sum_that_the_page_says_and_the_answer_the_reference
     assert np.abs(np.array(probabilities) - expected).max() < 1e-5
 
 
-def test_an_output_is_followed_back_to_the_image_by_keyboard(see):
+def test_an_output_is_followed_back_to_the_image_by_keyboard_and_a_map_by_a_click(see):
     tab = see()
     draw(tab, SEVEN)
     tab.locator("#outputs button").nth(7).focus()
@@ -249,11 +236,6 @@ def test_an_output_is_followed_back_to_the_image_by_keyboard(see):
     for text, layer in zip(said, ("Output 7", "fc1", "pool2", "pool1"), strict=True):
         assert layer in text
     assert tab.locator("#origin .windows canvas").count() == 3
-
-
-def test_a_click_on_a_map_explains_that_value(see):
-    tab = see()
-    draw(tab, SEVEN)
     tab.locator("#layer-pool2").click(position={"x": 10, "y": 10})
     assert "map 0 of pool2" in tab.locator("#origin h3").inner_text()
 
@@ -309,11 +291,6 @@ def test_guesses_are_counted_and_then_answered(see):
     assert "20 µs" in order.first.inner_text()
 
 
-def test_the_page_measures_its_kernels_here(see):
-    tab = see()
-    tab.locator("#here", has_text=re.compile(r"\d (µs|ms)")).wait_for()
-
-
 @pytest.mark.parametrize(("viewport", "scheme"), [(DESK, "light"), (PHONE, "dark")])
 def test_the_page_fits_the_screen_and_axe_finds_nothing(see, viewport, scheme):
     from axe_playwright_python.sync_playwright import Axe
@@ -325,14 +302,6 @@ def test_the_page_fits_the_screen_and_axe_finds_nothing(see, viewport, scheme):
     assert tab.evaluate("document.documentElement.scrollWidth") <= viewport["width"]
     found = Axe().run(tab).response["violations"]
     assert [(one["id"], one["nodes"][0]["html"][:200]) for one in found] == []
-
-
-def test_the_answer_and_the_network_are_above_the_fold(see):
-    tab = see()
-    draw(tab, SEVEN)
-    for part in ("#draw", "#answer", "#layers", "#outputs"):
-        box = tab.locator(part).bounding_box()
-        assert box["y"] + box["height"] <= DESK["height"], part
 
 
 def written():

@@ -59,7 +59,6 @@ def see(visit, pages):
 
 
 def settled(tab):
-    """Wait until what was asked for is drawn."""
     tab.evaluate("() => waiting")
 
 
@@ -104,6 +103,11 @@ def test_a_mark_says_its_numbers_and_the_fastest_comes_first(see):
     assert places == sorted(places)
     tab.locator("#code path[role='graphics-symbol']").first.hover()
     assert "lines" in tab.locator("#tip").inner_text()
+    two = see("two")
+    assert len(two.evaluate(MARKS)["layers"]) == 2 * len({n.partition(":")[0] for n in TIMES})
+    header = two.locator("header").inner_text()
+    assert "one.jsonl" in header
+    assert "other.jsonl" in header
 
 
 def test_the_filter_moves_every_figure_and_the_table(see):
@@ -200,7 +204,7 @@ def test_the_theme_follows_the_system_until_somebody_chooses(see):
     assert tab.evaluate(background) == light[0]
 
 
-def test_paper_is_white_and_has_the_figures_and_no_controls(see):
+def test_paper_is_white_without_controls_and_without_scripts_the_numbers_are_there(see):
     tab = see("small", color_scheme="dark")
     tab.emulate_media(media="print")
     assert tab.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
@@ -209,22 +213,10 @@ def test_paper_is_white_and_has_the_figures_and_no_controls(see):
     assert tab.locator("#hero svg").is_visible()
     assert tab.pdf(prefer_css_page_size=True).startswith(b"%PDF")
     settled(tab)
-
-
-def test_without_scripts_the_message_and_the_numbers_are_there(see):
     tab = see("small", drawn=False, java_script_enabled=False)
-    assert tab.locator("h1").is_visible()
-    assert tab.locator("#numbers tbody tr").first.is_visible()
-    assert tab.locator("noscript").is_visible()
+    for part in ("h1", "#numbers tbody tr", "noscript"):
+        assert tab.locator(part).first.is_visible()
     assert not tab.locator("#controls").is_visible()
-
-
-def test_two_results_are_compared_row_by_row_and_said_to_be(see):
-    tab = see("two")
-    assert len(tab.evaluate(MARKS)["layers"]) == 2 * len({n.partition(":")[0] for n in TIMES})
-    header = tab.locator("header").inner_text()
-    assert "one.jsonl" in header
-    assert "other.jsonl" in header
 
 
 # Calls taken apart
@@ -236,7 +228,6 @@ SHOWN = ["onednn", "torch", "keras:predict_on_batch", "keras"]
 
 
 def explained(tab):
-    """What the page says of the two calls."""
     settled(tab)
     return tab.locator(".difference").inner_text()
 
@@ -281,16 +272,13 @@ def test_a_bar_that_the_axis_is_too_short_for_says_so_until_the_axis_is_as_long(
     assert unexplained["end"] - unexplained["x"] > 10
 
 
-def test_two_bars_that_are_clicked_are_explained_as_in_the_terminal(see):
+def test_two_bars_that_are_clicked_or_chosen_are_explained_as_in_the_terminal(see):
     tab = see("apart")
     assert explained(tab) == difference(CALLS["onednn"], CALLS["keras"])
     for name in ("torch", "keras:predict_on_batch"):
         tab.locator(f"{BARS}[aria-label^='{name}: ']").nth(2).click()
     assert explained(tab) == difference(CALLS["torch"], CALLS["keras:predict_on_batch"])
     assert "Python 200 µs" in explained(tab)
-
-
-def test_a_call_that_has_no_bar_gets_one_when_it_is_chosen(see):
     tab = see("apart")
     tab.get_by_label("First call").select_option("tensorflow")
     assert explained(tab) == difference(CALLS["tensorflow"], CALLS["keras"])

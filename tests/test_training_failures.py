@@ -147,7 +147,9 @@ def test_a_second_ctrl_c_does_not_wait_for_a_framework_that_hangs(data, broken, 
     assert (row.status, row.reason) == ("interrupted", "stopped at once")
 
 
-def test_no_epochs_make_the_first_steps_alone(run, data, tmp_path):
+def test_no_epochs_make_the_first_steps_alone_and_those_that_diverge_are_a_sentence(
+    run, data, tmp_path
+):
     output = tmp_path / "out.json"
     done = run("train", *named(HERE[-2:]), *OPTIONS, "--epochs", "0", "--data", data, "-o", output)
     assert done.code == 0, done.errors
@@ -156,10 +158,7 @@ def test_no_epochs_make_the_first_steps_alone(run, data, tmp_path):
     assert [(len(run.first_losses), len(run.losses)) for run in result.runs] == 2 * [(20, 0)]
     assert output.with_suffix(".png").exists()
     assert not output.with_suffix("").exists()
-
-
-def test_first_steps_that_diverge_end_in_a_sentence(run, data, tmp_path):
-    output = tmp_path / "out.json"
+    output = tmp_path / "diverges.json"
     options = ("--framework", HERE[-1], *OPTIONS, "--rate", "1e9", "--data", data, "-o", output)
     assert run("train", *options).code == 1
     (row,) = read_training(output).runs
