@@ -28,26 +28,19 @@ AS_IN_A_TERMINAL = (
 UNDER_NOHUP = "import signal; signal.signal(signal.SIGHUP, signal.SIG_IGN)"
 
 
-def test_weights_that_are_missing_are_said_before_anything_starts(tmp_path):
+def test_missing_weights_and_a_wrong_output_are_said_before_anything_starts(weights_file, tmp_path):
     output = tmp_path / "result.jsonl"
     with pytest.raises(WeightsError):
         compare(CompareOptions(("numpy",), weights=tmp_path / "none", output=output))
     assert not output.exists()
-
-
-def test_an_output_that_cannot_be_written_is_said_before_anything_starts(weights_file, tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(ResultError, match="cannot be written"):
         measured(weights_file, scratch.Honest, output=tmp_path / "file" / "result", rounds=1)
-
-
-@pytest.mark.parametrize("content", ["earlier", '{"kind": "call taken apart", "schema": 1}\n'])
-def test_a_file_that_is_no_comparison_is_left_alone(weights_file, tmp_path, content):
-    output = tmp_path / "result.jsonl"
-    output.write_text(content)
-    with pytest.raises(ResultError, match=output.name):
-        measured(weights_file, scratch.Honest, output=output, rounds=1)
-    assert output.read_text() == content
+    for content in ("earlier", '{"kind": "call taken apart", "schema": 1}\n'):
+        output.write_text(content)
+        with pytest.raises(ResultError, match=output.name):
+            measured(weights_file, scratch.Honest, output=output, rounds=1)
+        assert output.read_text() == content
 
 
 def test_a_run_goes_on_where_it_stopped(weights_file, tmp_path):
@@ -78,13 +71,13 @@ def test_what_failed_is_tried_again_when_a_run_goes_on(weights_file, tmp_path, m
     assert (row.status, row.failures) == ("ok", 1)
 
 
-@pytest.mark.parametrize("other", [{"threads": 2}, {"margin": 0.1}, {"cold": True}])
-def test_a_run_of_other_settings_is_refused(weights_file, tmp_path, other):
+def test_a_run_of_other_settings_or_backends_is_refused(weights_file, tmp_path):
     output = tmp_path / "result.jsonl"
     measured(weights_file, scratch.Honest, output=output, rounds=1)
     before = output.read_bytes()
-    with pytest.raises(ResultError, match="another --output"):
-        measured(weights_file, scratch.Honest, output=output, rounds=2, **other)
+    for other in ({"threads": 2}, {"margin": 0.1}, {"cold": True}):
+        with pytest.raises(ResultError, match="another --output"):
+            measured(weights_file, scratch.Honest, output=output, rounds=2, **other)
     for backends in ((scratch.Prints,), (scratch.Honest, scratch.Prints)):
         with pytest.raises(ResultError, match="Honest"):
             measured(weights_file, *backends, output=output, rounds=2)
