@@ -17,44 +17,27 @@ from sample_results import blocks, failed, log, write_log
 
 ROOT = Path(__file__).parents[1]
 COMMITTED = sorted((ROOT / "results/cpu").glob("*.jsonl"))
-NUMBER = {"type": "number"}
 
+
+def every(of):
+    """An object whose fields are all like that."""
+    return {"type": "object", "patternProperties": {".+": of}}
+
+
+def fields(needed, **known):
+    """An object of these fields."""
+    known = {name: {"type": kind} for name, kind in known.items()}
+    rest = {"required": needed.split(), "additionalProperties": False}
+    return {"type": "object", "properties": known, **rest}
+
+
+TEXT, NUMBER = "string", "number"
 #: https://bencher.dev/docs/reference/bencher-metric-format/
-BENCHER = {
-    "type": "object",
-    "patternProperties": {
-        ".+": {
-            "type": "object",
-            "patternProperties": {
-                ".+": {
-                    "type": "object",
-                    "properties": {
-                        "value": NUMBER,
-                        "lower_value": NUMBER,
-                        "upper_value": NUMBER,
-                    },
-                    "required": ["value"],
-                    "additionalProperties": False,
-                }
-            },
-        }
-    },
-}
+BENCHER = every(every(fields("value", value=NUMBER, lower_value=NUMBER, upper_value=NUMBER)))
 #: https://github.com/benchmark-action/github-action-benchmark, customSmallerIsBetter
 GITHUB_ACTION_BENCHMARK = {
     "type": "array",
-    "items": {
-        "type": "object",
-        "properties": {
-            "name": {"type": "string"},
-            "unit": {"type": "string"},
-            "value": NUMBER,
-            "range": {"type": "string"},
-            "extra": {"type": "string"},
-        },
-        "required": ["name", "unit", "value"],
-        "additionalProperties": False,
-    },
+    "items": fields("name unit value", name=TEXT, unit=TEXT, value=NUMBER, range=TEXT, extra=TEXT),
 }
 SCHEMAS = {"bencher": BENCHER, "github-action-benchmark": GITHUB_ACTION_BENCHMARK}
 
@@ -102,7 +85,6 @@ def test_github_action_benchmark_gets_times_and_ratios(exported):
 
 
 def pyperf(*arguments):
-    """The tool itself."""
     done = subprocess.run(
         [sys.executable, "-m", "pyperf", *map(str, arguments)], capture_output=True, text=True
     )

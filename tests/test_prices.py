@@ -74,21 +74,16 @@ def test_planted_prices_come_back_however_dear_and_predict_what_follows(doubled:
     assert [one.error for one in found.predictions] == pytest.approx([0] * 3, abs=1e-3)
 
 
-def test_what_costs_nothing_has_no_price_below_zero() -> None:
+def test_no_price_is_below_zero_or_moved_by_one_odd_network_or_by_those_that_are_predicted() -> (
+    None
+):
     noise = np.random.default_rng(1).normal(1, 0.05, 24)
     scattered = {f"drawn {n}": float(share) for n, share in enumerate(noise, 1)}
     free = {**PLANTED, "1000 floats": 0.0, "dense layer": 0.0}
     assert min(figures(found_of(experiments(free, **scattered))).values()) >= 0
-
-
-def test_one_network_in_which_an_api_does_something_of_its_own_moves_no_price() -> None:
-    found = figures(found_of(experiments(PLANTED, **{"drawn 4": 3.0})))
-    assert found == pytest.approx(PLANTED, rel=0.1)
-
-
-def test_nothing_is_fitted_to_the_networks_that_are_predicted() -> None:
-    slower = {one.name: 1.25 for one in OTHERS}
-    found = found_of(experiments(PLANTED, **slower))
+    odd = figures(found_of(experiments(PLANTED, **{"drawn 4": 3.0})))
+    assert odd == pytest.approx(PLANTED, rel=0.1)
+    found = found_of(experiments(PLANTED, **{one.name: 1.25 for one in OTHERS}))
     assert figures(found) == pytest.approx(PLANTED, rel=1e-3)
     assert [one.error for one in found.predictions] == pytest.approx([-0.2] * 3, abs=1e-3)
     assert digest([found])["within"] == 0
@@ -125,7 +120,10 @@ def test_the_perceptron_has_the_work_that_paper_says() -> None:
     assert does["1000 multiply-adds"] == pytest.approx(by_hand / 1000)
 
 
-def test_a_network_is_read_as_it_is_spelt() -> None:
+def test_the_same_networks_are_drawn_each_time_and_read_as_they_are_spelt() -> None:
+    assert drawn() == drawn()
+    assert len({one.layers for one in drawn()}) > 20
+    assert max(work(one)["kB of weights"] for one in drawn()) <= 5000
     for network in (*OTHERS, *drawn()):
         assert read(spelt(network)).layers == network.layers
         assert work(read(spelt(network))) == work(network)
@@ -141,19 +139,13 @@ def test_the_definition_of_a_convolution_is_its_sum() -> None:
     assert exact(network)[2, 3, 7] == pytest.approx(by_hand, rel=1e-5)
 
 
-def test_the_same_networks_are_drawn_each_time() -> None:
-    assert drawn() == drawn()
-    assert len({one.layers for one in drawn()}) > 20
-    assert max(work(one)["kB of weights"] for one in drawn()) <= 5000
-
-
 @pytest.mark.parametrize("api", ["numpy", "onnxruntime"])
 def test_every_network_answers_as_its_definition_says(api: str) -> None:
     pytest.importorskip(api)
     assert len(priced(WRITTEN[api], 1)) == 4 + 24 + 3
 
 
-def test_a_network_that_answers_otherwise_is_refused() -> None:
+def test_a_network_that_answers_otherwise_and_one_that_nobody_wrote_are_refused(run: Run) -> None:
     def write(network: Any, threads: int) -> Any:
         infer = numpy(network, threads)
         wrong = network is OTHERS[2]
@@ -161,6 +153,9 @@ def test_a_network_that_answers_otherwise_is_refused() -> None:
 
     with pytest.raises(LenetBenchError, match="CIFAR-10"):
         priced(write, 1)
+    done = run("prices", "numpy", "caffe")
+    assert done.code == 1
+    assert "does not support caffe" in done.errors
 
 
 # The run
@@ -203,9 +198,3 @@ def test_the_command_prices_and_goes_on_with_its_file(run: Run, tmp_path: Path) 
     assert "of 3 predictions" in again.output
     otherwise = run("compare", "-o", path)
     assert (otherwise.code, "other networks" in otherwise.errors) == (1, True)
-
-
-def test_a_backend_that_other_networks_are_not_written_for_is_refused(run: Run) -> None:
-    done = run("prices", "numpy", "caffe")
-    assert done.code == 1
-    assert "does not support caffe" in done.errors
