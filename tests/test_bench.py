@@ -2,12 +2,12 @@
 
 import json
 import platform
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from conftest import environment
+from processes import ran
 
 BENCH = Path(__file__).parents[1] / "bench"
 
@@ -16,13 +16,8 @@ def bench(storage, *options, **variables):
     """Time `fused` for a moment."""
     command = [sys.executable, "-m", "pytest", str(BENCH), "--benchmark-only", "-q"]
     quick = ["-k", "test_infer[fused]", "--benchmark-max-time=0.2"]
-    done = subprocess.run(
-        [*command, *quick, f"--benchmark-storage={storage}", *options],
-        capture_output=True,
-        text=True,
-        env=environment(**variables),
-        cwd=BENCH.parent,
-    )
+    where = {"env": environment(**variables), "cwd": BENCH.parent}
+    done = ran(*command, *quick, f"--benchmark-storage={storage}", *options, code=None, **where)
     return done.returncode, done.stdout + done.stderr
 
 

@@ -1,8 +1,6 @@
 """The classroom's page in a real Chromium: draw, watch, follow back, compare, race, guess."""
 
 import io
-import json
-import os
 import re
 from base64 import b64decode, b64encode
 from itertools import pairwise
@@ -11,13 +9,12 @@ from pathlib import Path
 import lenet_bench.show.classroom
 import numpy as np
 import pytest
-from lenet_bench.mnist import read_mnist
+from digit_photos import GLYPHS, _spline
 from lenet_bench.results import read_result
 from lenet_bench.show.classroom import classroom_page
 from lenet_bench.weights import default_path
 from PIL import Image
 from sample_results import blocks, result
-from strokes import strokes
 
 DESK = {"width": 1280, "height": 800}
 PHONE = {"width": 390, "height": 844}
@@ -75,28 +72,6 @@ def answered(tab):
     """The digit, once the page has looked."""
     tab.locator("#draw:not([data-waiting])").wait_for()
     return tab.locator("#answer").get_attribute("data-digit")
-
-
-def draw_at_once(tab, lines):
-    """As `draw`, but the page has all points of a digit before it looks, and looks at once."""
-    tab.evaluate(
-        """(lines) => {
-            document.getElementById("clear").click();
-            const canvas = document.getElementById("draw");
-            const { left, top, width, height } = canvas.getBoundingClientRect();
-            const send = (name, [x, y]) => canvas.dispatchEvent(new PointerEvent(name, {
-                pointerId: 1, clientX: left + x * width, clientY: top + y * height }));
-            const later = window.setTimeout;
-            window.setTimeout = (work) => later(work);
-            for (const line of lines) {
-                line.forEach((point, n) => send(n ? "pointermove" : "pointerdown", point));
-                send("pointerup", line.at(-1));
-            }
-            window.setTimeout = later;
-        }""",
-        lines,
-    )
-    return answered(tab)
 
 
 def test_a_digit_that_is_drawn_is_answered_and_cleared(see):
@@ -304,21 +279,10 @@ def test_the_page_fits_the_screen_and_axe_finds_nothing(see, viewport, scheme):
     assert [(one["id"], one["nodes"][0]["html"][:200]) for one in found] == []
 
 
-def written():
-    """MNIST's test digits as strokes from 0 to 1, with their labels."""
-    folder = os.environ.get("LENET_BENCH_MNIST")
-    if not folder:
-        pytest.skip("LENET_BENCH_MNIST is not set: no digits of MNIST to draw")
-    digits = read_mnist("test", folder)
-    for image, label in zip(digits.images, digits.labels, strict=True):
-        yield [[(x / 28, y / 28) for x, y in line] for line in strokes(image)], str(label)
-
-
 @pytest.mark.slow
-def test_two_hundred_drawn_digits_are_read(see):
+@pytest.mark.parametrize("digit", GLYPHS)
+def test_each_way_to_write_a_digit_is_read(see, digit):
     tab = see()
-    wrong = []
-    for _, (lines, label) in zip(range(200), written(), strict=False):
-        answer = draw_at_once(tab, lines)
-        wrong += [(label, answer)] if answer != label else []
-    assert len(wrong) <= 4, json.dumps(wrong)
+    for glyph in GLYPHS[digit]:
+        lines = [0.1 + 0.8 * _spline(np.array(line, float))[::8] for line in glyph]
+        assert draw(tab, [line.tolist() for line in lines]) == str(digit), glyph

@@ -2,7 +2,6 @@
 
 import json
 import re
-import subprocess
 import sys
 
 import pytest
@@ -26,6 +25,7 @@ from lenet_bench.registry import names
 from lenet_bench.show.terminal.cost import costs as table
 from lenet_bench.show.terminal.cost import side_by_side
 from lenet_bench.show.terminal.screen import Screen
+from processes import python
 from sample_results import blocks, log, result, write_log
 
 STANDING = names(gone=False)
@@ -205,14 +205,11 @@ def test_what_it_installs_is_its_extra_or_its_environments_pins():
     assert numpy == ()
 
 
-def test_no_api_is_imported():
+def test_no_api_is_imported_and_the_json_has_every_figure(run):
     code = "import sys; from lenet_bench.cost import costs; costs(); print(*sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    modules = {name.partition(".")[0] for name in done.stdout.split()}
+    modules = {name.partition(".")[0] for name in python(code).stdout.split()}
     assert not modules & {"keras", "tensorflow", "torch", "jax", "onnx", "pygount", "lizard"}
 
-
-def test_the_json_has_every_figure(run):
     done = run("cost", "--json")
     found = json.loads(done.output)
     assert [one["name"] for one in found] == STANDING
@@ -229,7 +226,9 @@ def test_named_backends_only_are_counted_and_show_is_refused_beside_what_it_cann
     assert run("cost", "keras", "--times", "mine.jsonl").code == 2
 
 
-def test_the_code_has_its_time_beside_it(run, tmp_path):
+def test_the_code_has_its_time_beside_it_and_a_row_of_a_result_its_lines(
+    run, tmp_path, weights_file
+):
     path = tmp_path / "mine.jsonl"
     write_log(path, log(blocks("keras", 40_000), blocks("fused", 20)))
     own = run("cost", "--show", "keras", "torch", "--times", path).output
@@ -239,8 +238,6 @@ def test_the_code_has_its_time_beside_it(run, tmp_path):
     shipped = run("cost", "--show", "keras", "torch").output
     assert len(re.findall(r"(?:keras|torch): \d+ lines, [\d.]+ .s a call", shipped)) == 2
 
-
-def test_a_row_of_a_result_has_its_lines(run, weights_file, tmp_path):
     path = tmp_path / "result.jsonl"
     arguments = ("numpy", "--rounds", "1", "--weights", weights_file, "-o", path, "--json")
     (row,) = json.loads(run("compare", *arguments).output)["backends"]

@@ -4,8 +4,6 @@ There need be no GPU: what is proven here is that without one nobody answers fro
 """
 
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -29,6 +27,7 @@ from lenet_bench.registry.environments import environments
 from lenet_bench.registry.gpu import _without_driver, why_none
 from lenet_bench.weights import read_weights
 from numpy.typing import NDArray
+from processes import python
 
 Array = NDArray[np.float32]
 
@@ -163,7 +162,7 @@ def test_without_a_driver_the_system_says_whether_there_is_a_gpu(tmp_path: Path)
 @without_gpu
 @pytest.mark.parametrize("name", [backend.spell(backend.default) for backend in MOVABLE])
 def test_no_framework_answers_from_the_cpu_what_it_was_asked_on_the_gpu(name: str) -> None:
-    done = subprocess.run([sys.executable, "-c", BUILD, name], capture_output=True, text=True)
+    done = python(BUILD, name, code=None)
     answer = done.stdout.strip().splitlines()[-1]
     if "No module named" in answer:
         pytest.skip(answer)

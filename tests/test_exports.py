@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import subprocess
 import sys
 import textwrap
 from pathlib import Path
@@ -13,6 +12,7 @@ import pytest
 from jsonschema import Draft7Validator
 from lenet_bench.cli import run as command
 from lenet_bench.results import read_result, start_medians_us
+from processes import ran
 from sample_results import blocks, failed, log, write_log
 
 ROOT = Path(__file__).parents[1]
@@ -85,11 +85,7 @@ def test_github_action_benchmark_gets_times_and_ratios(exported):
 
 
 def pyperf(*arguments):
-    done = subprocess.run(
-        [sys.executable, "-m", "pyperf", *map(str, arguments)], capture_output=True, text=True
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    return ran(sys.executable, "-m", "pyperf", *arguments).stdout
 
 
 def test_pyperf_reads_a_start_as_a_run_and_finds_the_same_medians(exported, tmp_path):
@@ -145,19 +141,10 @@ def test_the_gate_of_the_docs_measures_in_turns_and_passes_where_nothing_changed
         program.chmod(0o755)
     summary = tmp_path / "summary.md"
     variables = {**os.environ, "BACKENDS": "fused", "GITHUB_STEP_SUMMARY": str(summary)}
-    done = subprocess.run(
-        ["bash", "-e", "-o", "pipefail", "-c", found["Measure in turns"]],
-        cwd=tmp_path,
-        env=variables,
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stderr
+    bash = ("bash", "-e", "-o", "pipefail", "-c")
+    ran(*bash, found["Measure in turns"], cwd=tmp_path, env=variables)
     for version in ("base", "change"):
         assert read_result(tmp_path / f"{version}.jsonl").rounds == 12
     (gate,) = [script for name, script in found.items() if name.startswith("Fail where")]
-    done = subprocess.run(
-        ["bash", "-e", "-c", gate.replace("5%", "90%")], cwd=tmp_path, env=variables
-    )
-    assert done.returncode == 0
+    ran("bash", "-e", "-c", gate.replace("5%", "90%"), cwd=tmp_path, env=variables)
     assert "| fused |" in summary.read_text()

@@ -8,8 +8,6 @@ import functools
 import json
 import os
 import re
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -24,6 +22,7 @@ from lenet_bench.registry.environments import interpreter, variables
 from lenet_bench.registry.own_process import InOwnProcess
 from lenet_bench.weights import Weights
 from numpy.typing import NDArray
+from processes import python, ran
 
 Array = NDArray[np.float32]
 
@@ -141,13 +140,8 @@ def answered(images: Array, tmp_path_factory: pytest.TempPathFactory) -> Callabl
         folder = tmp_path_factory.mktemp("answers")
         np.save(folder / "images.npy", images[:20])
         variants = [name for name in row.names() if name not in COMPILED]
-        done = subprocess.run(
-            [interpreter(row), "-c", CALLS, folder, *variants],
-            env=environment(**variables(row, threads=2)),
-            capture_output=True,
-            text=True,
-        )
-        assert done.returncode == 0, done.stderr
+        own = environment(**variables(row, threads=2))
+        ran(interpreter(row), "-c", CALLS, folder, *variants, env=own)
         return folder
 
     return folder_of
@@ -203,8 +197,7 @@ def test_mnn_is_converted_in_a_folder_of_its_own(
 def test_who_compiles_nothing_imports_no_compiler(name: str, weights: Weights) -> None:
     opened(name, weights).close()
     code = f"import lenet_bench, sys; lenet_bench.load({name!r}); print(*sys.modules)"
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert "torch._inductor" not in run.stdout.split()
+    assert "torch._inductor" not in python(code).stdout.split()
 
 
 def test_a_backend_that_another_set_up_differently_gets_its_own_process(weights: Weights) -> None:
@@ -213,5 +206,5 @@ def test_a_backend_that_another_set_up_differently_gets_its_own_process(weights:
     opened("keras-jax", weights).close()
     both = "import sys, numpy, lenet_bench\nfor name in ('keras-openvino', 'keras-jax'):\n"
     both += "    print(lenet_bench.load(name).describe().get('process', 'here'))\n"
-    done = subprocess.run([sys.executable, "-c", both], capture_output=True, text=True)
+    done = python(both, code=None)
     assert done.stdout.split("\n")[:2] == ["here", "of its own"], done.stderr

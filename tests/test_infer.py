@@ -5,7 +5,6 @@ import json
 import os
 import resource
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
@@ -27,6 +26,7 @@ from lenet_bench.show.terminal.answers import times
 from lenet_bench.show.terminal.screen import Screen
 from lenet_bench.weights import default_path, read_weights
 from PIL import Image
+from processes import python, ran
 
 
 def test_a_seven_is_a_seven_with_ten_bars(run, picture):
@@ -94,24 +94,20 @@ def test_a_dash_reads_standard_input(run, picture, weights_file, tmp_path):
     assert empty.code == 1
     assert_one_sentence(empty.errors)
     command = f'"{sys.executable}" -m lenet_bench infer - --weights "{weights_file}" < "{tmp_path}"'
-    folder = subprocess.run(
-        ["sh", "-c", command], capture_output=True, text=True, env=environment()
-    )
-    assert folder.returncode == 1
+    folder = ran("sh", "-c", command, code=1, env=environment())
     assert "Traceback" not in folder.stderr
     assert "this is a bug" not in folder.stderr
 
 
-def test_a_name_cannot_break_the_line_it_is_printed_on(run, weights_file, tmp_path):
+def test_a_name_cannot_break_the_line_and_only_we_say_that_a_picture_is_damaged(
+    run, weights_file, tmp_path
+):
     image = draw_seven(tmp_path / "se\x1b[2J\nven.png")
     done = run("infer", image, "--weights", weights_file)
     assert done.code == 0
     assert "\x1b" not in done.output
     assert "ven.png" in done.output.splitlines()[0]
 
-
-def test_only_we_say_that_a_picture_is_damaged(run, weights_file, tmp_path):
-    """Not libtiff, which prints to the terminal by itself."""
     content = io.BytesIO()
     pixels = np.random.default_rng(0).integers(0, 256, (40, 40), np.uint8)
     Image.fromarray(pixels).save(content, "TIFF", compression="tiff_lzw")
@@ -134,7 +130,9 @@ def test_all_asks_every_backend_that_runs_here(run, picture, weights_file):
     assert done.code == 0
 
 
-def test_several_backends_print_an_aligned_table(run, picture, weights_file):
+def test_several_backends_print_an_aligned_table_which_fits_72_columns_for_all(
+    run, picture, weights_file
+):
     backends = ("-b", "fused", "-b", "fused:int16", "-b", "reference")
     output = run("infer", picture, *backends, "--weights", weights_file).output
     lines = output.splitlines()
@@ -143,8 +141,6 @@ def test_several_backends_print_an_aligned_table(run, picture, weights_file):
     assert len(lines) > head + 2
     assert all(line[end - 2 : end] in ("µs", "ms") for line in lines[head + 1 :])
 
-
-def test_the_table_of_the_longest_table_fits_72_columns():
     image, timing = np.eye(10, dtype=np.float32), Timing(first_us=9e6, steady_us=100.0, calls=9)
     answers = [Answer("7.png", name, image[7], timing, 1e-6, agrees=True) for name in names()]
     reference = lenet_bench.load("reference")
@@ -179,9 +175,7 @@ def test_one_thread_is_one_thread_of_numpys_blas_too(picture, weights_file):
     )
     arguments = ["infer", picture, "-b", "numpy", "--json", "--weights", weights_file]
     unset = {n: v for n, v in environment().items() if not n.endswith("_NUM_THREADS")}
-    command = [sys.executable, "-c", program, *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True, env=unset, check=True)
-    assert done.stdout.splitlines()[-1] == "1"
+    assert python(program, *arguments, env=unset).stdout.splitlines()[-1] == "1"
 
 
 #: What else is refused is in test_images.py and test_weights.py.
@@ -231,10 +225,8 @@ def test_a_file_without_permission_is_one_sentence(picture, weights_file, tmp_pa
     if os.geteuid() == 0:  # without the powers that let root read what it may not
         powers = "--bounding-set=-dac_override,-dac_read_search"
         command = ["setpriv", powers, "--", *command]
-    done = subprocess.run(
-        [*command, files["weights"]], capture_output=True, text=True, env=environment()
-    )
-    assert (done.returncode, done.stdout) == (1, "")
+    done = ran(*command, files["weights"], code=1, env=environment())
+    assert done.stdout == ""
     assert_one_sentence(done.stderr)
     assert files[forbidden].name in done.stderr
 
@@ -258,11 +250,8 @@ def test_a_disk_that_fills_up_under_the_steps_leaves_the_answer(picture, weights
         resource.setrlimit(resource.RLIMIT_FSIZE, (40, 40))
 
     arguments = ["infer", picture, "--json", "--steps", tmp_path / "s", "--weights", weights_file]
-    command = [sys.executable, "-B", "-m", "lenet_bench", *map(str, arguments)]
-    done = subprocess.run(
-        command, capture_output=True, text=True, preexec_fn=fill, env=environment()
-    )
-    assert done.returncode == 1
+    command = (sys.executable, "-B", "-m", "lenet_bench", *arguments)
+    done = ran(*command, code=1, preexec_fn=fill, env=environment())
     assert "digit" in json.loads(done.stdout)
     assert_one_sentence(done.stderr)
     assert "cannot be written" in done.stderr

@@ -12,7 +12,7 @@ from conftest import environment
 from lenet_bench import CompareOptions, compare
 from lenet_bench.errors import ResultError, WeightsError
 from lenet_bench.results import read_log, read_result
-from processes import alive, children, wait_for
+from processes import alive, children, python, wait_for
 from scratch_backends import measured
 
 TIMEOUT_S = 180
@@ -133,12 +133,8 @@ def test_a_disk_that_fills_up_ends_the_run_and_not_its_table(weights_file, tmp_p
         "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000));"
         "from lenet_bench.cli import main; main()"
     )
-    command = [sys.executable, "-c", limited, "compare", "numpy", "--rounds", "30"]
-    command += ["--weights", str(weights_file), "-o", str(output)]
-    done = subprocess.run(
-        command, capture_output=True, text=True, env=environment(), timeout=TIMEOUT_S
-    )
-    assert done.returncode == 1
+    words = ("compare", "numpy", "--rounds", "30", "--weights", weights_file, "-o", output)
+    done = python(limited, *words, code=1, env=environment(), timeout=TIMEOUT_S)
     assert "p50" in done.stdout
     assert "File too large" in done.stderr
     assert "Traceback" not in done.stderr

@@ -1,8 +1,6 @@
 """The parts of a comparison: the clock around a call, images, cores, rounds, when a run ends."""
 
 import os
-import subprocess
-import sys
 import threading
 from itertools import count, islice
 
@@ -26,6 +24,7 @@ from lenet_bench.measure.plan import Costs, Plan, shuffled, to_repeat
 from lenet_bench.quiet import quiet_calls
 from lenet_bench.results import disturbed
 from lenet_bench.results.statistics import FEWEST_STARTS
+from processes import python
 from sample_results import QUIET_SLICES, SLOW_SLICES, blocks
 
 NAMES = ["a", "b", "c", "d"]
@@ -121,13 +120,18 @@ def test_images_are_of_the_seed_all_different_what_backends_accept_and_inked_as_
     assert 0.12 < (truth.strokes(200, seed=0) > 0).mean() < 0.28
 
 
-def test_each_round_has_every_backend_once_in_an_order_of_the_seed():
+def test_rounds_have_every_backend_once_and_are_estimated_by_those_that_were_measured():
     first, again, other = (list(islice(shuffled(NAMES, seed), 50)) for seed in (1, 1, 2))
     assert all(sorted(order) == NAMES for order in first)
     assert first == again != other
 
+    costs = Costs([*blocks("a", 9, took_s=1.0), *blocks("b", 9, took_s=3.0)])
+    assert costs.of("a") == 1
+    assert costs.of("c") == 0, "it is not held back before its first block"
+    assert costs.of_round(["a", "b", "c"]) == 6
 
-def test_a_run_ends_after_its_rounds_and_within_its_budget():
+
+def test_a_run_ends_after_its_rounds_and_within_its_budget_of_which_it_says_what_is_left():
     plan = Plan(budget_s=10, rounds=8)
     assert not plan.is_over(7, elapsed_s=1, round_s=1)
     assert plan.is_over(8, elapsed_s=1, round_s=1)
@@ -141,8 +145,6 @@ def test_a_run_ends_after_its_rounds_and_within_its_budget():
     assert plan.is_over(FEWEST_STARTS, elapsed_s=1000, round_s=100)
     assert not plan.is_over(FEWEST_STARTS, elapsed_s=2, round_s=0.3)
 
-
-def test_what_is_left_follows_from_what_a_round_takes():
     left_s = {
         Plan(rounds=8): 12,
         Plan(budget_s=15): 5,
@@ -153,13 +155,6 @@ def test_what_is_left_follows_from_what_a_round_takes():
     assert {plan: plan.left_s(rounds=2, elapsed_s=10, round_s=2) for plan in left_s} == left_s
     assert Plan(rounds=8).left_s(0, 1, 0.0) is None  # before the first block
     assert Plan(budget_s=8).left_s(0, 1, 0.0) == 7
-
-
-def test_a_round_is_estimated_by_the_backends_that_were_measured():
-    costs = Costs([*blocks("a", 9, took_s=1.0), *blocks("b", 9, took_s=3.0)])
-    assert costs.of("a") == 1
-    assert costs.of("c") == 0, "it is not held back before its first block"
-    assert costs.of_round(["a", "b", "c"]) == 6
 
 
 def test_disturbed_blocks_are_repeated_once_each_and_not_too_many():
@@ -233,10 +228,19 @@ def test_the_system_says_which_cpus_are_near_a_device(tmp_path, local, cpus):
     assert cpus_near("0000:3c:00.0", tmp_path) == cpus_near(None, tmp_path) == set()
 
 
-def test_every_library_hears_the_same_count_of_threads():
+def test_the_process_of_a_backend_needs_no_library_but_numpy_and_every_one_hears_its_threads():
     variables = thread_variables(3)
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         assert variables[name] == "3"
+
+    script = (
+        "import sys, lenet_bench.measure.worker\n"
+        "for name, module in list(sys.modules.items()):\n"
+        "    if 'site-packages' in (getattr(module, '__file__', None) or ''):\n"
+        "        print(name.partition('.')[0])\n"
+    )
+    found = {name for name in python(script).stdout.split() if not name.startswith("_")}
+    assert found <= {"lenet_bench", "numpy", "safetensors"}
 
 
 def test_a_gpus_energy_is_that_of_a_call_and_its_power_the_mean_or_what_it_drew_at_the_end():
@@ -249,18 +253,3 @@ def test_a_gpus_energy_is_that_of_a_call_and_its_power_the_mean_or_what_it_drew_
     gpu = used("A GPU", before, after, calls=100)
     assert (gpu.energy_mj, gpu.power_w) == (None, 60)
     assert used("A GPU", None, None, calls=100).power_w is None
-
-
-def test_the_process_of_a_backend_needs_no_library_but_numpy():
-    """It may run in an environment that has nothing else."""
-    script = (
-        "import sys, lenet_bench.measure.worker\n"
-        "for name, module in list(sys.modules.items()):\n"
-        "    if 'site-packages' in (getattr(module, '__file__', None) or ''):\n"
-        "        print(name.partition('.')[0])\n"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=True
-    )
-    allowed = {"lenet_bench", "numpy", "safetensors"}
-    assert {name for name in done.stdout.split() if not name.startswith("_")} <= allowed

@@ -18,7 +18,7 @@ from lenet_bench.mnist import read_mnist
 from lenet_bench.questions.mlperf import mlperf, read, read_digits, read_summary
 from lenet_bench.show.terminal.mlperf import mlperf as in_words
 from lenet_bench.show.terminal.screen import Screen
-from processes import alive, children, wait_for
+from processes import alive, children, python, wait_for
 
 pytest.importorskip("mlperf_loadgen", reason="pip install 'lenet-bench[mlperf]'")
 
@@ -217,7 +217,7 @@ def test_an_environment_of_another_python_is_one_sentence(tmp_path):
         f"import sys; {hidden}; from lenet_bench.measure.loadgen import AtHand, run; "
         f"run(None, [], None, None, AtHand({str(tmp_path)!r}, '6'))"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    done = python(code, code=None)
     assert "not installed" in done.stderr
     assert f"{sys.executable} -m pip install mlcommons-loadgen" in done.stderr
 

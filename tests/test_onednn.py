@@ -2,12 +2,11 @@
 
 import ctypes
 import os
-import subprocess
-import sys
 
 import pytest
 from lenet_bench import Network, Unavailable, load
 from networks import random_image, random_weights
+from processes import python
 
 
 @pytest.fixture
@@ -36,10 +35,8 @@ def test_float32_stays_float32_whatever_the_environment_says() -> None:
         "print(abs(load('onednn').infer(image) - load('reference').infer(image)).max() < 1e-6)"
     )
     environment = {**os.environ, "ONEDNN_DEFAULT_FPMATH_MODE": "ANY", "ONEDNN_VERBOSE": "1"}
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, env=environment, timeout=60
-    )
-    assert (done.stdout.splitlines()[-1:], done.returncode) == (["True"], 0), done.stderr
+    done = python(program, env=environment, timeout=60)
+    assert done.stdout.splitlines()[-1:] == ["True"], done.stderr
 
 
 def test_the_callers_own_openmp_threads_are_put_back(onednn: Network) -> None:

@@ -205,7 +205,7 @@ def test_every_part_is_drawn_from_where_those_before_it_end_and_sums_up_to_the_c
         assert all(row["ends"] <= row["begins"] <= 0 for row in rows if row not in right)
 
 
-def test_one_bar_of_each_family_is_shown_and_all_that_the_question_names():
+def test_one_bar_of_each_family_is_shown_on_an_axis_that_ends_with_the_longest():
     named = ("onednn", "torch", "tensorflow:concrete", "keras:predict_on_batch", "keras")
     quicker = ("openblas", "mnn", "onnxruntime", "torch:export", "keras-jax:predict_on_batch")
     rows = [
@@ -216,8 +216,6 @@ def test_one_bar_of_each_family_is_shown_and_all_that_the_question_names():
     shown = {row["name"] for row in parts(run) if row["shown"]}
     assert shown == {"mnn", *named}
 
-
-def test_an_axis_ends_with_the_longest_bar_that_is_much_shorter_than_the_one_before():
     (run,) = gather([("why.jsonl", sample_apart())])
     rows = parts(run)
     ends = axes(rows)
@@ -250,7 +248,7 @@ def test_text_can_be_read_and_marks_be_seen_in_both_themes(dark):
             assert contrast(colours[name], colours["paper"]) >= 3, name
 
 
-def test_a_picture_follows_the_theme_of_its_reader_and_brings_no_paper_of_its_own():
+def test_figures_are_written_as_svg_and_png_that_follow_the_theme_and_show_something(tmp_path):
     drawn = pictures(gather([("r.jsonl", sample_result())]))["hero"]
     picture = ElementTree.fromstring(themed(drawn))
     style = picture.find("{http://www.w3.org/2000/svg}style").text
@@ -258,8 +256,6 @@ def test_a_picture_follows_the_theme_of_its_reader_and_brings_no_paper_of_its_ow
     assert "prefers-color-scheme:dark" in style
     assert not re.search("white|#fff", drawn)
 
-
-def test_figures_are_written_as_svg_and_as_png_that_show_something(tmp_path):
     runs = gather([("r.jsonl", sample_result()), ("why.jsonl", sample_apart())])
     written = write_figures(tmp_path / "slides", runs)
     names = {f"{key}.{ending}" for key in ("hero", "why", "layers") for ending in ("svg", "png")}

@@ -2,7 +2,6 @@
 
 import dataclasses
 import json
-import subprocess
 import sys
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from lenet_bench.results.schema import make_schema
 from lenet_bench.results.versioned import check_place
 from lenet_bench.show.rows import cells
 from msgspec.structs import replace
+from processes import ran
 from sample_results import (
     QUIET_SLICES,
     SLOW_SLICES,
@@ -80,16 +80,6 @@ def test_each_line_is_there_as_soon_as_it_is_appended(path):
         assert read_log(path).end == ends
 
 
-def test_any_cut_leaves_the_whole_lines_before_it_and_is_said(written):
-    content = written.read_bytes()
-    for end in range(content.index(b"\n") + 1, len(content), 997):
-        written.write_bytes(content[:end])
-        blocks = min(content[:end].count(b"\n") - 1, len(sample_log().blocks))
-        assert len(read_log(written).blocks) == blocks
-        cut_off = any("incomplete" in warning for warning in read_result(written).warnings)
-        assert cut_off is not content[:end].endswith(b"\n")
-
-
 def test_a_place_is_checked_and_what_is_there_stays(path):
     check_place(path.parent / "a" / "b" / path.name)
     assert list((path.parent / "a" / "b").iterdir()) == []
@@ -101,10 +91,22 @@ def test_a_place_is_checked_and_what_is_there_stays(path):
             check_place(no_place)
 
 
-def test_a_field_of_a_later_version_is_passed_over(written):
+def test_a_field_of_a_later_version_is_passed_over_and_a_cut_leaves_the_whole_lines_and_is_said(
+    written,
+):
     content = written.read_text().replace('"round":3', '"round":3,"news":[]')
     written.write_text(content.replace('"schema":2', '"schema":2,"news":[]'))
     assert read_log(written) == sample_log()
+
+    write_log(written.with_name("other.jsonl"), sample_log())
+    written = written.with_name("other.jsonl")
+    content = written.read_bytes()
+    for end in range(content.index(b"\n") + 1, len(content), 997):
+        written.write_bytes(content[:end])
+        blocks = min(content[:end].count(b"\n") - 1, len(sample_log().blocks))
+        assert len(read_log(written).blocks) == blocks
+        cut_off = any("incomplete" in warning for warning in read_result(written).warnings)
+        assert cut_off is not content[:end].endswith(b"\n")
 
 
 @pytest.mark.parametrize(
@@ -170,12 +172,22 @@ def test_the_ratio_is_that_of_the_medians_and_never_without_them():
     assert (second.p50_us, second.ratio, second.verdict) == (None, None, "ambiguous")
 
 
-def test_the_median_is_that_of_the_starts_however_many_calls_each_had():
+def test_the_median_is_that_of_the_starts_and_its_interval_blind_to_a_drift_that_both_share():
     one, *others = blocks("first", 20)
     long = replace(one, samples_ns=(90_000,) * 100_000)
     summary = result((long, *others)).row("first").summary
     assert summary.p50_us == pytest.approx(20, rel=1e-3)
     assert summary.mean_us > 80
+
+    drift = [1 + 0.1 * n for n in range(12)]
+
+    def drifting(name, us):
+        pairs = zip(blocks(name, us), drift, strict=True)
+        return tuple(replace(b, samples_ns=(round(us * 1000 * f),) * 50) for b, f in pairs)
+
+    summary = result(drifting("first", 20), drifting("b", 30)).row("b").summary
+    assert summary.ratio_high / summary.ratio_low < 1.3
+    assert summary.p50_high_us / summary.p50_low_us > 1.4
 
 
 @pytest.mark.parametrize(("starts", "known"), [(5, False), (6, True)])
@@ -189,19 +201,7 @@ def test_an_interval_is_over_six_starts_or_more(starts, known):
     assert [us is not None for us in percentiles] == [True, False, False]
 
 
-def test_the_interval_is_blind_to_a_drift_that_both_share():
-    drift = [1 + 0.1 * n for n in range(12)]
-
-    def drifting(name, us):
-        pairs = zip(blocks(name, us), drift, strict=True)
-        return tuple(replace(b, samples_ns=(round(us * 1000 * f),) * 50) for b, f in pairs)
-
-    summary = result(drifting("first", 20), drifting("b", 30)).row("b").summary
-    assert summary.ratio_high / summary.ratio_low < 1.3
-    assert summary.p50_high_us / summary.p50_low_us > 1.4
-
-
-def test_the_last_block_says_what_became_of_a_backend_and_none_that_it_is_unmeasured():
+def test_the_last_block_says_what_became_of_a_backend_and_failures_leave_out_what_cannot_run():
     row = result((*failed("a", "crashed", "it fell"), *blocks("a", 9)[1:])).row("a")
     assert (row.status, row.reason, row.failures, len(row.blocks)) == ("ok", None, 1, 11)
     fell = replace(*failed("a", "crashed", "fell"), round=3)
@@ -211,15 +211,10 @@ def test_the_last_block_says_what_became_of_a_backend_and_none_that_it_is_unmeas
     rest = tuple(block for block in whole.blocks if block.backend != "b")
     assert as_result(dataclasses.replace(whole, blocks=rest)).row("b").status == "unmeasured"
 
-
-def test_a_repeated_block_takes_the_place_of_a_disturbed_one():
-    first, *others = blocks("a", 20, slices=QUIET_SLICES)
-    slow = replace(first, slices=SLOW_SLICES, samples_ns=(40_000,) * 50)
-    for both in ((slow, first), (first, slow)):
-        found = result((*both, *others))
-        assert found.row("a").blocks[0].median_us == first.median_us
-        assert (found.disturbance.disturbed, found.disturbance.repeated) == (1, 1)
-        assert found.disturbance.blocks == 12 + 1
+    missing = failed("fourth", "unavailable", "not installed")
+    found = result(blocks("a", 9), failed("third", "crashed", "fell"), missing)
+    assert failures(found.backends) == ["third"]
+    assert failures(found.backends, named=["fourth"]) == ["third", "fourth"]
 
 
 def test_of_a_block_the_calls_count_that_were_made_while_the_machine_was_quiet():
@@ -242,7 +237,7 @@ def test_blocks_that_were_never_quiet_count_where_there_are_too_few_others():
     assert (row.summary.samples, row.blocks[0].quiet_share) == (50, 0)
 
 
-def test_what_several_blocks_say_is_one_figure_of_the_row():
+def test_what_several_blocks_say_is_one_figure_and_a_repeated_one_takes_a_disturbed_ones_place():
     made = blocks("a", 9)
     made = (replace(made[0], peak_rss_mib=90.0, lines_of_code=70), *made[1:])
     row = result(made).row("a")
@@ -250,12 +245,13 @@ def test_what_several_blocks_say_is_one_figure_of_the_row():
     assert len(row.cold_starts) == 12
     assert row.cold_start_s == pytest.approx(1.5)
 
-
-def test_failures_leave_out_what_cannot_run_here_unless_it_was_named():
-    missing = failed("fourth", "unavailable", "not installed")
-    found = result(blocks("a", 9), failed("third", "crashed", "fell"), missing)
-    assert failures(found.backends) == ["third"]
-    assert failures(found.backends, named=["fourth"]) == ["third", "fourth"]
+    first, *others = blocks("a", 20, slices=QUIET_SLICES)
+    slow = replace(first, slices=SLOW_SLICES, samples_ns=(40_000,) * 50)
+    for both in ((slow, first), (first, slow)):
+        found = result((*both, *others))
+        assert found.row("a").blocks[0].median_us == first.median_us
+        assert (found.disturbance.disturbed, found.disturbance.repeated) == (1, 1)
+        assert found.disturbance.blocks == 12 + 1
 
 
 def warned(text, *rows, **rest):
@@ -294,20 +290,18 @@ def test_a_moved_clock_is_warned_of_and_no_interruption_by_one_backends_own_thre
     assert not warned("interrupted", blocks("a", 20, preempted=9), blocks("b", 20))
 
 
-def test_disturbed_blocks_are_warned_of():
+def test_disturbed_blocks_are_warned_of_and_a_budget_that_was_too_short_with_one_that_would_do():
     quiet = blocks("a", 20, slices=QUIET_SLICES)
     assert not warned("disturbed", quiet)
     slow = tuple(replace(block, slices=SLOW_SLICES) for block in quiet[:3])
     (warning,) = warned("3 of 12 blocks", (*slow, *quiet[3:]))
     assert "75 %" in warning
-    told = digest(result((*slow, *quiet[3:])))
-    assert (told["disturbed_blocks"], told["quiet_share"]) == (3, pytest.approx(0.75))
+    found = digest(result((*slow, *quiet[3:])))
+    assert (found["disturbed_blocks"], found["quiet_share"]) == (3, pytest.approx(0.75))
     # what slows the known loop in all of a backend's blocks may be the backend itself
     itself = result(blocks("a", 20), blocks("b", 30, slices=SLOW_SLICES))
     assert itself.disturbance.disturbed == 0
 
-
-def test_a_budget_that_was_too_short_is_followed_by_one_that_would_do():
     (warning,) = warned("too short", blocks("a", 9, rounds=2, took_s=4.0))
     assert "--budget 30s" in warning, "six rounds of this and the empty backend, and a fifth"
 
@@ -338,9 +332,7 @@ def printed(figure):
 
 
 def test_the_page_about_the_file_is_drawn_from_the_model():
-    command = [sys.executable, str(ROOT / "bench" / "result_schema.py"), "--check"]
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
+    ran(sys.executable, ROOT / "bench" / "result_schema.py", "--check")
 
 
 @pytest.mark.parametrize("path", COMMITTED, ids=lambda path: path.stem)

@@ -59,13 +59,10 @@ def test_the_fastest_is_first_with_a_bar_as_long_as_its_time(result):
 
 
 @pytest.mark.parametrize("columns", [30, 40, 100])
-def test_a_heading_wider_than_its_column_breaks_no_bar(columns):
+def test_a_bar_breaks_at_no_heading_and_beyond_the_scale_ends_in_an_arrow(long_list, columns):
     names = Column("name", ["a", "b"], left=True)
     lines = table(Screen(columns, colour=False), [names], bars=[1, 2], headings={0: "native code"})
     assert len(list(lines)) == 4
-
-
-def test_a_bar_beyond_the_scale_ends_in_an_arrow(long_list):
     bars = [line for line in drawn(long_list, 200, unfolded=True) if "█" in line or "▏" in line]
     assert bars[-1].endswith("▸")
     assert not bars[0].endswith("▸")

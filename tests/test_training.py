@@ -39,15 +39,6 @@ needs_keras = pytest.mark.skipif(
 )
 
 
-def test_the_seed_decides_the_first_weights_spread_as_caffes_xavier_filler_does():
-    one, same, other = (recipe.first_weights(Recipe(seed=seed)) for seed in (7, 7, 8))
-    assert all(np.array_equal(one[name], same[name]) for name in PARAMETERS)
-    weight = one["fc1.weight"]
-    assert not np.array_equal(weight, other["fc1.weight"])
-    assert np.abs(weight).max() <= np.sqrt(3 / 800)
-    assert weight.std() == pytest.approx(np.sqrt(1 / 800), rel=0.01)
-
-
 @pytest.mark.parametrize(("images", "used"), [(None, 1000), (300, 300)])
 def test_learning_and_validation_images_share_none_and_leave_none(images, used):
     learning, validation = recipe.split(Recipe(validation=100, images=images), 1000)
@@ -65,11 +56,18 @@ def test_an_epoch_shows_no_image_twice_in_an_order_of_its_own(batch, sizes):
     assert not np.array_equal(one[0], two[0])
 
 
-def test_the_rate_rises_from_a_25th_to_its_top_and_falls_to_nothing():
+def test_the_rate_rises_and_falls_and_the_seed_decides_weights_spread_as_xaviers():
     rates = [recipe.rate(Recipe(rate=0.05), step, 1000) for step in range(1000)]
     assert rates[0] == pytest.approx(0.05 / 25)
     assert max(rates) == rates[300] == pytest.approx(0.05)
     assert rates[-1] < 1e-6
+
+    one, same, other = (recipe.first_weights(Recipe(seed=seed)) for seed in (7, 7, 8))
+    assert all(np.array_equal(one[name], same[name]) for name in PARAMETERS)
+    weight = one["fc1.weight"]
+    assert not np.array_equal(weight, other["fc1.weight"])
+    assert np.abs(weight).max() <= np.sqrt(3 / 800)
+    assert weight.std() == pytest.approx(np.sqrt(1 / 800), rel=0.01)
 
 
 @pytest.mark.parametrize(
@@ -113,7 +111,7 @@ def test_each_image_of_a_batch_is_changed_in_its_own_way_or_not_at_all(images):
     assert len(np.unique(changed.reshape(len(changed), -1), axis=0)) == len(images)
 
 
-def test_sampling_between_pixels_is_bilinear_and_beyond_the_edge_is_paper():
+def test_sampling_is_bilinear_beyond_the_edge_is_paper_and_the_middle_stays():
     image = stream().random((1, 28, 28), np.float32)
     y, x = np.full((1, 28, 28), 4.25, np.float32), np.full((1, 28, 28), 7.5, np.float32)
     four = image[0, 4:6, 7:9]
@@ -123,8 +121,6 @@ def test_sampling_between_pixels_is_bilinear_and_beyond_the_edge_is_paper():
     for y, x in ((far, far), (-far, far), (far, -far), (-far, -far)):
         assert not sample(image + 1, y, x).any()
 
-
-def test_turning_and_sizing_keep_the_middle_in_the_middle():
     image = np.zeros((50, 28, 28), np.float32)
     image[:, 10:18, 10:18] = 1
     turned = move(image, replace(UNCHANGED, rotation=180, scale=0.5), stream())

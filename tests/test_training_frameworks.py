@@ -4,8 +4,6 @@ Frameworks that are not installed are skipped and named; all that are here learn
 """
 
 import json
-import subprocess
-import sys
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
@@ -20,6 +18,7 @@ from lenet_bench.training.frameworks import variables
 from lenet_bench.training.result import FrameworkRun, write_training
 from lenet_bench.weights import read_weights
 from PIL import Image
+from processes import python
 from trainings import HERE, OPTIONS, RECIPE, named, needs_two
 
 pytestmark = [needs_two, pytest.mark.slow]
@@ -84,10 +83,7 @@ def stepped(tmp_path_factory):
     def step(framework):
         path = folder / f"{framework}.npz"
         if not path.exists():
-            command = [sys.executable, "-c", STEPS, framework, str(path)]
-            own = environment(**variables(framework, 1))
-            done = subprocess.run(command, capture_output=True, text=True, env=own)
-            assert done.returncode == 0, done.stderr
+            python(STEPS, framework, path, env=environment(**variables(framework, 1)))
         return path
 
     return step

@@ -320,14 +320,12 @@ def test_the_answer_names_the_largest_parts_and_what_the_slowest_adds() -> None:
     assert len(list(answer([slow]))) == 1
 
 
-def test_a_narrow_terminal_keeps_the_name_the_time_and_the_share() -> None:
+def test_a_narrow_terminal_keeps_name_time_and_share_and_no_function_that_hands_on() -> None:
     for lines in (table([apart(100)], Screen(40, False)), rows(apart(100), Screen(40, False))):
         assert all(len(line) <= 40 for line in lines)
     row = list(table([apart(100)], Screen(40, False)))[1]
     assert row.split()[:5] == ["made", "100", "µs", "78", "%"]
 
-
-def test_a_function_that_only_hands_on_is_missing() -> None:
     inner = Function("a.c:g", 0.9, (Function("a.d:h", 0.9),))
     tree = (Function("a:main", 1.0, (Function("a.b:f", 0.9, (inner,)),)),)
     known = TakenApart("x", "ok", anatomy=Anatomy({"a": 4}, 0, 4, ("a",), tree=tree))
@@ -360,7 +358,7 @@ def test_the_call_on_two_cores_is_shown_and_in_no_sum() -> None:
 # The command
 
 
-def test_the_command_goes_on_with_its_file_and_with_no_comparison(run: Run, tmp_path: Path) -> None:
+def test_the_command_goes_on_with_its_file_and_with_no_other(run: Run, tmp_path: Path) -> None:
     path, comparison = tmp_path / "why.jsonl", tmp_path / "compare.jsonl"
     first = run("why", "numpy", "--rounds", "1", "-o", path, "--json")
     again = run("why", "-o", path, "--rounds", "2", "--tree")
@@ -372,8 +370,6 @@ def test_the_command_goes_on_with_its_file_and_with_no_comparison(run: Run, tmp_
     with pytest.raises(ResultError, match="taken apart"):
         why(CompareOptions(("numpy",), rounds=2, output=comparison))
 
-
-def test_a_file_that_cannot_be_written_is_said_at_once(run: Run, tmp_path: Path) -> None:
     done = run("why", "numpy", "-o", tmp_path)
     assert (done.code, done.output) == (1, "")
     assert str(tmp_path) in done.errors

@@ -3,8 +3,6 @@
 import functools
 import json
 import re
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +15,7 @@ from lenet_bench.probes import ALONE, COUNTS, CUTS, IMAGES, IN_FULL, SOFTMAX
 from lenet_bench.questions.why import why
 from lenet_bench.registry import find
 from lenet_bench.registry.environments import variables
+from processes import python
 
 pytestmark = pytest.mark.slow
 
@@ -80,12 +79,8 @@ def answers_of(framework: str, counts: tuple[int, ...], cuts: tuple[str, ...]) -
         for name, asked in ASKED.items()
         if find(name)[0].name == framework and asked == (counts, cuts)
     ]
-    done = subprocess.run(
-        [sys.executable, "-c", CHILD, json.dumps([names, counts, cuts])],
-        env=environment(**variables(find(framework)[0], 1, quiet=True)),
-        capture_output=True,
-        text=True,
-    )
+    own = environment(**variables(find(framework)[0], 1, quiet=True))
+    done = python(CHILD, json.dumps([names, counts, cuts]), code=None, env=own)
     if re.search(NOT_HERE, done.stderr):
         pytest.skip(done.stderr.splitlines()[-1])
     assert done.returncode == 0, done.stderr
@@ -184,9 +179,7 @@ def test_a_wait_for_a_gpu_takes_whatever_an_api_answers_with(name: str, answer: 
         f"wait(find({name!r})[0])({answer})\n"
     )
     on_cpu = variables(find(framework)[0], 1, quiet=True)
-    done = subprocess.run(
-        [sys.executable, "-c", code], env=environment(**on_cpu), capture_output=True, text=True
-    )
+    done = python(code, code=None, env=environment(**on_cpu))
     if re.search(NOT_HERE, done.stderr):
         pytest.skip(done.stderr.splitlines()[-1])
     assert done.returncode == 0, done.stderr
