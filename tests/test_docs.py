@@ -1,16 +1,21 @@
-"""What the pages tell a reader to type exists, and the house is as its plan says."""
+"""What the pages tell a reader to type exists and runs, and the package is as its plan says."""
 
 import ast
+import json
 import re
 import shlex
+import sys
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 
 import click
+import lenet_bench
 import pytest
+from conftest import draw_seven, environment
 from lenet_bench.cli import cli
 from lenet_bench.cli.train import RECIPE
+from processes import ran
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *ROOT.glob("*/README.md")]
@@ -119,3 +124,43 @@ def test_a_room_imports_from_those_above_it_only(room: str) -> None:
     files = [PACKAGE / f"{room}.py", *(PACKAGE / room).rglob("*.py")]
     found = {name for file in files if file.exists() for name in imported(file)}
     assert found & set(rooms()) <= above
+
+
+def test_the_readme_shows_what_its_result_file_gives() -> None:
+    """Nobody edits a figure by hand, and a new result redraws it."""
+    ran(sys.executable, ROOT / "bench/readme.py", "--check")
+
+
+def test_the_examples_in_python_run_without_a_word_of_complaint_and_name_all_that_is_public(
+    tmp_path: Path, small_mnist: Path
+) -> None:
+    page = (ROOT / "docs/python.md").read_text()
+    draw_seven(tmp_path / "digit.png")
+    examples = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    (tmp_path / "program.py").write_text("\n".join(examples))
+    own = environment(LENET_BENCH_MNIST=str(small_mnist))
+    done = ran(sys.executable, "-W", "error", "program.py", cwd=tmp_path, env=own)
+    assert done.stderr == ""
+    assert done.stdout.startswith("7 ")
+    classes = {n for n in lenet_bench.__all__ if n[0].isupper()} | {"__version__", "read_image"}
+    assert [name for name in lenet_bench.__all__ if name not in classes and name not in page] == []
+
+
+NOTEBOOK = ROOT / "docs/classroom.ipynb"
+CELLS = [c for c in json.loads(NOTEBOOK.read_text())["cells"] if c["cell_type"] == "code"]
+
+
+def test_the_notebook_is_kept_without_what_it_showed() -> None:
+    assert [cell["outputs"] for cell in CELLS if cell["outputs"]] == []
+
+
+@pytest.mark.slow
+def test_the_notebook_runs_and_shows_times_and_pictures(tmp_path: Path) -> None:
+    program = tmp_path / "notebook.py"
+    code = ["".join(cell["source"]) for cell in CELLS]
+    program.write_text("\n".join([*code, "print(len(plt.get_fignums()), 'pictures')"]))
+    own = environment(MPLBACKEND="agg")
+    done = ran(sys.executable, program, cwd=NOTEBOOK.parent, env=own)
+    for shown in ("the digit is 7", "fused ", " us\n"):
+        assert shown in done.stdout
+    assert done.stdout.endswith("3 pictures\n")
