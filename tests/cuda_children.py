@@ -71,7 +71,6 @@ def shared(name: str, factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 @pytest.fixture(scope="session")
 def double(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder with the double's libraries."""
     major = built_major()
     assert major is not None
     with shared("double", tmp_path_factory) as folder:

@@ -233,7 +233,6 @@ def camera(paper, rng, blur, noise):
 
 
 def stored(paper, form, **options):
-    """The picture as a file's bytes."""
     file = io.BytesIO()
     picture = Image.fromarray(as_bytes(paper))
     if options.pop("grey", False):

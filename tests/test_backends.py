@@ -32,19 +32,16 @@ NATIVE = [name for name in names() if not (find(name)[0].framework or find(name)
 
 @pytest.fixture(scope="module", params=NATIVE)
 def name(request: pytest.FixtureRequest) -> str:
-    """Each backend and variant that is no framework's."""
     return str(request.param)
 
 
 @pytest.fixture(scope="module")
 def net(name: str) -> Network:
-    """That backend, with random weights and one thread."""
     return build(name)
 
 
 @pytest.fixture(scope="module")
 def reference() -> Network:
-    """The same network as `net`, in float64."""
     return build("reference")
 
 
@@ -176,14 +173,12 @@ ABOVE_1 = float(np.nextafter(np.float32(1), np.float32(2)))
 
 
 def with_value(value: float, at: tuple[int, int] = (9, 9)) -> Images:
-    """An image with one pixel of that value."""
     image = random_image(1)
     image[at] = value
     return image
 
 
 def with_a_bad_last() -> Images:
-    """A batch whose last pixel is no number."""
     images = random_images(1, 50)
     images[-1, -1, -1] = np.nan
     return images

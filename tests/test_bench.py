@@ -13,7 +13,6 @@ BENCH = Path(__file__).parents[1] / "bench"
 
 
 def bench(storage, *options, **variables):
-    """Time `fused` for a moment."""
     command = [sys.executable, "-m", "pytest", str(BENCH), "--benchmark-only", "-q"]
     quick = ["-k", "test_infer[fused]", "--benchmark-max-time=0.2"]
     where = {"env": environment(**variables), "cwd": BENCH.parent}
@@ -23,7 +22,6 @@ def bench(storage, *options, **variables):
 
 @pytest.fixture(scope="module")
 def saved(tmp_path_factory):
-    """A folder with a saved run."""
     storage = tmp_path_factory.mktemp("benchmarks")
     code, told = bench(storage, "--benchmark-save=before")
     assert code == 0, told

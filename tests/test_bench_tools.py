@@ -1,4 +1,4 @@
-"""The tools of bench/: alternative settings, C++ beside Python, how often intervals hold the truth."""
+"""Tools of bench/: other settings, C++ beside Python, and how often intervals hold the truth."""
 
 import json
 import sys
@@ -13,9 +13,8 @@ from lenet_bench.results.statistics import Interval
 from processes import ran
 from sample_results import blocks, log, write_log
 
-ROOT = Path(__file__).parents[1]
-sys.path.insert(0, str(ROOT / "bench"))
-sys.path.insert(0, str(ROOT))
+sys.path.insert(0, str(Path(__file__).parents[1] / "bench"))
+sys.path.insert(0, str(Path(__file__).parents[1]))
 from without_python import PAIRS, without_python
 
 from bench import coverage
@@ -23,6 +22,7 @@ from bench.coverage import APART, CASES, STARTS, Starts
 from bench.settings import Alternative
 from bench.settings.__main__ import _FILES, alternatives, entry, own_variables, ways
 
+ROOT = Path(__file__).parents[1]
 RESULT = ROOT / "results/cpu/epyc-2026-11-24.jsonl"
 COMMITTED = sorted((ROOT / "results/coverage").glob("*.json"))
 MEASURED = np.linspace(10.0, 10.4, 15)

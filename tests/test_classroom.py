@@ -19,19 +19,16 @@ NAMES = ("fused", "onednn", "tensorflow:xla", "keras:predict_on_batch", "keras")
 
 
 def small():
-    """A result of each layer of 2018."""
     return result(*(blocks(name, 20 * 4**n) for n, name in enumerate(NAMES)))
 
 
 def unpacked(page, name):
-    """What the page carries under that name."""
     packed = re.search(f'id="{name}">(.*?)</script>', page)[1]
     return zlib.decompress(b64decode(packed))
 
 
 @pytest.fixture(scope="module")
 def page():
-    """All backends."""
     return classroom_page([("all.jsonl", sample_of_all())])
 
 

@@ -133,7 +133,9 @@ def give(tab, way, content, name):
     )
 
 
-def test_pictures_are_opened_dropped_and_pasted(see, pytestconfig):
+def test_pictures_are_opened_dropped_and_pasted_also_of_light_ink_on_a_dark_board(
+    see, pytestconfig
+):
     tab = see()
     for path in sorted((pytestconfig.rootpath / "images").glob("desk-*"))[:3]:
         digit = path.stem[-1]
@@ -144,6 +146,13 @@ def test_pictures_are_opened_dropped_and_pasted(see, pytestconfig):
             give(tab, way, path.read_bytes(), path.name)
             tab.wait_for_selector(f"#answer[data-digit='{digit}']")
             tab.locator("#clear").click()
+    draw(tab, SEVEN)
+    drawn = Image.open(io.BytesIO(tab.locator("#draw").screenshot())).convert("L")
+    board = io.BytesIO()
+    Image.fromarray(255 - np.asarray(drawn)[8:-8, 8:-8]).save(board, "PNG")
+    tab.locator("#clear").click()
+    give(tab, "drop", board.getvalue(), "board.png")
+    tab.wait_for_selector("#answer[data-digit='7']")
 
 
 def test_what_is_no_picture_is_refused_in_a_sentence_and_blank_paper_has_no_answer(see):
@@ -156,17 +165,6 @@ def test_what_is_no_picture_is_refused_in_a_sentence_and_blank_paper_has_no_answ
     draw(tab, SEVEN)
     give(tab, "drop", white.getvalue(), "white.png")
     tab.wait_for_selector("#answer:not([data-digit])", state="attached")
-
-
-def test_light_ink_on_a_dark_board_is_read(see):
-    tab = see()
-    draw(tab, SEVEN)
-    drawn = Image.open(io.BytesIO(tab.locator("#draw").screenshot())).convert("L")
-    board = io.BytesIO()
-    Image.fromarray(255 - np.asarray(drawn)[8:-8, 8:-8]).save(board, "PNG")
-    tab.locator("#clear").click()
-    give(tab, "drop", board.getvalue(), "board.png")
-    tab.wait_for_selector("#answer[data-digit='7']")
 
 
 def test_every_number_is_the_sum_that_the_page_says_and_the_answer_the_references(see):
@@ -215,7 +213,7 @@ def test_an_output_is_followed_back_to_the_image_by_keyboard_and_a_map_by_a_clic
     assert "map 0 of pool2" in tab.locator("#origin h3").inner_text()
 
 
-def test_a_stage_is_lit_in_every_code_and_in_the_picture(see):
+def test_a_stage_is_lit_everywhere_and_three_apis_stand_side_by_side_with_lines_and_times(see):
     tab = see()
     tab.locator(".strip [data-stage=conv2]").click()
     lit = tab.locator(".lit").evaluate_all("all => all.map(one => one.dataset.stage)")
@@ -224,10 +222,6 @@ def test_a_stage_is_lit_in_every_code_and_in_the_picture(see):
     tab.locator(".listing [data-stage=fc1]").first.hover()
     lit = tab.locator(".lit").evaluate_all("all => all.map(one => one.tagName)")
     assert {"FIGURE", "BUTTON", "DIV"} <= set(lit)
-
-
-def test_three_apis_stand_side_by_side_with_lines_and_times_on_top(see):
-    tab = see()
     tab.locator("#more").click()
     assert tab.locator("#more").is_disabled()
     tops = [box["y"] for box in tab.locator(".panes article").evaluate_all(

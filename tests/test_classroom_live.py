@@ -90,7 +90,6 @@ def lesson(page, tmp_path_factory):
 
 
 def ask(tab, image=None):
-    """Draw, and wait for all answers."""
     tab.evaluate(ASK, (stroke() if image is None else image).ravel().tolist())
 
 
@@ -100,7 +99,6 @@ def rows(tab, state="answered"):
 
 @pytest.fixture
 def tab(open_lesson, lesson):
-    """The lesson's page, where all backends wait for a drawing."""
     tab = open_lesson(lesson)
     rows(tab, "ready").nth(len(BACKENDS) - 1).wait_for()
     return tab

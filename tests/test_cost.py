@@ -145,7 +145,6 @@ def test_packages_are_counted_with_what_they_need_and_once(tmp_path):
 
 
 def package(folder, name, size, needs):
-    """A package as pip leaves it, of one file."""
     (folder / f"{name}.py").write_text("#" * size)
     info = folder / f"{name}-3.0.dist-info"
     info.mkdir()

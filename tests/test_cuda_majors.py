@@ -123,7 +123,6 @@ def configure(folder: Path, toolkit: Path, majors: str) -> "subprocess.Completed
 
 
 def cache(build: Path, major: int) -> dict[str, str]:
-    """The places that CMake found for one major's headers and libraries."""
     lines = (build / "CMakeCache.txt").read_text().splitlines()
     entries = [line.split("=", 1) for line in lines if line.startswith(f"LENET_CUDA{major}_")]
     return {name.partition(":")[0]: place for name, place in entries}

@@ -43,7 +43,6 @@ class Instruction:
 
     @property
     def target(self) -> str | None:
-        """The label that it may go to."""
         found = re.search(r"\(?(\.L_x_\d+)", self.operands)
         goes = self.opcode.startswith(("BRA", "CALL", "WARPSYNC.COLLECTIVE"))
         return found[1] if goes and found else None
@@ -85,7 +84,6 @@ def test_a_kernel_that_stays_waits_for_no_fence(kernel: str, capability: int) ->
 
 
 def fences(code: Code) -> Code:
-    """What waits for the memory or for all of a cluster."""
     kinds = ("MEMBAR.ALL.SYS", "MEMBAR.ALL.GPU", "MEMBAR.SC", "UCGABAR", "ERRBAR", "CCTL")
     return [each for each in code if each.opcode.startswith(kinds)]
 

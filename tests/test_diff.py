@@ -140,7 +140,6 @@ def test_all_backends_moving_together_is_said():
 
 @pytest.fixture
 def files(tmp_path):
-    """OLD, and a result in which `a` is slower and `c` broke."""
     write_log(tmp_path / "old.jsonl", log(*ROWS))
     broken = failed("c", "crashed", "it fell")
     write_log(tmp_path / "new.jsonl", log(blocks("a", 110), blocks("b", 200), broken))

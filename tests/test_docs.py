@@ -24,7 +24,6 @@ PACKAGE = ROOT / "python/lenet_bench"
 
 
 def commands() -> Iterator[tuple[str, click.Command]]:
-    """Each command by its full name: infer, env create."""
     for name, command in cli.commands.items():
         yield name, command
         if isinstance(command, click.Group):
@@ -67,7 +66,6 @@ def test_a_command_and_its_options_are_in_the_reference(name: str) -> None:
 
 
 def leads_somewhere(page: Path, link: str) -> bool:
-    """Whether the file is there, and the heading in it."""
     file, _, anchor = link.partition("#")
     target = page.parent / file if file else page
     headings = re.findall(r"^#+ (.+)", target.read_text(), re.M) if anchor else []

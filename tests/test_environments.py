@@ -15,13 +15,11 @@ from lenet_bench.registry import BACKENDS, environments, find
 
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """None of the user's own."""
     monkeypatch.setenv("LENET_BENCH_ENVIRONMENTS", str(tmp_path))
     return tmp_path
 
 
 def pretend(name: str, home: Path) -> None:
-    """An environment as `create` would leave it, without its packages."""
     (home / name / "bin").mkdir(parents=True)
     (home / name / "bin" / "python").write_text("")
     (home / name / "complete").write_text(environments.environments()[name].pins.read_text())

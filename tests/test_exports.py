@@ -25,7 +25,6 @@ def every(of):
 
 
 def fields(needed, **known):
-    """An object of these fields."""
     known = {name: {"type": kind} for name, kind in known.items()}
     rest = {"required": needed.split(), "additionalProperties": False}
     return {"type": "object", "properties": known, **rest}
@@ -125,7 +124,6 @@ def test_an_export_is_of_one_result_and_prints_nothing_else(words, capsys):
 
 
 def steps(workflow):
-    """The scripts of a workflow, by their names."""
     found = re.findall(r"- name: (.+)\n((?:  +#.*\n)*)  +run: \|\n((?: {10}.*\n|\n)+)", workflow)
     return {name: textwrap.dedent(script) for name, _, script in found}
 

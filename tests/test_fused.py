@@ -29,7 +29,6 @@ def build(variant: str = "", *, threads: int = 1, weights: Weights | None = None
 
 @pytest.fixture(params=ISAS)
 def isa(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Each instruction set in turn, forced."""
     monkeypatch.setenv("LENET_BENCH_ISA", request.param)
     try:
         build()
@@ -84,7 +83,6 @@ def test_mnist_is_classified_within_the_stated_tolerance(variant: str, mnist_ima
 
 @pytest.fixture(scope="module")
 def mnist_images() -> Array:
-    """Some hundred real test images, where the data set is at hand."""
     folder = os.environ.get(FOLDER_VARIABLE)
     if not folder:
         pytest.skip(f"{FOLDER_VARIABLE} names no folder with MNIST's files")

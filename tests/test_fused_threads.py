@@ -23,7 +23,6 @@ def variant(request: pytest.FixtureRequest) -> str:
 
 
 def tasks() -> set[str]:
-    """The threads of this process, as the system numbers them."""
     return {path.name for path in Path("/proc/self/task").iterdir()}
 
 

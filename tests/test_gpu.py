@@ -25,7 +25,6 @@ BACKENDS = [name for backend in BACKENDS if backend.device == "gpu" for name in 
 
 @cache
 def reason(backend: str) -> str | None:
-    """Why the backend cannot run here."""
     try:
         load(backend)
     except LenetBenchError as error:
@@ -54,7 +53,6 @@ def images() -> Images:
 
 @pytest.fixture(scope="module")
 def expected(images: Images) -> Images:
-    """What the float64 reference says of them."""
     return load("reference").infer(images)
 
 

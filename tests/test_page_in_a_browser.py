@@ -62,6 +62,11 @@ def settled(tab):
     tab.evaluate("() => waiting")
 
 
+BARS = ".taken path[role='graphics-symbol']"
+(APART,) = gather([("why.jsonl", sample_apart())])
+CALLS = {one.name: one for one in APART.apart}
+SHOWN = ["onednn", "torch", "keras:predict_on_batch", "keras"]
+
 #: The texts of figures that leave them.
 CUT = """() => [...document.querySelectorAll('.figure svg')].flatMap(svg => {
     const room = svg.getBoundingClientRect();
@@ -159,7 +164,7 @@ def test_a_click_on_a_title_sorts_the_table_and_unknown_numbers_come_last(see):
         assert values.index("") == len(known)
 
 
-def test_the_keyboard_reaches_the_content_the_marks_and_the_table(see):
+def test_the_keyboard_reaches_the_content_the_marks_the_table_and_the_bars(see):
     tab = see("small")
     tab.keyboard.press("Tab")
     assert tab.evaluate("document.activeElement.className") == "skip"
@@ -174,6 +179,14 @@ def test_the_keyboard_reaches_the_content_the_marks_and_the_table(see):
     tab.locator("#numbers thead button").nth(1).focus()
     tab.keyboard.press("Enter")
     assert tab.locator("#numbers thead th").nth(1).get_attribute("aria-sort") == "ascending"
+    tab = see("apart")
+    tab.locator(".taken .figure").focus()
+    for keys in (("ArrowDown", "ArrowDown", "Enter"), ("ArrowDown", "ArrowRight", "Enter")):
+        for key in keys:
+            tab.keyboard.press(key)
+        settled(tab)
+    assert tab.locator("#tip").inner_text().startswith("keras:predict_on_batch: ")
+    assert explained(tab) == difference(CALLS["torch"], CALLS["keras:predict_on_batch"])
 
 
 def test_two_implementations_stand_side_by_side_with_their_numbers_on_top(see):
@@ -219,14 +232,6 @@ def test_paper_is_white_without_controls_and_without_scripts_the_numbers_are_the
     assert not tab.locator("#controls").is_visible()
 
 
-# Calls taken apart
-
-BARS = ".taken path[role='graphics-symbol']"
-(APART,) = gather([("why.jsonl", sample_apart())])
-CALLS = {one.name: one for one in APART.apart}
-SHOWN = ["onednn", "torch", "keras:predict_on_batch", "keras"]
-
-
 def explained(tab):
     settled(tab)
     return tab.locator(".difference").inner_text()
@@ -244,7 +249,7 @@ def bars(tab):
     return found
 
 
-def test_calls_taken_apart_are_the_first_figure_with_a_bar_for_each_family(see):
+def test_calls_taken_apart_are_the_first_figure_with_a_bar_for_each_family_as_long_as_the_axis(see):
     tab = see("apart")
     assert tab.locator("[data-figure]").first.get_attribute("data-figure") == "why-0"
     assert tab.locator("#hero").count() == 0
@@ -254,9 +259,6 @@ def test_calls_taken_apart_are_the_first_figure_with_a_bar_for_each_family(see):
     tops = [next(iter(parts.values()))["y"] for parts in found.values()]
     assert tops == sorted(tops)
 
-
-def test_a_bar_that_the_axis_is_too_short_for_says_so_until_the_axis_is_as_long(see):
-    tab = see("apart")
     cut = tab.locator(".taken svg text", has_text="times this axis")
     assert cut.count() == 1
     ends = {name: max(box["end"] for box in parts.values()) for name, parts in bars(tab).items()}
@@ -285,17 +287,6 @@ def test_two_bars_that_are_clicked_or_chosen_are_explained_as_in_the_terminal(se
     assert "tensorflow" in bars(tab)
     tab.get_by_label("Second call").select_option("tensorflow")
     assert explained(tab) == consists_of(CALLS["tensorflow"])
-
-
-def test_the_keyboard_picks_bars(see):
-    tab = see("apart")
-    tab.locator(".taken .figure").focus()
-    for keys in (("ArrowDown", "ArrowDown", "Enter"), ("ArrowDown", "ArrowRight", "Enter")):
-        for key in keys:
-            tab.keyboard.press(key)
-        settled(tab)
-    assert tab.locator("#tip").inner_text().startswith("keras:predict_on_batch: ")
-    assert explained(tab) == difference(CALLS["torch"], CALLS["keras:predict_on_batch"])
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
