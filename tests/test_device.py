@@ -71,24 +71,25 @@ def test_each_backend_is_listed_once_and_a_device_moves_what_can_be_moved() -> N
     assert moved == ["torch@gpu", "keras:call@gpu", "cudnn:graph"]
 
 
-@pytest.mark.parametrize(
-    ("name", "reason"),
-    [
+def test_what_cannot_be_on_a_gpu_says_so() -> None:
+    for name, reason in (
         ("fused@gpu", "the CPU only; .* run on a GPU too"),
         ("cudnn@gpu", "cudnn always runs on the GPU"),
         ("torch:none@gpu", "torch has no variant 'none'"),
         ("nothing@gpu", "no backend is called 'nothing@gpu'"),
-    ],
-)
-def test_what_cannot_be_on_a_gpu_says_so(name: str, reason: str) -> None:
-    with pytest.raises(LenetBenchError, match=reason):
-        find(name)
+    ):
+        with pytest.raises(LenetBenchError, match=reason):
+            find(name)
 
 
-@pytest.mark.parametrize("backend", MOVABLE, ids=lambda backend: backend.name)
-def test_tf32_is_off_and_the_environment_that_brings_the_gpu_build_exists(backend) -> None:
-    assert backend.variables_for(1)["NVIDIA_TF32_OVERRIDE"] == "0"
-    assert environments()[backend.environment].gpu
+def test_what_runs_on_a_gpu_has_its_environment_no_tf32_and_a_counterpart_on_the_cpu() -> None:
+    for backend in MOVABLE:
+        assert backend.variables_for(1)["NVIDIA_TF32_OVERRIDE"] == "0"
+        assert environments()[backend.environment].gpu
+    for name in names(device="gpu"):
+        counterpart = on_cpu(name)
+        assert counterpart in names(device="cpu")
+        assert find(counterpart)[0].device == "cpu"
 
 
 @without_gpu
@@ -97,13 +98,6 @@ def test_without_a_gpu_it_is_unavailable_and_says_what_would_bring_it(name: str)
     mends = f"fix it with: lenet-bench env create {find(name)[0].environment}$"
     with pytest.raises(Unavailable, match=rf"{name} cannot run here: .*GPU.*{mends}"):
         load(name)
-
-
-@pytest.mark.parametrize("name", names(device="gpu"))
-def test_what_runs_on_a_gpu_has_a_counterpart_on_the_cpu(name: str) -> None:
-    counterpart = on_cpu(name)
-    assert counterpart in names(device="cpu")
-    assert find(counterpart)[0].device == "cpu"
 
 
 @without_gpu
@@ -190,26 +184,22 @@ class ComputesOn:
 PAPER = np.zeros((28, 28), np.float32)
 
 
-@pytest.mark.parametrize("device", ["cpu", "TFRT_CPU_0", "/device:CPU:0", "CPUExecutionProvider"])
-def test_a_silent_fall_back_is_no_answer(device: str) -> None:
-    backend = ProvenOnGpu(ComputesOn(device), "torch@gpu", "fix it")
-    for ask in (backend.describe, lambda: backend.infer(PAPER), lambda: backend.infer(PAPER)):
-        with pytest.raises(Unavailable, match=f"torch@gpu cannot .* computed on {device} "):
-            ask()
-
-
-@pytest.mark.parametrize("device", ["cuda:0", "/device:GPU:0", "CUDAExecutionProvider"])
-def test_the_first_answer_on_a_gpu_is_proven_and_no_later_one_but_each_description(
-    device: str,
-) -> None:
-    network = ComputesOn(device)
-    backend = ProvenOnGpu(network, "torch@gpu", "fix it")
-    for _ in range(3):
-        assert backend.infer(PAPER).shape == (10,)
-    assert network.asked == 1
-    network.device = "cpu"
-    with pytest.raises(Unavailable, match="computed on cpu"):
-        backend.describe()
+def test_a_silent_fall_back_is_no_answer_and_the_first_answer_on_a_gpu_is_proven() -> None:
+    for device in ("cpu", "TFRT_CPU_0", "/device:CPU:0", "CPUExecutionProvider"):
+        backend = ProvenOnGpu(ComputesOn(device), "torch@gpu", "fix it")
+        for ask in (backend.describe, lambda b=backend: b.infer(PAPER)):
+            for _ in range(2):
+                with pytest.raises(Unavailable, match=f"torch@gpu cannot .* computed on {device} "):
+                    ask()
+    for device in ("cuda:0", "/device:GPU:0", "CUDAExecutionProvider"):
+        network = ComputesOn(device)
+        backend = ProvenOnGpu(network, "torch@gpu", "fix it")
+        for _ in range(3):
+            assert backend.infer(PAPER).shape == (10,)
+        assert network.asked == 1
+        network.device = "cpu"  # each description is proven anew
+        with pytest.raises(Unavailable, match="computed on cpu"):
+            backend.describe()
 
 
 @without_gpu

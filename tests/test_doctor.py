@@ -62,15 +62,15 @@ def test_backends_gives_a_reason_that_variants_share_once():
     assert "torch:export crashes" in lines
 
 
-def test_doctor_prints_its_sections_and_finds_data_where_the_environment_says(run, small_mnist):
+def test_doctor_prints_its_sections_and_says_where_data_is_and_downloads_none(
+    run, small_mnist, tmp_path
+):
     lines = run("doctor", "reference").output.splitlines()
     assert {"Machine", "Software", "Files", "Backends"} <= set(lines)
     done = run("doctor", "reference", "--json", LENET_BENCH_MNIST=str(small_mnist))
     found = {entry["name"]: entry for entry in json.loads(done.output)}
     assert found["mnist"]["details"] == {"path": str(small_mnist), "images": 30}
 
-
-def test_absent_data_is_found_out_and_nothing_downloaded(run, tmp_path):
     done = run("doctor", "reference", "--json", LENET_BENCH_MNIST="", XDG_CACHE_HOME=str(tmp_path))
     found = {entry["name"]: entry for entry in json.loads(done.output)}
     assert not found["mnist"]["available"]

@@ -58,7 +58,7 @@ def test_an_export_keeps_the_schema_that_its_tool_publishes(path, name, exported
     Draft7Validator(SCHEMAS[name]).validate(exported(path, name))
 
 
-def test_bencher_gets_each_median_in_nanoseconds_with_its_interval(exported):
+def test_bencher_and_github_action_benchmark_get_medians_intervals_and_ratios(exported):
     found = exported(COMMITTED[0], "bencher")
     for row in read_result(COMMITTED[0]).backends:
         s = row.summary
@@ -72,8 +72,6 @@ def test_bencher_gets_each_median_in_nanoseconds_with_its_interval(exported):
         else:
             assert latency["lower_value"] <= latency["value"] <= latency["upper_value"]
 
-
-def test_github_action_benchmark_gets_times_and_ratios(exported):
     found = {one["name"]: one for one in exported(COMMITTED[0], "github-action-benchmark")}
     fused = read_result(COMMITTED[0]).row("fused").summary
     assert found["fused"]["unit"] == "ns"

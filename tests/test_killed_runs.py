@@ -43,7 +43,9 @@ def test_missing_weights_and_a_wrong_output_are_said_before_anything_starts(weig
         assert output.read_text() == content
 
 
-def test_a_run_goes_on_where_it_stopped(weights_file, tmp_path):
+def test_a_run_goes_on_where_it_stopped_and_tries_again_what_failed(
+    weights_file, tmp_path, monkeypatch
+):
     """Of its file, cut in the middle of a block, no block is measured twice and none is lost."""
     output = tmp_path / "result.jsonl"
     pair = (scratch.Honest, scratch.Prints)
@@ -61,9 +63,7 @@ def test_a_run_goes_on_where_it_stopped(weights_file, tmp_path):
     longer = measured(weights_file, *pair, output=output, rounds=3)
     assert [len(row.blocks) for row in longer.backends] == [3, 3]
 
-
-def test_what_failed_is_tried_again_when_a_run_goes_on(weights_file, tmp_path, monkeypatch):
-    output = tmp_path / "result.jsonl"
+    output = tmp_path / "failed.jsonl"
     first = measured(weights_file, scratch.RaisesUnlessWell, output=output, rounds=1)
     assert first.backends[0].status == "crashed"
     monkeypatch.setenv("LENET_BENCH_TEST_WELL", "1")

@@ -203,15 +203,15 @@ def test_without_loadgen_the_extra_is_named(run, tmp_path):
     assert not (tmp_path / "logs").exists()
 
 
-def test_an_interpreter_without_loadgen_takes_the_commands_own(weights_file, tmp_path):
+def test_loadgen_is_taken_from_the_commands_own_interpreter_if_that_is_the_same_python(
+    weights_file, tmp_path
+):
     """As an isolated environment does: its interpreter finds none, but could load it."""
     (tmp_path / "mlperf_loadgen.py").write_text("raise ImportError\n")
     variables = {"PYTHONPATH": os.pathsep.join([str(tmp_path), *filter(None, sys.path)])}
     entry = scratch.entry(scratch.Honest, variables=variables)
     assert run_of(entry, weights_file, tmp_path / "logs").accuracy.passed
 
-
-def test_an_environment_of_another_python_is_one_sentence(tmp_path):
     hidden = "sys.modules['mlperf_loadgen'] = None"
     code = (
         f"import sys; {hidden}; from lenet_bench.measure.loadgen import AtHand, run; "

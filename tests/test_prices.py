@@ -108,7 +108,7 @@ def test_intervals_are_over_starts_and_few_starts_have_none() -> None:
 # The networks
 
 
-def test_the_perceptron_has_the_work_that_paper_says() -> None:
+def test_the_perceptron_has_the_work_that_paper_says_and_a_convolution_is_its_sum() -> None:
     perceptron, lenet5, _ = OTHERS
     does = work(perceptron)
     assert (does["dense layer"], does["operation"]) == (2, 2)
@@ -118,6 +118,11 @@ def test_the_perceptron_has_the_work_that_paper_says() -> None:
     assert does["1000 floats in uneven windows"] == pytest.approx(sum(windows) / 1000)
     by_hand = windows[0] * 6 + windows[1] * 16
     assert does["1000 multiply-adds"] == pytest.approx(by_hand / 1000)
+
+    network = replace(OTHERS[1], layers=OTHERS[1].layers[:1])
+    (step,), x = steps(network), image(network)[0, 0]
+    by_hand = (x[3:8, 7:12] * step.weight[2, 0]).sum() + step.bias[2]
+    assert exact(network)[2, 3, 7] == pytest.approx(by_hand, rel=1e-5)
 
 
 def test_the_same_networks_are_drawn_each_time_and_read_as_they_are_spelt() -> None:
@@ -130,13 +135,6 @@ def test_the_same_networks_are_drawn_each_time_and_read_as_they_are_spelt() -> N
     strange = changed(experiments(PLANTED)[-1], evidence="1x28: conv six")
     with pytest.raises(ResultError, match="expected a network"):
         found_of((*experiments(PLANTED), strange))
-
-
-def test_the_definition_of_a_convolution_is_its_sum() -> None:
-    network = replace(OTHERS[1], layers=OTHERS[1].layers[:1])
-    (step,), x = steps(network), image(network)[0, 0]
-    by_hand = (x[3:8, 7:12] * step.weight[2, 0]).sum() + step.bias[2]
-    assert exact(network)[2, 3, 7] == pytest.approx(by_hand, rel=1e-5)
 
 
 @pytest.mark.parametrize("api", ["numpy", "onnxruntime"])
@@ -168,15 +166,15 @@ def test_an_api_whose_networks_take_known_times_is_found_out() -> None:
     assert {name: found[name] for name in planted} == pytest.approx(planted, rel=0.35)
 
 
-def test_a_wrong_answer_leaves_no_prices_and_says_so(weights_file: Path) -> None:
+def test_a_wrong_answer_leaves_no_prices_and_tables_show_what_is_missing(
+    weights_file: Path,
+) -> None:
     options = CompareOptions((toys.entry(toys.WronglyPriced),), rounds=1, weights=weights_file)
     (found,) = priced_of(measured(options, lambda _: None))
     assert (found.status, found.prices) == ("ok", ())
     assert "NumPy's" in (found.reason or "")
     assert "no prices" in " ".join(lists([found], Screen(400, False)))
 
-
-def test_tables_and_what_is_missing_are_shown() -> None:
     made = result(failed("jax", "unavailable", "no JAX"))
     text = "\n".join(
         lists([found_of(experiments(PLANTED)), *priced_of(made)], Screen(200, False), ["jax"])

@@ -187,15 +187,3 @@ def test_an_interrupted_share_leaves_nothing_half_written(result_file, tmp_path,
         child.wait()
         for path in folder.glob("*.gz"):
             check_file(path)
-
-
-def test_diff_finds_the_same_in_shared_results_of_two_machines(tmp_path, run):
-    files = []
-    for path in COMMITTED:
-        found = given(path)
-        files.append(tmp_path / found.name)
-        files[-1].write_bytes(found.content)
-    words = ("--relative", "--fail-over", "5%", "--json")
-    shared, whole = (run("diff", *pair, *words) for pair in (files, COMMITTED))
-    assert shared.code == whole.code == 1
-    assert json.loads(shared.output)["backends"] == json.loads(whole.output)["backends"]

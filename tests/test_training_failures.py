@@ -87,7 +87,7 @@ def begun(data, output, frameworks, *more):
     return subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment())
 
 
-only_linux = pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")
+only_linux = pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
 
 
 @only_linux
