@@ -45,9 +45,6 @@ def reference() -> Network:
     return build("reference")
 
 
-# The answer
-
-
 @pytest.mark.parametrize("scale", [1, 30])  # 30: large logits
 def test_probabilities_are_a_distribution(name: str, scale: float) -> None:
     probabilities = build(name, weights=random_weights(5, scale)).infer(random_images(1, 20))
@@ -91,9 +88,6 @@ def test_canonical_weights_give_the_references_probabilities_and_are_copied(name
     np.testing.assert_array_equal(net.infer(images), before)
 
 
-# The layers
-
-
 @settings(max_examples=20, deadline=None)
 @given(seed=st.integers(0, 2**32 - 1), scale=st.floats(0.1, 1.5), ink=st.floats(0, 1, width=32))
 def test_every_layer_is_the_references(name: str, seed: int, scale: float, ink: float) -> None:
@@ -111,9 +105,6 @@ def test_layers_are_of_one_image_and_only_fused_hides_some(net: Network, name: s
     assert hidden == ({"conv1", "conv2"} if name.startswith("fused") else set())
     with pytest.raises(ValueError, match=r"batch \(2"):
         net.layers(random_images(1, 2))
-
-
-# What is read as it stands, however it lies in memory
 
 
 def backwards(images: Images) -> Images:
@@ -203,9 +194,6 @@ def test_what_is_no_image_is_refused_and_the_next_one_is_answered(
     with pytest.raises(error, match=said):
         net.infer(images)  # type: ignore[arg-type]
     np.testing.assert_array_equal(net.infer(random_image(1)), before)
-
-
-# Threads
 
 
 def test_one_and_two_threads_give_the_same_answers_alone_and_at_once(name: str) -> None:

@@ -78,8 +78,6 @@ def test_a_link_that_cannot_be_loaded_or_is_for_another_cuda_says_so(
         assert "--force-reinstall" in found[link]
 
 
-# what the GPU itself tells ----------------------------------------------------------------------
-
 COMPARE = """
 from msgspec.structs import asdict
 from lenet_bench.measure.comparison import compare

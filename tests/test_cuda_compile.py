@@ -92,9 +92,6 @@ def test_kernels_need_no_place_to_be_kept(ask: Ask, tmp_path: Path) -> None:
     assert ask(LOAD_CUDA, XDG_CACHE_HOME="", HOME="")
 
 
-# without the double ------------------------------------------------------------------------------
-
-
 def test_importing_the_package_loads_no_cuda_and_nvidias_libraries_say_what_is_missing() -> None:
     done = child("""
 print("libcud" in open("/proc/self/maps").read())

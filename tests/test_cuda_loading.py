@@ -148,9 +148,6 @@ def plan(
     return {str(Path(file).parent) for file in files}
 
 
-# what LD_LIBRARY_PATH holds ----------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("shadow", ["*", "libcudnn_heuristic.so.9", DISPATCHER])
 def test_another_cudnn_in_the_library_path_is_not_mixed_in(
     planner: Path, cudnn: Path, other_cudnn: Path, tmp_path: Path, shadow: str
@@ -204,9 +201,6 @@ def test_cupy_gets_the_parts_of_the_libraries_that_it_opens(others: Path, tmp_pa
     assert {"libnvrtc-builtins", "libcublasLt"} <= names.keys()
     assert names["libnvrtc-builtins"].startswith(str(others))
     assert not any("cudnn" in name for name in names)
-
-
-# what doctor says of it --------------------------------------------------------------------------
 
 
 def test_doctor_names_every_file_and_its_version(cudnn: Path) -> None:

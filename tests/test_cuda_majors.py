@@ -38,8 +38,6 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "library.so"
 
 
-# chosen at import --------------------------------------------------------------------------------
-
 #: The package with both modules; no other CUDA is looked for than that of this test.
 CHOOSE = """
 import sys
@@ -87,8 +85,6 @@ def test_of_two_modules_the_one_is_chosen_that_can_run_or_told_what_it_lacks(
 ) -> None:
     assert re.search(words, choose(tmp_path, library, driver, installed))
 
-
-# found by CMake ----------------------------------------------------------------------------------
 
 needs_cmake = pytest.mark.skipif(
     which("cmake") is None or find_spec("pybind11") is None, reason="it takes CMake and pybind11"

@@ -117,9 +117,6 @@ def test_a_process_ends_well_with(name: str, code: str) -> None:
     assert done.returncode == 0, done.stderr.decode()
 
 
-# the kernel that stays ---------------------------------------------------------------------------
-
-
 @pytest.fixture
 def resident() -> Network:
     """`cuda:persistent`, where it runs here."""

@@ -31,9 +31,6 @@ def folder(tmp_path):
     return write_part(tmp_path, "t10k", DRAWN, DIGITS)
 
 
-# reading
-
-
 def test_images_and_labels_are_read_and_ink_goes_from_0_to_1_as_float32(folder):
     digits = read_mnist("test", folder)
     assert np.array_equal(digits.images, DRAWN)
@@ -62,8 +59,6 @@ def test_mnist_has_60000_and_10000_images():
     assert len(read_mnist("train", FULL)) == 60_000
     assert len(read_mnist("test", FULL)) == 10_000
 
-
-# refusing
 
 ZIPPED = gzip.compress(idx(DRAWN))
 
@@ -119,9 +114,6 @@ def test_any_bytes_are_refused_in_a_sentence(folder, content):
     refusal(folder)
 
 
-# where it is looked for
-
-
 def test_a_named_folder_comes_before_the_environments_and_that_before_the_cache(
     monkeypatch, tmp_path
 ):
@@ -143,8 +135,6 @@ def test_a_filled_cache_needs_no_network(monkeypatch, tmp_path):
         (cache / name).symlink_to(Path(FULL) / name)
     assert find_mnist() == cache
 
-
-# fetching
 
 FILES = ("t10k-images.gz", "train-images.gz")
 

@@ -105,9 +105,6 @@ def test_intervals_are_over_starts_and_few_starts_have_none() -> None:
     assert widths["entering"] > 0.5 > 10 * widths["operation"]
 
 
-# The networks
-
-
 def test_the_perceptron_has_the_work_that_paper_says_and_a_convolution_is_its_sum() -> None:
     perceptron, lenet5, _ = OTHERS
     does = work(perceptron)
@@ -154,9 +151,6 @@ def test_a_network_that_answers_otherwise_and_one_that_nobody_wrote_are_refused(
     done = run("prices", "numpy", "caffe")
     assert done.code == 1
     assert "does not support caffe" in done.errors
-
-
-# The run
 
 
 @pytest.mark.slow

@@ -84,9 +84,6 @@ def test_the_usual_call_counts_and_versions_are_read_from_what_is_printed() -> N
     assert version_in("oneDNN 3.2.0") == "oneDNN 3.2.0"
 
 
-# What is made of it
-
-
 def said(by: str, us: float, stages: tuple[str, ...] = STAGES) -> tuple[Kernel, ...]:
     return tuple(Kernel(by, stage, f"n{stage}", us, shapes="1x1") for stage in stages)
 

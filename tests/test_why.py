@@ -35,8 +35,6 @@ from sample_results import blocks, experiments, failed, result
 IMAGE_LIST = [np.full((28, 28), n / 10, np.float32) for n in range(3)]
 WIDE = Screen(columns=200, colour=False)
 
-# What a call does in Python
-
 
 def one(_: object) -> None:
     two()
@@ -66,9 +64,6 @@ def test_the_tree_says_who_calls_whom() -> None:
     assert top["call"].endswith("outer")
     assert top["calls"][0]["call"] == "toy_backends:spin"
     assert top["share"] >= top["calls"][0]["share"] > 0.5
-
-
-# Parts
 
 
 def apart(call_us: float, rounds: int = FEWEST_STARTS, made: Any = None, **sizes: float) -> Any:
@@ -205,9 +200,6 @@ def test_intervals_grow_with_the_starts_that_they_are_over_and_few_starts_have_n
     assert widths["conv2"] > 10 * widths["Python"]
 
 
-# The networks of each API, in this environment
-
-
 @functools.cache
 def made(name: str) -> dict[tuple[str, str], Any]:
     return {(p.kind, p.name): p for p in probes_of(*find(name), read_weights(), 1)}
@@ -295,9 +287,6 @@ def test_what_has_no_experiments_is_left_whole_with_its_reason(found: Any, name:
     assert name != "reference" or sum(whole.anatomy.python_calls.values()) > 10
 
 
-# What is shown
-
-
 def test_parts_are_shown_with_a_bar_where_the_last_one_ended_and_are_in_the_json() -> None:
     lines = list(rows(apart(100), WIDE))
     assert [line.split()[0] for line in lines[3:]] == list(figures(apart(100)))
@@ -353,9 +342,6 @@ def test_the_call_on_two_cores_is_shown_and_in_no_sum() -> None:
     assert "60.0 µs" in next(line for line in table([found], WIDE) if "made" in line)
     assert digest([found])["backends"][0]["two_cores_us"] == 60
     assert "on two cores" not in next(table([apart(100)], WIDE))
-
-
-# The command
 
 
 def test_the_command_goes_on_with_its_file_and_with_no_other(run: Run, tmp_path: Path) -> None:
