@@ -130,7 +130,7 @@ answer(True)
     assert ask(OTHERS + code, CUDA_DOUBLE_LINGERS="1")
 
 
-def test_python_ends_while_a_library_starts(ask: Ask) -> None:
+def test_python_ends_while_a_library_starts_and_a_call_after_it_is_refused(ask: Ask) -> None:
     code = """
 load("cudnn", weights=weights)  # brings in the libraries
 double().cuda_double_hold(b"cudnnCreate")
@@ -140,9 +140,6 @@ threading.Thread(target=lambda: double().cuda_double_release(100), daemon=True).
 answer(True)
 """
     assert ask(OTHERS + code, CUDA_DOUBLE_LINGERS="1")
-
-
-def test_a_call_after_the_end_of_python_is_refused(ask: Ask) -> None:
     code = """
 import atexit
 atexit.register(lambda: answer(failure(lambda: net.infer(images))))  # runs after ours

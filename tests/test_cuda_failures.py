@@ -82,8 +82,10 @@ def test_what_cannot_start_is_one_sentence_with_what_mends_it(
     assert mends in sentence
 
 
-def test_a_cudnn_that_does_not_load_is_not_called_one_without_engines(ask: Ask) -> None:
-    told = ask("""
+def test_a_cudnn_that_does_not_load_is_not_called_one_without_engines_which_says_why(
+    ask: Ask,
+) -> None:
+    refused = ask("""
 load("cudnn:frontend", weights=weights)  # brings in the libraries
 def fails(call, nth):
     double().cuda_double_fail(call, nth, 1008)  # SUBLIBRARY_LOADING_FAILED
@@ -91,11 +93,8 @@ def fails(call, nth):
 answer([fails(b"cudnnBackendFinalize", nth) for nth in range(1, 40)]
        + [fails(b"cudnnBackendExecute", nth) for nth in range(1, 4)])
 """)
-    assert all(kind == "Unavailable" for kind, _ in told)
-    assert all("a part of cuDNN" in sentence for _, sentence in told)
-
-
-def test_a_graph_without_an_engine_says_what_the_last_one_said(ask: Ask) -> None:
+    assert all(kind == "Unavailable" for kind, _ in refused)
+    assert all("a part of cuDNN" in sentence for _, sentence in refused)
     before = failing_once("cudnn:frontend", "cudnnBackendExecute", 3000, nth=2)  # 1 fails by itself
     sentence = unavailable(ask, "cudnn:frontend", before)
     assert "float32 engine" in sentence

@@ -109,22 +109,16 @@ def test_another_machine_is_said_and_relative_is_offered():
     assert not any("--relative" in note for note in diff(OLD, new, relative=True).notes)
 
 
-@pytest.mark.parametrize(
-    ("rule", "value", "what"),
-    [
+def test_rules_versions_and_what_really_ran_are_said_where_they_differ():
+    for rule, value, what in (
         ("threads", 4, "threads"),
         ("weights_sha256", "1" * 64, "weights (SHA-256)"),
         ("interval_s", 0.1, "idle time before a call, s"),
         ("cold_mb", 64, "read before a call for cold caches, MB"),
         ("variables", {"OMP_NUM_THREADS": "4"}, "$OMP_NUM_THREADS"),
-    ],
-)
-def test_rules_that_differ_are_said(rule, value, what):
-    new = result(*ROWS, **{rule: value})
-    assert [one.what for one in diff(OLD, new).circumstances] == [what]
-
-
-def test_versions_and_what_really_ran_are_said_where_they_differ():
+    ):
+        new = result(*ROWS, **{rule: value})
+        assert [one.what for one in diff(OLD, new).circumstances] == [what]
     with_keras = Machine(software=Software(packages={"keras": "3.0"}))
     old, new = replace(OLD, machine=Machine()), replace(OLD, machine=with_keras, version="0.2.0")
     assert [one.what for one in diff(old, new).circumstances] == ["lenet-bench", "keras"]

@@ -73,8 +73,7 @@ def test_steps_writes_each_step_as_png_and_none_over_another_of_the_same_name(
         draw_seven(tmp_path / folder / "7.png")
     images, steps = (tmp_path / "a/7.png", tmp_path / "b/7.png"), tmp_path / "new/steps"
     output = run("infer", *images, "--steps", steps, "--weights", weights_file).output
-    for image in images:
-        assert sum(str(image) in line for line in output.splitlines()) == 1
+    assert sum("7.png" in line for line in output.splitlines()) == len(images)
     written = sorted(path.name for path in steps.iterdir())
     first, second = ([n for n in written if n.startswith(f"{name}-")] for name in ("7", "7~2"))
     assert first[0] == "7-1-decode.png"

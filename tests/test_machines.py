@@ -102,21 +102,18 @@ def test_a_file_that_cannot_be_read_costs_its_own_row(folder, shown):
     }
 
 
-@pytest.mark.parametrize(
-    ("words", "said", "code"),
-    [
-        (["no-such-folder"], "No such file", 1),
-        (["--gpu", "H100"], "no result matches", 1),
-        (["--baseline", "torch"], "no machine timed torch", 1),
-        (["--json", "-o", "x.html"], "one of them", 2),
-        (["--open"], "give both", 2),
-    ],
-)
-def test_what_cannot_be_shown_is_said(folder, shown, words, said, code):
-    paths = [] if words[0].startswith("no-such") else [folder / "a.jsonl"]
-    found = shown("machines", *paths, *words)
-    assert found[0] == code
-    assert said in found[2]
+def test_what_cannot_be_shown_is_said(folder, shown):
+    for words, said, code in (
+        ("no-such-folder", "No such file", 1),
+        ("a.jsonl --gpu H100", "no result matches", 1),
+        ("a.jsonl --baseline torch", "no machine timed torch", 1),
+        ("a.jsonl --json -o x.html", "one of them", 2),
+        ("a.jsonl --open", "give both", 2),
+    ):
+        path, *options = words.split()
+        found = shown("machines", folder / path, *options)
+        assert found[0] == code, words
+        assert said in found[2]
 
 
 def test_machines_are_filtered_and_without_results_it_says_where_they_are(

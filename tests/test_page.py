@@ -162,17 +162,14 @@ def test_the_code_of_each_backend_is_its_source_with_its_lines_counted(everythin
     assert "<b>Conv2d</b>" in "".join(str(file.code) for file in shown["torch"].files)
 
 
-@pytest.mark.parametrize(
-    ("results", "reason"),
-    [
+def test_what_cannot_be_drawn_is_refused_and_results_are_named_by_their_files():
+    for results, reason in (
         ([("a", result(failed("only", "wrong", "no")))], "no backend was timed"),
         ([("a", sample_result())] * 2, "given twice"),
         ([(str(n), sample_result()) for n in range(5)], "at most 4 results, got 5"),
-    ],
-)
-def test_what_cannot_be_drawn_is_refused_and_results_are_named_by_their_files(results, reason):
-    with pytest.raises(ResultError, match=reason):
-        gather(results)
+    ):
+        with pytest.raises(ResultError, match=reason):
+            gather(results)
     runs = gather([("results/a.jsonl", sample_result()), ("b.jsonl", sample_result())])
     assert [run.label for run in runs] == ["a", "b"]
 

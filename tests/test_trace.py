@@ -71,12 +71,8 @@ def test_each_backend_is_a_process_whose_functions_lie_within_those_that_call_th
     names = {event["name"] for event in trace["traceEvents"]}
     assert "lenet_bench.backends.numpy:convolve" in names
     assert any(name.endswith(":infer") and "_fused" in name for name in names)
-
-
-def test_it_says_what_the_call_takes_without_it(traced):
-    done, trace = traced
     assert json.loads(done.output)["calls"] == trace["otherData"]["calls"]
-    for call in trace["otherData"]["calls"]:
+    for call in trace["otherData"]["calls"]:  # and what each takes without it
         assert call["functions"] >= 1
         assert call["median_us"] > 0
         assert call["traced_us"] > 0

@@ -87,7 +87,7 @@ def test_a_parameter_that_is_wrong_is_named(path, arrays, name, array, says):
     assert says in sentence
 
 
-def test_what_overflows_or_does_not_match_the_checksum_is_refused(path, arrays):
+def test_a_wrong_parameter_or_one_that_overflows_is_refused(path, arrays):
     for name, factor in (("conv1.weight", 1e35), ("fc2.weight", 1e30)):
         save_file({**arrays, name: arrays[name] * np.float32(factor)}, path)
         with pytest.raises(WeightsError, match="probabilities"):
@@ -101,8 +101,6 @@ def test_what_overflows_or_does_not_match_the_checksum_is_refused(path, arrays):
     arrays["conv1.bias"][:2] = 2, 1
     assert Weights(arrays).sha256 != one, "it depends on the order of the values"
 
-
-def test_a_name_that_is_there_twice_never_changes_the_parameters(path, arrays):
     write_weights(path, arrays, {})
     content = path.read_bytes()
     length = int.from_bytes(content[:8], "little")
