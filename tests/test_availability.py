@@ -55,9 +55,7 @@ def test_each_names_what_brings_it_or_since_when_it_is_gone_and_what_took_its_pl
     ],
     ids=["broken", "damaged", "empty", "aborts", "segfaults", "exits", "prints"],
 )
-def test_a_broken_framework_is_one_sentence_and_the_asker_lives(
-    package: str, reason: str, first: Path
-) -> None:
+def test_a_broken_framework_is_one_sentence(package: str, reason: str, first: Path) -> None:
     onnxruntime_that(package, first)
     found = ask(find("onnxruntime")[0])
     assert not any(entry.available for entry in found)
@@ -111,7 +109,7 @@ def test_a_framework_that_is_damaged_or_of_another_version_says_so_wherever_it_i
         assert reason.endswith("fix it with: pip install 'lenet-bench[onnxruntime]'")
 
 
-def test_a_framework_of_another_version_beside_its_environment_says_so(
+def test_another_version_beside_the_environment_says_so(
     first: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """OpenCV 5, for the backend `opencv`, has what `caffe` imports and reads no Caffe."""
@@ -170,9 +168,7 @@ def test_a_name_asks_that_backend_only_and_a_variant_that_crashes_costs_itself(f
     assert re.fullmatch(r"fused:int16: .*SIGABRT \(Aborted\)", int16.reason or "")
 
 
-def test_an_absent_framework_or_compiler_is_named_with_what_brings_it(
-    first: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_brings_an_absent_one_is_said(first: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (first / "ncnn.py").write_text("raise ModuleNotFoundError(\"No module named 'ncnn'\")\n")
     (first / "ncnn-1.dist-info").mkdir()  # hides the records of one that is installed here
     found, *_ = ask(find("ncnn")[0])

@@ -134,9 +134,7 @@ LYING = (np.asfortranarray, backwards, spread, mirrored, unaligned, read_only)
 
 
 @pytest.mark.parametrize("lying", LYING, ids=lambda function: function.__name__)
-def test_strides_and_alignment_do_not_matter(
-    net: Network, lying: Callable[[Images], Images]
-) -> None:
+def test_strides_do_not_matter(net: Network, lying: Callable[[Images], Images]) -> None:
     images = random_images(4, 5)
     lain = lying(images.copy())
     for which in (slice(None), 3):
@@ -259,7 +257,7 @@ def test_what_lies_ready_is_let_through(is_ready: Callable[[object], bool], coun
         None,
     ],
 )
-def test_what_has_to_be_converted_or_refused_is_not_ready(
+def test_what_must_be_converted_is_not_ready(
     is_ready: Callable[[object], bool], other: object
 ) -> None:
     assert not is_ready(other)

@@ -92,9 +92,7 @@ def test_starts_are_drawn_from_what_was_measured_and_so_many_are_slow(slow):
         assert np.median(drawn[~fast]) == pytest.approx(10.2 * APART, rel=0.002)
 
 
-def test_the_true_median_lies_where_half_are_below_and_an_interval_that_misses_is_counted(
-    monkeypatch,
-):
+def test_the_true_median_lies_in_the_middle_and_a_miss_is_counted(monkeypatch):
     assert Starts(MEASURED, 0).median == pytest.approx(10.2)
     assert Starts(MEASURED, 2).median == pytest.approx(10.3, rel=1e-3)
     assert 10.4 < Starts(MEASURED, 3).median < 10 * APART

@@ -45,9 +45,7 @@ def answers(images, weights, folder, wasm=WASM):
 
 
 @pytest.mark.parametrize("canonical", [True, False])
-def test_it_answers_with_any_weights_as_the_reference_does(
-    images, weights_file, tmp_path, canonical
-):
+def test_it_answers_as_the_reference_does(images, weights_file, tmp_path, canonical):
     images, file = (images, default_path()) if canonical else (images[:5], weights_file)
     about, probabilities, layers, parameters = answers(images, file, tmp_path)
     assert about["layers"] == list(SIZES)

@@ -133,9 +133,7 @@ def give(tab, way, content, name):
     )
 
 
-def test_pictures_are_opened_dropped_and_pasted_also_of_light_ink_on_a_dark_board(
-    see, pytestconfig
-):
+def test_pictures_are_opened_dropped_and_pasted_also_of_a_dark_board(see, pytestconfig):
     tab = see()
     for path in sorted((pytestconfig.rootpath / "images").glob("desk-*"))[:3]:
         digit = path.stem[-1]

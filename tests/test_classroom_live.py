@@ -138,9 +138,7 @@ def test_the_newest_drawing_wins(tab):
     assert rows(tab).locator(".live-digit").all_inner_texts() == [expected] * len(BACKENDS)
 
 
-def test_those_that_start_later_answer_and_one_that_dies_and_the_programs_end_are_shown(
-    chromium, page, tmp_path
-):
+def test_late_starts_answer_and_deaths_are_shown(chromium, page, tmp_path):
     tab = new_tab(chromium)
     nowhere = {"XDG_CACHE_HOME": str(tmp_path)}
     with served(HERE / "scratch_lesson.py", page, *BACKENDS, **nowhere) as lesson:

@@ -275,9 +275,7 @@ def started(*factories):
         (AnswersWrongly, False, "wrong: "),
     ],
 )
-def test_one_that_cannot_start_or_fails_has_its_reason_and_is_asked_no_more(
-    factory, starts, reason
-):
+def test_one_that_fails_has_its_reason_and_is_asked_no_more(factory, starts, reason):
     live = started(factory, Honest)
     try:
         if starts:

@@ -126,9 +126,7 @@ def test_nesting(tmp_path, deepest, name, text):
     assert nesting(written(tmp_path, name, text)) == deepest
 
 
-def test_the_disk_holds_a_native_module_and_its_library_and_nothing_that_is_not_installed(
-    tmp_path, monkeypatch
-):
+def test_the_disk_holds_a_module_and_its_library(tmp_path, monkeypatch):
     assert installed_mib("fused") < 10 < installed_mib("openblas")
     monkeypatch.setenv("LENET_BENCH_ENVIRONMENTS", str(tmp_path))
     assert installed_bytes(["no-such-package"], sys.path) is None
@@ -225,9 +223,7 @@ def test_named_backends_only_are_counted_and_show_is_refused_beside_what_it_cann
     assert run("cost", "keras", "--times", "mine.jsonl").code == 2
 
 
-def test_the_code_has_its_time_beside_it_and_a_row_of_a_result_its_lines(
-    run, tmp_path, weights_file
-):
+def test_code_has_its_time_and_a_result_its_lines(run, tmp_path, weights_file):
     path = tmp_path / "mine.jsonl"
     write_log(path, log(blocks("keras", 40_000), blocks("fused", 20)))
     own = run("cost", "--show", "keras", "torch", "--times", path).output

@@ -68,9 +68,7 @@ answer([float(difference), tolerance("{backend}")])
 
 @with_the_newest
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_two_sessions_and_threads_that_call_at_once_get_their_own_answers(
-    ask: Ask, backend: str
-) -> None:
+def test_sessions_and_threads_get_their_own_answers(ask: Ask, backend: str) -> None:
     worst, allowed = ask(f"""
 other = Weights({{name: -values for name, values in weights.parameters.items()}})
 one, two = load("{backend}", weights=weights), load("{backend}", weights=other)
@@ -93,9 +91,7 @@ answer([max(worst), tolerance("{backend}")])
 
 @with_the_newest
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_a_call_allocates_nothing_and_nothing_is_left_when_a_session_goes(
-    ask: Ask, backend: str
-) -> None:
+def test_a_call_allocates_and_a_session_leaves_nothing(ask: Ask, backend: str) -> None:
     before, after, alive, left = ask(f"""
 net = load("{backend}", weights=weights)
 names = (b"cudaMalloc", b"cudaHostAlloc", b"cudnnCreateTensorDescriptor", b"cudaEventCreate",
@@ -116,9 +112,7 @@ answer([before, after, alive, double().cuda_double_live()])
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_the_profile_has_a_calls_stages_and_describe_proves_that_it_ran_on_the_gpu(
-    ask: Ask, backend: str
-) -> None:
+def test_profile_has_the_stages_and_describe_the_proof(ask: Ask, backend: str) -> None:
     profile, facts = ask(f"""
 net = load("{backend}", weights=weights)
 answer([net.profile(images[0], 5), net.describe()])

@@ -52,9 +52,7 @@ answer([where, seen])
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_an_error_of_others_is_not_taken_for_ours_and_none_is_left_for_them(
-    ask: Ask, kind: str
-) -> None:
+def test_errors_of_others_are_not_ours_nor_ours_theirs(ask: Ask, kind: str) -> None:
     code = f"""
 load("{kind}", weights=weights)  # brings in the libraries
 def leave_an_error():

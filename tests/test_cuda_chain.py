@@ -98,9 +98,7 @@ def test_a_result_tells_what_a_backend_took_of_its_gpu(ask: Ask) -> None:
     assert gpu["profile_us"]["kernels_us"] > 0
 
 
-def test_a_gpu_that_counts_no_energy_has_its_power_sampled_and_one_that_tells_nothing_no_figures(
-    ask: Ask,
-) -> None:
+def test_without_energy_power_is_sampled_and_without_either_unknown(ask: Ask) -> None:
     gpu = ask(COMPARE, CUDA_DOUBLE_NVML="energy")
     assert (gpu["energy_mj"], gpu["power_w"]) == (None, 100)
     gpu = ask(COMPARE, CUDA_DOUBLE_NVML="all")
@@ -108,9 +106,7 @@ def test_a_gpu_that_counts_no_energy_has_its_power_sampled_and_one_that_tells_no
     assert [gpu[name] for name in ("power_w", "energy_mj", "mhz_after", "memory_mib")] == [None] * 4
 
 
-def test_without_nvml_the_backend_itself_names_its_gpu(
-    ask: Ask, double: Path, tmp_path: Path
-) -> None:
+def test_without_nvml_the_backend_names_its_gpu(ask: Ask, double: Path, tmp_path: Path) -> None:
     for library in double.glob("*.so*"):
         if not library.name.startswith("libnvidia-ml"):
             (tmp_path / library.name).symlink_to(library)

@@ -59,7 +59,7 @@ def test_compiled_kernels_are_kept_on_disk_and_compiled_again_where_they_are_dam
 
 
 @pytest.mark.parametrize(("of_folder", "others_may"), [(False, 0o620), (True, 0o777)])
-def test_compiled_kernels_that_others_could_have_written_are_not_used(
+def test_kernels_that_others_could_have_written_are_not_used(
     ask: Ask, tmp_path: Path, of_folder: bool, others_may: int
 ) -> None:
     ask(LOAD_CUDA, XDG_CACHE_HOME=str(tmp_path))
@@ -72,9 +72,7 @@ def test_compiled_kernels_that_others_could_have_written_are_not_used(
     assert kept.parent.stat().st_mode & 0o777 == 0o700
 
 
-def test_another_compiler_of_the_same_version_compiles_anew(
-    ask: Ask, double: Path, tmp_path: Path
-) -> None:
+def test_another_build_of_nvrtc_compiles_anew(ask: Ask, double: Path, tmp_path: Path) -> None:
     for path in double.glob("lib*.so.*"):
         if path.name.startswith("libnvrtc") and not path.name.endswith(".map"):
             shutil.copyfile(path, tmp_path / path.name)  # as a patch of it: built at another time

@@ -33,7 +33,7 @@ answer(failure(lambda: open_backends(["cudnn"], weights)))
         ({}, "_cuda_libraries.LIBRARIES[major] = ('libcudart.so.99',)"),  # which is not installed
     ],
 )
-def test_whatever_is_missing_the_counterpart_on_the_cpu_is_named(
+def test_the_counterpart_on_the_cpu_is_named(
     ask: Ask, setting: dict[str, str], change: str
 ) -> None:
     kind, sentence = ask(OPEN.format(change=change), **setting)
@@ -82,9 +82,7 @@ def test_what_cannot_start_is_one_sentence_with_what_mends_it(
     assert mends in sentence
 
 
-def test_a_cudnn_that_does_not_load_is_not_called_one_without_engines_which_says_why(
-    ask: Ask,
-) -> None:
+def test_a_cudnn_that_does_not_load_is_not_one_without_engines(ask: Ask) -> None:
     refused = ask("""
 load("cudnn:frontend", weights=weights)  # brings in the libraries
 def fails(call, nth):
@@ -103,9 +101,7 @@ answer([fails(b"cudnnBackendFinalize", nth) for nth in range(1, 40)]
 
 @pytest.mark.parametrize("backend", CUDNN)
 @pytest.mark.parametrize("override", ["0", "1"])
-def test_no_variant_promises_a_math_that_the_environment_overrides(
-    ask: Ask, backend: str, override: str
-) -> None:
+def test_no_promise_of_math_that_is_overridden(ask: Ask, backend: str, override: str) -> None:
     code = f'answer(failure(lambda: load("{backend}", weights=weights)))'
     told = ask(code, NVIDIA_TF32_OVERRIDE=override)
     if (backend == "cudnn:tf32") == (override == "0"):
@@ -148,7 +144,7 @@ CALLS = [
 
 
 @pytest.mark.parametrize(("backend", "call", "file"), CALLS)
-def test_a_call_that_fails_is_named_and_the_session_goes_on(
+def test_a_call_that_fails_is_named_and_no_end(
     ask: Ask, backend: str, call: str, file: str
 ) -> None:
     (kind, sentence), after = ask(f"""
@@ -201,9 +197,7 @@ BUILDS = {
 @pytest.mark.parametrize(
     ("backend", "call"), [(backend, call) for backend, calls in BUILDS.items() for call in calls]
 )
-def test_a_session_that_fails_while_it_is_built_leaks_nothing(
-    ask: Ask, backend: str, call: str
-) -> None:
+def test_a_session_that_cannot_be_built_leaks_nothing(ask: Ask, backend: str, call: str) -> None:
     told, left = ask(f"""
 {failing_once(backend, call, 1, nth=2 if call == "cudnnSoftmaxForward" else 1)}
 told = failure(lambda: load("{backend}", weights=weights).infer(images[0]))

@@ -18,9 +18,7 @@ net = load("cuda:persistent", weights=weights)
 ENDLESS = {"CUDA_DOUBLE_SLOWER": "1000000"}
 
 
-def test_a_kernel_that_stays_is_launched_once_for_many_calls_and_leaves_with_its_session(
-    ask: Ask,
-) -> None:
+def test_a_kernel_that_stays_is_launched_once_and_leaves_with_its_session(ask: Ask) -> None:
     code = """
 [net.infer(image) for image in images]
 before = [launches(), residents()]
@@ -75,9 +73,7 @@ answer([float(difference), net.describe()["kernels"]])
 
 @pytest.mark.parametrize("call", ["cudaFuncSetAttribute", "cudaOccupancyMaxActiveClusters"])
 @pytest.mark.parametrize("status", [1, 9, 801, 912])  # invalid value, configuration, ... size
-def test_a_gpu_that_knows_no_cluster_of_sixteen_is_refused(
-    ask: Ask, call: str, status: int
-) -> None:
+def test_a_gpu_without_clusters_of_16_is_refused(ask: Ask, call: str, status: int) -> None:
     sentence = unavailable(ask, "cuda:persistent", failing_once("cuda", call, status))
     assert "cannot run a cluster of 16 blocks at once (cudaError" in sentence
 

@@ -129,9 +129,7 @@ def test_the_readme_shows_what_its_result_file_gives() -> None:
     ran(sys.executable, ROOT / "bench/readme.py", "--check")
 
 
-def test_the_examples_in_python_run_without_a_word_of_complaint_and_name_all_that_is_public(
-    tmp_path: Path, small_mnist: Path
-) -> None:
+def test_the_examples_in_python_run(tmp_path: Path, small_mnist: Path) -> None:
     page = (ROOT / "docs/python.md").read_text()
     draw_seven(tmp_path / "digit.png")
     examples = re.findall(r"```python\n(.*?)```", page, re.DOTALL)

@@ -62,9 +62,7 @@ def test_backends_gives_a_reason_that_variants_share_once():
     assert "torch:export crashes" in lines
 
 
-def test_doctor_prints_its_sections_and_says_where_data_is_and_downloads_none(
-    run, small_mnist, tmp_path
-):
+def test_doctor_prints_its_sections_and_downloads_no_data(run, small_mnist, tmp_path):
     lines = run("doctor", "reference").output.splitlines()
     assert {"Machine", "Software", "Files", "Backends"} <= set(lines)
     done = run("doctor", "reference", "--json", LENET_BENCH_MNIST=str(small_mnist))

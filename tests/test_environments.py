@@ -51,9 +51,7 @@ def test_a_backend_runs_in_its_environment_where_that_is_made_of_these_pins(home
     assert environments.variables(find("jax")[0], threads=3)["NPROC"] == "3"
 
 
-def test_what_does_not_fit_on_the_disk_is_not_begun(
-    home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_full_disk_stops_it_at_once(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     full = shutil.disk_usage(home)._replace(free=10**8)
     monkeypatch.setattr(shutil, "disk_usage", lambda _: full)
     with pytest.raises(LenetBenchError, match=r"0\.1 GB .* 1\.6"):
@@ -76,9 +74,7 @@ def test_a_folder_that_cannot_be_made_is_one_sentence(run: Run, tmp_path: Path) 
     assert "cannot be created" in done.errors
 
 
-def test_what_fails_to_install_leaves_nothing_and_the_others_are_tried(
-    run: Run, home: Path
-) -> None:
+def test_what_fails_to_install_leaves_nothing(run: Run, home: Path) -> None:
     """Pip is told of an index that is not there."""
     nowhere = {
         "PIP_INDEX_URL": "http://127.0.0.1:9",
@@ -92,9 +88,7 @@ def test_what_fails_to_install_leaves_nothing_and_the_others_are_tried(
     assert list(home.iterdir()) == []
 
 
-def test_the_list_names_backends_and_remove_says_whether_there_was_one(
-    run: Run, home: Path
-) -> None:
+def test_list_names_backends_and_remove_says_what_it_did(run: Run, home: Path) -> None:
     pretend("caffe", home)
     found = {entry["name"]: entry for entry in json.loads(run("env", "list", "--json").output)}
     assert found["mxnet"]["backends"] == ["mxnet"]

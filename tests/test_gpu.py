@@ -56,9 +56,7 @@ def expected(images: Images) -> Images:
     return load("reference").infer(images)
 
 
-def test_all_images_match_the_float64_reference_on_the_gpu(
-    backend: str, images: Images, expected: Images
-) -> None:
+def test_all_images_match_the_reference(backend: str, images: Images, expected: Images) -> None:
     net: Any = load(backend)
     assert np.abs(net.infer(images) - expected).max() <= tolerance(backend)
     assert net.profile(images[0], 20)["kernels_us"] > 0  # by the GPU's own clock
@@ -125,7 +123,7 @@ def resident() -> Network:
     return load("cuda:persistent")
 
 
-def test_it_answers_for_longer_than_its_kernel_stays_and_after_pauses(
+def test_it_answers_long_and_after_pauses(
     resident: Network, images: Images, expected: Images
 ) -> None:
     def answer(n: int) -> None:
@@ -141,9 +139,7 @@ def test_it_answers_for_longer_than_its_kernel_stays_and_after_pauses(
             answer(i)
 
 
-def test_other_sessions_come_and_go_beside_it(
-    resident: Network, images: Images, expected: Images
-) -> None:
+def test_other_sessions_come_and_go(resident: Network, images: Images, expected: Images) -> None:
     done = threading.Event()
     calling = threading.Thread(
         target=lambda: [resident.infer(images[0]) for _ in iter(done.is_set, True)], daemon=True
@@ -158,7 +154,7 @@ def test_other_sessions_come_and_go_beside_it(
     assert not calling.is_alive()
 
 
-def test_its_kernel_goes_with_a_killed_owner(
+def test_its_kernel_goes_with_its_owner(
     resident: Network, images: Images, expected: Images
 ) -> None:
     code = """

@@ -184,9 +184,7 @@ def test_any_pixels_give_an_image_or_an_image_error(pixels):
     size=st.tuples(st.integers(20, 900), st.integers(20, 900)),
     greys=st.tuples(st.integers(0, 255), st.integers(0, 255)),
 )
-def test_the_digit_is_the_same_wherever_it_stands_at_any_size_in_any_two_greys(
-    shift, size, greys, network
-):
+def test_the_digit_is_the_same_at_any_place_and_size_in_any_greys(shift, size, greys, network):
     (width, height), (paper, ink) = size, greys
     if not 0.6 < width / height < 1.4:
         width = height

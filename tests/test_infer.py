@@ -65,9 +65,7 @@ def test_show_draws_what_the_network_saw(run, picture, weights_file):
     assert "\x1b[38;5;255;48;5;" in coloured
 
 
-def test_steps_writes_each_step_as_png_and_none_over_another_of_the_same_name(
-    run, weights_file, tmp_path
-):
+def test_steps_writes_each_step_of_each_image_as_png(run, weights_file, tmp_path):
     for folder in ("a", "b"):
         (tmp_path / folder).mkdir()
         draw_seven(tmp_path / folder / "7.png")
@@ -98,9 +96,7 @@ def test_a_dash_reads_standard_input(run, picture, weights_file, tmp_path):
     assert "this is a bug" not in folder.stderr
 
 
-def test_a_name_cannot_break_the_line_and_only_we_say_that_a_picture_is_damaged(
-    run, weights_file, tmp_path
-):
+def test_neither_a_name_nor_a_library_breaks_a_line(run, weights_file, tmp_path):
     image = draw_seven(tmp_path / "se\x1b[2J\nven.png")
     done = run("infer", image, "--weights", weights_file)
     assert done.code == 0
@@ -129,9 +125,7 @@ def test_all_asks_every_backend_that_runs_here(run, picture, weights_file):
     assert done.code == 0
 
 
-def test_several_backends_print_an_aligned_table_which_fits_72_columns_for_all(
-    run, picture, weights_file
-):
+def test_several_backends_print_a_table_of_72_columns(run, picture, weights_file):
     backends = ("-b", "fused", "-b", "fused:int16", "-b", "reference")
     output = run("infer", picture, *backends, "--weights", weights_file).output
     lines = output.splitlines()
@@ -151,9 +145,7 @@ def test_several_backends_print_an_aligned_table_which_fits_72_columns_for_all(
     assert max(map(len, lines)) <= 72
 
 
-def test_auto_passes_over_a_backend_that_cannot_run_and_one_asked_for_by_name_is_a_sentence(
-    run, picture, weights_file
-):
+def test_auto_passes_over_a_backend_that_cannot_run(run, picture, weights_file):
     asked = ("infer", picture, "--json", "--weights", weights_file)
     done = run(*asked, LENET_BENCH_ISA="vax")
     assert json.loads(done.output)["backend"] != "fused"
@@ -197,9 +189,7 @@ def assert_one_sentence(errors):
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_a_bad_image_or_bad_weights_are_one_sentence_that_names_them(
-    run, picture, weights_file, tmp_path, name
-):
+def test_bad_images_and_weights_are_one_sentence(run, picture, weights_file, tmp_path, name):
     bad = tmp_path / name
     BAD[name](bad)
     image, weights = (bad, weights_file) if bad.suffix == ".png" else (picture, bad)
@@ -230,9 +220,7 @@ def test_a_file_without_permission_is_one_sentence(picture, weights_file, tmp_pa
     assert files[forbidden].name in done.stderr
 
 
-def test_a_bad_image_does_not_keep_the_others_from_their_answer(
-    run, picture, weights_file, tmp_path
-):
+def test_a_bad_image_costs_no_other_its_answer(run, picture, weights_file, tmp_path):
     bad = tmp_path / "bad.png"
     bad.write_text("this is no picture")
     done = run("infer", picture, bad, picture, "--json", "--weights", weights_file)
@@ -277,9 +265,7 @@ class Shifted:
 
 
 @pytest.mark.parametrize(("by", "agrees"), [(1e-7, True), (1e-3, False), (np.nan, False)])
-def test_a_backend_must_keep_within_its_tolerance_of_the_reference(
-    weights_file, picture, by, agrees
-):
+def test_a_backend_must_keep_within_its_tolerance(weights_file, picture, by, agrees):
     right = lenet_bench.load("reference", weights=weights_file)
     backends = [OpenBackend("fused", Shifted(weights_file, by)), OpenBackend("reference", right)]
     outcomes = list(infer([str(picture)], backends))

@@ -43,9 +43,7 @@ def test_missing_weights_and_a_wrong_output_are_said_before_anything_starts(weig
         assert output.read_text() == content
 
 
-def test_a_run_goes_on_where_it_stopped_and_tries_again_what_failed(
-    weights_file, tmp_path, monkeypatch
-):
+def test_a_run_goes_on_and_tries_again_what_failed(weights_file, tmp_path, monkeypatch):
     """Of its file, cut in the middle of a block, no block is measured twice and none is lost."""
     output = tmp_path / "result.jsonl"
     pair = (scratch.Honest, scratch.Prints)

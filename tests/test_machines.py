@@ -116,9 +116,7 @@ def test_what_cannot_be_shown_is_said(folder, shown):
         assert said in found[2]
 
 
-def test_machines_are_filtered_and_without_results_it_says_where_they_are(
-    folder, shown, monkeypatch, tmp_path
-):
+def test_machines_are_filtered_and_found_by_themselves(folder, shown, monkeypatch, tmp_path):
     for filters, left in (
         ({"processor": "fast"}, {"Fast 1000"}),
         ({"version": "0.2.0"}, {"Fast 1000"}),

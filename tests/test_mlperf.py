@@ -42,9 +42,7 @@ def found(done):
     return json.loads(done[0].output)
 
 
-def test_what_was_printed_is_kept_and_says_how_long_it_ran_and_that_it_is_no_submission(
-    found, done
-):
+def test_what_was_printed_is_kept_and_said_to_be_no_submission(found, done):
     assert "not a submission" in found["label"]
     assert found["performance"]["least_s"] == found["duration_s"] == 0.2
     assert done[0].code == (0 if found["passed"] else 1)
@@ -70,9 +68,7 @@ def test_loadgens_verdict_and_median_stand_beside_the_same_call_back_to_back(fou
     assert not replace(run, turns_us=(20.0, 20.5)).disturbed
 
 
-def test_a_call_has_a_time_by_loadgens_figures_alone_and_none_in_an_earlier_version(
-    found, done, tmp_path
-):
+def test_a_call_has_a_time_by_loadgens_figures_alone(found, done, tmp_path):
     nothing = read_summary(done[1] / "nothing")
     assert nothing.queries >= 20_000
     assert found["nothing"]["p50_us"] == nothing.p50_us < found["performance"]["p50_us"]
@@ -116,9 +112,7 @@ def test_a_backend_that_takes_over_a_minute_for_all_images_is_asked_the_first_on
     assert len(read_digits(tmp_path / "accuracy")) == 20
 
 
-def test_a_slow_backend_is_waited_for_as_long_as_its_queries_take(
-    weights_file, tmp_path, monkeypatch
-):
+def test_a_slow_backend_is_waited_for(weights_file, tmp_path, monkeypatch):
     """It sleeps a millisecond a query."""
     waited_s = {}
 
@@ -133,9 +127,7 @@ def test_a_slow_backend_is_waited_for_as_long_as_its_queries_take(
     assert waited_s["performance"] >= 0.3
 
 
-def test_a_backend_that_is_wrong_is_not_timed_and_one_that_fails_or_is_absent_is_a_sentence(
-    run, weights_file, tmp_path
-):
+def test_a_backend_that_is_wrong_or_fails_is_a_sentence(run, weights_file, tmp_path):
     with pytest.raises(LenetBenchError, match=r"^AnswersWrongly: wrong"):
         run_of(scratch.entry(scratch.AnswersWrongly), weights_file, tmp_path)
     assert not (tmp_path / "performance").exists()
@@ -203,9 +195,7 @@ def test_without_loadgen_the_extra_is_named(run, tmp_path):
     assert not (tmp_path / "logs").exists()
 
 
-def test_loadgen_is_taken_from_the_commands_own_interpreter_if_that_is_the_same_python(
-    weights_file, tmp_path
-):
+def test_loadgen_may_be_the_commands_own(weights_file, tmp_path):
     """As an isolated environment does: its interpreter finds none, but could load it."""
     (tmp_path / "mlperf_loadgen.py").write_text("raise ImportError\n")
     variables = {"PYTHONPATH": os.pathsep.join([str(tmp_path), *filter(None, sys.path)])}

@@ -114,9 +114,7 @@ def test_any_bytes_are_refused_in_a_sentence(folder, content):
     refusal(folder)
 
 
-def test_a_named_folder_comes_before_the_environments_and_that_before_the_cache(
-    monkeypatch, tmp_path
-):
+def test_a_named_folder_comes_first_and_the_cache_last(monkeypatch, tmp_path):
     monkeypatch.setenv("LENET_BENCH_MNIST", "/of/the/environment")
     assert find_mnist("/of/the/option") == Path("/of/the/option")
     assert find_mnist() == Path("/of/the/environment")

@@ -70,9 +70,7 @@ def empty_environment(wheel: Path) -> Path:
     return folder / "env"
 
 
-def test_the_wheel_classifies_a_digit_compares_and_names_what_is_missing(
-    empty_environment: Path, tmp_path: Path
-) -> None:
+def test_the_wheel_classifies_and_compares(empty_environment: Path, tmp_path: Path) -> None:
     """Weights, native module and command are all in it; the backends need no extra."""
     shutil.copy(ROOT / "images/digit-7.png", tmp_path)
     command = empty_environment / "bin/lenet-bench"
@@ -89,7 +87,7 @@ def test_the_wheel_classifies_a_digit_compares_and_names_what_is_missing(
 
 
 def test_the_wheel_fits_other_linuxes_and_is_typed(wheel: Path, empty_environment: Path) -> None:
-    """`py.typed` and the native modules' stubs are in it, and no second oneDNN, OpenBLAS, libgomp."""
+    """`py.typed` and stubs are in it, and no second oneDNN, OpenBLAS or libgomp."""
     (package,) = empty_environment.glob("lib/python*/site-packages/lenet_bench")
     assert (package / "py.typed").exists()
     stubs = {stub.stem for stub in package.glob("_*.pyi")}

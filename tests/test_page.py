@@ -130,9 +130,7 @@ def test_the_message_is_the_fastest_to_the_slowest_layer_of_2018_or_what_was_mea
     assert [row["name"] for row in story(run)] == ["first", "second"]
 
 
-def test_a_result_has_the_figures_that_it_has_numbers_for_and_says_where_none_were_measured(
-    everything,
-):
+def test_a_result_has_the_figures_that_it_has_numbers_for(everything):
     rows = everything[0].rows
     full = {figure.key: figure for figure in figures(rows)}
     assert set(full) == {"layers", "code", "of-2018", "cold", "takes", "batches", "gpu-call"}

@@ -74,9 +74,7 @@ def test_planted_prices_come_back_however_dear_and_predict_what_follows(doubled:
     assert [one.error for one in found.predictions] == pytest.approx([0] * 3, abs=1e-3)
 
 
-def test_no_price_is_below_zero_or_moved_by_one_odd_network_or_by_those_that_are_predicted() -> (
-    None
-):
+def test_no_price_is_below_zero_or_moved_by_an_odd_network() -> None:
     noise = np.random.default_rng(1).normal(1, 0.05, 24)
     scattered = {f"drawn {n}": float(share) for n, share in enumerate(noise, 1)}
     free = {**PLANTED, "1000 floats": 0.0, "dense layer": 0.0}
@@ -160,9 +158,7 @@ def test_an_api_whose_networks_take_known_times_is_found_out() -> None:
     assert {name: found[name] for name in planted} == pytest.approx(planted, rel=0.35)
 
 
-def test_a_wrong_answer_leaves_no_prices_and_tables_show_what_is_missing(
-    weights_file: Path,
-) -> None:
+def test_wrong_answers_and_what_is_missing_have_no_prices(weights_file: Path) -> None:
     options = CompareOptions((toys.entry(toys.WronglyPriced),), rounds=1, weights=weights_file)
     (found,) = priced_of(measured(options, lambda _: None))
     assert (found.status, found.prices) == ("ok", ())

@@ -91,9 +91,7 @@ def test_a_place_is_checked_and_what_is_there_stays(path):
             check_place(no_place)
 
 
-def test_a_field_of_a_later_version_is_passed_over_and_a_cut_leaves_the_whole_lines_and_is_said(
-    written,
-):
+def test_a_later_versions_field_is_passed_over_and_a_cut_is_said(written):
     content = written.read_text().replace('"round":3', '"round":3,"news":[]')
     written.write_text(content.replace('"schema":2', '"schema":2,"news":[]'))
     assert read_log(written) == sample_log()

@@ -113,9 +113,7 @@ def test_the_engine_stands_beside_each_stage_in_no_sum_and_judges_no_call_of_som
     assert "so" in shown.splitlines()
 
 
-def test_the_table_has_a_kernel_beside_its_node_and_beside_the_same_by_hand(
-    tmp_path: Path,
-) -> None:
+def test_the_table_has_a_kernel_beside_its_node_and_by_hand(tmp_path: Path) -> None:
     bare = said("oneDNN 3.2.0", 3)
     rows = [
         blocks("onednn", 50, experiments=experiments(), kernels=bare),

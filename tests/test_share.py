@@ -82,9 +82,7 @@ def test_a_run_of_all_backends_with_fifteen_starts_each_is_small_enough(tmp_path
     assert len(given(path).content) <= MOST_BYTES
 
 
-def test_a_shared_file_is_read_like_any_other_keeps_the_schema_and_says_what_it_is(
-    shared_file, result_file
-):
+def test_a_shared_file_is_read_like_any_other(shared_file, result_file):
     assert render(read_result(shared_file)) == render(read_result(result_file))
     validator = Draft202012Validator(json.loads(make_schema()))
     lines = gzip.decompress(shared_file.read_bytes()).splitlines()
@@ -96,9 +94,7 @@ def test_a_shared_file_is_read_like_any_other_keeps_the_schema_and_says_what_it_
     assert b'"self_test":null' in lines[0]
 
 
-def test_the_same_result_gives_the_same_bytes_print_shows_them_and_no_run_goes_on_with_it(
-    result_file, shared_file, run
-):
+def test_the_same_result_gives_the_same_bytes(result_file, shared_file, run):
     content = shared_file.read_bytes()
     assert given(result_file).content == content
     assert given(shared_file).content == content

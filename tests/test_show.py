@@ -146,9 +146,7 @@ class Terminal(io.StringIO):
 
 
 @pytest.mark.parametrize(("stream", "shown"), [(Terminal(), True), (io.StringIO(), False)])
-def test_progress_is_drawn_in_a_terminal_only_and_one_that_is_closed_is_no_error(
-    monkeypatch, stream, shown
-):
+def test_progress_is_drawn_in_an_open_terminal_only(monkeypatch, stream, shown):
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setattr(sys, "stderr", stream)
     with progress(2) as step:

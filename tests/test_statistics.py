@@ -71,9 +71,7 @@ def test_the_interval_covers_the_true_median_at_least_94_times_in_100(shape, sta
     [(6, 6, None), (6, 30, None), (15, 10, None), (30, 30, None)]
     + [(rounds, rounds, drift) for rounds in (6, 15) for drift in (0.0, 0.05)],
 )
-def test_the_ratio_of_two_runs_or_within_one_is_covered_at_least_94_times_in_100(
-    shape, starts, other, drift
-):
+def test_a_ratio_is_covered_at_least_94_times_in_100(shape, starts, other, drift):
     random = np.random.default_rng(starts + other if drift is None else starts)
 
     def interval(seed):

@@ -207,9 +207,7 @@ def test_a_stopped_run_leaves_the_best_weights_so_far(options, stop, code):
         *(("a.safetensors", name) for name in ("a.safetensors", "a-learning-curve.png")),
     ],
 )
-def test_a_file_that_cannot_be_written_is_refused_before_the_training(
-    tmp_path, output, stands_in_the_way
-):
+def test_what_cannot_be_written_is_refused_at_once(tmp_path, output, stands_in_the_way):
     (tmp_path / stands_in_the_way).mkdir(parents=True)
     with pytest.raises(LenetBenchError, match=f"{stands_in_the_way}: cannot be written"):
         train(TrainOptions(tmp_path / output))

@@ -113,9 +113,7 @@ def test_what_a_framework_measured_before_it_failed_is_kept(data, tmp_path, stop
 
 
 @only_linux
-def test_a_polite_kill_ends_a_run_as_ctrl_c_does_and_leaves_what_was_done(
-    data, hanging, sound, tmp_path
-):
+def test_a_polite_kill_ends_a_run_as_ctrl_c_does(data, hanging, sound, tmp_path):
     output = tmp_path / "out.json"
     with begun(data, output, [sound, "torch"]) as process:
         wait_for(hanging.exists)
@@ -147,9 +145,7 @@ def test_a_second_ctrl_c_does_not_wait_for_a_framework_that_hangs(data, broken, 
     assert (row.status, row.reason) == ("interrupted", "stopped at once")
 
 
-def test_no_epochs_make_the_first_steps_alone_and_those_that_diverge_are_a_sentence(
-    run, data, tmp_path
-):
+def test_no_epochs_make_the_first_steps_alone(run, data, tmp_path):
     output = tmp_path / "out.json"
     done = run("train", *named(HERE[-2:]), *OPTIONS, "--epochs", "0", "--data", data, "-o", output)
     assert done.code == 0, done.errors

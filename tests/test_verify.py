@@ -42,9 +42,7 @@ def test_chosen_backends_only_as_json_or_in_a_table_without_progress(verified):
     assert done.errors == "", "no progress where nobody watches"
 
 
-def test_a_kept_verification_says_what_it_is_and_of_which_machine(
-    run, verified, weights_file, tmp_path
-):
+def test_a_kept_verification_knows_its_machine(run, verified, weights_file, tmp_path):
     output = tmp_path / "new" / "verify.json"
     verified("-o", output)
     kept = json.loads(output.read_text())
@@ -97,9 +95,7 @@ def test_another_digit_by_more_than_the_tolerance_is_not_passed():
     assert not replace(found, disagreements=(close, clear)).passed
 
 
-def test_a_backend_that_fails_midway_costs_its_own_row_and_the_verdict(
-    small_mnist, weights_file, monkeypatch
-):
+def test_one_that_fails_midway_costs_its_own_row(small_mnist, weights_file, monkeypatch):
     class Crashes(Wrong):
         def infer(self, images):
             raise Unavailable(f"it ended {len(images)} images early")

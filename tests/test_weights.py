@@ -31,9 +31,7 @@ def path(tmp_path):
     return tmp_path / "lenet.safetensors"
 
 
-def test_what_was_written_is_read_with_its_checksum_and_another_programs_file_needs_none(
-    path, arrays
-):
+def test_what_was_written_is_read_with_its_checksum(path, arrays):
     write_weights(path, {n: np.asfortranarray(a) for n, a in arrays.items()}, {"seed": "7"})
     weights = read_weights(path)
     assert weights.metadata == {"seed": "7", "sha256": Weights(arrays).sha256}

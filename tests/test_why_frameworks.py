@@ -147,9 +147,7 @@ OF_PREDICT = {
 }
 
 
-def test_most_of_keras_predict_is_a_data_set_and_its_iterators_and_the_rest_predict_on_batch(
-    parts: dict[str, dict[str, float]],
-) -> None:
+def test_most_of_keras_predict_is_its_data_set(parts: dict[str, dict[str, float]]) -> None:
     most = sum(parts["keras"][name] for name in ("data set", "pipeline", "second iterator"))
     assert most > sum(parts["keras"].values()) / 2
     assert set(parts["keras"]) - set(parts["keras:predict_on_batch"]) == OF_PREDICT

@@ -39,7 +39,7 @@ ANY_ARRAY = hnp.arrays(
 
 @settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
 @given(array=ANY_ARRAY, step=st.sampled_from([1, -1, 2]))
-def test_any_array_gets_probabilities_or_a_clear_error(
+def test_any_array_gets_an_answer_or_a_clear_error(
     net: Network, array: np.ndarray, step: int
 ) -> None:
     """No shape, type or stride makes a backend read or write outside its arrays."""
