@@ -146,11 +146,7 @@ def started(weights_file, output, before=AS_IN_A_TERMINAL):
     command += ["compare", "numpy", "--rounds", "1000000"]
     command += ["--weights", str(weights_file), "-o", str(output)]
     process = subprocess.Popen(
-        command,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env=environment(),
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment()
     )
     try:
         yield process
