@@ -23,8 +23,8 @@ def bench(storage, *options, **variables):
 @pytest.fixture(scope="module")
 def saved(tmp_path_factory):
     storage = tmp_path_factory.mktemp("benchmarks")
-    code, told = bench(storage, "--benchmark-save=before")
-    assert code == 0, told
+    code, output = bench(storage, "--benchmark-save=before")
+    assert code == 0, output
     return storage
 
 
@@ -36,13 +36,13 @@ def test_backends_are_grouped_by_device(saved):
 
 
 def test_the_gate_lets_the_same_backend_pass(saved):
-    code, told = bench(saved, "--benchmark-compare", "--benchmark-compare-fail=min:300%")
-    assert code == 0, told
+    code, output = bench(saved, "--benchmark-compare", "--benchmark-compare-fail=min:300%")
+    assert code == 0, output
 
 
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="another instruction set is the brake")
 def test_the_gate_stops_a_slower_backend(saved):
     options = ("--benchmark-compare", "--benchmark-compare-fail=min:5%")
-    code, told = bench(saved, *options, LENET_BENCH_ISA="sse2")
+    code, output = bench(saved, *options, LENET_BENCH_ISA="sse2")
     assert code != 0
-    assert "Performance has regressed" in told
+    assert "Performance has regressed" in output

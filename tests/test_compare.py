@@ -141,15 +141,15 @@ def test_threads_beyond_the_count_and_at_work_unasked_are_warned_of(weights_file
 
 
 def test_a_budget_is_kept_from_the_first_start_to_the_end(weights_file):
-    told = []
+    updates = []
     entries = tuple(scratch.entry(scratch.Honest, name=name) for name in "abc")
-    result = compare(CompareOptions(entries, budget_s=4, weights=weights_file), told.append)
+    result = compare(CompareOptions(entries, budget_s=4, weights=weights_file), updates.append)
     ran = [block for row in (*result.backends, result.floor) for block in row.blocks]
     longest = max((block.took_s for block in ran), default=result.elapsed_s)  # busy machine: none
     assert result.ended == "budget"
     assert all(block.at_s < 4 for block in ran)
     assert result.elapsed_s > 4 - 2 * longest
-    lefts = [progress.left_s for progress in told]
+    lefts = [progress.left_s for progress in updates]
     assert lefts == sorted(lefts, reverse=True)
     assert all(left <= 4 for left in lefts)
 

@@ -14,7 +14,7 @@ answer({link.name: [link.found, link.reason, link.path] for link in ask()})
 """
 
 
-def test_each_link_tells_its_version_and_place(ask: Ask, double: Path) -> None:
+def test_each_link_has_its_version_and_place(ask: Ask, double: Path) -> None:
     chain = ask(CHAIN)
     assert list(chain)[:3] == ["driver", "device", "module"]
     assert [reason for _, reason, _ in chain.values()] == [None] * 7
@@ -46,11 +46,11 @@ BROKEN = [
 def test_what_is_missing_is_one_sentence_with_what_mends_it_and_one_broken_link(
     ask: Ask, setting: dict[str, str], link: str | None, says: str, mends: str
 ) -> None:
-    told = {"load": unavailable(ask, "cudnn", **setting)}
+    sentences = {"load": unavailable(ask, "cudnn", **setting)}
     if link:
-        told |= broken(ask, **setting)
-        assert list(told) == ["load", link]
-    for sentence in told.values():
+        sentences |= broken(ask, **setting)
+        assert list(sentences) == ["load", link]
+    for sentence in sentences.values():
         assert says in sentence
         assert mends in sentence
 
@@ -88,7 +88,7 @@ answer({"status": row.status, "reason": row.reason, "device": row.device,
 """
 
 
-def test_a_result_tells_what_a_backend_took_of_its_gpu(ask: Ask) -> None:
+def test_a_result_has_what_a_backend_took_of_its_gpu(ask: Ask) -> None:
     gpu = ask(COMPARE)
     assert (gpu["status"], gpu["device"], gpu["name"]) == ("ok", "gpu", "a double of a GPU")
     assert (gpu["mhz_before"], gpu["mhz_after"]) == (1980, 1980)

@@ -103,20 +103,20 @@ answer([fails(b"cudnnBackendFinalize", nth) for nth in range(1, 40)]
 @pytest.mark.parametrize("override", ["0", "1"])
 def test_no_promise_of_math_that_is_overridden(ask: Ask, backend: str, override: str) -> None:
     code = f'answer(failure(lambda: load("{backend}", weights=weights)))'
-    told = ask(code, NVIDIA_TF32_OVERRIDE=override)
+    refused = ask(code, NVIDIA_TF32_OVERRIDE=override)
     if (backend == "cudnn:tf32") == (override == "0"):
-        assert told[0] == "Unavailable"
-        assert "unset NVIDIA_TF32_OVERRIDE" in told[1]
+        assert refused[0] == "Unavailable"
+        assert "unset NVIDIA_TF32_OVERRIDE" in refused[1]
     else:
-        assert told is None
+        assert refused is None
 
 
 def test_a_full_device_is_one_sentence_and_leaks_nothing(ask: Ask) -> None:
     (kind, sentence), left = ask(f"""
 {failing_once("cudnn", "cudaMalloc", 2, nth=9)}
-told = failure(lambda: load("cudnn", weights=weights))
+refused = failure(lambda: load("cudnn", weights=weights))
 gc.collect()
-answer([told, double().cuda_double_live()])
+answer([refused, double().cuda_double_live()])
 """)
     assert (kind, left) == ("Unavailable", 0)
     assert sentence.startswith("the GPU has no memory")
@@ -164,16 +164,16 @@ answer([failure(lambda: net.infer(images[0])), right(net)])
     [("cudnn", "cudaStreamSynchronize"), ("cuda:persistent", "cudaStreamQuery")],
 )
 def test_a_broken_context_ends_the_session_and_says_why(ask: Ask, backend: str, call: str) -> None:
-    told, left = ask(f"""
+    refused, left = ask(f"""
 net = load("{backend}", weights=weights)
 double().cuda_double_fail(b"{call}", 1, 700)  # an illegal address
-told = [failure(lambda: net.infer(images[0])) for _ in range(2)]
+refused = [failure(lambda: net.infer(images[0])) for _ in range(2)]
 del net
 gc.collect()
 left = [double().cuda_double_live(), double().cuda_double_residents()]
-answer([told + [failure(lambda: load("cudnn", weights=weights))], left])
+answer([refused + [failure(lambda: load("cudnn", weights=weights))], left])
 """)
-    first, second, again = (sentence for _, sentence in told)
+    first, second, again = (sentence for _, sentence in refused)
     assert "cudaErrorIllegalAddress" in first
     assert second.startswith("this session died")
     assert all("start a new " in sentence for sentence in (first, second, again))
@@ -198,35 +198,35 @@ BUILDS = {
     ("backend", "call"), [(backend, call) for backend, calls in BUILDS.items() for call in calls]
 )
 def test_a_session_that_cannot_be_built_leaks_nothing(ask: Ask, backend: str, call: str) -> None:
-    told, left = ask(f"""
+    refused, left = ask(f"""
 {failing_once(backend, call, 1, nth=2 if call == "cudnnSoftmaxForward" else 1)}
-told = failure(lambda: load("{backend}", weights=weights).infer(images[0]))
+refused = failure(lambda: load("{backend}", weights=weights).infer(images[0]))
 gc.collect()
-answer([told, double().cuda_double_live()])
+answer([refused, double().cuda_double_live()])
 """)
-    assert told is not None
+    assert refused is not None
     assert left == 0
 
 
 @pytest.mark.parametrize("backend", ["cudnn", "cuda:persistent"])
 def test_a_forked_child_is_refused_the_parents_session(ask: Ask, backend: str) -> None:
-    told, parent = ask(f"""
+    refused, parent = ask(f"""
 net = load("{backend}", weights=weights)
 read, write = os.pipe()
 if os.fork() == 0:
-    told = [
+    refused = [
         failure(lambda: net.infer(images[0])),
         failure(lambda: load("{backend}", weights=weights)),
     ]
-    os.write(write, json.dumps(told).encode())
+    os.write(write, json.dumps(refused).encode())
     del net
     gc.collect()
     os._exit(0)
 os.wait()
-told = json.loads(os.read(read, 10000))
-answer([told, right(net)])
+refused = json.loads(os.read(read, 10000))
+answer([refused, right(net)])
 """)
-    (kind, used), (other_kind, loaded) = told
+    (kind, used), (other_kind, loaded) = refused
     assert kind == other_kind == "Unavailable"
     assert "survive a fork" in used
     assert "spawn" in used

@@ -80,7 +80,7 @@ def choose(folder: Path, library: Path, driver: int, installed: tuple[str, ...])
         (11040, EVERY, "CUDA 11.4.*nvidia-driver$"),  # older than both
     ],
 )
-def test_of_two_modules_the_one_is_chosen_that_can_run_or_told_what_it_lacks(
+def test_of_two_modules_the_one_is_chosen_that_can_run_or_says_what_it_lacks(
     tmp_path: Path, library: Path, driver: int, installed: tuple[str, ...], words: str
 ) -> None:
     assert re.search(words, choose(tmp_path, library, driver, installed))

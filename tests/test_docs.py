@@ -79,8 +79,8 @@ def test_what_a_page_points_to_is_there(page: Path) -> None:
     links = [link for link in re.findall(r"\]\(([^)]+)\)", text) if "://" not in link]
     assert [link for link in links if not leads_somewhere(page, link)] == []
     targets = re.findall(r"^([a-z0-9-]+(?: [a-z0-9-]+)*):", (ROOT / "Makefile").read_text(), re.M)
-    told = re.findall(r"(?:`|^    |^)make ([a-z0-9-]+)", text, re.M)
-    assert set(told) <= {target for line in targets for target in line.split()}
+    named = re.findall(r"(?:`|^    |^)make ([a-z0-9-]+)", text, re.M)
+    assert set(named) <= {target for line in targets for target in line.split()}
 
 
 def rooms() -> dict[str, int]:

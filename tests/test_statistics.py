@@ -208,7 +208,7 @@ def test_one_hump_is_called_two_modes_in_less_than_one_run_of_100(shape, starts)
 
 
 @pytest.mark.parametrize("starts", [15, 30])
-def test_two_modes_are_found_and_told_apart(starts):
+def test_two_modes_are_found_and_separated(starts):
     random = np.random.default_rng(starts)
     slow = (random.random((RUNS, starts)) < 0.5) * 0.14
     found = [two_modes(1 + one + 0.015 * random.standard_normal(starts)) for one in slow]
