@@ -2,8 +2,8 @@
 
     python bench/conditions.py results/cpu/FILE.jsonl [--rounds 15] [--folder results/conditions]
 
-Of each backend the variant that is the fastest in FILE, of those that give their first answer
-within thirty seconds, is measured. Where it was interrupted, the same command goes on.
+Of each backend the variant that is the fastest in FILE in float32, of those that give their first
+answer within thirty seconds, is measured. Where it was interrupted, the same command goes on.
 `python bench/readme.py` draws the table of docs/conditions.md from the files.
 """
 
@@ -28,11 +28,11 @@ CONDITIONS = {
 
 
 def fastest(file: Path) -> list[str]:
-    """Of each backend and precision the variant with the lowest median that starts soon."""
-    found: dict[tuple[str, str], str] = {}
-    soon = [row for row in timed(read_result(file)) if (row.cold_start_s or 0) < STARTS_WITHIN_S]
-    for row in soon:
-        found.setdefault((backend_of(row.name), precision(row.name)), row.name)
+    """Of each backend the variant in float32 with the lowest median that starts soon."""
+    found: dict[str, str] = {}
+    for row in timed(read_result(file)):
+        if precision(row.name) == "float32" and (row.cold_start_s or 0) < STARTS_WITHIN_S:
+            found.setdefault(backend_of(row.name), row.name)
     return list(found.values())
 
 

@@ -99,7 +99,6 @@ def picture(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def draw_seven(path: Path, shift: int = 0) -> Path:
-    """Draw a seven into a file."""
     paper = Image.new("L", (120, 160), 255)
     corners = [(30 + shift, 40), (90 + shift, 40), (55 + shift, 125)]
     ImageDraw.Draw(paper).line(corners, fill=0, width=12, joint="curve")

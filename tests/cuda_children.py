@@ -15,7 +15,7 @@ from cuda_setting import Driver, build_double, built_major
 
 #: What every child starts with. `double` counts, fails and tells on request.
 PRELUDE = """
-import ctypes, gc, json, os, sys, threading
+import ctypes, gc, json, os, sys, threading, time
 import numpy as np
 import lenet_bench
 from lenet_bench import LenetBenchError, Unavailable, load
@@ -30,6 +30,9 @@ weights = Weights({
 })
 images = random.random((4, 28, 28), dtype=np.float32)
 reference = load("reference", weights=weights)
+
+def right(net, n=1):
+    return float(np.abs(net.infer(images[n]) - reference.infer(images[n])).max()) < 1e-5
 
 def double():
     return ctypes.CDLL(f"libcudart.so.{major}")
@@ -50,6 +53,10 @@ BACKENDS = [*CUDNN, *CUDA]
 
 Ask = Callable[..., Any]
 
+needs_cuda = pytest.mark.skipif(
+    built_major() is None, reason="lenet_bench is built without CUDA (make test-cuda13)"
+)
+
 
 @contextmanager
 def shared(name: str, factory: pytest.TempPathFactory) -> Iterator[Path]:
@@ -64,7 +71,6 @@ def shared(name: str, factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 @pytest.fixture(scope="session")
 def double(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder with the double's libraries."""
     major = built_major()
     assert major is not None
     with shared("double", tmp_path_factory) as folder:
@@ -115,10 +121,19 @@ def ask(double: Path, tmp_path_factory: pytest.TempPathFactory) -> Ask:
     return run
 
 
-def unavailable(ask: Ask, backend: str, **environment: str) -> str:
-    kind, sentence = ask(
-        f'answer(failure(lambda: load("{backend}", weights=weights)))', **environment
-    )
+def unavailable(ask: Ask, backend: str, before: str = "", **environment: str) -> str:
+    """The sentence with which it is refused, after this code."""
+    code = f'{before}\nanswer(failure(lambda: load("{backend}", weights=weights)))'
+    kind, sentence = ask(code, **environment)
     assert kind == "Unavailable"
     assert "\n" not in sentence
     return str(sentence)
+
+
+def failing_once(backend: str, call: str, status: int, nth: int = 1) -> str:
+    """Code that brings in the libraries, of which this call then fails."""
+    return f"""
+load("{backend}", weights=weights)
+gc.collect()
+double().cuda_double_fail(b"{call}", {nth}, {status})
+"""

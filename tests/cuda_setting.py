@@ -89,7 +89,6 @@ def wheel_folders(kind: str, major: int) -> list[Path]:
 
 
 def build_double(output: Path, major: int) -> Path:
-    """The folder with the double's libraries."""
     includes = wheel_folders("include", major)
     script = TESTS / "cuda_double" / "build.sh"
     run([str(script), str(output), str(major), str(find_nvrtc(major)), *map(str, includes)])
@@ -120,14 +119,12 @@ def compile_options(major: int, sources: Path = SOURCES) -> list[str]:
 
 
 def link_options(major: int, double: Path) -> list[str]:
-    """What g++ needs to link it with the double."""
     names = [f"libcudart.so.{major}", f"libcublas.so.{major}", f"libnvrtc.so.{major}"]
     libraries = [str(double / name) for name in [*names, "libcudnn.so.9"]]
     return [*libraries, f"-Wl,-rpath,{double}", "-pthread"]
 
 
 def find_nvrtc(major: int) -> Path:
-    """NVIDIA's library that compiles our kernels."""
     folders = wheel_folders("lib", major)
     return next(path for folder in folders if (path := folder / f"libnvrtc.so.{major}").exists())
 
@@ -254,7 +251,6 @@ def run(command: list[str]) -> None:
 
 
 def compiler() -> str:
-    """The C++ compiler."""
     return os.environ.get("CXX", "c++")
 
 

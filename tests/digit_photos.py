@@ -10,7 +10,6 @@ from PIL import Image, ImageDraw, ImageFilter
 
 BLACK, WHITE = (0.0, 0.0, 0.0), (1.0, 1.0, 1.0)
 
-# --- the pen ---------------------------------------------------------------------------------
 
 #: How people write each digit: strokes of control points in a unit box (x right, y down); a
 #: point given twice is a corner.
@@ -119,9 +118,6 @@ def _spline(points):
                    + (3 * b - a - 3 * c + d) * t**3)
         )  # fmt: skip
     return np.vstack([*pieces, points[-1:]])
-
-
-# --- paper, light and camera -----------------------------------------------------------------
 
 
 def sheet(size, color):
@@ -233,7 +229,6 @@ def camera(paper, rng, blur, noise):
 
 
 def stored(paper, form, **options):
-    """The picture as a file's bytes."""
     file = io.BytesIO()
     picture = Image.fromarray(as_bytes(paper))
     if options.pop("grey", False):

@@ -153,7 +153,6 @@ def ruled(inker, rng):
 
 
 def squared(inker, rng):
-    """On squared paper."""
     return _lined(inker, rng, squared=True)
 
 
@@ -349,7 +348,6 @@ SCENES = {
 
 
 def photograph(digit, scene, seed):
-    """The file of a picture of that digit."""
     rng = np.random.default_rng([seed, digit])
 
     def inker(height, stroke):

@@ -22,7 +22,7 @@ if __name__ == "__main__":
     port = int(sys.argv[1])
     rubbish = cycle(one % port for one in RUBBISH)
     refused, began = 0, time.monotonic()
-    told = began
+    printed_at = began
     while True:
         connections = [socket.create_connection(("127.0.0.1", port)) for _ in range(AT_ONCE)]
         for connection, request in zip(connections, islice(rubbish, AT_ONCE), strict=True):
@@ -32,6 +32,6 @@ if __name__ == "__main__":
             assert answer.startswith(REFUSED), answer
             connection.close()
             refused += 1
-        if time.monotonic() > told + 0.5:
-            told = time.monotonic()
-            print(refused, told - began, flush=True)
+        if time.monotonic() > printed_at + 0.5:
+            printed_at = time.monotonic()
+            print(refused, printed_at - began, flush=True)

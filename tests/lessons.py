@@ -36,7 +36,6 @@ class Served:
         return socket.create_connection(("127.0.0.1", self.port), TIMEOUT_S)
 
     def ask(self, content):
-        """The status, the headers and the body that these bytes are answered with."""
         with self.connect() as connection:
             connection.sendall(content)
             answer = b"".join(iter(lambda: connection.recv(1 << 16), b""))
@@ -61,7 +60,6 @@ class Served:
         return {one["name"]: one for one in listed}
 
     def answers(self, image):
-        """What the backends say of an image."""
         status, _, body = self.heard(self.drawing(image))
         assert status == 200, body
         return [json.loads(line) for line in body.splitlines()]
@@ -106,7 +104,6 @@ def served(*command, **variables):
 
 
 def stroke():
-    """A vertical stroke: a one."""
     image = np.zeros((28, 28), np.float32)
     image[4:24, 13:16] = 0.9
     return image

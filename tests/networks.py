@@ -27,5 +27,4 @@ def random_images(seed: int, count: int) -> Images:
 
 
 def random_image(seed: int) -> Images:
-    """One of them."""
     return random_images(seed, 1)[0]

@@ -1,10 +1,28 @@
-"""Other processes, as a test looks at them: whether they run, and waiting for what they do."""
+"""Other processes, as a test starts and looks at them, and waits for what they do."""
 
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from typing import Any
 
 import psutil
+
+
+def ran(
+    *command: object, code: int | None = 0, **options: Any
+) -> "subprocess.CompletedProcess[str]":
+    """A program that has ended, with this code or, for None, with any."""
+    words = list(map(str, command))
+    done = subprocess.run(words, capture_output=True, text=True, **options)
+    assert code in (None, done.returncode), done.stdout[-8000:] + done.stderr[-8000:]
+    return done
+
+
+def python(text: str, *arguments: object, **options: Any) -> "subprocess.CompletedProcess[str]":
+    """The same of a program in Python."""
+    return ran(sys.executable, "-c", text, *arguments, **options)
 
 
 def alive(pid: int) -> bool:

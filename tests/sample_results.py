@@ -47,7 +47,6 @@ def blocks(name, us, rounds=ROUNDS, **changes):
 
 
 def failed(name, status, reason, **changes):
-    """The block of a backend that failed at once."""
     facts = {"at_s": 0.0, "status": status, "reason": reason, **changes}
     return (Block(backend=name, round=0, **facts),)
 
@@ -104,14 +103,12 @@ def possible_log(*rows, **rest):
 
 
 def write_log(path, content):
-    """A whole file."""
     for line in (content.header, *content.blocks, content.end):
         if line:
             append(path, line)
 
 
 def result(*rows, **rest):
-    """What `log` says."""
     return as_result(log(*rows, **rest))
 
 
@@ -122,7 +119,6 @@ def sample_log(hostile="killed"):
 
 
 def sample_result(hostile="killed"):
-    """What `sample_log` says."""
     return as_result(sample_log(hostile))
 
 
@@ -162,7 +158,6 @@ def _listed(name):
 
 
 def _full(name, us, device):
-    """A backend with every figure that there is."""
     profile = {"h2d_us": 4.0, "kernels_us": us / 2, "d2h_us": 3.0, "enqueue_us": 6.0}
     gpu = Gpu("A GPU", 300.0 + us / 30, 80.0, 3.0, profile_us={**profile, "total_us": 10.0 + us})
     return blocks(

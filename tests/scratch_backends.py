@@ -43,41 +43,60 @@ class Honest:
 
     def __init__(self, weights, *, threads):
         self.network = load("numpy", threads=threads, weights=weights)
+        self.begin()
+
+    def begin(self):
+        """What a subclass does once its network is there."""
 
     def infer(self, images):
         """What a subclass does to the right answer, and when."""
         return self.answer(images, self.network.infer(images))
 
     def answer(self, images, right):
-        """The right answer."""
         return right
 
     def describe(self):
-        """Nothing to tell."""
         return {"backend": type(self).__name__}
 
 
-class SaysWhereItIs:
-    """Prints and raises what an API may: its own place, a library's, somebody's home."""
+def answering(name, answer):
+    """Honest but for its answer, made of the images and of the right one."""
+    return type(name, (Honest,), {"answer": lambda _, images, right: answer(images, right)})
 
-    def __init__(self, *_, **__):
-        print(f"loaded {__file__}, {sys.executable} and {Path.home() / 'my digits/weights.bin'}")
-        raise RuntimeError(f"cannot open {Path.home()}/secret/libengine.so")
+
+AnswersWrongly = answering("AnswersWrongly", lambda _, right: np.roll(right, 1))
+AnswersNaN = answering("AnswersNaN", lambda _, right: np.full_like(right, np.nan))
+AnswersFloat64 = answering("AnswersFloat64", lambda _, right: right.astype(np.float64))
+AnswersABatch = answering("AnswersABatch", lambda _, right: right[np.newaxis])
+AnswersNothing = answering("AnswersNothing", lambda *_: None)
+AnswersWronglyWhenTimed = answering(
+    "AnswersWronglyWhenTimed", lambda _, right: np.roll(right, 1) if timed() else right
+)
+AnswersBatchesWrongly = answering(
+    "AnswersBatchesWrongly", lambda images, right: right[::-1].copy() if images.ndim == 3 else right
+)
 
 
 class FailsWhenTimed(Honest):
     """Right until it is timed."""
 
     def answer(self, images, right):
-        """Fail, once it is timed."""
         if timed():
             self.fail()
         return right
 
 
-class KillsItself(FailsWhenTimed):
-    def fail(self):
-        os.kill(os.getpid(), signal.SIGKILL)
+def failing(name, fail):
+    """Right until it is timed; then it does this."""
+    return type(name, (FailsWhenTimed,), {"fail": staticmethod(fail)})
+
+
+KillsItself = failing("KillsItself", lambda: os.kill(os.getpid(), signal.SIGKILL))
+ExitsQuietly = failing("ExitsQuietly", lambda: os._exit(0))
+ExitsPolitely = failing("ExitsPolitely", lambda: sys.exit("enough"))
+Hangs = failing("Hangs", lambda: time.sleep(3600))
+RunsOutOfMemory = failing("RunsOutOfMemory", lambda: np.ones(1 << 50))
+ClosesEverything = failing("ClosesEverything", lambda: (os.closerange(3, 256), time.sleep(3600)))
 
 
 class ReadsAddressZero(FailsWhenTimed):
@@ -90,32 +109,6 @@ class Raises(FailsWhenTimed):
         raise ValueError("the descriptor is stale")
 
 
-class ExitsQuietly(FailsWhenTimed):
-    def fail(self):
-        os._exit(0)
-
-
-class ExitsPolitely(FailsWhenTimed):
-    def fail(self):
-        sys.exit("enough")
-
-
-class Hangs(FailsWhenTimed):
-    def fail(self):
-        time.sleep(3600)
-
-
-class RunsOutOfMemory(FailsWhenTimed):
-    def fail(self):
-        np.ones(1 << 50)
-
-
-class ClosesEverything(FailsWhenTimed):
-    def fail(self):
-        os.closerange(3, 256)
-        time.sleep(3600)
-
-
 class TalksOverOurPipe(FailsWhenTimed):
     def fail(self):
         for fd in range(3, 512):
@@ -125,19 +118,42 @@ class TalksOverOurPipe(FailsWhenTimed):
                 continue
 
 
-class HangsWhenStarted:
-    def __init__(self, weights, *, threads):
+class HangsWhenStarted(Honest):
+    def begin(self):
         time.sleep(3600)
 
 
-class RaisesWhenStarted:
-    def __init__(self, weights, *, threads):
+class RaisesWhenStarted(Honest):
+    def begin(self):
         raise RuntimeError("no such algorithm")
 
 
-class CannotRun:
-    def __init__(self, weights, *, threads):
+class CannotRun(Honest):
+    def begin(self):
         raise Unavailable("its library is missing; fix it with: pip install it")
+
+
+class FailsInColours(Honest):
+    """Its reason would clear the screen."""
+
+    def begin(self):
+        raise RuntimeError("\x1b[2Jgone\x07")
+
+
+class RaisesUnlessWell(Honest):
+    """Fails until the variable LENET_BENCH_TEST_WELL is set."""
+
+    def begin(self):
+        if "LENET_BENCH_TEST_WELL" not in os.environ:
+            raise RuntimeError("not today")
+
+
+class SaysWhereItIs(Honest):
+    """Prints and raises what an API may: its own place, a library's, somebody's home."""
+
+    def begin(self):
+        print(f"loaded {__file__}, {sys.executable} and {Path.home() / 'my digits/weights.bin'}")
+        raise RuntimeError(f"cannot open {Path.home()}/secret/libengine.so")
 
 
 class Prints(Honest):
@@ -147,39 +163,8 @@ class Prints(Honest):
         return right
 
 
-class AnswersWrongly(Honest):
-    def answer(self, images, right):
-        return np.roll(right, 1)
-
-
-class AnswersNaN(Honest):
-    def answer(self, images, right):
-        return np.full_like(right, np.nan)
-
-
-class AnswersFloat64(Honest):
-    def answer(self, images, right):
-        return right.astype(np.float64)
-
-
-class AnswersABatch(Honest):
-    def answer(self, images, right):
-        return right[np.newaxis]
-
-
-class AnswersNothing(Honest):
-    def answer(self, images, right):
-        return None
-
-
-class AnswersWronglyWhenTimed(Honest):
-    def answer(self, images, right):
-        return np.roll(right, 1) if timed() else right
-
-
 class ReusesItsBuffer(Honest):
-    def __init__(self, weights, *, threads):
-        super().__init__(weights, threads=threads)
+    def begin(self):
         self.buffer = np.empty(10, np.float32)
 
     def answer(self, images, right):
@@ -197,12 +182,10 @@ class ChangesItsInput(Honest):
 class RemembersAnswers(Honest):
     """Keeps every answer, by the image's bytes."""
 
-    def __init__(self, weights, *, threads):
-        super().__init__(weights, threads=threads)
+    def begin(self):
         self.known = {}
 
     def infer(self, images):
-        """Look it up first."""
         key = images.tobytes()
         if key not in self.known:
             self.known[key] = super().infer(images)
@@ -211,23 +194,17 @@ class RemembersAnswers(Honest):
 
 class RemembersTheLastAnswer(RemembersAnswers):
     def infer(self, images):
-        key = images.tobytes()
-        if key not in self.known:
+        if images.tobytes() not in self.known:
             self.known.clear()
         return super().infer(images)
 
 
-class RemembersByIdentity(Honest):
+class RemembersByIdentity(RemembersAnswers):
     """Keeps every answer, by the array itself."""
 
-    def __init__(self, weights, *, threads):
-        super().__init__(weights, threads=threads)
-        self.known = {}
-
     def infer(self, images):
-        """Look it up first."""
         if id(images) not in self.known:
-            self.known[id(images)] = (images, super().infer(images))
+            self.known[id(images)] = (images, Honest.infer(self, images))
         return self.known[id(images)][1].copy()
 
 
@@ -236,11 +213,6 @@ class RefusesBatches(Honest):
         if images.ndim == 3:
             raise NotImplementedError("one image at a time")
         return right
-
-
-class AnswersBatchesWrongly(Honest):
-    def answer(self, images, right):
-        return right[::-1].copy() if images.ndim == 3 else right
 
 
 class DiesOfALargeBatch(Honest):
@@ -256,20 +228,17 @@ class LeaksMemory(Honest):
     leaked = ()
 
     def answer(self, images, right):
-        """Keep some."""
         self.leaked = (*self.leaked, np.ones(1 << 17))
         return right
 
 
 class SpinsUnasked(Honest):
-    """Has a thread that never rests."""
+    """Has a thread that never rests, mostly without Python's lock."""
 
-    def __init__(self, weights, *, threads):
-        super().__init__(weights, threads=threads)
+    def begin(self):
         threading.Thread(target=self.spin, daemon=True).start()
 
     def spin(self):
-        """Burn a core, mostly without Python's lock."""
         ones = np.ones(200_000)
         while True:
             ones.sum()
@@ -278,12 +247,10 @@ class SpinsUnasked(Honest):
 class StartsAProcess(Honest):
     """Has a child that would outlive it and holds all that it has open."""
 
-    def __init__(self, weights, *, threads):
-        super().__init__(weights, threads=threads)
+    def begin(self):
         self.child = subprocess.Popen(["sleep", "3599"], close_fds=False)
 
     def describe(self):
-        """Whom to look for."""
         return {"child": str(self.child.pid)}
 
 
@@ -291,7 +258,6 @@ class RaisesUnderLoadGen(Honest):
     """Right until MLPerf's LoadGen asks."""
 
     def answer(self, images, right):
-        """Fail once LoadGen is there."""
         if "mlperf_loadgen" in sys.modules:
             raise RuntimeError("not for LoadGen")
         return right
@@ -301,7 +267,6 @@ class Sleeps(Honest):
     """Takes a millisecond and more, whoever calls."""
 
     def answer(self, images, right):
-        """Later."""
         time.sleep(0.001)
         return right
 
@@ -309,15 +274,13 @@ class Sleeps(Honest):
 class SlowsItsClock(Honest):
     """Puts a clock into its process that goes half as fast."""
 
-    def __init__(self, weights, *, threads):
-        super().__init__(weights, threads=threads)
+    def begin(self):
         clock = calls.clock
         time.perf_counter_ns = calls.clock = lambda: clock() // 2
 
 
 class LeavesItsCore(Honest):
-    def __init__(self, weights, *, threads):
-        super().__init__(weights, threads=threads)
+    def begin(self):
         os.sched_setaffinity(0, range(os.cpu_count()))
 
 
@@ -327,24 +290,7 @@ class ForksWhenTimed(Honest):
     forked = False
 
     def answer(self, images, right):
-        """Once."""
         if timed() and not self.forked:
             self.forked = True
             os.fork()
         return right
-
-
-class FailsInColours(Honest):
-    """Its reason would clear the screen."""
-
-    def __init__(self, weights, *, threads):
-        raise RuntimeError("\x1b[2Jgone\x07")
-
-
-class RaisesUnlessWell(Honest):
-    """Fails until the variable LENET_BENCH_TEST_WELL is set."""
-
-    def __init__(self, weights, *, threads):
-        super().__init__(weights, threads=threads)
-        if "LENET_BENCH_TEST_WELL" not in os.environ:
-            raise RuntimeError("not today")

@@ -10,7 +10,6 @@ import numpy as np
 
 
 def echo(parent):
-    """Say what it hears."""
     while True:
         parent.say(parent.hear())
 
@@ -35,6 +34,5 @@ def keeping(parent):
 
 
 def obey(parent):
-    """Do what is said."""
     while True:
         exec(parent.hear(), {"parent": parent, "os": os, "sys": sys, "time": time, "np": np})

@@ -32,41 +32,33 @@ NATIVE = [name for name in names() if not (find(name)[0].framework or find(name)
 
 @pytest.fixture(scope="module", params=NATIVE)
 def name(request: pytest.FixtureRequest) -> str:
-    """Each backend and variant that is no framework's."""
     return str(request.param)
 
 
 @pytest.fixture(scope="module")
 def net(name: str) -> Network:
-    """That backend, with random weights and one thread."""
     return build(name)
 
 
 @pytest.fixture(scope="module")
 def reference() -> Network:
-    """The same network as `net`, in float64."""
     return build("reference")
 
 
-# The answer
-
-
-def test_probabilities_are_a_distribution(net: Network) -> None:
-    probabilities = net.infer(random_images(1, 20))
+@pytest.mark.parametrize("scale", [1, 30])  # 30: large logits
+def test_probabilities_are_a_distribution(name: str, scale: float) -> None:
+    probabilities = build(name, weights=random_weights(5, scale)).infer(random_images(1, 20))
     assert (probabilities >= 0).all()
     np.testing.assert_allclose(probabilities.sum(axis=1), 1, atol=1e-6)
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, 17, 100])
-def test_a_batch_gives_one_row_an_image(net: Network, count: int) -> None:
-    probabilities = net.infer(random_images(1, count))
+def test_a_batch_says_what_its_images_say_one_by_one(net: Network, count: int) -> None:
+    images = random_images(2, count)
+    probabilities = net.infer(images)
     assert (probabilities.shape, probabilities.dtype) == ((count, 10), np.float32)
-
-
-def test_a_batch_says_what_its_images_say_one_by_one(net: Network) -> None:
-    images = random_images(2, 33)
-    single = np.array([net.infer(image) for image in images])
-    np.testing.assert_allclose(net.infer(images), single, rtol=0, atol=1e-6)
+    single = np.array([net.infer(image) for image in images]).reshape(count, 10)
+    np.testing.assert_allclose(probabilities, single, rtol=0, atol=1e-6)
 
 
 def test_a_huge_batch_is_answered_to_its_end(net: Network, reference: Network, name: str) -> None:
@@ -75,43 +67,25 @@ def test_a_huge_batch_is_answered_to_its_end(net: Network, reference: Network, n
     np.testing.assert_allclose(net.infer(images), expected, rtol=0, atol=tolerance(name))
 
 
-def test_each_answer_is_an_array_of_its_own(net: Network) -> None:
-    first = net.infer(random_image(1))
+def test_an_answer_is_an_array_of_its_own_and_an_image_is_left_as_it_was(net: Network) -> None:
+    image = random_image(1)
+    first = net.infer(image)
     before = first.copy()
     net.infer(random_image(2))
     np.testing.assert_array_equal(first, before)
-
-
-def test_the_image_is_left_as_it_was(net: Network) -> None:
-    image = random_image(1)
-    net.infer(image)
     np.testing.assert_array_equal(image, random_image(1))
 
 
-def test_large_logits_do_not_overflow(name: str) -> None:
-    probabilities = build(name, weights=random_weights(5, scale=30)).infer(random_images(1, 10))
-    assert np.isfinite(probabilities).all()
-    np.testing.assert_allclose(probabilities.sum(axis=1), 1, atol=1e-6)
-
-
-def test_the_weights_are_copied(name: str) -> None:
-    weights = random_weights(6)
-    net = build(name, weights=weights)
-    before = net.infer(random_image(1))
+def test_canonical_weights_give_the_references_probabilities_and_are_copied(name: str) -> None:
+    canonical, images = lenet_bench.read_weights().parameters, random_images(7, 30)
+    weights = Weights({parameter: array.copy() for parameter, array in canonical.items()})
+    net, reference = build(name, weights=weights), build("reference", weights=weights)
+    expected = reference.infer(images)
+    before = net.infer(images)
+    np.testing.assert_allclose(before, expected, rtol=0, atol=tolerance(name))
     for parameter in weights.parameters.values():
         parameter[...] = 0
-    np.testing.assert_array_equal(net.infer(random_image(1)), before)
-
-
-def test_canonical_weights_give_the_references_probabilities(name: str) -> None:
-    net = build(name, weights=lenet_bench.read_weights())
-    reference = build("reference", weights=lenet_bench.read_weights())
-    images = random_images(7, 30)
-    expected = reference.infer(images)
-    np.testing.assert_allclose(net.infer(images), expected, rtol=0, atol=tolerance(name))
-
-
-# The layers
+    np.testing.assert_array_equal(net.infer(images), before)
 
 
 @settings(max_examples=20, deadline=None)
@@ -126,17 +100,11 @@ def test_every_layer_is_the_references(name: str, seed: int, scale: float, ink: 
         np.testing.assert_allclose(values, expected[layer], rtol=0, atol=allowed, err_msg=layer)
 
 
-def test_only_fused_hides_a_layer(net: Network, name: str) -> None:
+def test_layers_are_of_one_image_and_only_fused_hides_some(net: Network, name: str) -> None:
     hidden = set(LAYERS) - set(net.layers(random_image(1)))
     assert hidden == ({"conv1", "conv2"} if name.startswith("fused") else set())
-
-
-def test_layers_refuses_a_batch(net: Network) -> None:
-    with pytest.raises(ValueError, match=r"got a batch \(2"):
+    with pytest.raises(ValueError, match=r"batch \(2"):
         net.layers(random_images(1, 2))
-
-
-# What is read as it stands, however it lies in memory
 
 
 def backwards(images: Images) -> Images:
@@ -166,108 +134,77 @@ LYING = (np.asfortranarray, backwards, spread, mirrored, unaligned, read_only)
 
 
 @pytest.mark.parametrize("lying", LYING, ids=lambda function: function.__name__)
-@pytest.mark.parametrize("which", [slice(None), 3], ids=["batch", "image"])
-def test_strides_and_alignment_do_not_matter(
-    net: Network, lying: Callable[[Images], Images], which: slice | int
-) -> None:
+def test_strides_do_not_matter(net: Network, lying: Callable[[Images], Images]) -> None:
     images = random_images(4, 5)
     lain = lying(images.copy())
-    np.testing.assert_array_equal(net.infer(lain[which]), net.infer(images[which]))
+    for which in (slice(None), 3):
+        np.testing.assert_array_equal(net.infer(lain[which]), net.infer(images[which]))
 
 
-def test_one_image_repeated_by_a_zero_stride_is_a_batch(net: Network) -> None:
-    image = random_image(4)
+def test_a_zero_stride_is_a_batch_and_minus_zero_is_paper(net: Network) -> None:
+    image, paper = random_image(4), np.zeros((28, 28), np.float32)
     repeated = np.broadcast_to(image, (3, 28, 28))
     np.testing.assert_array_equal(net.infer(repeated), net.infer(np.array([image] * 3)))
-
-
-def test_minus_zero_is_paper(net: Network) -> None:
-    paper = np.zeros((28, 28), np.float32)
     np.testing.assert_array_equal(net.infer(-paper), net.infer(paper))
 
 
 # What is refused, in the same words by all
 
-
-@pytest.mark.parametrize(
-    "shape",
-    [(), (784,), (28, 27), (27, 28), (2, 28, 29), (1, 1, 28, 28), (0,), (0, 0), (28, 28, 1)],
-)
-def test_another_shape_is_refused(net: Network, shape: tuple[int, ...]) -> None:
-    with pytest.raises(ValueError, match=r"\(n, 28, 28\), got \("):
-        net.infer(np.zeros(shape, np.float32))
+PIXELS = np.zeros((28, 28), np.float32)
+SHAPES = [(), (784,), (28, 27), (27, 28), (2, 28, 29), (1, 1, 28, 28), (0,), (0, 0), (28, 28, 1)]
+DTYPES = ["f8", "f2", "u1", "i4", "?", "c8", "U1", "O", ">f4"]
+ABOVE_1 = float(np.nextafter(np.float32(1), np.float32(2)))
 
 
-@pytest.mark.parametrize("dtype", ["f8", "f2", "u1", "i4", "?", "c8", "U1", "O", ">f4"])
-def test_another_dtype_is_refused(net: Network, dtype: str) -> None:
-    with pytest.raises(TypeError, match=r"astype\(numpy.float32\)"):
-        net.infer(np.zeros((28, 28), dtype))
-
-
-def test_bytes_are_told_to_divide_by_255(net: Network) -> None:
-    with pytest.raises(TypeError, match=r"uint8.*/ 255$"):
-        net.infer(np.zeros((28, 28), np.uint8))
-
-
-@pytest.mark.parametrize("images", [None, 0.5, "7", [[0.0] * 28] * 28, b"\0" * 784])
-def test_what_is_no_array_is_refused(net: Network, images: object) -> None:
-    with pytest.raises(TypeError, match="float32 array"):
-        net.infer(images)  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
-@pytest.mark.parametrize("at", [(0, 0), (13, 14), (27, 27)])
-def test_what_is_not_finite_is_refused(net: Network, value: float, at: tuple[int, int]) -> None:
+def with_value(value: float, at: tuple[int, int] = (9, 9)) -> Images:
     image = random_image(1)
     image[at] = value
-    with pytest.raises(ValueError, match=r"NaN or infinity"):
-        net.infer(image)
+    return image
 
 
-@pytest.mark.parametrize("value", [np.nextafter(np.float32(1), np.float32(2)), 2, -1e-45, -1, 1e38])
-def test_what_is_out_of_range_is_refused(net: Network, value: float) -> None:
-    image = random_image(1)
-    image[9, 9] = value
-    with pytest.raises(ValueError, match=r"\(ink\), got"):
-        net.infer(image)
-
-
-def test_a_bad_value_in_the_last_image_of_a_batch_is_refused(net: Network) -> None:
+def with_a_bad_last() -> Images:
     images = random_images(1, 50)
     images[-1, -1, -1] = np.nan
-    with pytest.raises(ValueError, match="NaN"):
-        net.infer(images)
+    return images
 
 
-def test_an_image_of_0_to_255_is_told_to_divide(net: Network) -> None:
-    with pytest.raises(ValueError, match=r"got [\d.e-]+ to [\d.]+: divide by 255"):
-        net.infer(random_image(1) * 255)
+REFUSED = [
+    *((np.zeros(shape, np.float32), ValueError, r"\(n, 28, 28\), got \(") for shape in SHAPES),
+    *((PIXELS.astype(dtype), TypeError, r"astype\(numpy.float32\)") for dtype in DTYPES),
+    *((x, TypeError, "float32 array") for x in (None, 0.5, "7", [[0.0] * 28] * 28, b"\0" * 784)),
+    *(
+        (with_value(value, at), ValueError, "NaN or infinity")
+        for value in (np.nan, np.inf, -np.inf)
+        for at in ((0, 0), (13, 14), (27, 27))
+    ),
+    *((with_value(value), ValueError, r"\(ink\), got") for value in (ABOVE_1, 2, -1e-45, -1, 1e38)),
+    (with_a_bad_last(), ValueError, "NaN"),
+    (PIXELS.astype("u1"), TypeError, r"uint8.*/ 255$"),
+    (random_image(1) * 255, ValueError, r"got [\d.e-]+ to [\d.]+: divide by 255"),
+]
 
 
-def test_a_refusal_leaves_it_as_it_was(net: Network) -> None:
+@pytest.mark.parametrize(("images", "error", "said"), REFUSED, ids=range(len(REFUSED)))
+def test_what_is_no_image_is_refused_and_the_next_one_is_answered(
+    net: Network, images: object, error: type[Exception], said: str
+) -> None:
     before = net.infer(random_image(1))
-    with pytest.raises(ValueError, match="shape"):
-        net.infer(np.zeros((1, 2), np.float32))
+    with pytest.raises(error, match=said):
+        net.infer(images)  # type: ignore[arg-type]
     np.testing.assert_array_equal(net.infer(random_image(1)), before)
 
 
-# Threads
-
-
-def test_two_threads_give_the_answers_of_one(name: str) -> None:
-    images = random_images(8, 40)
-    one, two = build(name, threads=1).infer(images), build(name, threads=2).infer(images)
-    np.testing.assert_allclose(two, one, rtol=0, atol=1e-6)
-
-
-def test_describe_tells_the_threads(name: str) -> None:
-    assert "2" in build(name, threads=2).describe()["threads"]
-
-
-def test_describe_is_words_only(net: Network) -> None:
-    words = [word for pair in net.describe().items() for word in pair]
-    assert words
+def test_one_and_two_threads_give_the_same_answers_alone_and_at_once(name: str) -> None:
+    one, two = build(name, threads=1), build(name, threads=2)
+    assert "2" in two.describe()["threads"]
+    words = [word for pair in two.describe().items() for word in pair]
     assert all(isinstance(word, str) and word for word in words)
+    images = random_images(10, 40)
+    expected = one.infer(images)
+    np.testing.assert_allclose(two.infer(images), expected, rtol=0, atol=1e-6)
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda net: net.infer(images), [one, two] * 10))
+    assert all(np.allclose(answer, expected, rtol=0, atol=1e-6) for answer in found)
 
 
 @pytest.mark.parametrize("threads", [1, 2])
@@ -283,15 +220,6 @@ def test_many_callers_at_once_get_their_own_answers(name: str, threads: int) -> 
 
     with ThreadPoolExecutor(8) as pool:
         assert all(pool.map(ask, list(range(8)) * 3))
-
-
-def test_networks_of_different_threads_do_not_disturb_each_other(name: str) -> None:
-    one, two = build(name, threads=1), build(name, threads=2)
-    images = random_images(10, 20)
-    expected = one.infer(images)
-    with ThreadPoolExecutor(4) as pool:
-        found = list(pool.map(lambda net: net.infer(images), [one, two] * 10))
-    assert all(np.allclose(answer, expected, rtol=0, atol=1e-6) for answer in found)
 
 
 # The check of all that comes in, by _boundary and, where that was built for another Python, NumPy
@@ -315,19 +243,11 @@ def test_what_lies_ready_is_let_through(is_ready: Callable[[object], bool], coun
     assert is_ready(np.ones((28, 28), np.float32))
 
 
-@pytest.mark.parametrize("value", [np.nan, -1e-45, 1.0000001, np.inf, -np.inf])
-def test_a_value_out_of_range_is_not_ready(
-    is_ready: Callable[[object], bool], value: float
-) -> None:
-    image = random_image(4)
-    image[27, 27] = value
-    assert not is_ready(image)
-
-
 @pytest.mark.parametrize(
     "other",
     [
         *(lying(random_images(4, 3)) for lying in LYING if lying is not read_only),
+        *(with_value(x, (27, 27)) for x in (np.nan, -1e-45, ABOVE_1, np.inf, -np.inf)),
         np.zeros((28, 28)),
         np.zeros((28, 28), ">f4"),
         np.zeros((28, 28), np.uint32),
@@ -336,9 +256,8 @@ def test_a_value_out_of_range_is_not_ready(
         [[0.0] * 28] * 28,
         None,
     ],
-    ids=lambda other: getattr(getattr(other, "dtype", None), "str", type(other).__name__),
 )
-def test_what_has_to_be_converted_or_refused_is_not_ready(
+def test_what_must_be_converted_is_not_ready(
     is_ready: Callable[[object], bool], other: object
 ) -> None:
     assert not is_ready(other)

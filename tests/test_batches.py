@@ -30,54 +30,42 @@ def batches(weights_file, tmp_path_factory):
     return compare(CompareOptions(entries, **options))
 
 
-def test_every_size_is_timed_in_every_block(batches):
+def test_every_size_is_timed_in_every_block_and_throughput_is_images_by_the_median_call(batches):
     row = batches.row("Honest")
     assert [[batch.size for batch in block.batches] for block in row.blocks] == [list(SIZES)] * 2
     assert [batch.size for batch in row.batches] == list(SIZES)
-
-
-def test_throughput_is_images_by_the_median_call(batches):
     (row,) = (row for row in digest(batches)["backends"] if row["name"] == "Honest")
     assert row["best_images_per_s"] == max(row["images_per_s"].values())
     assert row["best_images_per_s"] == row["images_per_s"][str(row["best_batch"])]
 
 
-def test_a_backend_that_refuses_batches_says_so_and_loses_only_them(batches):
-    row = batches.row("RefusesBatches")
-    assert (row.status, len(row.blocks), row.batches) == ("ok", 2, ())
-    assert row.batch_refusals["4"].startswith("NotImplementedError")
+def test_a_backend_that_refuses_batches_is_wrong_or_dies_of_them_loses_only_them(batches):
+    rows = [batches.row(name) for name in ("RefusesBatches", "AnswersBatchesWrongly")]
+    dies = batches.row("DiesOfALargeBatch")
+    assert {row.status for row in (*rows, dies)} == {"ok"}
+    assert (len(rows[0].blocks), rows[0].batches) == (2, ())
+    assert rows[0].batch_refusals["4"].startswith("NotImplementedError")
+    assert "differ" in rows[1].batch_refusals["16"]
+    assert "killed by SIGKILL" in dies.batch_refusals["16"]
+    assert [batch.size for batch in dies.batches] == [1, 4]
 
 
-def test_wrong_answers_to_a_batch_are_found(batches):
-    row = batches.row("AnswersBatchesWrongly")
-    assert row.status == "ok"
-    assert "differ" in row.batch_refusals["16"]
+@pytest.fixture
+def command(weights_file, tmp_path):
+    """`command("numpy", ...)`: a round of these, and the exit code."""
+    rest = ["--rounds", "1", "--weights", str(weights_file), "-o", str(tmp_path / "r.jsonl")]
+    return lambda *words: run_here(["compare", *words, *rest])
 
 
-def test_a_backend_that_dies_of_a_size_keeps_the_others(batches):
-    row = batches.row("DiesOfALargeBatch")
-    assert row.status == "ok"
-    assert "killed by SIGKILL" in row.batch_refusals["16"]
-    assert [batch.size for batch in row.batches] == [1, 4]
-
-
-def test_the_command_prints_throughput(weights_file, tmp_path, capsys):
-    arguments = ["compare", "numpy", "--rounds", "1", "--batch", "2,1"]
-    arguments += ["--weights", str(weights_file), "-o", str(tmp_path / "r.jsonl")]
-    assert run_here(arguments) == 0
-    assert "best images/s" in capsys.readouterr().out
-    assert run_here([*arguments, "--json"]) == 0
-    (row,) = json.loads(capsys.readouterr().out)["backends"]
-    assert list(row["images_per_s"]) == ["1", "2"]
-
-
-def test_throughput_in_less_than_float32_stands_below_all_others(weights_file, tmp_path, capsys):
-    arguments = ["compare", "fused:int16", "fused", "reference", "--rounds", "1", "--batch", "64"]
-    arguments += ["--weights", str(weights_file), "-o", str(tmp_path / "r.jsonl")]
-    assert run_here(arguments) == 0
+def test_throughput_is_printed_and_in_less_than_float32_below_all_others(command, capsys):
+    words = ("fused:int16", "fused", "reference", "--batch", "64,1")
+    assert command(*words) == 0
     _, _, table = capsys.readouterr().out.partition("best images/s")
     named = [line.split()[:2] for line in table.splitlines()[1:4]]
     assert named == [["fused", "float32"], ["reference", "float32"], ["fused:int16", "int16"]]
+    assert command(*words, "--json") == 0
+    rows = json.loads(capsys.readouterr().out)["backends"]
+    assert [list(row["images_per_s"]) for row in rows] == [["1", "64"]] * 3
 
 
 @pytest.mark.parametrize("given", ["0", "1,,2", "many", "-1", "100000"])
@@ -86,19 +74,14 @@ def test_a_size_that_is_none_is_refused(given, capsys):
     assert "sizes from 1" in capsys.readouterr().err
 
 
-def test_calls_come_after_an_idle_gap(weights_file):
+def test_calls_come_after_an_idle_gap_and_the_table_says_so(weights_file, command, capsys):
     options = {"rounds": 2, "interval_s": 0.02, "weights": weights_file}
     result = compare(CompareOptions((scratch.entry(scratch.Honest),), **options))
     for block in result.backends[0].blocks:
         assert block.wall_ns >= 20e6 * block.made
         assert block.made >= 10
     assert result.rules.interval_s == 0.02
-
-
-def test_the_table_says_that_calls_came_after_a_gap(weights_file, tmp_path, capsys):
-    arguments = ["compare", "numpy", "--rounds", "1", "--interval", "2"]
-    arguments += ["--weights", str(weights_file), "-o", str(tmp_path / "r.jsonl")]
-    assert run_here(arguments) == 0
+    assert command("numpy", "--interval", "2") == 0
     assert "2 ms apart" in capsys.readouterr().out
 
 
@@ -114,12 +97,10 @@ def test_a_call_with_cold_caches_takes_longer(weights_file):
     assert cold.cpu_ns > 0
 
 
-def test_a_run_with_cold_caches_says_so(weights_file, tmp_path, capsys):
-    file = tmp_path / "r.jsonl"
-    arguments = ["compare", "numpy", "--rounds", "1", "--cold", "--weights", str(weights_file)]
-    assert run_here([*arguments, "-o", str(file)]) == 0
+def test_a_run_with_cold_caches_says_so(command, tmp_path, capsys):
+    assert command("numpy", "--cold") == 0
     assert f"a pass over {COLD_MB} MB" in capsys.readouterr().out
-    result = read_result(file)
+    result = read_result(tmp_path / "r.jsonl")
     assert digest(result)["cold_mb"] == COLD_MB
     (block,) = result.backends[0].blocks
     assert block.wall_ns > 2 * sum(block.samples_ns), "the pass is not in the times"

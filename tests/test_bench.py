@@ -2,36 +2,29 @@
 
 import json
 import platform
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from conftest import environment
+from processes import ran
 
 BENCH = Path(__file__).parents[1] / "bench"
 
 
 def bench(storage, *options, **variables):
-    """Time `fused` for a moment."""
     command = [sys.executable, "-m", "pytest", str(BENCH), "--benchmark-only", "-q"]
     quick = ["-k", "test_infer[fused]", "--benchmark-max-time=0.2"]
-    done = subprocess.run(
-        [*command, *quick, f"--benchmark-storage={storage}", *options],
-        capture_output=True,
-        text=True,
-        env=environment(**variables),
-        cwd=BENCH.parent,
-    )
+    where = {"env": environment(**variables), "cwd": BENCH.parent}
+    done = ran(*command, *quick, f"--benchmark-storage={storage}", *options, code=None, **where)
     return done.returncode, done.stdout + done.stderr
 
 
 @pytest.fixture(scope="module")
 def saved(tmp_path_factory):
-    """A folder with a saved run."""
     storage = tmp_path_factory.mktemp("benchmarks")
-    code, told = bench(storage, "--benchmark-save=before")
-    assert code == 0, told
+    code, output = bench(storage, "--benchmark-save=before")
+    assert code == 0, output
     return storage
 
 
@@ -43,13 +36,13 @@ def test_backends_are_grouped_by_device(saved):
 
 
 def test_the_gate_lets_the_same_backend_pass(saved):
-    code, told = bench(saved, "--benchmark-compare", "--benchmark-compare-fail=min:300%")
-    assert code == 0, told
+    code, output = bench(saved, "--benchmark-compare", "--benchmark-compare-fail=min:300%")
+    assert code == 0, output
 
 
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="another instruction set is the brake")
 def test_the_gate_stops_a_slower_backend(saved):
     options = ("--benchmark-compare", "--benchmark-compare-fail=min:5%")
-    code, told = bench(saved, *options, LENET_BENCH_ISA="sse2")
+    code, output = bench(saved, *options, LENET_BENCH_ISA="sse2")
     assert code != 0
-    assert "Performance has regressed" in told
+    assert "Performance has regressed" in output

@@ -19,41 +19,29 @@ NAMES = ("fused", "onednn", "tensorflow:xla", "keras:predict_on_batch", "keras")
 
 
 def small():
-    """A result of each layer of 2018."""
     return result(*(blocks(name, 20 * 4**n) for n, name in enumerate(NAMES)))
 
 
 def unpacked(page, name):
-    """What the page carries under that name."""
     packed = re.search(f'id="{name}">(.*?)</script>', page)[1]
     return zlib.decompress(b64decode(packed))
 
 
 @pytest.fixture(scope="module")
 def page():
-    """All backends."""
     return classroom_page([("all.jsonl", sample_of_all())])
 
 
-def test_a_page_of_all_backends_is_at_most_3_mb(page):
+def test_a_page_of_all_backends_is_at_most_3_mb_with_the_weights_and_asks_nobody(page):
     assert len(page.encode()) < 3_000_000
-
-
-def test_the_page_asks_nobody_for_anything(page):
+    assert unpacked(page, "weights") == default_path().read_bytes()
     written = re.sub(r"data:text/javascript;base64,[\w+/=]*", "", page).replace("&#39;", "'")
     assert "connect-src 'none'" in written
     assert re.findall(r'\b(?:src|href)="(?!#|data:,")', written) == []
     assert "://" not in written
-
-
-def test_only_a_served_page_may_ask_its_server():
     served = classroom_page([("small.jsonl", small())], served=True).replace("&#39;", "'")
     assert "connect-src 'self'" in served
     assert json.loads(unpacked(served, "lesson"))["served"] is True
-
-
-def test_the_page_carries_the_weights_as_they_are(page):
-    assert unpacked(page, "weights") == default_path().read_bytes()
 
 
 def test_every_sentence_is_in_the_one_file_that_others_translate(page):
@@ -62,29 +50,20 @@ def test_every_sentence_is_in_the_one_file_that_others_translate(page):
     assert re.sub(r"<[^>]*>|\s", "", shown) == ""
 
 
-def test_the_lesson_has_every_timed_backend_from_the_fastest_to_the_slowest():
-    rows = (blocks("keras", 80), blocks("fused", 20), failed("torch", "crashed", "killed"))
-    found = lesson([("small.jsonl", result(*rows))])
-    assert [one["name"] for one in found["backends"]] == ["fused", "keras"]
-    assert found["backends"][0]["us"] == pytest.approx(20, abs=0.1)
+def test_the_lesson_has_every_timed_backend_in_order_with_the_lines_that_the_result_counted():
+    counted = blocks("fused", 20, lines_of_code=77)
+    rows = (blocks("keras", 80), counted, failed("torch", "crashed", "killed"))
+    fused, keras = lesson([("small.jsonl", result(*rows))])["backends"]
+    assert (fused["name"], fused["lines"]) == ("fused", 77)
+    assert (keras["name"], keras["lines"]) == ("keras", lines_of_code("keras"))
+    assert fused["us"] == pytest.approx(20, abs=0.1)
 
 
-def test_the_lines_are_those_that_the_result_counted():
-    rows = (blocks("fused", 20, lines_of_code=77), blocks("onednn", 40))
-    fused, onednn = lesson([("small.jsonl", result(*rows))])["backends"]
-    assert (fused["lines"], onednn["lines"]) == (77, lines_of_code("onednn"))
-
-
-def test_every_backend_has_its_code_by_stage():
+def test_every_backend_has_its_code_by_stage_and_calls_that_were_measured_to_race():
     found = lesson([("small.jsonl", small())])
     for one in found["backends"]:
         stages = {part["stage"] for part in found["listings"][one["listing"]]}
         assert {"conv1", "pool1", "conv2", "pool2", "fc1"} <= stages, one["name"]
-
-
-def test_the_race_draws_calls_that_were_measured():
-    found = lesson([("small.jsonl", small())])
-    for one in found["backends"]:
         assert one["quantiles"] == sorted(one["quantiles"])
         assert one["quantiles"][0] * 0.999 <= one["us"] <= one["quantiles"][-1] * 1.001
 
@@ -99,16 +78,12 @@ def test_a_run_of_why_says_what_the_calls_time_goes_to(pytestconfig):
     assert keras["apart_on"]
 
 
-def test_a_result_with_nothing_timed_is_refused():
-    nothing = result(failed("torch", "crashed", "killed"))
-    with pytest.raises(ResultError, match="was timed"):
-        classroom_page([("nothing.jsonl", nothing)])
-
-
-def test_what_a_result_says_is_data_and_never_markup():
+def test_what_a_result_says_is_data_and_never_markup_and_one_with_nothing_timed_is_refused():
     page = classroom_page([("hostile.jsonl", result(blocks(HOSTILE, 20), blocks("fused", 40)))])
     assert "hacked" not in page
     assert "hacked" in unpacked(page, "lesson").decode()
+    with pytest.raises(ResultError, match="was timed"):
+        classroom_page([("nothing.jsonl", result(failed("torch", "crashed", "killed")))])
 
 
 def test_the_lesson_plan_names_what_the_page_has(pytestconfig):

@@ -44,10 +44,16 @@ def answers(images, weights, folder, wasm=WASM):
     return about, probabilities, dict(zip(SIZES, layers, strict=True)), parameters
 
 
-def check(images, weights, folder):
-    about, probabilities, layers, _ = answers(images, weights, folder)
+@pytest.mark.parametrize("canonical", [True, False])
+def test_it_answers_as_the_reference_does(images, weights_file, tmp_path, canonical):
+    images, file = (images, default_path()) if canonical else (images[:5], weights_file)
+    about, probabilities, layers, parameters = answers(images, file, tmp_path)
     assert about["layers"] == list(SIZES)
-    reference = lenet_bench.load("reference", weights=weights)
+    assert about["parameters"] == [name.replace(".", "_") for name in PARAMETERS]
+    assert 0 < about["microseconds"] < np.inf
+    weights = read_weights(file)
+    assert np.array_equal(parameters, np.concatenate([weights[n].ravel() for n in PARAMETERS]))
+    reference = lenet_bench.load("reference", weights=file)
     apart = {"infer": np.abs(probabilities - reference.infer(images)).max()}
     expected = [reference.layers(image) for image in images]
     for name, values in layers.items():
@@ -57,26 +63,6 @@ def check(images, weights, folder):
     assert apart["infer"] < 1e-5
     assert apart["probabilities"] < 1e-5
     assert max(apart.values()) < 1e-4
-
-
-def test_it_answers_as_the_reference_does(images, tmp_path):
-    check(images, default_path(), tmp_path)
-
-
-def test_it_takes_any_weights(images, weights_file, tmp_path):
-    check(images[:5], weights_file, tmp_path)
-
-
-def test_the_weights_come_by_name(images, tmp_path):
-    about, _, _, parameters = answers(images[:1], default_path(), tmp_path)
-    assert about["parameters"] == [name.replace(".", "_") for name in PARAMETERS]
-    weights = read_weights()
-    assert np.array_equal(parameters, np.concatenate([weights[n].ravel() for n in PARAMETERS]))
-
-
-def test_a_call_has_a_time(images, tmp_path):
-    about = answers(images[:1], default_path(), tmp_path)[0]
-    assert 0 < about["microseconds"] < np.inf
 
 
 @pytest.mark.slow

@@ -19,9 +19,6 @@ CLOSE = 1e-5
 pytestmark = needs_node
 
 
-# --- the pictures ----------------------------------------------------------------------------
-
-
 def png(values):
     file = io.BytesIO()
     Image.fromarray(np.asarray(values, np.uint8)).save(file, "PNG")
@@ -67,9 +64,6 @@ def scenes(which):
         scene = list(SCENES)[n % len(SCENES)]
         digit = n // len(SCENES) % 10
         yield f"{scene} {digit}, seed {n}", photograph(digit, scene, seed=n)
-
-
-# --- both answers ----------------------------------------------------------------------------
 
 
 def python_answer(content):
@@ -156,9 +150,6 @@ def check(pictures, folder):
     wrong = {name: what for name, (what, _) in zip(names, found, strict=True) if what}
     assert not wrong, "\n".join(f"{name}: {what}" for name, what in wrong.items())
     return inks
-
-
-# --- the tests -------------------------------------------------------------------------------
 
 
 def test_samples_and_scenes_come_out_as_in_python(tmp_path):

@@ -44,24 +44,18 @@ FAILING = [
     (scratch.SlowsItsClock, "wrong", "clock"),
 ]
 LIVING = [
-    scratch.Honest,
-    scratch.Prints,
-    scratch.LeaksMemory,
-    scratch.StartsAProcess,
-    scratch.ForksWhenTimed,
-    scratch.LeavesItsCore,
+    *(scratch.Honest, scratch.Prints, scratch.LeaksMemory, scratch.StartsAProcess),
+    *(scratch.ForksWhenTimed, scratch.LeavesItsCore),
 ]
 
 
 @pytest.fixture(scope="module")
 def zoo_file(tmp_path_factory):
-    """Where the run of all of them lies."""
     return tmp_path_factory.mktemp("zoo") / "result.jsonl"
 
 
 @pytest.fixture(scope="module")
 def zoo(weights_file, zoo_file):
-    """One run of all of them."""
     entries = tuple(map(scratch.entry, [*LIVING, *(factory for factory, _, _ in FAILING)]))
     options = CompareOptions(entries, rounds=2, weights=weights_file, output=zoo_file, seed=5)
     return compare(options)
@@ -82,25 +76,22 @@ def test_a_backend_that_fails_costs_its_row_and_says_why(zoo, name, status, reas
     assert reason in row.reason
 
 
-def test_a_traceback_arrives_whole_and_a_native_crash_shows_where_python_was(zoo):
+def test_tracebacks_native_crashes_and_prints_arrive_without_control_characters(zoo, zoo_file):
     assert "in fail" in zoo.row("Raises").traceback
     assert "Segmentation fault" in zoo.row("ReadsAddressZero").output
     assert "in fail" in zoo.row("ReadsAddressZero").output
-
-
-def test_what_a_backend_prints_is_kept(zoo):
     assert "one more image" in zoo.row("Prints").output
     assert "from below Python" in zoo.row("Prints").output
-
-
-def test_no_control_character_reaches_the_file_or_the_reader(zoo, zoo_file):
-    assert "\\u001b" not in zoo_file.read_text()
     assert "\x1b" not in zoo.row("FailsInColours").reason
+    assert "\\u001b" not in zoo_file.read_text()
+    assert read_result(zoo_file) == zoo
 
 
-def test_a_leak_shows_in_the_peak_of_memory(zoo):
+def test_a_leak_shows_in_the_peak_of_memory_the_floor_below_all_and_no_process_is_left(zoo):
     leaking, honest = zoo.row("LeaksMemory"), zoo.row("Honest")
     assert leaking.resources.peak_rss_mib > honest.resources.peak_rss_mib + 15
+    assert 0 < zoo.floor.summary.p50_us < honest.summary.p50_us
+    assert not alive(int(zoo.row("StartsAProcess").runs["child"]))
 
 
 @linux
@@ -109,10 +100,6 @@ def test_a_backend_that_leaves_its_core_is_warned_of(zoo):
     (warning,) = [text for text in zoo.warnings if "although pinned" in text]
     assert "LeavesItsCore" in warning
     assert "Honest" not in warning
-
-
-def test_the_file_holds_what_was_returned(zoo, zoo_file):
-    assert read_result(zoo_file) == zoo
 
 
 def test_each_block_is_a_process_with_its_cold_start_and_the_known_loop(zoo_file):
@@ -136,14 +123,6 @@ def test_the_order_differs_from_round_to_round_and_follows_from_the_seed(zoo, zo
     assert orders[0] != orders[1]
 
 
-def test_the_empty_backend_shows_the_floor_of_the_harness(zoo):
-    assert 0 < zoo.floor.summary.p50_us < zoo.row("Honest").summary.p50_us
-
-
-def test_no_process_is_left(zoo):
-    assert not alive(int(zoo.row("StartsAProcess").runs["child"]))
-
-
 @pytest.mark.slow
 def test_a_backend_that_hangs_times_out_and_the_others_go_on(weights_file):
     result = measured(
@@ -161,60 +140,50 @@ def test_threads_beyond_the_count_and_at_work_unasked_are_warned_of(weights_file
     assert any("CPU time between calls" in warning for warning in result.warnings)
 
 
-def test_where_no_backend_runs_the_result_says_so(weights_file):
-    assert measured(weights_file, scratch.AnswersNaN, rounds=4).ended == "nothing to time"
-
-
 def test_a_budget_is_kept_from_the_first_start_to_the_end(weights_file):
-    told = []
+    updates = []
     entries = tuple(scratch.entry(scratch.Honest, name=name) for name in "abc")
-    result = compare(CompareOptions(entries, budget_s=4, weights=weights_file), told.append)
+    result = compare(CompareOptions(entries, budget_s=4, weights=weights_file), updates.append)
     ran = [block for row in (*result.backends, result.floor) for block in row.blocks]
     longest = max((block.took_s for block in ran), default=result.elapsed_s)  # busy machine: none
     assert result.ended == "budget"
     assert all(block.at_s < 4 for block in ran)
     assert result.elapsed_s > 4 - 2 * longest
-    lefts = [progress.left_s for progress in told]
+    lefts = [progress.left_s for progress in updates]
     assert lefts == sorted(lefts, reverse=True)
     assert all(left <= 4 for left in lefts)
 
 
-def test_a_run_ends_once_there_is_enough(weights_file):
-    asked = []
+def test_a_run_from_any_thread_ends_once_there_is_enough_or_nothing_to_time(weights_file):
+    asked, found = [], []
 
     def enough(blocks):
         asked.append(len([block for block in blocks if block.backend == "Honest"]))
         return asked[-1] / 2
 
-    result = measured(weights_file, scratch.Honest, rounds=6, enough=enough)
-    assert asked == [1, 2]
-    assert (result.ended, result.rounds) == ("enough", 2)
+    def work():
+        found.append(measured(weights_file, scratch.Honest, rounds=6, enough=enough))
 
-
-def test_a_run_from_another_thread_works(weights_file):
-    found = []
-    thread = threading.Thread(
-        target=lambda: found.append(measured(weights_file, scratch.Honest, rounds=1))
-    )
+    thread = threading.Thread(target=work)
     thread.start()
     thread.join(60)
-    assert found[0].backends[0].status == "ok"
+    assert asked == [1, 2]
+    assert (found[0].ended, found[0].rounds, found[0].backends[0].status) == ("enough", 2, "ok")
+    assert measured(weights_file, scratch.AnswersNaN, rounds=4).ended == "nothing to time"
 
 
-@pytest.mark.parametrize(
-    "options", [{"rounds": 0}, {"budget_s": 0}, {"threads": 0}, {"margin": 0}, {"batches": (0,)}]
-)
-def test_figures_that_no_run_could_follow_are_refused(options):
-    with pytest.raises(LenetBenchError, match="above 0"):
-        compare(CompareOptions(("numpy",), **options))
-
-
-def test_a_backend_named_twice_is_refused():
+def test_what_no_run_could_follow_is_refused_and_without_names_all_are_compared():
+    for options in (
+        {"rounds": 0},
+        {"budget_s": 0},
+        {"threads": 0},
+        {"margin": 0},
+        {"batches": (0,)},
+    ):
+        with pytest.raises(LenetBenchError, match="above 0"):
+            compare(CompareOptions(("numpy",), **options))
     with pytest.raises(LenetBenchError, match="twice"):
         compare(CompareOptions(("numpy", "numpy")))
-
-
-def test_without_names_all_are_compared_but_those_that_are_gone():
     assert [entry.name for entry in CompareOptions().entries()] == names(gone=False)
 
 
@@ -242,19 +211,14 @@ def test_the_command_prints_a_table_or_json_and_names_its_file(run, weights_file
     assert row["samples"] == read_result(output).row("numpy").summary.samples, "none was added"
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ("nosuch",),
-        ("numpy", "numpy"),
-        ("--budget", "3x"),
-        ("--budget", "0s"),
-        ("--budget", "501h"),
-        ("--baseline", "nosuch"),
-        ("--rounds", "0"),
-    ],
+MISUSE = (
+    *("nosuch", "numpy numpy", "--budget 3x", "--budget 0s", "--budget 501h", "--rounds 0"),
+    "--baseline nosuch",
 )
-def test_the_command_refuses_misuse(run, arguments):
-    done = run("compare", *arguments)
-    assert done.code == 2
-    assert "Traceback" not in done.errors
+
+
+def test_the_command_refuses_misuse(run):
+    for arguments in MISUSE:
+        done = run("compare", *arguments.split())
+        assert done.code == 2, arguments
+        assert "Traceback" not in done.errors

@@ -1,6 +1,5 @@
 """The tool that measures under other conditions, and the table that is drawn from its files."""
 
-import subprocess
 import sys
 from pathlib import Path
 
@@ -13,6 +12,7 @@ from lenet_bench.results import read_result
 sys.path.insert(0, str(Path(__file__).parents[1] / "bench"))
 import conditions
 from conditions import CONDITIONS, STARTS_WITHIN_S, fastest
+from processes import ran
 from tables import DRAWN
 
 pytestmark = pytest.mark.slow
@@ -29,15 +29,10 @@ def back_to_back(tmp_path_factory):
     folder = tmp_path_factory.mktemp("results")
     file = folder / "cpu/here.jsonl"
     compare = [sys.executable, "-m", "lenet_bench", "compare", "numpy", "fused", "fused:int16"]
-    run(*compare, "--rounds", "2", "--threads", "1", "-o", str(file))
+    ran(*compare, "--rounds", "2", "--threads", "1", "-o", file, env=environment())
     others = ("--rounds", "2", "--folder", str(folder / "conditions"))
-    run(sys.executable, conditions.__file__, str(file), *others)
+    ran(sys.executable, conditions.__file__, file, *others, env=environment())
     return file
-
-
-def run(*command):
-    done = subprocess.run(command, capture_output=True, text=True, env=environment())
-    assert done.returncode == 0, done.stderr
 
 
 @pytest.fixture(scope="module")
@@ -73,10 +68,6 @@ def test_the_table_has_each_median_beside_that_of_calls_back_to_back(back_to_bac
     assert cells[1] == units.time(medians[0])
     assert cells[2:] == [units.time(us) + r for us, r in zip(medians, ratios, strict=True)][1:]
     assert sum("64 MB" in line for line in drawn) == 1
-
-
-def test_what_computes_in_less_than_float32_has_a_table_of_its_own(back_to_back):
-    drawn = list(DRAWN["conditions"](back_to_back))
     tables = [number for number, line in enumerate(drawn) if line.startswith("| backend ")]
-    assert len(tables) == 2
+    assert len(tables) == 2  # below is what computes in less than float32
     assert any(line.startswith("| fused:int16 ") for line in drawn[tables[1] :])

@@ -2,7 +2,6 @@
 
 import json
 import re
-import subprocess
 import sys
 
 import pytest
@@ -26,6 +25,7 @@ from lenet_bench.registry import names
 from lenet_bench.show.terminal.cost import costs as table
 from lenet_bench.show.terminal.cost import side_by_side
 from lenet_bench.show.terminal.screen import Screen
+from processes import python
 from sample_results import blocks, log, result, write_log
 
 STANDING = names(gone=False)
@@ -39,41 +39,37 @@ def written(folder, name, text):
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_pygount_counts_the_same_lines(name):
+def test_pygount_counts_the_same_lines_and_lizard_them_and_about_as_many_decisions(name):
+    """Lizard sees decisions in functions only, and counts an `else` of the preprocessor."""
     pygount = pytest.importorskip("pygount", reason="pygount is not installed")
+    lizard = pytest.importorskip("lizard", reason="lizard is not installed")
     counted = pygount.SourceAnalysis.from_file(str(FILES[name].path), "lenet-bench")
     assert len(code_lines(FILES[name])) == counted.source_count
-
-
-@pytest.mark.parametrize("name", [name for name in FILES if name.endswith(".py")])
-def test_lizard_counts_the_same_lines_of_python_once_brackets_count(name):
-    lizard = pytest.importorskip("lizard", reason="lizard is not installed")
     found = lizard.analyze_file(str(FILES[name].path))
-    assert len(code_lines(FILES[name], brackets=True)) == found.nloc
-
-
-@pytest.mark.parametrize("name", FILES)
-def test_lizard_finds_about_as_many_decisions(name):
-    """It sees those in functions only, and counts an `else` of the preprocessor."""
-    lizard = pytest.importorskip("lizard", reason="lizard is not installed")
-    functions = lizard.analyze_file(str(FILES[name].path)).function_list
-    theirs = sum(function.cyclomatic_complexity - 1 for function in functions)
+    if name.endswith(".py"):
+        assert len(code_lines(FILES[name], brackets=True)) == found.nloc
+    theirs = sum(function.cyclomatic_complexity - 1 for function in found.function_list)
     assert complexity(FILES[name]) == pytest.approx(theirs, rel=0.1, abs=3)
 
 
-def test_what_is_no_code_does_not_count_in_python(tmp_path):
-    text = '"""A docstring\n\nof three lines."""\n\n# a comment\nx = f(  # counts\n    1,\n)\n'
-    assert code_lines(written(tmp_path, "a.py", text)) == {6, 7}
-
-
-def test_what_is_no_code_does_not_count_in_cpp(tmp_path):
-    text = '/* two\n lines */\nint f() { // counts\n\n  return g("// no comment");\n}\n});\n'
-    assert code_lines(written(tmp_path, "a.cpp", text)) == {3, 5}
-
-
-def test_a_raw_string_is_no_comment(tmp_path):
-    text = 'auto s = R"x(\n// code\n)x";\nint a;\n'
-    assert code_lines(written(tmp_path, "a.cu", text)) == {1, 2, 3, 4}
+@pytest.mark.parametrize(
+    ("name", "text", "lines"),
+    [
+        (
+            "a.py",
+            '"""A docstring\n\nof three lines."""\n\n# a comment\nx = f(  # counts\n    1,\n)\n',
+            {6, 7},
+        ),
+        (
+            "a.cpp",
+            '/* two\n lines */\nint f() { // counts\n\n  return g("// no comment");\n}\n});\n',
+            {3, 5},
+        ),
+        ("a.cu", 'auto s = R"x(\n// code\n)x";\nint a;\n', {1, 2, 3, 4}),  # a raw string
+    ],
+)
+def test_what_is_no_code_does_not_count(tmp_path, name, text, lines):
+    assert code_lines(written(tmp_path, name, text)) == lines
 
 
 def test_decisions_are_counted_alike_in_both_languages(tmp_path):
@@ -83,74 +79,55 @@ def test_decisions_are_counted_alike_in_both_languages(tmp_path):
     assert complexity(written(tmp_path, "a.cpp", cpp)) == 4
 
 
-def test_api_names_are_what_others_made(tmp_path):
-    text = (
+API_NAMES = {
+    "a.py": (
         "import os\nimport keras\nfrom keras import layers as l\nfrom ..weights import Weights\n"
         "class A:\n    def own(self):\n        self.m = keras.Model(l.Dense(1))\n"
         "        os.getcwd(), self.own(), ''.join('a'), Weights.make()\n"
-        "        return self.m.predict(1), self.m.predict(2)\n"
-    )
-    found = api_names([written(tmp_path, "a.py", text)])
-    assert found == [".predict", "keras.Model", "keras.layers.Dense"]
-
-
-def test_api_names_of_cpp_are_found_by_their_namespace_and_through_aliases(tmp_path):
-    text = (
+        "        return self.m.predict(1), self.m.predict(2)\n",
+        ".predict keras.Model keras.layers.Dense",
+    ),
+    "by namespace and through aliases.cpp": (
         "using dnnl::memory;\nusing Tag = memory::format_tag;\nstd::vector<int> v;\n"
-        "void f() { v.push_back(1); memory m(Tag::any); m.get_desc(); m.get_desc(); }\n"
-    )
-    found = api_names([written(tmp_path, "a.cpp", text)])
-    assert found == [
-        ".get_desc",
-        "dnnl::memory",
-        "dnnl::memory::format_tag",
-        "dnnl::memory::format_tag::any",
-    ]
-
-
-def test_api_names_of_a_struct_of_functions_are_those_that_are_called(tmp_path):
-    text = (
+        "void f() { v.push_back(1); memory m(Tag::any); m.get_desc(); m.get_desc(); }\n",
+        ".get_desc dnnl::memory dnnl::memory::format_tag dnnl::memory::format_tag::any",
+    ),
+    "a struct of functions.cpp": (
         "const OrtApi* ort = OrtGetApiBase()->GetApi(ORT_API_VERSION);\n"
-        "void run(std::string s) { ort->CreateEnv(s.data()); run(s); }\n"
-    )
-    found = api_names([written(tmp_path, "a.cpp", text)])
-    assert found == [".CreateEnv", ".GetApi", "ORT_API_VERSION", "OrtApi", "OrtGetApiBase"]
+        "void run(std::string s) { ort->CreateEnv(s.data()); run(s); }\n",
+        ".CreateEnv .GetApi ORT_API_VERSION OrtApi OrtGetApiBase",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", API_NAMES)
+def test_api_names_are_what_others_made(tmp_path, name):
+    text, expected = API_NAMES[name]
+    assert api_names([written(tmp_path, name, text)]) == expected.split()
 
 
 @pytest.mark.parametrize(
-    ("deepest", "text"),
+    ("deepest", "name", "text"),
     [
-        (0, "x = [f(y) for y in z]\n"),
-        (2, "for a in b:\n    if a:\n        pass\n"),
-        (1, "if a:\n    pass\nelif b:\n    pass\nelse:\n    pass\n"),
-        (2, "def f():\n    try:\n        while x:\n            pass\n    finally:\n        pass\n"),
+        (0, "a.py", "x = [f(y) for y in z]\n"),
+        (2, "a.py", "for a in b:\n    if a:\n        pass\n"),
+        (1, "a.py", "if a:\n    pass\nelif b:\n    pass\nelse:\n    pass\n"),
+        (2, "a.py", "def f():\n  try:\n    while x:\n      pass\n  finally:\n    pass\n"),
+        (0, "a.cpp", "namespace a { struct B { int c() { return d({1, 2}); } }; }"),
+        (2, "a.cpp", "void f() { for (int i : x) if (i) g(); }"),
+        (1, "a.cpp", "void f() { if (a) b(); else if (c) { d(); } else e(); }"),
+        (3, "a.cpp", "void f() { while (a) { do { switch (b) { case 1: c(); } } while (d); } }"),
+        (2, "a.cpp", "void f() { if (a) run([&](int i) { if (i) g(); }); }"),
+        (1, "a.cpp", "F::F() : a{1}, b(2) { try { c(); } catch (const E &e) { d(); } }"),
+        (1, "a.cpp", "if constexpr (a) { b(); }"),
     ],
 )
-def test_nesting_in_python(tmp_path, deepest, text):
-    assert nesting(written(tmp_path, "a.py", text)) == deepest
+def test_nesting(tmp_path, deepest, name, text):
+    assert nesting(written(tmp_path, name, text)) == deepest
 
 
-@pytest.mark.parametrize(
-    ("deepest", "text"),
-    [
-        (0, "namespace a { struct B { int c() { return d({1, 2}); } }; }"),
-        (2, "void f() { for (int i : x) if (i) g(); }"),
-        (1, "void f() { if (a) b(); else if (c) { d(); } else e(); }"),
-        (3, "void f() { while (a) { do { switch (b) { case 1: c(); } } while (d); } }"),
-        (2, "void f() { if (a) run([&](int i) { if (i) g(); }); }"),
-        (1, "F::F() : a{1}, b(2) { try { c(); } catch (const E &e) { d(); } }"),
-        (1, "if constexpr (a) { b(); }"),
-    ],
-)
-def test_nesting_in_cpp(tmp_path, deepest, text):
-    assert nesting(written(tmp_path, "a.cpp", text)) == deepest
-
-
-def test_the_disk_holds_a_native_module_and_its_library():
+def test_the_disk_holds_a_module_and_its_library(tmp_path, monkeypatch):
     assert installed_mib("fused") < 10 < installed_mib("openblas")
-
-
-def test_what_is_not_installed_takes_no_known_room(tmp_path, monkeypatch):
     monkeypatch.setenv("LENET_BENCH_ENVIRONMENTS", str(tmp_path))
     assert installed_bytes(["no-such-package"], sys.path) is None
     assert installed_mib("theano") is None
@@ -166,7 +143,6 @@ def test_packages_are_counted_with_what_they_need_and_once(tmp_path):
 
 
 def package(folder, name, size, needs):
-    """A package as pip leaves it, of one file."""
     (folder / f"{name}.py").write_text("#" * size)
     info = folder / f"{name}-3.0.dist-info"
     info.mkdir()
@@ -175,15 +151,20 @@ def package(folder, name, size, needs):
     (info / "RECORD").write_text(f"{name}.py,,\n")
 
 
-@pytest.mark.parametrize(
-    ("name", "files"),
-    [
-        ("openblas", {"cpu/openblas.cpp", "cpu/openblas.hpp"}),
-        ("onnxruntime", {"backends/onnxruntime.py", "export/onnx.py"}),  # it reads a model file
-    ],
-)
-def test_a_backend_is_its_files_and_what_writes_those_that_it_reads(name, files):
-    assert {source.name for source in sources(name)} == files
+def test_a_backend_is_its_files_and_what_writes_those_that_it_reads():
+    """Also in an installed wheel, where this runs."""
+    files = {name: {source.name for source in sources(name)} for name in STANDING}
+    assert files["openblas"] == {"cpu/openblas.cpp", "cpu/openblas.hpp"}
+    assert files["onnxruntime"] == {"backends/onnxruntime.py", "export/onnx.py"}
+    assert "cuda/fused.cu" in files["cuda"]
+    for name in ("fused", "onednn", "openblas", "cuda", "cudnn"):
+        assert any(file.endswith(".cpp") for file in files[name]), name
+
+
+def test_lines_are_those_of_a_variant_with_what_it_says_first_and_none_where_there_is_no_code():
+    assert lines_of_code("keras") > lines_of_code("keras-jax")  # whose threads are a variable
+    assert lines_of_code("fused:int16") == lines_of_code("fused")
+    assert (lines_of_code("empty"), lines_of_code("cntk")) == (None, None)  # no backend; gone
 
 
 def test_a_variant_is_counted_from_its_function():
@@ -204,40 +185,11 @@ def test_a_variant_is_counted_from_its_function():
     assert reached(text, ["other"]) == {1, 2, 4, 5, 6, 7, 8, 9, 10}
 
 
-def test_what_a_backend_says_first_for_threads_is_counted():
-    assert lines_of_code("keras") > lines_of_code("keras-jax")  # whose threads are a variable
-
-
-def test_gpu_kernels_belong_to_their_backend():
-    assert "cuda/fused.cu" in {source.name for source in sources("cuda")}
-
-
-def test_every_native_backend_has_its_sources():
-    """Also in an installed wheel, where this runs."""
-    for name in ("fused", "onednn", "openblas", "cuda", "cudnn"):
-        assert any(s.path.suffix == ".cpp" for s in sources(name)), name
-
-
-def test_a_native_variant_costs_what_its_backend_does():
-    assert lines_of_code("fused:int16") == lines_of_code("fused")
-
-
-@pytest.mark.parametrize("name", ["empty", "cntk"])  # no backend; gone
-def test_what_has_no_code_has_no_lines(name):
-    assert lines_of_code(name) is None
-
-
-def test_costs_are_in_the_registrys_order():
+def test_costs_are_in_the_registrys_order_a_bare_name_is_all_its_variants_and_gone_is_refused():
     assert [cost.name for cost in costs()] == STANDING
-    named = [cost.name for cost in costs(["mnn:direct", "fused:int16"])]
-    assert named == ["fused:int16", "mnn:direct"]
-
-
-def test_a_bare_name_is_all_its_variants():
-    assert [cost.name for cost in costs(["jax"])] == ["jax", "jax:arguments", "jax:bfloat16"]
-
-
-def test_what_is_gone_is_refused_by_name():
+    named = [cost.name for cost in costs(["mnn:direct", "fused:int16", "jax"])]
+    assert set(named) == {"fused:int16", "jax", "jax:arguments", "jax:bfloat16", "mnn:direct"}
+    assert named == sorted(named, key=STANDING.index)
     with pytest.raises(LenetBenchError, match=r"^cntk .*2019"):
         costs(["cntk"])
 
@@ -250,14 +202,11 @@ def test_what_it_installs_is_its_extra_or_its_environments_pins():
     assert numpy == ()
 
 
-def test_no_api_is_imported():
+def test_no_api_is_imported_and_the_json_has_every_figure(run):
     code = "import sys; from lenet_bench.cost import costs; costs(); print(*sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    modules = {name.partition(".")[0] for name in done.stdout.split()}
+    modules = {name.partition(".")[0] for name in python(code).stdout.split()}
     assert not modules & {"keras", "tensorflow", "torch", "jax", "onnx", "pygount", "lizard"}
 
-
-def test_the_json_has_every_figure(run):
     done = run("cost", "--json")
     found = json.loads(done.output)
     assert [one["name"] for one in found] == STANDING
@@ -266,18 +215,15 @@ def test_the_json_has_every_figure(run):
     assert all(set(one) == keys and one["lines_of_code"] > 10 for one in found)
 
 
-def test_named_backends_only_are_counted(run):
+def test_named_backends_only_are_counted_and_show_is_refused_beside_what_it_cannot_obey(run):
     lines = run("cost", "torch:export", "onednn").output.splitlines()
     assert [line.split()[0] for line in lines] == ["backend", "onednn", "torch:export"]
-
-
-def test_show_is_refused_beside_what_it_cannot_obey(run):
     assert run("cost", "--show", "keras", "torch", "--json").code == 2
     assert run("cost", "--show", "keras", "kera").code == 2
     assert run("cost", "keras", "--times", "mine.jsonl").code == 2
 
 
-def test_the_code_has_its_time_beside_it(run, tmp_path):
+def test_code_has_its_time_and_a_result_its_lines(run, tmp_path, weights_file):
     path = tmp_path / "mine.jsonl"
     write_log(path, log(blocks("keras", 40_000), blocks("fused", 20)))
     own = run("cost", "--show", "keras", "torch", "--times", path).output
@@ -287,8 +233,6 @@ def test_the_code_has_its_time_beside_it(run, tmp_path):
     shipped = run("cost", "--show", "keras", "torch").output
     assert len(re.findall(r"(?:keras|torch): \d+ lines, [\d.]+ .s a call", shipped)) == 2
 
-
-def test_a_row_of_a_result_has_its_lines(run, weights_file, tmp_path):
     path = tmp_path / "result.jsonl"
     arguments = ("numpy", "--rounds", "1", "--weights", weights_file, "-o", path, "--json")
     (row,) = json.loads(run("compare", *arguments).output)["backends"]
@@ -297,16 +241,11 @@ def test_a_row_of_a_result_has_its_lines(run, weights_file, tmp_path):
     assert read_result(path).row("numpy").lines_of_code == row["lines_of_code"]
 
 
-@pytest.mark.parametrize("columns", [40, 64, 100, 200])
-def test_the_table_is_no_wider_than_the_terminal(columns):
-    lines = list(table(costs(), Screen(columns, colour=False)))
-    assert max(map(len, lines)) <= columns
-
-
-@pytest.mark.parametrize("columns", [40, 72, 100, 200])
-def test_sources_side_by_side_are_no_wider_than_the_terminal(columns):
-    lines = shown("keras", "onednn", Screen(columns, colour=False))
-    assert max(map(len, lines)) <= columns
+@pytest.mark.parametrize("columns", [40, 64, 72, 100, 200])
+def test_tables_and_sources_are_no_wider_than_the_terminal(columns):
+    screen = Screen(columns, colour=False)
+    for lines in (table(costs(), screen), shown("keras", "onednn", screen)):
+        assert max(map(len, lines)) <= columns
 
 
 def shown(left, right, screen=PLAIN):
@@ -315,46 +254,34 @@ def shown(left, right, screen=PLAIN):
     return list(side_by_side(one, other, result(blocks("numpy", 90)), screen))
 
 
-@pytest.mark.parametrize("columns", [80, 160])
-def test_each_backends_lines_are_counted_once_on_top(columns):
-    lines = shown("keras", "onednn", Screen(columns, colour=False))
-    top, below = lines[: lines.index("      ── load")], "\n".join(lines)
-    for name in ("keras", "onednn"):
-        count = f"{name}: {lines_of_code(name)} lines"
-        assert count in "\n".join(top)
-        assert below.count(count) == 1
-
-
-def test_matching_stages_stand_side_by_side():
+def test_matching_stages_stand_side_by_side_in_the_networks_order():
+    for columns in (80, 160):  # each backend's lines are counted once, on top
+        lines = shown("keras", "onednn", Screen(columns, colour=False))
+        end = lines.index("      ── load")
+        for name in ("keras", "onednn"):
+            count = f"{name}: {lines_of_code(name)} lines"
+            assert count in "\n".join(lines[:end])
+            assert "\n".join(lines).count(count) == 1
     lines = shown("keras", "torch")
     below = lines[lines.index("      ── pool2") + 2]
     assert "layers.MaxPooling2D(2)" in below
     assert "max_pool2d(self.conv2(x), 2)" in below
-
-
-def test_stages_are_in_the_networks_order():
+    assert "\x1b" not in "\n".join(lines)
+    painted = "\n".join(shown("keras", "torch", Screen(100, colour=True)))
+    assert "\x1b[36mConv2D\x1b[0m" in painted
     titles = [line[9:] for line in shown("numpy", "onednn") if line.startswith("      ── ")]
     assert titles == list(STAGES)
 
 
-def test_every_line_of_code_is_shown_once():
-    for name in names(gone=False):
-        files = sources(name)
-        lines = [(line.file, line.number) for line in staged(files)]
-        assert len(lines) == len(set(lines))
-        assert {(source.name, n) for source in files for n in code_lines(source)} <= set(lines)
-
-
 @pytest.mark.parametrize("name", STANDING)
-def test_each_shows_where_its_convolutions_are(name):
+def test_every_line_of_code_is_shown_once_in_its_stage(name):
     """A convolution and its pool may share a line."""
-    found = {line.stage for line in staged(sources(name))}
-    assert {"load", "fc1"} <= found
-    assert found & {"conv1", "pool1"}
-    assert found & {"conv2", "pool2"}
-
-
-def test_colours_are_for_terminals():
-    painted = "\n".join(shown("keras", "torch", Screen(100, colour=True)))
-    assert "\x1b[36mConv2D\x1b[0m" in painted
-    assert "\x1b" not in "\n".join(shown("keras", "torch"))
+    files = sources(name)
+    found = list(staged(files))
+    stages = {line.stage for line in found}
+    assert {"load", "fc1"} <= stages
+    assert stages & {"conv1", "pool1"}
+    assert stages & {"conv2", "pool2"}
+    lines = [(line.file, line.number) for line in found]
+    assert len(lines) == len(set(lines))
+    assert {(source.name, n) for source in files for n in code_lines(source)} <= set(lines)

@@ -3,12 +3,10 @@ It proves the wiring; numerics and speed of NVIDIA's libraries are for bench/gpu
 """
 
 import pytest
-from cuda_children import BACKENDS, CUDA, CUDNN, Ask
+from cuda_children import BACKENDS, CUDA, CUDNN, Ask, needs_cuda
 from cuda_setting import built_major
 
-pytestmark = pytest.mark.skipif(
-    built_major() is None, reason="lenet_bench is built without CUDA (make test-cuda13)"
-)
+pytestmark = needs_cuda
 
 #: What our code does with any CUDA, and NVIDIA's has no part in.
 with_the_newest = pytest.mark.skipif(
@@ -70,14 +68,20 @@ answer([float(difference), tolerance("{backend}")])
 
 @with_the_newest
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_threads_that_call_at_once_each_get_their_own_answer(ask: Ask, backend: str) -> None:
+def test_sessions_and_threads_get_their_own_answers(ask: Ask, backend: str) -> None:
     worst, allowed = ask(f"""
-net = load("{backend}", weights=weights)
-expected = reference.infer(images)
-worst = [0.0] * 4
+other = Weights({{name: -values for name, values in weights.parameters.items()}})
+one, two = load("{backend}", weights=weights), load("{backend}", weights=other)
+expected = [reference.infer(images), load("reference", weights=other).infer(images)]
+worst = [0.0] * 5
+def compare(net, expected, i, at):
+    worst[at] = max(worst[at], float(np.abs(net.infer(images[i]) - expected[i]).max()))
+for i in [0, 1, 2, 3, 1, 0]:
+    compare(one, expected[0], i, 4)
+    compare(two, expected[1], i, 4)
 def work(i):
     for _ in range(20):
-        worst[i] = max(worst[i], float(np.abs(net.infer(images[i]) - expected[i]).max()))
+        compare(one, expected[0], i, i)
 threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
 [t.start() for t in threads], [t.join() for t in threads]
 answer([max(worst), tolerance("{backend}")])
@@ -87,78 +91,49 @@ answer([max(worst), tolerance("{backend}")])
 
 @with_the_newest
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_two_sessions_do_not_disturb_each_other(ask: Ask, backend: str) -> None:
-    worst, allowed = ask(f"""
-other = Weights({{name: -values for name, values in weights.parameters.items()}})
-one, two = load("{backend}", weights=weights), load("{backend}", weights=other)
-expected_one, expected_two = reference.infer(images), load("reference", weights=other).infer(images)
-worst = 0.0
-for i in [0, 1, 2, 3, 1, 0]:
-    worst = max(worst, float(np.abs(one.infer(images[i]) - expected_one[i]).max()))
-    worst = max(worst, float(np.abs(two.infer(images[i]) - expected_two[i]).max()))
-answer([worst, tolerance("{backend}")])
-""")
-    assert worst <= allowed
-
-
-@with_the_newest
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_nothing_is_left_when_a_session_goes(ask: Ask, backend: str) -> None:
-    alive, left = ask(f"""
-net = load("{backend}", weights=weights)
-net.infer(images)
-net.profile(images[0], 3)
-alive = double().cuda_double_live()
-del net
-gc.collect()
-answer([alive, double().cuda_double_live()])
-""")
-    assert alive > 0
-    assert left == 0
-
-
-@with_the_newest
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_a_call_allocates_nothing(ask: Ask, backend: str) -> None:
-    before, after = ask(f"""
+def test_a_call_allocates_and_a_session_leaves_nothing(ask: Ask, backend: str) -> None:
+    before, after, alive, left = ask(f"""
 net = load("{backend}", weights=weights)
 names = (b"cudaMalloc", b"cudaHostAlloc", b"cudnnCreateTensorDescriptor", b"cudaEventCreate",
          b"cudnnBackendCreateDescriptor", b"copy of memory that is not pinned")
 count = lambda: [double().cuda_double_calls(name) for name in names]
 before = count()
 net.infer(images)
-answer([before, count()])
+after = count()
+net.profile(images[0], 3)
+alive = double().cuda_double_live()
+del net
+gc.collect()
+answer([before, after, alive, double().cuda_double_live()])
 """)
     assert before == after
+    assert alive > 0
+    assert left == 0
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_the_profile_splits_one_call_into_its_stages(ask: Ask, backend: str) -> None:
-    profile = ask(f'answer(load("{backend}", weights=weights).profile(images[0], 5))')
+def test_profile_has_the_stages_and_describe_the_proof(ask: Ask, backend: str) -> None:
+    profile, facts = ask(f"""
+net = load("{backend}", weights=weights)
+answer([net.profile(images[0], 5), net.describe()])
+""")
     assert set(profile) >= {"h2d_us", "kernels_us", "d2h_us", "enqueue_us", "total_us"}
     assert profile["kernels_us"] > 0
+    assert "memory of GPU 0" in facts["proof"]
 
 
-def test_describe_names_device_versions_algorithm_and_memory(ask: Ask) -> None:
-    facts = ask('answer(load("cudnn:find", weights=weights).describe())')
+def test_describe_names_device_versions_memory_and_what_keeps_to_float32(ask: Ask) -> None:
+    facts, engines = ask("""
+answer([load(name, weights=weights).describe() for name in ("cudnn:find", "cudnn:frontend")])
+""")
     assert facts["device"] == "a double of a GPU"
     assert facts["conv1"] == "gemm"  # the fastest that worked in float32, once all were warm
     for fact in ("driver supports CUDA", "CUDA runtime", "cuDNN", "cuBLAS", "device memory"):
         assert facts[fact]
-
-
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_describe_proves_that_it_ran_on_the_gpu(ask: Ask, backend: str) -> None:
-    facts = ask(f'answer(load("{backend}", weights=weights).describe())')
-    assert "memory of GPU 0" in facts["proof"]
-
-
-def test_describe_names_the_engines_that_keep_to_float32_and_run(ask: Ask) -> None:
-    facts = ask('answer(load("cudnn:frontend", weights=weights).describe())')
     # 33 rounds, 99 is not built, 55 fails
-    assert facts["conv1"] == "engine 11, with its bias in one plan"
-    assert facts["pool1"] == "engine 1"  # only the fallback lists one
-    assert facts["math"] == "float32"
+    assert engines["conv1"] == "engine 11, with its bias in one plan"
+    assert engines["pool1"] == "engine 1"  # only the fallback lists one
+    assert engines["math"] == "float32"
 
 
 @pytest.mark.parametrize("backend", ["cudnn:graph", "cuda:graph", "cuda:mapped"])

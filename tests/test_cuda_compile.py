@@ -4,22 +4,17 @@ import shutil
 from pathlib import Path
 
 import pytest
-from cuda_children import Ask, child, unavailable
-from cuda_setting import built_major
+from cuda_children import Ask, child, needs_cuda, unavailable
 
-pytestmark = pytest.mark.skipif(
-    built_major() is None, reason="lenet_bench is built without CUDA (make test-cuda13)"
-)
+pytestmark = needs_cuda
 
-
-CAPABILITIES = [75, 80, 90, 100, 120]
 
 #: The double's NVRTC gives what NVIDIA's does, and not PTX in its place.
 MACHINE_CODE = {"CUDA_DOUBLE_MACHINE_CODE": "1"}
 
 
 @pytest.mark.parametrize("kernels", ["kernels", "cluster_kernels"])
-@pytest.mark.parametrize("capability", CAPABILITIES)
+@pytest.mark.parametrize("capability", [75, 80, 90, 100, 120])
 def test_our_kernels_compile_for(ask: Ask, capability: int, kernels: str) -> None:
     if kernels == "cluster_kernels" and capability < 90:
         pytest.skip("it has no clusters")
@@ -49,28 +44,22 @@ def cached(folder: Path) -> list[Path]:
 LOAD_CUDA = 'load("cuda", weights=weights)\nanswer(True)'
 
 
-def test_compiled_kernels_are_kept_on_disk(ask: Ask, tmp_path: Path) -> None:
-    ask(LOAD_CUDA, XDG_CACHE_HOME=str(tmp_path))
-    (kept,) = cached(tmp_path)
-    written = kept.stat().st_mtime_ns
-    ask(LOAD_CUDA, XDG_CACHE_HOME=str(tmp_path))
-    assert cached(tmp_path)[0].stat().st_mtime_ns == written
-
-
-@pytest.mark.parametrize("damage", [b"", b"short", b"\0" * 5000])
-def test_damaged_kernels_on_disk_are_compiled_again(
-    ask: Ask, tmp_path: Path, damage: bytes
+@pytest.mark.parametrize("damage", [None, b"", b"short", b"\0" * 5000])
+def test_compiled_kernels_are_kept_on_disk_and_compiled_again_where_they_are_damaged(
+    ask: Ask, tmp_path: Path, damage: bytes | None
 ) -> None:
     ask(LOAD_CUDA, XDG_CACHE_HOME=str(tmp_path))
     (kept,) = cached(tmp_path)
-    whole = kept.read_bytes()
-    kept.write_bytes(damage)
+    whole, written = kept.read_bytes(), kept.stat().st_mtime_ns
+    if damage is not None:
+        kept.write_bytes(damage)
     ask(LOAD_CUDA, XDG_CACHE_HOME=str(tmp_path))
     assert kept.read_bytes() == whole
+    assert (kept.stat().st_mtime_ns == written) == (damage is None)
 
 
 @pytest.mark.parametrize(("of_folder", "others_may"), [(False, 0o620), (True, 0o777)])
-def test_compiled_kernels_that_others_could_have_written_are_not_used(
+def test_kernels_that_others_could_have_written_are_not_used(
     ask: Ask, tmp_path: Path, of_folder: bool, others_may: int
 ) -> None:
     ask(LOAD_CUDA, XDG_CACHE_HOME=str(tmp_path))
@@ -83,9 +72,7 @@ def test_compiled_kernels_that_others_could_have_written_are_not_used(
     assert kept.parent.stat().st_mode & 0o777 == 0o700
 
 
-def test_another_compiler_of_the_same_version_compiles_anew(
-    ask: Ask, double: Path, tmp_path: Path
-) -> None:
+def test_another_build_of_nvrtc_compiles_anew(ask: Ask, double: Path, tmp_path: Path) -> None:
     for path in double.glob("lib*.so.*"):
         if path.name.startswith("libnvrtc") and not path.name.endswith(".map"):
             shutil.copyfile(path, tmp_path / path.name)  # as a patch of it: built at another time
@@ -103,17 +90,14 @@ def test_kernels_need_no_place_to_be_kept(ask: Ask, tmp_path: Path) -> None:
     assert ask(LOAD_CUDA, XDG_CACHE_HOME="", HOME="")
 
 
-# without the double ------------------------------------------------------------------------------
-
-
-def test_importing_the_package_loads_no_cuda() -> None:
-    done = child('print("libcud" in open("/proc/self/maps").read())')
-    assert done.stdout.strip() == "False", done.stderr
-
-
-def test_nvidias_own_libraries_say_what_is_missing_here() -> None:
-    done = child('print(failure(lambda: load("cudnn", weights=weights)))')
-    if done.stdout.strip() == "None":
+def test_importing_the_package_loads_no_cuda_and_nvidias_libraries_say_what_is_missing() -> None:
+    done = child("""
+print("libcud" in open("/proc/self/maps").read())
+print(failure(lambda: load("cudnn", weights=weights)))
+""")
+    loaded, said = done.stdout.strip().splitlines()
+    assert loaded == "False", done.stderr
+    if said == "None":
         pytest.skip("there is an NVIDIA GPU here")
-    assert "Unavailable" in done.stdout, done.stderr
-    assert "driver" in done.stdout
+    assert "Unavailable" in said
+    assert "driver" in said

@@ -14,9 +14,7 @@ pytestmark = pytest.mark.skipif(
 
 
 @pytest.mark.parametrize("backend", sorted({fault.backend for fault in FAULTS}))
-def test_without_a_fault_the_driver_is_content(
-    driver: Driver, backend: str, tmp_path: Path
-) -> None:
+def test_without_a_fault_all_is_right(driver: Driver, backend: str, tmp_path: Path) -> None:
     done = driver.run(backend, tmp_path)
     assert done.returncode == 0, done.stderr
 

@@ -16,6 +16,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
+from cuda_children import needs_cuda
 from cuda_setting import (
     SOURCES,
     TESTS,
@@ -31,9 +32,7 @@ from test_cuda_plans import described
 
 MAJOR = built_major() or 13
 
-pytestmark = pytest.mark.skipif(
-    built_major() is None, reason="lenet_bench is built without CUDA (make test-cuda13)"
-)
+pytestmark = needs_cuda
 
 #: What other packages bring along: torch 2.10's builds for CUDA 13 pin these.
 OTHERS = {
@@ -149,9 +148,6 @@ def plan(
     return {str(Path(file).parent) for file in files}
 
 
-# what LD_LIBRARY_PATH holds ----------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("shadow", ["*", "libcudnn_heuristic.so.9", DISPATCHER])
 def test_another_cudnn_in_the_library_path_is_not_mixed_in(
     planner: Path, cudnn: Path, other_cudnn: Path, tmp_path: Path, shadow: str
@@ -161,17 +157,13 @@ def test_another_cudnn_in_the_library_path_is_not_mixed_in(
     assert plan(planner, tmp_path) == {str(cudnn)}
 
 
-def test_a_cudnn_that_another_package_pins_is_used_as_a_whole(
+def test_a_cudnn_that_another_package_pins_or_loaded_before_is_used_as_a_whole(
     planner: Path, others: Path, other_cudnn: Path, cudnn: Path
 ) -> None:
-    assert plan(planner, packages=others) == {str(other_cudnn)}
-    assert plan(planner, cudnn, packages=others) == {str(other_cudnn)}  # a newer one has more parts
-
-
-def test_a_cudnn_that_somebody_loaded_before_stays_and_is_used_as_a_whole(
-    planner: Path, other_cudnn: Path
-) -> None:
-    assert plan(planner, loaded=other_cudnn / DISPATCHER) == {str(other_cudnn)}
+    whole = {str(other_cudnn)}
+    assert plan(planner, packages=others) == whole
+    assert plan(planner, cudnn, packages=others) == whole  # a newer one has more parts
+    assert plan(planner, loaded=other_cudnn / DISPATCHER) == whole
 
 
 @pytest.fixture
@@ -211,9 +203,6 @@ def test_cupy_gets_the_parts_of_the_libraries_that_it_opens(others: Path, tmp_pa
     assert not any("cudnn" in name for name in names)
 
 
-# what doctor says of it --------------------------------------------------------------------------
-
-
 def test_doctor_names_every_file_and_its_version(cudnn: Path) -> None:
     found = python(DOCTOR)
     version, reason, files = found["libcudnn"]
@@ -223,7 +212,7 @@ def test_doctor_names_every_file_and_its_version(cudnn: Path) -> None:
     assert len(found["libnvrtc"][2]) == len(found["libcublas"][2]) == 2
 
 
-def test_doctor_sees_a_part_of_another_version_in_the_same_folder(
+def test_doctor_sees_a_part_of_another_version_in_the_folder_and_one_that_was_loaded_before(
     cudnn: Path, other_cudnn: Path, tmp_path: Path
 ) -> None:
     for file in cudnn.glob("*.so.9"):
@@ -232,17 +221,12 @@ def test_doctor_sees_a_part_of_another_version_in_the_same_folder(
     _, reason, _ = python(DOCTOR, LENET_BENCH_CUDA_LIBRARIES=str(tmp_path))["libcudnn"]
     assert "versions" in reason
     assert f"--force-reinstall nvidia-cudnn-cu{MAJOR}" in reason
-
-
-def test_doctor_sees_a_part_that_was_loaded_before_ours(other_cudnn: Path) -> None:
     preload = str(other_cudnn / "libcudnn_graph.so.9")
     _, reason, _ = python(DOCTOR, LD_PRELOAD=preload)["libcudnn"]
     assert reason.endswith("unset LD_PRELOAD")
 
 
-def test_doctor_compiles_a_kernel_and_sees_that_nvrtc_lacks_its_builtins(
-    others: Path, tmp_path: Path
-) -> None:
+def test_doctor_sees_that_nvrtc_lacks_its_builtins(others: Path, tmp_path: Path) -> None:
     (nvrtc,) = others.glob(f"nvidia/*/lib/libnvrtc.so.{MAJOR}")
     shutil.copy(nvrtc, tmp_path)
     _, reason, _ = python(DOCTOR, LENET_BENCH_CUDA_LIBRARIES=str(tmp_path))["libnvrtc"]

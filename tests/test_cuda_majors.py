@@ -38,8 +38,6 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "library.so"
 
 
-# chosen at import --------------------------------------------------------------------------------
-
 #: The package with both modules; no other CUDA is looked for than that of this test.
 CHOOSE = """
 import sys
@@ -82,13 +80,11 @@ def choose(folder: Path, library: Path, driver: int, installed: tuple[str, ...])
         (11040, EVERY, "CUDA 11.4.*nvidia-driver$"),  # older than both
     ],
 )
-def test_of_two_modules_the_one_is_chosen_that_can_run_or_told_what_it_lacks(
+def test_of_two_modules_the_one_is_chosen_that_can_run_or_says_what_it_lacks(
     tmp_path: Path, library: Path, driver: int, installed: tuple[str, ...], words: str
 ) -> None:
     assert re.search(words, choose(tmp_path, library, driver, installed))
 
-
-# found by CMake ----------------------------------------------------------------------------------
 
 needs_cmake = pytest.mark.skipif(
     which("cmake") is None or find_spec("pybind11") is None, reason="it takes CMake and pybind11"
@@ -123,38 +119,33 @@ def configure(folder: Path, toolkit: Path, majors: str) -> "subprocess.Completed
 
 
 def cache(build: Path, major: int) -> dict[str, str]:
-    """The places that CMake found for one major's headers and libraries."""
     lines = (build / "CMakeCache.txt").read_text().splitlines()
     entries = [line.split("=", 1) for line in lines if line.startswith(f"LENET_CUDA{major}_")]
     return {name.partition(":")[0]: place for name, place in entries}
 
 
 @needs_cmake
-def test_a_system_toolkit_is_found_where_it_is_named(tmp_path: Path, library: Path) -> None:
-    toolkit = make_toolkit(tmp_path / "toolkit", library, (13,))
-    done = configure(tmp_path / "build", toolkit, "13")
+@pytest.mark.parametrize("majors", [(13,), (12, 13)], ids=str)
+def test_each_major_of_a_system_toolkit_is_found_and_makes_a_module(
+    tmp_path: Path, library: Path, majors: tuple[int, ...]
+) -> None:
+    toolkit = make_toolkit(tmp_path / "toolkit", library, majors)
+    done = configure(tmp_path / "build", toolkit, ",".join(map(str, majors)))
     assert done.returncode == 0, done.stderr
-    places = cache(tmp_path / "build", 13)
-    assert len(places) == len(HEADERS) + 4
-    assert places["LENET_CUDA13_nv_target"] == str(toolkit / "include" / "cccl")
-    assert places["LENET_CUDA13_libcublas_so_13"] == str(toolkit / "lib64" / "libcublas.so.13")
-
-
-@needs_cmake
-def test_two_majors_make_two_modules(tmp_path: Path, library: Path) -> None:
-    toolkit = make_toolkit(tmp_path / "toolkit", library, (12, 13))
-    done = configure(tmp_path / "build", toolkit, "12,13")
-    assert done.returncode == 0, done.stderr
-    for major in LIBRARIES:
-        runtime = cache(tmp_path / "build", major)[f"LENET_CUDA{major}_libcudart_so_{major}"]
-        assert runtime.endswith(f"libcudart.so.{major}")
+    for major in majors:
+        places = cache(tmp_path / "build", major)
+        assert len(places) == len(HEADERS) + 4
+        assert places[f"LENET_CUDA{major}_nv_target"] == str(toolkit / "include" / "cccl")
+        for name in ("cublas", "cudart"):
+            place = places[f"LENET_CUDA{major}_lib{name}_so_{major}"]
+            assert place == str(toolkit / "lib64" / f"lib{name}.so.{major}")
     targets = subprocess.run(
         ["cmake", "--build", str(tmp_path / "build"), "--target", "help"],
         capture_output=True,
         text=True,
         check=True,
     ).stdout.split()
-    assert {target.rstrip(":") for target in targets} >= {"_cuda12", "_cuda13"}
+    assert {target.rstrip(":") for target in targets} >= {f"_cuda{major}" for major in majors}
 
 
 @needs_cmake

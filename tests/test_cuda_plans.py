@@ -8,6 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from cuda_children import needs_cuda
 from cuda_setting import (
     SOURCES,
     TESTS,
@@ -19,34 +20,17 @@ from cuda_setting import (
     run,
 )
 
-pytestmark = pytest.mark.skipif(
-    built_major() is None, reason="lenet_bench is built without CUDA (make test-cuda13)"
-)
+pytestmark = needs_cuda
 
 #: What cuDNN wants to know of a GPU, and what of it these GPUs have in common.
 COMMON = {
-    "cudaDeviceId": 0,
-    "driverVer": 13000,
-    "totalGlobalMem": 16 << 30,
-    "maxGridSize": [2147483647, 65535, 65535],
-    "maxBlockSize": [1024, 1024, 64],
-    "regsPerBlock": 65536,
-    "smCountOrigin": 0,
-    "warpSize": 32,
-    "maxSharedMemoryPerBlock": 49152,
-    "oversizedSharedMemoryPerBlock": 0,
-    "reservedSharedMemoryPerBlock": 1024,
-    "maxRegistersPerSM": 65536,
-    "maxCtasPerSM": 32,
-    "maxThreadsPerBlock": 1024,
-    "maxThreadsPerSM": 2048,
-    "pciDeviceId": 0,
-    "isTccDriver": 0,
-    "supportCoopLaunch": 1,
-    "smClockRateKHz": 1980000,
-    "memClockRateKHz": 3201000,
-    "memoryBusWidth": 6144,
-    "l2CacheSize": 62914560,
+    **{"cudaDeviceId": 0, "driverVer": 13000, "pciDeviceId": 0, "isTccDriver": 0, "warpSize": 32},
+    **{"totalGlobalMem": 16 << 30, "l2CacheSize": 62914560, "memoryBusWidth": 6144},
+    **{"maxGridSize": [2147483647, 65535, 65535], "maxBlockSize": [1024, 1024, 64]},
+    **{"regsPerBlock": 65536, "maxRegistersPerSM": 65536, "maxCtasPerSM": 32, "smCountOrigin": 0},
+    **{"maxThreadsPerBlock": 1024, "maxThreadsPerSM": 2048, "supportCoopLaunch": 1},
+    **{"maxSharedMemoryPerBlock": 49152, "reservedSharedMemoryPerBlock": 1024},
+    **{"oversizedSharedMemoryPerBlock": 0, "smClockRateKHz": 1980000, "memClockRateKHz": 3201000},
 }
 
 #: name -> compute capability times 100, multiprocessors, shared memory of a block at most
@@ -61,16 +45,9 @@ GPUS = {
 
 
 def described(gpu: str) -> str:
-    """One of them as cuDNN wants to be told of it."""
     capability, multiprocessors, shared = GPUS[gpu]
-    description = {
-        **COMMON,
-        "deviceName": gpu,
-        "deviceVer": capability,
-        "multiProcessorCount": multiprocessors,
-        "maxSharedMemoryPerBlockOptin": shared,
-    }
-    return json.dumps(description)
+    own = {"deviceName": gpu, "deviceVer": capability, "multiProcessorCount": multiprocessors}
+    return json.dumps({**COMMON, **own, "maxSharedMemoryPerBlockOptin": shared})
 
 
 @pytest.fixture(scope="module")

@@ -75,9 +75,6 @@ def test_a_step_that_fails_is_named_and_costs_its_own_result_only(whole: Rehears
     assert whole.done.returncode == 1
     failed = [line for line in whole.done.stdout.splitlines() if line.startswith("== failed")]
     assert failed == ["== failed: racecheck cuda:mapped"], whole.done.stdout + whole.done.stderr
-
-
-def test_all_that_it_promises_is_left_and_tells_its_machine(whole: Rehearsal) -> None:
     left = {file.name: file.read_text() for file in whole.results.iterdir()}
     expected = {
         *("machine.txt", "tests.xml", "compare.jsonl", "goals.txt"),
@@ -85,29 +82,23 @@ def test_all_that_it_promises_is_left_and_tells_its_machine(whole: Rehearsal) ->
     }
     assert set(left) == expected
     assert [name for name, text in left.items() if "a double of a GPU" not in text] == []
-
-
-def test_the_gpu_tests_ran_and_passed(whole: Rehearsal) -> None:
     (suite,) = ElementTree.parse(whole.results / "tests.xml").getroot()
     assert (suite.get("tests"), suite.get("failures"), suite.get("skipped")) == ("1", "0", "0")
 
 
-def test_the_benchmark_measured_its_backends_and_judged_the_goals(whole: Rehearsal) -> None:
+def test_backends_were_measured_and_taken_apart_and_the_goals_judged(whole: Rehearsal) -> None:
     rows = read_result(whole.results / "compare.jsonl").backends
     measured = [(row.name, row.status, row.reason) for row in rows]
     floors = [f"floor: {way}" for way in ("launch and copies", "launch and flag", "resident echo")]
     assert measured == [(name, "ok", None) for name in (*floors, "cudnn", "cudnn:graph")]
-    told = (whole.results / "goals.txt").read_text()
-    assert told.removeprefix("on a double of a GPU, 580.00\n") in whole.done.stdout
-    assert "kernels_us" in told
-    goals = [line for line in told.splitlines() if "reached" in line or "not judged" in line]
+    judged = (whole.results / "goals.txt").read_text()
+    assert judged.removeprefix("on a double of a GPU, 580.00\n") in whole.done.stdout
+    assert "kernels_us" in judged
+    goals = [line for line in judged.splitlines() if "reached" in line or "not judged" in line]
     assert len(goals) == 5
     assert goals[0].startswith("cudnn:graph takes at most half of cudnn: ")
     assert "reached" in goals[0]
     assert goals[1].endswith("without cuda:mapped")
-
-
-def test_each_backend_was_taken_apart(whole: Rehearsal) -> None:
     found = taken_apart(read_result(whole.results / "why.jsonl"))
     assert [one.name for one in found] == ["cudnn", "cudnn:graph"]
     assert all({"entering", "dispatch", "conv2"} <= {p.name for p in one.parts} for one in found)
@@ -122,14 +113,11 @@ def test_every_tool_looks_at_every_kernel_of_ours(whole: Rehearsal) -> None:
     assert "cuda: right" in (whole.results / "sanitizer.txt").read_text()
 
 
-def test_what_there_is_no_time_for_is_left_out_and_said(tmp_path: Path) -> None:
+def test_no_time_leaves_steps_out_and_an_unknown_option_is_refused(tmp_path: Path) -> None:
     done = Rehearsal(tmp_path, "--steps", "tests,benchmark", "--seconds", "1").done
     assert done.returncode == 0, done.stderr
     late = [line for line in done.stdout.splitlines() if line.startswith("== no time was left")]
     assert [line.rpartition(" ")[2] for line in late] == ["tests", "benchmark"]
-
-
-def test_an_unknown_option_shows_how_it_is_used(tmp_path: Path) -> None:
     done = Rehearsal(tmp_path, "--stps", "tests").done
     assert done.returncode == 2
     assert "--steps A,B" in done.stdout

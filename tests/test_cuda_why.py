@@ -3,14 +3,11 @@ long it takes is for bench/gpu.sh.
 """
 
 import pytest
-from cuda_children import Ask
-from cuda_setting import built_major
+from cuda_children import Ask, needs_cuda
 from lenet_bench.probes import COUNTS, CUTS, SOFTMAX
 from lenet_bench.probes.cuda import _OUR_OWN
 
-pytestmark = pytest.mark.skipif(
-    built_major() is None, reason="lenet_bench is built without CUDA (make test-cuda13)"
-)
+pytestmark = needs_cuda
 
 OF_STAGES = ["cudnn", "cudnn:heuristic", "cudnn:tf32", "cudnn:graph", "cudnn:frontend"]
 OUR_OWN = ["cuda", "cuda:graph"]
@@ -38,13 +35,16 @@ def test_a_cut_network_computes_what_lenet_does_until_there(ask: Ask, backend: s
 
 @pytest.mark.parametrize("backend", ["cudnn", "cudnn:graph", "cudnn:frontend", *OUR_OWN])
 def test_networks_of_trivial_operations_answer_with_ten_pixels(ask: Ask, backend: str) -> None:
-    found = ask(f"""{PROBES}
+    found, softmax = ask(f"""{PROBES}
 made = probes({backend!r})
 named = [made["way", "entering"], *(made["operations", str(n)] for n in {COUNTS})]
-answer([[p.operations, float(np.abs(p.infer(IMAGES[0]) - IMAGES[0, 0, :10]).max())] for p in named])
+softmax = made["stage", "{SOFTMAX}"].infer(IMAGES[0]).tolist() if {backend!r} == "cudnn" else [1]
+answer([[[p.operations, float(np.abs(p.infer(IMAGES[0]) - IMAGES[0, 0, :10]).max())]
+         for p in named], softmax])
 """)
     assert [operations for operations, _ in found] == [1, *COUNTS]
     assert {difference for _, difference in found} == {0}
+    assert sum(softmax) == pytest.approx(1)
 
 
 @pytest.mark.parametrize("backend", ["cudnn", "cuda"])
@@ -64,12 +64,6 @@ names = [("stage", {last!r}), ("operations", "64")]
 answer([[made[name].operations, launches(made[name].infer)] for name in names])
 """)
     assert [said for said, _ in found] == [counted for _, counted in found]
-
-
-def test_a_softmax_by_itself_is_one(ask: Ask) -> None:
-    answer = ask(f"""{PROBES}
-answer(probes("cudnn")["stage", "{SOFTMAX}"].infer(IMAGES[0]).tolist())""")
-    assert sum(answer) == pytest.approx(1)
 
 
 @pytest.mark.parametrize("backend", ["cuda:mapped", "cuda:persistent"])

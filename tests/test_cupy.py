@@ -5,8 +5,11 @@ import os
 import subprocess
 import sys
 from importlib.util import find_spec
+from pathlib import Path
 
 import pytest
+
+HERE = str(Path(__file__).parent)
 
 #: The part of CuPy that is used. Like the GPU's, its arrays do not mix with NumPy's.
 CUPY_ON_NUMPY = """
@@ -67,55 +70,50 @@ sys.modules.update({
     "cupy": cupy, "cupy.cublas": cupy.cublas, "cupy.lib": types.ModuleType("cupy.lib"),
     "cupy.lib.stride_tricks": tricks,
 })
-"""
 
-#: There is no GPU that it would have to run on.
-CUPY_ON_NUMPY += """
 from lenet_bench.registry import gpu
-gpu.why_none = lambda: None
-"""
-
-COMPARE = """
-from lenet_bench import load
-from lenet_bench.network import PARAMETERS
-from lenet_bench.weights import Weights
-random = np.random.default_rng(7)
-weights = Weights({
-    name: (random.standard_normal(shape) * 0.1).astype(np.float32)
-    for name, shape in PARAMETERS.items()
-})
-images = random.random((3, 28, 28), dtype=np.float32)
-net, reference = load("cupy", weights=weights), load("reference", weights=weights)
-assert np.abs(net.infer(images) - reference.infer(images)).max() < 1e-5
-assert net.infer(images[:0]).shape == (0, 10)
-found, expected = net.layers(images[0]), reference.layers(images[0])
-assert list(found) == list(expected)
-for name in found:
-    assert np.abs(found[name] - expected[name]).max() < 1e-5, name
+gpu.why_none = lambda: None  # there is none that it would have to run on
 """
 
 
 def answer(code: str, gpu: str = "0", **variables: str) -> "subprocess.CompletedProcess[str]":
     environment = {**os.environ, "LENET_BENCH_GPU": gpu, **variables}
-    script = f"{CUPY_ON_NUMPY}\nimport lenet_bench\n{code}"
+    script = f"{CUPY_ON_NUMPY}\nsys.path.append({HERE!r})\nimport lenet_bench\n{code}"
     return subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, env=environment
     )
 
 
+def said(code: str, **options: str) -> str:
+    """What a child prints that must not fail."""
+    done = answer(code, **options)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
 def test_the_array_code_matches_the_float64_reference() -> None:
-    done = answer(COMPARE)
-    assert done.returncode == 0, done.stderr
-
-
-def test_it_tells_what_every_gpu_backend_tells() -> None:
-    done = answer(
-        "import json\n"
-        "net, image = lenet_bench.load('cupy'), np.zeros((28, 28), np.float32)\n"
-        "print(json.dumps([net.describe(), net.profile(image, 3)]))"
+    said(
+        "from lenet_bench import load\n"
+        "from networks import random_images, random_weights\n"
+        "weights, images = random_weights(7), random_images(7, 3)\n"
+        "net, reference = load('cupy', weights=weights), load('reference', weights=weights)\n"
+        "assert np.abs(net.infer(images) - reference.infer(images)).max() < 1e-5\n"
+        "assert net.infer(images[:0]).shape == (0, 10)\n"
+        "found, expected = net.layers(images[0]), reference.layers(images[0])\n"
+        "assert list(found) == list(expected)\n"
+        "for name in found:\n"
+        "    assert np.abs(found[name] - expected[name]).max() < 1e-5, name\n"
     )
-    assert done.returncode == 0, done.stderr
-    facts, profile = json.loads(done.stdout)
+
+
+def test_it_describes_and_profiles_as_every_gpu_backend_does() -> None:
+    facts, profile = json.loads(
+        said(
+            "import json\n"
+            "net, image = lenet_bench.load('cupy'), np.zeros((28, 28), np.float32)\n"
+            "print(json.dumps([net.describe(), net.profile(image, 3)]))"
+        )
+    )
     assert "memory of GPU 0" in facts["proof"]
     assert (facts["CUDA runtime"], facts["driver supports CUDA"]) == ("13.2", "13.0")
     assert (facts["cuBLAS"], facts["device memory"]) == ("13.1", "4 KiB")
@@ -126,7 +124,7 @@ def test_it_tells_what_every_gpu_backend_tells() -> None:
 
 
 def test_what_it_is_taken_apart_by_computes_what_it_does() -> None:
-    done = answer(
+    said(
         "from lenet_bench.probes import CUTS, IMAGES, probes_of\n"
         "from lenet_bench.registry import find\n"
         "net, weights = lenet_bench.load('cupy'), lenet_bench.read_weights()\n"
@@ -140,17 +138,11 @@ def test_what_it_is_taken_apart_by_computes_what_it_does() -> None:
         "    assert np.allclose(made['way', way], np.tanh(ten)), way\n"
         "assert np.allclose(made['operations', '4'], np.tanh(np.tanh(np.tanh(np.tanh(ten)))))\n"
     )
-    assert done.returncode == 0, done.stderr
 
 
-def test_a_second_gpu_is_chosen_by_its_number() -> None:
-    done = answer("print(lenet_bench.load('cupy').device.id)", gpu="1")
-    assert done.stdout.strip() == "1", done.stderr
-
-
-def test_a_gpu_that_does_not_exist_is_one_sentence_with_what_mends_it() -> None:
-    done = answer("lenet_bench.load('cupy')", gpu="2")
-    sentence = done.stderr.splitlines()[-1]
+def test_a_second_gpu_is_chosen_by_its_number_and_a_third_is_refused_in_one_sentence() -> None:
+    assert said("print(lenet_bench.load('cupy').device.id)", gpu="1").strip() == "1"
+    sentence = answer("lenet_bench.load('cupy')", gpu="2").stderr.splitlines()[-1]
     assert "0 to 1" in sentence
     assert "LENET_BENCH_GPU=0" in sentence
 

@@ -4,8 +4,6 @@ There need be no GPU: what is proven here is that without one nobody answers fro
 """
 
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -29,6 +27,7 @@ from lenet_bench.registry.environments import environments
 from lenet_bench.registry.gpu import _without_driver, why_none
 from lenet_bench.weights import read_weights
 from numpy.typing import NDArray
+from processes import python
 
 Array = NDArray[np.float32]
 
@@ -56,52 +55,41 @@ else:
 """
 
 
-def test_a_name_on_the_gpu_is_the_same_file_and_variant_there() -> None:
+def test_a_name_on_the_gpu_is_the_same_file_variant_and_code_there() -> None:
     backend, variant = find("torch:compile@gpu")
     assert (backend.name, variant, backend.device) == ("torch", "compile", "gpu")
     assert backend.module == find("torch")[0].module
+    assert usual_name("keras:predict@gpu") == "keras@gpu"
+    assert lines_of_code("torch@gpu") == lines_of_code("torch")
 
 
-def test_each_backend_is_listed_once_and_on_its_usual_device() -> None:
+def test_each_backend_is_listed_once_and_a_device_moves_what_can_be_moved() -> None:
     assert not set(MOVED) & set(names())
     assert set(names(device="gpu")) >= {"cudnn", "torch@gpu", "keras:call@gpu"}
     assert "torch" not in names(device="gpu")
+    moved = [on_device(name, "gpu") for name in ("torch", "keras:call@gpu", "cudnn:graph")]
+    assert moved == ["torch@gpu", "keras:call@gpu", "cudnn:graph"]
 
 
-def test_a_usual_variant_on_the_gpu_is_the_backend_itself_there() -> None:
-    assert usual_name("keras:predict@gpu") == "keras@gpu"
-
-
-@pytest.mark.parametrize(
-    ("name", "moved"),
-    [("torch", "torch@gpu"), ("keras:call@gpu", "keras:call@gpu"), ("cudnn:graph", "cudnn:graph")],
-)
-def test_a_device_moves_what_can_be_moved(name: str, moved: str) -> None:
-    assert on_device(name, "gpu") == moved
-
-
-@pytest.mark.parametrize(
-    ("name", "reason"),
-    [
+def test_what_cannot_be_on_a_gpu_says_so() -> None:
+    for name, reason in (
         ("fused@gpu", "the CPU only; .* run on a GPU too"),
         ("cudnn@gpu", "cudnn always runs on the GPU"),
         ("torch:none@gpu", "torch has no variant 'none'"),
         ("nothing@gpu", "no backend is called 'nothing@gpu'"),
-    ],
-)
-def test_what_cannot_be_on_a_gpu_says_so(name: str, reason: str) -> None:
-    with pytest.raises(LenetBenchError, match=reason):
-        find(name)
+    ):
+        with pytest.raises(LenetBenchError, match=reason):
+            find(name)
 
 
-@pytest.mark.parametrize("backend", MOVABLE, ids=lambda backend: backend.name)
-def test_tf32_is_off_and_the_environment_that_brings_the_gpu_build_exists(backend) -> None:
-    assert backend.variables_for(1)["NVIDIA_TF32_OVERRIDE"] == "0"
-    assert environments()[backend.environment].gpu
-
-
-def test_the_code_is_the_same_on_either_device() -> None:
-    assert lines_of_code("torch@gpu") == lines_of_code("torch")
+def test_what_runs_on_a_gpu_has_its_environment_no_tf32_and_a_counterpart_on_the_cpu() -> None:
+    for backend in MOVABLE:
+        assert backend.variables_for(1)["NVIDIA_TF32_OVERRIDE"] == "0"
+        assert environments()[backend.environment].gpu
+    for name in names(device="gpu"):
+        counterpart = on_cpu(name)
+        assert counterpart in names(device="cpu")
+        assert find(counterpart)[0].device == "cpu"
 
 
 @without_gpu
@@ -112,13 +100,6 @@ def test_without_a_gpu_it_is_unavailable_and_says_what_would_bring_it(name: str)
         load(name)
 
 
-@pytest.mark.parametrize("name", names(device="gpu"))
-def test_what_runs_on_a_gpu_has_a_counterpart_on_the_cpu(name: str) -> None:
-    counterpart = on_cpu(name)
-    assert counterpart in names(device="cpu")
-    assert find(counterpart)[0].device == "cpu"
-
-
 @without_gpu
 @pytest.mark.parametrize("name", ["cudnn", "cuda:graph", "cupy", "torch:compile@gpu"])
 def test_a_newcomer_reads_why_and_what_runs_on_the_cpu(run: Run, picture: Path, name: str) -> None:
@@ -127,6 +108,18 @@ def test_a_newcomer_reads_why_and_what_runs_on_the_cpu(run: Run, picture: Path, 
     assert f"{name} cannot run here" in done.errors
     assert f"the backend {on_cpu(name)};" in done.errors
     assert "fix it with: " in done.errors.rpartition("; ")[2]
+
+
+def test_what_cannot_run_on_a_device_is_refused_or_left_out(run: Run, picture: Path) -> None:
+    done = run("infer", picture, "--backend", "fused", "--device", "gpu")
+    assert (done.code, done.output, done.errors.count("\n")) == (1, "", 1)
+    assert "the CPU only" in done.errors
+    try:
+        opened = open_backends(["all"], read_weights(), device="gpu")
+        tried = {backend.name for backend in opened.backends} | set(opened.missing)
+    except Unavailable:
+        tried = set(names(gone=False, device="gpu"))
+    assert tried == set(names(gone=False, device="gpu"))
 
 
 def a_system(root: Path, *, device_file: str = "", pci: tuple[str, str] | None = None) -> Path:
@@ -161,7 +154,7 @@ def test_without_a_driver_the_system_says_whether_there_is_a_gpu(tmp_path: Path)
 @without_gpu
 @pytest.mark.parametrize("name", [backend.spell(backend.default) for backend in MOVABLE])
 def test_no_framework_answers_from_the_cpu_what_it_was_asked_on_the_gpu(name: str) -> None:
-    done = subprocess.run([sys.executable, "-c", BUILD, name], capture_output=True, text=True)
+    done = python(BUILD, name, code=None)
     answer = done.stdout.strip().splitlines()[-1]
     if "No module named" in answer:
         pytest.skip(answer)
@@ -189,45 +182,22 @@ class ComputesOn:
 PAPER = np.zeros((28, 28), np.float32)
 
 
-@pytest.mark.parametrize("device", ["cpu", "TFRT_CPU_0", "/device:CPU:0", "CPUExecutionProvider"])
-def test_a_silent_fall_back_is_no_answer(device: str) -> None:
-    backend = ProvenOnGpu(ComputesOn(device), "torch@gpu", "fix it")
-    for ask in (backend.describe, lambda: backend.infer(PAPER), lambda: backend.infer(PAPER)):
-        with pytest.raises(Unavailable, match=f"torch@gpu cannot .* computed on {device} "):
-            ask()
-
-
-@pytest.mark.parametrize("device", ["cuda:0", "/device:GPU:0", "CUDAExecutionProvider"])
-def test_the_first_answer_on_a_gpu_is_proven_and_no_later_one(device: str) -> None:
-    network = ComputesOn(device)
-    backend = ProvenOnGpu(network, "torch@gpu", "fix it")
-    for _ in range(3):
-        assert backend.infer(PAPER).shape == (10,)
-    assert network.asked == 1
-
-
-def test_a_move_to_the_cpu_shows_when_it_is_described_again() -> None:
-    network = ComputesOn("cuda:0")
-    backend = ProvenOnGpu(network, "torch@gpu", "fix it")
-    backend.infer(PAPER)
-    network.device = "cpu"
-    with pytest.raises(Unavailable, match="computed on cpu"):
-        backend.describe()
-
-
-def test_a_backend_named_on_a_device_that_it_lacks_is_one_sentence(run: Run, picture: Path) -> None:
-    done = run("infer", picture, "--backend", "fused", "--device", "gpu")
-    assert (done.code, done.output, done.errors.count("\n")) == (1, "", 1)
-    assert "the CPU only" in done.errors
-
-
-def test_a_device_leaves_out_what_cannot_run_there() -> None:
-    try:
-        opened = open_backends(["all"], read_weights(), device="gpu")
-        tried = {backend.name for backend in opened.backends} | set(opened.missing)
-    except Unavailable:
-        tried = set(names(gone=False, device="gpu"))
-    assert tried == set(names(gone=False, device="gpu"))
+def test_a_silent_fall_back_is_no_answer_and_the_first_answer_on_a_gpu_is_proven() -> None:
+    for device in ("cpu", "TFRT_CPU_0", "/device:CPU:0", "CPUExecutionProvider"):
+        backend = ProvenOnGpu(ComputesOn(device), "torch@gpu", "fix it")
+        for ask in (backend.describe, lambda b=backend: b.infer(PAPER)):
+            for _ in range(2):
+                with pytest.raises(Unavailable, match=f"torch@gpu cannot .* computed on {device} "):
+                    ask()
+    for device in ("cuda:0", "/device:GPU:0", "CUDAExecutionProvider"):
+        network = ComputesOn(device)
+        backend = ProvenOnGpu(network, "torch@gpu", "fix it")
+        for _ in range(3):
+            assert backend.infer(PAPER).shape == (10,)
+        assert network.asked == 1
+        network.device = "cpu"  # each description is proven anew
+        with pytest.raises(Unavailable, match="computed on cpu"):
+            backend.describe()
 
 
 @without_gpu
@@ -238,9 +208,3 @@ def test_a_comparison_says_where_each_runs_and_what_runs_on_the_cpu_instead() ->
         ("gpu", "unavailable"),
     ]
     assert "torch;" in result.row("torch@gpu").reason
-
-
-def test_the_shell_completes_a_name_on_the_gpu(run: Run) -> None:
-    words = {"COMP_WORDS": "lenet-bench compare torch:co", "COMP_CWORD": "2"}
-    done = run(_LENET_BENCH_COMPLETE="bash_complete", **words)
-    assert done.output.split() == ["plain,torch:compile", "plain,torch:compile@gpu"]

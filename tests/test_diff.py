@@ -22,7 +22,6 @@ def noisy(name, us, noise, seed=0):
 
 
 def changed(found, name):
-    """What became of that backend."""
     return next(change for change in found.changes if change.name == name)
 
 
@@ -30,32 +29,30 @@ ROWS = blocks("a", 100), blocks("b", 200), blocks("c", 400)
 OLD = result(*ROWS)
 
 
-def test_a_slower_backend_has_its_ratio_and_verdict():
+def test_a_slower_backend_has_its_ratio_and_verdict_and_the_worst_is_first():
     found = changed(diff(OLD, result(blocks("a", 110), blocks("b", 200))), "a")
     assert found.ratio == pytest.approx(1.1, rel=1e-3)
     assert found.became == "slower"
-    assert changed(diff(OLD, OLD), "b").became == "same"
+    same = diff(OLD, OLD)
+    assert changed(same, "b").became == "same"
+    for row in OLD.backends:
+        assert changed(same, row.name).old == row.summary.p50_us
+    new = result(blocks("a", 100), blocks("b", 220), blocks("c", 800))
+    assert [change.name for change in diff(OLD, new).changes] == ["c", "b", "a"]
 
 
-def test_a_slowdown_beyond_the_threshold_regresses():
+def test_a_slowdown_beyond_the_threshold_regresses_and_none_without_one():
     new = result(blocks("a", 106), blocks("b", 200), blocks("c", 416))
     assert diff(OLD, new, fail_over=0.05).regressed == ["a"]
-
-
-def test_without_a_threshold_nothing_regresses():
     assert diff(OLD, result(blocks("a", 300))).regressed == []
 
 
-def test_a_slowdown_that_may_be_noise_does_not_regress():
+def test_a_slowdown_that_may_be_noise_does_not_regress_and_a_blind_gate_says_so():
     old, new = result(noisy("a", 100, 0.3)), result(noisy("a", 112, 0.3, seed=2))
     found = diff(old, new, fail_over=0.05)
     assert found.regressed == []
     assert changed(found, "a").became == "ambiguous"
-
-
-def test_a_gate_that_is_blind_says_from_where_on_it_sees():
-    old, new = result(noisy("a", 100, 0.3)), result(noisy("a", 100, 0.3, seed=1))
-    (note,) = diff(old, new, fail_over=0.05).notes
+    (note,) = diff(old, result(noisy("a", 100, 0.3, seed=1)), fail_over=0.05).notes
     assert note.startswith("too noisy to show a slowdown of 5 %")
 
 
@@ -67,33 +64,18 @@ def test_a_slowdown_from_where_on_it_is_said_to_fail_does_fail():
         assert diff(result(noisy("a", 100, 0.1)), new, fail_over=0.05).regressed == regressed
 
 
-def test_a_backend_that_broke_regresses_with_its_reason():
+def test_a_backend_that_broke_regresses_with_its_reason_and_one_broken_before_does_not():
     new = result(blocks("a", 100), failed("b", "crashed", "it fell"), blocks("c", 400))
     found = diff(OLD, new, fail_over=0.5)
     assert found.regressed == ["b"]
     assert changed(found, "b").became == "broken"
     assert changed(found, "b").reason == "it fell"
-
-
-def test_a_backend_that_was_broken_before_does_not_regress():
-    broken = failed("b", "wrong", "no")
-    old = result(blocks("a", 100), broken)
+    old = result(blocks("a", 100), failed("b", "wrong", "no"), blocks("old", 1))
     assert diff(old, old, fail_over=0.05).regressed == []
     assert changed(diff(old, old), "b").became == "failing"
-    assert changed(diff(old, OLD), "b").became == "mended"
-
-
-def test_backends_in_one_result_only_are_listed():
-    found = diff(
-        result(blocks("a", 100), blocks("old", 1)), result(blocks("a", 100), blocks("new", 1))
-    )
-    assert changed(found, "old").became == "removed"
-    assert changed(found, "new").became == "added"
-
-
-def test_the_worst_backend_is_first():
-    new = result(blocks("a", 100), blocks("b", 220), blocks("c", 800))
-    assert [change.name for change in diff(OLD, new).changes] == ["c", "b", "a"]
+    found = diff(old, OLD)
+    became = {name: changed(found, name).became for name in ("b", "old", "c")}
+    assert became == {"b": "mended", "old": "removed", "c": "added"}
 
 
 def test_relative_compares_ratios_to_the_baseline():
@@ -105,16 +87,10 @@ def test_relative_compares_ratios_to_the_baseline():
     assert changed(found, "c").ratio == pytest.approx(1.25, rel=1e-3)
 
 
-def test_the_baseline_can_be_named():
+def test_the_baseline_can_be_named_and_must_be_in_both_as_must_some_backend():
     assert diff(OLD, OLD, baseline="b").baseline == "b"
-
-
-def test_a_baseline_that_is_not_in_both_is_refused():
     with pytest.raises(LenetBenchError, match=r"baseline a is not ok in both .*: b$"):
         diff(OLD, result(blocks("b", 200)), baseline="a")
-
-
-def test_results_without_a_common_backend_are_refused():
     with pytest.raises(LenetBenchError, match="ok in both"):
         diff(OLD, result(blocks("z", 1)), fail_over=0.05)
 
@@ -133,28 +109,19 @@ def test_another_machine_is_said_and_relative_is_offered():
     assert not any("--relative" in note for note in diff(OLD, new, relative=True).notes)
 
 
-@pytest.mark.parametrize(
-    ("rule", "value", "what"),
-    [
+def test_rules_versions_and_what_really_ran_are_said_where_they_differ():
+    for rule, value, what in (
         ("threads", 4, "threads"),
         ("weights_sha256", "1" * 64, "weights (SHA-256)"),
         ("interval_s", 0.1, "idle time before a call, s"),
         ("cold_mb", 64, "read before a call for cold caches, MB"),
         ("variables", {"OMP_NUM_THREADS": "4"}, "$OMP_NUM_THREADS"),
-    ],
-)
-def test_rules_that_differ_are_said(rule, value, what):
-    new = result(*ROWS, **{rule: value})
-    assert [one.what for one in diff(OLD, new).circumstances] == [what]
-
-
-def test_versions_that_differ_are_said():
+    ):
+        new = result(*ROWS, **{rule: value})
+        assert [one.what for one in diff(OLD, new).circumstances] == [what]
     with_keras = Machine(software=Software(packages={"keras": "3.0"}))
     old, new = replace(OLD, machine=Machine()), replace(OLD, machine=with_keras, version="0.2.0")
     assert [one.what for one in diff(old, new).circumstances] == ["lenet-bench", "keras"]
-
-
-def test_what_really_ran_is_said_where_it_differs():
     old, new = (result(blocks("a", 9, runs={"isa": isa})) for isa in ("avx2", "avx512"))
     (found,) = diff(old, new).circumstances
     assert (found.what, found.old, found.new) == ("a's isa", "avx2", "avx512")
@@ -167,18 +134,27 @@ def test_all_backends_moving_together_is_said():
 
 @pytest.fixture
 def files(tmp_path):
-    """OLD, and a result in which `a` is slower and `c` broke."""
     write_log(tmp_path / "old.jsonl", log(*ROWS))
     broken = failed("c", "crashed", "it fell")
     write_log(tmp_path / "new.jsonl", log(blocks("a", 110), blocks("b", 200), broken))
     return tmp_path / "old.jsonl", tmp_path / "new.jsonl"
 
 
-def test_the_command_fails_over_the_threshold(run, files):
-    done = run("diff", *files, "--fail-over", "5%")
+def test_the_command_fails_over_the_threshold_and_says_what_changed(run, files):
+    over = ("diff", *files, "--fail-over", "5%")
+    done = run(*over)
     assert done.code == 1
     assert "crashed: it fell" in done.output
     assert done.output.splitlines()[-1].endswith("a, c")
+    for columns in (40, 80):
+        lines = run("diff", *files, COLUMNS=str(columns)).output.splitlines()
+        assert max(map(len, lines)) <= columns
+    found = json.loads(run(*over, "--json").output)
+    assert found["regressed"] == ["a", "c"]
+    became = {row["name"]: row["became"] for row in found["backends"]}
+    assert became == {"a": "slower", "b": "same", "c": "broken"}
+    lines = run("diff", *files, "--markdown").output.splitlines()
+    assert len([line for line in lines if line.startswith("|")]) == 4
 
 
 def test_the_command_passes_below_the_threshold_and_without_one(run, files):
@@ -186,34 +162,4 @@ def test_the_command_passes_below_the_threshold_and_without_one(run, files):
     assert done.code == 0
     assert "passed" in done.output.splitlines()[-1]
     assert run("diff", *files).code == 0
-
-
-@pytest.mark.parametrize("columns", [40, 80])
-def test_no_line_is_wider_than_the_terminal(run, files, columns):
-    lines = run("diff", *files, COLUMNS=str(columns)).output.splitlines()
-    assert max(map(len, lines)) <= columns
-
-
-def test_json_has_every_blocks(run, files):
-    found = json.loads(run("diff", *files, "--fail-over", "5%", "--json").output)
-    assert found["regressed"] == ["a", "c"]
-    assert {row["name"]: row["became"] for row in found["backends"]} == {
-        "a": "slower",
-        "b": "same",
-        "c": "broken",
-    }
-
-
-def test_markdown_has_a_table(run, files):
-    lines = run("diff", *files, "--markdown").output.splitlines()
-    assert len([line for line in lines if line.startswith("|")]) == 4
-
-
-def test_a_threshold_that_is_no_share_is_misuse(run, files):
     assert run("diff", *files, "--fail-over", "0").code == 2
-
-
-def test_the_medians_are_those_that_compare_gives():
-    found = diff(OLD, OLD)
-    for row in OLD.backends:
-        assert changed(found, row.name).old == row.summary.p50_us

@@ -1,16 +1,21 @@
-"""What the pages tell a reader to type exists, and the house is as its plan says."""
+"""What the pages tell a reader to type exists and runs, and the package is as its plan says."""
 
 import ast
+import json
 import re
 import shlex
+import sys
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 
 import click
+import lenet_bench
 import pytest
+from conftest import draw_seven, environment
 from lenet_bench.cli import cli
 from lenet_bench.cli.train import RECIPE
+from processes import ran
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *ROOT.glob("*/README.md")]
@@ -19,7 +24,6 @@ PACKAGE = ROOT / "python/lenet_bench"
 
 
 def commands() -> Iterator[tuple[str, click.Command]]:
-    """Each command by its full name: infer, env create."""
     for name, command in cli.commands.items():
         yield name, command
         if isinstance(command, click.Group):
@@ -62,7 +66,6 @@ def test_a_command_and_its_options_are_in_the_reference(name: str) -> None:
 
 
 def leads_somewhere(page: Path, link: str) -> bool:
-    """Whether the file is there, and the heading in it."""
     file, _, anchor = link.partition("#")
     target = page.parent / file if file else page
     headings = re.findall(r"^#+ (.+)", target.read_text(), re.M) if anchor else []
@@ -76,8 +79,8 @@ def test_what_a_page_points_to_is_there(page: Path) -> None:
     links = [link for link in re.findall(r"\]\(([^)]+)\)", text) if "://" not in link]
     assert [link for link in links if not leads_somewhere(page, link)] == []
     targets = re.findall(r"^([a-z0-9-]+(?: [a-z0-9-]+)*):", (ROOT / "Makefile").read_text(), re.M)
-    told = re.findall(r"(?:`|^    |^)make ([a-z0-9-]+)", text, re.M)
-    assert set(told) <= {target for line in targets for target in line.split()}
+    named = re.findall(r"(?:`|^    |^)make ([a-z0-9-]+)", text, re.M)
+    assert set(named) <= {target for line in targets for target in line.split()}
 
 
 def rooms() -> dict[str, int]:
@@ -119,3 +122,41 @@ def test_a_room_imports_from_those_above_it_only(room: str) -> None:
     files = [PACKAGE / f"{room}.py", *(PACKAGE / room).rglob("*.py")]
     found = {name for file in files if file.exists() for name in imported(file)}
     assert found & set(rooms()) <= above
+
+
+def test_the_readme_shows_what_its_result_file_gives() -> None:
+    """Nobody edits a figure by hand, and a new result redraws it."""
+    ran(sys.executable, ROOT / "bench/readme.py", "--check")
+
+
+def test_the_examples_in_python_run(tmp_path: Path, small_mnist: Path) -> None:
+    page = (ROOT / "docs/python.md").read_text()
+    draw_seven(tmp_path / "digit.png")
+    examples = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    (tmp_path / "program.py").write_text("\n".join(examples))
+    own = environment(LENET_BENCH_MNIST=str(small_mnist))
+    done = ran(sys.executable, "-W", "error", "program.py", cwd=tmp_path, env=own)
+    assert done.stderr == ""
+    assert done.stdout.startswith("7 ")
+    classes = {n for n in lenet_bench.__all__ if n[0].isupper()} | {"__version__", "read_image"}
+    assert [name for name in lenet_bench.__all__ if name not in classes and name not in page] == []
+
+
+NOTEBOOK = ROOT / "docs/classroom.ipynb"
+CELLS = [c for c in json.loads(NOTEBOOK.read_text())["cells"] if c["cell_type"] == "code"]
+
+
+def test_the_notebook_is_kept_without_what_it_showed() -> None:
+    assert [cell["outputs"] for cell in CELLS if cell["outputs"]] == []
+
+
+@pytest.mark.slow
+def test_the_notebook_runs_and_shows_times_and_pictures(tmp_path: Path) -> None:
+    program = tmp_path / "notebook.py"
+    code = ["".join(cell["source"]) for cell in CELLS]
+    program.write_text("\n".join([*code, "print(len(plt.get_fignums()), 'pictures')"]))
+    own = environment(MPLBACKEND="agg")
+    done = ran(sys.executable, program, cwd=NOTEBOOK.parent, env=own)
+    for shown in ("the digit is 7", "fused ", " us\n"):
+        assert shown in done.stdout
+    assert done.stdout.endswith("3 pictures\n")

@@ -10,70 +10,48 @@ import pytest
 from conftest import Run
 from lenet_bench.errors import LenetBenchError
 from lenet_bench.installed import fits, package_name
-from lenet_bench.registry import BACKENDS, Backend, environments, find
-
-WITH_ENVIRONMENT = [backend for backend in BACKENDS if backend.environment]
+from lenet_bench.registry import BACKENDS, environments, find
 
 
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """None of the user's own."""
     monkeypatch.setenv("LENET_BENCH_ENVIRONMENTS", str(tmp_path))
     return tmp_path
 
 
 def pretend(name: str, home: Path) -> None:
-    """An environment as `create` would leave it, without its packages."""
     (home / name / "bin").mkdir(parents=True)
     (home / name / "bin" / "python").write_text("")
     (home / name / "complete").write_text(environments.environments()[name].pins.read_text())
 
 
-@pytest.mark.parametrize("backend", WITH_ENVIRONMENT, ids=lambda backend: backend.name)
-def test_each_backend_names_an_environment_that_can_be_made(backend: Backend) -> None:
-    assert backend.environment in environments.environments()
-
-
-def test_each_environment_pins_every_package() -> None:
-    for environment in environments.environments().values():
+def test_each_backend_names_an_environment_that_pins_every_package() -> None:
+    every = environments.environments()
+    assert {backend.environment for backend in BACKENDS if backend.environment} <= set(every)
+    for environment in every.values():
         lines = [line for line in environment.pins.read_text().splitlines() if line[:1] != "#"]
         assert all("==" in line for line in lines)
         assert environment.pythons
-
-
-def test_what_an_environment_pins_would_do_beside_lenet_bench_too() -> None:
-    for environment in environments.environments().values():
-        lines = environment.pins.read_text().splitlines()
-        pinned = dict(line.lower().split("==") for line in lines if line[:1] != "#")
-        for requirement in environment.beside:
+        pinned = dict(line.lower().split("==") for line in lines)
+        for requirement in environment.beside:  # what it pins would do beside lenet-bench too
             assert fits(pinned[package_name(requirement)], requirement)
 
 
-def test_without_its_environment_a_backend_runs_here() -> None:
+def test_a_backend_runs_in_its_environment_where_that_is_made_of_these_pins(home: Path) -> None:
     assert environments.interpreter(find("caffe")[0]) == sys.executable
-
-
-def test_with_its_environment_a_backend_runs_there(home: Path) -> None:
     pretend("caffe", home)
     assert environments.interpreter(find("caffe")[0]) == str(home / "caffe" / "bin" / "python")
-
-
-def test_an_environment_of_other_pins_is_not_used(home: Path) -> None:
-    pretend("caffe", home)
-    (home / "caffe" / "complete").write_text("opencv-python==3.0")
-    assert not environments.environments()["caffe"].created
-
-
-def test_another_comment_does_not_make_an_environment_another(home: Path) -> None:
-    pretend("caffe", home)
+    path = environments.variables(find("caffe")[0], threads=1)["PYTHONPATH"]
+    assert [entry.name for entry in Path(path).iterdir()] == ["lenet_bench"], "and nothing beside"
     made_from = home / "caffe" / "complete"
-    made_from.write_text("# as it was told before\n" + made_from.read_text())
+    made_from.write_text("# another comment\n" + made_from.read_text())
     assert environments.environments()["caffe"].created
+    made_from.write_text("opencv-python==3.0")
+    assert not environments.environments()["caffe"].created
+    assert environments.variables(find("jax")[0], threads=3)["NPROC"] == "3"
 
 
-def test_what_does_not_fit_on_the_disk_is_not_begun(
-    home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_full_disk_stops_it_at_once(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     full = shutil.disk_usage(home)._replace(free=10**8)
     monkeypatch.setattr(shutil, "disk_usage", lambda _: full)
     with pytest.raises(LenetBenchError, match=r"0\.1 GB .* 1\.6"):
@@ -81,30 +59,12 @@ def test_what_does_not_fit_on_the_disk_is_not_begun(
     assert list(home.iterdir()) == []
 
 
-@pytest.mark.skipif(
-    not shutil.which("uv") or "caffe" not in os.environ.get("LENET_BENCH_TEST_ENVIRONMENTS", ""),
-    reason="uv is not installed, or LENET_BENCH_TEST_ENVIRONMENTS does not name caffe",
-)
-def test_uv_makes_an_environment_of_the_python_at_hand(run: Run, home: Path) -> None:
-    assert run("env", "create", "caffe").code == 0
-    assert "uv" in (home / "caffe" / "pyvenv.cfg").read_text()
-
-
-def test_its_process_finds_lenet_bench_and_nothing_beside_it(home: Path) -> None:
-    pretend("caffe", home)
-    path = environments.variables(find("caffe")[0], threads=1)["PYTHONPATH"]
-    assert [entry.name for entry in Path(path).iterdir()] == ["lenet_bench"]
-
-
-def test_the_variables_have_the_thread_count() -> None:
-    assert environments.variables(find("jax")[0], threads=3)["NPROC"] == "3"
-
-
-def test_an_unknown_environment_is_one_sentence(run: Run) -> None:
+def test_an_unknown_environment_or_none_is_misuse(run: Run) -> None:
     for command in ("create", "remove"):
         done = run("env", command, "cntk")
         assert done.code == 2
         assert "'cntk' is not one of 'caffe', " in done.errors
+    assert run("env", "create").code == 2
 
 
 def test_a_folder_that_cannot_be_made_is_one_sentence(run: Run, tmp_path: Path) -> None:
@@ -114,9 +74,7 @@ def test_a_folder_that_cannot_be_made_is_one_sentence(run: Run, tmp_path: Path) 
     assert "cannot be created" in done.errors
 
 
-def test_what_fails_to_install_leaves_nothing_and_the_others_are_tried(
-    run: Run, home: Path
-) -> None:
+def test_what_fails_to_install_leaves_nothing(run: Run, home: Path) -> None:
     """Pip is told of an index that is not there."""
     nowhere = {
         "PIP_INDEX_URL": "http://127.0.0.1:9",
@@ -125,26 +83,19 @@ def test_what_fails_to_install_leaves_nothing_and_the_others_are_tried(
     }
     done = run("env", "create", "caffe", "chainer", PATH=os.defpath, **nowhere)
     assert done.code == 1
-    assert "caffe: pip failed" in done.errors or "caffe: python failed" in done.errors
-    assert "chainer: pip failed" in done.errors or "chainer: python failed" in done.errors
+    for name in ("caffe", "chainer"):
+        assert f"{name}: pip failed" in done.errors or f"{name}: python failed" in done.errors
     assert list(home.iterdir()) == []
 
 
-def test_remove_says_whether_there_was_one(run: Run, home: Path) -> None:
+def test_list_names_backends_and_remove_says_what_it_did(run: Run, home: Path) -> None:
     pretend("caffe", home)
+    found = {entry["name"]: entry for entry in json.loads(run("env", "list", "--json").output)}
+    assert found["mxnet"]["backends"] == ["mxnet"]
+    assert (found["mxnet"]["created"], found["caffe"]["created"]) == (False, True)
     assert "removed" in run("env", "remove", "caffe").errors
     assert "was not created" in run("env", "remove", "caffe").errors
     assert not (home / "caffe").exists()
-
-
-def test_the_list_names_the_backends_of_each(run: Run) -> None:
-    found = {entry["name"]: entry for entry in json.loads(run("env", "list", "--json").output)}
-    assert found["mxnet"]["backends"] == ["mxnet"]
-    assert not found["mxnet"]["created"]
-
-
-def test_create_wants_names_or_all(run: Run) -> None:
-    assert run("env", "create").code == 2
 
 
 def test_no_python_that_fits_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -159,8 +110,10 @@ def test_no_python_that_fits_is_one_sentence(monkeypatch: pytest.MonkeyPatch) ->
     "caffe" not in os.environ.get("LENET_BENCH_TEST_ENVIRONMENTS", ""),
     reason="LENET_BENCH_TEST_ENVIRONMENTS does not name caffe, which would be installed",
 )
-def test_caffe_runs_in_an_environment_made_for_it(run: Run, picture: Path) -> None:
+def test_caffe_runs_in_an_environment_made_for_it(run: Run, picture: Path, home: Path) -> None:
     assert run("env", "create", "caffe").code == 0
+    if shutil.which("uv"):
+        assert "uv" in (home / "caffe" / "pyvenv.cfg").read_text()
     done = run("infer", picture, "--json", "--backend", "caffe", "--backend", "reference")
     answers = [json.loads(line) for line in done.output.splitlines()]
     assert [answer["agrees"] for answer in answers] == [True, True]

@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import subprocess
 import sys
 import textwrap
 from pathlib import Path
@@ -13,48 +12,31 @@ import pytest
 from jsonschema import Draft7Validator
 from lenet_bench.cli import run as command
 from lenet_bench.results import read_result, start_medians_us
+from processes import ran
 from sample_results import blocks, failed, log, write_log
 
 ROOT = Path(__file__).parents[1]
 COMMITTED = sorted((ROOT / "results/cpu").glob("*.jsonl"))
-NUMBER = {"type": "number"}
 
+
+def every(of):
+    """An object whose fields are all like that."""
+    return {"type": "object", "patternProperties": {".+": of}}
+
+
+def fields(needed, **known):
+    known = {name: {"type": kind} for name, kind in known.items()}
+    rest = {"required": needed.split(), "additionalProperties": False}
+    return {"type": "object", "properties": known, **rest}
+
+
+TEXT, NUMBER = "string", "number"
 #: https://bencher.dev/docs/reference/bencher-metric-format/
-BENCHER = {
-    "type": "object",
-    "patternProperties": {
-        ".+": {
-            "type": "object",
-            "patternProperties": {
-                ".+": {
-                    "type": "object",
-                    "properties": {
-                        "value": NUMBER,
-                        "lower_value": NUMBER,
-                        "upper_value": NUMBER,
-                    },
-                    "required": ["value"],
-                    "additionalProperties": False,
-                }
-            },
-        }
-    },
-}
+BENCHER = every(every(fields("value", value=NUMBER, lower_value=NUMBER, upper_value=NUMBER)))
 #: https://github.com/benchmark-action/github-action-benchmark, customSmallerIsBetter
 GITHUB_ACTION_BENCHMARK = {
     "type": "array",
-    "items": {
-        "type": "object",
-        "properties": {
-            "name": {"type": "string"},
-            "unit": {"type": "string"},
-            "value": NUMBER,
-            "range": {"type": "string"},
-            "extra": {"type": "string"},
-        },
-        "required": ["name", "unit", "value"],
-        "additionalProperties": False,
-    },
+    "items": fields("name unit value", name=TEXT, unit=TEXT, value=NUMBER, range=TEXT, extra=TEXT),
 }
 SCHEMAS = {"bencher": BENCHER, "github-action-benchmark": GITHUB_ACTION_BENCHMARK}
 
@@ -76,7 +58,7 @@ def test_an_export_keeps_the_schema_that_its_tool_publishes(path, name, exported
     Draft7Validator(SCHEMAS[name]).validate(exported(path, name))
 
 
-def test_bencher_gets_each_median_in_nanoseconds_with_its_interval(exported):
+def test_bencher_and_github_action_benchmark_get_medians_intervals_and_ratios(exported):
     found = exported(COMMITTED[0], "bencher")
     for row in read_result(COMMITTED[0]).backends:
         s = row.summary
@@ -90,8 +72,6 @@ def test_bencher_gets_each_median_in_nanoseconds_with_its_interval(exported):
         else:
             assert latency["lower_value"] <= latency["value"] <= latency["upper_value"]
 
-
-def test_github_action_benchmark_gets_times_and_ratios(exported):
     found = {one["name"]: one for one in exported(COMMITTED[0], "github-action-benchmark")}
     fused = read_result(COMMITTED[0]).row("fused").summary
     assert found["fused"]["unit"] == "ns"
@@ -102,15 +82,10 @@ def test_github_action_benchmark_gets_times_and_ratios(exported):
 
 
 def pyperf(*arguments):
-    """The tool itself."""
-    done = subprocess.run(
-        [sys.executable, "-m", "pyperf", *map(str, arguments)], capture_output=True, text=True
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    return ran(sys.executable, "-m", "pyperf", *arguments).stdout
 
 
-def test_pyperf_reads_a_start_as_a_run_and_finds_the_same_medians(exported, tmp_path):
+def test_pyperf_reads_a_start_as_a_run_and_sees_what_diff_sees(exported, tmp_path):
     target = tmp_path / "one.json"
     target.write_text(json.dumps(exported(COMMITTED[0], "pyperf")))
     stats = pyperf("stats", target, "-b", "fused")
@@ -120,8 +95,6 @@ def test_pyperf_reads_a_start_as_a_run_and_finds_the_same_medians(exported, tmp_
     said = re.search(r"Median \+- MAD: +([\d.]+) us", stats)
     assert float(said[1]) == pytest.approx(middle, abs=0.05)
 
-
-def test_pyperf_compares_two_of_ours_and_sees_what_diff_sees(exported, tmp_path):
     for name, us in {"old": 20, "new": 26}.items():
         write_log(tmp_path / f"{name}.jsonl", log(blocks("fused", us), blocks("numpy", 90)))
         found = exported(tmp_path / f"{name}.jsonl", "pyperf")
@@ -137,17 +110,13 @@ def test_what_failed_is_in_no_export(tmp_path, exported):
         assert "torch" not in json.dumps(exported(tmp_path / "r.jsonl", name))
 
 
-@pytest.mark.parametrize(
-    "words", [["--json"], ["-o", "page.html"], ["--figures", "figures"], [str(COMMITTED[1])]]
-)
-def test_an_export_is_of_one_result_and_prints_nothing_else(words, capsys):
-    code = command(["report", str(COMMITTED[0]), "--format", "bencher", *words])
-    assert code == 2
-    assert "one result" in capsys.readouterr().err
+def test_an_export_is_of_one_result_and_prints_nothing_else(capsys):
+    for words in (["--json"], ["-o", "page.html"], ["--figures", "figures"], [str(COMMITTED[1])]):
+        assert command(["report", str(COMMITTED[0]), "--format", "bencher", *words]) == 2
+        assert "one result" in capsys.readouterr().err
 
 
 def steps(workflow):
-    """The scripts of a workflow, by their names."""
     found = re.findall(r"- name: (.+)\n((?:  +#.*\n)*)  +run: \|\n((?: {10}.*\n|\n)+)", workflow)
     return {name: textwrap.dedent(script) for name, _, script in found}
 
@@ -163,19 +132,10 @@ def test_the_gate_of_the_docs_measures_in_turns_and_passes_where_nothing_changed
         program.chmod(0o755)
     summary = tmp_path / "summary.md"
     variables = {**os.environ, "BACKENDS": "fused", "GITHUB_STEP_SUMMARY": str(summary)}
-    done = subprocess.run(
-        ["bash", "-e", "-o", "pipefail", "-c", found["Measure in turns"]],
-        cwd=tmp_path,
-        env=variables,
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stderr
+    bash = ("bash", "-e", "-o", "pipefail", "-c")
+    ran(*bash, found["Measure in turns"], cwd=tmp_path, env=variables)
     for version in ("base", "change"):
         assert read_result(tmp_path / f"{version}.jsonl").rounds == 12
     (gate,) = [script for name, script in found.items() if name.startswith("Fail where")]
-    done = subprocess.run(
-        ["bash", "-e", "-c", gate.replace("5%", "90%")], cwd=tmp_path, env=variables
-    )
-    assert done.returncode == 0
+    ran("bash", "-e", "-c", gate.replace("5%", "90%"), cwd=tmp_path, env=variables)
     assert "| fused |" in summary.read_text()

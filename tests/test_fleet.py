@@ -43,7 +43,6 @@ def wheels(tmp_path_factory):
 
 
 def needed(name, found=()):
-    """The distribution's name, and those of all that it needs."""
     wanted = [Requirement(text) for text in distribution(name).requires or ()]
     found = (*found, name)
     for one in wanted:
@@ -61,9 +60,8 @@ def pack(name, folder):
     files = {str(file) for file in found.files}
     if name == "lenet-bench":
         files |= {str(file.relative_to(site)) for file in site.glob("lenet_bench/**/*.*")}
-    kept = [
-        f for f in sorted(files) if not re.search(r"^\.\.|\.pyc$|/(RECORD|direct_url.json)$", f)
-    ]
+    ours = re.compile(r"(?!\.\.)(?!.*\.pyc$)(?!.*/(RECORD|direct_url.json)$)")
+    kept = sorted(filter(ours.match, files))
     title = f"{re.sub('[-_.]+', '_', name)}-{found.version}"
     with zipfile.ZipFile(folder / f"{title}-{tag}.whl", "w") as wheel:
         for file in kept:
@@ -82,17 +80,9 @@ class Fleet:
         self.sshds = []
 
     def add(self, name, launcher="local", access=(), **extras):
-        self.partitions.append(
-            {
-                "name": name,
-                "scheduler": "local",
-                "launcher": launcher,
-                "access": list(access),
-                "environs": ["host"],
-                "max_jobs": 1,
-                "extras": extras,
-            }
-        )
+        usual = {"scheduler": "local", "environs": ["host"], "max_jobs": 1, "extras": extras}
+        here = {"name": name, "launcher": launcher, "access": list(access)}
+        self.partitions.append({**here, **usual})
 
     def add_over_ssh(self, name, forced=None, **extras):
         """A host: an sshd with a home and a folder for temporary files of its own."""
@@ -118,7 +108,6 @@ class Fleet:
         return root
 
     def start(self, wheels, *options, **variables):
-        """The command, which is then running."""
         system = {"name": "fleet", "hostnames": [".*"], "prefix": str(self.folder / "work")}
         system["partitions"] = self.partitions
         site = {"systems": [system], "environments": [{"name": "host"}]}
@@ -126,15 +115,10 @@ class Fleet:
         hosts.write_text(self.sample or f"site_configuration = {site!r}\n")
         settings = {"wheels": wheels, "backends": "numpy", "options": "--rounds 1", **variables}
         set_to = [word for name, value in settings.items() for word in ("-S", f"{name}={value}")]
-        return subprocess.Popen(
-            [sys.executable, FLEET, "-C", hosts, *set_to, *options],
-            cwd=self.folder,
-            env=environment(),
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            start_new_session=True,
-        )
+        command = [sys.executable, FLEET, "-C", hosts, *set_to, *options]
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+        own = {"cwd": self.folder, "env": environment(), "start_new_session": True}
+        return subprocess.Popen(command, **pipes, **own)
 
     def run(self, wheels, *options, **variables):
         """Its exit code, what was said of each host, and all that was said."""
@@ -159,7 +143,6 @@ def free_port():
 
 
 def reached_by(root, port):
-    """What ssh needs to get there, and nothing of the user's own."""
     options = (
         *("StrictHostKeyChecking=no", "UserKnownHostsFile=/dev/null", "LogLevel=ERROR"),
         *(f"IdentityFile={root}/key", "IdentitiesOnly=yes", f"Port={port}", "ConnectTimeout=20"),
@@ -175,7 +158,6 @@ def fleet(tmp_path):
 
 
 def program(path, *lines):
-    """A script in Python, on a host."""
     path.write_text("\n".join([f"#!{sys.executable}", *lines, ""]))
     path.chmod(0o755)
     return path
@@ -251,7 +233,6 @@ ANSWERS = {
 
 
 def answering(tmp_path, name, lines):
-    """The shell of a host that measures nothing."""
     return program(
         tmp_path / f"{name}.py",
         "import base64, gzip, os, re, sys, time",

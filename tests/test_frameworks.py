@@ -8,8 +8,6 @@ import functools
 import json
 import os
 import re
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -24,6 +22,7 @@ from lenet_bench.registry.environments import interpreter, variables
 from lenet_bench.registry.own_process import InOwnProcess
 from lenet_bench.weights import Weights
 from numpy.typing import NDArray
+from processes import python, ran
 
 Array = NDArray[np.float32]
 
@@ -37,7 +36,6 @@ NOT_HERE = r"No module named|is not on the PATH|needs \S+ and \S+ is here"
 
 @pytest.fixture(scope="module")
 def weights() -> Weights:
-    """The canonical ones: parity is a matter of them."""
     return read_weights()
 
 
@@ -56,7 +54,6 @@ def images() -> Array:
 
 @pytest.fixture(scope="module")
 def expected(weights: Weights, images: Array) -> Array:
-    """What the reference says of them."""
     return load("reference", weights=weights).infer(images)
 
 
@@ -72,61 +69,41 @@ def opened(name: str, weights: Weights, threads: int = 1) -> InOwnProcess:
 
 @pytest.fixture(scope="module", params=FRAMEWORKS)
 def name(request: pytest.FixtureRequest) -> str:
-    """Each backend and variant in turn."""
     chosen: str = request.param
     return chosen
 
 
 @pytest.fixture(scope="module")
 def network(name: str, weights: Weights) -> Iterator[InOwnProcess]:
-    """One process for all that is asked of it."""
     backend = opened(name, weights)
     yield backend
     backend.close()
 
 
-def test_one_image_has_the_reference_probabilities(
+def test_images_and_batches_have_the_reference_probabilities(
     name: str, network: InOwnProcess, images: Array, expected: Array
 ) -> None:
-    found = np.array([network.infer(image) for image in images[:40]])
-    assert np.abs(found - expected[:40]).max() <= tolerance(name)
-
-
-def test_a_batch_has_the_reference_probabilities(
-    name: str, network: InOwnProcess, images: Array, expected: Array
-) -> None:
-    assert np.abs(network.infer(images) - expected).max() <= tolerance(name)
-
-
-def test_an_answer_has_the_shape_of_its_images(network: InOwnProcess, images: Array) -> None:
-    answer = network.infer(images[0])
-    assert (answer.shape, answer.dtype) == ((10,), np.float32)
+    single, batch = np.array([network.infer(i) for i in images[:40]]), network.infer(images)
+    assert np.abs(single - expected[:40]).max() <= tolerance(name)
+    assert np.abs(batch - expected).max() <= tolerance(name)
+    assert (single.shape[1:], single.dtype, batch.dtype) == ((10,), np.float32, np.float32)
     assert network.infer(images[:1]).shape == (1, 10)
     assert network.infer(images[:0]).shape == (0, 10)
 
 
-@pytest.mark.parametrize(
-    ("wrong", "error"),
-    [
+def test_it_says_what_library_runs_what_is_no_image_and_which_backends_show_layers(
+    network: InOwnProcess, images: Array
+) -> None:
+    assert network.describe()["library"]
+    for wrong, error in (
         (np.zeros((27, 28), np.float32), ValueError),
         (np.zeros((28, 28)), TypeError),
         (np.full((28, 28), 255, np.float32), ValueError),
-    ],
-)
-def test_what_is_no_image_is_refused_from_the_other_process_too(
-    network: InOwnProcess, wrong: Array, error: type[Exception]
-) -> None:
-    with pytest.raises(error, match="expected"):
-        network.infer(wrong)
-
-
-def test_what_shows_no_layers_names_those_that_do(network: InOwnProcess, images: Array) -> None:
+    ):  # also from the other process
+        with pytest.raises(error, match="expected"):
+            network.infer(wrong)
     with pytest.raises(LenetBenchError, match=r"outputs of layers; .*reference"):
         network.layers(images[0])
-
-
-def test_it_says_what_library_runs(network: InOwnProcess) -> None:
-    assert network.describe()["library"]
 
 
 #: With two threads: each image's answer, kept while others are asked for, and those of a batch.
@@ -155,13 +132,8 @@ def answered(images: Array, tmp_path_factory: pytest.TempPathFactory) -> Callabl
         folder = tmp_path_factory.mktemp("answers")
         np.save(folder / "images.npy", images[:20])
         variants = [name for name in row.names() if name not in COMPILED]
-        done = subprocess.run(
-            [interpreter(row), "-c", CALLS, folder, *variants],
-            env=environment(**variables(row, threads=2)),
-            capture_output=True,
-            text=True,
-        )
-        assert done.returncode == 0, done.stderr
+        own = environment(**variables(row, threads=2))
+        ran(interpreter(row), "-c", CALLS, folder, *variants, env=own)
         return folder
 
     return folder_of
@@ -217,8 +189,7 @@ def test_mnn_is_converted_in_a_folder_of_its_own(
 def test_who_compiles_nothing_imports_no_compiler(name: str, weights: Weights) -> None:
     opened(name, weights).close()
     code = f"import lenet_bench, sys; lenet_bench.load({name!r}); print(*sys.modules)"
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert "torch._inductor" not in run.stdout.split()
+    assert "torch._inductor" not in python(code).stdout.split()
 
 
 def test_a_backend_that_another_set_up_differently_gets_its_own_process(weights: Weights) -> None:
@@ -227,5 +198,5 @@ def test_a_backend_that_another_set_up_differently_gets_its_own_process(weights:
     opened("keras-jax", weights).close()
     both = "import sys, numpy, lenet_bench\nfor name in ('keras-openvino', 'keras-jax'):\n"
     both += "    print(lenet_bench.load(name).describe().get('process', 'here'))\n"
-    done = subprocess.run([sys.executable, "-c", both], capture_output=True, text=True)
+    done = python(both, code=None)
     assert done.stdout.split("\n")[:2] == ["here", "of its own"], done.stderr

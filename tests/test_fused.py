@@ -29,7 +29,6 @@ def build(variant: str = "", *, threads: int = 1, weights: Weights | None = None
 
 @pytest.fixture(params=ISAS)
 def isa(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Each instruction set in turn, forced."""
     monkeypatch.setenv("LENET_BENCH_ISA", request.param)
     try:
         build()
@@ -38,30 +37,28 @@ def isa(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     return str(request.param)
 
 
-def test_describe_names_what_was_forced(isa: str) -> None:
+def test_describe_names_what_was_forced_variant_threads_and_compiler(isa: str) -> None:
     width = {"sse2": 128, "neon": 128, "avx2": 256, "avx512": 512}[isa]
-    description = build().describe()
+    description = build("int16", threads=3).describe()
     assert description["isa"] == isa
     assert description["vector width"] == f"{width} bits"
-
-
-def test_describe_names_variant_threads_and_compiler() -> None:
-    description = build("int16", threads=3).describe()
-    assert description["variant"] == "int16"
-    assert description["threads"] == "3"
+    assert (description["variant"], description["threads"]) == ("int16", "3")
     assert description["compiler"].startswith(("gcc", "clang"))
 
 
 @pytest.mark.usefixtures("isa")
-@pytest.mark.parametrize("layer", ["pool1", "pool2", "fc1", "fc2", "probabilities"])
 @pytest.mark.parametrize("variant", VARIANTS)
-def test_layer_equals_the_reference(variant: str, layer: str) -> None:
+def test_each_layer_equals_the_reference(variant: str) -> None:
     weights = random_weights(1)
     fused, reference = build(variant, weights=weights), load("reference", weights=weights)
     tolerance = 5e-4 if variant else 1e-5  # int16: what 800 rounded weights add up to
     for image in random_images(2, 5):
-        got, expected = fused.layers(image)[layer], reference.layers(image)[layer]
-        np.testing.assert_allclose(got, expected, rtol=0, atol=tolerance)
+        got, expected = fused.layers(image), reference.layers(image)
+        for layer in ("pool1", "pool2", "fc1", "fc2", "probabilities"):
+            np.testing.assert_allclose(got[layer], expected[layer], rtol=0, atol=tolerance)
+    weights["fc1.weight"][7] = 0  # also for int16
+    got = build(variant, weights=weights).layers(random_images(4, 1)[0])["fc1"]
+    assert got[7] == max(weights["fc1.bias"][7], 0)
 
 
 @pytest.mark.usefixtures("isa")
@@ -69,7 +66,7 @@ def test_layer_equals_the_reference(variant: str, layer: str) -> None:
 @settings(
     max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
-def test_any_network_and_image_give_the_reference_probabilities(
+def test_any_network_and_image_match_the_reference(
     seed: int, scale: float, contrast: float
 ) -> None:
     weights = random_weights(seed, scale)
@@ -89,7 +86,6 @@ def test_mnist_is_classified_within_the_stated_tolerance(variant: str, mnist_ima
 
 @pytest.fixture(scope="module")
 def mnist_images() -> Array:
-    """Some hundred real test images, where the data set is at hand."""
     folder = os.environ.get(FOLDER_VARIABLE)
     if not folder:
         pytest.skip(f"{FOLDER_VARIABLE} names no folder with MNIST's files")
@@ -97,20 +93,10 @@ def mnist_images() -> Array:
 
 
 @pytest.mark.usefixtures("isa")
-def test_an_all_zero_row_of_fc1_survives_int16() -> None:
-    weights = random_weights(4)
-    weights["fc1.weight"][7] = 0
-    got = build("int16", weights=weights).layers(random_images(4, 1)[0])["fc1"]
-    assert got[7] == max(weights["fc1.bias"][7], 0)
-
-
-@pytest.mark.usefixtures("isa")
 @pytest.mark.parametrize("count", [0, 1, 2, 3, 7, 8, 63, 64, 65, 513])
 @pytest.mark.parametrize("threads", [1, 2, 5])
 @pytest.mark.parametrize("variant", VARIANTS)
-def test_a_batch_equals_its_images_one_by_one_bit_for_bit(
-    variant: str, threads: int, count: int
-) -> None:
+def test_a_batch_is_its_images_bit_for_bit(variant: str, threads: int, count: int) -> None:
     images = random_images(5, count)
     batch = build(variant, threads=threads).infer(images)
     single = build(variant)
@@ -120,23 +106,15 @@ def test_a_batch_equals_its_images_one_by_one_bit_for_bit(
     )
 
 
-def test_an_unknown_isa_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("LENET_BENCH_ISA", "mmx")
-    with pytest.raises(Unavailable, match="unknown 'mmx'"):
-        build()
-
-
-def test_an_isa_that_the_processor_lacks_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("LENET_BENCH_ISA", raising=False)
-    foreign = "sse2" if build().describe()["isa"] == "neon" else "neon"
-    monkeypatch.setenv("LENET_BENCH_ISA", foreign)
-    with pytest.raises(Unavailable, match=f"asks for {foreign}, which this processor lacks"):
-        build()
-
-
-def test_an_empty_isa_is_no_wish(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unknown_or_absent_isa_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LENET_BENCH_ISA", "")
-    assert build().describe()["isa"] in ISAS
+    isa = build().describe()["isa"]
+    assert isa in ISAS
+    foreign = "sse2" if isa == "neon" else "neon"
+    for wish, said in (("mmx", "unknown 'mmx'"), (foreign, f"asks for {foreign}, which this")):
+        monkeypatch.setenv("LENET_BENCH_ISA", wish)
+        with pytest.raises(Unavailable, match=said):
+            build()
 
 
 def test_the_same_source_is_right_on_arm() -> None:

@@ -23,7 +23,6 @@ def variant(request: pytest.FixtureRequest) -> str:
 
 
 def tasks() -> set[str]:
-    """The threads of this process, as the system numbers them."""
     return {path.name for path in Path("/proc/self/task").iterdir()}
 
 
@@ -44,18 +43,11 @@ def test_a_shared_image_has_the_answer_of_one_thread_to_the_bit(
     assert answers(load(variant, threads=threads), times=20) == answers(alone) * 20
 
 
-def test_helpers_that_slept_take_part_again() -> None:
+def test_idle_helpers_use_no_processor_and_take_part_again() -> None:
     net, expected = load("fused", threads=2), answers(load("fused", threads=1))
     for _ in range(5):
         assert answers(net) == expected
-        time.sleep(0.02)  # far longer than they watch
-
-
-@LINUX
-def test_an_idle_network_uses_no_processor() -> None:
-    net = load("fused", threads=2)
-    answers(net)
-    time.sleep(0.05)
+        time.sleep(0.05)  # far longer than they watch
     before = time.process_time()
     time.sleep(0.5)
     assert time.process_time() - before < 0.05

@@ -19,12 +19,12 @@ from lenet_bench.errors import LenetBenchError
 from lenet_bench.registry import BACKENDS, Network, tolerance
 from numpy.typing import NDArray
 
+Images = NDArray[np.float32]
 BACKENDS = [name for backend in BACKENDS if backend.device == "gpu" for name in backend.names()]
 
 
 @cache
 def reason(backend: str) -> str | None:
-    """Why the backend cannot run here."""
     try:
         load(backend)
     except LenetBenchError as error:
@@ -42,7 +42,7 @@ def backend(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture(scope="module")
-def images() -> NDArray[np.float32]:
+def images() -> Images:
     """MNIST's test images, or 200 of noise."""
     if folder := os.environ.get("LENET_BENCH_MNIST"):
         from lenet_bench.mnist import read_mnist
@@ -52,36 +52,25 @@ def images() -> NDArray[np.float32]:
 
 
 @pytest.fixture(scope="module")
-def expected(images: NDArray[np.float32]) -> NDArray[np.float32]:
-    """What the float64 reference says of them."""
+def expected(images: Images) -> Images:
     return load("reference").infer(images)
 
 
-def test_all_images_match_the_float64_reference(
-    backend: str, images: NDArray[np.float32], expected: NDArray[np.float32]
-) -> None:
-    found = load(backend).infer(images)
-    assert np.abs(found - expected).max() <= tolerance(backend)
+def test_all_images_match_the_reference(backend: str, images: Images, expected: Images) -> None:
+    net: Any = load(backend)
+    assert np.abs(net.infer(images) - expected).max() <= tolerance(backend)
+    assert net.profile(images[0], 20)["kernels_us"] > 0  # by the GPU's own clock
+    assert net.describe()["device memory"]
 
 
-def test_every_layer_matches_the_float64_reference(
-    backend: str, images: NDArray[np.float32]
-) -> None:
+def test_every_layer_matches_the_float64_reference(backend: str, images: Images) -> None:
     found, reference = load(backend).layers(images[0]), load("reference").layers(images[0])
     for name, values in found.items():
         allowed = 1e-4 if tolerance(backend) <= 1e-5 else 5e-2
         assert np.abs(values - reference[name]).max() <= allowed, name
 
 
-def test_it_ran_on_the_gpu(backend: str, images: NDArray[np.float32]) -> None:
-    net: Any = load(backend)
-    assert net.profile(images[0], 20)["kernels_us"] > 0  # by the GPU's own clock
-    assert net.describe()["device memory"]
-
-
-def test_two_sessions_answer_in_turn(
-    backend: str, images: NDArray[np.float32], expected: NDArray[np.float32]
-) -> None:
+def test_two_sessions_answer_in_turn(backend: str, images: Images, expected: Images) -> None:
     one, two = load(backend), load(backend)
     for i in range(20):
         assert np.abs(one.infer(images[i]) - expected[i]).max() <= tolerance(backend)
@@ -126,9 +115,6 @@ def test_a_process_ends_well_with(name: str, code: str) -> None:
     assert done.returncode == 0, done.stderr.decode()
 
 
-# the kernel that stays ---------------------------------------------------------------------------
-
-
 @pytest.fixture
 def resident() -> Network:
     """`cuda:persistent`, where it runs here."""
@@ -137,30 +123,23 @@ def resident() -> Network:
     return load("cuda:persistent")
 
 
-def test_it_answers_for_longer_than_its_kernel_stays(
-    resident: Network, images: NDArray[np.float32], expected: NDArray[np.float32]
+def test_it_answers_long_and_after_pauses(
+    resident: Network, images: Images, expected: Images
 ) -> None:
+    def answer(n: int) -> None:
+        assert np.abs(resident.infer(images[n]) - expected[n]).max() <= 1e-5
+
     start, i = time.monotonic(), 0
     while time.monotonic() - start < 0.5:  # five lives
         i = (i + 1) % len(images)
-        assert np.abs(resident.infer(images[i]) - expected[i]).max() <= 1e-5
+        answer(i)
+    for pause_s in (0.001, 0.004, 0.005, 0.006, 0.1):  # 5 ms is when its kernel leaves
+        for i in range(20):
+            time.sleep(pause_s)
+            answer(i)
 
 
-@pytest.mark.parametrize("pause_s", [0.001, 0.004, 0.005, 0.006, 0.1])
-def test_it_answers_after_a_pause(
-    resident: Network,
-    images: NDArray[np.float32],
-    expected: NDArray[np.float32],
-    pause_s: float,
-) -> None:
-    for i in range(20):
-        time.sleep(pause_s)  # 5 ms is when its kernel leaves
-        assert np.abs(resident.infer(images[i]) - expected[i]).max() <= 1e-5
-
-
-def test_other_sessions_come_and_go_beside_it(
-    resident: Network, images: NDArray[np.float32], expected: NDArray[np.float32]
-) -> None:
+def test_other_sessions_come_and_go(resident: Network, images: Images, expected: Images) -> None:
     done = threading.Event()
     calling = threading.Thread(
         target=lambda: [resident.infer(images[0]) for _ in iter(done.is_set, True)], daemon=True
@@ -175,8 +154,8 @@ def test_other_sessions_come_and_go_beside_it(
     assert not calling.is_alive()
 
 
-def test_its_kernel_goes_with_a_killed_owner(
-    resident: Network, images: NDArray[np.float32], expected: NDArray[np.float32]
+def test_its_kernel_goes_with_its_owner(
+    resident: Network, images: Images, expected: Images
 ) -> None:
     code = """
 import numpy as np

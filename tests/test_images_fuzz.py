@@ -41,10 +41,11 @@ def read_or_refuse(content):
 
 @pytest.mark.parametrize("name", FILES)
 @settings(max_examples=25, deadline=None)
-@given(data=st.data())
-def test_a_file_cut_anywhere_is_read_or_refused(name, data):
+@given(data=st.data(), rest=st.binary(max_size=300))
+def test_a_file_cut_or_changed_anywhere_is_read_or_refused(name, data, rest):
     whole = FILES[name]
     read_or_refuse(whole[: data.draw(st.integers(0, len(whole)))])
+    read_or_refuse(whole[:8] + rest)
 
 
 @pytest.mark.slow
@@ -58,9 +59,3 @@ def test_a_file_with_changed_bytes_is_read_or_refused(name, data):
     for _ in range(data.draw(st.integers(1, 4))):
         content[data.draw(anywhere | in_the_header)] = data.draw(st.integers(0, 255))
     read_or_refuse(bytes(content))
-
-
-@settings(max_examples=60, deadline=None)
-@given(magic=st.sampled_from(list(FILES)), rest=st.binary(max_size=300))
-def test_a_right_beginning_with_anything_after_it_is_read_or_refused(magic, rest):
-    read_or_refuse(FILES[magic][:8] + rest)

@@ -42,7 +42,7 @@ def build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     return from_source
 
 
-def test_images_weights_and_threads_arrive_and_answers_come_back(build: Any) -> None:
+def test_images_weights_and_threads_arrive_and_what_is_thrown_is_said(build: Any) -> None:
     images = np.arange(2 * 784, dtype=np.float32).reshape(2, 28, 28)
     weights = read_weights()
     one, two = build()(images)
@@ -50,8 +50,6 @@ def test_images_weights_and_threads_arrive_and_answers_come_back(build: Any) -> 
     assert one[1:4].tolist() == [weights["conv1.weight"].flat[0], weights["fc2.bias"][9], 3]
     assert two.tolist() == [784] * 10
 
-
-def test_what_is_thrown_is_said_and_the_next_image_is_answered(build: Any) -> None:
     infer = build()
     with pytest.raises(RuntimeError, match=r"^a pixel below 0$"):
         infer(np.full((1, 28, 28), -1, np.float32))
@@ -74,9 +72,7 @@ def test_it_is_compiled_once(build: Any, tmp_path: Path) -> None:
     assert len([*library.parent.iterdir()]) == 3
 
 
-def test_what_cannot_be_compiled_is_one_sentence_and_leaves_nothing(
-    build: Any, tmp_path: Path
-) -> None:
+def test_what_cannot_be_compiled_leaves_nothing(build: Any, tmp_path: Path) -> None:
     with pytest.raises(Unavailable, match=r"^g\+\+ cannot compile echo.cpp: .*error.*nosuch"):
         build('#include "nosuch.h"\n')
     assert not [*(tmp_path / "cache/lenet-bench/in-cpp").iterdir()]

@@ -5,7 +5,6 @@ import json
 import os
 import resource
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
@@ -25,102 +24,85 @@ from lenet_bench.questions.infer import (
 from lenet_bench.registry import names
 from lenet_bench.show.terminal.answers import times
 from lenet_bench.show.terminal.screen import Screen
-from lenet_bench.weights import read_weights
+from lenet_bench.weights import default_path, read_weights
 from PIL import Image
+from processes import python, ran
 
 
-def test_a_seven_is_a_seven(run, picture):
+def test_a_seven_is_a_seven_with_ten_bars(run, picture):
     """With the canonical weights."""
     done = run("infer", picture)
-    assert (done.code, done.output.splitlines()[0]) == (0, f"{picture}: 7")
+    first, *lines = done.output.splitlines()
+    assert (done.code, first) == (0, f"{picture}: 7")
+    bars = [line.split()[0] for line in lines if line.endswith(" %")]
+    assert bars == [str(digit) for digit in range(10)]
+    assert "█" in done.output
+    assert "first call" in done.output
 
 
-def test_json_has_image_digit_probabilities_backend_and_times(run, picture, weights_file):
-    done = run("infer", picture, "--json", "--weights", weights_file)
+def test_json_has_what_the_python_face_answers_and_times(run, picture, weights_file):
+    arguments = ("--json", "--backend", "reference", "--threads", "2", "--weights", weights_file)
+    done = run("infer", picture, *arguments)
     answer = json.loads(done.output)
-    assert done.code == 0
-    assert answer["image"] == str(picture)
-    assert answer["digit"] == int(np.argmax(answer["probabilities"]))
-    assert sum(answer["probabilities"]) == pytest.approx(1)
-    assert answer["backend"] in names()
+    assert (done.code, answer["image"], answer["backend"]) == (0, str(picture), "reference")
+    net = lenet_bench.load("reference", weights=weights_file)
+    expected = net.infer(lenet_bench.read_image(picture))
+    assert np.array_equal(np.float32(answer["probabilities"]), expected)
+    assert answer["digit"] == expected.argmax()
     assert answer["first_us"] > 0
     assert answer["steady_us"] > 0
 
 
-def test_the_answer_is_the_python_faces(run, picture, weights_file):
-    arguments = ("--json", "--backend", "reference", "--weights", weights_file)
-    answer = json.loads(run("infer", picture, *arguments).output)
-    net = lenet_bench.load("reference", weights=weights_file)
-    expected = net.infer(lenet_bench.read_image(picture))
-    assert np.array_equal(np.float32(answer["probabilities"]), expected)
-
-
-def test_an_image_is_printed_with_ten_bars(run, picture, weights_file):
-    output = run("infer", picture, "--weights", weights_file).output
-    lines = [line for line in output.splitlines() if line.endswith(" %")]
-    assert [line.split()[0] for line in lines] == [str(digit) for digit in range(10)]
-    assert "█" in output
-    assert "first call" in output
-
-
-def test_several_images_get_a_line_each(run, weights_file, tmp_path):
-    images = [draw_seven(tmp_path / f"{n}.png", shift=n) for n in range(3)]
-    output = run("infer", *images, "--weights", weights_file).output
-    for image in images:
-        assert sum(image.name in line for line in output.splitlines()) == 1
-
-
 def test_show_draws_what_the_network_saw(run, picture, weights_file):
-    """Without colours in density characters, two rows of pixels a line."""
-    output = run("infer", picture, "--show", "--weights", weights_file).output
-    drawn = [line[2:30] for line in output.splitlines()[2:16]]
+    """Two rows of pixels a line: in density characters, and in colour in half blocks."""
+    shown = ("infer", picture, "--show", "--weights", weights_file)
+    drawn = [line[2:30] for line in run(*shown).output.splitlines()[2:16]]
     seen = lenet_bench.read_image(picture)
     rows = [seen[2 * n : 2 * n + 2].max() > 0.5 for n in range(14)]
     assert [bool(line.strip(" .:")) for line in drawn] == rows
+    coloured = run(*shown, FORCE_COLOR="1").output
+    assert coloured.count("▀") == 14 * 28
+    assert "\x1b[38;5;255;48;5;" in coloured
 
 
-def test_show_draws_half_blocks_in_colour(run, picture, weights_file):
-    output = run("infer", picture, "--show", "--weights", weights_file, FORCE_COLOR="1").output
-    assert output.count("▀") == 14 * 28
-    assert "\x1b[38;5;255;48;5;" in output
-
-
-def test_steps_writes_each_step_as_png(run, picture, weights_file, tmp_path):
-    run("infer", picture, "--steps", tmp_path / "new" / "steps", "--weights", weights_file)
-    written = sorted(path.name for path in (tmp_path / "new" / "steps").iterdir())
-    assert written[0] == "seven-1-decode.png"
-    assert [name.split("-")[1] for name in written] == [str(n + 1) for n in range(len(written))]
-    with Image.open(tmp_path / "new" / "steps" / written[-1]) as last:
-        assert last.size == (28, 28)
-
-
-def test_steps_of_images_with_one_name_do_not_overwrite_each_other(run, weights_file, tmp_path):
+def test_steps_writes_each_step_of_each_image_as_png(run, weights_file, tmp_path):
     for folder in ("a", "b"):
         (tmp_path / folder).mkdir()
         draw_seven(tmp_path / folder / "7.png")
-    images = [tmp_path / "a" / "7.png", tmp_path / "b" / "7.png"]
-    run("infer", *images, "--steps", tmp_path / "steps", "--weights", weights_file)
-    assert {path.name.split("-")[0] for path in (tmp_path / "steps").iterdir()} == {"7", "7~2"}
+    images, steps = (tmp_path / "a/7.png", tmp_path / "b/7.png"), tmp_path / "new/steps"
+    output = run("infer", *images, "--steps", steps, "--weights", weights_file).output
+    assert sum("7.png" in line for line in output.splitlines()) == len(images)
+    written = sorted(path.name for path in steps.iterdir())
+    first, second = ([n for n in written if n.startswith(f"{name}-")] for name in ("7", "7~2"))
+    assert first[0] == "7-1-decode.png"
+    assert [name.split("-")[1] for name in first] == [str(n + 1) for n in range(len(first))]
+    assert (len(second), len(written)) == (len(first), 2 * len(first))
+    with Image.open(steps / first[-1]) as last:
+        assert last.size == (28, 28)
 
 
-def test_a_dash_reads_standard_input(run, picture, weights_file):
-    done = run("infer", "-", "--json", "--weights", weights_file, input=picture.read_bytes())
-    from_file = run("infer", picture, "--json", "--weights", weights_file)
-    answer, expected = json.loads(done.output), json.loads(from_file.output)
+def test_a_dash_reads_standard_input(run, picture, weights_file, tmp_path):
+    piped = ("infer", "-", "--json", "--weights", weights_file)
+    answer = json.loads(run(*piped, input=picture.read_bytes()).output)
+    expected = json.loads(run("infer", picture, *piped[2:]).output)
     assert answer["image"] == "-"
     assert answer["probabilities"] == expected["probabilities"]
+    empty = run(*piped[:2], "--weights", weights_file)
+    assert empty.code == 1
+    assert_one_sentence(empty.errors)
+    command = f'"{sys.executable}" -m lenet_bench infer - --weights "{weights_file}" < "{tmp_path}"'
+    folder = ran("sh", "-c", command, code=1, env=environment())
+    assert "Traceback" not in folder.stderr
+    assert "this is a bug" not in folder.stderr
 
 
-def test_a_name_cannot_break_the_line_it_is_printed_on(run, weights_file, tmp_path):
+def test_neither_a_name_nor_a_library_breaks_a_line(run, weights_file, tmp_path):
     image = draw_seven(tmp_path / "se\x1b[2J\nven.png")
     done = run("infer", image, "--weights", weights_file)
     assert done.code == 0
     assert "\x1b" not in done.output
     assert "ven.png" in done.output.splitlines()[0]
 
-
-def test_only_we_say_that_a_picture_is_damaged(run, weights_file, tmp_path):
-    """Not libtiff, which prints to the terminal by itself."""
     content = io.BytesIO()
     pixels = np.random.default_rng(0).integers(0, 256, (40, 40), np.uint8)
     Image.fromarray(pixels).save(content, "TIFF", compression="tiff_lzw")
@@ -143,7 +125,7 @@ def test_all_asks_every_backend_that_runs_here(run, picture, weights_file):
     assert done.code == 0
 
 
-def test_several_backends_print_an_aligned_table(run, picture, weights_file):
+def test_several_backends_print_a_table_of_72_columns(run, picture, weights_file):
     backends = ("-b", "fused", "-b", "fused:int16", "-b", "reference")
     output = run("infer", picture, *backends, "--weights", weights_file).output
     lines = output.splitlines()
@@ -152,8 +134,6 @@ def test_several_backends_print_an_aligned_table(run, picture, weights_file):
     assert len(lines) > head + 2
     assert all(line[end - 2 : end] in ("µs", "ms") for line in lines[head + 1 :])
 
-
-def test_the_table_of_the_longest_table_fits_72_columns():
     image, timing = np.eye(10, dtype=np.float32), Timing(first_us=9e6, steady_us=100.0, calls=9)
     answers = [Answer("7.png", name, image[7], timing, 1e-6, agrees=True) for name in names()]
     reference = lenet_bench.load("reference")
@@ -165,16 +145,13 @@ def test_the_table_of_the_longest_table_fits_72_columns():
     assert max(map(len, lines)) <= 72
 
 
-def test_auto_passes_over_a_backend_that_cannot_run_and_says_so(run, picture, weights_file):
-    done = run("infer", picture, "--json", "--weights", weights_file, LENET_BENCH_ISA="vax")
+def test_auto_passes_over_a_backend_that_cannot_run(run, picture, weights_file):
+    asked = ("infer", picture, "--json", "--weights", weights_file)
+    done = run(*asked, LENET_BENCH_ISA="vax")
     assert json.loads(done.output)["backend"] != "fused"
     assert "fused" in done.errors
     assert done.code == 0
-
-
-def test_a_backend_asked_for_by_name_that_cannot_run_is_one_sentence(run, picture, weights_file):
-    arguments = ("--backend", "fused", "--weights", weights_file)
-    done = run("infer", picture, *arguments, LENET_BENCH_ISA="vax")
+    done = run(*asked, "--backend", "fused", LENET_BENCH_ISA="vax")
     assert (done.code, done.output) == (1, "")
     assert_one_sentence(done.errors)
 
@@ -189,26 +166,18 @@ def test_one_thread_is_one_thread_of_numpys_blas_too(picture, weights_file):
     )
     arguments = ["infer", picture, "-b", "numpy", "--json", "--weights", weights_file]
     unset = {n: v for n, v in environment().items() if not n.endswith("_NUM_THREADS")}
-    command = [sys.executable, "-c", program, *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True, env=unset, check=True)
-    assert done.stdout.splitlines()[-1] == "1"
+    assert python(program, *arguments, env=unset).stdout.splitlines()[-1] == "1"
 
 
-def test_threads_are_taken(run, picture, weights_file):
-    done = run("infer", picture, "--threads", "2", "--weights", weights_file)
-    assert done.code == 0
-
-
-# --- bad input -------------------------------------------------------------------------------
-
-
-#: What else is refused is in test_images.py.
+#: What else is refused is in test_images.py and test_weights.py.
 BAD = {
-    "text": lambda path: path.write_text("this is no picture\n"),
-    "truncated": lambda path: path.write_bytes(draw_seven(path).read_bytes()[:200]),
-    "absent": lambda _: None,
-    "directory": lambda path: path.mkdir(),
-    "white": Image.new("L", (100, 100), 255).save,
+    "text.png": lambda path: path.write_text("this is no picture\n"),
+    "truncated.png": lambda path: path.write_bytes(draw_seven(path).read_bytes()[:200]),
+    "absent.png": lambda _: None,
+    "directory.png": lambda path: path.mkdir(),
+    "white.png": Image.new("L", (100, 100), 255).save,
+    "absent.safetensors": lambda _: None,
+    "truncated.safetensors": lambda path: path.write_bytes(default_path().read_bytes()[:-9]),
 }
 
 
@@ -219,14 +188,15 @@ def assert_one_sentence(errors):
     assert "this is a bug" not in errors
 
 
-@pytest.mark.parametrize("kind", BAD)
-def test_a_bad_image_is_one_sentence_that_names_it(run, weights_file, tmp_path, kind):
-    image = tmp_path / f"{kind}.png"
-    BAD[kind](image)
-    done = run("infer", image, "--weights", weights_file)
+@pytest.mark.parametrize("name", BAD)
+def test_bad_images_and_weights_are_one_sentence(run, picture, weights_file, tmp_path, name):
+    bad = tmp_path / name
+    BAD[name](bad)
+    image, weights = (bad, weights_file) if bad.suffix == ".png" else (picture, bad)
+    done = run("infer", image, "--weights", weights)
     assert (done.code, done.output) == (1, "")
     assert_one_sentence(done.errors)
-    assert str(image) in done.errors
+    assert str(bad) in done.errors
 
 
 @pytest.mark.skipif(
@@ -244,17 +214,13 @@ def test_a_file_without_permission_is_one_sentence(picture, weights_file, tmp_pa
     if os.geteuid() == 0:  # without the powers that let root read what it may not
         powers = "--bounding-set=-dac_override,-dac_read_search"
         command = ["setpriv", powers, "--", *command]
-    done = subprocess.run(
-        [*command, files["weights"]], capture_output=True, text=True, env=environment()
-    )
-    assert (done.returncode, done.stdout) == (1, "")
+    done = ran(*command, files["weights"], code=1, env=environment())
+    assert done.stdout == ""
     assert_one_sentence(done.stderr)
     assert files[forbidden].name in done.stderr
 
 
-def test_a_bad_image_does_not_keep_the_others_from_their_answer(
-    run, picture, weights_file, tmp_path
-):
+def test_a_bad_image_costs_no_other_its_answer(run, picture, weights_file, tmp_path):
     bad = tmp_path / "bad.png"
     bad.write_text("this is no picture")
     done = run("infer", picture, bad, picture, "--json", "--weights", weights_file)
@@ -264,32 +230,6 @@ def test_a_bad_image_does_not_keep_the_others_from_their_answer(
     assert (done.code, done.errors) == (1, "")
 
 
-def test_an_empty_standard_input_is_one_sentence(run, weights_file):
-    done = run("infer", "-", "--weights", weights_file)
-    assert done.code == 1
-    assert_one_sentence(done.errors)
-
-
-def test_a_directory_as_standard_input_is_one_sentence(weights_file, tmp_path):
-    command = f'"{sys.executable}" -m lenet_bench infer - --weights "{weights_file}" < "{tmp_path}"'
-    done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, env=environment())
-    assert done.returncode == 1
-    assert "Traceback" not in done.stderr
-    assert "this is a bug" not in done.stderr
-
-
-@pytest.mark.parametrize("kind", ["absent", "truncated"])
-def test_bad_weights_are_one_sentence(run, picture, weights_file, tmp_path, kind):
-    """What else is refused is in test_weights.py."""
-    path = tmp_path / "bad.safetensors"
-    if kind == "truncated":
-        path.write_bytes(weights_file.read_bytes()[:-9])
-    done = run("infer", picture, "--weights", path)
-    assert (done.code, done.output) == (1, "")
-    assert_one_sentence(done.errors)
-    assert str(path) in done.errors
-
-
 def test_a_disk_that_fills_up_under_the_steps_leaves_the_answer(picture, weights_file, tmp_path):
     """A limit on the size of files stands in for the disk: the write fails half-way."""
 
@@ -297,18 +237,12 @@ def test_a_disk_that_fills_up_under_the_steps_leaves_the_answer(picture, weights
         resource.setrlimit(resource.RLIMIT_FSIZE, (40, 40))
 
     arguments = ["infer", picture, "--json", "--steps", tmp_path / "s", "--weights", weights_file]
-    command = [sys.executable, "-B", "-m", "lenet_bench", *map(str, arguments)]
-    done = subprocess.run(
-        command, capture_output=True, text=True, preexec_fn=fill, env=environment()
-    )
-    assert done.returncode == 1
+    command = (sys.executable, "-B", "-m", "lenet_bench", *arguments)
+    done = ran(*command, code=1, preexec_fn=fill, env=environment())
     assert "digit" in json.loads(done.stdout)
     assert_one_sentence(done.stderr)
     assert "cannot be written" in done.stderr
     assert list((tmp_path / "s").iterdir()) == []
-
-
-# --- inside: what no command can be made to do ------------------------------------------------
 
 
 class Shifted:
@@ -331,9 +265,7 @@ class Shifted:
 
 
 @pytest.mark.parametrize(("by", "agrees"), [(1e-7, True), (1e-3, False), (np.nan, False)])
-def test_a_backend_must_keep_within_its_tolerance_of_the_reference(
-    weights_file, picture, by, agrees
-):
+def test_a_backend_must_keep_within_its_tolerance(weights_file, picture, by, agrees):
     right = lenet_bench.load("reference", weights=weights_file)
     backends = [OpenBackend("fused", Shifted(weights_file, by)), OpenBackend("reference", right)]
     outcomes = list(infer([str(picture)], backends))
@@ -343,16 +275,11 @@ def test_a_backend_must_keep_within_its_tolerance_of_the_reference(
     assert all_agree(outcomes) == agrees
 
 
-def test_the_steady_state_is_timed_on_changing_images(weights_file, picture):
-    backend = Shifted(weights_file, 0.0)
-    list(infer([str(picture)], [OpenBackend("fused", backend)]))
-    assert len({image.tobytes() for image in backend.shown}) >= 5
-
-
-def test_a_backend_is_timed_once_and_not_again_for_each_image(weights_file, picture):
+def test_a_backend_is_timed_once_on_changing_images_and_not_again_for_each(weights_file, picture):
     backend = Shifted(weights_file, 0.0)
     opened = OpenBackend("fused", backend)
     first, second = infer([str(picture)] * 2, [opened])
+    assert len({image.tobytes() for image in backend.shown}) >= 5
     assert next(to_json(first))["steady_us"] == next(to_json(second))["steady_us"]
     calls = len(backend.shown)
     list(infer([str(picture)], [opened]))

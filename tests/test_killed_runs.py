@@ -12,7 +12,7 @@ from conftest import environment
 from lenet_bench import CompareOptions, compare
 from lenet_bench.errors import ResultError, WeightsError
 from lenet_bench.results import read_log, read_result
-from processes import alive, children, wait_for
+from processes import alive, children, python, wait_for
 from scratch_backends import measured
 
 TIMEOUT_S = 180
@@ -28,29 +28,22 @@ AS_IN_A_TERMINAL = (
 UNDER_NOHUP = "import signal; signal.signal(signal.SIGHUP, signal.SIG_IGN)"
 
 
-def test_weights_that_are_missing_are_said_before_anything_starts(tmp_path):
+def test_missing_weights_and_a_wrong_output_are_said_before_anything_starts(weights_file, tmp_path):
     output = tmp_path / "result.jsonl"
     with pytest.raises(WeightsError):
         compare(CompareOptions(("numpy",), weights=tmp_path / "none", output=output))
     assert not output.exists()
-
-
-def test_an_output_that_cannot_be_written_is_said_before_anything_starts(weights_file, tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(ResultError, match="cannot be written"):
         measured(weights_file, scratch.Honest, output=tmp_path / "file" / "result", rounds=1)
+    for content in ("earlier", '{"kind": "call taken apart", "schema": 1}\n'):
+        output.write_text(content)
+        with pytest.raises(ResultError, match=output.name):
+            measured(weights_file, scratch.Honest, output=output, rounds=1)
+        assert output.read_text() == content
 
 
-@pytest.mark.parametrize("content", ["earlier", '{"kind": "call taken apart", "schema": 1}\n'])
-def test_a_file_that_is_no_comparison_is_left_alone(weights_file, tmp_path, content):
-    output = tmp_path / "result.jsonl"
-    output.write_text(content)
-    with pytest.raises(ResultError, match=output.name):
-        measured(weights_file, scratch.Honest, output=output, rounds=1)
-    assert output.read_text() == content
-
-
-def test_a_run_goes_on_where_it_stopped(weights_file, tmp_path):
+def test_a_run_goes_on_and_tries_again_what_failed(weights_file, tmp_path, monkeypatch):
     """Of its file, cut in the middle of a block, no block is measured twice and none is lost."""
     output = tmp_path / "result.jsonl"
     pair = (scratch.Honest, scratch.Prints)
@@ -68,9 +61,7 @@ def test_a_run_goes_on_where_it_stopped(weights_file, tmp_path):
     longer = measured(weights_file, *pair, output=output, rounds=3)
     assert [len(row.blocks) for row in longer.backends] == [3, 3]
 
-
-def test_what_failed_is_tried_again_when_a_run_goes_on(weights_file, tmp_path, monkeypatch):
-    output = tmp_path / "result.jsonl"
+    output = tmp_path / "failed.jsonl"
     first = measured(weights_file, scratch.RaisesUnlessWell, output=output, rounds=1)
     assert first.backends[0].status == "crashed"
     monkeypatch.setenv("LENET_BENCH_TEST_WELL", "1")
@@ -78,13 +69,13 @@ def test_what_failed_is_tried_again_when_a_run_goes_on(weights_file, tmp_path, m
     assert (row.status, row.failures) == ("ok", 1)
 
 
-@pytest.mark.parametrize("other", [{"threads": 2}, {"margin": 0.1}, {"cold": True}])
-def test_a_run_of_other_settings_is_refused(weights_file, tmp_path, other):
+def test_a_run_of_other_settings_or_backends_is_refused(weights_file, tmp_path):
     output = tmp_path / "result.jsonl"
     measured(weights_file, scratch.Honest, output=output, rounds=1)
     before = output.read_bytes()
-    with pytest.raises(ResultError, match="another --output"):
-        measured(weights_file, scratch.Honest, output=output, rounds=2, **other)
+    for other in ({"threads": 2}, {"margin": 0.1}, {"cold": True}):
+        with pytest.raises(ResultError, match="another --output"):
+            measured(weights_file, scratch.Honest, output=output, rounds=2, **other)
     for backends in ((scratch.Prints,), (scratch.Honest, scratch.Prints)):
         with pytest.raises(ResultError, match="Honest"):
             measured(weights_file, *backends, output=output, rounds=2)
@@ -140,12 +131,8 @@ def test_a_disk_that_fills_up_ends_the_run_and_not_its_table(weights_file, tmp_p
         "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000));"
         "from lenet_bench.cli import main; main()"
     )
-    command = [sys.executable, "-c", limited, "compare", "numpy", "--rounds", "30"]
-    command += ["--weights", str(weights_file), "-o", str(output)]
-    done = subprocess.run(
-        command, capture_output=True, text=True, env=environment(), timeout=TIMEOUT_S
-    )
-    assert done.returncode == 1
+    words = ("compare", "numpy", "--rounds", "30", "--weights", weights_file, "-o", output)
+    done = python(limited, *words, code=1, env=environment(), timeout=TIMEOUT_S)
     assert "p50" in done.stdout
     assert "File too large" in done.stderr
     assert "Traceback" not in done.stderr
@@ -159,11 +146,7 @@ def started(weights_file, output, before=AS_IN_A_TERMINAL):
     command += ["compare", "numpy", "--rounds", "1000000"]
     command += ["--weights", str(weights_file), "-o", str(output)]
     process = subprocess.Popen(
-        command,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env=environment(),
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment()
     )
     try:
         yield process

@@ -1,11 +1,8 @@
 """The parts of a comparison: the clock around a call, images, cores, rounds, when a run ends."""
 
 import os
-import subprocess
-import sys
 import threading
 from itertools import count, islice
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -27,6 +24,7 @@ from lenet_bench.measure.watch import Reading, used
 from lenet_bench.quiet import quiet_calls
 from lenet_bench.results import disturbed
 from lenet_bench.results.statistics import FEWEST_STARTS
+from processes import python
 from sample_results import QUIET_SLICES, SLOW_SLICES, blocks
 
 NAMES = ["a", "b", "c", "d"]
@@ -46,20 +44,14 @@ def asked(fewest, **options):
     return time_calls(infer, inputs, 0.0, fewest=fewest, **options)
 
 
-def test_calls_go_through_the_images_and_are_as_many_as_asked_for():
+def test_calls_go_through_the_images_and_last_as_long_as_they_shall_or_until_there_are_enough():
     calls = asked(20, first=2)
     assert len(calls.samples_ns) == 20
     assert [number for number, _ in calls.answers[:3]] == [2, 0, 1]
     assert sum(calls.samples_ns) <= calls.wall_ns
-
-
-def test_calls_last_as_long_as_they_shall_or_until_there_are_enough():
-    def infer(_):
-        return None
-
     images = [np.zeros(1)]
-    assert time_calls(infer, images, 0.01, fewest=1).wall_ns >= 10_000_000
-    assert len(time_calls(infer, images, 60.0, fewest=1, most=30).samples_ns) == 30
+    assert time_calls(lambda _: None, images, 0.01, fewest=1).wall_ns >= 10_000_000
+    assert len(time_calls(lambda _: None, images, 60.0, fewest=1, most=30).samples_ns) == 30
 
 
 def test_calls_beside_which_a_known_loop_was_slow_do_not_count():
@@ -86,11 +78,17 @@ def timed_with(seconds, **options):
     return time_calls(lambda _: None, [np.zeros(1)], seconds, fewest=1, **options)
 
 
-def test_on_a_quiet_machine_calls_last_no_longer_and_all_are_kept(loops):
+def test_on_a_quiet_machine_all_calls_are_kept_and_one_that_is_never_quiet_ends_the_wait(loops):
     loops(100)
     calls = timed_with(0.02, patience=1000)
     assert calls.made == len(calls.samples_ns) == sum(count for count, _ in calls.slices)
     assert {loop_ns for _, loop_ns in calls.slices} == {100}
+    loops(150)
+    calls = timed_with(0.01, patience=3, usual_ns=100)
+    assert {loop_ns for _, loop_ns in calls.slices} == {150}
+    assert calls.wall_ns >= 30_000_000
+    loops(150, 100)  # before a gap the known loop says nothing
+    assert timed_with(0.0, before=Before(None, 0.001)).slices == [(1, 100)]
 
 
 def test_on_a_disturbed_machine_quiet_calls_are_waited_for_and_others_left_out(loops):
@@ -100,19 +98,6 @@ def test_on_a_disturbed_machine_quiet_calls_are_waited_for_and_others_left_out(l
     assert 1 <= len(slow) <= 6, "of the first 10 ms only, in slices of at least 2 ms"
     assert len(quick) >= 4
     assert sum(count for count, _ in calls.slices) == len(calls.samples_ns) < calls.made
-
-
-def test_a_machine_that_is_never_quiet_ends_the_wait(loops):
-    loops(150)
-    calls = timed_with(0.01, patience=3, usual_ns=100)
-    assert {loop_ns for _, loop_ns in calls.slices} == {150}
-    assert calls.wall_ns >= 30_000_000
-
-
-def test_before_a_gap_the_known_loop_tells_nothing(loops):
-    loops(150, 100)
-    calls = timed_with(0.0, before=Before(None, 0.001))
-    assert calls.slices == [(1, 100)]
 
 
 def test_a_random_sample_of_the_answers_is_kept_to_be_checked():
@@ -125,30 +110,28 @@ def test_a_random_sample_of_the_answers_is_kept_to_be_checked():
     assert sorted(kept[2])[20] < 20_000
 
 
-def test_images_are_the_same_for_the_same_seed_and_all_different():
+def test_images_are_of_the_seed_all_different_what_backends_accept_and_inked_as_mnists():
     images = truth.strokes(20, seed=3)
     np.testing.assert_array_equal(images, truth.strokes(20, seed=3))
     assert len({image.tobytes() for image in images}) == 20
-
-
-@pytest.mark.parametrize("images", [truth.strokes(20, seed=3), truth.edge_cases()])
-def test_images_are_what_a_backend_accepts(images):
-    assert images.dtype == np.float32
-    assert images.shape[1:] == (28, 28)
-    assert 0 <= images.min() <= images.max() <= 1
-
-
-def test_images_have_about_as_much_ink_as_mnists():
+    for made in (images, truth.edge_cases()):
+        assert (made.dtype, made.shape[1:]) == (np.float32, (28, 28))
+        assert 0 <= made.min() <= made.max() <= 1
     assert 0.12 < (truth.strokes(200, seed=0) > 0).mean() < 0.28
 
 
-def test_each_round_has_every_backend_once_in_an_order_of_the_seed():
+def test_rounds_have_every_backend_once_and_are_estimated_by_those_that_were_measured():
     first, again, other = (list(islice(shuffled(NAMES, seed), 50)) for seed in (1, 1, 2))
     assert all(sorted(order) == NAMES for order in first)
     assert first == again != other
 
+    costs = Costs([*blocks("a", 9, took_s=1.0), *blocks("b", 9, took_s=3.0)])
+    assert costs.of("a") == 1
+    assert costs.of("c") == 0, "it is not held back before its first block"
+    assert costs.of_round(["a", "b", "c"]) == 6
 
-def test_a_run_ends_after_its_rounds_and_within_its_budget():
+
+def test_a_run_ends_after_its_rounds_and_within_its_budget_of_which_it_says_what_is_left():
     plan = Plan(budget_s=10, rounds=8)
     assert not plan.is_over(7, elapsed_s=1, round_s=1)
     assert plan.is_over(8, elapsed_s=1, round_s=1)
@@ -157,39 +140,21 @@ def test_a_run_ends_after_its_rounds_and_within_its_budget():
     assert Plan(budget_s=10, least=1).fits(0, elapsed_s=20, takes_s=2)
     assert not Plan(budget_s=10, least=1).fits(1, elapsed_s=20, takes_s=2)
     assert not Plan(budget_s=10).is_over(1000, elapsed_s=1, round_s=1)
-
-
-def test_without_a_rule_a_run_has_enough_rounds_for_intervals_and_some_time():
-    plan = Plan()
+    plan = Plan()  # enough rounds for intervals, and some time
     assert not plan.is_over(FEWEST_STARTS - 1, elapsed_s=1000, round_s=100)
     assert plan.is_over(FEWEST_STARTS, elapsed_s=1000, round_s=100)
     assert not plan.is_over(FEWEST_STARTS, elapsed_s=2, round_s=0.3)
 
-
-@pytest.mark.parametrize(
-    ("plan", "left_s"),
-    [
-        (Plan(rounds=8), 12),
-        (Plan(budget_s=15), 5),
-        (Plan(budget_s=100, rounds=8), 12),
-        (Plan(budget_s=5), 0),
-        (Plan(), 10),
-    ],
-)
-def test_what_is_left_follows_from_what_a_round_takes(plan, left_s):
-    assert plan.left_s(rounds=2, elapsed_s=10, round_s=2) == left_s
-
-
-def test_what_is_left_is_unknown_before_the_first_block_without_a_budget():
-    assert Plan(rounds=8).left_s(0, 1, 0.0) is None
+    left_s = {
+        Plan(rounds=8): 12,
+        Plan(budget_s=15): 5,
+        Plan(budget_s=100, rounds=8): 12,
+        Plan(budget_s=5): 0,
+        Plan(): 10,
+    }
+    assert {plan: plan.left_s(rounds=2, elapsed_s=10, round_s=2) for plan in left_s} == left_s
+    assert Plan(rounds=8).left_s(0, 1, 0.0) is None  # before the first block
     assert Plan(budget_s=8).left_s(0, 1, 0.0) == 7
-
-
-def test_a_round_is_estimated_by_the_backends_that_were_measured():
-    costs = Costs([*blocks("a", 9, took_s=1.0), *blocks("b", 9, took_s=3.0)])
-    assert costs.of("a") == 1
-    assert costs.of("c") == 0, "it is not held back before its first block"
-    assert costs.of_round(["a", "b", "c"]) == 6
 
 
 def test_disturbed_blocks_are_repeated_once_each_and_not_too_many():
@@ -207,20 +172,19 @@ def test_disturbed_blocks_are_repeated_once_each_and_not_too_many():
 
 @pinned
 @pytest.mark.parametrize("threads", [1, 2, 3, 1000])
-def test_backends_get_as_many_cores_as_threads_or_all(threads):
+def test_backends_get_as_many_cores_as_threads_or_all_and_on_a_gpu_those_near_it(threads):
     allowed = os.sched_getaffinity(0)
     cores = choose_cores(threads)
     assert set(cores.worker) <= allowed
     assert len(cores.worker) == min(threads, len(allowed))
-
-
-@pinned
-def test_the_parent_keeps_off_the_backends_core_where_there_is_another():
-    if len(allowed := os.sched_getaffinity(0)) < 2:
-        pytest.skip("only one core is allowed")
-    cores = choose_cores(1)
-    assert not set(cores.worker) & set(cores.parent)
+    if threads == 1 < len(allowed):
+        assert not set(cores.worker) & set(cores.parent)
     assert set(choose_cores(len(allowed)).parent) == allowed
+    for cpu in allowed:
+        assert choose_cores(1, near={cpu}).worker[0] in cores_of(cpu)
+    one_more = [Cores(*them).one_more for them in (((3,), (0, 1)), ((3,), (3,)), ((2, 3), (0,)))]
+    assert one_more == [(3, 1), (), ()]  # of the parent's, for a worker on one core
+    assert Cores((), ()).one_more == ()
 
 
 @pinned
@@ -236,21 +200,15 @@ def test_all_threads_get_other_cores_and_their_own_back_and_so_does_one_that_beg
 
     try:
         with on_cores([here]):
+            assert os.sched_getaffinity(0) == {here}
             threads = [began()]
             with with_threads_on(allowed):
                 threads.append(began())
                 assert [threads_cores()[one] for one in threads] == [allowed, allowed]
             assert [threads_cores()[one] for one in threads] == [{here}, {here}]
+        assert os.sched_getaffinity(0) == allowed
     finally:
         end.set()
-
-
-@pytest.mark.parametrize(
-    ("worker", "parent", "both"),
-    [((3,), (0, 1), (3, 1)), ((3,), (3,), ()), ((2, 3), (0,), ()), ((), (), ())],
-)
-def test_a_worker_on_one_core_can_be_given_one_of_the_parents(worker, parent, both):
-    assert Cores(worker, parent).one_more == both
 
 
 def cores_of(cpu: int) -> set[int]:
@@ -258,68 +216,37 @@ def cores_of(cpu: int) -> set[int]:
     return {one for one in os.sched_getaffinity(0) if _siblings(one) == _siblings(cpu)}
 
 
-def sysfs(folder: Path, local: str) -> Path:
-    """A system whose only PCI device says that these CPUs are near it."""
-    device = folder / "bus/pci/devices/0000:3b:00.0"
+def test_the_system_says_which_cpus_are_near_a_device(tmp_path):
+    device = tmp_path / "bus/pci/devices/0000:3b:00.0"
     device.mkdir(parents=True)
-    (device / "local_cpulist").write_text(local)
-    return folder
-
-
-@pytest.mark.parametrize(
-    ("local", "cpus"),
-    [("0-1,4\n", {0, 1, 4}), ("7\n", {7}), ("\n", set()), ("all of them\n", set())],
-)
-def test_the_system_says_which_cpus_are_near_a_device(tmp_path, local, cpus):
-    assert cpus_near("0000:3b:00.0", sysfs(tmp_path, local)) == cpus
+    for local, cpus in (("0-1,4", {0, 1, 4}), ("7", {7}), ("", set()), ("all of them", set())):
+        (device / "local_cpulist").write_text(f"{local}\n")
+        assert cpus_near("0000:3b:00.0", tmp_path) == cpus
     assert cpus_near("0000:3c:00.0", tmp_path) == cpus_near(None, tmp_path) == set()
 
 
-@pinned
-def test_a_backend_on_the_gpu_runs_on_a_core_near_it():
-    for cpu in os.sched_getaffinity(0):
-        assert choose_cores(1, near={cpu}).worker[0] in cores_of(cpu)
-
-
-@pinned
-def test_cores_are_given_back():
-    before = os.sched_getaffinity(0)
-    with on_cores([min(before)]):
-        assert os.sched_getaffinity(0) == {min(before)}
-    assert os.sched_getaffinity(0) == before
-
-
-def test_every_library_hears_the_same_count_of_threads():
+def test_the_process_of_a_backend_needs_no_library_but_numpy_and_every_one_hears_its_threads():
     variables = thread_variables(3)
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         assert variables[name] == "3"
 
-
-def test_a_gpus_energy_is_that_of_a_call_and_its_power_the_mean():
-    before = Reading(10.0, 80_000.0, 70.0, 1200.0, 400.0)
-    after = Reading(10.05, 84_000.0, 70.0, 1900.0, 420.0)
-    gpu = used("A GPU", before, after, calls=100)
-    assert (gpu.energy_mj, gpu.power_w) == (pytest.approx(40), pytest.approx(80))
-    assert (gpu.mhz_before, gpu.mhz_after, gpu.memory_mib) == (1200, 1900, 420)
-
-
-def test_where_no_energy_is_counted_power_is_what_the_gpu_drew_at_the_end():
-    before, after = Reading(0.0, None, 70.0, None, None), Reading(1.0, None, 60.0, None, None)
-    gpu = used("A GPU", before, after, calls=100)
-    assert (gpu.energy_mj, gpu.power_w) == (None, 60)
-    assert used("A GPU", None, None, calls=100).power_w is None
-
-
-def test_the_process_of_a_backend_needs_no_library_but_numpy():
-    """It may run in an environment that has nothing else."""
     script = (
         "import sys, lenet_bench.measure.worker\n"
         "for name, module in list(sys.modules.items()):\n"
         "    if 'site-packages' in (getattr(module, '__file__', None) or ''):\n"
         "        print(name.partition('.')[0])\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=True
-    )
-    allowed = {"lenet_bench", "numpy", "safetensors"}
-    assert {name for name in done.stdout.split() if not name.startswith("_")} <= allowed
+    found = {name for name in python(script).stdout.split() if not name.startswith("_")}
+    assert found <= {"lenet_bench", "numpy", "safetensors"}
+
+
+def test_a_gpus_energy_is_that_of_a_call_and_its_power_the_mean_or_what_it_drew_at_the_end():
+    before = Reading(10.0, 80_000.0, 70.0, 1200.0, 400.0)
+    after = Reading(10.05, 84_000.0, 70.0, 1900.0, 420.0)
+    gpu = used("A GPU", before, after, calls=100)
+    assert (gpu.energy_mj, gpu.power_w) == (pytest.approx(40), pytest.approx(80))
+    assert (gpu.mhz_before, gpu.mhz_after, gpu.memory_mib) == (1200, 1900, 420)
+    before, after = Reading(0.0, None, 70.0, None, None), Reading(1.0, None, 60.0, None, None)
+    gpu = used("A GPU", before, after, calls=100)
+    assert (gpu.energy_mj, gpu.power_w) == (None, 60)
+    assert used("A GPU", None, None, calls=100).power_w is None

@@ -18,7 +18,7 @@ from lenet_bench.mnist import read_mnist
 from lenet_bench.questions.mlperf import mlperf, read, read_digits, read_summary
 from lenet_bench.show.terminal.mlperf import mlperf as in_words
 from lenet_bench.show.terminal.screen import Screen
-from processes import alive, children, wait_for
+from processes import alive, children, python, wait_for
 
 pytest.importorskip("mlperf_loadgen", reason="pip install 'lenet-bench[mlperf]'")
 
@@ -26,7 +26,6 @@ pytestmark = pytest.mark.slow
 
 
 def run_of(backend, weights_file, folder):
-    """As short as may be."""
     return mlperf(backend, folder, duration_s=0.3, weights=weights_file)
 
 
@@ -40,46 +39,45 @@ def done(run, small_mnist, weights_file, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def found(done):
-    """What it printed."""
     return json.loads(done[0].output)
 
 
-def test_it_is_labelled_as_no_submission(found):
+def test_what_was_printed_is_kept_and_said_to_be_no_submission(found, done):
     assert "not a submission" in found["label"]
+    assert found["performance"]["least_s"] == found["duration_s"] == 0.2
+    assert done[0].code == (0 if found["passed"] else 1)
+    assert json.loads(json.dumps(read(done[1] / "result.json").to_json())) == found
+    content = json.loads((done[1] / "result.json").read_text())
+    assert content["machine"]["processor"]["logical"] >= 1
+    kept = {path.relative_to(done[1]).as_posix() for path in done[1].rglob("*.*")}
+    logs = {f"{name}/mlperf_log_detail.txt" for name in ("performance", "accuracy", "nothing")}
+    assert {"result.json", "performance/user.conf", *logs} <= kept
+    assert not any('"is_error": true' in (done[1] / log).read_text() for log in logs)
 
 
-def test_loadgens_verdict_is_reported(found, done):
+def test_loadgens_verdict_and_median_stand_beside_the_same_call_back_to_back(found, done):
+    """The query holds the call, so it cannot be much shorter."""
     text = (done[1] / "performance" / "mlperf_log_summary.txt").read_text()
     assert ("Result is : VALID" in text) == found["performance"]["valid"]
     assert found["performance"]["queries"] >= 100
-
-
-def test_loadgens_median_stands_beside_the_same_call_back_to_back(found):
-    """The query holds the call, so it cannot be much shorter."""
     assert len(found["turns_us"]) == 8
     assert min(found["turns_us"]) <= found["call_us"] <= max(found["turns_us"])
     assert found["performance"]["p50_us"] > 0.5 * min(found["turns_us"])
+    run = read(done[1] / "result.json")
+    assert replace(run, turns_us=(20.0, 30.0)).disturbed
+    assert not replace(run, turns_us=(20.0, 20.5)).disturbed
 
 
-def test_a_call_has_a_time_by_loadgens_figures_alone(found, done):
+def test_a_call_has_a_time_by_loadgens_figures_alone(found, done, tmp_path):
     nothing = read_summary(done[1] / "nothing")
     assert nothing.queries >= 20_000
     assert found["nothing"]["p50_us"] == nothing.p50_us < found["performance"]["p50_us"]
     query = read_summary(done[1] / "performance")
     assert found["loadgen_us"] == pytest.approx(query.p50_us - nothing.p50_us)
-
-
-def test_a_run_of_an_earlier_version_has_no_such_time(done, tmp_path):
     content = json.loads((done[1] / "result.json").read_text())
     del content["nothing"]
     (tmp_path / "result.json").write_text(json.dumps(content))
     assert read(tmp_path / "result.json").loadgen_us is None
-
-
-def test_a_run_whose_calls_changed_meanwhile_was_disturbed(done):
-    run = read(done[1] / "result.json")
-    assert replace(run, turns_us=(20.0, 30.0)).disturbed
-    assert not replace(run, turns_us=(20.0, 20.5)).disturbed
 
 
 def test_the_answer_for_people_has_the_verdict_and_both_medians(done):
@@ -114,9 +112,7 @@ def test_a_backend_that_takes_over_a_minute_for_all_images_is_asked_the_first_on
     assert len(read_digits(tmp_path / "accuracy")) == 20
 
 
-def test_a_slow_backend_is_waited_for_as_long_as_its_queries_take(
-    weights_file, tmp_path, monkeypatch
-):
+def test_a_slow_backend_is_waited_for(weights_file, tmp_path, monkeypatch):
     """It sleeps a millisecond a query."""
     waited_s = {}
 
@@ -131,54 +127,15 @@ def test_a_slow_backend_is_waited_for_as_long_as_its_queries_take(
     assert waited_s["performance"] >= 0.3
 
 
-def test_the_logs_and_the_configuration_are_kept(done):
-    kept = {path.relative_to(done[1]).as_posix() for path in done[1].rglob("*.*")}
-    logs = {f"{name}/mlperf_log_detail.txt" for name in ("performance", "accuracy", "nothing")}
-    assert {"result.json", "performance/user.conf", *logs} <= kept
-
-
-def test_loadgen_finds_no_error(done):
-    logs = list(done[1].rglob("mlperf_log_detail.txt"))
-    assert len(logs) == 3
-    assert not any('"is_error": true' in path.read_text() for path in logs)
-
-
-def test_loadgen_asks_as_long_as_it_was_told(found):
-    assert found["performance"]["least_s"] == found["duration_s"] == 0.2
-
-
-def test_the_result_file_is_what_was_printed(found, done):
-    kept = read(done[1] / "result.json")
-    assert json.loads(json.dumps(kept.to_json())) == found
-
-
-def test_the_result_file_knows_its_machine(done):
-    content = json.loads((done[1] / "result.json").read_text())
-    assert content["machine"]["processor"]["logical"] >= 1
-
-
-def test_the_exit_code_is_loadgens_verdict_and_the_accuracys(found, done):
-    assert done[0].code == (0 if found["passed"] else 1)
-
-
-def test_a_backend_that_is_wrong_is_not_timed(weights_file, tmp_path):
+def test_a_backend_that_is_wrong_or_fails_is_a_sentence(run, weights_file, tmp_path):
     with pytest.raises(LenetBenchError, match=r"^AnswersWrongly: wrong"):
         run_of(scratch.entry(scratch.AnswersWrongly), weights_file, tmp_path)
     assert not (tmp_path / "performance").exists()
-
-
-def test_a_backend_that_dies_under_loadgen_is_one_sentence(weights_file, tmp_path):
     with pytest.raises(LenetBenchError, match="crashed: under LoadGen"):
         run_of(scratch.entry(scratch.RaisesUnderLoadGen), weights_file, tmp_path)
-
-
-def test_a_backend_that_is_absent_is_one_sentence(run, tmp_path):
     done = run("mlperf", "-b", "caffe", "-o", tmp_path / "logs")
     assert (done.code, done.output) == (1, "")
     assert "Traceback" not in done.errors
-
-
-def test_a_folder_that_is_a_file_is_refused(run, tmp_path):
     (tmp_path / "file").write_text("")
     done = run("mlperf", "-b", "fused", "-o", tmp_path / "file")
     assert done.code in (1, 2)
@@ -211,27 +168,20 @@ def interrupted(tmp_path_factory):
     return process, workers, errors, folder
 
 
-def test_ctrl_c_ends_it_and_leaves_no_process(interrupted):
-    process, workers, errors, _ = interrupted
+def test_ctrl_c_leaves_no_process_and_loses_nothing_that_was_measured_before(interrupted):
+    process, workers, errors, folder = interrupted
     assert process.returncode == 130
     assert "Traceback" not in errors
     assert workers
     assert not any(map(alive, workers))
-
-
-def test_ctrl_c_loses_nothing_that_was_measured_before(interrupted):
-    _, _, errors, folder = interrupted
     kept = read(folder / "result.json")
     assert kept.performance is None
     assert kept.accuracy.passed
     assert kept.call_us > 0
     assert kept.loadgen_us is None
     assert str(folder / "result.json") in errors
-
-
-def test_full_takes_the_rules_own_duration(interrupted):
-    """LoadGen reads its rules with the first configuration of a process, and with no other."""
-    detail = (interrupted[3] / "performance" / "mlperf_log_detail.txt").read_text()
+    # LoadGen reads its rules, as for --full, with the first configuration of a process only
+    detail = (folder / "performance" / "mlperf_log_detail.txt").read_text()
     assert '"effective_min_duration_ms", "value": 600000' in detail
 
 
@@ -245,42 +195,34 @@ def test_without_loadgen_the_extra_is_named(run, tmp_path):
     assert not (tmp_path / "logs").exists()
 
 
-def test_an_interpreter_without_loadgen_takes_the_commands_own(weights_file, tmp_path):
+def test_loadgen_may_be_the_commands_own(weights_file, tmp_path):
     """As an isolated environment does: its interpreter finds none, but could load it."""
     (tmp_path / "mlperf_loadgen.py").write_text("raise ImportError\n")
     variables = {"PYTHONPATH": os.pathsep.join([str(tmp_path), *filter(None, sys.path)])}
     entry = scratch.entry(scratch.Honest, variables=variables)
     assert run_of(entry, weights_file, tmp_path / "logs").accuracy.passed
 
-
-def test_an_environment_of_another_python_is_one_sentence(tmp_path):
     hidden = "sys.modules['mlperf_loadgen'] = None"
     code = (
         f"import sys; {hidden}; from lenet_bench.measure.loadgen import AtHand, run; "
         f"run(None, [], None, None, AtHand({str(tmp_path)!r}, '6'))"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    done = python(code, code=None)
     assert "not installed" in done.stderr
     assert f"{sys.executable} -m pip install mlcommons-loadgen" in done.stderr
 
 
-def test_a_verdict_of_invalid_names_what_was_not_satisfied(tmp_path):
+def test_logs_are_read_and_one_that_is_none_is_refused(tmp_path):
     (tmp_path / "mlperf_log_summary.txt").write_text(INVALID)
     summary = read_summary(tmp_path)
     assert not summary.valid
     assert summary.unsatisfied == ("Min duration satisfied",)
     assert summary.recommendations == ("Decrease the expected latency.",)
     assert (summary.p50_us, summary.p90_estimate_us) == (1.217, 1.551)
-
-
-@pytest.mark.parametrize("content", ["", "Result is : VALID\n"])
-def test_a_log_that_is_none_is_refused(tmp_path, content):
-    (tmp_path / "mlperf_log_summary.txt").write_text(content)
-    with pytest.raises(ResultError, match="not a summary"):
-        read_summary(tmp_path)
-
-
-def test_digits_come_from_the_accuracy_log(tmp_path):
+    for content in ("", "Result is : VALID\n"):
+        (tmp_path / "mlperf_log_summary.txt").write_text(content)
+        with pytest.raises(ResultError, match="not a summary"):
+            read_summary(tmp_path)
     log = [{"seq_id": 0, "qsl_idx": 4, "data": "07"}, {"seq_id": 1, "qsl_idx": 2, "data": "00"}]
     (tmp_path / "mlperf_log_accuracy.json").write_text(json.dumps(log))
     assert read_digits(tmp_path) == {4: 7, 2: 0}

@@ -31,13 +31,13 @@ def folder(tmp_path):
     return write_part(tmp_path, "t10k", DRAWN, DIGITS)
 
 
-# reading
-
-
-def test_images_and_labels_are_read(folder):
+def test_images_and_labels_are_read_and_ink_goes_from_0_to_1_as_float32(folder):
     digits = read_mnist("test", folder)
     assert np.array_equal(digits.images, DRAWN)
     assert np.array_equal(digits.labels, DIGITS)
+    assert digits.ink().dtype == np.float32
+    assert np.allclose(digits.ink() * 255, DRAWN)
+    assert np.array_equal(digits.ink(np.array([5, 2])), digits.ink()[[5, 2]])
 
 
 @pytest.mark.parametrize(
@@ -54,20 +54,11 @@ def test_files_are_read_compressed_or_not_under_each_spelling(folder, name, cont
     assert np.array_equal(read_mnist("test", folder).images, DRAWN)
 
 
-def test_ink_goes_from_0_to_1_as_float32(folder):
-    digits = read_mnist("test", folder)
-    assert digits.ink().dtype == np.float32
-    assert np.allclose(digits.ink() * 255, DRAWN)
-    assert np.array_equal(digits.ink(np.array([5, 2])), digits.ink()[[5, 2]])
-
-
 @needs_mnist
 def test_mnist_has_60000_and_10000_images():
     assert len(read_mnist("train", FULL)) == 60_000
     assert len(read_mnist("test", FULL)) == 10_000
 
-
-# refusing
 
 ZIPPED = gzip.compress(idx(DRAWN))
 
@@ -104,14 +95,11 @@ def refusal(folder):
     return str(caught.value)
 
 
-def test_an_absent_folder_and_files_without_images_are_refused(folder):
+def test_an_absent_folder_files_without_images_and_a_directory_as_a_file_are_refused(folder):
     assert "no such folder" in refusal(folder / "nowhere")
     (folder / IMAGES).write_bytes(idx(np.zeros((0, 28, 28), np.uint8)))
     (folder / LABELS).write_bytes(idx(np.zeros(0, np.uint8)))
     assert "no image" in refusal(folder)
-
-
-def test_a_directory_in_the_place_of_a_file_is_refused(folder):
     (folder / IMAGES).unlink()
     (folder / IMAGES).mkdir()
     assert "cannot be read" in refusal(folder)
@@ -126,12 +114,7 @@ def test_any_bytes_are_refused_in_a_sentence(folder, content):
     refusal(folder)
 
 
-# where it is looked for
-
-
-def test_a_named_folder_comes_before_the_environments_and_that_before_the_cache(
-    monkeypatch, tmp_path
-):
+def test_a_named_folder_comes_first_and_the_cache_last(monkeypatch, tmp_path):
     monkeypatch.setenv("LENET_BENCH_MNIST", "/of/the/environment")
     assert find_mnist("/of/the/option") == Path("/of/the/option")
     assert find_mnist() == Path("/of/the/environment")
@@ -150,8 +133,6 @@ def test_a_filled_cache_needs_no_network(monkeypatch, tmp_path):
         (cache / name).symlink_to(Path(FULL) / name)
     assert find_mnist() == cache
 
-
-# fetching
 
 FILES = ("t10k-images.gz", "train-images.gz")
 
@@ -179,39 +160,37 @@ class Quiet(SimpleHTTPRequestHandler):
         super().__init__(*args, **options)
 
     def do_GET(self):
-        """Note it."""
         self.asked.append(self.path)
         super().do_GET()
 
-    def log_message(self, format, *args):
-        """Say nothing."""
-
-
-class Mute(Quiet):
-    """Promises a file and never sends it."""
-
-    def do_GET(self):
-        """Wait."""
-        self.send_response(200)
-        self.send_header("Content-Length", "1000")
-        self.end_headers()
-        threading.Event().wait(10)
+    def log_message(self, *_):
+        pass
 
 
 class Hasty(Quiet):
     """Sends a part of what it promised and hangs up."""
 
+    part = b"a part"
+
     def do_GET(self):
-        """Send a part."""
         self.send_response(200)
         self.send_header("Content-Length", "1000")
         self.end_headers()
-        self.wfile.write(b"a part")
+        self.wfile.write(self.part)
+
+
+class Mute(Hasty):
+    """Sends nothing of it."""
+
+    part = b""
+
+    def do_GET(self):
+        super().do_GET()
+        threading.Event().wait(10)
 
 
 @pytest.fixture
 def asked():
-    """The paths that all servers were asked for."""
     return []
 
 
@@ -235,41 +214,39 @@ def serve(asked):
 
 
 def dead():
-    """The address of a server that is not there."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), SimpleHTTPRequestHandler)
     server.server_close()
     return f"http://127.0.0.1:{server.server_port}/"
 
 
 def contents(folder):
-    """The files of a folder by name."""
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
-def test_a_good_mirror_fills_the_folder_with_nothing_else(site, tmp_path, serve):
-    fetch(tmp_path / "cache", [serve(site)])
-    assert contents(tmp_path / "cache") == contents(site)
-
-
-@pytest.mark.parametrize(("there", "fetched"), [("whole", FILES[1:]), ("damaged", FILES)])
-def test_only_a_file_that_is_damaged_or_absent_is_fetched(
-    site, tmp_path, serve, asked, there, fetched
+@pytest.mark.parametrize(
+    ("there", "part", "fetched"),
+    [
+        (None, None, FILES),
+        ("whole", None, FILES[1:]),
+        ("damaged", None, FILES),
+        (None, "test", FILES[:1]),
+    ],
+)
+def test_only_what_is_asked_for_and_damaged_or_absent_is_fetched_and_nothing_else_left(
+    site, tmp_path, serve, asked, there, part, fetched
 ):
     (tmp_path / "cache").mkdir()
-    content = (site / FILES[0]).read_bytes() if there == "whole" else b"half of it"
-    (tmp_path / "cache" / FILES[0]).write_bytes(content)
-    fetch(tmp_path / "cache", [serve(site)])
+    if there:
+        content = (site / FILES[0]).read_bytes() if there == "whole" else b"half of it"
+        (tmp_path / "cache" / FILES[0]).write_bytes(content)
+    fetch(tmp_path / "cache", [serve(site)], **({"part": part} if part else {}))
     assert asked == [f"/{name}" for name in fetched]
-    assert contents(tmp_path / "cache") == contents(site)
-
-
-def test_only_the_part_that_is_needed_is_fetched(site, tmp_path, serve, asked):
-    fetch(tmp_path / "cache", [serve(site)], part="test")
-    assert asked == ["/t10k-images.gz"]
+    whole = contents(site)
+    left = {name: whole[name] for name in (fetched if part else FILES)}
+    assert contents(tmp_path / "cache") == left
 
 
 def flip(content):
-    """The content with a wrong bit."""
     return content[:-9] + bytes([content[-9] ^ 1]) + content[-8:]
 
 
@@ -282,20 +259,23 @@ def spoilt(site, spoil):
     return bad
 
 
-@pytest.mark.parametrize(
-    "spoil",
-    [flip, lambda _: b"", lambda c: c[:-1], lambda c: c + b"x", lambda _: b"<html>Login</html>"],
-    ids=["flipped bit", "empty", "short", "long", "a login page"],
-)
-def test_a_mirror_with_a_wrong_file_is_passed_over(site, tmp_path, serve, spoil):
-    fetch(tmp_path / "cache", [serve(spoilt(site, spoil)), serve(site)])
-    assert contents(tmp_path / "cache") == contents(site)
+SPOIL = {
+    "flipped bit": flip,
+    "empty": lambda _: b"",
+    "short": lambda content: content[:-1],
+    "long": lambda content: content + b"x",
+    "a login page": lambda _: b"<html>Login</html>",
+}
 
 
-@pytest.mark.parametrize("fault", ["no file", "dead", Mute, Hasty])
-def test_a_mirror_that_does_not_answer_is_passed_over(site, tmp_path, serve, fault):
-    faults = {"no file": lambda: serve(tmp_path / "empty"), "dead": dead}
-    bad = faults[fault]() if fault in faults else serve(site, fault)
+@pytest.mark.parametrize("fault", ["no file", "dead", Mute, Hasty, *SPOIL])
+def test_a_mirror_with_a_wrong_file_or_no_answer_is_passed_over(site, tmp_path, serve, fault):
+    if fault in SPOIL:
+        bad = serve(spoilt(site, SPOIL[fault]))
+    else:
+        bad = {"no file": lambda: serve(tmp_path / "empty"), "dead": dead}.get(
+            fault, lambda: serve(site, fault)
+        )()
     fetch(tmp_path / "cache", [bad, serve(site)], timeout=2)  # a busy machine's, too
     assert contents(tmp_path / "cache") == contents(site)
 
@@ -308,14 +288,11 @@ def test_where_all_mirrors_fail_each_has_its_reason(site, tmp_path, serve):
         assert part in str(caught.value)
 
 
-def test_a_failed_fetch_leaves_no_part_behind(site, tmp_path, serve):
+def test_a_failed_fetch_leaves_no_part_behind_and_is_a_sentence(site, tmp_path, serve):
+    (tmp_path / "file").write_text("a file where the folder should be")
+    with pytest.raises(DataError, match="cannot be written"):
+        fetch(tmp_path / "file", [serve(site)])
     (site / FILES[1]).unlink()
     with pytest.raises(DataError, match=FILES[1]):
         fetch(tmp_path / "cache", [serve(site)])
     assert contents(tmp_path / "cache") == contents(site)
-
-
-def test_a_cache_that_cannot_be_written_is_one_sentence(site, tmp_path, serve):
-    (tmp_path / "cache").write_text("a file where the folder should be")
-    with pytest.raises(DataError, match="cannot be written"):
-        fetch(tmp_path / "cache", [serve(site)])

@@ -70,50 +70,31 @@ def empty_environment(wheel: Path) -> Path:
     return folder / "env"
 
 
-def test_the_wheel_classifies_a_digit(empty_environment: Path, tmp_path: Path) -> None:
-    """Weights, native module and command are all in it."""
+def test_the_wheel_classifies_and_compares(empty_environment: Path, tmp_path: Path) -> None:
+    """Weights, native module and command are all in it; the backends need no extra."""
     shutil.copy(ROOT / "images/digit-7.png", tmp_path)
     command = empty_environment / "bin/lenet-bench"
     answer = json.loads(run(command, "infer", "digit-7.png", "--json", cwd=tmp_path))
     assert (answer["digit"], answer["backend"]) == (7, "fused")
-
-
-def test_the_wheel_fits_other_linuxes(wheel: Path) -> None:
-    """And brings no second oneDNN, OpenBLAS or libgomp along: each must be there once."""
-    if "linux_" in wheel.name and "manylinux" not in wheel.name:
-        pytest.skip("no auditwheel, or not Linux")
-    assert not [name for name in ZipFile(wheel).namelist() if ".libs/" in name]
-
-
-def test_a_comparison_runs_from_the_wheel(empty_environment: Path, tmp_path: Path) -> None:
-    """Of two that need no extra."""
-    command = empty_environment / "bin/lenet-bench"
     run(command, "compare", "fused", "numpy", "--quick", "-o", "result.jsonl", cwd=tmp_path)
     table = json.loads(run(command, "report", "result.jsonl", "--json", cwd=tmp_path))
     measured = [row["name"] for row in table["backends"] if row["status"] == "ok"]
     assert {"fused", "numpy"} <= set(measured)
-
-
-def test_missing_extras_are_named_with_their_command(
-    empty_environment: Path, tmp_path: Path
-) -> None:
-    """Without the extra, oneDNN's backend says what to install."""
-    rows = json.loads(run(empty_environment / "bin/lenet-bench", "doctor", "--json", cwd=tmp_path))
+    rows = json.loads(run(command, "doctor", "--json", cwd=tmp_path))
     (onednn,) = [row for row in rows if row["name"] == "onednn"]
     assert not onednn["available"]
     assert "pip install 'lenet-bench[onednn]'" in onednn["reason"]
 
 
-def test_the_package_is_typed(empty_environment: Path) -> None:
-    """`py.typed` and the native modules' stubs are in the wheel."""
+def test_the_wheel_fits_other_linuxes_and_is_typed(wheel: Path, empty_environment: Path) -> None:
+    """`py.typed` and stubs are in it, and no second oneDNN, OpenBLAS or libgomp."""
     (package,) = empty_environment.glob("lib/python*/site-packages/lenet_bench")
     assert (package / "py.typed").exists()
-    assert {stub.stem for stub in package.glob("_*.pyi")} >= {
-        "_boundary",
-        "_fused",
-        "_onednn",
-        "_openblas",
-    }
+    stubs = {stub.stem for stub in package.glob("_*.pyi")}
+    assert stubs >= {"_boundary", "_fused", "_onednn", "_openblas"}
+    if "linux_" in wheel.name and "manylinux" not in wheel.name:
+        pytest.skip("no auditwheel, or not Linux")
+    assert not [name for name in ZipFile(wheel).namelist() if ".libs/" in name]
 
 
 def test_the_source_distribution_leaves_out_no_file_of_the_package() -> None:
@@ -124,14 +105,12 @@ def test_the_source_distribution_leaves_out_no_file_of_the_package() -> None:
     assert not list(left_out.match_files(files))
 
 
-OTHER_PYTHON = next(
-    (
-        p
-        for p in ("python3.10", "python3.13", "python3.12")
-        if shutil.which(p) and subprocess.run([p, "-c", ""], capture_output=True).returncode == 0
-    ),
-    None,
-)
+def runs(python: str) -> bool:
+    return subprocess.run([python, "-c", ""], capture_output=True).returncode == 0
+
+
+PYTHONS = filter(shutil.which, ("python3.10", "python3.13", "python3.12"))
+OTHER_PYTHON = next(filter(runs, PYTHONS), None)
 
 
 @pytest.mark.skipif(OTHER_PYTHON is None, reason="no second Python (3.10, 3.12, 3.13) at hand")

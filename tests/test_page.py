@@ -37,19 +37,16 @@ HOSTILE = "</title><script>alert('1')</script>\x00\ud800&"
 
 
 def drawn(*results):
-    """The page of these results."""
     return page(gather([(f"{n}.jsonl", one) for n, one in enumerate(results)]))
 
 
 @pytest.fixture(scope="module")
 def everything():
-    """All backends, some on two devices."""
     return gather([("everything.jsonl", sample_of_all())])
 
 
 @pytest.fixture(scope="module")
 def whole_page(everything):
-    """Their page."""
     return page(everything)
 
 
@@ -62,7 +59,6 @@ class Outline(HTMLParser):
         self.feed(html)
 
     def handle_starttag(self, tag, attributes):
-        """Note it."""
         given = dict(attributes)
         self.ids += [given["id"]] if "id" in given else []
         self.links += [given["href"]] if "href" in given else []
@@ -70,60 +66,39 @@ class Outline(HTMLParser):
         self.scripts += tag == "script"
 
 
-def test_a_page_of_all_backends_fits_in_a_mail(whole_page):
+def test_a_page_of_all_backends_fits_in_a_mail_and_loads_nothing_from_elsewhere(whole_page):
     assert len(whole_page.encode()) < 1_500_000
-
-
-def test_a_page_may_load_nothing_from_elsewhere(whole_page):
-    assert all(link.startswith("#") for link in Outline(whole_page).links)
-    assert "default-src 'none'" in unescape(whole_page)
-    assert "unsafe" not in re.search('Content-Security-Policy" content="(.*?)"', whole_page)[1]
-
-
-def test_every_link_leads_somewhere_and_no_name_is_given_twice(whole_page):
     outline = Outline(whole_page)
+    assert all(link.startswith("#") for link in outline.links)
     assert {link[1:] for link in outline.links} <= set(outline.ids)
     assert len(set(outline.ids)) == len(outline.ids)
+    assert "default-src 'none'" in unescape(whole_page)
+    assert "unsafe" not in re.search('Content-Security-Policy" content="(.*?)"', whole_page)[1]
+    assert outline.levels.count(1) == 1
+    assert all(later <= earlier + 1 for earlier, later in pairwise(outline.levels))
 
 
-def test_headings_leave_no_level_out(whole_page):
-    levels = Outline(whole_page).levels
-    assert levels.count(1) == 1
-    assert all(later <= earlier + 1 for earlier, later in pairwise(levels))
-
-
-def test_text_from_a_result_is_never_markup():
+def test_text_from_a_result_is_never_markup_and_a_machine_may_say_nothing_of_itself():
     rows = (blocks(f"first{HOSTILE}", 20), blocks("second", 40))
     crashed = failed(HOSTILE, "crashed", HOSTILE, traceback=HOSTILE, output=HOSTILE)
     machine = Machine(Processor(model=HOSTILE), software=Software(packages={HOSTILE: HOSTILE}))
-    plain = drawn(result(*rows, failed("third", "crashed", "killed")))
+    plain = drawn(result(*rows, failed("third", "crashed", "killed"), machine=Machine()))
     html = drawn(result(*rows, crashed, machine=machine, variables={HOSTILE: HOSTILE}))
     assert Outline(html).scripts == Outline(plain).scripts
     assert "<script>alert" not in html
-
-
-def test_a_machine_that_says_nothing_of_itself_is_drawn_without_it():
-    rows = (blocks("first", 20), blocks("second", 40))
-    assert "unknown processor" in drawn(result(*rows, machine=Machine()))
+    assert "unknown processor" in plain
 
 
 def test_every_warning_reason_traceback_and_refusal_is_on_the_page():
     rows = (blocks("first", 20, batch_refusals={"64": "too large"}), blocks("second", 40))
     crashed = failed("third", "crashed", "killed by a signal", traceback="at line 7")
     absent = failed("fourth", "unavailable", "no such module")
-    warned = replace(
-        result(*rows, crashed, absent), warnings=("it was loud",), notes=("a line was cut off",)
-    )
-    text = unescape(re.sub("<[^>]+>", "", drawn(warned)))
-    for said in (
-        "t was loud",
-        "line was cut off",
-        "killed by a signal",
-        "at line 7",
-        "no such module",
-        "too large",
-    ):
+    rest = {"warnings": ("it was loud",), "notes": ("a line was cut off",)}
+    text = unescape(re.sub("<[^>]+>", "", drawn(replace(result(*rows, crashed, absent), **rest))))
+    for said in ("t was loud", "line was cut off", "killed by a signal", "at line 7"):
         assert said in text
+    assert "no such module" in text
+    assert "too large" in text
 
 
 def test_a_run_of_too_few_starts_is_drawn_and_not_ranked():
@@ -145,35 +120,27 @@ STORY = {
 }
 
 
-def test_the_message_is_the_fastest_to_the_slowest_layer_of_2018():
+def test_the_message_is_the_fastest_to_the_slowest_layer_of_2018_or_what_was_measured():
     names = [*STORY, "numpy", "fused:int16"]
     (run,) = gather([("r.jsonl", result(*(blocks(n, STORY.get(n, 10)) for n in names)))])
     printed = [row["name"] for row in story(run)]
     assert printed == ["fused", "onednn", "tensorflow:xla", "keras:predict_on_batch", "keras"]
     assert "2,000 times" in re.search("<h1>(.*?)</h1>", page([run]))[1]
-
-
-def test_without_these_layers_the_message_names_what_was_measured():
     (run,) = gather([("r.jsonl", sample_result())])
     assert [row["name"] for row in story(run)] == ["first", "second"]
 
 
-def test_a_full_result_has_every_figure_and_a_bare_one_those_it_has_numbers_for(everything):
-    full = {"layers", "code", "of-2018", "cold", "takes", "batches", "gpu-call"}
-    assert {figure.key for figure in figures(everything[0].rows)} == full
+def test_a_result_has_the_figures_that_it_has_numbers_for(everything):
+    rows = everything[0].rows
+    full = {figure.key: figure for figure in figures(rows)}
+    assert set(full) == {"layers", "code", "of-2018", "cold", "takes", "batches", "gpu-call"}
     bare = gather([("bare.jsonl", sample_result())])
     assert {figure.key for figure in figures(bare[0].rows)} == {"layers", "cold"}
     many = gather([("many.jsonl", result(blocks("fused", 20, samples_ns=(20_000,) * 100)))])
     assert "tails" in {figure.key for figure in figures(many[0].rows)}
-
-
-def test_a_figure_says_on_which_device_nothing_was_measured(everything):
-    def how(rows):
-        return next(figure.how for figure in figures(rows) if figure.key == "of-2018")
-
-    rows = everything[0].rows
-    assert "GPU here" in how([row for row in rows if row["device"] == "CPU"])
-    assert "Nothing was measured" not in how(rows)
+    on_cpu = {figure.key: figure for figure in figures([r for r in rows if r["device"] == "CPU"])}
+    assert "GPU here" in on_cpu["of-2018"].how
+    assert "Nothing was measured" not in full["of-2018"].how
 
 
 def test_the_code_of_each_backend_is_its_source_with_its_lines_counted(everything):
@@ -190,27 +157,17 @@ def test_the_code_of_each_backend_is_its_source_with_its_lines_counted(everythin
             text = unescape(re.sub("</?[biqu]>", "", str(file.code)))
             assert set(text.splitlines()) <= written | {""}
             assert file.gutter.count("\n") + 1 == len(text.splitlines())
+    assert "<b>Conv2d</b>" in "".join(str(file.code) for file in shown["torch"].files)
 
 
-def test_names_of_the_api_are_marked_in_the_code(everything):
-    torch = next(one for one in implementations(everything) if "torch" in one.names)
-    assert "<b>Conv2d</b>" in "".join(str(file.code) for file in torch.files)
-
-
-@pytest.mark.parametrize(
-    ("results", "reason"),
-    [
+def test_what_cannot_be_drawn_is_refused_and_results_are_named_by_their_files():
+    for results, reason in (
         ([("a", result(failed("only", "wrong", "no")))], "no backend was timed"),
         ([("a", sample_result())] * 2, "given twice"),
         ([(str(n), sample_result()) for n in range(5)], "at most 4 results, got 5"),
-    ],
-)
-def test_what_cannot_be_drawn_is_refused(results, reason):
-    with pytest.raises(ResultError, match=reason):
-        gather(results)
-
-
-def test_two_results_of_one_machine_are_distinguished_by_their_files():
+    ):
+        with pytest.raises(ResultError, match=reason):
+            gather(results)
     runs = gather([("results/a.jsonl", sample_result()), ("b.jsonl", sample_result())])
     assert [run.label for run in runs] == ["a", "b"]
 
@@ -222,18 +179,10 @@ def test_calls_taken_apart_add_a_figure_and_none_of_their_times_to_a_comparison(
     assert "another machine" in beside
     assert "On µ-processor, the same digit" in beside
     assert "another processor" in beside
-
-
-def test_calls_taken_apart_on_the_machine_of_the_comparison_are_not_called_anothers():
-    same = drawn(sample_result(), sample_apart("µ-processor"))
-    assert "another machine" not in same
+    same, alone = drawn(sample_result(), sample_apart("µ-processor")), drawn(sample_apart())
+    assert "another machine" not in same + alone
     assert "<h1>The same digit" in same
-    alone = drawn(sample_apart())
-    assert "another machine" not in alone
     assert 'data-name="tensorflow"' in alone
-
-
-def test_each_run_that_takes_calls_apart_has_its_figure():
     both = drawn(sample_apart("one"), sample_apart("other"))
     assert re.findall('data-figure="(why.*?|hero)"', both) == ["why-0", "why-1"]
 
@@ -251,7 +200,7 @@ def test_every_part_is_drawn_from_where_those_before_it_end_and_sums_up_to_the_c
         assert all(row["ends"] <= row["begins"] <= 0 for row in rows if row not in right)
 
 
-def test_one_bar_of_each_family_is_shown_and_all_that_the_question_names():
+def test_one_bar_of_each_family_is_shown_on_an_axis_that_ends_with_the_longest():
     named = ("onednn", "torch", "tensorflow:concrete", "keras:predict_on_batch", "keras")
     quicker = ("openblas", "mnn", "onnxruntime", "torch:export", "keras-jax:predict_on_batch")
     rows = [
@@ -262,8 +211,6 @@ def test_one_bar_of_each_family_is_shown_and_all_that_the_question_names():
     shown = {row["name"] for row in parts(run) if row["shown"]}
     assert shown == {"mnn", *named}
 
-
-def test_an_axis_ends_with_the_longest_bar_that_is_much_shorter_than_the_one_before():
     (run,) = gather([("why.jsonl", sample_apart())])
     rows = parts(run)
     ends = axes(rows)
@@ -274,7 +221,6 @@ def test_an_axis_ends_with_the_longest_bar_that_is_much_shorter_than_the_one_bef
 
 
 def contrast(one, other):
-    """As WCAG defines it."""
 
     def luminance(colour):
         parts = [int(colour[n : n + 2], 16) / 255 for n in (1, 3, 5)]
@@ -288,16 +234,17 @@ def contrast(one, other):
 @pytest.mark.parametrize("dark", [False, True])
 def test_text_can_be_read_and_marks_be_seen_in_both_themes(dark):
     colours = {name: pair[dark] for name, pair in COLOURS.items()}
-    for name in ("ink", "soft", "accent", "alarm"):
-        assert contrast(colours[name], colours["paper"]) >= 4.5, name
-    for name in ("soft", "family-0", "family-2", "family-5"):  # text in code
-        assert contrast(colours[name], colours["raised"]) >= 4.5, name
-    for name in colours:
-        if name.startswith(("family", "part")):
-            assert contrast(colours[name], colours["paper"]) >= 3, name
+    marks = [name for name in colours if name.startswith(("family", "part"))]
+    for names, ground, least in (
+        (("ink", "soft", "accent", "alarm"), "paper", 4.5),
+        (("soft", "family-0", "family-2", "family-5"), "raised", 4.5),  # text in code
+        (marks, "paper", 3),
+    ):
+        for name in names:
+            assert contrast(colours[name], colours[ground]) >= least, name
 
 
-def test_a_picture_follows_the_theme_of_its_reader_and_brings_no_paper_of_its_own():
+def test_figures_are_written_as_svg_and_png_that_follow_the_theme_and_show_something(tmp_path):
     drawn = pictures(gather([("r.jsonl", sample_result())]))["hero"]
     picture = ElementTree.fromstring(themed(drawn))
     style = picture.find("{http://www.w3.org/2000/svg}style").text
@@ -305,8 +252,6 @@ def test_a_picture_follows_the_theme_of_its_reader_and_brings_no_paper_of_its_ow
     assert "prefers-color-scheme:dark" in style
     assert not re.search("white|#fff", drawn)
 
-
-def test_figures_are_written_as_svg_and_as_png_that_show_something(tmp_path):
     runs = gather([("r.jsonl", sample_result()), ("why.jsonl", sample_apart())])
     written = write_figures(tmp_path / "slides", runs)
     names = {f"{key}.{ending}" for key in ("hero", "why", "layers") for ending in ("svg", "png")}
@@ -329,30 +274,24 @@ def test_without_a_library_the_page_says_what_brings_it(library, monkeypatch):
 
 @pytest.fixture
 def saved(tmp_path):
-    """A result file."""
     write_log(tmp_path / "run.jsonl", sample_log())
     return tmp_path / "run.jsonl"
 
 
-def test_report_writes_the_page_and_the_figures(run, saved):
+def test_report_writes_the_page_and_the_figures_and_says_what_it_compares(run, saved):
     target, folder = saved.with_name("report.html"), saved.with_name("slides")
     done = run("report", saved, "-o", target, "--figures", folder)
     assert (done.code, done.output) == (0, "")
     assert target.read_text(encoding="utf-8").startswith("<!doctype html>")
     assert {path.suffix for path in folder.iterdir()} == {".svg", ".png"}
 
-
-def test_report_says_that_several_results_are_compared(run, saved):
-    other = saved.with_name("other.jsonl")
+    other, apart = saved.with_name("other.jsonl"), saved.with_name("why.jsonl")
     other.write_bytes(saved.read_bytes())
-    done = run("report", saved, other, "-o", saved.with_name("both.html"))
+    done = run("report", saved, other, "-o", target)
     assert done.code == 0
     assert "compares" in done.errors
     assert str(other) in done.errors
 
-
-def test_report_draws_calls_taken_apart_beside_a_comparison_and_compares_nothing(run, saved):
-    apart, target = saved.with_name("why.jsonl"), saved.with_name("report.html")
     write_log(apart, log(blocks("onednn", 100, experiments=experiments())))
     done = run("report", saved, apart, "-o", target)
     assert done.code == 0
@@ -360,28 +299,18 @@ def test_report_draws_calls_taken_apart_beside_a_comparison_and_compares_nothing
     assert 'data-figure="why-0"' in target.read_text(encoding="utf-8")
 
 
-def test_report_answers_what_cannot_be_written_in_one_sentence(run, saved):
-    for done in (
-        run("report", saved, "-o", saved.parent),
-        run("report", saved, "--figures", saved),
-    ):
+def test_report_answers_what_cannot_be_read_or_written_in_one_sentence(run, saved):
+    target, other = saved.with_name("report.html"), saved.with_name("other.jsonl")
+    other.write_bytes(b"{}")
+    for path in (other, saved.with_name("absent.jsonl")):
+        done = run("report", path, "-o", target)
+        assert (done.code, done.errors.count("\n")) == (1, 1)
+        assert "Traceback" not in done.errors
+        assert not target.exists()
+    for options in (("-o", saved.parent), ("--figures", saved)):
+        done = run("report", saved, *options)
         assert done.code in (1, 2)
         assert "Traceback" not in done.errors
         assert done.errors.strip()
-
-
-@pytest.mark.parametrize("content", [None, b"{}"])
-def test_report_answers_a_file_that_is_no_result_in_one_sentence(run, tmp_path, content):
-    path = tmp_path / "other.jsonl"
-    if content is not None:
-        path.write_bytes(content)
-    done = run("report", path, "-o", tmp_path / "report.html")
-    assert done.code == 1
-    assert done.errors.count("\n") == 1
-    assert "Traceback" not in done.errors
-    assert not (tmp_path / "report.html").exists()
-
-
-@pytest.mark.parametrize("arguments", [("--open",), ("-o", "x.html", "--csv")])
-def test_report_refuses_options_that_contradict_each_other(run, saved, arguments):
-    assert run("report", saved, *arguments).code == 2
+    for contradiction in (("--open",), ("-o", "x.html", "--csv")):
+        assert run("report", saved, *contradiction).code == 2

@@ -59,9 +59,13 @@ def see(visit, pages):
 
 
 def settled(tab):
-    """Wait until what was asked for is drawn."""
     tab.evaluate("() => waiting")
 
+
+BARS = ".taken path[role='graphics-symbol']"
+(APART,) = gather([("why.jsonl", sample_apart())])
+CALLS = {one.name: one for one in APART.apart}
+SHOWN = ["onednn", "torch", "keras:predict_on_batch", "keras"]
 
 #: The texts of figures that leave them.
 CUT = """() => [...document.querySelectorAll('.figure svg')].flatMap(svg => {
@@ -104,6 +108,11 @@ def test_a_mark_says_its_numbers_and_the_fastest_comes_first(see):
     assert places == sorted(places)
     tab.locator("#code path[role='graphics-symbol']").first.hover()
     assert "lines" in tab.locator("#tip").inner_text()
+    two = see("two")
+    assert len(two.evaluate(MARKS)["layers"]) == 2 * len({n.partition(":")[0] for n in TIMES})
+    header = two.locator("header").inner_text()
+    assert "one.jsonl" in header
+    assert "other.jsonl" in header
 
 
 def test_the_filter_moves_every_figure_and_the_table(see):
@@ -155,7 +164,7 @@ def test_a_click_on_a_title_sorts_the_table_and_unknown_numbers_come_last(see):
         assert values.index("") == len(known)
 
 
-def test_the_keyboard_reaches_the_content_the_marks_and_the_table(see):
+def test_the_keyboard_reaches_the_content_the_marks_the_table_and_the_bars(see):
     tab = see("small")
     tab.keyboard.press("Tab")
     assert tab.evaluate("document.activeElement.className") == "skip"
@@ -170,6 +179,14 @@ def test_the_keyboard_reaches_the_content_the_marks_and_the_table(see):
     tab.locator("#numbers thead button").nth(1).focus()
     tab.keyboard.press("Enter")
     assert tab.locator("#numbers thead th").nth(1).get_attribute("aria-sort") == "ascending"
+    tab = see("apart")
+    tab.locator(".taken .figure").focus()
+    for keys in (("ArrowDown", "ArrowDown", "Enter"), ("ArrowDown", "ArrowRight", "Enter")):
+        for key in keys:
+            tab.keyboard.press(key)
+        settled(tab)
+    assert tab.locator("#tip").inner_text().startswith("keras:predict_on_batch: ")
+    assert explained(tab) == difference(CALLS["torch"], CALLS["keras:predict_on_batch"])
 
 
 def test_two_implementations_stand_side_by_side_with_their_numbers_on_top(see):
@@ -200,7 +217,7 @@ def test_the_theme_follows_the_system_until_somebody_chooses(see):
     assert tab.evaluate(background) == light[0]
 
 
-def test_paper_is_white_and_has_the_figures_and_no_controls(see):
+def test_paper_is_white_without_controls_and_without_scripts_the_numbers_are_there(see):
     tab = see("small", color_scheme="dark")
     tab.emulate_media(media="print")
     assert tab.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
@@ -209,34 +226,13 @@ def test_paper_is_white_and_has_the_figures_and_no_controls(see):
     assert tab.locator("#hero svg").is_visible()
     assert tab.pdf(prefer_css_page_size=True).startswith(b"%PDF")
     settled(tab)
-
-
-def test_without_scripts_the_message_and_the_numbers_are_there(see):
     tab = see("small", drawn=False, java_script_enabled=False)
-    assert tab.locator("h1").is_visible()
-    assert tab.locator("#numbers tbody tr").first.is_visible()
-    assert tab.locator("noscript").is_visible()
+    for part in ("h1", "#numbers tbody tr", "noscript"):
+        assert tab.locator(part).first.is_visible()
     assert not tab.locator("#controls").is_visible()
 
 
-def test_two_results_are_compared_row_by_row_and_said_to_be(see):
-    tab = see("two")
-    assert len(tab.evaluate(MARKS)["layers"]) == 2 * len({n.partition(":")[0] for n in TIMES})
-    header = tab.locator("header").inner_text()
-    assert "one.jsonl" in header
-    assert "other.jsonl" in header
-
-
-# Calls taken apart
-
-BARS = ".taken path[role='graphics-symbol']"
-(APART,) = gather([("why.jsonl", sample_apart())])
-CALLS = {one.name: one for one in APART.apart}
-SHOWN = ["onednn", "torch", "keras:predict_on_batch", "keras"]
-
-
 def explained(tab):
-    """What the page says of the two calls."""
     settled(tab)
     return tab.locator(".difference").inner_text()
 
@@ -253,7 +249,7 @@ def bars(tab):
     return found
 
 
-def test_calls_taken_apart_are_the_first_figure_with_a_bar_for_each_family(see):
+def test_calls_taken_apart_are_the_first_figure_with_a_bar_for_each_family_as_long_as_the_axis(see):
     tab = see("apart")
     assert tab.locator("[data-figure]").first.get_attribute("data-figure") == "why-0"
     assert tab.locator("#hero").count() == 0
@@ -263,9 +259,6 @@ def test_calls_taken_apart_are_the_first_figure_with_a_bar_for_each_family(see):
     tops = [next(iter(parts.values()))["y"] for parts in found.values()]
     assert tops == sorted(tops)
 
-
-def test_a_bar_that_the_axis_is_too_short_for_says_so_until_the_axis_is_as_long(see):
-    tab = see("apart")
     cut = tab.locator(".taken svg text", has_text="times this axis")
     assert cut.count() == 1
     ends = {name: max(box["end"] for box in parts.values()) for name, parts in bars(tab).items()}
@@ -281,33 +274,19 @@ def test_a_bar_that_the_axis_is_too_short_for_says_so_until_the_axis_is_as_long(
     assert unexplained["end"] - unexplained["x"] > 10
 
 
-def test_two_bars_that_are_clicked_are_explained_as_in_the_terminal(see):
+def test_two_bars_that_are_clicked_or_chosen_are_explained_as_in_the_terminal(see):
     tab = see("apart")
     assert explained(tab) == difference(CALLS["onednn"], CALLS["keras"])
     for name in ("torch", "keras:predict_on_batch"):
         tab.locator(f"{BARS}[aria-label^='{name}: ']").nth(2).click()
     assert explained(tab) == difference(CALLS["torch"], CALLS["keras:predict_on_batch"])
     assert "Python 200 µs" in explained(tab)
-
-
-def test_a_call_that_has_no_bar_gets_one_when_it_is_chosen(see):
     tab = see("apart")
     tab.get_by_label("First call").select_option("tensorflow")
     assert explained(tab) == difference(CALLS["tensorflow"], CALLS["keras"])
     assert "tensorflow" in bars(tab)
     tab.get_by_label("Second call").select_option("tensorflow")
     assert explained(tab) == consists_of(CALLS["tensorflow"])
-
-
-def test_the_keyboard_picks_bars(see):
-    tab = see("apart")
-    tab.locator(".taken .figure").focus()
-    for keys in (("ArrowDown", "ArrowDown", "Enter"), ("ArrowDown", "ArrowRight", "Enter")):
-        for key in keys:
-            tab.keyboard.press(key)
-        settled(tab)
-    assert tab.locator("#tip").inner_text().startswith("keras:predict_on_batch: ")
-    assert explained(tab) == difference(CALLS["torch"], CALLS["keras:predict_on_batch"])
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

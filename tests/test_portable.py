@@ -31,7 +31,7 @@ def test_folders_go_and_names_stay(of, text, left):
     assert of(text) == (left or text)
 
 
-def test_a_result_file_tells_no_folder_user_or_host(weights_file, tmp_path):
+def test_a_result_file_names_no_folder_user_or_host(weights_file, tmp_path):
     path = tmp_path / "mine.jsonl"
     argv = ("/opt/env/bin/lenet-bench", "compare", "-o", str(path))
     entries = (entry(SaysWhereItIs), "fused")
@@ -42,7 +42,7 @@ def test_a_result_file_tells_no_folder_user_or_host(weights_file, tmp_path):
     content = path.read_text()
     assert '"argv":["lenet-bench","compare","-o","mine.jsonl"]' in content
     places = (tmp_path, Path.home(), Path(__file__).parent, socket.gethostname(), sys.prefix)
-    for told in map(str, places):
-        assert f"{told}/" not in content
-        assert f'"{told}"' not in content
+    for place in map(str, places):
+        assert f"{place}/" not in content
+        assert f'"{place}"' not in content
     assert "libengine.so" in content

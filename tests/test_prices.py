@@ -74,21 +74,14 @@ def test_planted_prices_come_back_however_dear_and_predict_what_follows(doubled:
     assert [one.error for one in found.predictions] == pytest.approx([0] * 3, abs=1e-3)
 
 
-def test_what_costs_nothing_has_no_price_below_zero() -> None:
+def test_no_price_is_below_zero_or_moved_by_an_odd_network() -> None:
     noise = np.random.default_rng(1).normal(1, 0.05, 24)
     scattered = {f"drawn {n}": float(share) for n, share in enumerate(noise, 1)}
     free = {**PLANTED, "1000 floats": 0.0, "dense layer": 0.0}
     assert min(figures(found_of(experiments(free, **scattered))).values()) >= 0
-
-
-def test_one_network_in_which_an_api_does_something_of_its_own_moves_no_price() -> None:
-    found = figures(found_of(experiments(PLANTED, **{"drawn 4": 3.0})))
-    assert found == pytest.approx(PLANTED, rel=0.1)
-
-
-def test_nothing_is_fitted_to_the_networks_that_are_predicted() -> None:
-    slower = {one.name: 1.25 for one in OTHERS}
-    found = found_of(experiments(PLANTED, **slower))
+    odd = figures(found_of(experiments(PLANTED, **{"drawn 4": 3.0})))
+    assert odd == pytest.approx(PLANTED, rel=0.1)
+    found = found_of(experiments(PLANTED, **{one.name: 1.25 for one in OTHERS}))
     assert figures(found) == pytest.approx(PLANTED, rel=1e-3)
     assert [one.error for one in found.predictions] == pytest.approx([-0.2] * 3, abs=1e-3)
     assert digest([found])["within"] == 0
@@ -110,10 +103,7 @@ def test_intervals_are_over_starts_and_few_starts_have_none() -> None:
     assert widths["entering"] > 0.5 > 10 * widths["operation"]
 
 
-# The networks
-
-
-def test_the_perceptron_has_the_work_that_paper_says() -> None:
+def test_the_perceptron_has_the_work_that_paper_says_and_a_convolution_is_its_sum() -> None:
     perceptron, lenet5, _ = OTHERS
     does = work(perceptron)
     assert (does["dense layer"], does["operation"]) == (2, 2)
@@ -124,8 +114,16 @@ def test_the_perceptron_has_the_work_that_paper_says() -> None:
     by_hand = windows[0] * 6 + windows[1] * 16
     assert does["1000 multiply-adds"] == pytest.approx(by_hand / 1000)
 
+    network = replace(OTHERS[1], layers=OTHERS[1].layers[:1])
+    (step,), x = steps(network), image(network)[0, 0]
+    by_hand = (x[3:8, 7:12] * step.weight[2, 0]).sum() + step.bias[2]
+    assert exact(network)[2, 3, 7] == pytest.approx(by_hand, rel=1e-5)
 
-def test_a_network_is_read_as_it_is_spelt() -> None:
+
+def test_the_same_networks_are_drawn_each_time_and_read_as_they_are_spelt() -> None:
+    assert drawn() == drawn()
+    assert len({one.layers for one in drawn()}) > 20
+    assert max(work(one)["kB of weights"] for one in drawn()) <= 5000
     for network in (*OTHERS, *drawn()):
         assert read(spelt(network)).layers == network.layers
         assert work(read(spelt(network))) == work(network)
@@ -134,26 +132,13 @@ def test_a_network_is_read_as_it_is_spelt() -> None:
         found_of((*experiments(PLANTED), strange))
 
 
-def test_the_definition_of_a_convolution_is_its_sum() -> None:
-    network = replace(OTHERS[1], layers=OTHERS[1].layers[:1])
-    (step,), x = steps(network), image(network)[0, 0]
-    by_hand = (x[3:8, 7:12] * step.weight[2, 0]).sum() + step.bias[2]
-    assert exact(network)[2, 3, 7] == pytest.approx(by_hand, rel=1e-5)
-
-
-def test_the_same_networks_are_drawn_each_time() -> None:
-    assert drawn() == drawn()
-    assert len({one.layers for one in drawn()}) > 20
-    assert max(work(one)["kB of weights"] for one in drawn()) <= 5000
-
-
 @pytest.mark.parametrize("api", ["numpy", "onnxruntime"])
 def test_every_network_answers_as_its_definition_says(api: str) -> None:
     pytest.importorskip(api)
     assert len(priced(WRITTEN[api], 1)) == 4 + 24 + 3
 
 
-def test_a_network_that_answers_otherwise_is_refused() -> None:
+def test_a_network_that_answers_otherwise_and_one_that_nobody_wrote_are_refused(run: Run) -> None:
     def write(network: Any, threads: int) -> Any:
         infer = numpy(network, threads)
         wrong = network is OTHERS[2]
@@ -161,9 +146,9 @@ def test_a_network_that_answers_otherwise_is_refused() -> None:
 
     with pytest.raises(LenetBenchError, match="CIFAR-10"):
         priced(write, 1)
-
-
-# The run
+    done = run("prices", "numpy", "caffe")
+    assert done.code == 1
+    assert "does not support caffe" in done.errors
 
 
 @pytest.mark.slow
@@ -173,15 +158,13 @@ def test_an_api_whose_networks_take_known_times_is_found_out() -> None:
     assert {name: found[name] for name in planted} == pytest.approx(planted, rel=0.35)
 
 
-def test_a_wrong_answer_leaves_no_prices_and_says_so(weights_file: Path) -> None:
+def test_wrong_answers_and_what_is_missing_have_no_prices(weights_file: Path) -> None:
     options = CompareOptions((toys.entry(toys.WronglyPriced),), rounds=1, weights=weights_file)
     (found,) = priced_of(measured(options, lambda _: None))
     assert (found.status, found.prices) == ("ok", ())
     assert "NumPy's" in (found.reason or "")
     assert "no prices" in " ".join(lists([found], Screen(400, False)))
 
-
-def test_tables_and_what_is_missing_are_shown() -> None:
     made = result(failed("jax", "unavailable", "no JAX"))
     text = "\n".join(
         lists([found_of(experiments(PLANTED)), *priced_of(made)], Screen(200, False), ["jax"])
@@ -203,9 +186,3 @@ def test_the_command_prices_and_goes_on_with_its_file(run: Run, tmp_path: Path) 
     assert "of 3 predictions" in again.output
     otherwise = run("compare", "-o", path)
     assert (otherwise.code, "other networks" in otherwise.errors) == (1, True)
-
-
-def test_a_backend_that_other_networks_are_not_written_for_is_refused(run: Run) -> None:
-    done = run("prices", "numpy", "caffe")
-    assert done.code == 1
-    assert "does not support caffe" in done.errors

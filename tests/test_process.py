@@ -54,12 +54,15 @@ def test_what_it_prints_breaks_nothing_and_is_kept_without_its_middle():
     child.close()
 
 
-def test_one_that_says_what_is_no_plain_data_dies_and_is_said_to(child):
+def test_one_that_says_what_is_no_plain_data_dies_and_one_that_cannot_start_is_missing(child):
     """Other ways to die are in test_compare.py."""
     with pytest.raises(Died, match="exit code 1") as caught:
         child.ask("parent.say(time.gmtime())", TIMEOUT_S)
     assert caught.value.how == "dead"
     assert not alive(child.pid)
+    with pytest.raises(Died, match="cannot be started") as caught:
+        Child("scratch_children:echo", python="/nowhere/python")
+    assert caught.value.how == "missing"
 
 
 @linux
@@ -82,22 +85,17 @@ def test_one_that_is_paused_does_not_answer_until_it_goes_on(child):
         "os.kill(os.getpid(), 19)",
         # the length of a message and no message
         "os.write(parent._connection.fileno(), b'\\0\\0\\1\\0'); time.sleep(3600)",
+        None,  # it does not listen
     ],
 )
-def test_one_that_hangs_is_late_and_is_ended(child, does):
+def test_one_that_hangs_or_does_not_listen_is_late_and_is_ended(child, does):
     child.ask("parent.say('ready')", TIMEOUT_S)
+    if does is None:
+        os.kill(child.pid, signal.SIGSTOP)
     with pytest.raises(Died) as caught:
-        child.ask(does, 0.3)
+        child.ask(does, 0.3) if does else child.tell(np.zeros(10_000_000), 0.3)
     assert caught.value.how == "late"
-    assert not alive(child.pid)
-
-
-def test_one_that_does_not_listen_is_late(child):
-    child.ask("parent.say('ready')", TIMEOUT_S)
-    os.kill(child.pid, signal.SIGSTOP)
-    with pytest.raises(Died) as caught:
-        child.tell(np.zeros(10_000_000), 0.3)
-    assert caught.value.how == "late"
+    assert does is None or not alive(child.pid)
 
 
 def test_it_hears_an_interrupt_though_its_parent_ignores_them():
@@ -111,12 +109,6 @@ def test_it_hears_an_interrupt_though_its_parent_ignores_them():
     finally:
         signal.signal(signal.SIGINT, before)
     child.close()
-
-
-def test_one_that_cannot_be_started_is_missing():
-    with pytest.raises(Died, match="cannot be started") as caught:
-        Child("scratch_children:echo", python="/nowhere/python")
-    assert caught.value.how == "missing"
 
 
 @pytest.mark.parametrize("ends", ["", "os.kill(os.getpid(), 9)\n"])

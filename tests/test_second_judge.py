@@ -53,12 +53,12 @@ def heard(name: str) -> tuple[list[Kernel], float]:
     "name",
     [name if name in CHEAP else pytest.param(name, marks=pytest.mark.slow) for name in SAYING],
 )
-def test_an_engine_tells_of_the_seven_stages_and_of_no_more_than_the_call(name: str) -> None:
+def test_an_engine_times_the_seven_stages_and_no_more_than_the_call(name: str) -> None:
     found, call_us = heard(name)
-    told = [kernel for kernel in found if kernel.by.startswith(SAYING[name])]
-    assert list(dict.fromkeys(kernel.stage for kernel in told)) == list(STAGES)
-    assert all(kernel.us >= 0 for kernel in told)
-    assert 0 < sum(kernel.us for kernel in told) < LOOSE * call_us
+    own = [kernel for kernel in found if kernel.by.startswith(SAYING[name])]
+    assert list(dict.fromkeys(kernel.stage for kernel in own)) == list(STAGES)
+    assert all(kernel.us >= 0 for kernel in own)
+    assert 0 < sum(kernel.us for kernel in own) < LOOSE * call_us
     inside = [kernel for kernel in found if kernel.by.startswith("oneDNN")]
     assert bool(inside) == (name.partition(":")[0] in HOLD_IT)
     for kernel in inside:
@@ -69,27 +69,18 @@ def test_an_engine_tells_of_the_seven_stages_and_of_no_more_than_the_call(name: 
             assert kernel.by_hand_us is None or kernel.by_hand_us > 0
 
 
-@pytest.mark.parametrize("name", ["numpy", "litert"])
-def test_what_has_no_profiler_says_nothing(name: str) -> None:
-    assert heard(name)[0] == []
-
-
-def test_a_backend_from_elsewhere_is_not_asked(weights_file: Path) -> None:
+def test_what_has_no_profiler_or_is_from_elsewhere_says_nothing(weights_file: Path) -> None:
     (found,) = why(CompareOptions((toys.entry(toys.Toy),), rounds=1, weights=weights_file))
     assert (found.engine, found.kernels, found.unheard) == (None, (), None)
+    for name in ("numpy", "litert"):
+        assert heard(name)[0] == []
 
 
-def test_the_same_of_each_call_is_added_and_the_usual_call_counts() -> None:
+def test_the_usual_call_counts_and_versions_are_read_from_what_is_printed() -> None:
     calls = [[("a", 1.0), ("a", 2.0)], [("a", 3.0), ("a", 4.0)], [("a", 9.0)]]
     assert medians(calls) == {"a": {"us": 5.0, "times": 2}}
-
-
-def test_a_version_is_read_from_what_onednn_prints_or_from_the_description() -> None:
     assert version_in("onednn_verbose,v1,info,oneDNN v3.7.3 (commit N/A)") == "oneDNN 3.7.3"
     assert version_in("oneDNN 3.2.0") == "oneDNN 3.2.0"
-
-
-# What is made of it
 
 
 def said(by: str, us: float, stages: tuple[str, ...] = STAGES) -> tuple[Kernel, ...]:
@@ -99,7 +90,7 @@ def said(by: str, us: float, stages: tuple[str, ...] = STAGES) -> tuple[Kernel, 
 OF_TWO = said("Engine", 8) + said("oneDNN 3.7.3", 5, ("conv1", "conv2"))
 
 
-def test_the_engine_stands_beside_each_stage_and_in_no_sum() -> None:
+def test_the_engine_stands_beside_each_stage_in_no_sum_and_judges_no_call_of_some_stages() -> None:
     rows = blocks("made", 100, experiments=experiments(), kernels=OF_TWO)
     (found,) = taken_apart(result(rows))
     assert found.engine == "Engine"
@@ -112,8 +103,6 @@ def test_the_engine_stands_beside_each_stage_and_in_no_sum() -> None:
     assert "the engine says" in shown
     assert "own profiler" in shown
 
-
-def test_who_tells_of_some_stages_only_is_no_judge_of_the_call() -> None:
     rows = blocks("made", 100, experiments=experiments(), kernels=OF_TWO[-2:], unheard="so")
     (found,) = taken_apart(result(rows))
     assert found.engine is None
@@ -123,9 +112,7 @@ def test_who_tells_of_some_stages_only_is_no_judge_of_the_call() -> None:
     assert "so" in shown.splitlines()
 
 
-def test_the_table_has_a_kernel_beside_its_node_and_beside_the_same_by_hand(
-    tmp_path: Path,
-) -> None:
+def test_the_table_has_a_kernel_beside_its_node_and_by_hand(tmp_path: Path) -> None:
     bare = said("oneDNN 3.2.0", 3)
     rows = [
         blocks("onednn", 50, experiments=experiments(), kernels=bare),

@@ -55,51 +55,55 @@ def simulated_log(noise, starts=STARTS, floor_us=0.1, caught=CHEATS, **slowness)
 
 @cache
 def simulated(*arguments, **options):
-    """What that log says."""
     return as_result(simulated_log(*arguments, **options))
 
 
 def verdicts(result, **options):
-    """Each point's, by name."""
     return {point.name: point.verdict for point in points(result, **options)}
+
+
+NO_5_PERCENT = {f"5%_slower_{n}": 1.0 for n in (1, 2, 3)}
 
 
 def test_a_quiet_machine_passes_every_point():
     assert set(verdicts(simulated(noise=0.01)).values()) == {"passed"}
 
 
-def test_the_share_of_right_verdicts_has_its_count_and_interval():
+@pytest.mark.parametrize(
+    ("point", "noise", "rest"),
+    [
+        ("identical backends", 0.005, {"same_2": 1.04}),
+        ("intervals hold the truth", 0.01, {"same_2": 1.02, "same_4": 1.02}),
+        ("a slowdown of 5%", 0.005, NO_5_PERCENT),
+        ("the floor", 0.01, {"floor_us": 20}),
+        *(
+            (f"a backend that {cheat}", 0.01, {"caught": tuple(set(CHEATS) - {cheat})})
+            for cheat in CHEATS
+        ),
+    ],
+)
+def test_a_point_fails_where_its_truth_is_missed(point, noise, rest):
+    assert verdicts(simulated(noise=noise, **rest))[point] == "failed"
+
+
+def test_the_share_of_right_verdicts_has_its_count_and_interval_and_the_noise():
     figures = points(simulated(noise=0.01))[0].figures
     assert figures["comparisons"] == 3 * (STARTS // figures["starts"])
     assert figures["right"] >= 0.95 * figures["comparisons"]
     assert figures["share_low"] < figures["right"] / figures["comparisons"]
-
-
-def test_comparisons_have_as_many_starts_as_the_readmes_figures():
+    assert points(simulated(noise=0.02))[0].figures["noise"] == pytest.approx(0.02, rel=0.2)
     file = re.search(r"<!-- backends drawn from (\S+) -->", README.read_text())[1]
-    assert read_result(README.parent / file).rounds == PUBLISHED_STARTS
-    assert points(simulated(noise=0.01))[0].figures["starts"] == PUBLISHED_STARTS
+    assert read_result(README.parent / file).rounds == PUBLISHED_STARTS == figures["starts"]
     assert points(simulated(noise=0.01), starts=30)[0].figures["starts"] == 30
 
 
-def test_the_noise_is_told():
-    assert points(simulated(noise=0.02))[0].figures["noise"] == pytest.approx(0.02, rel=0.2)
-
-
-def test_the_resolution_grows_with_the_noise():
+def test_the_resolution_grows_with_the_noise_and_too_noisy_a_machine_does_not_pass():
     quiet, noisy = (points(simulated(noise=noise))[0].figures for noise in (0.01, 0.04))
     assert 2 * quiet["resolution"] < noisy["resolution"]
-
-
-@pytest.mark.parametrize("starts", [STARTS, 24])
-def test_a_machine_too_noisy_to_have_does_not_pass(starts):
-    point = points(simulated(noise=0.1, starts=starts))[0]
-    assert point.verdict == "too noisy"
-    assert "close other programs" in point.says
-
-
-def test_identical_backends_that_are_judged_different_fail():
-    assert verdicts(simulated(noise=0.005, same_2=1.04))["identical backends"] == "failed"
+    for starts in (STARTS, 24):
+        point = points(simulated(noise=0.1, starts=starts))[0]
+        assert point.verdict == "too noisy"
+        assert "close other programs" in point.says
 
 
 @pytest.mark.parametrize("noise", [0.01, 0.1])
@@ -110,32 +114,21 @@ def test_intervals_hold_the_truth_however_noisy_the_machine(noise):
     assert point.verdict == "passed"
 
 
-def test_intervals_beside_the_truth_fail():
-    moved = verdicts(simulated(noise=0.01, same_2=1.02, same_4=1.02))
-    assert moved["intervals hold the truth"] == "failed"
-
-
-def test_there_is_enough_after_twenty_comparisons():
+def test_it_goes_on_until_there_are_twenty_comparisons_unless_a_time_is_given():
     assert enough(simulated_log(noise=0.01, starts=7 * PUBLISHED_STARTS).blocks) == 1
     half = simulated_log(noise=0.01, starts=7 * 12).blocks
     assert enough(half, starts=24) == 0.5
     quiet = [replace(block, slices=QUIET_SLICES) for block in half]
     later = [replace(block, round=block.round + 100, slices=SLOW_SLICES) for block in half]
     assert enough([*quiet, *later], starts=24) == 0.5, "disturbed blocks do not count"
-
-
-def test_it_goes_on_until_there_is_enough_unless_a_time_is_given():
     assert self_test_options(starts=20).enough.keywords == {"starts": 20}
     assert self_test_options(budget_s=60).enough is None
     assert self_test_options(quick=True).enough is None
+    entries = self_test_options("fused").backends
+    assert {entry.variables["LENET_BENCH_SELF_TEST_BACKEND"] for entry in entries} == {"fused"}
 
 
-def test_a_slowdown_that_is_missed_fails():
-    none = {f"5%_slower_{n}": 1.0 for n in (1, 2, 3)}
-    assert verdicts(simulated(noise=0.005, **none))["a slowdown of 5%"] == "failed"
-
-
-def test_each_slowdown_is_found_in_so_many_of_so_many():
+def test_each_slowdown_is_found_in_so_many_of_so_many_which_bounds_the_share():
     found = {point.name: point for point in points(simulated(noise=0.01, starts=ENOUGH))}
     small, large = (found[f"a slowdown of {by}%"].figures for by in (2, 10))
     assert large["comparisons"] == small["comparisons"] == 21
@@ -143,38 +136,24 @@ def test_each_slowdown_is_found_in_so_many_of_so_many():
     assert small["right"] > 0
     says = f"found in 21 of 21 comparisons of {PUBLISHED_STARTS} starts"
     assert says in found["a slowdown of 10%"].says
+    assert "85 %" in found["a slowdown of 10%"].says, "with 95 % confidence"
 
 
-def test_a_slowdown_as_large_as_the_margin_is_counted_and_not_demanded():
+def test_a_slowdown_as_the_margin_is_not_demanded_and_a_quick_one_makes_do_with_few_starts():
     point = points(simulated(noise=0.03))[2]
     assert (point.name, point.verdict) == ("a slowdown of 2%", "passed")
     assert point.figures["right"] < 15
 
-
-@pytest.mark.parametrize("cheat", CHEATS)
-def test_a_cheat_that_is_not_caught_fails(cheat):
-    caught = tuple(name for name in CHEATS if name != cheat)
-    assert verdicts(simulated(noise=0.01, caught=caught))[f"a backend that {cheat}"] == "failed"
-
-
-def test_a_harness_that_takes_as_long_as_the_backend_fails():
-    assert verdicts(simulated(noise=0.01, floor_us=20))["the floor"] == "failed"
-
-
-def test_a_quick_one_makes_do_with_few_starts():
     result = simulated(noise=0.005, starts=FEWEST_STARTS)
     assert verdicts(result)["identical backends"] == "too noisy"
     assert verdicts(result, quick=True)["identical backends"] == "passed"
 
 
 @pytest.mark.parametrize(("hits", "of"), [(41, 42), (0, 7), (20, 20), (30, 60)])
-def test_the_interval_of_a_share_is_scipys(hits, of):
+def test_the_interval_of_a_share_is_scipys_and_a_share_of_nothing_is_unknown(hits, of):
     stats = pytest.importorskip("scipy.stats", reason="scipy is not installed")
     theirs = stats.binomtest(hits, of).proportion_ci(0.95, method="wilson")
     assert share_interval(hits, of) == pytest.approx((theirs.low, theirs.high))
-
-
-def test_a_share_of_nothing_is_unknown():
     assert share_interval(0, 0) == (0.0, 1.0)
 
 
@@ -184,18 +163,6 @@ def test_it_is_no_wider_than_the_terminal(columns):
     lines = list(self_test(points(result), result, Screen(columns, colour=False)))
     assert max(map(len, lines)) <= columns
     assert any(line.startswith("✗ identical backends: too noisy") for line in lines)
-
-
-def test_all_workers_run_the_backend_that_was_named():
-    entries = self_test_options("fused").backends
-    assert {entry.variables["LENET_BENCH_SELF_TEST_BACKEND"] for entry in entries} == {"fused"}
-
-
-def test_a_bound_of_few_comparisons_is_said():
-    """Twenty-one of twenty-one are not all: with 95 % confidence they are 85 % and more."""
-    point = points(simulated(noise=0.005, starts=ENOUGH))[3]
-    assert (point.figures["comparisons"], point.figures["right"]) == (21, 21)
-    assert "85 %" in point.says
 
 
 @pytest.mark.slow

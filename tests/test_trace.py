@@ -54,46 +54,28 @@ def test_a_call_has_its_python_and_native_functions():
     assert all(whole[2] <= begin <= end <= whole[3] for _, _, begin, end in found)
 
 
-def test_each_backend_is_a_process_of_the_trace(traced):
-    _, trace = traced
+def test_each_backend_is_a_process_whose_functions_lie_within_those_that_call_them(traced):
+    done, trace = traced
+    assert done.code == 1  # of the one that cannot run
+    assert "env create mxnet" in done.errors
+    assert "Traceback" not in done.errors
     named = [event["args"]["name"] for event in trace["traceEvents"] if event["ph"] == "M"]
     assert named == ["numpy", "fused"]
     assert {event["pid"] for event in trace["traceEvents"]} == {1, 2}
-
-
-def test_functions_lie_within_those_that_call_them(traced):
     for process in (1, 2):
-        events = [
-            event
-            for event in traced[1]["traceEvents"]
-            if event["pid"] == process and event["ph"] == "X"
-        ]
+        events = [e for e in trace["traceEvents"] if e["pid"] == process and e["ph"] == "X"]
         assert events[0]["ts"] == 0
         assert all(one["ts"] <= other["ts"] for one, other in pairwise(events))
         assert strictly_nested(events)
         assert {event["cat"] for event in events} == {"python", "native"}
-
-
-def test_the_backends_own_functions_are_in_it(traced):
-    names = {event["name"] for event in traced[1]["traceEvents"]}
+    names = {event["name"] for event in trace["traceEvents"]}
     assert "lenet_bench.backends.numpy:convolve" in names
     assert any(name.endswith(":infer") and "_fused" in name for name in names)
-
-
-def test_it_says_what_the_call_takes_without_it(traced):
-    done, trace = traced
     assert json.loads(done.output)["calls"] == trace["otherData"]["calls"]
-    for call in trace["otherData"]["calls"]:
+    for call in trace["otherData"]["calls"]:  # and what each takes without it
         assert call["functions"] >= 1
         assert call["median_us"] > 0
         assert call["traced_us"] > 0
-
-
-def test_a_backend_that_cannot_run_costs_its_own_call(traced):
-    done, _ = traced
-    assert done.code == 1
-    assert "env create mxnet" in done.errors
-    assert "Traceback" not in done.errors
 
 
 def test_a_place_that_cannot_be_written_is_refused_before_a_backend_starts(run, tmp_path):

@@ -87,7 +87,7 @@ def begun(data, output, frameworks, *more):
     return subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment())
 
 
-only_linux = pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")
+only_linux = pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
 
 
 @only_linux
@@ -113,9 +113,7 @@ def test_what_a_framework_measured_before_it_failed_is_kept(data, tmp_path, stop
 
 
 @only_linux
-def test_a_polite_kill_ends_a_run_as_ctrl_c_does_and_leaves_what_was_done(
-    data, hanging, sound, tmp_path
-):
+def test_a_polite_kill_ends_a_run_as_ctrl_c_does(data, hanging, sound, tmp_path):
     output = tmp_path / "out.json"
     with begun(data, output, [sound, "torch"]) as process:
         wait_for(hanging.exists)
@@ -156,10 +154,7 @@ def test_no_epochs_make_the_first_steps_alone(run, data, tmp_path):
     assert [(len(run.first_losses), len(run.losses)) for run in result.runs] == 2 * [(20, 0)]
     assert output.with_suffix(".png").exists()
     assert not output.with_suffix("").exists()
-
-
-def test_first_steps_that_diverge_end_in_a_sentence(run, data, tmp_path):
-    output = tmp_path / "out.json"
+    output = tmp_path / "diverges.json"
     options = ("--framework", HERE[-1], *OPTIONS, "--rate", "1e9", "--data", data, "-o", output)
     assert run("train", *options).code == 1
     (row,) = read_training(output).runs

@@ -4,8 +4,6 @@ Frameworks that are not installed are skipped and named; all that are here learn
 """
 
 import json
-import subprocess
-import sys
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
@@ -19,6 +17,7 @@ from lenet_bench.training.frameworks import variables
 from lenet_bench.training.result import TOLERANCE, FrameworkRun, agreement, write_training
 from lenet_bench.weights import read_weights
 from PIL import Image
+from processes import python
 from trainings import HERE, OPTIONS, RECIPE, named, needs_two
 
 pytestmark = [needs_two, pytest.mark.slow]
@@ -42,14 +41,11 @@ class Trained:
 
 @pytest.fixture(scope="module")
 def trained(run, data, tmp_path_factory):
-    """What the command gave."""
     output = tmp_path_factory.mktemp("trained") / "all.json"
     done = run("train", *named(HERE), *OPTIONS, "--data", data, "-o", output, "--json")
     assert done.code == 0, done.errors
     return Trained(output, json.loads(done.output), read_training(output))
 
-
-# the same rule
 
 #: Four steps with changing rates, after others that `load` has to undo.
 STEPS = """
@@ -86,10 +82,7 @@ def stepped(tmp_path_factory):
     def step(framework):
         path = folder / f"{framework}.npz"
         if not path.exists():
-            command = [sys.executable, "-c", STEPS, framework, str(path)]
-            own = environment(**variables(framework, 1))
-            done = subprocess.run(command, capture_output=True, text=True, env=own)
-            assert done.returncode == 0, done.stderr
+            python(STEPS, framework, path, env=environment(**variables(framework, 1)))
         return path
 
     return step
@@ -106,16 +99,7 @@ def test_a_framework_steps_as_the_first_one_does(stepped, framework):
         assert other[name] == pytest.approx(one[name], abs=1e-6), name
 
 
-def test_the_first_losses_of_all_frameworks_agree(trained):
-    found = trained.result.agreement
-    assert (found.frameworks, found.steps) == (tuple(HERE), 20)
-    assert found.difference < TOLERANCE / 10
-
-
-# the result
-
-
-def test_every_row_has_its_speed_memory_epochs_and_the_loss_of_each_step(trained):
+def test_every_row_has_its_speed_memory_epochs_losses_and_the_accuracy_of_its_weights(trained):
     assert [run.framework for run in trained.result.runs] == HERE
     for run in trained.result.runs:
         assert run.images_per_s > 0
@@ -123,45 +107,32 @@ def test_every_row_has_its_speed_memory_epochs_and_the_loss_of_each_step(trained
         assert run.peak_rss_mib > 50
         assert [epoch.epoch for epoch in run.epochs] == [1, 2]
         assert np.mean(run.losses[20:]) == pytest.approx(run.epochs[1].loss)
-
-
-def test_the_test_accuracy_is_that_of_the_weights_that_are_written(trained):
-    for run in trained.result.runs:
         weights = trained.output.with_suffix("") / f"{run.framework}.safetensors"
         metadata = read_weights(weights).metadata
         assert int(metadata["test_correct"]) == run.test_correct
         assert metadata["framework"] == run.framework
+    found = trained.result.agreement
+    assert (found.frameworks, found.steps) == (tuple(HERE), 20)
+    assert found.difference < TOLERANCE / 10
 
 
-def test_json_has_all_but_the_losses_of_the_steps(trained):
+def test_json_a_picture_and_a_table_of_80_columns_show_all_frameworks(trained):
     rows = trained.printed["runs"]
     assert trained.printed["recipe"] == asdict(RECIPE)
     assert [row["framework"] for row in rows] == HERE
     assert all("losses" not in row and row["steps"] == 40 for row in rows)
-
-
-def test_the_losses_are_drawn_together(trained):
     with Image.open(trained.output.with_suffix(".png")) as picture:
         assert picture.format == "PNG"
         assert len(picture.convert("RGB").getcolors(1 << 24) or ()) > len(HERE)
-
-
-def test_the_table_fits_80_columns(trained):
     lines = list(training(Screen(80, colour=False), trained.result))
     assert max(map(len, lines)) <= 80
     assert sum(line.split()[:1] == [name] for line in lines for name in HERE) == len(HERE)
-
-
-# agreement
 
 
 def test_the_largest_difference_is_named_with_its_step_and_frameworks():
     found = agreement({"torch": [2.0, 1.5, 1.0], "jax": [2.0, 1.4, 1.0], "keras": [2, 1.45, 1]})
     assert (found.step, found.lowest, found.highest) == (2, "jax", "torch")
     assert found.difference == pytest.approx(0.1)
-
-
-def test_one_framework_agrees_with_nobody():
     assert agreement({"torch": [2.0, 1.5], "jax": []}) is None
 
 

@@ -26,41 +26,43 @@ from lenet_bench.weights import read_weights
 MNIST = os.environ.get("LENET_BENCH_MNIST")
 
 
-def test_chosen_backends_only(run, small_mnist, weights_file):
-    arguments = ("--json", "--backend", "numpy", "--backend", "fused", "--weights", weights_file)
-    done = run("verify", "--data", small_mnist, *arguments)
-    assert [json.loads(line)["backend"] for line in done.output.splitlines()] == ["fused", "numpy"]
+@pytest.fixture(scope="module")
+def verified(run, small_mnist, weights_file):
+    """`verified(...)`: fused and numpy, on thirty images, whose folder the environment has."""
+    backends = ("--backend", "numpy", "--backend", "fused", "--weights", weights_file)
+    return lambda *words: run("verify", *backends, *words, LENET_BENCH_MNIST=str(small_mnist))
 
 
-def test_people_get_a_table_and_no_progress(run, small_mnist, weights_file):
-    arguments = ("--backend", "fused", "--backend", "numpy", "--weights", weights_file)
-    done = run("verify", "--data", small_mnist, *arguments)
+def test_chosen_backends_only_as_json_or_in_a_table_without_progress(verified):
+    found = [json.loads(line) for line in verified("--json").output.splitlines()]
+    assert [(one["backend"], one["images"]) for one in found] == [("fused", 30), ("numpy", 30)]
+    done = verified()
     assert done.output.startswith("30 test images")
     assert all(line.endswith("✓") for line in done.output.splitlines()[3:])
     assert done.errors == "", "no progress where nobody watches"
 
 
-def test_a_kept_verification_says_what_it_is_and_of_which_machine(
-    run, small_mnist, weights_file, tmp_path
-):
+def test_a_kept_verification_knows_its_machine(run, verified, weights_file, tmp_path):
     output = tmp_path / "new" / "verify.json"
-    arguments = ("--backend", "fused", "--weights", weights_file, "-o", output)
-    run("verify", "--data", small_mnist, *arguments)
+    verified("-o", output)
     kept = json.loads(output.read_text())
     assert kept["environment"]["processor"]["logical"] >= 1
     assert kept["weights_sha256"] == read_weights(weights_file).sha256
-    (backend,) = kept["backends"]
-    assert backend["runs"]["isa"]
+    fused, _ = kept["backends"]
+    assert fused["runs"]["isa"]
     assert "a verification" in run("report", output).errors
+    done = verified("-o", tmp_path)
+    assert done.code == 1
+    assert "directory" in done.errors
+    assert "Traceback" not in done.errors
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
-def test_a_pipe_gets_one_object_in_the_end(run, small_mnist, weights_file, tmp_path):
+def test_a_pipe_gets_one_object_in_the_end(verified, tmp_path):
     pipe = tmp_path / "verify.json"
     os.mkfifo(pipe)
     reading = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
-    backends = ("--backend", "fused", "--backend", "numpy", "--weights", weights_file)
-    run("verify", "--data", small_mnist, *backends, "-o", pipe)
+    verified("-o", pipe)
     with os.fdopen(reading) as file:
         assert [backend["backend"] for backend in json.load(file)["backends"]] == ["fused", "numpy"]
 
@@ -93,9 +95,7 @@ def test_another_digit_by_more_than_the_tolerance_is_not_passed():
     assert not replace(found, disagreements=(close, clear)).passed
 
 
-def test_a_backend_that_fails_midway_costs_its_own_row_and_the_verdict(
-    small_mnist, weights_file, monkeypatch
-):
+def test_one_that_fails_midway_costs_its_own_row(small_mnist, weights_file, monkeypatch):
     class Crashes(Wrong):
         def infer(self, images):
             raise Unavailable(f"it ended {len(images)} images early")
@@ -109,20 +109,6 @@ def test_a_backend_that_fails_midway_costs_its_own_row_and_the_verdict(
     assert (found[0].backend, found[0].failed) == ("onednn", True)
     assert "30 images" in found[0].reason
     assert found[1].backend == "fused"
-
-
-def test_a_file_that_cannot_be_written_is_one_sentence(run, small_mnist, weights_file, tmp_path):
-    arguments = ("--backend", "fused", "--weights", weights_file, "-o", tmp_path)
-    done = run("verify", "--data", small_mnist, *arguments)
-    assert done.code == 1
-    assert "directory" in done.errors
-    assert "Traceback" not in done.errors
-
-
-def test_the_folder_may_come_from_the_environment(run, small_mnist, weights_file):
-    arguments = ("--json", "--backend", "fused", "--weights", weights_file)
-    done = run("verify", *arguments, LENET_BENCH_MNIST=str(small_mnist))
-    assert json.loads(done.output)["images"] == 30
 
 
 @pytest.mark.parametrize("folder", ["absent", "empty", "damaged"])
@@ -171,32 +157,21 @@ def verify_wrong(small_mnist, weights_file, three=1.0):
     return verify("fused", Wrong(three), digits, truth, lambda *_: None)
 
 
-def test_a_wrong_backend_fails(small_mnist, weights_file):
-    assert not verify_wrong(small_mnist, weights_file).passed
-
-
-def test_a_backend_that_answers_nan_fails(small_mnist, weights_file):
-    assert not verify_wrong(small_mnist, weights_file, three=np.nan).passed
-
-
-def test_each_disagreement_is_listed_with_its_margin(small_mnist, weights_file):
+def test_each_disagreement_is_listed_with_its_margin_and_shown(small_mnist, weights_file):
     digits, weights = read_mnist("test", small_mnist), read_weights(weights_file)
     reference = lenet_bench.load("reference", weights=weights).infer(digits.ink())
-    found = verify_wrong(small_mnist, weights_file).disagreements
+    wrong = verify_wrong(small_mnist, weights_file)
+    assert not wrong.passed
+    assert not verify_wrong(small_mnist, weights_file, three=np.nan).passed
     expected = [index for index, row in enumerate(reference) if row.argmax() != 3]
-    assert [one.index for one in found] == expected
-    for one in found:
+    assert [one.index for one in wrong.disagreements] == expected
+    for one in wrong.disagreements:
         row = reference[one.index]
         assert (one.label, one.reference, one.digit) == (digits.labels[one.index], row.argmax(), 3)
         assert one.margin == pytest.approx(row.max() - row[3], abs=1e-6)
-
-
-def test_people_see_each_disagreement(small_mnist, weights_file):
-    wrong = verify_wrong(small_mnist, weights_file)
     lines = list(verification(Screen(80, colour=False), [wrong]))
     assert any("✗ too far" in line for line in lines)
-    listed = [line.split()[0] for line in lines[-len(wrong.disagreements) :]]
-    assert listed == [str(one.index) for one in wrong.disagreements]
+    assert [line.split()[0] for line in lines[-len(expected) :]] == list(map(str, expected))
 
 
 @pytest.mark.slow

@@ -4,17 +4,16 @@ import hashlib
 import json
 import os
 import resource
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from lenet_bench import load
 from lenet_bench.errors import WeightsError
 from lenet_bench.mnist import read_mnist
 from lenet_bench.network import PARAMETERS
 from lenet_bench.weights import Weights, read_weights, write_weights
-from numpy.lib.stride_tricks import sliding_window_view
+from processes import python
 from safetensors.numpy import save_file
 
 FOLDER = Path(__file__).parents[1] / "weights"
@@ -32,29 +31,13 @@ def path(tmp_path):
     return tmp_path / "lenet.safetensors"
 
 
-# what is written can be read
-
-
 def test_what_was_written_is_read_with_its_checksum(path, arrays):
     write_weights(path, {n: np.asfortranarray(a) for n, a in arrays.items()}, {"seed": "7"})
     weights = read_weights(path)
     assert weights.metadata == {"seed": "7", "sha256": Weights(arrays).sha256}
     assert all(np.array_equal(weights[name], arrays[name]) for name in PARAMETERS)
-
-
-def test_a_file_of_another_program_needs_no_checksum(path, arrays):
     save_file(arrays, path)
     assert read_weights(path).metadata == {}
-
-
-def test_the_checksum_depends_on_the_order_of_the_parameters(arrays):
-    arrays["conv1.bias"][:2] = 1, 2
-    one = Weights(dict(arrays)).sha256
-    arrays["conv1.bias"][:2] = 2, 1
-    assert Weights(arrays).sha256 != one
-
-
-# what is refused
 
 
 def refusal(path):
@@ -102,21 +85,20 @@ def test_a_parameter_that_is_wrong_is_named(path, arrays, name, array, says):
     assert says in sentence
 
 
-@pytest.mark.parametrize(("name", "factor"), [("conv1.weight", 1e35), ("fc2.weight", 1e30)])
-def test_values_that_overflow_on_their_way_are_refused(path, arrays, name, factor):
-    save_file({**arrays, name: arrays[name] * np.float32(factor)}, path)
-    with pytest.raises(WeightsError, match="probabilities"):
-        read_weights(path)
-
-
-def test_a_parameter_that_does_not_match_the_checksum_is_refused(path, arrays):
+def test_a_wrong_parameter_or_one_that_overflows_is_refused(path, arrays):
+    for name, factor in (("conv1.weight", 1e35), ("fc2.weight", 1e30)):
+        save_file({**arrays, name: arrays[name] * np.float32(factor)}, path)
+        with pytest.raises(WeightsError, match="probabilities"):
+            read_weights(path)
     checksum = Weights(arrays).sha256
     arrays["conv1.weight"][0, 0, 0, 0] += 1e-3
     save_file(arrays, path, metadata={"sha256": checksum})
     assert "checksum" in refusal(path)
+    arrays["conv1.bias"][:2] = 1, 2
+    one = Weights(dict(arrays)).sha256
+    arrays["conv1.bias"][:2] = 2, 1
+    assert Weights(arrays).sha256 != one, "it depends on the order of the values"
 
-
-def test_a_name_that_is_there_twice_never_changes_the_parameters(path, arrays):
     write_weights(path, arrays, {})
     content = path.read_bytes()
     length = int.from_bytes(content[:8], "little")
@@ -127,19 +109,13 @@ def test_a_name_that_is_there_twice_never_changes_the_parameters(path, arrays):
     refusal(path)
 
 
-# writing
-
-
-def test_writing_refuses_what_reading_would(path, arrays):
+def test_writing_refuses_what_reading_would_and_a_directory(path, tmp_path, arrays):
+    with pytest.raises(WeightsError, match="cannot be written"):
+        write_weights(tmp_path, arrays, {})
     arrays["fc1.bias"][0] = np.nan
     with pytest.raises(WeightsError, match=r"fc1\.bias: .*not finite"):
         write_weights(path, arrays, {})
     assert not path.exists()
-
-
-def test_writing_onto_a_directory_is_one_sentence(tmp_path, arrays):
-    with pytest.raises(WeightsError, match="cannot be written"):
-        write_weights(tmp_path, arrays, {})
 
 
 def test_a_full_disk_leaves_the_file_that_was_there(path, arrays):
@@ -151,63 +127,32 @@ from lenet_bench.weights import read_weights, write_weights
 resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, {resource.RLIM_INFINITY}))
 write_weights({str(path)!r}, read_weights({str(path)!r}).parameters, {{"seed": "new"}})
 """
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    done = python(program, code=None)
     assert "WeightsError" in done.stderr
     assert "File too large" in done.stderr
     assert read_weights(path).metadata["seed"] == "old"
     assert list(path.parent.iterdir()) == [path]
 
 
-# the canonical weights
-
-
-def test_the_canonical_weights_are_the_ones_in_the_source_tree_and_whole():
-    weights = read_weights()
+def test_the_canonical_weights_are_the_source_trees_whole_and_say_how_they_were_made():
+    weights, readme = read_weights(), (FOLDER / "README.md").read_text()
     assert weights.sha256 == read_weights(FOLDER / "lenet.safetensors").sha256
     assert weights.metadata["sha256"] == weights.sha256
     assert sum(array.size for array in weights.parameters.values()) == 431_080
-
-
-def test_the_checksums_beside_the_weights_are_right():
     for line in (FOLDER / "SHA256SUMS").read_text().splitlines():
         checksum, name = line.split()
         assert hashlib.sha256((FOLDER / name).read_bytes()).hexdigest() == checksum, name
-
-
-def test_the_metadata_have_how_the_weights_were_made():
-    metadata = read_weights().metadata
     for name in ("recipe", "seed", "epochs", "versions", "date", "machine", "validation_accuracy"):
-        assert metadata[name], name
-    assert {"keras", "numpy", "python"} <= set(json.loads(metadata["versions"]))
-
-
-def test_the_readme_has_the_accuracies_of_the_metadata():
-    metadata, readme = read_weights().metadata, (FOLDER / "README.md").read_text()
+        assert weights.metadata[name], name
+    assert {"keras", "numpy", "python"} <= set(json.loads(weights.metadata["versions"]))
     for name in ("validation_accuracy", "test_accuracy"):
-        assert f"{100 * float(metadata[name]):.2f} %" in readme, name
+        assert f"{100 * float(weights.metadata[name]):.2f} %" in readme, name
 
 
 @pytest.mark.skipif(not MNIST, reason="needs MNIST: set LENET_BENCH_MNIST to its folder")
-def test_the_canonical_weights_read_the_test_images_as_the_metadata_tell():
-    weights = read_weights()
+def test_the_canonical_weights_read_the_test_images_as_the_metadata_say():
     digits = read_mnist("test", MNIST)
-    batches = np.array_split(np.arange(len(digits)), 20)
-    answers = np.concatenate([forward(weights, digits.ink(b)).argmax(axis=1) for b in batches])
+    answers = load("reference").infer(digits.ink()).argmax(axis=1)
     right = int((answers == digits.labels).sum())
     assert right >= 9950
-    assert right == int(weights.metadata["test_correct"])
-
-
-def forward(weights, images):
-    """The network written once more, as plainly as NumPy allows: no backend is trusted here."""
-    maps = images[:, None]
-    for layer in ("conv1", "conv2"):
-        windows = sliding_window_view(maps, (5, 5), axis=(2, 3))
-        kernels = weights[f"{layer}.weight"]
-        maps = np.tensordot(windows, kernels, axes=((1, 4, 5), (1, 2, 3))).transpose(0, 3, 1, 2)
-        maps = maps + weights[f"{layer}.bias"][:, None, None]
-        n, channels, side, _ = maps.shape
-        maps = maps.reshape(n, channels, side // 2, 2, side // 2, 2).max(axis=(3, 5))
-    hidden = maps.reshape(len(maps), -1) @ weights["fc1.weight"].T + weights["fc1.bias"]
-    logits = np.maximum(hidden, 0) @ weights["fc2.weight"].T
-    return logits + weights["fc2.bias"]
+    assert right == int(read_weights().metadata["test_correct"])

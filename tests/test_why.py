@@ -34,8 +34,6 @@ from sample_results import blocks, experiments, failed, result
 IMAGE_LIST = [np.full((28, 28), n / 10, np.float32) for n in range(3)]
 WIDE = Screen(columns=200, colour=False)
 
-# What a call does in Python
-
 
 def one(_: object) -> None:
     two()
@@ -50,15 +48,11 @@ def anatomy(infer: Any) -> dict[str, Any]:
     return dissect(infer, IMAGE_LIST, 0.02)
 
 
-def test_calls_are_counted_by_package_and_by_depth_and_those_of_no_python_apart() -> None:
-    found = anatomy(one)
+def test_calls_are_counted_by_package_and_depth_and_those_of_native_code_apart() -> None:
+    found, native = anatomy(one), anatomy(memoryview)
     assert (found["python_calls"], found["builtin_calls"]) == ({"test_why": 3}, 2)
     assert (found["depth"], found["tower"]) == (2, ["test_why"])
-
-
-def test_time_in_native_code_alone_is_called_so() -> None:
-    found = anatomy(memoryview)
-    assert (found["python_calls"], set(found["shares"])) == ({}, {NATIVE})
+    assert (native["python_calls"], set(native["shares"])) == ({}, {NATIVE})
 
 
 def test_the_tree_says_who_calls_whom() -> None:
@@ -69,9 +63,6 @@ def test_the_tree_says_who_calls_whom() -> None:
     assert top["call"].endswith("outer")
     assert top["calls"][0]["call"] == "toy_backends:spin"
     assert top["share"] >= top["calls"][0]["share"] > 0.5
-
-
-# Parts
 
 
 def apart(call_us: float, rounds: int = FEWEST_STARTS, made: Any = None, **sizes: float) -> Any:
@@ -189,22 +180,16 @@ def test_each_part_is_found_and_all_add_up_to_the_median(made: str) -> None:
     assert found.explained == pytest.approx(explained / call_us, rel=0.01)
     assert (found.operation_us and found.operation_us.us) == pytest.approx(operation_us)
     assert not operation_us or found.operations == parts[DISPATCH] / operation_us
+    if "conv1 to pool2" in parts:  # it counts as what is most of it, and says how it was cut
+        assert grouped(found.parts)["convolutions"] == pytest.approx(20)
+        assert "pool2" in found.parts[2].evidence
 
 
-def test_stages_of_one_kernel_count_as_what_is_most_of_them_and_say_how_they_were_cut() -> None:
-    found = apart(40, made=MADE["stages that one kernel computes, which are one part"].asked)
-    assert grouped(found.parts)["convolutions"] == pytest.approx(20)
-    assert "pool2" in found.parts[2].evidence
-
-
-def test_intervals_are_over_starts_and_few_starts_have_none() -> None:
+def test_intervals_grow_with_the_starts_that_they_are_over_and_few_starts_have_none() -> None:
     few, enough = apart(100, FEWEST_STARTS - 1), apart(100)
     assert {part.low_us for part in few.parts} == {few.explained_low} == {None}
     for part in enough.parts:
         assert part.low_us - 1e-6 <= part.us <= part.high_us + 1e-6
-
-
-def test_an_interval_grows_with_the_starts_that_it_is_over() -> None:
     random = np.random.default_rng(3)
     rows = blocks("made", 100, 12)
     tries = [experiments(stage=7 + random.normal()) for _ in rows]
@@ -214,16 +199,13 @@ def test_an_interval_grows_with_the_starts_that_it_is_over() -> None:
     assert widths["conv2"] > 10 * widths["Python"]
 
 
-# The networks of each API, in this environment
-
-
 @functools.cache
 def made(name: str) -> dict[tuple[str, str], Any]:
     return {(p.kind, p.name): p for p in probes_of(*find(name), read_weights(), 1)}
 
 
 @pytest.mark.parametrize("name", ["numpy", "onnxruntime"])
-def test_a_cut_network_computes_what_lenet_does_until_there(name: str) -> None:
+def test_a_cut_network_computes_what_lenet_does_and_trivial_operations_are_done(name: str) -> None:
     layers = reference.build(read_weights())(IMAGES)
     for cut in CUTS:
         expected = layers[cut][0]
@@ -231,10 +213,6 @@ def test_a_cut_network_computes_what_lenet_does_until_there(name: str) -> None:
             expected = expected.transpose(1, 2, 0)
         answer = np.ravel(made(name)["stage", cut].infer(IMAGES[0]))[:10]
         assert answer == pytest.approx(expected.ravel()[:10], abs=1e-4), cut
-
-
-@pytest.mark.parametrize("name", ["numpy", "onnxruntime"])
-def test_trivial_operations_are_all_done(name: str) -> None:
     expected = IMAGES.ravel()[:10]
     for count in range(1, COUNTS[-1] + 1):
         expected = np.tanh(expected)
@@ -308,16 +286,17 @@ def test_what_has_no_experiments_is_left_whole_with_its_reason(found: Any, name:
     assert name != "reference" or sum(whole.anatomy.python_calls.values()) > 10
 
 
-# What is shown
-
-
-def test_the_parts_are_shown_with_a_bar_where_the_last_one_ended() -> None:
+def test_parts_are_shown_with_a_bar_where_the_last_one_ended_and_are_in_the_json() -> None:
     lines = list(rows(apart(100), WIDE))
     assert [line.split()[0] for line in lines[3:]] == list(figures(apart(100)))
     ends = [len(line[: line.index("█")]) for line in lines if "█" in line]
     assert ends == sorted(ends)
-    evidence = [part.evidence for part in apart(100).parts]
-    assert all(text in line for text, line in zip(evidence, lines[3:], strict=True))
+    (backend,) = json.loads(json.dumps(digest([apart(100)])))["backends"]
+    assert {"name", "median_us", "parts", "explained"} <= set(backend)
+    for part, line in zip(backend["parts"], lines[3:], strict=True):
+        assert set(part) == {"name", "us", "low_us", "high_us", "evidence", "engine_us"}
+        assert part["evidence"]
+        assert part["evidence"] in line
 
 
 def test_the_answer_names_the_largest_parts_and_what_the_slowest_adds() -> None:
@@ -329,21 +308,19 @@ def test_the_answer_names_the_largest_parts_and_what_the_slowest_adds() -> None:
     assert len(list(answer([slow]))) == 1
 
 
-def test_a_narrow_terminal_keeps_the_name_the_time_and_the_share() -> None:
+def test_a_narrow_terminal_keeps_name_time_and_share_and_no_function_that_hands_on() -> None:
     for lines in (table([apart(100)], Screen(40, False)), rows(apart(100), Screen(40, False))):
         assert all(len(line) <= 40 for line in lines)
     row = list(table([apart(100)], Screen(40, False)))[1]
     assert row.split()[:5] == ["made", "100", "µs", "78", "%"]
 
-
-def test_a_function_that_only_hands_on_is_missing() -> None:
     inner = Function("a.c:g", 0.9, (Function("a.d:h", 0.9),))
     tree = (Function("a:main", 1.0, (Function("a.b:f", 0.9, (inner,)),)),)
     known = TakenApart("x", "ok", anatomy=Anatomy({"a": 4}, 0, 4, ("a",), tree=tree))
     assert [line.split()[-1] for line in list(closely(known, WIDE))[-2:]] == ["a:main", "a…d:h"]
 
 
-def test_what_is_not_taken_apart_and_what_cannot_run_is_told_with_its_reason() -> None:
+def test_what_is_not_taken_apart_and_what_cannot_run_is_shown_with_its_reason() -> None:
     missing = result(failed("cuda", "unavailable", "no GPU"), failed("cupy", "unavailable", "none"))
     whole = TakenApart("tvm", "ok", "nobody", 5.0)
     lines = list(table([apart(50), whole, *taken_apart(missing)], WIDE, named=["cupy"]))
@@ -354,7 +331,6 @@ def test_what_is_not_taken_apart_and_what_cannot_run_is_told_with_its_reason() -
 
 
 def test_the_call_on_two_cores_is_shown_and_in_no_sum() -> None:
-    """It is after the call itself, and starts that have none do not count."""
     call, two = (
         Experiment("call", name, us, 9) for name, us in [("call", 100), ("on two cores", 60)]
     )
@@ -367,35 +343,18 @@ def test_the_call_on_two_cores_is_shown_and_in_no_sum() -> None:
     assert "on two cores" not in next(table([apart(100)], WIDE))
 
 
-def test_json_has_the_parts_with_their_bounds_and_what_was_measured_for_each() -> None:
-    (backend,) = json.loads(json.dumps(digest([apart(100)])))["backends"]
-    assert {"name", "median_us", "parts", "explained"} <= set(backend)
-    for part in backend["parts"]:
-        assert set(part) == {"name", "us", "low_us", "high_us", "evidence", "engine_us"}
-        assert part["evidence"]
-
-
-# The command
-
-
-def test_the_command_goes_on_with_its_file(run: Run, tmp_path: Path) -> None:
-    path = tmp_path / "why.jsonl"
+def test_the_command_goes_on_with_its_file_and_with_no_other(run: Run, tmp_path: Path) -> None:
+    path, comparison = tmp_path / "why.jsonl", tmp_path / "compare.jsonl"
     first = run("why", "numpy", "--rounds", "1", "-o", path, "--json")
     again = run("why", "-o", path, "--rounds", "2", "--tree")
     assert (first.code, again.code) == (0, 0), first.errors + again.errors
     assert json.loads(first.output)["backends"][0]["parts"]
     assert "lenet_bench…numpy:" in again.output
     assert len(read_result(path).row("numpy").blocks) == 2
-
-
-def test_a_comparison_is_not_gone_on_with(tmp_path: Path) -> None:
-    path = tmp_path / "compare.jsonl"
-    compare(CompareOptions(("numpy",), rounds=1, output=path))
+    compare(CompareOptions(("numpy",), rounds=1, output=comparison))
     with pytest.raises(ResultError, match="taken apart"):
-        why(CompareOptions(("numpy",), rounds=2, output=path))
+        why(CompareOptions(("numpy",), rounds=2, output=comparison))
 
-
-def test_a_file_that_cannot_be_written_is_told_at_once(run: Run, tmp_path: Path) -> None:
     done = run("why", "numpy", "-o", tmp_path)
     assert (done.code, done.output) == (1, "")
     assert str(tmp_path) in done.errors

@@ -3,8 +3,6 @@
 import functools
 import json
 import re
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +15,7 @@ from lenet_bench.probes import ALONE, COUNTS, CUTS, IMAGES, IN_FULL, SOFTMAX
 from lenet_bench.questions.why import why
 from lenet_bench.registry import find
 from lenet_bench.registry.environments import variables
+from processes import python
 
 pytestmark = pytest.mark.slow
 
@@ -80,12 +79,8 @@ def answers_of(framework: str, counts: tuple[int, ...], cuts: tuple[str, ...]) -
         for name, asked in ASKED.items()
         if find(name)[0].name == framework and asked == (counts, cuts)
     ]
-    done = subprocess.run(
-        [sys.executable, "-c", CHILD, json.dumps([names, counts, cuts])],
-        env=environment(**variables(find(framework)[0], 1, quiet=True)),
-        capture_output=True,
-        text=True,
-    )
+    own = environment(**variables(find(framework)[0], 1, quiet=True))
+    done = python(CHILD, json.dumps([names, counts, cuts]), code=None, env=own)
     if re.search(NOT_HERE, done.stderr):
         pytest.skip(done.stderr.splitlines()[-1])
     assert done.returncode == 0, done.stderr
@@ -128,12 +123,9 @@ def test_all_trivial_operations_and_the_softmax_are_done(name: str, found: Answe
             assert found["operations", str(done)] == pytest.approx(expected, abs=1e-5)
     softmax = np.exp(TEN) / np.exp(TEN).sum()
     assert found["stage", SOFTMAX] == pytest.approx(softmax, abs=1e-5)
-
-
-def test_a_network_that_does_nothing_gives_ten_pixels(found: Answers) -> None:
     ways = [answer for (kind, _), answer in found.items() if kind in ("way", "hand-over")]
     assert len(ways) >= 2
-    for answer in ways:
+    for answer in ways:  # of a network that does nothing
         assert answer == pytest.approx(TEN)
 
 
@@ -155,16 +147,11 @@ OF_PREDICT = {
 }
 
 
-def test_most_of_keras_predict_is_a_data_set_and_its_iterators(
-    parts: dict[str, dict[str, float]],
-) -> None:
+def test_most_of_keras_predict_is_its_data_set(parts: dict[str, dict[str, float]]) -> None:
     most = sum(parts["keras"][name] for name in ("data set", "pipeline", "second iterator"))
     assert most > sum(parts["keras"].values()) / 2
-    assert not OF_PREDICT & set(parts["keras:predict_on_batch"])
-
-
-def test_the_rest_of_predict_is_predict_on_batch(parts: dict[str, dict[str, float]]) -> None:
     assert set(parts["keras"]) - set(parts["keras:predict_on_batch"]) == OF_PREDICT
+    assert not OF_PREDICT & set(parts["keras:predict_on_batch"])
 
 
 @pytest.mark.parametrize(
@@ -184,9 +171,7 @@ def test_a_wait_for_a_gpu_takes_whatever_an_api_answers_with(name: str, answer: 
         f"wait(find({name!r})[0])({answer})\n"
     )
     on_cpu = variables(find(framework)[0], 1, quiet=True)
-    done = subprocess.run(
-        [sys.executable, "-c", code], env=environment(**on_cpu), capture_output=True, text=True
-    )
+    done = python(code, code=None, env=environment(**on_cpu))
     if re.search(NOT_HERE, done.stderr):
         pytest.skip(done.stderr.splitlines()[-1])
     assert done.returncode == 0, done.stderr

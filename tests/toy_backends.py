@@ -19,7 +19,6 @@ STAGES = (*CUTS, SOFTMAX)
 
 
 def spin(us):
-    """Work for so long."""
     end = time.perf_counter_ns() + int(us * 1000)
     while us and time.perf_counter_ns() < end:
         pass
@@ -36,7 +35,6 @@ class Toy:
         self.own_thread = ThreadPoolExecutor(1)
 
     def infer(self, images):
-        """Python above the binding."""
         spin(self.python_us)
         if Toy.after_a_network:
             spin(self.after_us)
@@ -49,7 +47,6 @@ class Toy:
         return self.own_thread.submit(self.run, network, images).result()
 
     def run(self, network, images):
-        """One operation after the other."""
         x = images.ravel()[:10].copy()
         for step in network:
             spin(self.node_us)
@@ -58,17 +55,14 @@ class Toy:
         return x
 
     def conv2(self, x):
-        """The stage that can be slow."""
         spin(self.stage_us)
         return np.tanh(x)
 
     def describe(self):
-        """Nothing to tell."""
         return {}
 
     @classmethod
     def probes(cls, weights, *, threads):
-        """What it is taken apart by."""
         toy, whole = cls(weights, threads=threads), cls(weights, threads=threads)
         whole.network = []
 
@@ -115,7 +109,6 @@ class Reads(Toy):
         self.lines = np.random.default_rng(0).permutation(_OWN // 16) * 16  # of the caches
 
     def infer(self, images):
-        """Read, and call."""
         self.own.take(self.lines)
         return super().infer(images)
 
@@ -128,7 +121,6 @@ class ReadsMuch(Reads):
         super().__init__(weights, threads=threads)
 
     def conv2(self, x):
-        """The stage that reads."""
         self.much.sum()
         return np.tanh(x)
 
@@ -140,14 +132,12 @@ PLANTED = (Toy, SlowPython, SlowHandOver, SlowNode, SlowStage, SlowAfter, Reads,
 class BrokenProbes(Toy):
     @classmethod
     def probes(cls, weights, *, threads):
-        """Fail."""
         raise RuntimeError("no such network")
 
 
 class CrashingProbes(Toy):
     @classmethod
     def probes(cls, weights, *, threads):
-        """Take the process down."""
         os.abort()
 
 
@@ -172,7 +162,6 @@ class Priced(Toy):
 class WronglyPriced(Toy):
     @staticmethod
     def written(network, threads):
-        """Nothing but zeros."""
         return lambda _: exact(network) * 0
 
 

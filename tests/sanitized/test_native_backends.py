@@ -19,7 +19,6 @@ NATIVE = ("fused", "fused:int16", "onednn", "openblas")
 
 @pytest.fixture(scope="module", params=NATIVE)
 def net(request: pytest.FixtureRequest) -> Network:
-    """Each native backend that can run here."""
     try:
         return lenet_bench.load(request.param, weights=random_weights(1), threads=2)
     except lenet_bench.Unavailable as reason:
@@ -40,7 +39,7 @@ ANY_ARRAY = hnp.arrays(
 
 @settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
 @given(array=ANY_ARRAY, step=st.sampled_from([1, -1, 2]))
-def test_any_array_gets_probabilities_or_a_clear_error(
+def test_any_array_gets_an_answer_or_a_clear_error(
     net: Network, array: np.ndarray, step: int
 ) -> None:
     """No shape, type or stride makes a backend read or write outside its arrays."""
@@ -55,7 +54,6 @@ def test_any_array_gets_probabilities_or_a_clear_error(
 @settings(max_examples=50, deadline=None, suppress_health_check=list(HealthCheck))
 @given(image=hnp.arrays(np.float32, (28, 28), elements={"min_value": 0, "max_value": 1}))
 def test_every_layer_is_finite(net: Network, image: np.ndarray) -> None:
-    """The layers' copies are as sound as the answer."""
     assert all(np.isfinite(values).all() for values in net.layers(image).values())
 
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from .. import units
 from ..training import FrameworkRun, TrainingResult, TrainOptions
-from ..training.agreement import STEPS, TOLERANCE
+from ..training.result import STEPS, TOLERANCE
 from ..units import counted
 from .figures.pictures import drawing, png, write_picture
 from .figures.vega import Spec, colour, layer, logarithmic, where, whole

@@ -1,0 +1,91 @@
+"""What is particular to `numpy`, `onednn` and `openblas`: threads, kernels, the library beneath."""
+
+import ctypes
+import os
+
+import numpy as np
+import pytest
+from lenet_bench import Network, Unavailable, load
+from lenet_bench.weights import Weights
+from networks import random_image, random_weights
+from processes import python
+
+VARIABLES = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS")
+ABSENT = object()
+
+
+def build(name: str, weights: Weights | None = None) -> Network:
+    """The backend; skips where it is not built."""
+    try:
+        return load(name, weights=weights or random_weights(0))
+    except Unavailable as reason:
+        pytest.skip(str(reason))
+
+
+@pytest.mark.parametrize("variable", [None, *VARIABLES])
+def test_describe_names_library_blas_and_what_sets_the_threads(
+    variable: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in VARIABLES:
+        monkeypatch.delenv(name, raising=False)
+    if variable:
+        monkeypatch.setenv(variable, "3")
+    description = load("numpy", weights=random_weights(0), threads=3).describe()
+    if variable:
+        assert description["threads"] == f"3 ({variable})"
+    else:
+        assert "OPENBLAS_NUM_THREADS=3" in description["threads"]
+    assert description["library"].startswith("NumPy ")
+    assert description["blas"] != "unknown"
+
+
+def test_onednns_kernels_are_named_and_none_is_the_librarys_reference() -> None:
+    description = build("onednn").describe()
+    primitives = {"conv1", "pool1", "conv2", "pool2", "fc1", "fc2", "probabilities"}
+    assert primitives <= set(description)
+    assert [name for name, kernel in description.items() if kernel.startswith("ref")] == []
+
+
+def test_float32_stays_float32_whatever_the_environment_says() -> None:
+    program = (
+        "from lenet_bench import load\n"
+        "import numpy as np\n"
+        "image = np.random.default_rng(1).random((28, 28), dtype=np.float32)\n"
+        "print(abs(load('onednn').infer(image) - load('reference').infer(image)).max() < 1e-6)"
+    )
+    environment = {**os.environ, "ONEDNN_DEFAULT_FPMATH_MODE": "ANY", "ONEDNN_VERBOSE": "1"}
+    done = python(program, env=environment, timeout=60)
+    assert done.stdout.splitlines()[-1:] == ["True"], done.stderr
+
+
+def test_the_callers_own_openmp_threads_are_put_back() -> None:
+    onednn, openmp = build("onednn"), ctypes.CDLL("libgomp.so.1")
+    openmp.omp_set_num_threads(3)
+    onednn.infer(random_image(1))
+    assert openmp.omp_get_max_threads() == 3
+
+
+def test_openblas_names_library_and_kernels() -> None:
+    description = build("openblas").describe()
+    assert description["library"].startswith("OpenBLAS ")
+    assert description["kernels"]
+    assert description["convolution"] == "im2col + sgemm"
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong", "error"),
+    [
+        ("fc1.weight", np.zeros((500, 799), np.float32), ValueError),
+        ("conv1.bias", np.zeros((1, 20), np.float32), ValueError),
+        ("fc2.bias", np.zeros(10), TypeError),
+        ("conv2.weight", np.zeros((5, 5, 20, 50), np.float32).T, TypeError),
+        ("fc2.weight", None, TypeError),
+        ("conv2.bias", ABSENT, KeyError),
+    ],
+)
+def test_weights_made_by_hand_are_checked(name: str, wrong: object, error: type[Exception]) -> None:
+    parameters = {**random_weights(0).parameters, name: wrong}
+    if wrong is ABSENT:
+        del parameters[name]
+    with pytest.raises(error, match=name):
+        build("openblas", Weights(parameters))
