@@ -45,10 +45,10 @@ Examples:
   lenet-bench compare --quick              measure what each API costs
   lenet-bench report RESULT -o page.html   draw the result as a page
   lenet-bench diff OLD NEW --fail-over 5%  find what became slower
-  lenet-bench share RESULT                 prepare a result for others
+  lenet-bench share RESULT                 prepare a result for sharing
   lenet-bench machines                     show the results of many machines
   lenet-bench why keras                    find where a call's time goes
-  lenet-bench prices onnxruntime torch     find what another network would take
+  lenet-bench prices onnxruntime torch     predict the time of another network
   lenet-bench classroom --serve --open     draw digits, and let every API answer
   lenet-bench cost                         count the code that each API takes
   lenet-bench backends                     list the APIs, from C++ to Keras

@@ -22,20 +22,20 @@ if TYPE_CHECKING:
 
 @command("Measure backends side by side.")
 @backends_argument
-@option("--quick", "Measure the named backends, or five, in about two minutes.")
+@option("--quick", "Measure the named backends, or five, in two minutes.")
 @option(
     "--baseline BACKEND", "The backend that ratios refer to. [onednn, else the first that runs]"
 )
 @option(
     "--batch N,N,...",
-    "Measure throughput too, with N images a call: 1,8,64,512.",
+    "Measure throughput too, with N images per call: 1,8,64,512.",
     "batches",
     callback=lambda _context, _option, sizes: sizes or (),
 )
-@option("--interval MS", "Pause this long before each call: 20, 1s.", "interval_s")
+@option("--interval MS", "Pause this long before each call: 20 (ms) or 1s.", "interval_s")
 @option("--cold", "Read 64 MB before each call: cold caches.")
 @device_option
-@run_options("compare", otherwise="[20s and 6 rounds]")
+@run_options("compare", otherwise="[at least 20s and 6 rounds]")
 @form_option("json", "csv", "markdown")
 def compare(
     backends: tuple[str, ...], quick: bool, device: Device, form: str | None, **chosen: Any
@@ -55,7 +55,7 @@ def compare(
     $ lenet-bench compare --device gpu --baseline cudnn
     $ lenet-bench compare --json | jq '.backends[] | {name, p50_us, verdict}'
 
-    Exit codes: 0, or 1 where a backend failed or a named one does not run.
+    Exit codes: 0; 1 if a backend failed or a named one does not run.
     """
     from ..measure.comparison import compare as measure
     from ..measure.options import QUICK, QUICK_ROUNDS, QUICK_S, CompareOptions

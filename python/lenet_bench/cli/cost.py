@@ -16,7 +16,7 @@ from .output import SUCCESS, answer, say, screen
 def cost(
     backends: tuple[str, ...], show: tuple[str, ...], times: Path | None, as_json: bool
 ) -> int:
-    """Count what each BACKEND (all without one) makes you write.
+    """Count the code that each BACKEND takes, or every backend if none is named.
 
     Lines with code count; blank lines, comments, docstrings and lone brackets do not. Nothing is
     imported or run, so a backend need not run here.
@@ -34,7 +34,7 @@ def cost(
 
     if show:
         if backends or as_json:
-            raise click.UsageError("--show takes two backends and neither others nor --json")
+            raise click.UsageError("--show takes exactly two backends, without --json")
         from ..results import read_result
         from ..show.classroom import comparison
 
@@ -43,7 +43,7 @@ def cost(
         say(side_by_side(left, right, timed, screen()))
         return SUCCESS
     if times:
-        raise click.UsageError("--times goes with --show")
+        raise click.UsageError("--times works only with --show: give both")
     found = costs(backends)
     answer(as_json, found, in_a_table(found, screen()))
     return SUCCESS

@@ -30,7 +30,7 @@ def doctor(backends: tuple[str, ...], as_json: bool, timeout: float, verbose: bo
     $ lenet-bench doctor torch:compile
     $ lenet-bench doctor --json | jq '.[] | select(.available | not) | .reason'
 
-    Exit codes: 0 where at least one backend runs, else 1.
+    Exit codes: 0 if at least one backend runs, else 1.
     """
     from ..questions.doctor import examine
     from ..show.terminal.doctor import examination

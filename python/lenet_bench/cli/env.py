@@ -57,7 +57,7 @@ def list_environments(as_json: bool) -> int:
 
 @env.command("create")
 @click.argument("names", metavar="[NAME...]", nargs=-1, type=_ENVIRONMENT)
-@option("--all", "Create every environment of use here.", "every")
+@option("--all", "Create every environment that this machine can use.", "every")
 def create_environments(names: tuple[str, ...], every: bool) -> int:
     """Create environments from pinned versions; if one fails, the others are still created."""
     from ..registry.environments import create, environments

@@ -14,7 +14,7 @@ from .output import SUCCESS, WRONG, complain, note, say, screen
     "images", metavar="IMAGE...", nargs=-1, required=True, type=click.Path(readable=False)
 )
 @backend_option("auto")
-@option("--show", "Draw what the network sees.")
+@option("--show", "Draw the 28x28 pixels that the network gets.")
 @option("--steps DIR", "Write each step of reading a picture to DIR as PNG.")
 @asking_options
 def infer(

@@ -33,7 +33,7 @@ def mlperf(
     $ lenet-bench mlperf --backend keras:call --data MNIST_FOLDER --duration 30s
     $ lenet-bench mlperf --backend tensorflow --full -o logs
 
-    Exit codes: 0 where LoadGen's verdict is VALID and the accuracy is reached, else 1.
+    Exit codes: 0 if LoadGen's verdict is VALID and the accuracy is reached, else 1.
     """
     from datetime import datetime
 

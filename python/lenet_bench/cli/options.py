@@ -210,7 +210,7 @@ timeout_option = option(
     "--timeout TIME", "Stop waiting for a backend after this time.", default="120s"
 )
 device_option = option(
-    "--device [cpu|gpu]", "Run on this device: torch is torch@gpu on a GPU. [each backend's own]"
+    "--device [cpu|gpu]", "Run on this device; torch then means torch@gpu. [each backend's]"
 )
 json_option = option("--json", _FORMS["json"], "as_json")
 verbose_option = option("-v, --verbose", "Show what frameworks print.")

@@ -50,7 +50,7 @@ def give_page(path: Path, html: str, *, show: bool) -> None:
     from ..show.page.frame import write_html
 
     write_html(path, html)
-    note(f"the page is {path}")
+    note(f"wrote {path}")
     if show:
         click.launch(path.resolve().as_uri())
 

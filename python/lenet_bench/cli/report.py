@@ -51,7 +51,7 @@ def report(
 
     if tool:
         if len(results) > 1 or form or output or folder:
-            raise click.UsageError("--format prints one result, and nothing else")
+            raise click.UsageError("--format takes one RESULT and no other output option")
         from ..show.exports import exported
 
         say(exported(read_result(results[0]), tool))
@@ -74,7 +74,7 @@ def report(
 
     runs = gather(found)
     if len(both := compared(runs)) > 1:
-        note(f"compares {', '.join(run.source for run in both)}, from separate runs")
+        note(f"these are separate runs: {', '.join(run.source for run in both)}")
     if output:
         give_page(output, page(runs), show=show)
     if folder:

@@ -35,7 +35,7 @@ def self_test(
     $ lenet-bench self-test fused --budget 5m
     $ lenet-bench self-test --quick --json
 
-    Exit codes: 0 where every point passes, else 1.
+    Exit codes: 0 if every point passes, else 1.
     """
     from ..measure.comparison import compare as measure
     from ..questions.self_test import PUBLISHED_STARTS, USUAL_BACKEND, points, self_test_options

@@ -15,8 +15,8 @@ from .output import INTERRUPTED, SUCCESS, WRONG, answer, note, screen
 FRAMEWORKS = ("keras", "keras-jax", "keras-torch", "tensorflow", "torch", "jax")
 RECIPE: dict[str, tuple[float | None, str]] = {
     "epochs": (30, "Passes over the training images. 0, with -o FILE.json: only the first steps."),
-    "batch": (128, "Images a step."),
-    "rate": (0.05, "Learning rate at the top of its cycle."),
+    "batch": (128, "Images per step."),
+    "rate": (0.05, "Highest learning rate of the cycle."),
     "momentum": (0.9, "Nesterov momentum."),
     "weight_decay": (0.0005, "L2 penalty on the weights."),
     "seed": (1, "The same seed gives the same weights."),
@@ -57,7 +57,7 @@ _recipe_options = together(
 @data_option
 @option(
     "--threads N",
-    "Threads of a framework. [1; without FILE.json as many as it likes]",
+    "Threads of a framework. [1; without FILE.json the framework chooses]",
     callback=usable,
 )
 @option(
@@ -78,9 +78,9 @@ def train(
 ) -> int:
     """Train the network on MNIST, and write its weights and its learning curve.
 
-    Several frameworks learn side by side: from the same first weights and the same batches, each in
+    Several frameworks train side by side: from the same first weights and the same batches, each in
     a process of its own. The result file has their speed, memory and losses. The command fails
-    where a framework fails, or where the losses of the first steps do not agree. Given a result
+    if a framework fails, or if the losses of the first steps do not agree. Given a result
     file of the same training, it trains only the frameworks that are missing there.
 
     Progress is on stderr. The best weights so far are written after each epoch; Ctrl-C stops after
@@ -120,7 +120,9 @@ def train(
     if options.compared:
         note(f"{output} holds every loss")
     elif one.chosen and one.status == "ok":
-        note(f"{output} holds the weights of epoch {one.chosen.epoch}, which validated best")
+        note(
+            f"{output} holds the weights of epoch {one.chosen.epoch}, the one with the lowest validation loss"
+        )
     statuses = {run.status for run in result.runs}
     if "interrupted" in statuses:
         return INTERRUPTED

@@ -55,7 +55,7 @@ def why(
     $ lenet-bench why keras torch --trace calls.json
     $ lenet-bench why --json torch | jq '.backends[] | {name, explained, parts}'
 
-    Exit codes: 0, or 1 where a backend failed or a named one does not run.
+    Exit codes: 0; 1 if a backend failed or a named one does not run.
     """
     from ..measure.comparison import compare
     from ..measure.options import CompareOptions
@@ -84,13 +84,13 @@ def why(
     return run(compare, options, show, verbose=verbose)
 
 
-@command("A price list: what would another network take?")
+@command("Find what operations and layers cost; predict other networks.")
 @backends_argument
 @run_options("prices")
 @json_option
 @verbose_option
 def prices(backends: tuple[str, ...], as_json: bool, verbose: bool, **chosen: Any) -> int:
-    """Find the price of each thing that a network consists of, for each BACKEND.
+    """Find what each operation, layer and byte costs on each BACKEND.
 
     Without a BACKEND it measures all that it supports. The prices are fitted to networks of
     trivial operations and to 24 random ones. They predict the times of three other networks,
@@ -101,7 +101,7 @@ def prices(backends: tuple[str, ...], as_json: bool, verbose: bool, **chosen: An
     $ lenet-bench prices numpy -o mine.jsonl       run it again to continue
     $ lenet-bench prices --json jax | jq '.backends[].predictions'
 
-    Exit codes: 0, or 1 where a backend failed, answered wrongly or a named one does not run.
+    Exit codes: 0; 1 if a backend failed, answered wrongly, or a named one does not run.
     """
     from ..measure.options import CompareOptions
     from ..questions.prices import digest, measured

@@ -19,7 +19,7 @@ _OTHERS = "others"
 #: From our own C++ to Keras.
 FAMILIES = (*registry.FAMILIES, _OTHERS)
 SHORT_LIST = 15  # rows; a longer list is grouped by family
-IN_LESS = "In less than float32:"
+IN_LESS = "Variants that compute in less than float32:"
 
 T = TypeVar("T")
 

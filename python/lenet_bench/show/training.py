@@ -61,7 +61,7 @@ def training(screen: Screen, result: TrainingResult) -> Iterator[str]:
             columns.append(Column(title, [row[title] for row in found], leaves=number))
         yield from table(screen, columns)
     else:
-        yield "No framework came to the end."
+        yield "No framework finished."
     yield ""
     for run in result.runs:
         if run.status != "ok":

@@ -99,7 +99,7 @@ def _bounded(part: Part | None) -> tuple[float, float, float]:
 
 def _explained(one: TakenApart) -> str:
     if one.explained is None:
-        return "and nothing is explained"
+        return "no part is explained"
     share = f"{units.percent(one.explained, places=0)} of it explained"
     if one.explained_low is None:
         return share

@@ -63,7 +63,7 @@ def _layers(_rows: Sequence[Row], several: bool) -> Figure:
         "layers",
         "Layers",
         "Which layer costs what?",
-        "Median time of one image, logarithmic. A dot is the fastest way to call a backend; its "
+        "Median time of one image, logarithmic. A dot is the fastest variant of a backend; its "
         "line reaches to the slowest way.",
         vega.by_family([*FOLDED, *texts], several, [lines, dots, names]),
     )
@@ -92,7 +92,7 @@ def _code(rows: Sequence[Row], several: bool) -> Figure | None:
         "code",
         "Code",
         "What does a line of code buy?",
-        "Each dot is the fastest way to call a backend: shorter code to the left, faster to the "
+        "Each dot is the fastest variant of a backend: shorter code to the left, faster to the "
         "bottom, both logarithmic. No backend is both shorter and faster than a dot on the line. "
         "Point at a dot for its name.",
         vega.whole(

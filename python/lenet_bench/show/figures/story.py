@@ -72,7 +72,7 @@ def too_short(run: Run) -> str | None:
     most = "once" if starts == 1 else f"at most {starts} times"
     longer = f", with --budget {needed}s" if (needed := needed_s(run.result)) else ""
     return (
-        f"Too short to rank: each backend started {most}, and an interval needs "
+        f"Too few starts for a verdict: each backend started {most}, and an interval needs "
         f"{FEWEST_STARTS} starts. Measure longer{longer}."
     )
 

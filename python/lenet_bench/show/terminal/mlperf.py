@@ -28,7 +28,7 @@ def mlperf(found: MlperfRun, screen: Screen) -> Iterator[str]:
     if found.disturbed:
         low, high = units.time(min(found.turns_us)), units.time(max(found.turns_us))
         yield from screen.wrap(
-            f"warning: calls back to back took {low} at one time and {high} at another, so "
+            f"warning: the time of a call back to back varied between {low} and {high}, so "
             "something disturbed this run; repeat it on a quiet machine",
             "yellow",
         )
