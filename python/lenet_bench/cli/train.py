@@ -120,9 +120,8 @@ def train(
     if options.compared:
         note(f"{output} holds every loss")
     elif one.chosen and one.status == "ok":
-        note(
-            f"{output} holds the weights of epoch {one.chosen.epoch}, the one with the lowest validation loss"
-        )
+        best = f"the weights of epoch {one.chosen.epoch}, which had the lowest validation loss"
+        note(f"{output} holds {best}")
     statuses = {run.status for run in result.runs}
     if "interrupted" in statuses:
         return INTERRUPTED
