@@ -34,7 +34,7 @@ BLOCK = re.compile(
 )
 PICTURES = ROOT / "docs/pictures"
 SHIPPED = ROOT / "python/lenet_bench/show/classroom"
-PARTS = ROOT / "results/why/epyc-2026-11-23.jsonl"  # of the machine of the README's result
+PARTS = ROOT / "results/why/epyc-zen5-2026-11-24.jsonl"  # of the machine of the README's result
 PICTURED = ("hero", "code")  # the figures that pages show
 
 

@@ -7,6 +7,7 @@ import pytest
 from conftest import environment
 from lenet_bench import units
 from lenet_bench.measure.pinning import usable_cores
+from lenet_bench.registry import precision
 from lenet_bench.results import read_result
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "bench"))
@@ -48,26 +49,23 @@ def test_each_condition_has_its_file_and_is_in_its_rules(folder):
     assert [name for name, r in rules.items() if r.cold_mb] == ["cold"]
 
 
-def test_of_each_backend_and_precision_the_fastest_variant_that_starts_soon_is_measured():
+def test_of_each_backend_the_fastest_variant_in_float32_that_starts_soon_is_measured():
     kept = Path(__file__).parents[1] / "results/cpu/epyc-2026-11-24.jsonl"
     names = fastest(kept)
-    assert {"fused", "fused:int16"} <= set(names)
+    assert "fused" in names
+    assert {precision(name) for name in names} == {"float32"}
     assert [name for name in names if name.startswith("keras:")] == ["keras:function"]
     slow = {row.name for row in read_result(kept).backends if row.cold_start_s > STARTS_WITHIN_S}
     assert slow
     assert not slow & set(names)
 
 
-def test_the_table_has_each_median_beside_that_of_calls_back_to_back(back_to_back, folder):
+def test_the_table_has_each_median_and_its_ratio_within_the_same_run(back_to_back, folder):
     drawn = list(DRAWN["conditions"](back_to_back))
     (row,) = [line for line in drawn if line.startswith("| numpy ")]
     cells = [cell.strip() for cell in row.strip("|").split("|")]
     files = (back_to_back, *(folder / f"{name}.jsonl" for name in CONDITIONS))
-    medians = [read_result(file).row("numpy").summary.p50_us for file in files]
-    ratios = [f" ({units.ratio(us / medians[0])})" for us in medians]
-    assert cells[1] == units.time(medians[0])
-    assert cells[2:] == [units.time(us) + r for us, r in zip(medians, ratios, strict=True)][1:]
+    rows = [read_result(file).row("numpy") for file in files]
+    expected = [f"{units.time(one.summary.p50_us)} ({units.ratio(one.ratio)}" for one in rows]
+    assert [cell[: len(said)] for cell, said in zip(cells[1:], expected, strict=True)] == expected
     assert sum("64 MB" in line for line in drawn) == 1
-    tables = [number for number, line in enumerate(drawn) if line.startswith("| backend ")]
-    assert len(tables) == 2  # below is what computes in less than float32
-    assert any(line.startswith("| fused:int16 ") for line in drawn[tables[1] :])
