@@ -83,7 +83,8 @@ def side_by_side(
         if beside:
             lines = zip_longest(*halves, fillvalue=("", Text()))
         for line in lines:
-            drawing.add_row(*chain(*line))
+            cells: list[str | Text] = [cell for pair in line for cell in pair]
+            drawing.add_row(*cells)
 
     both = (left, right)
     times = {row.name: row.summary.p50_us for row in timed.backends if row.summary}
