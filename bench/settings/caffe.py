@@ -2,7 +2,7 @@
 
 import cv2
 import numpy as np
-from lenet_bench.backends import Array, Infer, opencv
+from lenet_bench.backends import Array, Infer
 
 
 def _net(prototxt: bytes, caffemodel: bytes, threads: int) -> cv2.dnn.Net:
@@ -36,8 +36,3 @@ def no_winograd(prototxt: bytes, caffemodel: bytes, threads: int) -> Infer:
     net = _net(prototxt, caffemodel, threads)
     net.enableWinograd(False)
     return _asked(net)
-
-
-def onnx_model(onnx_model: bytes, threads: int) -> Infer:
-    """The ONNX model in place of Caffe's."""
-    return opencv.build(onnx_model, threads)

@@ -8,8 +8,8 @@ from lenet_bench.backends.halide import LeNet, autoscheduled, by_hand, compiled
 from lenet_bench.weights import Weights
 
 VARIABLES = {
-    "by_hand_no_checks": {"HL_JIT_TARGET": "host-no_asserts-no_bounds_query"},
-    "autoscheduled_no_checks": {"HL_JIT_TARGET": "host-no_asserts-no_bounds_query"},
+    "by_hand_no_checks": {"HL_JIT_TARGET": "host-no_asserts"},
+    "autoscheduled_no_checks": {"HL_JIT_TARGET": "host-no_asserts"},
 }
 
 
@@ -40,5 +40,5 @@ def li2018(weights: Weights, threads: int) -> Infer:
 
 def adams2019_greedy(weights: Weights, threads: int) -> Infer:
     """The autoscheduler Adams2019, told to keep one schedule at a time: beam_size=1."""
-    settings = {"parallelism": str(threads), "beam_size": "1", "num_passes": "1"}
+    settings = {"parallelism": str(threads), "beam_size": "1"}
     return _scheduled_by("Adams2019", weights, settings)

@@ -5,7 +5,7 @@ import tempfile
 import numpy as np
 import openvino
 from lenet_bench.backends import Array, Infer
-from lenet_bench.backends.keras import lenet
+from lenet_bench.backends.keras import lenet, on_openvino  # noqa: F401 - it is called first
 from lenet_bench.weights import Weights
 
 

@@ -15,8 +15,8 @@ VARIABLES = {
 def _own(weights: Weights, threads: int) -> Infer:
     network = load("openblas", threads=threads, weights=weights)
 
-    def infer(images: Array) -> Array:
-        return network.infer(images[0])[None]
+    def infer(images: Array) -> dict[str, Array]:
+        return {"probabilities": network.infer(images[0])[None]}
 
     return infer
 
