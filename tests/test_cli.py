@@ -85,7 +85,7 @@ def test_completion_prints_the_shells_script_which_completes_backends(run):
     done = run(**words, COMP_WORDS="lenet-bench infer --backend fu")
     assert done.output.split() == ["plain,fused", "plain,fused:int16"]
     words["COMP_CWORD"] = "2"
-    done = run(**words, COMP_WORDS="lenet-bench compare torch:co")
+    done = run(**words, COMP_WORDS="lenet-bench compare torch:com")
     assert done.output.split() == ["plain,torch:compile", "plain,torch:compile@gpu"]
 
 

@@ -113,7 +113,7 @@ def test_what_failed_is_in_no_export(tmp_path, exported):
 def test_an_export_is_of_one_result_and_prints_nothing_else(capsys):
     for words in (["--json"], ["-o", "page.html"], ["--figures", "figures"], [str(COMMITTED[1])]):
         assert command(["report", str(COMMITTED[0]), "--format", "bencher", *words]) == 2
-        assert "one result" in capsys.readouterr().err
+        assert "one RESULT" in capsys.readouterr().err
 
 
 def steps(workflow):

@@ -220,7 +220,7 @@ ANSWERS = {
     "honest": (["print(name, result(name))"], "measured"),
     "greeting": (["print('Welcome to node7!')", "print(name, result(name))"], "measured"),
     "lacking": (["print(name, result(name, 'partial'))"], "is kept, without torch: no module"),
-    "silent": ([], "no result came: it said nothing"),
+    "silent": ([], "no result came: it printed no message"),
     "nonsense": (["print(name, 'AAAA')"], "cannot be decompressed"),
     "markup": (["print(name, '<script>')"], "its result is refused"),
     "repeating": (["print(name, result('fleet-000000000000-0'))"], "it is of another run"),

@@ -213,7 +213,7 @@ def test_what_is_no_picture_is_refused_by_its_name_or_what_it_is(tmp_path):
     assert "cannot be read" in refusal("five\0.png")
     assert "empty" in refusal("")
     assert "PNG, JPEG" in refusal(b"seven")
-    assert "begins like" in refusal(b"RIFF\x10\0\0\0AVI LIST" + bytes(20))
+    assert "starts like" in refusal(b"RIFF\x10\0\0\0AVI LIST" + bytes(20))
 
 
 def png_of_claimed_size(width, height):

@@ -19,7 +19,8 @@ from msgspec.structs import replace
 from sample_results import blocks, log, write_log
 
 ROOT = Path(__file__).parents[1]
-COMMITTED = sorted((ROOT / "results/cpu").glob("*.jsonl"))
+#: Of two machines with different names.
+COMMITTED = [ROOT / f"results/cpu/{name}.jsonl" for name in ("epyc-2026-11-24", "xeon-2026-11-21")]
 HOSTILE = "<img src=x onerror='window.hacked = 1'>"
 
 

@@ -194,7 +194,7 @@ def test_an_interval_is_over_six_starts_or_more(starts, known):
     summary = found.row("b").summary
     assert (summary.p50_low_us is not None, summary.ratio_low is not None) == (known, known)
     assert summary.verdict == ("slower" if known else "ambiguous")
-    assert any("too short to rank" in warning for warning in found.warnings) is not known
+    assert any("too few starts" in warning for warning in found.warnings) is not known
     percentiles = (summary.p95_us, summary.p99_us, summary.p999_us)  # of 250 or 300 calls
     assert [us is not None for us in percentiles] == [True, False, False]
 
@@ -300,7 +300,7 @@ def test_disturbed_blocks_are_warned_of_and_a_budget_that_was_too_short_with_one
     itself = result(blocks("a", 20), blocks("b", 30, slices=SLOW_SLICES))
     assert itself.disturbance.disturbed == 0
 
-    (warning,) = warned("too short", blocks("a", 9, rounds=2, took_s=4.0))
+    (warning,) = warned("too few starts", blocks("a", 9, rounds=2, took_s=4.0))
     assert "--budget 30s" in warning, "six rounds of this and the empty backend, and a fifth"
 
 

@@ -30,8 +30,12 @@ HOSTILE = {
     "a call before it began": (b'"thinned_ns":[[20', b'"thinned_ns":[[-20', NAN),
     "calls that fill the memory": (b",50]]", b",4000000000000000000]]", "more calls"),
     "no calls at a time": (b",50]]", b",0]]", NAN),
-    "times that do not grow": (b'"thinned_ns":[[20', b'"thinned_ns":[[99999,1],[20', "do not grow"),
-    "calls in two forms": (b'"thinned_ns"', b'"samples_ns":[5],"thinned_ns"', "another form"),
+    "times that do not increase": (
+        b'"thinned_ns":[[20',
+        b'"thinned_ns":[[99999,1],[20',
+        "do not increase",
+    ),
+    "calls in two forms": (b'"thinned_ns"', b'"samples_ns":[5],"thinned_ns"', "format"),
     "a call below the memory's limit": (b"[[20000,", b"[[1999,1],[20000,", "weights"),
     "calls longer than the run": (b'"wall_ns":1200000', b'"wall_ns":1000', "than its timed span"),
     "more CPU time than CPUs": (b'"cpu_ns":1000000', b'"cpu_ns":10000000000', "more CPU time"),
@@ -55,7 +59,7 @@ HOSTILE = {
     "a run that was interrupted": (b'"ended":"rounds"', b'"ended":"interrupted"', "not completed"),
     "a run of why": (b'"apart":false', b'"apart":true', "a run of `why`"),
     "a run of prices": (b'"prices":false', b'"prices":true', "a run of `prices`"),
-    "every call": (b'"kind":"shared comparison"', b'"kind":"comparison"', "another form"),
+    "every call": (b'"kind":"shared comparison"', b'"kind":"comparison"', "format"),
     "another kind": (b'"kind":"shared comparison"', b'"kind":"training"', "the result"),
     "a newer form": (b'"schema":2', b'"schema":99', "newer lenet-bench"),
     "a field that nobody asked for": (

@@ -120,9 +120,11 @@ class Lesson:
             writer.write(refused.answer())
         except (asyncio.IncompleteReadError, ConnectionError):
             pass  # the client has gone
+        except asyncio.CancelledError:  # the lesson ends; raised further, asyncio would log it
+            transport.abort()
         finally:
             writer.close()
-        with suppress(ConnectionError):
+        with suppress(ConnectionError, asyncio.CancelledError):
             await writer.wait_closed()  # until the answer is taken
         late.cancel()
         self._access.unknown.pop(transport, None)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 @option("--quick", "Give a rough answer from few comparisons.")
 @option(
     "--starts N",
-    "Give each comparison N starts. [10, as for the README's figures]",
+    "Give each comparison N starts. [15, as for the README's figures]",
     kind=click.IntRange(min=6),
 )
 @run_options("self-test", rounds=False, otherwise="[when there is enough for a verdict]")

@@ -21,7 +21,7 @@ from ..results.statistics import CONFIDENCE, FEWEST_STARTS, Floats, Interval, ju
 from ..units import percent, time
 
 USUAL_BACKEND = "numpy"  # it runs wherever this does
-PUBLISHED_STARTS = 10  # of each backend in the README's result, which a test holds it to
+PUBLISHED_STARTS = 15  # of each backend in the README's result, which a test holds it to
 LONGEST_SELF_TEST_S = 1200.0
 QUICK_SELF_TEST_BUDGET_S = 25.0
 
