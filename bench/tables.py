@@ -343,10 +343,11 @@ def conditions(path: Path) -> Iterator[str]:
 
 def in_one(row: Tried | None) -> str:
     """A backend's median under one condition, and its ratio to the baseline of that run."""
-    if row is None:
+    if row is None or row.summary is None:
         return NONE
-    within = f", {interval(row.ratio_low, row.ratio_high)}" if row.ratio_low else ""
-    return f"{time(median(row))} ({ratio(row.ratio)}{within})"
+    found = row.summary
+    within = f", {interval(found.ratio_low, found.ratio_high)}" if found.ratio_low else ""
+    return f"{time(found.p50_us)} ({ratio(found.ratio)}{within})"
 
 
 def precision(path: Path) -> Iterator[str]:

@@ -66,6 +66,8 @@ def test_the_table_has_each_median_and_its_ratio_within_the_same_run(back_to_bac
     cells = [cell.strip() for cell in row.strip("|").split("|")]
     files = (back_to_back, *(folder / f"{name}.jsonl" for name in CONDITIONS))
     rows = [read_result(file).row("numpy") for file in files]
-    expected = [f"{units.time(one.summary.p50_us)} ({units.ratio(one.ratio)}" for one in rows]
+    expected = [
+        f"{units.time(one.summary.p50_us)} ({units.ratio(one.summary.ratio)}" for one in rows
+    ]
     assert [cell[: len(said)] for cell, said in zip(cells[1:], expected, strict=True)] == expected
     assert sum("64 MB" in line for line in drawn) == 1

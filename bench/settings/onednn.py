@@ -30,8 +30,8 @@ def of_paddle(weights: Weights, threads: int) -> Infer:
     spec.loader.exec_module(sys.modules[name])
     network = load("onednn", threads=threads, weights=weights)
 
-    def infer(images: Array) -> Array:
-        return network.infer(images[0])[None]
+    def infer(images: Array) -> dict[str, Array]:
+        return {"probabilities": network.infer(images[0])[None]}
 
     return infer
 

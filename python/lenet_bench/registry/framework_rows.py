@@ -94,9 +94,10 @@ FRAMEWORKS: tuple[Backend, ...] = (
         summary="Python, tinygrad's tensors",
         calls="C that it generates and clang compiles",
         library="tinygrad",
-        at_once={"jit": 1},
+        at_once={"jit": 1, "beam": 1},
         variants={
             "jit": "TinyJit: the kernels of a call recorded and played back",
+            "beam": "the same, each kernel found by a search that times them: BEAM=2",
             "eager": "the kernels scheduled again in each call",
         },
         programs=("clang",),
