@@ -2,8 +2,8 @@
 
 A framework of some thousand lines, which lowers operations to loops in C and has clang compile
 them. `jit` records the kernels of a call and plays them back, for images one after another; the
-image's copy to the device is recorded too, since to schedule it costs as much as all else. `beam` has
-the kernels found by a search that times them. `eager` schedules all of it anew each time.
+image's copy to the device is recorded too, since to schedule it costs as much as all else. `beam`
+has the kernels found by a search that times them. `eager` schedules all of it again in each call.
 """
 
 import numpy as np
