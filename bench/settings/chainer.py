@@ -6,6 +6,13 @@ from lenet_bench.backends import Array, Infer
 from lenet_bench.backends.chainer import LeNet, build
 from lenet_bench.weights import Weights
 
+VARIABLES = {"haswell": {"OPENBLAS_CORETYPE": "Haswell"}}
+
+
+def haswell(weights: Weights) -> Infer:
+    """OpenBLAS's kernels in AVX2, since the environment's OpenBLAS may not know the processor."""
+    return build(weights)
+
 
 def types_checked(weights: Weights) -> Infer:
     """With the checks of types, as the first pages have it."""

@@ -11,6 +11,7 @@ VARIABLES = {
     },
     "eager_vm": {"THEANO_FLAGS": "allow_gc=False,vm.lazy=False"},
     "unoptimized": {"THEANO_FLAGS": "optimizer=fast_compile"},
+    "haswell": {"OPENBLAS_CORETYPE": "Haswell"},
 }
 
 
@@ -31,4 +32,9 @@ def eager_vm(weights: Weights) -> Infer:
 
 def unoptimized(weights: Weights) -> Infer:
     """Few rewrites: optimizer=fast_compile."""
+    return build(weights)
+
+
+def haswell(weights: Weights) -> Infer:
+    """OpenBLAS's kernels in AVX2, since the environment's OpenBLAS may not know the processor."""
     return build(weights)

@@ -17,8 +17,8 @@ from ..probes.onednn_verbose import onednn_kernels
 from ..quiet import Slice, quiet_calls
 from ..registry import find
 from .calls import Image, time_calls
+from .origin import Answer, Origin, sentence
 from .pinning import with_threads_on
-from .worker import Answer, Origin, sentence
 
 _TURNS, _MOST_TURNS = 8, 32
 _ENOUGH = 4  # as many calls must count as are in so many turns

@@ -11,24 +11,23 @@ import time
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ..errors import LenetBenchError, Unavailable
+from ..errors import Unavailable
 from ..network import CLASSES
 from ..process import HungUp, Parent
-from ..registry import Network, find, load
+from ..registry import Network, find
 from ..registry.building import import_backend
-from ..weights import Weights, read_weights
+from ..weights import read_weights
 from .calls import Before, Calls, Image, clock, time_calls
+from .origin import Answer, Origin, WrongAnswerError, is_expected, sentence
 from .pinning import threads_cores
 
 Question = Mapping[str, Any]
-Answer = dict[str, Any]
 Infer = Callable[[Image], Any]
 
 _FEWEST_CALLS = 20  # of a block, however slow: a median needs so many
@@ -42,26 +41,6 @@ _PROBE_S = 0.5
 _PROBE_TURNS, _PROBE_LONGEST_S = 3, 5.0  # of slow calls: a stall lasts longer than a turn
 _IDLE_S = 0.02
 _RUNNING = 0.01  # a thread that used less of the span is not running
-
-
-class WrongAnswerError(Exception):
-    """The backend answered with something that is not ten probabilities in float32."""
-
-
-@dataclass(frozen=True)
-class Origin:
-    """What a backend is built from; `factory` is given for a backend from elsewhere."""
-
-    name: str
-    weights: Weights
-    threads: int
-    factory: Any
-
-    def build(self) -> Network:
-        if self.factory:
-            made: Network = self.factory(self.weights, threads=self.threads)
-            return made
-        return load(self.name, threads=self.threads, weights=self.weights, quiet=False)
 
 
 def serve(parent: Parent) -> None:
@@ -317,16 +296,6 @@ class Built:
 def checked_answers(answers: Sequence[Any]) -> Image:
     """Raise WrongAnswerError unless each answer is ten probabilities."""
     return np.array([_checked(answer, (CLASSES,)) for answer in answers], np.float32)
-
-
-def is_expected(error: BaseException) -> bool:
-    """Whether the message alone explains the error; else the traceback is kept."""
-    return isinstance(error, (LenetBenchError, WrongAnswerError))
-
-
-def sentence(error: BaseException) -> str:
-    """An error in one line."""
-    return str(error) if is_expected(error) else f"{type(error).__name__}: {error}".rstrip(": ")
 
 
 def _before(question: Question) -> Before:

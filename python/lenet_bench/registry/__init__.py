@@ -5,7 +5,8 @@ is loaded.
 """
 
 from .backend import FAMILIES, IN_CPP, Backend, Device, Network
-from .building import check_needs, exact_probabilities, is_installed, load, wrong_version
+from .building import check_needs, exact_probabilities, is_installed, wrong_version
+from .loading import load
 from .rows import (
     BACKENDS,
     FLOAT32,

@@ -19,8 +19,9 @@ from ..process import Child, Died, Parent
 from ..weights import Weights, read_weights
 from . import environments
 from .backend import Backend
-from .building import check_needs, import_backend, load, wrong_version
+from .building import check_needs, import_backend, wrong_version
 from .gpu import why_none
+from .loading import load
 from .rows import every_name, find, names, tolerance
 
 Image = NDArray[np.float32]

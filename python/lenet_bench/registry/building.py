@@ -1,4 +1,4 @@
-"""Load a backend, in this process or in one of its own, or say why it cannot be loaded."""
+"""Build a backend in this process, or say why it cannot be built."""
 
 import os
 import shutil
@@ -12,12 +12,11 @@ from numpy.typing import NDArray
 from ..errors import LenetBenchError, Unavailable, first_line
 from ..installed import extra_requirements, fits, installed_version, package_name
 from ..silence import silence
-from ..weights import Weights, read_weights
+from ..weights import Weights
 from . import environments, gpu, native
 from .backend import Backend, Device, Network
 from .cuda import BUILD, built_majors, load_for_cupy
 from .devices import ProvenOnGpu
-from .rows import find
 
 #: The words before the command that fixes it, in every reason.
 FIX = "fix it with: "
@@ -25,34 +24,6 @@ FIX = "fix it with: "
 #: What backends of this process have been set up by: variables, and frameworks' devices.
 _set_here: dict[str, str] = {}
 _devices_here: set[Device] = set()
-
-
-def load(
-    name: str,
-    *,
-    threads: int = 1,
-    weights: Weights | str | os.PathLike[str] | None = None,
-    quiet: bool = True,
-) -> Network:
-    """Build one backend: `load("fused").infer(image)`; `load("torch@gpu")` on a GPU.
-
-    `weights` is a file or what `read_weights` gave; without it, the canonical weights.
-    Environment variables configure a framework, once in a process: a backend that needs other
-    values than an earlier one, another device, or an environment of its own, is built in a
-    process of its own. `quiet` hides what frameworks print while they are built.
-    Raises Unavailable, with the command that fixes it, where the backend cannot run.
-    """
-    row, variant = find(name)
-    if threads < 1:
-        raise LenetBenchError(f"expected at least 1 thread, got {threads}")
-    if not isinstance(weights, Weights):
-        weights = read_weights(weights)
-    check_needs(row, variant)
-    if needs_its_own_process(row, threads):
-        from .own_process import InOwnProcess
-
-        return InOwnProcess(name, weights, threads=threads, quiet=quiet)
-    return load_here(row, variant, weights, threads, quiet=quiet)
 
 
 def load_here(

@@ -1,0 +1,40 @@
+"""What a backend's process builds the backend from, and how it says what failed."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from ..errors import LenetBenchError
+from ..registry import Network, load
+from ..weights import Weights
+
+Answer = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Origin:
+    """What a backend is built from; `factory` is given for a backend from elsewhere."""
+
+    name: str
+    weights: Weights
+    threads: int
+    factory: Any
+
+    def build(self) -> Network:
+        if self.factory:
+            made: Network = self.factory(self.weights, threads=self.threads)
+            return made
+        return load(self.name, threads=self.threads, weights=self.weights, quiet=False)
+
+
+class WrongAnswerError(Exception):
+    """The backend answered with something that is not ten probabilities in float32."""
+
+
+def is_expected(error: BaseException) -> bool:
+    """Whether the message alone explains the error; else the traceback is kept."""
+    return isinstance(error, (LenetBenchError, WrongAnswerError))
+
+
+def sentence(error: BaseException) -> str:
+    """An error in one line."""
+    return str(error) if is_expected(error) else f"{type(error).__name__}: {error}".rstrip(": ")
