@@ -29,7 +29,7 @@ from lenet_bench.show.figures.rows import Row, Run
 from lenet_bench.show.figures.story import story
 from lenet_bench.show.markdown import table as markdown
 from lenet_bench.show.page import gather
-from lenet_bench.show.sentences import IN_LESS, by_precision, timed
+from lenet_bench.show.sentences import IN_LESS, timed
 from lenet_bench.show.sentences import conditions as measured_how
 from lenet_bench.show.terminal.screen import Screen
 from lenet_bench.show.training import training as training_lines
@@ -331,14 +331,12 @@ def conditions(path: Path) -> Iterator[str]:
     found = [{one.name: one for one in timed(result)} for result in results.values()]
     first, *others = results.values()
     measured = {one.name for result in others for one in timed(result)}
-    full, reduced = (
-        [(one.name, *(in_one(under.get(one.name)) for under in found)) for one in rows]
-        for rows in by_precision([one for one in timed(first) if one.name in measured])
-    )
-    titles = ("backend", *results)
-    yield from ["", *markdown(titles, full, ("backend",))]
-    if reduced:
-        yield from ["", IN_LESS, "", *markdown(titles, reduced, ("backend",))]
+    rows = [
+        (one.name, *(in_one(under.get(one.name)) for under in found))
+        for one in timed(first)
+        if one.name in measured
+    ]
+    yield from ["", *markdown(("backend", *results), rows, ("backend",))]
 
 
 def in_one(row: Tried | None) -> str:

@@ -14,9 +14,20 @@ from functools import partial
 from importlib import import_module
 from typing import Any
 
-from lenet_bench.registry import find
+from lenet_bench.backends import Array, Infer
+from lenet_bench.registry import find, load
 from lenet_bench.registry.adapter import Adapter
 from lenet_bench.weights import Weights
+
+
+def native(name: str, weights: Weights, threads: int) -> Infer:
+    """A backend of ours in C++, for an alternative that changes the library below it."""
+    network = load(name, threads=threads, weights=weights)
+
+    def infer(images: Array) -> dict[str, Array]:
+        return {"probabilities": network.infer(images[0])[None]}
+
+    return infer
 
 
 class Alternative(Adapter):

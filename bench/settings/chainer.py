@@ -2,7 +2,7 @@
 
 import chainer
 from chainer.graph_optimizations.static_graph import static_graph
-from lenet_bench.backends import Array, Infer
+from lenet_bench.backends import Infer
 from lenet_bench.backends.chainer import LeNet, build
 from lenet_bench.weights import Weights
 
@@ -16,24 +16,12 @@ def haswell(weights: Weights) -> Infer:
 
 def types_checked(weights: Weights) -> Infer:
     """With the checks of types, as the first pages have it."""
-    infer = build(weights)
     using = chainer.using_config
-
-    def checked(name: str, value: object) -> object:
-        return using(name, name == "type_check" or value)
-
-    def answer(images: Array) -> Array:
-        chainer.using_config = checked
-        try:
-            return infer(images)
-        finally:
-            chainer.using_config = using
-
-    return answer
+    chainer.using_config = lambda name, value: using(name, name == "type_check" or value)
+    return build(weights)
 
 
 def static(weights: Weights) -> Infer:
     """The calls of the first forward pass played back: static_graph, experimental."""
-    forward = LeNet.forward
-    LeNet.forward = static_graph(forward)
+    LeNet.forward = static_graph(LeNet.forward)
     return build(weights)

@@ -8,9 +8,5 @@ from lenet_bench.weights import Weights
 
 def direct(weights: Weights, threads: int) -> Infer:
     """ggml_conv_2d_direct, which has no im2col of the whole image."""
-    im2col = ggml.ggml_conv_2d
     ggml.ggml_conv_2d = ggml.ggml_conv_2d_direct
-    try:
-        return build(weights, threads)
-    finally:
-        ggml.ggml_conv_2d = im2col
+    return build(weights, threads)

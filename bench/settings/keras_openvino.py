@@ -9,23 +9,15 @@ from lenet_bench.backends.keras import lenet, on_openvino  # noqa: F401 - it is 
 from lenet_bench.weights import Weights
 
 
-def exported(weights: Weights, threads: int) -> Infer:
+def exported(weights: Weights) -> Infer:
     """Model.export(format="openvino"), run by OpenVINO itself for one image."""
     with tempfile.TemporaryDirectory() as folder:
         path = f"{folder}/lenet.xml"
         lenet(weights).export(path, format="openvino", verbose=False)
         model = openvino.Core().read_model(path)
     model.reshape((1, 28, 28, 1))
-    config = {
-        "INFERENCE_PRECISION_HINT": "f32",
-        "INFERENCE_NUM_THREADS": threads,
-        "PERFORMANCE_HINT": "LATENCY",
-    }
-    request = openvino.compile_model(model, config=config).create_infer_request()
-    return _asked(request)
+    request = openvino.compile_model(model).create_infer_request()  # as `on_openvino` configures
 
-
-def _asked(request: openvino.InferRequest) -> Infer:
     def infer(images: Array) -> Array:
         (probabilities,) = request.infer([images[..., np.newaxis]]).values()
         return probabilities.copy()

@@ -7,11 +7,12 @@ import subprocess
 import sys
 from pathlib import Path
 
-from lenet_bench.backends import Array, Infer
+from lenet_bench.backends import Infer
 from lenet_bench.cache import cache_folder
-from lenet_bench.registry import load
 from lenet_bench.registry.environments import environments
 from lenet_bench.weights import Weights
+
+from . import native
 
 _CSRC = Path(__file__).parents[2] / "csrc"
 _LIBRARIES = "lib/python*/site-packages/paddle/libs"
@@ -28,12 +29,7 @@ def of_paddle(weights: Weights, threads: int) -> Infer:
     assert spec.loader
     sys.modules[name] = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(sys.modules[name])
-    network = load("onednn", threads=threads, weights=weights)
-
-    def infer(images: Array) -> dict[str, Array]:
-        return {"probabilities": network.infer(images[0])[None]}
-
-    return infer
+    return native("onednn", weights, threads)
 
 
 def _compiled(libraries: Path, folder: Path) -> Path:

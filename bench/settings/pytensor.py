@@ -15,13 +15,6 @@ def no_fastmath(weights: Weights) -> Infer:
 
 def compiled_in_c(weights: Weights) -> Infer:
     """C in place of Numba: the mode CVM."""
-    compile_function = pytensor.function
-
-    def in_c(*arguments: object, **settings: object) -> object:
-        return compile_function(*arguments, **{**settings, "mode": "CVM"})
-
-    pytensor.function = in_c
-    try:
-        return build(weights)
-    finally:
-        pytensor.function = compile_function
+    function = pytensor.function
+    pytensor.function = lambda *parts, **rest: function(*parts, **{**rest, "mode": "CVM"})
+    return build(weights)

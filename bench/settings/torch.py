@@ -7,11 +7,6 @@ from lenet_bench.backends.torch import LeNet, load, on_arrays, plain
 from lenet_bench.weights import Weights
 
 
-def _plain(weights: Weights, threads: int) -> LeNet:
-    """The module in PyTorch's usual layout."""
-    return plain(weights, threads, "cpu")
-
-
 def _one() -> torch.Tensor:
     return torch.zeros(1, 1, 28, 28)
 
@@ -43,7 +38,7 @@ def to_mkldnn(weights: Weights, threads: int) -> Infer:
     """The module's weights in oneDNN's own layout."""
     from torch.utils import mkldnn
 
-    module = mkldnn.to_mkldnn(_plain(weights, threads))
+    module = mkldnn.to_mkldnn(plain(weights, threads, "cpu"))
 
     def infer(images: Array) -> Array:
         with torch.no_grad():
@@ -64,7 +59,7 @@ def compile_static(weights: Weights, threads: int) -> Infer:
 
 def compile_contiguous(weights: Weights, threads: int) -> Infer:
     """torch.compile in the usual layout."""
-    return _compiled(_plain(weights, threads), dynamic=False)
+    return _compiled(plain(weights, threads, "cpu"), dynamic=False)
 
 
 def compile_freezing(weights: Weights, threads: int) -> Infer:
@@ -75,7 +70,7 @@ def compile_freezing(weights: Weights, threads: int) -> Infer:
 
 def compile_freezing_contiguous(weights: Weights, threads: int) -> Infer:
     """torch.compile with frozen weights, in the usual layout."""
-    return _compiled(_plain(weights, threads), options={"freezing": True})
+    return _compiled(plain(weights, threads, "cpu"), options={"freezing": True})
 
 
 def compile_cpp_wrapper(weights: Weights, threads: int) -> Infer:
@@ -111,7 +106,7 @@ def export_one_image(weights: Weights, threads: int) -> Infer:
 
 def export_contiguous(weights: Weights, threads: int) -> Infer:
     """Compiled ahead of time for one image in the usual layout."""
-    return _exported(_plain(weights, threads))
+    return _exported(plain(weights, threads, "cpu"))
 
 
 def export_freezing(weights: Weights, threads: int) -> Infer:
@@ -132,12 +127,12 @@ def _script(module: LeNet, *, optimized: bool) -> Infer:
 
 def torchscript_contiguous(weights: Weights, threads: int) -> Infer:
     """Traced and frozen, in the usual layout."""
-    return _script(_plain(weights, threads), optimized=False)
+    return _script(plain(weights, threads, "cpu"), optimized=False)
 
 
 def torchscript_optimized(weights: Weights, threads: int) -> Infer:
     """Traced, frozen and optimize_for_inference."""
-    return _script(_plain(weights, threads), optimized=True)
+    return _script(plain(weights, threads, "cpu"), optimized=True)
 
 
 def torchscript_optimized_channels_last(weights: Weights, threads: int) -> Infer:

@@ -8,18 +8,14 @@ import tract
 from lenet_bench.backends import Array, Infer
 
 
-def _runnable(onnx_model: bytes) -> tract.Runnable:
+def state(onnx_model: bytes) -> Infer:
+    """One state for all calls, in place of one a call."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "lenet.onnx"
         path.write_bytes(onnx_model)
         model = tract.onnx().load(path)
     model.set_input_fact(0, "1,1,28,28,f32")
-    return model.into_model().into_runnable()
-
-
-def state(onnx_model: bytes) -> Infer:
-    """One state for all calls, in place of one a call."""
-    kept = _runnable(onnx_model).spawn_state()
+    kept = model.into_model().into_runnable().spawn_state()
 
     def infer(images: Array) -> Array:
         (probabilities,) = kept.run([images[:, np.newaxis]])

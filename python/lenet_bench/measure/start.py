@@ -24,7 +24,7 @@ from ..results.versioned import decode
 from ..weights import default_path, read_weights
 from .options import Entry
 from .pinning import Cores, choose_cores, cpus_near_gpu, on_cores, thread_variables
-from .truth import Floats, Truth
+from .truth import Floats, Known, Truth
 from .watch import Watch, mhz, open_meter, used
 
 _CACHED = 1.5  # a new image takes so many times what a known one does
@@ -106,7 +106,7 @@ class Start:
             path=self.entry.path,
             threads=c.threads,
             weights=c.weights,
-            image=c.truth.rotating[0],
+            image=c.truth.rotating.images[0],
         )
         self.runs = answer["runs"]
         return ColdStart(**answer["cold_start"])
@@ -114,16 +114,15 @@ class Start:
     def check_parity(self) -> None:
         """The images that will rotate, and the edge cases."""
         truth = self.conditions.truth
-        answer = self.ask("keep", images=truth.rotating)
+        answer = self.ask("keep", images=truth.rotating.images)
         if self.entry.checked:
-            self.check(answer["answers"], truth.of_rotating(list(range(len(truth.rotating)))))
+            self.check(answer["answers"], truth.rotating.probabilities)
             self.check_images(truth.edges)
 
-    def check_images(self, images: Floats) -> None:
+    def check_images(self, known: Known) -> None:
         """Check its answers to these images against the reference's."""
         if self.entry.checked:
-            answers = self.ask("check", images=images)["answers"]
-            self.check(answers, self.conditions.truth.of(images))
+            self.check(self.ask("check", images=known.images)["answers"], known.probabilities)
 
     def check_cache(self) -> CacheProbe:
         """Fail a backend that remembers answers: new images take it much longer than known ones."""
@@ -147,17 +146,20 @@ class Start:
         answer = self._timed("time", warm_s=warm_s, timed_s=timed_s, usual_ns=usual_ns)
         self._check_clock(answer, asked_ns, time.perf_counter_ns())
         if self.entry.checked:
-            expected = self.conditions.truth.of_rotating(answer["answered"])
-            self.check(answer["answers"], expected)
+            self._check_rotating(answer)
         return answer
 
     def time_batch(self, size: int, warm_s: float, timed_s: float) -> Batch:
         answer = self.ask("batch", size=size, warm_s=warm_s, timed_s=timed_s)
         if refusal := answer.get("refused"):
             raise Failed("wrong", refusal)
-        self.check(answer["answers"], self.conditions.truth.of_rotating(answer["answered"]))
+        self._check_rotating(answer)
         slices = tuple(map(tuple, answer["slices"]))
         return Batch(size, tuple(answer["samples_ns"].tolist()), slices)
+
+    def _check_rotating(self, answer: Mapping[str, Any]) -> None:
+        expected = self.conditions.truth.rotating.probabilities[answer["answered"]]
+        self.check(answer["answers"], expected)
 
     def ask(self, do: str, longer_s: float = 0.0, **rest: Any) -> dict[str, Any]:
         """Ask a question of `worker.Built`; `longer_s` is added to the usual timeout."""
@@ -336,7 +338,7 @@ def _of_onednn(start: Start) -> tuple[list[Kernel], str | None]:
     other = Start(replace(entry, variables=variables), start.conditions)
     try:
         other.build()
-        other.ask("keep", images=start.conditions.truth.rotating)
+        other.ask("keep", images=start.conditions.truth.rotating.images)
         answer = other.ask("kernels", by="oneDNN")
         version = onednn_verbose.version_in(f"{other.child.output()} {other.runs.get('library')}")
     finally:

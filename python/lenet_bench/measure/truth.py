@@ -4,6 +4,7 @@ The images are pen strokes as sparse as MNIST's digits.
 """
 
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,27 +20,32 @@ _UNFORESEEN = 4
 _PEN = 1.3  # pixels: gives about the fifth of inked pixels that MNIST's digits have
 
 
+class Known(NamedTuple):
+    """Images with the reference's probabilities of each."""
+
+    images: Floats
+    probabilities: Floats
+
+
 class Truth:
-    """The images of a run, and the float64 reference's probabilities of each."""
+    """The images of a run, and the float64 reference's probabilities of each.
+
+    It answers them beforehand: after a product the threads of NumPy's BLAS spin for a while, and
+    where workers have every core, that would be beside the timed calls.
+    """
 
     def __init__(self, weights: Weights, seed: int) -> None:
         self._reference = load("reference", weights=weights)
-        self.rotating = strokes(ROTATING, seed=0)  # those that backends are timed with
-        self.edges = edge_cases()
-        self.unforeseen = strokes(_UNFORESEEN, seed=seed)  # asked once timing is over
-        # Answered beforehand: after a product the threads of NumPy's BLAS spin for a while, and
-        # where workers have every core, that would be beside the timed calls.
-        known = (self.rotating, self.edges, self.unforeseen)
-        self._answers = {id(images): self._reference.infer(images) for images in known}
-
-    def of_rotating(self, numbers: list[int]) -> Floats:
-        """The probabilities of some of the images that rotate."""
-        return self.of(self.rotating)[numbers]
+        self.rotating = self._known(strokes(ROTATING, seed=0))  # backends are timed with these
+        self.edges = self._known(edge_cases())
+        self.unforeseen = self._known(strokes(_UNFORESEEN, seed=seed))  # asked after the timing
 
     def of(self, images: Floats) -> Floats:
         """The probabilities of any images."""
-        answers = self._answers.get(id(images))
-        return self._reference.infer(images) if answers is None else answers
+        return self._reference.infer(images)
+
+    def _known(self, images: Floats) -> Known:
+        return Known(images, self.of(images))
 
 
 def strokes(count: int, seed: int) -> Floats:
