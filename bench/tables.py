@@ -36,7 +36,6 @@ from lenet_bench.show.training import training as training_lines
 from lenet_bench.show.why import answer as answer_of
 from lenet_bench.training.result import read_training
 from lenet_bench.units import NONE, digits, interval, percent, ratio, time, times
-from prices import prices
 from settings.__main__ import alternatives
 from without_python import without_python
 
@@ -375,7 +374,6 @@ DRAWN: dict[str, Callable[[Path], Iterable[str]]] = {
     "closure": closure,
     "whyparts": whyparts,
     "kernels": kernels,
-    "prices": prices,
     "withoutpython": without_python,
     "training": training,
     "agreement": agreement,

@@ -58,7 +58,6 @@ HOSTILE = {
     "a run that was killed": (re.compile(rb'\{"ended".*\n'), b"", "not completed"),
     "a run that was interrupted": (b'"ended":"rounds"', b'"ended":"interrupted"', "not completed"),
     "a run of why": (b'"apart":false', b'"apart":true', "a run of `why`"),
-    "a run of prices": (b'"prices":false', b'"prices":true', "a run of `prices`"),
     "every call": (b'"kind":"shared comparison"', b'"kind":"comparison"', "format"),
     "another kind": (b'"kind":"shared comparison"', b'"kind":"training"', "the result"),
     "a newer form": (b'"schema":2', b'"schema":99', "newer lenet-bench"),

@@ -1,16 +1,14 @@
 """A toy API with a place for every part of a call, and a delay planted into one of them."""
 
-# ruff: noqa: ARG002, ARG003, ARG004 - a backend has its interface, whatever it looks at
+# ruff: noqa: ARG002, ARG003 - a backend has its interface, whatever it looks at
 
 import os
 import time
 from concurrent.futures import ThreadPoolExecutor
-from typing import ClassVar
 
 import numpy as np
 from lenet_bench.measure.options import Entry
 from lenet_bench.probes import CUTS, ENTERING, IMAGES, SOFTMAX, networks, way
-from lenet_bench.probes.described import exact, work
 from scratch_backends import entry as scratch_entry
 
 PLANTED_US = 20.0
@@ -139,30 +137,6 @@ class CrashingProbes(Toy):
     @classmethod
     def probes(cls, weights, *, threads):
         os.abort()
-
-
-class Priced(Toy):
-    """Its networks take what they consist of, at these prices, and answer rightly."""
-
-    prices: ClassVar = {"entering": 60.0, "operation": 10.0, "convolution": 90.0}
-
-    @classmethod
-    def written(cls, network, threads):
-        """The work as a wait, beside the answer."""
-        does, answer = work(network), exact(network)
-        us = cls.prices["entering"] + sum(cls.prices.get(name, 0) * n for name, n in does.items())
-
-        def infer(_):
-            spin(us)
-            return answer
-
-        return infer
-
-
-class WronglyPriced(Toy):
-    @staticmethod
-    def written(network, threads):
-        return lambda _: exact(network) * 0
 
 
 def entry(factory) -> Entry:

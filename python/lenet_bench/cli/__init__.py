@@ -30,7 +30,7 @@ from .self_test import self_test
 from .share import share
 from .train import train
 from .verify import verify
-from .why import prices, why
+from .why import why
 
 DEBUG_VARIABLE = "LENET_BENCH_DEBUG"
 _CANNOT_WRITE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
@@ -48,7 +48,6 @@ Examples:
   lenet-bench share RESULT                 prepare a result for sharing
   lenet-bench machines                     show the results of many machines
   lenet-bench why keras                    find where a call's time goes
-  lenet-bench prices onnxruntime torch     predict the time of another network
   lenet-bench classroom --serve --open     draw digits, and let every API answer
   lenet-bench cost                         count the code that each API takes
   lenet-bench backends                     list the APIs, from C++ to Keras
@@ -67,7 +66,7 @@ def cli(debug: bool) -> None:
 
 
 for command in (
-    *(infer, verify, compare, report, diff, share, machines, self_test, why, prices),
+    *(infer, verify, compare, report, diff, share, machines, self_test, why),
     *(cost, mlperf),
     classroom,
     *(doctor, backends, train, export, env, schema, completion),

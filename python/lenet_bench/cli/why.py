@@ -1,4 +1,4 @@
-"""`why` and `prices`: what a call is made of, and what another network's would take."""
+"""`why`: what a call is made of."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -82,41 +82,6 @@ def why(
         return not failures(found, backends)
 
     return run(compare, options, show, verbose=verbose)
-
-
-@command("Find what operations and layers cost; predict other networks.")
-@backends_argument
-@run_options("prices")
-@json_option
-@verbose_option
-def prices(backends: tuple[str, ...], as_json: bool, verbose: bool, **chosen: Any) -> int:
-    """Find what each operation, layer and byte costs on each BACKEND.
-
-    Without a BACKEND it measures all that it supports. The prices are fitted to networks of
-    trivial operations and to 24 random ones. They predict the times of three other networks,
-    which are also measured.
-
-    $ lenet-bench prices
-    $ lenet-bench prices onnxruntime torch keras:predict_on_batch
-    $ lenet-bench prices numpy -o mine.jsonl       run it again to continue
-    $ lenet-bench prices --json jax | jq '.backends[].predictions'
-
-    Exit codes: 0; 1 if a backend failed, answered wrongly, or a named one does not run.
-    """
-    from ..measure.options import CompareOptions
-    from ..questions.prices import digest, measured
-    from ..results import failures, priced
-    from ..show.terminal.prices import lists
-
-    options = CompareOptions(backends=backends, quiet=not verbose, **chosen)
-
-    def show(result: "Result") -> bool:
-        found = priced(result)
-        answer(as_json, digest(found), lists(found, screen(), named=backends))
-        unpriced = [one for one in found if one.status == "ok" and not one.prices]
-        return not failures(found, backends) and not unpriced
-
-    return run(measured, options, show, verbose=verbose)
 
 
 def _traced(options: "CompareOptions", path: Path, *, as_json: bool) -> int:

@@ -274,7 +274,6 @@ class _Comparison:
             usual_ns=min((ns for block in own for _, ns in block.slices), default=None),
             batches=tuple(n for n in self._rules.batches if str(n) not in refused),
             apart=self._rules.apart and name != planted.EMPTY,
-            prices=self._rules.prices and name != planted.EMPTY,
         )
         block = measure_block(self._entries[name], self._conditions, task)
         self._log = replace(self._log, blocks=(*self._log.blocks, block))
@@ -316,7 +315,6 @@ def _header(
         cold_mb=COLD_MB if options.cold else None,
         batches=options.batches,
         apart=options.apart,
-        prices=options.prices,
     )
     return Header(
         version=version("lenet-bench"),

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..probes import TWO_CORES, Infer, Probe, probes_of, together, written
+from ..probes import TWO_CORES, Infer, Probe, probes_of, together
 from ..probes.engines import engine_kernels
 from ..probes.onednn_verbose import onednn_kernels
 from ..quiet import Slice, quiet_calls
@@ -37,12 +37,6 @@ def taken_apart(origin: Origin, infer: Infer, images: list[Image], cores: Sequen
         with with_threads_on(cores):  # a thread of the runtime's may have a core of its own
             answer["experiments"] += timed([Probe("call", TWO_CORES, infer)], images)
     return answer
-
-
-def priced(origin: Origin, images: list[Image]) -> Answer:
-    """The networks of `prices` on the backend's API; none where it is not supported."""
-    write = getattr(origin.factory, "written", None) or written.WRITTEN.get(origin.name)
-    return _timed_or_why_not(lambda: written.priced(write, origin.threads) if write else (), images)
 
 
 def kernels(origin: Origin, by: str, infer: Infer, images: list[Image]) -> Answer:

@@ -69,7 +69,6 @@ class CompareOptions:
     cold: bool = False  # pass over COLD_MB before each call
     batches: tuple[int, ...] = ()  # sizes to measure throughput for, after the single calls
     apart: bool = False  # take each call apart too, as `why` does
-    prices: bool = False  # time other networks too, as `prices` does
     weights: str | os.PathLike[str] | None = None
     output: str | os.PathLike[str] | None = None  # where there is such a run, it goes on
     device: Device | None = None  # without `backends`, only those that run there: torch@gpu
@@ -78,7 +77,7 @@ class CompareOptions:
 
     def entries(self) -> list[Entry]:
         """The backends to compare, with the baseline; LenetBenchError for an unknown name."""
-        chosen = list(self.backends or self._all())
+        chosen = list(self.backends or names(gone=False, device=self.device))
         if self.baseline is not None and self.baseline not in map(name_of, chosen):
             chosen.insert(0, self.baseline)
         entries = [
@@ -89,13 +88,6 @@ class CompareOptions:
             if sum(other.name == entry.name for other in entries) > 1:
                 raise LenetBenchError(f"{entry.name} is named twice; name each backend once")
         return entries
-
-    def _all(self) -> Sequence[str]:
-        if not self.prices:
-            return names(gone=False, device=self.device)
-        from ..probes.written import WRITTEN
-
-        return list(WRITTEN)
 
     def check(self) -> None:
         """Raise LenetBenchError for an impossible figure."""
@@ -167,6 +159,5 @@ def _settings(header: Header) -> Mapping[str, Any]:
         "margin": rules.margin,
         "batches": rules.batches,
         "calls taken apart": rules.apart,
-        "other networks": rules.prices,
         **settings(rules),
     }

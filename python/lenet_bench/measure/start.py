@@ -65,7 +65,6 @@ class Task:
     usual_ns: int | None = None  # what the known loop takes beside it on a quiet machine
     batches: tuple[int, ...] = ()  # sizes to time
     apart: bool = False  # the call is taken apart too
-    prices: bool = False  # other networks are timed too
 
 
 class Failed(Exception):
@@ -291,18 +290,16 @@ def _measure(start: Start, task: Task, watch: Watch, facts: dict[str, Any]) -> N
     start.check_images(truth.unforeseen)
     if start.entry.checked:
         facts |= _time_batches(start, task.batches)
-    if not task.apart and not task.prices:
+    if not task.apart:
         return
     try:
-        if task.apart and task.first:
+        if task.first:
             facts["anatomy"] = decode(Anatomy, start.ask("dissect"))
-        do = "take_apart" if task.apart else "price"
-        answer = start.ask(do, longer_s=_EXPERIMENTS_S, cores=cores.one_more)
+        answer = start.ask("take_apart", longer_s=_EXPERIMENTS_S, cores=cores.one_more)
         facts["experiments"] = tuple(Experiment(**one) for one in answer["experiments"])
         if answer["whole"]:
             facts["whole"] = portable(answer["whole"])
-        if task.apart:
-            facts |= _heard(start)
+        facts |= _heard(start)
     except Failed as failure:  # the call is left whole
         facts["whole"] = portable(failure.reason)
 

@@ -247,11 +247,6 @@ class Built:
 
         return experiments.taken_apart(self._origin, self._infer, self._images, question["cores"])
 
-    def price(self, _: Question) -> Answer:
-        from . import experiments
-
-        return experiments.priced(self._origin, self._images)
-
     def kernels(self, question: Question) -> Answer:
         """Times of its engine's profiler, or of oneDNN; if that fails, the reason."""
         from . import experiments

@@ -41,9 +41,7 @@ from ..weights import Weights
 Image = NDArray[np.float32]
 Infer = Callable[[Image], Any]
 
-Kind = Literal[
-    "call", "way", "hand-over", "together", "operations", "stage", "told", "drawn", "other"
-]
+Kind = Literal["call", "way", "hand-over", "together", "operations", "stage", "told"]
 
 COUNTS = (1, 4, 16, 64)
 #: The call where its process may use one core more; timed after all else.

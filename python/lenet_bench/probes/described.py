@@ -1,10 +1,9 @@
-"""Networks other than LeNet, as lists of layers: prices are fitted to them and checked on them.
+"""Networks other than LeNet, as lists of layers.
 
 A convolution has stride 1; `same` keeps the size of its image. A pool is 2x2. Weights are random,
 and the same each time.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from math import prod
@@ -81,7 +80,7 @@ def _layers(text: str) -> tuple[Layer, ...]:
 
 
 _TEN = "dense 10, softmax"
-#: Prices are checked on these, and not fitted to them.
+#: Networks that people know.
 OTHERS = (
     Described("784-300-10 perceptron", (1, 28, 28), _layers(f"dense 300, tanh, {_TEN}")),
     Described(
@@ -113,8 +112,8 @@ def drawn() -> list[Described]:
     random = Random(0)
     while len(found) < _DRAWN:
         one = _draw(random, f"drawn {len(found) + 1}")
-        costs = work(one)
-        if costs[WEIGHTS] <= _MOST_KB and costs[MULTIPLY_ADDS] <= _MOST_KMACS:
+        kilobytes, multiply_adds = size(one)
+        if kilobytes <= _MOST_KB and multiply_adds <= _MOST_KMACS:
             found.append(one)
     return found
 
@@ -147,44 +146,18 @@ def spelt(network: Described) -> str:
     return f"{'x'.join(map(str, network.shape))}: {', '.join(layers)}"
 
 
-def read(text: str) -> Described:
-    """The network of this text; ValueError where it is invalid."""
-    shape, _, layers = text.partition(": ")
-    try:
-        return Described(text, tuple(map(int, shape.split("x"))), _layers(layers))
-    except (ValueError, TypeError):
-        raise ValueError(f"expected a network such as 1x28x28: dense 10, got {text!r}") from None
-
-
-# What networks consist of, by the names of prices.
-OPERATION, CONVOLUTION, MULTIPLY_ADDS = "operation", "convolution", "1000 multiply-adds"
-# Inputs of kernels: most engines gather them first, and some process channels by fours.
-WINDOWS, UNEVEN = "1000 floats in windows", "1000 floats in uneven windows"
-DENSE, WEIGHTS = "dense layer", "kB of weights"
-FLOATS, TANGENTS = "1000 floats", "1000 tangents"
-
-
-def work(network: Described) -> Mapping[str, float]:
-    """How much of each the network has, from its shapes."""
-    convolving = (CONVOLUTION, WINDOWS, UNEVEN, MULTIPLY_ADDS)
-    found = dict.fromkeys((OPERATION, *convolving, DENSE, WEIGHTS, FLOATS, TANGENTS), 0.0)
+def size(network: Described) -> tuple[float, float]:
+    """Its weights in kB, and its multiply-adds in thousands."""
+    kilobytes = multiply_adds = 0.0
     shape = network.shape
     for layer in network.layers:
         after = _after(layer, shape)
-        if layer.side:
-            windows = prod(after[1:]) * shape[0] * layer.side**2 / 1000
-            found[CONVOLUTION] += 1
-            found[UNEVEN if shape[0] % 4 else WINDOWS] += windows
-            found[MULTIPLY_ADDS] += windows * layer.out
-        elif layer.out:
-            found[DENSE] += 1
-            found[WEIGHTS] += 4 * prod(shape) * layer.out / 1000
-        else:
-            found[OPERATION] += 1
-            if layer.kind in ("max", "mean", "relu", "tanh"):
-                found[TANGENTS if layer.kind == "tanh" else FLOATS] += prod(shape) / 1000
+        if layer.out:
+            taken = shape[0] * layer.side**2 if layer.side else prod(shape)
+            kilobytes += 4 * taken * layer.out / 1000
+            multiply_adds += taken * prod(after) / 1000
         shape = after
-    return found
+    return kilobytes, multiply_adds
 
 
 @cache

@@ -1,50 +1,29 @@
-"""The networks of `described`, written on each API that has prices: array in, array out.
+"""The networks of `described`, written on eight APIs: array in, array out.
 
 Each is called as the backend of its name is, without the harness's check of the image. Threads and
 precision of a framework were set when its backend was loaded.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from ..errors import LenetBenchError
-from . import Infer, Probe
-from .described import (
-    OPERATION,
-    OTHERS,
-    Described,
-    Step,
-    drawn,
-    exact,
-    image,
-    spelt,
-    steps,
-    trivial,
-    work,
-)
+from . import Infer
+from .described import Described, Step, exact, image, spelt, steps
 
 Write = Callable[[Described, int], Infer]  # of the network and the threads
 
 _TOLERANCE = 1e-4
 
 
-def priced(write: Write, threads: int) -> list[Probe]:
-    """The networks that an API's prices come from; LenetBenchError if one answers wrongly."""
-    found: list[Probe] = []
-    kinds = (("operations", trivial()), ("drawn", drawn()), ("other", OTHERS))
-    for kind, network in [(kind, one) for kind, networks in kinds for one in networks]:
-        infer = write(network, threads)
-        _check(network, infer)
-        text = "" if kind == "operations" else spelt(network)
-        found.append(Probe(kind, network.name, infer, int(work(network)[OPERATION]), text))  # type: ignore[arg-type]
-    return found
+def check(network: Described, infer: Infer) -> None:
+    """LenetBenchError unless it answers as the network's definition says.
 
-
-def _check(network: Described, infer: Infer) -> None:
-    """A trivial operation is the tangent, or softsign where an API would fuse that."""
+    A trivial operation is the tangent, or softsign where an API would fuse that.
+    """
     answer, expected = np.ravel(infer(image(network)[0])), [exact(network).ravel()]
     if network.layers[0].kind == "trivial":
         x = image(network).ravel()
@@ -322,11 +301,3 @@ WRITTEN: dict[str, Write] = {
     "tensorflow:concrete": tensorflow,
     "keras:predict_on_batch": keras,
 }
-
-
-def unwritten(names: Sequence[str]) -> str | None:
-    """A sentence that names those without prices; None where all have them."""
-    missing = [name for name in names if name not in WRITTEN]
-    if not missing:
-        return None
-    return f"`prices` does not support {', '.join(missing)}; it supports {', '.join(WRITTEN)}"

@@ -53,7 +53,6 @@ class Rules(Struct, frozen=True, kw_only=True):
     cold_mb: int | None = None  # MB read before each call, so that it begins with cold caches
     batches: tuple[int, ...] = ()  # sizes that throughput is measured for
     apart: bool = False  # whether each call is also taken apart: `why`
-    prices: bool = False  # whether other networks are also timed: `prices`
 
 
 class Listed(Struct, frozen=True, omit_defaults=True):
@@ -221,8 +220,8 @@ class Block(Struct, frozen=True, kw_only=True, omit_defaults=True):
     batch_refusals: Mapping[str, str] = {}  # by size, the reason
     lines_of_code: int | None = None  # of its implementation; in its first block
     installed_mib: float | None = None  # on disk, its API's packages and theirs; likewise
-    experiments: tuple[Experiment, ...] = ()  # of `why` or `prices`
-    whole: str | None = None  # why it has no experiments in a run of `why` or `prices`
+    experiments: tuple[Experiment, ...] = ()  # of `why`
+    whole: str | None = None  # why it has no experiments in a run of `why`
     kernels: tuple[Kernel, ...] = ()  # times by its engine's own profiler
     unheard: str | None = None  # why its engine, or its oneDNN, gave no times
     anatomy: Anatomy | None = None  # of a call; in its first block

@@ -50,8 +50,6 @@ def _of_the_form(log: Log) -> Iterator[str]:
         yield "it holds every call; `lenet-bench share` writes the file to share"
     if header.rules.apart:
         yield "it is a run of `why`, not of `compare`"
-    if header.rules.prices:
-        yield "it is a run of `prices`, not of `compare`"
     if log.end is None or log.end.ended not in _ENDED:
         yield "its run was not completed"
     if len(log.blocks) > _MOST_BLOCKS:

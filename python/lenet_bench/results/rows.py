@@ -6,7 +6,6 @@ from typing import Any
 
 from .apart import TakenApart
 from .model import Result, Row, Summary
-from .prices import Priced
 
 
 def rows(result: Result) -> list[dict[str, Any]]:
@@ -45,7 +44,7 @@ def digest(result: Result) -> dict[str, Any]:
     }
 
 
-def failures(backends: Iterable[Row | TakenApart | Priced], named: Sequence[str] = ()) -> list[str]:
+def failures(backends: Iterable[Row | TakenApart], named: Sequence[str] = ()) -> list[str]:
     """The backends that failed; one that cannot run here counts only if it was named."""
     return [
         row.name
