@@ -16,6 +16,8 @@ from lenet_bench import CompareOptions, Entry, compare, load
 from lenet_bench.errors import Unavailable
 from lenet_bench.measure import calls
 
+LONG = 50_000_000  # characters
+
 
 def entry(factory, name=None, **options):
     """The row that measures one of these."""
@@ -69,6 +71,7 @@ AnswersNaN = answering("AnswersNaN", lambda _, right: np.full_like(right, np.nan
 AnswersFloat64 = answering("AnswersFloat64", lambda _, right: right.astype(np.float64))
 AnswersABatch = answering("AnswersABatch", lambda _, right: right[np.newaxis])
 AnswersNothing = answering("AnswersNothing", lambda *_: None)
+AnswersTooMuch = answering("AnswersTooMuch", lambda *_: np.zeros(25_000_000, np.float32))
 AnswersWronglyWhenTimed = answering(
     "AnswersWronglyWhenTimed", lambda _, right: np.roll(right, 1) if timed() else right
 )
@@ -102,6 +105,13 @@ ClosesEverything = failing("ClosesEverything", lambda: (os.closerange(3, 256), t
 class ReadsAddressZero(FailsWhenTimed):
     def fail(self):
         ctypes.string_at(0)
+
+
+class RaisesAtLength(FailsWhenTimed):
+    """Its message is 100 MB long, and so its reason would be."""
+
+    def fail(self):
+        raise ValueError("é" * LONG)
 
 
 class Raises(FailsWhenTimed):
@@ -154,6 +164,22 @@ class SaysWhereItIs(Honest):
     def begin(self):
         print(f"loaded {__file__}, {sys.executable} and {Path.home() / 'my digits/weights.bin'}")
         raise RuntimeError(f"cannot open {Path.home()}/secret/libengine.so")
+
+
+def describing(name, describe):
+    """Honest but for its description."""
+    return type(name, (Honest,), {"describe": lambda _: describe()})
+
+
+DescribesByANumber = describing("DescribesByANumber", lambda: 7)
+DescribesByAList = describing("DescribesByAList", lambda: ["a library"])
+DescribesNothing = describing("DescribesNothing", lambda: None)
+DescribesNumbers = describing("DescribesNumbers", lambda: {"threads": 1})
+DescribesNumbered = describing("DescribesNumbered", lambda: {1: "thread"})
+DescribesWithoutEnd = describing("DescribesWithoutEnd", lambda: {"library": "é" * LONG})
+DescribesTooMuch = describing("DescribesTooMuch", lambda: dict.fromkeys(map(str, range(9999)), ""))
+DescribesByAnObject = describing("DescribesByAnObject", lambda: {"library": Path()})
+FailsToDescribe = describing("FailsToDescribe", lambda: [][0])
 
 
 class Prints(Honest):

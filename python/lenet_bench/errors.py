@@ -36,3 +36,11 @@ def first_line(error: BaseException) -> str:
     """The message of another library's error, shortened for use in a sentence."""
     line = next(iter(str(error).strip().splitlines()), "") or type(error).__name__
     return shorten(line, _LONGEST, placeholder=" ...")
+
+
+def without_middle(text: str, most: int) -> str:
+    """The text, cut to about `most` characters in its middle."""
+    left_out = len(text) - most
+    if left_out <= 0:
+        return text
+    return f"{text[: most // 2]} [{left_out} characters left out] {text[-(most // 2) :]}"

@@ -14,7 +14,7 @@ import numpy as np
 
 from .. import units
 from ..cost import installed_mib, lines_of_code
-from ..errors import LenetBenchError, Unavailable
+from ..errors import LenetBenchError, Unavailable, without_middle
 from ..probes import onednn_verbose
 from ..process import Child, Died
 from ..registry import find, with_counterpart, wrong_version
@@ -40,6 +40,8 @@ _SHORTEST_S, _LONGEST_S = 0.05, 0.5
 _BATCH_S = 0.05
 _CALLS_AFTER_GAPS = 10
 _EXPERIMENTS_S = 180.0  # that they may take longer than any other answer
+_LONGEST, _LONGEST_TRACEBACK = 1000, 16_000  # characters that are kept of what a backend says
+_MOST_FACTS = 64
 
 
 @dataclass(frozen=True)
@@ -107,7 +109,7 @@ class Start:
             weights=c.weights,
             image=c.truth.rotating.images[0],
         )
-        self.runs = answer["runs"]
+        self.runs = _description(answer["runs"])
         return ColdStart(**answer["cold_start"])
 
     def check_parity(self) -> None:
@@ -259,8 +261,8 @@ def measure_block(entry: Entry, conditions: Conditions, task: Task) -> Block:
     except Failed as failure:
         doing = "" if failure.status == "unavailable" else doing
         facts["status"] = failure.status
-        facts["reason"] = portable(doing + failure.reason)
-        facts["traceback"] = portable(failure.traceback) if failure.traceback else None
+        facts["reason"] = _said(doing + failure.reason)
+        facts["traceback"] = _said(failure.traceback or "", _LONGEST_TRACEBACK) or None
     finally:
         if start is not None:
             facts["output"] = portable(start.child.output())
@@ -282,6 +284,28 @@ def _check(start: Start, task: Task, facts: dict[str, Any]) -> None:
         facts["cache_probe"] = start.check_cache()
 
 
+def _description(described: Any) -> dict[str, str]:
+    """What a backend says of itself; raise Failed unless it is texts by texts, few and short."""
+    if not isinstance(described, dict):
+        kind = type(described).__name__
+        raise Failed("wrong", f"describe returned {kind}, expected a dictionary of texts")
+    for text in (text for item in described.items() for text in item):
+        if not isinstance(text, str):
+            kind = type(text).__name__
+            raise Failed("wrong", f"describe returned a dictionary with {kind}, expected texts")
+        if len(text) > _LONGEST:
+            length = f"{len(text)} characters"
+            raise Failed("wrong", f"describe returned {length} in one text, expected {_LONGEST}")
+    if len(described) > _MOST_FACTS:
+        raise Failed("wrong", f"describe returned {len(described)} texts, expected {_MOST_FACTS}")
+    return described
+
+
+def _said(text: str, longest: int = _LONGEST) -> str:
+    """What a backend said, as a result keeps it: without folders, the middle cut out if long."""
+    return portable(without_middle(text, longest))
+
+
 def _measure(start: Start, task: Task, watch: Watch, facts: dict[str, Any]) -> None:
     cores, truth = start.conditions.cores, start.conditions.truth
     _time(start, task.start_s or facts["cold_start"].total_s, task.usual_ns, facts)
@@ -298,10 +322,10 @@ def _measure(start: Start, task: Task, watch: Watch, facts: dict[str, Any]) -> N
         answer = start.ask("take_apart", longer_s=_EXPERIMENTS_S, cores=cores.one_more)
         facts["experiments"] = tuple(Experiment(**one) for one in answer["experiments"])
         if answer["whole"]:
-            facts["whole"] = portable(answer["whole"])
+            facts["whole"] = _said(answer["whole"])
         facts |= _heard(start)
     except Failed as failure:  # the call is left whole
-        facts["whole"] = portable(failure.reason)
+        facts["whole"] = _said(failure.reason)
 
 
 def _heard(start: Start) -> dict[str, Any]:
@@ -315,7 +339,7 @@ def _heard(start: Start) -> dict[str, Any]:
         except Failed as failure:
             reason = failure.reason
         if reason:
-            failures.append(f"{by}: {portable(reason)}")
+            failures.append(f"{by}: {_said(reason)}")
     return {"kernels": tuple(found), "unheard": "; ".join(failures) or None}
 
 
@@ -374,7 +398,7 @@ def _time_batches(start: Start, sizes: tuple[int, ...]) -> dict[str, Any]:
         try:
             batches.append(start.time_batch(size, _WARM_SHARE * _BATCH_S, _BATCH_S))
         except Failed as failure:
-            refusals[str(size)] = portable(failure.reason)
+            refusals[str(size)] = _said(failure.reason)
             if start.child.ended:
                 break
     return {"batches": tuple(batches), "batch_refusals": refusals}
