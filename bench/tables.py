@@ -10,8 +10,6 @@ from textwrap import wrap
 
 from conditions import CONDITIONS
 from kernels import kernels
-from lenet_bench.questions.mlperf import MlperfRun
-from lenet_bench.questions.mlperf import read as read_mlperf
 from lenet_bench.registry import find
 from lenet_bench.registry import precision as precision_of
 from lenet_bench.results import (
@@ -35,7 +33,7 @@ from lenet_bench.show.terminal.screen import Screen
 from lenet_bench.show.training import training as training_lines
 from lenet_bench.show.why import answer as answer_of
 from lenet_bench.training.result import read_training
-from lenet_bench.units import NONE, digits, interval, percent, ratio, time, times
+from lenet_bench.units import NONE, interval, percent, ratio, time, times
 from settings.__main__ import alternatives
 from without_python import without_python
 
@@ -240,35 +238,6 @@ def coverage(folder: Path) -> Iterator[str]:
     yield from markdown(titles, [(*key, *row.values()) for key, row in rows.items()], titles[:2])
 
 
-def mlperf(folder: Path) -> Iterator[str]:
-    """Each backend under LoadGen, by LoadGen's figures, beside its calls back to back by ours."""
-    ran = sorted(map(read_mlperf, folder.glob("*.json")), key=lambda run: run.call_us)
-    base = next(run for run in ran if run.backend == "onednn")
-    ours = ("a call back to back", "ratio to onednn", "least duration")
-    titles = ("backend", "LoadGen's p50, µs", "less its empty query", "ratio to onednn", *ours)
-    yield from markdown(titles, (mlperf_row(run, base) for run in ran), ("backend",))
-
-
-def mlperf_row(run: MlperfRun, base: MlperfRun) -> tuple[str, ...]:
-    """LoadGen's figures, their ratio to the baseline's, then the same of ours."""
-    assert run.performance is not None
-    return (
-        run.backend,
-        digits(run.performance.p50_us),
-        "-" if run.loadgen_us is None else digits(run.loadgen_us),
-        ratio(by_loadgen(run) / by_loadgen(base)),
-        digits(run.call_us),
-        ratio(run.call_us / base.call_us),
-        f"{run.performance.least_s:g} s",
-    )
-
-
-def by_loadgen(run: MlperfRun) -> float:
-    """A call; of a run before LoadGen was asked for nothing, a query."""
-    assert run.performance is not None
-    return run.loadgen_us or run.performance.p50_us
-
-
 def settings(folder: Path) -> Iterator[str]:
     """What was tried beside the ways of the registry, a backend a file."""
     for path in sorted(folder.glob("*.jsonl")):
@@ -377,7 +346,6 @@ DRAWN: dict[str, Callable[[Path], Iterable[str]]] = {
     "withoutpython": without_python,
     "training": training,
     "agreement": agreement,
-    "mlperf": mlperf,
     "selftest": selftest,
     "coverage": coverage,
     "settings": settings,

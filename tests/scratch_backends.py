@@ -280,23 +280,6 @@ class StartsAProcess(Honest):
         return {"child": str(self.child.pid)}
 
 
-class RaisesUnderLoadGen(Honest):
-    """Right until MLPerf's LoadGen asks."""
-
-    def answer(self, images, right):
-        if "mlperf_loadgen" in sys.modules:
-            raise RuntimeError("not for LoadGen")
-        return right
-
-
-class Sleeps(Honest):
-    """Takes a millisecond and more, whoever calls."""
-
-    def answer(self, images, right):
-        time.sleep(0.001)
-        return right
-
-
 class SlowsItsClock(Honest):
     """Puts a clock into its process that goes half as fast."""
 

@@ -23,7 +23,6 @@ from .env import env
 from .export import completion, export, schema
 from .infer import infer
 from .machines import machines
-from .mlperf import mlperf
 from .output import INTERRUPTED, PROGRAM, SUCCESS, WRONG, abandon_output, complain
 from .report import diff, report
 from .self_test import self_test
@@ -66,8 +65,7 @@ def cli(debug: bool) -> None:
 
 
 for command in (
-    *(infer, verify, compare, report, diff, share, machines, self_test, why),
-    *(cost, mlperf),
+    *(infer, verify, compare, report, diff, share, machines, self_test, why, cost),
     classroom,
     *(doctor, backends, train, export, env, schema, completion),
 ):

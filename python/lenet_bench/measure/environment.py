@@ -19,7 +19,7 @@ from ..results.portable import portable
 from .pinning import cpus_in
 
 #: The extras whose packages affect times; and packages that these depend on.
-_EXTRAS = ("native", "frameworks", "cuda12", "cuda13", "cupy", "mlperf", "report")
+_EXTRAS = ("native", "frameworks", "cuda12", "cuda13", "cupy", "report")
 _BENEATH = ("tensorflow", "jaxlib")
 
 #: Environment variables that change how fast a backend runs, or on what.

@@ -263,13 +263,6 @@ class Built:
 
         return {"spans": spans(self._infer, self._images[0])}
 
-    def loadgen(self, question: Question) -> Answer:
-        from .loadgen import AtHand, Test, run
-
-        images, folder = _separate(question["images"]), Path(question["folder"])
-        test, parents = Test(**question["test"]), AtHand(**question["parents"])
-        return run(self._infer, images, folder, test, parents)
-
     def _single_calls(
         self, question: Question, seconds: float, fewest: int, before: Before, **slices: Any
     ) -> Calls:
