@@ -14,6 +14,9 @@ from importlib.metadata import version
 from pathlib import Path
 from statistics import fmean, median
 
+from msgspec import structs
+
+from ..cost import installed_mib, lines_of_code
 from ..errors import ResultError
 from ..results import (
     Block,
@@ -34,7 +37,8 @@ from ..results.portable import argument
 from ..results.statistics import CONFIDENCE, FEWEST_STARTS
 from ..results.versioned import check_place
 from ..weights import default_path, read_weights
-from . import planted
+from . import empty
+from .empty import EMPTY
 from .environment import read_machine
 from .interrupts import interrupts
 from .options import COLD_MB, USUAL_S, CompareOptions, Entry, as_before, check_same
@@ -183,8 +187,13 @@ class _Comparison:
         self._goes_on = earlier is not None
         self._log = earlier or Log(now)
         self._plan = Plan(options.budget_s, options.rounds, options.least_rounds, options.enough)
-        floor = Entry(planted.EMPTY, factory=f"{planted.__name__}:Empty", checked=False)
+        floor = Entry(EMPTY, factory=f"{empty.__name__}:Empty", checked=False)
         self._entries = {entry.name: entry for entry in (floor, *entries)}
+        # Counted before the run, since it reads files: nothing but timing happens later.
+        self._costs = {
+            name: {"lines_of_code": lines_of_code(name), "installed_mib": installed_mib(name)}
+            for name in self._entries
+        }
         self._conditions = Conditions(
             cores=cores,
             variables=self._rules.variables,
@@ -226,7 +235,7 @@ class _Comparison:
         orders = shuffled(list(self._entries), self._rules.seed)
         for number, order in enumerate(orders):
             names = [name for name in order if name not in gone]
-            if not set(names) - {planted.EMPTY}:
+            if not set(names) - {EMPTY}:
                 return "nothing to time"
             if self._plan.is_over(number, self._elapsed_s(), costs.of_round(names)):
                 return "rounds"
@@ -256,7 +265,7 @@ class _Comparison:
     def _repeat(self, number: int, names: Sequence[str], costs: Costs) -> None:
         """Repeat each block that ran on a disturbed machine once, as far as there is time."""
         timed = [block for block in self._log.blocks if block.status == "ok"]
-        backends = [name for name in names if name != planted.EMPTY]
+        backends = [name for name in names if name != EMPTY]
         for block in to_repeat(timed, disturbed(timed), backends):
             if self._plan.fits(number, self._elapsed_s(), costs.of(block.backend)):
                 self._tell(f"{block.backend} again", number + 1, costs.of_round(names))
@@ -273,9 +282,11 @@ class _Comparison:
             start_s=next(starts, None),
             usual_ns=min((ns for block in own for _, ns in block.slices), default=None),
             batches=tuple(n for n in self._rules.batches if str(n) not in refused),
-            apart=self._rules.apart and name != planted.EMPTY,
+            apart=self._rules.apart and name != EMPTY,
         )
         block = measure_block(self._entries[name], self._conditions, task)
+        if task.first:
+            block = structs.replace(block, **self._costs[name])
         self._log = replace(self._log, blocks=(*self._log.blocks, block))
         self._append(block)
         return block
@@ -326,5 +337,5 @@ def _header(
             Listed(entry.name, entry.device, entry.tolerance if entry.checked else None)
             for entry in entries
         ),
-        floor=planted.EMPTY,
+        floor=EMPTY,
     )

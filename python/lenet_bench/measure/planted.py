@@ -1,7 +1,6 @@
-"""Backends of the harness itself: an empty one, which shows what the harness costs.
+"""Backends of the self-test: one under several names, the same made slower, three that cheat.
 
-And those of the self-test: one under several names, the same made slower, three that cheat. Which
-backend these are made of, and how much slower, stands in environment variables, since a
+Which backend these are made of, and how much slower, stands in environment variables, since a
 process builds one from the weights and the threads alone.
 """
 
@@ -12,31 +11,15 @@ from collections import Counter
 import numpy as np
 from numpy.typing import NDArray
 
-from ..network import CLASSES
 from ..registry import load
 from ..weights import Weights
 
-#: The empty backend's name in the rounds and in the result file.
-EMPTY = "empty"
 #: The variable that names the backend.
 BACKEND = "LENET_BENCH_SELF_TEST_BACKEND"
 #: The variable that says how much more a call takes: 0.05 is 5 %.
 SLOWDOWN = "LENET_BENCH_SELF_TEST_SLOWDOWN"
 
 Floats = NDArray[np.float32]
-
-
-class Empty:
-    """Answers nothing: a call, a return and two readings of the clock are left."""
-
-    def __init__(self, weights: Weights, *, threads: int) -> None:  # noqa: ARG002
-        self._probabilities = np.zeros(CLASSES, np.float32)
-
-    def infer(self, images: Floats) -> Floats:  # noqa: ARG002
-        return self._probabilities
-
-    def describe(self) -> dict[str, str]:
-        return {}
 
 
 class Planted:

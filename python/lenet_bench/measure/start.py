@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from .. import units
-from ..cost import installed_mib, lines_of_code
 from ..errors import LenetBenchError, Unavailable, without_middle
 from ..probes import onednn_verbose
 from ..process import Child, Died
@@ -268,9 +267,6 @@ def measure_block(entry: Entry, conditions: Conditions, task: Task) -> Block:
             facts["output"] = portable(start.child.output())
             facts["difference"] = start.difference
             start.child.close()
-    if task.first:
-        facts["lines_of_code"] = lines_of_code(entry.name)
-        facts["installed_mib"] = installed_mib(entry.name)
     took_s = time.monotonic() - began
     return Block(backend=entry.name, round=task.round, at_s=task.at_s, took_s=took_s, **facts)
 

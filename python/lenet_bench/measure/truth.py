@@ -30,8 +30,7 @@ class Known(NamedTuple):
 class Truth:
     """The images of a run, and the float64 reference's probabilities of each.
 
-    It answers them beforehand: after a product the threads of NumPy's BLAS spin for a while, and
-    where workers have every core, that would be beside the timed calls.
+    Computed before the run: BLAS threads spin after a product and would disturb timed calls.
     """
 
     def __init__(self, weights: Weights, seed: int) -> None:

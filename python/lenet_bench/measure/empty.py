@@ -1,0 +1,25 @@
+"""The empty backend, which shows what the harness costs: it is in every comparison."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..network import CLASSES
+from ..weights import Weights
+
+#: Its name in the rounds and in the result file.
+EMPTY = "empty"
+
+Floats = NDArray[np.float32]
+
+
+class Empty:
+    """Answers nothing: a call, a return and two readings of the clock are left."""
+
+    def __init__(self, weights: Weights, *, threads: int) -> None:  # noqa: ARG002
+        self._probabilities = np.zeros(CLASSES, np.float32)
+
+    def infer(self, images: Floats) -> Floats:  # noqa: ARG002
+        return self._probabilities
+
+    def describe(self) -> dict[str, str]:
+        return {}
