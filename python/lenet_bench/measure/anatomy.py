@@ -1,8 +1,7 @@
-"""What one call of a backend does: Python calls, frames, shares of the time, and a trace.
+"""What one call of a backend does: Python calls, frames and shares of the time.
 
-Runs in the worker, after the timing of `compare`: a profiler slows the code down, so `dissect`
-takes only counts from it, and the times of `spans` only show where to look. Shares of the time come
-from sampling the stack a thousand times a second.
+Runs in the worker, after the timing of `compare`: a profiler slows the code down, so only counts
+are taken from it. Shares of the time come from sampling the stack a thousand times a second.
 """
 
 import signal
@@ -15,12 +14,9 @@ from traceback import walk_stack
 from types import FrameType
 from typing import Any
 
-from .calls import Image, clock
+from .calls import Image
 
 Infer = Callable[[Image], Any]
-
-#: A function's name, whether it is native, and when it began and ended, ns.
-Span = tuple[str, bool, int, int]
 
 #: The name for time outside of Python.
 NATIVE = "native code"
@@ -146,41 +142,3 @@ def _tree(stacks: Mapping[tuple[str, ...], int], looks: int) -> list[dict[str, A
         if rest.total() >= _SMALLEST * looks
     ]
     return sorted(found, key=lambda node: -float(node["share"]))
-
-
-def spans(infer: Infer, image: Image) -> list[Span]:
-    """The functions within a warm call, in the order of their ends: the whole call is the last.
-
-    Only the calling thread is traced, and native functions only where Python calls them.
-    """
-    found: list[Span] = []
-    open_spans: list[tuple[str, bool, int]] = []
-
-    def look(frame: FrameType, event: str, function: Any) -> None:
-        if event in ("call", "c_call"):
-            native = event == "c_call"
-            name = _native_name(function) if native else function_name(frame)
-            open_spans.append((name, native, clock()))
-        elif open_spans:
-            found.append((*open_spans.pop(), clock()))
-
-    infer(image)
-    sys.setprofile(look)
-    try:
-        call(infer, image)
-    finally:
-        sys.setprofile(None)
-    return found
-
-
-def call(infer: Infer, image: Image) -> None:
-    """The first function of the trace."""
-    infer(image)
-
-
-def _native_name(function: Any) -> str:
-    name = getattr(function, "__qualname__", type(function).__name__)
-    if name.startswith("pybind11_"):  # its own record in the place of the function's
-        name = function.__name__
-    module = getattr(function, "__module__", None)
-    return f"{module}:{name}" if module else name

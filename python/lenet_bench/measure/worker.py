@@ -258,11 +258,6 @@ class Built:
 
         return dissect(self._infer, self._images)
 
-    def spans(self, _: Question) -> Answer:
-        from .anatomy import spans
-
-        return {"spans": spans(self._infer, self._images[0])}
-
     def _single_calls(
         self, question: Question, seconds: float, fewest: int, before: Before, **slices: Any
     ) -> Calls:
