@@ -9,6 +9,7 @@ PYTHON ?= $(firstword $(foreach p,python3 python3.13 python3.12 python3.11 pytho
 DEMO := .venv
 TEST := .venv-test
 FRAMEWORKS := .venv-frameworks
+LINT := .venv-lint
 WHEEL = $$(echo $(CURDIR)/$(TEST)/wheel/*.whl)
 
 # The major of CUDA to build the demo for, where there is an NVIDIA GPU: what its driver supports.
@@ -65,13 +66,13 @@ all-frameworks: $(DEMO)/frameworks  ## and those that need an environment of the
 # (conftest.py); the reordering would put those of few tests last, with one worker alone in the end.
 PYTEST := -m pytest -n auto --dist loadfile --no-loadscope-reorder
 
-test: $(TEST)/installed lint  ## set up and run the quick tests (about ten minutes)
+test: lint $(TEST)/installed  ## set up and run the quick tests (about ten minutes)
 	$(TEST)/bin/python $(PYTEST) -m 'not slow'
 
 # NVIDIA has wheels for Linux only.
 test-all: test-core test-frameworks $(if $(filter Linux,$(shell uname -s)),test-cuda13 test-cuda12)  ## set up and run every test (about an hour, 10 GB)
 
-test-core: $(TEST)/installed lint  ## every test of the core and of the backends in C++
+test-core: lint $(TEST)/installed  ## every test of the core and of the backends in C++
 	LENET_BENCH_WHEEL=$(WHEEL) $(TEST)/bin/python $(PYTEST) $(FRAMEWORK_TESTS:%=--ignore=%)
 
 test-frameworks: $(FRAMEWORKS)/installed  ## every test of the frameworks' backends
@@ -83,11 +84,13 @@ test-cuda13 test-cuda12: test-cuda%: .venv-test-cuda%/installed
 	LENET_BENCH_TEST_FRAMEWORKS=$$(echo $(CURDIR)/$(FRAMEWORKS)/lib/python3.*/site-packages) \
 	  .venv-test-cuda$*/bin/python $(PYTEST) $(CUDA$*_TESTS)
 
-lint: $(TEST)/installed  ## formatting, lint and types
-	$(TEST)/bin/ruff check .
-	$(TEST)/bin/ruff format --check .
-	$(TEST)/bin/mypy
-	$(TEST)/bin/clang-format --dry-run --Werror $(shell find csrc -name '*.[ch]pp')
+lint: $(LINT)/installed  ## formatting, lint, types, size and commit subjects, without a build
+	$(LINT)/bin/ruff check .
+	$(LINT)/bin/ruff format --check .
+	$(LINT)/bin/mypy
+	$(LINT)/bin/clang-format --dry-run --Werror $(shell find csrc -name '*.[ch]pp')
+	$(LINT)/bin/python bench/size.py
+	@sh bench/commit_subjects.sh
 
 sanitize: $(TEST)/installed  ## the backends in C++ under AddressSanitizer, UBSan and ThreadSanitizer
 	tests/sanitize.sh $(TEST)/bin/python
@@ -101,14 +104,18 @@ bench: $(TEST)/installed  ## the installed backends through pytest-benchmark
 	$(TEST)/bin/python -m pytest bench/ --benchmark-only
 
 clean:  ## forget every environment and build
-	rm -rf $(DEMO) $(TEST) $(FRAMEWORKS) .venv-test-cuda12 .venv-test-cuda13 .cache build
+	rm -rf $(DEMO) $(TEST) $(FRAMEWORKS) $(LINT) .venv-test-cuda12 .venv-test-cuda13 .cache build
 
-define create_environment
+define create_python
 	@test -n "$(PYTHON)" || { echo "lenet-bench needs Python 3.10 or later; none was found (set PYTHON=...)"; exit 1; }
-	@command -v $${CXX:-c++} >/dev/null || { echo "lenet-bench needs a C++17 compiler; on Debian: apt install g++"; exit 1; }
 	@test -x $(@D)/bin/python || $(PYTHON) -m venv $(@D) || { \
 	  rm -rf $(@D); echo "Python cannot make a virtual environment; on Debian: apt install python3-venv"; exit 1; }
 	@$(@D)/bin/python -m pip install --quiet 'pip>=22.1' # Ubuntu 22.04's knows no settings at all
+endef
+
+define create_environment
+	@command -v $${CXX:-c++} >/dev/null || { echo "lenet-bench needs a C++17 compiler; on Debian: apt install g++"; exit 1; }
+	$(create_python)
 endef
 
 $(DEMO)/installed: $(SOURCES)
@@ -134,6 +141,13 @@ $(TEST)/installed: $(TEST)/built
 	@echo 'Installing lenet-bench and what its tests need into $(TEST) (some minutes) ...'
 	@$(TEST)/bin/pip install --quiet --force-reinstall --no-deps $(WHEEL)
 	@$(TEST)/bin/pip install --quiet $(WHEEL)'[native,onnxruntime,train,dev]'
+	@touch $@
+
+# The linters, and the packages whose types they read; nothing of ours is built or installed.
+$(LINT)/installed: pyproject.toml constraints.txt
+	$(create_python)
+	@$(LINT)/bin/pip install --quiet ruff mypy clang-format \
+	  numpy pillow click msgspec packaging rich safetensors jinja2 pytest hypothesis
 	@touch $@
 
 $(FRAMEWORKS)/installed: $(TEST)/built
