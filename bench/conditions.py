@@ -1,6 +1,6 @@
 """The backends of a result under the other conditions that people run them in, a result file each.
 
-    python bench/conditions.py results/cpu/FILE.jsonl [--rounds 15] [--folder results/conditions]
+    python bench/conditions.py results/cpu/FILE.jsonl.gz [--rounds 15] [--folder results/conditions]
 
 Of each backend the variant that is the fastest in FILE in float32, of those that give their first
 answer within thirty seconds, is measured. Where it was interrupted, the same command goes on.

@@ -8,7 +8,6 @@ A block begins with `<!-- KIND drawn from FILE -->` and ends with `<!-- end -->`
 tables.py.
 """
 
-import gzip
 import re
 import sys
 from collections.abc import Iterator
@@ -20,7 +19,7 @@ from lenet_bench.results import read_result
 from lenet_bench.show.classroom import classroom_page
 from lenet_bench.show.figures.pictures import pictures, themed
 from lenet_bench.show.page import page
-from tables import DRAWN, ROOT, runs
+from tables import DRAWN, ROOT, named, runs
 
 PAGES = (
     ROOT / "README.md",
@@ -34,11 +33,11 @@ BLOCK = re.compile(
 )
 PICTURES = ROOT / "docs/pictures"
 SHIPPED = ROOT / "python/lenet_bench/show/classroom"
-PARTS = ROOT / "results/why/epyc-zen5-2026-11-24.jsonl"  # of the machine of the README's result
+PARTS = ROOT / "results/why/epyc-zen5-2026-11-24.jsonl.gz"  # of the machine of the README's result
 PICTURED = ("hero", "code")  # the figures that pages show
 
 
-def named(kind: str, target: Path) -> str:
+def source(kind: str, target: Path) -> str:
     """The result that this block of the page is drawn from."""
     block = re.search(rf"<!-- {kind} drawn from (\S+)", target.read_text())
     assert block is not None, f"{target.name} has no block of {kind}"
@@ -47,9 +46,9 @@ def named(kind: str, target: Path) -> str:
 
 def shipped() -> Iterator[tuple[Path, bytes]]:
     """What the classroom's page is made of where no result is given."""
-    comparison = ROOT / named("backends", PAGES[0])
+    comparison = ROOT / source("backends", PAGES[0])
     yield SHIPPED / "comparison.jsonl.gz", given(comparison).content
-    yield SHIPPED / "why.jsonl.gz", gzip.compress(PARTS.read_bytes(), mtime=0)
+    yield SHIPPED / "why.jsonl.gz", PARTS.read_bytes()
 
 
 def drawn() -> Iterator[tuple[Path, str]]:
@@ -64,11 +63,11 @@ def drawn() -> Iterator[tuple[Path, str]]:
         if count == 0:
             raise SystemExit(f"{target.name} names no result to draw")
         yield target, text
-    result = ROOT / named("backends", PAGES[0])
+    result = ROOT / source("backends", PAGES[0])
     drawn_figures = pictures(runs(result))
     for key in PICTURED:
         yield PICTURES / f"{key}.svg", themed(drawn_figures[key])
-    yield result.with_suffix(".html"), page(runs(result, PARTS))
+    yield result.with_name(f"{named(result)}.html"), page(runs(result, PARTS))
     yield (
         ROOT / "docs/classroom.html",
         classroom_page([(path.name, read_result(path)) for path, _ in shipped()]),

@@ -10,6 +10,7 @@ from textwrap import wrap
 
 from conditions import CONDITIONS
 from kernels import kernels
+from lenet_bench.questions.share import SUFFIX
 from lenet_bench.registry import find
 from lenet_bench.registry import precision as precision_of
 from lenet_bench.results import (
@@ -108,7 +109,7 @@ def reduced_row(way: Row) -> tuple[str, ...]:
 def baselines(folder: Path) -> Iterator[str]:
     """How far the intervals of ratios reach, by what the ratios are to: the middle one's half."""
     found: dict[str, list[str]] = {}
-    files = sorted(folder.glob("*.jsonl"))
+    files = sorted(folder.glob(f"*{SUFFIX}"))
     for path in files:
         result = read_result(path)
         often = [one for one in result.backends if len(one.blocks) >= FEWEST_STARTS]
@@ -122,7 +123,12 @@ def baselines(folder: Path) -> Iterator[str]:
             half = middle((i.high - i.low) / (i.high + i.low) for i in ratios if i)
             found.setdefault(base, []).append(percent(half))
     both = [(base, *halves) for base, halves in found.items() if len(halves) == len(files)]
-    yield from markdown(("baseline", *(path.stem for path in files)), both, ("baseline",))
+    yield from markdown(("baseline", *map(named, files)), both, ("baseline",))
+
+
+def named(path: Path) -> str:
+    """The result's name."""
+    return path.name.removesuffix(SUFFIX)
 
 
 @cache
@@ -240,14 +246,14 @@ def coverage(folder: Path) -> Iterator[str]:
 
 def settings(folder: Path) -> Iterator[str]:
     """What was tried beside the ways of the registry, a backend a file."""
-    for path in sorted(folder.glob("*.jsonl")):
-        yield from [f"### {path.stem}", "", *tried_beside(path), ""]
+    for path in sorted(folder.glob(f"*{SUFFIX}")):
+        yield from [f"### {named(path)}", "", *tried_beside(path), ""]
 
 
 def tried_beside(path: Path) -> Iterator[str]:
     """Each way against the fastest in float32 of the registry's."""
     result = read_result(path)
-    backend = path.stem
+    backend = named(path)
     tries = alternatives(backend)
     tried = {row.name: row for row in result.backends}
     own = [row for row in tried.values() if "/" not in row.name]
@@ -291,7 +297,7 @@ def conditions(path: Path) -> Iterator[str]:
     folder = path.parents[1] / "conditions"
     results = {"back to back, one core": read_result(path)}
     results |= {
-        title: read_result(folder / f"{name}.jsonl") for name, (title, _) in CONDITIONS.items()
+        title: read_result(folder / f"{name}{SUFFIX}") for name, (title, _) in CONDITIONS.items()
     }
     for title, result in results.items():
         sentences = filter(None, [measured_how(result), in_two_modes(result.backends)])

@@ -23,7 +23,7 @@ from bench.settings import Alternative
 from bench.settings.__main__ import _FILES, alternatives, entry, own_variables, ways
 
 ROOT = Path(__file__).parents[1]
-RESULT = ROOT / "results/cpu/epyc-2026-11-24.jsonl"
+RESULT = ROOT / "results/cpu/epyc-2026-11-24.jsonl.gz"
 COMMITTED = sorted((ROOT / "results/coverage").glob("*.json"))
 MEASURED = np.linspace(10.0, 10.4, 15)
 
@@ -116,7 +116,7 @@ def test_the_command_writes_each_case_of_each_backend(tmp_path):
 def test_where_95_are_promised_90_of_100_intervals_hold_the_truth(path):
     """Of all backends with six starts, of every one with ten and more."""
     found = json.loads(path.read_text())
-    assert (ROOT / "results/cpu" / found["result"]).exists()
+    assert (ROOT / "results/cpu" / f"{found['result']}.gz").exists()
     for one in found["cases"]:
         assert one["share"] >= 0.94, one["case"]
         if one["starts"] >= 10:

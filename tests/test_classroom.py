@@ -69,7 +69,7 @@ def test_every_backend_has_its_code_by_stage_and_calls_that_were_measured_to_rac
 
 
 def test_a_run_of_why_says_what_the_calls_time_goes_to(pytestconfig):
-    apart = next((pytestconfig.rootpath / "results/why").glob("*.jsonl"))
+    apart = next((pytestconfig.rootpath / "results/why").glob("*.jsonl.gz"))
     found = lesson([("small.jsonl", small()), (apart.name, read_result(apart))])
     keras = next(one for one in found["backends"] if one["name"] == "keras")
     shares = dict(map(tuple, keras["parts"]))

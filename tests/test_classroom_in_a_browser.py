@@ -34,7 +34,7 @@ SEEN = """async () => {
 def page(tmp_path_factory, pytestconfig):
     """Of the layers of 2018, some of them taken apart."""
     small = result(*(blocks(name, 20 * 5**n) for n, name in enumerate(NAMES)))
-    apart = next((pytestconfig.rootpath / "results/why").glob("*.jsonl"))
+    apart = next((pytestconfig.rootpath / "results/why").glob("*.jsonl.gz"))
     path = tmp_path_factory.mktemp("classroom") / "classroom.html"
     results = [("small.jsonl", small), (apart.name, read_result(apart))]
     path.write_text(classroom_page(results), encoding="utf-8")

@@ -51,7 +51,7 @@ def test_each_condition_has_its_file_and_is_in_its_rules(folder):
 
 def test_of_each_backend_the_fastest_variant_in_float32_that_starts_soon_is_measured(monkeypatch):
     monkeypatch.setattr(conditions, "STARTS_WITHIN_S", 8)
-    kept = Path(__file__).parents[1] / "results/cpu/epyc-2026-11-24.jsonl"
+    kept = Path(__file__).parents[1] / "results/cpu/epyc-2026-11-24.jsonl.gz"
     names = fastest(kept)
     assert "fused" in names
     assert {precision(name) for name in names} == {"float32"}

@@ -16,7 +16,7 @@ from processes import ran
 from sample_results import blocks, failed, log, write_log
 
 ROOT = Path(__file__).parents[1]
-COMMITTED = sorted((ROOT / "results/cpu").glob("*.jsonl"))
+COMMITTED = sorted((ROOT / "results/cpu").glob("*.jsonl.gz"))
 
 
 def every(of):

@@ -20,7 +20,9 @@ from sample_results import blocks, log, write_log
 
 ROOT = Path(__file__).parents[1]
 #: Of two machines with different names.
-COMMITTED = [ROOT / f"results/cpu/{name}.jsonl" for name in ("epyc-2026-11-24", "xeon-2026-11-21")]
+COMMITTED = [
+    ROOT / f"results/cpu/{name}.jsonl.gz" for name in ("epyc-2026-11-24", "xeon-2026-11-21")
+]
 HOSTILE = "<img src=x onerror='window.hacked = 1'>"
 
 

@@ -12,22 +12,57 @@ import pytest
 from jsonschema import Draft202012Validator
 from lenet_bench import render
 from lenet_bench.questions.share import MOST_BYTES, check_file, given, shared_files
-from lenet_bench.results import SHARED, End, Log, as_result, read_log, read_result
+from lenet_bench.results import (
+    SHARED,
+    Anatomy,
+    End,
+    Log,
+    as_result,
+    read_log,
+    read_result,
+    taken_apart,
+)
 from lenet_bench.results.log import as_lines
 from lenet_bench.results.read import settled
 from lenet_bench.results.schema import make_schema
 from lenet_bench.results.thin import KEPT, thinned
 from lenet_bench.show.figures.rows import as_runs
 from msgspec.structs import replace
-from sample_results import blocks, failed, log, possible_log, write_log
+from sample_results import blocks, experiments, failed, log, possible_log, write_log
 
 ROOT = Path(__file__).parents[1]
-COMMITTED = sorted((ROOT / "results/cpu").glob("*.jsonl"))
+COMMITTED = sorted((ROOT / "results/cpu").glob("*.jsonl.gz"))
 
 
-@pytest.mark.parametrize("path", COMMITTED, ids=lambda path: path.stem)
+def with_all_calls(kept):
+    """Like the run that a shared log was made of: every call, some of them in slow slices."""
+    blocks = []
+    for number, block in enumerate(kept.blocks):
+        slices = ()
+        samples = jittered(block.calls_ns.tolist(), number)
+        if block.quiet_share is not None:
+            first = len(samples) // 3
+            loop_ns = 40_000 if number % 4 == 0 else 30_000
+            slices = ((first, loop_ns), (len(samples) - first, 30_000))
+        batches = [
+            replace(one, samples_ns=jittered(one.calls_ns.tolist(), number), thinned_ns=())
+            for one in block.batches
+        ]
+        changes = {"thinned_ns": (), "quarters_ns": None, "quiet_share": None}
+        changes |= {"samples_ns": samples, "slices": slices, "batches": tuple(batches)}
+        blocks.append(replace(block, **changes))
+    return Log(replace(kept.header, kind="comparison"), tuple(blocks), kept.end)
+
+
+def jittered(samples, number):
+    """The same calls in another order, each a little longer."""
+    calls = sorted(samples, key=lambda ns: ns * 7919 % 997)
+    return tuple(ns + (ns * (number * 7919 + n) % 997) for n, ns in enumerate(calls))
+
+
+@pytest.mark.parametrize("path", COMMITTED, ids=lambda path: path.name)
 def test_every_figure_comes_out_as_from_all_calls(path):
-    whole = read_log(path)
+    whole = with_all_calls(read_log(path))
     few = thinned(whole)
     one, other = as_result(whole), as_result(few)
     for form in ("text", "json", "csv", "markdown"):
@@ -51,13 +86,9 @@ def test_a_thinned_block_has_few_times():
     assert {one.calls for one in few.blocks if one.backend == "fused"} == {3000}
 
 
-def jittered(samples, number):
-    return tuple(ns + (ns * (number * 7919 + n) % 997) for n, ns in enumerate(samples))
-
-
 @pytest.mark.slow
 def test_a_run_of_all_backends_with_fifteen_starts_each_is_small_enough(tmp_path):
-    source = read_log(COMMITTED[0])
+    source = with_all_calls(read_log(COMMITTED[0]))
     timed = {one.backend: one for one in source.blocks if one.status == "ok"}
     rows = list(timed.values())
     every = [(one, number) for number in range(15) for one in rows]
@@ -157,7 +188,7 @@ def test_share_shows_asks_and_writes_a_file_and_a_text(result_file, tmp_path, ru
 
 
 def test_a_self_test_of_the_machine_comes_with_it(tmp_path, run):
-    result = ROOT / "results/cpu/epyc-2026-11-24.jsonl"
+    result = ROOT / "results/cpu/epyc-2026-11-24.jsonl.gz"
     verdicts = ROOT / "results/self-test/epyc-2026-11-23.json"
     folder = tmp_path / "community"
     done = run("share", str(result), "--self-test", str(verdicts), "--yes", "-o", str(folder))
@@ -183,3 +214,32 @@ def test_an_interrupted_share_leaves_nothing_half_written(result_file, tmp_path,
         child.wait()
         for path in folder.glob("*.gz"):
             check_file(path)
+
+
+def test_a_run_of_why_is_kept_with_its_parts_and_its_calls_of_functions(tmp_path, run):
+    path = tmp_path / "why.jsonl"
+    anatomy = Anatomy({"torch": 7}, 3, 2, ("torch",))
+    apart = blocks("torch", 90, experiments=experiments(python=40), anatomy=anatomy)
+    untaken = blocks("numpy", 50, whole="it has no operations")
+    write_log(path, log(apart, untaken, apart=True))
+    assert run("share", "--keep", str(path)).code == 0
+    kept = path.with_suffix(".jsonl.gz")
+    assert taken_apart(read_result(kept)) == taken_apart(read_result(path))
+
+
+def test_what_is_kept_is_of_any_backend_and_neither_asked_about_nor_checked(tmp_path, run):
+    paths = [tmp_path / f"{name}.jsonl" for name in ("a", "b")]
+    for path in paths:
+        write_log(path, log(blocks("torch/my_setting", 20), failed("other", "crashed", "<b>")))
+    assert run("share", "--keep", *map(str, paths)).code == 0
+    for path in paths:
+        kept = read_result(path.with_suffix(".jsonl.gz"))
+        assert render(kept) == render(read_result(path))
+
+
+def test_a_kept_file_never_replaces_what_it_was_made_of(shared_file, run):
+    before = shared_file.read_bytes()
+    refused = run("share", "--keep", str(shared_file))
+    assert refused.code == 1
+    assert "end in .jsonl," in refused.errors
+    assert shared_file.read_bytes() == before

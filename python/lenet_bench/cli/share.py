@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 @option("-o, --output DIR", "Write the file here.", "folder", default="results/community")
 @option("--yes", "Write without asking.")
 @option("--print", "Only print every line of the file.", "whole")
+@option("--keep", "Write FILE.jsonl.gz beside each FILE.jsonl, of any run.")
 @option("--check", "Check shared files, or folders of them.")
 def share(
     results: tuple[Path, ...],
@@ -28,22 +29,27 @@ def share(
     folder: Path,
     yes: bool,
     whole: bool,
+    keep: bool,
     check: bool,
 ) -> int:
     """Show what a shared result would contain, ask, and write it for a pull request.
 
     Nothing is sent anywhere. The file holds the machine, the versions, the settings and the times;
-    no folder, no user, no host, and no output of any program.
+    no folder, no user, no host, and no output of any program. With --keep, results of any kind are
+    written in the same form, unasked and unchecked: a hundredth of the size, and every figure.
 
     $ lenet-bench share mine.jsonl
     $ lenet-bench share mine.jsonl --self-test self-test.json
     $ lenet-bench share mine.jsonl --print | less               every byte of it
+    $ lenet-bench share --keep mine.jsonl why.jsonl             small, to keep
     $ lenet-bench share --check results/community               what CI does
     """
     if check:
         return _check(results)
+    if keep:
+        return _keep(results)
     if len(results) > 1:
-        raise click.UsageError("share takes one result; only --check takes several")
+        raise click.UsageError("share takes one result; only --keep and --check take several")
     from ..atomic import write_atomically, writing
     from ..questions.share import given
     from ..results.log import as_lines
@@ -112,6 +118,22 @@ def _next(file: Path, text: Path) -> Iterator[str]:
     yield f"  git add {file}"
     yield f"  git commit -m 'A result of {branch}'"
     yield f"and open a pull request with the text in {text} (do not commit that file)."
+
+
+def _keep(paths: tuple[Path, ...]) -> int:
+    from ..atomic import write_atomically, writing
+    from ..errors import ResultError
+    from ..questions.share import packed, shared
+    from ..results import read_log
+
+    for path in paths:
+        file = path.with_suffix(".jsonl.gz")
+        if path.suffix != ".jsonl":
+            raise ResultError(f"{path}: --keep takes files that end in .jsonl, as runs write them")
+        with writing(file):
+            write_atomically(file, packed(shared(read_log(path))))
+        note(f"{file}: {file.stat().st_size / 1000:.0f} kB of {path.stat().st_size / 1000:.0f} kB")
+    return SUCCESS
 
 
 def _check(paths: tuple[Path, ...]) -> int:

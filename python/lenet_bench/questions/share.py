@@ -13,7 +13,7 @@ import msgspec
 from msgspec.structs import replace
 
 from ..errors import ResultError
-from ..results import SHARED, Log, Result, as_result, read_log
+from ..results import Log, Result, as_result, read_log
 from ..results.circumstances import hardware
 from ..results.log import as_lines, as_log
 from ..results.machine import Machine
@@ -55,25 +55,27 @@ class _SelfTest(msgspec.Struct):
 def given(path: Path, self_test: Path | None = None) -> Given:
     """The shared form of the file; ResultError where it cannot be shared."""
     log = read_log(path)
-    if log.header.kind == SHARED and self_test is None:
-        return check(path, log)
     verdict = _verdict(self_test, log.header.machine) if self_test else log.header.self_test
-    return check(path, _shared(log, verdict))
+    return check(path, _plain(shared(log, verdict)))
 
 
 def check(source: Path, log: Log) -> Given:
     """The log as a file to share; ResultError says why it cannot be shared."""
     for fault in faults(log):
         raise ResultError(f"{source}: cannot be shared: {fault}")
-    lines = as_lines(log)
-    pack = zlib.compressobj(9, zlib.DEFLATED, zlib.MAX_WBITS + 16)  # no name and no date in it
-    content = pack.compress(lines) + pack.flush()
+    lines, content = as_lines(log), packed(log)
     if len(content) > MOST_BYTES or len(lines) > _MOST_UNPACKED:
         raise ResultError(
             f"{source}: cannot be shared: it has {len(content) / 1000:.0f} kB, at most "
             f"{MOST_BYTES // 1000} are allowed; measure fewer rounds or backends"
         )
     return Given(_name(log, lines), content, log, as_result(log))
+
+
+def packed(log: Log) -> bytes:
+    """The file of a shared log."""
+    pack = zlib.compressobj(9, zlib.DEFLATED, zlib.MAX_WBITS + 16)  # no name and no date in it
+    return pack.compress(as_lines(log)) + pack.flush()
 
 
 def check_file(path: Path) -> Given:
@@ -122,19 +124,23 @@ def texts(log: Log) -> list[str]:
     return sorted(filter(None, found))
 
 
-def _shared(log: Log, self_test: SelfTest | None) -> Log:
-    """Few times a block, no output of any program, and no text that names a folder."""
+def shared(log: Log, self_test: SelfTest | None = None) -> Log:
+    """Few times a block, no output of any program, no folders; of a run of `why` too."""
     thin = thinned(log)
     header = thin.header
     words = (argument(word) if word[:1] == "-" else PurePath(word).name for word in header.argv)
     rules = replace(header.rules, weights=PurePath(header.rules.weights).name)
     header = replace(header, argv=tuple(words), rules=rules, self_test=self_test)
-    blocks = (replace(b, output="", traceback=None, anatomy=None, whole=None) for b in thin.blocks)
-    return Log(_plain(header), tuple(map(_plain, blocks)), thin.end)
+    blocks = (replace(block, output="", traceback=None) for block in thin.blocks)
+    return Log(header, tuple(blocks), thin.end)
 
 
-def _plain(line: Line) -> Line:
-    """With short texts, on one line, without markup or folders."""
+def _plain(log: Log) -> Log:
+    """With short texts, each on one line, without markup or folders."""
+    return Log(_cleansed(log.header), tuple(map(_cleansed, log.blocks)), log.end)
+
+
+def _cleansed(line: Line) -> Line:
     return msgspec.convert(_mapped(msgspec.to_builtins(line)), type(line))
 
 

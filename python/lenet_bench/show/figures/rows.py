@@ -62,7 +62,9 @@ def as_runs(results: Sequence[tuple[str, Result]]) -> list[Run]:
     """Results with their files' names; two of one machine are distinguished by their files."""
     labels = [machine(result) for _, result in results]
     if len(set(labels)) < len(labels):
-        labels = [re.sub(r"\.jsonl?$", "", re.split(r"[\\/]", name)[-1]) for name, _ in results]
+        labels = [
+            re.sub(r"\.jsonl?(\.gz)?$", "", re.split(r"[\\/]", name)[-1]) for name, _ in results
+        ]
     return [_run(label, *one) for label, one in zip(labels, results, strict=True)]
 
 

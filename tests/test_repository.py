@@ -1,0 +1,41 @@
+"""What is committed stays light: results in the form that `share` makes, a clone that is small."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+MOST_OF_A_FILE = 1_000_000
+MOST_OF_RESULTS = 12_000_000
+MOST = 25_000_000  # a clone has to fit where 64 MiB do
+#: The weights, and pages that hold all that they show.
+LARGE = ("weights/lenet.safetensors", "docs/classroom.html", "results/cpu/*.html")
+
+
+@pytest.fixture(scope="module")
+def sizes() -> dict[Path, int]:
+    """The bytes of each committed file."""
+    if not (ROOT / ".git").exists():
+        pytest.skip("not in a clone")
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True)
+    paths = [ROOT / name for name in listed.stdout.decode().split("\0") if name]
+    return {path.relative_to(ROOT): path.lstat().st_size for path in paths if path.exists()}
+
+
+def test_no_file_is_above_one_megabyte_but_the_weights_and_pages(sizes: dict[Path, int]) -> None:
+    large = [path for path, size in sizes.items() if size > MOST_OF_A_FILE]
+    assert [str(path) for path in large if not any(map(path.match, LARGE))] == []
+
+
+def test_results_are_at_most_twelve_megabytes(sizes: dict[Path, int]) -> None:
+    results = [size for path, size in sizes.items() if path.parts[0] == "results"]
+    assert sum(results) <= MOST_OF_RESULTS
+
+
+def test_a_clone_is_at_most_twenty_five_megabytes(sizes: dict[Path, int]) -> None:
+    assert sum(sizes.values()) <= MOST
+
+
+def test_no_raw_run_is_committed(sizes: dict[Path, int]) -> None:
+    assert [str(path) for path in sizes if path.suffix == ".jsonl"] == []
