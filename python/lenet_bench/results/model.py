@@ -168,7 +168,7 @@ class Function(Struct, frozen=True, omit_defaults=True):
 
     call: str  # package.module:function
     share: float
-    calls: tuple["Function", ...] = ()  # those with at least 2 % of the time
+    calls: "tuple[Function, ...]" = ()  # those with at least 2 % of the time
 
 
 class Anatomy(Struct, frozen=True, omit_defaults=True):
