@@ -98,6 +98,13 @@ def test_list_names_backends_and_remove_says_what_it_did(run: Run, home: Path) -
     assert not (home / "caffe").exists()
 
 
+def test_the_link_to_an_environment_is_left_to_the_user(run: Run, home: Path) -> None:
+    (home / "caffe").symlink_to(home)
+    done = run("env", "remove", "caffe")
+    assert (done.code, done.errors.count("\n")) == (1, 1)
+    assert f"remove the link with: rm {home}/caffe" in done.errors
+
+
 def test_no_python_that_fits_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
     monkeypatch.setenv("PYENV_ROOT", "/nowhere")

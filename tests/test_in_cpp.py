@@ -1,14 +1,17 @@
 """What is compiled on the user's machine: csrc/api, against an API that is nothing but C++."""
 
+import os
 import shutil
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import psutil
 import pytest
 from lenet_bench.backends import Infer, in_cpp
 from lenet_bench.errors import Unavailable
 from lenet_bench.weights import read_weights
+from processes import wait_for
 
 ECHO = """
 #include <stdexcept>
@@ -58,21 +61,68 @@ def test_images_weights_and_threads_arrive_and_what_is_thrown_is_said(build: Any
         build(model=b"torn")
 
 
+def libraries(tmp_path: Path) -> list[Path]:
+    return [*(tmp_path / "cache/lenet-bench/in-cpp").iterdir()]
+
+
 def test_it_is_compiled_once(build: Any, tmp_path: Path) -> None:
     build()
-    (library,) = (tmp_path / "cache/lenet-bench/in-cpp").iterdir()
+    (library,) = libraries(tmp_path)
     made = library.stat().st_mtime_ns
     build()
     assert library.stat().st_mtime_ns == made
     build(ECHO.replace("a pixel", "one pixel"))
-    assert len([*library.parent.iterdir()]) == 2
+    assert len(libraries(tmp_path)) == 2
     with (in_cpp.sources() / "api/onnxruntime_c_api.hpp").open("a") as header:
         header.write("// changed\n")
     build()
-    assert len([*library.parent.iterdir()]) == 3
+    assert len(libraries(tmp_path)) == 3
 
 
 def test_what_cannot_be_compiled_leaves_nothing(build: Any, tmp_path: Path) -> None:
     with pytest.raises(Unavailable, match=r"^g\+\+ cannot compile echo.cpp: .*error.*nosuch"):
         build('#include "nosuch.h"\n')
-    assert not [*(tmp_path / "cache/lenet-bench/in-cpp").iterdir()]
+    assert not libraries(tmp_path)
+
+
+@pytest.mark.parametrize("left", [0, 8000])
+def test_a_library_that_was_cut_short_is_compiled_again(
+    build: Any, tmp_path: Path, left: int
+) -> None:
+    build()
+    (library,) = libraries(tmp_path)
+    library.rename(tmp_path / "elsewhere")  # it is mapped into this process
+    library.write_bytes((tmp_path / "elsewhere").read_bytes()[:left])
+    assert build()(np.ones((1, 28, 28), np.float32))[0, 9] == 1
+
+
+@pytest.mark.parametrize(
+    ("compiler", "reason"),
+    [
+        ("/bin/true", "^/bin/true cannot compile echo.cpp: it made no library"),
+        ("/etc/passwd", "^/etc/passwd cannot be started: Permission denied"),
+        ("/nonesuch/\udcff", "cannot be started: No such file"),
+    ],
+)
+def test_what_is_no_compiler_is_a_sentence(
+    build: Any, monkeypatch: pytest.MonkeyPatch, compiler: str, reason: str
+) -> None:
+    monkeypatch.setenv("CXX", compiler)
+    with pytest.raises(Unavailable, match=reason + ".*: export CXX="):
+        build()
+
+
+def test_a_compiler_that_takes_too_long_is_ended_with_its_children(
+    build: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    compiler = tmp_path / "compiler"
+    child = f"3597.{os.getpid()}"
+    compiler.write_text(f"#!/bin/sh\nsleep {child} &\nwait\n")
+    compiler.chmod(0o755)
+    monkeypatch.setenv("CXX", str(compiler))
+    monkeypatch.setattr(in_cpp, "_SECONDS", 2.0)
+    with pytest.raises(Unavailable, match=r"did not compile within 2 s; .*export CXX="):
+        build()
+    every = lambda: psutil.process_iter(["cmdline"])  # noqa: E731
+    wait_for(lambda: not any(child in (one.info["cmdline"] or ()) for one in every()))
+    assert not libraries(tmp_path)

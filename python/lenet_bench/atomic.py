@@ -4,6 +4,7 @@ import errno
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 from .errors import LenetBenchError
@@ -18,11 +19,14 @@ def writing(path: Path, failure: type[LenetBenchError] = LenetBenchError) -> Ite
         raise failure(f"{path}: cannot be written: {error.strerror or error}") from None
 
 
-def write_atomically(path: Path, content: bytes, *, durable: bool = True) -> None:
+def write_atomically(
+    path: Path, content: bytes, *, durable: bool = True, mode: int = 0o666
+) -> None:
     """Replace the file's content; after a crash the file is the old or the new one.
 
-    Creates its folder. Without `durable` it does not wait for the disk, and a power cut may leave
-    an empty file. Raises OSError and then leaves the old file in place. A stream gets the content.
+    Creates its folder. The umask is taken from the mode. Without `durable` it does not wait for the
+    disk, and a power cut may leave an empty file. Raises OSError and then leaves the old file in
+    place. A stream gets the content.
     """
     if is_stream(path):
         path.write_bytes(content)
@@ -31,7 +35,7 @@ def write_atomically(path: Path, content: bytes, *, durable: bool = True) -> Non
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = _temporary(path)
     try:
-        with temporary.open("wb") as file:
+        with open(temporary, "wb", opener=partial(os.open, mode=mode)) as file:
             file.write(content)
             if durable:
                 file.flush()

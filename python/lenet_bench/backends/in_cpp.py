@@ -1,26 +1,25 @@
 """LeNet in C++ on a library installed for Python, compiled here against its headers.
 
 csrc/api/NAME.cpp is the user's code; csrc/bindings/answer.cpp adds a C interface. The compiled
-library is kept in the user's cache, under a hash of its sources.
+library is kept in the user's cache.
 """
 
 import ctypes
-import hashlib
 import os
-import shutil
 import subprocess
-import tempfile
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
 
-from ..cache import cache_folder
+from ..cache import made
 from ..errors import Unavailable
 from ..weights import Weights
 from . import Array, Infer
 
 _FLAGS = ("-std=c++20", "-O3", "-w", "-shared", "-fPIC")
+_SECONDS = 300.0  # that the compiler may take
 _ROOM = 1000  # of answer.cpp's, for why it failed
 
 
@@ -79,20 +78,54 @@ def _compiled(api: str, version: str, options: Sequence[str]) -> Path:
     headers = [*sorted(root.glob("api/*.hpp")), root / "lenet.hpp", root / "shapes.hpp"]
     made_of = [*_FLAGS, *options, compiler, version]
     made_of += [file.read_text() for file in (*files, *headers)]
-    digest = hashlib.sha256("\0".join(made_of).encode()).hexdigest()[:16]
-    kept = cache_folder("in-cpp") / f"{api}-{digest}.so"
-    if kept.exists():
-        return kept
-    kept.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=kept.parent) as folder:
-        made = Path(folder) / kept.name
-        command = [compiler, *_FLAGS, f"-I{root}", *map(str, files), *options, "-o", str(made)]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        if done.returncode:
-            lines = [line for line in done.stderr.splitlines() if "error" in line]
+
+    def compile_in(folder: Path) -> bytes:
+        library = folder / "library.so"
+        command = [compiler, *_FLAGS, f"-I{root}", *map(str, files), *options, "-o", str(library)]
+        code, errors = _ended(command, folder)
+        if code or not library.exists():
+            lines = [line for line in errors.splitlines() if "error" in line]
+            why = next(iter(lines), "without a message" if code else "it made no library")
             raise Unavailable(
-                f"{compiler} cannot compile {api}.cpp: {next(iter(lines), 'without a message')}; "
+                f"{compiler} cannot compile {api}.cpp: {why}; "
                 "fix it with a compiler that knows C++20: export CXX=g++-12"
             )
-        shutil.move(made, kept)
-    return kept
+        return library.read_bytes()
+
+    return made("in-cpp", api, made_of, compile_in, ".so")
+
+
+def _ended(command: Sequence[str], folder: Path) -> tuple[int, str]:
+    """Run the compiler, whose temporary files go into the folder: its exit code and its errors."""
+    try:
+        process = subprocess.Popen(
+            command,
+            env={**os.environ, "TMPDIR": str(folder)},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+            errors="replace",
+        )
+    except OSError as error:
+        raise Unavailable(
+            f"{command[0]} cannot be started: {error.strerror}; "
+            "name a C++ compiler: export CXX=g++-12"
+        ) from None
+    try:
+        _, errors = process.communicate(timeout=_SECONDS)
+    except subprocess.TimeoutExpired:
+        raise Unavailable(
+            f"{command[0]} did not compile within {_SECONDS:g} s; "
+            "name another C++ compiler: export CXX=g++-12"
+        ) from None
+    finally:
+        if process.poll() is None:  # also after Ctrl-C; the compiler has children of its own
+            import psutil
+
+            every = [*psutil.Process(process.pid).children(recursive=True), process]
+            for one in every:
+                with suppress(psutil.NoSuchProcess):
+                    one.kill()
+            process.communicate()
+    return process.returncode, errors

@@ -12,14 +12,14 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from .. import export
-from ..atomic import write_atomically, writing
-from ..cache import cache_folder
+from ..cache import cache_folder, find, keep
 from ..errors import LenetBenchError, Unavailable
 from ..weights import read_weights
 
 ORT, TFJS = "onnxruntime-web", "tfjs"
 _MEGABYTES = 43, 16  # that npm loads, and that are kept
 _SECONDS = 600
+_KIND = "browser-engines"
 
 #: Each package and version, and the files that a page loads of it.
 _PACKAGES = {
@@ -42,7 +42,7 @@ class Engines:
 
 def install(say: Callable[[str], None]) -> None:
     """Bring what is not in the cache; Unavailable without npm."""
-    missing = [package for package in _PACKAGES if not all(p.exists() for p in _paths(package))]
+    missing = [package for package in _PACKAGES if None in _found(package).values()]
     if not missing:
         return
     npm = shutil.which("npm")
@@ -52,7 +52,8 @@ def install(say: Callable[[str], None]) -> None:
             "Debian: apt install npm), or leave out --browser-engines"
         )
     loads, keeps = _MEGABYTES
-    say(f"npm downloads {ORT} and {TFJS}, {loads} MB; {keeps} MB of them stay in {_folder()}")
+    place = cache_folder(_KIND)
+    say(f"npm downloads {ORT} and {TFJS}, {loads} MB; {keeps} MB of them stay in {place}")
     with TemporaryDirectory() as folder:
         _run([npm, "pack", "--silent", "--ignore-scripts", *missing], folder)
         for package in missing:
@@ -64,8 +65,9 @@ def installed(say: Callable[[str], None]) -> Engines:
     """The engines whose files are in the cache; `say` is called for one that lacks its model."""
     names, files = list[str](), dict[str, bytes]()
     for name, packages in ((ORT, [*_PACKAGES][:1]), (TFJS, [*_PACKAGES][1:])):
-        paths = [path for package in packages for path in _paths(package)]
-        if not all(path.exists() for path in paths):
+        found = {file: path for package in packages for file, path in _found(package).items()}
+        paths = {file: path for file, path in found.items() if path}
+        if paths != found:
             continue
         try:
             if name == ORT:
@@ -76,28 +78,27 @@ def installed(say: Callable[[str], None]) -> Engines:
                 "pip install 'lenet-bench[onnx]'"
             )
             continue
-        files |= {path.name: path.read_bytes() for path in paths}
+        files |= {file: path.read_bytes() for file, path in paths.items()}
         names.append(name)
     return Engines(names, files)
 
 
-def _folder() -> Path:
-    return cache_folder("browser-engines")
+def _found(package: str) -> dict[str, Path | None]:
+    """Each of its files, and where it is kept."""
+    return {file: find(_KIND, _name(package, file)) for file in _PACKAGES[package]}
 
 
-def _paths(package: str) -> list[Path]:
-    """Where its files are kept: each version has its own folder."""
-    return [_folder() / package.replace("/", "-") / name for name in _PACKAGES[package]]
+def _name(package: str, file: str) -> str:
+    return f"{package.replace('/', '-')}-{file}"
 
 
 def _keep(package: str, archive: Path) -> None:
     try:
         with tarfile.open(archive) as content:
-            for path in _paths(package):
-                member = content.extractfile(f"package/dist/{path.name}")
+            for file in _PACKAGES[package]:
+                member = content.extractfile(f"package/dist/{file}")
                 assert member is not None
-                with writing(path):
-                    write_atomically(path, member.read())
+                keep(_KIND, _name(package, file), member.read())
     except (OSError, tarfile.TarError, KeyError) as error:
         raise LenetBenchError(
             f"{package}: npm's package does not have the expected files: {error}"

@@ -5,7 +5,6 @@
     export("onnx", read_weights(), Path("lenet.onnx"))
 """
 
-import hashlib
 import os
 import sys
 from contextlib import closing
@@ -91,25 +90,23 @@ def _converted(name: str, weights: Weights) -> bytes:
     converter runs in a process of its own, so that a process that only runs the model does not load
     it.
     """
-    from ..cache import cache_folder
+    from ..cache import made
     from ..process import Child, Died
 
     module = MAKERS[name].partition(":")[0]
     source = Path(__file__).with_name(f"{module}.py").read_text()
     versions = [f"{package} {installed_version(package)}" for package in _CONVERTERS[module]]
-    key = hashlib.sha256("\n".join([source, weights.sha256, *versions]).encode())
-    path = cache_folder("models") / f"{name}-{key.hexdigest()[:16]}"
-    if path.exists():
-        return path.read_bytes()
     variables = {**_CONVERTERS_VARIABLES, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    try:
+
+    def convert(_: Path) -> bytes:
         with closing(Child(f"{__name__}:serve", variables=variables)) as child:
             content: bytes = child.ask((name, dict(weights.parameters)), _CONVERTERS_SECONDS)
+        return content
+
+    try:
+        return made("models", name, [source, weights.sha256, *versions], convert).read_bytes()
     except Died as death:
         raise ImportError(death.sentence) from None
-    with writing(path):
-        write_atomically(path, content)
-    return content
 
 
 def serve(parent: "Parent") -> None:

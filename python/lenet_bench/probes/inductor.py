@@ -8,8 +8,6 @@ Compiling a network takes many seconds. Inductor caches its code for `compile`; 
 `export` are cached here.
 """
 
-import hashlib
-import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import ModuleType
@@ -17,8 +15,7 @@ from typing import Any
 
 import torch
 
-from ..atomic import write_atomically
-from ..cache import cache_folder
+from ..cache import made
 from ..registry.adapter import Adapter
 from ..weights import Weights
 from . import CUTS, ENTERING, IMAGES, SOFTMAX, Infer, Probe, called, networks, way
@@ -108,14 +105,14 @@ def keeping(file: ModuleType, weights: Weights) -> Callable[[Any, str], Infer]:
             *(isa.build_arch_flags(), weights.sha256),  # repr has an address in it
             *(Path(str(file.__file__)).read_text(), graph.graph_module.code),
         ]
-        digest = hashlib.sha256("\0".join(made_of).encode()).hexdigest()[:16]
-        path = cache_folder("torch-export") / f"{digest}.pt2"
+
+        def package(folder: Path) -> bytes:
+            path = folder / "graph.pt2"
+            torch._inductor.aoti_compile_and_package(graph, package_path=str(path))
+            return path.read_bytes()
+
         with torch.inference_mode():
-            if not path.exists():
-                with tempfile.TemporaryDirectory() as folder:
-                    made = str(Path(folder) / path.name)
-                    torch._inductor.aoti_compile_and_package(graph, package_path=made)
-                    write_atomically(path, Path(made).read_bytes())
+            path = made("torch-export", "graph", made_of, package, ".pt2")
             return file.on_arrays(torch._inductor.aoti_load_package(str(path)), device)
 
     return packaged

@@ -6,6 +6,7 @@ interpreter.
 """
 
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ...cache import base_folder, home
 from ...errors import LenetBenchError
 
 if TYPE_CHECKING:
@@ -105,6 +107,11 @@ def create(name: str, progress: Callable[[str], None] = lambda _: None) -> Envir
 def remove(name: str) -> bool:
     """Remove an environment; returns whether there was one."""
     folder = _find(name).folder
+    if folder.is_symlink():
+        raise LenetBenchError(
+            f"{folder} is a link, and what it leads to is not removed; remove the link with: "
+            f"rm {shlex.quote(str(folder))}"
+        )
     try:
         shutil.rmtree(folder)
     except (FileNotFoundError, NotADirectoryError):
@@ -129,8 +136,7 @@ def _pinned(requirements: str) -> list[str]:
 def _home() -> Path:
     if chosen := os.environ.get("LENET_BENCH_ENVIRONMENTS"):
         return Path(chosen).absolute()
-    data = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
-    return Path(data) / "lenet-bench" / "environments"
+    return base_folder("XDG_DATA_HOME", ".local/share", nowhere="/") / "environments"
 
 
 def _read(pins: Path) -> Environment:
@@ -187,7 +193,7 @@ def _python_for(environment: Environment) -> str | None:
     """An interpreter of a version that its packages run on: this one, on the PATH, or pyenv's."""
     if f"{sys.version_info.major}.{sys.version_info.minor}" in environment.pythons:
         return sys.executable
-    pyenv = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv") / "versions"
+    pyenv = Path(os.environ.get("PYENV_ROOT") or (home() or Path("/")) / ".pyenv") / "versions"
     for name in (f"python{version}" for version in environment.pythons):
         candidates = [shutil.which(name), *map(str, pyenv.glob(f"*/bin/{name}"))]
         for python in filter(None, candidates):  # one of pyenv's on the PATH may not run
