@@ -75,7 +75,8 @@ class Served:
 
     def workers(self):
         """The backends' processes, in the order in which they were started."""
-        every = psutil.Process(self.process.pid).children(recursive=True)
+        keepers = psutil.Process(self.process.pid).children()
+        every = [one for keeper in keepers for one in keeper.children()]
         workers = [one for one in every if "lenet_bench.measure.worker:serve" in one.cmdline()]
         return sorted(workers, key=psutil.Process.create_time)
 

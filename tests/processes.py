@@ -34,12 +34,13 @@ def alive(pid: int) -> bool:
 
 
 def children(pid: int, words: str = "") -> list[int]:
-    """Its child processes that run, with these words in their command lines."""
+    """What its keepers have started and still runs, with these words in its command line."""
     found = []
-    for child in psutil.Process(pid).children():
+    for keeper in psutil.Process(pid).children():
         with suppress(psutil.NoSuchProcess):
-            if alive(child.pid) and words in " ".join(child.cmdline()):
-                found.append(child.pid)
+            for child in keeper.children():
+                if alive(child.pid) and words in " ".join(child.cmdline()):
+                    found.append(child.pid)
     return found
 
 

@@ -280,6 +280,25 @@ class StartsAProcess(Honest):
         return {"child": str(self.child.pid)}
 
 
+class LeavesADaemon(Honest):
+    """Has a process that is neither in its session nor a child of its own."""
+
+    def begin(self):
+        daemon = ["setsid", "sh", "-c", "sleep 3598 >/dev/null 2>&1 & echo $!"]
+        self.daemon = subprocess.run(daemon, stdout=subprocess.PIPE, check=True).stdout.decode()
+
+    def describe(self):
+        return {"daemon": self.daemon.strip()}
+
+
+class DiesWithADaemon(LeavesADaemon):
+    def answer(self, images, right):
+        if timed():
+            print(f"daemon {self.daemon}", flush=True)
+            os.kill(os.getpid(), signal.SIGKILL)
+        return right
+
+
 class SlowsItsClock(Honest):
     """Puts a clock into its process that goes half as fast."""
 

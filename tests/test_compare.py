@@ -20,6 +20,7 @@ linux = pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
 #: Backends that fail, how, and a part of the reason.
 FAILING = [
     (scratch.KillsItself, "crashed", "in round 1: killed by SIGKILL"),
+    (scratch.DiesWithADaemon, "crashed", "in round 1: killed by SIGKILL"),
     (scratch.ReadsAddressZero, "crashed", "killed by SIGSEGV"),
     (scratch.Raises, "crashed", "ValueError: the descriptor is stale"),
     (scratch.ExitsQuietly, "crashed", "exit code 0"),
@@ -56,7 +57,7 @@ FAILING = [
 ]
 LIVING = [
     *(scratch.Honest, scratch.Prints, scratch.LeaksMemory, scratch.StartsAProcess),
-    *(scratch.ForksWhenTimed, scratch.LeavesItsCore),
+    *(scratch.ForksWhenTimed, scratch.LeavesItsCore, scratch.LeavesADaemon),
 ]
 
 
@@ -103,6 +104,22 @@ def test_a_leak_shows_in_the_peak_of_memory_the_floor_below_all_and_no_process_i
     assert leaking.resources.peak_rss_mib > honest.resources.peak_rss_mib + 15
     assert 0 < zoo.floor.summary.p50_us < honest.summary.p50_us
     assert not alive(int(zoo.row("StartsAProcess").runs["child"]))
+
+
+@linux
+def test_a_daemon_ends_with_its_backends_block(zoo):
+    assert not alive(int(zoo.row("LeavesADaemon").runs["daemon"]))
+
+
+@linux
+def test_a_daemon_ends_with_a_backend_that_died(zoo):
+    assert not alive(int(zoo.row("DiesWithADaemon").output.split()[1]))
+
+
+@linux
+def test_a_warning_names_a_backend_that_left_a_daemon(zoo):
+    (warning,) = [text for text in zoo.warnings if "did not end with it" in text]
+    assert "LeavesADaemon (sleep)" in warning
 
 
 @linux

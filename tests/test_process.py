@@ -131,6 +131,27 @@ def test_temporary_files_of_a_child_go_when_its_parent_ends(ends, tmp_path):
 
 
 @linux
+def test_what_left_its_session_ends_with_it(child):
+    daemon = (
+        "import subprocess\n"
+        "command = ['setsid', 'sh', '-c', 'sleep 3597 >/dev/null & echo $!']\n"
+        "parent.say(int(subprocess.run(command, stdout=subprocess.PIPE).stdout))"
+    )
+    pid = child.ask(daemon, TIMEOUT_S)
+    assert alive(pid)
+    child.end()
+    assert not alive(pid)
+    assert child.left == ("sleep",)
+
+
+@linux
+def test_it_is_ended_where_it_kills_the_process_above_it(child):
+    with pytest.raises(Died):
+        child.ask("os.kill(os.getppid(), 9); time.sleep(3600)", TIMEOUT_S)
+    wait_for(lambda: not alive(child.pid))
+
+
+@linux
 @pytest.mark.parametrize("does", ["time.sleep(3600)", "parent.hear()"])
 def test_it_and_what_it_started_die_with_their_parent(does, tmp_path):
     script = tmp_path / "parent.py"
@@ -139,7 +160,7 @@ def test_it_and_what_it_started_die_with_their_parent(does, tmp_path):
         "sys.path.insert(0, sys.argv[1])\n"
         "import test_process\n"
         "child = test_process.started('obey')\n"
-        'begun = \'import subprocess; parent.say(subprocess.Popen(["sleep", "3599"]).pid)\'\n'
+        'begun = \'import subprocess as s; parent.say(s.Popen(["setsid", "sleep", "3599"]).pid)\'\n'
         "print(child.pid, child.ask(begun), flush=True)\n"
         "child.ask(sys.argv[2])\n"
     )

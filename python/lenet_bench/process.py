@@ -5,12 +5,14 @@ answer. They use a socket of their own, so output of a library cannot disturb th
 message is plain data: what pickle knows without importing, and NumPy arrays as bytes, since pickled
 arrays differ between versions of NumPy. Nothing else is accepted from a child.
 
-No child outlives its parent, even if that is killed by SIGKILL. Children are killed, so they leave
+Between the two is the keeper (keeper.py): no child outlives its parent, even if that is killed by
+SIGKILL, and nothing that a child started outlives the child. Children are killed, so they leave
 temporary files; these are removed when the parent ends.
 """
 
 import atexit
 import io
+import json
 import os
 import pickle
 import shutil
@@ -35,6 +37,8 @@ from numpy.typing import NDArray
 
 _LARGEST_MESSAGE = 1 << 28  # bytes; printed text read as a message seems to be larger
 _TO_DIE_S = 2.0  # from the end of the connection to the end of the process
+_TO_END_S = 20.0  # all that a child started
+_KEEPER = f"{__package__}.keeper"
 _OUTPUT_KEPT = 8 << 10
 
 
@@ -78,14 +82,15 @@ class Child:
         to: Any = {"kept": self._output, "shown": _stderr(), "dropped": subprocess.DEVNULL}[printed]
         self._out_of_memory_kills = _out_of_memory_kills()
         self._connection, theirs = Pipe()
-        command = [python, "-u", "-X", "faulthandler", "-m", __name__]
+        command = [python, "-u", "-X", "faulthandler", "-m", _KEEPER]
+        self._keeper, keepers = socket.socketpair()
         self.started_ns = time.monotonic_ns()
-        with theirs:
+        with theirs, keepers:
             try:
                 self._process = subprocess.Popen(
                     [*command, str(theirs.fileno()), function],
                     env={**os.environ, "TMPDIR": _temporary_folder(), **(variables or {})},
-                    stdin=subprocess.DEVNULL,
+                    stdin=keepers.fileno(),
                     stdout=to,
                     stderr=to,
                     pass_fds=[theirs.fileno()],
@@ -93,17 +98,18 @@ class Child:
                 )
             except OSError as error:
                 self._connection.close()
+                self._keeper.close()
                 self._output.close()
                 why = f"{python} cannot be started: {error.strerror}"
                 raise Died("missing", why) from None
-        # It ends the child and all of its session once this process is gone.
-        self._watcher = _waiting_shell('read -r _; kill -s KILL -- "-$0"', str(self.pid))
-        self._process_fd = os.pidfd_open(self.pid) if hasattr(os, "pidfd_open") else None
+        self._process_fd = None
+        if hasattr(os, "pidfd_open"):
+            self._process_fd = os.pidfd_open(self._process.pid)
         self.ended = False  # or noticed to be dead
-
-    @property
-    def pid(self) -> int:
-        return self._process.pid
+        self.left: tuple[str, ...] = ()  # daemons that it started, which were ended with it
+        self._code: int | None = None
+        self._said = self._keeper.makefile("r", encoding="ascii", errors="replace")
+        self.pid = int(self._said.readline() or self._process.pid)
 
     def ask(self, question: Any, timeout_s: float | None = None) -> Any:
         """Send a question and wait for the answer; without one, end the child and raise Died."""
@@ -128,7 +134,8 @@ class Child:
             return _receive(self._connection)
 
     def interrupt(self) -> None:
-        self._process.send_signal(signal.SIGINT)
+        with suppress(ProcessLookupError):
+            os.kill(self.pid, signal.SIGINT)
 
     def pause(self) -> None:
         """Stop it and all that it started, until `go_on`."""
@@ -139,7 +146,7 @@ class Child:
 
     def kill(self) -> None:
         """Kill it and all that it started; a pending `hear` raises Died."""
-        self._signal_all(signal.SIGKILL)
+        self._process.terminate()
 
     def end(self) -> None:
         """Kill it and all that it started, at once: it has nothing to save."""
@@ -147,8 +154,19 @@ class Child:
             return
         self.kill()
         self.ended = True
-        self._process.wait()
-        _dismiss(self._watcher)
+        try:
+            self._process.wait(_TO_END_S)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        try:
+            report = json.loads(self._said.read())
+            self._code, self.left = report["code"], tuple(report["left"])
+        except (OSError, ValueError):  # the keeper was killed
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(self.pid, signal.SIGKILL)
+        self._said.close()
+        self._keeper.close()
         self._connection.close()
         if self._process_fd is not None:
             os.close(self._process_fd)
@@ -210,6 +228,7 @@ class Child:
             self.end()
             return Died("dead", "closed its connection to lenet-bench but is still running")
         self.end()
+        code = code if self._code is None else self._code
         if code >= 0:
             said = [line.strip() for line in self.output().splitlines() if line.strip()][-1:]
             return Died("dead", ": ".join([f"ended with exit code {code}", *said]))
@@ -355,9 +374,3 @@ def _out_of_memory_kills() -> int:
     except OSError:
         return 0
     return next((int(line.split()[1]) for line in lines if line.startswith("oom_kill ")), 0)
-
-
-if __name__ == "__main__":
-    from lenet_bench.process import serve as serve_as_imported  # this module once, not twice
-
-    serve_as_imported()

@@ -267,6 +267,7 @@ def measure_block(entry: Entry, conditions: Conditions, task: Task) -> Block:
             facts["output"] = portable(start.child.output())
             facts["difference"] = start.difference
             start.child.close()
+            facts["left"] = tuple(map(portable, start.child.left))
     took_s = time.monotonic() - began
     return Block(backend=entry.name, round=task.round, at_s=task.at_s, took_s=took_s, **facts)
 

@@ -212,6 +212,7 @@ class Block(Struct, frozen=True, kw_only=True, omit_defaults=True):
     threads_running: int | None = None  # those that used more than 1 % of the timed span
     cores: tuple[int, ...] = ()  # that its threads may use at the end
     peak_rss_mib: float | None = None  # its peak memory, Python and NumPy included
+    left: tuple[str, ...] = ()  # names of the daemons that it started, ended with it
     steal_share: float | None = None  # of its cores' time, taken by a hypervisor
     other_share: float | None = None  # of its cores' time, used by other processes
     mhz: float | None = None  # the cores' clock at the end

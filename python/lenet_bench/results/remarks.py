@@ -155,6 +155,11 @@ def _of_the_backends(rows: Sequence[Row], result: Result) -> Iterator[str]:
             f"ran on other cores too, although pinned to {_spell(rules.worker_cores)}: {named}; do "
             "not compare their times with the others'"
         )
+    if left := {row.name: ", ".join(names) for row in rows if (names := _left(row))}:
+        yield (
+            f"started processes that did not end with it, so lenet-bench ended them: "
+            f"{_listed(left)}; what they did is not in the times"
+        )
     if named := _those(rows, _idle_share, _SPINNING, lambda share: f"{_whole(share)} of a core"):
         yield f"used CPU time between calls: {named}; set OMP_WAIT_POLICY=passive"
     if floor and (named := _those(rows, lambda row: floor / _p50(row), _NEAR_FLOOR, _whole)):
@@ -218,6 +223,11 @@ def _elsewhere(result: Result) -> Callable[[Row], float]:
     """How many cores a backend's threads could use besides those that it was given."""
     own = set(result.rules.worker_cores)
     return lambda row: max((len(set(block.cores) - own) for block in row.blocks), default=0)
+
+
+def _left(row: Row) -> list[str]:
+    """The names of the daemons that it started."""
+    return sorted({name for block in row.blocks for name in block.left})
 
 
 def _shared(result: Result) -> str:
