@@ -9,7 +9,6 @@ from statistics import median as middle
 from textwrap import wrap
 
 from conditions import CONDITIONS
-from kernels import kernels
 from lenet_bench.questions.share import SUFFIX
 from lenet_bench.registry import find
 from lenet_bench.registry import precision as precision_of
@@ -189,15 +188,12 @@ def whyparts(path: Path) -> Iterator[str]:
         if one.parts:
             yield from [f"### {one.name}", ""]
             rows = [part_row(part) for part in one.parts]
-            says = f"{one.engine} says"  # without a figure the column is left out
-            titles = ("part", "median", "95 % interval", says, "what was measured")
-            yield from [*markdown(titles, rows, (titles[0], titles[4])), ""]
+            titles = ("part", "median", "95 % interval", "what was measured")
+            yield from [*markdown(titles, rows, (titles[0], titles[3])), ""]
 
 
 def part_row(part: Part) -> tuple[str, ...]:
-    """What the engine says is in no interval."""
-    bounds = times(part.low_us, part.high_us)
-    return part.name, time(part.us), bounds, time(part.engine_us), part.evidence
+    return part.name, time(part.us), times(part.low_us, part.high_us), part.evidence
 
 
 def training(path: Path) -> Iterator[str]:
@@ -348,7 +344,6 @@ DRAWN: dict[str, Callable[[Path], Iterable[str]]] = {
     "whyanswer": whyanswer,
     "closure": closure,
     "whyparts": whyparts,
-    "kernels": kernels,
     "withoutpython": without_python,
     "training": training,
     "agreement": agreement,

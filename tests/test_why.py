@@ -294,7 +294,7 @@ def test_parts_are_shown_with_a_bar_where_the_last_one_ended_and_are_in_the_json
     (backend,) = json.loads(json.dumps(digest([apart(100)])))["backends"]
     assert {"name", "median_us", "parts", "explained"} <= set(backend)
     for part, line in zip(backend["parts"], lines[3:], strict=True):
-        assert set(part) == {"name", "us", "low_us", "high_us", "evidence", "engine_us"}
+        assert set(part) == {"name", "us", "low_us", "high_us", "evidence"}
         assert part["evidence"]
         assert part["evidence"] in line
 

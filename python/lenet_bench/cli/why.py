@@ -39,8 +39,7 @@ def why(
 
     Each is measured as by `compare`. Then smaller networks are timed: one that does nothing, some
     of trivial operations, and LeNet cut after each stage. Their times give the parts of the call;
-    what the parts do not explain is shown, too. Where the engine has a profiler, its own time for
-    each stage stands beside them.
+    what the parts do not explain is shown, too.
 
     $ lenet-bench why onednn onnxruntime
     $ lenet-bench why keras keras:call tensorflow --tree

@@ -12,8 +12,6 @@ from typing import Any
 import numpy as np
 
 from ..probes import TWO_CORES, Infer, Probe, probes_of, together
-from ..probes.engines import engine_kernels
-from ..probes.onednn_verbose import onednn_kernels
 from ..quiet import Slice, quiet_calls
 from ..registry import find
 from .calls import Image, time_calls
@@ -37,21 +35,6 @@ def taken_apart(origin: Origin, infer: Infer, images: list[Image], cores: Sequen
         with with_threads_on(cores):  # a thread of the runtime's may have a core of its own
             answer["experiments"] += timed([Probe("call", TWO_CORES, infer)], images)
     return answer
-
-
-def kernels(origin: Origin, by: str, infer: Infer, images: list[Image]) -> Answer:
-    """Times of kernels by the engine's profiler, in a separate build, or by oneDNN in this one."""
-    if origin.factory:
-        return {"kernels": [], "unheard": None}
-    row, variant = find(origin.name)
-    try:
-        if by == "engine":
-            found = engine_kernels(row, variant, origin.weights, origin.threads, images)
-        else:
-            found = onednn_kernels(row, infer, images)
-    except Exception as error:
-        return {"kernels": [], "unheard": sentence(error)}
-    return {"kernels": found, "unheard": None}
 
 
 def _probes(origin: Origin, infer: Infer) -> Sequence[Probe]:

@@ -6,7 +6,7 @@
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from os import PathLike
 from typing import Any
 
@@ -14,10 +14,9 @@ import numpy as np
 
 from .. import units
 from ..errors import LenetBenchError, Unavailable, without_middle
-from ..probes import onednn_verbose
 from ..process import Child, Died
 from ..registry import find, with_counterpart, wrong_version
-from ..results import Anatomy, Batch, Block, CacheProbe, ColdStart, Experiment, Kernel, Status
+from ..results import Anatomy, Batch, Block, CacheProbe, ColdStart, Experiment, Status
 from ..results.portable import portable
 from ..results.versioned import decode
 from ..weights import default_path, read_weights
@@ -320,48 +319,8 @@ def _measure(start: Start, task: Task, watch: Watch, facts: dict[str, Any]) -> N
         facts["experiments"] = tuple(Experiment(**one) for one in answer["experiments"])
         if answer["whole"]:
             facts["whole"] = _said(answer["whole"])
-        facts |= _heard(start)
     except Failed as failure:  # the call is left whole
         facts["whole"] = _said(failure.reason)
-
-
-def _heard(start: Start) -> dict[str, Any]:
-    """Times of the engine's profiler and, in another process, of the oneDNN in it."""
-    found: list[Kernel] = []
-    failures: list[str] = []
-    for by, ask in (("engine", _of_engine), ("oneDNN", _of_onednn)):
-        try:
-            kernels, reason = ask(start)
-            found += kernels
-        except Failed as failure:
-            reason = failure.reason
-        if reason:
-            failures.append(f"{by}: {_said(reason)}")
-    return {"kernels": tuple(found), "unheard": "; ".join(failures) or None}
-
-
-def _of_engine(start: Start) -> tuple[list[Kernel], str | None]:
-    answer = start.ask("kernels", by="engine")
-    return [Kernel(**one) for one in answer["kernels"]], answer["unheard"]
-
-
-def _of_onednn(start: Start) -> tuple[list[Kernel], str | None]:
-    """Times of oneDNN, from a new start: the library reads its verbose setting once."""
-    entry = start.entry
-    if entry.factory or entry.device == "gpu":
-        return [], None
-    if entry.name.partition(":")[0] not in onednn_verbose.HOLD_IT:
-        return [], None
-    variables = {**entry.variables, **onednn_verbose.VARIABLES}
-    other = Start(replace(entry, variables=variables), start.conditions)
-    try:
-        other.build()
-        other.ask("keep", images=start.conditions.truth.rotating.images)
-        answer = other.ask("kernels", by="oneDNN")
-        version = onednn_verbose.version_in(f"{other.child.output()} {other.runs.get('library')}")
-    finally:
-        other.child.close()
-    return [Kernel(**{**one, "by": version}) for one in answer["kernels"]], answer["unheard"]
 
 
 def _time(start: Start, start_s: float, usual_ns: int | None, facts: dict[str, Any]) -> None:

@@ -247,12 +247,6 @@ class Built:
 
         return experiments.taken_apart(self._origin, self._infer, self._images, question["cores"])
 
-    def kernels(self, question: Question) -> Answer:
-        """Times of its engine's profiler, or of oneDNN; if that fails, the reason."""
-        from . import experiments
-
-        return experiments.kernels(self._origin, question["by"], self._infer, self._images)
-
     def dissect(self, _: Question) -> Answer:
         from .anatomy import dissect
 

@@ -15,7 +15,6 @@ from .model import (
     Function,
     Gpu,
     Header,
-    Kernel,
     Listed,
     Result,
     Row,

@@ -16,11 +16,9 @@ stages. So, for each start:
 
 LeNet itself, called as the backend is called, is in none of these. `unexplained` is the call less
 all other parts: a part like the others, below zero where their sum exceeds the call.
-
-The engine's own time for a stage, by its profiler, stands beside it and is in no sum.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -29,7 +27,7 @@ from msgspec import structs
 
 from ..probes import ALONE, COUNTS, IN_FULL, NOTHING, TWO_CORES, Kind
 from ..units import time
-from .model import Anatomy, Block, Experiment, Kernel, Result, Row, Status
+from .model import Anatomy, Block, Experiment, Result, Row, Status
 from .statistics import Floats, with_bounds
 
 DISPATCH, UNEXPLAINED = "dispatch", "unexplained"
@@ -51,7 +49,6 @@ class Part:
     low_us: float | None
     high_us: float | None
     evidence: str  # what was measured for it
-    engine_us: float | None = None  # by the engine's own profiler
 
 
 @dataclass(frozen=True)
@@ -71,9 +68,6 @@ class TakenApart:
     waits: float = 0.0  # a call: times that it gave its core away
     two_cores_us: float | None = None  # the call where its process may use one more; in no sum
     anatomy: Anatomy | None = None
-    engine: str | None = None  # whose profiler gave `engine_us`
-    kernels: tuple[Kernel, ...] = ()  # from the engine's profiler and its oneDNN; medians
-    unheard: str | None = None  # why one of these gave no times
 
 
 def group(part: str) -> str:
@@ -111,9 +105,8 @@ def _taken_apart(row: Row, seed: int) -> TakenApart:
     known = TakenApart(row.name, "ok", None, median_us, waits=waits, anatomy=row.anatomy)
     if not blocks:
         reason = next((block.whole for block in row.blocks if block.whole), None)
-        whole = replace(known, reason=reason or "`why` has no experiments for this backend yet")
-        return _beside_the_engine(whole, row.blocks)
-    return _beside_the_engine(_summarised(known, blocks, seed), blocks)
+        return replace(known, reason=reason or "`why` has no experiments for this backend yet")
+    return _summarised(known, blocks, seed)
 
 
 def _summarised(known: TakenApart, blocks: Sequence[Block], seed: int) -> TakenApart:
@@ -149,44 +142,6 @@ def _summarised(known: TakenApart, blocks: Sequence[Block], seed: int) -> TakenA
         operation_us=dispatch if of_kind(tried, "operations") else None,
         two_cores_us=_two_cores_us(blocks),
     )
-
-
-def _beside_the_engine(found: TakenApart, blocks: Sequence[Block]) -> TakenApart:
-    """With the times of the stages from the first source that has all: the engine or its oneDNN."""
-    kernels = tuple(_medians(kernel for block in blocks for kernel in block.kernels))
-    unheard = next((block.unheard for block in blocks if block.unheard), None)
-    found = replace(found, kernels=kernels, unheard=unheard)
-    for engine in dict.fromkeys(kernel.by for kernel in kernels):
-        starts = [_by_stage(block.kernels, engine) for block in blocks]
-        whole = [sums for sums in starts if set(sums) >= set(STAGES)]
-        if whole:
-            us = {stage: float(np.median([sums[stage] for sums in whole])) for stage in STAGES}
-            parts = tuple(replace(part, engine_us=us.get(part.name)) for part in found.parts)
-            return replace(found, engine=engine, parts=parts)
-    return found
-
-
-def _by_stage(kernels: Sequence[Kernel], by: str) -> dict[str, float]:
-    """The time of each stage according to one source."""
-    sums: dict[str, float] = {}
-    for kernel in kernels:
-        if kernel.by == by:
-            sums[kernel.stage] = sums.get(kernel.stage, 0.0) + kernel.us
-    return sums
-
-
-def _medians(kernels: Iterable[Kernel]) -> Iterator[Kernel]:
-    """The same kernel of all starts as one, with its median."""
-    same: dict[Kernel, list[Kernel]] = {}
-    for kernel in kernels:
-        same.setdefault(structs.replace(kernel, us=0.0, by_hand_us=None), []).append(kernel)
-    for kernel, every in same.items():
-        by_hand = [one.by_hand_us for one in every if one.by_hand_us is not None]
-        yield structs.replace(
-            kernel,
-            us=float(np.median([one.us for one in every])),
-            by_hand_us=float(np.median(by_hand)) if by_hand else None,
-        )
 
 
 def _parts(experiments: Sequence[Experiment]) -> Iterator[tuple[str, float, str]]:

@@ -150,19 +150,6 @@ class Experiment(Struct, frozen=True, omit_defaults=True):
     evidence: str = ""  # what was measured for it; of another network, its layers
 
 
-class Kernel(Struct, frozen=True, omit_defaults=True):
-    """A node's time by the engine's own profiler, or by the oneDNN in it, in a separate run."""
-
-    by: str  # the source: OpenVINO; oneDNN 3.7.3
-    stage: str  # of the network; empty for other nodes
-    name: str  # of the node, or oneDNN's primitive
-    us: float  # the median call
-    times: Count = 1  # in a call; its time is that of all of them
-    implementation: str = ""  # the implementation, as the source names it
-    shapes: str = ""  # as oneDNN writes them, with what is fused
-    by_hand_us: float | None = None  # the same, called directly in the oneDNN of `onednn`
-
-
 class Function(Struct, frozen=True, omit_defaults=True):
     """A Python function, and its share of the time with all that it calls."""
 
@@ -223,8 +210,6 @@ class Block(Struct, frozen=True, kw_only=True, omit_defaults=True):
     installed_mib: float | None = None  # on disk, its API's packages and theirs; likewise
     experiments: tuple[Experiment, ...] = ()  # of `why`
     whole: str | None = None  # why it has no experiments in a run of `why`
-    kernels: tuple[Kernel, ...] = ()  # times by its engine's own profiler
-    unheard: str | None = None  # why its engine, or its oneDNN, gave no times
     anatomy: Anatomy | None = None  # of a call; in its first block
 
     @property

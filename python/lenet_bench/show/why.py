@@ -189,15 +189,7 @@ def parts(one: TakenApart, screen: Screen) -> Iterator[str]:
         Column("", _from_zero(sides), left=True, style="cyan", leaves=2),
         Column("measured", [part.evidence for part in one.parts], left=True, leaves=3),
     ]
-    if one.engine:
-        us = [units.time(part.engine_us) for part in one.parts]
-        columns.insert(3, Column("the engine says", us, leaves=1))
     yield from table(screen, columns, margin=MARGIN)
-    if one.engine:
-        whose = f"the engine says: by {one.engine}'s own profiler, in a separate build."
-        yield from screen.wrap(whose)
-    if one.unheard:
-        yield from screen.wrap(one.unheard, "yellow")
 
 
 def closely(one: TakenApart, screen: Screen) -> Iterator[str]:
