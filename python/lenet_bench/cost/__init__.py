@@ -1,4 +1,4 @@
-"""The cost of a variant in code: lines, API names, decisions, and packages to install.
+"""The cost of a variant in code: lines, API names, and packages to install.
 
 Counted from the sources alone; no API is imported. A variant in Python is its function and all
 definitions that this uses in its file, without imports of lenet-bench's modules. A line counts if
@@ -18,7 +18,7 @@ from ..installed import extra_requirements, installed_bytes
 from ..registry import Backend, environments, every_name, find, names, usual_name
 from .api import api_names
 from .source import Source, sources
-from .tokens import code_lines, complexity, nesting
+from .tokens import code_lines
 
 _PACKAGE = Path(__file__).parent.parent
 
@@ -31,8 +31,6 @@ class Cost:
     files: tuple[str, ...]
     lines_of_code: int
     api_names: tuple[str, ...]  # distinct ones of others' APIs that it uses
-    complexity: int  # decisions: if, for, while, case, catch, and, or, ?:
-    nesting: int  # how deep: ifs, loops, switches and tries within each other
     installs: tuple[str, ...]  # pip's requirements, beyond the core's
     installed_mib: float | None  # what its API takes of the disk; None where it is not here
 
@@ -79,8 +77,6 @@ def _cost(name: str) -> Cost:
         files=tuple(source.name for source in files),
         lines_of_code=sum(len(code_lines(source)) for source in files),
         api_names=tuple(api_names(files)),
-        complexity=sum(map(complexity, files)),
-        nesting=max(map(nesting, files)),
         installs=tuple(_requirements(find(name)[0])),
         installed_mib=installed_mib(name),
     )

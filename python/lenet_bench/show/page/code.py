@@ -16,7 +16,7 @@ from pygments.lexers import get_lexer_for_filename
 from pygments.token import Comment, Keyword, Name, String, _TokenType
 
 from ... import units
-from ...cost import Source, api_names, code_lines, complexity, sources
+from ...cost import Source, api_names, code_lines, sources
 from ...errors import LenetBenchError
 from ...registry import find
 from ..figures.rows import Row, Run
@@ -68,7 +68,6 @@ def implementations(runs: Sequence[Run]) -> list[Implementation]:
 def _cost(written: Sequence[Source], rows: Sequence[Row]) -> str:
     lines = sum(len(code_lines(source)) for source in written)
     cost = f"{units.counted(lines, 'line')}, {units.counted(len(api_names(written)), 'API name')}"
-    cost += f", {units.counted(sum(map(complexity, written)), 'decision')}"
     if others := {row["lines"] for row in rows} - {None, lines}:
         cost += f" ({', '.join(map(str, sorted(others)))} lines when it was measured)"
     return cost

@@ -29,8 +29,7 @@ def costs(found: Sequence[Cost], screen: Screen) -> Iterator[str]:
     if long:
         different: dict[object, Cost] = {}
         for cost in found:
-            sizes = (cost.lines_of_code, cost.complexity, cost.nesting)
-            same = (backend_of(cost.name), cost.api_names, cost.installs, sizes)
+            same = (backend_of(cost.name), cost.api_names, cost.installs, cost.lines_of_code)
             different.setdefault(same, cost)
         found = list(different.values())
     found, headings = by_family(found, lambda cost: cost.name)
@@ -40,9 +39,7 @@ def costs(found: Sequence[Cost], screen: Screen) -> Iterator[str]:
         Column("lines", [units.count(cost.lines_of_code) for cost in found]),
         Column("API names", [units.count(len(cost.api_names)) for cost in found], leaves=1),
         Column("disk", [units.mebibytes(cost.installed_mib) for cost in found], leaves=2),
-        Column("decisions", [units.count(cost.complexity) for cost in found], leaves=3),
-        Column("nesting", [units.count(cost.nesting) for cost in found], leaves=4),
-        Column("installs", packages, left=True, style="dim", leaves=5),
+        Column("installs", packages, left=True, style="dim", leaves=3),
     ]
     yield from table(screen, columns, headings=headings)
     if long:
