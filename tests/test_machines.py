@@ -9,10 +9,9 @@ import pytest
 from lenet_bench import units
 from lenet_bench.cli import run as command
 from lenet_bench.questions.machines import matching, measured
-from lenet_bench.questions.scaling import gains
 from lenet_bench.questions.share import given
-from lenet_bench.results import Batch, read_result
-from lenet_bench.results.machine import Machine, Processor, Software
+from lenet_bench.results import read_result
+from lenet_bench.results.machine import Machine, Processor
 from lenet_bench.show.machines import baseline, columns
 from lenet_bench.show.page.machines import page
 from msgspec.structs import replace
@@ -160,55 +159,6 @@ def replace_times(one, number, factor):
     cpu = replace(one.processor, model=f"Processor {number % 40} of many")
     times = {name: changed(of, us=of.us * factor) for name, of in one.times.items()}
     return changed(one, processor=cpu, times=times, version=f"0.{number % 5}.0")
-
-
-def on_a_host(path, us, images=None, **changes):
-    """A result of one backend, timed with batches too where `images` says how long they take."""
-    took = {size: round(one * 1000) for size, one in (images or {}).items()}
-    batches = tuple(Batch(size, (ns,) * 5) for size, ns in took.items())
-    variables = {"LENET_BENCH_AT_ONCE": str(changes.pop("at_once"))} if "at_once" in changes else {}
-    computer = Machine(Processor(model="A", logical=4), software=Software(variables=variables))
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_log(path, log(blocks("fused", us, batches=batches), machine=computer, **changes))
-
-
-def scaling(folder):
-    found = gains(measured([folder])[0])
-    return {(o.kind, o.count, o.host): (o.gain, o.efficiency) for o in found}
-
-
-def near(gain, efficiency):
-    return pytest.approx((gain, efficiency), rel=1e-2)
-
-
-def test_threads_batches_and_devices_are_compared_with_one_on_the_same_host(tmp_path, shown):
-    on_a_host(tmp_path / "n1/threads-1.jsonl", 100, {8: 400})
-    on_a_host(tmp_path / "n1/threads-2.jsonl", 80, threads=2)
-    on_a_host(tmp_path / "n2/threads-2.jsonl", 10, threads=2)
-    for number in (1, 2):
-        on_a_host(tmp_path / f"n1/threads-1-{number}-of-2.jsonl", 120, {8: 500}, at_once=2)
-    expected = {
-        ("threads", 2, "n1"): near(1.25, 0.625),
-        ("images a call", 8, "n1"): near(2, 0.25),
-        ("devices", 2, "n1"): near(1.6, 0.8),
-    }
-    assert scaling(tmp_path) == expected
-    said = json.loads(shown("machines", tmp_path, "--json")[1])
-    assert {(one["kind"], one["host"]) for one in said["scaling"]} == {
-        (kind, host) for kind, _, host in expected
-    }
-    html = page(measured([tmp_path])[0])
-    assert html.count("<svg") == 3
-    assert "No host" not in html
-
-    on_a_host(tmp_path / "bare/n1/threads-1.jsonl", 100)
-    on_a_host(tmp_path / "bare/n1/threads-1-1-of-2.jsonl", 120, at_once=2)
-    assert scaling(tmp_path / "bare") == {}
-    html = page(measured([tmp_path / "bare"])[0])
-    assert "<svg" not in html
-    for said in ("No host was measured with one thread", "No result has batches"):
-        assert said in html
-    assert "n1: 1 of 2 devices" in html
 
 
 def of_fused(path):

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import LenetBenchError, ResultError
-from ..results import Row, read_log
+from ..results import read_log
 from ..results.machine import Machine, Processor
 from ..results.read import medians
 
@@ -20,7 +20,6 @@ class Median:
 
     us: float
     starts: int
-    rates: Mapping[int, float]  # images a second by how many are given in a call
 
 
 @dataclass(frozen=True)
@@ -30,7 +29,6 @@ class Measured:
     source: str
     processor: Processor
     gpu: str | None
-    memory_bytes: int | None
     threads: int
     at_once: int  # such runs on the machine together, each on a device of its own
     version: str
@@ -105,17 +103,11 @@ def _measured(path: Path) -> Measured:
         source=str(path),
         processor=header.machine.processor,
         gpu=next((row.gpu.name for row, _ in found if row.gpu), None),
-        memory_bytes=header.machine.memory_bytes,
         threads=header.rules.threads,
         at_once=_at_once(header.machine),
         version=header.version,
         started=header.started,
         passed=sum(one == "passed" for one in verdicts) if verdicts is not None else None,
         points=len(verdicts) if verdicts is not None else None,
-        times={row.name: _median(row, us) for row, us in found},
+        times={row.name: Median(us, len(row.blocks)) for row, us in found},
     )
-
-
-def _median(row: Row, us: float) -> Median:
-    batches = {batch.size: batch.images_per_s for batch in row.batches}
-    return Median(us, len(row.blocks), {1: 1e6 / us} | batches)

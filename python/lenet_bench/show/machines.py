@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
 from pathlib import PurePath
 from statistics import median
 from typing import Any
@@ -10,7 +9,6 @@ from typing import Any
 from .. import units
 from ..errors import ResultError
 from ..questions.machines import Measured
-from ..questions.scaling import gains
 from ..registry import precision
 from ..results.statistics import FEWEST_STARTS
 from ..units import counted
@@ -112,7 +110,6 @@ def as_json(machines: Sequence[Measured], base: str, refused: Sequence[str]) -> 
     return {
         "baseline": base,
         "machines": [_plain(one, base) for one in machines],
-        "scaling": [asdict(one) | {"efficiency": one.efficiency} for one in gains(machines)],
         "refused": list(refused),
     }
 
