@@ -1,5 +1,8 @@
 """Made-up runs, for what is computed from one and drawn of it."""
 
+import re
+from zlib import crc32
+
 from lenet_bench.probes import COUNTS, CUTS
 from lenet_bench.registry import find, names
 from lenet_bench.results import (
@@ -14,9 +17,9 @@ from lenet_bench.results import (
     Listed,
     Log,
     Rules,
-    append,
     as_result,
 )
+from lenet_bench.results.log import as_lines
 from lenet_bench.results.machine import Machine, Processor
 from lenet_bench.results.statistics import FEWEST_STARTS
 from msgspec.structs import replace
@@ -103,9 +106,16 @@ def possible_log(*rows, **rest):
 
 
 def write_log(path, content):
-    for line in (content.header, *content.blocks, content.end):
-        if line:
-            append(path, line)
+    path.write_bytes(as_lines(content))
+
+
+def with_checksums(content):
+    """The lines of a changed file with the checksums of what is now in them."""
+    return re.sub(rb'(?m)^(.*?)(?:,"crc32":"\w+")?}\n', _with_checksum, content)
+
+
+def _with_checksum(line):
+    return b'%s,"crc32":"%08x"}\n' % (line[1], crc32(line[1]))
 
 
 def result(*rows, **rest):

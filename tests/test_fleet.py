@@ -17,11 +17,9 @@ import pytest
 from conftest import environment
 from lenet_bench.cli import run as command
 from lenet_bench.questions.share import given
-from lenet_bench.results import Log
 from lenet_bench.results.log import as_lines
-from msgspec.structs import replace
 from packaging.requirements import Requirement
-from sample_results import blocks, failed, possible_log, write_log
+from sample_results import blocks, failed, possible_log, with_checksums, write_log
 
 ROOT = Path(__file__).parents[1]
 FLEET = ROOT / "bench/fleet/fleet.py"
@@ -217,17 +215,17 @@ def emptied(folder):
 
 #: What a host answers in place of measuring, and what is said of it.
 ANSWERS = {
-    "honest": (["print(name, result(name))"], "measured"),
-    "greeting": (["print('Welcome to node7!')", "print(name, result(name))"], "measured"),
-    "lacking": (["print(name, result(name, 'partial'))"], "is kept, without torch: no module"),
+    "honest": (["print(name, result())"], "measured"),
+    "greeting": (["print('Welcome to node7!')", "print(name, result())"], "measured"),
+    "lacking": (["print(name, result('partial'))"], "is kept, without torch: no module"),
     "silent": ([], "no result came: it printed no message"),
     "nonsense": (["print(name, 'AAAA')"], "cannot be decompressed"),
     "markup": (["print(name, '<script>')"], "its result is refused"),
-    "repeating": (["print(name, result('fleet-000000000000-0'))"], "it is of another run"),
-    "quick": (["print(name, result(name, 'impossible'))"], "less time than reading its weights"),
-    "escaping": ([r"print('\x1b[2J' * 99, file=sys.stderr)"], "no result came: �[2J"),
+    "other": (["print(name, result('threads'))"], "it is of another run"),
+    "quick": (["print(name, result('impossible'))"], "less time than reading its weights"),
+    "escaping": ([r"print('\x1b[2J' * 99, file=sys.stderr)"], r"no result came: \x1b[2J"),
     "flooding": (["while True: print('x' * 2**16)"], "more than 8 MiB"),
-    "large": (["print(name, 'A' * 2**20)"], "at most 400 are allowed"),
+    "large": (["print(name, 'A' * 2**20)"], "at most 450 are allowed"),
     "slow": (["time.sleep(600)"], "timed out"),
 }
 
@@ -238,18 +236,16 @@ def answering(tmp_path, name, lines):
         "import base64, gzip, os, re, sys, time",
         "script = os.read(0, 9999).decode(errors='replace')",
         "name = re.search('^run=(.*)$', script, re.M)[1] + '-0'",
-        "def result(name, form='possible'):",
-        f"    lines = open('{tmp_path}/' + form, 'rb').read().replace(b'RUN', name.encode())",
+        "def result(form='possible'):",
+        f"    lines = open('{tmp_path}/' + form, 'rb').read()",
         "    return base64.b64encode(gzip.compress(lines)).decode()",
         *lines,
     )
 
 
-def as_shared(path, *rows):
-    """The lines that `share` makes of a run of these, which is named RUN."""
-    log = possible_log(*rows)
-    header = replace(log.header, argv=("lenet-bench", "compare", "-o", "RUN.jsonl"))
-    write_log(path, Log(header, log.blocks, log.end))
+def as_shared(path, *rows, **rules):
+    """The lines that `share` makes of a run of these."""
+    write_log(path, possible_log(*rows, **rules))
     return as_lines(given(path).log)
 
 
@@ -263,7 +259,10 @@ def made_up(tmp_path):
     (tmp_path / "wheels/lenet_bench-0.1.0-py3-none-any.whl").touch()
     possible = as_shared(tmp_path / "log.jsonl", blocks("numpy", 90))
     (tmp_path / "possible").write_bytes(possible)
-    (tmp_path / "impossible").write_bytes(re.sub(rb"\[\[\d+,", b"[[7,", possible))
+    impossible = with_checksums(re.sub(rb"\[\[\d+,", b"[[7,", possible))
+    (tmp_path / "impossible").write_bytes(impossible)
+    two_threads = as_shared(tmp_path / "two.jsonl", blocks("numpy", 90), threads=2)
+    (tmp_path / "threads").write_bytes(two_threads)
     lacking = failed("torch", "unavailable", "no module named torch")
     partial = as_shared(tmp_path / "partial.jsonl", blocks("numpy", 90), lacking)
     (tmp_path / "partial").write_bytes(partial)

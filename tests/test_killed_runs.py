@@ -1,5 +1,7 @@
 """The file of a comparison: a run that is killed leaves it whole, and another goes on with it."""
 
+import gzip
+import os
 import signal
 import subprocess
 import sys
@@ -11,8 +13,9 @@ import scratch_backends as scratch
 from conftest import environment
 from lenet_bench import CompareOptions, compare
 from lenet_bench.errors import ResultError, WeightsError
-from lenet_bench.results import read_log, read_result
+from lenet_bench.results import Appended, read_log, read_result
 from processes import alive, children, python, wait_for
+from sample_results import sample_log
 from scratch_backends import measured
 
 TIMEOUT_S = 180
@@ -80,6 +83,64 @@ def test_a_run_of_other_settings_or_backends_is_refused(weights_file, tmp_path):
         with pytest.raises(ResultError, match="Honest"):
             measured(weights_file, *backends, output=output, rounds=2)
     assert output.read_bytes() == before
+
+
+@pytest.mark.parametrize("name", ["result.jsonl.gz", "my result"])
+def test_a_compressed_run_is_not_continued_but_said_how_to_unpack(weights_file, tmp_path, name):
+    output = tmp_path / name
+    measured(weights_file, scratch.Honest, output=output, rounds=1)
+    whole = output.read_bytes()
+    output.write_bytes(compressed := gzip.compress(whole))
+    with pytest.raises(ResultError, match="cannot be continued") as caught:
+        measured(weights_file, scratch.Honest, output=output, rounds=2)
+    assert output.read_bytes() == compressed
+    subprocess.run(str(caught.value).split("`")[1], shell=True, check=True)
+    unpacked = output.with_suffix("") if output.suffix == ".gz" else f"{output}.jsonl"
+    result = measured(weights_file, scratch.Honest, output=unpacked, rounds=2)
+    assert [len(row.blocks) for row in result.backends] == [2]
+
+
+@pytest.mark.parametrize("begun", [False, True], ids=["new", "begun"])
+def test_a_file_that_a_run_is_writing_is_refused_to_another(weights_file, tmp_path, begun):
+    output = tmp_path / "result.jsonl"
+    if begun:
+        measured(weights_file, scratch.Honest, output=output, rounds=1)
+    content = sample_log()
+    with Appended(output) as file:
+        file.begin(file.log.header if begun else content.header)
+        before = output.read_bytes()
+        with pytest.raises(ResultError, match="another run is writing this file"):
+            measured(weights_file, scratch.Honest, output=output, rounds=2)
+    assert output.read_bytes() == before
+
+
+def test_two_runs_that_begin_a_file_at_once_leave_one_header(tmp_path):
+    output = tmp_path / "result.jsonl"
+    with Appended(output) as first, Appended(output) as second:
+        first.begin(sample_log().header)
+        with pytest.raises(ResultError, match="another run is writing this file"):
+            second.begin(sample_log().header)
+    assert read_log(output).header == sample_log().header
+
+
+def test_the_lock_of_a_killed_run_ends_with_it(weights_file, tmp_path):
+    output = tmp_path / "result.jsonl"
+    with started(weights_file, output) as process:
+        wait_for(lambda: has_blocks(output))
+        with pytest.raises(ResultError, match="another run is writing"), Appended(output):
+            pass
+        process.kill()
+        process.wait(TIMEOUT_S)
+        with Appended(output) as file:
+            assert file.log is not None
+
+
+def test_a_pipe_as_output_is_refused_before_it_is_opened(weights_file, tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    for output in (pipe, "/dev/null"):
+        with pytest.raises(ResultError, match="not a plain file"):
+            measured(weights_file, scratch.Honest, output=output, rounds=1)
 
 
 @linux

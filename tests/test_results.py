@@ -9,7 +9,7 @@ import pytest
 from jsonschema import Draft202012Validator
 from lenet_bench import read_result, units
 from lenet_bench.errors import ResultError
-from lenet_bench.results import append, as_result, digest, failures, read_log
+from lenet_bench.results import Appended, as_result, digest, failures, read_log
 from lenet_bench.results.machine import Machine
 from lenet_bench.results.schema import make_schema
 from lenet_bench.results.versioned import check_place, read_bytes
@@ -25,6 +25,7 @@ from sample_results import (
     result,
     sample_log,
     sample_result,
+    with_checksums,
     write_log,
 )
 
@@ -70,14 +71,15 @@ def test_every_line_keeps_the_published_schema(written, run):
 
 def test_each_line_is_there_as_soon_as_it_is_appended(path):
     whole = sample_log()
-    append(path, whole.header)
-    for number, block in enumerate(whole.blocks):
-        append(path, block)
-        assert read_log(path).blocks == whole.blocks[: number + 1]
-    assert read_result(path).ended == "running"
-    for ends in (whole.end, None, whole.end):  # the last one, where a run went on
-        append(path, ends or replace(whole.blocks[-1], round=12))
-        assert read_log(path).end == ends
+    with Appended(path) as file:
+        file.begin(whole.header)
+        for number, block in enumerate(whole.blocks):
+            file.append(block)
+            assert read_log(path).blocks == whole.blocks[: number + 1]
+        assert read_result(path).ended == "running"
+        for ends in (whole.end, None, whole.end):  # the last one, where a run went on
+            file.append(ends or replace(whole.blocks[-1], round=12))
+            assert read_log(path).end == ends
 
 
 def test_a_place_is_checked_and_what_is_there_stays(path):
@@ -92,8 +94,9 @@ def test_a_place_is_checked_and_what_is_there_stays(path):
 
 
 def test_a_later_versions_field_is_passed_over_and_a_cut_is_said(written):
-    content = written.read_text().replace('"round":3', '"round":3,"news":[]')
-    written.write_text(content.replace('"schema":2', '"schema":2,"news":[]'))
+    content = written.read_bytes().replace(b'"round":3', b'"round":3,"news":[]')
+    content = content.replace(b'"schema":3', b'"schema":3,"news":[]')
+    written.write_bytes(with_checksums(content))
     assert read_log(written) == sample_log()
 
     write_log(written.with_name("other.jsonl"), sample_log())
@@ -110,9 +113,9 @@ def test_a_later_versions_field_is_passed_over_and_a_cut_is_said(written):
 @pytest.mark.parametrize(
     ("old", "new", "place"),
     [
-        ('"schema":2', '"schema":99', "newer lenet-bench"),
-        ('"schema":2', '"schema":1', "older lenet-bench"),
-        ('"schema":2', '"schema":"2"', "no schema number"),
+        ('"schema":3', '"schema":99', "newer lenet-bench"),
+        ('"schema":3', '"schema":2', "older lenet-bench"),
+        ('"schema":3', '"schema":"3"', "no schema number"),
         ('"kind":"comparison"', '"kind":"training"', "that of a training"),
         ('"seed":7', '"seed":"7"', "line 1: Expected `int`"),
         ('"margin":0.02', '"margin":1', "margin"),
@@ -140,11 +143,25 @@ def test_a_later_versions_field_is_passed_over_and_a_cut_is_said(written):
 def test_a_damaged_file_is_refused_with_the_place(written, old, new, place):
     content = written.read_text()
     assert old in content
-    written.write_text(content.replace(old, new, 1))
+    written.write_bytes(with_checksums(content.replace(old, new, 1).encode()))
     with pytest.raises(ResultError) as caught:
         read_result(written)
     assert place in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_a_turned_bit_is_an_error_wherever_it_is(path):
+    write_log(path, log(blocks("first", 20, rounds=2)))
+    content = path.read_bytes()
+    for place in range(0, len(content), 41):
+        for bit in (0, 3, 5):
+            turned = bytes([content[place] ^ 1 << bit])
+            path.write_bytes(content[:place] + turned + content[place + 1 :])
+            with pytest.raises(ResultError):
+                read_log(path)
+    path.write_bytes(content[:-1] + b"\x0b")
+    with pytest.raises(ResultError, match=r"line \d+: its checksum does not match"):
+        read_log(path)
 
 
 @pytest.mark.parametrize("content", [b"", b"[]", b"\x00\xff", b'"schema"', b"{}", b"[" * 100_000])

@@ -153,7 +153,7 @@ def test_what_a_failure_printed_and_where_it_was_is_not_given(tmp_path):
     lines = as_lines(given(path).log).decode()
     for private in ("secret", "/home", "me/", "<b>", "/opt"):
         assert private not in lines
-    assert "cannot open a.so: (b)no(/b) such file" in lines
+    assert "cannot open a.so: …" in lines
 
 
 def test_a_folder_is_checked_whole_but_for_its_readme(shared_file, run, tmp_path):

@@ -12,6 +12,7 @@ from lenet_bench.questions.share import MOST_BYTES, check
 from lenet_bench.results import End, Log, read_log
 from lenet_bench.results.thin import thinned
 from msgspec.structs import replace
+from sample_results import with_checksums
 
 # What strangers send. Each is one change of a good file's lines, and what is said of it.
 NAN = "damaged result file"
@@ -20,15 +21,30 @@ HOSTILE = {
     "characters that turn the text around": (b"AMD EPYC", "AMD \u202eEPYC".encode(), "control"),
     "markup": (b"AMD EPYC", b"<img src=x>", "markup"),
     "a link": (b"AMD EPYC", b"see https://x.example", "link"),
-    "a long text": (b"AMD EPYC", b"A" * 401, "400 characters"),
+    "a long text": (
+        b'"OMP_NUM_THREADS":"1"',
+        b'"OMP_NUM_THREADS":"%s"' % (b"A" * 401),
+        "400 characters",
+    ),
     "a folder": (b"AMD EPYC", b"/home/me/AMD", "folder"),
+    "a command line": (
+        b'"argv":["lenet-bench","compare"',
+        b'"argv":["lenet-bench","compare","mine.jsonl"',
+        "command line",
+    ),
+    "weights with a name": (b"lenet.safetensors", b"client-acme.safetensors", "weights"),
     "no number": (b'"wall_ns":', b'"mhz":NaN,"wall_ns":', NAN),
     "an infinite number": (b'"wall_ns":', b'"mhz":1e999,"wall_ns":', NAN),
     "a huge number": (b'"seed":7', b'"seed":' + b"9" * 400, NAN),
     "a negative seed": (b'"seed":7', b'"seed":-7', NAN),
-    "a negative time": (b'"at_s":2.0', b'"at_s":-2.0', "negative"),
+    "a negative time": (b'"at_s":2.0', b'"at_s":-2.0', NAN),
     "a call before it began": (b'"thinned_ns":[[20', b'"thinned_ns":[[-20', NAN),
-    "calls that fill the memory": (b",50]]", b",4000000000000000000]]", "more calls"),
+    "calls that fill the memory": (b",50]]", b",4000000000]]", "more calls"),
+    "calls with several images that fill the memory": (
+        b'"wall_ns":',
+        b'"batches":[{"size":8,"thinned_ns":[[40000,4000000000]]}],"wall_ns":',
+        "more calls",
+    ),
     "no calls at a time": (b",50]]", b",0]]", NAN),
     "times that do not increase": (
         b'"thinned_ns":[[20',
@@ -60,7 +76,7 @@ HOSTILE = {
     "a run of why": (b'"apart":false', b'"apart":true', "a run of `why`"),
     "every call": (b'"kind":"shared comparison"', b'"kind":"comparison"', "format"),
     "another kind": (b'"kind":"shared comparison"', b'"kind":"training"', "the result"),
-    "a newer form": (b'"schema":2', b'"schema":99', "newer lenet-bench"),
+    "a newer form": (b'"schema":3', b'"schema":99', "newer lenet-bench"),
     "a field that nobody asked for": (
         b'"floor":"empty"',
         b'"mine":"x","floor":"empty"',
@@ -85,7 +101,7 @@ def in_lines(old, new):
         lines = gzip.decompress(path.read_bytes())
         changed = old.sub(new, lines) if isinstance(old, re.Pattern) else lines.replace(old, new, 1)
         assert changed != lines
-        path.write_bytes(gzip.compress(changed))
+        path.write_bytes(gzip.compress(with_checksums(changed)))
 
     return change
 
@@ -109,7 +125,7 @@ FILES = {
         in_bytes(lambda c: c[:-8] + bytes([c[-8] ^ 1]) + c[-7:]),
         "decompressed",
     ),
-    "large": (in_bytes(lambda _: os.urandom(MOST_BYTES + 1)), "400 kB"),
+    "large": (in_bytes(lambda _: os.urandom(MOST_BYTES + 1)), "450 kB"),
     "a bomb": (in_bytes(lambda _: gzip.compress(b"0" * 2**26)), "4 MiB"),
     "a link to it": (replaced(lambda path: path.symlink_to("mine.jsonl")), "plain file"),
     "a pipe": (replaced(os.mkfifo), "plain file"),

@@ -7,7 +7,7 @@ import random
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from importlib.metadata import version
@@ -19,6 +19,7 @@ from msgspec import structs
 from ..cost import installed_mib, lines_of_code
 from ..errors import ResultError
 from ..results import (
+    Appended,
     Block,
     End,
     Ended,
@@ -27,15 +28,12 @@ from ..results import (
     Log,
     Result,
     Rules,
-    append,
+    as_read,
     as_result,
     disturbed,
-    go_on,
-    read_log,
 )
 from ..results.portable import argument
 from ..results.statistics import CONFIDENCE, FEWEST_STARTS
-from ..results.versioned import check_place
 from ..weights import default_path, read_weights
 from . import empty
 from .empty import EMPTY
@@ -84,7 +82,9 @@ def compare(
     """
     options = options or CompareOptions()
     options.check()
-    return _Comparison(options, progress).run()
+    output = options.output
+    with nullcontext() if output is None else Appended(Path(output)) as file:
+        return _Comparison(options, file, progress).run()
 
 
 @dataclass(frozen=True)
@@ -169,12 +169,16 @@ def to_repeat(blocks: Sequence[Block], disturbed: set[int], backends: Sequence[s
 class _Comparison:
     """One run, or the rest of one."""
 
-    def __init__(self, options: CompareOptions, progress: Callable[[Progress], None]) -> None:
+    def __init__(
+        self,
+        options: CompareOptions,
+        file: Appended | None,
+        progress: Callable[[Progress], None],
+    ) -> None:
         self._began = time.monotonic()
         self._progress = progress
-        self._file = Path(options.output) if options.output is not None else None
-        begun = self._file and self._file.is_file() and self._file.stat().st_size
-        earlier = read_log(self._file) if self._file and begun else None
+        self._file = file
+        earlier = file.log if file else None
         options = as_before(options, earlier.header) if earlier else options
         entries, weights = options.entries(), read_weights(options.weights)
         cores = choose_cores(options.threads, cpus_near_gpu(entry.device for entry in entries))
@@ -182,9 +186,6 @@ class _Comparison:
         if earlier:
             check_same(earlier.header, now, options.output)
             self._began -= as_result(earlier).elapsed_s
-        elif self._file:
-            check_place(self._file)
-        self._goes_on = earlier is not None
         self._log = earlier or Log(now)
         self._plan = Plan(options.budget_s, options.rounds, options.least_rounds, options.enough)
         floor = Entry(EMPTY, factory=f"{empty.__name__}:Empty", checked=False)
@@ -212,12 +213,10 @@ class _Comparison:
     def run(self) -> Result:
         ended: Ended = "interrupted"
         unsaved: ResultError | None = None
+        if self._file:
+            self._file.begin(self._log.header)
         try:
             with suppress(KeyboardInterrupt), interrupts(), on_cores(self._conditions.cores.parent):
-                if self._file and self._goes_on:
-                    go_on(self._file, self._log)
-                else:
-                    self._append(self._log.header)
                 ended = self._measure()
             self._append(end := End(ended, self._elapsed_s()))
         except ResultError as error:
@@ -287,6 +286,7 @@ class _Comparison:
         block = measure_block(self._entries[name], self._conditions, task)
         if task.first:
             block = structs.replace(block, **self._costs[name])
+        block = as_read(block, self._log.header)
         self._log = replace(self._log, blocks=(*self._log.blocks, block))
         self._append(block)
         return block
@@ -299,9 +299,9 @@ class _Comparison:
     def _elapsed_s(self) -> float:
         return time.monotonic() - self._began
 
-    def _append(self, line: Header | Block | End) -> None:
+    def _append(self, line: Block | End) -> None:
         if self._file:
-            append(self._file, line)
+            self._file.append(line)
 
 
 def _header(

@@ -19,14 +19,16 @@ from ..results.log import as_lines, as_log
 from ..results.machine import Machine
 from ..results.model import SelfTest
 from ..results.plausible import faults
-from ..results.portable import argument, portable
+from ..results.private import OTHER_WEIGHTS, PROGRAM, options, public
 from ..results.thin import thinned
 from ..results.versioned import decode, read_object, unpacked
+from ..weights import default_path
 
-MOST_BYTES = 400_000
+MOST_BYTES = 450_000
 _MOST_UNPACKED = 2**22
-_LONGEST = 400
 SUFFIX = ".jsonl.gz"
+
+_public = lru_cache(maxsize=4096)(public)  # blocks say the same again and again
 
 Line = TypeVar("Line", bound=msgspec.Struct)
 
@@ -125,18 +127,21 @@ def texts(log: Log) -> list[str]:
 
 
 def shared(log: Log, self_test: SelfTest | None = None) -> Log:
-    """Few times a block, no output of any program, no folders; of a run of `why` too."""
+    """Few times a block, no command, no output of any program; of a run of `why` too."""
     thin = thinned(log)
     header = thin.header
-    words = (argument(word) if word[:1] == "-" else PurePath(word).name for word in header.argv)
-    rules = replace(header.rules, weights=PurePath(header.rules.weights).name)
-    header = replace(header, argv=tuple(words), rules=rules, self_test=self_test)
+    weights = PurePath(header.rules.weights).name
+    rules = replace(
+        header.rules, weights=weights if weights == default_path().name else OTHER_WEIGHTS
+    )
+    argv = (PROGRAM, "why" if rules.apart else "compare", *options(header.argv))
+    header = replace(header, argv=argv, rules=rules, self_test=self_test)
     blocks = (replace(block, output="", traceback=None) for block in thin.blocks)
     return Log(header, tuple(blocks), thin.end)
 
 
 def _plain(log: Log) -> Log:
-    """With short texts, each on one line, without markup or folders."""
+    """With short texts, each on one line, without markup or what is private."""
     return Log(_cleansed(log.header), tuple(map(_cleansed, log.blocks)), log.end)
 
 
@@ -144,15 +149,9 @@ def _cleansed(line: Line) -> Line:
     return msgspec.convert(_mapped(msgspec.to_builtins(line)), type(line))
 
 
-@lru_cache(maxsize=4096)  # blocks say the same again and again
-def _cleaned(text: str) -> str:
-    line = " ".join(portable(text).split()).translate(str.maketrans("<>", "()"))
-    return line.replace("://", ": ")[:_LONGEST]
-
-
 def _mapped(value: Any) -> Any:
     if isinstance(value, str):
-        return _cleaned(value)
+        return _public(value)
     if isinstance(value, dict):
         return {_mapped(key): _mapped(one) for key, one in value.items()}
     return [_mapped(one) for one in value] if isinstance(value, (list, tuple)) else value

@@ -1,7 +1,7 @@
 """The result of a comparison: its model, its file, and what is computed from it."""
 
 from .apart import Part, TakenApart, taken_apart
-from .log import Log, append, go_on, read_log
+from .log import Appended, Log, as_read, read_log
 from .model import (
     SHARED,
     Anatomy,

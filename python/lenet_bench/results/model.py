@@ -14,60 +14,72 @@ from msgspec import Meta, Struct
 from numpy.typing import NDArray
 
 from ..probes import Kind
-from .machine import Machine
+from .machine import (
+    Count,
+    Few,
+    Figures,
+    Machine,
+    Name,
+    Number,
+    Numbers,
+    Part,
+    Share,
+    Some,
+    Text,
+    Words,
+)
 
 #: Raised with every change that an older reader would misread.
-SCHEMA = 2
+SCHEMA = 3
 #: The kind of a file that `share` wrote: its calls are thinned.
 SHARED = "shared comparison"
 
 Status = Literal["ok", "wrong", "unavailable", "crashed", "timeout", "unmeasured"]
 Verdict = Literal["baseline", "faster", "slower", "same", "ambiguous"]
 Ended = Literal["running", "budget", "rounds", "enough", "interrupted", "nothing to time", "full"]
-Count = Annotated[int, Meta(ge=0, le=2**62)]
-Some = Annotated[int, Meta(ge=1, le=2**62)]
-Share = Annotated[float, Meta(gt=0, lt=1)]
-Part = Annotated[float, Meta(ge=0, le=1)]
-Slices = tuple[tuple[Count, Count], ...]
-Thinned = tuple[tuple[Count, Some], ...]  # times in order, each with the calls that it stands for
+Seed = Annotated[int, Meta(ge=0, le=2**62)]
+Samples = tuple[Count, ...]
+Slices = Annotated[tuple[tuple[Count, Count], ...], Meta(max_length=10_000)]
+# Times in order, each with the calls that it stands for.
+Thinned = Annotated[tuple[tuple[Count, Some], ...], Meta(max_length=10_000)]
 
 
 class Rules(Struct, frozen=True, kw_only=True):
     """The settings of the measurement."""
 
-    seed: Count  # of the order, of the unforeseen images and of the bootstrap
-    baseline: str | None  # the requested one; else onednn, or the first backend that runs
+    seed: Seed  # of the order, of the unforeseen images and of the bootstrap
+    baseline: Name | None  # the requested one; else onednn, or the first backend that runs
     margin: Share  # two backends that differ by less are the same
-    confidence: float  # of the intervals, nominally
-    budget_s: float | None  # the run ends after this time
-    rounds: int | None  # or after so many rounds
-    timeout_s: float  # for one answer of a backend's process
-    images: int  # that rotate
-    threads: int  # of a backend
-    worker_cores: tuple[int, ...]  # that backends are pinned to; empty: not pinned
-    parent_cores: tuple[int, ...]  # that the measuring program is pinned to
-    variables: Mapping[str, str]  # pinned in each process's environment
-    weights: str  # their file's name
-    weights_sha256: str  # its parameters' checksum
-    interval_s: float | None = None  # idle time before each call
-    cold_mb: int | None = None  # MB read before each call, so that it begins with cold caches
-    batches: tuple[int, ...] = ()  # sizes that throughput is measured for
+    confidence: Share  # of the intervals, nominally
+    budget_s: Number | None  # the run ends after this time
+    rounds: Count | None  # or after so many rounds
+    timeout_s: Number  # for one answer of a backend's process
+    images: Count  # that rotate
+    threads: Count  # of a backend
+    worker_cores: Numbers  # that backends are pinned to; empty: not pinned
+    parent_cores: Numbers  # that the measuring program is pinned to
+    variables: Words  # pinned in each process's environment
+    weights: Name  # their file's name
+    weights_sha256: Name  # its parameters' checksum
+    interval_s: Number | None = None  # idle time before each call
+    cold_mb: Count | None = None  # MB read before each call, so that it begins with cold caches
+    batches: Annotated[tuple[Some, ...], Few] = ()  # sizes that throughput is measured for
     apart: bool = False  # whether each call is also taken apart: `why`
 
 
 class Listed(Struct, frozen=True, omit_defaults=True):
     """A backend that is compared."""
 
-    name: str  # with its variant: keras:call
+    name: Name  # with its variant: keras:call
     device: Literal["cpu", "gpu"] = "cpu"  # where it computes
-    tolerance: float | None = None  # allowed difference from the reference; none: not checked
+    tolerance: Number | None = None  # allowed difference from the reference; none: not checked
 
 
 class SelfTest(Struct, frozen=True):
     """The verdicts of a self-test on a machine."""
 
-    started: str  # ISO 8601, UTC
-    verdicts: Mapping[str, Literal["passed", "failed", "too noisy"]]  # by point
+    started: Name  # ISO 8601, UTC
+    verdicts: Mapping[Name, Literal["passed", "failed", "too noisy"]]  # by point
 
 
 class Header(Struct, frozen=True, kw_only=True):
@@ -75,24 +87,24 @@ class Header(Struct, frozen=True, kw_only=True):
 
     kind: Literal["comparison", "shared comparison"] = "comparison"  # shared: its calls are thinned
     schema: int = SCHEMA  # of this format; raised by changes that old readers would misread
-    version: str  # of lenet-bench
-    argv: tuple[str, ...]  # the command that began it
-    started: str  # ISO 8601, UTC
+    version: Name  # of lenet-bench
+    argv: Annotated[tuple[Text, ...], Few]  # the command that began it
+    started: Name  # ISO 8601, UTC
     machine: Machine  # processor, memory, load and software, as far as it tells
     rules: Rules  # how it was measured
-    backends: tuple[Listed, ...]  # in the order of the table of backends
-    floor: str | None = None  # the empty backend, which gives the time of the harness itself
+    backends: Annotated[tuple[Listed, ...], Few]  # in the order of the table of backends
+    floor: Name | None = None  # the empty backend, which gives the time of the harness itself
     self_test: SelfTest | None = None  # of the same machine, where its owner gave one
 
 
 class ColdStart(Struct, frozen=True):
     """The way to the first answer, in parts that add up."""
 
-    process_s: float  # start of the process, Python, NumPy, this package
-    import_s: float  # the backend's API
-    weights_s: float  # reading and checking the file
-    build_s: float  # the network from the weights
-    first_s: float  # the first inference
+    process_s: Number  # start of the process, Python, NumPy, this package
+    import_s: Number  # the backend's API
+    weights_s: Number  # reading and checking the file
+    build_s: Number  # the network from the weights
+    first_s: Number  # the first inference
 
     @property
     def total_s(self) -> float:
@@ -103,16 +115,16 @@ class ColdStart(Struct, frozen=True):
 class CacheProbe(Struct, frozen=True):
     """Single calls, µs: a backend that remembers answers is slow on every new image."""
 
-    repeated_us: float  # the median of one image again and again
-    rotated_us: float  # the median of known images in turns
-    fresh_us: float  # the fastest of images that it never saw
+    repeated_us: Number  # the median of one image again and again
+    rotated_us: Number  # the median of known images in turns
+    fresh_us: Number  # the fastest of images that it never saw
 
 
 class Batch(Struct, frozen=True, omit_defaults=True):
     """Calls with so many images each, timed separately from single-image calls."""
 
-    size: int  # images in a call
-    samples_ns: tuple[Count, ...] = ()  # each timed call
+    size: Some  # images in a call
+    samples_ns: Samples = ()  # each timed call
     slices: Slices = ()  # in order: a number of calls, and the slower loop beside them, ns
     thinned_ns: Thinned = ()  # in a shared file instead: a time, and the number of calls
 
@@ -130,87 +142,92 @@ class Batch(Struct, frozen=True, omit_defaults=True):
 class Gpu(Struct, frozen=True, omit_defaults=True):
     """A backend's use of its GPU; null for unknown figures."""
 
-    name: str  # from its driver
-    memory_mib: float | None = None  # that the process holds there
-    power_w: float | None = None  # mean while it was timed
-    energy_mj: float | None = None  # an inference
-    mhz_before: float | None = None  # the multiprocessors' clock before the timed calls
-    mhz_after: float | None = None  # and after them
-    profile_us: Mapping[str, float] | None = None  # a profiled run: copies in and out, kernels, ...
+    name: Name  # from its driver
+    memory_mib: Number | None = None  # that the process holds there
+    power_w: Number | None = None  # mean while it was timed
+    energy_mj: Number | None = None  # an inference
+    mhz_before: Number | None = None  # the multiprocessors' clock before the timed calls
+    mhz_after: Number | None = None  # and after them
+    profile_us: Figures | None = None  # a profiled run: copies in and out, kernels, ...
 
 
 class Experiment(Struct, frozen=True, omit_defaults=True):
     """Another network, or another way to call it, timed in turns with the others of its block."""
 
     kind: Kind  # what is varied: docs/why.md
-    name: str  # the part that only this way has; how many operations; the last stage
-    us: float  # the median call
+    name: Name  # the part that only this way has; how many operations; the last stage
+    us: Number  # the median call
     calls: Count  # that were timed
     operations: Count = 0  # of its network
-    evidence: str = ""  # what was measured for it; of another network, its layers
+    evidence: Text = ""  # what was measured for it; of another network, its layers
 
 
 class Function(Struct, frozen=True, omit_defaults=True):
     """A Python function, and its share of the time with all that it calls."""
 
-    call: str  # package.module:function
-    share: float
+    call: Name  # package.module:function
+    share: Number
     calls: "tuple[Function, ...]" = ()  # those with at least 2 % of the time
 
 
 class Anatomy(Struct, frozen=True, omit_defaults=True):
     """What one call does in Python: counts, and shares of the sampled stack."""
 
-    python_calls: Mapping[str, int]  # functions that it runs, by package
-    builtin_calls: int  # native functions called from Python
-    depth: int  # of the stack, in Python frames
-    tower: tuple[str, ...]  # the packages on the deepest stack
-    shares: Mapping[str, float] = {}  # of the time, by innermost package
+    python_calls: Annotated[Mapping[Name, Count], Few]  # functions that it runs, by package
+    builtin_calls: Count  # native functions called from Python
+    depth: Count  # of the stack, in Python frames
+    tower: Annotated[tuple[Name, ...], Few]  # the packages on the deepest stack
+    shares: Figures = {}  # of the time, by innermost package
     tree: tuple[Function, ...] = ()  # the tree of calls
 
 
 class Block(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What one process of a backend did, from its start to its end. A line of the file."""
 
-    backend: str  # its name
+    backend: Name  # its name
     round: Count  # from 0
-    at_s: float  # when it began, since the run began
-    took_s: float | None = None  # all of it
+    at_s: Number  # when it began, since the run began
+    took_s: Number | None = None  # all of it
     status: Status = "ok"  # unavailable: it cannot run here
-    reason: str | None = None  # one sentence, where the status is not ok
-    traceback: str | None = None  # where it raised something
-    output: str = ""  # what it printed, without the middle where that is long
-    runs: Mapping[str, str] | None = None  # what ran: library, version, instruction set
-    difference: float | None = None  # the largest from the reference's probabilities
+    reason: Text | None = None  # one sentence, where the status is not ok
+    traceback: Text | None = None  # where it raised something
+    output: Text = ""  # what it printed, without the middle where that is long
+    runs: Words | None = None  # what ran: library, version, instruction set
+    difference: Number | None = None  # the largest from the reference's probabilities
     cold_start: ColdStart | None = None  # the way to the first answer
     cache_probe: CacheProbe | None = None  # whether it remembers answers; in its first block
-    samples_ns: tuple[Count, ...] = ()  # each timed call
+    samples_ns: Samples = ()  # each timed call
     slices: Slices = ()  # in order: a number of calls, and the slower loop beside them, ns
     quiet_share: Part | None = None  # in a shared file: the share of `made` that counts
     thinned_ns: Thinned = ()  # in a shared file instead: a time, and the number of calls
-    quarters_ns: tuple[float, float] | None = None  # shared: first and last quarter's medians
+    quarters_ns: tuple[Number, Number] | None = None  # shared: first and last quarter's medians
     wall_ns: Count = 0  # from the first timed call to the end of the last
     made: Count = 0  # calls in that span, including those that were not kept
     cpu_ns: Count = 0  # CPU time of all the process's threads in that span
     preempted: Count = 0  # involuntary thread switches in that span
     waited: Count = 0  # voluntary thread switches in that span
-    idle_share: float | None = None  # CPU time between calls, as a share
-    threads_alive: int | None = None  # threads at the end
-    threads_running: int | None = None  # those that used more than 1 % of the timed span
-    cores: tuple[int, ...] = ()  # that its threads may use at the end
-    peak_rss_mib: float | None = None  # its peak memory, Python and NumPy included
-    left: tuple[str, ...] = ()  # names of the daemons that it started, ended with it
-    steal_share: float | None = None  # of its cores' time, taken by a hypervisor
-    other_share: float | None = None  # of its cores' time, used by other processes
-    mhz: float | None = None  # the cores' clock at the end
+    idle_share: Number | None = None  # CPU time between calls, as a share
+    threads_alive: Count | None = None  # threads at the end
+    threads_running: Count | None = None  # those that used more than 1 % of the timed span
+    cores: Numbers = ()  # that its threads may use at the end
+    peak_rss_mib: Number | None = None  # its peak memory, Python and NumPy included
+    left: Annotated[tuple[Name, ...], Few] = ()  # names of daemons that it started, ended with it
+    steal_share: Number | None = None  # of its cores' time, taken by a hypervisor
+    other_share: Number | None = None  # of its cores' time, used by other processes
+    mhz: Number | None = None  # the cores' clock at the end
     gpu: Gpu | None = None  # what it took of a GPU
-    batches: tuple[Batch, ...] = ()  # calls with several images, by size
-    batch_refusals: Mapping[str, str] = {}  # by size, the reason
-    lines_of_code: int | None = None  # of its implementation; in its first block
-    installed_mib: float | None = None  # on disk, its API's packages and theirs; likewise
-    experiments: tuple[Experiment, ...] = ()  # of `why`
-    whole: str | None = None  # why it has no experiments in a run of `why`
+    batches: Annotated[tuple[Batch, ...], Few] = ()  # calls with several images, by size
+    batch_refusals: Words = {}  # by size, the reason
+    lines_of_code: Count | None = None  # of its implementation; in its first block
+    installed_mib: Number | None = None  # on disk, its API's packages and theirs; likewise
+    experiments: Annotated[tuple[Experiment, ...], Few] = ()  # of `why`
+    whole: Text | None = None  # why it has no experiments in a run of `why`
     anatomy: Anatomy | None = None  # of a call; in its first block
+
+    @property
+    def timed(self) -> tuple["Block | Batch", ...]:
+        """What has calls: itself with those of one image, and its batches."""
+        return (self, *self.batches)
 
     @property
     def calls(self) -> int:
@@ -247,7 +264,7 @@ class End(Struct, frozen=True):
     """The last line of a run that was not killed; a continued run has one for each end."""
 
     ended: Ended  # by which rule
-    elapsed_s: float  # all of it
+    elapsed_s: Number  # all of it
 
 
 @dataclass(frozen=True)

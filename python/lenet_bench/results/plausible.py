@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta, timezone
 from itertools import chain, pairwise
-from math import inf, isfinite, prod
+from math import inf, prod
 from typing import Any
 
 import msgspec
@@ -12,13 +12,14 @@ import msgspec
 from ..errors import LenetBenchError
 from ..network import PARAMETERS
 from ..registry import precision, tolerance, usual_name
+from ..texts import is_seen
+from ..weights import default_path
 from .log import Log
 from .model import SHARED, Block, Header, Listed
-from .portable import portable
+from .private import LONGEST, OTHER_WEIGHTS, PROGRAM, is_option, private
 
 _MOST_BLOCKS = 5000
 _MOST_TIMES = 64  # that stand for a block's calls
-_LONGEST = 400  # characters of a text
 _UNUSUAL = re.compile(r"[<>\n\t]|://")  # markup and links, which no figure needs
 _ENDED = ("budget", "rounds", "enough")
 _FIRST = datetime(2026, 1, 1, tzinfo=timezone.utc)  # nothing was measured before
@@ -33,8 +34,9 @@ def faults(log: Log) -> Iterator[str]:
     """Why it cannot be shared, each as the end of a sentence; empty where it can."""
     yield from _of_the_form(log)
     yield from _of_the_names(log.header)
+    yield from _of_the_command(log.header)
     lines = msgspec.to_builtins([log.header, *log.blocks, log.end])
-    yield from chain.from_iterable(map(_of_the_texts, dict.fromkeys(_within(lines))))
+    yield from chain.from_iterable(map(_of_a_text, dict.fromkeys(_within(lines))))
     yield from _of_the_machine(log.header)
     yield from _of_the_clocks(log)
     known = {listed.name: listed for listed in log.header.backends}
@@ -79,6 +81,13 @@ def _of_the_names(header: Header) -> Iterator[str]:
         yield "it does not say when it was measured"
 
 
+def _of_the_command(header: Header) -> Iterator[str]:
+    if header.argv[:2] != (PROGRAM, "compare") or not all(map(is_option, header.argv[2:])):
+        yield "it has a command line; only the names of options are shared"
+    if header.rules.weights not in (default_path().name, OTHER_WEIGHTS):
+        yield f"its weights have a name of their own; the shared one is {OTHER_WEIGHTS}"
+
+
 def _is_known(name: str) -> bool:
     try:
         return usual_name(name) == name
@@ -86,27 +95,24 @@ def _is_known(name: str) -> bool:
         return False
 
 
-def _within(value: Any) -> Iterator[Any]:
-    """Each text and each number."""
-    if isinstance(value, Mapping):
-        value = [*value.keys(), *value.values()]
-    if isinstance(value, (list, tuple)):
+def _within(value: Any) -> Iterator[str]:
+    """Each text."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        yield from _within([*value.keys(), *value.values()])
+    elif isinstance(value, (list, tuple)):
         for one in value:
             yield from _within(one)
-    else:
-        yield value
 
 
-def _of_the_texts(value: Any) -> Iterator[str]:
-    if isinstance(value, str):
-        if len(value) > _LONGEST:
-            yield f"a text has more than {_LONGEST} characters: {value[:20]!r}..."
-        elif _UNUSUAL.search(value) or not value.isprintable():
-            yield f"a text has markup, a link or control characters: {value[:40]!r}"
-        elif portable(value) != value:
-            yield f"a text names a folder: {value[:40]!r}"
-    elif isinstance(value, (int, float)) and not (isfinite(value) and value >= 0):
-        yield f"a number is negative, infinite or NaN: {value}"
+def _of_a_text(text: str) -> Iterator[str]:
+    if len(text) > LONGEST:
+        yield f"a text has more than {LONGEST} characters: {text[:20]!r}..."
+    elif _UNUSUAL.search(text) or not all(map(is_seen, text)):
+        yield f"a text has markup, a link or control characters: {text[:40]!r}"
+    elif told := private(text):
+        yield f"a text names a folder or a user, {told!r}: {text[:40]!r}"
 
 
 def _of_the_machine(header: Header) -> Iterator[str]:

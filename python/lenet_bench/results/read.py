@@ -11,6 +11,7 @@ import numpy as np
 from msgspec import structs
 
 from ..quiet import quiet_calls
+from ..texts import printable
 from .log import Log, read_log
 from .model import Batch, Block, Disturbance, Gpu, Header, Listed, Resources, Result, Row, Summary
 from .remarks import remarks
@@ -115,11 +116,6 @@ def medians(log: Log) -> Iterator[tuple[Row, float]]:
         p50_us = _p50_us(row)
         if row.status == "ok" and p50_us is not None:
             yield row, p50_us
-
-
-def printable(text: str) -> str:
-    """Without control characters for terminals; a file may come from anybody."""
-    return "".join(c if c.isprintable() or c in "\n\t" else "�" for c in text)
 
 
 def counting(blocks: Sequence[Block]) -> list[Block]:

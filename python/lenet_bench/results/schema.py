@@ -9,12 +9,22 @@ import msgspec
 from . import machine, model
 from .model import SCHEMA, Block, End, Header
 
+_CHECKSUM = {
+    "type": "string",
+    "pattern": "^[0-9a-f]{8}$",
+    "description": "CRC-32 of the line's bytes before this field, which is the last one",
+}
+
 
 def make_schema() -> str:
     """Each line of a file is one of three."""
     lines, components = msgspec.json.schema_components(
         (Header, Block, End), ref_template="#/$defs/{name}"
     )
+    for line in lines:
+        component = components[line["$ref"].rpartition("/")[2]]
+        component["properties"]["crc32"] = _CHECKSUM
+        component["required"] = [*component["required"], "crc32"]
     kinds = vars(machine) | vars(model)
     for name, component in components.items():
         component.pop("title", None)

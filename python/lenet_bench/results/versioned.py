@@ -11,24 +11,34 @@ from ..atomic import check_writable, is_stream, write_atomically, writing
 from ..errors import ResultError
 
 _GZIP = b"\x1f\x8b"
-_MOST = 2**28  # bytes that a file may unpack to: more than any run writes
+MOST_BYTES = 2**26  # of a file, also unpacked: more than any run writes
+_MOST_OBJECT = 2**24  # bytes of a file of one object, which takes many times its memory
 
 
 def read_object(path: Path, kind: str, schema: int) -> dict[str, Any]:
     """The object in a file; ResultError unless it has that kind and schema."""
-    return check_kind(path, parse(read_bytes(path)), kind, schema)
+    return check_kind(path, parse(read_bytes(path, _MOST_OBJECT)), kind, schema)
 
 
-def read_bytes(path: Path) -> bytes:
-    """The file; ResultError where it cannot be read."""
+def read_bytes(path: Path, most: int = MOST_BYTES) -> bytes:
+    """The file, unpacked; ResultError where it cannot be read or has more than `most` bytes."""
     try:
-        content = path.read_bytes()
+        with path.open("rb") as file:
+            content = file.read(most + 1)  # a device may never end
     except OSError as error:
         raise ResultError(f"{path}: cannot be read: {error.strerror}") from None
-    return unpacked(path, content) if content.startswith(_GZIP) else content
+    if len(content) > most:
+        raise ResultError(f"{path}: has more than {most / 2**20:.0f} MiB, so it is not read")
+    return unpacked(path, content, most) if content.startswith(_GZIP) else content
 
 
-def unpacked(path: Path, content: bytes, most: int = _MOST) -> bytes:
+def is_gzipped(path: Path) -> bool:
+    """Whether the file is compressed, whatever its name."""
+    with path.open("rb") as file:
+        return file.read(len(_GZIP)) == _GZIP
+
+
+def unpacked(path: Path, content: bytes, most: int) -> bytes:
     """The gzipped content; ResultError if it is damaged or has more than `most` bytes."""
     unzip = zlib.decompressobj(zlib.MAX_WBITS + 16)
     try:
