@@ -37,7 +37,7 @@ CUDA13_TESTS := $(wildcard tests/test_cuda*.py)
 CUDA12_TESTS := $(addprefix tests/test_cuda,.py _chain.py _compile.py _failures.py _loading.py \
   _majors.py _plans.py _sass.py)
 
-.PHONY: demo frameworks all-frameworks test test-all test-core test-frameworks test-cuda12 test-cuda13 lint sanitize wasm bench clean help
+.PHONY: demo frameworks all-frameworks test test-all test-core test-frameworks test-cuda12 test-cuda13 lint sanitize wasm bench gpu-kit clean help
 .DELETE_ON_ERROR:
 
 help:  ## this list
@@ -102,6 +102,26 @@ wasm: $(TEST)/installed  ## the fused kernels as WebAssembly, for the classroom'
 
 bench: $(TEST)/installed  ## the installed backends through pytest-benchmark
 	$(TEST)/bin/python -m pytest bench/ --benchmark-only
+
+# For a machine with a GPU and without network, which has this Python and glibc or a newer one.
+GPU_KIT := gpu-kit
+GPU_PYTHON := 3.12
+GPU_PLATFORMS := $(foreach tag,2014 _2_17 _2_27 _2_28,--platform manylinux$(tag)_x86_64)
+LARGEST_KIT := 16000000
+
+gpu-kit:  ## what to carry to a machine with a GPU and without network (docs/gpu.md)
+	@rm -rf $(GPU_KIT)
+	@env -u PIP_CONSTRAINT $(PYTHON) -m pip download --quiet --no-deps --only-binary=:all: --implementation cp \
+	  --python-version $(GPU_PYTHON) $(GPU_PLATFORMS) -d $(GPU_KIT) -r bench/gpu-wheels.txt
+	@test -z "$$LENET_BENCH_MNIST" || cp "$$LENET_BENCH_MNIST"/t10k-*-ubyte* $(GPU_KIT)
+	@git describe --always --dirty --abbrev=40 --exclude='*' > $(GPU_KIT)/commit
+	@size=$$(cat $(GPU_KIT)/* | wc -c); test $$size -lt $(LARGEST_KIT) || \
+	  { echo "$(GPU_KIT) has $$size bytes, and the machine takes $(LARGEST_KIT) at most"; exit 1; }; \
+	echo "Carry the tree and $(GPU_KIT), $$size bytes. There:"
+	@echo '  bench/gpu.sh --wheels $(GPU_KIT)'
+	@echo 'It says what it had no time for. That goes on with, on a fresh machine too:'
+	@echo '  bench/gpu.sh --wheels $(GPU_KIT) --steps tests,verify,why'
+	@echo '  bench/gpu.sh --wheels $(GPU_KIT) --steps rest,sanitizer'
 
 clean:  ## forget every environment and build
 	rm -rf $(DEMO) $(TEST) $(FRAMEWORKS) $(LINT) .venv-test-cuda12 .venv-test-cuda13 .cache build

@@ -1,219 +1,164 @@
 #!/usr/bin/env bash
-# Everything about the GPU backends that takes a GPU, what is worth most first:
+# The GPU backends on a GPU, in one call of nine minutes at most, what is worth most first:
 #
 #   bench/gpu.sh [OPTION...]
 #
-#   build        lenet-bench for CUDA, into an environment of its own
-#   tests        tests/test_gpu.py: every backend against the float64 reference
-#   verify       every backend on MNIST's 10,000 test images, where LENET_BENCH_MNIST names them
-#   frameworks   TensorFlow and Keras for a GPU, 6.5 GB, which every backend of ours has to beat
-#   benchmark    all GPU backends beside their floors, and the goals of docs/gpu.md
-#   why          each GPU backend taken apart, into the parts that its time goes to
-#   sanitizer    compute-sanitizer: memcheck, racecheck, initcheck, synccheck
+#   infer       one picture with each backend: right, or why not
+#   ours        our own backends and cuDNN's timed, beside their floors
+#   frameworks  the frameworks timed, beside cudnn
+#   tests       tests/test_gpu.py
+#   verify      every backend on MNIST's 10,000 test images, where they are at hand
+#   why         six backends taken apart
+#   rest        the frameworks' other variants timed
+#   sanitizer   compute-sanitizer on the backends without Python
 #
-#   --steps A,B          only these, in an environment that an earlier run has built
-#   --seconds N          begin nothing later than this, and end what is running then
-#   --backends 'A B'        verify and measure only these
-#   --quick              a benchmark of seconds, for a first look
-#   --cuda 13|12         the major of CUDA (13)
-#   --wheels FOLDER      install from here: for a machine without network. Filled on one that has it:
-#                          pip download -d FOLDER '.[cuda13,dev-cuda13,cupy]' \
-#                            nvidia-cuda-sanitizer-api scikit-build-core pybind11 cmake ninja
-#   --python PYTHON      use what this Python has (pytest, pybind11, scikit-build-core, NVIDIA's
-#                        libraries) and fetch nothing; of --wheels then only what lies there
-#   --environment DIR    where it is installed (.venv-gpu-cuda13)
-#   --output DIR         where results go (results/gpu-DATE): machine.txt, tests.xml, verify.json,
-#                        compare.jsonl, goals.txt, why.jsonl, why.txt, sanitizer.txt; each
-#                        tells its machine
+#   --wheels FOLDER   for a machine without network: install these wheels and lenet-bench beside
+#                     what PYTHON has, which stays as it is (`make gpu-kit` fills FOLDER); without
+#                     this option PYTHON has lenet-bench for CUDA already
+#   --python PYTHON   the Python to use (python3)
+#   --steps A,B       only these
+#   --backends 'A B'  only these backends
+#   --quick           one round of each
+#   --seconds N       all of it ends after N seconds (540), whatever a step does; with more, each
+#                     step has more
+#   --output FOLDER   where eight files go (results/gpu-DATE): log.txt, machine.txt, ours.jsonl,
+#                     frameworks.jsonl, rest.jsonl, verify.json, why.jsonl, sanitizer.txt
 #
-# A step that fails or takes too long costs its own result. Ends with 0 where all that began was
-# right.
+# Each step has a bound of its own. What it wrote until then is kept; Ctrl-C keeps it, too.
+# Ends with 0 where all that began was right.
 set -uo pipefail
-cd "$(dirname "$0")/.."
+
+# The seconds of each step, of 540; with more, each has more. Their sum is too much: most take less.
+bounds='infer:150 ours:140 frameworks:200 tests:180 verify:100 why:240 rest:200 sanitizer:250'
+grace=10 # from the signal at which a step saves what it has to the one that kills it
 
 usage() { sed -n '2,/^set -/{/^set -/d;s/^# \{0,1\}//p}' "$0" && exit 2; }
 
-steps=build,tests,verify,frameworks,benchmark,why,sanitizer
-cuda=13 wheels='' host='' environment='' backends='' quick=''
-output=results/gpu-$(date +%Y-%m-%d-%H%M) deadline=86400
+python=python3 wheels='' steps='' backends='' quick='' seconds=540
+root=$(cd "$(dirname "$0")/.." && pwd) || exit
+output=$root/results/gpu-$(date +%Y-%m-%d-%H%M)
 while [ $# -gt 0 ]; do
   case $1 in
     --quick) quick=$1 && shift && continue ;;
-    --steps | --seconds | --backends | --cuda | --wheels | --python | --environment | --output)
-      [ $# -ge 2 ] || usage ;;
+    --wheels | --python | --steps | --backends | --seconds | --output) [ $# -ge 2 ] || usage ;;
     *) usage ;;
   esac
   case $1 in
-    --steps) steps=$2 ;;
-    --seconds) deadline=$2 ;;
-    --backends) backends=$2 ;;
-    --cuda) cuda=$2 ;;
     --wheels) wheels=$(cd "$2" && pwd) || exit 2 ;;
-    --python) host=$(command -v "$2") || { echo "there is no $2" && exit 2; } ;;
-    --environment) environment=$2 ;;
-    --output) output=$2 ;;
+    --python)
+      python=$(command -v "$2") || { echo "there is no $2" && exit 2; }
+      python=$(realpath -s "$python") # not through a link, which an environment's is
+      ;;
+    --steps) steps=$2 ;;
+    --backends) backends=$2 ;;
+    --seconds) seconds=$2 ;;
+    --output) output=$(realpath -m "$2") ;;
   esac
   shift 2
 done
-mkdir -p "$output" || exit 2
-: "${environment:=$PWD/.venv-gpu-cuda$cuda}"
-if [ -n "$host" ]; then
-  python=$host
-  export PYTHONPATH=$environment${PYTHONPATH:+:$PYTHONPATH} # pip's --target
-else
-  python=$environment/bin/python
-fi
-gpu=$(nvidia-smi --query-gpu=name,driver_version --format=csv,noheader 2>&1 | head -1)
-failed=() late=()
+[[ $seconds =~ ^[1-9][0-9]*$ ]] || usage
+for name in ${steps//,/ }; do [[ " $bounds" = *" $name:"* ]] || usage; done
+mkdir -p "$output" && cd "$root" || exit 2
+exec > >(trap '' INT TERM HUP && exec tee -a "$output/log.txt") 2>&1
 
-step() { # SECONDS NAME COMMAND...; the command's `limited` ends it after so many
-  local name=$2 left=$((deadline - SECONDS))
-  limit=$(($1 < left ? $1 : left))
+unset "${!PIP_@}" # an image's own constraints, say
+export PIP_CONFIG_FILE=/dev/null PYTHONUNBUFFERED=1 PYTEST_DISABLE_PLUGIN_AUTOLOAD=1
+[ -z "$wheels" ] || export PYTHONPATH=$PWD/build/gpu-site${PYTHONPATH:+:$PYTHONPATH}
+if [ -n "$(ls "${wheels:-/nowhere}"/t10k-* 2> /dev/null)" ]; then
+  export LENET_BENCH_MNIST=${LENET_BENCH_MNIST:-$wheels}
+fi
+
+failed=() cut=() late=() interrupted='' until=0
+trap 'interrupted=yes; kill $(jobs -p) 2> /dev/null' INT TERM HUP
+
+step() { # SECONDS NAME COMMAND...: at most so long, and at most what is left of it all
+  local name=$2 left=$((seconds - SECONDS - grace)) status
+  local limit=$((seconds > 540 ? $1 * seconds / 540 : $1))
+  limit=$((limit < left ? limit : left))
   shift 2
-  if [ "$limit" -lt 5 ]; then
+  if [ -n "$interrupted" ] || [ "$limit" -lt 1 ]; then
     late+=("$name")
-    return
+    return 1
   fi
-  echo "== $name (at ${SECONDS} s)"
-  "$@" || { failed+=("$name") && echo "== $name FAILED"; }
+  echo "== $name: at $SECONDS s, for $limit s at most"
+  until=$((SECONDS + limit))
+  "$@"
+  status=$?
+  case $status in
+    0) return ;;
+    124 | 137) cut+=("$name") && echo "== $name: cut short" ;;
+    *) [ -n "$interrupted" ] || { failed+=("$name") && echo "== $name: FAILED"; } ;;
+  esac
+  return $status
 }
 
-limited() { timeout --kill-after=10 "$limit" "$@"; }
+limited() { # COMMAND...: until the step's bound; in the background, since a trap waits otherwise
+  local left=$((until - SECONDS)) job status
+  [ "$left" -gt 0 ] || return 124
+  timeout --kill-after="$grace" "$left" "$@" &
+  job=$!
+  while wait "$job"; status=$?; kill -0 "$job" 2> /dev/null; do :; done
+  return $status
+}
 
-wanted() { case ,$steps, in *,$1,*) ;; *) return 1 ;; esac; }
-
-machine() { # WHEN
+machine() {
   {
-    echo "== $1"
     date --iso-8601=seconds
     uname -a
-    git log -1 --format='lenet-bench %H'
-    nvidia-smi
-    nvidia-smi -q -d CLOCK,POWER,PERFORMANCE
-    [ "$1" = before ] || limited "$python" -m pip freeze
-    [ "$1" = before ] || limited "$python" -m lenet_bench doctor
+    cat "$wheels/commit" 2> /dev/null || git log -1 --format=%H
+    limited nvidia-smi
+    limited nvidia-smi -q -d CLOCK,POWER,PERFORMANCE
+    limited "$python" -m pip freeze
   } >> "$output/machine.txt" 2>&1
-  true
+  limited nvidia-smi -L
 }
 
 build() {
-  local offline=()
-  [ -z "$wheels" ] || offline=(--no-index --find-links "$wheels")
-  if [ -n "$host" ]; then
-    local here=(-m pip install --quiet --no-index --no-deps --upgrade --target "$environment")
-    [ -z "$wheels" ] || limited "$python" "${here[@]}" "$wheels"/*.whl || return
-    limited "$python" "${here[@]}" --no-build-isolation . --config-settings="lenet.cuda=$cuda"
-    return
-  fi
-  [ -x "$python" ] || python3 -m venv "$environment" || return
-  # In the environment of the build too, which reads no option of pip's.
-  [ -z "$wheels" ] || export PIP_NO_INDEX=1 PIP_FIND_LINKS=$wheels
-  limited "$python" -m pip install --quiet "${offline[@]}" ".[cuda$cuda,dev-cuda$cuda]" \
-    --config-settings="lenet.cuda=$cuda" || return
-  local beside package # what all but one backend do without
-  beside=('lenet-bench[cupy]' "nvidia-cuda-sanitizer-api$([ "$cuda" = 13 ] || echo "-cu$cuda")")
-  for package in "${beside[@]}"; do
-    limited "$python" -m pip install --quiet "${offline[@]}" "$package" ||
-      echo "== $package is not to be had: it is left out"
-  done
+  local into=(-m pip install --quiet --no-index --no-deps --no-compile --upgrade --target build/gpu-site)
+  limited "$python" "${into[@]}" "$wheels"/*.whl &&
+    limited "$python" "${into[@]}" --no-build-isolation . --config-settings=lenet.cuda=13 &&
+    touch build/gpu-site/complete
 }
+
+doctor() { limited "$python" -m lenet_bench doctor cudnn cuda >> "$output/machine.txt" 2>&1; }
 
 tests() {
-  limited "$python" -m pytest -q tests/test_gpu.py -p no:cacheprovider \
-    -o "junit_suite_name=$gpu" --junitxml="$output/tests.xml"
+  limited "$python" -m pytest -v -rs tests/test_gpu.py -W default -p no:cacheprovider
 }
 
-verify() {
-  local chosen=() backend
-  for backend in $backends; do chosen+=(--backend "$backend"); done
-  limited "$python" -m lenet_bench verify --device gpu --data "$LENET_BENCH_MNIST" \
-    "${chosen[@]}" -o "$output/verify.json"
-}
+# shellcheck disable=SC2086
+of_backends() { limited "$python" bench/gpu.py $quick "$1" "$output" "$limit" $backends; }
 
-frameworks() {
-  limited "$python" -c 'from lenet_bench.registry.environments import create, environments
-environments()["tensorflow-gpu"].created or create("tensorflow-gpu", print)'
-}
-
-benchmark() {
-  echo "on $gpu" > "$output/goals.txt"
-  # shellcheck disable=SC2086
-  limited "$python" bench/gpu.py "$output/compare.jsonl" $quick $backends | tee -a "$output/goals.txt"
-}
-
-why() {
-  local rounds=6
-  [ -z "$quick" ] || rounds=1
-  echo "on $gpu" > "$output/why.txt"
-  # shellcheck disable=SC2086
-  limited "$python" -m lenet_bench why --device gpu --rounds $rounds --budget $((limit * 4 / 5))s -o "$output/why.jsonl" \
-    $backends >> "$output/why.txt"
-}
-
-# The backends without Python: compute-sanitizer would otherwise report what Python does.
-driver=$environment/driver
-build_driver() { limited "$python" tests/cuda_setting.py "$driver" "$cuda"; }
-
-under_sanitizer() { # TOOL BACKEND
-  local status
-  {
-    echo "== $1 $2 on $gpu"
-    limited "$sanitizer" --tool "$1" --error-exitcode 9 --report-api-errors no "$driver" "$2"
-    status=$?
-    echo "== ended with $status"
-  } >> "$output/sanitizer.txt" 2>&1
-  return "$status"
-}
-
-sanitize() {
-  sanitizer=$(command -v compute-sanitizer || ls /usr/local/cuda/bin/compute-sanitizer \
-    "$environment"{,/lib/python3*/site-packages}/nvidia/*/bin/compute-sanitizer 2>/dev/null |
-    head -1)
-  if [ -z "$sanitizer" ]; then
-    echo '== no compute-sanitizer here (pip install nvidia-cuda-sanitizer-api): left out'
-    return
-  fi
-  step 300 driver build_driver
-  [ -x "$driver" ] || return
-  local tool backend # our own kernels first: cuDNN's and cuBLAS's are NVIDIA's
-  for tool in memcheck racecheck synccheck initcheck; do
-    for backend in cuda cuda:mapped cuda:persistent; do
-      step 120 "$tool $backend" under_sanitizer "$tool" "$backend"
-    done
-  done
-  for backend in cuda:graph cudnn cudnn:graph cudnn:frontend; do
-    step 240 "memcheck $backend" under_sanitizer memcheck "$backend"
-  done
-}
-
-machine before
-if wanted build; then
-  step 600 build build
+finish() {
+  find "$output" -size +15M -exec gzip {} + # a file of 16 MiB may be all that comes back
+  echo "== after $SECONDS s; results are in $output"
+  [ ${#cut[@]} -eq 0 ] || echo "== cut short: ${cut[*]}"
+  [ ${#late[@]} -eq 0 ] || echo "== no time was left for: ${late[*]}"
+  [ ${#failed[@]} -eq 0 ] || echo "== failed: ${failed[*]}"
+  [ -z "$interrupted" ] || exit 130
   [ ${#failed[@]} -eq 0 ] || exit 1
-fi
-wanted tests && step 300 tests tests
-if wanted verify; then
-  if [ -n "${LENET_BENCH_MNIST:-}" ]; then
-    step 300 verify verify
-  else
-    echo '== verify is left out: LENET_BENCH_MNIST names no folder with the test images'
-  fi
-fi
-if wanted frameworks; then
-  if [ -z "$host$wheels" ]; then
-    step 900 frameworks frameworks
-  else
-    echo '== frameworks are left out: they take the network'
-  fi
-fi
-wanted benchmark && step 900 benchmark benchmark
-wanted why && step 900 why why
-wanted sanitizer && sanitize
-limit=60 machine after
+  exit
+}
 
-echo "== results are in $output"
-[ ${#late[@]} -eq 0 ] || printf '== no time was left for: %s\n' "${late[@]}"
-if [ ${#failed[@]} -gt 0 ]; then
-  printf '== failed: %s\n' "${failed[@]}"
-  exit 1
+step 30 machine machine
+if [ -n "$wheels" ] && [ -n "$(find csrc python CMakeLists.txt pyproject.toml "$wheels" \
+  -newer build/gpu-site/complete -print -quit 2>&1)" ]; then
+  step 540 build build || finish
 fi
+step 40 doctor doctor
+for one in $bounds; do
+  name=${one%:*}
+  [[ -z $steps || ,$steps, = *,$name,* ]] || continue
+  case $name in
+    tests) step "${one#*:}" "$name" tests ;;
+    verify)
+      if [ -n "${LENET_BENCH_MNIST:-}" ]; then
+        step "${one#*:}" "$name" of_backends "$name"
+      else
+        echo '== verify: left out, since LENET_BENCH_MNIST names no folder with the test images'
+      fi
+      ;;
+    *) step "${one#*:}" "$name" of_backends "$name" ;;
+  esac
+done
+finish

@@ -1,13 +1,9 @@
-"""Where CUDA's headers and libraries lie for the tests, and the double of a GPU built from them.
-
-python tests/cuda_setting.py DRIVER MAJOR builds the GPU backends without Python, for NVIDIA's own.
-"""
+"""Where CUDA's headers and libraries lie for the tests, and the double of a GPU built from them."""
 
 import os
 import re
 import shutil
 import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
 from pathlib import Path
@@ -252,7 +248,3 @@ def run(command: list[str]) -> None:
 
 def compiler() -> str:
     return os.environ.get("CXX", "c++")
-
-
-if __name__ == "__main__":
-    build_driver(Path(sys.argv[1]).absolute(), int(sys.argv[2]))

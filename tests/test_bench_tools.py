@@ -15,6 +15,7 @@ from sample_results import blocks, log, write_log
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "bench"))
 sys.path.insert(0, str(Path(__file__).parents[1]))
+import gpu
 from without_python import PAIRS, without_python
 
 from bench import coverage
@@ -121,3 +122,22 @@ def test_where_95_are_promised_90_of_100_intervals_hold_the_truth(path):
         assert one["share"] >= 0.94, one["case"]
         if one["starts"] >= 10:
             assert min(one["backends"].values()) >= 0.9, one["case"]
+
+
+def test_the_run_on_a_gpu_times_each_backend_once():
+    timed = [name for those in gpu.groups().values() for name in those]
+    assert sorted(timed) == sorted(names(gone=False, device="gpu"))
+
+
+def test_the_run_on_a_gpu_judges_backends_that_exist():
+    floors = {floor.name for floor in gpu.FLOORS}
+    judged = {name for goal in gpu.GOALS for name in (goal.backend, goal.other) if name}
+    assert {*judged - floors, *gpu.APART, *gpu.FLOOR_OF} <= {*names(gone=False, device="gpu")}
+
+
+def test_wheels_to_carry_to_a_gpu_are_the_versions_that_are_tested():
+    carried = {
+        line for line in (ROOT / "bench/gpu-wheels.txt").read_text().splitlines() if line[0] != "#"
+    }
+    of_cuda = {line for line in carried if line.startswith("nvidia-")}  # of the image's CUDA
+    assert carried - of_cuda <= {*(ROOT / "constraints.txt").read_text().splitlines()}
