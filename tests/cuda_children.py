@@ -8,10 +8,11 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
-from cuda_setting import Driver, build_double, built_major
+from cuda_setting import TESTS, Driver, build_double, built_major
 
 #: What every child starts with. `double` counts, fails and tells on request.
 PRELUDE = """
@@ -51,6 +52,12 @@ CUDNN = ["cudnn", "cudnn:find", "cudnn:heuristic", "cudnn:tf32", "cudnn:graph", 
 CUDA = ["cuda", "cuda:graph", "cuda:mapped", "cuda:persistent"]
 BACKENDS = [*CUDNN, *CUDA]
 
+#: What other packages bring along: torch 2.10's builds for CUDA 13 pin these.
+OTHERS = {
+    13: ("nvidia-cudnn-cu13==9.20.0.48", "nvidia-cuda-nvrtc==13.0.88"),
+    12: ("nvidia-cudnn-cu12==9.20.0.48", "nvidia-cuda-nvrtc-cu12==12.8.93"),
+}
+
 Ask = Callable[..., Any]
 
 needs_cuda = pytest.mark.skipif(
@@ -67,6 +74,31 @@ def shared(name: str, factory: pytest.TempPathFactory) -> Iterator[Path]:
     with (folder / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield folder
+
+
+def fetched(name: str, *packages: str) -> Path:
+    """A folder with these packages alone, kept from one run of the tests to the next."""
+    folder = TESTS.parent / ".cache" / name
+    folder.parent.mkdir(exist_ok=True)
+    with folder.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not folder.is_dir():
+            with TemporaryDirectory(dir=folder.parent) as unfinished:
+                pip(sys.executable, "install", "--no-deps", "--target", unfinished, *packages)
+                Path(unfinished).rename(folder)
+    return folder
+
+
+def pip(python: str, *words: str) -> None:
+    """Run pip without the versions that make pins; skip the test where it cannot fetch."""
+    done = subprocess.run(
+        [python, "-m", "pip", "--quiet", *words],
+        env={name: value for name, value in os.environ.items() if "CONSTRAINT" not in name},
+        capture_output=True,
+        text=True,
+    )
+    if done.returncode != 0:
+        pytest.skip(f"pip cannot fetch {' '.join(words)}: {done.stderr[-500:]}")
 
 
 @pytest.fixture(scope="session")

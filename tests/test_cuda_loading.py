@@ -16,7 +16,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
-from cuda_children import needs_cuda
+from cuda_children import OTHERS, fetched, needs_cuda
 from cuda_setting import (
     SOURCES,
     TESTS,
@@ -34,11 +34,6 @@ MAJOR = built_major() or 13
 
 pytestmark = needs_cuda
 
-#: What other packages bring along: torch 2.10's builds for CUDA 13 pin these.
-OTHERS = {
-    13: ("nvidia-cudnn-cu13==9.20.0.48", "nvidia-cuda-nvrtc==13.0.88"),
-    12: ("nvidia-cudnn-cu12==9.20.0.48", "nvidia-cuda-nvrtc-cu12==12.8.93"),
-}
 DISPATCHER = "libcudnn.so.9"
 
 #: Bring in our module as a backend does, use it, and say which files of NVIDIA's that took.
@@ -73,22 +68,8 @@ print(json.dumps(sorted(file for file in maps if "libcu" in file or "libnvrtc" i
 
 @pytest.fixture(scope="module")
 def others() -> Path:
-    """A folder with another cuDNN 9 and another NVRTC, kept from one run to the next."""
-    folder = TESTS.parent / ".cache" / f"cuda{MAJOR}-others"
-    if not folder.is_dir():
-        unfinished = folder.with_name(f"{folder.name}.{os.getpid()}")
-        command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target"]
-        done = subprocess.run(
-            [*command, str(unfinished), *OTHERS[MAJOR]],
-            env={name: value for name, value in os.environ.items() if "CONSTRAINT" not in name},
-            capture_output=True,
-            text=True,
-        )
-        if done.returncode != 0:
-            shutil.rmtree(unfinished, ignore_errors=True)
-            pytest.skip(f"pip cannot fetch {' '.join(OTHERS[MAJOR])}: {done.stderr[-500:]}")
-        unfinished.rename(folder)
-    return folder
+    """A folder with another cuDNN 9 and another NVRTC."""
+    return fetched(f"cuda{MAJOR}-others", *OTHERS[MAJOR])
 
 
 @pytest.fixture(scope="module")

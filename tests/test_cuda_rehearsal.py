@@ -1,123 +1,297 @@
-"""bench/gpu.sh from its first line to its last without a GPU: the backends run on the double of
-CUDA, nvidia-smi and compute-sanitizer are stand-ins that note how they were called.
+"""bench/gpu.sh as on a machine with a GPU and without network, on the double of CUDA.
+
+An environment stands for the machine's image: it has the CUDA 13.0 libraries that PyTorch 2.11
+pins, and no framework. nvidia-smi and compute-sanitizer are stand-ins that note how they were
+called.
 """
 
 import os
+import shutil
+import signal
 import subprocess
 import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
-from xml.etree import ElementTree
 
 import pytest
+from cuda_children import OTHERS, fetched, pip
 from cuda_setting import TESTS, built_major
+from lenet_bench.registry.environments import _python_for, environments
 from lenet_bench.results import read_result, taken_apart
+from processes import wait_for
+
+ROOT = TESTS.parent
+
+#: The Python of the image that is rehearsed for, or the one at hand, and what the image has.
+ANY = replace(next(iter(environments().values())), pythons=("3.12",))
+PYTHON = _python_for(ANY) or sys.executable
+VERSION = "3.12" if sys.executable != PYTHON else f"{sys.version_info[0]}.{sys.version_info[1]}"
+NUMPY = "numpy==2.5.2" if VERSION == "3.12" else "numpy"
+IMAGE = (
+    *(NUMPY, "absl-py", "cmake", "h5py", "ml_dtypes", "ninja", "nvidia-ml-py", "packaging"),
+    *("pathspec", "pillow", "psutil", "pytest", "rich", "safetensors", "typing_extensions"),
+)
+LINKED = ("nvidia-cuda-runtime==13.0.96", "nvidia-cublas==13.1.0.3")
 
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(
         built_major() != 13, reason="rehearsed once, with CUDA 13 (make test-cuda13)"
     ),
+    pytest.mark.skipif(VERSION == "3.10", reason="the Keras that is carried needs Python 3.11"),
 ]
 
 NVIDIA_SMI = "echo 'a double of a GPU, 580.00'"
+UNSTOPPABLE = "echo 'a double of a GPU, 580.00'; trap '' TERM; while :; do sleep 1; done"
 
-#: Runs one of the programs it is given, finds a fault in another, and believes the rest.
+#: Runs one of the programs it is given, finds faults in two others, and believes the rest.
 COMPUTE_SANITIZER = """
-echo "$@" >> "$CALLS"
+echo "$LD_LIBRARY_PATH $@" >> "$CALLS"
 case "$*" in
-  *racecheck*cuda:mapped) exit 9 ;;
+  *racecheck*cuda:mapped | *memcheck*cudnn:graph) exit 9 ;;
   *memcheck*driver' 'cuda) shift 6; LD_LIBRARY_PATH=$LENET_BENCH_CUDA_LIBRARIES exec "$@" ;;
 esac
 """
 
 
-class Rehearsal:
-    """One run of bench/gpu.sh, and what it left."""
+@dataclass(frozen=True)
+class Machine:
+    """Where bench/gpu.sh runs, and with what."""
 
-    def __init__(
-        self, folder: Path, *options: str, double: Path | None = None, seconds: float = 200
-    ) -> None:
-        self.calls = folder / "calls"
-        self.results = folder / "results"
-        programs = {"nvidia-smi": NVIDIA_SMI, "compute-sanitizer": COMPUTE_SANITIZER}
-        for name, text in programs.items():
-            program = folder / "bin" / name
-            program.parent.mkdir(exist_ok=True)
-            program.write_text(f"#!/bin/sh\n{text}")
-            program.chmod(0o755)
-        places = ("--output", str(self.results), "--environment", str(folder / "environment"))
-        host = ("--python", sys.executable, "--cuda", str(built_major()))
-        self.done = subprocess.run(
-            [str(TESTS.parent / "bench" / "gpu.sh"), *host, *places, *options],
-            env={
-                **{k: v for k, v in os.environ.items() if k != "LENET_BENCH_MNIST"},
-                "PATH": f"{folder / 'bin'}:{os.environ['PATH']}",
-                "CALLS": str(self.calls),
-                "LENET_BENCH_CUDA_LIBRARIES": str(double),
-                "XDG_CACHE_HOME": str(folder),
-                "PYTEST_ADDOPTS": "-k 'every_layer and cudnn:graph'",
-            },
-            capture_output=True,
+    folder: Path
+    tree: Path
+    python: str
+    variables: Mapping[str, str]
+
+    @property
+    def results(self) -> Path:
+        return self.folder / "results"
+
+    def start(self, *options: str) -> "subprocess.Popen[str]":
+        places = ("--python", self.python, "--output", str(self.results))
+        return subprocess.Popen(
+            [str(self.tree / "bench" / "gpu.sh"), *places, *options],
+            env={**os.environ, **self.variables},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
             text=True,
-            timeout=seconds,
+            start_new_session=True,  # as a terminal does
         )
+
+    def run(self, *options: str) -> tuple[int, str]:
+        process = self.start(*options)
+        printed, _ = process.communicate(timeout=1500)
+        print(printed)
+        return process.returncode, printed
+
+
+def machine(
+    folder: Path, double: Path, tree: Path = ROOT, python: str = sys.executable, **programs: str
+) -> Machine:
+    """One whose programs and GPU are doubles; what asks the network there finds none."""
+    programs = {"nvidia-smi": NVIDIA_SMI, "compute-sanitizer": COMPUTE_SANITIZER, **programs}
+    for name, text in programs.items():
+        program = folder / "bin" / name
+        program.parent.mkdir(exist_ok=True)
+        program.write_text(f"#!/bin/sh\n{text}")
+        program.chmod(0o755)
+    path = (str(folder / "bin"), str(Path(python).parent), os.environ["PATH"])
+    nowhere = dict.fromkeys(("http_proxy", "https_proxy", "all_proxy"), "http://127.0.0.1:9")
+    return Machine(
+        folder,
+        tree,
+        python,
+        {
+            **nowhere,
+            "PATH": os.pathsep.join(path),
+            "CALLS": str(folder / "calls"),
+            "HOME": str(folder),
+            "LENET_BENCH_CUDA_LIBRARIES": str(double),
+            "LENET_BENCH_MNIST": "",
+            "PYTHONPATH": os.environ.get("PYTHONPATH", "") if tree == ROOT else "",
+            "PYTEST_ADDOPTS": "-k 'every_layer and cudnn:graph'",
+        },
+    )
+
+
+@pytest.fixture(scope="module", params=[VERSION], ids=lambda version: f"Python {version}")
+def borrowed(
+    request: pytest.FixtureRequest,
+    double: Path,
+    small_mnist: Path,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Machine:
+    """The image, and on it the tree without results, and what `make gpu-kit` says to carry."""
+    folder = tmp_path_factory.mktemp("borrowed")
+    python = str(folder / "image" / "bin" / "python")
+    subprocess.run([PYTHON, "-m", "venv", str(folder / "image")], check=True)
+    pip(python, "install", *IMAGE)
+    nvidia = (fetched("cuda13-others", *OTHERS[13]), fetched("cuda13-linked", *LINKED))
+    (site,) = (folder / "image" / "lib").glob("python3*/site-packages")
+    (site / "nvidia.pth").write_text("\n".join(map(str, nvidia)))
+    tree = folder / "tree"
+    for name in ("bench", "csrc", "images", "python", "tests", "weights"):
+        shutil.copytree(
+            ROOT / name, tree / name, ignore=shutil.ignore_patterns("*.so", "__pycache__")
+        )
+    for name in ("CMakeLists.txt", "pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, tree)
+    kit = (f"GPU_KIT={tree / 'gpu-kit'}", f"GPU_PYTHON={request.param}", f"PYTHON={sys.executable}")
+    made = subprocess.run(
+        ["make", "-s", "gpu-kit", *kit],
+        cwd=ROOT,
+        env={**os.environ, "LENET_BENCH_MNIST": str(small_mnist)},
+        capture_output=True,
+        text=True,
+    )
+    assert "bench/gpu.sh --wheels" in made.stdout, made.stderr
+    return machine(folder, double, tree, python)
+
+
+@dataclass(frozen=True)
+class Rehearsal:
+    """Two calls there, the second for what the first did not do."""
+
+    results: Path
+    first: str
+    second: str
+    calls: list[list[str]]
 
 
 @pytest.fixture(scope="module")
-def whole(double: Path, tmp_path_factory: pytest.TempPathFactory) -> Rehearsal:
-    """All of it but the build and what takes MNIST."""
-    folder = tmp_path_factory.mktemp("rehearsal")
-    steps = ("--steps", "tests,verify,frameworks,benchmark,why,sanitizer", "--quick")
-    return Rehearsal(folder, *steps, "--backends", "cudnn cudnn:graph", double=double, seconds=800)
+def whole(borrowed: Machine) -> Rehearsal:
+    options = ("--wheels", str(borrowed.tree / "gpu-kit"), "--quick", "--seconds", "5400")
+    named = "cudnn cudnn:graph onnxruntime@gpu onnxruntime:iobinding@gpu"
+    steps = "ours,frameworks,tests,verify,why,rest"
+    _, first = borrowed.run(*options, "--steps", steps, "--backends", named)
+    _, second = borrowed.run(*options, "--steps", "infer,sanitizer")
+    calls = [line.split() for line in (borrowed.folder / "calls").read_text().splitlines()]
+    return Rehearsal(borrowed.results, first, second, calls)
 
 
-def test_a_step_that_fails_is_named_and_costs_its_own_result_only(whole: Rehearsal) -> None:
-    assert whole.done.returncode == 1
-    failed = [line for line in whole.done.stdout.splitlines() if line.startswith("== failed")]
-    assert failed == ["== failed: racecheck cuda:mapped"], whole.done.stdout + whole.done.stderr
-    left = {file.name: file.read_text() for file in whole.results.iterdir()}
+def test_eight_files_come_back(whole: Rehearsal) -> None:
     expected = {
-        *("machine.txt", "tests.xml", "compare.jsonl", "goals.txt"),
-        *("why.jsonl", "why.txt", "sanitizer.txt"),
+        *("log.txt", "machine.txt", "ours.jsonl", "frameworks.jsonl", "rest.jsonl"),
+        *("verify.json", "why.jsonl", "sanitizer.txt"),
     }
-    assert set(left) == expected
-    assert [name for name, text in left.items() if "a double of a GPU" not in text] == []
-    (suite,) = ElementTree.parse(whole.results / "tests.xml").getroot()
-    assert (suite.get("tests"), suite.get("failures"), suite.get("skipped")) == ("1", "0", "0")
+    assert {file.name for file in whole.results.iterdir()} == expected
+    assert (whole.results / "log.txt").read_text() == whole.first + whole.second
 
 
-def test_backends_were_measured_and_taken_apart_and_the_goals_judged(whole: Rehearsal) -> None:
-    rows = read_result(whole.results / "compare.jsonl").backends
-    measured = [(row.name, row.status, row.reason) for row in rows]
+def test_a_step_that_fails_is_named(whole: Rehearsal) -> None:
+    """`verify` was told to verify a framework that is not there, and a program has a fault."""
+    failed = [
+        line for line in (whole.first + whole.second).splitlines() if line.startswith("== failed")
+    ]
+    assert failed == ["== failed: verify", "== failed: sanitizer"]
+
+
+def test_the_machine_is_told(whole: Rehearsal) -> None:
+    told = (whole.results / "machine.txt").read_text()
+    assert "a double of a GPU" in told
+    assert NUMPY in told
+    assert "Backends" in told  # doctor's
+
+
+def test_our_backends_are_timed_beside_their_floors(whole: Rehearsal) -> None:
+    rows = read_result(whole.results / "ours.jsonl").backends
     floors = [f"floor: {way}" for way in ("launch and copies", "launch and flag", "resident echo")]
-    assert measured == [(name, "ok", None) for name in (*floors, "cudnn", "cudnn:graph")]
-    judged = (whole.results / "goals.txt").read_text()
-    assert judged.removeprefix("on a double of a GPU, 580.00\n") in whole.done.stdout
-    assert "kernels_us" in judged
-    goals = [line for line in judged.splitlines() if "reached" in line or "not judged" in line]
-    assert len(goals) == 5
-    assert goals[0].startswith("cudnn:graph takes at most half of cudnn: ")
-    assert "reached" in goals[0]
-    assert goals[1].endswith("without cuda:mapped")
+    assert [(row.name, row.status, row.reason) for row in rows] == [
+        (name, "ok", None) for name in (*floors, "cudnn", "cudnn:graph")
+    ]
+
+
+def test_goals_are_judged(whole: Rehearsal) -> None:
+    judged = [line for line in whole.first.splitlines() if " takes at most " in line]
+    assert [line for line in judged if "reached" in line] == judged[-1:]
+    assert judged[-1].startswith("cudnn:graph takes at most 0.5 of cudnn: ")
+    assert judged[0] == "cuda:persistent takes at most 5 us: not judged, without cuda:persistent"
+
+
+@pytest.mark.parametrize("step", ["frameworks", "rest"])
+def test_a_framework_that_is_absent_has_its_reason(whole: Rehearsal, step: str) -> None:
+    cudnn, framework = read_result(whole.results / f"{step}.jsonl").backends
+    assert (cudnn.name, cudnn.status) == ("cudnn", "ok")
+    assert framework.status == "unavailable"
+    assert "onnxruntime" in str(framework.reason)
+
+
+def test_the_tests_run(whole: Rehearsal) -> None:
+    assert " 1 passed" in whole.first
+
+
+def test_backends_are_taken_apart(whole: Rehearsal) -> None:
     found = taken_apart(read_result(whole.results / "why.jsonl"))
     assert [one.name for one in found] == ["cudnn", "cudnn:graph"]
     assert all({"entering", "dispatch", "conv2"} <= {p.name for p in one.parts} for one in found)
 
 
+def test_the_second_call_builds_nothing(whole: Rehearsal) -> None:
+    assert "== build" in whole.first
+    assert "== build" not in whole.second
+
+
+def test_each_backend_is_right_or_says_why_not(whole: Rehearsal) -> None:
+    said = dict(line.split(maxsplit=1) for line in whole.second.splitlines() if line)
+    for name in ("cuda", "cuda:mapped", "cuda:persistent", "cudnn", "cudnn:graph"):
+        assert said[name] == "right, on a double of a GPU"
+    assert said["keras-torch@gpu"].startswith("keras-torch@gpu cannot be imported")
+
+
 def test_every_tool_looks_at_every_kernel_of_ours(whole: Rehearsal) -> None:
-    calls = [line.split() for line in whole.calls.read_text().splitlines()]
-    ours = {(call[1], call[-1]) for call in calls}
     tools = ("memcheck", "racecheck", "synccheck", "initcheck")
     backends = ("cuda", "cuda:mapped", "cuda:persistent")
-    assert ours >= {(tool, backend) for tool in tools for backend in backends}
+    looked = {(call[2], call[-1]) for call in whole.calls}
+    assert looked >= {(tool, backend) for tool in tools for backend in backends}
     assert "cuda: right" in (whole.results / "sanitizer.txt").read_text()
 
 
-def test_no_time_leaves_steps_out_and_an_unknown_option_is_refused(tmp_path: Path) -> None:
-    done = Rehearsal(tmp_path, "--steps", "tests,benchmark", "--seconds", "1").done
-    assert done.returncode == 0, done.stderr
-    late = [line for line in done.stdout.splitlines() if line.startswith("== no time was left")]
-    assert [line.rpartition(" ")[2] for line in late] == ["tests", "benchmark"]
-    done = Rehearsal(tmp_path, "--stps", "tests").done
-    assert done.returncode == 2
-    assert "--steps A,B" in done.stdout
+def test_the_sanitizers_program_finds_nvrtcs_builtins(whole: Rehearsal) -> None:
+    searched = [Path(folder) for folder in whole.calls[0][0].split(os.pathsep)]
+    assert [folder for folder in searched if list(folder.glob("libnvrtc-builtins.so*"))]
+
+
+def test_what_racecheck_finds_in_a_cluster_is_advice(whole: Rehearsal) -> None:
+    said = [line.split(maxsplit=2) for line in whole.second.splitlines() if "ended with" in line]
+    assert said == [
+        ["memcheck", "cudnn:graph", "ended with 9"],
+        ["racecheck", "cuda:mapped", "ended with 9 (advisory)"],
+    ]
+
+
+def test_ctrl_c_keeps_what_was_measured(double: Path, tmp_path: Path) -> None:
+    here = machine(tmp_path, double)
+    times = ("--steps", "ours,why", "--backends", "cudnn cudnn:graph", "--seconds", "5400")
+    process = here.start(*times)
+    file = here.results / "ours.jsonl"
+    wait_for(lambda: file.exists() and file.read_text().count('"samples_ns"') > 3)
+    os.killpg(process.pid, signal.SIGINT)
+    printed, _ = process.communicate(timeout=300)
+    assert process.returncode == 130
+    assert "== no time was left for: why" in printed
+    result = read_result(file)
+    assert result.ended == "interrupted"
+    assert [row.name for row in result.backends if row.status == "ok"]
+
+
+def test_all_of_it_ends_in_time(double: Path, tmp_path: Path) -> None:
+    """Also where a program ignores SIGTERM; what it had printed is kept."""
+    here = machine(tmp_path, double, **{"nvidia-smi": UNSTOPPABLE})
+    code, printed = here.run("--seconds", "16")
+    assert code == 0
+    assert "== cut short: machine\n" in printed
+    late = "== no time was left for: doctor infer ours frameworks tests why rest sanitizer\n"
+    assert late in printed
+    assert "a double of a GPU" in (here.results / "machine.txt").read_text()
+
+
+@pytest.mark.parametrize(
+    "options", [("--stps", "tests"), ("--steps", "test"), ("--seconds", "9m"), ("--steps",)]
+)
+def test_an_unknown_option_is_refused(
+    double: Path, tmp_path: Path, options: tuple[str, ...]
+) -> None:
+    code, printed = machine(tmp_path, double).run(*options)
+    assert code == 2
+    assert "--steps A,B" in printed
