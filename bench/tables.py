@@ -218,7 +218,7 @@ def agreement(folder: Path) -> Iterator[str]:
 
 
 def selftest(path: Path) -> Iterator[str]:
-    """What `lenet-bench self-test` printed."""
+    """What `bench/self_test.py` found."""
     found = json.loads(path.read_text())
     yield found["conditions"]
     yield ""

@@ -2,10 +2,6 @@
 
 import gzip
 import json
-import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -14,13 +10,11 @@ from lenet_bench import render
 from lenet_bench.questions.share import MOST_BYTES, check_file, given, shared_files
 from lenet_bench.results import (
     SHARED,
-    Anatomy,
     End,
     Log,
     as_result,
     read_log,
     read_result,
-    taken_apart,
 )
 from lenet_bench.results.log import as_lines
 from lenet_bench.results.read import settled
@@ -28,7 +22,7 @@ from lenet_bench.results.schema import make_schema
 from lenet_bench.results.thin import KEPT, thinned
 from lenet_bench.show.figures.rows import as_runs
 from msgspec.structs import replace
-from sample_results import blocks, experiments, failed, log, possible_log, write_log
+from sample_results import blocks, failed, log, possible_log, write_log
 
 ROOT = Path(__file__).parents[1]
 COMMITTED = sorted((ROOT / "results/cpu").glob("*.jsonl.gz"))
@@ -120,9 +114,8 @@ def test_a_shared_file_is_read_like_any_other(shared_file, result_file):
     for line in map(json.loads, lines):
         validator.validate(line)
     header = check_file(shared_file).log.header
-    assert (header.kind, header.self_test) == (SHARED, None)
+    assert header.kind == SHARED
     assert header.machine.processor.model == "AMD EPYC"
-    assert b'"self_test":null' in lines[0]
 
 
 def test_the_same_result_gives_the_same_bytes(result_file, shared_file, run):
@@ -185,61 +178,3 @@ def test_share_shows_asks_and_writes_a_file_and_a_text(result_file, tmp_path, ru
     assert '"model": "AMD EPYC"' in done.output
     assert "numpy | 90.0 µs" in text.read_text()
     assert sorted(folder.iterdir()) == sorted((file, text))
-
-
-def test_a_self_test_of_the_machine_comes_with_it(tmp_path, run):
-    result = ROOT / "results/cpu/epyc-2026-11-24.jsonl.gz"
-    verdicts = ROOT / "results/self-test/epyc-2026-11-23.json"
-    folder = tmp_path / "community"
-    done = run("share", str(result), "--self-test", str(verdicts), "--yes", "-o", str(folder))
-    assert done.code == 0
-    (file,) = folder.glob("*.gz")
-    points = {one["name"]: one["verdict"] for one in json.loads(verdicts.read_text())["points"]}
-    assert check_file(file).log.header.self_test.verdicts == points
-    other = run("share", str(COMMITTED[1]), "--self-test", str(verdicts), "--yes")
-    assert other.code == 1
-    assert "another machine" in other.errors
-
-
-@pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
-def test_an_interrupted_share_leaves_nothing_half_written(result_file, tmp_path, stop):
-    folder = tmp_path / "community"
-    share = [sys.executable, "-m", "lenet_bench", "share", str(result_file), "--yes"]
-    for delay in (0.4, 0.8):
-        child = subprocess.Popen(
-            [*share, "-o", str(folder)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-        )
-        time.sleep(delay)
-        child.send_signal(stop)
-        child.wait()
-        for path in folder.glob("*.gz"):
-            check_file(path)
-
-
-def test_a_run_of_why_is_kept_with_its_parts_and_its_calls_of_functions(tmp_path, run):
-    path = tmp_path / "why.jsonl"
-    anatomy = Anatomy({"torch": 7}, 3, 2, ("torch",))
-    apart = blocks("torch", 90, experiments=experiments(python=40), anatomy=anatomy)
-    untaken = blocks("numpy", 50, whole="it has no operations")
-    write_log(path, log(apart, untaken, apart=True))
-    assert run("share", "--keep", str(path)).code == 0
-    kept = path.with_suffix(".jsonl.gz")
-    assert taken_apart(read_result(kept)) == taken_apart(read_result(path))
-
-
-def test_what_is_kept_is_of_any_backend_and_neither_asked_about_nor_checked(tmp_path, run):
-    paths = [tmp_path / f"{name}.jsonl" for name in ("a", "b")]
-    for path in paths:
-        write_log(path, log(blocks("torch/my_setting", 20), failed("other", "crashed", "<b>")))
-    assert run("share", "--keep", *map(str, paths)).code == 0
-    for path in paths:
-        kept = read_result(path.with_suffix(".jsonl.gz"))
-        assert render(kept) == render(read_result(path))
-
-
-def test_a_kept_file_never_replaces_what_it_was_made_of(shared_file, run):
-    before = shared_file.read_bytes()
-    refused = run("share", "--keep", str(shared_file))
-    assert refused.code == 1
-    assert "end in .jsonl," in refused.errors
-    assert shared_file.read_bytes() == before

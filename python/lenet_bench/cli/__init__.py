@@ -25,7 +25,6 @@ from .infer import infer
 from .machines import machines
 from .output import INTERRUPTED, PROGRAM, SUCCESS, WRONG, abandon_output, complain
 from .report import diff, report
-from .self_test import self_test
 from .share import share
 from .train import train
 from .verify import verify
@@ -65,7 +64,7 @@ def cli(debug: bool) -> None:
 
 
 for command in (
-    *(infer, verify, compare, report, diff, share, machines, self_test, why, cost),
+    *(infer, verify, compare, report, diff, share, machines, why, cost),
     classroom,
     *(doctor, backends, train, export, env, schema, completion),
 ):

@@ -225,9 +225,7 @@ asking_options = together(
 )
 
 
-def run_options(
-    name: str, *, rounds: bool = True, otherwise: str = ""
-) -> Callable[[Command], Command]:
+def run_options(name: str, *, otherwise: str = "") -> Callable[[Command], Command]:
     """The options of a run of the command of that name, as CompareOptions calls them.
 
     `otherwise` is what ends a run without --budget. Without --output, the run is saved in a file
@@ -239,8 +237,10 @@ def run_options(
     def usual(_context: Any, _option: Any, file: Path | None) -> Path:
         return file or Path(f"results/{name}-{datetime.now():%Y%m%d-%H%M%S}.jsonl")
 
-    ends: list[Callable[[Any], Any]] = [option("--budget TIME", stop, "budget_s")]
-    ends += [option("--rounds N", "Stop after N rounds.")] if rounds else []
     return together(
-        *ends, threads_option, weights_option, option("-o, --output FILE", save, callback=usual)
+        option("--budget TIME", stop, "budget_s"),
+        option("--rounds N", "Stop after N rounds."),
+        threads_option,
+        weights_option,
+        option("-o, --output FILE", save, callback=usual),
     )

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 @command("Prepare a result for others.")
 @click.argument("results", metavar="RESULT...", nargs=-1, required=True, type=FILE)
-@option("--self-test FILE", "Add the verdicts of `self-test --json` on this machine.")
 @option("-o, --output DIR", "Write the file here.", "folder", default="results/community")
 @option("--yes", "Write without asking.")
 @option("--print", "Only print every line of the file.", "whole")
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
 @option("--check", "Check shared files, or folders of them.")
 def share(
     results: tuple[Path, ...],
-    self_test: Path | None,
     folder: Path,
     yes: bool,
     whole: bool,
@@ -39,7 +37,6 @@ def share(
     written in the same form, unasked and unchecked: a hundredth of the size, and every figure.
 
     $ lenet-bench share mine.jsonl
-    $ lenet-bench share mine.jsonl --self-test self-test.json
     $ lenet-bench share mine.jsonl --print | less               every byte of it
     $ lenet-bench share --keep mine.jsonl why.jsonl             small, to keep
     $ lenet-bench share --check results/community               what CI does
@@ -55,7 +52,7 @@ def share(
     from ..results.log import as_lines
     from ..results.versioned import check_place
 
-    found = given(results[0], self_test)
+    found = given(results[0])
     if whole:
         say(as_lines(found.log).decode().splitlines())
         return SUCCESS
@@ -99,15 +96,11 @@ def _request(found: "Given") -> Iterator[str]:
     from ..show.markdown import escaped
     from ..show.sentences import processor
 
-    result, self_test = found.result, found.log.header.self_test
+    result = found.result
     yield f"# A result of {escaped(processor(result.machine))}"
     yield ""
     yield f"`results/community/{found.name}`, measured by lenet-bench {result.version}."
     yield ""
-    if self_test:
-        passed = sum(verdict == "passed" for verdict in self_test.verdicts.values())
-        yield f"Self-test: {passed} of {counted(len(self_test.verdicts), 'point')} passed."
-        yield ""
     yield from in_markdown(result)
 
 

@@ -94,7 +94,6 @@ class Plan:
     budget_s: float | None = None
     rounds: int | None = None
     least: int = 0  # rounds that are measured whole, whatever the budget
-    enough: Callable[[Sequence[Block]], float] | None = None  # the share of what is needed
 
     def is_over(self, rounds: int, elapsed_s: float, round_s: float) -> bool:
         """Whether no further round begins. Within a budget, `fits` decides about each block."""
@@ -187,7 +186,7 @@ class _Comparison:
             check_same(earlier.header, now, options.output)
             self._began -= as_result(earlier).elapsed_s
         self._log = earlier or Log(now)
-        self._plan = Plan(options.budget_s, options.rounds, options.least_rounds, options.enough)
+        self._plan = Plan(options.budget_s, options.rounds, options.least_rounds)
         floor = Entry(EMPTY, factory=f"{empty.__name__}:Empty", checked=False)
         self._entries = {entry.name: entry for entry in (floor, *entries)}
         # Counted before the run, since it reads files: nothing but timing happens later.
@@ -247,8 +246,6 @@ class _Comparison:
             gone |= {block.backend for block in ran if block.status != "ok"}
             if number + 1 >= FEWEST_STARTS:
                 self._repeat(number, [name for name in names if name not in gone], costs)
-            if self._plan.enough and self._plan.enough(self._log.blocks) >= 1:
-                return "enough"
         raise AssertionError("rounds never run out")
 
     def _round(self, number: int, names: Sequence[str], costs: Costs) -> list[Block]:

@@ -2,14 +2,14 @@
 
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..errors import LenetBenchError, ResultError
 from ..registry import FLOAT32, Device, find, names, tolerance, usual_name
 from ..registry.environments import interpreter, variables
-from ..results import SHARED, Block, Header
+from ..results import SHARED, Header
 from ..results.circumstances import different, hardware, settings
 
 #: Without a rule for its end a run takes so long at least, and as many rounds as an interval needs.
@@ -61,7 +61,6 @@ class CompareOptions:
     budget_s: float | None = None  # of all of the run, the first starts included
     rounds: int | None = None
     least_rounds: int = 0  # that are measured whole, whatever the budget
-    enough: Callable[[Sequence[Block]], float] | None = None  # the share of what is needed
     margin: float = 0.02  # two backends that differ by less are the same
     seed: int | None = None  # without one, a new one; it is in the result
     timeout_s: float = 120.0  # for one answer of a backend's process

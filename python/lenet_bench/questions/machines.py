@@ -33,8 +33,6 @@ class Measured:
     at_once: int  # such runs on the machine together, each on a device of its own
     version: str
     started: str
-    passed: int | None  # points of a self-test there
-    points: int | None
     times: Mapping[str, Median]  # by backend
 
 
@@ -98,7 +96,6 @@ def _measured(path: Path) -> Measured:
     header, found = log.header, list(medians(log))
     if not found:
         raise ResultError(f"{path}: no backend was timed long enough for a median")
-    verdicts = header.self_test.verdicts.values() if header.self_test else None
     return Measured(
         source=str(path),
         processor=header.machine.processor,
@@ -107,7 +104,5 @@ def _measured(path: Path) -> Measured:
         at_once=_at_once(header.machine),
         version=header.version,
         started=header.started,
-        passed=sum(one == "passed" for one in verdicts) if verdicts is not None else None,
-        points=len(verdicts) if verdicts is not None else None,
         times={row.name: Median(us, len(row.blocks)) for row, us in found},
     )

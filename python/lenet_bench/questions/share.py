@@ -14,14 +14,11 @@ from msgspec.structs import replace
 
 from ..errors import ResultError
 from ..results import Log, Result, as_result, read_log
-from ..results.circumstances import hardware
 from ..results.log import as_lines, as_log
-from ..results.machine import Machine
-from ..results.model import SelfTest
 from ..results.plausible import faults
 from ..results.private import OTHER_WEIGHTS, PROGRAM, options, public
 from ..results.thin import thinned
-from ..results.versioned import decode, read_object, unpacked
+from ..results.versioned import unpacked
 from ..weights import default_path
 
 MOST_BYTES = 450_000
@@ -43,22 +40,9 @@ class Given:
     result: Result
 
 
-class _Point(msgspec.Struct):
-    name: str
-    verdict: str
-
-
-class _SelfTest(msgspec.Struct):
-    started: str
-    machine: Machine
-    points: list[_Point]
-
-
-def given(path: Path, self_test: Path | None = None) -> Given:
+def given(path: Path) -> Given:
     """The shared form of the file; ResultError where it cannot be shared."""
-    log = read_log(path)
-    verdict = _verdict(self_test, log.header.machine) if self_test else log.header.self_test
-    return check(path, _plain(shared(log, verdict)))
+    return check(path, _plain(shared(read_log(path))))
 
 
 def check(source: Path, log: Log) -> Given:
@@ -126,7 +110,7 @@ def texts(log: Log) -> list[str]:
     return sorted(filter(None, found))
 
 
-def shared(log: Log, self_test: SelfTest | None = None) -> Log:
+def shared(log: Log) -> Log:
     """Few times a block, no command, no output of any program; of a run of `why` too."""
     thin = thinned(log)
     header = thin.header
@@ -135,7 +119,7 @@ def shared(log: Log, self_test: SelfTest | None = None) -> Log:
         header.rules, weights=weights if weights == default_path().name else OTHER_WEIGHTS
     )
     argv = (PROGRAM, "why" if rules.apart else "compare", *options(header.argv))
-    header = replace(header, argv=argv, rules=rules, self_test=self_test)
+    header = replace(header, argv=argv, rules=rules)
     blocks = (replace(block, output="", traceback=None) for block in thin.blocks)
     return Log(header, tuple(blocks), thin.end)
 
@@ -155,21 +139,6 @@ def _mapped(value: Any) -> Any:
     if isinstance(value, dict):
         return {_mapped(key): _mapped(one) for key, one in value.items()}
     return [_mapped(one) for one in value] if isinstance(value, (list, tuple)) else value
-
-
-def _verdict(path: Path, machine: Machine) -> SelfTest:
-    """Read the output of `self-test --json` on the same machine."""
-    try:
-        said: _SelfTest = decode(_SelfTest, read_object(path, "self-test", 1))
-        verdicts = {point.name: point.verdict for point in said.points}
-        found: SelfTest = decode(SelfTest, {"started": said.started, "verdicts": verdicts})
-    except ValueError as error:
-        raise ResultError(f"{path}: damaged self-test: {error}") from None
-    if hardware(said.machine) != hardware(machine):
-        raise ResultError(
-            f"{path}: is from another machine; run `lenet-bench self-test --json` on this one"
-        )
-    return found
 
 
 def _name(log: Log, lines: bytes) -> str:

@@ -75,13 +75,6 @@ class Listed(Struct, frozen=True, omit_defaults=True):
     tolerance: Number | None = None  # allowed difference from the reference; none: not checked
 
 
-class SelfTest(Struct, frozen=True):
-    """The verdicts of a self-test on a machine."""
-
-    started: Name  # ISO 8601, UTC
-    verdicts: Mapping[Name, Literal["passed", "failed", "too noisy"]]  # by point
-
-
 class Header(Struct, frozen=True, kw_only=True):
     """The first line of a result file."""
 
@@ -94,7 +87,6 @@ class Header(Struct, frozen=True, kw_only=True):
     rules: Rules  # how it was measured
     backends: Annotated[tuple[Listed, ...], Few]  # in the order of the table of backends
     floor: Name | None = None  # the empty backend, which gives the time of the harness itself
-    self_test: SelfTest | None = None  # of the same machine, where its owner gave one
 
 
 class ColdStart(Struct, frozen=True):

@@ -17,7 +17,7 @@ from .sentences import backend_of
 from .terminal.screen import Screen
 from .terminal.table import Column, fitting, table
 
-FACTS = ("machine", "CPUs", "GPU", "threads", "version", "measured", "self-test", "file")
+FACTS = ("machine", "CPUs", "GPU", "threads", "version", "measured", "file")
 FEW = f"*: fewer than {FEWEST_STARTS} starts, so the median has no interval"
 
 
@@ -32,7 +32,6 @@ def facts(one: Measured) -> tuple[str, ...]:
         str(one.threads),
         one.version,
         one.started[:10],
-        units.NONE if one.points is None else f"{one.passed} of {one.points}",
         re.sub(r"\.jsonl(\.gz)?$", "", "/".join(PurePath(one.source).parts[-2:])),
     )
 
@@ -127,7 +126,6 @@ def _plain(one: Measured, base: str) -> dict[str, Any]:
         "at_once": one.at_once,
         "version": one.version,
         "started": one.started,
-        "self_test": None if one.points is None else {"passed": one.passed, "points": one.points},
         "backends": {
             name: {"us": found.us, "starts": found.starts, "ratio": ratio(one, name, base)}
             for name, found in one.times.items()
