@@ -29,7 +29,7 @@ ROOT = Path(__file__).parents[1]
 ANSWER_S = 45.0
 
 #: What a step takes after its last block, and compute-sanitizer for one backend.
-TO_PRINT_S, SANITIZER_S = 5.0, 60.0
+TO_PRINT_S, SANITIZER_S = 10.0, 60.0
 
 #: What a way to the GPU and back costs without a network, each for backends that go this way.
 COPIES, FLAG, ECHO = FLOORS = tuple(
