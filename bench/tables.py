@@ -227,17 +227,14 @@ def selftest(path: Path) -> Iterator[str]:
     yield from markdown(titles, rows, titles)
 
 
-def coverage(folder: Path) -> Iterator[str]:
-    """How often intervals hold the truth, a file and a case a row."""
-    files = {path.stem: json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))}
-    rows: dict[tuple[str, str], dict[str, str]] = {}
-    for name, found in files.items():
-        for one in found["cases"]:
-            least = min(one["backends"].values())
-            cell = f"{percent(one['share'])} ({percent(least)})"
-            rows.setdefault((name, one["case"]), {})[f"{one['of']}, {one['starts']}"] = cell
-    titles = ("scatter of", "starts", *next(iter(rows.values())))
-    yield from markdown(titles, [(*key, *row.values()) for key, row in rows.items()], titles[:2])
+def coverage(path: Path) -> Iterator[str]:
+    """How often intervals hold the truth, a case a row."""
+    rows: dict[str, dict[str, str]] = {}
+    for one in json.loads(path.read_text())["cases"]:
+        cell = f"{percent(one['share'])} ({percent(one['least'])})"
+        rows.setdefault(one["case"], {})[f"{one['of']}, {one['starts']}"] = cell
+    titles = ("starts", *next(iter(rows.values())))
+    yield from markdown(titles, [(case, *row.values()) for case, row in rows.items()], titles[:1])
 
 
 def settings(folder: Path) -> Iterator[str]:

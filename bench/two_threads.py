@@ -12,6 +12,7 @@ given besides the middle one.
 import argparse
 import json
 import os
+import platform
 import random
 import statistics
 import time
@@ -19,9 +20,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from serial_limit import WARM_UP, go_first, infer_burst, machine
+from lenet_bench.measure.environment import read_processor
+from msgspec import to_builtins
 
 ONE, TWO = "fused on 1", "fused on 2"
+WARM_UP, TIMED = 20, 100  # calls of a burst
 OTHERS = ("onednn", "openblas", "onnxruntime")
 PAUSE_S = 0.2
 WARM_S = 0.03  # the system moves a helper that woke on its caller's core within this time
@@ -50,17 +53,41 @@ def main() -> None:
     ]
     seconds = {name: [r[name] for r in rounds] for name in bursts}
     result = {
-        "machine": machine(),
+        "machine": to_builtins(read_processor()),
+        "system": platform.platform(),
         "before_all_others": options.first,
         "backends": {name: backend.describe() for name, backend in backends.items()},
         "seconds": seconds,
         "summary": summary(seconds),
     }
-    print(f"{result['machine']['processor']}: of the rounds, from the best to the median round")
+    print(f"{result['machine']['model']}: of the rounds, from the best to the median round")
     for name, values in result["summary"].items():
         print(f"  {name:24} " + "  ".join(f"{value:8.2f}" for value in values.values()))
     if options.json:
         options.json.write_text(json.dumps(result, indent=1) + "\n")
+
+
+def go_first() -> None:
+    """Run before all other programs from here on, and what is started with us; it takes root."""
+    os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
+
+
+def infer_burst(infer: Callable[[Any], Any]) -> Callable[[], list[float]]:
+    """Calls of one backend, each timed, with images that rotate."""
+    import numpy as np
+
+    images = np.random.default_rng(0).random((16, 28, 28), dtype=np.float32)
+
+    def burst() -> list[float]:
+        seconds = []
+        for i in range(WARM_UP + TIMED):
+            image = images[i % len(images)]
+            start = time.perf_counter_ns()
+            infer(image)
+            seconds.append((time.perf_counter_ns() - start) * 1e-9)
+        return seconds
+
+    return burst
 
 
 def after_a_pause(burst: Callable[[], list[float]]) -> float:

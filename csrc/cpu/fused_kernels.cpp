@@ -1,7 +1,7 @@
 // LeNet with nothing underneath: every layer as SIMD kernels in GCC's vector extensions.
 //
-// The steps that led here, each measured as a whole network by bench/serial_limit.py --steps on
-// one core of an Intel Xeon with 2 MB of second-level cache (results/serial-limit), us an image:
+// The steps that led here, each measured as a whole network on one core
+// of an Intel Xeon with 2 MB of second-level cache (docs/fused.md), us an image:
 //
 //                                                                       AVX-512    AVX2
 //   1  plain loops, as the compiler makes them                             2363    1350
