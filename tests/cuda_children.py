@@ -48,8 +48,8 @@ def failure(work):
         return [type(error).__name__, str(error)]
 """
 
-CUDNN = ["cudnn", "cudnn:find", "cudnn:heuristic", "cudnn:tf32", "cudnn:graph", "cudnn:frontend"]
-CUDA = ["cuda", "cuda:graph", "cuda:mapped", "cuda:persistent"]
+CUDNN = ["cudnn", "cudnn:find", "cudnn:tf32", "cudnn:cudagraph", "cudnn:graph_api"]
+CUDA = ["cuda", "cuda:cudagraph", "cuda:mapped", "cuda:persistent"]
 BACKENDS = [*CUDNN, *CUDA]
 
 #: What other packages bring along: torch 2.10's builds for CUDA 13 pin these.

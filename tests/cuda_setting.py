@@ -142,7 +142,8 @@ def link_with_nvidia(major: int) -> list[str]:
 
 def host_sources(sources: Path) -> list[Path]:
     """The C++ of the GPU backends, without their Python face."""
-    return [*sorted((sources / "cuda").glob("*.cpp")), sources / "bindings" / "on_gpu.cpp"]
+    bindings = (sources / "bindings" / f"{name}.cpp" for name in ("gpu_floors", "on_gpu"))
+    return [*sorted((sources / "cuda").glob("*.cpp")), *bindings]
 
 
 def build_driver(output: Path, major: int) -> None:

@@ -94,11 +94,12 @@ answer([max(worst), tolerance("{backend}")])
 def test_a_call_allocates_and_a_session_leaves_nothing(ask: Ask, backend: str) -> None:
     before, after, alive, left = ask(f"""
 net = load("{backend}", weights=weights)
+net.infer(images)  # the first batch of its size allocates
 names = (b"cudaMalloc", b"cudaHostAlloc", b"cudnnCreateTensorDescriptor", b"cudaEventCreate",
          b"cudnnBackendCreateDescriptor", b"copy of memory that is not pinned")
 count = lambda: [double().cuda_double_calls(name) for name in names]
 before = count()
-net.infer(images)
+net.infer(images[0]), net.infer(images)
 after = count()
 net.profile(images[0], 3)
 alive = double().cuda_double_live()
@@ -124,7 +125,7 @@ answer([net.profile(images[0], 5), net.describe()])
 
 def test_describe_names_device_versions_memory_and_what_keeps_to_float32(ask: Ask) -> None:
     facts, engines = ask("""
-answer([load(name, weights=weights).describe() for name in ("cudnn:find", "cudnn:frontend")])
+answer([load(name, weights=weights).describe() for name in ("cudnn:find", "cudnn:graph_api")])
 """)
     assert facts["device"] == "a double of a GPU"
     assert facts["conv1"] == "gemm"  # the fastest that worked in float32, once all were warm
@@ -136,7 +137,7 @@ answer([load(name, weights=weights).describe() for name in ("cudnn:find", "cudnn
     assert engines["math"] == "float32"
 
 
-@pytest.mark.parametrize("backend", ["cudnn:graph", "cuda:graph", "cuda:mapped"])
+@pytest.mark.parametrize("backend", ["cudnn:cudagraph", "cuda:cudagraph", "cuda:mapped"])
 def test_a_graph_has_run_before_the_first_call_pays_for_it(ask: Ask, backend: str) -> None:
     code = (
         'net = load("{}", weights=weights)\nanswer(double().cuda_double_calls(b"cudaGraphLaunch"))'
@@ -144,11 +145,30 @@ def test_a_graph_has_run_before_the_first_call_pays_for_it(ask: Ask, backend: st
     assert ask(code.format(backend)) > 0
 
 
-def test_the_default_math_is_float32_only_where_there_is_no_tf32(ask: Ask) -> None:
-    turing = {"CUDA_DOUBLE_NO_FMA": "1", "CUDA_DOUBLE_CAPABILITY": "75"}
-    facts = ask('answer(load("cudnn:find", weights=weights).describe())', **turing)
-    assert facts["conv1"] == "direct"
-    load = 'answer(failure(lambda: load("cudnn:find", weights=weights)))'
-    kind, sentence = ask(load, CUDA_DOUBLE_NO_FMA="1")
-    assert kind == "RuntimeError"
-    assert "float32" in sentence
+def test_an_algorithm_listed_with_the_default_math_is_run_in_float32(ask: Ask) -> None:
+    code = 'net = load("cudnn:find", weights=weights)\nanswer([net.describe()["conv1"], right(net)])'
+    assert ask(code, CUDA_DOUBLE_NO_FMA="1") == ["direct", True]
+
+
+@with_the_newest
+@pytest.mark.parametrize("backend", CUDNN)
+def test_a_batch_is_one_call_of_each_operation(ask: Ask, backend: str) -> None:
+    products, vectors = ask(f"""
+net = load("{backend}", weights=weights)
+net.infer(images)
+count = lambda: [double().cuda_double_calls(name) for name in (b"cublasSgemm", b"cublasSgemv")]
+before = count()
+net.infer(images)
+answer([after - past for after, past in zip(count(), before)])
+""")
+    assert [products, vectors] == ([0, 0] if backend == "cudnn:cudagraph" else [2, 0])
+
+
+@with_the_newest
+@pytest.mark.parametrize("backend", ["cudnn:cudagraph", "cudnn:graph_api"])
+def test_a_batch_that_is_too_large_for_one_call_is_several(ask: Ask, backend: str) -> None:
+    assert ask(f"""
+many = np.tile(images, (513, 1, 1))  # 2,052 in three calls
+answers = load("{backend}", weights=weights).infer(many)
+answer(bool((answers == np.tile(answers[:4], (513, 1))).all()))
+""")

@@ -11,7 +11,7 @@ from cuda_children import Ask, needs_cuda
 pytestmark = needs_cuda
 
 #: One of each kind: calls on a stream, a graph, plans, our own kernels, one that stays.
-KINDS = ["cudnn", "cudnn:graph", "cudnn:frontend", "cuda", "cuda:mapped", "cuda:persistent"]
+KINDS = ["cudnn", "cudnn:cudagraph", "cudnn:graph_api", "cuda", "cuda:mapped", "cuda:persistent"]
 
 #: What the children of these tests ask.
 OTHERS = """

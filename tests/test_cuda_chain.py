@@ -82,7 +82,7 @@ COMPARE = """
 from msgspec.structs import asdict
 from lenet_bench.measure.comparison import compare
 from lenet_bench.measure.options import CompareOptions
-(row,) = compare(CompareOptions(backends=("cudnn:graph",), rounds=2)).backends
+(row,) = compare(CompareOptions(backends=("cudnn:cudagraph",), rounds=2)).backends
 answer({"status": row.status, "reason": row.reason, "device": row.device,
         **(asdict(row.gpu) if row.gpu else {})})
 """

@@ -84,17 +84,17 @@ def test_what_cannot_start_is_one_sentence_with_what_mends_it(
 
 def test_a_cudnn_that_does_not_load_is_not_one_without_engines(ask: Ask) -> None:
     refused = ask("""
-load("cudnn:frontend", weights=weights)  # brings in the libraries
+load("cudnn:graph_api", weights=weights)  # brings in the libraries
 def fails(call, nth):
     double().cuda_double_fail(call, nth, 1008)  # SUBLIBRARY_LOADING_FAILED
-    return failure(lambda: load("cudnn:frontend", weights=weights))
+    return failure(lambda: load("cudnn:graph_api", weights=weights))
 answer([fails(b"cudnnBackendFinalize", nth) for nth in range(1, 40)]
        + [fails(b"cudnnBackendExecute", nth) for nth in range(1, 4)])
 """)
     assert all(kind == "Unavailable" for kind, _ in refused)
     assert all("a part of cuDNN" in sentence for _, sentence in refused)
-    before = failing_once("cudnn:frontend", "cudnnBackendExecute", 3000, nth=2)  # 1 fails by itself
-    sentence = unavailable(ask, "cudnn:frontend", before)
+    before = failing_once("cudnn:graph_api", "cudnnBackendExecute", 3000, nth=2)  # 1 fails by itself
+    sentence = unavailable(ask, "cudnn:graph_api", before)
     assert "float32 engine" in sentence
     assert "the double says so" in sentence
 
@@ -132,9 +132,9 @@ CALLS = [
             *("cudnnSoftmaxForward", "cudaMemcpyAsync", "cudaStreamSynchronize"),
         )
     ),
-    ("cudnn:graph", "cudaGraphLaunch", "cudnn.cpp"),
-    ("cudnn:frontend", "cudnnBackendExecute", "cudnn_frontend.cpp"),
-    ("cudnn:frontend", "cublasSgemv", "cudnn_frontend.cpp"),
+    ("cudnn:cudagraph", "cudaGraphLaunch", "cudnn.cpp"),
+    ("cudnn:graph_api", "cudnnBackendExecute", "cudnn_graph_api.cpp"),
+    ("cudnn:graph_api", "cublasSgemv", "cudnn_graph_api.cpp"),
     ("cuda", "cudaLaunchKernel", "kernels.hpp"),
     ("cuda", "cudaMemcpyAsync", "fused.cpp"),
     ("cuda:mapped", "cudaGraphLaunch", "fused.cpp"),
@@ -182,7 +182,7 @@ answer([refused + [failure(lambda: load("cudnn", weights=weights))], left])
 
 #: What a session is built with: each call may fail.
 BUILDS = {
-    "cudnn:graph": (
+    "cudnn:cudagraph": (
         *("cudaMalloc", "cudaHostAlloc", "cudnnCreate", "cublasCreate", "cudaGraphLaunch"),
         *("cudaStreamBeginCapture", "cudaStreamEndCapture", "cudaGraphInstantiateWithFlags"),
         *("cudnnSetStream", "cublasSetWorkspace", "cudnnSoftmaxForward"),

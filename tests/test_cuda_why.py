@@ -9,8 +9,8 @@ from lenet_bench.probes.cuda import _OUR_OWN
 
 pytestmark = needs_cuda
 
-OF_STAGES = ["cudnn", "cudnn:heuristic", "cudnn:tf32", "cudnn:graph", "cudnn:frontend"]
-OUR_OWN = ["cuda", "cuda:graph"]
+OF_STAGES = ["cudnn", "cudnn:tf32", "cudnn:cudagraph", "cudnn:graph_api"]
+OUR_OWN = ["cuda", "cuda:cudagraph"]
 PROBES = """
 from lenet_bench.probes import IMAGES, probes_of
 from lenet_bench.registry import find
@@ -33,7 +33,7 @@ def test_a_cut_network_computes_what_lenet_does_until_there(ask: Ask, backend: s
     assert max(found.values()) < (1e-2 if backend == "cudnn:tf32" else 2e-5), found
 
 
-@pytest.mark.parametrize("backend", ["cudnn", "cudnn:graph", "cudnn:frontend", *OUR_OWN])
+@pytest.mark.parametrize("backend", ["cudnn", "cudnn:cudagraph", "cudnn:graph_api", *OUR_OWN])
 def test_networks_of_trivial_operations_answer_with_ten_pixels(ask: Ask, backend: str) -> None:
     found, softmax = ask(f"""{PROBES}
 made = probes({backend!r})
@@ -80,7 +80,7 @@ answer([[kind for kind, _ in made], gpu_us, len(infer(IMAGES[0]))])
 
 @pytest.mark.parametrize(
     ("backend", "operations"),
-    [("cudnn", 12), ("cudnn:frontend", 10), ("cuda", 3), ("cuda:persistent", 0)],
+    [("cudnn", 12), ("cudnn:graph_api", 10), ("cuda", 3), ("cuda:persistent", 0)],
 )
 def test_a_backend_on_a_gpu_is_taken_apart(ask: Ask, backend: str, operations: int) -> None:
     names, counted, reason, median_us, sum_us = ask(f"""
@@ -92,7 +92,7 @@ answer([[part.name for part in found.parts], found.operations, found.reason, fou
 """)
     parts = {
         "cudnn": ["dispatch", *CUTS, SOFTMAX],
-        "cudnn:frontend": ["dispatch", *CUTS, SOFTMAX],
+        "cudnn:graph_api": ["dispatch", *CUTS, SOFTMAX],
         "cuda": ["dispatch", *_OUR_OWN],
         "cuda:persistent": ["conv1 to softmax"],
     }

@@ -67,8 +67,8 @@ def test_each_backend_is_listed_once_and_a_device_moves_what_can_be_moved() -> N
     assert not set(MOVED) & set(names())
     assert set(names(device="gpu")) >= {"cudnn", "torch@gpu", "keras:call@gpu"}
     assert "torch" not in names(device="gpu")
-    moved = [on_device(name, "gpu") for name in ("torch", "keras:call@gpu", "cudnn:graph")]
-    assert moved == ["torch@gpu", "keras:call@gpu", "cudnn:graph"]
+    moved = [on_device(name, "gpu") for name in ("torch", "keras:call@gpu", "cudnn:cudagraph")]
+    assert moved == ["torch@gpu", "keras:call@gpu", "cudnn:cudagraph"]
 
 
 def test_what_cannot_be_on_a_gpu_says_so() -> None:
@@ -101,7 +101,7 @@ def test_without_a_gpu_it_is_unavailable_and_says_what_would_bring_it(name: str)
 
 
 @without_gpu
-@pytest.mark.parametrize("name", ["cudnn", "cuda:graph", "cupy", "torch:compile@gpu"])
+@pytest.mark.parametrize("name", ["cudnn", "cuda:cudagraph", "cupy", "torch:compile@gpu"])
 def test_a_newcomer_reads_why_and_what_runs_on_the_cpu(run: Run, picture: Path, name: str) -> None:
     done = run("infer", picture, "--backend", name)
     assert (done.code, done.output, done.errors.count("\n")) == (1, "", 1)

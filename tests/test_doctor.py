@@ -133,9 +133,9 @@ def test_all_that_needs_a_gpu_is_reported_once_and_what_is_asked_for_alone_keeps
     assert text.count(NO_GPU) == 1
     assert "also cudnn, cupy" in text
     assert "get cud" not in text
-    lines = findings_of(NEED_ONE[0], ("cuda:graph", NEED_ONE[0][1]), device="gpu", no_gpu=NO_GPU)
+    lines = findings_of(NEED_ONE[0], ("cuda:cudagraph", NEED_ONE[0][1]), device="gpu", no_gpu=NO_GPU)
     assert "get cuda" in lines
-    assert "also cuda:graph" in lines
+    assert "also cuda:cudagraph" in lines
 
 
 def test_the_way_to_a_gpu_is_shown_where_there_is_one_or_the_package_is_built_for_one():

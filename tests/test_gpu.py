@@ -105,7 +105,7 @@ assert (net.infer(image) == before).all()
 """
 
 
-@pytest.mark.parametrize("name", ["cudnn:graph", "cuda:mapped", "cuda:persistent"])
+@pytest.mark.parametrize("name", ["cudnn:cudagraph", "cuda:mapped", "cuda:persistent"])
 @pytest.mark.parametrize("code", [IN_FLIGHT, FORKED], ids=["calls in flight", "a forked child"])
 def test_a_process_ends_well_with(name: str, code: str) -> None:
     if why := reason(name):

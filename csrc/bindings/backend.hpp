@@ -36,10 +36,9 @@ namespace py = pybind11;
 
 using Floats = py::array_t<float, py::array::c_style>;
 
-/// Lets Python's other threads run while it lives. A thread that comes back when the interpreter
-/// has gone sleeps for ever, as Python itself makes it from 3.14 on; before, Python unwinds it
-/// through our frames, and that ends the process in std::terminate. Only GCC's library has a name
-/// to catch that by.
+/// Lets Python's other threads run while it lives. Before Python 3.14, a thread that returns after
+/// the interpreter's end is unwound through our frames into std::terminate: it is parked here, as
+/// 3.14 does. Only GCC's library has a name to catch the unwinding by.
 class ReleasedGil {
  public:
   ReleasedGil() : state_(PyEval_SaveThread()) {}

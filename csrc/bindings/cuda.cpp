@@ -4,14 +4,11 @@
 #include <exception>
 
 #include "bindings/backend.hpp"
+#include "bindings/gpu_backends.hpp"
+#include "bindings/gpu_floors.hpp"
 #include "bindings/gpu_probe.hpp"
-#include "cuda/cudnn.hpp"
-#include "cuda/cudnn_frontend.hpp"
 #include "cuda/errors.hpp"
-#include "cuda/floors.hpp"
-#include "cuda/fused.hpp"
 #include "cuda/nvrtc.hpp"
-#include "cuda/persistent.hpp"
 
 namespace lenet::bindings {
 namespace {
@@ -48,14 +45,14 @@ PYBIND11_MODULE(LENET_MODULE, module, pybind11::mod_gil_not_used()) {
   pybind11::register_local_exception_translator(&translate);
   const auto variant = pybind11::arg("variant") = "";
   bind_on_gpu<lenet::Cudnn, std::string>(module, "Cudnn", variant);
-  bind_on_gpu<lenet::CudnnFrontend>(module, "CudnnFrontend");
+  bind_on_gpu<lenet::CudnnGraphApi>(module, "CudnnGraphApi");
   bind_on_gpu<lenet::FusedOnGpu, std::string>(module, "FusedOnGpu", variant);
   bind_on_gpu<lenet::PersistentOnGpu>(module, "PersistentOnGpu");
   const auto first = pybind11::arg("first"), last = pybind11::arg("last");
   const auto trivial = pybind11::arg("trivial");
   bind<lenet::CudnnProbe, int, int, int, std::string>(module, "CudnnProbe", first, last, trivial,
                                                       variant);
-  bind<lenet::CudnnFrontendProbe, int, int, int>(module, "CudnnFrontendProbe", first, last,
+  bind<lenet::CudnnGraphApiProbe, int, int, int>(module, "CudnnGraphApiProbe", first, last,
                                                  trivial);
   bind<lenet::FusedProbe, int, int, int, std::string>(module, "FusedProbe", first, last, trivial,
                                                       variant);

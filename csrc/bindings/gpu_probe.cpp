@@ -49,7 +49,7 @@ std::vector<Stage> stages_of(CudnnNetwork& n) {
   };
 }
 
-std::vector<Stage> stages_of(CudnnFrontendNetwork& n) {
+std::vector<Stage> stages_of(CudnnGraphApiNetwork& n) {
   return {
       {[&n] { n.execute(n.conv1); }, n.conv1_out},
       {[&n] { n.execute(n.pool1); }, n.pool1_out},
@@ -57,11 +57,11 @@ std::vector<Stage> stages_of(CudnnFrontendNetwork& n) {
       {[&n] { n.execute(n.pool2); }, n.pool2_out},
       {[&n] {
          n.connect(n.fc1, n.pool2_out, n.fc1_out);
-         rectify(n.cudnn, n.relu, n.fc1.row, n.fc1_out);
+         rectify(n.cudnn, n.relu, n.fc1.output_shape, n.fc1_out);
        },
        n.fc1_out},
       {[&n] { n.connect(n.fc2, n.fc1_out, n.fc2_out); }, n.fc2_out},
-      {[&n] { softmax(n.cudnn, n.fc2.row, n.fc2_out, n.probabilities); }, n.probabilities},
+      {[&n] { softmax(n.cudnn, n.fc2.output_shape, n.fc2_out, n.probabilities); }, n.probabilities},
   };
 }
 
@@ -85,21 +85,21 @@ std::vector<Stage> stages_of(FusedNetwork& n) {
 }
 
 float* image_of(const CudnnNetwork& n) { return n.image.values; }
-float* image_of(const CudnnFrontendNetwork& n) { return n.image; }
+float* image_of(const CudnnGraphApiNetwork& n) { return n.image; }
 float* image_of(const FusedNetwork& n) { return n.boundary.image; }
 
 std::function<void()> trivial_of(CudnnNetwork& n) {
   return [&n] { rectify(n.cudnn, n.relu, n.fc2_out.shape, image_of(n)); };
 }
-std::function<void()> trivial_of(CudnnFrontendNetwork& n) {
-  return [&n] { rectify(n.cudnn, n.relu, n.fc2.row, image_of(n)); };
+std::function<void()> trivial_of(CudnnGraphApiNetwork& n) {
+  return [&n] { rectify(n.cudnn, n.relu, n.fc2.output_shape, image_of(n)); };
 }
 std::function<void()> trivial_of(FusedNetwork& n) {
   return [&n, nothing = n.code.library["nothing"]] { cuda::launch(n.stream, nothing, 1, 1); };
 }
 
 bool is_graph(const CudnnNetwork& n) { return bool(n.graph); }
-bool is_graph(const CudnnFrontendNetwork&) { return false; }
+bool is_graph(const CudnnGraphApiNetwork&) { return false; }
 bool is_graph(const FusedNetwork& n) { return bool(n.graph); }
 
 }  // namespace
@@ -166,7 +166,7 @@ std::map<std::string, double> profile_of(StagesOnly<Network>&, const float*, int
 }
 
 template class cuda::OnGpu<StagesOnly<CudnnNetwork>, int, int, int, std::string>;
-template class cuda::OnGpu<StagesOnly<CudnnFrontendNetwork>, int, int, int>;
+template class cuda::OnGpu<StagesOnly<CudnnGraphApiNetwork>, int, int, int>;
 template class cuda::OnGpu<StagesOnly<FusedNetwork>, int, int, int, std::string>;
 
 }  // namespace lenet

@@ -6,7 +6,7 @@
 
 #include "bindings/on_gpu.hpp"
 #include "cuda/cudnn.hpp"
-#include "cuda/cudnn_frontend.hpp"
+#include "cuda/cudnn_graph_api.hpp"
 #include "cuda/fused.hpp"
 
 namespace lenet {
@@ -18,14 +18,14 @@ class StagesOnly;
 
 /// Options: first, last, trivial, and the variant where the network has any.
 using CudnnProbe = cuda::OnGpu<StagesOnly<CudnnNetwork>, int, int, int, std::string>;
-using CudnnFrontendProbe = cuda::OnGpu<StagesOnly<CudnnFrontendNetwork>, int, int, int>;
+using CudnnGraphApiProbe = cuda::OnGpu<StagesOnly<CudnnGraphApiNetwork>, int, int, int>;
 using FusedProbe = cuda::OnGpu<StagesOnly<FusedNetwork>, int, int, int, std::string>;
 
 }  // namespace lenet
 
 extern template class lenet::cuda::OnGpu<lenet::StagesOnly<lenet::CudnnNetwork>, int, int, int,
                                          std::string>;
-extern template class lenet::cuda::OnGpu<lenet::StagesOnly<lenet::CudnnFrontendNetwork>, int, int,
+extern template class lenet::cuda::OnGpu<lenet::StagesOnly<lenet::CudnnGraphApiNetwork>, int, int,
                                          int>;
 extern template class lenet::cuda::OnGpu<lenet::StagesOnly<lenet::FusedNetwork>, int, int, int,
                                          std::string>;

@@ -1,12 +1,7 @@
 // What only the harness asks of the networks on a GPU: each layer's output, what it runs on, and
 // where the time of one image goes.
-#include "bindings/on_gpu.hpp"
-
-#include "cuda/cudnn.hpp"
-#include "cuda/cudnn_frontend.hpp"
-#include "cuda/floors.hpp"
-#include "cuda/fused.hpp"
-#include "cuda/persistent.hpp"
+#include "bindings/gpu_backends.hpp"
+#include "bindings/gpu_floors.hpp"
 
 namespace lenet {
 namespace {
@@ -58,9 +53,10 @@ std::map<std::string, double> profile_of(CudnnNetwork& n, const float* image, in
   return profile_stages(n, image, bool(n.graph), calls);
 }
 
-// cudnn:frontend ----------------------------------------------------------------------------------
+// cudnn:graph_api
+// ----------------------------------------------------------------------------------
 
-std::vector<Layer> layers_of(CudnnFrontendNetwork& n, const float* image) {
+std::vector<Layer> layers_of(CudnnGraphApiNetwork& n, const float* image) {
   float probabilities[kClasses];
   n.infer(image, probabilities);
   const auto read = [&](const char* name, const cuda::DeviceFloats& values) {
@@ -75,10 +71,10 @@ std::vector<Layer> layers_of(CudnnFrontendNetwork& n, const float* image) {
           read("probabilities", n.probabilities)};
 }
 
-std::map<std::string, std::string> facts_of(const CudnnFrontendNetwork& n) {
+std::map<std::string, std::string> facts_of(const CudnnGraphApiNetwork& n) {
   auto facts = n.session.facts(n.probabilities);
   std::size_t workspace = 0;
-  const auto tell = [&](const char* layer, const CudnnFrontendNetwork::Step& step) {
+  const auto tell = [&](const char* layer, const CudnnGraphApiNetwork::Step& step) {
     facts[layer] = "engine " + std::to_string(step.plan.engine);
     workspace += step.plan.workspace_bytes;
   };
@@ -93,11 +89,12 @@ std::map<std::string, std::string> facts_of(const CudnnFrontendNetwork& n) {
   return facts;
 }
 
-std::map<std::string, double> profile_of(CudnnFrontendNetwork& n, const float* image, int calls) {
+std::map<std::string, double> profile_of(CudnnGraphApiNetwork& n, const float* image, int calls) {
   return profile_stages(n, image, false, calls);
 }
 
-// cuda, cuda:graph, cuda:mapped -------------------------------------------------------------------
+// cuda, cuda:cudagraph, cuda:mapped
+// -------------------------------------------------------------------
 
 std::vector<Layer> layers_of(FusedNetwork& n, const float* image) {
   std::vector<float> probabilities(kClasses);
@@ -153,7 +150,7 @@ std::map<std::string, double> profile_of(PersistentNetwork& n, const float* imag
 // -------------------------------------------------------------------------------------------------
 
 template class cuda::OnGpu<CudnnNetwork, std::string>;
-template class cuda::OnGpu<CudnnFrontendNetwork>;
+template class cuda::OnGpu<CudnnGraphApiNetwork>;
 template class cuda::OnGpu<FusedNetwork, std::string>;
 template class cuda::OnGpu<PersistentNetwork>;
 

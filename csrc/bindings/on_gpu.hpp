@@ -1,10 +1,13 @@
-// Makes a backend (bindings/backend.hpp) of a network on a GPU that is written for one image and
-// one caller: it opens the GPU, takes turns among threads, goes through a batch, and gives all
-// back.
+// Makes a backend (bindings/backend.hpp) of a network on a GPU that is written for one caller: it
+// opens the GPU, takes turns among threads, goes through a batch, and gives all back.
 //
 // Such a network is a class with
 //   Network(const cuda::Session&, const Weights&, Options...);
 //   void infer(const float* image, float* probabilities);
+// or, where it can have several images in a call, with
+//   static constexpr int kMostImages;
+//   Network(const cuda::Session&, const Weights&, Options..., int images = 1);
+//   void infer(const float* images, float* probabilities, int count = 1);
 // and on_gpu.cpp adds what only the harness asks for:
 //   std::vector<Layer> layers_of(Network&, const float* image);
 //   std::map<std::string, std::string> facts_of(const Network&);
@@ -12,16 +15,64 @@
 // All of it runs within Session::run: on the session's GPU, and alone.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "cuda/session.hpp"
 #include "lenet.hpp"
 
 namespace lenet::cuda {
+
+/// A copy of its own, for a backend that packs them once more later.
+class WeightsCopy {
+ public:
+  explicit WeightsCopy(const Weights& from) {
+    for (const auto& [parameter, count] : kParameters) {
+      values_.insert(values_.end(), from.*parameter, from.*parameter + count);
+    }
+  }
+
+  Weights view() const {
+    Weights weights{};
+    const float* next = values_.data();
+    for (const auto& [parameter, count] : kParameters) {
+      weights.*parameter = next;
+      next += count;
+    }
+    return weights;
+  }
+
+ private:
+  struct Parameter {
+    const float* Weights::* pointer;
+    int floats;
+  };
+  static constexpr Parameter kParameters[] = {
+      {&Weights::conv1_weight, kConv1Channels * kKernelSide * kKernelSide},
+      {&Weights::conv1_bias, kConv1Channels},
+      {&Weights::conv2_weight, kConv2Channels * kConv1Channels * kKernelSide * kKernelSide},
+      {&Weights::conv2_bias, kConv2Channels},
+      {&Weights::fc1_weight, kFc1Outputs * kFc1Inputs},
+      {&Weights::fc1_bias, kFc1Outputs},
+      {&Weights::fc2_weight, kClasses * kFc1Outputs},
+      {&Weights::fc2_bias, kClasses},
+  };
+
+  std::vector<float> values_;
+};
+
+/// How many images Network takes in a call.
+template <class Network, class = void>
+constexpr int kMostImages = 1;
+template <class Network>
+constexpr int kMostImages<Network, std::void_t<decltype(Network::kMostImages)>> =
+    Network::kMostImages;
 
 template <class Network, class... Options>
 class OnGpu {
@@ -40,9 +91,14 @@ class OnGpu {
  private:
   struct Opened {
     Session session;
-    std::unique_ptr<Network> network;
+    std::unique_ptr<Network> network;  // for one image
+    std::function<std::unique_ptr<Network>(int images)> build_batch;
+    std::unique_ptr<Network> batch;  // for as many images as the last batch had
+    int batch_images = 0;
   };
   static void close(Opened* opened);
+  static void infer_batch(Opened& opened, const float* images, int count, int room,
+                          float* probabilities);
 
   std::shared_ptr<Opened> opened_{new Opened, close};
 };
@@ -54,6 +110,25 @@ OnGpu<Network, Options...>::OnGpu(const Weights& weights, int /*threads*/,
                                   const Options&... options) {
   opened_->session.run(
       [&] { opened_->network = std::make_unique<Network>(opened_->session, weights, options...); });
+  if constexpr (kMostImages<Network> > 1) {
+    opened_->build_batch = [&session = opened_->session, own = WeightsCopy(weights),
+                            options...](int images) {
+      return std::make_unique<Network>(session, own.view(), options..., images);
+    };
+  }
+}
+
+/// The first batch of its size also builds a network for it.
+template <class Network, class... Options>
+void OnGpu<Network, Options...>::infer_batch(Opened& opened, const float* images, int count,
+                                             int room, float* probabilities) {
+  if (opened.batch_images != room) {
+    opened.batch_images = 0;
+    opened.batch.reset();
+    opened.batch = opened.build_batch(room);
+    opened.batch_images = room;
+  }
+  if constexpr (kMostImages<Network> > 1) opened.batch->infer(images, probabilities, count);
 }
 
 /// In a forked child, where every CUDA call fails or hangs, the copy is left alone.
@@ -68,15 +143,27 @@ void OnGpu<Network, Options...>::close(Opened* opened) {
   }
 }
 
-/// A batch is left only when Python ends, to wait at the next run for ever.
+/// In equal parts of at most kMostImages. A batch is left only when Python ends, to wait at the
+/// next run for ever.
 template <class Network, class... Options>
 void OnGpu<Network, Options...>::infer(const float* images, std::size_t count,
                                        float* probabilities) const {
+  constexpr std::size_t kMost = kMostImages<Network>;
+  const std::size_t parts = (count + kMost - 1) / kMost;
+  const std::size_t room = parts == 0 ? 0 : (count + parts - 1) / parts;
   std::size_t done = 0;
   do {
     opened_->session.run([&] {
-      for (; done < count && !closing(); ++done) {
-        opened_->network->infer(images + done * kImagePixels, probabilities + done * kClasses);
+      while (done < count && !closing()) {
+        const float* from = images + done * kImagePixels;
+        float* to = probabilities + done * kClasses;
+        const std::size_t now = std::min(room, count - done);
+        if (room == 1) {
+          opened_->network->infer(from, to);
+        } else {
+          infer_batch(*opened_, from, static_cast<int>(now), static_cast<int>(room), to);
+        }
+        done += now;
       }
     });
   } while (done < count);

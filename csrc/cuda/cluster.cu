@@ -301,6 +301,7 @@ __device__ inline void serve(const Launch& launch, const Work& work) {
       }
     }
   }
+  if (block_index() == 0 && warp_index() == 0) __syncwarp();  // after the answers of all its lanes
   if (block_index() == 0 && threadIdx.x == 0)
     release_to_host(&launch.mailbox->ended, launch.number);
 }

@@ -4,7 +4,7 @@
 //   1  owners and descriptors    what cuDNN wants to know before it computes
 //   2  layers                    parameters on the GPU, algorithms chosen once
 //   3  the network               every buffer allocated here, none in a call
-//   4  one image                 copy in, eight layers, copy out, wait
+//   4  a call                    copy in, eight layers, copy out, wait
 #include "cuda/cudnn.hpp"
 
 #include <algorithm>
@@ -29,12 +29,12 @@ using ConvolutionDescriptor = CudnnNetwork::ConvolutionDescriptor;
 using PoolingDescriptor = CudnnNetwork::PoolingDescriptor;
 using ActivationDescriptor = CudnnNetwork::ActivationDescriptor;
 
-/// One image's tensor: channels x side x side, row by row.
-TensorDescriptor describe_tensor(int channels, int side) {
+/// images x channels x side x side, row by row.
+TensorDescriptor describe_tensor(int images, int channels, int side) {
   TensorDescriptor tensor;
   LENET_CHECK(cudnnCreateTensorDescriptor(tensor.put()));
-  LENET_CHECK(cudnnSetTensor4dDescriptor(tensor, CUDNN_TENSOR_NCHW, CUDNN_DATA_FLOAT, 1, channels,
-                                         side, side));
+  LENET_CHECK(cudnnSetTensor4dDescriptor(tensor, CUDNN_TENSOR_NCHW, CUDNN_DATA_FLOAT, images,
+                                         channels, side, side));
   return tensor;
 }
 
@@ -86,15 +86,16 @@ const cudnnConvolutionFwdAlgoPerf_t* first_usable(
 
 }  // namespace
 
-CudnnNetwork::Activation::Activation(int channels, int side)
-    : shape(describe_tensor(channels, side)), values(std::size_t(channels) * side * side) {}
+CudnnNetwork::Activation::Activation(int images, int channels, int side)
+    : shape(describe_tensor(images, channels, side)),
+      values(std::size_t(images) * channels * side * side) {}
 
 CudnnNetwork::Convolution::Convolution(cudaStream_t stream, int inputs, int outputs,
                                        const float* weights, const float* biases,
                                        cudnnMathType_t math)
     : filter(describe_filter(outputs, inputs)),
       convolution(describe_convolution(math)),
-      bias_shape(describe_tensor(outputs, 1)),
+      bias_shape(describe_tensor(1, outputs, 1)),
       weight(stream, weights, std::size_t(outputs) * inputs * kKernelSide * kKernelSide),
       bias(stream, biases, outputs) {}
 
@@ -102,15 +103,17 @@ CudnnNetwork::FullyConnected::FullyConnected(cudaStream_t stream, int inputs, in
                                              const float* weights, const float* biases)
     : inputs(inputs),
       outputs(outputs),
-      bias_shape(describe_tensor(outputs, 1)),
+      bias_shape(describe_tensor(1, outputs, 1)),
       weight(stream, weights, std::size_t(outputs) * inputs),
       bias(stream, biases, outputs) {}
 
 // 3  the network ----------------------------------------------------------------------------------
 
-CudnnNetwork::CudnnNetwork(const cuda::Session& opened, const Weights& w, const std::string& chosen)
+CudnnNetwork::CudnnNetwork(const cuda::Session& opened, const Weights& w, const std::string& chosen,
+                           int at_once)
     : session(opened),
       variant(chosen),
+      images(at_once),
       conv1(stream, 1, kConv1Channels, w.conv1_weight, w.conv1_bias, math),
       conv2(stream, kConv1Channels, kConv2Channels, w.conv2_weight, w.conv2_bias, math),
       fc1(stream, kFc1Inputs, kFc1Outputs, w.fc1_weight, w.fc1_bias),
@@ -136,7 +139,7 @@ CudnnNetwork::CudnnNetwork(const cuda::Session& opened, const Weights& w, const 
   LENET_CHECK(cublasSetWorkspace(cublas, cublas_workspace, cublas_workspace.bytes()));
 
   warm_up();  // it loads the kernels, which a capture must not
-  if (variant == "graph") {
+  if (variant == "cudagraph") {
     graph = cuda::capture(stream, [this] { copy_in(), compute(), copy_out(); });
     warm_up();  // it brings the graph to the GPU, for which the first launch pays
   }
@@ -148,42 +151,32 @@ void CudnnNetwork::warm_up() {
   infer(blank.data(), ten);
 }
 
-/// What most code of the time names by hand stays where nobody is asked. CUDNN_DEFAULT_MATH is
-/// float32 where there is no TF32, and the second choice there: older kernels may be listed so.
+/// Default: the hard-coded algorithm. Only `find` asks cuDNN. An algorithm may be listed with
+/// CUDNN_DEFAULT_MATH: it is the second choice, and keeps to the float32 that the convolution's
+/// descriptor demands; whether it can, workspace_bytes() asks.
 void CudnnNetwork::choose_algorithm(Convolution& layer, const Activation& input,
                                     const Activation& output) {
-  if (variant != "find" && variant != "heuristic") return;
-  const auto listed = list_algorithms(layer, input, output);
+  if (variant != "find") return;
+  const auto listed = measure_algorithms(layer, input, output);
   const auto* chosen = first_usable(listed, CUDNN_FMA_MATH);
-  if (chosen == nullptr && session.capability() < 80) {
-    chosen = first_usable(listed, CUDNN_DEFAULT_MATH);
-  }
+  if (chosen == nullptr) chosen = first_usable(listed, CUDNN_DEFAULT_MATH);
   if (chosen == nullptr) {
     throw cuda::CallFailed("cuDNN lists no float32 algorithm for a convolution of this network");
   }
   layer.algorithm = chosen->algo;
-  LENET_CHECK(cudnnSetConvolutionMathType(layer.convolution, chosen->mathType));
 }
 
-/// `find` runs every algorithm and measures it, twice, since the first time loads them all;
-/// `heuristic` asks cuDNN for its guess.
-std::vector<cudnnConvolutionFwdAlgoPerf_t> CudnnNetwork::list_algorithms(const Convolution& layer,
-                                                                         const Activation& input,
-                                                                         const Activation& output) {
+/// Runs every algorithm and measures it, twice, since the first time loads them all.
+std::vector<cudnnConvolutionFwdAlgoPerf_t> CudnnNetwork::measure_algorithms(
+    const Convolution& layer, const Activation& input, const Activation& output) {
   int count = 0;
   LENET_CHECK(cudnnGetConvolutionForwardAlgorithmMaxCount(cudnn, &count));
   std::vector<cudnnConvolutionFwdAlgoPerf_t> listed(static_cast<std::size_t>(count));
   const int room = count;
-  if (variant == "find") {
-    for (int time = 0; time < 2; ++time) {
-      LENET_CHECK(cudnnFindConvolutionForwardAlgorithm(cudnn, input.shape, layer.filter,
-                                                       layer.convolution, output.shape, room,
-                                                       &count, listed.data()));
-    }
-  } else {
-    LENET_CHECK(cudnnGetConvolutionForwardAlgorithm_v7(cudnn, input.shape, layer.filter,
-                                                       layer.convolution, output.shape, room,
-                                                       &count, listed.data()));
+  for (int time = 0; time < 2; ++time) {
+    LENET_CHECK(cudnnFindConvolutionForwardAlgorithm(cudnn, input.shape, layer.filter,
+                                                     layer.convolution, output.shape, room, &count,
+                                                     listed.data()));
   }
   listed.resize(static_cast<std::size_t>(count));
   return listed;
@@ -197,10 +190,10 @@ std::size_t CudnnNetwork::workspace_bytes(const Convolution& layer, const Activa
   return bytes;
 }
 
-// 4  one image ------------------------------------------------------------------------------------
+// 4  a call ---------------------------------------------------------------------------------------
 
-void CudnnNetwork::infer(const float* pixels, float* ten) {
-  std::copy_n(pixels, kImagePixels, static_cast<float*>(host_image));
+void CudnnNetwork::infer(const float* pixels, float* ten, int count) {
+  std::copy_n(pixels, count * kImagePixels, static_cast<float*>(host_image));
   if (graph) {
     LENET_CHECK(cudaGraphLaunch(graph, stream));
   } else {
@@ -209,7 +202,7 @@ void CudnnNetwork::infer(const float* pixels, float* ten) {
     copy_out();
   }
   LENET_CHECK(cudaStreamSynchronize(stream));
-  std::copy_n(static_cast<const float*>(host_probabilities), kClasses, ten);
+  std::copy_n(static_cast<const float*>(host_probabilities), count * kClasses, ten);
 }
 
 void CudnnNetwork::copy_in() {
@@ -251,10 +244,17 @@ void CudnnNetwork::pool(const Activation& input, Activation& output) {
 }
 
 /// cuBLAS counts by columns, so our row-major outputs x inputs is its transposed inputs x outputs.
+/// One image is a vector, a batch a matrix with a column for each image.
 void CudnnNetwork::connect(const FullyConnected& layer, const Activation& input,
                            Activation& output) {
-  LENET_CHECK(cublasSgemv(cublas, CUBLAS_OP_T, layer.inputs, layer.outputs, &kOne, layer.weight,
-                          layer.inputs, input.values, 1, &kZero, output.values, 1));
+  if (images == 1) {
+    LENET_CHECK(cublasSgemv(cublas, CUBLAS_OP_T, layer.inputs, layer.outputs, &kOne, layer.weight,
+                            layer.inputs, input.values, 1, &kZero, output.values, 1));
+  } else {
+    LENET_CHECK(cublasSgemm(cublas, CUBLAS_OP_T, CUBLAS_OP_N, layer.outputs, images, layer.inputs,
+                            &kOne, layer.weight, layer.inputs, input.values, layer.inputs, &kZero,
+                            output.values, layer.outputs));
+  }
   LENET_CHECK(cudnnAddTensor(cudnn, &kOne, layer.bias_shape, layer.bias, &kOne, output.shape,
                              output.values));
 }

@@ -8,13 +8,13 @@
 #include <string>
 #include <vector>
 
-#include "bindings/on_gpu.hpp"
 #include "cuda/owners.hpp"
 #include "cuda/session.hpp"
 #include "lenet.hpp"
 
 namespace lenet {
 
+/// Its variant is "" (algorithm named by hand), "find", "tf32" or "cudagraph".
 struct CudnnNetwork {
   template <class Handle, auto destroy>
   using Owner = cuda::Owner<Handle, destroy>;
@@ -27,9 +27,9 @@ struct CudnnNetwork {
   using PoolingDescriptor = Owner<cudnnPoolingDescriptor_t, cudnnDestroyPoolingDescriptor>;
   using ActivationDescriptor = Owner<cudnnActivationDescriptor_t, cudnnDestroyActivationDescriptor>;
 
-  /// What goes from one layer to the next.
+  /// What goes from one layer to the next, of all images of a call.
   struct Activation {
-    Activation(int channels, int side);
+    Activation(int images, int channels, int side);
 
     TensorDescriptor shape;
     cuda::DeviceFloats values;
@@ -55,9 +55,13 @@ struct CudnnNetwork {
     cuda::DeviceFloats weight, bias;
   };
 
-  CudnnNetwork(const cuda::Session& session, const Weights& weights, const std::string& variant);
+  /// A network is built for a number of images a call, as its tensors and graph are.
+  static constexpr int kMostImages = 1024;
+  CudnnNetwork(const cuda::Session& session, const Weights& weights, const std::string& variant,
+               int images = 1);
 
-  void infer(const float* image, float* probabilities);
+  /// `count` images, at most as many as it is built for.
+  void infer(const float* pixels, float* ten, int count = 1);
   void warm_up();
   void copy_in();
   void compute();
@@ -66,14 +70,15 @@ struct CudnnNetwork {
   void pool(const Activation& input, Activation& output);
   void connect(const FullyConnected& layer, const Activation& input, Activation& output);
   void choose_algorithm(Convolution& layer, const Activation& input, const Activation& output);
-  std::vector<cudnnConvolutionFwdAlgoPerf_t> list_algorithms(const Convolution& layer,
-                                                             const Activation& input,
-                                                             const Activation& output);
+  std::vector<cudnnConvolutionFwdAlgoPerf_t> measure_algorithms(const Convolution& layer,
+                                                                const Activation& input,
+                                                                const Activation& output);
   std::size_t workspace_bytes(const Convolution& layer, const Activation& input,
                               const Activation& output);
 
   const cuda::Session& session;
   std::string variant;
+  int images;
   cudaStream_t stream = session.stream();
   CudnnHandle cudnn;
   CublasHandle cublas;
@@ -85,19 +90,18 @@ struct CudnnNetwork {
   PoolingDescriptor max_pooling;
   ActivationDescriptor relu;
 
-  cuda::PinnedFloats host_image{kImagePixels}, host_probabilities{kClasses};
-  Activation image{1, kImageSide};
-  Activation conv1_out{kConv1Channels, kConv1Side}, pool1_out{kConv1Channels, kPool1Side};
-  Activation conv2_out{kConv2Channels, kConv2Side}, pool2_out{kConv2Channels, kPool2Side};
-  Activation fc1_out{kFc1Outputs, 1}, fc2_out{kClasses, 1}, probabilities{kClasses, 1};
+  cuda::PinnedFloats host_image{std::size_t(images) * kImagePixels};
+  cuda::PinnedFloats host_probabilities{std::size_t(images) * kClasses};
+  Activation image{images, 1, kImageSide};
+  Activation conv1_out{images, kConv1Channels, kConv1Side};
+  Activation pool1_out{images, kConv1Channels, kPool1Side};
+  Activation conv2_out{images, kConv2Channels, kConv2Side};
+  Activation pool2_out{images, kConv2Channels, kPool2Side};
+  Activation fc1_out{images, kFc1Outputs, 1}, fc2_out{images, kClasses, 1};
+  Activation probabilities{images, kClasses, 1};
   cuda::DeviceFloats convolution_workspace, cublas_workspace;
 
   cuda::GraphExec graph;
 };
 
-/// Its variant is "" (algorithm named by hand), "find", "heuristic", "tf32" or "graph".
-using Cudnn = cuda::OnGpu<CudnnNetwork, std::string>;
-
 }  // namespace lenet
-
-extern template class lenet::cuda::OnGpu<lenet::CudnnNetwork, std::string>;

@@ -126,14 +126,14 @@ Descriptor describe_max_pooling() {
 
 }  // namespace
 
-OperationGraph convolve_and_add_bias(int inputs, int side, int outputs) {
+OperationGraph convolve_and_add_bias(int images, int inputs, int side, int outputs) {
   const int out_side = side - kKernelSide + 1;
   OperationGraph graph = make_graph();
-  const auto input = keep(graph, describe_tensor(kInput, 1, inputs, side));
+  const auto input = keep(graph, describe_tensor(kInput, images, inputs, side));
   const auto weight = keep(graph, describe_tensor(kWeight, outputs, inputs, kKernelSide));
   const auto bias = keep(graph, describe_tensor(kBias, 1, outputs, 1));
-  const auto output = keep(graph, describe_tensor(kOutput, 1, outputs, out_side));
-  const auto sum = keep(graph, describe_tensor(kSum, 1, outputs, out_side, true));
+  const auto output = keep(graph, describe_tensor(kOutput, images, outputs, out_side));
+  const auto sum = keep(graph, describe_tensor(kSum, images, outputs, out_side, true));
 
   Descriptor convolve = create(CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR);
   set(convolve, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_CONV_DESC,
@@ -155,14 +155,14 @@ OperationGraph convolve_and_add_bias(int inputs, int side, int outputs) {
   return graph;
 }
 
-OperationGraph pool(int channels, int side) {
+OperationGraph pool(int images, int channels, int side) {
   OperationGraph graph = make_graph();
   Descriptor pool = create(CUDNN_BACKEND_OPERATION_RESAMPLE_FWD_DESCRIPTOR);
   set(pool, CUDNN_ATTR_OPERATION_RESAMPLE_FWD_DESC, keep(graph, describe_max_pooling()));
   set(pool, CUDNN_ATTR_OPERATION_RESAMPLE_FWD_XDESC,
-      keep(graph, describe_tensor(kInput, 1, channels, side)));
+      keep(graph, describe_tensor(kInput, images, channels, side)));
   set(pool, CUDNN_ATTR_OPERATION_RESAMPLE_FWD_YDESC,
-      keep(graph, describe_tensor(kOutput, 1, channels, side / 2)));
+      keep(graph, describe_tensor(kOutput, images, channels, side / 2)));
   set(graph.operations, CUDNN_ATTR_OPERATIONGRAPH_OPS, keep(graph, std::move(pool)));
   return graph;
 }

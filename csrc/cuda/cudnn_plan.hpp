@@ -25,9 +25,9 @@ struct OperationGraph {
 };
 
 /// output = convolution(input, weight) + bias, the sum of the convolution staying on the way.
-OperationGraph convolve_and_add_bias(int inputs, int side, int outputs);
+OperationGraph convolve_and_add_bias(int images, int inputs, int side, int outputs);
 /// A graph of its own: cuDNN has no engine that pools in the same plan as it convolves.
-OperationGraph pool(int channels, int side);
+OperationGraph pool(int images, int channels, int side);
 
 /// A graph with an engine that can run it.
 struct Plan {

@@ -5,7 +5,7 @@ namespace {
 
 const Remedy kFull = {"the GPU has no memory left", "see who holds it with: nvidia-smi"};
 const Remedy kTaken = {
-    "the GPU lets in one process only, which is there, or none",
+    "the GPU is in exclusive or prohibited compute mode",
     "see who is there with: nvidia-smi, or fix it with: nvidia-smi --compute-mode=DEFAULT"};
 
 std::optional<Remedy> remedy_for(cudaError_t status) {

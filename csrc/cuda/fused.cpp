@@ -1,7 +1,7 @@
 // LeNet in kernels of our own.
 //
 //   ""        copy in, three kernels (fused.cu), copy out, wait for the stream
-//   graph     the same as one CUDA graph: one call instead of five
+//   cudagraph the same as one CUDA graph: one call instead of five
 //   mapped    no copies: the kernels read and write host memory, and the host polls the answer;
 //             as one kernel (cluster.cu) where the GPU has clusters
 #include "cuda/fused.hpp"

@@ -5,7 +5,6 @@
 
 #include <string>
 
-#include "bindings/on_gpu.hpp"
 #include "cuda/kernels.hpp"
 #include "cuda/mailbox.hpp"
 #include "cuda/owners.hpp"
@@ -14,6 +13,7 @@
 
 namespace lenet {
 
+/// Its variant is "" (launches and copies on a stream), "cudagraph" or "mapped".
 struct FusedNetwork {
   /// What host and GPU share: pinned memory that both can address. What the one writes and what the
   /// other writes never share a cache line, which they would pull about.
@@ -61,9 +61,4 @@ struct FusedNetwork {
   cuda::GraphExec graph;
 };
 
-/// Its variant is "" (launches and copies on a stream), "graph" or "mapped".
-using FusedOnGpu = cuda::OnGpu<FusedNetwork, std::string>;
-
 }  // namespace lenet
-
-extern template class lenet::cuda::OnGpu<lenet::FusedNetwork, std::string>;

@@ -3,7 +3,6 @@
 
 #include <cuda_runtime.h>
 
-#include "bindings/on_gpu.hpp"
 #include "cuda/kernels.hpp"
 #include "cuda/resident.hpp"
 #include "cuda/session.hpp"
@@ -24,8 +23,4 @@ struct PersistentNetwork {
   cuda::Resident resident;  // goes first
 };
 
-using PersistentOnGpu = cuda::OnGpu<PersistentNetwork>;
-
 }  // namespace lenet
-
-extern template class lenet::cuda::OnGpu<lenet::PersistentNetwork>;

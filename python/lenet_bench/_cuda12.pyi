@@ -1,7 +1,7 @@
 """LeNet on an NVIDIA GPU, native, built for CUDA 12: as for CUDA 13."""
 
 from ._cuda13 import Cudnn as Cudnn
-from ._cuda13 import CudnnFrontend as CudnnFrontend
+from ._cuda13 import CudnnGraphApi as CudnnGraphApi
 from ._cuda13 import FusedOnGpu as FusedOnGpu
 from ._cuda13 import LaunchAndCopies as LaunchAndCopies
 from ._cuda13 import LaunchAndFlag as LaunchAndFlag

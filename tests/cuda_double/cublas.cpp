@@ -1,4 +1,4 @@
-// The double of libcublas: the handle and sgemv (machine.hpp).
+// The double of libcublas: the handle, sgemv and sgemm (machine.hpp).
 #include <cublas_v2.h>
 
 #include <cstdint>
@@ -104,6 +104,40 @@ cublasStatus_t cublasSgemv_v2(cublasHandle_t handle, cublasOperation_t operation
       result[row] = float(by * sum) + (keep == 0 ? 0 : keep * y[row]);
     }
     for (int row = 0; row < rows; ++row) y[row] = result[row];
+  });
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+/// Of row-major matrices the product of one with another's transposed: what LeNet asks for.
+cublasStatus_t cublasSgemm_v2(cublasHandle_t handle, cublasOperation_t of_a, cublasOperation_t of_b,
+                              int m, int n, int k, const float* alpha, const float* a, int lda,
+                              const float* b, int ldb, const float* beta, float* c, int ldc) {
+  ENTER("cublasSgemm");
+  if (of_a != CUBLAS_OP_T || of_b != CUBLAS_OP_N) return CUBLAS_STATUS_NOT_SUPPORTED;
+  if (m <= 0 || n <= 0 || k <= 0 || lda < k || ldb < k || ldc < m) {
+    return CUBLAS_STATUS_INVALID_VALUE;
+  }
+  if (!handle->own_workspace) forbidden_in_capture("cublasSgemm allocating its workspace");
+  const auto bytes = [](int leading, int count, int last) {
+    return (static_cast<std::size_t>(leading) * (count - 1) + last) * sizeof(float);
+  };
+  const auto sound = [=] {
+    return require_device(a, bytes(lda, m, k), "cublasSgemm's first matrix") &&
+           require_device(b, bytes(ldb, n, k), "cublasSgemm's second matrix") &&
+           require_device(c, bytes(ldc, n, m), "cublasSgemm's output");
+  };
+  if (!sound()) return CUBLAS_STATUS_EXECUTION_FAILED;
+  const float by = *alpha, keep = *beta;
+  enqueue(handle->stream, [=] {
+    if (!sound()) return;
+    for (int column = 0; column < n; ++column) {
+      for (int row = 0; row < m; ++row) {
+        double sum = 0;
+        for (int i = 0; i < k; ++i) sum += double(a[row * lda + i]) * b[column * ldb + i];
+        float& result = c[static_cast<std::size_t>(column) * ldc + row];
+        result = float(by * sum) + (keep == 0 ? 0 : keep * result);
+      }
+    }
   });
   return CUBLAS_STATUS_SUCCESS;
 }

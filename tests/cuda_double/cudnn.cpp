@@ -64,8 +64,7 @@ bool only_writes(const void* alpha, const void* beta) {
 }
 
 bool fits(const cudnnTensorStruct& x, const cudnnFilterStruct& w, const cudnnTensorStruct& y) {
-  return x.n == 1 && y.n == 1 && x.c == w.c && y.c == w.k && y.h == x.h - w.h + 1 &&
-         y.w == x.w - w.w + 1;
+  return x.n == y.n && x.c == w.c && y.c == w.k && y.h == x.h - w.h + 1 && y.w == x.w - w.w + 1;
 }
 
 cudnnConvolutionFwdAlgoPerf_t candidate(cudnnConvolutionFwdAlgo_t algorithm, cudnnStatus_t status,
@@ -232,17 +231,6 @@ cudnnStatus_t cudnnFindConvolutionForwardAlgorithm(cudnnHandle_t, const cudnnTen
       cold ? CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_GEMM : CUDNN_CONVOLUTION_FWD_ALGO_GEMM);
 }
 
-cudnnStatus_t cudnnGetConvolutionForwardAlgorithm_v7(cudnnHandle_t, const cudnnTensorDescriptor_t x,
-                                                     const cudnnFilterDescriptor_t w,
-                                                     const cudnnConvolutionDescriptor_t,
-                                                     const cudnnTensorDescriptor_t y,
-                                                     const int room, int* count,
-                                                     cudnnConvolutionFwdAlgoPerf_t* found) {
-  ENTER("cudnnGetConvolutionForwardAlgorithm_v7");
-  if (!fits(*x, *w, *y)) return CUDNN_STATUS_BAD_PARAM;
-  return candidates(room, count, found, CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_GEMM);
-}
-
 cudnnStatus_t cudnnGetConvolutionForwardWorkspaceSize(
     cudnnHandle_t, const cudnnTensorDescriptor_t x, const cudnnFilterDescriptor_t w,
     const cudnnConvolutionDescriptor_t, const cudnnTensorDescriptor_t y,
@@ -284,7 +272,7 @@ cudnnStatus_t cudnnConvolutionForward(cudnnHandle_t handle, const void* alpha,
   enqueue(handle->stream, [=] {
     if (!sound()) return;
     if (needs != 0) std::memset(space, 0xff, needs);
-    convolve(extent(xs), static_cast<const float*>(x), {ws.c, ws.h, ws.w},
+    convolve(xs.n, extent(xs), static_cast<const float*>(x), {ws.c, ws.h, ws.w},
              static_cast<const float*>(w), extent(ys), static_cast<float*>(y), rounds, by, keep);
   });
   return CUDNN_STATUS_SUCCESS;
@@ -307,7 +295,7 @@ cudnnStatus_t cudnnAddTensor(cudnnHandle_t handle, const void* alpha,
     const int pixels = cs.h * cs.w;
     for (std::size_t i = 0; i < cs.floats(); ++i) {
       float& value = static_cast<float*>(c)[i];
-      value = by * static_cast<const float*>(a)[i / pixels] + (keep == 0 ? 0 : keep * value);
+      value = by * static_cast<const float*>(a)[i / pixels % cs.c] + (keep == 0 ? 0 : keep * value);
     }
   });
   return CUDNN_STATUS_SUCCESS;
@@ -320,7 +308,7 @@ cudnnStatus_t cudnnPoolingForward(cudnnHandle_t handle, const cudnnPoolingDescri
   ENTER("cudnnPoolingForward");
   if (!only_writes(alpha, beta)) return CUDNN_STATUS_NOT_SUPPORTED;
   const auto xs = *x_shape, ys = *y_shape;
-  if (!pooling->max_2x2 || xs.c != ys.c || xs.h != 2 * ys.h || xs.w != 2 * ys.w) {
+  if (!pooling->max_2x2 || xs.n != ys.n || xs.c != ys.c || xs.h != 2 * ys.h || xs.w != 2 * ys.w) {
     return CUDNN_STATUS_BAD_PARAM;
   }
   const auto sound = [=] {
@@ -330,7 +318,7 @@ cudnnStatus_t cudnnPoolingForward(cudnnHandle_t handle, const cudnnPoolingDescri
   if (!sound()) return CUDNN_STATUS_EXECUTION_FAILED;
   enqueue(handle->stream, [=] {
     if (!sound()) return;
-    pool(extent(xs), static_cast<const float*>(x), extent(ys), static_cast<float*>(y));
+    pool(xs.n, extent(xs), static_cast<const float*>(x), extent(ys), static_cast<float*>(y));
   });
   return CUDNN_STATUS_SUCCESS;
 }
@@ -378,10 +366,12 @@ cudnnStatus_t cudnnSoftmaxForward(cudnnHandle_t handle, cudnnSoftmaxAlgorithm_t 
     if (!sound()) return;
     const auto* in = static_cast<const float*>(x);
     auto* out = static_cast<float*>(y);
-    const float largest = *std::max_element(in, in + xs.c);
-    double sum = 0;
-    for (int i = 0; i < xs.c; ++i) sum += std::exp(double(in[i]) - largest);
-    for (int i = 0; i < xs.c; ++i) out[i] = float(std::exp(double(in[i]) - largest) / sum);
+    for (int n = 0; n < xs.n; ++n, in += xs.c, out += xs.c) {
+      const float largest = *std::max_element(in, in + xs.c);
+      double sum = 0;
+      for (int i = 0; i < xs.c; ++i) sum += std::exp(double(in[i]) - largest);
+      for (int i = 0; i < xs.c; ++i) out[i] = float(std::exp(double(in[i]) - largest) / sum);
+    }
   });
   return CUDNN_STATUS_SUCCESS;
 }

@@ -33,13 +33,14 @@ inline float tf32(float value) {
 /// One image's tensor, or one filter of a convolution.
 struct Extent {
   std::int64_t c, h, w;
+  std::int64_t floats() const { return c * h * w; }
 };
 
-/// y = by * convolution(x, w) + keep * y
-void convolve(Extent in, const float* x, Extent filter, const float* w, Extent out, float* y,
-              bool rounds, float by = 1, float keep = 0);
-/// The largest of each 2 x 2.
-void pool(Extent in, const float* x, Extent out, float* y);
+/// y = by * convolution(x, w) + keep * y, of each of n images.
+void convolve(std::int64_t n, Extent in, const float* x, Extent filter, const float* w, Extent out,
+              float* y, bool rounds, float by = 1, float keep = 0);
+/// The largest of each 2 x 2, of each of n images.
+void pool(std::int64_t n, Extent in, const float* x, Extent out, float* y);
 
 }  // namespace cuda_double
 

@@ -97,7 +97,7 @@ bool read(const State& graph, Convolution* found) {
          what.integer(CUDNN_ATTR_POINTWISE_MODE) == CUDNN_POINTWISE_ADD &&
          what.integer(CUDNN_ATTR_POINTWISE_MATH_PREC) == CUDNN_DATA_FLOAT &&
          between.id == tensor(in).id && between.is_virtual && between.bytes() == output.bytes() &&
-         input.n == 1 && input.c == weight.c && output.c == weight.n && bias.c == weight.n &&
+         input.n == output.n && input.c == weight.c && output.c == weight.n && bias.c == weight.n &&
          bias.n * bias.h * bias.w == 1 && output.h == input.h - weight.h + 1 &&
          output.w == input.w - weight.w + 1;
 }
@@ -125,8 +125,8 @@ bool read(const State& graph, Pooling* found) {
          pair_is(how, CUDNN_ATTR_RESAMPLE_WINDOW_DIMS, 2) &&
          pair_is(how, CUDNN_ATTR_RESAMPLE_STRIDES, 2) &&
          pair_is(how, CUDNN_ATTR_RESAMPLE_PRE_PADDINGS, 0) &&
-         pair_is(how, CUDNN_ATTR_RESAMPLE_POST_PADDINGS, 0) && input.c == output.c &&
-         input.h == 2 * output.h && input.w == 2 * output.w;
+         pair_is(how, CUDNN_ATTR_RESAMPLE_POST_PADDINGS, 0) && input.n == output.n &&
+         input.c == output.c && input.h == 2 * output.h && input.w == 2 * output.w;
 }
 
 // engines -----------------------------------------------------------------------------------------
@@ -233,10 +233,11 @@ cudnnStatus_t execute(cudaStream_t stream, const State& plan, const State& pack)
     enqueue(stream, [=] {
       if (!sound()) return;
       std::memset(space, 0xff, needs);
-      convolve(extent(c.input), x, {c.weight.c, c.weight.h, c.weight.w}, w, extent(c.output), y,
-               rounds);
-      const std::int64_t pixels = c.output.h * c.output.w;
-      for (std::int64_t i = 0; i < c.output.c * pixels; ++i) y[i] += b[i / pixels];
+      convolve(c.input.n, extent(c.input), x, {c.weight.c, c.weight.h, c.weight.w}, w,
+               extent(c.output), y, rounds);
+      const std::int64_t pixels = c.output.h * c.output.w,
+                         floats = c.output.n * c.output.c * pixels;
+      for (std::int64_t i = 0; i < floats; ++i) y[i] += b[i / pixels % c.output.c];
     });
   } else if (read(graph, &p)) {
     const float* x = find(pack, p.input);
@@ -244,7 +245,7 @@ cudnnStatus_t execute(cudaStream_t stream, const State& plan, const State& pack)
     const auto sound = [=] { return is_sound(x, p.input) && is_sound(y, p.output); };
     if (!sound()) return CUDNN_STATUS_BAD_PARAM;
     enqueue(stream, [=] {
-      if (sound()) pool(extent(p.input), x, extent(p.output), y);
+      if (sound()) pool(p.input.n, extent(p.input), x, extent(p.output), y);
     });
   }
   return CUDNN_STATUS_SUCCESS;

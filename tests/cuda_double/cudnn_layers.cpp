@@ -6,8 +6,10 @@
 
 namespace cuda_double {
 
-void convolve(Extent in, const float* x, Extent filter, const float* w, Extent out, float* y,
-              bool rounds, float by, float keep) {
+namespace {
+
+void convolve_one(Extent in, const float* x, Extent filter, const float* w, Extent out, float* y,
+                  bool rounds, float by, float keep) {
   for (std::int64_t k = 0; k < out.c; ++k) {
     for (std::int64_t row = 0; row < out.h; ++row) {
       for (std::int64_t column = 0; column < out.w; ++column) {
@@ -28,8 +30,18 @@ void convolve(Extent in, const float* x, Extent filter, const float* w, Extent o
   }
 }
 
-void pool(Extent in, const float* x, Extent out, float* y) {
-  for (std::int64_t row = 0; row < out.c * out.h; ++row) {
+}  // namespace
+
+void convolve(std::int64_t n, Extent in, const float* x, Extent filter, const float* w, Extent out,
+              float* y, bool rounds, float by, float keep) {
+  for (; n > 0; --n, x += in.floats(), y += out.floats()) {
+    convolve_one(in, x, filter, w, out, y, rounds, by, keep);
+  }
+}
+
+/// The rows of all channels of all images lie one after the other.
+void pool(std::int64_t n, Extent in, const float* x, Extent out, float* y) {
+  for (std::int64_t row = 0; row < n * out.c * out.h; ++row) {
     for (std::int64_t column = 0; column < out.w; ++column) {
       const float* square = x + 2 * row * in.w + 2 * column;
       const float* below = square + in.w;

@@ -14,10 +14,7 @@
 #include <thread>
 #include <vector>
 
-#include "cuda/cudnn.hpp"
-#include "cuda/cudnn_frontend.hpp"
-#include "cuda/fused.hpp"
-#include "cuda/persistent.hpp"
+#include "bindings/gpu_backends.hpp"
 #include "lenet.hpp"
 
 /// The double's (machine.hpp), absent on a real GPU.
@@ -199,8 +196,8 @@ void examine(const std::string& name, const Parameters& parameters) {
   const std::size_t colon = name.find(':');
   const std::string variant = colon == std::string::npos ? "" : name.substr(colon + 1);
   const double allowed = variant == "tf32" ? 5e-3 : 1e-5;
-  if (name == "cudnn:frontend") {
-    examine(lenet::CudnnFrontend(parameters.weights(), 1), parameters, allowed);
+  if (name == "cudnn:graph_api") {
+    examine(lenet::CudnnGraphApi(parameters.weights(), 1), parameters, allowed);
   } else if (name.substr(0, colon) == "cudnn") {
     examine(lenet::Cudnn(parameters.weights(), 1, variant), parameters, allowed);
   } else if (name == "cuda:persistent") {

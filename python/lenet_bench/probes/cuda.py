@@ -21,7 +21,7 @@ _OUR_OWN = {"conv1 to pool2": 1, "fc1": 1, "fc2 and softmax": 1}
 
 _PROBES = {
     "Cudnn": ("CudnnProbe", _CLASSIC),
-    "CudnnFrontend": ("CudnnFrontendProbe", _GRAPH_API),
+    "CudnnGraphApi": ("CudnnGraphApiProbe", _GRAPH_API),
     "FusedOnGpu": ("FusedProbe", _OUR_OWN),
 }
 _COPIES = "copy of the image in, copy of ten floats out, wait for them"

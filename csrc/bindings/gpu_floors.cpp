@@ -1,4 +1,4 @@
-#include "cuda/floors.hpp"
+#include "bindings/gpu_floors.hpp"
 
 #include <cuda_runtime.h>
 

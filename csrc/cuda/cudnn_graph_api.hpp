@@ -1,11 +1,10 @@
-// LeNet on cuDNN's graph API: cudnn_frontend.cpp computes.
+// LeNet on cuDNN's graph API: cudnn_graph_api.cpp computes.
 #pragma once
 
 #include <cublas_v2.h>
 #include <cuda_runtime.h>
 #include <cudnn.h>
 
-#include "bindings/on_gpu.hpp"
 #include "cuda/cudnn_plan.hpp"
 #include "cuda/owners.hpp"
 #include "cuda/session.hpp"
@@ -13,7 +12,7 @@
 
 namespace lenet {
 
-struct CudnnFrontendNetwork {
+struct CudnnGraphApiNetwork {
   using CudnnHandle = cuda::Owner<cudnnHandle_t, cudnnDestroy>;
   using CublasHandle = cuda::Owner<cublasHandle_t, cublasDestroy>;
   using TensorDescriptor = cuda::Owner<cudnnTensorDescriptor_t, cudnnDestroyTensorDescriptor>;
@@ -31,17 +30,20 @@ struct CudnnFrontendNetwork {
   };
 
   struct FullyConnected {
-    FullyConnected(cudaStream_t stream, int inputs, int outputs, const float* weights,
+    FullyConnected(cudaStream_t stream, int images, int inputs, int outputs, const float* weights,
                    const float* biases);
 
-    int inputs, outputs;
-    TensorDescriptor row;
+    int images, inputs, outputs;
+    TensorDescriptor bias_shape, output_shape;
     cuda::DeviceFloats weight, bias;
   };
 
-  CudnnFrontendNetwork(const cuda::Session& session, const Weights& weights);
+  /// A network is built for a number of images a call, as its plans are.
+  static constexpr int kMostImages = 1024;
+  CudnnGraphApiNetwork(const cuda::Session& session, const Weights& weights, int images = 1);
 
-  void infer(const float* image, float* probabilities);
+  /// `count` images, at most as many as it is built for.
+  void infer(const float* pixels, float* ten, int count = 1);
   void copy_in();
   void compute();
   void copy_out();
@@ -53,25 +55,23 @@ struct CudnnFrontendNetwork {
   cudaStream_t stream = session.stream();
   CudnnHandle cudnn;
   CublasHandle cublas;
+  std::size_t images;
 
   cuda::DeviceFloats conv1_weight, conv1_bias, conv2_weight, conv2_bias;
   FullyConnected fc1, fc2;
   ActivationDescriptor relu;
 
-  cuda::PinnedFloats host_image{kImagePixels}, host_probabilities{kClasses};
-  cuda::DeviceFloats image{kImagePixels};
-  cuda::DeviceFloats conv1_out{kConv1Channels * kConv1Side * kConv1Side};
-  cuda::DeviceFloats pool1_out{kConv1Channels * kPool1Side * kPool1Side};
-  cuda::DeviceFloats conv2_out{kConv2Channels * kConv2Side * kConv2Side};
-  cuda::DeviceFloats pool2_out{kFc1Inputs};
-  cuda::DeviceFloats fc1_out{kFc1Outputs}, fc2_out{kClasses}, probabilities{kClasses};
+  cuda::PinnedFloats host_image{images * kImagePixels}, host_probabilities{images * kClasses};
+  cuda::DeviceFloats image{images * kImagePixels};
+  cuda::DeviceFloats conv1_out{images * kConv1Channels * kConv1Side * kConv1Side};
+  cuda::DeviceFloats pool1_out{images * kConv1Channels * kPool1Side * kPool1Side};
+  cuda::DeviceFloats conv2_out{images * kConv2Channels * kConv2Side * kConv2Side};
+  cuda::DeviceFloats pool2_out{images * kFc1Inputs};
+  cuda::DeviceFloats fc1_out{images * kFc1Outputs}, fc2_out{images * kClasses};
+  cuda::DeviceFloats probabilities{images * kClasses};
   cuda::DeviceFloats cublas_workspace{(4 << 20) / sizeof(float)};
 
   Step conv1, pool1, conv2, pool2;
 };
 
-using CudnnFrontend = cuda::OnGpu<CudnnFrontendNetwork>;
-
 }  // namespace lenet
-
-extern template class lenet::cuda::OnGpu<lenet::CudnnFrontendNetwork>;
