@@ -146,7 +146,9 @@ def test_a_graph_has_run_before_the_first_call_pays_for_it(ask: Ask, backend: st
 
 
 def test_an_algorithm_listed_with_the_default_math_is_run_in_float32(ask: Ask) -> None:
-    code = 'net = load("cudnn:find", weights=weights)\nanswer([net.describe()["conv1"], right(net)])'
+    code = (
+        'net = load("cudnn:find", weights=weights)\nanswer([net.describe()["conv1"], right(net)])'
+    )
     assert ask(code, CUDA_DOUBLE_NO_FMA="1") == ["direct", True]
 
 
@@ -162,6 +164,18 @@ net.infer(images)
 answer([after - past for after, past in zip(count(), before)])
 """)
     assert [products, vectors] == ([0, 0] if backend == "cudnn:cudagraph" else [2, 0])
+
+
+@with_the_newest
+@pytest.mark.parametrize("backend", CUDA)
+def test_what_takes_one_image_a_call_has_no_throughput_of_a_batch(ask: Ask, backend: str) -> None:
+    refused, sizes = ask(f"""
+from lenet_bench import CompareOptions, compare
+found = compare(CompareOptions(("{backend}",), rounds=1, batches=(1, 4))).row("{backend}")
+answer([found.batch_refusals, [batch.size for batch in found.batches]])
+""")
+    assert "one image a call" in refused["4"]
+    assert sizes == [1]
 
 
 @with_the_newest

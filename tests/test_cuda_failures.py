@@ -93,7 +93,9 @@ answer([fails(b"cudnnBackendFinalize", nth) for nth in range(1, 40)]
 """)
     assert all(kind == "Unavailable" for kind, _ in refused)
     assert all("a part of cuDNN" in sentence for _, sentence in refused)
-    before = failing_once("cudnn:graph_api", "cudnnBackendExecute", 3000, nth=2)  # 1 fails by itself
+    before = failing_once(
+        "cudnn:graph_api", "cudnnBackendExecute", 3000, nth=2
+    )  # 1 fails by itself
     sentence = unavailable(ask, "cudnn:graph_api", before)
     assert "float32 engine" in sentence
     assert "the double says so" in sentence

@@ -20,6 +20,8 @@ from lenet_bench.registry import (
     names,
     on_cpu,
     on_device,
+    precision,
+    tolerance,
     usual_name,
 )
 from lenet_bench.registry.devices import ProvenOnGpu
@@ -82,10 +84,31 @@ def test_what_cannot_be_on_a_gpu_says_so() -> None:
             find(name)
 
 
-def test_what_runs_on_a_gpu_has_its_environment_no_tf32_and_a_counterpart_on_the_cpu() -> None:
-    for backend in MOVABLE:
-        assert backend.variables_for(1)["NVIDIA_TF32_OVERRIDE"] == "0"
-        assert environments()[backend.environment].gpu
+def test_a_gpu_build_has_an_environment_of_its_own() -> None:
+    assert all(environments()[one.environment].gpu for one in MOVABLE if one.environment)
+
+
+def test_tf32_is_forbidden_to_all_rows_but_its_own() -> None:
+    for name in MOVED:
+        row, variant = find(name)
+        forbidden = row.variables_for(1).get("NVIDIA_TF32_OVERRIDE") == "0"
+        assert forbidden == (variant != "tf32") or row.name == "tinygrad"  # uses none of them
+
+
+def test_a_reduced_precision_on_a_gpu_has_a_tolerance_of_its_own() -> None:
+    reduced = [name for name in MOVED if precision(name) != "float32"]
+    assert {"torch:tf32@gpu", "torch:bfloat16@gpu", "jax:tf32@gpu", "jax:bfloat16@gpu"} == {
+        *reduced
+    }
+    assert all(tolerance(name) > 1e-5 for name in reduced)
+
+
+def test_a_variant_of_the_gpu_alone_is_asked_for_by_its_whole_name() -> None:
+    with pytest.raises(LenetBenchError, match="its name is torch:cudagraph@gpu"):
+        find("torch:cudagraph")
+
+
+def test_what_runs_on_a_gpu_has_a_counterpart_on_the_cpu() -> None:
     for name in names(device="gpu"):
         counterpart = on_cpu(name)
         assert counterpart in names(device="cpu")
@@ -95,7 +118,9 @@ def test_what_runs_on_a_gpu_has_its_environment_no_tf32_and_a_counterpart_on_the
 @without_gpu
 @pytest.mark.parametrize("name", MOVED)
 def test_without_a_gpu_it_is_unavailable_and_says_what_would_bring_it(name: str) -> None:
-    mends = f"fix it with: lenet-bench env create {find(name)[0].environment}$"
+    environment = find(name)[0].environment
+    brings = f"lenet-bench env create {environment}" if environment else "pip install .*tinygrad.*"
+    mends = f"fix it with: {brings}$"
     with pytest.raises(Unavailable, match=rf"{name} cannot run here: .*GPU.*{mends}"):
         load(name)
 
@@ -159,7 +184,7 @@ def test_no_framework_answers_from_the_cpu_what_it_was_asked_on_the_gpu(name: st
     if "No module named" in answer:
         pytest.skip(answer)
     assert re.match(rf"{name} cannot run on the GPU \(\S+ \S+ \S+", answer), done.stderr
-    assert "fix it with: lenet-bench env create" in answer
+    assert "fix it with: " in answer
 
 
 class ComputesOn:
@@ -183,7 +208,7 @@ PAPER = np.zeros((28, 28), np.float32)
 
 
 def test_a_silent_fall_back_is_no_answer_and_the_first_answer_on_a_gpu_is_proven() -> None:
-    for device in ("cpu", "TFRT_CPU_0", "/device:CPU:0", "CPUExecutionProvider"):
+    for device in ("cpu", "TFRT_CPU_0", "/device:CPU:0, /device:GPU:0", "CPUExecutionProvider"):
         backend = ProvenOnGpu(ComputesOn(device), "torch@gpu", "fix it")
         for ask in (backend.describe, lambda b=backend: b.infer(PAPER)):
             for _ in range(2):

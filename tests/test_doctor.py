@@ -133,7 +133,9 @@ def test_all_that_needs_a_gpu_is_reported_once_and_what_is_asked_for_alone_keeps
     assert text.count(NO_GPU) == 1
     assert "also cudnn, cupy" in text
     assert "get cud" not in text
-    lines = findings_of(NEED_ONE[0], ("cuda:cudagraph", NEED_ONE[0][1]), device="gpu", no_gpu=NO_GPU)
+    lines = findings_of(
+        NEED_ONE[0], ("cuda:cudagraph", NEED_ONE[0][1]), device="gpu", no_gpu=NO_GPU
+    )
     assert "get cuda" in lines
     assert "also cuda:cudagraph" in lines
 

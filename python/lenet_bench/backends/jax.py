@@ -3,7 +3,7 @@
 A program of NumPy-like functions that XLA compiles for the processor at hand; its convolutions and
 matrix products are YNNPACK's, the heir of XNNPACK, on a GPU cuDNN's and cuBLAS's. Closed over by
 the function, the weights are constants of the program; `arguments` passes them to every call, as
-training does. `bfloat16` has constants and images in that type.
+training does. `bfloat16` has constants and images in that type, `tf32` rounds products on a GPU.
 """
 
 import jax
@@ -60,6 +60,12 @@ def arguments(weights: Weights) -> Infer:
     """The weights are passed to each call."""
     parameters, program = load(weights), jax.jit(lenet)
     return lambda images: np.array(program(parameters, images))
+
+
+def tf32(weights: Weights) -> Infer:
+    """`constants`, with products in TF32, for the whole process."""
+    jax.config.update("jax_default_matmul_precision", "tensorfloat32")
+    return constants(weights)
 
 
 def bfloat16(weights: Weights) -> Infer:

@@ -109,15 +109,17 @@ def int8(weights: Weights) -> Infer:
     return lambda images: program(tf.constant(images[..., np.newaxis])).numpy()
 
 
-def compile(weights: Weights) -> Infer:
+def compile(weights: Weights, device: str) -> Infer:
     """The model compiled by PyTorch."""
     import torch
 
     torch._inductor.config.compile_threads = 1
     program = torch.compile(lenet(weights))
-    return torch.no_grad()(
-        lambda images: program(torch.from_numpy(images[..., np.newaxis])).numpy()
-    )
+
+    def infer(images: Array) -> Array:
+        return program(torch.from_numpy(images[..., np.newaxis]).to(device)).cpu().numpy()
+
+    return torch.no_grad()(infer)
 
 
 def on_tensorflow(threads: int) -> None:

@@ -3,7 +3,8 @@
 A model file and a session: the graph is optimised when it is loaded, and its convolutions and
 matrix products are those of MLAS, the runtime's own library, or on a GPU cuDNN's and cuBLAS's.
 `run` takes and gives NumPy arrays; `iobinding` computes into memory that was bound once; `extended`
-keeps the layout that arrays have. All fix the number of images to one.
+keeps the layout that arrays have; `cudagraph` is `iobinding` on a GPU, where the runtime captures
+the call as a CUDA graph. All fix the number of images to one.
 """
 
 import ctypes
@@ -16,22 +17,35 @@ from ..errors import Unavailable
 from ..weights import Weights
 from . import Array, Infer, in_cpp
 
-PROVIDERS = {
-    "cpu": ["CPUExecutionProvider"],
-    "cuda": [("CUDAExecutionProvider", {"use_tf32": 0})],
-}
+ALL = ort.GraphOptimizationLevel.ORT_ENABLE_ALL
+EXTENDED = ort.GraphOptimizationLevel.ORT_ENABLE_EXTENDED
 
 
 def load(
-    onnx_model: bytes, threads: int, device: str, images: int | None = 1
+    onnx_model: bytes,
+    threads: int,
+    device: str,
+    images: int | None = 1,
+    level: ort.GraphOptimizationLevel = ALL,
+    capture: bool = False,
 ) -> ort.InferenceSession:
-    """The session, for so many images a call; None is any number."""
+    """The session, for so many images a call; None is any number.
+
+    On a GPU no node may be left to the CPU, and a GPU that fails is an error.
+    """
     options = ort.SessionOptions()
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
+    options.graph_optimization_level = level
     if images:
         options.add_free_dimension_override_by_name("n", images)
-    return ort.InferenceSession(onnx_model, options, providers=PROVIDERS[device])
+    if device == "cpu":
+        return ort.InferenceSession(onnx_model, options, providers=["CPUExecutionProvider"])
+    options.add_session_config_entry("session.disable_cpu_ep_fallback", "1")
+    cuda = {"use_tf32": 0, "enable_cuda_graph": int(capture)}
+    return ort.InferenceSession(
+        onnx_model, options, providers=[("CUDAExecutionProvider", cuda)], enable_fallback=0
+    )
 
 
 def run(onnx_model: bytes, threads: int, device: str) -> Infer:
@@ -46,12 +60,7 @@ def on_arrays(session: ort.InferenceSession) -> Infer:
 
 def extended(onnx_model: bytes, threads: int, device: str) -> Infer:
     """Optimised without the blocked layout, for which one image is too little work."""
-    options = ort.SessionOptions()
-    options.intra_op_num_threads = threads
-    options.inter_op_num_threads = 1
-    options.add_free_dimension_override_by_name("n", 1)
-    options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_ENABLE_EXTENDED
-    return on_arrays(ort.InferenceSession(onnx_model, options, providers=PROVIDERS[device]))
+    return on_arrays(load(onnx_model, threads, device, level=EXTENDED))
 
 
 def int8(int8_onnx_model: bytes, threads: int, device: str) -> Infer:
@@ -61,7 +70,16 @@ def int8(int8_onnx_model: bytes, threads: int, device: str) -> Infer:
 
 def iobinding(onnx_model: bytes, threads: int, device: str) -> Infer:
     """One image into memory that was bound, one answer out of it."""
-    session = load(onnx_model, threads, device)
+    return bound(load(onnx_model, threads, device), device)
+
+
+def cudagraph(onnx_model: bytes, threads: int, device: str) -> Infer:
+    """The same, captured as a CUDA graph by the first call."""
+    return bound(load(onnx_model, threads, device, capture=True), device)
+
+
+def bound(session: ort.InferenceSession, device: str) -> Infer:
+    """The session from array to array, through memory of the device that is bound once."""
     image = ort.OrtValue.ortvalue_from_numpy(np.zeros((1, 1, 28, 28), np.float32), device)
     probabilities = ort.OrtValue.ortvalue_from_numpy(np.zeros((1, 10), np.float32), device)
     binding = session.io_binding()

@@ -1,13 +1,14 @@
 """LeNet in tinygrad.
 
 A framework of some thousand lines, which lowers operations to loops in C and has clang compile
-them. `jit` records the kernels of a call and plays them back, for images one after another; the
-image's copy to the device is recorded too, since to schedule it costs as much as all else. `beam`
-has the kernels found by a search that times them. `eager` schedules all of it again in each call.
+them; on a GPU to CUDA, which NVRTC compiles. `jit` records the kernels of a call and plays them
+back, for images one after another; the image's copy to the device is recorded too, since to
+schedule it costs as much as all else. `beam` has the kernels found by a search that times them.
+`eager` schedules all of it again in each call.
 """
 
 import numpy as np
-from tinygrad import Context, Tensor, TinyJit, nn
+from tinygrad import Context, Device, Tensor, TinyJit, nn
 from tinygrad.nn.state import load_state_dict
 
 from ..weights import Weights
@@ -49,7 +50,7 @@ def eager(weights: Weights) -> Infer:
 def jit(weights: Weights) -> Infer:
     """The kernels of a call for one image, played back."""
     model = load(weights)
-    play = TinyJit(lambda x: model(x.to("CPU")))
+    play = TinyJit(lambda x: model(x.to(Device.DEFAULT)))
     return lambda images: play(Tensor(images[:, np.newaxis], device="NPY")).numpy()
 
 

@@ -3,7 +3,8 @@
 nn.Module over ATen, whose convolutions and matrix products are oneDNN's and MKL's. `compile`,
 `export` and `autotuned` replace the dispatch of one kernel after another by C++ that Inductor
 generates; `torchscript` is the older way to the same end. On a GPU the kernels are cuDNN's and
-cuBLAS's, or Triton's that Inductor generates.
+cuBLAS's, or Triton's that Inductor generates; there `cudagraph` captures the module by hand, and
+`reduce_overhead` has PyTorch capture what Inductor made of it.
 """
 
 import tempfile
@@ -82,6 +83,41 @@ def compile(weights: Weights, threads: int, device: str) -> Infer:
     """The module, compiled by Inductor when it is called first."""
     torch._inductor.config.compile_threads = 1
     return on_arrays(torch.compile(load(weights, threads, device)), device)
+
+
+def reduce_overhead(weights: Weights, threads: int, device: str) -> Infer:
+    """The same, captured as a CUDA graph when it is called first."""
+    torch._inductor.config.compile_threads = 1
+    return on_arrays(torch.compile(load(weights, threads, device), mode="reduce-overhead"), device)
+
+
+def cudagraph(weights: Weights, threads: int, device: str) -> Infer:
+    """The module for one image, captured as a CUDA graph."""
+    model, image = load(weights, threads, device), example(device)
+    beside, graph = torch.cuda.Stream(), torch.cuda.CUDAGraph()
+    with torch.inference_mode():
+        beside.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(beside):  # what is done for the first time cannot be captured
+            for _ in range(3):
+                model(image)
+        torch.cuda.current_stream().wait_stream(beside)
+        with torch.cuda.graph(graph):
+            answer = model(image)
+
+    def infer(images: Array) -> Array:
+        with torch.inference_mode():
+            image.copy_(torch.from_numpy(images[:, np.newaxis]))
+            graph.replay()
+            return answer.cpu().numpy()
+
+    return infer
+
+
+def tf32(weights: Weights, threads: int, device: str) -> Infer:
+    """The module, its products rounded to TF32 where the GPU has it."""
+    torch.backends.cudnn.allow_tf32 = True
+    torch.set_float32_matmul_precision("high")
+    return on_arrays(load(weights, threads, device), device)
 
 
 def export(weights: Weights, threads: int, device: str) -> Infer:

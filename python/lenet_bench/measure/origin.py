@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..errors import LenetBenchError
-from ..registry import Network, load
+from ..registry import Network, find, load
 from ..weights import Weights
 
 Answer = dict[str, Any]
@@ -24,6 +24,10 @@ class Origin:
             made: Network = self.factory(self.weights, threads=self.threads)
             return made
         return load(self.name, threads=self.threads, weights=self.weights, quiet=False)
+
+    def takes_one_image(self) -> bool:
+        row, variant = find(self.name) if not self.factory else (None, "")
+        return row is not None and row.takes_one_image(variant)
 
 
 class WrongAnswerError(Exception):

@@ -204,6 +204,8 @@ class Built:
     def batch(self, question: Question) -> Answer:
         """Warm up, then time calls with so many images each; a refusal costs this size only."""
         size, count = question["size"], len(self._images)
+        if size > 1 and self._origin.takes_one_image():
+            return {"refused": "it takes one image a call: a batch would be a loop of calls"}
         known = [[(n + first) % count for n in range(size)] for first in range(_ROTATING_BATCHES)]
         try:
             inputs = [np.stack([self._images[n] for n in numbers]) for numbers in known]

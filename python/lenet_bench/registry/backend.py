@@ -17,6 +17,7 @@ FAMILIES = ("native code", "arrays", "inference engines", "compilers", "framewor
 
 #: No TF32 in NVIDIA's libraries, a variable of frameworks that run on a GPU.
 FLOAT32_ON_GPU = {"NVIDIA_TF32_OVERRIDE": "0"}
+TF32_ON_GPU = {"NVIDIA_TF32_OVERRIDE": "1"}
 
 IN_CPP = "cpp"  # the variant that calls the same libraries without Python: csrc/api
 ON_GPU = "@gpu"  # ends the name of a framework's backend that runs on a GPU: torch:compile@gpu
@@ -38,8 +39,13 @@ class OnGpu:
     """The differences of a framework's backend on an NVIDIA GPU."""
 
     calls: str
-    environment: str  # that holds its GPU build, which cannot lie beside the CPU's
+    environment: str | None  # that holds its GPU build, which cannot lie beside the CPU's
     variables: Mapping[str, str] = field(default_factory=dict)  # on top of the CPU's, or instead
+    variants: Mapping[str, str] = field(default_factory=dict)  # that a GPU only has
+    tolerances: Mapping[str, float] = field(default_factory=dict)
+    reduced: Mapping[str, str] = field(default_factory=dict)  # of the CPU's variants, none stays
+    at_once: Mapping[str, int] = field(default_factory=dict)
+    compiled: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -100,16 +106,33 @@ class Backend:
             return self
         if device == "cpu" or self.gpu is None:
             return None
-        on_cpu_only = {IN_CPP, *self.reduced}
+        on_cpu_only = {IN_CPP, *self.reduced} - {*self.gpu.reduced}
+        own = {name: v for name, v in self.variants.items() if name not in on_cpu_only}
         return replace(
             self,
             device="gpu",
-            variants={name: v for name, v in self.variants.items() if name not in on_cpu_only},
+            variants={**own, **self.gpu.variants},
             summary=f"{self.summary}, on a GPU",
             calls=self.gpu.calls,
             environment=self.gpu.environment,
             variables={**self.variables, **self.gpu.variables},
+            tolerances={**self.tolerances, **self.gpu.tolerances},
+            reduced=self.gpu.reduced,
+            at_once={**self.at_once, **self.gpu.at_once},
+            compiled=self.compiled | self.gpu.compiled,
+            programs=(),
         )
+
+    def of(self, variant: str) -> "Backend":
+        """The row for one variant: where that is TF32, NVIDIA's libraries may round to it."""
+        if self.reduced.get(variant) != "TF32" or not self.moved:
+            return self
+        return replace(self, variables={**self.variables, **TF32_ON_GPU})
+
+    def takes_one_image(self, variant: str) -> bool:
+        """Whether a batch is a loop of single calls, which on a GPU says nothing of throughput."""
+        one = self.at_once.get(variant) == 1 and variant not in self.batch
+        return one and self.device == "gpu"
 
     def variables_for(self, threads: int) -> dict[str, str]:
         """The environment variables that its API reads when it is imported."""

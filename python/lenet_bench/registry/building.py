@@ -15,7 +15,7 @@ from ..silence import silence
 from ..weights import Weights
 from . import environments, gpu, native
 from .backend import Backend, Device, Network
-from .cuda import BUILD, built_majors, load_for_cupy
+from .cuda import BUILD, built_majors, load_for_cupy, load_for_tinygrad
 from .devices import ProvenOnGpu
 
 #: The words before the command that fixes it, in every reason.
@@ -97,6 +97,8 @@ def import_backend(row: Backend) -> None:
     else:
         if row.module == "cupy":
             load_for_cupy()
+        if row.module == "tinygrad" and row.device == "gpu":
+            load_for_tinygrad()
         import_module(f"lenet_bench.backends.{row.module}")
 
 

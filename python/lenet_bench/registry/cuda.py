@@ -168,6 +168,15 @@ def load_for_cupy() -> None:
                     load(library, major)
 
 
+def load_for_tinygrad() -> None:
+    """Load NVRTC and say where it is: tinygrad searches the system's folders only."""
+    for major, (_, nvrtc, *_rest) in LIBRARIES.items():
+        with suppress(Unavailable):
+            load(nvrtc, major)
+            os.environ.setdefault("NVRTC_PATH", str(loaded_from(nvrtc)))
+            return
+
+
 def load_of_driver(library: str) -> ctypes.CDLL | None:
     """A library of the driver, libcuda or libnvidia-ml; None where it is absent."""
     path = _chosen(library)

@@ -33,6 +33,7 @@ def prepare(row: Backend) -> None:
         import torch
 
         torch.backends.cudnn.allow_tf32 = False
+        torch.set_float32_matmul_precision("highest")
     elif framework == "onnxruntime" and on_gpu:
         import onnxruntime
 
@@ -109,7 +110,8 @@ class ProvenOnGpu:
         """The network's description; raises Unavailable where an answer lies elsewhere."""
         described = self._network.describe()
         device = described["device"]
-        if not any(word in device.lower() for word in ("gpu", "cuda")):
+        places = device.lower().split(", ")
+        if not all("gpu" in place or "cuda" in place for place in places):
             raise Unavailable(
                 f"{self._name} cannot run on the GPU (it computed on {device} without an error);"
                 f" {self._remedy}"

@@ -110,6 +110,8 @@ ENGINES: tuple[Backend, ...] = (
             calls="cuDNN and cuBLAS, through the CUDA execution provider",
             environment="onnxruntime-gpu",
             variables=FLOAT32_ON_GPU,
+            variants={"cudagraph": "iobinding, captured as a CUDA graph by the runtime"},
+            at_once={"cudagraph": 1},
         ),
     ),
     _engine(

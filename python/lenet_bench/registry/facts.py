@@ -23,8 +23,10 @@ def of(module: str, inside: Inside, threads: int) -> dict[str, str]:
 def _torch(inside: Inside, _: int) -> dict[str, str]:
     import torch
 
-    with torch.inference_mode():
-        answer = inside["model"](torch.zeros(1, 1, 28, 28, device=inside["place"]))
+    answer = inside.get("answer")  # of a captured graph
+    if answer is None:
+        with torch.inference_mode():
+            answer = inside["model"](torch.zeros(1, 1, 28, 28, device=inside["place"]))
     onednn = re.search(r"MKL-DNN v([\d.]+)", torch.__config__.show())
     return {
         "threads": str(torch.get_num_threads()),
@@ -46,10 +48,36 @@ def _tensorflow(inside: Inside, _: int) -> dict[str, str]:
 
     threads = tensorflow.config.threading.get_intra_op_parallelism_threads()
     if "session" in inside:
-        devices = [one.name for one in inside["session"].list_devices()]
-        return {"threads": str(threads), "device": ", ".join(devices)}
+        return {"threads": str(threads), "device": ", ".join(_where_session_computes(inside))}
     device = inside["model"](tensorflow.zeros([1, 28, 28, 1])).device
     return {"threads": str(threads), "device": device}
+
+
+def _where_session_computes(inside: Inside) -> list[str]:
+    """The devices of the operations that do the work, from a run that tells of its graphs."""
+    import tensorflow
+
+    v1 = tensorflow.compat.v1
+    told = v1.RunMetadata()
+    inside["session"].run(
+        inside["answer"],
+        {inside["image"]: np.zeros((1, 28, 28, 1), np.float32)},
+        options=v1.RunOptions(output_partition_graphs=True),
+        run_metadata=told,
+    )
+    work = re.compile("Conv2D|MaxPool|MatMul|Softmax")  # also of _FusedConv2D
+    nodes = (node for graph in told.partition_graphs for node in graph.node)
+    return sorted({node.device for node in nodes if work.search(node.op)})
+
+
+def _tinygrad(inside: Inside, _: int) -> dict[str, str]:
+    from tinygrad import Tensor
+
+    if "model" in inside:
+        answer = inside["model"](Tensor(np.zeros((1, 1, 28, 28), np.float32)))
+    else:
+        answer = inside["play"](Tensor(np.zeros((1, 1, 28, 28), np.float32), device="NPY"))
+    return {"device": str(answer.device)}
 
 
 def _keras(inside: Inside, _: int) -> dict[str, str]:
@@ -72,11 +100,25 @@ def _keras(inside: Inside, _: int) -> dict[str, str]:
 
 
 def _onnxruntime(inside: Inside, _: int) -> dict[str, str]:
-    options = inside["session"].get_session_options()
+    session = inside["session"]
+    providers = session.get_providers()  # the CPU's is always among them, for what the others lack
+    if _forbids_the_cpu(session):
+        providers = [one for one in providers if one != "CPUExecutionProvider"]
     return {
-        "device": ", ".join(inside["session"].get_providers()),
-        "threads": str(options.intra_op_num_threads),
+        "device": ", ".join(providers),
+        "threads": str(session.get_session_options().intra_op_num_threads),
     }
+
+
+def _forbids_the_cpu(session: Any) -> bool:
+    """Whether it was only made since no node of its graph is left to the CPU."""
+    try:
+        entry = session.get_session_options().get_session_config_entry(
+            "session.disable_cpu_ep_fallback"
+        )
+    except RuntimeError:  # not set
+        return False
+    return bool(entry == "1")
 
 
 def _openvino(inside: Inside, _: int) -> dict[str, str]:
@@ -161,6 +203,7 @@ _FACTS: Mapping[str, Callable[[Inside, int], dict[str, str]]] = {
     "tensorflow": _tensorflow,
     "tflite_micro": lambda _, threads: {"threads": f"1 of {threads}"},
     "theano": _theano,
+    "tinygrad": _tinygrad,
     "torch": _torch,
     "tract": lambda _, threads: {"threads": f"1 of {threads}"},
     "tvm": _tvm,

@@ -22,6 +22,7 @@ _JAX_GPU = OnGpu(
 _TORCH_GPU = OnGpu(
     calls="cuDNN and cuBLAS, through ATen", environment="torch-gpu", variables=FLOAT32_ON_GPU
 )
+_TF32 = 5e-3  # an estimate: no GPU has been measured
 _KERAS = {
     "predict": "Model.predict, as in the guides: an input pipeline and callbacks for each call",
     "predict_on_batch": "Model.predict_on_batch: the compiled graph only",
@@ -102,6 +103,11 @@ FRAMEWORKS: tuple[Backend, ...] = (
         },
         programs=("clang",),
         variables={"DEV": "CPU", "NUM_CPU_THREADS": "{threads}"},
+        gpu=OnGpu(
+            calls="CUDA that it generates and NVRTC compiles",
+            environment=None,
+            variables={"DEV": "CUDA"},
+        ),
     ),
     framework(
         "mlx",
@@ -154,7 +160,12 @@ FRAMEWORKS: tuple[Backend, ...] = (
         tolerances={"bfloat16": 0.04},
         reduced={"bfloat16": "bfloat16"},
         variables=_JAX,
-        gpu=_JAX_GPU,
+        gpu=replace(
+            _JAX_GPU,
+            variants={"tf32": "products rounded to TF32: jax_default_matmul_precision"},
+            tolerances={"tf32": _TF32},
+            reduced={"tf32": "TF32", "bfloat16": "bfloat16"},
+        ),
     ),
     framework(
         "torch",
@@ -178,7 +189,18 @@ FRAMEWORKS: tuple[Backend, ...] = (
         at_once={"export": 1, "autotuned": 1},
         batch={"export": "any_number", "autotuned": "any_number"},
         compiled=frozenset({"compile", "export", "autotuned", IN_CPP}),
-        gpu=_TORCH_GPU,
+        gpu=replace(
+            _TORCH_GPU,
+            variants={
+                "cudagraph": "the module captured by hand: torch.cuda.graph",
+                "reduce_overhead": "torch.compile(mode='reduce-overhead'), which captures graphs",
+                "tf32": "products rounded to TF32: set_float32_matmul_precision('high')",
+            },
+            tolerances={"tf32": _TF32},
+            reduced={"tf32": "TF32", "bfloat16": "bfloat16"},
+            at_once={"cudagraph": 1},
+            compiled=frozenset({"reduce_overhead"}),
+        ),
     ),
     framework(
         "tensorflow",

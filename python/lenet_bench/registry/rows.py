@@ -88,6 +88,7 @@ BACKENDS: tuple[Backend, ...] = (
     _in_cpp(
         "cuda",
         Native("cuda", "FusedOnGpu", ("cuda/fused",)),
+        at_once={"": 1, "cudagraph": 1, "mapped": 1},
         summary="C++ and CUDA, three kernels of our own, compiled for the GPU that is here",
         calls="nothing but CUDA's runtime",
         variants={
@@ -99,6 +100,7 @@ BACKENDS: tuple[Backend, ...] = (
     _in_cpp(
         "cuda:persistent",
         Native("cuda", "PersistentOnGpu", ("cuda/persistent", "cuda/cluster")),
+        at_once={"": 1},
         summary="C++ and CUDA, one kernel that stays on the GPU and waits for images",
         calls="nothing: the host writes an image, the kernel answers",
         counterpart="fused",
@@ -201,16 +203,20 @@ def find(name: str) -> tuple[Backend, str]:
     spelt = name.removesuffix(ON_GPU)
     base, _, variant = spelt.partition(":")
     rows = {row.name: row for row in BACKENDS}
-    if row := rows.get(spelt):  # a variant with a file of its own has a row
-        variant = row.default
-    elif row := rows.get(base):
-        if variant not in row.variants:
-            known = ", ".join(n for n in names() if n.partition(":")[0] == base)
-            raise LenetBenchError(f"{base} has no variant {variant!r}; it has {known}")
-    else:
+    row = rows.get(spelt) or rows.get(base)
+    if row is None:
         meant = nearest(name, every_name()) or "`lenet-bench backends` lists them"
         raise LenetBenchError(f"no backend is called {name!r}; {meant}")
-    return row if spelt == name else _on_gpu(row, name), variant
+    if spelt != name:
+        row = _on_gpu(row, name)
+    if row.name == spelt:  # a variant with a file of its own has a row
+        variant = row.default
+    elif variant not in row.variants:
+        if row.gpu and variant in row.gpu.variants:
+            raise LenetBenchError(f"{name} runs on a GPU only; its name is {name}{ON_GPU}")
+        known = ", ".join(row.names())
+        raise LenetBenchError(f"{base} has no variant {variant!r}; it has {known}")
+    return row.of(variant), variant
 
 
 def nearest(name: str, known: Sequence[str]) -> str | None:
@@ -252,8 +258,11 @@ def on_device(name: str, device: Device | None) -> str:
 
 def on_cpu(name: str) -> str | None:
     """Its counterpart on the CPU: onednn for cudnn, torch for torch@gpu; None for others."""
-    row = find(name)[0]
-    return name.removesuffix(ON_GPU) if row.moved else row.counterpart
+    row, variant = find(name)
+    if not row.moved:
+        return row.counterpart
+    there = next(one for one in BACKENDS if one.name == row.name)
+    return there.spell(variant if variant in there.variants else there.default)
 
 
 def with_counterpart(name: str, reason: str) -> str:
