@@ -62,14 +62,14 @@ class Goal(NamedTuple):
 GOALS = (
     Goal("cuda:persistent", 5.0),
     Goal("cuda:mapped", 0.9, COPIES.name),
-    Goal("cudnn:graph", 0.5, "cudnn"),
+    Goal("cudnn:cudagraph", 0.5, "cudnn"),
 )
 
 #: A framework's variants that are timed with its usual one, before the rest.
 FASTEST = ("compile", "cudagraph", "reduce-overhead")
 
 #: Six that explain each other: the API, its graph, and our kernels from launches to none.
-APART = ("cudnn", "cudnn:graph", "cuda", "cuda:mapped", "cuda:persistent", "torch@gpu")
+APART = ("cudnn", "cudnn:cudagraph", "cuda", "cuda:mapped", "cuda:persistent", "torch@gpu")
 
 #: where one image's time goes, as far as the backend says (docs/gpu.md)
 STAGES = ("enqueue_us", "h2d_us", "kernels_us", "d2h_us", "signals_us")

@@ -49,7 +49,7 @@ UNSTOPPABLE = "echo 'a double of a GPU, 580.00'; trap '' TERM; while :; do sleep
 COMPUTE_SANITIZER = """
 echo "$LD_LIBRARY_PATH $@" >> "$CALLS"
 case "$*" in
-  *racecheck*cuda:mapped | *memcheck*cudnn:graph) exit 9 ;;
+  *racecheck*cuda:mapped | *memcheck*cudnn:cudagraph) exit 9 ;;
   *memcheck*driver' 'cuda) shift 6; LD_LIBRARY_PATH=$LENET_BENCH_CUDA_LIBRARIES exec "$@" ;;
 esac
 """
@@ -110,7 +110,7 @@ def machine(
             "LENET_BENCH_CUDA_LIBRARIES": str(double),
             "LENET_BENCH_MNIST": "",
             "PYTHONPATH": os.environ.get("PYTHONPATH", "") if tree == ROOT else "",
-            "PYTEST_ADDOPTS": "-k 'every_layer and cudnn:graph'",
+            "PYTEST_ADDOPTS": "-k 'every_layer and cudnn:cudagraph'",
         },
     )
 
@@ -162,7 +162,7 @@ class Rehearsal:
 @pytest.fixture(scope="module")
 def whole(borrowed: Machine) -> Rehearsal:
     options = ("--wheels", str(borrowed.tree / "gpu-kit"), "--quick", "--seconds", "5400")
-    named = "cudnn cudnn:graph onnxruntime@gpu onnxruntime:iobinding@gpu"
+    named = "cudnn cudnn:cudagraph onnxruntime@gpu onnxruntime:iobinding@gpu"
     steps = "ours,frameworks,tests,verify,why,rest"
     _, first = borrowed.run(*options, "--steps", steps, "--backends", named)
     _, second = borrowed.run(*options, "--steps", "infer,sanitizer")
@@ -198,14 +198,14 @@ def test_our_backends_are_timed_beside_their_floors(whole: Rehearsal) -> None:
     rows = read_result(whole.results / "ours.jsonl").backends
     floors = [f"floor: {way}" for way in ("launch and copies", "launch and flag", "resident echo")]
     assert [(row.name, row.status, row.reason) for row in rows] == [
-        (name, "ok", None) for name in (*floors, "cudnn", "cudnn:graph")
+        (name, "ok", None) for name in (*floors, "cudnn", "cudnn:cudagraph")
     ]
 
 
 def test_goals_are_judged(whole: Rehearsal) -> None:
     judged = [line for line in whole.first.splitlines() if " takes at most " in line]
     assert [line for line in judged if "reached" in line] == judged[-1:]
-    assert judged[-1].startswith("cudnn:graph takes at most 0.5 of cudnn: ")
+    assert judged[-1].startswith("cudnn:cudagraph takes at most 0.5 of cudnn: ")
     assert judged[0] == "cuda:persistent takes at most 5 us: not judged, without cuda:persistent"
 
 
@@ -223,7 +223,7 @@ def test_the_tests_run(whole: Rehearsal) -> None:
 
 def test_backends_are_taken_apart(whole: Rehearsal) -> None:
     found = taken_apart(read_result(whole.results / "why.jsonl"))
-    assert [one.name for one in found] == ["cudnn", "cudnn:graph"]
+    assert [one.name for one in found] == ["cudnn", "cudnn:cudagraph"]
     assert all({"entering", "dispatch", "conv2"} <= {p.name for p in one.parts} for one in found)
 
 
@@ -234,7 +234,7 @@ def test_the_second_call_builds_nothing(whole: Rehearsal) -> None:
 
 def test_each_backend_is_right_or_says_why_not(whole: Rehearsal) -> None:
     said = dict(line.split(maxsplit=1) for line in whole.second.splitlines() if line)
-    for name in ("cuda", "cuda:mapped", "cuda:persistent", "cudnn", "cudnn:graph"):
+    for name in ("cuda", "cuda:mapped", "cuda:persistent", "cudnn", "cudnn:cudagraph"):
         assert said[name] == "right, on a double of a GPU"
     assert said["keras-torch@gpu"].startswith("keras-torch@gpu cannot be imported")
 
@@ -255,14 +255,14 @@ def test_the_sanitizers_program_finds_nvrtcs_builtins(whole: Rehearsal) -> None:
 def test_what_racecheck_finds_in_a_cluster_is_advice(whole: Rehearsal) -> None:
     said = [line.split(maxsplit=2) for line in whole.second.splitlines() if "ended with" in line]
     assert said == [
-        ["memcheck", "cudnn:graph", "ended with 9"],
+        ["memcheck", "cudnn:cudagraph", "ended with 9"],
         ["racecheck", "cuda:mapped", "ended with 9 (advisory)"],
     ]
 
 
 def test_ctrl_c_keeps_what_was_measured(double: Path, tmp_path: Path) -> None:
     here = machine(tmp_path, double)
-    times = ("--steps", "ours,why", "--backends", "cudnn cudnn:graph", "--seconds", "5400")
+    times = ("--steps", "ours,why", "--backends", "cudnn cudnn:cudagraph", "--seconds", "5400")
     process = here.start(*times)
     file = here.results / "ours.jsonl"
     wait_for(lambda: file.exists() and file.read_text().count('"samples_ns"') > 3)
