@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import click
 import lenet_bench
 import pytest
 from conftest import environment
@@ -17,7 +18,7 @@ from lenet_bench.training import FRAMEWORKS as TRAINABLE
 from lenet_bench.training import Augmentation, Recipe
 from processes import ran
 
-COMMANDS = tuple(cli.commands)
+COMMANDS = tuple(cli.list_commands(click.Context(cli)))
 COMMAND = [sys.executable, "-m", "lenet_bench"]
 
 

@@ -24,7 +24,9 @@ PACKAGE = ROOT / "python/lenet_bench"
 
 
 def commands() -> Iterator[tuple[str, click.Command]]:
-    for name, command in cli.commands.items():
+    context = click.Context(cli)
+    for name in cli.list_commands(context):
+        command = cli.get_command(context, name)
         yield name, command
         if isinstance(command, click.Group):
             yield from ((f"{name} {inner}", one) for inner, one in command.commands.items())
@@ -45,10 +47,10 @@ def printed() -> Iterator[str]:
 def test_an_example_is_understood(line: str) -> None:
     command: click.Command = cli
     words = shlex.split(re.split(r"\s{2,}|\s[|>#]", line)[0])[1:]
-    context = None
+    context = click.Context(cli)
     while isinstance(command, click.Group):
         name = words.pop(0)
-        command = command.commands[name]
+        command = command.get_command(context, name)
         context = click.Context(command, parent=context, info_name=name)
     command.make_context(command.name, words, parent=context)
 

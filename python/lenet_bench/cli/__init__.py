@@ -1,6 +1,7 @@
 """The command line: a file for each command: arguments in, one call, output.
 
-Heavy modules are imported by the command that needs them, so that `infer` starts quickly.
+A command's file is imported when the command runs, and a heavy module by the command that needs it,
+so that `infer` starts quickly.
 """
 
 import errno
@@ -10,31 +11,53 @@ import sys
 import traceback
 from collections.abc import Sequence
 from contextlib import suppress
+from importlib import import_module
 
 import click
 
 from ..errors import LenetBenchError
 from ..show.terminal.screen import plain
-from .classroom import classroom
-from .compare import compare
-from .cost import cost
-from .doctor import backends, doctor
-from .env import env
-from .export import completion, export, schema
-from .infer import infer
-from .machines import machines
 from .output import INTERRUPTED, PROGRAM, SUCCESS, WRONG, abandon_output, complain
-from .report import diff, report
-from .share import share
-from .train import train
-from .verify import verify
-from .why import why
 
 DEBUG_VARIABLE = "LENET_BENCH_DEBUG"
+_FILES = {  # of each command, in the order of the help
+    "infer": "infer",
+    "verify": "verify",
+    "compare": "compare",
+    "report": "report",
+    "diff": "report",
+    "share": "share",
+    "machines": "machines",
+    "why": "why",
+    "cost": "cost",
+    "classroom": "classroom",
+    "doctor": "doctor",
+    "backends": "doctor",
+    "train": "train",
+    "export": "export",
+    "env": "env",
+    "schema": "export",
+    "completion": "export",
+}
 _CANNOT_WRITE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 
+class _Commands(click.Group):
+    """The commands of _FILES."""
+
+    def list_commands(self, _: click.Context) -> list[str]:
+        return list(_FILES)
+
+    def get_command(self, _: click.Context, name: str) -> click.Command | None:
+        if name not in _FILES:
+            return None
+        module = import_module(f".{_FILES[name]}", __name__)
+        command: click.Command = getattr(module, name)
+        return command
+
+
 @click.group(
+    cls=_Commands,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog="""\b
 Examples:
@@ -61,14 +84,6 @@ def cli(debug: bool) -> None:
     """Measure what an API layer costs: one network, one image, every API from C++ to Keras."""
     if debug:
         os.environ[DEBUG_VARIABLE] = "1"
-
-
-for command in (
-    *(infer, verify, compare, report, diff, share, machines, why, cost),
-    classroom,
-    *(doctor, backends, train, export, env, schema, completion),
-):
-    cli.add_command(command)
 
 
 def main() -> None:
