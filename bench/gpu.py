@@ -66,7 +66,7 @@ GOALS = (
 )
 
 #: A framework's variants that are timed with its usual one, before the rest.
-FASTEST = ("compile", "cudagraph", "reduce-overhead")
+FASTEST = ("compile", "cudagraph", "reduce_overhead")
 
 #: Six that explain each other: the API, its graph, and our kernels from launches to none.
 APART = ("cudnn", "cudnn:cudagraph", "cuda", "cuda:mapped", "cuda:persistent", "torch@gpu")
