@@ -104,13 +104,13 @@ limited() { # COMMAND...: until the step's bound; in the background, since a tra
 machine() {
   {
     date --iso-8601=seconds
-    uname -a
+    uname -srm
     cat "$wheels/commit" 2> /dev/null || git log -1 --format=%H
     limited nvidia-smi
     limited nvidia-smi -q -d CLOCK,POWER,PERFORMANCE
-    limited "$python" -m pip freeze
+    limited "$python" -m pip list --format=freeze
   } >> "$output/machine.txt" 2>&1
-  limited nvidia-smi -L
+  limited nvidia-smi --query-gpu=name,driver_version --format=csv,noheader
 }
 
 build() {
