@@ -20,6 +20,7 @@ from lenet_bench.show.classroom import classroom_page
 from lenet_bench.show.figures.pictures import pictures, themed
 from lenet_bench.show.page import page
 from tables import DRAWN, ROOT, named, runs
+from tables_page import tables_page
 
 PAGES = (
     ROOT / "README.md",
@@ -51,15 +52,21 @@ def shipped() -> Iterator[tuple[Path, bytes]]:
     yield SHIPPED / "why.jsonl.gz", PARTS.read_bytes()
 
 
+def lines(block: re.Match[str]) -> str:
+    """What belongs into the block."""
+    found = DRAWN[block["kind"]](ROOT / block["file"])
+    return "".join(f"{line.rstrip()}\n" for line in found)
+
+
+def with_comments(block: re.Match[str]) -> str:
+    """The block as it stands in a page."""
+    return block[1] + lines(block) + block[4]
+
+
 def drawn() -> Iterator[tuple[Path, str]]:
     """Each file with what it should hold."""
     for target in PAGES:
-
-        def draw(block: re.Match[str]) -> str:
-            found = DRAWN[block["kind"]](ROOT / block["file"])
-            return block[1] + "".join(f"{line.rstrip()}\n" for line in found) + block[4]
-
-        text, count = BLOCK.subn(draw, target.read_text())
+        text, count = BLOCK.subn(with_comments, target.read_text())
         if count == 0:
             raise SystemExit(f"{target.name} names no result to draw")
         yield target, text
@@ -68,6 +75,8 @@ def drawn() -> Iterator[tuple[Path, str]]:
     for key in PICTURED:
         yield PICTURES / f"{key}.svg", themed(drawn_figures[key])
     yield result.with_name(f"{named(result)}.html"), page(runs(result, PARTS))
+    tables = (ROOT / "bench/tables.md").read_text()
+    yield ROOT / "docs/tables.html", tables_page(BLOCK.sub(lines, tables))
     yield (
         ROOT / "docs/classroom.html",
         classroom_page([(path.name, read_result(path)) for path, _ in shipped()]),

@@ -40,6 +40,8 @@ from without_python import without_python
 ROOT = Path(__file__).parents[1]
 COUNTED = ("Python calls", "waits")  # of a call
 CLOSE = 0.05  # how far the parts of a call may be from it
+#: Of these docs/why.md has a sentence each.
+TOLD = ("onednn", "torch", "tensorflow:concrete", "keras:predict_on_batch", "keras")
 SCREEN = Screen(columns=100, colour=False)
 
 
@@ -148,6 +150,25 @@ def why(path: Path) -> Iterator[str]:
     yield from markdown(titles, rows, titles[:1])
 
 
+def whybrief(path: Path) -> Iterator[str]:
+    """The same groups, without the counts and intervals."""
+    result = read_result(path)
+    found = [one for one in taken_apart(result) if one.parts]
+    yield measured_how(result)
+    yield ""
+    titles = ("backend", "call", *GROUPS, "an operation")
+    rows = [
+        (
+            one.name,
+            time(one.median_us),
+            *map(time, grouped(one.parts).values()),
+            time(one.operation_us and one.operation_us.us),
+        )
+        for one in sorted(found, key=lambda one: one.median_us or inf)
+    ]
+    yield from markdown(titles, rows, titles[:1])
+
+
 def apart_row(one: TakenApart) -> tuple[str, ...]:
     """All times in the call's unit would hide the small ones: each has its own."""
     assert one.operation_us is not None
@@ -171,15 +192,25 @@ def whyanswer(path: Path) -> Iterator[str]:
         yield f"- {sentence}"
 
 
-def closure(path: Path) -> Iterator[str]:
-    """Of how many calls the parts add up."""
-    every = taken_apart(read_result(path))
-    off = {one.name: abs(one.explained - 1) for one in every if one.explained is not None}
-    near, farthest = sum(share <= CLOSE for share in off.values()), max(off, key=off.__getitem__)
-    yield (
-        f"Of these {len(off)} calls {near} are explained to within {percent(CLOSE)}; "
-        f"the farthest from it, `{farthest}`, to within {percent(off[farthest], places=1)}."
-    )
+def whytold(path: Path) -> Iterator[str]:
+    """The sentences on a few backends."""
+    found = [one for one in taken_apart(read_result(path)) if one.name in TOLD]
+    for sentence in answer_of(found):
+        yield f"- {sentence}"
+
+
+def closure(folder: Path) -> Iterator[str]:
+    """Of how many calls the parts add up, a run a line."""
+    for path in sorted(folder.glob(f"*{SUFFIX}"), reverse=True):
+        every = taken_apart(read_result(path))
+        off = {one.name: abs(one.explained - 1) for one in every if one.explained is not None}
+        near = sum(share <= CLOSE for share in off.values())
+        farthest = max(off, key=off.__getitem__)
+        yield (
+            f"- `{named(path)}`: of {len(off)} calls {near} are explained to within "
+            f"{percent(CLOSE)}; the farthest from it, `{farthest}`, to within "
+            f"{percent(off[farthest], places=1)}"
+        )
 
 
 def whyparts(path: Path) -> Iterator[str]:
@@ -251,7 +282,7 @@ def tried_beside(path: Path) -> Iterator[str]:
     tried = {row.name: row for row in result.backends}
     own = [row for row in tried.values() if "/" not in row.name]
     full = [row for row in own if precision_of(row.name) == "float32"]
-    best = min(full, key=lambda row: median(row) or inf)
+    best = min(full, key=median_us)
     yield measured_how(result)
     yield ""
     titles = ("setting", "what it tries", "median", "ratio to the fastest variant", "95 % interval")
@@ -261,6 +292,22 @@ def tried_beside(path: Path) -> Iterator[str]:
     seed = result.rules.seed
     rows = [setting_row(tried[name], ways[name], best, seed) for name in known if name in tried]
     yield from markdown(titles, rows, titles[:2])
+
+
+def fastestsettings(folder: Path) -> Iterator[str]:
+    """The fastest of what was tried beside each backend's fastest variant, a backend a row."""
+    rows: list[tuple[str, ...]] = []
+    for path in sorted(folder.glob(f"*{SUFFIX}")):
+        result, tries = read_result(path), alternatives(named(path))
+        own = [one for one in result.backends if "/" not in one.name]
+        full = [one for one in own if precision_of(one.name) == "float32"]
+        best = min(full, key=median_us)
+        other = min((one for one in result.backends if one not in own), key=median_us)
+        sentence = tries[other.name.partition("/")[2]]
+        _, said, *figures = setting_row(other, sentence, best, result.rules.seed)
+        rows.append((best.name, time(median(best)), said, *figures))
+    titles = ("fastest variant", "median", "the fastest of what else was tried", "its median")
+    yield from markdown((*titles, "ratio", "95 % interval"), rows, (titles[0], titles[2]))
 
 
 def known_as(name: str) -> str:
@@ -283,6 +330,11 @@ def setting_row(row: Tried, tries: str, best: Tried, seed: int) -> tuple[str, ..
 def median(row: Tried) -> float | None:
     """Its median, where it was timed."""
     return row.summary.p50_us if row.summary else None
+
+
+def median_us(row: Tried) -> float:
+    """The same, last in an order where it was not."""
+    return median(row) or inf
 
 
 def conditions(path: Path) -> Iterator[str]:
@@ -315,6 +367,21 @@ def in_one(row: Tried | None) -> str:
     return f"{time(found.p50_us)} ({ratio(found.ratio)}{within})"
 
 
+def precisionbrief(path: Path) -> Iterator[str]:
+    """The same in a sentence."""
+    every = json.loads(path.read_text())["backends"]
+    found = [one for one in every if precision_of(one["backend"]) != "float32"]
+    accuracies = [one["accuracy"] for one in found]
+    farthest = max(found, key=lambda one: float(one["max_difference"]))
+    yield (
+        f"Of MNIST's 10,000 test images, the {len(found)} variants classify "
+        f"{percent(min(accuracies), places=2)} to {percent(max(accuracies), places=2)} right. At "
+        f"most {max(len(one['disagreements']) for one in found)} digits differ from the float64 "
+        f"reference's, and probabilities by at most {farthest['max_difference']:.2f} "
+        f"(`{farthest['backend']}`)."
+    )
+
+
 def precision(path: Path) -> Iterator[str]:
     """What computes in less than float32, and what that costs the answers."""
     every = json.loads(path.read_text())["backends"]
@@ -338,7 +405,9 @@ DRAWN: dict[str, Callable[[Path], Iterable[str]]] = {
     "backends": backends,
     "baselines": baselines,
     "why": why,
+    "whybrief": whybrief,
     "whyanswer": whyanswer,
+    "whytold": whytold,
     "closure": closure,
     "whyparts": whyparts,
     "withoutpython": without_python,
@@ -347,6 +416,8 @@ DRAWN: dict[str, Callable[[Path], Iterable[str]]] = {
     "selftest": selftest,
     "coverage": coverage,
     "settings": settings,
+    "fastestsettings": fastestsettings,
     "conditions": conditions,
     "precision": precision,
+    "precisionbrief": precisionbrief,
 }

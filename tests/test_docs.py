@@ -70,9 +70,10 @@ def test_a_command_and_its_options_are_in_the_reference(name: str) -> None:
 def leads_somewhere(page: Path, link: str) -> bool:
     file, _, anchor = link.partition("#")
     target = page.parent / file if file else page
-    headings = re.findall(r"^#+ (.+)", target.read_text(), re.M) if anchor else []
+    text = target.read_text() if anchor else ""
+    headings = re.findall(r"^#+ (.+)", text, re.M)
     slugs = [re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings]
-    return target.exists() and (not anchor or anchor in slugs)
+    return target.exists() and (not anchor or anchor in (*slugs, *re.findall(r' id="(.+?)"', text)))
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
@@ -129,6 +130,23 @@ def test_a_room_imports_from_those_above_it_only(room: str) -> None:
 def test_the_readme_shows_what_its_result_file_gives() -> None:
     """Nobody edits a figure by hand, and a new result redraws it."""
     ran(sys.executable, ROOT / "bench/readme.py", "--check")
+
+
+@pytest.mark.parametrize("name", ["why", "settings", "measuring", "conditions", "training"])
+def test_drawn_tables_of_a_page_to_read_have_forty_rows_in_all(name: str) -> None:
+    text = (ROOT / f"docs/{name}.md").read_text()
+    drawn = re.findall(r"^<!-- \w+ drawn from .*?^<!-- end -->", text, re.M | re.S)
+    lines = "\n".join(drawn).splitlines()
+    tables = sum(line.startswith("|--") for line in lines)
+    assert sum(line.startswith("|") for line in lines) - 2 * tables <= 40
+
+
+def test_the_page_of_every_table_allows_no_script_and_nothing_from_elsewhere() -> None:
+    page = (ROOT / "docs/tables.html").read_text()
+    (policy,) = re.findall(r'http-equiv="Content-Security-Policy" content="(.*?)"', page)
+    assert "default-src &#39;none&#39;" in policy
+    assert "script-src &#39;" not in policy
+    assert re.findall(r"<script| style=| on\w+=|://", page) == []
 
 
 def test_the_examples_in_python_run(tmp_path: Path, small_mnist: Path) -> None:

@@ -297,3 +297,16 @@ def test_axe_finds_nothing(see, scheme):
     tab.locator(".taken details").click()
     found = Axe().run(tab).response["violations"]
     assert [(one["id"], one["nodes"][0]["html"][:200]) for one in found] == []
+
+
+@pytest.mark.parametrize(("viewport", "scheme"), [(DESK, "light"), (PHONE, "dark")])
+def test_the_page_of_every_table_fits_the_screen_and_axe_finds_nothing(
+    visit, pytestconfig, viewport, scheme
+):
+    from axe_playwright_python.sync_playwright import Axe
+
+    page = pytestconfig.rootpath / "docs/tables.html"
+    tab = visit(page.as_uri(), viewport=viewport, color_scheme=scheme)
+    assert tab.evaluate("document.documentElement.scrollWidth") <= viewport["width"]
+    found = Axe().run(tab).response["violations"]
+    assert [(one["id"], one["nodes"][0]["html"][:200]) for one in found] == []
