@@ -103,6 +103,13 @@ def test_a_reduced_precision_on_a_gpu_has_a_tolerance_of_its_own() -> None:
     assert all(tolerance(name) > 1e-5 for name in reduced)
 
 
+def test_our_kernels_and_captured_calls_take_one_image() -> None:
+    found = {name: find(name) for name in names(device="gpu")}
+    one = {name for name, (row, variant) in found.items() if row.takes_one_image(variant)}
+    assert one >= {"cuda", "cuda:persistent", "cupy", "torch:cudagraph@gpu", "tinygrad@gpu"}
+    assert not one & {"cudnn", "cudnn:cudagraph", "torch@gpu", "onnxruntime@gpu", "jax@gpu"}
+
+
 def test_a_variant_of_the_gpu_alone_is_asked_for_by_its_whole_name() -> None:
     with pytest.raises(LenetBenchError, match="its name is torch:cudagraph@gpu"):
         find("torch:cudagraph")

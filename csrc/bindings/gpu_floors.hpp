@@ -1,5 +1,5 @@
-// No network: what a way to a GPU and back costs, with the boundary of every backend. Each backend
-// is compared with the floor of its own kind.
+// The way to the GPU and back without a network, from array to array like every backend. Each
+// backend is compared with the floor of its own kind.
 #pragma once
 
 #include <map>

@@ -1,5 +1,5 @@
-// What `why` takes the networks on a GPU apart by: some of their stages, or trivial operations,
-// with the same way of an image in and of ten floats out.
+// For `why`: networks of some stages of LeNet, or of trivial operations, that take an image and
+// give ten floats as the backend itself does.
 #pragma once
 
 #include <string>

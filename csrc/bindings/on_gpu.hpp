@@ -29,7 +29,7 @@
 
 namespace lenet::cuda {
 
-/// A copy of its own, for a backend that packs them once more later.
+/// The caller's weights may be gone when the network for a batch is built.
 class WeightsCopy {
  public:
   explicit WeightsCopy(const Weights& from) {
@@ -143,8 +143,8 @@ void OnGpu<Network, Options...>::close(Opened* opened) {
   }
 }
 
-/// In equal parts of at most kMostImages. A batch is left only when Python ends, to wait at the
-/// next run for ever.
+/// In equal parts of at most kMostImages. When Python ends, the batch stops after a part, and this
+/// thread waits for ever at the next run.
 template <class Network, class... Options>
 void OnGpu<Network, Options...>::infer(const float* images, std::size_t count,
                                        float* probabilities) const {

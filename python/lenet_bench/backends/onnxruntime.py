@@ -17,34 +17,29 @@ from ..errors import Unavailable
 from ..weights import Weights
 from . import Array, Infer, in_cpp
 
-ALL = ort.GraphOptimizationLevel.ORT_ENABLE_ALL
-EXTENDED = ort.GraphOptimizationLevel.ORT_ENABLE_EXTENDED
-
 
 def load(
     onnx_model: bytes,
     threads: int,
     device: str,
     images: int | None = 1,
-    level: ort.GraphOptimizationLevel = ALL,
+    level: str = "ORT_ENABLE_ALL",
     capture: bool = False,
 ) -> ort.InferenceSession:
-    """The session, for so many images a call; None is any number.
-
-    On a GPU no node may be left to the CPU, and a GPU that fails is an error.
-    """
+    """The session, for so many images a call; None is any number."""
     options = ort.SessionOptions()
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
-    options.graph_optimization_level = level
+    options.graph_optimization_level = getattr(ort.GraphOptimizationLevel, level)
     if images:
         options.add_free_dimension_override_by_name("n", images)
-    if device == "cpu":
-        return ort.InferenceSession(onnx_model, options, providers=["CPUExecutionProvider"])
-    options.add_session_config_entry("session.disable_cpu_ep_fallback", "1")
-    cuda = {"use_tf32": 0, "enable_cuda_graph": int(capture)}
+    provider, settings = "CPUExecutionProvider", {}
+    if device == "cuda":  # no node may be left to the CPU, and a GPU that fails is an error
+        options.add_session_config_entry("session.disable_cpu_ep_fallback", "1")
+        provider = "CUDAExecutionProvider"
+        settings = {"use_tf32": 0, "enable_cuda_graph": int(capture)}
     return ort.InferenceSession(
-        onnx_model, options, providers=[("CUDAExecutionProvider", cuda)], enable_fallback=0
+        onnx_model, options, providers=[(provider, settings)], enable_fallback=0
     )
 
 
@@ -60,7 +55,7 @@ def on_arrays(session: ort.InferenceSession) -> Infer:
 
 def extended(onnx_model: bytes, threads: int, device: str) -> Infer:
     """Optimised without the blocked layout, for which one image is too little work."""
-    return on_arrays(load(onnx_model, threads, device, level=EXTENDED))
+    return on_arrays(load(onnx_model, threads, device, level="ORT_ENABLE_EXTENDED"))
 
 
 def int8(int8_onnx_model: bytes, threads: int, device: str) -> Infer:
