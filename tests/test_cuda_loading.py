@@ -184,6 +184,17 @@ def test_cupy_gets_the_parts_of_the_libraries_that_it_opens(others: Path, tmp_pa
     assert not any("cudnn" in name for name in names)
 
 
+def test_tinygrad_is_told_where_nvrtc_is() -> None:
+    (place,) = python("""
+import json, os
+from lenet_bench.registry.cuda import load_for_tinygrad
+load_for_tinygrad()
+print(json.dumps([os.environ["NVRTC_PATH"]]))
+""")
+    assert Path(place).name.startswith("libnvrtc.so.")
+    assert Path(place).is_file()
+
+
 def test_doctor_names_every_file_and_its_version(cudnn: Path) -> None:
     found = python(DOCTOR)
     version, reason, files = found["libcudnn"]
