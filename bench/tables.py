@@ -30,9 +30,7 @@ from lenet_bench.show.page import gather
 from lenet_bench.show.sentences import IN_LESS, timed
 from lenet_bench.show.sentences import conditions as measured_how
 from lenet_bench.show.terminal.screen import Screen
-from lenet_bench.show.training import training as training_lines
 from lenet_bench.show.why import answer as answer_of
-from lenet_bench.training.result import read_training
 from lenet_bench.units import NONE, interval, percent, ratio, time, times
 from settings.__main__ import alternatives
 from without_python import without_python
@@ -228,24 +226,28 @@ def part_row(part: Part) -> tuple[str, ...]:
 
 
 def training(path: Path) -> Iterator[str]:
-    """What `lenet-bench train --framework` printed."""
-    yield "```"
-    yield from training_lines(SCREEN, read_training(path))
-    yield "```"
-
-
-def agreement(folder: Path) -> Iterator[str]:
-    """How far the first losses are apart, a seed a row."""
-    steps = (10, 50, 100)
-    rows = []
-    for path in sorted(folder.glob("*.json")):
-        result = read_training(path)
-        found = result.agreement
-        assert found is not None
-        distances = [f"{found.so_far[step - 1]:.1e}" for step in steps]
-        rows.append((str(result.recipe.seed), *distances, f"{found.lowest}, {found.highest}"))
-    titles = ("seed", *(f"up to step {step}" for step in steps), "frameworks farthest apart")
-    yield from markdown(titles, rows, ("frameworks farthest apart",))
+    """A framework a row, the fastest first, and whether their losses agree."""
+    found = json.loads(path.read_text())
+    titles = ("framework", "images/s", "loss", "validation", "test", "start-up", "memory")
+    rows = [
+        (
+            run["framework"],
+            f"{run['images_per_s']:,.0f}",
+            f"{run['epochs'][-1]['loss']:.4f}",
+            percent(run["epochs"][-1]["validation_accuracy"], places=2),
+            percent(run["test_accuracy"], places=2),
+            f"{run['start_up_s']:.2f} s",
+            f"{run['peak_rss_mib']:.0f} MiB",
+        )
+        for run in sorted(found["runs"], key=lambda run: -run["images_per_s"])
+    ]
+    yield from markdown(titles, rows, titles[:1])
+    agreement = found["agreement"]
+    yield ""
+    yield (
+        f"The losses of the first {agreement['steps']} steps are at most "
+        f"{agreement['difference']:.1e} apart."
+    )
 
 
 def selftest(path: Path) -> Iterator[str]:
@@ -412,7 +414,6 @@ DRAWN: dict[str, Callable[[Path], Iterable[str]]] = {
     "whyparts": whyparts,
     "withoutpython": without_python,
     "training": training,
-    "agreement": agreement,
     "selftest": selftest,
     "coverage": coverage,
     "settings": settings,

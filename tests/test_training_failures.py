@@ -1,5 +1,6 @@
 """What a failure costs where frameworks train side by side: its own row, and no more."""
 
+import json
 import os
 import signal
 import subprocess
@@ -8,8 +9,6 @@ import time
 
 import pytest
 from conftest import environment
-from lenet_bench.training import read_training
-from lenet_bench.training.result import FrameworkRun
 from processes import alive, children, wait_for
 from trainings import HERE, OPTIONS, named, needs_two
 
@@ -32,19 +31,18 @@ def test_a_framework_that_crashes_costs_its_own_row(run, data, broken, tmp_path)
     crashing, sound = alone[0], alone[-1]
     crash = "import os, signal; os.kill(os.getpid(), signal.SIGSEGV)"
     (broken / f"{crashing}.py").write_text(crash)
-    output = tmp_path / "out.json"
-    two = (*named([crashing, sound]), *OPTIONS, "--data", data, "-o", output)
-    done = run("train", *two)
+    two = (*named([crashing, sound]), *OPTIONS, "--data", data, "-o", tmp_path / "out")
+    done = run("train", *two, "--json")
     assert done.code == 1
-    failed, ok = (read_training(output).run(name) for name in (crashing, sound))
-    assert failed.status == "failed"
-    assert "SIGSEGV" in str(failed.reason)
-    assert ok.status == "ok"
+    rows = {row["framework"]: row for row in json.loads(done.output)["runs"]}
+    assert rows[crashing]["status"] == "failed"
+    assert "SIGSEGV" in rows[crashing]["reason"]
+    assert rows[sound]["status"] == "ok"
 
 
 def test_a_framework_that_is_absent_is_a_sentence_with_what_brings_it(run, data, broken, tmp_path):
     (broken / "torch.py").write_text("raise ModuleNotFoundError('No module named torch')")
-    output = tmp_path / "out.json"
+    output = tmp_path / "out.safetensors"
     options = ("--framework", "torch", *OPTIONS, "--data", data, "-o", output)
     done = run("train", *options)
     assert done.code == 1
@@ -83,8 +81,9 @@ def sound():
 def begun(data, output, frameworks, *more):
     """The command, under way, with what is broken before what is sound."""
     command = [sys.executable, "-m", "lenet_bench", "train", *named(frameworks), *OPTIONS, *more]
-    command += ["--data", str(data), "-o", str(output)]
-    return subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment())
+    command += ["--data", str(data), "-o", str(output), "--json"]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    return subprocess.Popen(command, **pipes, text=True, env=environment())
 
 
 only_linux = pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
@@ -96,67 +95,52 @@ only_linux = pytest.mark.skipif(sys.platform != "linux", reason="looks into /pro
     [(signal.SIGKILL, "10m", "SIGKILL"), (signal.SIGSTOP, "30s", "30 s")],
 )
 def test_what_a_framework_measured_before_it_failed_is_kept(data, tmp_path, stop, timeout, says):
-    output, name = tmp_path / "out.json", HERE[-1]
-    weights = tmp_path / f"out/{name}.safetensors"
-    with begun(data, output, [name], "--epochs", "2000", "--timeout", timeout) as process:
+    weights, name = tmp_path / "out.safetensors", HERE[-1]
+    with begun(data, weights, [name], "--epochs", "2000", "--timeout", timeout) as process:
         wait_for(weights.exists)
         (child,) = children(process.pid, "training.run:serve")
         os.kill(child, stop)
-        process.communicate()
+        printed, _ = process.communicate()
     assert process.returncode == 1
-    (failed,) = read_training(output).runs
-    assert failed.status == "failed"
-    assert says in str(failed.reason)
-    assert failed.epochs
-    assert len(failed.losses) == 20 * len(failed.epochs)
-    assert len(failed.first_losses) == 20
+    failed = json.loads(printed)
+    assert failed["status"] == "failed"
+    assert says in failed["reason"]
+    assert failed["steps"] == 20 * len(failed["epochs"]) > 0
 
 
 @only_linux
 def test_a_polite_kill_ends_a_run_as_ctrl_c_does(data, hanging, sound, tmp_path):
-    output = tmp_path / "out.json"
-    with begun(data, output, [sound, "torch"]) as process:
+    with begun(data, tmp_path / "out", [sound, "torch"]) as process:
         wait_for(hanging.exists)
         process.terminate()
-        process.communicate()
+        printed, _ = process.communicate()
     assert process.returncode == 130
     assert not any(map(alive, map(int, hanging.read_text().split())))
-    result = read_training(output)
-    assert len(result.run(sound).epochs) == 2
-    reason = "stopped before there were weights to write"
-    assert result.run("torch") == FrameworkRun("torch", "interrupted", reason)
+    done, stopped = json.loads(printed)["runs"]
+    assert len(done["epochs"]) == 2
+    assert stopped["status"] == "interrupted"
+    assert stopped["reason"] == "stopped before there were weights to write"
 
 
 @only_linux
 def test_a_second_ctrl_c_does_not_wait_for_a_framework_that_hangs(data, broken, hanging, tmp_path):
     deaf = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)\n"
     (broken / "torch.py").write_text(deaf + (broken / "torch.py").read_text())
-    output = tmp_path / "out.json"
-    with begun(data, output, ["torch"]) as process:
+    with begun(data, tmp_path / "out.safetensors", ["torch"]) as process:
         wait_for(hanging.exists)
         process.send_signal(signal.SIGINT)
         time.sleep(0.5)  # or the two would be one
         assert process.poll() is None
         process.send_signal(signal.SIGINT)
-        process.communicate()
+        printed, _ = process.communicate()
     assert process.returncode == 130
     assert not any(map(alive, map(int, hanging.read_text().split())))
-    (row,) = read_training(output).runs
-    assert (row.status, row.reason) == ("interrupted", "stopped at once")
+    row = json.loads(printed)
+    assert (row["status"], row["reason"]) == ("interrupted", "stopped at once")
 
 
-def test_no_epochs_make_the_first_steps_alone(run, data, tmp_path):
-    output = tmp_path / "out.json"
-    done = run("train", *named(HERE[-2:]), *OPTIONS, "--epochs", "0", "--data", data, "-o", output)
-    assert done.code == 0, done.errors
-    assert "the first 20 batches of 20" in done.output
-    result = read_training(output)
-    assert [(len(run.first_losses), len(run.losses)) for run in result.runs] == 2 * [(20, 0)]
-    assert output.with_suffix(".png").exists()
-    assert not output.with_suffix("").exists()
-    output = tmp_path / "diverges.json"
-    options = ("--framework", HERE[-1], *OPTIONS, "--rate", "1e9", "--data", data, "-o", output)
-    assert run("train", *options).code == 1
-    (row,) = read_training(output).runs
-    assert row.status == "failed"
-    assert row.reason.endswith("the run diverged; train again with a rate below 1e+09")
+def test_a_run_that_diverges_says_which_rate_to_stay_below(run, data, tmp_path):
+    options = ("--framework", HERE[-1], *OPTIONS, "--rate", "1e9", "--data", data)
+    done = run("train", *options, "-o", tmp_path / "diverges.safetensors", "--json")
+    assert done.code == 1
+    assert "the run diverged; train again with a rate below 1e+09" in done.errors

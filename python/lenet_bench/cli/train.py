@@ -14,7 +14,7 @@ from .output import INTERRUPTED, SUCCESS, WRONG, answer, note, screen
 #: both, is imported once there is something to train.
 FRAMEWORKS = ("keras", "keras-jax", "keras-torch", "tensorflow", "torch", "jax")
 RECIPE: dict[str, tuple[float | None, str]] = {
-    "epochs": (30, "Passes over the training images. 0, with -o FILE.json: only the first steps."),
+    "epochs": (30, "Passes over the training images."),
     "batch": (128, "Images per step."),
     "rate": (0.05, "Highest learning rate of the cycle."),
     "momentum": (0.9, "Nesterov momentum."),
@@ -23,7 +23,7 @@ RECIPE: dict[str, tuple[float | None, str]] = {
     "validation": (5000, "Training images held out to choose the epoch."),
     "images": (None, "Use only N training images, those held out included. [all]"),
 }
-WEIGHTS, RESULT = Path("lenet.safetensors"), Path("results/train.json")
+WEIGHTS, FOLDER = Path("lenet.safetensors"), Path("results/train")
 
 
 _recipe_options = together(
@@ -51,13 +51,13 @@ _recipe_options = together(
 )
 @option(
     "-o, --output FILE",
-    "The weights (.safetensors), or the result of one or several frameworks (.json)."
-    f" [{WEIGHTS}; of several frameworks {RESULT}]",
+    "The weights (.safetensors), or the folder for those of several frameworks."
+    f" [{WEIGHTS}; of several frameworks {FOLDER}]",
 )
 @data_option
 @option(
     "--threads N",
-    "Threads of a framework. [1; without FILE.json the framework chooses]",
+    "Threads of a framework. [1; one framework alone chooses]",
     callback=usable,
 )
 @option(
@@ -79,9 +79,8 @@ def train(
     """Train the network on MNIST, and write its weights and its learning curve.
 
     Several frameworks train side by side: from the same first weights and the same batches, each in
-    a process of its own. The result file has their speed, memory and losses. The command fails
-    if a framework fails, or if the losses of the first steps do not agree. Given a result
-    file of the same training, it trains only the frameworks that are missing there.
+    a process of its own. The table has their speed, memory and losses. The command fails if a
+    framework fails, or if the losses of the first steps do not agree.
 
     Progress is on stderr. The best weights so far are written after each epoch; Ctrl-C stops after
     the current batch and leaves them.
@@ -89,16 +88,16 @@ def train(
     $ lenet-bench train
     $ lenet-bench train --framework torch --seed 7 -o seven.safetensors
     $ lenet-bench train --framework all --epochs 2  the same run in each
-    $ lenet-bench train --framework torch --framework jax --epochs 1 -o try.json
+    $ lenet-bench train --framework torch --framework jax --epochs 1 -o try
     """
     from ..show.figures.pictures import library
     from ..show.terminal.screen import plain
-    from ..show.training import news, training, write_pictures
+    from ..show.training import news, training, write_curves
     from ..training import FrameworkRun, Recipe, TrainOptions, check_options
     from ..training import train as train_network
 
     frameworks = FRAMEWORKS if "all" in named else tuple(dict.fromkeys(named))
-    output = output or (RESULT if len(frameworks) > 1 else WEIGHTS)
+    output = output or (FOLDER if len(frameworks) > 1 else WEIGHTS)
     options = TrainOptions(output, frameworks, Recipe(**recipe), data, threads, timeout)
     if options.compared:
         options = replace(options, threads=threads or 1)
@@ -112,13 +111,13 @@ def train(
         click.echo(plain(news(run, options.recipe.epochs)), err=True)
 
     result = train_network(options, watch=watch)
-    write_pictures(options, result)
+    write_curves(options, result)
     one = result.runs[0]
     files = {"weights": str(output), "curve": str(options.curve(one.framework))}
     value = result.to_json() if options.compared else {**files, **one.to_json()}
     answer(as_json, value, training(screen(), result))
     if options.compared:
-        note(f"{output} holds every loss")
+        note(f"{output} holds the weights of each framework")
     elif one.chosen and one.status == "ok":
         best = f"the weights of epoch {one.chosen.epoch}, which had the lowest validation loss"
         note(f"{output} holds {best}")
@@ -127,5 +126,4 @@ def train(
         return INTERRUPTED
     if frameworks == FRAMEWORKS:  # `all` means all that are installed
         statuses.discard("unavailable")
-    agreed = result.agreement is None or result.agreement.holds
-    return SUCCESS if statuses == {"ok"} and agreed else WRONG
+    return SUCCESS if statuses == {"ok"} and result.agrees else WRONG

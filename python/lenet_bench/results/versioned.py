@@ -12,12 +12,6 @@ from ..errors import ResultError
 
 _GZIP = b"\x1f\x8b"
 MOST_BYTES = 2**26  # of a file, also unpacked: more than any run writes
-_MOST_OBJECT = 2**24  # bytes of a file of one object, which takes many times its memory
-
-
-def read_object(path: Path, kind: str, schema: int) -> dict[str, Any]:
-    """The object in a file; ResultError unless it has that kind and schema."""
-    return check_kind(path, parse(read_bytes(path, _MOST_OBJECT)), kind, schema)
 
 
 def read_bytes(path: Path, most: int = MOST_BYTES) -> bytes:

@@ -1,9 +1,7 @@
-"""A training in one framework or several: how far it is, what came of it, and its pictures."""
+"""A training in one framework or several: how far it is, what came of it, its learning curve."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-
-import numpy as np
 
 from .. import units
 from ..training import FrameworkRun, TrainingResult, TrainOptions
@@ -15,12 +13,10 @@ from .sentences import processor
 from .terminal.screen import Screen
 from .terminal.table import Column, table
 
-Curve = tuple[str, Sequence[float], Sequence[float | None]]  # its name, and its points
+Curve = tuple[str, Sequence[float], Sequence[float]]  # its name, and its points
 
 _SIDE = 360  # pixels that a panel is wide
-_SMOOTH = 20  # a point of a curve is the mean of so many steps
 _COLOURS = [colour(f"family-{n}") for n in range(7)]
-_DASHES = [[1, 0], [6, 1], [5, 2], [4, 3], [3, 4], [2, 5]]  # lines may lie upon each other
 
 
 @dataclass(frozen=True)
@@ -83,12 +79,9 @@ def _title(result: TrainingResult) -> str:
 
 
 def _length(result: TrainingResult) -> str:
-    """How much was learnt from, as far as any framework came."""
-    epochs, runs = result.recipe.epochs, result.runs
-    if not epochs:
-        return f"the first {max((len(run.first_losses) for run in runs), default=0)} batches"
-    steps = max((len(run.losses) // len(run.epochs) for run in runs if run.epochs), default=0)
-    return f"{counted(epochs, 'epoch')} of {counted(steps, 'batch')}"
+    """How much was learned from, as far as any framework came."""
+    steps = max((run.steps // len(run.epochs) for run in result.runs if run.epochs), default=0)
+    return f"{counted(result.recipe.epochs, 'epoch')} of {counted(steps, 'batch')}"
 
 
 def _row(run: FrameworkRun) -> dict[str, str]:
@@ -104,24 +97,21 @@ def _row(run: FrameworkRun) -> dict[str, str]:
 
 
 def _agreement(screen: Screen, result: TrainingResult) -> Iterator[str]:
-    if (found := result.agreement) is None:
+    if (difference := result.difference) is None:
         return
-    mark = "✓" if found.holds else "✗"
+    mark = "✓" if result.agrees else "✗"
     text = (
-        f"{mark} the losses of the first {found.steps} steps are at most {found.difference:.1e}"
-        f" apart (step {found.step}: {found.lowest} and {found.highest}; up to step 10:"
-        f" {found.so_far[:10][-1]:.1e}), allowed {found.tolerance:g}"
+        f"{mark} the losses of the first {STEPS} steps are at most {difference:.1e} apart;"
+        f" {TOLERANCE:g} is allowed"
     )
-    yield from screen.wrap(text, "green" if found.holds else "red")
+    yield from screen.wrap(text, "green" if result.agrees else "red")
 
 
-def write_pictures(options: TrainOptions, result: TrainingResult) -> None:
-    """A learning curve for each framework that came to the end, and the losses of all."""
+def write_curves(options: TrainOptions, result: TrainingResult) -> None:
+    """A learning curve for each framework that came to the end."""
     for run in result.runs:
-        if run.status == "ok" and run.epochs:
+        if run.status == "ok":
             write_picture(options.curve(run.framework), learning_curve(run))
-    if any(run.first_losses for run in result.runs):
-        write_picture(options.picture, losses(result))
 
 
 def learning_curve(run: FrameworkRun) -> bytes:
@@ -142,32 +132,15 @@ def learning_curve(run: FrameworkRun) -> bytes:
     )
 
 
-def losses(result: TrainingResult) -> bytes:
-    """The losses by step and by the clock, and how far apart the first ones are, as PNG."""
-    first, *others = [run for run in result.runs if run.first_losses]
-    apart = [_farthest(first, run) for run in others]
-    apart.append((f"allowed: {TOLERANCE:g}", [1, STEPS], 2 * [TOLERANCE]))
-    title, batch = f"cross-entropy (mean of {_SMOOTH} steps)", result.recipe.batch
-    by_step = [_smooth(run, 1) for run in result.runs if run.losses]
-    by_clock = [_smooth(run, batch / run.images_per_s) for run in result.runs if run.images_per_s]
-    farthest = f"farthest from {first.framework}'s loss, up to each step"
-    return _png(
-        _Panel(title, "step", by_step),
-        _Panel(farthest, "step, at the rate that a cycle begins with", apart),
-        _Panel(title, "seconds in the framework's steps", by_clock),
-    )
-
-
 def _png(*panels: _Panel, title: str = "") -> bytes:
-    """Those that have curves, beside each other."""
-    shown = [panel for panel in panels if panel.curves]
+    """The panels beside each other."""
     rows = [
         {"panel": number, "name": name, "x": x, "y": y}
-        for number, panel in enumerate(shown)
+        for number, panel in enumerate(panels)
         for name, xs, ys in panel.curves
         for x, y in zip(xs, ys, strict=True)
     ]
-    drawn = [_drawn(number, panel) for number, panel in enumerate(shown)]
+    drawn = [_drawn(number, panel) for number, panel in enumerate(panels)]
     spec = whole((), title=title, hconcat=drawn)
     return png(drawing(spec, rows, wide=_SIDE * len(drawn)), 1.5)
 
@@ -179,26 +152,7 @@ def _drawn(number: int, panel: _Panel) -> Spec:
     x: Spec = {"field": "x", "type": "quantitative", "title": panel.x}
     x |= {"axis": {"tickMinStep": 1, "grid": False}}
     name: Spec = {"field": "name", "sort": None}
-    shades, dashes = (name | {"scale": {"range": looks}} for looks in (_COLOURS, _DASHES))
-    few = sum(len(xs) for _, xs, _ in panel.curves) < 100
-    line = {"type": "line", "strokeWidth": 1.5, "point": few}
-    curves = layer(line, x=x, y=y, color=shades, strokeDash=dashes)
+    line = {"type": "line", "strokeWidth": 1.5, "point": True}
+    curves = layer(line, x=x, y=y, color=name | {"scale": {"range": _COLOURS}})
     own = where(f"datum.panel === {number}", curves)
     return {"title": panel.title, "width": _SIDE, "height": 300, **own}
-
-
-def _smooth(run: FrameworkRun, step: float) -> Curve:
-    """The means that end at each step, so far from the next."""
-    width = min(_SMOOTH, len(run.losses))
-    means = np.convolve(run.losses, np.full(width, 1 / width), mode="valid")
-    steps = np.arange(width, len(run.losses) + 1)
-    return run.framework, (steps * step).tolist(), means.tolist()
-
-
-def _farthest(first: FrameworkRun, other: FrameworkRun) -> Curve:
-    """How far it went from the first one, at most, up to each step."""
-    steps = min(len(first.first_losses), len(other.first_losses))
-    far = np.abs(np.subtract(first.first_losses[:steps], other.first_losses[:steps]))
-    farthest = np.maximum.accumulate(far).tolist()
-    # A logarithm has no place for nought.
-    return other.framework, range(1, steps + 1), [distance or None for distance in farthest]

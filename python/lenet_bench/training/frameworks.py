@@ -58,13 +58,9 @@ def _packages(framework: str) -> str:
 
 @dataclass(frozen=True)
 class TrainOptions:
-    """The name of the output decides what is written.
+    """Several frameworks write into a folder, after they have made the steps that are compared."""
 
-    FILE.safetensors gets the weights of one framework. FILE.json gets the result of any number of
-    them, after they have made the steps by which they are compared; their weights go into FILE/.
-    """
-
-    output: Path = Path("lenet.safetensors")
+    output: Path = Path("lenet.safetensors")  # of several frameworks a folder
     frameworks: tuple[str, ...] = ("keras",)
     recipe: Recipe = field(default_factory=Recipe)
     data: Path | None = None  # MNIST's folder; None: LENET_BENCH_MNIST, or downloaded
@@ -73,17 +69,11 @@ class TrainOptions:
 
     @property
     def compared(self) -> bool:
-        """Whether the output is the result of frameworks side by side."""
-        return self.output.suffix == ".json"
-
-    @property
-    def picture(self) -> Path:
-        """The losses of all, beside the output."""
-        return self.output.with_suffix(".png")
+        """Whether several frameworks train side by side."""
+        return len(self.frameworks) > 1
 
     def weights(self, framework: str) -> Path:
-        folder = self.output.with_suffix("")
-        return folder / f"{framework}.safetensors" if self.compared else self.output
+        return self.output / f"{framework}.safetensors" if self.compared else self.output
 
     def curve(self, framework: str) -> Path:
         """Its learning curve, beside its weights."""
@@ -97,22 +87,15 @@ def check_options(options: TrainOptions) -> None:
         raise LenetBenchError(
             f"unknown framework {unknown[0]!r}; choose from {', '.join(TRAINERS)}"
         )
-    check_recipe(options.recipe, epochs_from=0 if options.compared else 1)
-    if len(options.frameworks) > 1 and not options.compared:
-        raise LenetBenchError(
-            f"{options.output}: several frameworks need a file that ends in .json"
-        )
+    check_recipe(options.recipe)
+    if options.compared and options.output.suffix:
+        raise LenetBenchError(f"{options.output}: several frameworks need a folder")
+    if not options.compared and options.output.suffix != ".safetensors":
+        raise LenetBenchError(f"{options.output}: expected a name that ends in .safetensors")
 
 
 def check_places(options: TrainOptions) -> None:
     """Raise LenetBenchError unless all files can be written."""
-    if options.output.suffix not in (".safetensors", ".json"):
-        raise LenetBenchError(
-            f"{options.output}: expected a name that ends in .safetensors or .json"
-        )
-    if options.compared:
-        check_place(options.output)
-        check_place(options.picture)
-    for framework in options.frameworks if options.recipe.epochs else ():
+    for framework in options.frameworks:
         check_place(options.weights(framework))
         check_place(options.curve(framework))

@@ -58,9 +58,9 @@ class Recipe:
         return np.random.default_rng([self.seed, purpose, *position])
 
 
-def check_recipe(recipe: Recipe, *, epochs_from: int = 1) -> None:
+def check_recipe(recipe: Recipe) -> None:
     """Raise LenetBenchError, naming the option, unless the recipe can be trained."""
-    for name, least in (("epochs", epochs_from), ("batch", 1), ("seed", 0), ("validation", 1)):
+    for name, least in (("epochs", 1), ("batch", 1), ("seed", 0), ("validation", 1)):
         value = getattr(recipe, name)
         if value < least:
             raise LenetBenchError(f"{name}: expected at least {least}, got {value}")

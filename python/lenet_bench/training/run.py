@@ -89,10 +89,9 @@ class _Run:
             self._start()
             if options.compared:
                 self._make_first_steps(digits, feeder)
-            if options.recipe.epochs:
-                with handling([signal.SIGINT], self._stop):
-                    self._learn(digits, feeder)
-                self._test()
+            with handling([signal.SIGINT], self._stop):
+                self._learn(digits, feeder)
+            self._test()
 
     @property
     def _output(self) -> Path:
@@ -159,7 +158,7 @@ class _Run:
                 seconds=round(time.monotonic() - began, 1),
                 images_per_s=images / timed_s if timed_s else None,
             )
-            self._grow(epochs=(*self.row.epochs, epoch), losses=(*self.row.losses, *losses))
+            self._grow(epochs=(*self.row.epochs, epoch), steps=self.row.steps + len(losses))
             if self.row.chosen is epoch:
                 self._best = self._trainer.parameters()
                 self._write_weights()

@@ -1,14 +1,12 @@
 """The same recipe in one framework or several, one after another, each in a process of its own.
 
 All begin with the same weights and learn from the same batches, so what differs is the framework:
-its speed, its memory, and its rounding. The result file is replaced whole after each framework. A
-framework that fails costs its own row.
+its speed, its memory, and its rounding. A framework that fails costs its own row.
 """
 
 import hashlib
 import os
 import signal
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
@@ -17,70 +15,38 @@ from datetime import datetime, timezone
 
 import msgspec
 
-from .. import __version__
-from ..errors import LenetBenchError
 from ..measure.environment import read_machine
 from ..measure.interrupts import handling, polite_kills
-from ..mnist import Digits, find_mnist, read_mnist
+from ..mnist import find_mnist, read_mnist
 from ..process import Child, Died
-from ..results.portable import argument, portable
+from ..results.portable import portable
 from ..units import span
-from .frameworks import TRAINERS, TrainOptions, check_options, check_places, variables
-from .result import FrameworkRun, Status, TrainingResult, read_training, write_training
+from .frameworks import TrainOptions, check_options, check_places, variables
+from .result import FrameworkRun, Status, TrainingResult
 
 #: Receives the row of a framework: when that begins, after each epoch, and when it fails.
 Watch = Callable[[FrameworkRun], None]
 
 
 def train(options: TrainOptions, *, watch: Watch = lambda _: None) -> TrainingResult:
-    """Train in each framework, and write the weights, and the result where its file is named.
-
-    A result file of the same run is gone on with: the frameworks that ended well keep their rows.
-    """
+    """Train in each framework, and write the weights of each."""
     check_options(options)
     check_places(options)
     folder = find_mnist(options.data)
-    options = replace(options, data=folder)
-    result = _begin(options, read_mnist("train", folder))
+    options, digits = replace(options, data=folder), read_mnist("train", folder)
+    data_sha256 = hashlib.sha256(digits.images.tobytes() + digits.labels.tobytes()).hexdigest()
+    started = datetime.now(timezone.utc).isoformat(timespec="seconds")
+    runs: list[FrameworkRun] = []
     for framework in options.frameworks:
-        if result.run(framework):
-            continue  # the file had it
-        run = _train_apart(framework, options, result.data_sha256, watch)
-        if run.reason:
-            watch(run)
-        runs = sorted([*result.runs, run], key=lambda run: list(TRAINERS).index(run.framework))
-        result = replace(result, runs=tuple(runs))
-        if options.compared:
-            write_training(options.output, result)
-        if run.status == "interrupted":
+        runs.append(_train_in_own_process(framework, options, data_sha256, watch))
+        if runs[-1].reason:
+            watch(runs[-1])
+        if runs[-1].status == "interrupted":
             break
-    return result
+    return TrainingResult(started, read_machine(), options.threads, options.recipe, tuple(runs))
 
 
-def _begin(options: TrainOptions, digits: Digits) -> TrainingResult:
-    """An empty result, or the one in the file without its failures."""
-    new = TrainingResult(
-        version=__version__,
-        argv=tuple(map(argument, sys.argv[1:])),
-        started=datetime.now(timezone.utc).isoformat(timespec="seconds"),
-        machine=read_machine(),
-        threads=options.threads,
-        recipe=options.recipe,
-        data_sha256=hashlib.sha256(digits.images.tobytes() + digits.labels.tobytes()).hexdigest(),
-    )
-    if not options.compared or not options.output.exists():
-        return new
-    earlier = read_training(options.output)
-    names = ("recipe", "threads", "data_sha256")
-    if changed := [name for name in names if getattr(earlier, name) != getattr(new, name)]:
-        raise LenetBenchError(
-            f"{options.output} was made with another {changed[0].replace('_sha256', '')};"
-            " name another file with -o, or delete this one"
-        )
-    return replace(earlier, runs=tuple(run for run in earlier.runs if run.status == "ok"))
-
-
-def _train_apart(
+def _train_in_own_process(
     framework: str, options: TrainOptions, data_sha256: str, watch: Watch
 ) -> FrameworkRun:
     """The row of a run in a process of its own, however that process ends.
