@@ -10,11 +10,13 @@ from lenet_bench import render
 from lenet_bench.questions.share import MOST_BYTES, check_file, given, shared_files
 from lenet_bench.results import (
     SHARED,
+    Anatomy,
     End,
     Log,
     as_result,
     read_log,
     read_result,
+    taken_apart,
 )
 from lenet_bench.results.log import as_lines
 from lenet_bench.results.read import settled
@@ -22,7 +24,7 @@ from lenet_bench.results.schema import make_schema
 from lenet_bench.results.thin import KEPT, thinned
 from lenet_bench.show.figures.rows import as_runs
 from msgspec.structs import replace
-from sample_results import blocks, failed, log, possible_log, write_log
+from sample_results import blocks, experiments, failed, log, possible_log, write_log
 
 ROOT = Path(__file__).parents[1]
 COMMITTED = sorted((ROOT / "results/cpu").glob("*.jsonl.gz"))
@@ -178,3 +180,32 @@ def test_share_shows_asks_and_writes_a_file_and_a_text(result_file, tmp_path, ru
     assert '"model": "AMD EPYC"' in done.output
     assert "numpy | 90.0 µs" in text.read_text()
     assert sorted(folder.iterdir()) == sorted((file, text))
+
+
+def test_a_run_of_why_is_kept_with_its_parts_and_its_calls_of_functions(tmp_path, run):
+    path = tmp_path / "why.jsonl"
+    anatomy = Anatomy({"torch": 7}, 3, 2, ("torch",))
+    apart = blocks("torch", 90, experiments=experiments(python=40), anatomy=anatomy)
+    untaken = blocks("numpy", 50, whole="it has no operations")
+    write_log(path, log(apart, untaken, apart=True))
+    assert run("share", "--keep", str(path)).code == 0
+    kept = path.with_suffix(".jsonl.gz")
+    assert taken_apart(read_result(kept)) == taken_apart(read_result(path))
+
+
+def test_what_is_kept_is_of_any_backend_and_neither_asked_about_nor_checked(tmp_path, run):
+    paths = [tmp_path / f"{name}.jsonl" for name in ("a", "b")]
+    for path in paths:
+        write_log(path, log(blocks("torch/my_setting", 20), failed("other", "crashed", "<b>")))
+    assert run("share", "--keep", *map(str, paths)).code == 0
+    for path in paths:
+        kept = read_result(path.with_suffix(".jsonl.gz"))
+        assert render(kept) == render(read_result(path))
+
+
+def test_a_kept_file_never_replaces_what_it_was_made_of(shared_file, run):
+    before = shared_file.read_bytes()
+    refused = run("share", "--keep", str(shared_file))
+    assert refused.code == 1
+    assert "end in .jsonl," in refused.errors
+    assert shared_file.read_bytes() == before
