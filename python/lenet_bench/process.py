@@ -89,7 +89,7 @@ class Child:
             try:
                 self._process = subprocess.Popen(
                     [*command, str(theirs.fileno()), function],
-                    env={**os.environ, "TMPDIR": _temporary_folder(), **(variables or {})},
+                    env={**os.environ, **_own_variables(), **(variables or {})},
                     stdin=keepers.fileno(),
                     stdout=to,
                     stderr=to,
@@ -341,6 +341,11 @@ def _make_temporary_folder() -> str:
 
     atexit.register(end)
     return folder
+
+
+def _own_variables() -> dict[str, str]:
+    """Temporary files in our folder, and no module from the working directory."""
+    return {"TMPDIR": _temporary_folder(), "PYTHONSAFEPATH": "1"}
 
 
 def _waiting_shell(script: str, *arguments: str) -> "subprocess.Popen[bytes]":

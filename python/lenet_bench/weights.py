@@ -58,6 +58,11 @@ def read_weights(path: str | os.PathLike[str] | None = None) -> Weights:
             metadata = dict(file.metadata() or {})
             found = {name: file.get_slice(name) for name in file.keys()}  # noqa: SIM118
             _check_names_and_shapes(path, {n: tuple(s.get_shape()) for n, s in found.items()})
+            for name, values in found.items():  # not all have a type in NumPy
+                if values.get_dtype() != "F32":
+                    raise WeightsError(
+                        f"{path}: {name}: expected float32 (F32), found {values.get_dtype()}"
+                    )
             parameters = {name: file.get_tensor(name) for name in PARAMETERS}
     except (SafetensorError, OSError, ValueError, TypeError) as error:
         raise WeightsError(f"{path}: cannot be read as safetensors: {error}") from None

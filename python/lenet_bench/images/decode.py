@@ -2,19 +2,21 @@
 
 import io
 import os
-from contextlib import nullcontext
+import sys
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 import numpy as np
 
 from ..errors import ImageError
-from ..silence import silence
 from .planes import NoInkError, Plane
 from .view import BRIGHTNESS
 
 if TYPE_CHECKING:
     from PIL.Image import Image
+
+    from ..process import Parent
 
 Source = str | os.PathLike[str] | bytes | BinaryIO
 LARGEST_FILE = 200 << 20  # bytes
@@ -32,6 +34,13 @@ _FORMATS: tuple[tuple[bytes, str], ...] = (
     (b"RIFF", "WebP"),
     *((b"P%d" % kind, "Ppm") for kind in range(1, 7)),
 )
+#: Bytes up to which a file of that kind is decoded in this process.
+_LARGEST_HERE = {"Tiff": 0, "Ppm": 1 << 16}
+_LARGEST_OF_OTHERS_HERE = 8 << 20
+_SCAN, _MOST_SCANS_HERE = b"\xff\xda", 30  # a progressive JPEG has ten, and its previews have more
+_EXIF, _LARGEST_EXIF = b"Exif\0\0", 1 << 16
+_SECONDS, _MEMORY = 20.0, 3 << 29  # for a picture in a process of its own
+_ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1"}  # each reserves memory
 _WIDEST = 2048  # pixels of the longer side that are kept: the smallest digits need no more
 
 
@@ -64,42 +73,98 @@ def content_of(source: Source) -> tuple[str, bytes]:
 
 
 def decode(name: str, content: bytes) -> Plane:
+    """The file's picture; ImageError where it cannot be had in bounded time and memory."""
+    kind = next((kind for magic, kind in _FORMATS if content.startswith(magic)), None)
+    if kind is None:
+        raise ImageError(f"{name}: not a PNG, JPEG, PNM, GIF, BMP, TIFF or WebP picture")
+    try:
+        return _decoded(kind, content) if _is_quick(kind, content) else _apart(kind, content)
+    except ImageError as error:
+        raise ImageError(f"{name}: {error}") from None
+
+
+def _is_quick(kind: str, content: bytes) -> bool:
+    """Whether it is decoded quickly, whatever is in it.
+
+    Pillow reads the text of a PNM byte by byte. Each of a JPEG's scans takes as long as a picture,
+    and a small file may have thousands. A TIFF's tags may share one long value, of which older
+    versions of Pillow make a copy each, as may Exif data in several pieces; and libtiff prints.
+    """
+    if len(content) > _LARGEST_HERE.get(kind, _LARGEST_OF_OTHERS_HERE):
+        return False
+    if kind == "Jpeg":
+        return content.count(_SCAN) <= _MOST_SCANS_HERE and content.count(_EXIF) <= 1
+    return True
+
+
+def _apart(kind: str, content: bytes) -> Plane:
+    """Decode it in a process of its own, with limits of time and memory."""
+    from ..process import Child, Died
+
+    variables = {"PYTHONPATH": os.pathsep.join(filter(None, sys.path)), **_ONE_THREAD}
+    try:
+        with closing(Child(f"{__name__}:serve", variables=variables, printed="dropped")) as child:
+            plane, failure = child.ask((kind, content, _MEMORY), _SECONDS)
+    except Died as death:
+        if death.how == "late":
+            raise ImageError(f"cannot be decoded within {_SECONDS:g} s") from None
+        raise ImageError(f"cannot be decoded: {death.sentence}") from None
+    if failure:
+        raise ImageError(failure)
+    picture: Plane = plane
+    return picture
+
+
+def serve(parent: "Parent") -> None:
+    """In the child: decode one picture."""
+    kind, content, memory = parent.hear()
+    if sys.platform == "linux":  # elsewhere the system does not keep to it
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_DATA, (memory, memory))
+    try:
+        parent.say((_decoded(kind, content), None))
+    except ImageError as error:
+        parent.say((None, str(error)))
+
+
+def _decoded(kind: str, content: bytes) -> Plane:
+    import logging
     from importlib import import_module
 
     from PIL import Image, UnidentifiedImageError
 
-    kind = next((kind for magic, kind in _FORMATS if content.startswith(magic)), None)
-    if kind is None:
-        raise ImageError(f"{name}: not a PNG, JPEG, PNM, GIF, BMP, TIFF or WebP picture")
+    if not (log := logging.getLogger("PIL")).handlers:  # else it writes to the terminal
+        log.addHandler(logging.NullHandler())
     try:
         import_module(f"PIL.{kind}ImagePlugin")  # this one only: all of them take 50 ms to import
         with Image.open(io.BytesIO(content), formats=[kind.upper()]) as image:
             width, height = image.size
             if width * height > LARGEST_PICTURE:
-                raise ImageError(f"{name}: {_TOO_MANY}; it has {width} x {height}")
+                raise ImageError(f"{_TOO_MANY}; it has {width} x {height}")
             if width * height == 0:
-                raise ImageError(f"{name}: has no pixels")
+                raise ImageError("has no pixels")
             image.draft(None, (_WIDEST, _WIDEST))  # a JPEG is decoded at the size that is needed
-            with silence() if kind == "Tiff" else nullcontext():  # libtiff writes what it raises
-                image.load()
+            image.load()
             return _upright(image)
     except ImageError:
         raise
+    except MemoryError:
+        raise ImageError("needs more memory than a picture may take") from None
     except NoInkError:
-        raise ImageError(f"{name}: {NO_INK}") from None
+        raise ImageError(NO_INK) from None
     except Image.DecompressionBombError:  # Pillow's own limit, 3.5 times ours
-        raise ImageError(f"{name}: {_TOO_MANY}") from None
+        raise ImageError(_TOO_MANY) from None
     except UnidentifiedImageError:
-        raise ImageError(
-            f"{name}: starts like a {kind.upper()} file but cannot be decoded"
-        ) from None
+        raise ImageError(f"starts like a {kind.upper()} file but cannot be decoded") from None
     except Exception as error:  # Pillow's plugins raise nearly anything on damaged files
-        raise ImageError(f"{name}: damaged or cut short: {error or type(error).__name__}") from None
+        raise ImageError(f"damaged or cut short: {error or type(error).__name__}") from None
 
 
 def _upright(image: "Image") -> Plane:
     """The first frame as grey or colour floats, upright, its transparent parts filled."""
-    orientation = image.getexif().get(0x0112, 1)
+    readable = len(image.info.get("exif", b"")) <= _LARGEST_EXIF
+    orientation = image.getexif().get(0x0112, 1) if readable else 1
     deep = image.mode.startswith("I") or image.mode == "F"
     if deep:  # 16 bits or more: whole range used, whatever it is
         values = np.asarray(image, np.float32)
@@ -138,8 +203,9 @@ def _turned(plane: Plane, orientation: int) -> Plane:
 
 def stretched(values: Plane) -> Plane:
     """Samples of any range (12 bits in 16, floats) as 0 to 1."""
-    low, high = float(values.min()), float(values.max())
-    return np.asarray((values - low) / ((high - low) or 1.0), np.float32)
+    exact = values.astype(np.float64)  # float32 has no room for the difference of its extremes
+    low, high = exact.min(), exact.max()
+    return np.asarray((exact - low) / ((high - low) or 1.0), np.float32)
 
 
 def on_paper(color: Plane, alpha: Plane) -> Plane:

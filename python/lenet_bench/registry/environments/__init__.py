@@ -75,7 +75,6 @@ def is_here(name: str) -> bool:
 def variables(row: "Backend", threads: int, *, quiet: bool = True) -> dict[str, str]:
     """The environment variables for the process that imports this backend."""
     own = {**row.variables_for(threads), **(row.quieting if quiet else {})}
-    own["PYTHONSAFEPATH"] = "1"  # not the working directory
     environment = environments().get(row.environment or "")
     if environment and environment.created:
         return {**own, "PYTHONPATH": str(_package_alone(environment)), "PYTHONHOME": ""}

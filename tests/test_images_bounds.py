@@ -1,0 +1,105 @@
+"""Pictures made to take long, to take memory or to talk cost a sentence, and no other picture."""
+
+import io
+import struct
+import sys
+from contextlib import suppress
+from importlib import import_module
+
+import numpy as np
+import pytest
+from lenet_bench.errors import ImageError
+from lenet_bench.images import read_image
+from PIL import Image
+
+INK = np.zeros((40, 40), bool)
+INK[10:30, 18:22] = True
+MANY = 2000
+
+
+def saved(picture, form, **options):
+    file = io.BytesIO()
+    picture.save(file, form, **options)
+    return file.getvalue()
+
+
+def bar(form="PNG", **options):
+    return saved(Image.fromarray(np.where(INK, 0, 255).astype(np.uint8)), form, **options)
+
+
+@pytest.mark.parametrize("extreme", [np.nan, np.inf, -np.inf, 3e38, -3e38, 1e-45])
+def test_floats_at_their_extremes_are_an_answer_or_a_sentence(extreme):
+    for paper, ink in [(1, 0), (1, extreme), (extreme, 0), (extreme, -extreme)]:
+        picture = Image.fromarray(np.where(INK, ink, paper).astype(np.float32))
+        with suppress(ImageError):
+            assert np.isfinite(read_image(saved(picture, "TIFF"))).all()
+
+
+def test_paper_of_the_largest_float_has_ink_of_the_lowest():
+    picture = Image.fromarray(np.where(INK, np.float32(-3e38), np.float32(3e38)))
+    np.testing.assert_array_equal(read_image(saved(picture, "TIFF")), read_image(bar()))
+
+
+def scans():
+    """Thousands of scans of a large picture: two minutes of work in 0.2 MB."""
+    content = saved(Image.new("L", (4000, 4000), 255), "JPEG", progressive=True, quality=30)
+    return content[:-2] + content[content.rfind(b"\xff\xda") : -2] * MANY + b"\xff\xd9"
+
+
+LONG = {
+    "a JPEG of thousands of scans": scans,
+    "a PNM with a long comment": lambda: (
+        b"P5\n#" + b"x" * 100_000_000 + b"\n9 9\n255\n" + bytes(81)
+    ),
+    "a PNM of comments": lambda: b"P2\n9 9\n255\n" + b"#\n" * 9_000_000,
+    "a PNM in text": lambda: b"P2\n7000 7000\n255\n" + b"9 " * 49_000_000,
+}
+
+
+@pytest.mark.parametrize("what", LONG)
+def test_what_takes_long_is_given_up(what, monkeypatch):
+    monkeypatch.setattr(import_module("lenet_bench.images.decode"), "_SECONDS", 2.0)
+    with pytest.raises(ImageError, match=r"^the image: cannot be decoded within 2 s$"):
+        read_image(LONG[what]())
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="this system does not limit memory")
+def test_what_takes_memory_is_given_up(monkeypatch):
+    content = saved(Image.new("F", (6000, 6000)), "TIFF", compression="tiff_adobe_deflate")
+    monkeypatch.setattr(import_module("lenet_bench.images.decode"), "_MEMORY", 128 << 20)
+    with pytest.raises(ImageError, match=r"^the image: needs more memory than a picture may take$"):
+        read_image(content)
+
+
+def test_exif_longer_than_a_camera_writes_is_not_read():
+    turned = Image.Exif()
+    turned[0x0112] = 6
+    long = turned.tobytes() + bytes(1 << 16)
+    np.testing.assert_array_equal(read_image(bar(exif=long)), read_image(bar()))
+
+
+def test_pillow_says_nothing_on_the_terminal(run, tmp_path):
+    content = saved(Image.fromarray(np.where(INK, 0, 255).astype(np.uint8)).convert("RGB"), "TIFF")
+    samples = struct.pack("<HHIHH", 277, 3, 1, 3, 0)
+    assert samples in content
+    path = tmp_path / "layers.tif"
+    path.write_bytes(content.replace(samples, struct.pack("<HHIHH", 277, 3, 1, 9, 0)))
+    assert run("infer", path, "-b", "numpy").errors.count("\n") == 1
+
+
+@pytest.mark.parametrize("how", ["tiff_lzw", "tiff_adobe_deflate", "group4", "jpeg"])
+def test_libtiff_says_nothing_on_the_terminal(run, tmp_path, how):
+    picture = Image.fromarray(INK) if how == "group4" else Image.open(io.BytesIO(bar()))
+    content = bytearray(saved(picture, "TIFF", compression=how))
+    content[8:60] = bytes(range(200, 252))
+    path = tmp_path / "damaged.tif"
+    path.write_bytes(content)
+    assert run("infer", path, "-b", "numpy").errors.count("\n") <= 1
+
+
+def test_the_other_pictures_are_answered(run, tmp_path):
+    (tmp_path / "damaged.tif").write_bytes(bar("TIFF")[:90])
+    (tmp_path / "bar.png").write_bytes(bar())
+    done = run("infer", tmp_path / "damaged.tif", tmp_path / "bar.png", "-b", "numpy")
+    assert (done.code, done.errors.count("\n")) == (1, 1)
+    assert "bar.png  1" in done.output
