@@ -135,8 +135,7 @@ def link_with_nvidia(major: int) -> list[str]:
     return [
         *(f"-L{folder}" for folder in folders),
         *(f"-l:{name}" for name in names),
-        # RPATH, not RUNPATH: NVRTC 13.0 opens its builtins by name, and has no path of its own.
-        f"-Wl,--disable-new-dtags,-rpath,{':'.join(map(str, folders))},--allow-shlib-undefined",
+        f"-Wl,-rpath,{':'.join(map(str, folders))},--allow-shlib-undefined",
         "-pthread",
     ]
 
