@@ -115,7 +115,7 @@ answer(right(nets[0]))
 def test_no_call_comes_while_the_libraries_are_unloaded(ask: Ask, kind: str) -> None:
     code = f"""
 net = load("{kind}", weights=weights)
-many = np.repeat(images, 10_000, axis=0)
+many = np.repeat(images, 300, axis=0)
 begun = threading.Event()
 def work():
     begun.set()
