@@ -1,9 +1,12 @@
 """Texts from others: a file, a library's message or a name may come from anybody."""
 
+import json
 import re
+from dataclasses import asdict
 from typing import Any
 from unicodedata import category
 
+_UNUSUAL = re.compile("[^ -~]")
 # Letters and marks that show nothing, beside the control and format characters.
 _BLANK = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
@@ -12,9 +15,7 @@ _BLANK = re.compile(
 
 def printable(text: str, keep: str = "\n\t") -> str:
     """The text with an escape for each character that is not seen or turns the text around."""
-    if text.isascii() and text.isprintable():
-        return text
-    return "".join(one if one in keep else _shown(one) for one in text)
+    return _UNUSUAL.sub(lambda found: found[0] if found[0] in keep else _shown(found[0]), text)
 
 
 def all_printable(value: Any) -> Any:
@@ -24,6 +25,17 @@ def all_printable(value: Any) -> Any:
     if isinstance(value, dict):
         return {all_printable(key): all_printable(one) for key, one in value.items()}
     return [all_printable(one) for one in value] if isinstance(value, (list, tuple)) else value
+
+
+def json_text(value: Any, indent: int | None = 2) -> str:
+    """Plain data or dataclasses as JSON, which has no infinity and no NaN: they are null."""
+    plain = json.loads(json.dumps(value, default=asdict), parse_constant=lambda _: None)
+    return json.dumps(plain, indent=indent)
+
+
+def cell(text: str) -> str:
+    """A cell of CSV that no spreadsheet takes for a formula."""
+    return f"'{text}" if text[:1] in ("=", "+", "-", "@", "\t", "\r") else text
 
 
 def is_seen(character: str) -> bool:

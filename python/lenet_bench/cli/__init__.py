@@ -16,7 +16,7 @@ from importlib import import_module
 import click
 
 from ..errors import LenetBenchError
-from ..show.terminal.screen import plain
+from ..texts import printable
 from .output import INTERRUPTED, PROGRAM, SUCCESS, WRONG, abandon_output, complain
 
 DEBUG_VARIABLE = "LENET_BENCH_DEBUG"
@@ -105,7 +105,7 @@ def run(arguments: Sequence[str]) -> int:
         sys.stdout.flush()
         return code if isinstance(code, int) else SUCCESS
     except click.ClickException as error:
-        object.__setattr__(error, "message", plain(error.message))
+        object.__setattr__(error, "message", printable(error.message))
         error.show()
         return error.exit_code
     except (click.Abort, KeyboardInterrupt):

@@ -1,10 +1,10 @@
 """`infer`: which digit is it?"""
 
-import json
 from pathlib import Path
 
 import click
 
+from ..texts import json_text
 from .options import Device, asking_options, backend_option, command, option
 from .output import SUCCESS, WRONG, complain, note, say, screen
 
@@ -59,7 +59,7 @@ def infer(
     for outcome in answers_of(images, opened.backends, steps):
         outcomes.append(outcome)
         if as_json:
-            say(json.dumps(entry) for entry in to_json(outcome))
+            say(json_text(entry, indent=None) for entry in to_json(outcome))
         elif isinstance(outcome, Failure):
             complain(outcome.error)
         elif show or len(images) == 1:

@@ -1,17 +1,16 @@
 """Output and exit codes of commands: answers to stdout, all else to stderr."""
 
-import json
 import os
 import sys
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..show.terminal.screen import Screen, encodable, plain
+from ..show.terminal.screen import Screen, encodable
+from ..texts import json_text, printable
 
 if TYPE_CHECKING:
     from ..measure.options import CompareOptions
@@ -34,7 +33,7 @@ def say(lines: Iterable[str]) -> None:
 
 def say_json(value: Any) -> None:
     """Print plain data or dataclasses as JSON."""
-    say([json.dumps(value, indent=2, default=asdict)])
+    say([json_text(value)])
 
 
 def answer(as_json: bool, value: Any, lines: Iterable[str]) -> None:
@@ -87,13 +86,13 @@ def run(
 def note(text: str | None) -> None:
     """Print a note to stderr."""
     if text:
-        _to_stderr(plain(text))
+        _to_stderr(printable(text))
 
 
 def complain(sentence: str) -> None:
     """Print an error to stderr."""
     if sys.stderr:
-        _to_stderr(Screen.of(sys.stderr).paint(plain(sentence, keep=""), "red"))
+        _to_stderr(Screen.of(sys.stderr).paint(printable(sentence, keep=""), "red"))
 
 
 def abandon_output() -> None:

@@ -91,8 +91,8 @@ def train(
     $ lenet-bench train --framework torch --framework jax --epochs 1 -o try
     """
     from ..show.figures.pictures import library
-    from ..show.terminal.screen import plain
     from ..show.training import news, training, write_curves
+    from ..texts import printable
     from ..training import FrameworkRun, Recipe, TrainOptions, check_options
     from ..training import train as train_network
 
@@ -108,7 +108,7 @@ def train(
     library("vl_convert")  # without it a run would end without its pictures
 
     def watch(run: FrameworkRun) -> None:
-        click.echo(plain(news(run, options.recipe.epochs)), err=True)
+        click.echo(printable(news(run, options.recipe.epochs)), err=True)
 
     result = train_network(options, watch=watch)
     write_curves(options, result)

@@ -1,8 +1,8 @@
 """`verify`: compare each backend's answers with the reference's."""
 
-import json
 from pathlib import Path
 
+from ..texts import json_text
 from ..units import counted
 from .options import Device, asking_options, backend_option, command, data_option, option
 from .output import INTERRUPTED, SUCCESS, WRONG, complain, note, say, screen
@@ -58,7 +58,7 @@ def verify(
             for one in verify_each(names, digits, read, step, threads=threads, quiet=not verbose):
                 outcomes.append(one)
                 if as_json and isinstance(one, Verification):
-                    say([json.dumps(one.to_json())])
+                    say([json_text(one.to_json(), indent=None)])
                 if output:
                     write_verifications(output, outcomes, read, threads, last=False)
         except KeyboardInterrupt:  # what was done until then is shown

@@ -34,6 +34,7 @@ from ..results import (
 )
 from ..results.portable import argument
 from ..results.statistics import CONFIDENCE, FEWEST_STARTS
+from ..texts import printable
 from ..weights import default_path, read_weights
 from . import empty
 from .empty import EMPTY
@@ -317,7 +318,7 @@ def _header(
         worker_cores=cores.worker,
         parent_cores=cores.parent,
         variables=thread_variables(options.threads),
-        weights=Path(options.weights or default_path()).name,
+        weights=printable(Path(options.weights or default_path()).name),
         weights_sha256=weights_sha256,
         interval_s=options.interval_s,
         cold_mb=COLD_MB if options.cold else None,
@@ -326,7 +327,7 @@ def _header(
     )
     return Header(
         version=version("lenet-bench"),
-        argv=tuple(map(argument, options.argv)),
+        argv=tuple(printable(argument(word)) for word in options.argv),
         started=datetime.now(timezone.utc).isoformat(timespec="seconds"),
         machine=read_machine(),
         rules=rules,

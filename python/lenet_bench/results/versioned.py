@@ -1,6 +1,5 @@
 """All result files of lenet-bench: JSON with a kind and a schema number, gzipped or not."""
 
-import json
 import zlib
 from pathlib import Path
 from typing import Any
@@ -9,6 +8,7 @@ import msgspec
 
 from ..atomic import check_writable, is_stream, write_atomically, writing
 from ..errors import ResultError
+from ..texts import json_text
 
 _GZIP = b"\x1f\x8b"
 MOST_BYTES = 2**26  # of a file, also unpacked: more than any run writes
@@ -95,4 +95,4 @@ def write_object(path: Path, content: dict[str, Any], *, last: bool = True) -> N
     if is_stream(path) and not last:
         return
     with writing(path, ResultError):
-        write_atomically(path, (json.dumps(content, indent=1) + "\n").encode())
+        write_atomically(path, f"{json_text(content, indent=1)}\n".encode())

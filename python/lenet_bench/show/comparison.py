@@ -2,7 +2,6 @@
 
 import csv
 import io
-import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Literal
@@ -10,6 +9,7 @@ from typing import Literal
 from .. import units
 from ..registry import precision
 from ..results import Result, Row, digest, rows
+from ..texts import cell, json_text, printable
 from . import markdown
 from .sentences import (
     IN_LESS,
@@ -26,7 +26,7 @@ from .sentences import (
     timed,
     without_median,
 )
-from .terminal.screen import Screen, plain
+from .terminal.screen import Screen
 from .terminal.table import Cell, Column, table
 
 _VERDICTS = {"faster": "green", "slower": "yellow", "ambiguous": "dim", "baseline": "bold"}
@@ -60,7 +60,7 @@ def comparison(
         return
     for number, result in enumerate(results):
         if form == "json":
-            yield json.dumps(digest(result), indent=2)
+            yield json_text(digest(result))
             continue
         if number:
             yield ""
@@ -147,10 +147,10 @@ def in_csv(results: Sequence[Result]) -> Iterator[str]:
     """
     found = [
         {
-            "started": result.started,
-            "machine": processor(result.machine),
+            "started": cell(result.started),
+            "machine": cell(processor(result.machine)),
             "threads": result.rules.threads,
-            **row,
+            **{key: cell(one) if isinstance(one, str) else one for key, one in row.items()},
         }
         for result in results
         for row in rows(result)
@@ -160,7 +160,7 @@ def in_csv(results: Sequence[Result]) -> Iterator[str]:
         writer = csv.DictWriter(text, list(found[0]), lineterminator="\n")
         writer.writeheader()
         writer.writerows(found)
-    yield from plain(text.getvalue()).split("\n")[:-1]
+    yield from printable(text.getvalue()).split("\n")[:-1]
 
 
 def in_markdown(result: Result, named: Sequence[str] = ()) -> Iterator[str]:

@@ -1,10 +1,10 @@
 """A comparison in the forms that other benchmark tools read."""
 
-import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from ..results import Result, Row, Summary, start_medians_us
+from ..texts import json_text
 from .sentences import processor, timed
 
 
@@ -44,7 +44,7 @@ FORMATS: dict[str, Callable[[Result], Any]] = {
 
 
 def exported(result: Result, name: str) -> Iterator[str]:
-    yield json.dumps(FORMATS[name](result), indent=1)
+    yield json_text(FORMATS[name](result), indent=1)
 
 
 def _known(result: Result) -> list[tuple[Row, Summary]]:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from .terminal.screen import plain
+from ..texts import printable
 
 _MEANS_SOMETHING = re.compile(r"([\\*\[\]<>|])")
 
@@ -22,7 +22,7 @@ def table(
 
 def escaped(text: str) -> str:
     """Text that Markdown shows as it is, on one line."""
-    return _MEANS_SOMETHING.sub(r"\\\1", plain(" ".join(text.split())))
+    return _MEANS_SOMETHING.sub(r"\\\1", printable(" ".join(text.split())))
 
 
 def _line(cells: Sequence[str]) -> str:

@@ -8,8 +8,9 @@ from .. import units
 from ..measure.anatomy import package_of
 from ..results import Function, Part, TakenApart, failures
 from ..results.apart import GROUPS, grouped
+from ..texts import printable
 from .sentences import missing
-from .terminal.screen import MARGIN, Screen, plain
+from .terminal.screen import MARGIN, Screen
 from .terminal.table import Column, table
 
 #: Of the sentences. They name a part where its interval, or that of its difference, excludes 0.
@@ -242,5 +243,5 @@ def _shortened(call: str) -> str:
 
 def _wrapped(text: str, screen: Screen) -> Iterator[str]:
     yield from textwrap.wrap(
-        plain(text), screen.columns - 2, initial_indent="  ", subsequent_indent="    "
+        printable(text), screen.columns - 2, initial_indent="  ", subsequent_indent="    "
     )

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from ...results import Result, read_result
+from ...texts import all_printable, printable
 from ...weights import default_path
 from ..figures.pictures import library
-from ..figures.rows import writable
 from ..page.frame import fingerprint, stylesheet
 from .lesson import lesson
 
@@ -36,7 +36,7 @@ def classroom_page(results: Sequence[tuple[str, Result]], *, served: bool = Fals
         style=style,
         imports=imports,
         start=start,
-        lesson=_packed(json.dumps(lesson(results) | {"served": served}).encode()),
+        lesson=_packed(json.dumps(all_printable(lesson(results)) | {"served": served}).encode()),
         weights=_packed(default_path().read_bytes()),
         kernels=_packed((_HERE / "fused.wasm").read_bytes()),
         policy=_POLICY.format(
@@ -45,7 +45,7 @@ def classroom_page(results: Sequence[tuple[str, Result]], *, served: bool = Fals
             connect="'self'" if served else "'none'",
         ),
     )
-    return writable(page)
+    return printable(page)
 
 
 def published() -> list[tuple[str, Result]]:

@@ -12,7 +12,7 @@ from ...questions.cost import STAGES, staged
 from ...registry import find
 from ...results import Result
 from ...results.apart import GROUPS, Part, group, taken_apart
-from ..figures.rows import Row, Run, as_runs, writable
+from ..figures.rows import Row, Run, as_runs, named
 from ..figures.story import story
 from ..sentences import FAMILIES, conditions
 
@@ -46,7 +46,7 @@ def lesson(results: Sequence[tuple[str, Result]]) -> dict[str, Any]:
 def _parts(results: Sequence[tuple[str, Result]]) -> dict[str, dict[str, Any]]:
     """By backend, its parts as shares of its call, and the machine that they were measured on."""
     return {
-        one.name: {"parts": _shares(one.parts, one.median_us), "apart_on": run.label}
+        named(one): {"parts": _shares(one.parts, one.median_us), "apart_on": run.label}
         for run in as_runs(results)
         for one in taken_apart(run.result)
         if one.parts and one.median_us
@@ -69,7 +69,7 @@ def _backend(row: Row, run: Run, listings: dict[tuple[Source, ...], int]) -> dic
     calls = [
         block.calls_ns
         for one in run.result.backends
-        if writable(one.name) == name and one.status == "ok"
+        if named(one) == name and one.status == "ok"
         for block in one.blocks
     ]
     quantiles = np.quantile(np.concatenate(calls), _QUANTILES)

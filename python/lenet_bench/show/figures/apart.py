@@ -7,7 +7,7 @@ from ...results import TakenApart
 from ...results.apart import GROUPS, group
 from ..sentences import family
 from ..why import consists_of, difference
-from .rows import Row, Run, rounded, writable
+from .rows import Row, Run, named, rounded
 from .vega import LEGEND, Spec, always, calculated, colour, large, layer, spelt, where, whole
 
 #: Bars that a reader sees first, where they are measured: their families show no others.
@@ -40,11 +40,11 @@ def _parts(one: TakenApart) -> Iterator[Row]:
         between = units.times(part.low_us, part.high_us)
         known = "" if between == units.NONE else f", {between}"
         yield {
-            "name": writable(one.name),
+            "name": named(one),
             "family": family(one.name),
             "call": whole_us,
             "time": units.time(whole_us),
-            "part": writable(part.name),
+            "part": part.name,
             "group": group(part.name),
             "begins": begins,
             "ends": ends,

@@ -8,6 +8,7 @@ from typing import Any
 
 from ...atomic import write_atomically, writing
 from ...errors import ResultError, Unavailable
+from ...texts import all_printable
 from . import figures, hero
 from .apart import axes, first, parts, stacks
 from .rows import Row, Run, compared, small
@@ -100,7 +101,7 @@ def _plain(drawn: str) -> str:
 
 def drawing(spec: Spec, rows: Sequence[Row], wide: int = _WIDE) -> str:
     """A specification as SVG; its colours are CSS variables."""
-    vega = compiled(spec | {"config": spec["config"] | {"font": _FONT}})
+    vega = all_printable(compiled(spec | {"config": spec["config"] | {"font": _FONT}}))
     columns = vega.get("usermeta", {}).get("columns", 1)
     vega["width"] = wide
     vega["padding"] = {"left": 30, "right": 45, "top": 8, "bottom": 8}  # where fonts are wider
@@ -109,6 +110,6 @@ def drawing(spec: Spec, rows: Sequence[Row], wide: int = _WIDE) -> str:
             signal["value"] = wide / columns
     for data in vega["data"]:
         if data["name"] == "rows":
-            data["values"] = list(rows)
+            data["values"] = all_printable(rows)
     drawn: str = library("vl_convert").vega_to_svg(vega)
     return drawn

@@ -27,13 +27,15 @@ _DRAWN = (
 )
 
 
-#: What HTML cannot hold, and halves of characters, which UTF-8 cannot.
-_UNWRITABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
+#: Names that every object has in JavaScript, where Vega groups rows by name in a plain object.
+_OF_OBJECTS = re.compile(
+    "constructor|hasOwnProperty|isPrototypeOf|propertyIsEnumerable|to(Locale)?String|valueOf|__\\w+__"
+)
 
 
-def writable(text: str) -> str:
-    """The text without characters that pages and pictures cannot contain."""
-    return _UNWRITABLE.sub("\ufffd", text)
+def named(one: Backend | TakenApart) -> str:
+    """The backend's name in figures and pages: with a space behind a name that objects have."""
+    return f"{one.name}\u00a0" if _OF_OBJECTS.fullmatch(one.name) else one.name
 
 
 @dataclass(frozen=True)
@@ -96,10 +98,10 @@ def brief(model: str) -> str:
 
 
 def _identity(one: Backend) -> Row:
-    base, _, variant = writable(one.name).partition(":")
+    base, _, variant = named(one).partition(":")
     variant, _, device = variant.partition("@")
     return {
-        "name": writable(one.name),
+        "name": named(one),
         "backend": base + (f"@{device}" if device else ""),
         "variant": variant,
         "family": family(one.name),

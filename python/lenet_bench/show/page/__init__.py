@@ -13,11 +13,12 @@ from ... import units
 from ...errors import ResultError
 from ...results import Result
 from ...results.apart import has_experiments
+from ...texts import all_printable, printable
 from ..facts import facts
 from ..figures import figures, hero, story
 from ..figures.apart import axes, first, parts, sentences, stacks
 from ..figures.pictures import compiled, library
-from ..figures.rows import Run, as_runs, compared, machine, small, writable
+from ..figures.rows import Run, as_runs, compared, machine, small
 from ..sentences import FAMILIES, conditions
 from . import table
 from .frame import environment, policy, script, stylesheet, write_html
@@ -32,7 +33,7 @@ def write_report(results: Mapping[str, Result], path: str | os.PathLike[str]) ->
 
 def page(runs: Sequence[Run]) -> str:
     html: str = environment().get_template("page.html").render(**_context(runs))
-    return writable(html)
+    return printable(html)
 
 
 def gather(results: Sequence[tuple[str, Result]]) -> list[Run]:
@@ -95,12 +96,14 @@ def _context(every: Sequence[Run]) -> dict[str, Any]:
         "cells": table.cells,
         "implementations": implementations(runs),
         "facts": facts(every),
-        "data": {
-            "rows": small(rows, shown),
-            "story": shown,
-            "taken": {key: one["drawn"] for key, one in taken.items()},
-            "specs": {key: compiled(spec) for key, spec in specs.items()},
-        },
+        "data": all_printable(
+            {
+                "rows": small(rows, shown),
+                "story": shown,
+                "taken": {key: one["drawn"] for key, one in taken.items()},
+                "specs": {key: compiled(spec) for key, spec in specs.items()},
+            }
+        ),
         "style": style,
         "script": code,
         "bundle": base64.b64encode(zlib.compress(bundle.encode(), 9)).decode(),

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from ...questions.machines import Measured
 from ...results.statistics import FEWEST_STARTS
-from ..figures.rows import writable
+from ...texts import printable
 from ..machines import FACTS, FEW, columns, facts
 from .frame import environment, policy, script, stylesheet
 
@@ -36,7 +36,7 @@ def page(machines: Sequence[Measured]) -> str:
             policy=policy(style, code),
         )
     )
-    return writable(html)
+    return printable(html)
 
 
 def _cell(one: Measured, name: str) -> str:

@@ -10,9 +10,10 @@ import numpy as np
 
 from ... import units
 from ...questions.infer import Answer, Answered, OpenBackend, Outcome
+from ...texts import printable
 from ...units import counted
 from ..sentences import by_family
-from .screen import MARGIN, Screen, plain, shorten
+from .screen import MARGIN, Screen, shorten
 from .table import Cell, Column, table
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ _WIDEST_BAR = 50  # of a probability
 def in_full(screen: Screen, answered: Answered, *, show: bool) -> Iterator[str]:
     """The name and the digit, and the ten probabilities as bars beside what the network saw."""
     first = answered.answers[0]
-    name, digit = plain(answered.image, keep=""), str(first.digit)
+    name, digit = printable(answered.image, keep=""), str(first.digit)
     yield f"{screen.paint(name, 'bold')}: {screen.paint(digit, 'bold green')}"
     yield ""
     picture = screen.picture(answered.seen) if show else []
@@ -43,7 +44,7 @@ def in_full(screen: Screen, answered: Answered, *, show: bool) -> Iterator[str]:
 def in_short(screen: Screen, answered: Answered, images: Sequence[str]) -> Iterator[str]:
     """One line: the name and the digit; more where the network hesitates."""
     width = min(max(map(len, images)), screen.columns // 3)
-    name = shorten(plain(answered.image, keep=""), width)
+    name = shorten(printable(answered.image, keep=""), width)
     first = answered.answers[0]
     columns = min(_WIDEST_BAR, screen.columns - width - 18)
     likeliest = np.argsort(-first.probabilities, kind="stable")[:_MOST_DIGITS]

@@ -11,8 +11,9 @@ from ... import units
 from ...cost import Cost, lines_of_code
 from ...questions.cost import STAGES, StagedLine
 from ...results import Result
+from ...texts import printable
 from ..sentences import SHORT_LIST, backend_of, by_family, conditions
-from .screen import Screen, plain, shorten
+from .screen import Screen, shorten
 from .table import Column, lines_of, table
 
 if TYPE_CHECKING:
@@ -116,6 +117,6 @@ def _code(lines: Sequence[StagedLine], width: int) -> Iterator[tuple[str, Text]]
         if line.file != file:
             file = line.file
             yield "", Text(shorten(file, width), "dim")
-        code = Text(plain(line.text[indent:]))
+        code = Text(printable(line.text[indent:]))
         code.highlight_regex(_WORDS, "cyan")
         yield str(line.number), code

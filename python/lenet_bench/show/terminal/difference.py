@@ -1,6 +1,5 @@
 """Two results side by side: in a terminal, as JSON and as Markdown."""
 
-import json
 import textwrap
 from collections.abc import Iterator
 from dataclasses import asdict
@@ -9,6 +8,7 @@ from typing import Any
 from ... import units
 from ...questions.diff import Change, Difference
 from ...results import Result
+from ...texts import json_text
 from ...units import counted
 from .. import markdown
 from ..sentences import processor
@@ -30,7 +30,7 @@ _LONGEST = 60  # of one of those values
 def difference(found: Difference, form: str | None, screen: Screen) -> Iterator[str]:
     """The lines in a form: json, markdown or, for None, the terminal's."""
     if form == "json":
-        yield json.dumps(to_json(found), indent=2)
+        yield json_text(to_json(found))
     elif form == "markdown":
         yield from _document(found)
     else:

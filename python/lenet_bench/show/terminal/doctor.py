@@ -8,10 +8,11 @@ from textwrap import wrap
 
 from ...questions.doctor import Examination, Finding
 from ...registry.availability import Availability
+from ...texts import printable
 from ...units import counted
 from ..facts import hardware_facts, software_facts
 from ..sentences import backend_of, by_family
-from .screen import MARGIN, Screen, plain, shorten
+from .screen import MARGIN, Screen, shorten
 
 _LINK = len("libcudart")
 
@@ -165,7 +166,7 @@ def _mark(screen: Screen, good: bool) -> str:
 def _wrapped(screen: Screen, text: str, indent: int, style: str = "") -> list[str]:
     """The text in lines that leave room for the indent; a command or a path is never broken."""
     columns = screen.columns - indent - 1
-    text = plain(text)
+    text = printable(text)
     lines = wrap(text, columns, break_long_words=False, break_on_hyphens=False) or [""]
     return [screen.paint(line, style) for line in lines]
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
-from .screen import plain
+from ...texts import printable
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar
@@ -39,7 +39,7 @@ class Progress:
     def _draw(self, doing: str, **change: float | None) -> None:
         if self._bar is None or self._task is None:
             return
-        self._bar.update(self._task, description=plain(doing, keep=""), **change)  # type: ignore[arg-type]
+        self._bar.update(self._task, description=printable(doing, keep=""), **change)  # type: ignore[arg-type]
         if (now := time.monotonic()) >= self._next:
             self._next = now + _REDRAW_S
             with suppress(OSError, ValueError):  # the terminal was closed

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from textwrap import wrap
 from typing import TYPE_CHECKING, TextIO
 
+from ...texts import printable
+
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
@@ -34,8 +36,8 @@ class Screen:
         )
 
     def paint(self, text: str, style: str = "") -> str:
-        """Text from anywhere, made plain, in a style ("bold green") where there are colours."""
-        text = plain(text)
+        """Text from anywhere, made printable, in a style ("bold green") where there are colours."""
+        text = printable(text)
         if not (style and text and self.colour):
             return text
         return f"\x1b[{';'.join(_STYLES[word] for word in style.split())}m{text}\x1b[0m"
@@ -51,7 +53,7 @@ class Screen:
     def wrap(self, text: str, style: str = "", *, hanging: str = "  ") -> list[str]:
         """Lines of the screen's width; names with a hyphen, options and paths stay whole."""
         lines = wrap(
-            " ".join(plain(text).split()),
+            " ".join(printable(text).split()),
             self.columns,
             subsequent_indent=hanging,
             break_on_hyphens=False,
@@ -65,11 +67,6 @@ class Screen:
         if self.colour:
             return [_half_blocks(upper, lower) for upper, lower in pairs]
         return [_densities((upper + lower) / 2) for upper, lower in pairs]
-
-
-def plain(text: str, keep: str = "\n\t") -> str:
-    """Text from outside without control characters and characters that cannot be encoded."""
-    return "".join(c if c.isprintable() or c in keep else "�" for c in text)
 
 
 def encodable(text: str, encoding: str | None) -> str:

@@ -9,7 +9,8 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
-from .screen import Screen, plain
+from ...texts import printable
+from .screen import Screen
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -127,4 +128,4 @@ def _bars(screen: Screen, figures: Sequence[float | None], columns: int) -> list
 def _rich(text: str, style: str = "") -> RichText:
     from rich.text import Text as RichText
 
-    return RichText(plain(text, keep=""), style)
+    return RichText(printable(text, keep=""), style)

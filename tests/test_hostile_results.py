@@ -1,0 +1,189 @@
+"""Result files that claim too much: each costs little memory and one sentence."""
+
+import csv
+import gzip
+import io
+import json
+import re
+
+import pytest
+from conftest import environment
+from lenet_bench.cli import run as command
+from lenet_bench.results import Batch
+from lenet_bench.show.comparison import render
+from lenet_bench.show.figures.pictures import pictures
+from lenet_bench.show.page import gather, page
+from processes import python
+from sample_results import blocks, failed, log, result, sample_log, with_checksums, write_log
+
+MOST_KB = 1_000_000
+#: The command, and then the most memory that its process had.
+AND_MEMORY = """
+import resource, sys
+from lenet_bench.cli import run
+code = run(sys.argv[1:])
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, file=sys.stderr)
+sys.exit(code)
+"""
+
+
+def lines_of(path):
+    """A header, a block and an end of a small run."""
+    write_log(path, sample_log())
+    header, block, *_, end = path.read_bytes().splitlines(keepends=True)
+    return header, block, end
+
+
+def with_field(line, field):
+    return line.replace(b'"crc32"', field + b',"crc32"')
+
+
+def many_backends(header):
+    listed = b",".join(b'{"name":"b%d"}' % number for number in range(20_000))
+    return header.replace(b'"backends":[', b'"backends":[' + listed + b",")
+
+
+#: Each makes a file of a header, a block and an end.
+CLAIMS = {
+    "calls with several images": lambda h, b, e: (
+        h.replace(b'"kind":"comparison"', b'"kind":"shared comparison"')
+        + with_field(
+            re.sub(rb'"samples_ns":\[.*?\]', b'"samples_ns":[]', b),
+            b'"batches":[{"size":8,"thinned_ns":[[9,4000000000]]}]',
+        )
+        + e
+    ),
+    "a line": lambda h, b, e: h + with_field(b, b'"samples_ns":[1%s]' % (b",1" * 3_000_000)) + e,
+    "calls in many blocks": lambda h, b, e: (
+        h + with_field(b, b'"samples_ns":[7%s]' % (b",7" * 900_000)) * 20 + e
+    ),
+    "slices": lambda h, b, e: h + with_field(b, b'"slices":[[0,0]%s]' % (b",[0,0]" * 600_000)) + e,
+    "blocks": lambda h, _b, e: h + b'{"backend":"first","round":0,"at_s":0}\n' * 200_000 + e,
+    "lines": lambda h, _b, e: h + b"\n" * 2**25 + e,
+    "objects in its header": lambda h, _b, _e: with_field(h, b'"x":[{}%s]' % (b",{}" * 2**24)),
+    "backends": lambda h, b, e: many_backends(h) + b + e,
+    "a long reason": lambda h, b, e: h + with_field(b, b'"reason":"%s"' % (b"a" * 2**25)) + e,
+    "a long name": lambda h, b, e: (
+        h.replace(b'"name":"first"', b'"name":"%s"' % (b"a" * 20_000)) + b + e
+    ),
+    "functions in functions": lambda h, b, e: (
+        h
+        + with_field(
+            b,
+            b'"anatomy":{"python_calls":{},"builtin_calls":0,"depth":0,"tower":[],"tree":['
+            + b'{"call":"a:b","share":1,"calls":[' * 1100
+            + b"]}" * 1100
+            + b"]}",
+        )
+        + e
+    ),
+    "objects in objects": lambda h, b, e: (
+        h + with_field(b, b'"x":' + b'{"a":' * 5000 + b"1" + b"}" * 5000) + e
+    ),
+    "more bytes than a file may have": lambda _h, _b, _e: b"0" * 2**27,
+}
+
+
+@pytest.mark.parametrize("claim", CLAIMS)
+def test_a_file_that_claims_much_takes_less_than_a_gigabyte_and_a_sentence(tmp_path, claim):
+    path = tmp_path / "result.jsonl.gz"
+    path.write_bytes(gzip.compress(with_checksums(CLAIMS[claim](*lines_of(path))), 1))
+    done = python(AND_MEMORY, "report", path, code=1, env=environment())
+    *said, memory_kb = done.stderr.splitlines()
+    assert int(memory_kb) < MOST_KB
+    assert len(said) == 1
+    assert len(said[0]) < 1000
+    assert re.search("damaged result file: line|not a result file|more than 64 MiB", said[0])
+
+
+def test_the_most_calls_that_are_read_take_less_than_a_gigabyte(tmp_path):
+    path = tmp_path / "result.jsonl"
+    header, block, end = lines_of(path)
+    batch = b'"batches":[{"size":8,"thinned_ns":[[9,4900000]]}],"thinned_ns":[[9,4900000]]'
+    header = header.replace(b'"kind":"comparison"', b'"kind":"shared comparison"')
+    block = re.sub(rb'"samples_ns":\[.*?\]', batch, block)
+    path.write_bytes(with_checksums(header + block + end))
+    done = python(AND_MEMORY, "report", path, code=None, env=environment())
+    assert "Traceback" not in done.stderr
+    assert int(done.stderr.splitlines()[-1]) < MOST_KB
+
+
+def test_a_device_that_never_ends_is_read_to_a_bound(run):
+    done = run("report", "/dev/zero")
+    assert (done.code, "more than 64 MiB" in done.errors) == (1, True)
+
+
+def test_a_folder_is_shown_without_the_file_that_claims_too_much(tmp_path, capsys):
+    path = tmp_path / "bad.jsonl"
+    bad = with_checksums(CLAIMS["functions in functions"](*lines_of(path)))
+    path.write_bytes(bad)
+    write_log(tmp_path / "good.jsonl", sample_log())
+    assert command(["machines", str(tmp_path), "--json"]) == 1
+    said = capsys.readouterr()
+    assert [one["source"] for one in json.loads(said.out)["machines"]] == [
+        str(tmp_path / "good.jsonl")
+    ]
+    assert "bad.jsonl" in said.err
+    assert "bug" not in said.err
+
+
+@pytest.mark.parametrize("number", ["1e308", "1e999", "NaN", "Infinity", "-1", "1000000000000001"])
+def test_an_impossible_number_is_refused_where_the_file_is_read(tmp_path, run, number):
+    path = tmp_path / "result.jsonl"
+    write_log(path, log(blocks("first", 20)))
+    content = path.read_bytes().replace(b'"import_s":0.2', b'"import_s":%s' % number.encode())
+    path.write_bytes(with_checksums(content))
+    for words in (("report", path), ("report", path, "--json"), ("machines", path)):
+        done = run(*map(str, words))
+        assert done.code == 1
+        assert "damaged result file: line 2" in done.errors
+
+
+def test_fewer_calls_made_than_kept_are_refused(tmp_path, run):
+    path = tmp_path / "result.jsonl"
+    write_log(path, log(blocks("first", 20, made=10)))
+    assert "more calls than were made" in run("report", str(path)).errors
+
+
+def test_json_has_no_number_that_is_not_finite():
+    found = result(blocks("first", 20, installed_mib=float("inf"), difference=float("nan")))
+    assert found.row("first").installed_mib == float("inf")
+    assert json.loads(render(found, form="json"), parse_constant=pytest.fail)
+
+
+@pytest.mark.parametrize("name", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1"])
+def test_no_cell_of_csv_is_a_formula(name):
+    text = render(result(blocks(name, 20), failed("=b", "crashed", name)), form="csv")
+    for row in csv.reader(io.StringIO(text)):
+        assert not [one for one in row if one[:1] in ("=", "+", "-", "@", "\t")]
+
+
+#: Characters that are not seen, or turn the text around.
+HIDDEN = "\u202e\u2066\u200b\u200f\u2060\ufeff\u00ad\u034f\u3164\ufe0f\U000e0041\x1b\x9b"
+
+
+@pytest.mark.parametrize("character", HIDDEN, ids=lambda one: f"U+{ord(one):04X}")
+def test_a_hidden_character_is_shown_as_an_escape(character):
+    found = result(
+        blocks(f"fi{character}rst", 20),
+        blocks("second", 30),
+        failed("third", "crashed", f"no {character} way"),
+    )
+    escape = character.encode("unicode_escape").decode()
+    runs = gather([("a.jsonl", found)])
+    for shown in (*(render(found, form=form) for form in ("text", "csv", "markdown")), page(runs)):
+        assert character not in shown
+        assert escape in shown.replace("\\\\", "\\")
+    assert not [one for one in pictures(runs).values() if character in one]
+
+
+@pytest.mark.parametrize("name", ["constructor", "__proto__", "toString", "hasOwnProperty"])
+def test_a_name_that_objects_have_in_javascript_is_drawn_as_any_other(name):
+    def drawn(name):
+        more = {"peak_rss_mib": 40.0, "batches": tuple(Batch(n, (n * 9000,) * 20) for n in (8, 64))}
+        found = result(blocks(name, 20, **more), blocks("second", 30, **more), batches=(8, 64))
+        return pictures(gather([("a.jsonl", found)]))
+
+    for figure, text in drawn(name).items():
+        marks = text.count("graphics-symbol")
+        assert marks == drawn("first")[figure].count("graphics-symbol"), figure
