@@ -53,6 +53,12 @@ FAILING = [
     (scratch.RemembersAnswers, "wrong", "remembers answers"),
     (scratch.RemembersTheLastAnswer, "wrong", "remembers answers"),
     (scratch.RemembersByIdentity, "wrong", "remembers answers"),
+    (scratch.RemembersFewPixels, "wrong", "remembers answers"),
+    (scratch.RemembersLater, "wrong", "remembers answers"),
+    (scratch.RemembersWhenTimed, "wrong", "in round 1: it remembers answers"),
+    (scratch.HalvesTimesInTheFrames, "wrong", "in round 1: it changed its times"),
+    (scratch.HalvesTimes, "wrong", "in round 1: it changed its times"),
+    (scratch.LengthensTimes, "wrong", "in round 1: it changed its times"),
     (scratch.SlowsItsClock, "wrong", "clock"),
 ]
 LIVING = [

@@ -108,7 +108,6 @@ def time_calls(
     fewest: int,
     most: int | None = None,
     before: Callable[[], Any] | None = None,
-    first: int = 0,
     patience: int = 1,
     usual_ns: int | None = None,
 ) -> Calls:
@@ -128,7 +127,7 @@ def time_calls(
     draws = cycle([2 * random.random() for _ in range(2 * _KEPT)])
     gap = _ONE_IN
     keep_at = 1 + int(gap * next(draws))
-    number = first
+    number = 0
     most = most or sys.maxsize
     slices = _Slices(usual_ns)
     sliced = dropped = 0

@@ -4,7 +4,7 @@
 """
 
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from os import PathLike
@@ -22,14 +22,18 @@ from ..results.versioned import decode
 from ..weights import default_path, read_weights
 from .options import Entry
 from .pinning import Cores, choose_cores, cpus_near_gpu, on_cores, thread_variables
-from .truth import Floats, Known, Truth
+from .stretch import Stretch, disagreement, slower, together
+from .truth import STRETCHES, Floats, Known, Truth
 from .watch import Watch, mhz, open_meter, used
 
-_CACHED = 1.5  # a new image takes so many times what a known one does
-_CACHED_AT_LEAST_US = 1.0
-_PROBES = 3  # all must say so, since a noisy machine may say it once
+_PROBES = 3  # before and after the timing: all must say so, since a noisy machine may say it once
+_PROBE_S = 0.5
 _TIMEOUT_S = 120.0  # of a backend that is asked alone
 _FLOOR_CALLS = 1000  # of the empty backend in a block: the time would allow half a million
+_FEWEST_CALLS = 20  # of a block, however slow: a median needs so many
+_FEWEST_AFTER_GAPS = 10
+_PATIENCE = 4  # times as long as wanted, where the machine is disturbed
+_LONGER = 5  # stretches, each twice as long as the one before
 _IDLE_CALLS = 30  # of a block with gaps, at most, when it is asked how long that may take
 _STATUS: dict[str, Status] = {"missing": "unavailable", "late": "timeout", "dead": "crashed"}
 _WARM_SHARE = 1 / 5  # of the timed time: caches refill within some calls, AVX-512's clocks in 1 ms
@@ -84,6 +88,7 @@ class Start:
         self.entry = entry
         self.difference: float | None = None  # the largest from the reference, so far
         self.runs: Mapping[str, str] = {}
+        self._stretches: list[Stretch] = []
         self.conditions = conditions
         with on_cores(conditions.cores.worker):
             try:
@@ -125,40 +130,109 @@ class Start:
 
     def check_cache(self) -> CacheProbe:
         """Fail a backend that remembers answers: new images take it much longer than known ones."""
-        for _ in range(_PROBES):
-            probe = CacheProbe(**self.ask("probe"))
-            known = min(probe.repeated_us, probe.rotated_us)
-            if probe.fresh_us < known * _CACHED + _CACHED_AT_LEAST_US:
+        for images in self.conditions.truth.new[:_PROBES]:
+            probe = self._probe(images, _PROBE_S)
+            if not _remembers(probe):
                 return probe
-        raise Failed(
-            "wrong",
-            f"it remembers answers: {units.time(known)} for an image that it has seen, "
-            f"{units.time(probe.fresh_us)} for a new one",
-        )
+        raise _remembering(probe)
 
     def warm(self, warm_s: float) -> None:
-        self._timed("warm", warm_s=warm_s)
+        self.ask("warm", self._pauses_s(), warm_s=warm_s, most=self._most, **self._between())
 
     def time(self, warm_s: float, timed_s: float, usual_ns: int | None = None) -> dict[str, Any]:
-        """Time it. Answers of timed calls are checked: a backend might cheat only then."""
-        asked_ns = time.perf_counter_ns()
-        answer = self._timed("time", warm_s=warm_s, timed_s=timed_s, usual_ns=usual_ns)
-        self._check_clock(answer, asked_ns, time.perf_counter_ns())
+        """Time it, in stretches with images that are new to it; all that is reported is checked.
+
+        Between two stretches the parent does nothing that could wait.
+        """
+        self.warm(warm_s)
+        c, stretches = self.conditions, list[Stretch]()
+        calls = _FEWEST_AFTER_GAPS if c.interval_s else _FEWEST_CALLS
+        options = {"gaps": True, "patience": _PATIENCE, "fewest": calls // STRETCHES}
+        for images in c.truth.timed:
+            stretch = self._stretch(images, timed_s / STRETCHES, usual_ns, **options)
+            loops = (loop_ns for _, loop_ns in stretch.answer["slices"])
+            usual_ns = min((*loops, *([usual_ns] if usual_ns else [])))
+            stretches.append(stretch)
+        answer = together([stretch.answer for stretch in stretches])
+        self._stretches = stretches
+        timed_ns = sum(stretch.timed_ns for stretch in stretches)
+        return answer | self.ask("resources", timed_ns=timed_ns)
+
+    def check_timing(self) -> None:
+        """Fail a backend whose timed calls cannot be believed."""
         if self.entry.checked:
-            self._check_rotating(answer)
-        return answer
+            for stretch in self._stretches:
+                self._check_answers(stretch.answer, stretch.images)
+            self._check_times(self._stretches)
+            self._check_memory(self._stretches)
+
+    def _check_times(self, stretches: list[Stretch]) -> None:
+        """Fail a backend whose times the parent's clock contradicts.
+
+        On a busy machine the parent waits for more than the calls, so one stretch that agrees is
+        enough, and longer ones are asked for where none does. Calls with pauses say nothing.
+        """
+        calls_us = min(stretch.median_us for stretch in stretches)
+        judged = [] if any(self._between().values()) else list(stretches)
+        for longer in range(_LONGER):
+            if any(stretch.agrees(calls_us) for stretch in judged):
+                return
+            judged.append(self._stretch(stretches[0].images, _SHORTEST_S * 2**longer))
+        if not judged[-1].agrees(calls_us):
+            raise Failed("wrong", disagreement(judged))
+
+    def _check_memory(self, stretches: Sequence[Stretch]) -> None:
+        """Fail a backend that answered timed calls from memory: new images take much longer."""
+        calls_us = min(stretch.median_us for stretch in stretches)
+        for images in self.conditions.truth.new[_PROBES:]:
+            probe = self._probe(images, 0.0)
+            known_us = min(probe.rotated_us, calls_us)
+            probe = CacheProbe(probe.repeated_us, known_us, probe.fresh_us)
+            if not _remembers(probe):
+                return
+            # The machine may have become slower since.
+            calls_us = self._stretch(stretches[0].images, _SHORTEST_S).median_us
+        raise _remembering(probe)
+
+    def _stretch(
+        self, images: Known, seconds: float, usual_ns: int | None = None, **options: Any
+    ) -> Stretch:
+        asked_ns = time.perf_counter_ns()
+        answer = self.ask(
+            "time",
+            self._pauses_s(),
+            images=images.images,
+            seconds=seconds,
+            usual_ns=usual_ns,
+            most=self._most and self._most // STRETCHES,
+            **{"gaps": False, "patience": 1, "fewest": 1, **options},
+        )
+        heard_ns = time.perf_counter_ns()
+        began_ns, now_ns = answer["began_ns"], answer["now_ns"]
+        # All processes share one clock, so the backend's times must lie between two of ours.
+        if not asked_ns <= began_ns <= began_ns + answer["wall_ns"] <= now_ns <= heard_ns:
+            raise Failed("wrong", "it changed the clock of its process")
+        stretch = Stretch(answer, images, heard_ns - asked_ns)
+        if stretch.timed_ns > stretch.waited_ns:
+            raise Failed("wrong", disagreement([stretch]))
+        return stretch
+
+    def _probe(self, images: Known, seconds: float) -> CacheProbe:
+        answer = self.ask("probe", images=images.images, seconds=seconds)
+        answers = answer.pop("answers")
+        self.check(answers, images.probabilities[: len(answers)])
+        return CacheProbe(**answer)
 
     def time_batch(self, size: int, warm_s: float, timed_s: float) -> Batch:
         answer = self.ask("batch", size=size, warm_s=warm_s, timed_s=timed_s)
         if refusal := answer.get("refused"):
             raise Failed("wrong", refusal)
-        self._check_rotating(answer)
+        self._check_answers(answer, self.conditions.truth.rotating)
         slices = tuple(map(tuple, answer["slices"]))
         return Batch(size, tuple(answer["samples_ns"].tolist()), slices)
 
-    def _check_rotating(self, answer: Mapping[str, Any]) -> None:
-        expected = self.conditions.truth.rotating.probabilities[answer["answered"]]
-        self.check(answer["answers"], expected)
+    def _check_answers(self, answer: Mapping[str, Any], images: Known) -> None:
+        self.check(answer["answers"], images.probabilities[answer["answered"]])
 
     def ask(self, do: str, longer_s: float = 0.0, **rest: Any) -> dict[str, Any]:
         """Ask a question of `worker.Built`; `longer_s` is added to the usual timeout."""
@@ -174,20 +248,16 @@ class Start:
             raise Failed(**failure)
         return answer
 
-    def _timed(self, do: str, **rest: Any) -> dict[str, Any]:
-        c = self.conditions
-        most = None if self.entry.checked else _FLOOR_CALLS
-        longer_s = 2 * _IDLE_CALLS * (c.interval_s or 0.0)
-        between = {"interval_s": c.interval_s, "cold_mb": c.cold_mb}
-        return self.ask(do, longer_s, **rest, **between, most=most)
+    @property
+    def _most(self) -> int | None:
+        """Calls of the warm-up, or of all stretches."""
+        return None if self.entry.checked else _FLOOR_CALLS
 
-    def _check_clock(self, answer: Mapping[str, Any], asked_ns: int, heard_ns: int) -> None:
-        """All processes share one clock, so the backend's times must lie between two of ours."""
-        began_ns, now_ns = answer["began_ns"], answer["now_ns"]
-        later = self.ask("clock")["now_ns"]
-        inside = asked_ns <= began_ns <= began_ns + answer["wall_ns"] <= now_ns <= heard_ns
-        if not inside or not heard_ns <= later <= time.perf_counter_ns():
-            raise Failed("wrong", "it changed the clock of its process")
+    def _between(self) -> dict[str, Any]:
+        return {"interval_s": self.conditions.interval_s, "cold_mb": self.conditions.cold_mb}
+
+    def _pauses_s(self) -> float:
+        return 2 * _IDLE_CALLS * (self.conditions.interval_s or 0.0)
 
     def check(self, answers: Floats, expected: Floats) -> None:
         """Raise Failed unless the answers equal the reference's within the tolerance."""
@@ -208,6 +278,19 @@ class Start:
         if self.entry.factory:
             return reason
         return wrong_version(find(self.entry.name)[0], self.entry.name, reason) or reason
+
+
+def _remembers(probe: CacheProbe) -> bool:
+    return slower(probe.fresh_us, min(probe.repeated_us, probe.rotated_us))
+
+
+def _remembering(probe: CacheProbe) -> Failed:
+    known_us = min(probe.repeated_us, probe.rotated_us)
+    return Failed(
+        "wrong",
+        f"it remembers answers: {units.time(known_us)} for an image that it has seen, "
+        f"{units.time(probe.fresh_us)} for a new one",
+    )
 
 
 def usual_conditions(
@@ -303,11 +386,11 @@ def _said(text: str, longest: int = _LONGEST) -> str:
 
 
 def _measure(start: Start, task: Task, watch: Watch, facts: dict[str, Any]) -> None:
-    cores, truth = start.conditions.cores, start.conditions.truth
+    cores = start.conditions.cores
     _time(start, task.start_s or facts["cold_start"].total_s, task.usual_ns, facts)
     facts["steal_share"], facts["other_share"] = watch.shares(start.child.pid)
     facts["mhz"] = mhz(cores.worker)
-    start.check_images(truth.unforeseen)
+    start.check_timing()
     if start.entry.checked:
         facts |= _time_batches(start, task.batches)
     if not task.apart:

@@ -16,7 +16,8 @@ from ..weights import Weights
 Floats = NDArray[np.float32]
 
 ROTATING = 10  # 31 KB: a backend finds them in the caches, as an application's newest image is
-_UNFORESEEN = 4
+STRETCHES = 5  # of the timed calls, each with as many images of its own
+_PROBES, _PROBED = 6, 24
 _PEN = 1.3  # pixels: gives about the fifth of inked pixels that MNIST's digits have
 
 
@@ -35,9 +36,12 @@ class Truth:
 
     def __init__(self, weights: Weights, seed: int) -> None:
         self._reference = load("reference", weights=weights)
-        self.rotating = self._known(strokes(ROTATING, seed=0))  # backends are timed with these
+        self.rotating = self._known(strokes(ROTATING, seed=0))  # for the warm-up and batches
         self.edges = self._known(edge_cases())
-        self.unforeseen = self._known(strokes(_UNFORESEEN, seed=seed))  # asked after the timing
+        own = strokes(STRETCHES * ROTATING + _PROBES * _PROBED, seed=seed + 1)  # new to backends
+        timed, new = np.split(own, [STRETCHES * ROTATING])
+        self.timed = [self._known(images) for images in np.split(timed, STRETCHES)]
+        self.new = [self._known(images) for images in np.split(new, _PROBES)]  # for the probes
 
     def of(self, images: Floats) -> Floats:
         """The probabilities of any images."""
@@ -66,7 +70,7 @@ def _stroke(corners: NDArray[np.float64]) -> Floats:
     """A pen drawn along these corners."""
     along = np.linspace(0, 1, 40)[:, np.newaxis]
     path = np.concatenate([a + along * (b - a) for a, b in pairwise(corners)])
-    pixels = np.stack(np.meshgrid(*[np.arange(IMAGE_SIDE)] * 2, indexing="ij"), axis=-1)
-    distance = np.linalg.norm(pixels[:, :, np.newaxis] - path, axis=-1).min(axis=-1)
-    ink = np.clip(1.5 * np.exp(-((distance / _PEN) ** 2)), 0, 1)
+    down, across = (np.arange(IMAGE_SIDE) - path.T[..., np.newaxis]) ** 2
+    squared = (down[:, :, np.newaxis] + across[:, np.newaxis]).min(axis=0)  # to the nearest point
+    ink = np.clip(1.5 * np.exp(-squared / _PEN**2), 0, 1)
     return np.where(ink < 0.02, 0, ink).astype(np.float32)

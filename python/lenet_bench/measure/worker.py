@@ -23,21 +23,17 @@ from ..process import HungUp, Parent
 from ..registry import Network, find
 from ..registry.building import import_backend
 from ..weights import read_weights
-from .calls import Before, Calls, Image, clock, time_calls
+from .calls import Before, Image, clock, time_calls
 from .origin import Answer, Origin, WrongAnswerError, is_expected, sentence
 from .pinning import threads_cores
 
 Question = Mapping[str, Any]
 Infer = Callable[[Image], Any]
 
-_FEWEST_CALLS = 20  # of a block, however slow: a median needs so many
-_FEWEST_AFTER_GAPS = 10
 _FEWEST_BATCHES = 3
 _PATIENCE = 4  # times as long as wanted, where the machine is disturbed
 _ROTATING_BATCHES = 3  # the same images, each time from another one on
 _PROBE_BLOCK = 8
-_PROBE_BLOCKS = 6
-_PROBE_S = 0.5
 _PROBE_TURNS, _PROBE_LONGEST_S = 3, 5.0  # of slow calls: a stall lasts longer than a turn
 _IDLE_S = 0.02
 _RUNNING = 0.01  # a thread that used less of the span is not running
@@ -119,7 +115,8 @@ class Built:
         self._describe = network.describe
         self._profile = getattr(network, "profile", None)
         self._images: list[Image] = []
-        self._first = 0  # of the images, the next to be asked
+        self._threads: dict[str, int] = {}  # their CPU times before the timed calls
+        self._before = Before(None, None)
 
     def keep(self, question: Question) -> Answer:
         """Receive the rotating images, and answer each, one call an image."""
@@ -130,54 +127,64 @@ class Built:
         answers = [self._infer(image) for image in _separate(question["images"])]
         return {"answers": checked_answers(answers)}
 
-    def probe(self, _: Question) -> Answer:
-        """Time an image repeated, images that rotate and images never seen, in turns."""
-        random = np.random.default_rng(time.time_ns())
+    def probe(self, question: Question) -> Answer:
+        """Time an image repeated, images that rotate and new images, in turns."""
+        new, known = _separate(question["images"]), self._images
         times: dict[str, list[int]] = {"repeated": [], "rotated": [], "fresh": []}
+        answers: list[Any] = []  # to the new ones
         began = clock()
-        end, longest = (began + int(s * 1e9) for s in (_PROBE_S, _PROBE_LONGEST_S))
-        for block in range(_PROBE_BLOCKS):
+        end, longest = (began + int(s * 1e9) for s in (question["seconds"], _PROBE_LONGEST_S))
+        for block in range(len(new) // _PROBE_BLOCK):
             if block and clock() > (longest if block < _PROBE_TURNS else end):
                 break
             for kind, samples in times.items():
                 for number in range(_PROBE_BLOCK):
-                    image = self._images[number % len(self._images)]
-                    fresh = image * np.float32(random.uniform(0.9, 1))  # as sparse, as hot
-                    choice = {"repeated": self._images[0], "rotated": image, "fresh": fresh}[kind]
+                    image = {
+                        "repeated": known[0],
+                        "rotated": known[number % len(known)],
+                        "fresh": new[len(answers)],
+                    }[kind]
                     begin = clock()
-                    self._infer(choice)
+                    answer = self._infer(image)
                     took = clock() - begin
+                    if kind == "fresh":
+                        answers.append(answer)
                     if number:  # the first is after another kind
                         samples.append(took)
                     if number > 1 and clock() > end:  # of slow calls, few of each kind
                         break
         medians = {f"{kind}_us": float(np.median(ns)) / 1000 for kind, ns in times.items()}
         # A slow call has few samples, and a stall among them is no sign of a cache.
-        return medians | {"fresh_us": min(times["fresh"]) / 1000}
+        medians["fresh_us"] = min(times["fresh"]) / 1000
+        return {"answers": checked_answers(answers), **medians}
 
     def warm(self, question: Question) -> Answer:
-        self._single_calls(question, question["warm_s"], 2, _before(question))
+        """Make calls with the rotating images; what follows is counted from then on."""
+        self._before = Before(question["cold_mb"], question["interval_s"])
+        seconds, most = question["warm_s"], question["most"]
+        time_calls(self._infer, self._images, seconds, 2, most=most, before=self._before)
+        self._threads = thread_cpu_ns()
         return {}
 
     def time(self, question: Question) -> Answer:
-        """Warm up, then time single calls with rotating images, and how it idles after that."""
-        self.warm(question)
-        originals = [image.tobytes() for image in self._images]
-        threads, between = thread_cpu_ns(), _before(question)
+        """Time single calls with these images in turns. The parent takes the time around it."""
+        images = _separate(question["images"])
+        between = self._before if question["gaps"] else Before(None, None)
         before, cpu_ns = resource.getrusage(resource.RUSAGE_SELF), time.process_time_ns()
-        fewest = _FEWEST_AFTER_GAPS if question["interval_s"] else _FEWEST_CALLS
-        calls = self._single_calls(
-            question,
-            question["timed_s"],
-            fewest,
-            between,
-            patience=_PATIENCE,
+        cpu_ns -= between.cpu_ns
+        calls = time_calls(
+            self._infer,
+            images,
+            question["seconds"],
+            question["fewest"],
+            most=question["most"],
+            before=between,
+            patience=question["patience"],
             usual_ns=question["usual_ns"],
         )
-        cpu_ns = time.process_time_ns() - cpu_ns - between.cpu_ns
+        cpu_ns = time.process_time_ns() - between.cpu_ns - cpu_ns
         after = resource.getrusage(resource.RUSAGE_SELF)
-        running = running_threads(threads, thread_cpu_ns(), sum(calls.samples_ns))
-        if [image.tobytes() for image in self._images] != originals:
+        if not np.array_equal(images, question["images"]):
             raise WrongAnswerError("infer changed the image that it was given")
         return {
             "samples_ns": np.array(calls.samples_ns, np.int64),
@@ -190,16 +197,19 @@ class Built:
             "cpu_ns": cpu_ns,
             "preempted": after.ru_nivcsw - before.ru_nivcsw,
             "waited": after.ru_nvcsw - before.ru_nvcsw,
-            "threads_alive": len(threads) or None,
-            "threads_running": running,
-            "idle_share": _idle_share(),
-            "cores": _cores(),
-            "peak_rss_mib": peak_rss_mib(),
             "now_ns": clock(),
         }
 
-    def clock(self, _: Question) -> Answer:
-        return {"now_ns": clock()}
+    def resources(self, question: Question) -> Answer:
+        """What the process used since its warm-up, which had timed calls of so many ns."""
+        threads = thread_cpu_ns()
+        return {
+            "threads_alive": len(threads) or None,
+            "threads_running": running_threads(self._threads, threads, question["timed_ns"]),
+            "idle_share": _idle_share(),
+            "cores": _cores(),
+            "peak_rss_mib": peak_rss_mib(),
+        }
 
     def batch(self, question: Question) -> Answer:
         """Warm up, then time calls with so many images each; a refusal costs this size only."""
@@ -254,31 +264,10 @@ class Built:
 
         return dissect(self._infer, self._images)
 
-    def _single_calls(
-        self, question: Question, seconds: float, fewest: int, before: Before, **slices: Any
-    ) -> Calls:
-        """The rotating images, from the one after the last call on."""
-        calls = time_calls(
-            self._infer,
-            self._images,
-            seconds,
-            fewest,
-            most=question["most"],
-            before=before,
-            first=self._first,
-            **slices,
-        )
-        self._first = (self._first + len(calls.samples_ns)) % len(self._images)
-        return calls
-
 
 def checked_answers(answers: Sequence[Any]) -> Image:
     """Raise WrongAnswerError unless each answer is ten probabilities."""
     return np.array([_checked(answer, (CLASSES,)) for answer in answers], np.float32)
-
-
-def _before(question: Question) -> Before:
-    return Before(question["cold_mb"], question["interval_s"])
 
 
 def _separate(images: Image) -> list[Image]:
