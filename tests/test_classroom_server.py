@@ -1,5 +1,6 @@
 """The lesson's server: backends answer live, and nobody else can use, read or stop it."""
 
+import os
 import signal
 import socket
 import subprocess
@@ -190,7 +191,7 @@ def test_slow_clients_do_not_keep_others_out(lesson):
     with lesson.connect() as one:  # which begins a body and waits
         one.sendall(lesson.drawing(stroke())[:-1])
         assert len(lesson.answers(stroke())) == len(BACKENDS)
-    slow = [lesson.connect() for _ in range(300)]
+    slow = [lesson.connect() for _ in range(500)]
     try:
         for connection in slow:
             connection.sendall(b"GET / HTTP/1.1\r\nHost: ")
@@ -210,6 +211,44 @@ def ended(connection):
         return False
     except ConnectionError:
         return True
+
+
+@linux
+def test_in_a_burst_of_connections_all_that_have_the_token_are_answered(lesson):
+    lesson.process.send_signal(signal.SIGSTOP)  # so that all are there when it looks
+    try:
+        burst = [lesson.connect() for _ in range(120)]
+        for number, connection in enumerate(burst):
+            if number % 3:
+                connection.sendall(lesson.request("/backends"))
+    finally:
+        lesson.process.send_signal(signal.SIGCONT)
+    answers = [one.recv(1 << 16).partition(b"\r\n")[0] for n, one in enumerate(burst) if n % 3]
+    for connection in burst:
+        connection.close()
+    assert {*answers} <= {b"HTTP/1.1 200 OK", b"HTTP/1.1 429 Too Many Requests"}
+
+
+@linux
+def test_open_shows_no_token_to_other_users(command, tmp_path):
+    browser = tmp_path / "xdg-open"
+    browser.write_text(f"""#!{sys.executable}
+import os, pathlib, sys
+from urllib.parse import urlparse
+path = pathlib.Path(urlparse(sys.argv[1]).path)
+modes = f"{{path.stat().st_mode & 0o777:o}} {{path.parent.stat().st_mode & 0o777:o}}"
+found = pathlib.Path({str(tmp_path / "part")!r})
+found.write_text("\\n".join([sys.argv[1], modes, path.read_text()]))
+found.rename(found.with_name("found"))
+""")
+    browser.chmod(0o755)
+    with served(*command, "--open", PATH=f"{tmp_path}:{os.environ['PATH']}") as lesson:
+        wait_for((tmp_path / "found").exists)
+        address, modes, page = (tmp_path / "found").read_text().split("\n", 2)
+        assert lesson.token not in address
+        assert modes == "600 700"
+        assert f"url={lesson.address}" in page
+    assert not Path(address.removeprefix("file://")).exists()
 
 
 def test_who_knows_the_token_has_a_limit_too(command):

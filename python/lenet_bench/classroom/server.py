@@ -32,8 +32,8 @@ IMAGE_BYTES = IMAGE_SIDE * IMAGE_SIDE * 4
 
 _LONGEST_HEAD, _END_OF_HEAD = 8 << 10, b"\r\n\r\n"
 _SLOW_S = 10.0  # for a request to arrive, and for its answer to be taken
-_MOST_UNKNOWN = 64  # connections that have not shown the token
 _BACKLOG = 128
+_MOST_UNKNOWN = 2 * _BACKLOG  # connections that have not shown the token, the newest not yet read
 _REQUESTS, _DRAWINGS = (200.0, 200), (20.0, 20)  # of those who know the token: a second, at once
 _INFER, _BACKENDS = "/infer", "/backends"
 _KINDS = {

@@ -1,13 +1,18 @@
 """`classroom`: a page on which students draw a digit, and a server of live backends."""
 
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import click
 
+from ..atomic import write_atomically
 from .options import FILE, command, each_once, open_option, option
 from .output import SUCCESS, give_page, note, say
 
 _PAGE = Path("classroom.html")
+_LEADING = b"""<!doctype html><meta charset="utf-8"><title>lesson</title>
+<meta http-equiv="refresh" content="0; url=%s"><a href="%s">the lesson</a>
+"""
 
 
 @command("Write a page to draw digits on and to race the APIs.")
@@ -78,11 +83,20 @@ def _serve(
     if browser_engines:
         engines.install(note)
 
-    def opened(address: str) -> None:
-        say([address])
-        note("open this address in a browser of this machine; Ctrl-C ends the lesson")
-        if show:
-            click.launch(address)
-
     live = Live(backends or installed())
-    serve(page, live, engines.installed(note), port=port or 0, opened=opened)
+    with TemporaryDirectory(prefix="lenet-bench-") as folder:  # which only this user can read
+
+        def opened(address: str) -> None:
+            say([address])
+            note("open this address in a browser of this machine; Ctrl-C ends the lesson")
+            if show:
+                click.launch(_leading_to(address, Path(folder)))
+
+        serve(page, live, engines.installed(note), port=port or 0, opened=opened)
+
+
+def _leading_to(address: str, folder: Path) -> str:
+    """The address of a file that leads there: all users see what a browser is started with."""
+    file = folder / "lesson.html"
+    write_atomically(file, _LEADING % (address.encode(), address.encode()), mode=0o600)
+    return file.as_uri()
