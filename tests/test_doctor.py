@@ -158,3 +158,8 @@ def test_the_machine_is_plain_data_and_on_linux_has_its_processor_and_caches():
         assert processor.model
         assert processor.allowed == len(os.sched_getaffinity(0))
         assert all(cache.level in (1, 2, 3, 4) and cache.bytes > 0 for cache in processor.caches)
+
+
+@pytest.mark.parametrize("variable", ["LENET_BENCH_MNIST", "LENET_BENCH_CUDA_LIBRARIES"])
+def test_a_variable_longer_than_a_name_may_be_is_no_bug(run, variable):
+    assert "this is a bug" not in run("doctor", "numpy", **{variable: "/" + "x" * 5000}).errors

@@ -95,7 +95,7 @@ def find_mnist(folder: str | os.PathLike[str] | None = None, *, part: Part | Non
 def read_mnist(part: Part, folder: str | os.PathLike[str]) -> Digits:
     """The training or the test images with their labels, checked."""
     folder, prefix = Path(folder), _PREFIX[part]
-    if not folder.is_dir():
+    if not os.path.isdir(folder):  # noqa: PTH112 - also where its name is too long
         raise DataError(f"{folder}: no such folder; expected one with MNIST's IDX files")
     images_path = _find_file(folder, f"{prefix}-images", "idx3-ubyte")
     labels_path = _find_file(folder, f"{prefix}-labels", "idx1-ubyte")

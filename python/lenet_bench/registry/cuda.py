@@ -267,4 +267,4 @@ def version_of(file: Path, library: str, major: int) -> str:
 def _chosen(library: str) -> Path | None:
     folder = os.environ.get(FOLDER_VARIABLE)
     path = Path(folder, library) if folder else None
-    return path if path and path.is_file() else None
+    return path if path and os.path.isfile(path) else None  # noqa: PTH113 - also where too long
