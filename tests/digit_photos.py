@@ -10,80 +10,35 @@ from PIL import Image, ImageDraw, ImageFilter
 
 BLACK, WHITE = (0.0, 0.0, 0.0), (1.0, 1.0, 1.0)
 
-
 #: How people write each digit: strokes of control points in a unit box (x right, y down); a
 #: point given twice is a corner.
 GLYPHS = {
-    0: [
-        [[(0.5, 0), (0.2, 0.2), (0.15, 0.6), (0.4, 1), (0.75, 0.8), (0.8, 0.3), (0.5, 0)]],
-        [[(0.5, 0), (0.33, 0.25), (0.3, 0.7), (0.48, 1), (0.67, 0.7), (0.68, 0.25), (0.47, 0.0)]],
-        [[(0.6, 0.03), (0.2, 0.1), (0.05, 0.5), (0.3, 1), (0.8, 0.9), (0.95, 0.4), (0.5, 0.0)]],
-    ],
-    1: [
-        [[(0.5, 0), (0.5, 0.5), (0.5, 1)]],
-        [[(0.58, 0), (0.5, 0.5), (0.42, 1)]],
-        [[(0.34, 0.2), (0.52, 0), (0.52, 0), (0.5, 1)]],
-        [[(0.34, 0.2), (0.52, 0), (0.52, 0), (0.5, 1)], [(0.28, 1), (0.74, 1)]],
-    ],
-    2: [
-        [[(0.18, 0.25), (0.35, 0.03), (0.68, 0.05), (0.75, 0.3), (0.5, 0.62), (0.15, 1),
-          (0.15, 1), (0.85, 0.98)]],
-        [[(0.2, 0.2), (0.45, 0.0), (0.75, 0.15), (0.68, 0.5), (0.4, 0.88), (0.15, 0.95),
-          (0.2, 0.78), (0.45, 0.85), (0.6, 0.98), (0.9, 0.9)]],
-    ],
-    3: [
-        [[(0.2, 0.12), (0.5, 0), (0.75, 0.2), (0.62, 0.4), (0.4, 0.47), (0.4, 0.47), (0.7, 0.55),
-          (0.8, 0.78), (0.5, 1), (0.15, 0.88)]],
-        [[(0.2, 0.03), (0.75, 0.02), (0.75, 0.02), (0.45, 0.4), (0.45, 0.4), (0.75, 0.55),
-          (0.75, 0.85), (0.45, 1), (0.15, 0.9)]],
-    ],
-    4: [
-        [[(0.25, 0), (0.15, 0.6), (0.15, 0.6), (0.88, 0.58)], [(0.68, 0.2), (0.62, 1)]],
-        [[(0.65, 0), (0.1, 0.68), (0.1, 0.68), (0.9, 0.68)], [(0.65, 0.02), (0.65, 1)]],
-        [[(0.22, 0.05), (0.2, 0.5), (0.2, 0.5), (0.7, 0.5)], [(0.72, 0), (0.7, 0.5), (0.7, 1)]],
-    ],
-    5: [
-        [[(0.28, 0.02), (0.2, 0.45), (0.2, 0.45), (0.55, 0.38), (0.8, 0.65), (0.6, 0.97),
-          (0.15, 0.9)], [(0.28, 0.03), (0.8, 0.0)]],
-        [[(0.8, 0.02), (0.28, 0.03), (0.28, 0.03), (0.22, 0.45), (0.22, 0.45), (0.6, 0.42),
-          (0.78, 0.7), (0.5, 1), (0.15, 0.92)]],
-    ],
-    6: [
-        [[(0.7, 0), (0.35, 0.28), (0.2, 0.7), (0.38, 0.99), (0.72, 0.93), (0.77, 0.66),
-          (0.5, 0.52), (0.23, 0.72)]],
-        [[(0.45, 0), (0.25, 0.4), (0.22, 0.8), (0.45, 1), (0.72, 0.85), (0.6, 0.62), (0.24, 0.75)]],
-    ],
-    7: [
-        [[(0.15, 0.03), (0.85, 0.03), (0.85, 0.03), (0.4, 1)]],
-        [[(0.12, 0.05), (0.8, 0.02), (0.8, 0.02), (0.55, 0.5), (0.45, 1)]],
-        [[(0.15, 0.03), (0.85, 0.03), (0.85, 0.03), (0.4, 1)], [(0.38, 0.5), (0.82, 0.48)]],
-        [[(0.14, 0.18), (0.16, 0.03), (0.16, 0.03), (0.85, 0.03), (0.85, 0.03), (0.45, 1)]],
-    ],
-    8: [
-        [[(0.7, 0.12), (0.42, 0.02), (0.23, 0.22), (0.5, 0.47), (0.78, 0.75), (0.5, 1),
-          (0.2, 0.78), (0.5, 0.47), (0.77, 0.22), (0.66, 0.06)]],
-        [[(0.5, 0.47), (0.25, 0.25), (0.5, 0), (0.75, 0.25), (0.5, 0.47)],
-         [(0.5, 0.47), (0.18, 0.75), (0.5, 1), (0.82, 0.75), (0.5, 0.47)]],
-    ],
-    9: [
-        [[(0.75, 0.18), (0.45, 0.02), (0.2, 0.25), (0.42, 0.48), (0.75, 0.25), (0.75, 0.25),
-          (0.73, 1)]],
-        [[(0.75, 0.15), (0.45, 0.02), (0.2, 0.25), (0.4, 0.48), (0.74, 0.3), (0.76, 0.2),
-          (0.76, 0.6), (0.6, 0.97), (0.25, 0.92)]],
-        [[(0.72, 0.12), (0.4, 0.05), (0.25, 0.3), (0.5, 0.45), (0.72, 0.2), (0.72, 0.2),
-          (0.5, 1)]],
-    ],
+    0: [[(0.5, 0), (0.2, 0.2), (0.15, 0.6), (0.4, 1), (0.75, 0.8), (0.8, 0.3), (0.5, 0)]],
+    1: [[(0.58, 0), (0.5, 0.5), (0.42, 1)]],
+    2: [[(0.18, 0.25), (0.35, 0.03), (0.68, 0.05), (0.75, 0.3), (0.5, 0.62), (0.15, 1), (0.15, 1),
+         (0.85, 0.98)]],
+    3: [[(0.2, 0.12), (0.5, 0), (0.75, 0.2), (0.62, 0.4), (0.4, 0.47), (0.4, 0.47), (0.7, 0.55),
+         (0.8, 0.78), (0.5, 1), (0.15, 0.88)]],
+    4: [[(0.25, 0), (0.15, 0.6), (0.15, 0.6), (0.88, 0.58)], [(0.68, 0.2), (0.62, 1)]],
+    5: [[(0.8, 0.02), (0.28, 0.03), (0.28, 0.03), (0.22, 0.45), (0.22, 0.45), (0.6, 0.42),
+         (0.78, 0.7), (0.5, 1), (0.15, 0.92)]],
+    6: [[(0.7, 0), (0.35, 0.28), (0.2, 0.7), (0.38, 0.99), (0.72, 0.93), (0.77, 0.66), (0.5, 0.52),
+         (0.23, 0.72)]],
+    7: [[(0.15, 0.03), (0.85, 0.03), (0.85, 0.03), (0.4, 1)]],
+    8: [[(0.7, 0.12), (0.42, 0.02), (0.23, 0.22), (0.5, 0.47), (0.78, 0.75), (0.5, 1),
+         (0.2, 0.78), (0.5, 0.47), (0.77, 0.22), (0.66, 0.06)]],
+    9: [[(0.75, 0.18), (0.45, 0.02), (0.2, 0.25), (0.42, 0.48), (0.75, 0.25), (0.75, 0.25),
+         (0.73, 1)]],
 }  # fmt: skip
 
 
 def pen(digit, rng, height, width):
     """The digit written by an unsteady hand: `height` pixels tall, strokes `width` pixels wide."""
-    strokes = GLYPHS[digit][rng.integers(len(GLYPHS[digit]))]
     slant, aspect = rng.normal(0.1, 0.12), rng.uniform(0.7, 1.05)
     margin = int(np.ceil(width)) + 2
     scale = 2  # drawn twice as large, then averaged: round, smooth edges
     paths = []
-    for stroke in strokes:
+    for stroke in GLYPHS[digit]:
         points = np.array(stroke, float) + rng.normal(0, 0.02, (len(stroke), 2))
         path = _spline(points)
         path[:, 0] = (path[:, 0] - 0.5) * aspect + slant * (0.5 - path[:, 1])
@@ -125,76 +80,60 @@ def sheet(size, color):
     return np.ones((*size, 3), np.float32) * np.array(color, np.float32)
 
 
-def lay(paper, ink, color, at, opacity=1):
+def lay(paper, ink, color, at):
     """Put ink on the paper with its upper left corner `at` (y, x); what sticks out is cut off."""
     cover = np.zeros(paper.shape[:2], np.float32)
     y, x = at
-    top, left = max(y, 0), max(x, 0)
-    part = ink[top - y :, left - x :][: cover.shape[0] - top, : cover.shape[1] - left]
-    cover[top : top + part.shape[0], left : left + part.shape[1]] = part
-    alpha = (cover * opacity)[..., None]
+    part = ink[: cover.shape[0] - y, : cover.shape[1] - x]
+    cover[y : y + part.shape[0], x : x + part.shape[1]] = part
+    alpha = cover[..., None]
     return np.asarray(paper * (1 - alpha) + np.array(color, np.float32) * alpha, np.float32)
 
 
-def rule(paper, gap, color, rng, *, squared=False):
-    """Ruled or squared lines `gap` pixels apart."""
-    out = paper.copy()
-    wide = max(1, round(gap / rng.uniform(18, 40)))
-    strength = rng.uniform(0.4, 0.9)
+def rule(paper, gap, rng, *, squared):
+    """Pale blue lines, or squares, `gap` pixels apart."""
+    out, wide = paper.copy(), max(1, gap // 25)
     for axis in (0, 1) if squared else (0,):
         for start in range(int(rng.integers(gap)), out.shape[axis], gap):
             lines = out[start : start + wide] if axis == 0 else out[:, start : start + wide]
-            lines *= 1 - strength
-            lines += strength * np.array(color, np.float32)
+            lines[:] = (0.55, 0.65, 0.85)
     return out
 
 
-def margin_line(paper, color, rng):
-    """One vertical line near the left edge."""
-    out = paper.copy()
-    w = out.shape[1]
-    x = int(w * rng.uniform(0.04, 0.12))
-    out[:, x : x + max(1, w // 200)] = np.array(color, np.float32)
-    return out
-
-
-def tilted(paper, rng, degrees=8, keystone=0.05):
+def tilted(paper, rng):
     """The sheet seen askew: rotated and in perspective, its edges outside the picture."""
     h, w = paper.shape[:2]
-    angle = np.deg2rad(rng.uniform(-degrees, degrees))
+    angle = np.deg2rad(rng.uniform(-8, 8))
     corners = np.array([(0, 0), (0, h), (w, h), (w, 0)], float)
-    corners += rng.uniform(-keystone, keystone, (4, 2)) * min(h, w)
+    corners += rng.uniform(-0.05, 0.05, (4, 2)) * min(h, w)
     centre = np.array([w / 2, h / 2])
     turn = np.array([[np.cos(angle), np.sin(angle)], [-np.sin(angle), np.cos(angle)]])
-    corners = (corners - centre) @ turn + centre
     pad = max(h, w) // 2
+    corners = (corners - centre) @ turn + centre + pad
     framed = Image.fromarray(as_bytes(np.pad(paper, ((pad, pad), (pad, pad), (0, 0)), "reflect")))
-    seen = framed.transform(
-        (w, h), Image.Transform.QUAD, tuple((corners + pad).ravel()), Image.Resampling.BICUBIC
-    )
+    form = Image.Transform.QUAD
+    seen = framed.transform((w, h), form, tuple(corners.ravel()), Image.Resampling.BICUBIC)
     return np.asarray(seen, np.float32) / 255
 
 
-def gradient(paper, rng, depth):
-    """Light that falls off across the picture, straight and a little curved."""
+def _slope(paper, rng):
+    """-1 to 1 or so across the picture, in any direction."""
     h, w = paper.shape[:2]
     y, x = np.mgrid[-1 : 1 : h * 1j, -1 : 1 : w * 1j]
-    a = rng.uniform(0, 2 * np.pi)
-    t = (np.cos(a) * x + np.sin(a) * y) / 1.4
-    light = 1 - depth * (0.5 + 0.5 * t) - depth * 0.3 * rng.uniform(0, 1) * (x**2 + y**2) / 2
-    tint = 1 + rng.normal(0, 0.03, 3) * light[..., None]
-    return np.asarray(paper * light[..., None] * tint, np.float32)
+    angle = rng.uniform(0, 2 * np.pi)
+    return (np.cos(angle) * x + np.sin(angle) * y)[..., None]
+
+
+def gradient(paper, rng, depth):
+    """Light that falls off across the picture, not all of it white."""
+    light = 1 - depth * (0.5 + 0.35 * _slope(paper, rng))
+    return np.asarray(paper * light * (1 + rng.normal(0, 0.03, 3) * light), np.float32)
 
 
 def shadow(paper, rng, depth):
     """A shadow with a soft edge across the picture: a hand, a phone."""
-    h, w = paper.shape[:2]
-    y, x = np.mgrid[-1 : 1 : h * 1j, -1 : 1 : w * 1j]
-    a = rng.uniform(0, 2 * np.pi)
-    t = np.cos(a) * x + np.sin(a) * y + rng.uniform(-0.5, 0.5) + 0.15 * np.sin(3 * x + 2 * y)
-    soft = rng.uniform(0.02, 0.2)
-    light = 1 - depth / (1 + np.exp(-np.clip(t / soft, -40, 40)))
-    return np.asarray(paper * light[..., None], np.float32)
+    at = (_slope(paper, rng) + rng.uniform(-0.5, 0.5)) / rng.uniform(0.05, 0.2)
+    return np.asarray(paper * (1 - depth / (1 + np.exp(-at))), np.float32)
 
 
 def specks(paper, rng, count, largest):
@@ -230,10 +169,7 @@ def camera(paper, rng, blur, noise):
 
 def stored(paper, form, **options):
     file = io.BytesIO()
-    picture = Image.fromarray(as_bytes(paper))
-    if options.pop("grey", False):
-        picture = picture.convert("L")
-    picture.save(file, form, **options)
+    Image.fromarray(as_bytes(paper)).save(file, form, **options)
     return file.getvalue()
 
 

@@ -273,8 +273,6 @@ def test_the_page_fits_the_screen_and_axe_finds_nothing(see, viewport, scheme):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("digit", GLYPHS)
-def test_each_way_to_write_a_digit_is_read(see, digit):
-    tab = see()
-    for glyph in GLYPHS[digit]:
-        lines = [0.1 + 0.8 * _spline(np.array(line, float))[::8] for line in glyph]
-        assert draw(tab, [line.tolist() for line in lines]) == str(digit), glyph
+def test_each_written_digit_is_read(see, digit):
+    lines = [0.1 + 0.8 * _spline(np.array(line, float))[::8] for line in GLYPHS[digit]]
+    assert draw(see(), [line.tolist() for line in lines]) == str(digit)

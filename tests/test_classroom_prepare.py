@@ -154,7 +154,7 @@ def check(pictures, folder):
 
 def test_samples_and_scenes_come_out_as_in_python(tmp_path):
     pictures = [(path.name, path.read_bytes()) for path in SAMPLES]
-    pictures += [*scenes(range(22)), *mnist_like(60 - 22 - len(SAMPLES))]
+    pictures += [*scenes(range(len(SCENES))), *mnist_like(20)]
     assert check(pictures, tmp_path) == len(pictures)
 
 
@@ -166,4 +166,4 @@ def test_odd_pictures_come_out_as_in_python(tmp_path):
 
 @pytest.mark.slow
 def test_a_thousand_pictures_come_out_as_in_python(tmp_path):
-    check([*scenes(range(22, 66)), *mnist_like(956)], tmp_path)
+    check([*scenes(range(len(SCENES), 4 * len(SCENES))), *mnist_like(956)], tmp_path)
