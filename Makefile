@@ -29,7 +29,8 @@ SOURCES := pyproject.toml CMakeLists.txt constraints.txt $(shell find csrc pytho
 
 # Run in the environment of all frameworks; `make test` runs them for the few that it has.
 FRAMEWORK_TESTS := tests/test_frameworks.py tests/test_environments.py tests/test_export.py \
-  tests/test_training_frameworks.py tests/test_training_failures.py tests/test_why_frameworks.py
+  tests/test_training_frameworks.py tests/test_training_failures.py tests/test_why_frameworks.py \
+  tests/test_networks.py
 
 # With CUDA 12 what its headers, libraries and compiler may change: that the backends answer rightly,
 # load, refuse and plan, and what NVRTC makes of our kernels. The rest is tested with 13 alone.

@@ -32,6 +32,10 @@ class Unavailable(LenetBenchError):
     """A backend that cannot run here; the sentence ends with the command that fixes it."""
 
 
+class Unsupported(LenetBenchError):
+    """A network, or a layer of it, that an API does not have: a result, and no failure."""
+
+
 def first_line(error: BaseException) -> str:
     """The message of another library's error, shortened for use in a sentence."""
     line = next(iter(str(error).strip().splitlines()), "") or type(error).__name__

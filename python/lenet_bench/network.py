@@ -4,7 +4,9 @@ image 28x28 -> conv1 20@5x5 -> pool1 2x2 -> conv2 50@5x5 -> pool2 2x2
 -> fc1 500, ReLU -> fc2 10 -> softmax
 """
 
+LENET = "lenet"  # its name among other networks
 IMAGE_SIDE = 28
+IMAGE = (IMAGE_SIDE, IMAGE_SIDE)
 CLASSES = 10
 
 #: Each parameter's shape in Caffe's layout: (out, in, height, width), (out, in), (out,).

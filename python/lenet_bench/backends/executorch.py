@@ -17,6 +17,7 @@ from executorch.runtime import Runtime
 from torch import nn
 from torch.nn import functional
 
+from ..network import IMAGE
 from ..weights import Weights
 from . import Array, Infer
 
@@ -56,7 +57,7 @@ def build(
     _unsafe_reset_threadpool(threads)  # it has no other way, and is safe before the first call
     module = LeNet()
     module.load_state_dict({name: torch.tensor(a) for name, a in weights.parameters.items()})
-    exported = torch.export.export(made(module), (torch.zeros(1, 1, 28, 28),))
+    exported = torch.export.export(made(module), (torch.zeros(1, 1, *IMAGE),))
     lowered = to_edge_transform_and_lower(exported, partitioner=[XnnpackPartitioner()])
     program = Runtime.get().load_program(lowered.to_executorch().buffer)
     method = program.load_method("forward")
@@ -86,7 +87,7 @@ def quantized(module: nn.Module) -> nn.Module:
 
     settings = xnnpack.get_symmetric_quantization_config(is_per_channel=True, is_dynamic=True)
     quantizer = xnnpack.XNNPACKQuantizer().set_global(settings)
-    image = (torch.zeros(1, 1, 28, 28),)
+    image = (torch.zeros(1, 1, *IMAGE),)
     prepared = prepare_pt2e(torch.export.export(module.eval(), image).module(), quantizer)
     prepared(*image)  # which looks at the weights
     return convert_pt2e(prepared)

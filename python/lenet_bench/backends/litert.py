@@ -11,6 +11,7 @@ from ai_edge_litert.cpu_options import CpuOptions
 from ai_edge_litert.interpreter import Interpreter
 from ai_edge_litert.options import Options
 
+from ..network import CLASSES
 from . import Array, Infer
 
 FORCE_FP16 = 4  # a flag of xnnpack_delegate.h: TFLITE_XNNPACK_DELEGATE_FLAG_FORCE_FP16
@@ -50,7 +51,7 @@ def compiled(tflite_model: bytes, threads: int, *, flags: int | None = None) -> 
     def infer(images: Array) -> Array:
         inputs[0].write(images)
         model.run_by_index(0, inputs, outputs)
-        return outputs[0].read(10, np.float32).reshape(1, 10)
+        return outputs[0].read(CLASSES, np.float32).reshape(1, CLASSES)
 
     return infer
 

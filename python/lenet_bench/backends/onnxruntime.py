@@ -14,6 +14,7 @@ import numpy as np
 import onnxruntime as ort
 
 from ..errors import Unavailable
+from ..network import CLASSES, IMAGE
 from ..weights import Weights
 from . import Array, Infer, in_cpp
 
@@ -75,8 +76,8 @@ def cudagraph(onnx_model: bytes, threads: int, device: str) -> Infer:
 
 def bound(session: ort.InferenceSession, device: str) -> Infer:
     """The session from array to array, through memory of the device that is bound once."""
-    image = ort.OrtValue.ortvalue_from_numpy(np.zeros((1, 1, 28, 28), np.float32), device)
-    probabilities = ort.OrtValue.ortvalue_from_numpy(np.zeros((1, 10), np.float32), device)
+    image = ort.OrtValue.ortvalue_from_numpy(np.zeros((1, 1, *IMAGE), np.float32), device)
+    probabilities = ort.OrtValue.ortvalue_from_numpy(np.zeros((1, CLASSES), np.float32), device)
     binding = session.io_binding()
     binding.bind_ortvalue_input("image", image)
     binding.bind_ortvalue_output("probabilities", probabilities)

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import openvino as ov
 
+from ..network import IMAGE
 from ..weights import Weights
 from . import Array, Infer, in_cpp
 
@@ -19,7 +20,7 @@ def load(onnx_model: bytes, threads: int, images: int, precision: str = "f32") -
     """The model, compiled for so many images a call; -1 is any number."""
     core = ov.Core()
     model = core.read_model(onnx_model)
-    model.reshape([images, 1, 28, 28])
+    model.reshape([images, 1, *IMAGE])
     config = {
         "INFERENCE_PRECISION_HINT": precision,
         "PERFORMANCE_HINT": "LATENCY",

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import tensorflow as tf
 
+from ..network import IMAGE
 from ..weights import Weights
 from . import Infer, in_cpp
 
@@ -52,7 +53,7 @@ def graph_of(
     module: LeNet, count: int | None, *, jit_compile: bool = False
 ) -> tf.types.experimental.ConcreteFunction:
     """The graph for so many images; None is any number."""
-    images = tf.TensorSpec([count, 28, 28, 1], tf.float32)
+    images = tf.TensorSpec([count, *IMAGE, 1], tf.float32)
     return tf.function(module, jit_compile=jit_compile).get_concrete_function(images)
 
 
@@ -91,7 +92,7 @@ def bfloat16(weights: Weights, threads: int) -> Infer:
     def lenet(images: tf.Tensor) -> tf.Tensor:
         return tf.cast(module(tf.cast(images, tf.bfloat16)), tf.float32)
 
-    images = tf.TensorSpec([1, 28, 28, 1], tf.float32)
+    images = tf.TensorSpec([1, *IMAGE, 1], tf.float32)
     return on_arrays(tf.function(lenet).get_concrete_function(images))
 
 
@@ -99,7 +100,7 @@ def session(weights: Weights, threads: int) -> Infer:
     """The graph in a session of TensorFlow 1."""
     v1 = tf.compat.v1
     with tf.Graph().as_default() as graph:
-        image = v1.placeholder(tf.float32, [1, 28, 28, 1])
+        image = v1.placeholder(tf.float32, [1, *IMAGE, 1])
         answer = load(weights, threads)(image)
     config = v1.ConfigProto(intra_op_parallelism_threads=threads, inter_op_parallelism_threads=1)
     session = v1.Session(graph=graph, config=config)

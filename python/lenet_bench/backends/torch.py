@@ -17,6 +17,7 @@ from torch.ao.quantization import quantize_fx
 from torch.nn import functional
 
 from ..export.calibration import digits
+from ..network import IMAGE
 from ..weights import Weights
 from . import Array, Infer, in_cpp
 
@@ -66,7 +67,7 @@ def on_arrays(model: nn.Module, device: str) -> Infer:
 
 def example(device: str, images: int = 1) -> torch.Tensor:
     """So many images."""
-    return torch.zeros(images, 1, 28, 28, device=device)
+    return torch.zeros(images, 1, *IMAGE, device=device)
 
 
 def eager(weights: Weights, threads: int, device: str) -> Infer:

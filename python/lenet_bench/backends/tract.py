@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import tract
 
+from ..network import IMAGE
 from . import Array, Infer
 
 
@@ -19,7 +20,7 @@ def build(onnx_model: bytes) -> Infer:
         path = Path(folder) / "lenet.onnx"
         path.write_bytes(onnx_model)
         model = tract.onnx().load(path)
-    model.set_input_fact(0, "1,1,28,28,f32")
+    model.set_input_fact(0, "1,1,{},{},f32".format(*IMAGE))
     runnable = model.into_model().into_runnable()
 
     def infer(images: Array) -> Array:

@@ -14,13 +14,14 @@ from tvm import relax
 from tvm.relax.frontend.onnx import from_onnx
 from tvm.target.codegen import llvm_get_system_cpu
 
+from ..network import IMAGE
 from . import Infer
 
 
 def build(onnx_model: bytes) -> Infer:
     """Relax's virtual machine on the compiled model."""
     model = onnx.load_from_string(onnx_model)
-    module = from_onnx(model, shape_dict={"image": (1, 1, 28, 28)})
+    module = from_onnx(model, shape_dict={"image": (1, 1, *IMAGE)})
     cpu = llvm_get_system_cpu()
     target = tvm.target.Target({"kind": "llvm", "mcpu": cpu, "fast-math-reassoc": True})
     with target:

@@ -24,6 +24,7 @@ _FILES = {  # of each command, in the order of the help
     "infer": "infer",
     "verify": "verify",
     "compare": "compare",
+    "networks": "networks",
     "report": "report",
     "diff": "report",
     "share": "share",
@@ -69,6 +70,7 @@ Examples:
   lenet-bench share RESULT                 prepare a result for sharing
   lenet-bench machines                     show the results of many machines
   lenet-bench why keras                    find where a call's time goes
+  lenet-bench networks                     list larger and smaller networks
   lenet-bench classroom --serve --open     draw digits, and let every API answer
   lenet-bench cost                         count the code that each API takes
   lenet-bench backends                     list the APIs, from C++ to Keras

@@ -1,15 +1,21 @@
 """`compare`: what each backend costs in time."""
 
 import os
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..network import LENET
 from ..units import counted, span
 from .options import (
+    ALL_NETWORKS,
     Device,
     backends_argument,
     command,
     device_option,
+    each_network,
     form_option,
+    network_option,
     option,
     run_options,
 )
@@ -34,11 +40,18 @@ if TYPE_CHECKING:
 )
 @option("--interval MS", "Pause this long before each call: 20 (ms) or 1s.", "interval_s")
 @option("--cold", "Read 64 MB before each call: cold caches.")
+@network_option
 @device_option
 @run_options("compare", otherwise="[at least 20s and 6 rounds]")
 @form_option("json", "csv", "markdown")
 def compare(
-    backends: tuple[str, ...], quick: bool, device: Device, form: str | None, **chosen: Any
+    backends: tuple[str, ...],
+    quick: bool,
+    network: str,
+    device: Device,
+    form: str | None,
+    output: Path,
+    **chosen: Any,
 ) -> int:
     """Measure backends side by side: latency, ratio, and whether the difference is real.
 
@@ -53,6 +66,7 @@ def compare(
     $ lenet-bench compare fused keras --interval 20ms --cold
     $ lenet-bench compare torch torch@gpu -o mine.jsonl   run it again to continue
     $ lenet-bench compare --device gpu --baseline cudnn
+    $ lenet-bench compare --network resnet50 torch onnxruntime keras
     $ lenet-bench compare --json | jq '.backends[] | {name, p50_us, verdict}'
 
     Exit codes: 0; 1 if a backend failed or a named one does not run.
@@ -68,7 +82,7 @@ def compare(
         chosen["rounds"] = chosen["rounds"] or QUICK_ROUNDS
         chosen["budget_s"] = chosen["budget_s"] or QUICK_S
     options = CompareOptions(
-        backends=named or (QUICK if quick and device != "gpu" else ()),
+        backends=named or (QUICK if quick and device != "gpu" and network == LENET else ()),
         device=device,
         least_rounds=int(quick),
         quiet="LENET_BENCH_DEBUG" not in os.environ,
@@ -81,7 +95,12 @@ def compare(
         say(comparison([result], form, screen(), named))
         return not failures(result.backends, named)
 
-    return run(measure, options, show)
+    def measured(name: str) -> int:
+        """Measure one network; of several, each has a file of its own."""
+        file = output.with_stem(f"{output.stem}-{name}") if network == ALL_NETWORKS else output
+        return run(measure, replace(options, network=name, output=file), show)
+
+    return each_network(network, measured)
 
 
 def _foreseen(options: "CompareOptions") -> str:

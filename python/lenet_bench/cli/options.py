@@ -12,6 +12,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from ..errors import LenetBenchError
+from ..network import LENET
 
 #: Not checked by click: if one image cannot be read, the others are still answered.
 FILE = click.Path(path_type=Path, readable=False)
@@ -53,6 +54,52 @@ class BackendName(click.ParamType):  # type: ignore[type-arg] # click 8.2 has no
 BACKEND = BackendName()
 
 
+class NetworkName(click.ParamType):  # type: ignore[type-arg] # click 8.2 has none
+    """A network that can take LeNet's place, or all of them."""
+
+    name = "network"
+
+    def convert(self, value: str, param: Any, ctx: Any) -> str:
+        """Refuse an unknown name."""
+        from ..networks import NETWORKS
+
+        if value not in (*NETWORKS, ALL_NETWORKS):
+            known = ", ".join(NETWORKS)
+            self.fail(f"expected {known} or {ALL_NETWORKS}, got {value!r}", param, ctx)
+        return value
+
+    def shell_complete(self, _: Any, __: Any, incomplete: str) -> list[CompletionItem]:
+        from ..networks import NETWORKS
+
+        names = (*NETWORKS, ALL_NETWORKS)
+        return [CompletionItem(name) for name in names if name.startswith(incomplete)]
+
+
+ALL_NETWORKS = "all"
+
+
+def each_network(name: str, run: Callable[[str], int]) -> int:
+    """Run it for the network of that name, or for every one; the highest exit code.
+
+    One of several that cannot be measured, as for its size, does not end the others.
+    """
+    if name != ALL_NETWORKS:
+        return run(name)
+    from ..networks import NETWORKS
+    from .output import INTERRUPTED, WRONG, complain
+
+    codes = [0]
+    for one in NETWORKS:
+        try:
+            codes.append(run(one))
+        except LenetBenchError as error:
+            complain(str(error))
+            codes.append(WRONG)
+        if codes[-1] == INTERRUPTED:
+            break
+    return max(codes)
+
+
 def seconds(text: str) -> float:
     """A time spelled 60s, 500ms, 5m or 1h; a bare number is seconds."""
     units = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "": 1.0}
@@ -92,6 +139,7 @@ _VALUES: dict[str, Any] = {
     **dict.fromkeys(("BACKEND", "NAME", "A B"), BACKEND),
     **dict.fromkeys(("FILE", "RESULT"), FILE),
     **{"DIR": FOLDER, "N": click.IntRange(min=1), "N,N,...": batch_sizes},
+    "NETWORK": NetworkName(),
     **{"TIME": seconds, "MS": milliseconds, "SHARE": share},
     **{"WORDS": str, "VERSION": str},
 }
@@ -211,6 +259,11 @@ timeout_option = option(
 )
 device_option = option(
     "--device [cpu|gpu]", "Run on this device; torch then means torch@gpu. [each backend's]"
+)
+network_option = option(
+    "--network NETWORK",
+    "A network in LeNet's place, or `all`: `lenet-bench networks` lists them.",
+    default=LENET,
 )
 json_option = option("--json", _FORMS["json"], "as_json")
 verbose_option = option("-v, --verbose", "Show what frameworks print.")

@@ -7,10 +7,11 @@
 
 import os
 import sys
+from collections.abc import Iterable
 from contextlib import closing
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..atomic import write_atomically, writing
 from ..errors import LenetBenchError, Unavailable
@@ -84,27 +85,36 @@ def _made(name: str, weights: Weights) -> bytes:
 
 
 def _converted(name: str, weights: Weights) -> bytes:
-    """The model of a framework's converter, made once, and kept in the user's cache.
+    """The model of a framework's converter, which depends on the file of its maker."""
+    module = MAKERS[name].partition(":")[0]
+    source = Path(__file__).with_name(f"{module}.py").read_text()
+    made_of = [source, weights.sha256, *versions(module)]
+    return converted(name, made_of, f"{__name__}:serve", (name, dict(weights.parameters)))
 
-    It depends on the file of its maker and on the versions of the converter's packages. The
-    converter runs in a process of its own, so that a process that only runs the model does not load
-    it.
+
+def versions(module: str) -> list[str]:
+    """Of the packages whose converter makes this file."""
+    return [f"{package} {installed_version(package)}" for package in _CONVERTERS[module]]
+
+
+def converted(name: str, made_of: Iterable[str], serve: str, question: Any) -> bytes:
+    """The file that `serve` answers that question with, kept in the user's cache.
+
+    The converter runs in a process of its own, so that a process that only runs the model does not
+    load it.
     """
     from ..cache import made
     from ..process import Child, Died
 
-    module = MAKERS[name].partition(":")[0]
-    source = Path(__file__).with_name(f"{module}.py").read_text()
-    versions = [f"{package} {installed_version(package)}" for package in _CONVERTERS[module]]
     variables = {**_CONVERTERS_VARIABLES, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
 
     def convert(_: Path) -> bytes:
-        with closing(Child(f"{__name__}:serve", variables=variables)) as child:
-            content: bytes = child.ask((name, dict(weights.parameters)), _CONVERTERS_SECONDS)
+        with closing(Child(serve, variables=variables)) as child:
+            content: bytes = child.ask(question, _CONVERTERS_SECONDS)
         return content
 
     try:
-        return made("models", name, [source, weights.sha256, *versions], convert).read_bytes()
+        return made("models", name, made_of, convert).read_bytes()
     except Died as death:
         raise ImportError(death.sentence) from None
 

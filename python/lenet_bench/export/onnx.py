@@ -5,8 +5,8 @@ from onnx import TensorProto, checker, helper, numpy_helper
 from ..network import PARAMETERS
 from ..weights import Weights
 
-_OPSET = 17  # the newest that every runtime here reads
-_IR_VERSION = 8  # the one that came with it
+OPSET = 17  # the newest that every runtime here reads
+IR_VERSION = 8  # the one that came with it
 
 
 def model(weights: Weights) -> bytes:
@@ -31,9 +31,9 @@ def model(weights: Weights) -> bytes:
         [helper.make_tensor_value_info("probabilities", TensorProto.FLOAT, ["n", 10])],
         [numpy_helper.from_array(weights[name], name) for name in PARAMETERS],
     )
-    opset = helper.make_opsetid("", _OPSET)
+    opset = helper.make_opsetid("", OPSET)
     made = helper.make_model(
-        graph, producer_name="lenet-bench", opset_imports=[opset], ir_version=_IR_VERSION
+        graph, producer_name="lenet-bench", opset_imports=[opset], ir_version=IR_VERSION
     )
     checker.check_model(made, full_check=True)
     content: bytes = made.SerializeToString()

@@ -14,10 +14,11 @@ from importlib.metadata import version
 from pathlib import Path
 from statistics import fmean, median
 
-from msgspec import structs
+from msgspec import UNSET, structs
 
 from ..cost import installed_mib, lines_of_code
 from ..errors import ResultError
+from ..network import LENET
 from ..results import (
     Appended,
     Block,
@@ -26,6 +27,7 @@ from ..results import (
     Header,
     Listed,
     Log,
+    Other,
     Result,
     Rules,
     as_read,
@@ -35,7 +37,7 @@ from ..results import (
 from ..results.portable import argument
 from ..results.statistics import CONFIDENCE, FEWEST_STARTS
 from ..texts import printable
-from ..weights import default_path, read_weights
+from ..weights import default_path
 from . import empty
 from .empty import EMPTY
 from .environment import read_machine
@@ -43,7 +45,7 @@ from .interrupts import interrupts
 from .options import COLD_MB, USUAL_S, CompareOptions, Entry, as_before, check_same
 from .pinning import Cores, choose_cores, cpus_near_gpu, on_cores, thread_variables
 from .start import Conditions, Task, measure_block
-from .truth import ROTATING, Truth
+from .truth import Truth, truth_of
 
 _MOST_REPEATED = 0.25  # of the blocks
 
@@ -180,9 +182,11 @@ class _Comparison:
         self._file = file
         earlier = file.log if file else None
         options = as_before(options, earlier.header) if earlier else options
-        entries, weights = options.entries(), read_weights(options.weights)
+        entries = options.entries()
         cores = choose_cores(options.threads, cpus_near_gpu(entry.device for entry in entries))
-        now = _header(options, entries, cores, weights.sha256)
+        seed = random.SystemRandom().getrandbits(32) if options.seed is None else options.seed
+        truth = truth_of(options.network, options.weights, seed)
+        now = _header(replace(options, seed=seed), entries, cores, truth)
         if earlier:
             check_same(earlier.header, now, options.output)
             self._began -= as_result(earlier).elapsed_s
@@ -192,7 +196,10 @@ class _Comparison:
         self._entries = {entry.name: entry for entry in (floor, *entries)}
         # Counted before the run, since it reads files: nothing but timing happens later.
         self._costs = {
-            name: {"lines_of_code": lines_of_code(name), "installed_mib": installed_mib(name)}
+            name: {
+                "lines_of_code": lines_of_code(name) if options.network == LENET else None,
+                "installed_mib": installed_mib(name),
+            }
             for name in self._entries
         }
         self._conditions = Conditions(
@@ -201,7 +208,8 @@ class _Comparison:
             threads=self._rules.threads,
             weights=str(options.weights or default_path()),
             timeout_s=options.timeout_s,
-            truth=Truth(weights, self._rules.seed),
+            truth=truth,
+            network=options.network,
             interval_s=self._rules.interval_s,
             cold_mb=self._rules.cold_mb,
         )
@@ -303,23 +311,25 @@ class _Comparison:
 
 
 def _header(
-    options: CompareOptions, entries: Sequence[Entry], cores: Cores, weights_sha256: str
+    options: CompareOptions, entries: Sequence[Entry], cores: Cores, truth: Truth
 ) -> Header:
+    assert options.seed is not None
     rules = Rules(
-        seed=random.SystemRandom().getrandbits(32) if options.seed is None else options.seed,
+        seed=options.seed,
         baseline=options.baseline,
         margin=options.margin,
         confidence=CONFIDENCE,
         budget_s=options.budget_s,
         rounds=options.rounds,
         timeout_s=options.timeout_s,
-        images=ROTATING,
+        images=len(truth.rotating.images),
         threads=options.threads,
         worker_cores=cores.worker,
         parent_cores=cores.parent,
         variables=thread_variables(options.threads),
+        other=UNSET if truth.float32 is None else Other(options.network, truth.float32),
         weights=printable(Path(options.weights or default_path()).name),
-        weights_sha256=weights_sha256,
+        weights_sha256=truth.sha256,
         interval_s=options.interval_s,
         cold_mb=COLD_MB if options.cold else None,
         batches=options.batches,
@@ -332,7 +342,9 @@ def _header(
         machine=read_machine(),
         rules=rules,
         backends=tuple(
-            Listed(entry.name, entry.device, entry.tolerance if entry.checked else None)
+            Listed(
+                entry.name, entry.device, truth.allowed(entry.tolerance) if entry.checked else None
+            )
             for entry in entries
         ),
         floor=EMPTY,

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..errors import LenetBenchError, ResultError
+from ..network import LENET
 from ..registry import FLOAT32, Device, find, names, tolerance, usual_name
 from ..registry.environments import interpreter, variables
 from ..results import SHARED, Header
@@ -69,6 +70,7 @@ class CompareOptions:
     batches: tuple[int, ...] = ()  # sizes to measure throughput for, after the single calls
     apart: bool = False  # take each call apart too, as `why` does
     weights: str | os.PathLike[str] | None = None
+    network: str = LENET  # in LeNet's place
     output: str | os.PathLike[str] | None = None  # where there is such a run, it goes on
     device: Device | None = None  # without `backends`, only those that run there: torch@gpu
     quiet: bool = True  # frameworks are asked to log little
@@ -76,7 +78,7 @@ class CompareOptions:
 
     def entries(self) -> list[Entry]:
         """The backends to compare, with the baseline; LenetBenchError for an unknown name."""
-        chosen = list(self.backends or names(gone=False, device=self.device))
+        chosen = list(self.backends or self._every())
         if self.baseline is not None and self.baseline not in map(name_of, chosen):
             chosen.insert(0, self.baseline)
         entries = [
@@ -88,8 +90,19 @@ class CompareOptions:
                 raise LenetBenchError(f"{entry.name} is named twice; name each backend once")
         return entries
 
+    def _every(self) -> list[str]:
+        if self.network == LENET:
+            return names(gone=False, device=self.device)
+        from ..networks.placed import able
+
+        return able(self.device or "cpu")
+
     def check(self) -> None:
-        """Raise LenetBenchError for an impossible figure."""
+        """Raise LenetBenchError for an impossible figure, or what only LeNet has."""
+        if self.network != LENET:
+            only = {"--weights": self.weights, "--batch": self.batches, "why": self.apart}
+            if name := next((name for name, given in only.items() if given), None):
+                raise LenetBenchError(f"{name} is for LeNet only, not for {self.network}")
         positive = {
             "threads": self.threads,
             "budget": self.budget_s,

@@ -4,8 +4,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..errors import LenetBenchError
+from ..network import CLASSES, LENET
 from ..registry import Network, find, load
-from ..weights import Weights
+from ..weights import Weights, read_weights
 
 Answer = dict[str, Any]
 
@@ -18,16 +19,40 @@ class Origin:
     weights: Weights
     threads: int
     factory: Any
+    network: str = LENET
+
+    @property
+    def answers(self) -> int:
+        """The floats of an answer."""
+        if self.network == LENET:
+            return CLASSES
+        from ..networks import network
+
+        return network(self.network).answers
 
     def build(self) -> Network:
         if self.factory:
             made: Network = self.factory(self.weights, threads=self.threads)
             return made
+        if self.network != LENET:
+            from ..networks import network
+            from ..networks.placed import place
+
+            return place(self.name, network(self.network), self.weights, self.threads)
         return load(self.name, threads=self.threads, weights=self.weights, quiet=False)
 
     def takes_one_image(self) -> bool:
         row, variant = find(self.name) if not self.factory else (None, "")
         return row is not None and row.takes_one_image(variant)
+
+
+def weights_of(name: str, path: str) -> Weights:
+    """LeNet's of this file, or those of another network."""
+    if name == LENET:
+        return read_weights(path)
+    from ..networks import network, seeded
+
+    return seeded.weights_of(network(name))
 
 
 class WrongAnswerError(Exception):

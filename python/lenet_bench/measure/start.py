@@ -14,16 +14,17 @@ import numpy as np
 
 from .. import units
 from ..errors import LenetBenchError, Unavailable, without_middle
+from ..network import LENET
 from ..process import Child, Died
 from ..registry import find, with_counterpart, wrong_version
 from ..results import Anatomy, Batch, Block, CacheProbe, ColdStart, Experiment, Status
 from ..results.portable import portable
 from ..results.versioned import decode
-from ..weights import default_path, read_weights
+from ..weights import default_path
 from .options import Entry
 from .pinning import Cores, choose_cores, cpus_near_gpu, on_cores, thread_variables
 from .stretch import Stretch, disagreement, slower, together
-from .truth import STRETCHES, Floats, Known, Truth
+from .truth import STRETCHES, Floats, Known, Truth, truth_of
 from .watch import Watch, mhz, open_meter, used
 
 _PROBES = 3  # before and after the timing: all must say so, since a noisy machine may say it once
@@ -56,6 +57,7 @@ class Conditions:
     weights: str
     timeout_s: float
     truth: Truth
+    network: str = LENET
     interval_s: float | None = None
     cold_mb: int | None = None
 
@@ -110,7 +112,8 @@ class Start:
             path=self.entry.path,
             threads=c.threads,
             weights=c.weights,
-            image=c.truth.rotating.images[0],
+            network=LENET if self.entry.factory else c.network,
+            image=self._taken(c.truth.rotating.images[:1])[0],
         )
         self.runs = _description(answer["runs"])
         return ColdStart(**answer["cold_start"])
@@ -118,7 +121,7 @@ class Start:
     def check_parity(self) -> None:
         """The images that will rotate, and the edge cases."""
         truth = self.conditions.truth
-        answer = self.ask("keep", images=truth.rotating.images)
+        answer = self.ask("keep", images=self._taken(truth.rotating.images))
         if self.entry.checked:
             self.check(answer["answers"], truth.rotating.probabilities)
             self.check_images(truth.edges)
@@ -126,10 +129,21 @@ class Start:
     def check_images(self, known: Known) -> None:
         """Check its answers to these images against the reference's."""
         if self.entry.checked:
-            self.check(self.ask("check", images=known.images)["answers"], known.probabilities)
+            answer = self.ask("check", images=self._taken(known.images))
+            self.check(answer["answers"], known.probabilities)
 
-    def check_cache(self) -> CacheProbe:
+    def _taken(self, images: Floats) -> Floats:
+        """As this backend takes them."""
+        return (
+            images
+            if self.entry.factory
+            else self.conditions.truth.taken_by(self.entry.name, images)
+        )
+
+    def check_cache(self) -> CacheProbe | None:
         """Fail a backend that remembers answers: new images take it much longer than known ones."""
+        if not self.conditions.truth.new:
+            return None
         for images in self.conditions.truth.new[:_PROBES]:
             probe = self._probe(images, _PROBE_S)
             if not _remembers(probe):
@@ -183,6 +197,8 @@ class Start:
 
     def _check_memory(self, stretches: Sequence[Stretch]) -> None:
         """Fail a backend that answered timed calls from memory: new images take much longer."""
+        if not self.conditions.truth.new:
+            return
         calls_us = min(stretch.median_us for stretch in stretches)
         for images in self.conditions.truth.new[_PROBES:]:
             probe = self._probe(images, 0.0)
@@ -201,7 +217,7 @@ class Start:
         answer = self.ask(
             "time",
             self._pauses_s(),
-            images=images.images,
+            images=self._taken(images.images),
             seconds=seconds,
             usual_ns=usual_ns,
             most=self._most and self._most // STRETCHES,
@@ -262,15 +278,17 @@ class Start:
     def check(self, answers: Floats, expected: Floats) -> None:
         """Raise Failed unless the answers equal the reference's within the tolerance."""
         answers = answers.reshape(-1, expected.shape[1])
-        difference = float(np.abs(answers - expected).max(initial=0))
+        truth = self.conditions.truth
+        difference = truth.difference(answers, expected)
+        allowed = truth.allowed(self.entry.tolerance)
         if not np.isfinite(difference):
             raise Failed("wrong", "its probabilities are not finite")
         self.difference = max(self.difference or 0.0, difference)
-        if difference > self.entry.tolerance:
+        if difference > allowed:
             raise Failed(
                 "wrong",
                 f"its probabilities differ from the reference's by {difference:.2g}, "
-                f"more than the allowed {self.entry.tolerance:.0e}",
+                f"more than the allowed {allowed:.0e}",
             )
 
     def _explained(self, reason: str) -> str:
@@ -294,7 +312,10 @@ def _remembering(probe: CacheProbe) -> Failed:
 
 
 def usual_conditions(
-    devices: Iterable[str], threads: int = 1, weights: str | PathLike[str] | None = None
+    devices: Iterable[str],
+    threads: int = 1,
+    weights: str | PathLike[str] | None = None,
+    network: str = LENET,
 ) -> Conditions:
     """Conditions for starts outside of a comparison, on these devices."""
     return Conditions(
@@ -303,7 +324,8 @@ def usual_conditions(
         threads=threads,
         weights=str(weights or default_path()),
         timeout_s=_TIMEOUT_S,
-        truth=Truth(read_weights(weights), seed=0),
+        truth=truth_of(network, weights, seed=0),
+        network=network,
     )
 
 
@@ -340,7 +362,7 @@ def measure_block(entry: Entry, conditions: Conditions, task: Task) -> Block:
         doing = f"in round {task.round + 1}: "
         _measure(start, task, watch, facts)
     except Failed as failure:
-        doing = "" if failure.status == "unavailable" else doing
+        doing = "" if failure.status in ("unavailable", "unsupported") else doing
         facts["status"] = failure.status
         facts["reason"] = _said(doing + failure.reason)
         facts["traceback"] = _said(failure.traceback or "", _LONGEST_TRACEBACK) or None

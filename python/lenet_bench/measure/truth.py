@@ -4,14 +4,15 @@ The images are pen strokes as sparse as MNIST's digits.
 """
 
 from itertools import pairwise
+from os import PathLike
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..network import IMAGE_SIDE
+from ..network import IMAGE_SIDE, LENET
 from ..registry import load
-from ..weights import Weights
+from ..weights import Weights, read_weights
 
 Floats = NDArray[np.float32]
 
@@ -34,8 +35,11 @@ class Truth:
     Computed before the run: BLAS threads spin after a product and would disturb timed calls.
     """
 
+    float32: float | None = None  # the error that this precision has by itself, where it is known
+
     def __init__(self, weights: Weights, seed: int) -> None:
         self._reference = load("reference", weights=weights)
+        self.sha256 = weights.sha256
         self.rotating = self._known(strokes(ROTATING, seed=0))  # for the warm-up and batches
         self.edges = self._known(edge_cases())
         own = strokes(STRETCHES * ROTATING + _PROBES * _PROBED, seed=seed + 1)  # new to backends
@@ -47,8 +51,29 @@ class Truth:
         """The probabilities of any images."""
         return self._reference.infer(images)
 
+    def difference(self, found: Floats, expected: Floats) -> float:
+        """How far these answers are from the reference's, by the largest difference."""
+        return float(np.abs(found - expected).max(initial=0))
+
+    def allowed(self, tolerance: float) -> float:
+        """The difference that a backend of this tolerance may have."""
+        return tolerance
+
+    def taken_by(self, backend: str, images: Floats) -> Floats:  # noqa: ARG002
+        """The images as this backend takes them."""
+        return images
+
     def _known(self, images: Floats) -> Known:
         return Known(images, self.of(images))
+
+
+def truth_of(network: str, weights: str | PathLike[str] | None, seed: int) -> Truth:
+    """Those of LeNet with these weights, or of another network."""
+    if network == LENET:
+        return Truth(read_weights(weights), seed)
+    from .network_truth import NetworkTruth
+
+    return NetworkTruth(network)
 
 
 def strokes(count: int, seed: int) -> Floats:

@@ -17,14 +17,13 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import Unavailable
+from ..errors import Unavailable, Unsupported
 from ..network import CLASSES
 from ..process import HungUp, Parent
 from ..registry import Network, find
 from ..registry.building import import_backend
-from ..weights import read_weights
 from .calls import Before, Image, clock, time_calls
-from .origin import Answer, Origin, WrongAnswerError, is_expected, sentence
+from .origin import Answer, Origin, WrongAnswerError, is_expected, sentence, weights_of
 from .pinning import threads_cores
 
 Question = Mapping[str, Any]
@@ -64,9 +63,10 @@ def _start(question: Mapping[str, Any], began_ns: int) -> tuple["Built", Answer]
     times = [clock()]
     factory = _import(question)
     times.append(clock())
-    weights = read_weights(question["weights"])
+    network_name = question["network"]
+    weights = weights_of(network_name, question["weights"])
     times.append(clock())
-    origin = Origin(question["name"], weights, question["threads"], factory)
+    origin = Origin(question["name"], weights, question["threads"], factory, network_name)
     network = origin.build()
     times.append(clock())
     answer = network.infer(question["image"])
@@ -77,7 +77,7 @@ def _start(question: Mapping[str, Any], began_ns: int) -> tuple["Built", Answer]
             "process_s": (began_ns - question["started_ns"]) / 1e9,
             **dict(zip(("import_s", "weights_s", "build_s", "first_s"), parts, strict=True)),
         },
-        "answers": checked_answers([answer]),
+        "answers": checked_answers([answer], origin.answers),
         "runs": network.describe(),
     }
     built = Built(network, origin)
@@ -100,6 +100,8 @@ def _failure(error: BaseException) -> dict[str, Any]:
     status = "crashed"
     if isinstance(error, Unavailable):
         status = "unavailable"
+    elif isinstance(error, Unsupported):
+        status = "unsupported"
     elif isinstance(error, WrongAnswerError):
         status = "wrong"
     text = None if is_expected(error) else "".join(traceback.format_exception(error))
@@ -125,7 +127,7 @@ class Built:
 
     def check(self, question: Question) -> Answer:
         answers = [self._infer(image) for image in _separate(question["images"])]
-        return {"answers": checked_answers(answers)}
+        return {"answers": checked_answers(answers, self._origin.answers)}
 
     def probe(self, question: Question) -> Answer:
         """Time an image repeated, images that rotate and new images, in turns."""
@@ -156,7 +158,7 @@ class Built:
         medians = {f"{kind}_us": float(np.median(ns)) / 1000 for kind, ns in times.items()}
         # A slow call has few samples, and a stall among them is no sign of a cache.
         medians["fresh_us"] = min(times["fresh"]) / 1000
-        return {"answers": checked_answers(answers), **medians}
+        return {"answers": checked_answers(answers, self._origin.answers), **medians}
 
     def warm(self, question: Question) -> Answer:
         """Make calls with the rotating images; what follows is counted from then on."""
@@ -190,7 +192,9 @@ class Built:
             "samples_ns": np.array(calls.samples_ns, np.int64),
             "slices": calls.slices,
             "made": calls.made,
-            "answers": checked_answers([answer for _, answer in calls.answers]),
+            "answers": checked_answers(
+                [answer for _, answer in calls.answers], self._origin.answers
+            ),
             "answered": [number for number, _ in calls.answers],
             "began_ns": calls.began_ns,
             "wall_ns": calls.wall_ns,
@@ -265,9 +269,9 @@ class Built:
         return dissect(self._infer, self._images)
 
 
-def checked_answers(answers: Sequence[Any]) -> Image:
-    """Raise WrongAnswerError unless each answer is ten probabilities."""
-    return np.array([_checked(answer, (CLASSES,)) for answer in answers], np.float32)
+def checked_answers(answers: Sequence[Any], floats: int = CLASSES) -> Image:
+    """Raise WrongAnswerError unless each answer is so many floats, ten probabilities of LeNet."""
+    return np.array([_checked(answer, (floats,)) for answer in answers], np.float32)
 
 
 def _separate(images: Image) -> list[Image]:

@@ -27,12 +27,13 @@ A call on a GPU only enqueues work on a stream. So there the last way runs one k
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
-from importlib.util import find_spec, module_from_spec
+from importlib.util import find_spec
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..networks.placed import varied
 from ..registry import devices
 from ..registry.adapter import Adapter
 from ..registry.backend import Backend
@@ -95,14 +96,8 @@ class Case:
 
         A name that the file does not have is a model that the function takes: onnx_model.
         """
-        spec = find_spec(f"lenet_bench.backends.{self.row.module}")
-        assert spec is not None
-        assert spec.loader is not None
-        file = module_from_spec(spec)  # a copy, so that the imported module stays unchanged
-        spec.loader.exec_module(file)
-        given = {name: other for name, other in others.items() if not hasattr(file, name)}
-        vars(file).update({name: others[name] for name in others.keys() - given.keys()})
-        return adapter(self.row, self.variant, self.weights, self.threads, file=file, given=given)
+        row, variant, weights, threads = self.row, self.variant, self.weights, self.threads
+        return varied(row, variant, weights, threads, others, adapter)
 
     def waiting(self, infer: Infer) -> Infer:
         """The same; on a GPU it also waits for the answer, since a call there only enqueues it."""

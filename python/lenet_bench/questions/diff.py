@@ -77,6 +77,11 @@ def diff(
     """
     if fail_over is not None and not fail_over > 0:
         raise LenetBenchError(f"fail_over must be above 0, got {fail_over:g}")
+    if old.rules.network != new.rules.network:
+        raise LenetBenchError(
+            f"the results are of two networks, {old.rules.network} and {new.rules.network}, whose "
+            "times cannot be compared"
+        )
     base = _baseline(old, new, baseline) if relative or baseline else None
     changes = sorted(
         _changes(old, new, base, fail_over),

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import LenetBenchError, ResultError
+from ..network import LENET
 from ..results import read_log
 from ..results.machine import Machine, Processor
 from ..results.read import medians
@@ -94,6 +95,8 @@ def _at_once(machine: Machine) -> int:
 def _measured(path: Path) -> Measured:
     log = read_log(path)
     header, found = log.header, list(medians(log))
+    if header.rules.network != LENET:
+        raise ResultError(f"{path}: is of the network {header.rules.network}, not of LeNet")
     if not found:
         raise ResultError(f"{path}: no backend was timed long enough for a median")
     return Measured(

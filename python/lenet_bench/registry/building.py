@@ -3,6 +3,7 @@
 import os
 import shutil
 import sys
+from collections.abc import Callable
 from contextlib import nullcontext
 from importlib import import_module
 
@@ -102,8 +103,17 @@ def import_backend(row: Backend) -> None:
         import_module(f"lenet_bench.backends.{row.module}")
 
 
-def build(row: Backend, variant: str, weights: Weights, threads: int) -> Network:
-    """Import the API and build the backend; any exception of a framework becomes Unavailable."""
+def build(
+    row: Backend,
+    variant: str,
+    weights: Weights,
+    threads: int,
+    adapted: Callable[[Backend, str, Weights, int], Network] | None = None,
+) -> Network:
+    """Import the API and build the backend; any exception of a framework becomes Unavailable.
+
+    `adapted` builds another network than LeNet.
+    """
     name, fails = row.spell(variant), "cannot be imported"
     expected = (Exception, SystemExit) if row.framework else (ImportError,)
     try:
@@ -111,7 +121,7 @@ def build(row: Backend, variant: str, weights: Weights, threads: int) -> Network
         if row.native:
             return native.build(row.native, variant, weights, threads)
         fails = "cannot run on the GPU" if row.moved else "cannot be built"
-        network = _adapted(row, variant, weights, threads)
+        network = (adapted or _adapted)(row, variant, weights, threads)
     except LenetBenchError:
         raise
     except expected as error:

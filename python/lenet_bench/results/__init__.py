@@ -16,6 +16,7 @@ from .model import (
     Gpu,
     Header,
     Listed,
+    Other,
     Result,
     Row,
     Rules,

@@ -56,6 +56,7 @@ def hardware(machine: Machine) -> dict[str, Any]:
 def settings(rules: Rules) -> dict[str, Any]:
     """The rules that affect the time of a call."""
     return {
+        "network": rules.network,
         "threads": rules.threads,
         "weights (SHA-256)": rules.weights_sha256[:12],
         "images that rotate": rules.images,

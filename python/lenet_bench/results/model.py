@@ -10,9 +10,10 @@ from statistics import median
 from typing import Annotated, Literal
 
 import numpy as np
-from msgspec import Meta, Struct
+from msgspec import UNSET, Meta, Struct, UnsetType
 from numpy.typing import NDArray
 
+from ..network import LENET
 from ..probes import Kind
 from .machine import (
     Count,
@@ -34,7 +35,7 @@ SCHEMA = 3
 #: The kind of a file that `share` wrote: its calls are thinned.
 SHARED = "shared comparison"
 
-Status = Literal["ok", "wrong", "unavailable", "crashed", "timeout", "unmeasured"]
+Status = Literal["ok", "wrong", "unavailable", "unsupported", "crashed", "timeout", "unmeasured"]
 Verdict = Literal["baseline", "faster", "slower", "same", "ambiguous"]
 Ended = Literal["running", "budget", "rounds", "enough", "interrupted", "nothing to time", "full"]
 Seed = Annotated[int, Meta(ge=0, le=2**62)]
@@ -42,6 +43,13 @@ Samples = tuple[Count, ...]
 Slices = Annotated[tuple[tuple[Count, Count], ...], Meta(max_length=10_000)]
 # Times in order, each with the calls that it stands for.
 Thinned = Annotated[tuple[tuple[Count, Some], ...], Meta(max_length=10_000)]
+
+
+class Other(Struct, frozen=True):
+    """Another network than LeNet."""
+
+    network: Name
+    float32: Number  # the error that float32 has by itself: relative L2 distance from float64
 
 
 class Rules(Struct, frozen=True, kw_only=True):
@@ -65,6 +73,17 @@ class Rules(Struct, frozen=True, kw_only=True):
     cold_mb: Count | None = None  # MB read before each call, so that it begins with cold caches
     batches: Annotated[tuple[Some, ...], Few] = ()  # sizes that throughput is measured for
     apart: bool = False  # whether each call is also taken apart: `why`
+    other: Other | UnsetType = UNSET  # what is in LeNet's place
+
+    @property
+    def network(self) -> str:
+        """The network that was measured."""
+        return self.other.network if self.other else LENET
+
+    @property
+    def float32(self) -> float | None:
+        """The error that float32 has by itself, where it is the measure."""
+        return self.other.float32 if self.other else None
 
 
 class Listed(Struct, frozen=True, omit_defaults=True):

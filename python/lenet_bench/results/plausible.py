@@ -11,6 +11,7 @@ import msgspec
 
 from ..errors import LenetBenchError
 from ..network import PARAMETERS
+from ..networks import NETWORKS
 from ..registry import precision, tolerance, usual_name
 from ..texts import is_seen
 from ..weights import default_path
@@ -50,6 +51,8 @@ def _of_the_form(log: Log) -> Iterator[str]:
     header = log.header
     if header.kind != SHARED:
         yield "it holds every call; `lenet-bench share` writes the file to share"
+    if header.rules.network not in NETWORKS:
+        yield f"no network is called {header.rules.network}"
     if header.rules.apart:
         yield "it is a run of `why`, not of `compare`"
     if log.end is None or log.end.ended not in _ENDED:

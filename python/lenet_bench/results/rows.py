@@ -22,6 +22,8 @@ def digest(result: Result) -> dict[str, Any]:
         "ended": result.ended,
         "elapsed_s": result.elapsed_s,
         "rounds": result.rounds,
+        "network": result.rules.network,
+        "float32": result.rules.float32,
         "seed": result.rules.seed,
         "threads": result.rules.threads,
         "interval_s": result.rules.interval_s,
@@ -49,7 +51,8 @@ def failures(backends: Iterable[Row | TakenApart], named: Sequence[str] = ()) ->
     return [
         row.name
         for row in backends
-        if row.status != "ok" and (row.status != "unavailable" or row.name in named)
+        if row.status not in ("ok", "unsupported")
+        and (row.status != "unavailable" or row.name in named)
     ]
 
 

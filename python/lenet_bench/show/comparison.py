@@ -149,6 +149,7 @@ def in_csv(results: Sequence[Result]) -> Iterator[str]:
         {
             "started": cell(result.started),
             "machine": cell(processor(result.machine)),
+            "network": result.rules.network,
             "threads": result.rules.threads,
             **{key: cell(one) if isinstance(one, str) else one for key, one in row.items()},
         }
@@ -217,7 +218,7 @@ def in_terminal(
         yield from _table([(one,) for one in reduced], screen, len(reduced), reduced_cells)
     yield from _throughput(result, screen, whole=whole)
     for one in failed(result, named):
-        style = "dim" if one.status == "unavailable" else "red"
+        style = "dim" if one.status in ("unavailable", "unsupported") else "red"
         yield from screen.wrap(f"{one.name}: {one.status}: {one.reason}", style)
     yield ""
     yield from screen.wrap(footnote(result), "dim")

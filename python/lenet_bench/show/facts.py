@@ -113,6 +113,7 @@ def _rules(run: Run) -> Facts:
         "took": units.seconds(result.elapsed_s),
         "ended by": result.ended,
         "command": " ".join(["lenet-bench", *result.argv[1:]]),
+        "network": rules.network,
         "seed": str(rules.seed),
         "rounds": str(result.rounds),
         "baseline": result.baseline or units.NONE,

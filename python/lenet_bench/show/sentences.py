@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, TypeVar
 
 from .. import registry, units
 from ..errors import LenetBenchError
+from ..network import LENET
 from ..registry import precision
 from ..units import counted
 
 if TYPE_CHECKING:
-    from ..results import Result, Row
+    from ..results import Result, Row, Rules
     from ..results.machine import Machine
 
 _OTHERS = "others"
@@ -71,10 +72,16 @@ def conditions(result: Result) -> str:
     cold = f", caches cold (a pass over {rules.cold_mb} MB before it)" if rules.cold_mb else ""
     each = ", every backend in a new process each time" if anew else ""
     return (
-        f"One image per call{pause}{cold}; "
+        f"{_network(rules)}{pause}{cold}; "
         f"{threads} on core {cores} of {processor(result.machine)}; "
         f"{counted(result.rounds, 'shuffled round')}{each}, in {result.elapsed_s:.0f} s"
     )
+
+
+def _network(rules: Rules) -> str:
+    if rules.network == LENET:
+        return "One image per call"
+    return f"{rules.network} in LeNet's place, one input per call"
 
 
 def footnote(result: Result) -> str:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from ... import units
+from ...network import LENET
 from ...registry import IN_CPP
 from ...results import Result
 from ...results.remarks import needed_s
@@ -56,7 +57,8 @@ def title(run: Run, *, named: bool) -> str:
     shown = story(run)
     first, last = shown[0], shown[-1]
     where = f"On {run.label}, the" if named else "The"
-    sentence = f"{where} same digit takes {first['time']} in {first['label']}"
+    what = "same digit" if run.result.rules.network == LENET else run.result.rules.network
+    sentence = f"{where} {what} takes {first['time']} in {first['label']}"
     if first is not last:
         sentence += f" and {last['time']} in {last['label']}"
         if not too_short(run):

@@ -1,0 +1,84 @@
+"""Is a builder's network as fast as code by hand? LeNet both ways on each API, in one run.
+
+python bench/control.py [BACKEND]... [--rounds N] -o FILE.jsonl     measure, and print the table
+python bench/control.py -o FILE.jsonl --rounds 0                    print the table again
+"""
+
+import argparse
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from lenet_bench import CompareOptions, units
+from lenet_bench.measure.comparison import compare
+from lenet_bench.measure.options import Entry
+from lenet_bench.network import LENET
+from lenet_bench.networks import network
+from lenet_bench.networks.placed import able, place
+from lenet_bench.registry import find
+from lenet_bench.registry.building import is_installed
+from lenet_bench.results import Result, read_result, start_medians_us
+from lenet_bench.results.statistics import judge, ratio_interval
+from lenet_bench.weights import Weights
+
+BACKEND = "LENET_BENCH_CONTROL"  # the variable that names it, in the process that is timed
+BUILT = ", built"
+
+
+def built(weights: Weights, *, threads: int) -> Any:
+    """LeNet by the builder, on the backend's own function and behind the same check of images."""
+    return place(os.environ[BACKEND], network(LENET), weights, threads)
+
+
+def entries(backends: Sequence[str]) -> Iterator[Entry]:
+    """Each backend by hand, and built."""
+    for name in backends:
+        by_hand = Entry.of_backend(name, threads=1)
+        yield by_hand
+        yield Entry(
+            f"{by_hand.name}{BUILT}",
+            factory="control:built",
+            path=(str(Path(__file__).parent),),
+            tolerance=by_hand.tolerance,
+            python=by_hand.python,
+            variables={**by_hand.variables, BACKEND: by_hand.name},
+        )
+
+
+def table(result: Result) -> Iterator[str]:
+    """A row of Markdown for each backend: "same" within the margin, else the factor."""
+    yield "| backend | by hand | built | ratio | 95 % interval | verdict |"
+    yield "|---|--:|--:|--:|---|---|"
+    margin = result.rules.margin
+    for row in result.backends:
+        if not row.name.endswith(BUILT) or not row.blocks:
+            continue
+        by_hand = result.row(row.name.removesuffix(BUILT))
+        found = [start_medians_us(one.blocks) for one in (row, by_hand)]
+        times = [one.summary.p50_us if one.summary else None for one in (by_hand, row)]
+        ratio = times[1] / times[0] if times[0] and times[1] else None
+        interval = ratio_interval(found[0], found[1], result.rules.seed)
+        low, high = interval or (None, None)
+        verdict = judge(interval, margin)
+        cells = (*map(units.time, times), units.ratio(ratio), units.interval(low, high), verdict)
+        yield f"| {by_hand.name} | {' | '.join(cells)} |"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("backends", nargs="*")
+    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("-o", "--output", type=Path, required=True)
+    asked = parser.parse_args()
+    if asked.rounds:
+        names = asked.backends or [name for name in able() if is_installed(find(name)[0])]
+        chosen = tuple(entries(names))
+        compare(CompareOptions(backends=chosen, rounds=asked.rounds, output=asked.output))
+    print("\n".join(table(read_result(asked.output))))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,81 @@
+"""The exact answers of another network than LeNet, and how near to them a backend's must be.
+
+Float32's own error is the measure: the relative L2 distance of NumPy's answers in that precision,
+each layer by its definition.
+"""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import psutil
+
+from .. import networks
+from ..cache import made
+from ..errors import LenetBenchError
+from ..networks import Network, exact, graph, seeded
+from ..networks.placed import images_of
+from ..registry import FLOAT32, find
+from .truth import STRETCHES, Known, Truth
+
+_SOURCES = (networks, graph, seeded, exact)
+_EACH = 2  # inputs of a stretch and of the warm-up
+_ALLOWED = 100  # times float32's own error; a wrong weight is off by ten thousand times
+_COPIES = 5  # of the weights, in a process that converts and packs them
+_SPARE_BYTES = 1 << 30
+
+
+class NetworkTruth(Truth):
+    """The inputs of a run, in the network's own shape, and the exact answers in float64.
+
+    They are the same in each run, and computed once. No backend is asked for new ones, as it is
+    with LeNet, since what answers is made by our own builders, which remember nothing.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._network = network = networks.network(name)
+        check_memory(network)
+        inputs = seeded.inputs_of(network, _EACH * (2 + STRETCHES), seed=0)
+        sources = [Path(str(one.__file__)).read_text() for one in _SOURCES]
+        path = made("answers", name, [*sources, str(len(inputs))], lambda _: self._made(inputs))
+        kept = json.loads(path.read_bytes())
+        self._own, self.sha256 = float(kept["float32"]), kept["sha256"]
+        self.float32 = self._own
+        parts = (np.split(one, 2 + STRETCHES) for one in (inputs, np.array(kept["answers"])))
+        self.rotating, self.edges, *self.timed = map(Known, *parts)
+        self.new = []
+
+    def difference(self, found: exact.Floats, expected: exact.Floats) -> float:
+        return exact.distance(found, expected)
+
+    def allowed(self, tolerance: float) -> float:
+        """A backend that is given more than float32 for LeNet, as Winograd is, is given it here."""
+        return _ALLOWED * self._own * tolerance / FLOAT32
+
+    def taken_by(self, backend: str, images: exact.Floats) -> exact.Floats:
+        return images_of(find(backend)[0], images)
+
+    def _made(self, inputs: exact.Floats) -> bytes:
+        network, weights = self._network, seeded.weights_of(self._network)
+        answers, in_float32 = (
+            np.stack([exact.answer_of(network, weights, one, kind) for one in inputs])
+            for kind in (np.float64, np.float32)
+        )
+        own = max(exact.distance(in_float32, answers), float(np.finfo(np.float32).eps))
+        found = {
+            "float32": own,
+            "sha256": seeded.sha256(network, weights),
+            "answers": answers.tolist(),
+        }
+        return json.dumps(found).encode()
+
+
+def check_memory(network: Network) -> None:
+    """Raise LenetBenchError where a process with the network does not fit the free memory."""
+    needs = 4 * (_COPIES * network.weights + 2 * network.activations) + _SPARE_BYTES
+    free = psutil.virtual_memory().available
+    if needs > free:
+        raise LenetBenchError(
+            f"{network.name} has {network.weights / 1e6:.0f} million weights, and its process "
+            f"may take {needs / 2**30:.1f} GiB, but only {free / 2**30:.1f} GiB of memory are free"
+        )

@@ -1,0 +1,114 @@
+"""A network of Keras' layers, on any framework below; activations are inside of layers."""
+
+from typing import Any
+
+import keras
+import numpy as np
+from keras import layers
+
+from ...weights import Weights
+from ..exact import EPSILON
+from ..graph import Layer, Network
+from ..seeded import as_images, channels_last, inputs_of, last, update_first
+
+
+def in_place(network: Network, weights: Weights) -> dict[str, Any]:
+    return {"lenet": lambda _: model(network, weights)}
+
+
+def model(network: Network, weights: Weights, batch: int | None = None) -> keras.Model:
+    """A Sequential where the network is a chain, as in the guides."""
+    image = as_images(inputs_of(network, 1, seed=0), channels_last=True)[0, ..., np.newaxis]
+    begin = keras.Input(image.shape, batch_size=batch)
+    first = last(network.shape)
+    outputs = {"input": begin if image.shape == first else layers.Reshape(first)(begin)}
+    found = channels_last(network, weights)
+    activations = _inside(network)
+    for layer in network.computed:
+        given = [outputs[name] for name in layer.inputs]
+        if layer.name in activations.values():
+            outputs[layer.name] = given[0]
+            continue
+        made = _layer(layer, activations.get(layer.name, ""))
+        if layer.pad and not _keeps_size(layer):
+            given = [layers.ZeroPadding2D(layer.pad)(given[0])]
+        if layer.flattens:
+            given = [layers.Flatten()(given[0])]
+        outputs[layer.name] = _called(layer, made, given)
+        if layer.parameters:
+            p = [found[f"{layer.name}.{name}"] for name in layer.parameters]
+            made.set_weights(_as_keras(layer, *p))
+    whole = keras.Model(begin, outputs[network.layers[-1].name])
+    is_chain = all(len(layer.inputs) == 1 for layer in network.computed) and "attention" not in (
+        network.kinds
+    )
+    return keras.Sequential(whole.layers) if is_chain else whole
+
+
+def _called(layer: Layer, made: layers.Layer, given: list[Any]) -> Any:
+    if layer.kind == "attention":
+        return made(given[0], given[0])
+    return made(given if len(given) > 1 else given[0])
+
+
+def _inside(network: Network) -> dict[str, str]:
+    """The activation of each layer that can have it inside: it alone reads that layer."""
+    names = [name for layer in network.computed for name in layer.inputs]
+    kinds = {layer.name: layer.kind for layer in network.layers}
+    return {
+        layer.inputs[0]: layer.name
+        for layer in network.computed
+        if layer.kind in ("relu", "softmax")
+        and names.count(layer.inputs[0]) == 1
+        and kinds[layer.inputs[0]] in ("conv", "fc")
+    }
+
+
+def _keeps_size(layer: Layer) -> bool:
+    return layer.stride == 1 and layer.pad == layer.side // 2
+
+
+def _layer(layer: Layer, activation: str) -> layers.Layer:
+    name, out = layer.name, layer.after[0]
+    inside = {"activation": activation.rstrip("0123456789") or None, "name": name}
+    padding = "same" if layer.pad and _keeps_size(layer) else "valid"
+    match layer.kind:
+        case "conv":
+            return layers.Conv2D(out, layer.side, layer.stride, padding, **inside)
+        case "pool":
+            return layers.MaxPooling2D(layer.side, layer.stride, padding)
+        case "mean" if len(layer.before) == 3:
+            return layers.GlobalAveragePooling2D()
+        case "mean":
+            return layers.GlobalAveragePooling1D()
+        case "fc":
+            return layers.Dense(layer.after[-1], **inside)
+        case "add":
+            return layers.Add()
+        case "concat":
+            return layers.Concatenate()
+        case "embedding":
+            return layers.Embedding(layer.side, layer.after[-1])
+        case "gru":
+            return layers.GRU(out)
+        case "attention":
+            return layers.MultiHeadAttention(layer.heads, layer.before[1] // layer.heads)
+        case "norm":
+            return layers.LayerNormalization(epsilon=EPSILON)
+    return layers.Activation(layer.kind)
+
+
+def _as_keras(layer: Layer, *p: Any) -> list[Any]:
+    if layer.kind == "gru":
+        weight, of_state, bias, bias_state = map(update_first, p)
+        return [weight.T, of_state.T, np.stack([bias, bias_state])]
+    if layer.kind == "attention":
+        split = (layer.heads, -1)
+        parts = zip(np.split(p[0], 3), np.split(p[1], 3), strict=True)
+        found = [
+            one
+            for weight, bias in parts
+            for one in (weight.T.reshape(len(weight), *split), bias.reshape(split))
+        ]
+        return [*found, p[2].T.reshape(*split, len(p[2])), p[3]]
+    return list(p)

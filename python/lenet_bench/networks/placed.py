@@ -1,0 +1,159 @@
+"""A network in LeNet's place: the functions of a backend's file, given another model."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from importlib import import_module
+from importlib.util import find_spec, module_from_spec
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import Unsupported, first_line
+from ..network import LENET
+from ..registry import IN_CPP, Backend, Device, check_needs, find, names
+from ..registry import Network as Built
+from ..registry.adapter import Adapter
+from ..registry.building import build
+from ..weights import Weights
+from .graph import Network
+from .seeded import as_images, inputs_of
+
+#: Layers that a backend's API does not have, as tried with the versions in constraints.txt.
+LACKING = {"gru": ("mnn", "mnn:direct", "ncnn", "tflite-micro", "tvm")}
+#: The builder of each file of backends/.
+_BUILDERS = {
+    **dict.fromkeys(("iree", "mnn", "onnxruntime", "opencv", "openvino", "tract", "tvm"), "onnx"),
+    **dict.fromkeys(("executorch", "torch"), "torch"),
+    **dict.fromkeys(("litert", "tflite_micro"), "tflite"),
+    **{name: name for name in ("jax", "keras", "ncnn", "numpy", "tensorflow")},
+}
+_CHANNELS_LAST = ("jax", "keras", "numpy", "tensorflow", "tflite")  # of these builders
+
+
+class Placed(Adapter):
+    """The adapter of another network than LeNet, whose images have another shape and any values."""
+
+    def __init__(self, network: Network, *arguments: Any, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        self._network = network
+        self._given.clear()  # the API has its own copy of the weights
+
+    def infer(self, images: NDArray[np.float32]) -> NDArray[np.float32]:
+        """The answer (floats,) to one image (rows, columns), arranged by `as_images`."""
+        with self._lock:
+            try:
+                answer: NDArray[np.float32] = self._infer(images[np.newaxis])[0]
+            except Exception as error:  # what is compiled when it is called first
+                raise _unsupported(self._row, self._network, error) from error
+            return answer
+
+    def describe(self) -> dict[str, str]:
+        variant = {"variant": self._variant} if self._variant else {}
+        return {"library": self.library(), **variant, "threads": str(self._threads)}
+
+
+def varied(
+    row: Backend,
+    variant: str,
+    weights: Weights,
+    threads: int,
+    others: Mapping[str, Any],
+    adapter: Callable[..., Adapter] = Adapter,
+) -> Adapter:
+    """The backend's own function, with other objects in place of names of its file.
+
+    A name that the file does not have is a model that the function takes: onnx_model.
+    """
+    spec = find_spec(f"lenet_bench.backends.{row.module}")
+    assert spec is not None
+    assert spec.loader is not None
+    file = module_from_spec(spec)  # a copy, so that the imported module stays unchanged
+    spec.loader.exec_module(file)
+    given = {name: other for name, other in others.items() if not hasattr(file, name)}
+    vars(file).update({name: others[name] for name in others.keys() - given.keys()})
+    return adapter(row, variant, weights, threads, file=file, given=given)
+
+
+def place(name: str, network: Network, weights: Weights, threads: int) -> Built:
+    """Build the network on a backend's variant.
+
+    Raises Unavailable where the backend cannot run here, and Unsupported, in the API's own words,
+    where it cannot run this network.
+    """
+    row, variant = find(name)
+    if reason := why_not(row, variant):
+        raise Unsupported(f"{name} {reason}")
+    check_needs(row, variant)
+
+    def adapted(row: Backend, variant: str, weights: Weights, threads: int) -> Adapter:
+        builder = import_module(f"{__package__}.builders.{_BUILDERS[row.module]}")
+        try:
+            others = in_any_file(network, row) | builder.in_place(network, weights)
+            adapter = Adapter if network.name == LENET else partial(Placed, network)
+            return varied(row, variant, weights, threads, others, adapter)
+        except Unsupported:
+            raise
+        except Exception as error:
+            raise _unsupported(row, network, error) from error
+
+    return build(row, variant, weights, threads, adapted)
+
+
+def in_any_file(network: Network, row: Backend) -> dict[str, Any]:
+    """The shapes that a file may have names for."""
+    _, rows, columns = image_shape = images_of(row, inputs_of(network, 1, seed=0)).shape
+    return {
+        "IMAGE": (rows, columns),
+        "CLASSES": network.answers,
+        "SHAPE": (1, *image_shape),
+        "ONE_IMAGE": ({"image": [1, *image_shape]}, {"probabilities": [1, network.answers]}),
+    }
+
+
+def images_of(row: Backend, inputs: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Inputs as this backend takes them."""
+    return as_images(inputs, channels_last=_BUILDERS.get(row.module) in _CHANNELS_LAST)
+
+
+def _unsupported(row: Backend, network: Network, error: Exception) -> Unsupported:
+    return Unsupported(f"{row.library} does not run {network.name}: {first_line(error)}")
+
+
+def why_not(row: Backend, variant: str) -> str | None:
+    """Why no network but LeNet is built on this variant; None where one is."""
+    if variant == IN_CPP or row.module not in _BUILDERS:
+        return "is written for LeNet only"
+    if variant in row.reduced:
+        return f"is {row.reduced[variant]}, and other networks are measured in float32"
+    return None
+
+
+def able(device: Device = "cpu") -> list[str]:
+    """The backends and variants that take other networks."""
+    return [name for name in names(gone=False, device=device) if why_not(*find(name)) is None]
+
+
+@dataclass(frozen=True)
+class Described:
+    """What is known of a network before anything runs."""
+
+    name: str
+    summary: str
+    layers: int
+    parameters: int
+    multiply_adds: int
+    apis: tuple[str, ...]  # the backends and variants that can run it
+
+
+def described(network: Network) -> Described:
+    lacking = {name for kind in network.kinds for name in LACKING.get(kind, ())}
+    return Described(
+        name=network.name,
+        summary=network.summary,
+        layers=len(network.computed),
+        parameters=network.weights,
+        multiply_adds=network.multiply_adds,
+        apis=tuple(name for name in able() if name not in lacking),
+    )

@@ -1,0 +1,258 @@
+"""Networks in LeNet's place: their definitions, their builders, and the commands that take them."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from conftest import Run, environment
+from lenet_bench.errors import LenetBenchError, Unsupported
+from lenet_bench.measure import network_truth
+from lenet_bench.networks import NETWORKS, exact, network, seeded
+from lenet_bench.networks.graph import Draft, Network
+from lenet_bench.networks.placed import LACKING, able, place
+from lenet_bench.registry import find, tolerance
+from lenet_bench.registry.environments import interpreter, variables
+from lenet_bench.results import read_result
+from processes import ran
+
+Array = Any
+
+SMALL = ("mlp", "lenet", "gru", "cifar", "block")
+LARGE = tuple(name for name in NETWORKS if name not in SMALL)
+#: One variant of each API, and of each framework below Keras.
+BUILT = (
+    *("numpy", "torch", "jax", "tensorflow:concrete", "litert", "tflite-micro", "executorch"),
+    *("keras:predict_on_batch", "keras-jax:predict_on_batch", "keras-torch:predict_on_batch"),
+    *("keras-openvino:predict_on_batch", "onnxruntime", "openvino", "opencv", "mnn:module"),
+    *("mnn", "tract", "iree", "tvm", "ncnn"),
+)
+_ALLOWED = 1e-4  # of the distance, times what LeNet's tolerance has over that of float32
+
+
+def one_layer(kind: str, shape: tuple[int, ...], **rest: int) -> tuple[Network, Array, Array]:
+    """A network of one layer, its answer to an input, and the input."""
+    draft = Draft(shape)
+    draft.add(kind, **rest)
+    made = draft.done("one", "")
+    (image,) = seeded.inputs_of(made, 1, seed=0).astype(np.float64)
+    return made, exact.answer_of(made, seeded.weights_of(made), image), image
+
+
+@pytest.mark.parametrize(
+    ("name", "millions", "multiply_adds"),
+    [
+        ("alexnet", 61.1, 714e6),
+        ("googlenet", 7.0, 1.58e9),
+        ("resnet50", 25.5, 4.09e9),
+        ("vgg16", 138.4, 15.47e9),
+    ],
+)
+def test_a_network_has_the_size_that_is_published(
+    name: str, millions: float, multiply_adds: float
+) -> None:
+    assert network(name).weights / 1e6 == pytest.approx(millions, rel=5e-3)
+    assert network(name).multiply_adds == pytest.approx(multiply_adds, rel=5e-3)
+
+
+@pytest.mark.parametrize(
+    "name", [*SMALL, *(pytest.param(n, marks=pytest.mark.slow) for n in LARGE)]
+)
+def test_activations_neither_vanish_nor_grow(name: str) -> None:
+    one = network(name)
+    (image,) = seeded.inputs_of(one, 1, seed=0)
+    outputs = exact.layers_of(one, seeded.weights_of(one), image, np.float32)
+    for layer in one.computed:
+        output = outputs[layer.name]
+        size = np.sqrt(np.mean(output**2)) * (len(output) if layer.kind == "softmax" else 1)
+        assert 0.1 < size < 10, layer.name
+        smallest = np.abs(output[output != 0]).min()
+        assert smallest > np.finfo(np.float32).tiny, layer.name
+
+
+def test_the_weights_are_the_same_each_time() -> None:
+    one = network("gru")
+    sums = {seeded.sha256(one, seeded.weights_of(one)) for _ in range(2)}
+    assert len(sums) == 1
+
+
+def test_a_convolution_with_a_stride_is_the_sum_over_its_window() -> None:
+    made, answer, image = one_layer("conv", (2, 9, 9), out=3, side=3, stride=2, pad=1)
+    p = seeded.weights_of(made)
+    window = image[:, 3:6, 1:4]  # around (4, 2)
+    by_hand = (window * p["conv1.weight"][1]).sum() + p["conv1.bias"][1]
+    assert answer[1, 2, 1] == pytest.approx(by_hand)
+
+
+def test_a_pool_beyond_the_edge_sees_what_is_inside() -> None:
+    _, answer, image = one_layer("pool", (1, 4, 4), side=3, stride=2, pad=1)
+    assert answer[0, 0, 0] == image[0, :2, :2].max()
+
+
+def test_attention_is_a_mean_of_values_by_the_scores_of_each_head() -> None:
+    made, answer, x = one_layer("attention", (3, 8), heads=2)
+    p = seeded.weights_of(made)
+    projected = x @ p["attention1.in_proj_weight"].T + p["attention1.in_proj_bias"]
+    query, key, value = np.split(projected, 3, axis=1)
+    heads = []
+    for head in (slice(0, 4), slice(4, 8)):
+        scores = np.exp([query[1, head] @ key[token, head] / 2 for token in range(3)])
+        heads.append(scores / scores.sum() @ value[:, head])
+    by_hand = p["attention1.out_proj.weight"] @ np.concatenate(heads)
+    assert answer[1] == pytest.approx(by_hand + p["attention1.out_proj.bias"])
+
+
+def test_a_gru_keeps_its_state_where_the_update_gate_is_open() -> None:
+    x, zeros = np.ones((5, 2)), np.zeros((6, 2))
+    always = np.array([0, 0, 50, 50, 0, 0], np.float64)  # reset, update, new
+    assert exact.gru(x, zeros, zeros, always, np.zeros(6)) == pytest.approx([0, 0])
+
+
+def test_layer_normalisation_gives_each_token_mean_and_variance() -> None:
+    tokens = exact.normalised(np, np.arange(12.0).reshape(3, 4) ** 2, np.ones(4), np.zeros(4))
+    assert tokens.mean(axis=1) == pytest.approx([0, 0, 0])
+    assert tokens.std(axis=1) == pytest.approx([1, 1, 1], abs=1e-4)
+
+
+#: Each network's distance from the exact answers on a backend, or why it has none.
+DISTANCES = """
+import json, sys
+import numpy as np
+from lenet_bench.errors import Unavailable, Unsupported
+from lenet_bench.networks import exact, network, seeded
+from lenet_bench.networks.placed import images_of, place
+from lenet_bench.registry import find
+
+backend, *names = sys.argv[1:]
+found = {}
+for one in map(network, names):
+    weights, inputs = seeded.weights_of(one), seeded.inputs_of(one, 2, seed=3)
+    try:
+        placed = place(backend, one, weights, 1)
+        answers = [placed.infer(image) for image in images_of(find(backend)[0], inputs)]
+    except Unsupported as error:
+        found[one.name] = str(error)
+        continue
+    except Unavailable as error:
+        found = {"": str(error)}
+        break
+    expected = np.stack([exact.answer_of(one, weights, image) for image in inputs])
+    found[one.name] = exact.distance(np.stack(answers), expected)
+print()
+print(json.dumps(found))
+"""
+
+
+def distances(backend: str, *names: str) -> dict[str, Any]:
+    row, _ = find(backend)
+    here = environment(**variables(row, 1, quiet=True))
+    done = ran(interpreter(row), "-c", DISTANCES, backend, *names, env=here, timeout=600)
+    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    if "" in found:
+        pytest.skip(found[""])
+    return found
+
+
+@pytest.mark.parametrize("backend", BUILT)
+def test_every_small_network_answers_as_its_definition_says(backend: str) -> None:
+    check(backend, *SMALL)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("backend", ["numpy", "onnxruntime"])
+def test_every_large_network_answers_as_its_definition_says(backend: str) -> None:
+    check(backend, *LARGE)
+
+
+def check(backend: str, *names: str) -> None:
+    """A network of a layer that the API lacks is refused, every other is right."""
+    allowed = _ALLOWED * tolerance(backend) / tolerance("numpy")
+    for name, found in distances(backend, *names).items():
+        if lacks(backend, name):
+            assert isinstance(found, str), name
+        else:
+            assert isinstance(found, float), found
+            assert found < allowed, name
+
+
+def lacks(backend: str, name: str) -> bool:
+    return any(backend in LACKING.get(kind, ()) for kind in network(name).kinds)
+
+
+def test_a_backend_that_is_written_for_lenet_only_says_so() -> None:
+    mlp = network("mlp")
+    with pytest.raises(Unsupported, match="fused is written for LeNet only"):
+        place("fused", mlp, seeded.weights_of(mlp), 1)
+
+
+def test_a_variant_in_less_than_float32_says_so() -> None:
+    mlp = network("mlp")
+    with pytest.raises(Unsupported, match="int8"):
+        place("onnxruntime:int8", mlp, seeded.weights_of(mlp), 1)
+
+
+def test_an_unknown_network_is_named_with_those_that_there_are() -> None:
+    with pytest.raises(LenetBenchError, match="no network is called lenet5; there are mlp, "):
+        network("lenet5")
+
+
+def test_a_network_that_does_not_fit_the_memory_is_refused_before_it_starts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(network_truth, "_SPARE_BYTES", 1 << 60)
+    with pytest.raises(LenetBenchError, match="vgg16 has 138 million weights"):
+        network_truth.check_memory(network("vgg16"))
+
+
+@pytest.fixture(scope="module")
+def measured(run: Run, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A result of one network on what runs it and on what does not."""
+    file = tmp_path_factory.mktemp("networks") / "mlp.jsonl"
+    done = run("compare", "--network", "mlp", "numpy", "fused", "--rounds", "1", "-o", file)
+    assert done.code == 0, done.errors
+    assert "mlp in LeNet's place" in done.output
+    assert "fused: unsupported: fused is written for LeNet only" in done.output
+    return file
+
+
+def test_a_result_names_its_network(run: Run, measured: Path) -> None:
+    found = json.loads(run("report", measured, "--json").output)
+    assert found["network"] == "mlp"
+    assert found["float32"] < 1e-5
+
+
+def test_a_backend_that_cannot_run_a_network_is_no_failure(measured: Path) -> None:
+    assert read_result(measured).row("fused").status == "unsupported"
+
+
+def test_results_of_two_networks_are_not_compared(run: Run, measured: Path, tmp_path: Path) -> None:
+    other = tmp_path / "gru.jsonl"
+    run("compare", "--network", "gru", "numpy", "--rounds", "1", "-o", other)
+    done = run("diff", measured, other)
+    assert done.code == 1
+    assert "two networks, mlp and gru" in done.errors
+
+
+def test_a_run_is_continued_with_its_own_network_only(run: Run, measured: Path) -> None:
+    done = run("compare", "numpy", "fused", "--rounds", "2", "-o", measured)
+    assert done.code == 1
+    assert "network: mlp, now lenet" in done.errors
+
+
+def test_verify_gives_the_distance_as_a_multiple_of_that_of_float32(run: Run) -> None:
+    done = run("verify", "--network", "mlp", "-b", "numpy", "--json")
+    found = json.loads(done.output)
+    assert found["difference"] < 100 * found["float32"]
+
+
+def test_networks_lists_who_can_run_each(run: Run) -> None:
+    found = {one["name"]: one for one in json.loads(run("networks", "--json").output)}
+    assert tuple(found) == NETWORKS
+    assert set(found["mlp"]["apis"]) == set(able())
+    assert "tvm" not in found["gru"]["apis"]
+
+
+def test_networks_prints_a_line_for_each(run: Run) -> None:
+    lines = run("networks").output.splitlines()
+    assert [line.split()[0] for line in lines[1 : 1 + len(NETWORKS)]] == list(NETWORKS)
