@@ -40,6 +40,7 @@ _TO_DIE_S = 2.0  # from the end of the connection to the end of the process
 _TO_END_S = 20.0  # all that a child started
 _KEEPER = f"{__package__}.keeper"
 _OUTPUT_KEPT = 8 << 10
+_TEMPORARY = "lenet-bench-"  # how the name of our temporary folder begins
 
 
 class Died(Exception):
@@ -322,7 +323,13 @@ _one_at_a_time = threading.Lock()
 
 
 def _temporary_folder() -> str:
-    """A folder that all children of this process share, so that they find compiled files there."""
+    """A folder that all children of this process share, so that they find compiled files there.
+
+    A child's children share it too.
+    """
+    inherited = os.environ.get("TMPDIR", "")
+    if Path(inherited).name.startswith(_TEMPORARY):
+        return inherited
     with _one_at_a_time:
         return _make_temporary_folder()
 
@@ -330,7 +337,7 @@ def _temporary_folder() -> str:
 @cache
 def _make_temporary_folder() -> str:
     """It is removed when this process ends, even if that is killed."""
-    folder = tempfile.mkdtemp(prefix="lenet-bench-")
+    folder = tempfile.mkdtemp(prefix=_TEMPORARY)
     remove = 'read -r _; sleep 1; rm -rf -- "$0"'  # after the children are killed
     watcher, owner = _waiting_shell(remove, folder), os.getpid()
 
