@@ -22,8 +22,8 @@ from .errors import Unavailable
 
 _OURS = 0o700
 _OTHERS_MAY_WRITE = stat.S_IWGRP | stat.S_IWOTH
-_UNFINISHED = "."  # how the name begins of what is being made
-_UNFINISHED_S = 3600.0  # nothing takes so long: the process that made it was killed
+_UNFINISHED = "."  # names of unfinished files begin with it
+_UNFINISHED_S = 3600.0  # an unfinished file so old is of a killed process
 _ELSEWHERE = "name another folder: export XDG_CACHE_HOME=DIR"
 
 
@@ -39,7 +39,7 @@ def home() -> Path | None:
 def base_folder(variable: str, below_home: str, nowhere: str) -> Path:
     """lenet-bench's folder in one of the XDG base directories; `nowhere` is without a home."""
     chosen = Path(os.environ.get(variable, ""))
-    if not chosen.is_absolute():  # which the specification says to ignore
+    if not chosen.is_absolute():  # the specification says to ignore such a path
         known = home()
         chosen = known / below_home if known else Path(nowhere)
     return chosen / "lenet-bench"
@@ -64,7 +64,7 @@ def _explained() -> Iterator[None]:
 def made(
     kind: str, name: str, made_of: Iterable[str], make: Callable[[Path], bytes], suffix: str = ""
 ) -> Path:
-    """The file with what `make` returns, made once from what it is made of.
+    """The file with the result of `make`, made anew only if the texts in `made_of` change.
 
     `make` gets an empty folder to work in. Raises Unavailable where the cache cannot be used.
     """
@@ -80,7 +80,7 @@ def made(
 
 @_explained()
 def find(kind: str, name: str, suffix: str = "") -> Path | None:
-    """The whole file of that name; what is damaged or of another user is removed."""
+    """The file of that name; a damaged one, or another user's, is removed."""
     if not os.path.lexists(cache_folder(kind)):
         return None
     for path in sorted(_own_folder(kind).glob(f"{name}-{'?' * 64}{suffix}")):
@@ -117,11 +117,11 @@ def _own_folder(kind: str) -> Path:
     folder = Path(os.path.realpath(cache_folder(kind)))
     for place in (*reversed(folder.parents), folder):
         place.mkdir(mode=_OURS, exist_ok=True)
-    for place in (folder.parent, folder):  # loose where an older version made them
+    for place in (folder.parent, folder):  # others could write those of an older version
         about = place.stat()
         if about.st_uid == os.geteuid() and about.st_mode & _OTHERS_MAY_WRITE:
             place.chmod(_OURS)
-    trusted = {os.geteuid(), 0, Path("/").stat().st_uid}  # whose / it is may replace all below
+    trusted = {os.geteuid(), 0, Path("/").stat().st_uid}  # the owner of / may replace all of it
     for place in (folder, *folder.parents):
         about = place.stat()
         if about.st_uid not in trusted or (place == folder and about.st_uid != os.geteuid()):

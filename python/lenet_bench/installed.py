@@ -49,7 +49,7 @@ def installed_version(requirement: str) -> str | None:
     distribution = next(iter(Distribution.discover(name=package_name(requirement))), None)
     try:
         return distribution.version if distribution else None
-    except Exception:  # its records are damaged, which each Python says in its own way
+    except Exception:  # damaged records: each Python raises another type
         return None
 
 
@@ -112,8 +112,8 @@ def _without_condition(requirement: Requirement) -> str:
 
 
 def _asked_by(requirement: Requirement, extras: Iterable[str]) -> bool:
-    """Whether it belongs to these extras or to none. Conditions on the platform or on Python are
-    not looked at: they may be another interpreter's, and hold if the package is there.
+    """Whether it belongs to one of these extras or to no extra. Conditions on the platform or on
+    Python are ignored: the interpreter may be another one, and an installed package met them.
     """
     asked = _EXTRA.findall(str(requirement.marker or ""))
     return not asked or bool(set(asked) & set(extras))

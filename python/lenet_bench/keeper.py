@@ -21,9 +21,9 @@ from contextlib import suppress
 from pathlib import Path
 
 _PR_SET_CHILD_SUBREAPER = 36
-_US = 0  # its standard input, a socket to us
+_US = 0  # standard input: the socket to us
 _PAUSE_S = 0.001
-_NAMED = 8  # processes at most
+_NAMED = 8  # most processes that are named
 
 
 def keep() -> None:
@@ -40,7 +40,7 @@ def keep() -> None:
         _become_the_child()
         return
     faulthandler.disable()
-    os.close(int(sys.argv[1]))  # the child's
+    os.close(int(sys.argv[1]))  # the child's end of the connection
     os.write(_US, f"{child}\n".encode())
     code = _wait_for_the_end(child, signals)
     if code is None:

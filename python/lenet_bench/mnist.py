@@ -40,7 +40,7 @@ Part = Literal["train", "test"]
 _IMAGES_MAGIC = 2051
 _LABELS_MAGIC = 2049
 _LARGEST_FILE = 256 << 20  # MNIST's largest has 47 MB: more is something else, or a gzip bomb
-_TIMEOUT = 20.0  # seconds that a mirror may be silent
+_TIMEOUT = 20.0  # seconds without data from a mirror
 
 
 @dataclass(frozen=True)

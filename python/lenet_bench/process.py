@@ -174,7 +174,7 @@ class Child:
 
     def output(self) -> str:
         """What it printed, without the middle where that is long."""
-        output = self._output.fileno()  # its position is the child's too, so nothing may move it
+        output = self._output.fileno()  # the child shares its position, so it must not be moved
         size = os.fstat(output).st_size
         if size <= 2 * _OUTPUT_KEPT:
             return os.pread(output, size, 0).decode(errors="replace")
@@ -274,7 +274,7 @@ def serve() -> None:
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError, ValueError):
             stream.flush()
-    os._exit(code)  # what a library registered for the exit may hang
+    os._exit(code)  # a library's exit handler may hang
 
 
 class _Pickler(pickle.Pickler):
@@ -294,7 +294,7 @@ class _Unpickler(pickle.Unpickler):
 
 
 def _array(content: bytes, dtype: str, shape: tuple[int, ...]) -> Any:
-    """The array, or the number that NumPy had wrapped."""
+    """The array, or NumPy's scalar as a Python number."""
     array: NDArray[Any] = np.frombuffer(content, dtype).reshape(shape).copy()
     return array if shape else array.item()
 

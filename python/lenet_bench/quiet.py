@@ -8,7 +8,7 @@ were fast.
 
 from collections.abc import Sequence
 
-SLOW = 1.1  # times the loop's usual time
+SLOW = 1.1  # times the loop's time on a quiet machine
 
 #: How many calls, and how long the slower of the loops before and after them took, in ns.
 Slice = tuple[int, int]

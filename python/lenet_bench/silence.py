@@ -52,7 +52,7 @@ def silence_libraries() -> None:
             buffering=1 if python.line_buffering else -1,
         )
         setattr(sys, name, moved)
-        setattr(sys, f"__{name}__", moved)  # from which the width of the terminal is found
+        setattr(sys, f"__{name}__", moved)  # used to find the terminal's width
         os.dup2(nowhere().fileno(), stream)
     warnings.simplefilter("ignore")
 

@@ -19,7 +19,7 @@ from .atomic import write_atomically, writing
 from .errors import WeightsError
 from .network import PARAMETERS
 
-_LARGEST_FILE = 64 << 20  # ours has 1.7 MB: what is so much larger is not this network
+_LARGEST_FILE = 64 << 20  # ours has 1.7 MB
 _LARGEST_VALUE = 1e30  # in any layer: float32 ends at 3e38, and some algorithms need a part of it
 
 
@@ -104,8 +104,8 @@ def _check_values(path: Path, weights: Weights) -> None:
 
 
 def _largest_value(weights: Weights) -> float:
-    """What no layer's output exceeds, whatever the image: the sums of all absolute weights."""
-    largest = 1.0  # of a pixel
+    """An upper bound of every layer's output for any image, from sums of absolute weights."""
+    largest = 1.0  # the largest pixel
     for layer in ("conv1", "conv2", "fc1", "fc2"):
         kernels = np.abs(weights[f"{layer}.weight"]).reshape(len(weights[f"{layer}.bias"]), -1)
         sums = kernels.sum(axis=1, dtype=np.float64) * largest
@@ -118,7 +118,7 @@ def _check_file(path: Path) -> None:
     try:
         if path.is_dir():
             raise WeightsError(f"{path}: expected a safetensors file, found a directory")
-        if path.exists() and not path.is_file():  # a pipe would be waited for
+        if path.exists() and not path.is_file():  # a pipe would block
             raise WeightsError(f"{path}: expected a safetensors file, found a device or a pipe")
         with path.open("rb") as file:
             size = os.fstat(file.fileno()).st_size

@@ -17,7 +17,7 @@ from ..errors import LenetBenchError, Unavailable
 from ..weights import read_weights
 
 ORT, TFJS = "onnxruntime-web", "tfjs"
-_MEGABYTES = 43, 16  # that npm loads, and that are kept
+_MEGABYTES = 43, 16  # downloaded by npm; kept in the cache
 _SECONDS = 600
 _KIND = "browser-engines"
 

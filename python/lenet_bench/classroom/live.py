@@ -22,10 +22,10 @@ from ..units import mebibytes
 
 State = Literal["waiting", "starting", "ready", "failed"]
 
-_LATE_S = 10.0  # for an answer in a lesson, all calls together
-_SECONDS, _FEWEST, _MOST = 0.05, 3, 50  # of the timed calls
-_SPARE_MIB = 1024  # of memory, without which no further backend is started
-_SHIFTS = ((0, 0), (0, 1), (1, 0), (1, 1))  # calls take turns with these, so none is remembered
+_LATE_S = 10.0  # longest wait for an answer, with all its calls
+_SECONDS, _FEWEST, _MOST = 0.05, 3, 50  # duration and numbers of the timed calls
+_SPARE_MIB = 1024  # with less free memory no further backend is started
+_SHIFTS = ((0, 0), (0, 1), (1, 0), (1, 1))  # of the image, so that no answer is cached
 
 
 @dataclass
@@ -71,7 +71,7 @@ class Live:
         self._conditions = usual_conditions({entry.device for entry in entries})
         self._late_s, self._spare_mib = late_s, spare_mib
         self._asking = threading.Lock()
-        self._lock = threading.Lock()  # of what follows, and of each backend's start
+        self._lock = threading.Lock()  # guards the fields below, and each backend's start
         self._closed = False
         self._starter = threading.Thread(target=self._start_all, daemon=True)
 
@@ -94,7 +94,7 @@ class Live:
         return [name for name, one in self._backends.items() if one.state == "ready"]
 
     def ask(self, name: str, image: NDArray[np.float32]) -> Answer:
-        """Its answer to the image and the time; LenetBenchError fails only its own row."""
+        """Its answer to the image, and the time; a LenetBenchError concerns this backend only."""
         backend = self._backends[name]
         with self._asking, self._starting_paused():
             if backend.state != "ready" or backend.start is None:

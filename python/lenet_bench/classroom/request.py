@@ -17,8 +17,8 @@ _NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _VALUE = re.compile(r"[\t -~\x80-\xff]*")
 _ONCE = ("host", "origin", "content-length")
 
-#: With every answer. The page brings its policy for scripts and styles itself. The two `Cross-
-#: Origin` policies isolate it, and a browser's clock then ticks each 5 us and not each 100 us.
+#: Headers of every answer. The page itself has the policy for scripts and styles. The two
+#: `Cross-Origin` policies isolate it: a browser's clock then has steps of 5 us, not of 100 us.
 _HEADERS = {
     "Connection": "close",
     "Cache-Control": "no-store",

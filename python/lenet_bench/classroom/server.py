@@ -31,10 +31,10 @@ HOST = "127.0.0.1"
 IMAGE_BYTES = IMAGE_SIDE * IMAGE_SIDE * 4
 
 _LONGEST_HEAD, _END_OF_HEAD = 8 << 10, b"\r\n\r\n"
-_SLOW_S = 10.0  # for a request to arrive, and for its answer to be taken
+_SLOW_S = 10.0  # to send a request, and to read its answer
 _BACKLOG = 128
 _MOST_UNKNOWN = 2 * _BACKLOG  # connections that have not shown the token, the newest not yet read
-_REQUESTS, _DRAWINGS = (200.0, 200), (20.0, 20)  # of those who know the token: a second, at once
+_REQUESTS, _DRAWINGS = (200.0, 200), (20.0, 20)  # limits with the token: a second, at once
 _INFER, _BACKENDS = "/infer", "/backends"
 _KINDS = {
     "html": "text/html; charset=utf-8",
@@ -42,7 +42,7 @@ _KINDS = {
     "mjs": "text/javascript; charset=utf-8",
     "wasm": "application/wasm",
 }
-_BINARY = "application/octet-stream"  # of all others
+_BINARY = "application/octet-stream"  # any other suffix
 
 
 def serve(
@@ -204,7 +204,7 @@ class _Access:
         if origin not in (None, f"http://{host}"):
             raise Refused(HTTPStatus.FORBIDDEN, "expected a request of the lesson's own page")
         path, tokens = request.path, request.query.get("token", [])
-        if path.startswith("/engines/"):  # whose files find each other by relative addresses
+        if path.startswith("/engines/"):  # these files import each other by relative addresses
             token, _, name = path.removeprefix("/engines/").partition("/")
             path, tokens = f"/engines/{name}", [token]
         if len(tokens) != 1 or not secrets.compare_digest(tokens[0].encode(), self.token.encode()):

@@ -20,7 +20,7 @@ from ..texts import printable
 from .output import INTERRUPTED, PROGRAM, SUCCESS, WRONG, abandon_output, complain
 
 DEBUG_VARIABLE = "LENET_BENCH_DEBUG"
-_FILES = {  # of each command, in the order of the help
+_FILES = {  # command -> its file, in the order of the help
     "infer": "infer",
     "verify": "verify",
     "compare": "compare",
@@ -91,7 +91,7 @@ def cli(debug: bool) -> None:
 def main() -> None:
     """Run the command line and leave with its exit code."""
     code = run(sys.argv[1:])
-    gc.freeze()  # at its end the interpreter looks for garbage again and again: 20 ms of `infer`
+    gc.freeze()  # or the interpreter collects garbage at its exit: 20 ms of `infer`
     sys.exit(code)
 
 

@@ -84,7 +84,7 @@ def _serve(
         engines.install(note)
 
     live = Live(backends or installed())
-    with TemporaryDirectory(prefix="lenet-bench-") as folder:  # which only this user can read
+    with TemporaryDirectory(prefix="lenet-bench-") as folder:  # only this user can read it
 
         def opened(address: str) -> None:
             say([address])
@@ -96,7 +96,7 @@ def _serve(
 
 
 def _leading_to(address: str, folder: Path) -> str:
-    """The address of a file that leads there: all users see what a browser is started with."""
+    """The address of a file that redirects there: all users see a browser's command line."""
     file = folder / "lesson.html"
     write_atomically(file, _LEADING % (address.encode(), address.encode()), mode=0o600)
     return file.as_uri()

@@ -18,7 +18,7 @@ from ..network import LENET
 FILE = click.Path(path_type=Path, readable=False)
 FOLDER = click.Path(path_type=Path, readable=False, file_okay=False)
 
-_LONGEST_S = 500 * 3600  # what the system can wait for at once, in milliseconds in 32 bits
+_LONGEST_S = 500 * 3600  # the system waits for less than 2^31 ms
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 Device = Literal["cpu", "gpu"] | None  # the registry is imported by the command that needs it
@@ -30,7 +30,7 @@ class BackendName(click.ParamType):  # type: ignore[type-arg] # click 8.2 has no
     name = "backend"
 
     def __init__(self, *others: str) -> None:
-        self.others = others  # what may stand in its place: auto, all
+        self.others = others  # other valid words: auto, all
 
     def convert(self, value: str, param: Any, ctx: Any) -> str:
         """Refuse an unknown name, and suggest the one that was probably meant."""
@@ -205,7 +205,7 @@ backends_argument = click.argument(
 
 
 def backend_option(default: str) -> Callable[[Command], Command]:
-    """--backend, with what it means where it is not given."""
+    """The option --backend; its help says what happens without it."""
     text = "A backend, `auto` for the first that runs here, or `all`. Repeatable."
     kind, spelled = BackendName("auto", "all"), "-b, --backend NAME"
     return option(spelled, text, "backends", kind=kind, multiple=True, default=(default,))
@@ -272,7 +272,7 @@ weights_option = option("--weights FILE", "Use these weights (safetensors). [tho
 data_option = option(
     "--data DIR", "Folder with MNIST's IDX files. [$LENET_BENCH_MNIST, or downloaded once]"
 )
-#: Of a command that asks backends in this process.
+#: The options of a command that runs backends in this process.
 asking_options = together(
     json_option, device_option, threads_here_option, weights_option, verbose_option
 )

@@ -17,7 +17,7 @@ from .output import run, say, say_json, screen
 if TYPE_CHECKING:
     from ..results import Result
 
-_FEW = 8  # without a BACKEND, the parts of so many are shown
+_FEW = 8  # backends whose parts are shown if none is named
 
 
 @command("Take a call apart: where does the time go?")

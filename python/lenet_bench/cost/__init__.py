@@ -30,9 +30,9 @@ class Cost:
     name: str
     files: tuple[str, ...]
     lines_of_code: int
-    api_names: tuple[str, ...]  # distinct ones of others' APIs that it uses
+    api_names: tuple[str, ...]  # the distinct names of its API that it uses
     installs: tuple[str, ...]  # pip's requirements, beyond the core's
-    installed_mib: float | None  # what its API takes of the disk; None where it is not here
+    installed_mib: float | None  # of its API's packages; None if not installed
 
 
 def costs(asked: Sequence[str] = ()) -> list[Cost]:
@@ -91,7 +91,7 @@ def _requirements(row: Backend) -> list[str]:
 
 
 def _installed_mib(row: Backend) -> float | None:
-    """Its packages, what they need and, where it is native, its module: the first of CUDA's two."""
+    """Its packages, their dependencies and, if native, its module (of CUDA's two the first)."""
     modules: list[Path] = []
     if row.native:
         pattern = "_cuda*" if row.native.module == "cuda" else row.native.module

@@ -21,10 +21,10 @@ _CPP_TOKEN = re.compile(
 
 
 def code_lines(source: Source, *, brackets: bool = False) -> set[int]:
-    """The numbers of the lines that count; with `brackets`, also of those that hold only such."""
+    """The numbers of the lines that count; with `brackets`, lines of only brackets count too."""
     lines: set[int] = set()
     for number, text in tokens(source):
-        if "\n" in text:  # a string, whose lines count whatever is in them
+        if "\n" in text:  # all lines of a string count
             lines.update(number + n for n, part in enumerate(text.split("\n")) if part.strip())
         elif brackets or text not in _PUNCTUATION:
             lines.add(number)
@@ -50,7 +50,7 @@ def _python_tokens(text: str) -> list[tuple[int, str]]:
 
 
 def _docstrings(text: str) -> set[tuple[int, int]]:
-    """Where strings begin that are statements of their own."""
+    """The places of docstrings: strings that are statements."""
     return {
         (node.lineno, node.col_offset)
         for node in ast.walk(ast.parse(text))

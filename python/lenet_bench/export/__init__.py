@@ -50,7 +50,7 @@ FORMATS = {
     "tflite": {".tflite": "tflite_model"},
     "caffe": {".prototxt": "prototxt", ".caffemodel": "caffemodel"},
 }
-_EXTRAS = {"onnx": "onnx", "tflite": "litert"}  # that make them
+_EXTRAS = {"onnx": "onnx", "tflite": "litert"}  # the extra that makes each format
 
 
 def export(format: str, weights: Weights, output: Path) -> list[Path]:

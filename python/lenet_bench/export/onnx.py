@@ -6,7 +6,7 @@ from ..network import PARAMETERS
 from ..weights import Weights
 
 OPSET = 17  # the newest that every runtime here reads
-IR_VERSION = 8  # the one that came with it
+IR_VERSION = 8  # released with that opset
 
 
 def model(weights: Weights) -> bytes:

@@ -12,7 +12,7 @@ from .calibration import digits
 
 
 def converter(weights: Weights) -> tf.lite.TFLiteConverter:
-    """Of the model from an image (1, 28, 28, 1) to probabilities (1, 10)."""
+    """The converter of the model, from an image (1, 28, 28, 1) to probabilities (1, 10)."""
     lenet = keras.Sequential(
         [
             keras.Input((28, 28, 1), batch_size=1),

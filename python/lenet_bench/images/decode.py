@@ -39,8 +39,8 @@ _LARGEST_HERE = {"Tiff": 0, "Ppm": 1 << 16}
 _LARGEST_OF_OTHERS_HERE = 8 << 20
 _SCAN, _MOST_SCANS_HERE = b"\xff\xda", 30  # a progressive JPEG has ten, and its previews have more
 _EXIF, _LARGEST_EXIF = b"Exif\0\0", 1 << 16
-_SECONDS, _MEMORY = 20.0, 3 << 29  # for a picture in a process of its own
-_ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1"}  # each reserves memory
+_SECONDS, _MEMORY = 20.0, 3 << 29  # limits of the process that decodes a picture
+_ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1"}  # each thread reserves memory
 _WIDEST = 2048  # pixels of the longer side that are kept: the smallest digits need no more
 
 
@@ -118,7 +118,7 @@ def _apart(kind: str, content: bytes) -> Plane:
 def serve(parent: "Parent") -> None:
     """In the child: decode one picture."""
     kind, content, memory = parent.hear()
-    if sys.platform == "linux":  # elsewhere the system does not keep to it
+    if sys.platform == "linux":  # other systems do not enforce the limit
         import resource
 
         resource.setrlimit(resource.RLIMIT_DATA, (memory, memory))
@@ -137,7 +137,7 @@ def _decoded(kind: str, content: bytes) -> Plane:
     if not (log := logging.getLogger("PIL")).handlers:  # else it writes to the terminal
         log.addHandler(logging.NullHandler())
     try:
-        import_module(f"PIL.{kind}ImagePlugin")  # this one only: all of them take 50 ms to import
+        import_module(f"PIL.{kind}ImagePlugin")  # importing all plugins takes 50 ms
         with Image.open(io.BytesIO(content), formats=[kind.upper()]) as image:
             width, height = image.size
             if width * height > LARGEST_PICTURE:

@@ -6,9 +6,9 @@ from numpy.typing import NDArray
 from ..network import IMAGE_SIDE
 from .planes import Plane, bounds, centre_of_mass, fitted, steepness
 
-BOX = 20  # MNIST fits the digit into this square ...
-FINE = 4  # ... and we shape the strokes in one so many times finer
-_CLOSE = 224  # and while looking at it
+BOX = 20  # MNIST fits the digit into this square
+FINE = 4  # we shape the strokes at so many times that resolution
+_CLOSE = 224  # pixels of the longer side from `zoom` to `scale`
 
 
 def zoom(picture: Plane, found: Plane) -> tuple[Plane, str]:
@@ -46,7 +46,7 @@ def _boxed(cut: Plane) -> Plane:
 
 
 def _stroke_width(cover: Plane) -> float:
-    """Area over half the outline: what a stroke of any course has as its width."""
+    """The mean width of the strokes, 2 * area / outline."""
     framed = np.pad(cover, 1)
     return 2 * float(cover.sum()) / max(float(steepness(framed).sum()), 1e-6)
 

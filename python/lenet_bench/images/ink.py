@@ -28,12 +28,12 @@ def trend(seen: Plane) -> Plane:
     height, width = seen.shape
     y, x = np.mgrid[-1 : 1 : height * 1j, -1 : 1 : width * 1j]
     terms = np.stack([np.ones_like(x), x, y, x * x, x * y, y * y], -1)
-    few = terms[::2, ::2].reshape(-1, 6)  # every fourth pixel says as much
+    few = terms[::2, ::2].reshape(-1, 6)  # every fourth pixel is enough
     values = seen[::2, ::2].reshape(-1).astype(np.float64)
     rest = values - np.median(values)
     for _ in range(6):
         spread = 1.5 * np.median(np.abs(rest)) + 0.01
-        weight = 1 / (1 + (rest / spread) ** 2) ** 2  # what lies far off is ink and has no say
+        weight = 1 / (1 + (rest / spread) ** 2) ** 2  # outliers are ink: no weight
         scaled = few * weight[:, None]
         course = np.linalg.solve(scaled.T @ few + 1e-6 * np.eye(6), scaled.T @ values)
         rest = values - few @ course
@@ -41,7 +41,7 @@ def trend(seen: Plane) -> Plane:
 
 
 def ink(flat: Plane) -> Plane:
-    """Coverage by ink, 0 to 1: half the strokes' own strength is their edge."""
+    """Coverage by ink, 0 to 1; a stroke's edge is where it has half its strength."""
     soft = blurred(flat, 2)
     _, level = levels(soft)
     return np.asarray(np.clip((soft / level - 0.3) / 0.4, 0, 1), np.float32)
@@ -80,8 +80,7 @@ def sharpness(flat: Plane, cut: Plane, level: float) -> float:
 def check_contrast(flat: Plane, cut: Plane) -> None:
     """Raise NoInkError where what was found is only the paper's own mottle.
 
-    That is soft and hardly stronger than the rest of the paper. Digits are
-    never both.
+    Mottle is soft and hardly stronger than the rest of the paper; a digit is never both.
     """
     soft = blurred(flat, 2)
     ink_, paper = soft[cut > 0.5], soft[cut == 0]

@@ -26,8 +26,8 @@ class View:
 
 
 BRIGHTNESS = View("brightness", (0.299, 0.587, 0.114))
-#: A faint blue pen is in red what a black one is in brightness; the differences see colours of
-#: one brightness apart.
+#: A faint blue pen is as dark in the red channel as a black pen is in brightness. Differences of
+#: channels tell colours of equal brightness apart.
 _VIEWS = (
     BRIGHTNESS,
     View("red", (1, 0, 0)),

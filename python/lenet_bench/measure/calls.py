@@ -18,14 +18,14 @@ Image = NDArray[np.float32]
 #: Bound before a backend is imported, since that could replace the clock in the module `time`.
 clock, _sleep, _cpu_clock = time.perf_counter_ns, time.sleep, time.thread_time_ns
 
-_KEPT = 128  # answers of random calls at most, beside the last to each input
-_ONE_IN = 16  # calls, on average; of many calls, one in twice as many, and so on
+_KEPT = 128  # most answers of random calls that are kept, with the last to each input
+_ONE_IN = 16  # one call in 16 is kept; whenever _KEPT is reached, half are dropped, and 16 doubles
 
 _SLICE_NS = 2_000_000
 # 4 KB of the first-level cache, read 300 times in 30 us. Not a loop in Python: on an Intel Xeon
 # such a loop took 2.5 times as long just where everything else was fast.
 _READ, _SUMS = np.broadcast_to(np.ones(512), (300, 512)), np.empty(300)
-_FETCH = 20  # times that it is read before, since the calls have pushed it out of the cache
+_FETCH = 20  # reads before the timed ones: the calls have pushed it out of the cache
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Calls:
 
     samples_ns: list[int]
     slices: list[Slice]
-    made: int  # those that were not kept included
+    made: int  # all calls, kept or not
     answers: list[tuple[int, Any]]  # the last one to each input, and those of random calls
     began_ns: int
     wall_ns: int  # from the first call, or the wait before it, to the end of the last
@@ -47,7 +47,7 @@ class Before:
         # Ones: zeros would all be the system's one page of zeros.
         self._memory = np.ones(cold_mb * 1_000_000 // 8) if cold_mb else None
         self._interval_s = interval_s
-        self.cpu_ns = 0  # that it took so far
+        self.cpu_ns = 0  # CPU time of all these so far
 
     def __bool__(self) -> bool:
         return self._memory is not None or bool(self._interval_s)

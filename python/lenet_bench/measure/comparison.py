@@ -47,7 +47,7 @@ from .pinning import Cores, choose_cores, cpus_near_gpu, on_cores, thread_variab
 from .start import Conditions, Task, measure_block
 from .truth import Truth, truth_of
 
-_MOST_REPEATED = 0.25  # of the blocks
+_MOST_REPEATED = 0.25  # share of the blocks
 
 
 @dataclass(frozen=True)
@@ -56,8 +56,8 @@ class Progress:
 
     doing: str
     elapsed_s: float
-    rounds: int  # that are over
-    left_s: float | None = None  # as far as it can be foreseen
+    rounds: int  # completed
+    left_s: float | None = None  # an estimate; None while unknown
 
     @property
     def share(self) -> float | None:
@@ -92,11 +92,11 @@ def compare(
 
 @dataclass(frozen=True)
 class Plan:
-    """The length of a run; the usual one without budget and rounds."""
+    """The length of a run; the default length without budget and rounds."""
 
     budget_s: float | None = None
     rounds: int | None = None
-    least: int = 0  # rounds that are measured whole, whatever the budget
+    least: int = 0  # rounds that are completed whatever the budget
 
     def is_over(self, rounds: int, elapsed_s: float, round_s: float) -> bool:
         """Whether no further round begins. Within a budget, `fits` decides about each block."""
@@ -238,7 +238,7 @@ class _Comparison:
         """Round after round, until the plan ends or no backend is left to time."""
         costs = Costs(self._log.blocks)
         done = {(block.backend, block.round) for block in self._log.blocks if block.status == "ok"}
-        gone: set[str] = set()  # those that failed now; those that failed earlier are tried again
+        gone: set[str] = set()  # failed in this session; earlier failures are tried again
         orders = shuffled(list(self._entries), self._rules.seed)
         for number, order in enumerate(orders):
             names = [name for name in order if name not in gone]

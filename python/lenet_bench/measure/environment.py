@@ -25,7 +25,7 @@ _BENEATH = ("tensorflow", "jaxlib")
 #: Environment variables that change how fast a backend runs, or on what.
 VARIABLES = (
     "LENET_BENCH_ISA",
-    "LENET_BENCH_AT_ONCE",  # runs on the machine together, each on a device of its own
+    "LENET_BENCH_AT_ONCE",  # such runs at the same time, each on its own device
     *("OMP_NUM_THREADS", "OMP_PROC_BIND", "OMP_PLACES", "GOMP_CPU_AFFINITY", "KMP_AFFINITY"),
     *("MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "OPENBLAS_CORETYPE", "ONEDNN_MAX_CPU_ISA"),
     *("KERAS_BACKEND", "TF_NUM_INTRAOP_THREADS", "TF_NUM_INTEROP_THREADS"),
@@ -137,7 +137,7 @@ def _caches(folder: Path) -> Iterable[Cache]:
 
 
 def _bytes(size: str) -> int:
-    """48K, 2M."""
+    """The bytes of a size such as 48K or 2M."""
     units = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
     return int(size.rstrip("KMG")) * units.get(size[-1], 1)
 

@@ -19,17 +19,17 @@ from .origin import Answer, Origin, sentence
 from .pinning import with_threads_on
 
 _TURNS, _MOST_TURNS = 8, 32
-_ENOUGH = 4  # as many calls must count as are in so many turns
+_ENOUGH = 4  # turns' worth of quiet calls that must be reached
 _TURN_S = 0.008
 _WARM_S = 0.002
 _FEWEST = 3  # calls of a turn at least
 
 
-_kept: list[Probe] = []  # for ever: OpenVINO does not survive the end of one
+_kept: list[Probe] = []  # never freed: OpenVINO crashes if one is
 
 
 def taken_apart(origin: Origin, infer: Infer, images: list[Image], cores: Sequence[int]) -> Answer:
-    """The experiments of `why` for the backend; and its call on these cores, if any are given."""
+    """Time the experiments of `why`; with `cores`, also the call on these cores."""
     answer = _timed_or_why_not(lambda: _probes(origin, infer), images)
     if answer["experiments"] and cores:
         with with_threads_on(cores):  # a thread of the runtime's may have a core of its own

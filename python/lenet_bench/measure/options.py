@@ -13,7 +13,7 @@ from ..registry.environments import interpreter, variables
 from ..results import SHARED, Header
 from ..results.circumstances import different, hardware, settings
 
-#: Without a rule for its end a run takes so long at least, and as many rounds as an interval needs.
+#: Default length without --budget or --rounds; a run also has the rounds that an interval needs.
 USUAL_S = 20.0
 #: For a quick answer: a few backends, from C++ to Keras' predict.
 QUICK = ("fused", "onednn", "tensorflow", "keras:predict_on_batch", "keras")
@@ -59,19 +59,19 @@ class CompareOptions:
     backends: tuple[str | Entry, ...] = ()
     baseline: str | None = None  # without one, onednn, else the first backend that runs
     threads: int = 1
-    budget_s: float | None = None  # of all of the run, the first starts included
+    budget_s: float | None = None  # of the whole run, first starts included
     rounds: int | None = None
-    least_rounds: int = 0  # that are measured whole, whatever the budget
+    least_rounds: int = 0  # completed whatever the budget
     margin: float = 0.02  # two backends that differ by less are the same
     seed: int | None = None  # without one, a new one; it is in the result
     timeout_s: float = 120.0  # for one answer of a backend's process
     interval_s: float | None = None  # idle time before each call
-    cold: bool = False  # pass over COLD_MB before each call
+    cold: bool = False  # read COLD_MB before each call
     batches: tuple[int, ...] = ()  # sizes to measure throughput for, after the single calls
     apart: bool = False  # take each call apart too, as `why` does
     weights: str | os.PathLike[str] | None = None
     network: str = LENET  # in LeNet's place
-    output: str | os.PathLike[str] | None = None  # where there is such a run, it goes on
+    output: str | os.PathLike[str] | None = None  # a file with the same run is continued
     device: Device | None = None  # without `backends`, only those that run there: torch@gpu
     quiet: bool = True  # frameworks are asked to log little
     argv: tuple[str, ...] = field(default_factory=lambda: tuple(sys.argv))

@@ -16,7 +16,7 @@ class Cores:
 
     @property
     def one_more(self) -> tuple[int, ...]:
-        """The worker's one and the farthest of the parent's; none where there are not two."""
+        """The worker's core plus the parent's last core; empty if there is no spare."""
         beside = [cpu for cpu in self.parent if cpu not in self.worker]
         return (*self.worker, beside[-1]) if len(self.worker) == 1 and beside else ()
 
@@ -55,7 +55,7 @@ def cpus_near_gpu(devices: Iterable[str]) -> set[int]:
     """
     if "gpu" not in devices:
         return set()
-    from ..registry.gpu import bus_of_chosen  # which imports NumPy, and `tell_threads` goes before
+    from ..registry.gpu import bus_of_chosen  # imports NumPy, so after `tell_threads`
 
     return cpus_near(bus_of_chosen())
 
@@ -92,9 +92,9 @@ def on_cores(cores: Iterable[int]) -> Iterator[None]:
 
 @contextmanager
 def with_threads_on(cores: Iterable[int]) -> Iterator[None]:
-    """Let all threads of this process run on these cores; then each on its own ones again.
+    """Let all threads of this process run on these cores, then give each its own cores back.
 
-    A thread that began meanwhile goes where this one was.
+    A thread that was started meanwhile gets the cores of this one.
     """
     here, before = os.sched_getaffinity(0), threads_cores()
     _pin({thread: set(cores) for thread in before})

@@ -27,23 +27,23 @@ from .stretch import Stretch, disagreement, slower, together
 from .truth import STRETCHES, Floats, Known, Truth, truth_of
 from .watch import Watch, mhz, open_meter, used
 
-_PROBES = 3  # before and after the timing: all must say so, since a noisy machine may say it once
+_PROBES = 3  # for a cache, before and after the timing: noise looks like one, but not three times
 _PROBE_S = 0.5
-_TIMEOUT_S = 120.0  # of a backend that is asked alone
+_TIMEOUT_S = 120.0  # outside of a comparison
 _FLOOR_CALLS = 1000  # of the empty backend in a block: the time would allow half a million
 _FEWEST_CALLS = 20  # of a block, however slow: a median needs so many
 _FEWEST_AFTER_GAPS = 10
 _PATIENCE = 4  # times as long as wanted, where the machine is disturbed
-_LONGER = 5  # stretches, each twice as long as the one before
-_IDLE_CALLS = 30  # of a block with gaps, at most, when it is asked how long that may take
+_LONGER = 5  # further stretches at most, each twice as long as the one before
+_IDLE_CALLS = 30  # most calls of a block with gaps, from which its timeout follows
 _STATUS: dict[str, Status] = {"missing": "unavailable", "late": "timeout", "dead": "crashed"}
 _WARM_SHARE = 1 / 5  # of the timed time: caches refill within some calls, AVX-512's clocks in 1 ms
 _TIMED_SHARE = 1 / 4  # of what the start took: starts differ more than the calls of one
 _SHORTEST_S, _LONGEST_S = 0.05, 0.5
 _BATCH_S = 0.05
 _CALLS_AFTER_GAPS = 10
-_EXPERIMENTS_S = 180.0  # that they may take longer than any other answer
-_LONGEST, _LONGEST_TRACEBACK = 1000, 16_000  # characters that are kept of what a backend says
+_EXPERIMENTS_S = 180.0  # longer timeout than for any other answer
+_LONGEST, _LONGEST_TRACEBACK = 1000, 16_000  # most characters kept of a backend's text
 _MOST_FACTS = 64
 
 
@@ -67,8 +67,8 @@ class Task:
     round: int
     at_s: float  # since the run began
     first: bool  # of this backend: its cache is probed too
-    start_s: float | None  # what its first start took
-    usual_ns: int | None = None  # what the known loop takes beside it on a quiet machine
+    start_s: float | None  # duration of its first start
+    usual_ns: int | None = None  # the reference loop beside it on a quiet machine
     batches: tuple[int, ...] = ()  # sizes to time
     apart: bool = False  # the call is taken apart too
 
@@ -119,7 +119,7 @@ class Start:
         return ColdStart(**answer["cold_start"])
 
     def check_parity(self) -> None:
-        """The images that will rotate, and the edge cases."""
+        """Check the answers to the rotating images and to the edge cases."""
         truth = self.conditions.truth
         answer = self.ask("keep", images=self._taken(truth.rotating.images))
         if self.entry.checked:
@@ -292,7 +292,7 @@ class Start:
             )
 
     def _explained(self, reason: str) -> str:
-        """How its process ended, and whether what is installed explains that."""
+        """The reason; or the wrong version of a package, which explains it."""
         if self.entry.factory:
             return reason
         return wrong_version(find(self.entry.name)[0], self.entry.name, reason) or reason
@@ -386,7 +386,7 @@ def _check(start: Start, task: Task, facts: dict[str, Any]) -> None:
 
 
 def _description(described: Any) -> dict[str, str]:
-    """What a backend says of itself; raise Failed unless it is texts by texts, few and short."""
+    """A backend's description of itself; raise Failed unless it is a dict of few, short texts."""
     if not isinstance(described, dict):
         kind = type(described).__name__
         raise Failed("wrong", f"describe returned {kind}, expected a dictionary of texts")
@@ -424,7 +424,7 @@ def _measure(start: Start, task: Task, watch: Watch, facts: dict[str, Any]) -> N
         facts["experiments"] = tuple(Experiment(**one) for one in answer["experiments"])
         if answer["whole"]:
             facts["whole"] = _said(answer["whole"])
-    except Failed as failure:  # the call is left whole
+    except Failed as failure:  # the block has no experiments then
         facts["whole"] = _said(failure.reason)
 
 

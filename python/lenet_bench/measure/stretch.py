@@ -14,8 +14,8 @@ import numpy as np
 from .. import units
 from .truth import Known
 
-# What the harness itself takes at most: beside a call, for a stretch, and of the wait. On an AMD
-# EPYC it is 0.4 us, 0.7 ms, and 2 % (the reference loop).
+# The harness's own time at most: for each call, for each stretch, and as a share of the wait. On an
+# AMD EPYC they are 0.4 us, 0.7 ms, and 2 % (the reference loop).
 _CALL_NS, _STRETCH_NS, _SHARE = 1000, 500_000, 0.15
 _SLOWER, _AT_LEAST_US = 1.5, 1.0
 
@@ -37,14 +37,14 @@ class Stretch:
         return int(self.answer["samples_ns"].sum())
 
     def agrees(self, calls_us: float) -> bool:
-        """Whether such calls explain the wait, but for what the harness itself takes."""
+        """Whether timed calls + own time >= the wait, and the calls are as fast as these."""
         own_ns = _STRETCH_NS + _CALL_NS * len(self.answer["samples_ns"])
         explained = self.timed_ns + own_ns >= (1 - _SHARE) * self.waited_ns
         return explained and not slower(self.median_us, calls_us)
 
 
 def slower(us: float, than_us: float) -> bool:
-    """By so much that no noise explains it where it happens again and again."""
+    """Whether `us` exceeds `than_us` by more than noise can when it happens repeatedly."""
     return us >= than_us * _SLOWER + _AT_LEAST_US
 
 

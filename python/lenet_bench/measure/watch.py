@@ -17,7 +17,7 @@ from ..results import Gpu
 
 
 class Watch:
-    """These cores from now on, while one process is at work on them."""
+    """Measures the use of these cores, from its creation on, while one process runs there."""
 
     def __init__(self, cores: Sequence[int]) -> None:
         self._cores = cores
@@ -54,7 +54,7 @@ def _cpu_times(cores: Sequence[int]) -> tuple[float, float, float] | None:
         return None
     steal = sum(getattr(one, "steal", 0.0) for one in times)
     idle = sum(one.idle + getattr(one, "iowait", 0.0) for one in times)
-    guest = ("guest", "guest_nice")  # which user and nice have in them already
+    guest = ("guest", "guest_nice")  # user and nice include them
     total = sum(sum(one) - sum(getattr(one, name, 0.0) for name in guest) for one in times)
     return total, total - idle - steal, steal
 
@@ -103,7 +103,7 @@ def open_meter(runs: Mapping[str, str], pid: int) -> Meter | None:
 
     None without the driver's library or its binding.
     """
-    if load_of_driver("libnvidia-ml.so.1") is None:  # which the binding then finds loaded
+    if load_of_driver("libnvidia-ml.so.1") is None:  # the binding uses the loaded one
         return None
     try:
         import pynvml as nvml

@@ -31,11 +31,11 @@ Infer = Callable[[Image], Any]
 
 _FEWEST_BATCHES = 3
 _PATIENCE = 4  # times as long as wanted, where the machine is disturbed
-_ROTATING_BATCHES = 3  # the same images, each time from another one on
+_ROTATING_BATCHES = 3  # of the same images, each beginning at another one
 _PROBE_BLOCK = 8
-_PROBE_TURNS, _PROBE_LONGEST_S = 3, 5.0  # of slow calls: a stall lasts longer than a turn
+_PROBE_TURNS, _PROBE_LONGEST_S = 3, 5.0  # for slow calls: a stall lasts longer than a turn
 _IDLE_S = 0.02
-_RUNNING = 0.01  # a thread that used less of the span is not running
+_RUNNING = 0.01  # a thread with a smaller share of the span is idle
 
 
 def serve(parent: Parent) -> None:
@@ -151,9 +151,9 @@ class Built:
                     took = clock() - begin
                     if kind == "fresh":
                         answers.append(answer)
-                    if number:  # the first is after another kind
+                    if number:  # the first follows another kind of call
                         samples.append(took)
-                    if number > 1 and clock() > end:  # of slow calls, few of each kind
+                    if number > 1 and clock() > end:  # slow calls: few of each kind
                         break
         medians = {f"{kind}_us": float(np.median(ns)) / 1000 for kind, ns in times.items()}
         # A slow call has few samples, and a stall among them is no sign of a cache.
@@ -161,7 +161,7 @@ class Built:
         return {"answers": checked_answers(answers, self._origin.answers), **medians}
 
     def warm(self, question: Question) -> Answer:
-        """Make calls with the rotating images; what follows is counted from then on."""
+        """Make calls with the rotating images, then begin to count resources."""
         self._before = Before(question["cold_mb"], question["interval_s"])
         seconds, most = question["warm_s"], question["most"]
         time_calls(self._infer, self._images, seconds, 2, most=most, before=self._before)
@@ -258,7 +258,7 @@ class Built:
         return {"profile_us": self._profile(self._images[0]) if self._profile else None}
 
     def take_apart(self, question: Question) -> Answer:
-        """Time what its API is taken apart by; in the end the call on these cores, if on any."""
+        """Time the experiments of `why`; at the end also the call on these cores, if given."""
         from . import experiments
 
         return experiments.taken_apart(self._origin, self._infer, self._images, question["cores"])

@@ -4,22 +4,20 @@ A file an API, found by the row's `module`; it has a function
 
     probes(case) -> Sequence[Probe]
 
-or none for a variant that it does not know. There are six kinds of experiment:
+which is empty for a variant that it does not know. results/apart.py computes the parts of a call
+from six kinds of experiment:
 
-- ways: a network that does nothing, of LeNet's shapes, called as the backend is called, then with
-  one thing after the other left out. The difference of two neighbours is a part of the call; the
-  last way is what entering the API costs.
-- hand-over: where the last way hands the network to a thread of the runtime's, and only another
-  way has a switch for that, the latter with the thread and without.
-- together: the last of the stages and then a way, the first or the last one, in one call. After a
-  network a way finds its code and data gone from the caches. The last way, too, after the first.
-  As a control, a walk over as much memory as LeNet's weights in the last stage's place.
+- way: a network with LeNet's shapes that computes nothing. The first way calls it as users call the
+  backend, each further way leaves out one more thing, and the last way only enters the API.
+- hand-over: if the runtime uses its own thread, an API that can switch it off, on and off.
+- together: LeNet up to fc2, then the first or the last way, in one call: after a network the code
+  and data of a way have gone from the caches. The control walks over as much memory as LeNet's
+  weights in place of LeNet. The last way is also timed right after the first.
 - operations: networks of 1, 4, 16, 64 trivial operations on ten floats, called in the last way.
-- stages: LeNet cut after each stage, also called in the last way. The answer is ten floats, so what
-  a large array costs on its way out is in no stage. Where operations run eagerly, to read ten
-  floats takes longer than trivial operations do; and an array as an answer takes nothing. So there
-  the cuts answer with all of it, and are compared with a network that gives its image.
-- told: where one kernel on a GPU is all of the network, what the GPU's own clock says of it.
+- stage: LeNet cut after each stage, called in the last way. A cut returns ten floats, so that no
+  stage includes the copy of a large array. Eager APIs: cuts return whole arrays, since taking ten
+  floats of one costs more than a trivial operation; the baseline is the identity network.
+- told: if one kernel on a GPU is the whole network, its time by the GPU's clock.
 
 A call on a GPU only enqueues work on a stream. So there the last way runs one kernel and waits.
 """
@@ -45,16 +43,16 @@ Infer = Callable[[Image], Any]
 Kind = Literal["call", "way", "hand-over", "together", "operations", "stage", "told"]
 
 COUNTS = (1, 4, 16, 64)
-#: The call where its process may use one core more; timed after all else.
+#: The call with one more core for its process; timed after all else.
 TWO_CORES = "on two cores"
 #: Where LeNet is cut; the softmax is an experiment of its own, on ten floats of the image.
 CUTS = ("conv1", "pool1", "conv2", "pool2", "fc1", "fc2")
 SOFTMAX = "softmax"
-#: What the first stage is compared with, where that is not the last way.
+#: The baseline of the first stage, where that is not the last way.
 NOTHING = "nothing"
-#: The last cut with an answer of ten floats only, where the other cuts answer more.
+#: The last cut with ten floats as its answer, where the other cuts return more.
 ALONE = "fc2 alone"
-#: What stages are compared with, and what entering is, where the cuts' answer is all of an array.
+#: The identity network: the baseline of stages, and entering, where cuts return whole arrays.
 IN_FULL = "nothing in full"
 ENTERING = "entering"
 #: APIs whose operation is a node of the ONNX model, and which only Python calls.
@@ -100,13 +98,13 @@ class Case:
         return varied(row, variant, weights, threads, others, adapter)
 
     def waiting(self, infer: Infer) -> Infer:
-        """The same; on a GPU it also waits for the answer, since a call there only enqueues it."""
+        """The function; on a GPU one that also waits, since a call there only enqueues work."""
         wait = devices.wait(self.row)
         return (lambda image: wait(infer(image))) if wait else infer
 
 
 def probes_of(row: Backend, variant: str, weights: Weights, threads: int) -> Sequence[Probe]:
-    """Those of a variant; none where nobody has written them, as for what runs on a GPU."""
+    """The experiments of a variant; empty if none are written for it."""
     case = Case(row, variant, weights, threads)
     of = row.module or (row.native.module.strip("_") if row.native else "")
     if of in _NODES:
@@ -125,9 +123,9 @@ def networks(
 ) -> list[Probe]:
     """The operations and the stages, called in the last way.
 
-    `trivial` and `cut` make the networks; `count` says of how many operations each stage is, `rest`
-    how many take ten floats of what was computed, but for the last cut, which gives no more. Where
-    there is a network that gives its `image`, no cut takes ten floats.
+    `trivial` and `cut` make the networks. `count` has each stage's number of operations, `rest` the
+    number that take ten floats of an array; the last cut has only ten. With `image`, the identity
+    network, cuts return whole arrays.
     """
     found = [Probe("operations", str(n), last(trivial(n)), rest + n) for n in COUNTS]
     so_far = 0
@@ -141,25 +139,25 @@ def networks(
 
 
 def compiled(nothing: Infer, alone: Infer, rest: int = 0) -> list[Probe]:
-    """Where a compiler leaves out what is not in the answer, so that the cuts answer with more.
+    """Two more experiments for compilers: these drop unused values, so cuts return whole arrays.
 
-    `nothing` answers as they do; `alone` is the last cut with an answer of ten floats only.
+    `nothing` returns an array too; `alone` is the last cut with ten floats as its answer.
     """
     return [Probe("stage", NOTHING, nothing, rest), Probe("stage", ALONE, alone)]
 
 
 def together(probes: Sequence[Probe]) -> list[Probe]:
-    """LeNet's last cut followed by the first way and by the last, in one call.
+    """LeNet up to fc2 and then the first or the last way, timed as one call.
 
-    And the last way right after the first, which is not timed. At the end the control: a walk over
-    memory, and then the first way or the last.
+    Then the last way right after the first, which is not timed. At the end the control: a walk over
+    memory, and then the first or the last way.
     """
     ways = [one for one in probes if one.kind == "way"]
     if len(ways) == 1:
         return []
     cut = next(one for one in probes if one.kind == "stage" and one.name == CUTS[-1]).infer
     first, last = ways[0], ways[-1]
-    memory = np.ones(_WEIGHTS, np.float32)  # of zeros the system has one page
+    memory = np.ones(_WEIGHTS, np.float32)  # zeros would share one page
 
     def then(before: Infer, nothing: Infer) -> Infer:
         return lambda image: (before(image), nothing(image))

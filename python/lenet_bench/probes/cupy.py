@@ -28,7 +28,7 @@ def probes(case: Case) -> Sequence[Probe]:
     device, stream = whole.device, whole.stream
 
     def there(infer: Infer) -> Infer:
-        """On the backend's GPU and in its stream, as each call."""
+        """The function on the backend's GPU and in its stream, as each call is."""
 
         def call(image: Any) -> Any:
             with device, stream:

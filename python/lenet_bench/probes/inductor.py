@@ -23,7 +23,7 @@ from . import CUTS, ENTERING, IMAGES, SOFTMAX, Infer, Probe, called, networks, w
 Forward = Callable[[Any, Any], Any]  # of the module and its images
 
 _COUNT = dict.fromkeys((*CUTS, SOFTMAX), 1)
-_NETWORKS = 64  # that Dynamo may compile of one function
+_NETWORKS = 64  # most networks that Dynamo compiles of one function
 
 _ARRAYS = "inference mode, array to tensor and back: the call less the model on a tensor"
 _PYTHON = {
@@ -43,9 +43,9 @@ def called_below(
     trivial: Callable[[int], Forward],
     cut: Callable[[str], Forward],
 ) -> Sequence[Probe]:
-    """The probes of that variant, whose backend `build` gives with another module in it."""
+    """The experiments of that variant; `build` makes the backend with another module."""
     whole = build(nothing)
-    whole.infer(IMAGES[0])  # compiled before what is not to be found in its place
+    whole.infer(IMAGES[0])  # compiled first, so that Dynamo does not reuse another network's code
     with torch.inference_mode():
         x = torch.from_numpy(IMAGES[:, None])
     below = {"compile": _below_dynamo, "export": _below_package}[variant]
@@ -91,7 +91,7 @@ def _below_dynamo(model: Any, x: Any) -> Infer:
 
 
 def _below_package(model: Any, x: Any) -> Infer:
-    run = model.loader.boxed_run  # which empties its list
+    run = model.loader.boxed_run  # it empties the list of arguments
     return _inferring(lambda: run([x]))
 
 

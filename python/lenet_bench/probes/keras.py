@@ -170,7 +170,7 @@ def _of_predict(model: Any, images: Any, predict: Infer) -> list[Probe]:
 def _data_set_of(model: Any, images: Any) -> Any:
     """The data set that Keras makes of an array, kept where predict asks it for its iterator.
 
-    That it has one batch Keras knows of an array, and must be told of a data set.
+    Keras infers one batch from an array; for a data set we set the cardinality.
     """
     import tensorflow as tf
 

@@ -24,7 +24,7 @@ def probes(case: Case) -> Sequence[Probe]:
 
 
 def _interpreter(inside: Mapping[str, Any]) -> Sequence[Infer]:
-    model = inside["model"]  # it refuses to run where something else holds its `_interpreter`
+    model = inside["model"]  # it refuses to run if another object holds its `_interpreter`
     answer = Answer(lambda: model.get_tensor(inside["probabilities"]))
     return lambda _: model.invoke() or answer, lambda _: model._interpreter.Invoke() or answer
 

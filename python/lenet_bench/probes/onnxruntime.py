@@ -20,7 +20,7 @@ def probes(case: Case) -> Sequence[Probe]:
     def below(model: bytes) -> Infer:
         inside = case.varied(onnx_model=model).inside()
         session = inside["session"]._sess
-        if case.variant == "iobinding":  # what is bound must live on
+        if case.variant == "iobinding":  # keeps the bound arrays alive
             return lambda _: session.run_with_iobinding(inside["binding"]._iobinding, None)
         feeds = {"image": IMAGES[:, np.newaxis]}
         names = ["probabilities"]

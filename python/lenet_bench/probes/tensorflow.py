@@ -18,11 +18,11 @@ from . import CUTS, ENTERING, IMAGES, SOFTMAX, Case, Infer, Probe, called, compi
 
 Forward = Callable[[Any, Any], Any]  # of the module and its images
 
-#: As the module is written.
+#: Operations a stage, called one by one.
 _EAGER = {"conv1": 2, "pool1": 1, "conv2": 2, "pool2": 1, "fc1": 4, "fc2": 2, SOFTMAX: 1}
-#: Of the graph: a bias and a ReLU go with their convolution or product.
+#: Operations a stage in the graph, which fuses bias and ReLU into a convolution or product.
 GRAPH = {"conv1": 1, "pool1": 1, "conv2": 1, "pool2": 1, "fc1": 2, "fc2": 1, SOFTMAX: 1}
-#: Reshape and slice.
+#: Operations that take ten floats: reshape and slice.
 REST = 2
 _CONVOLUTIONS = ("conv1", "conv2")
 
@@ -55,7 +55,7 @@ def probes(case: Case) -> Sequence[Probe]:
             return case.waiting(lambda _: made(x))
 
         ways.append(way(ENTERING, last(_nothing), "a module that gives ten pixels", REST))
-        if case.on_gpu:  # where the wait is for a copy of the answer
+        if case.on_gpu:  # the call waits for a copy of the answer
             return [*ways, *networks(last, trivial, _cut, _EAGER, REST)]
         cut = partial(_cut, ten=lambda x: x)
         return [*ways, *networks(last, trivial, cut, _EAGER, REST, lambda _, x: x)]
@@ -97,7 +97,7 @@ def _of_session(
 
 
 def _below_session(adapter: Adapter) -> Infer:
-    adapter.infer(IMAGES[0])  # which gives the session its graph
+    adapter.infer(IMAGES[0])  # makes the session load its graph
     inside = adapter.inside()
     session, image, answer = (inside[name] for name in ("session", "image", "answer"))
     options = pywrap_tf_session.TF_NewBufferFromString(inside["here"].SerializeToString())
@@ -114,7 +114,7 @@ def ways_of_a_graph(
     yield way("Python", case.waiting(lambda _: graph(given)), evidence, REST)
     evidence = "a graph that returns ten pixels, called by name"
     yield way(ENTERING, below_python(case, graph, x), evidence, REST)
-    if own_thread and not case.on_gpu:  # where a session uses its own thread in any case
+    if own_thread and not case.on_gpu:  # on a GPU a session always uses its own thread
         evidence = "that graph in a session: in the runtime's thread less in the caller's"
         yield Probe("hand-over", "own thread", _in_session(), REST, evidence)
         yield Probe("hand-over", "caller's thread", _in_session(-1), REST, evidence)
@@ -141,7 +141,7 @@ def _in_session(pool: int = 0) -> Infer:
 
 
 def _hold(module: Any) -> None:
-    """Every graph holds all of LeNet's weights, as LeNet's own does."""
+    """Give the graph all of LeNet's weights, as LeNet's own graph has."""
     if not tf.executing_eagerly():
         for name, weight in vars(module).items():
             if name.endswith(("_weight", "_bias")):
@@ -169,7 +169,7 @@ _nothing = trivial(0)
 
 
 def _keeping(forward: Forward) -> Forward:
-    """An answer for which a compiler must compute everything, not ten floats only."""
+    """The network with an answer that needs all of its floats, so that XLA computes them all."""
 
     def kept(module: Any, x: Any) -> Any:
         return forward(module, x), module.last if hasattr(module, "last") else x

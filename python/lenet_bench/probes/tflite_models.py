@@ -18,7 +18,7 @@ _COUNT = {"conv1": 1, "pool1": 1, "conv2": 1, "pool2": 1, "fc1": 2, "fc2": 1, SO
 #: Those that take ten floats of the last layer: slice and reshape.
 _REST = 2
 
-_ALIGNMENT = 16  # of what a file holds; flatbuffers' Python does not look at it
+_ALIGNMENT = 16  # of a file's arrays; flatbuffers' Python ignores it
 
 
 def called_below(
@@ -81,7 +81,7 @@ def called_below(
 
 @dataclass(frozen=True)
 class Answer:
-    """What a run leaves where it can be read later."""
+    """The answer of a run, read later."""
 
     read: Callable[[], Any]
 
@@ -161,7 +161,7 @@ class _Model:
 
 
 class _Aligned(flatbuffers.Builder):
-    """Weights lie as the converter's file has them."""
+    """A builder that aligns weights as the converter does."""
 
     def CreateNumpyVector(self, values: Any) -> Any:  # noqa: N802
         self.Prep(_ALIGNMENT, values.nbytes)

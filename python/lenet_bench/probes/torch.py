@@ -77,7 +77,7 @@ def _all(x: Any) -> Any:
 
 
 def _of_lenet(file: ModuleType) -> Forward:
-    """Ten floats from a module with as many guards by Dynamo as LeNet; LeNet's answer is unused."""
+    """Run LeNet for its Dynamo guards, discard its answer, and return ten floats."""
 
     def forward(module: Any, x: Any) -> Any:
         file.LeNet.forward(module, x)

@@ -31,7 +31,7 @@ class Measured:
     processor: Processor
     gpu: str | None
     threads: int
-    at_once: int  # such runs on the machine together, each on a device of its own
+    at_once: int  # such runs at the same time, each on its own device
     version: str
     started: str
     times: Mapping[str, Median]  # by backend

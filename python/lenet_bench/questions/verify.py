@@ -28,7 +28,7 @@ from ..weights import Weights
 
 Array = NDArray[np.float64]
 
-KIND, SCHEMA = "verification", 2  # of its file
+KIND, SCHEMA = "verification", 2  # of the result file
 
 _BATCH = 250  # images a call: often enough to show progress, long enough to be cheap
 

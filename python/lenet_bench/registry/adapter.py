@@ -41,8 +41,8 @@ class Adapter:
         variant: str,
         weights: Weights,
         threads: int,
-        file: ModuleType | None = None,  # that holds the function, where it is not the row's
-        given: Mapping[str, Any] = MappingProxyType({}),  # in place of model files
+        file: ModuleType | None = None,  # with the function, if not the row's
+        given: Mapping[str, Any] = MappingProxyType({}),  # model files that need not be made
     ) -> None:
         self._row, self._variant, self._threads = row, variant, threads
         self._file = file or import_module(f"lenet_bench.backends.{row.module}")
@@ -101,7 +101,7 @@ class Adapter:
     def _infer_batch(self, images: Array) -> Array:
         if len(images) == 1:
             return self._infer(images)
-        if len(images) == 0:  # which few APIs can do
+        if len(images) == 0:  # few APIs can do that
             return np.empty((0, CLASSES), np.float32)
         at_once = self._row.at_once.get(self._variant)
         if at_once is None:

@@ -27,7 +27,7 @@ from .rows import every_name, find, names, tolerance
 Image = NDArray[np.float32]
 
 _SECONDS = 120.0  # the slowest framework imports in a tenth of this
-_AT_ONCE = 4  # more only wait for the disk and the memory
+_AT_ONCE = 4  # more would wait for disk and memory
 
 #: Called when a backend has answered, with its name and what it printed.
 Answered = Callable[[str, str], None]
@@ -55,8 +55,8 @@ def backends(
 ) -> list[Availability]:
     """Whether these backends run here, in the registry's order; a bare name is all its variants.
 
-    Without names, all of them, on the GPU too where there is one. Variants that a C++
-    compiler makes are then not tried but with their names, since each takes many seconds.
+    Without names, all of them, on the GPU too where there is one. A variant that needs a C++
+    compiler takes many seconds, so it is tried only if it is named.
     """
     rows = rows_of(asked)
 
@@ -96,7 +96,7 @@ def ask(
 
 
 def rows_of(asked: Sequence[str]) -> list[tuple[Backend, list[str]]]:
-    """Each requested row with the names to try; a bare name means all its variants."""
+    """Each requested row with the names to try; a bare name stands for all its variants."""
     if not asked:
         asked = names() if why_none() else every_name()
     elif missing := {name for name in asked if find(name)[1] == find(name)[0].default}:
@@ -129,7 +129,7 @@ def _ask_child(
     seconds: float,
 ) -> str:
     """The child's answer or how it died, and its output."""
-    lost = pending  # by a death: all of them until the API is imported, from then on one variant
+    lost = pending  # what a death affects: all until the API is imported, then one variant
     printed = ""
     python, variables = environments.interpreter(row), environments.variables(row, 1, quiet=quiet)
     try:
@@ -151,7 +151,7 @@ def _ask_child(
             printed = child.output()
             child.close()
     except Died as death:
-        for name in lost:  # what is installed beside lenet-bench may explain it
+        for name in lost:  # an installed package may explain it
             why = wrong_version(row, name, death.sentence) or f"{name}: {death.sentence}"
             found[name] = _availability(row, name, why)
     return printed
@@ -175,7 +175,7 @@ def _availability(
 def serve(parent: Parent) -> None:
     """In the child: import the API of the first name, then try each name that comes."""
     row = find(parent.hear())[0]
-    with suppress(Exception, SystemExit):  # `load` says it in a sentence
+    with suppress(Exception, SystemExit):  # `load` gives the reason
         import_backend(row)
     parent.say(None)
     weights, picture = read_weights(), _picture()

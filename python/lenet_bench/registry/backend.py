@@ -39,11 +39,11 @@ class OnGpu:
     """The differences of a framework's backend on an NVIDIA GPU."""
 
     calls: str
-    environment: str | None  # that holds its GPU build, which cannot lie beside the CPU's
-    variables: Mapping[str, str] = field(default_factory=dict)  # on top of the CPU's, or instead
-    variants: Mapping[str, str] = field(default_factory=dict)  # that a GPU only has
+    environment: str | None  # with its GPU build, which excludes the CPU's
+    variables: Mapping[str, str] = field(default_factory=dict)  # added to the CPU's
+    variants: Mapping[str, str] = field(default_factory=dict)  # on a GPU only
     tolerances: Mapping[str, float] = field(default_factory=dict)
-    reduced: Mapping[str, str] = field(default_factory=dict)  # of the CPU's variants, none stays
+    reduced: Mapping[str, str] = field(default_factory=dict)  # replaces the CPU's
     at_once: Mapping[str, int] = field(default_factory=dict)
     compiled: frozenset[str] = frozenset()
 
@@ -66,9 +66,9 @@ class Backend:
     module: str = ""  # the file in backends/, without .py
     set_up: str = ""  # the function of that file that a user calls first, where there is one
     native: Native | None = None
-    layers: bool = False  # it gives each layer's output, and not the answer only
-    at_once: Mapping[str, int] = field(default_factory=dict)  # images a call, where not any number
-    batch: Mapping[str, str] = field(default_factory=dict)  # the function that answers batches
+    layers: bool = False  # its function returns each layer's output
+    at_once: Mapping[str, int] = field(default_factory=dict)  # most images a call, by variant
+    batch: Mapping[str, str] = field(default_factory=dict)  # variant -> the function for batches
 
     # What it needs.
     library: str = ""  # its API's name, and the package whose version is that of the API
@@ -76,11 +76,11 @@ class Backend:
     extra: str | None = None  # the optional dependencies that bring its API
     framework: bool = False  # its API is a Python package of another project
     environment: str | None = None  # the isolated environment that holds its API
-    programs: tuple[str, ...] = ()  # what its API calls while it builds, compilers mostly
+    programs: tuple[str, ...] = ()  # programs that its API runs: compilers
     compiled: frozenset[str] = frozenset()  # variants that run a C++ compiler, for many seconds
     variables: Mapping[str, str] = field(default_factory=dict)  # threads, device: `variables_for`
-    quieting: Mapping[str, str] = field(default_factory=dict)  # variables that hush its logs
-    counterpart: str | None = None  # its like on the CPU, where it runs on a GPU only
+    quieting: Mapping[str, str] = field(default_factory=dict)  # variables that hide its logs
+    counterpart: str | None = None  # for a backend on a GPU only: the one on the CPU
     gpu: OnGpu | None = None  # how it runs on a GPU, where it can
     gone: str | None = None  # why it cannot be run any more, and its successor
 
@@ -124,7 +124,7 @@ class Backend:
         )
 
     def of(self, variant: str) -> "Backend":
-        """The row for one variant: where that is TF32, NVIDIA's libraries may round to it."""
+        """The row for one variant; that of a TF32 variant lets NVIDIA's libraries round to TF32."""
         if self.reduced.get(variant) != "TF32" or not self.moved:
             return self
         return replace(self, variables={**self.variables, **TF32_ON_GPU})

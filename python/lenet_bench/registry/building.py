@@ -22,7 +22,7 @@ from .devices import ProvenOnGpu
 #: The words before the command that fixes it, in every reason.
 FIX = "fix it with: "
 
-#: What backends of this process have been set up by: variables, and frameworks' devices.
+#: The variables and frameworks' devices that backends of this process were built with.
 _set_here: dict[str, str] = {}
 _devices_here: set[Device] = set()
 
@@ -92,7 +92,7 @@ def check_needs(row: Backend, variant: str) -> None:
 
 
 def import_backend(row: Backend) -> None:
-    """Import its API; it may raise anything."""
+    """Import the API of the backend; any exception is possible."""
     if row.native:
         native.load(row.native)
     else:
@@ -172,7 +172,7 @@ def is_installed(row: Backend) -> bool:
     if row.environment and environments.environments()[row.environment].created:
         return True
     if not _needed(row):
-        return row.environment is None  # else nothing beside lenet-bench does as well
+        return row.environment is None  # no version outside its environment is known to work
     here = _versions(row)
     return bool(here) and all(fits(version, asked) for asked, version in here)
 

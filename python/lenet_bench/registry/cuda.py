@@ -46,11 +46,11 @@ _PARTS = {
     "libcudnn": tuple(f"libcudnn_{part}.so.{{major}}" for part in ("graph", "ops", "*")),
 }
 
-#: An empty library by the name of a part that cuDNN 9.20 asks for and does not have. It would take
-#: that of a newer cuDNN in LD_LIBRARY_PATH, and fail; of this one it sees that there is nothing.
+#: An empty library with the name of a part that cuDNN 9.20 looks for and does not have. Without it
+#: cuDNN would load that part of a newer cuDNN in LD_LIBRARY_PATH, and fail.
 NO_TENSOR_IR = Path(__file__).parents[1] / "_no_tensor_ir.so"
 
-#: A folder whose libraries go before all others: the tests' double of CUDA, a toolkit of one's own.
+#: A folder searched before all others, for the tests' double of CUDA or the user's own toolkit.
 FOLDER_VARIABLE = "LENET_BENCH_CUDA_LIBRARIES"
 
 _RTLD_DI_LINKMAP = 2
@@ -124,8 +124,8 @@ def driver_version() -> int | None:
 def load(library: str, major: int) -> ctypes.CDLL:
     """Load one library and its parts; Unavailable where it is nowhere, or one of them is damaged.
 
-    By its path, else by the system's loader. One that somebody has brought into this process is
-    what the module would be bound to, so it stays, and its parts come from its folder.
+    By its path, else by the system's loader. If this process has the library already, the module
+    would be bound to that one: then it stays, and its parts come from its folder.
     """
     path = loaded_from(library) or locate(library, major) or _found_by_the_system(library, major)
     path = _preferred_by_cudnn(path, major) or path

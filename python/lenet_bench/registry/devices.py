@@ -37,7 +37,7 @@ def prepare(row: Backend) -> None:
     elif framework == "onnxruntime" and on_gpu:
         import onnxruntime
 
-        onnxruntime.preload_dlls()  # CUDA's and cuDNN's, where pip put them
+        onnxruntime.preload_dlls()  # CUDA's and cuDNN's, installed by pip
 
 
 def _framework(row: Backend) -> str:
@@ -46,7 +46,7 @@ def _framework(row: Backend) -> str:
 
 
 def wait(row: Backend) -> Callable[[Any], Any] | None:
-    """Wait for an answer, where a call on the GPU only enqueues it."""
+    """The function that waits for an answer, where a call on the GPU only enqueues work."""
     framework = _framework(row)
     if row.device != "gpu" or framework not in ("torch", "tensorflow", "jax"):
         return None
@@ -82,7 +82,7 @@ def _tensorflow(on_gpu: bool, *, strict: bool) -> None:
         raise RuntimeError(f"TensorFlow {tensorflow.__version__} finds no GPU")
     tensorflow.config.set_visible_devices(gpus[:1] if on_gpu else [], "GPU")
     tensorflow.config.experimental.enable_tensor_float_32_execution(False)
-    if strict:  # what cannot run on the device is an error; Keras places some things elsewhere
+    if strict:  # an operation elsewhere is an error; Keras has some
         tensorflow.config.set_soft_device_placement(False)
 
 

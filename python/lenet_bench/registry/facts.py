@@ -16,7 +16,7 @@ Inside = Mapping[str, Any]
 
 def of(module: str, inside: Inside, threads: int) -> dict[str, str]:
     """The facts of this file's API; empty where there are none."""
-    more = None if "handle" in inside else _FACTS.get(module)  # in C++ there is nothing to ask
+    more = None if "handle" in inside else _FACTS.get(module)  # C++ has no objects to ask
     return more(inside, threads) if more else {}
 
 
@@ -95,13 +95,13 @@ def _keras(inside: Inside, _: int) -> dict[str, str]:
     return {
         "backend": f"{framework.__name__} {framework.__version__}",
         "jit_compile": "True" if compiled else str(model.jit_compile),
-        "device": str(getattr(answer, "device", "cpu")),  # OpenVINO's tensors do not say
+        "device": str(getattr(answer, "device", "cpu")),  # OpenVINO's tensors have no device
     }
 
 
 def _onnxruntime(inside: Inside, _: int) -> dict[str, str]:
     session = inside["session"]
-    providers = session.get_providers()  # the CPU's is always among them, for what the others lack
+    providers = session.get_providers()  # the CPU's is always there, as the fallback
     if _forbids_the_cpu(session):
         providers = [one for one in providers if one != "CPUExecutionProvider"]
     return {
@@ -111,7 +111,7 @@ def _onnxruntime(inside: Inside, _: int) -> dict[str, str]:
 
 
 def _forbids_the_cpu(session: Any) -> bool:
-    """Whether it was only made since no node of its graph is left to the CPU."""
+    """Whether the session forbids nodes on the CPU: then none of its nodes is there."""
     try:
         entry = session.get_session_options().get_session_config_entry(
             "session.disable_cpu_ep_fallback"
@@ -157,7 +157,7 @@ def _opencv(_inside: Inside, _: int) -> dict[str, str]:
 def _tvm(_inside: Inside, _: int) -> dict[str, str]:
     from tvm.target.codegen import llvm_get_system_cpu
 
-    return {"target": str(llvm_get_system_cpu())}  # a subclass of str would not travel
+    return {"target": str(llvm_get_system_cpu())}  # a subclass of str cannot be sent to the parent
 
 
 def _theano(_inside: Inside, _: int) -> dict[str, str]:

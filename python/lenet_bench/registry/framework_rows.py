@@ -141,7 +141,7 @@ FRAMEWORKS: tuple[Backend, ...] = (
         variables={
             "CPU_NUM": "1",
             "FLAGS_new_executor_serial_run": "1",
-            "FLAGS_eager_delete_tensor_gb": "-1",  # else a thread of its own frees each tensor
+            "FLAGS_eager_delete_tensor_gb": "-1",  # or another thread frees each tensor
             "GLOG_minloglevel": "2",
             **_OPENMP,
         },

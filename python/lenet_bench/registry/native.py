@@ -32,9 +32,9 @@ def build(native: Native, variant: str, weights: Weights, threads: int) -> Netwo
     try:
         network: Network = load(native)(weights, threads=threads, **options)
     except RuntimeError as error:
-        if native.module == "cuda":  # which says by itself what is Unavailable; the rest are faults
+        if native.module == "cuda":  # raises Unavailable itself; other errors are bugs
             raise
-        raise Unavailable(str(error)) from None  # an instruction set that this processor lacks
+        raise Unavailable(str(error)) from None  # this processor lacks the instruction set
     return network
 
 

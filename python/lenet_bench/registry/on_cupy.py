@@ -37,7 +37,7 @@ class OnCuPy(Adapter):
             self.stream = cp.cuda.Stream(non_blocking=True)
         with self.device, self.stream:
             super().__init__(row, variant, weights, threads, **others)
-        self._infer = self.answer  # which brings no layers from the GPU
+        self._infer = self.answer  # without the layers, which stay on the GPU
         self._forward: Callable[[Any], dict[str, Any]] = self.inside()["forward"]
         self.stream.synchronize()
 
@@ -105,7 +105,7 @@ class OnCuPy(Adapter):
 
 
 def _require_float32() -> None:
-    """Refuse what lets cuBLAS round to TF32, as csrc/cuda/float32.cpp does."""
+    """Refuse variables that let cuBLAS round to TF32, as csrc/cuda/float32.cpp does."""
     for variable in ("CUPY_TF32", "NVIDIA_TF32_OVERRIDE"):
         if (value := os.environ.get(variable, "")) not in ("", "0"):
             raise Unavailable(

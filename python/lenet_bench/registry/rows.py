@@ -147,7 +147,7 @@ BACKENDS: tuple[Backend, ...] = (
         calls="the BLAS that NumPy was built with",
         module="numpy",
         layers=True,
-        at_once={"": 16},  # what they need on their way stays in the cache
+        at_once={"": 16},  # so that the layers between stay in the cache
         library="NumPy",
         package="numpy",
     ),
@@ -158,7 +158,7 @@ BACKENDS: tuple[Backend, ...] = (
         calls="the BLAS that NumPy was built with",
         module="reference",
         layers=True,
-        at_once={"": 50},  # which take 13 MB on their way
+        at_once={"": 50},  # the layers between take 13 MB
         library="NumPy",
         package="numpy",
     ),

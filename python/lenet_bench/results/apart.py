@@ -1,21 +1,21 @@
 """A call taken apart: from the experiments of its blocks to parts that add up. Arithmetic only.
 
-The time of a network is that of the way it is called, of the dispatch of its operations, and of its
-stages. So, for each start:
+time of a call = the way it is called + the dispatch of its operations + its stages + unexplained.
+The parts of one start, from its experiments (probes/__init__.py), where way 1 is the call as users
+make it, way n enters the API only, and (a, b) is the time of a and then b:
 
-- a way, less the next one, is the part that only it has;
-- what the first way takes more than the last one after the last cut, less what it does without that
-  cut, is what it takes longer after a network; the cut has in it what entering alone takes longer,
-  and that it is entered by itself, after the first way, is no part of a call. Beside it stands what
-  it takes longer after a walk over memory: what of this is that data has gone from the caches;
-- the slope over the networks of trivial operations is what one costs to dispatch;
-- a cut, less the cut before it and less its operations' dispatch, is a stage;
-- where the cuts do not read ten floats, a network that gives its image as it is is what the first
-  is compared with, and it is what entering takes: reading them is in no part;
-- where one kernel on a GPU does all, what the GPU's clock says of it is a part.
+    part of way i     = way i - way i+1; "entering" = way n
+    after a network   = [(cut LeNet, way 1) - (cut LeNet, way n)] - [way 1 - way n] - again
+    again             = (way 1, way n) - way 1 - way n
+    dispatch          = slope over the networks of trivial operations * LeNet's operations
+    stage             = its cut - the cut before - slope * its own operations
+    GPU kernel        = its time by the GPU's clock, where one kernel is the whole network
+    unexplained       = the call - the sum of all other parts; it may be below zero
 
-LeNet itself, called as the backend is called, is in none of these. `unexplained` is the call less
-all other parts: a part like the others, below zero where their sum exceeds the call.
+After a network the API itself runs slower. Its code and data have gone from the caches: the same
+formula with a walk over memory in place of the cut LeNet shows how much of it the caches explain.
+Eager APIs: cuts return whole arrays; the baseline is the identity network, which is also
+"entering". LeNet itself, called as the backend is called, is in none of the parts.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -64,9 +64,9 @@ class TakenApart:
     explained_low: float | None = None
     explained_high: float | None = None
     operations: int = 0  # of its network
-    operation_us: Part | None = None  # what one takes to dispatch
-    waits: float = 0.0  # a call: times that it gave its core away
-    two_cores_us: float | None = None  # the call where its process may use one more; in no sum
+    operation_us: Part | None = None  # the dispatch of one operation
+    waits: float = 0.0  # how often a call gives up its core
+    two_cores_us: float | None = None  # the call on two cores; in no sum
     anatomy: Anatomy | None = None
 
 
@@ -110,7 +110,7 @@ def _taken_apart(row: Row, seed: int) -> TakenApart:
 
 
 def _summarised(known: TakenApart, blocks: Sequence[Block], seed: int) -> TakenApart:
-    """With the parts, the dispatch of one operation and the call, as medians over the starts."""
+    """The backend with its parts, dispatch and call, as medians over the starts."""
     tried = blocks[0].experiments
     evidence = {name: said for name, _, said in _parts(tried)}
     if AFTER in evidence:
@@ -180,7 +180,7 @@ def _parts(experiments: Sequence[Experiment]) -> Iterator[tuple[str, float, str]
 
 
 def _after(experiments: Sequence[Experiment]) -> Sequence[float]:
-    """What the first way takes longer after a network, and after a walk over memory.
+    """How much longer the first way takes after a network, and after a walk over memory.
 
     Older files do not have the walk, or that the last way is entered after the first.
     """
@@ -205,7 +205,7 @@ def _cuts(stages: Mapping[str, Experiment]) -> list[str]:
 
 
 def _slope(experiments: Sequence[Experiment]) -> float:
-    """What an operation adds, by least squares; 0 without networks of trivial operations."""
+    """The dispatch of one operation, by least squares; 0 without networks of trivial operations."""
     if not (tried := of_kind(experiments, "operations")):
         return 0.0
     counts, us = [float(one.operations) for one in tried], [one.us for one in tried]

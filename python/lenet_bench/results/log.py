@@ -31,7 +31,7 @@ _MOST_LINE = 2**22  # bytes
 _MOST_BLOCKS = 50_000
 _MOST_CALLS = 10**7
 _MOST_PAIRS = 10**6  # slices, and times with their counts
-_DEEPEST = 100  # functions that call each other
+_DEEPEST = 100  # nested function calls
 
 
 @dataclass(frozen=True)
@@ -176,7 +176,7 @@ def as_log(path: Path, content: bytes) -> Log:
             if line.startswith(_END_BEGINS):
                 end = _END.decode(line)
             else:
-                end = None  # so that run went on
+                end = None  # that run was continued
                 blocks.append(_block(line, header, names))
                 sizes.add(blocks[-1])
     except RecursionError:
@@ -192,7 +192,7 @@ def as_lines(log: Log) -> bytes:
 
 
 def as_read(block: Block, header: Header) -> Block:
-    """The block as it will be read; of one that cannot be read, the reason only."""
+    """The block as a reader will get it; if it cannot be read, a failed block with the reason."""
     try:
         _check(line := _line(block))
         return _block(line, header, {block.backend})
@@ -252,7 +252,7 @@ def _block(line: bytes, header: Header, names: Collection[str | None]) -> Block:
     block = _BLOCK.decode(line)
     if block.backend not in names:
         raise ValueError(f"{block.backend!r} is not among its backends")
-    least = 0 if block.backend == header.floor else 1  # a coarse clock may see no time in no work
+    least = 0 if block.backend == header.floor else 1  # by a coarse clock, 0 ns for the floor
     if block.anatomy:
         _check_depth(block.anatomy.tree)
     if 0 < block.made < block.calls:

@@ -20,14 +20,14 @@ from .model import SHARED, Block, Header, Listed
 from .private import LONGEST, OTHER_WEIGHTS, PROGRAM, is_option, private
 
 _MOST_BLOCKS = 5000
-_MOST_TIMES = 64  # that stand for a block's calls
+_MOST_TIMES = 64  # times in place of a block's calls
 _UNUSUAL = re.compile(r"[<>\n\t]|://")  # markup and links, which no figure needs
 _ENDED = ("budget", "rounds", "enough")
 _FIRST = datetime(2026, 1, 1, tzinfo=timezone.utc)  # nothing was measured before
-_SLACK_S = 0.05  # that two clocks may disagree by
+_SLACK_S = 0.05  # two clocks may disagree by so much
 # No core reads more than two cache lines in a cycle, nor has more cycles in a second.
 _FASTEST_READ_B_PER_NS = 2 * 64 * 6.5
-_FARTHEST = 0.01  # that answers in float32 may be from the reference's
+_FARTHEST = 0.01  # largest difference of answers in float32
 _FASTEST_GPU_NS = 1000  # to a GPU and back
 
 
@@ -159,7 +159,7 @@ def _of_a_block(block: Block, header: Header) -> Iterator[str]:
 
 def _too_good(block: Block, listed: Listed | None, header: Header) -> Iterator[str]:
     """Wrong answers, and calls too short to read the weights."""
-    if listed is None:  # the empty backend, which does nothing
+    if listed is None:  # the empty backend
         return
     if listed.tolerance is None or listed.tolerance > max(_FARTHEST, tolerance(listed.name)):
         yield "its tolerance is too large"

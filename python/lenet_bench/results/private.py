@@ -32,7 +32,7 @@ comparison shared empty lenet bench library version isa device
 
 
 def private(text: str) -> str | None:
-    """What the text tells of folders or users; None where it tells nothing."""
+    """The part of the text that names a folder or a user; None if there is none."""
     found = _HINT.search(text) or _own_names().search(text)
     return found[0] if found else None
 

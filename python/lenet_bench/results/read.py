@@ -27,9 +27,9 @@ from .statistics import (
     start_medians_us,
 )
 
-_USUAL_LOOP = 25  # percentile of the blocks' quickest known loops: some block may not be quiet ever
-_FEWEST_QUIET = 5  # calls of a block that count alone; of fewer, all of the block do
-_FEWEST_CALLS = 20  # that all blocks of a backend have to have, for a median
+_USUAL_LOOP = 25  # percentile: the lower quartile, since some blocks never see a quiet machine
+_FEWEST_QUIET = 5  # with fewer quiet calls, all calls of a block count
+_FEWEST_CALLS = 20  # of all blocks of a backend together, for a median
 _FEWEST_BATCHES = 3
 _USUAL_BASELINE = "onednn"  # the library that most frameworks call, and a steady one
 

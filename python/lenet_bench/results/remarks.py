@@ -10,7 +10,7 @@ from ..units import counted, percent, time
 from .model import Disturbance, Result, Row
 from .statistics import FEWEST_STARTS, spread, start_medians_us, two_modes
 
-# What a quiet machine stays under.
+# Limits: a quiet machine is above the first and below the rest.
 _QUIET = 0.9  # of the timed time
 _STEAL = 0.02
 _OTHER = 0.03
@@ -58,7 +58,7 @@ def _of_the_run(result: Result, timed: Sequence[Row]) -> Iterator[str]:
 
 
 def _too_few(few: Sequence[Row], *, everyone: bool, needed_s: int | None) -> str:
-    """Which backends have too few starts for a verdict, and how long a run would have to be."""
+    """A warning: these backends have too few starts for a verdict; how long a run they need."""
     counts = {len(row.blocks) for row in few}
     if everyone and len(counts) == 1:
         times = counts.pop()
@@ -210,7 +210,7 @@ def _medians_us(row: Row) -> list[float]:
 
 
 def _moves(row: Row) -> float:
-    """How far apart its starts are; `in_two_modes` reports those in two clusters."""
+    """The spread of its starts; 0 if they fall into two clusters, which `in_two_modes` reports."""
     medians = _medians_us(row)
     return spread(medians) if len(medians) >= FEWEST_STARTS and not two_modes(medians) else 0.0
 

@@ -26,7 +26,7 @@ FEWEST_STARTS = 6
 _FEWEST_FOR_MODES = 15
 _SHARE_OF_A_MODE = 0.25
 _APART = 7.0  # times the scatter within
-_GAP = 0.03  # with nothing in it, of the lower mode's upper end
+_GAP = 0.03  # empty gap, as a share of the lower mode's upper end
 #: A percentile needs this many samples beyond it, so p50 needs 20 in all and p99 1000.
 _SAMPLES_BEYOND = 10
 _RESAMPLES = 2000
@@ -160,7 +160,7 @@ def two_modes(values: Sequence[float] | Floats) -> tuple[Floats, Floats] | None:
 
 
 def _apart(low: Floats, high: Floats) -> float:
-    """The distance of their means against the scatter within."""
+    """The distance of the means divided by the scatter within the modes."""
     within = ((low.var(ddof=1) + high.var(ddof=1)) / 2) ** 0.5
     distance = float(high.mean() - low.mean())
     return distance / float(within) if within else inf if distance else 0.0

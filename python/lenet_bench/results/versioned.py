@@ -61,7 +61,7 @@ def check_kind(path: Path, value: Any, kind: str, schema: int) -> dict[str, Any]
     number = value.get("schema") if isinstance(value, dict) else None
     if type(number) is not int:
         raise ResultError(f"{path}: not a result file: it has no schema number")
-    if (got := value.get("kind", "comparison")) != kind:  # the first kind, which did not say it
+    if (got := value.get("kind", "comparison")) != kind:  # the first kind had no such key
         raise ResultError(f"{path}: expected the result of a {kind}, got that of a {got}")
     if number != schema:
         newer = number > schema

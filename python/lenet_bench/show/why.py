@@ -13,12 +13,12 @@ from .sentences import missing
 from .terminal.screen import MARGIN, Screen
 from .terminal.table import Column, table
 
-#: Of the sentences. They name a part where its interval, or that of its difference, excludes 0.
+#: Limits of sentences, which name a part only if its interval, or its difference's, excludes 0.
 _NAMED = 3  # parts of a call
 _ADDED = 5  # of a difference
-_LEAST = 0.01  # of a call, or of a difference: what a part that is named takes
+_LEAST = 0.01  # least share of a call, or of a difference, for a part to be named
 _REST = "all else"
-#: Of the tables.
+#: Limits of tables.
 _HANDED_ON = 0.85  # share of a function's time that one other function takes
 _SMALLEST = 0.04  # share of the time that is shown
 _BAR = 30
@@ -57,7 +57,7 @@ def consists_of(one: TakenApart) -> str:
 
 
 def difference(one: TakenApart, other: TakenApart) -> str:
-    """What the other takes longer: the parts that surely differ, then all else."""
+    """How much longer the other takes: the parts whose difference is certain, then the rest."""
     longer = (other.median_us or 0.0) - (one.median_us or 0.0)
     before, after = _by_name(one.parts), _by_name(other.parts)
     found = {
@@ -81,8 +81,8 @@ def _by_name(parts: Sequence[Part]) -> dict[str, Part]:
 def _added(before: Part | None, after: Part | None) -> tuple[float, float, float]:
     """The difference of a part of two calls, and its bounds, from the bounds of both.
 
-    They are of different processes, so what they lack in certainty adds up as squares do (Zou and
-    Donner, 2008). A part without bounds counts as known.
+    The calls are of different processes, so the widths of the intervals add up in squares (Zou and
+    Donner, 2008). A part without bounds counts as exact.
     """
     (us, low, high), (other, other_low, other_high) = _bounded(after), _bounded(before)
     added = us - other

@@ -39,7 +39,7 @@ def move(images: Images, change: Augmentation, random: np.random.Generator) -> I
 
 def sample(images: Images, y: Images, x: Images) -> Images:
     """The images' values at fractional coordinates (n, 28, 28); paper outside of the image."""
-    side = IMAGE_SIDE + 3  # a frame of paper: one pixel before, two after
+    side = IMAGE_SIDE + 3  # one pixel of paper before the image, two after
     padded = np.pad(images, ((0, 0), (1, 2), (1, 2))).reshape(-1)
     y, x = (np.clip(axis + np.float32(1), 0, IMAGE_SIDE + 1) for axis in (y, x))
     top, left = np.floor(y), np.floor(x)
@@ -96,5 +96,5 @@ def _either_way(random: np.random.Generator, n: int, most: float) -> NDArray[np.
 
 
 def _each(value: NDArray[np.float64] | Images) -> Images:
-    """One number an image, ready to meet its pixels."""
+    """One number an image, in a shape that broadcasts over its pixels."""
     return value.astype(np.float32)[:, None, None]

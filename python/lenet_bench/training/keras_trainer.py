@@ -75,5 +75,5 @@ def _repeat_exactly() -> None:
     if keras.backend.backend() == "tensorflow":
         import tensorflow
 
-        keras.utils.set_random_seed(0)  # TensorFlow's determinism demands a seed; none is drawn on
+        keras.utils.set_random_seed(0)  # TensorFlow's determinism needs a seed, which is never used
         tensorflow.config.experimental.enable_op_determinism()

@@ -49,7 +49,7 @@ class Recipe:
     momentum: float = 0.9
     weight_decay: float = 5e-4  # of the weights, not of the biases
     seed: int = 1
-    validation: int = 5000  # training images that are held out, watched, and choose the epoch
+    validation: int = 5000  # training images held out to choose the epoch
     images: int | None = None  # use only so many of the training images: for a quick try
     augmentation: Augmentation = field(default_factory=Augmentation)
 
@@ -108,7 +108,7 @@ def split(recipe: Recipe, count: int) -> tuple[NDArray[np.int64], NDArray[np.int
 
 
 def order(recipe: Recipe, epoch: int, images: NDArray[np.int64]) -> list[NDArray[np.int64]]:
-    """One epoch's batches of image numbers; what is left of a whole batch sits this epoch out."""
+    """One epoch's batches of image numbers; images that do not fill a batch are skipped."""
     shuffled = recipe.stream(Stream.ORDER, epoch).permutation(images)
     batches = batches_an_epoch(recipe, len(images))
     return np.array_split(shuffled[: batches * min(recipe.batch, len(images))], batches)

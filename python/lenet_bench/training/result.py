@@ -1,10 +1,10 @@
 """What came of training in one framework or in several, and whether their losses agree.
 
-Frameworks that begin alike ought to learn alike. But float32 sums in another order differ in their
-last bits, and each step hands the difference on, larger by a factor that grows with the rate: two
-correct frameworks part sooner or later. So only the losses of the first steps are compared, at the
-rate that a cycle begins with, apart from the run itself. The tolerance is four times the largest
-difference that five seeds gave in six frameworks.
+The same first weights should give the same losses. But float32 sums in another order differ in the
+last bits, and each step enlarges the difference, by a factor that grows with the rate: even correct
+frameworks diverge in the end. So only the losses of the first steps are compared, at the lowest
+rate of the cycle, in steps made for this comparison alone. The tolerance is four times the largest
+difference of five seeds in six frameworks.
 """
 
 from collections.abc import Iterable, Mapping
@@ -17,8 +17,8 @@ from .recipe import Recipe
 
 Status = Literal["ok", "unavailable", "failed", "interrupted"]
 
-STEPS = 100  # that are compared
-TOLERANCE = 0.002  # of their losses
+STEPS = 100  # whose losses are compared
+TOLERANCE = 0.002  # largest difference of the losses
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class StartUp:
 
     import_s: float
     build_s: float
-    first_step_s: float | None  # traces and compiles
+    first_step_s: float | None  # with tracing and compiling
 
     @property
     def total_s(self) -> float:

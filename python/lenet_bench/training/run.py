@@ -44,7 +44,7 @@ from .trainer import Parameters, Trainer
 Batch = tuple[NDArray[np.float32], NDArray[np.uint8]]
 
 _PULSE_S = 1.0
-_AHEAD = 8  # batches that are made while the framework learns
+_AHEAD = 8  # batches made ahead
 
 
 def serve(parent: Parent) -> None:
@@ -76,7 +76,7 @@ class _Run:
         self._options = options
         self._data_sha256 = data_sha256
         self._parent = parent
-        self._told = 0.0  # when the parent last heard of it
+        self._told = 0.0  # when the parent was told last
         self._stopped = False
         self._trainer: Trainer
         self._best: Parameters = {}

@@ -32,9 +32,8 @@ class LeNet(nn.Module):
 class TorchTrainer:
     """The module and its optimizer.
 
-    PyTorch's SGD multiplies what momentum remembers by today's rate; Caffe's and Keras's remembers
-    steps, each with the rate of its own day, which under a changing rate is another rule. So the
-    rate goes into the gradient here, and the optimizer's own is 1.
+    PyTorch scales the momentum buffer by the current rate; Caffe and Keras store scaled steps. With
+    a changing rate these rules differ. So we scale the gradient by the rate, and use lr=1.
     """
 
     def __init__(self, recipe: Recipe, parameters: Parameters) -> None:

@@ -52,7 +52,7 @@ class Trainer(Protocol):
 def in_batches(
     infer: Callable[[NDArray[np.float32]], NDArray[np.float32]], images: NDArray[np.float32]
 ) -> NDArray[np.float32]:
-    """What `infer` gives for all images, asked for some at a time."""
+    """The answers of `infer` to all images, a part at a time."""
     starts = range(0, len(images), _EVALUATION_BATCH)
     return np.concatenate([infer(images[start : start + _EVALUATION_BATCH]) for start in starts])
 

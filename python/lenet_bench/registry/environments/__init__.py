@@ -34,10 +34,10 @@ class Environment:
     summary: str
     pythons: tuple[str, ...]  # versions that its packages run on, the best first
     options: tuple[str, ...]  # pip's, which a requirements file cannot hold
-    first: tuple[str, ...]  # what must be there before the rest can be built
+    first: tuple[str, ...]  # installed before the rest, which needs it to be built
     gigabytes: float  # that it takes on the disk
-    gpu: bool  # gigabytes that are of no use without an NVIDIA GPU
-    beside: tuple[str, ...]  # the versions that do as well, installed beside lenet-bench
+    gpu: bool  # whether it needs an NVIDIA GPU
+    beside: tuple[str, ...]  # versions that also work beside lenet-bench
     pins: Path
 
     @property

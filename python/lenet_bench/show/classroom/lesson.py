@@ -17,7 +17,7 @@ from ..figures.story import story
 from ..sentences import FAMILIES, conditions
 
 _QUANTILES = np.linspace(0.025, 0.975, 39)  # of a backend's calls: the race draws one of them
-_NAMED = 0.1  # of a call: what a part of the API takes that has a name of its own in the race
+_NAMED = 0.1  # of a call: smaller parts of the API are summed in the race
 
 
 def lesson(results: Sequence[tuple[str, Result]]) -> dict[str, Any]:

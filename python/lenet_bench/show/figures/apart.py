@@ -10,9 +10,9 @@ from ..why import consists_of, difference
 from .rows import Row, Run, named, rounded
 from .vega import LEGEND, Spec, always, calculated, colour, large, layer, spelt, where, whole
 
-#: Bars that a reader sees first, where they are measured: their families show no others.
+#: Bars that are shown first, if they were measured; the rest of their families is hidden.
 _ASKED_FOR = ("onednn", "torch", "tensorflow:concrete", "keras:predict_on_batch", "keras")
-_SHORTER = 5  # an axis ends with the longest bar that is so many times shorter than the axis before
+_SHORTER = 5  # each shorter axis fits bars up to 1/5 of the previous one
 _SHADES = ("part-4", "part-3", "part-1", "part-2", "part-0")  # of GROUPS
 _BAR = 20  # pixels
 

@@ -116,7 +116,7 @@ def _harness(result: Result) -> Iterator[str]:
 
 
 def _paid_for_the_call(slowest: Row) -> Iterator[str]:
-    """How much of a call a batch saves; empty where that is less than half."""
+    """The share of a call that a batch saves; no sentence if it is less than half."""
     size, rate = max(slowest["rates"].items(), key=lambda one: one[1], default=(1, 1.0))
     alone, together = slowest["us"], 1e6 / rate
     if size > 1 and (saved := 1 - together / alone) >= 0.5:

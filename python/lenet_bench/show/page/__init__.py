@@ -59,7 +59,7 @@ def gather(results: Sequence[tuple[str, Result]]) -> list[Run]:
 
 
 def _context(every: Sequence[Run]) -> dict[str, Any]:
-    from .code import implementations  # which takes what comes with Jinja
+    from .code import implementations  # needs packages that come with Jinja
 
     runs = compared(every)
     machines = {machine(run.result) for run in runs}
@@ -89,7 +89,7 @@ def _context(every: Sequence[Run]) -> dict[str, Any]:
         "tables": {
             "main": table.known(table.MAIN, rows),
             "reduced": table.known(table.REDUCED, reduced),
-            "cold": table.COLD_START,  # this and those below have more to say than their figures
+            "cold": table.COLD_START,  # tables that have more columns than their figures
             "batches": table.batches(rows),
             "gpu-call": table.GPU,
         },

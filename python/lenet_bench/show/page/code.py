@@ -108,7 +108,7 @@ def coloured(name: str, text: str, api: Collection[str]) -> Markup:
     return Markup("".join(parts))
 
 
-@cache  # Pygments looks through five hundred
+@cache  # Pygments searches five hundred lexers
 def _lexer(suffix: str) -> Any:
     return get_lexer_for_filename(suffix)
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-MARGIN = "  "  # of what stands below a title
+MARGIN = "  "  # indent below a title
 _DENSITIES = " .:-=+*#%@"
 _EIGHTHS = " ▏▎▍▌▋▊▉"
 _IN_ASCII = str.maketrans("µ…✓✗▸─│█▉▊▋▐▌▍▎▏▕▀░▒▓■", "u~+x>-|#####     =.:+o")
@@ -43,10 +43,10 @@ class Screen:
         return f"\x1b[{';'.join(_STYLES[word] for word in style.split())}m{text}\x1b[0m"
 
     def bar(self, fraction: float, columns: int) -> str:
-        """A bar over that fraction of the columns; below zero one that ends where it is put."""
+        """A bar over that fraction of the columns; negative: right-aligned."""
         eighths = round(min(abs(fraction), 1.0) * columns * 8)
         whole, rest = divmod(eighths, 8)
-        if fraction < 0:  # there are no other characters whose left is empty
+        if fraction < 0:  # only these characters have an empty left part
             return ("▐" if rest >= 4 else "▕" if rest else "") + "█" * whole
         return "█" * whole + (_EIGHTHS[rest] if rest else "")
 

@@ -36,7 +36,7 @@ class Column:
     cells: Sequence[str | Cell]
     left: bool = False  # aligned to the left
     style: str = ""  # of the cells that have none
-    leaves: int = 0  # where a terminal is narrow, the column with the highest number leaves first
+    leaves: int = 0  # in a narrow terminal the column with the highest number is dropped first
 
     @cached_property
     def styled(self) -> list[Cell]:
