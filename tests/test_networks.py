@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from conftest import Run, environment
+from lenet_bench.cli.options import each_network
 from lenet_bench.errors import LenetBenchError, Unsupported
 from lenet_bench.measure import network_truth
 from lenet_bench.networks import NETWORKS, exact, network, seeded
@@ -205,6 +206,19 @@ def test_a_network_that_does_not_fit_the_memory_is_refused_before_it_starts(
         network_truth.check_memory(network("vgg16"))
 
 
+def test_a_network_that_is_refused_does_not_end_the_others() -> None:
+    ran: list[str] = []
+
+    def run(name: str) -> int:
+        if name == "vgg16":
+            raise LenetBenchError("too large")
+        ran.append(name)
+        return 0
+
+    assert each_network("all", run) == 1
+    assert {*ran, "vgg16"} == set(NETWORKS)
+
+
 @pytest.fixture(scope="module")
 def measured(run: Run, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A result of one network on what runs it and on what does not."""
@@ -224,6 +238,12 @@ def test_a_result_names_its_network(run: Run, measured: Path) -> None:
 
 def test_a_backend_that_cannot_run_a_network_is_no_failure(measured: Path) -> None:
     assert read_result(measured).row("fused").status == "unsupported"
+
+
+def test_a_page_names_its_network(run: Run, measured: Path, tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    run("report", measured, "-o", page)
+    assert "<h1>The network mlp takes " in page.read_text()
 
 
 def test_results_of_two_networks_are_not_compared(run: Run, measured: Path, tmp_path: Path) -> None:
@@ -256,3 +276,12 @@ def test_networks_lists_who_can_run_each(run: Run) -> None:
 def test_networks_prints_a_line_for_each(run: Run) -> None:
     lines = run("networks").output.splitlines()
     assert [line.split()[0] for line in lines[1 : 1 + len(NETWORKS)]] == list(NETWORKS)
+
+
+@pytest.mark.slow
+def test_all_networks_have_a_file_each(run: Run, tmp_path: Path) -> None:
+    run("compare", "--network", "all", "numpy", "--rounds", "1", "-o", tmp_path / "run.jsonl")
+    files = {name: tmp_path / f"run-{name}.jsonl" for name in NETWORKS}
+    assert {name: read_result(file).rules.network for name, file in files.items()} == {
+        name: name for name in NETWORKS
+    }

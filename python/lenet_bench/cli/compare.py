@@ -5,7 +5,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..network import LENET
 from ..units import counted, span
 from .options import (
     ALL_NETWORKS,
@@ -82,7 +81,7 @@ def compare(
         chosen["rounds"] = chosen["rounds"] or QUICK_ROUNDS
         chosen["budget_s"] = chosen["budget_s"] or QUICK_S
     options = CompareOptions(
-        backends=named or (QUICK if quick and device != "gpu" and network == LENET else ()),
+        backends=named or (QUICK if quick and device != "gpu" else ()),
         device=device,
         least_rounds=int(quick),
         quiet="LENET_BENCH_DEBUG" not in os.environ,

@@ -21,7 +21,7 @@ from .graph import Network
 from .seeded import as_images, inputs_of
 
 #: Layers that a backend's API does not have, as tried with the versions in constraints.txt.
-LACKING = {"gru": ("mnn", "mnn:direct", "ncnn", "tflite-micro", "tvm")}
+LACKING = {"gru": ("keras-jax:jit", "mnn", "mnn:direct", "ncnn", "tflite-micro", "tvm")}
 #: The builder of each file of backends/.
 _BUILDERS = {
     **dict.fromkeys(("iree", "mnn", "onnxruntime", "opencv", "openvino", "tract", "tvm"), "onnx"),

@@ -56,9 +56,10 @@ def title(run: Run, *, named: bool) -> str:
     """The main sentence: the fastest and the slowest of the story, and of which result."""
     shown = story(run)
     first, last = shown[0], shown[-1]
-    where = f"On {run.label}, the" if named else "The"
-    what = "same digit" if run.result.rules.network == LENET else run.result.rules.network
-    sentence = f"{where} {what} takes {first['time']} in {first['label']}"
+    network = run.result.rules.network
+    what = "the same digit" if network == LENET else f"the network {network}"
+    where = f"On {run.label}, {what}" if named else f"T{what[1:]}"
+    sentence = f"{where} takes {first['time']} in {first['label']}"
     if first is not last:
         sentence += f" and {last['time']} in {last['label']}"
         if not too_short(run):
