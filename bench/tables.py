@@ -13,14 +13,14 @@ from lenet_bench.questions.share import SUFFIX
 from lenet_bench.registry import find
 from lenet_bench.registry import precision as precision_of
 from lenet_bench.results import (
+    Breakdown,
     Part,
-    TakenApart,
+    breakdowns,
     read_result,
     start_medians_us,
-    taken_apart,
 )
 from lenet_bench.results import Row as Tried
-from lenet_bench.results.apart import GROUPS, grouped
+from lenet_bench.results.breakdown import GROUPS, grouped
 from lenet_bench.results.remarks import disturbance, in_two_modes
 from lenet_bench.results.statistics import FEWEST_STARTS, ratio_interval
 from lenet_bench.show.figures.rows import Row, Run
@@ -139,7 +139,7 @@ def runs(*paths: Path) -> list[Run]:
 def why(path: Path) -> Iterator[str]:
     """The parts of each backend's call, in groups that all have."""
     result = read_result(path)
-    found = [one for one in taken_apart(result) if one.parts]
+    found = [one for one in breakdowns(result) if one.parts]
     yield measured_how(result)
     yield ""
     after = ("an operation", "on two cores", *COUNTED)  # without a figure a column is left out
@@ -151,7 +151,7 @@ def why(path: Path) -> Iterator[str]:
 def whybrief(path: Path) -> Iterator[str]:
     """The same groups, without the counts and intervals."""
     result = read_result(path)
-    found = [one for one in taken_apart(result) if one.parts]
+    found = [one for one in breakdowns(result) if one.parts]
     yield measured_how(result)
     yield ""
     titles = ("backend", "call", *GROUPS, "an operation")
@@ -167,7 +167,7 @@ def whybrief(path: Path) -> Iterator[str]:
     yield from markdown(titles, rows, titles[:1])
 
 
-def apart_row(one: TakenApart) -> tuple[str, ...]:
+def apart_row(one: Breakdown) -> tuple[str, ...]:
     """All times in the call's unit would hide the small ones: each has its own."""
     assert one.operation_us is not None
     assert one.explained is not None
@@ -186,13 +186,13 @@ def apart_row(one: TakenApart) -> tuple[str, ...]:
 
 def whyanswer(path: Path) -> Iterator[str]:
     """The same in sentences."""
-    for sentence in answer_of(taken_apart(read_result(path))):
+    for sentence in answer_of(breakdowns(read_result(path))):
         yield f"- {sentence}"
 
 
 def whytold(path: Path) -> Iterator[str]:
     """The sentences on a few backends."""
-    found = [one for one in taken_apart(read_result(path)) if one.name in TOLD]
+    found = [one for one in breakdowns(read_result(path)) if one.name in TOLD]
     for sentence in answer_of(found):
         yield f"- {sentence}"
 
@@ -200,7 +200,7 @@ def whytold(path: Path) -> Iterator[str]:
 def closure(folder: Path) -> Iterator[str]:
     """Of how many calls the parts add up, a run a line."""
     for path in sorted(folder.glob(f"*{SUFFIX}"), reverse=True):
-        every = taken_apart(read_result(path))
+        every = breakdowns(read_result(path))
         off = {one.name: abs(one.explained - 1) for one in every if one.explained is not None}
         near = sum(share <= CLOSE for share in off.values())
         farthest = max(off, key=off.__getitem__)
@@ -213,7 +213,7 @@ def closure(folder: Path) -> Iterator[str]:
 
 def whyparts(path: Path) -> Iterator[str]:
     """Each part of each backend."""
-    for one in taken_apart(read_result(path)):
+    for one in breakdowns(read_result(path)):
         if one.parts:
             yield from [f"### {one.name}", ""]
             rows = [part_row(part) for part in one.parts]

@@ -18,7 +18,7 @@ import pytest
 from cuda_children import OTHERS, fetched, pip
 from cuda_setting import TESTS, built_major
 from lenet_bench.registry.environments import _python_for, environments
-from lenet_bench.results import read_result, taken_apart
+from lenet_bench.results import breakdowns, read_result
 from processes import wait_for
 
 ROOT = TESTS.parent
@@ -222,7 +222,7 @@ def test_the_tests_run(whole: Rehearsal) -> None:
 
 
 def test_backends_are_taken_apart(whole: Rehearsal) -> None:
-    found = taken_apart(read_result(whole.results / "why.jsonl"))
+    found = breakdowns(read_result(whole.results / "why.jsonl"))
     assert [one.name for one in found] == ["cudnn", "cudnn:cudagraph"]
     assert all({"entering", "dispatch", "conv2"} <= {p.name for p in one.parts} for one in found)
 

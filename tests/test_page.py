@@ -13,7 +13,7 @@ from lenet_bench.cost import lines_of_code, sources
 from lenet_bench.errors import ResultError, Unavailable
 from lenet_bench.results.machine import Machine, Processor, Software
 from lenet_bench.show.figures import figures
-from lenet_bench.show.figures.apart import axes, first, parts
+from lenet_bench.show.figures.breakdown import axes, first, parts
 from lenet_bench.show.figures.pictures import pictures, themed, write_figures
 from lenet_bench.show.figures.story import story, too_short
 from lenet_bench.show.figures.vega import COLOURS
@@ -189,7 +189,7 @@ def test_calls_taken_apart_add_a_figure_and_none_of_their_times_to_a_comparison(
 
 def test_every_part_is_drawn_from_where_those_before_it_end_and_sums_up_to_the_call():
     (run,) = gather([("why.jsonl", sample_apart())])
-    for one in run.apart:
+    for one in run.breakdowns:
         rows = [row for row in parts(run) if row["name"] == one.name]
         lengths = [row["ends"] - row["begins"] for row in rows]
         us = [part.us for part in one.parts]

@@ -64,7 +64,7 @@ def settled(tab):
 
 BARS = ".taken path[role='graphics-symbol']"
 (APART,) = gather([("why.jsonl", sample_apart())])
-CALLS = {one.name: one for one in APART.apart}
+CALLS = {one.name: one for one in APART.breakdowns}
 SHOWN = ["onednn", "torch", "keras:predict_on_batch", "keras"]
 
 #: The texts of figures that leave them.

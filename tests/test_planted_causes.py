@@ -8,7 +8,7 @@ import toy_backends as toys
 from lenet_bench import CompareOptions
 from lenet_bench.questions.why import why
 from lenet_bench.results import Part
-from lenet_bench.results.apart import AFTER, DISPATCH, STAGES
+from lenet_bench.results.breakdown import AFTER, DISPATCH, STAGES
 from lenet_bench.results.statistics import FEWEST_STARTS
 
 Parts = Mapping[str, Mapping[str, Part]]

@@ -14,9 +14,9 @@ from lenet_bench.results import (
     End,
     Log,
     as_result,
+    breakdowns,
     read_log,
     read_result,
-    taken_apart,
 )
 from lenet_bench.results.log import as_lines
 from lenet_bench.results.read import settled
@@ -190,7 +190,7 @@ def test_a_run_of_why_is_kept_with_its_parts_and_its_calls_of_functions(tmp_path
     write_log(path, log(apart, untaken, apart=True))
     assert run("share", "--keep", str(path)).code == 0
     kept = path.with_suffix(".jsonl.gz")
-    assert taken_apart(read_result(kept)) == taken_apart(read_result(path))
+    assert breakdowns(read_result(kept)) == breakdowns(read_result(path))
 
 
 def test_what_is_kept_is_of_any_backend_and_neither_asked_about_nor_checked(tmp_path, run):

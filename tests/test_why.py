@@ -20,8 +20,8 @@ from lenet_bench.network import LAYERS
 from lenet_bench.probes import COUNTS, CUTS, IMAGES, probes_of
 from lenet_bench.questions.why import digest, why
 from lenet_bench.registry import find, load
-from lenet_bench.results import Experiment, Function, TakenApart, read_result, taken_apart
-from lenet_bench.results.apart import AFTER, DISPATCH, STAGES, UNEXPLAINED, grouped
+from lenet_bench.results import Breakdown, Experiment, Function, breakdowns, read_result
+from lenet_bench.results.breakdown import AFTER, DISPATCH, STAGES, UNEXPLAINED, grouped
 from lenet_bench.results.model import Anatomy
 from lenet_bench.results.statistics import FEWEST_STARTS
 from lenet_bench.show.terminal.screen import Screen
@@ -68,10 +68,10 @@ def test_the_tree_says_who_calls_whom() -> None:
 def apart(call_us: float, rounds: int = FEWEST_STARTS, made: Any = None, **sizes: float) -> Any:
     """A backend of that median and of these experiments."""
     rows = blocks("made", call_us, rounds, experiments=made or experiments(**sizes))
-    return taken_apart(result(rows))[0]
+    return breakdowns(result(rows))[0]
 
 
-def figures(found: TakenApart) -> dict[str, float]:
+def figures(found: Breakdown) -> dict[str, float]:
     return {part.name: part.us for part in found.parts}
 
 
@@ -194,7 +194,7 @@ def test_intervals_grow_with_the_starts_that_they_are_over_and_few_starts_have_n
     rows = blocks("made", 100, 12)
     tries = [experiments(stage=7 + random.normal()) for _ in rows]
     made = [replace(row, experiments=tried) for row, tried in zip(rows, tries, strict=True)]
-    (found,) = taken_apart(result(tuple(made)))
+    (found,) = breakdowns(result(tuple(made)))
     widths = {p.name: p.high_us - p.low_us for p in found.parts if p.high_us and p.low_us}
     assert widths["conv2"] > 10 * widths["Python"]
 
@@ -261,7 +261,7 @@ WHOLE = {
 
 
 @pytest.fixture(scope="module")
-def found() -> dict[str, TakenApart]:
+def found() -> dict[str, Breakdown]:
     """All of these, each in a process of its own."""
     broken = (toys.entry(toys.BrokenProbes), toys.entry(toys.CrashingProbes))
     run = why(CompareOptions((*TAKEN_APART, "reference", *broken), rounds=1))
@@ -316,14 +316,14 @@ def test_a_narrow_terminal_keeps_name_time_and_share_and_no_function_that_hands_
 
     inner = Function("a.c:g", 0.9, (Function("a.d:h", 0.9),))
     tree = (Function("a:main", 1.0, (Function("a.b:f", 0.9, (inner,)),)),)
-    known = TakenApart("x", "ok", anatomy=Anatomy({"a": 4}, 0, 4, ("a",), tree=tree))
+    known = Breakdown("x", "ok", anatomy=Anatomy({"a": 4}, 0, 4, ("a",), tree=tree))
     assert [line.split()[-1] for line in list(closely(known, WIDE))[-2:]] == ["a:main", "a…d:h"]
 
 
 def test_what_is_not_taken_apart_and_what_cannot_run_is_shown_with_its_reason() -> None:
     missing = result(failed("cuda", "unavailable", "no GPU"), failed("cupy", "unavailable", "none"))
-    whole = TakenApart("tvm", "ok", "nobody", 5.0)
-    lines = list(table([apart(50), whole, *taken_apart(missing)], WIDE, named=["cupy"]))
+    whole = Breakdown("tvm", "ok", "nobody", 5.0)
+    lines = list(table([apart(50), whole, *breakdowns(missing)], WIDE, named=["cupy"]))
     assert any("tvm" in line and line.endswith("nobody") for line in lines)
     assert not any("made is not" in line for line in lines)
     assert "cupy: unavailable" in "\n".join(lines)
@@ -335,7 +335,7 @@ def test_the_call_on_two_cores_is_shown_and_in_no_sum() -> None:
         Experiment("call", name, us, 9) for name, us in [("call", 100), ("on two cores", 60)]
     )
     rows = blocks("made", 100, FEWEST_STARTS, experiments=(call, *experiments(), two))
-    (found,) = taken_apart(result((*rows[:-1], replace(rows[-1], experiments=experiments()))))
+    (found,) = breakdowns(result((*rows[:-1], replace(rows[-1], experiments=experiments()))))
     assert (found.median_us, found.two_cores_us) == (100, 60)
     assert figures(found) == pytest.approx(figures(apart(100)), rel=1e-3)
     assert "60.0 µs" in next(line for line in table([found], WIDE) if "made" in line)

@@ -3,37 +3,37 @@
 from pathlib import Path
 
 import pytest
-from lenet_bench.results import TakenApart, read_result, taken_apart
-from lenet_bench.results.apart import grouped
+from lenet_bench.results import Breakdown, breakdowns, read_result
+from lenet_bench.results.breakdown import grouped
 
 RESULT = Path(__file__).parents[1] / "results/why/epyc-zen5-2026-11-24.jsonl.gz"
 STAGES = ("convolutions", "full layers")
 
 
 @pytest.fixture(scope="module")
-def apart() -> dict[str, TakenApart]:
-    return {one.name: one for one in taken_apart(read_result(RESULT))}
+def apart() -> dict[str, Breakdown]:
+    return {one.name: one for one in breakdowns(read_result(RESULT))}
 
 
-def taken(one: TakenApart, *names: str) -> float:
+def taken(one: Breakdown, *names: str) -> float:
     """The time of these parts or groups of parts."""
     us = {part.name: part.us for part in one.parts} | grouped(one.parts)
     return sum(us[name] for name in names)
 
 
-def operation(one: TakenApart) -> float:
+def operation(one: Breakdown) -> float:
     assert one.operation_us is not None
     return one.operation_us.us
 
 
-def test_what_is_said_of_predict_holds(apart: dict[str, TakenApart]) -> None:
+def test_what_is_said_of_predict_holds(apart: dict[str, Breakdown]) -> None:
     whole = apart["keras"].median_us
     assert taken(apart["keras"], "data set") / whole == pytest.approx(1 / 2, abs=0.05)
     for part in ("pipeline", "second iterator"):
         assert taken(apart["keras"], part) / whole == pytest.approx(1 / 5, abs=0.03)
 
 
-def test_what_is_said_of_operations_holds(apart: dict[str, TakenApart]) -> None:
+def test_what_is_said_of_operations_holds(apart: dict[str, Breakdown]) -> None:
     eager = operation(apart["torch"])
     for graph in ("onednn", "onnxruntime", "tensorflow:concrete"):
         assert eager / operation(apart[graph]) > 10
@@ -43,7 +43,7 @@ def test_what_is_said_of_operations_holds(apart: dict[str, TakenApart]) -> None:
         assert 20 <= operation(apart[layers]) / eager <= 33
 
 
-def test_what_is_said_of_stages_holds(apart: dict[str, TakenApart]) -> None:
+def test_what_is_said_of_stages_holds(apart: dict[str, Breakdown]) -> None:
     by_hand = taken(apart["onednn"], *STAGES)
     for engine in ("litert", "mnn"):
         assert taken(apart[engine], *STAGES) / by_hand == pytest.approx(1, abs=0.1)
@@ -51,7 +51,7 @@ def test_what_is_said_of_stages_holds(apart: dict[str, TakenApart]) -> None:
     assert 3 <= convolutions <= 4
 
 
-def test_what_is_said_of_tensorflow_holds(apart: dict[str, TakenApart]) -> None:
+def test_what_is_said_of_tensorflow_holds(apart: dict[str, Breakdown]) -> None:
     concrete, keras = apart["tensorflow:concrete"], apart["keras:predict_on_batch"]
     stages = taken(concrete, *STAGES)
     assert taken(concrete, "arrays", "Python") / stages == pytest.approx(0.5, abs=0.05)

@@ -53,7 +53,7 @@ def why(
     from ..measure.options import CompareOptions
     from ..questions.why import digest
     from ..registry import on_device
-    from ..results import failures, taken_apart
+    from ..results import breakdowns, failures
     from ..show.why import calls, closely, parts
 
     backends = tuple(on_device(name, device) for name in backends)
@@ -61,7 +61,7 @@ def why(
     options = CompareOptions(backends, apart=True, **chosen)
 
     def show(result: "Result") -> bool:
-        found = taken_apart(result)
+        found = breakdowns(result)
         if as_json:
             say_json(digest(found))
         else:

@@ -28,7 +28,9 @@ _FEWEST = 3  # calls of a turn at least
 _kept: list[Probe] = []  # never freed: OpenVINO crashes if one is
 
 
-def taken_apart(origin: Origin, infer: Infer, images: list[Image], cores: Sequence[int]) -> Answer:
+def run_experiments(
+    origin: Origin, infer: Infer, images: list[Image], cores: Sequence[int]
+) -> Answer:
     """Time the experiments of `why`; with `cores`, also the call on these cores."""
     answer = _timed_or_why_not(lambda: _probes(origin, infer), images)
     if answer["experiments"] and cores:

@@ -420,7 +420,7 @@ def _measure(start: Start, task: Task, watch: Watch, facts: dict[str, Any]) -> N
     try:
         if task.first:
             facts["anatomy"] = decode(Anatomy, start.ask("dissect"))
-        answer = start.ask("take_apart", longer_s=_EXPERIMENTS_S, cores=cores.one_more)
+        answer = start.ask("run_experiments", longer_s=_EXPERIMENTS_S, cores=cores.one_more)
         facts["experiments"] = tuple(Experiment(**one) for one in answer["experiments"])
         if answer["whole"]:
             facts["whole"] = _said(answer["whole"])

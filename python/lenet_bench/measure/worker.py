@@ -257,11 +257,13 @@ class Built:
         self._describe()
         return {"profile_us": self._profile(self._images[0]) if self._profile else None}
 
-    def take_apart(self, question: Question) -> Answer:
+    def run_experiments(self, question: Question) -> Answer:
         """Time the experiments of `why`; at the end also the call on these cores, if given."""
         from . import experiments
 
-        return experiments.taken_apart(self._origin, self._infer, self._images, question["cores"])
+        return experiments.run_experiments(
+            self._origin, self._infer, self._images, question["cores"]
+        )
 
     def dissect(self, _: Question) -> Answer:
         from .anatomy import dissect

@@ -4,8 +4,8 @@ A file an API, found by the row's `module`; it has a function
 
     probes(case) -> Sequence[Probe]
 
-which is empty for a variant that it does not know. results/apart.py computes the parts of a call
-from six kinds of experiment:
+which is empty for a variant that it does not know. results/breakdown.py computes the parts of a
+call from six kinds of experiment:
 
 - way: a network with LeNet's shapes that computes nothing. The first way calls it as users call the
   backend, each further way leaves out one more thing, and the last way only enters the API.

@@ -14,16 +14,16 @@ from msgspec import to_builtins
 
 from ..measure.comparison import Progress, compare
 from ..measure.options import CompareOptions
-from ..results import TakenApart, taken_apart
+from ..results import Breakdown, breakdowns
 
 
 def why(
     options: CompareOptions | None = None, progress: Callable[[Progress], None] = lambda _: None
-) -> list[TakenApart]:
+) -> list[Breakdown]:
     """Take a call of each backend apart: after the timed calls of each block, the experiments."""
-    return taken_apart(compare(replace(options or CompareOptions(), apart=True), progress))
+    return breakdowns(compare(replace(options or CompareOptions(), apart=True), progress))
 
 
-def digest(found: Sequence[TakenApart]) -> dict[str, Any]:
+def digest(found: Sequence[Breakdown]) -> dict[str, Any]:
     """What `--json` prints."""
     return {"backends": to_builtins(found)}

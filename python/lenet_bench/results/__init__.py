@@ -1,6 +1,6 @@
 """The result of a comparison: its model, its file, and what is computed from it."""
 
-from .apart import Part, TakenApart, taken_apart
+from .breakdown import Breakdown, Part, breakdowns
 from .log import Appended, Log, as_read, read_log
 from .model import (
     SHARED,

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import fields
 from typing import Any
 
-from .apart import TakenApart
+from .breakdown import Breakdown
 from .model import Result, Row, Summary
 
 
@@ -46,7 +46,7 @@ def digest(result: Result) -> dict[str, Any]:
     }
 
 
-def failures(backends: Iterable[Row | TakenApart], named: Sequence[str] = ()) -> list[str]:
+def failures(backends: Iterable[Row | Breakdown], named: Sequence[str] = ()) -> list[str]:
     """The backends that failed; one that cannot run here counts only if it was named."""
     return [
         row.name

@@ -6,8 +6,8 @@ from math import hypot
 
 from .. import units
 from ..measure.anatomy import package_of
-from ..results import Function, Part, TakenApart, failures
-from ..results.apart import GROUPS, grouped
+from ..results import Breakdown, Function, Part, failures
+from ..results.breakdown import GROUPS, grouped
 from ..texts import printable
 from .sentences import missing
 from .terminal.screen import MARGIN, Screen
@@ -33,7 +33,7 @@ _LEGEND = (
 _Branch = tuple[float, int, str]  # share, indentation, function
 
 
-def answer(found: Sequence[TakenApart]) -> Iterator[str]:
+def answer(found: Sequence[Breakdown]) -> Iterator[str]:
     """A sentence for each backend, the fastest first; then what the slowest adds to it."""
     known = sorted((one for one in found if one.parts), key=lambda one: one.median_us or 0.0)
     for one in known:
@@ -42,7 +42,7 @@ def answer(found: Sequence[TakenApart]) -> Iterator[str]:
         yield difference(known[0], known[-1])
 
 
-def consists_of(one: TakenApart) -> str:
+def consists_of(one: Breakdown) -> str:
     """The largest parts of a call, and how much of it is explained."""
     whole = one.median_us or 0.0
     sure = [part for part in one.parts if part.low_us is None or part.low_us > 0]
@@ -56,7 +56,7 @@ def consists_of(one: TakenApart) -> str:
     return f"{one.name} takes {units.time(whole)}: {told}{_explained(one)}."
 
 
-def difference(one: TakenApart, other: TakenApart) -> str:
+def difference(one: Breakdown, other: Breakdown) -> str:
     """How much longer the other takes: the parts whose difference is certain, then the rest."""
     longer = (other.median_us or 0.0) - (one.median_us or 0.0)
     before, after = _by_name(one.parts), _by_name(other.parts)
@@ -98,7 +98,7 @@ def _bounded(part: Part | None) -> tuple[float, float, float]:
     return part.us, part.low_us, part.high_us
 
 
-def _explained(one: TakenApart) -> str:
+def _explained(one: Breakdown) -> str:
     if one.explained is None:
         return "no part is explained"
     share = f"{units.percent(one.explained, places=0)} of it explained"
@@ -112,7 +112,7 @@ def _listed(named: Sequence[str]) -> str:
     return f"{', '.join(first)} and {last}" if first else last
 
 
-def calls(found: Sequence[TakenApart], screen: Screen, named: Sequence[str] = ()) -> Iterator[str]:
+def calls(found: Sequence[Breakdown], screen: Screen, named: Sequence[str] = ()) -> Iterator[str]:
     """A row for each backend that ran, the fastest first; then why a named one did not."""
     ran = sorted((one for one in found if one.median_us), key=lambda one: one.median_us or 0.0)
     if ran:
@@ -134,7 +134,7 @@ def calls(found: Sequence[TakenApart], screen: Screen, named: Sequence[str] = ()
     yield from screen.wrap(missing(name for name in absent if name not in wanted) or "", "dim")
 
 
-def _columns(ran: Sequence[TakenApart]) -> Iterator[Column]:
+def _columns(ran: Sequence[Breakdown]) -> Iterator[Column]:
     """The columns; the one with the highest `leaves` is dropped first in a narrow terminal."""
     of_one = [units.time(one.operation_us.us if one.operation_us else None) for one in ran]
     yield Column("backend", [one.name for one in ran], left=True, style="bold")
@@ -150,7 +150,7 @@ def _columns(ran: Sequence[TakenApart]) -> Iterator[Column]:
     yield Column("waits", [f"{one.waits:.1f}" for one in ran], leaves=5)
 
 
-def _sides(one: TakenApart) -> tuple[str, str]:
+def _sides(one: Breakdown) -> tuple[str, str]:
     """A bar of the groups of its parts: what stands left of the 0, and right of it."""
     sums = grouped(one.parts)
     whole = max(one.median_us or 0.0, sum(max(0.0, us) for us in sums.values()))
@@ -168,7 +168,7 @@ def _from_zero(sides: Sequence[tuple[str, str]]) -> list[str]:
     return [left.rjust(margin) + (_ZERO if margin else "") + right for left, right in sides]
 
 
-def parts(one: TakenApart, screen: Screen) -> Iterator[str]:
+def parts(one: Breakdown, screen: Screen) -> Iterator[str]:
     """A row for each part. A bar begins where the last one ends; below zero it is left of the 0."""
     yield ""
     yield screen.paint(f"{one.name}: {units.time(one.median_us)}", "bold")
@@ -193,7 +193,7 @@ def parts(one: TakenApart, screen: Screen) -> Iterator[str]:
     yield from table(screen, columns, margin=MARGIN)
 
 
-def closely(one: TakenApart, screen: Screen) -> Iterator[str]:
+def closely(one: Breakdown, screen: Screen) -> Iterator[str]:
     """Where one backend's time goes in Python: packages, and the tree of calls."""
     if (anatomy := one.anatomy) is None:
         return
@@ -208,7 +208,7 @@ def closely(one: TakenApart, screen: Screen) -> Iterator[str]:
         yield text if len(text) <= screen.columns else text[: screen.columns - 1] + "~"
 
 
-def _python_calls(one: TakenApart) -> int | None:
+def _python_calls(one: Breakdown) -> int | None:
     return sum(one.anatomy.python_calls.values()) if one.anatomy else None
 
 

@@ -11,7 +11,7 @@ from ...errors import LenetBenchError, ResultError
 from ...questions.cost import STAGES, staged
 from ...registry import find
 from ...results import Result
-from ...results.apart import GROUPS, Part, group, taken_apart
+from ...results.breakdown import GROUPS, Part, breakdowns, group
 from ..figures.rows import Row, Run, as_runs, named
 from ..figures.story import story
 from ..sentences import FAMILIES, conditions
@@ -48,7 +48,7 @@ def _parts(results: Sequence[tuple[str, Result]]) -> dict[str, dict[str, Any]]:
     return {
         named(one): {"parts": _shares(one.parts, one.median_us), "apart_on": run.label}
         for run in as_runs(results)
-        for one in taken_apart(run.result)
+        for one in breakdowns(run.result)
         if one.parts and one.median_us
     }
 

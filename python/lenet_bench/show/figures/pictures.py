@@ -10,7 +10,7 @@ from ...atomic import write_atomically, writing
 from ...errors import ResultError, Unavailable
 from ...texts import all_printable
 from . import figures, hero
-from .apart import axes, first, parts, stacks
+from .breakdown import axes, first, parts, stacks
 from .rows import Row, Run, compared, small
 from .story import story
 from .vega import COLOURS, Spec, colour, themes
@@ -79,7 +79,7 @@ def pictures(runs: Sequence[Run]) -> dict[str, str]:
     shown = [row for run in compared(runs) for row in story(run)]
     drawn = {"hero": drawing(hero(shown), shown)}
     drawn |= {one.key: drawing(one.spec, small(rows, shown)) for one in figures(rows)}
-    for number, run in enumerate(one for one in runs if one.apart):
+    for number, run in enumerate(one for one in runs if one.breakdowns):
         calls = parts(run)
         ends = axes(calls)
         name = f"why-{number + 1}" if number else "why"

@@ -11,9 +11,9 @@ import numpy as np
 
 from ... import units
 from ...registry import precision
-from ...results import Result, TakenApart, taken_apart
+from ...results import Breakdown, Result, breakdowns
 from ...results import Row as Backend
-from ...results.apart import has_experiments
+from ...results.breakdown import has_experiments
 from ...results.statistics import FEWEST_STARTS
 from ..sentences import family, processor
 
@@ -33,7 +33,7 @@ _OF_OBJECTS = re.compile(
 )
 
 
-def named(one: Backend | TakenApart) -> str:
+def named(one: Backend | Breakdown) -> str:
     """The backend's name in figures and pages: with a space behind a name that objects have."""
     return f"{one.name}\u00a0" if _OF_OBJECTS.fullmatch(one.name) else one.name
 
@@ -54,9 +54,9 @@ class Run:
         return (*self.result.notes, *self.result.warnings)
 
     @cached_property
-    def apart(self) -> list[TakenApart]:
+    def breakdowns(self) -> list[Breakdown]:
         """The calls that were taken apart, the fastest first."""
-        found = [one for one in taken_apart(self.result) if one.parts]
+        found = [one for one in breakdowns(self.result) if one.parts]
         return sorted(found, key=lambda one: one.median_us or 0.0)
 
 

@@ -12,11 +12,11 @@ from typing import Any
 from ... import units
 from ...errors import ResultError
 from ...results import Result
-from ...results.apart import has_experiments
+from ...results.breakdown import has_experiments
 from ...texts import all_printable, printable
 from ..facts import facts
 from ..figures import figures, hero, story
-from ..figures.apart import axes, first, parts, sentences, stacks
+from ..figures.breakdown import axes, first, parts, sentences, stacks
 from ..figures.pictures import compiled, library
 from ..figures.rows import Run, as_runs, compared, machine, small
 from ..sentences import FAMILIES, conditions
@@ -63,8 +63,8 @@ def _context(every: Sequence[Run]) -> dict[str, Any]:
 
     runs = compared(every)
     machines = {machine(run.result) for run in runs}
-    apart = [run for run in every if run.apart]
-    taken = {f"why-{n}": _taken(run, machines) for n, run in enumerate(apart)}
+    with_breakdowns = [run for run in every if run.breakdowns]
+    taken = {f"why-{n}": _taken(run, machines) for n, run in enumerate(with_breakdowns)}
     rows = [row for run in runs for row in run.rows]
     reduced = [row for run in runs for row in run.reduced]
     shown = [row for run in runs for row in story.story(run)]
@@ -123,7 +123,7 @@ def _taken(run: Run, machines: Collection[str]) -> dict[str, Any]:
         "started": run.result.started[:10],
         "spec": stacks(ends[axis]),
         "names": names,
-        "times": [units.time(one.median_us) for one in run.apart],
+        "times": [units.time(one.median_us) for one in run.breakdowns],
         "table": {
             part: [cells.get((part, name), units.NONE) for name in names]
             for part in dict.fromkeys(row["part"] for row in rows)

@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Sequence
 
 from ... import units
-from ...results import TakenApart
-from ...results.apart import GROUPS, group
+from ...results import Breakdown
+from ...results.breakdown import GROUPS, group
 from ..sentences import family
 from ..why import consists_of, difference
 from .rows import Row, Run, named, rounded
@@ -22,15 +22,17 @@ def parts(run: Run) -> list[Row]:
 
     Parts follow one another; those below zero are to the left of 0.
     """
-    names = [one.name for one in run.apart]
+    names = [one.name for one in run.breakdowns]
     asked = [name for name in names if name.partition("@")[0] in _ASKED_FOR]
     families = {family(name) for name in asked}
     fastest = {family(name): name for name in reversed(names) if family(name) not in families}
     shown = {*asked, *fastest.values(), names[-1]}
-    return [rounded(row) | {"shown": one.name in shown} for one in run.apart for row in _parts(one)]
+    return [
+        rounded(row) | {"shown": one.name in shown} for one in run.breakdowns for row in _parts(one)
+    ]
 
 
-def _parts(one: TakenApart) -> Iterator[Row]:
+def _parts(one: Breakdown) -> Iterator[Row]:
     whole_us = one.median_us or 0.0
     left = right = 0.0
     for number, part in enumerate(one.parts):
@@ -84,8 +86,8 @@ def first(found: Sequence[Row]) -> int:
 def sentences(run: Run) -> list[list[str]]:
     """Sentences for each call: its differences from each faster call, then its own parts."""
     return [
-        [*(difference(quicker, one) for quicker in run.apart[:n]), consists_of(one)]
-        for n, one in enumerate(run.apart)
+        [*(difference(quicker, one) for quicker in run.breakdowns[:n]), consists_of(one)]
+        for n, one in enumerate(run.breakdowns)
     ]
 
 

@@ -52,7 +52,7 @@ class Part:
 
 
 @dataclass(frozen=True)
-class TakenApart:
+class Breakdown:
     """A backend's call, its parts in the order of the call, and their sum as a share of it."""
 
     name: str
@@ -91,25 +91,25 @@ def has_experiments(result: Result) -> bool:
     return any(block.experiments for row in result.backends for block in row.blocks)
 
 
-def taken_apart(result: Result) -> list[TakenApart]:
+def breakdowns(result: Result) -> list[Breakdown]:
     """Each backend of a run of `why`."""
-    return [_taken_apart(row, result.rules.seed) for row in result.backends]
+    return [_breakdown(row, result.rules.seed) for row in result.backends]
 
 
-def _taken_apart(row: Row, seed: int) -> TakenApart:
+def _breakdown(row: Row, seed: int) -> Breakdown:
     blocks = [block for block in row.blocks if block.experiments]
     if row.status != "ok" or not row.blocks:
-        return TakenApart(row.name, row.status, row.reason)
+        return Breakdown(row.name, row.status, row.reason)
     median_us = float(np.median([_call_us(block) for block in blocks or row.blocks]))
     waits = sum(b.waited for b in row.blocks) / sum(b.calls for b in row.blocks)
-    known = TakenApart(row.name, "ok", None, median_us, waits=waits, anatomy=row.anatomy)
+    known = Breakdown(row.name, "ok", None, median_us, waits=waits, anatomy=row.anatomy)
     if not blocks:
         reason = next((block.whole for block in row.blocks if block.whole), None)
         return replace(known, reason=reason or "`why` has no experiments for this backend yet")
     return _summarised(known, blocks, seed)
 
 
-def _summarised(known: TakenApart, blocks: Sequence[Block], seed: int) -> TakenApart:
+def _summarised(known: Breakdown, blocks: Sequence[Block], seed: int) -> Breakdown:
     """The backend with its parts, dispatch and call, as medians over the starts."""
     tried = blocks[0].experiments
     evidence = {name: said for name, _, said in _parts(tried)}
