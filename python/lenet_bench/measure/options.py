@@ -11,7 +11,7 @@ from ..network import LENET
 from ..registry import FLOAT32, Device, find, names, tolerance, usual_name
 from ..registry.environments import interpreter, variables
 from ..results import SHARED, Header
-from ..results.circumstances import different, hardware, settings
+from ..results.differences import differing, hardware, settings
 
 #: Default length without --budget or --rounds; a run also has the rounds that an interval needs.
 USUAL_S = 20.0
@@ -151,8 +151,8 @@ def as_before(options: CompareOptions, earlier: Header) -> CompareOptions:
 def check_same(earlier: Header, now: Header, path: str | os.PathLike[str] | None) -> None:
     """Raise ResultError where the settings, the machine, the version or the weights differ."""
     changed = [
-        *different(_settings(earlier), _settings(now)),
-        *different(hardware(earlier.machine), hardware(now.machine)),
+        *differing(_settings(earlier), _settings(now)),
+        *differing(hardware(earlier.machine), hardware(now.machine)),
     ]
     if changed:
         one = changed[0]

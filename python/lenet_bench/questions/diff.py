@@ -12,7 +12,7 @@ import numpy as np
 
 from ..errors import LenetBenchError
 from ..results import Result, Row, Status, Verdict, start_medians_us
-from ..results.circumstances import Circumstance, circumstances, other_machine
+from ..results.differences import ConditionDifference, condition_differences, other_machine
 from ..results.statistics import FEWEST_STARTS, Floats, Interval, independent_ratio_interval, judge
 from ..units import percent
 
@@ -52,7 +52,7 @@ class Difference:
     baseline: str | None  # that ratios were compared to; None: times were
     fail_over: float | None
     changes: tuple[Change, ...]  # the worst first
-    circumstances: tuple[Circumstance, ...]
+    circumstances: tuple[ConditionDifference, ...]
     notes: tuple[str, ...]
 
     @property
@@ -90,7 +90,7 @@ def diff(
     if not any(change.ratio for change in changes):
         raise LenetBenchError("no backend is ok in both results, so there is nothing to compare")
     notes = tuple(_notes(old, new, changes, base, fail_over))
-    found = tuple(circumstances(old, new))
+    found = tuple(condition_differences(old, new))
     return Difference(old, new, base, fail_over, tuple(changes), found, notes)
 
 

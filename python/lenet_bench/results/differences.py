@@ -9,7 +9,7 @@ from .model import Result, Rules
 
 
 @dataclass(frozen=True)
-class Circumstance:
+class ConditionDifference:
     """One difference."""
 
     what: str
@@ -21,7 +21,7 @@ def other_machine(old: Result, new: Result) -> bool:
     return hardware(old.machine) != hardware(new.machine)
 
 
-def circumstances(old: Result, new: Result) -> list[Circumstance]:
+def condition_differences(old: Result, new: Result) -> list[ConditionDifference]:
     """All differences, the most important first."""
     pairs = [
         (hardware(old.machine), hardware(new.machine)),
@@ -30,13 +30,13 @@ def circumstances(old: Result, new: Result) -> list[Circumstance]:
         *_runs(old, new),
         (_software(old.machine), _software(new.machine)),
     ]
-    return [one for pair in pairs for one in different(*pair)]
+    return [one for pair in pairs for one in differing(*pair)]
 
 
-def different(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Circumstance]:
+def differing(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[ConditionDifference]:
     for name in dict.fromkeys((*old, *new)):
         if old.get(name) != new.get(name):
-            yield Circumstance(name, _spell(old.get(name)), _spell(new.get(name)))
+            yield ConditionDifference(name, _spell(old.get(name)), _spell(new.get(name)))
 
 
 def hardware(machine: Machine) -> dict[str, Any]:
