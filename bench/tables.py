@@ -21,8 +21,8 @@ from lenet_bench.results import (
 )
 from lenet_bench.results import Row as Tried
 from lenet_bench.results.breakdown import GROUPS, grouped
-from lenet_bench.results.remarks import disturbance, in_two_modes
 from lenet_bench.results.statistics import FEWEST_STARTS, ratio_interval
+from lenet_bench.results.warnings import disturbance, in_two_modes
 from lenet_bench.show.figures.rows import Row, Run
 from lenet_bench.show.figures.story import story
 from lenet_bench.show.markdown import table as markdown

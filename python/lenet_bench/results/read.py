@@ -14,7 +14,6 @@ from ..quiet import quiet_calls
 from ..texts import printable
 from .log import Log, read_log
 from .model import Batch, Block, Disturbance, Gpu, Header, Listed, Resources, Result, Row, Summary
-from .remarks import remarks
 from .statistics import (
     FEWEST_STARTS,
     UNBOUNDED,
@@ -26,6 +25,7 @@ from .statistics import (
     show,
     start_medians_us,
 )
+from .warnings import warnings_about
 
 _USUAL_LOOP = 25  # percentile: the lower quartile, since some blocks never see a quiet machine
 _FEWEST_QUIET = 5  # with fewer quiet calls, all calls of a block count
@@ -60,7 +60,7 @@ def as_result(log: Log) -> Result:
         disturbance=_disturbance(log),
         notes=("the file's last line is incomplete and was ignored",) if log.cut_off else (),
     )
-    return replace(result, warnings=(*result.notes, *remarks(result)))
+    return replace(result, warnings=(*result.notes, *warnings_about(result)))
 
 
 def settled(blocks: Sequence[Block]) -> tuple[Block, ...]:

@@ -6,8 +6,8 @@ from ... import units
 from ...network import LENET
 from ...registry import IN_CPP
 from ...results import Result
-from ...results.remarks import needed_s
 from ...results.statistics import FEWEST_STARTS
+from ...results.warnings import needed_s
 from .rows import Row, Run
 
 #: From C++ up: a backend, its variant (None: the fastest, except its API in C++), and its label.

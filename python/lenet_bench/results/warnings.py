@@ -24,7 +24,7 @@ _NEAR_FLOOR = 0.10
 _NAMED = 4  # a warning names the worst backends; the file has the figures of all
 
 
-def remarks(result: Result) -> Iterator[str]:
+def warnings_about(result: Result) -> Iterator[str]:
     """Warnings, the gravest first, each a sentence that ends with what to do.
 
     One sentence names all backends that it is about.
