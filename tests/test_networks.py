@@ -1,6 +1,8 @@
 """Networks in LeNet's place: their definitions, their builders, and the commands that take them."""
 
 import json
+import re
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -276,6 +278,13 @@ def test_networks_lists_who_can_run_each(run: Run) -> None:
 def test_networks_prints_a_line_for_each(run: Run) -> None:
     lines = run("networks").output.splitlines()
     assert [line.split()[0] for line in lines[1 : 1 + len(NETWORKS)]] == list(NETWORKS)
+
+
+def test_the_control_measures_lenet_by_hand_beside_lenet_from_the_builder(tmp_path: Path) -> None:
+    script = Path(__file__).parents[1] / "bench/control.py"
+    done = ran(sys.executable, script, "numpy", "--rounds", "1", "-o", tmp_path / "control.jsonl")
+    (row,) = done.stdout.splitlines()[2:]
+    assert re.match(r"\| numpy \| [\d.]+ [mµ]s \| [\d.]+ [mµ]s \| [\d.]+ \| ", row)
 
 
 @pytest.mark.slow

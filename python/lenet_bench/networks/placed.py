@@ -46,7 +46,7 @@ class Placed(Adapter):
             try:
                 answer: NDArray[np.float32] = self._infer(images[np.newaxis])[0]
             except Exception as error:  # what is compiled when it is called first
-                raise _unsupported(self._row, self._network, error) from error
+                raise _unsupported(self._row, self._variant, self._network, error) from error
             return answer
 
     def describe(self) -> dict[str, str]:
@@ -96,7 +96,7 @@ def place(name: str, network: Network, weights: Weights, threads: int) -> Built:
         except Unsupported:
             raise
         except Exception as error:
-            raise _unsupported(row, network, error) from error
+            raise _unsupported(row, variant, network, error) from error
 
     return build(row, variant, weights, threads, adapted)
 
@@ -117,8 +117,11 @@ def images_of(row: Backend, inputs: NDArray[np.float32]) -> NDArray[np.float32]:
     return as_images(inputs, channels_last=_BUILDERS.get(row.module) in _CHANNELS_LAST)
 
 
-def _unsupported(row: Backend, network: Network, error: Exception) -> Unsupported:
-    return Unsupported(f"{row.library} does not run {network.name}: {first_line(error)}")
+def _unsupported(row: Backend, variant: str, network: Network, error: Exception) -> Unsupported:
+    """In the API's own words, after the layer that is known to be the reason."""
+    known = [kind for kind in network.kinds if row.spell(variant) in LACKING.get(kind, ())]
+    why = f" for its layer {', '.join(known)}" if known else ""
+    return Unsupported(f"{row.library} does not run {network.name}{why}: {first_line(error)}")
 
 
 def why_not(row: Backend, variant: str) -> str | None:
