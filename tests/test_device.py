@@ -15,6 +15,7 @@ from lenet_bench.errors import LenetBenchError
 from lenet_bench.questions.infer import open_backends
 from lenet_bench.registry import (
     BACKENDS,
+    canonical_name,
     every_name,
     find,
     names,
@@ -22,7 +23,6 @@ from lenet_bench.registry import (
     on_device,
     precision,
     tolerance,
-    usual_name,
 )
 from lenet_bench.registry.devices import ProvenOnGpu
 from lenet_bench.registry.environments import environments
@@ -61,7 +61,7 @@ def test_a_name_on_the_gpu_is_the_same_file_variant_and_code_there() -> None:
     backend, variant = find("torch:compile@gpu")
     assert (backend.name, variant, backend.device) == ("torch", "compile", "gpu")
     assert backend.module == find("torch")[0].module
-    assert usual_name("keras:predict@gpu") == "keras@gpu"
+    assert canonical_name("keras:predict@gpu") == "keras@gpu"
     assert lines_of_code("torch@gpu") == lines_of_code("torch")
 
 

@@ -56,8 +56,8 @@ def test_calls_go_through_the_images_and_last_as_long_as_they_shall_or_until_the
 
 def test_calls_beside_which_a_known_loop_was_slow_do_not_count():
     slices = [(2, 100), (3, 120), (1, 109)]
-    assert quiet_calls([1, 2, 3, 4, 5, 6], slices, usual_ns=100, fewest=3) == [1, 2, 6]
-    assert not quiet_calls([1, 2, 3, 4, 5, 6], slices, usual_ns=100, fewest=4)
+    assert quiet_calls([1, 2, 3, 4, 5, 6], slices, quiet_loop_ns=100, fewest=3) == [1, 2, 6]
+    assert not quiet_calls([1, 2, 3, 4, 5, 6], slices, quiet_loop_ns=100, fewest=4)
 
 
 @pytest.fixture
@@ -84,7 +84,7 @@ def test_on_a_quiet_machine_all_calls_are_kept_and_one_that_is_never_quiet_ends_
     assert calls.made == len(calls.samples_ns) == sum(count for count, _ in calls.slices)
     assert {loop_ns for _, loop_ns in calls.slices} == {100}
     loops(150)
-    calls = timed_with(0.01, patience=3, usual_ns=100)
+    calls = timed_with(0.01, patience=3, quiet_loop_ns=100)
     assert {loop_ns for _, loop_ns in calls.slices} == {150}
     assert calls.wall_ns >= 30_000_000
     loops(150, 100)  # before a gap the known loop says nothing

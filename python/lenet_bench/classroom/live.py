@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ..errors import LenetBenchError
 from ..measure.options import Entry
-from ..measure.start import Failed, Start, usual_conditions
+from ..measure.start import Failed, Start, default_conditions
 from ..registry import check_needs, every_name, find, is_installed
 from ..units import mebibytes
 
@@ -50,7 +50,7 @@ class Answer:
 
 
 def installed() -> list[str]:
-    """Each backend that is installed here, in its usual variant, from C++ to Keras."""
+    """Each backend that is installed here, in its default variant, from C++ to Keras."""
     return [name for name in every_name() if _is_here(name)]
 
 
@@ -68,7 +68,7 @@ class Live:
             one if isinstance(one, Entry) else Entry.of_backend(one, threads=1) for one in backends
         ]
         self._backends = {entry.name: Backend(entry) for entry in entries}
-        self._conditions = usual_conditions({entry.device for entry in entries})
+        self._conditions = default_conditions({entry.device for entry in entries})
         self._late_s, self._spare_mib = late_s, spare_mib
         self._asking = threading.Lock()
         self._lock = threading.Lock()  # guards the fields below, and each backend's start

@@ -104,12 +104,12 @@ def compare(
 
 def _foreseen(options: "CompareOptions") -> str:
     """When the run ends, as far as it is known before the first start."""
-    from ..measure.options import USUAL_S
+    from ..measure.options import DEFAULT_S
     from ..results.statistics import FEWEST_STARTS
 
     ends = [counted(options.rounds, "round")] if options.rounds else []
     ends += [span(options.budget_s)] if options.budget_s else []
     if ends:
         return f"ends after {' or '.join(ends)}"
-    least = f"{FEWEST_STARTS} rounds and {span(USUAL_S)}"
+    least = f"{FEWEST_STARTS} rounds and {span(DEFAULT_S)}"
     return f"ends after {least}, whichever comes later; --budget sets another limit"

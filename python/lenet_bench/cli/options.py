@@ -34,12 +34,12 @@ class BackendName(click.ParamType):  # type: ignore[type-arg] # click 8.2 has no
 
     def convert(self, value: str, param: Any, ctx: Any) -> str:
         """Refuse an unknown name, and suggest the one that was probably meant."""
-        from ..registry import usual_name
+        from ..registry import canonical_name
 
         if value in self.others:
             return value
         try:
-            return usual_name(value)
+            return canonical_name(value)
         except LenetBenchError as error:
             self.fail(str(error), param, ctx)
 
@@ -287,7 +287,7 @@ def run_options(name: str, *, otherwise: str = "") -> Callable[[Command], Comman
     stop = f"Stop after this time: 60s, 5m. {otherwise}".strip()
     save = f"Save the run to FILE, or continue the run saved there. [results/{name}-DATE.jsonl]"
 
-    def usual(_context: Any, _option: Any, file: Path | None) -> Path:
+    def default_path(_context: Any, _option: Any, file: Path | None) -> Path:
         return file or Path(f"results/{name}-{datetime.now():%Y%m%d-%H%M%S}.jsonl")
 
     return together(
@@ -295,5 +295,5 @@ def run_options(name: str, *, otherwise: str = "") -> Callable[[Command], Comman
         option("--rounds N", "Stop after N rounds."),
         threads_option,
         weights_option,
-        option("-o, --output FILE", save, callback=usual),
+        option("-o, --output FILE", save, callback=default_path),
     )

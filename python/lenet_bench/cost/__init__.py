@@ -15,7 +15,7 @@ from pathlib import Path
 
 from ..errors import LenetBenchError
 from ..installed import extra_requirements, installed_bytes
-from ..registry import Backend, environments, every_name, find, names, usual_name
+from ..registry import Backend, canonical_name, environments, every_name, find, names
 from .api import api_names
 from .source import Source, sources
 from .tokens import code_lines
@@ -39,8 +39,8 @@ def costs(asked: Sequence[str] = ()) -> list[Cost]:
     """The costs of these backends with their variants, or of all; in the registry's order."""
     for name in asked:
         find(name)
-    bare = {usual_name(name) for name in asked if ":" not in name}
-    wanted = {*map(usual_name, asked), *(n for n in every_name() if _bare(n) in bare)}
+    bare = {canonical_name(name) for name in asked if ":" not in name}
+    wanted = {*map(canonical_name, asked), *(n for n in every_name() if _bare(n) in bare)}
     if not asked:
         return list(map(_cost, names(gone=False)))
     return [_cost(name) for name in every_name() if name in wanted]

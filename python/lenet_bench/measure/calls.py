@@ -64,12 +64,12 @@ class Before:
 class _Slices:
     """The calls in slices, with a reference loop between them, and the length of the quiet ones."""
 
-    def __init__(self, usual_ns: int | None) -> None:
+    def __init__(self, quiet_loop_ns: int | None) -> None:
         self.kept: list[Slice] = []
         self.quiet_ns = 0
         self._times: list[int] = []
         self._loop = known_loop_ns()
-        self._quickest = min(self._loop, usual_ns or self._loop)
+        self._quickest = min(self._loop, quiet_loop_ns or self._loop)
         self._began = clock()
 
     def end(self, calls: int, *, gaps: bool, drop: bool = False) -> bool:
@@ -109,13 +109,13 @@ def time_calls(
     most: int | None = None,
     before: Callable[[], Any] | None = None,
     patience: int = 1,
-    usual_ns: int | None = None,
+    quiet_loop_ns: int | None = None,
 ) -> Calls:
     """Time calls for the given time, with `before` done before each.
 
     On a disturbed machine they continue until the quiet slices have that length, for at most
-    `patience` times as long; beyond the given time only quiet slices are kept. `usual_ns` is the
-    time of the reference loop on a quiet machine, if known.
+    `patience` times as long; beyond the given time only quiet slices are kept. `quiet_loop_ns` is
+    the time of the reference loop on a quiet machine, if known.
 
     A sample contains the call and one reading of the clock; everything else is outside. The answers
     to be checked are chosen at random beforehand, so that no backend can know them.
@@ -129,11 +129,11 @@ def time_calls(
     keep_at = 1 + int(gap * next(draws))
     number = 0
     most = most or sys.maxsize
-    slices = _Slices(usual_ns)
+    slices = _Slices(quiet_loop_ns)
     sliced = dropped = 0
     wanted = int(seconds * 1e9)
     began = stop = now()
-    usual_end, slice_ends = began + wanted, began + _SLICE_NS
+    wanted_end, slice_ends = began + wanted, began + _SLICE_NS
     end = began + patience * wanted
     while len(samples) < most and (stop < end or len(samples) < fewest):
         image = inputs[number]
@@ -154,7 +154,7 @@ def time_calls(
         if number == len(inputs):
             number = 0
         if before or stop >= slice_ends:
-            late = stop > usual_end and sliced >= fewest
+            late = stop > wanted_end and sliced >= fewest
             if not slices.end(len(samples) - sliced, gaps=bool(before), drop=late):
                 dropped += len(samples) - sliced
                 del samples[sliced:]

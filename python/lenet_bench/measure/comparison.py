@@ -42,7 +42,7 @@ from . import empty
 from .empty import EMPTY
 from .environment import read_machine
 from .interrupts import interrupts
-from .options import COLD_MB, USUAL_S, CompareOptions, Entry, as_before, check_same
+from .options import COLD_MB, DEFAULT_S, CompareOptions, Entry, as_before, check_same
 from .pinning import Cores, choose_cores, cpus_near_gpu, on_cores, thread_variables
 from .start import Conditions, Task, measure_block
 from .truth import Truth, truth_of
@@ -102,7 +102,7 @@ class Plan:
         """Whether no further round begins. Within a budget, `fits` decides about each block."""
         if self.rounds is not None or self.budget_s is not None:
             return self.rounds is not None and rounds >= self.rounds
-        return rounds >= FEWEST_STARTS and elapsed_s + round_s / 2 >= USUAL_S
+        return rounds >= FEWEST_STARTS and elapsed_s + round_s / 2 >= DEFAULT_S
 
     def fits(self, number: int, elapsed_s: float, takes_s: float) -> bool:
         """Whether a block of this round with this duration fits the budget."""
@@ -116,7 +116,7 @@ class Plan:
             return None
         wanted = self.rounds
         if wanted is None and self.budget_s is None:
-            wanted = max(FEWEST_STARTS, round(rounds + (USUAL_S - elapsed_s) / round_s))
+            wanted = max(FEWEST_STARTS, round(rounds + (DEFAULT_S - elapsed_s) / round_s))
         ends = [] if wanted is None else [(wanted - rounds) * round_s]
         ends += [] if self.budget_s is None else [self.budget_s - elapsed_s]
         return max(0.0, min(ends))
@@ -285,7 +285,7 @@ class _Comparison:
             at_s=self._elapsed_s(),
             first=not own or own[-1].status != "ok",
             start_s=next(starts, None),
-            usual_ns=min((ns for block in own for _, ns in block.slices), default=None),
+            quiet_loop_ns=min((ns for block in own for _, ns in block.slices), default=None),
             batches=tuple(n for n in self._rules.batches if str(n) not in refused),
             apart=self._rules.apart and name != EMPTY,
         )

@@ -82,8 +82,8 @@ class _Timed:
         return quiet_calls(self._samples, self._slices, quickest, _FEWEST)
 
     def has_enough(self) -> bool:
-        usual = len(self._samples) / self._turns
-        return self._turns >= _TURNS and len(self.quiet()) >= _ENOUGH * usual
+        one_turn = len(self._samples) / self._turns
+        return self._turns >= _TURNS and len(self.quiet()) >= _ENOUGH * one_turn
 
     def as_json(self) -> dict[str, Any]:
         samples_ns, probe = self.quiet() or self._samples, self.probe

@@ -8,13 +8,13 @@ from typing import Any
 
 from ..errors import LenetBenchError, ResultError
 from ..network import LENET
-from ..registry import FLOAT32, Device, find, names, tolerance, usual_name
+from ..registry import FLOAT32, Device, canonical_name, find, names, tolerance
 from ..registry.environments import interpreter, variables
 from ..results import SHARED, Header
 from ..results.differences import differing, hardware, settings
 
 #: Default length without --budget or --rounds; a run also has the rounds that an interval needs.
-USUAL_S = 20.0
+DEFAULT_S = 20.0
 #: For a quick answer: a few backends, from C++ to Keras' predict.
 QUICK = ("fused", "onednn", "tensorflow", "keras:predict_on_batch", "keras")
 QUICK_S = 100.0
@@ -44,7 +44,7 @@ class Entry:
     def of_backend(cls, name: str, threads: int, *, quiet: bool = True) -> "Entry":
         backend, _ = find(name)
         return cls(
-            usual_name(name),
+            canonical_name(name),
             tolerance=tolerance(name),
             python=interpreter(backend),
             variables=variables(backend, threads, quiet=quiet),

@@ -1,11 +1,10 @@
 """A start of a backend: its process is started, checked, warmed up, timed, checked again, ended.
 
-`measure_block` does all of it, for a comparison. `alone` is a start for other questions.
+`measure_block` does all of it, for a comparison. Other questions use a `Start`.
 """
 
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from typing import Any
@@ -13,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from .. import units
-from ..errors import LenetBenchError, Unavailable, without_middle
+from ..errors import without_middle
 from ..network import LENET
 from ..process import Child, Died
 from ..registry import find, with_counterpart, wrong_version
@@ -68,7 +67,7 @@ class Task:
     at_s: float  # since the run began
     first: bool  # of this backend: its cache is probed too
     start_s: float | None  # duration of its first start
-    usual_ns: int | None = None  # the reference loop beside it on a quiet machine
+    quiet_loop_ns: int | None = None  # the reference loop beside it on a quiet machine
     batches: tuple[int, ...] = ()  # sizes to time
     apart: bool = False  # the call is taken apart too
 
@@ -153,7 +152,9 @@ class Start:
     def warm(self, warm_s: float) -> None:
         self.ask("warm", self._pauses_s(), warm_s=warm_s, most=self._most, **self._between())
 
-    def time(self, warm_s: float, timed_s: float, usual_ns: int | None = None) -> dict[str, Any]:
+    def time(
+        self, warm_s: float, timed_s: float, quiet_loop_ns: int | None = None
+    ) -> dict[str, Any]:
         """Time it, in stretches with images that are new to it; all that is reported is checked.
 
         Between two stretches the parent does nothing that could wait.
@@ -163,9 +164,9 @@ class Start:
         calls = _FEWEST_AFTER_GAPS if c.interval_s else _FEWEST_CALLS
         options = {"gaps": True, "patience": _PATIENCE, "fewest": calls // STRETCHES}
         for images in c.truth.timed:
-            stretch = self._stretch(images, timed_s / STRETCHES, usual_ns, **options)
+            stretch = self._stretch(images, timed_s / STRETCHES, quiet_loop_ns, **options)
             loops = (loop_ns for _, loop_ns in stretch.answer["slices"])
-            usual_ns = min((*loops, *([usual_ns] if usual_ns else [])))
+            quiet_loop_ns = min((*loops, *([quiet_loop_ns] if quiet_loop_ns else [])))
             stretches.append(stretch)
         answer = together([stretch.answer for stretch in stretches])
         self._stretches = stretches
@@ -211,7 +212,7 @@ class Start:
         raise _remembering(probe)
 
     def _stretch(
-        self, images: Known, seconds: float, usual_ns: int | None = None, **options: Any
+        self, images: Known, seconds: float, quiet_loop_ns: int | None = None, **options: Any
     ) -> Stretch:
         asked_ns = time.perf_counter_ns()
         answer = self.ask(
@@ -219,7 +220,7 @@ class Start:
             self._pauses_s(),
             images=self._taken(images.images),
             seconds=seconds,
-            usual_ns=usual_ns,
+            quiet_loop_ns=quiet_loop_ns,
             most=self._most and self._most // STRETCHES,
             **{"gaps": False, "patience": 1, "fewest": 1, **options},
         )
@@ -251,7 +252,7 @@ class Start:
         self.check(answer["answers"], images.probabilities[answer["answered"]])
 
     def ask(self, do: str, longer_s: float = 0.0, **rest: Any) -> dict[str, Any]:
-        """Ask a question of `worker.Built`; `longer_s` is added to the usual timeout."""
+        """Ask a question of `worker.Built`; `longer_s` is added to the default timeout."""
         try:
             timeout_s = self.conditions.timeout_s + longer_s
             answer: dict[str, Any] = self.child.ask({"do": do, **rest}, timeout_s)
@@ -311,7 +312,7 @@ def _remembering(probe: CacheProbe) -> Failed:
     )
 
 
-def usual_conditions(
+def default_conditions(
     devices: Iterable[str],
     threads: int = 1,
     weights: str | PathLike[str] | None = None,
@@ -327,26 +328,6 @@ def usual_conditions(
         truth=truth_of(network, weights, seed=0),
         network=network,
     )
-
-
-@contextmanager
-def alone(entry: Entry, threads: int, weights: str | PathLike[str] | None) -> Iterator[Start]:
-    """A start outside of a comparison: built, and checked on the images to be timed with.
-
-    Its process ends with the context. A failure raises LenetBenchError.
-    """
-    try:
-        start = Start(entry, usual_conditions([entry.device], threads, weights))
-        try:
-            start.build()
-            start.check_parity()
-            yield start
-        finally:
-            start.child.close()
-    except Failed as failure:
-        if failure.status == "unavailable":
-            raise Unavailable(failure.reason) from None
-        raise LenetBenchError(f"{entry.name}: {failure.status}: {failure.reason}") from None
 
 
 def measure_block(entry: Entry, conditions: Conditions, task: Task) -> Block:
@@ -409,7 +390,7 @@ def _said(text: str, longest: int = _LONGEST) -> str:
 
 def _measure(start: Start, task: Task, watch: Watch, facts: dict[str, Any]) -> None:
     cores = start.conditions.cores
-    _time(start, task.start_s or facts["cold_start"].total_s, task.usual_ns, facts)
+    _time(start, task.start_s or facts["cold_start"].total_s, task.quiet_loop_ns, facts)
     facts["steal_share"], facts["other_share"] = watch.shares(start.child.pid)
     facts["mhz"] = mhz(cores.worker)
     start.check_timing()
@@ -428,7 +409,7 @@ def _measure(start: Start, task: Task, watch: Watch, facts: dict[str, Any]) -> N
         facts["whole"] = _said(failure.reason)
 
 
-def _time(start: Start, start_s: float, usual_ns: int | None, facts: dict[str, Any]) -> None:
+def _time(start: Start, start_s: float, quiet_loop_ns: int | None, facts: dict[str, Any]) -> None:
     """The timed calls. With gaps there is no warm-up, since applications have none."""
     timed_s = min(_LONGEST_S, max(_SHORTEST_S, _TIMED_SHARE * start_s))
     warm_s = _WARM_SHARE * timed_s
@@ -439,7 +420,7 @@ def _time(start: Start, start_s: float, usual_ns: int | None, facts: dict[str, A
     if meter:
         start.warm(warm_s)
     before = meter.read() if meter else None
-    answer = start.time(warm_s, timed_s, usual_ns)
+    answer = start.time(warm_s, timed_s, quiet_loop_ns)
     after = meter.read() if meter else None
     samples = tuple(answer.pop("samples_ns").tolist())
     facts |= {name: answer[name] for name in Block.__struct_fields__ if name in answer}

@@ -182,7 +182,7 @@ class Built:
             most=question["most"],
             before=between,
             patience=question["patience"],
-            usual_ns=question["usual_ns"],
+            quiet_loop_ns=question["quiet_loop_ns"],
         )
         cpu_ns = time.process_time_ns() - between.cpu_ns - cpu_ns
         after = resource.getrusage(resource.RUSAGE_SELF)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from ..measure.options import Entry
-from ..measure.start import Failed, Start, usual_conditions
+from ..measure.start import Failed, Start, default_conditions
 from ..results import Status
 
 
@@ -28,7 +28,7 @@ def agree_each(
     progress: Callable[[str, int], None] = lambda *_: None,
 ) -> Iterator[Agreement]:
     """Start one backend after the other, each in a process of its own."""
-    conditions = usual_conditions(["cpu"], threads, network=network)
+    conditions = default_conditions(["cpu"], threads, network=network)
     truth = conditions.truth
     for name in names:
         progress(f"{network} on {name}", 0)

@@ -169,8 +169,7 @@ def _meant(name: str, device: Device | None) -> list[str]:
     if name == ALL:
         return names(gone=False, device=device)
     if name == AUTO:
-        usual = (row.name for row in BACKENDS if device is None or row.on(device))
-        return [on_device(one, device) for one in usual]
+        return [on_device(row.name, device) for row in BACKENDS if not device or row.on(device)]
     return [on_device(name, device)]
 
 

@@ -10,6 +10,7 @@ from .loading import load
 from .rows import (
     BACKENDS,
     FLOAT32,
+    canonical_name,
     every_name,
     find,
     held_by,
@@ -19,6 +20,5 @@ from .rows import (
     on_device,
     precision,
     tolerance,
-    usual_name,
     with_counterpart,
 )

@@ -171,14 +171,14 @@ def framework(
     it if it has no environment. The bare name means the first variant.
     """
     variants = rest.get("variants", {})
-    usual: dict[str, Any] = {
+    defaults: dict[str, Any] = {
         "module": name,
         "package": name,
         "extra": None if "environment" in rest else name,
         "default": next(iter(variants), ""),
         "compiled": frozenset({IN_CPP}).intersection(variants),
     }
-    row = Backend(name, family, framework=True, **{**usual, **rest})
+    row = Backend(name, family, framework=True, **{**defaults, **rest})
     return (
         replace(row, at_once=dict.fromkeys((row.default, *variants), 1)) if one_at_a_time else row
     )

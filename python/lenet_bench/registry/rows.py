@@ -237,7 +237,7 @@ def _on_gpu(row: Backend, name: str) -> Backend:
     return moved
 
 
-def usual_name(name: str) -> str:
+def canonical_name(name: str) -> str:
     """The name as it is listed: `keras` of `keras:predict`, which is what `keras` is."""
     row, variant = find(name)
     return row.spell(variant)

@@ -12,7 +12,7 @@ import msgspec
 from ..errors import LenetBenchError
 from ..network import PARAMETERS
 from ..networks import NETWORKS
-from ..registry import precision, tolerance, usual_name
+from ..registry import canonical_name, precision, tolerance
 from ..texts import is_seen
 from ..weights import default_path
 from .log import Log
@@ -93,7 +93,7 @@ def _of_the_command(header: Header) -> Iterator[str]:
 
 def _is_known(name: str) -> bool:
     try:
-        return usual_name(name) == name
+        return canonical_name(name) == name
     except LenetBenchError:
         return False
 

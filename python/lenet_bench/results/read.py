@@ -27,11 +27,11 @@ from .statistics import (
 )
 from .warnings import warnings_about
 
-_USUAL_LOOP = 25  # percentile: the lower quartile, since some blocks never see a quiet machine
+_QUIET_LOOP = 25  # percentile: the lower quartile, since some blocks never see a quiet machine
 _FEWEST_QUIET = 5  # with fewer quiet calls, all calls of a block count
 _FEWEST_CALLS = 20  # of all blocks of a backend together, for a median
 _FEWEST_BATCHES = 3
-_USUAL_BASELINE = "onednn"  # the library that most frameworks call, and a steady one
+_DEFAULT_BASELINE = "onednn"  # the library that most frameworks call, and a steady one
 
 
 def read_result(path: str | os.PathLike[str]) -> Result:
@@ -66,28 +66,30 @@ def as_result(log: Log) -> Result:
 def settled(blocks: Sequence[Block]) -> tuple[Block, ...]:
     """Each block with the calls that count, made while the machine was quiet, and their share.
 
-    A backend may itself slow the loop down, so the loop's usual time is found for each backend.
+    A backend may itself slow the loop down, so the time of a quiet loop is found for each backend.
     """
-    usual_ns: dict[str, float] = {}
+    quiet_loop_ns: dict[str, float] = {}
     fewest: dict[str, int] = {}
     for name in {block.backend for block in blocks if block.slices}:
         own = [block for block in blocks if block.backend == name and block.slices]
         quickest = [min(loop_ns for _, loop_ns in block.slices) for block in own]
-        usual_ns[name] = float(np.percentile(quickest, _USUAL_LOOP))
+        quiet_loop_ns[name] = float(np.percentile(quickest, _QUIET_LOOP))
         rounds = len({block.round for block in own})
         fewest[name] = max(_FEWEST_QUIET, ceil(_FEWEST_CALLS / rounds))
     return tuple(
-        _settled(block, usual_ns[block.backend], fewest[block.backend]) if block.slices else block
+        _settled(block, quiet_loop_ns[block.backend], fewest[block.backend])
+        if block.slices
+        else block
         for block in blocks
     )
 
 
-def _settled(block: Block, usual_ns: float, fewest: int) -> Block:
-    quiet = quiet_calls(block.samples_ns, block.slices, usual_ns, fewest)
+def _settled(block: Block, quiet_loop_ns: float, fewest: int) -> Block:
+    quiet = quiet_calls(block.samples_ns, block.slices, quiet_loop_ns, fewest)
     batches = (
         structs.replace(
             batch,
-            samples_ns=quiet_calls(batch.samples_ns, batch.slices, usual_ns, _FEWEST_BATCHES)
+            samples_ns=quiet_calls(batch.samples_ns, batch.slices, quiet_loop_ns, _FEWEST_BATCHES)
             or batch.samples_ns,
             slices=(),
         )
@@ -178,11 +180,11 @@ def _counting(timed: Sequence[Block]) -> list[Block]:
 
 
 def _baseline(rows: Sequence[Row], header: Header) -> Row | None:
-    """The requested backend; else the usual one or, if that did not run, the first."""
+    """The requested backend; else the default or, if that did not run, the first."""
     ran = {row.name: row for row in rows if row.status == "ok" and row.blocks}
     if wanted := header.rules.baseline:
         return ran.get(wanted)
-    return ran.get(_USUAL_BASELINE) or next(iter(ran.values()), None)
+    return ran.get(_DEFAULT_BASELINE) or next(iter(ran.values()), None)
 
 
 def _p50_us(row: Row) -> float | None:

@@ -261,7 +261,7 @@ def _column(title: str, texts: Sequence[str]) -> Column:
 
 
 def _variant(one: Row) -> str:
-    """Function 662 µs; a backend's usual variant by its own name."""
+    """Function 662 µs; a backend's default variant by its own name."""
     name = one.name.partition("@")[0].partition(":")[2] or one.name
     return f"{name} {units.time(_p50(one))}"
 

@@ -46,8 +46,8 @@ def columns(machines: Sequence[Measured], *, every: bool = False) -> list[str]:
     for one in machines:
         for name, found in one.times.items():
             times.setdefault(name, []).append(found.us)
-    usual = {name: median(us) for name, us in times.items()}
-    ordered = sorted(times, key=lambda name: usual[name])
+    medians = {name: median(us) for name, us in times.items()}
+    ordered = sorted(times, key=lambda name: medians[name])
     if every:
         return ordered
     chosen: dict[str, str] = {}

@@ -1,7 +1,7 @@
 // Lets the reader filter and sort the machines, choose backends, and read times or ratios.
 const table = $("machines");
 const facts = Number(table.dataset.facts);
-const usual = Number(table.dataset.usual); // columns of backends; other variants come behind them
+const best = Number(table.dataset.best); // columns of backends; other variants come behind them
 const heads = [...table.tHead.rows[0].cells].slice(facts);
 const names = heads.map((head) => head.textContent);
 const rows = [...table.tBodies[0].rows].map((row) => {
@@ -33,7 +33,7 @@ const spelt = new Set(); // columns that hold what is chosen; hidden ones wait u
 const value = (one, column) => one.us[column] / ($("unit").value === "" ? 1 : one.us[$("unit").value]);
 
 function spellColumns() {
-  const [seen, ratios] = [table.classList.contains("every") ? heads.length : usual, $("unit").value];
+  const [seen, ratios] = [table.classList.contains("every") ? heads.length : best, $("unit").value];
   for (let column = 0; column < seen; column++) {
     if (heads[column].hidden || spelt.has(column)) continue;
     spelt.add(column);

@@ -11,9 +11,9 @@ from .frame import environment, policy, script, stylesheet
 
 def page(machines: Sequence[Measured]) -> str:
     """All variants in one table; a script shows the chosen ones."""
-    usual = columns(machines)
-    names = [*usual, *(name for name in columns(machines, every=True) if name not in usual)]
-    others = f"#machines:not(.every) tr>:nth-child(n+{len(FACTS) + len(usual) + 1})"
+    best = columns(machines)
+    names = [*best, *(name for name in columns(machines, every=True) if name not in best)]
+    others = f"#machines:not(.every) tr>:nth-child(n+{len(FACTS) + len(best) + 1})"
     style = f"{stylesheet()}{others}{{display:none}}"
     code = script("machines.js")
     rows = [(facts(one), [_cell(one, name) for name in names]) for one in machines]
@@ -23,7 +23,7 @@ def page(machines: Sequence[Measured]) -> str:
         .render(
             facts=FACTS,
             names=names,
-            usual=len(usual),
+            best=len(best),
             rows=rows,
             few=FEW,
             choices=[
