@@ -15,15 +15,15 @@ from lenet_bench.registry import precision as precision_of
 from lenet_bench.results import (
     Breakdown,
     Part,
+    Row,
     breakdowns,
     read_result,
     start_medians_us,
 )
-from lenet_bench.results import Row as Tried
 from lenet_bench.results.breakdown import GROUPS, grouped
 from lenet_bench.results.statistics import FEWEST_STARTS, ratio_interval
 from lenet_bench.results.warnings import disturbance, in_two_modes
-from lenet_bench.show.figures.rows import Row, Run
+from lenet_bench.show.figures.rows import Record, Run
 from lenet_bench.show.figures.story import story
 from lenet_bench.show.markdown import table as markdown
 from lenet_bench.show.page import gather
@@ -58,7 +58,7 @@ def answer(path: Path) -> Iterator[str]:
 def backends(path: Path) -> Iterator[str]:
     """A row a backend, the fastest way to call it first; its other variants beside it."""
     (run,) = runs(path)
-    ways: dict[str, list[Row]] = {}
+    ways: dict[str, list[Record]] = {}
     for way in run.rows:
         ways.setdefault(way["backend"], []).append(way)
     yield measured_how(run.result)
@@ -80,7 +80,7 @@ def backends(path: Path) -> Iterator[str]:
         yield from ["", f"{linked[0].upper()}{linked[1:]}."]
 
 
-def row(ways: list[Row]) -> tuple[str, ...]:
+def row(ways: list[Record]) -> tuple[str, ...]:
     """The fastest way's numbers, and the others' medians."""
     fastest, *others = ways
     return (
@@ -93,7 +93,7 @@ def row(ways: list[Row]) -> tuple[str, ...]:
     )
 
 
-def reduced_row(way: Row) -> tuple[str, ...]:
+def reduced_row(way: Record) -> tuple[str, ...]:
     """A way that computes in less than float32."""
     return (
         way["name"],
@@ -318,7 +318,7 @@ def known_as(name: str) -> str:
     return row.variants.get(variant, "the only variant")
 
 
-def setting_row(row: Tried, tries: str, best: Tried, seed: int) -> tuple[str, ...]:
+def setting_row(row: Row, tries: str, best: Row, seed: int) -> tuple[str, ...]:
     """One way, or why there is none."""
     us, least_us = median(row), median(best)
     if us is None or not least_us:
@@ -329,12 +329,12 @@ def setting_row(row: Tried, tries: str, best: Tried, seed: int) -> tuple[str, ..
     return row.name, tries, time(us), ratio(us / least_us), reaches
 
 
-def median(row: Tried) -> float | None:
+def median(row: Row) -> float | None:
     """Its median, where it was timed."""
     return row.summary.p50_us if row.summary else None
 
 
-def median_us(row: Tried) -> float:
+def median_us(row: Row) -> float:
     """The same, last in an order where it was not."""
     return median(row) or inf
 
@@ -360,7 +360,7 @@ def conditions(path: Path) -> Iterator[str]:
     yield from ["", *markdown(("backend", *results), rows, ("backend",))]
 
 
-def in_one(row: Tried | None) -> str:
+def in_one(row: Row | None) -> str:
     """A backend's median under one condition, and its ratio to the baseline of that run."""
     if row is None or row.summary is None:
         return NONE

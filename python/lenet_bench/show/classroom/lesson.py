@@ -12,7 +12,7 @@ from ...questions.cost import STAGES, staged
 from ...registry import find
 from ...results import Result
 from ...results.breakdown import GROUPS, Part, breakdowns, group
-from ..figures.rows import Row, Run, as_runs, named
+from ..figures.rows import Record, Run, as_runs, named
 from ..figures.story import story
 from ..sentences import FAMILIES, conditions
 
@@ -64,7 +64,7 @@ def _shares(parts: Sequence[Part], whole_us: float) -> list[tuple[str, float]]:
     return [(name, round(share, 4)) for name, share in shares.items()]
 
 
-def _backend(row: Row, run: Run, listings: dict[tuple[Source, ...], int]) -> dict[str, Any]:
+def _backend(row: Record, run: Run, listings: dict[tuple[Source, ...], int]) -> dict[str, Any]:
     name = row["name"]
     calls = [
         block.calls_ns

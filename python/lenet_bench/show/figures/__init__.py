@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from . import vega
-from .rows import COLD, GPU_CALL, Row
+from .rows import COLD, GPU_CALL, Record
 from .vega import FOLDED, NAMED, Spec
 
 _FIRST = ("cudnn", "onednn", "tensorflow", "keras")  # what was compared in 2018
@@ -21,14 +21,14 @@ class Figure:
     spec: Spec
 
 
-def figures(rows: Sequence[Row]) -> list[Figure]:
+def figures(rows: Sequence[Record]) -> list[Figure]:
     """The figures for which the result has data, in the order of the page."""
     several = len({row["where"] for row in rows}) > 1
     drawn = (draw(rows, several) for draw in _ALL)
     return [figure for figure in drawn if figure]
 
 
-def hero(story: Sequence[Row]) -> Spec:
+def hero(story: Sequence[Record]) -> Spec:
     """A few backends from the fastest to the slowest, large: the main figure of a result."""
     axis: Spec = {"labelFontSize": vega.large(20, 14), "labelLimit": vega.large(330, 170)}
     axis |= {"labelPadding": 12, "domain": False, "ticks": False, "title": None}
@@ -52,7 +52,7 @@ def hero(story: Sequence[Row]) -> Spec:
     )
 
 
-def _layers(_rows: Sequence[Row], several: bool) -> Figure:
+def _layers(_rows: Sequence[Record], several: bool) -> Figure:
     to = "datum.to > datum.us * 1.02 ? datum.time + ' to ' + " + vega.spelt("datum.to")
     texts = vega.calculated(
         text=f"!narrow && {to} : datum.time", about=f"datum.name + ': ' + ({to} : datum.time)"
@@ -69,7 +69,7 @@ def _layers(_rows: Sequence[Row], several: bool) -> Figure:
     )
 
 
-def _code(rows: Sequence[Row], several: bool) -> Figure | None:
+def _code(rows: Sequence[Record], several: bool) -> Figure | None:
     if len({row["lines"] for row in rows if row["lines"]}) < 2:
         return None
     front: list[Spec] = [
@@ -105,7 +105,7 @@ def _code(rows: Sequence[Row], several: bool) -> Figure | None:
     )
 
 
-def _of_2018(rows: Sequence[Row], several: bool) -> Figure | None:
+def _of_2018(rows: Sequence[Record], several: bool) -> Figure | None:
     compared = [row for row in rows if row["backend"].partition("@")[0] in _FIRST]
     if len({row["backend"] for row in compared}) < 2:
         return None
@@ -124,7 +124,7 @@ def _of_2018(rows: Sequence[Row], several: bool) -> Figure | None:
     )
 
 
-def _tails(rows: Sequence[Row], several: bool) -> Figure | None:
+def _tails(rows: Sequence[Record], several: bool) -> Figure | None:
     if not any(row["p99"] for row in rows):
         return None
     about = (
@@ -154,7 +154,7 @@ def _tails(rows: Sequence[Row], several: bool) -> Figure | None:
     )
 
 
-def _cold(rows: Sequence[Row], several: bool) -> Figure | None:
+def _cold(rows: Sequence[Record], several: bool) -> Figure | None:
     if not any(row["cold"] for row in rows):
         return None
     return Figure(
@@ -168,7 +168,7 @@ def _cold(rows: Sequence[Row], several: bool) -> Figure | None:
     )
 
 
-def _takes(rows: Sequence[Row], several: bool) -> Figure | None:
+def _takes(rows: Sequence[Record], several: bool) -> Figure | None:
     kinds = {"memory": "memory", "disk": "disk", "device_memory": "GPU memory"}
     known = {key: kind for key, kind in kinds.items() if any(row[key] for row in rows)}
     if not known:
@@ -184,7 +184,7 @@ def _takes(rows: Sequence[Row], several: bool) -> Figure | None:
     )
 
 
-def _batches(rows: Sequence[Row], several: bool) -> Figure | None:
+def _batches(rows: Sequence[Record], several: bool) -> Figure | None:
     sizes = sorted({size for row in rows for size in row["rates"]})
     if len(sizes) < 2:
         return None
@@ -219,7 +219,7 @@ def _batches(rows: Sequence[Row], several: bool) -> Figure | None:
     )
 
 
-def _gpu_call(rows: Sequence[Row], several: bool) -> Figure | None:
+def _gpu_call(rows: Sequence[Record], several: bool) -> Figure | None:
     if not any(GPU_CALL[0] in row for row in rows):
         return None
     return Figure(
@@ -232,7 +232,7 @@ def _gpu_call(rows: Sequence[Row], several: bool) -> Figure | None:
     )
 
 
-_ALL: tuple[Callable[[Sequence[Row], bool], Figure | None], ...] = (
+_ALL: tuple[Callable[[Sequence[Record], bool], Figure | None], ...] = (
     _layers,
     _code,
     _of_2018,

@@ -7,7 +7,7 @@ from ...results import Breakdown
 from ...results.breakdown import GROUPS, group
 from ..sentences import family
 from ..why import consists_of, difference
-from .rows import Row, Run, named, rounded
+from .rows import Record, Run, named, rounded
 from .vega import LEGEND, Spec, always, calculated, colour, large, layer, spelt, where, whole
 
 #: Bars that are shown first, if they were measured; the rest of their families is hidden.
@@ -17,7 +17,7 @@ _SHADES = ("part-4", "part-3", "part-1", "part-2", "part-0")  # of GROUPS
 _BAR = 20  # pixels
 
 
-def parts(run: Run) -> list[Row]:
+def parts(run: Run) -> list[Record]:
     """A row for each part, the fastest call first. At least one bar of each family is shown.
 
     Parts follow one another; those below zero are to the left of 0.
@@ -32,7 +32,7 @@ def parts(run: Run) -> list[Row]:
     ]
 
 
-def _parts(one: Breakdown) -> Iterator[Row]:
+def _parts(one: Breakdown) -> Iterator[Record]:
     whole_us = one.median_us or 0.0
     left = right = 0.0
     for number, part in enumerate(one.parts):
@@ -57,7 +57,7 @@ def _parts(one: Breakdown) -> Iterator[Row]:
         }
 
 
-def axes(rows: Sequence[Row]) -> list[Row]:
+def axes(rows: Sequence[Record]) -> list[Record]:
     """The ends of the axis to choose from, each the length of a bar; the longest first."""
     bars = [row for row in rows if row["shown"] and row["last"]]
     longest = [max(bars, key=_length)]
@@ -74,11 +74,11 @@ def axes(rows: Sequence[Row]) -> list[Row]:
     ]
 
 
-def _length(bar: Row) -> float:
+def _length(bar: Record) -> float:
     return float(bar["right"])
 
 
-def first(found: Sequence[Row]) -> int:
+def first(found: Sequence[Record]) -> int:
     """The axis that is shown first: the shortest that at most one bar exceeds."""
     return max(n for n, axis in enumerate(found) if axis["cut"] <= 1)
 
@@ -91,7 +91,7 @@ def sentences(run: Run) -> list[list[str]]:
     ]
 
 
-def stacks(axis: Row) -> Spec:
+def stacks(axis: Record) -> Spec:
     """A bar for each call with its parts; a bar longer than the axis ends in an arrow."""
     spelling = spelt("datum.value", ".3~r")
     ink = {"condition": {"test": "datum.value === 0", **always("ink")}, **always("rule")}

@@ -11,7 +11,7 @@ from ...errors import ResultError, Unavailable
 from ...texts import all_printable
 from . import figures, hero
 from .breakdown import axes, first, parts, stacks
-from .rows import Row, Run, compared, small
+from .rows import Record, Run, compared, small
 from .story import story
 from .vega import COLOURS, Spec, colour, themes
 
@@ -99,7 +99,7 @@ def _plain(drawn: str) -> str:
     return re.sub(r"var\(--([\w-]+)\)", lambda name: COLOURS[name[1]][0], drawn)
 
 
-def drawing(spec: Spec, rows: Sequence[Row], wide: int = _WIDE) -> str:
+def drawing(spec: Spec, rows: Sequence[Record], wide: int = _WIDE) -> str:
     """A specification as SVG; its colours are CSS variables."""
     vega = all_printable(compiled(spec | {"config": spec["config"] | {"font": _FONT}}))
     columns = vega.get("usermeta", {}).get("columns", 1)

@@ -11,13 +11,12 @@ import numpy as np
 
 from ... import units
 from ...registry import precision
-from ...results import Breakdown, Result, breakdowns
-from ...results import Row as Backend
+from ...results import Breakdown, Result, Row, breakdowns
 from ...results.breakdown import has_experiments
 from ...results.statistics import FEWEST_STARTS
 from ..sentences import family, processor
 
-Row = dict[str, Any]
+Record = dict[str, Any]  # a row of a table or a figure, by its columns
 
 COLD = ("process", "import", "weights", "build", "first")  # the way to the first answer
 GPU_CALL = ("copy in", "kernels", "copy out", "host")  # a profiled call
@@ -33,7 +32,7 @@ _OF_OBJECTS = re.compile(
 )
 
 
-def named(one: Backend | Breakdown) -> str:
+def named(one: Row | Breakdown) -> str:
     """The backend's name in figures and pages: with a space behind a name that objects have."""
     return f"{one.name}\u00a0" if _OF_OBJECTS.fullmatch(one.name) else one.name
 
@@ -45,8 +44,8 @@ class Run:
     label: str
     source: str
     result: Result
-    rows: list[Row]  # of the backends that were timed in float32, the fastest first
-    reduced: list[Row]  # of those that compute in less
+    rows: list[Record]  # of the backends that were timed in float32, the fastest first
+    reduced: list[Record]  # of those that compute in less
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -97,7 +96,7 @@ def brief(model: str) -> str:
     return " ".join(re.sub(r"\((R|TM)\)|\bCPU\b|@.*", "", model).split())[:40]
 
 
-def _identity(one: Backend) -> Row:
+def _identity(one: Row) -> Record:
     base, _, variant = named(one).partition(":")
     variant, _, device = variant.partition("@")
     return {
@@ -112,7 +111,7 @@ def _identity(one: Backend) -> Row:
     }
 
 
-def _times(one: Backend, baseline: Backend | None) -> Row:
+def _times(one: Row, baseline: Row | None) -> Record:
     """Times in microseconds; with few calls, a median but no high percentiles."""
     s = one.summary
     calls_ns = np.concatenate([block.calls_ns for block in one.blocks])
@@ -140,17 +139,17 @@ def _times(one: Backend, baseline: Backend | None) -> Row:
     }
 
 
-def _median_us(one: Backend) -> float:
+def _median_us(one: Row) -> float:
     if one.summary and one.summary.p50_us:
         return one.summary.p50_us
     return float(np.median(np.concatenate([block.calls_ns for block in one.blocks]))) / 1000
 
 
-def _verdict(one: Backend) -> str | None:
+def _verdict(one: Row) -> str | None:
     return one.summary.verdict if one.summary else None
 
 
-def _takes(one: Backend) -> Row:
+def _takes(one: Row) -> Record:
     """Cold start, memory, disk, throughput, and use of a GPU."""
     starts, resources, gpu = one.cold_starts, one.resources, one.gpu
     rates = {1: 1e6 / _median_us(one)} if one.batches else {}
@@ -170,7 +169,7 @@ def _takes(one: Backend) -> Row:
     }
 
 
-def _gpu_call(profile: dict[str, float]) -> Row:
+def _gpu_call(profile: dict[str, float]) -> Record:
     if not profile:
         return {}
     parts = [profile.get(name, 0.0) for name in ("h2d_us", "kernels_us", "d2h_us")]
@@ -178,13 +177,13 @@ def _gpu_call(profile: dict[str, float]) -> Row:
     return {**dict(zip(GPU_CALL, parts, strict=True)), "enqueue": profile.get("enqueue_us")}
 
 
-def small(rows: Sequence[Row], story: Sequence[Row]) -> list[Row]:
+def small(rows: Sequence[Record], story: Sequence[Record]) -> list[Record]:
     """The figures' fields of the rows, rounded; rows of the story are marked."""
     named = {row["name"] for row in story}
     return [_drawn(row) | ({"story": True} if row["name"] in named else {}) for row in rows]
 
 
-def _drawn(row: Row) -> Row:
+def _drawn(row: Record) -> Record:
     short = rounded({key: row[key] for key in _DRAWN if row.get(key) is not None})
     short["time"] = units.time(row["us"])
     if row["rates"]:
@@ -193,7 +192,7 @@ def _drawn(row: Row) -> Row:
     return short
 
 
-def rounded(row: Row) -> Row:
+def rounded(row: Record) -> Record:
     """Numbers rounded to four digits, more than a figure shows."""
     return {key: _rounded(value) for key, value in row.items()}
 

@@ -8,7 +8,7 @@ from ...registry import IN_CPP
 from ...results import Result
 from ...results.statistics import FEWEST_STARTS
 from ...results.warnings import needed_s
-from .rows import Row, Run
+from .rows import Record, Run
 
 #: From C++ up: a backend, its variant (None: the fastest, except its API in C++), and its label.
 _SHOWN = (
@@ -22,7 +22,7 @@ _SHOWN = (
 )
 
 
-def story(run: Run) -> list[Row]:
+def story(run: Run) -> list[Record]:
     """Rows with a label and a text each; without those backends, the fastest of each family."""
     rows, long_enough = run.rows, not too_short(run)
     picked = max((_of_device(rows, device) for device in ("CPU", "GPU")), key=len)
@@ -35,8 +35,8 @@ def story(run: Run) -> list[Row]:
     return [_labelled(row, label, n) for (row, label), n in zip(ranked, times, strict=True)]
 
 
-def _of_device(rows: Sequence[Row], device: str) -> dict[str, Row]:
-    picked: dict[str, Row] = {}
+def _of_device(rows: Sequence[Record], device: str) -> dict[str, Record]:
+    picked: dict[str, Record] = {}
     for row in rows:
         for backend, variant, label in _SHOWN:
             same = row["device"] == device and row["backend"].partition("@")[0] == backend
@@ -45,7 +45,7 @@ def _of_device(rows: Sequence[Row], device: str) -> dict[str, Row]:
     return picked
 
 
-def _labelled(row: Row, label: str, times: float) -> Row:
+def _labelled(row: Record, label: str, times: float) -> Record:
     time = units.time(row["us"])
     text = time if times == 1 else f"{time}, {units.ratio(times)} times"
     keep = {key: row[key] for key in ("name", "family", "us", "where", "lines")}
@@ -116,7 +116,7 @@ def _harness(result: Result) -> Iterator[str]:
         yield f"The harness itself takes {units.time(floor.summary.p50_us)} of each time{held}."
 
 
-def _paid_for_the_call(slowest: Row) -> Iterator[str]:
+def _paid_for_the_call(slowest: Record) -> Iterator[str]:
     """The share of a call that a batch saves; no sentence if it is less than half."""
     size, rate = max(slowest["rates"].items(), key=lambda one: one[1], default=(1, 1.0))
     alone, together = slowest["us"], 1e6 / rate

@@ -19,7 +19,7 @@ from ... import units
 from ...cost import Source, api_names, code_lines, sources
 from ...errors import LenetBenchError
 from ...registry import find
-from ..figures.rows import Row, Run
+from ..figures.rows import Record, Run
 
 #: An element each, a letter long: with a class, seven thousand of them would be 100 KB.
 _ELEMENTS = ((Comment.Preproc, "u"), (Comment, "i"), (String, "q"), (Keyword, "u"))
@@ -49,7 +49,7 @@ class Implementation:
 
 def implementations(runs: Sequence[Run]) -> list[Implementation]:
     """The code of all timed backends that still exist, the fastest first."""
-    groups: dict[tuple[Source, ...], list[Row]] = {}
+    groups: dict[tuple[Source, ...], list[Record]] = {}
     for row in (row for run in runs for row in run.rows):
         with suppress(LenetBenchError, OSError):
             groups.setdefault(tuple(sources(row["name"])), []).append(row)
@@ -65,7 +65,7 @@ def implementations(runs: Sequence[Run]) -> list[Implementation]:
     return found
 
 
-def _cost(written: Sequence[Source], rows: Sequence[Row]) -> str:
+def _cost(written: Sequence[Source], rows: Sequence[Record]) -> str:
     lines = sum(len(code_lines(source)) for source in written)
     cost = f"{units.counted(lines, 'line')}, {units.counted(len(api_names(written)), 'API name')}"
     if others := {row["lines"] for row in rows} - {None, lines}:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from ... import units
-from ..figures.rows import COLD, GPU_CALL, Row
+from ..figures.rows import COLD, GPU_CALL, Record
 
 
 @dataclass(frozen=True)
@@ -74,27 +74,27 @@ GPU = (
 )
 
 
-def batches(rows: Sequence[Row]) -> tuple[Column, ...]:
+def batches(rows: Sequence[Record]) -> tuple[Column, ...]:
     sizes = sorted({size for row in rows for size in row["rates"]})
     names = {f"{size} a call": f"rate-{size}" for size in sizes}
     return tuple(Column(name, key, units.rate, "images a second") for name, key in names.items())
 
 
-def with_rates(row: Row) -> Row:
+def with_rates(row: Record) -> Record:
     """The row with its throughput by size as columns."""
     return row | {f"rate-{size}": rate for size, rate in row["rates"].items()}
 
 
-def known(columns: Sequence[Column], rows: Sequence[Row]) -> list[Column]:
+def known(columns: Sequence[Column], rows: Sequence[Record]) -> list[Column]:
     """The columns with a value in some row."""
     return [one for one in columns if any(row.get(one.key) is not None for row in rows)]
 
 
-def cells(row: Row, columns: Sequence[Column]) -> list[Cell]:
+def cells(row: Record, columns: Sequence[Column]) -> list[Cell]:
     return [_cell(row, column) for column in columns]
 
 
-def _cell(row: Row, column: Column) -> Cell:
+def _cell(row: Record, column: Column) -> Cell:
     value = row.get(column.key)
     if value is None:
         return Cell(units.NONE, "")
