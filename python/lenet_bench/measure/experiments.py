@@ -14,8 +14,8 @@ import numpy as np
 from ..probes import TWO_CORES, Infer, Probe, probes_of, together
 from ..quiet import Slice, quiet_calls
 from ..registry import find
+from .build_arguments import BuildArguments, Reply, sentence
 from .calls import Image, time_calls
-from .origin import Answer, Origin, sentence
 from .pinning import with_threads_on
 
 _TURNS, _MOST_TURNS = 8, 32
@@ -29,27 +29,27 @@ _kept: list[Probe] = []  # never freed: OpenVINO crashes if one is
 
 
 def run_experiments(
-    origin: Origin, infer: Infer, images: list[Image], cores: Sequence[int]
-) -> Answer:
+    arguments: BuildArguments, infer: Infer, images: list[Image], cores: Sequence[int]
+) -> Reply:
     """Time the experiments of `why`; with `cores`, also the call on these cores."""
-    answer = _timed_or_why_not(lambda: _probes(origin, infer), images)
+    answer = _timed_or_why_not(lambda: _probes(arguments, infer), images)
     if answer["experiments"] and cores:
         with with_threads_on(cores):  # a thread of the runtime's may have a core of its own
             answer["experiments"] += timed([Probe("call", TWO_CORES, infer)], images)
     return answer
 
 
-def _probes(origin: Origin, infer: Infer) -> Sequence[Probe]:
-    if not origin.factory:
-        made = probes_of(*find(origin.name), origin.weights, origin.threads)
-    elif offered := getattr(origin.factory, "probes", None):
-        made = offered(origin.weights, threads=origin.threads)
+def _probes(arguments: BuildArguments, infer: Infer) -> Sequence[Probe]:
+    if not arguments.factory:
+        made = probes_of(*find(arguments.name), arguments.weights, arguments.threads)
+    elif offered := getattr(arguments.factory, "probes", None):
+        made = offered(arguments.weights, threads=arguments.threads)
     else:
         made = ()
     return [Probe("call", "call", infer), *made, *together(made)] if made else ()
 
 
-def _timed_or_why_not(make: Callable[[], Sequence[Probe]], images: list[Image]) -> Answer:
+def _timed_or_why_not(make: Callable[[], Sequence[Probe]], images: list[Image]) -> Reply:
     """Make and time the experiments; if that fails, give the reason instead."""
     try:
         made = make()

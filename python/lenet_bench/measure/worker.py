@@ -22,8 +22,15 @@ from ..network import CLASSES
 from ..process import HungUp, Parent
 from ..registry import Network, find
 from ..registry.building import import_backend
+from .build_arguments import (
+    BuildArguments,
+    Reply,
+    WrongAnswerError,
+    is_expected,
+    sentence,
+    weights_of,
+)
 from .calls import Before, Image, clock, time_calls
-from .origin import Answer, Origin, WrongAnswerError, is_expected, sentence, weights_of
 from .pinning import threads_cores
 
 Question = Mapping[str, Any]
@@ -57,7 +64,7 @@ def serve(parent: Parent) -> None:
             return
 
 
-def _start(question: Mapping[str, Any], began_ns: int) -> tuple["Built", Answer]:
+def _start(question: Mapping[str, Any], began_ns: int) -> tuple["Built", Reply]:
     """Build the backend and answer the first image, and time each step."""
     sys.path[:0] = question["path"]
     times = [clock()]
@@ -66,8 +73,10 @@ def _start(question: Mapping[str, Any], began_ns: int) -> tuple["Built", Answer]
     network_name = question["network"]
     weights = weights_of(network_name, question["weights"])
     times.append(clock())
-    origin = Origin(question["name"], weights, question["threads"], factory, network_name)
-    network = origin.build()
+    arguments = BuildArguments(
+        question["name"], weights, question["threads"], factory, network_name
+    )
+    network = arguments.build()
     times.append(clock())
     answer = network.infer(question["image"])
     times.append(clock())
@@ -77,10 +86,10 @@ def _start(question: Mapping[str, Any], began_ns: int) -> tuple["Built", Answer]
             "process_s": (began_ns - question["started_ns"]) / 1e9,
             **dict(zip(("import_s", "weights_s", "build_s", "first_s"), parts, strict=True)),
         },
-        "answers": checked_answers([answer], origin.answers),
+        "answers": checked_answers([answer], arguments.answers),
         "runs": network.describe(),
     }
-    built = Built(network, origin)
+    built = Built(network, arguments)
     gc.collect()
     gc.freeze()  # collections while timing look at new objects only
     return built, reply
@@ -111,8 +120,8 @@ def _failure(error: BaseException) -> dict[str, Any]:
 class Built:
     """A backend and the images that it is timed with. A method answers a question of the parent."""
 
-    def __init__(self, network: Network, origin: Origin) -> None:
-        self._origin = origin
+    def __init__(self, network: Network, arguments: BuildArguments) -> None:
+        self._arguments = arguments
         self._infer = network.infer
         self._describe = network.describe
         self._profile = getattr(network, "profile", None)
@@ -120,16 +129,16 @@ class Built:
         self._threads: dict[str, int] = {}  # their CPU times before the timed calls
         self._before = Before(None, None)
 
-    def keep(self, question: Question) -> Answer:
+    def keep(self, question: Question) -> Reply:
         """Receive the rotating images, and answer each, one call an image."""
         self._images = _separate(question["images"])
         return self.check(question)
 
-    def check(self, question: Question) -> Answer:
+    def check(self, question: Question) -> Reply:
         answers = [self._infer(image) for image in _separate(question["images"])]
-        return {"answers": checked_answers(answers, self._origin.answers)}
+        return {"answers": checked_answers(answers, self._arguments.answers)}
 
-    def probe(self, question: Question) -> Answer:
+    def probe(self, question: Question) -> Reply:
         """Time an image repeated, images that rotate and new images, in turns."""
         new, known = _separate(question["images"]), self._images
         times: dict[str, list[int]] = {"repeated": [], "rotated": [], "fresh": []}
@@ -158,9 +167,9 @@ class Built:
         medians = {f"{kind}_us": float(np.median(ns)) / 1000 for kind, ns in times.items()}
         # A slow call has few samples, and a stall among them is no sign of a cache.
         medians["fresh_us"] = min(times["fresh"]) / 1000
-        return {"answers": checked_answers(answers, self._origin.answers), **medians}
+        return {"answers": checked_answers(answers, self._arguments.answers), **medians}
 
-    def warm(self, question: Question) -> Answer:
+    def warm(self, question: Question) -> Reply:
         """Make calls with the rotating images, then begin to count resources."""
         self._before = Before(question["cold_mb"], question["interval_s"])
         seconds, most = question["warm_s"], question["most"]
@@ -168,7 +177,7 @@ class Built:
         self._threads = thread_cpu_ns()
         return {}
 
-    def time(self, question: Question) -> Answer:
+    def time(self, question: Question) -> Reply:
         """Time single calls with these images in turns. The parent takes the time around it."""
         images = _separate(question["images"])
         between = self._before if question["gaps"] else Before(None, None)
@@ -193,7 +202,7 @@ class Built:
             "slices": calls.slices,
             "made": calls.made,
             "answers": checked_answers(
-                [answer for _, answer in calls.answers], self._origin.answers
+                [answer for _, answer in calls.answers], self._arguments.answers
             ),
             "answered": [number for number, _ in calls.answers],
             "began_ns": calls.began_ns,
@@ -204,7 +213,7 @@ class Built:
             "now_ns": clock(),
         }
 
-    def resources(self, question: Question) -> Answer:
+    def resources(self, question: Question) -> Reply:
         """What the process used since its warm-up, which had timed calls of so many ns."""
         threads = thread_cpu_ns()
         return {
@@ -215,10 +224,10 @@ class Built:
             "peak_rss_mib": peak_rss_mib(),
         }
 
-    def batch(self, question: Question) -> Answer:
+    def batch(self, question: Question) -> Reply:
         """Warm up, then time calls with so many images each; a refusal costs this size only."""
         size, count = question["size"], len(self._images)
-        if size > 1 and self._origin.takes_one_image():
+        if size > 1 and self._arguments.takes_one_image():
             return {"refused": "it takes one image a call: a batch would be a loop of calls"}
         known = [[(n + first) % count for n in range(size)] for first in range(_ROTATING_BATCHES)]
         try:
@@ -237,7 +246,7 @@ class Built:
             "answered": [number for first, _ in calls.answers for number in known[first]],
         }
 
-    def time_few(self, question: Question) -> Answer:
+    def time_few(self, question: Question) -> Reply:
         """Answer the first of these images, and time a few calls with the others in turn."""
         images = _separate(question["images"])
         time_calls(self._infer, images, 0.0, fewest=1)
@@ -249,7 +258,7 @@ class Built:
             "samples_ns": np.array(calls.samples_ns, np.int64),
         }
 
-    def profile(self, _: Question) -> Answer:
+    def profile(self, _: Question) -> Reply:
         """Where the time of a call on a GPU goes, in a separate profiled run.
 
         Describing the backend first proves that it still computes on the GPU.
@@ -257,15 +266,15 @@ class Built:
         self._describe()
         return {"profile_us": self._profile(self._images[0]) if self._profile else None}
 
-    def run_experiments(self, question: Question) -> Answer:
+    def run_experiments(self, question: Question) -> Reply:
         """Time the experiments of `why`; at the end also the call on these cores, if given."""
         from . import experiments
 
         return experiments.run_experiments(
-            self._origin, self._infer, self._images, question["cores"]
+            self._arguments, self._infer, self._images, question["cores"]
         )
 
-    def dissect(self, _: Question) -> Answer:
+    def dissect(self, _: Question) -> Reply:
         from .anatomy import dissect
 
         return dissect(self._infer, self._images)

@@ -27,9 +27,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import Unavailable
+from ..measure.build_arguments import sentence
 from ..measure.environment import read_processor
 from ..measure.interrupts import handling
-from ..measure.origin import sentence
 from ..measure.pinning import Cores, choose_cores, on_cores
 from ..measure.worker import peak_rss_mib
 from ..mnist import Digits, find_mnist, read_mnist

@@ -1,4 +1,4 @@
-"""What a backend's process builds the backend from, and how it says what failed."""
+"""The arguments that a process builds a backend from, and its errors as sentences."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -8,12 +8,12 @@ from ..network import CLASSES, LENET
 from ..registry import Network, find, load
 from ..weights import Weights, read_weights
 
-Answer = dict[str, Any]
+Reply = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Origin:
-    """What a backend is built from; `factory` is given for a backend from elsewhere."""
+class BuildArguments:
+    """Builds the backend; `factory` is given for a backend from elsewhere."""
 
     name: str
     weights: Weights
