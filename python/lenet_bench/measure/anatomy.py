@@ -42,7 +42,7 @@ def _counted(infer: Infer, image: Image) -> dict[str, Any]:
     depth, deepest = 0, 0
     tower: list[str] = []
 
-    def look(frame: FrameType, event: str, _: object) -> None:
+    def look(frame: FrameType, event: str, called: object) -> None:
         nonlocal builtin, depth, deepest, tower
         if event == "call":
             python[package_of(function_name(frame))] += 1
@@ -51,7 +51,7 @@ def _counted(infer: Infer, image: Image) -> dict[str, Any]:
                 deepest, tower = depth, _packages_above(frame, depth)
         elif event == "return":
             depth -= 1
-        elif event == "c_call":
+        elif event == "c_call" and called is not sys.setprofile:
             builtin += 1
 
     infer(image)
@@ -60,7 +60,6 @@ def _counted(infer: Infer, image: Image) -> dict[str, Any]:
         infer(image)
     finally:
         sys.setprofile(None)
-    builtin -= 1  # setprofile's own
     return {
         "python_calls": dict(python.most_common()),
         "builtin_calls": builtin,
