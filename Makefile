@@ -38,7 +38,7 @@ CUDA13_TESTS := $(wildcard tests/test_cuda*.py)
 CUDA12_TESTS := $(addprefix tests/test_cuda,.py _chain.py _compile.py _failures.py _loading.py \
   _majors.py _plans.py _sass.py)
 
-.PHONY: demo frameworks all-frameworks test test-all test-core test-frameworks test-cuda12 test-cuda13 lint sanitize wasm bench gpu-kit clean help
+.PHONY: demo frameworks all-frameworks test test-all test-core test-python3.10 test-python3.14 test-frameworks test-cuda12 test-cuda13 lint sanitize wasm bench gpu-kit clean help
 .DELETE_ON_ERROR:
 
 help:  ## this list
@@ -75,6 +75,11 @@ test-all: test-core test-frameworks $(if $(filter Linux,$(shell uname -s)),test-
 
 test-core: lint $(TEST)/installed  ## every test of the core and of the backends in C++
 	LENET_BENCH_WHEEL=$(WHEEL) $(TEST)/bin/python $(PYTEST) $(FRAMEWORK_TESTS:%=--ignore=%)
+
+# The oldest and the newest Python that the wheels are for, with the packages that each has.
+test-python3.10 test-python3.14: test-python%: .venv-test-python%/installed
+	.venv-test-python$*/bin/python $(PYTEST) -m 'not slow' -W default::DeprecationWarning \
+	  $(FRAMEWORK_TESTS:%=--ignore=%)
 
 test-frameworks: $(FRAMEWORKS)/installed  ## every test of the frameworks' backends
 	LENET_BENCH_TEST_ENVIRONMENTS=caffe $(FRAMEWORKS)/bin/python $(PYTEST) $(FRAMEWORK_TESTS)
@@ -125,7 +130,7 @@ gpu-kit:  ## what to carry to a machine with a GPU and without network (docs/gpu
 	@echo '  bench/gpu.sh --wheels $(GPU_KIT) --steps rest,sanitizer'
 
 clean:  ## forget every environment and build
-	rm -rf $(DEMO) $(TEST) $(FRAMEWORKS) $(LINT) .venv-test-cuda12 .venv-test-cuda13 .cache build
+	rm -rf $(DEMO) $(TEST) $(FRAMEWORKS) $(LINT) .venv-test-cuda12 .venv-test-cuda13 .venv-test-python3.* .cache build
 
 define create_python
 	@test -n "$(PYTHON)" || { echo "lenet-bench needs Python 3.10 or later; none was found (set PYTHON=...)"; exit 1; }
@@ -176,6 +181,17 @@ $(FRAMEWORKS)/installed: $(TEST)/built
 	@echo 'Installing lenet-bench and the frameworks into $(FRAMEWORKS) (some minutes) ...'
 	@$(FRAMEWORKS)/bin/pip install --quiet --force-reinstall --no-deps $(WHEEL)
 	@$(FRAMEWORKS)/bin/pip install --quiet $(WHEEL)'[native,frameworks,train,dev]'
+	@touch $@
+
+# Also a Python of pyenv's, whose own python3.10 may refuse to run.
+.venv-test-python%/installed: PYTHON = $(firstword $(foreach p,python$* \
+  $(lastword $(wildcard $(HOME)/.pyenv/versions/$*.*/bin/python)),$(shell $(p) -c 'print("$(p)")' 2>/dev/null)))
+.venv-test-python%/installed: $(SOURCES)
+	@test -n "$(PYTHON)" || { echo "these tests need Python $*; none was found"; exit 1; }
+	$(create_environment)
+	@echo 'Building lenet-bench for Python $* into $(@D) (some minutes) ...'
+	@$(@D)/bin/pip install --quiet '.[native,report,onnxruntime]' $(WERROR)
+	@$(@D)/bin/pip install --quiet pytest pytest-xdist pytest-benchmark hypothesis jsonschema scipy
 	@touch $@
 
 .venv-test-cuda%/installed: $(SOURCES)
