@@ -186,7 +186,7 @@ def test_a_run_of_why_is_kept_with_its_parts_and_its_calls_of_functions(tmp_path
     path = tmp_path / "why.jsonl"
     anatomy = Anatomy({"torch": 7}, 3, 2, ("torch",))
     apart = blocks("torch", 90, experiments=experiments(python=40), anatomy=anatomy)
-    untaken = blocks("numpy", 50, whole="it has no operations")
+    untaken = blocks("numpy", 50, no_experiments_reason="it has no operations")
     write_log(path, log(apart, untaken, apart=True))
     assert run("share", "--keep", str(path)).code == 0
     kept = path.with_suffix(".jsonl.gz")

@@ -54,9 +54,9 @@ def _timed_or_why_not(make: Callable[[], Sequence[Probe]], images: list[Image]) 
     try:
         made = make()
         _kept.extend(made)
-        return {"experiments": timed(made, images), "whole": None}
+        return {"experiments": timed(made, images), "no_experiments_reason": None}
     except Exception as error:
-        return {"experiments": [], "whole": sentence(error)}
+        return {"experiments": [], "no_experiments_reason": sentence(error)}
 
 
 class _Timed:

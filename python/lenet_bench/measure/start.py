@@ -403,10 +403,10 @@ def _measure(start: Start, task: Task, watch: Watch, facts: dict[str, Any]) -> N
             facts["anatomy"] = decode(Anatomy, start.ask("dissect"))
         answer = start.ask("run_experiments", longer_s=_EXPERIMENTS_S, cores=cores.one_more)
         facts["experiments"] = tuple(Experiment(**one) for one in answer["experiments"])
-        if answer["whole"]:
-            facts["whole"] = _said(answer["whole"])
+        if answer["no_experiments_reason"]:
+            facts["no_experiments_reason"] = _said(answer["no_experiments_reason"])
     except Failed as failure:  # the block has no experiments then
-        facts["whole"] = _said(failure.reason)
+        facts["no_experiments_reason"] = _said(failure.reason)
 
 
 def _time(start: Start, start_s: float, quiet_loop_ns: int | None, facts: dict[str, Any]) -> None:

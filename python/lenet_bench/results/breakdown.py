@@ -104,7 +104,7 @@ def _breakdown(row: Row, seed: int) -> Breakdown:
     waits = sum(b.waited for b in row.blocks) / sum(b.calls for b in row.blocks)
     known = Breakdown(row.name, "ok", None, median_us, waits=waits, anatomy=row.anatomy)
     if not blocks:
-        reason = next((block.whole for block in row.blocks if block.whole), None)
+        reason = next((one for block in row.blocks if (one := block.no_experiments_reason)), None)
         return replace(known, reason=reason or "`why` has no experiments for this backend yet")
     return _summarised(known, blocks, seed)
 

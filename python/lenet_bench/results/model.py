@@ -192,7 +192,9 @@ class Anatomy(Struct, frozen=True, omit_defaults=True):
     tree: tuple[Function, ...] = ()  # the tree of calls
 
 
-class Block(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Block(
+    Struct, frozen=True, kw_only=True, omit_defaults=True, rename={"no_experiments_reason": "whole"}
+):
     """What one process of a backend did, from its start to its end. A line of the file."""
 
     backend: Name  # its name
@@ -232,7 +234,7 @@ class Block(Struct, frozen=True, kw_only=True, omit_defaults=True):
     lines_of_code: Count | None = None  # of its implementation; in its first block
     installed_mib: Number | None = None  # on disk, its API's packages and theirs; likewise
     experiments: Annotated[tuple[Experiment, ...], Few] = ()  # of `why`
-    whole: Text | None = None  # why it has no experiments in a run of `why`
+    no_experiments_reason: Text | None = None  # why it has no experiments in a run of `why`
     anatomy: Anatomy | None = None  # of a call; in its first block
 
     @property

@@ -29,8 +29,9 @@ def make_schema() -> str:
     for name, component in components.items():
         component.pop("title", None)
         source = inspect.getsource(kinds[name])
+        keys = {one.name: one.encode_name for one in msgspec.structs.fields(kinds[name])}
         for field, comment in re.findall(r"^    (\w+): .+  # (.+)$", source, re.MULTILINE):
-            component["properties"][field]["description"] = comment
+            component["properties"][keys[field]]["description"] = comment
     components["Header"]["properties"]["schema"]["const"] = SCHEMA
     schema = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
