@@ -7,13 +7,13 @@ from .options import (
     backends_argument,
     command,
     json_option,
+    option_group,
     timeout_option,
-    together,
     verbose_option,
 )
 from .output import SUCCESS, WRONG, answer, note, screen
 
-_options = together(backends_argument, json_option, timeout_option, verbose_option)
+_options = option_group(backends_argument, json_option, timeout_option, verbose_option)
 
 
 @command("Check what runs here, and say how to install the rest.")

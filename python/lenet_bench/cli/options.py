@@ -161,7 +161,7 @@ def command(short: str) -> Callable[[Callable[..., Any]], click.Command]:
     return made
 
 
-def together(*options: Callable[[Any], Any]) -> Callable[[Command], Command]:
+def option_group(*options: Callable[[Any], Any]) -> Callable[[Command], Command]:
     """Several options as one decorator, listed in this order."""
 
     def add(command: Command) -> Command:
@@ -221,7 +221,7 @@ _FORMS = {
 def form_option(*forms: str) -> Callable[[Command], Command]:
     """--json, --csv, --markdown as one `form`, the last one given; None is the terminal's."""
     options = (click.option(f"--{f}", "form", flag_value=f, help=_FORMS[f]) for f in forms)
-    return together(*options)
+    return option_group(*options)
 
 
 def usable(_context: Any, _option: Any, threads: int | None) -> int | None:
@@ -273,7 +273,7 @@ data_option = option(
     "--data DIR", "Folder with MNIST's IDX files. [$LENET_BENCH_MNIST, or downloaded once]"
 )
 #: The options of a command that runs backends in this process.
-asking_options = together(
+asking_options = option_group(
     json_option, device_option, threads_here_option, weights_option, verbose_option
 )
 
@@ -290,7 +290,7 @@ def run_options(name: str, *, otherwise: str = "") -> Callable[[Command], Comman
     def default_path(_context: Any, _option: Any, file: Path | None) -> Path:
         return file or Path(f"results/{name}-{datetime.now():%Y%m%d-%H%M%S}.jsonl")
 
-    return together(
+    return option_group(
         option("--budget TIME", stop, "budget_s"),
         option("--rounds N", "Stop after N rounds."),
         threads_option,

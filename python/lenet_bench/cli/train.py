@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from ..errors import LenetBenchError
-from .options import command, data_option, json_option, option, together, usable
+from .options import command, data_option, json_option, option, option_group, usable
 from .output import INTERRUPTED, SUCCESS, WRONG, answer, note, screen
 
 #: The frameworks that train, and the choices of the recipe with their defaults; training, which has
@@ -26,7 +26,7 @@ RECIPE: dict[str, tuple[float | None, str]] = {
 WEIGHTS, FOLDER = Path("lenet.safetensors"), Path("results/train")
 
 
-_recipe_options = together(
+_recipe_options = option_group(
     *(
         click.option(
             f"--{name.replace('_', '-')}",

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..probes import TWO_CORES, Infer, Probe, probes_of, together
+from ..probes import TWO_CORES, Infer, Probe, in_one_call, probes_of
 from ..quiet import Slice, quiet_calls
 from ..registry import find
 from .build_arguments import BuildArguments, Reply, sentence
@@ -46,7 +46,7 @@ def _probes(arguments: BuildArguments, infer: Infer) -> Sequence[Probe]:
         made = offered(arguments.weights, threads=arguments.threads)
     else:
         made = ()
-    return [Probe("call", "call", infer), *made, *together(made)] if made else ()
+    return [Probe("call", "call", infer), *made, *in_one_call(made)] if made else ()
 
 
 def _timed_or_why_not(make: Callable[[], Sequence[Probe]], images: list[Image]) -> Reply:

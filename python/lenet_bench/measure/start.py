@@ -22,7 +22,7 @@ from ..results.versioned import decode
 from ..weights import default_path
 from .options import Entry
 from .pinning import Cores, choose_cores, cpus_near_gpu, on_cores, thread_variables
-from .stretch import Stretch, disagreement, slower, together
+from .stretch import Stretch, disagreement, joined, slower
 from .truth import STRETCHES, Floats, Known, Truth, truth_of
 from .watch import Watch, mhz, open_meter, used
 
@@ -168,7 +168,7 @@ class Start:
             loops = (loop_ns for _, loop_ns in stretch.answer["slices"])
             quiet_loop_ns = min((*loops, *([quiet_loop_ns] if quiet_loop_ns else [])))
             stretches.append(stretch)
-        answer = together([stretch.answer for stretch in stretches])
+        answer = joined([stretch.answer for stretch in stretches])
         self._stretches = stretches
         timed_ns = sum(stretch.timed_ns for stretch in stretches)
         return answer | self.ask("resources", timed_ns=timed_ns)

@@ -48,7 +48,7 @@ def slower(us: float, than_us: float) -> bool:
     return us >= than_us * _SLOWER + _AT_LEAST_US
 
 
-def together(answers: Sequence[dict[str, Any]]) -> dict[str, Any]:
+def joined(answers: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """The answers of a block's stretches as one."""
     sums = ("made", "wall_ns", "cpu_ns", "preempted", "waited")
     return {

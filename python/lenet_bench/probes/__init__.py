@@ -146,7 +146,7 @@ def compiled(nothing: Infer, alone: Infer, rest: int = 0) -> list[Probe]:
     return [Probe("stage", NOTHING, nothing, rest), Probe("stage", ALONE, alone)]
 
 
-def together(probes: Sequence[Probe]) -> list[Probe]:
+def in_one_call(probes: Sequence[Probe]) -> list[Probe]:
     """LeNet up to fc2 and then the first or the last way, timed as one call.
 
     Then the last way right after the first, which is not timed. At the end the control: a walk over
