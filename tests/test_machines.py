@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from lenet_bench import units
 from lenet_bench.cli import run as command
-from lenet_bench.questions.machines import matching, measured
+from lenet_bench.questions.machines import matching, measured_machines
 from lenet_bench.questions.share import given
 from lenet_bench.results import read_result
 from lenet_bench.results.machine import Machine, Processor
@@ -61,7 +61,7 @@ def shown(capsys):
 
 def test_the_medians_are_those_of_the_results_whole_or_shared(folder):
     for path in (COMMITTED[0], folder / "a.jsonl"):
-        (one,), refused = measured([path])
+        (one,), refused = measured_machines([path])
         assert refused == []
         result = read_result(path)
         timed = {row.name: row.summary for row in result.backends if row.status == "ok"}
@@ -70,8 +70,8 @@ def test_the_medians_are_those_of_the_results_whole_or_shared(folder):
             for name, summary in timed.items()
             if summary.p50_us
         }
-    (shared,), _ = measured(list(folder.glob("*.gz")))
-    (whole,), _ = measured([COMMITTED[0]])
+    (shared,), _ = measured_machines(list(folder.glob("*.gz")))
+    (whole,), _ = measured_machines([COMMITTED[0]])
     assert shared.times == whole.times
 
 
@@ -125,7 +125,7 @@ def test_machines_are_filtered_and_found_by_themselves(folder, shown, monkeypatc
         ({"gpu": "none"}, {"Fast 1000", "Slow 10", "AMD EPYC"}),
         ({"gpu": "H100"}, set()),
     ):
-        found = matching(measured([folder])[0], **filters)
+        found = matching(measured_machines([folder])[0], **filters)
         assert {one.processor.model for one in found} == left
     (tmp_path / "none").mkdir()
     monkeypatch.chdir(tmp_path / "none")
@@ -139,7 +139,7 @@ def test_machines_are_filtered_and_found_by_themselves(folder, shown, monkeypatc
 
 
 def test_of_a_backend_its_fastest_variant_stands_and_a_page_of_five_hundred_stays_small():
-    rows, _ = measured(COMMITTED)
+    rows, _ = measured_machines(COMMITTED)
     names = columns(rows)
     assert "fused" in names
     assert "fused:int16" not in names
@@ -175,7 +175,7 @@ PHONE = {"width": 390, "height": 844}
 def pages(tmp_path_factory):
     """Two machines, five hundred, and one with a hostile name."""
     folder = tmp_path_factory.mktemp("machines")
-    rows, _ = measured(COMMITTED)
+    rows, _ = measured_machines(COMMITTED)
     spoilt = Processor(model=HOSTILE)
     hostile = [changed(rows[0], processor=spoilt, gpu=HOSTILE, version=HOSTILE)]
     for name, found in {"two": rows, "many": many(rows, 500), "hostile": hostile}.items():

@@ -42,7 +42,7 @@ def machines(
     $ lenet-bench machines -b fused -b keras --ratios
     $ lenet-bench machines --processor epyc -o machines.html --open
     """
-    from ..questions.machines import matching, measured
+    from ..questions.machines import matching, measured_machines
     from ..show.machines import as_json as digest
     from ..show.machines import baseline as chosen
     from ..show.machines import columns, in_terminal
@@ -51,7 +51,7 @@ def machines(
         raise click.UsageError("--json prints and -o writes: give one of them")
     if show and not output:
         raise click.UsageError("--open opens the page that -o FILE writes: give both")
-    every_machine, refused = measured(results)
+    every_machine, refused = measured_machines(results)
     found = matching(every_machine, **wanted)
     for sentence in refused:
         complain(sentence)

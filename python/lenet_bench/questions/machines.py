@@ -24,7 +24,7 @@ class Median:
 
 
 @dataclass(frozen=True)
-class Measured:
+class MeasuredMachine:
     """A machine, from one result."""
 
     source: str
@@ -37,7 +37,7 @@ class Measured:
     times: Mapping[str, Median]  # by backend
 
 
-def measured(paths: Sequence[Path]) -> tuple[list[Measured], list[str]]:
+def measured_machines(paths: Sequence[Path]) -> tuple[list[MeasuredMachine], list[str]]:
     """The machines of these files and folders, and why some files cannot be read.
 
     Without paths, the results of the checkout that is the current folder.
@@ -47,23 +47,23 @@ def measured(paths: Sequence[Path]) -> tuple[list[Measured], list[str]]:
         raise ResultError(
             "there are no results here: name files or folders, or run this in a checkout"
         )
-    found: list[Measured] = []
+    found: list[MeasuredMachine] = []
     refused: list[str] = []
     for path in files:
         try:
-            found.append(_measured(path))
+            found.append(_measured_machine(path))
         except LenetBenchError as error:
             refused.append(str(error))
     return found, refused
 
 
 def matching(
-    machines: Iterable[Measured],
+    machines: Iterable[MeasuredMachine],
     *,
     processor: str | None = None,
     gpu: str | None = None,
     version: str | None = None,
-) -> list[Measured]:
+) -> list[MeasuredMachine]:
     """The machines whose names have these words; `none` means without a GPU."""
     return [
         one
@@ -92,14 +92,14 @@ def _at_once(machine: Machine) -> int:
     return int(runs) if re.fullmatch(r"[1-9]\d{0,3}", runs) else 1
 
 
-def _measured(path: Path) -> Measured:
+def _measured_machine(path: Path) -> MeasuredMachine:
     log = read_log(path)
     header, found = log.header, list(medians(log))
     if header.rules.network != LENET:
         raise ResultError(f"{path}: is of the network {header.rules.network}, not of LeNet")
     if not found:
         raise ResultError(f"{path}: no backend was timed long enough for a median")
-    return Measured(
+    return MeasuredMachine(
         source=str(path),
         processor=header.machine.processor,
         gpu=next((row.gpu.name for row, _ in found if row.gpu), None),

@@ -8,7 +8,7 @@ from typing import Any
 
 from .. import units
 from ..errors import ResultError
-from ..questions.machines import Measured
+from ..questions.machines import MeasuredMachine
 from ..registry import precision
 from ..results.statistics import FEWEST_STARTS
 from ..units import counted
@@ -21,7 +21,7 @@ FACTS = ("machine", "CPUs", "GPU", "threads", "version", "measured", "file")
 FEW = f"*: fewer than {FEWEST_STARTS} starts, so the median has no interval"
 
 
-def facts(one: Measured) -> tuple[str, ...]:
+def facts(one: MeasuredMachine) -> tuple[str, ...]:
     """A cell each of FACTS."""
     cpu = one.processor
     cpus = str(cpu.allowed or cpu.logical or units.NONE)
@@ -36,7 +36,7 @@ def facts(one: Measured) -> tuple[str, ...]:
     )
 
 
-def columns(machines: Sequence[Measured], *, every: bool = False) -> list[str]:
+def columns(machines: Sequence[MeasuredMachine], *, every: bool = False) -> list[str]:
     """The backends that any machine timed, the fastest first.
 
     Of each, the variant in float32 that most machines timed, and of these the fastest; `every` has
@@ -57,7 +57,7 @@ def columns(machines: Sequence[Measured], *, every: bool = False) -> list[str]:
     return [name for name in ordered if name in chosen.values()]
 
 
-def baseline(machines: Sequence[Measured], named: str | None) -> str:
+def baseline(machines: Sequence[MeasuredMachine], named: str | None) -> str:
     """The backend that ratios refer to: `named`, else onednn or what most machines timed."""
     names = columns(machines, every=True)
     if named is not None and named not in names:
@@ -66,14 +66,14 @@ def baseline(machines: Sequence[Measured], named: str | None) -> str:
     return named or ("onednn" if "onednn" in names else most)
 
 
-def ratio(one: Measured, name: str, base: str) -> float | None:
+def ratio(one: MeasuredMachine, name: str, base: str) -> float | None:
     """The ratio of the backend's median on that machine to the baseline's there."""
     if name not in one.times or base not in one.times:
         return None
     return one.times[name].us / one.times[base].us
 
 
-def cell(one: Measured, name: str, base: str | None) -> str:
+def cell(one: MeasuredMachine, name: str, base: str | None) -> str:
     """The median, or its ratio to the baseline's."""
     if name not in one.times:
         return units.NONE
@@ -82,7 +82,7 @@ def cell(one: Measured, name: str, base: str | None) -> str:
 
 
 def in_terminal(
-    found: Sequence[Measured], names: Sequence[str], base: str | None, screen: Screen
+    found: Sequence[MeasuredMachine], names: Sequence[str], base: str | None, screen: Screen
 ) -> Iterator[str]:
     """The table, with as many of these backends as there is room for."""
     shown = [facts(one) for one in found]
@@ -104,7 +104,9 @@ def in_terminal(
         yield from screen.wrap(f"no room for {counted(len(left), 'backend')}: {instead}", "dim")
 
 
-def as_json(machines: Sequence[Measured], base: str, refused: Sequence[str]) -> dict[str, Any]:
+def as_json(
+    machines: Sequence[MeasuredMachine], base: str, refused: Sequence[str]
+) -> dict[str, Any]:
     """What `--json` prints."""
     return {
         "baseline": base,
@@ -113,7 +115,7 @@ def as_json(machines: Sequence[Measured], base: str, refused: Sequence[str]) -> 
     }
 
 
-def _plain(one: Measured, base: str) -> dict[str, Any]:
+def _plain(one: MeasuredMachine, base: str) -> dict[str, Any]:
     cpu = one.processor
     return {
         "source": one.source,

@@ -2,14 +2,14 @@
 
 from collections.abc import Sequence
 
-from ...questions.machines import Measured
+from ...questions.machines import MeasuredMachine
 from ...results.statistics import FEWEST_STARTS
 from ...texts import printable
 from ..machines import FACTS, FEW, columns, facts
 from .frame import environment, policy, script, stylesheet
 
 
-def page(machines: Sequence[Measured]) -> str:
+def page(machines: Sequence[MeasuredMachine]) -> str:
     """All variants in one table; a script shows the chosen ones."""
     best = columns(machines)
     names = [*best, *(name for name in columns(machines, every=True) if name not in best)]
@@ -39,7 +39,7 @@ def page(machines: Sequence[Measured]) -> str:
     return printable(html)
 
 
-def _cell(one: Measured, name: str) -> str:
+def _cell(one: MeasuredMachine, name: str) -> str:
     """Microseconds to four digits, for the script; a star where there are few starts."""
     found = one.times.get(name)
     if found is None:
