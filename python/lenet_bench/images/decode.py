@@ -78,7 +78,9 @@ def decode(name: str, content: bytes) -> Plane:
     if kind is None:
         raise ImageError(f"{name}: not a PNG, JPEG, PNM, GIF, BMP, TIFF or WebP picture")
     try:
-        return _decoded(kind, content) if _is_quick(kind, content) else _apart(kind, content)
+        return (
+            _decoded(kind, content) if _is_quick(kind, content) else _in_own_process(kind, content)
+        )
     except ImageError as error:
         raise ImageError(f"{name}: {error}") from None
 
@@ -97,7 +99,7 @@ def _is_quick(kind: str, content: bytes) -> bool:
     return True
 
 
-def _apart(kind: str, content: bytes) -> Plane:
+def _in_own_process(kind: str, content: bytes) -> Plane:
     """Decode it in a process of its own, with limits of time and memory."""
     from ..process import Child, Died
 

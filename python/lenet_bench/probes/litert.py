@@ -7,7 +7,7 @@ import numpy as np
 from ai_edge_litert import schema_py_generated as schema
 
 from . import Case, Infer, Probe
-from .tflite_models import Answer, called_below
+from .tflite_models import LateAnswer, called_below
 
 _ARRAYS = "copy of the image into its tensor and of the answer: the call less the run"
 
@@ -25,7 +25,7 @@ def probes(case: Case) -> Sequence[Probe]:
 
 def _interpreter(inside: Mapping[str, Any]) -> Sequence[Infer]:
     model = inside["model"]  # it refuses to run if another object holds its `_interpreter`
-    answer = Answer(lambda: model.get_tensor(inside["probabilities"]))
+    answer = LateAnswer(lambda: model.get_tensor(inside["probabilities"]))
     return lambda _: model.invoke() or answer, lambda _: model._interpreter.Invoke() or answer
 
 
@@ -33,7 +33,7 @@ def _compiled(inside: Mapping[str, Any]) -> Sequence[Infer]:
     model, inputs, outputs = inside["model"], inside["inputs"], inside["outputs"]
     below = model._model
     given, answers = ([one.capsule for one in buffers] for buffers in (inputs, outputs))
-    answer = Answer(lambda: outputs[0].read(10, np.float32))
+    answer = LateAnswer(lambda: outputs[0].read(10, np.float32))
     return (
         lambda _: model.run_by_index(0, inputs, outputs) or answer,
         lambda _: below.RunByIndex(0, given, answers) or answer,

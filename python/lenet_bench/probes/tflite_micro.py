@@ -9,7 +9,7 @@ from typing import Any
 from tflite_micro.tensorflow.lite.micro.python import schema_py_generated
 
 from . import IMAGES, Case, Infer, Probe
-from .tflite_models import Answer, called_below
+from .tflite_models import LateAnswer, called_below
 
 _ARENA = 256 * 1024  # 64 operations have more nodes and tensors than LeNet
 
@@ -30,7 +30,7 @@ def probes(case: Case) -> Sequence[Probe]:
 
 def _runs(inside: Mapping[str, Any]) -> Sequence[Infer]:
     model, images = inside["model"], IMAGES[..., None]
-    below, answer = model._interpreter, Answer(lambda: model.get_output(0))
+    below, answer = model._interpreter, LateAnswer(lambda: model.get_output(0))
 
     def run(_: Any) -> Any:
         model.set_input(images, 0)

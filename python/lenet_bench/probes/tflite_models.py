@@ -80,7 +80,7 @@ def called_below(
 
 
 @dataclass(frozen=True)
-class Answer:
+class LateAnswer:
     """The answer of a run, read later."""
 
     read: Callable[[], Any]

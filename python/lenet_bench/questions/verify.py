@@ -33,7 +33,7 @@ KIND, SCHEMA = "verification", 2  # of the result file
 _BATCH = 250  # images a call: often enough to show progress, long enough to be cheap
 
 #: Called after each batch: whose it was, and how many images it had.
-Progress = Callable[[str, int], None]
+BatchProgress = Callable[[str, int], None]
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ def verify_each(
     names: Iterable[str],
     digits: Digits,
     weights: Weights,
-    progress: Progress = lambda *_: None,
+    progress: BatchProgress = lambda *_: None,
     *,
     threads: int = 1,
     quiet: bool = True,
@@ -116,14 +116,14 @@ def _open(
     return nullcontext(load(name, threads=threads, weights=weights, quiet=quiet))
 
 
-def reference_probabilities(digits: Digits, weights: Weights, progress: Progress) -> Array:
+def reference_probabilities(digits: Digits, weights: Weights, progress: BatchProgress) -> Array:
     """The probabilities (n, 10) that all backends are compared with, in float64."""
     ask = partial(exact_probabilities, weights)
     return _in_batches("reference", ask, digits, progress)
 
 
 def verify(
-    name: str, backend: Network, digits: Digits, truth: Array, progress: Progress
+    name: str, backend: Network, digits: Digits, truth: Array, progress: BatchProgress
 ) -> Verification:
     """Compare one backend with the reference's probabilities of the same images."""
     found = _in_batches(name, backend.infer, digits, progress)
@@ -174,7 +174,7 @@ def _in_batches(
     name: str,
     infer: Callable[[NDArray[np.float32]], NDArray[np.floating]],
     digits: Digits,
-    progress: Progress,
+    progress: BatchProgress,
 ) -> Array:
     found = np.empty((len(digits), CLASSES))
     for start in range(0, len(digits), _BATCH):

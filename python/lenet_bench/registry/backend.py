@@ -79,7 +79,7 @@ class Backend:
     programs: tuple[str, ...] = ()  # programs that its API runs: compilers
     compiled: frozenset[str] = frozenset()  # variants that run a C++ compiler, for many seconds
     variables: Mapping[str, str] = field(default_factory=dict)  # threads, device: `variables_for`
-    quieting: Mapping[str, str] = field(default_factory=dict)  # variables that hide its logs
+    silencing_variables: Mapping[str, str] = field(default_factory=dict)  # hide its logs
     counterpart: str | None = None  # for a backend on a GPU only: the one on the CPU
     gpu: OnGpu | None = None  # how it runs on a GPU, where it can
     gone: str | None = None  # why it cannot be run any more, and its successor

@@ -38,7 +38,7 @@ def load_here(
     if row.framework:
         _devices_here.add(row.device)
     if quiet:
-        os.environ.update(row.quieting)
+        os.environ.update(row.silencing_variables)
     with silence() if quiet else nullcontext():
         return build(row, variant, weights, threads)
 

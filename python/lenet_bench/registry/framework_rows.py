@@ -42,7 +42,7 @@ def _keras(
     name: str,
     variables: dict[str, str],
     gpu: OnGpu | None = None,
-    quieting: dict[str, str] | None = None,
+    silencing_variables: dict[str, str] | None = None,
     set_up: str = "",
     own: dict[str, str] | None = None,
 ) -> Backend:
@@ -58,7 +58,7 @@ def _keras(
         package="keras",
         variants={**_KERAS, **(own or {})},
         variables={"KERAS_BACKEND": backend, **variables},
-        quieting=quieting or {},
+        silencing_variables=silencing_variables or {},
         compiled=frozenset({"compile"} & {*(own or {})}),
         gpu=gpu and replace(gpu, calls=f"{below}, on a GPU"),
     )
@@ -87,7 +87,7 @@ FRAMEWORKS: tuple[Backend, ...] = (
         library="Chainer",
         environment="chainer",
         variables={"OPENBLAS_NUM_THREADS": "{threads}"},
-        quieting={"CHAINER_WARN_VERSION_MISMATCH": "0"},
+        silencing_variables={"CHAINER_WARN_VERSION_MISMATCH": "0"},
     ),
     framework(
         "tinygrad",
@@ -221,7 +221,7 @@ FRAMEWORKS: tuple[Backend, ...] = (
         at_once={"xla": 1, "concrete": 1, "session": 1, "bfloat16": 1},
         batch={"xla": "xla_of_any_number", "concrete": "any_number", "session": "any_number"},
         variables=_TENSORFLOW,
-        quieting=_TENSORFLOW_QUIET,
+        silencing_variables=_TENSORFLOW_QUIET,
         gpu=_TENSORFLOW_GPU,
     ),
     _keras("OpenVINO", "keras-openvino", {}, set_up="on_openvino"),

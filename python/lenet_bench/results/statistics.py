@@ -25,7 +25,7 @@ FEWEST_STARTS = 6
 # Two modes: so many starts, such a share of them in each, so far apart.
 _FEWEST_FOR_MODES = 15
 _SHARE_OF_A_MODE = 0.25
-_APART = 7.0  # times the scatter within
+_LEAST_SEPARATION = 7.0  # times the scatter within
 _GAP = 0.03  # empty gap, as a share of the lower mode's upper end
 #: A percentile needs this many samples beyond it, so p50 needs 20 in all and p99 1000.
 _SAMPLES_BEYOND = 10
@@ -154,12 +154,12 @@ def two_modes(values: Sequence[float] | Floats) -> tuple[Floats, Floats] | None:
         return None
     least = ceil(_SHARE_OF_A_MODE * len(values))
     splits = range(least, len(values) - least + 1)
-    low, high = max(((values[:n], values[n:]) for n in splits), key=lambda pair: _apart(*pair))
-    apart = _apart(low, high) > _APART and high[0] > low[-1] * (1 + _GAP)
+    low, high = max(((values[:n], values[n:]) for n in splits), key=lambda pair: _separation(*pair))
+    apart = _separation(low, high) > _LEAST_SEPARATION and high[0] > low[-1] * (1 + _GAP)
     return (low, high) if apart else None
 
 
-def _apart(low: Floats, high: Floats) -> float:
+def _separation(low: Floats, high: Floats) -> float:
     """The distance of the means divided by the scatter within the modes."""
     within = ((low.var(ddof=1) + high.var(ddof=1)) / 2) ** 0.5
     distance = float(high.mean() - low.mean())

@@ -74,7 +74,7 @@ def is_here(name: str) -> bool:
 
 def variables(row: "Backend", threads: int, *, quiet: bool = True) -> dict[str, str]:
     """The environment variables for the process that imports this backend."""
-    own = {**row.variables_for(threads), **(row.quieting if quiet else {})}
+    own = {**row.variables_for(threads), **(row.silencing_variables if quiet else {})}
     environment = environments().get(row.environment or "")
     if environment and environment.created:
         return {**own, "PYTHONPATH": str(_package_alone(environment)), "PYTHONHOME": ""}

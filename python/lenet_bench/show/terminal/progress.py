@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _REDRAW_S = 0.2
 
 
-class Progress:
+class ProgressBar:
     """Called between timed blocks; never draws while one is timed."""
 
     def __init__(self, bar: Bar | None, total: float | None) -> None:
@@ -51,9 +51,9 @@ def _rounded(seconds: float) -> str:
 
 
 @contextmanager
-def progress(total: float | None = None) -> Iterator[Progress]:
+def progress(total: float | None = None) -> Iterator[ProgressBar]:
     if sys.stderr is None or not sys.stderr.isatty():
-        yield Progress(None, None)
+        yield ProgressBar(None, None)
         return
     from rich.console import Console
     from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeElapsedColumn
@@ -73,7 +73,7 @@ def progress(total: float | None = None) -> Iterator[Progress]:
     with suppress(OSError, ValueError):
         bar.start()
     try:
-        yield Progress(bar, total)
+        yield ProgressBar(bar, total)
     finally:
         with suppress(OSError, ValueError):
             bar.stop()
