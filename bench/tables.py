@@ -32,7 +32,7 @@ from lenet_bench.show.sentences import conditions as measured_how
 from lenet_bench.show.terminal.screen import Screen
 from lenet_bench.show.why import answer as answer_of
 from lenet_bench.units import NONE, interval, percent, ratio, time, times
-from settings.__main__ import alternatives
+from settings.tried import MEASURED_ONCE, SETTINGS
 from without_python import without_python
 
 ROOT = Path(__file__).parents[1]
@@ -310,6 +310,12 @@ def fastestsettings(folder: Path) -> Iterator[str]:
         rows.append((best.name, time(median(best)), said, *figures))
     titles = ("fastest variant", "median", "the fastest of what else was tried", "its median")
     yield from markdown((*titles, "ratio", "95 % interval"), rows, (titles[0], titles[2]))
+
+
+def alternatives(backend: str) -> dict[str, str]:
+    """What each setting of a backend tries."""
+    still = {name: setting.says for name, setting in SETTINGS.get(backend, {}).items()}
+    return {**still, **MEASURED_ONCE.get(backend, {})}
 
 
 def known_as(name: str) -> str:

@@ -1,8 +1,11 @@
 """Tools of bench/: other settings, and C++ beside Python."""
 
+import ast
 import sys
 from pathlib import Path
+from types import ModuleType, SimpleNamespace
 
+import lenet_bench.backends
 import pytest
 from lenet_bench import CompareOptions, compare, read_weights, units
 from lenet_bench.registry import BACKENDS, FLOAT32, find, names, precision, tolerance
@@ -12,34 +15,88 @@ from sample_results import blocks, log, write_log
 sys.path.insert(0, str(Path(__file__).parents[1] / "bench"))
 sys.path.insert(0, str(Path(__file__).parents[1]))
 import gpu
+from tables import alternatives
 from without_python import PAIRS, without_python
 
-from bench.settings import Alternative
-from bench.settings.__main__ import _FILES, alternatives, entry, own_variables, ways
+from bench.settings import InPython
+from bench.settings.__main__ import entry
+from bench.settings.changes import Change, Setting, as_is, calls, passes, sets
+from bench.settings.tried import SETTINGS
 
 ROOT = Path(__file__).parents[1]
 
 
-def test_an_alternative_is_measured_beside_the_registrys_ways_and_records_its_version():
-    onnxruntime = pytest.importorskip("onnxruntime")
+def test_a_setting_is_measured_beside_the_registrys_ways():
+    pytest.importorskip("onnxruntime")
     tried = entry("onnxruntime", "no_arena")
     result = compare(CompareOptions(("onnxruntime", tried), rounds=1))
     assert [(row.name, row.status) for row in result.backends] == [
         ("onnxruntime", "ok"),
         ("onnxruntime/no_arena", "ok"),
     ]
-    said = Alternative("onnxruntime", "no_arena", read_weights(), threads=1).describe()
-    library = f"ONNX Runtime {onnxruntime.__version__}"
-    assert said == {"library": library, "setting": "no_arena"}
 
 
-@pytest.mark.parametrize("backend", _FILES)
-def test_each_alternative_says_what_it_tries(backend):
-    found = alternatives(backend)
-    assert found
-    assert all(found.values())
-    assert len(ways(backend)) == len(found) + len([*find(backend)[0].names()])
-    assert set(own_variables(backend)) <= set(found)
+def test_a_setting_records_its_version():
+    row, _ = find("onnxruntime")
+    version = pytest.importorskip("onnxruntime").__version__
+    setting = Setting("No change.", "run")
+    said = InPython(row, "unchanged", setting, read_weights(), threads=1).describe()
+    assert said == {"library": f"ONNX Runtime {version}", "setting": "unchanged"}
+
+
+def called(file: ModuleType, change: Change, *arguments: object, **named: object) -> object:
+    """What the file's function `made` gives after the change."""
+    change(file)
+    return file.made(*arguments, **named)
+
+
+@pytest.fixture
+def file() -> ModuleType:
+    """A backend's file."""
+    module = ModuleType("file")
+    module.made = lambda *given, **named: SimpleNamespace(given=given, named=named)
+    return module
+
+
+def test_a_change_adds_arguments_to_a_call(file):
+    assert called(file, passes("made", fast=True), 1, fast=False).named == {"fast": True}
+
+
+def test_a_change_sets_an_attribute_of_an_answer(file):
+    assert called(file, sets("made", "fast", True)).fast is True
+
+
+def test_a_change_calls_a_method_of_an_answer(file):
+    file.made = list
+    assert called(file, calls("made", "append", 2), [1]) == [1, 2]
+
+
+def test_a_change_uses_what_another_name_has(file):
+    file.other = SimpleNamespace(inside=7)
+    as_is("made", "other.inside")(file)
+    assert file.made == 7
+
+
+@pytest.mark.parametrize("backend", SETTINGS)
+def test_each_setting_calls_a_function_of_the_backends_file(backend):
+    row, _ = find(backend)
+    folder = Path(lenet_bench.backends.__file__).parent
+    defined = set() if row.native else functions(folder / f"{row.module}.py")
+    for setting in SETTINGS[backend].values():
+        assert row.native or setting.function in defined
+
+
+def functions(path: Path) -> set[str]:
+    """The functions of a file; read, since its API may live in another environment."""
+    body = ast.parse(path.read_text()).body
+    return {one.name for one in body if isinstance(one, ast.FunctionDef)}
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "results/settings").iterdir()), ids=str)
+def test_each_measured_setting_has_its_sentence(path):
+    backend = path.name.removesuffix(".jsonl.gz")
+    measured = {row.name.partition("/")[2] for row in read_result(path).backends} - {""}
+    assert measured - {"eager_contiguous"} <= set(alternatives(backend))
 
 
 def test_only_what_computes_in_less_than_float32_may_differ_by_much_and_on_the_cpu_alone():

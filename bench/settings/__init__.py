@@ -1,12 +1,11 @@
-"""Ways to set an API up that may be faster than the registry's: a file a backend.
+"""Ways to set an API up that may be faster than the registry's.
 
     python -m bench.settings                             # which there are
     python -m bench.settings torch keras-torch --budget 120 -o torch.jsonl
 
-Each function is written as those in `lenet_bench/backends/` are, and takes one image a call. It is
-measured in one interleaved comparison with all variants of the backend that its file is named
-after. To try one more, add a function with a sentence on what it tries; where it needs variables of
-the environment, name them in the file's VARIABLES.
+A setting calls a function of the backend's own file, after something in that file or in its library
+has been changed. It takes one image a call, and is measured in one interleaved comparison with all
+variants of its backend. `tried.py` lists all settings.
 """
 
 from dataclasses import replace
@@ -14,43 +13,50 @@ from functools import partial
 from importlib import import_module
 from typing import Any
 
-from lenet_bench.backends import Array, Infer
-from lenet_bench.registry import find, load
+from lenet_bench.registry import Backend, find, load
 from lenet_bench.registry.adapter import Adapter
 from lenet_bench.weights import Weights
 
-
-def native(name: str, weights: Weights, threads: int) -> Infer:
-    """A backend of ours in C++, for an alternative that changes the library below it."""
-    network = load(name, threads=threads, weights=weights)
-
-    def infer(images: Array) -> dict[str, Array]:
-        return {"probabilities": network.infer(images[0])[None]}
-
-    return infer
+from .changes import Setting
+from .tried import SETTINGS
 
 
-class Alternative(Adapter):
-    """A function of a file in this folder, as a backend."""
+class InPython(Adapter):
+    """A setting of a backend in Python; what it changes stays changed in this process."""
 
-    def __init__(self, file: str, function: str, weights: Weights, *, threads: int) -> None:
-        row = replace(find(file.replace("_", "-"))[0], at_once={function: 1}, batch={})
-        module = import_module(f"{__name__}.{file}")
-        super().__init__(row, function, weights, threads, file=module)
+    def __init__(
+        self, row: Backend, name: str, setting: Setting, weights: Weights, *, threads: int
+    ) -> None:
+        file = import_module(f"lenet_bench.backends.{row.module}")
+        for change in setting.changes:
+            change(file)
+        self._name = name
+        row = replace(row, at_once={setting.function: 1}, batch={})
+        super().__init__(row, setting.function, weights, threads)
 
     def describe(self) -> dict[str, str]:
         """Which it is, of which version, and whether Keras compiles it."""
-        inside = self.inside()
-        if network := inside.get("network"):  # one of ours on another library, which it asks itself
-            return {**network.describe(), "setting": self._variant}
-        jit = getattr(inside.get("model"), "jit_compile", None)
+        jit = getattr(self.inside().get("model"), "jit_compile", None)
         compiled = {} if jit is None else {"jit_compile": str(jit)}
-        return {"library": self.library(), "setting": self._variant, **compiled}
+        return {"library": self.library(), "setting": self._name, **compiled}
 
 
-def __getattr__(name: str) -> Any:
-    """The factory for `compare`, asked for as FILE__FUNCTION."""
-    file, _, function = name.partition("__")
-    if not file or not function:
-        raise AttributeError(name)
-    return partial(Alternative, file, function)
+class InCpp:
+    """A setting of a backend in C++, of which only variables of the environment differ."""
+
+    def __init__(self, row: Backend, name: str, _: Setting, weights: Weights, *, threads: int):
+        self._name, self._network = name, load(row.name, threads=threads, weights=weights)
+        self.infer = self._network.infer
+
+    def describe(self) -> dict[str, str]:
+        return {**self._network.describe(), "setting": self._name}
+
+
+def __getattr__(factory: str) -> Any:
+    """The factory for `compare`, asked for as BACKEND__SETTING."""
+    backend, _, name = factory.partition("__")
+    backend = backend.replace("_", "-")
+    if name not in SETTINGS.get(backend, {}):
+        raise AttributeError(factory)
+    row, _ = find(backend)
+    return partial(InCpp if row.native else InPython, row, name, SETTINGS[backend][name])
