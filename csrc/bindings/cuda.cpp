@@ -61,6 +61,7 @@ PYBIND11_MODULE(LENET_MODULE, module, pybind11::mod_gil_not_used()) {
   bind_on_gpu<lenet::ResidentEcho>(module, "ResidentEcho");
   pybind11::module_::import("atexit").attr("register")(
       pybind11::cpp_function(&lenet::cuda::close_sessions));
+  module.def("keep_kernels_in", &lenet::cuda::keep_kernels_in, pybind11::arg("folder"));
   module.def("known_capabilities", &lenet::cuda::known_capabilities);
   const auto compile = [](const lenet::cuda::KernelSource& source, int capability) {
     const std::vector<char> code = lenet::cuda::compile_kernels(source, capability);

@@ -51,23 +51,15 @@ std::string compiler_build() {
 /// What else the compiler is told, beside the GPU. Arithmetic stays as IEEE has it.
 constexpr const char* kOptions[] = {"--std=c++17", "--extra-device-vectorization"};
 
-/// A file a source, compiler, options and GPU; empty where there is no home to keep it in.
+fs::path cache_folder;  // which Python has checked; empty where nothing can be kept
+
+/// A file a source, compiler, options and GPU; empty where it cannot be kept.
 fs::path cache_file(const KernelSource& source, int capability) {
-  const char* cache = std::getenv("XDG_CACHE_HOME");
-  const char* home = std::getenv("HOME");
-  fs::path folder;
-  if (cache != nullptr && *cache != 0) {
-    folder = cache;
-  } else if (home != nullptr && *home != 0) {
-    folder = fs::path(home) / ".cache";
-  } else {
-    return {};
-  }
+  if (cache_folder.empty()) return {};
   std::string key = compiler_version() + compiler_build() + source.text;
   for (const KernelSource& header : kKernelHeaders) key += header.text;
   for (const char* option : kOptions) key += option;
-  return folder / "lenet-bench" /
-         ("kernels-sm_" + std::to_string(capability) + "-" + hex(fnv1a(key)) + ".cubin");
+  return cache_folder / ("sm_" + std::to_string(capability) + "-" + hex(fnv1a(key)) + ".cubin");
 }
 
 constexpr std::size_t kChecksum = 16;  // its digits stand in front of the machine code
@@ -81,7 +73,7 @@ bool is_ours_alone(const fs::path& path) {
 /// Nothing where the file is absent, cut off or damaged, which the checksum shows; or where another
 /// user could have written it, since machine code runs with our rights.
 std::vector<char> read(const fs::path& path) {
-  if (!is_ours_alone(path.parent_path()) || !is_ours_alone(path)) return {};
+  if (!is_ours_alone(path)) return {};
   std::ifstream file(path, std::ios::binary);
   const std::string content{std::istreambuf_iterator<char>(file), {}};
   if (content.size() <= kChecksum) return {};
@@ -89,20 +81,19 @@ std::vector<char> read(const fs::path& path) {
   return {content.begin() + kChecksum, content.end()};
 }
 
-/// The cache may be full, or not ours to write: then it is compiled again next time.
+/// The disk may be full: then it is compiled again next time.
 void write(const fs::path& path, const std::vector<char>& code) {
-  std::error_code ignored;
-  fs::create_directories(path.parent_path(), ignored);
-  fs::permissions(path.parent_path(), fs::perms::owner_all, ignored);
-  std::string temporary = path.string() + ".XXXXXX";
+  std::string temporary = path.parent_path() / ".XXXXXX";
   const int created = mkstemp(temporary.data());  // which nobody else may write
   if (created < 0) return;
+  const std::string machine_code(code.begin(), code.end());
+  const std::string content = hex(fnv1a(machine_code)) + machine_code;
+  const bool whole = ::write(created, content.data(), content.size()) ==
+                         static_cast<ssize_t>(content.size()) &&
+                     fsync(created) == 0;
   close(created);
-  std::ofstream file(temporary, std::ios::binary);
-  file << hex(fnv1a({code.begin(), code.end()}));
-  file.write(code.data(), static_cast<std::streamsize>(code.size()));
-  file.close();
-  if (file) {
+  std::error_code ignored;
+  if (whole) {
     fs::rename(temporary, path, ignored);
   } else {
     fs::remove(temporary, ignored);
@@ -110,6 +101,8 @@ void write(const fs::path& path, const std::vector<char>& code) {
 }
 
 }  // namespace
+
+void keep_kernels_in(const std::string& folder) { cache_folder = folder; }
 
 std::vector<int> known_capabilities() {
   int count = 0;

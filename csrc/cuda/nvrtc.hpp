@@ -15,6 +15,9 @@ extern const KernelSource kFusedKernels, kClusterKernels;
 /// What they include, under the names that they include it by.
 extern const KernelSource kKernelHeaders[5];
 
+/// The cache: a folder that nobody else may write. Without it nothing is kept.
+void keep_kernels_in(const std::string& folder);
+
 /// Machine code for this compute capability (90 is 9.0), out of the cache where it has it. Raises
 /// Unavailable where this NVRTC does not know the GPU.
 std::vector<char> kernels_for(const KernelSource& source, int capability);

@@ -9,4 +9,5 @@ from ._cuda13 import PersistentOnGpu as PersistentOnGpu
 from ._cuda13 import ResidentEcho as ResidentEcho
 from ._cuda13 import compile_cluster_kernels as compile_cluster_kernels
 from ._cuda13 import compile_kernels as compile_kernels
+from ._cuda13 import keep_kernels_in as keep_kernels_in
 from ._cuda13 import known_capabilities as known_capabilities

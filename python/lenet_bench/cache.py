@@ -61,58 +61,8 @@ def _explained() -> Iterator[None]:
         raise Unavailable(f"the cache cannot be used ({where}{why}); {_ELSEWHERE}") from None
 
 
-def made(
-    kind: str, name: str, made_of: Iterable[str], make: Callable[[Path], bytes], suffix: str = ""
-) -> Path:
-    """The file with the result of `make`, made anew only if the texts in `made_of` change.
-
-    `make` gets an empty folder to work in. Raises Unavailable where the cache cannot be used.
-    """
-    key = hashlib.sha256("\0".join(made_of).encode(errors="surrogateescape")).hexdigest()[:16]
-    found = find(kind, f"{name}-{key}", suffix)
-    if found:
-        return found
-    with _explained():
-        work = TemporaryDirectory(dir=_own_folder(kind), prefix=_UNFINISHED)
-    with work as folder:
-        return keep(kind, f"{name}-{key}", make(Path(folder)), suffix)
-
-
 @_explained()
-def find(kind: str, name: str, suffix: str = "") -> Path | None:
-    """The file of that name; a damaged one, or another user's, is removed."""
-    if not os.path.lexists(cache_folder(kind)):
-        return None
-    for path in sorted(_own_folder(kind).glob(f"{name}-{'?' * 64}{suffix}")):
-        if _is_ours(path) and path == _place(path.parent, name, path.read_bytes(), suffix):
-            return path
-        path.unlink()
-    return None
-
-
-@_explained()
-def keep(kind: str, name: str, content: bytes, suffix: str = "") -> Path:
-    """Write the content for `find`."""
-    folder = _own_folder(kind)
-    for old in folder.glob(f"{_UNFINISHED}*"):  # of a killed process
-        if time.time() - old.lstat().st_mtime > _UNFINISHED_S:
-            shutil.rmtree(old) if old.is_dir() else old.unlink()
-    path = _place(folder, name, content, suffix)
-    write_atomically(path, content, mode=0o600)
-    return path
-
-
-def _place(folder: Path, name: str, content: bytes, suffix: str) -> Path:
-    return folder / f"{name}-{hashlib.sha256(content).hexdigest()}{suffix}"
-
-
-def _is_ours(path: Path) -> bool:
-    about = path.lstat()
-    alone = about.st_uid == os.geteuid() and not about.st_mode & _OTHERS_MAY_WRITE
-    return stat.S_ISREG(about.st_mode) and alone
-
-
-def _own_folder(kind: str) -> Path:
+def own_folder(kind: str) -> Path:
     """The cache folder, made if it is absent; raise Unavailable if others could write there."""
     folder = Path(os.path.realpath(cache_folder(kind)))
     for place in (*reversed(folder.parents), folder):
@@ -134,4 +84,55 @@ def _own_folder(kind: str) -> Path:
                 f"other users may write {place} and could replace what is in the cache; fix it "
                 f"with: chmod go-w {shlex.quote(str(place))}"
             )
+    for old in folder.glob(f"{_UNFINISHED}*"):  # of a killed process
+        if time.time() - old.lstat().st_mtime > _UNFINISHED_S:
+            shutil.rmtree(old, ignore_errors=True) if old.is_dir() else old.unlink(missing_ok=True)
     return folder
+
+
+def made(
+    kind: str, name: str, made_of: Iterable[str], make: Callable[[Path], bytes], suffix: str = ""
+) -> Path:
+    """The file with the result of `make`, made anew only if the texts in `made_of` change.
+
+    `make` gets an empty folder to work in. Raises Unavailable where the cache cannot be used.
+    """
+    key = hashlib.sha256("\0".join(made_of).encode(errors="surrogateescape")).hexdigest()[:16]
+    found = find(kind, f"{name}-{key}", suffix)
+    if found:
+        return found
+    with _explained():
+        work = TemporaryDirectory(dir=own_folder(kind), prefix=_UNFINISHED)
+    with work as folder:
+        return keep(kind, f"{name}-{key}", make(Path(folder)), suffix)
+
+
+@_explained()
+def find(kind: str, name: str, suffix: str = "") -> Path | None:
+    """The file of that name; a damaged one, or another user's, is removed."""
+    if not os.path.lexists(cache_folder(kind)):
+        return None
+    for path in sorted(own_folder(kind).glob(f"{name}-{'?' * 64}{suffix}")):
+        if _is_ours(path) and path == _place(path.parent, name, path.read_bytes(), suffix):
+            return path
+        path.unlink()
+    return None
+
+
+@_explained()
+def keep(kind: str, name: str, content: bytes, suffix: str = "") -> Path:
+    """Write the content for `find`."""
+    folder = own_folder(kind)
+    path = _place(folder, name, content, suffix)
+    write_atomically(path, content, mode=0o600)
+    return path
+
+
+def _place(folder: Path, name: str, content: bytes, suffix: str) -> Path:
+    return folder / f"{name}-{hashlib.sha256(content).hexdigest()}{suffix}"
+
+
+def _is_ours(path: Path) -> bool:
+    about = path.lstat()
+    alone = about.st_uid == os.geteuid() and not about.st_mode & _OTHERS_MAY_WRITE
+    return stat.S_ISREG(about.st_mode) and alone

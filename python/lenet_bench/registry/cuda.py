@@ -19,6 +19,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 
+from ..cache import own_folder
 from ..errors import Unavailable
 from ..installed import installed_version
 
@@ -75,7 +76,10 @@ def native() -> ModuleType:
                 raise Unavailable(too_old)
             for library in LIBRARIES[major]:
                 load(library, major)
-            return import_module(f"lenet_bench._cuda{major}")
+            module = import_module(f"lenet_bench._cuda{major}")
+            with suppress(Unavailable):  # then kernels are compiled at each start
+                module.keep_kernels_in(os.fsencode(own_folder("kernels")))
+            return module
         except Unavailable as error:
             reasons.append(f"CUDA {major}: {error}")
         except ImportError as error:
