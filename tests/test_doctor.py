@@ -14,6 +14,7 @@ from lenet_bench.show.terminal.doctor import backends as all_backends
 from lenet_bench.show.terminal.doctor import examination
 from lenet_bench.show.terminal.screen import Screen
 from msgspec import to_builtins
+from sample_results import sample_log, write_log
 
 LIBRARIES = ("libcudart", "libnvrtc", "libcublas", "libcudnn")
 KEYS = {"name", "device", "available", "reason"}
@@ -160,6 +161,14 @@ def test_the_machine_is_plain_data_and_on_linux_has_its_processor_and_caches():
         assert all(cache.level in (1, 2, 3, 4) and cache.bytes > 0 for cache in processor.caches)
 
 
+@pytest.mark.parametrize("value", ["/" + "x" * 5000, "/\udcff"], ids=["too long", "not UTF-8"])
 @pytest.mark.parametrize("variable", ["LENET_BENCH_MNIST", "LENET_BENCH_CUDA_LIBRARIES"])
-def test_a_variable_longer_than_a_name_may_be_is_no_bug(run, variable):
-    assert "this is a bug" not in run("doctor", "numpy", **{variable: "/" + "x" * 5000}).errors
+def test_a_variable_that_names_no_folder_is_no_bug(run, variable, value):
+    assert "this is a bug" not in run("doctor", "numpy", **{variable: value}).errors
+
+
+@pytest.mark.parametrize("value", ["/" + "x" * 5000, "/\udcff"], ids=["too long", "not UTF-8"])
+@pytest.mark.parametrize("variable", ["HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME"])
+def test_a_result_is_reported_whatever_a_folders_variable_says(run, variable, value, tmp_path):
+    write_log(tmp_path / "result.jsonl", sample_log())
+    assert run("report", str(tmp_path / "result.jsonl"), **{variable: value}).code == 0

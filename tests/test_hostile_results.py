@@ -14,7 +14,16 @@ from lenet_bench.show.comparison import render
 from lenet_bench.show.figures.pictures import pictures
 from lenet_bench.show.page import gather, page
 from processes import python
-from sample_results import blocks, failed, log, result, sample_log, with_checksums, write_log
+from sample_results import (
+    blocks,
+    experiments,
+    failed,
+    log,
+    result,
+    sample_log,
+    with_checksums,
+    write_log,
+)
 
 MOST_KB = 1_000_000
 #: The command, and then the most memory that its process had.
@@ -137,6 +146,24 @@ def test_an_impossible_number_is_refused_where_the_file_is_read(tmp_path, run, n
         done = run(*map(str, words))
         assert done.code == 1
         assert "damaged result file: line 2" in done.errors
+
+
+@pytest.mark.parametrize("us", ["-0.0", "0.0"])
+def test_a_way_that_takes_no_time_is_no_bug(tmp_path, run, us):
+    path = tmp_path / "result.jsonl"
+    write_log(path, log(blocks("first", 20, experiments=experiments()), apart=True))
+    old = b'{"kind":"way","name":"entering","us":14'
+    content = path.read_bytes()
+    assert old in content
+    path.write_bytes(with_checksums(content.replace(old, old[:-2] + us.encode())))
+    for words in (
+        ("report", path),
+        ("report", path, "--json"),
+        ("report", path, "-o", tmp_path / "p.html"),
+    ):
+        done = run(*map(str, words))
+        assert "bug" not in done.errors
+        assert done.code in (0, 1)
 
 
 def test_fewer_calls_made_than_kept_are_refused(tmp_path, run):
