@@ -171,4 +171,4 @@ def test_a_variable_that_names_no_folder_is_no_bug(run, variable, value):
 @pytest.mark.parametrize("variable", ["HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME"])
 def test_a_result_is_reported_whatever_a_folders_variable_says(run, variable, value, tmp_path):
     write_log(tmp_path / "result.jsonl", sample_log())
-    assert run("report", str(tmp_path / "result.jsonl"), **{variable: value}).code == 0
+    assert run("report", tmp_path / "result.jsonl", **{variable: value}).code == 0
