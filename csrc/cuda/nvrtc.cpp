@@ -88,9 +88,9 @@ void write(const fs::path& path, const std::vector<char>& code) {
   if (created < 0) return;
   const std::string machine_code(code.begin(), code.end());
   const std::string content = hex(fnv1a(machine_code)) + machine_code;
-  const bool whole = ::write(created, content.data(), content.size()) ==
-                         static_cast<ssize_t>(content.size()) &&
-                     fsync(created) == 0;
+  const bool whole =
+      ::write(created, content.data(), content.size()) == static_cast<ssize_t>(content.size()) &&
+      fsync(created) == 0;
   close(created);
   std::error_code ignored;
   if (whole) {
