@@ -13,7 +13,7 @@ from argparse import ArgumentParser
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TextIO
 
 from lenet_bench.measure.comparison import compare
 from lenet_bench.measure.options import CompareOptions, Entry
@@ -154,7 +154,7 @@ def timed(step: str, backends: Sequence[str], file: Path, seconds: float, quick:
     """One whole round of all first, then as many as there is time for."""
     result = compare(
         CompareOptions(
-            backends=(*FLOORS, *backends) if step == "ours" else backends,
+            backends=(*FLOORS, *backends) if step == "ours" else tuple(backends),
             baseline=COPIES.name if step == "ours" else "cudnn",
             budget_s=max(seconds - TO_PRINT_S, 1.0),
             rounds=1 if quick else None,
@@ -242,7 +242,7 @@ def sanitize(folder: Path, backends: Sequence[str]) -> int:
     return failed
 
 
-def bounded(command: Sequence[object], output: object, **variables: str) -> int | None:
+def bounded(command: Sequence[object], output: TextIO, **variables: str) -> int | None:
     """How it ended; None where that took too long. All that it started is ended with it."""
     process = subprocess.Popen(
         list(map(str, command)),

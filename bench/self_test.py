@@ -186,8 +186,8 @@ def intervals(
         rounds = sorted(left.keys() & right.keys())
         for end in range(starts, len(rounds) + 1, starts):
             some = rounds[end - starts : end]
-            both = ({n: medians[n] for n in some} for medians in (left, right))
-            found += filter(None, [ratio_interval(*both, seed=len(found))])
+            new, old = ({n: medians[n] for n in some} for medians in (left, right))
+            found += filter(None, [ratio_interval(new, old, seed=len(found))])
     return found
 
 

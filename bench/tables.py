@@ -160,7 +160,7 @@ def whybrief(path: Path) -> Iterator[str]:
             one.name,
             time(one.median_us),
             *map(time, grouped(one.parts).values()),
-            time(one.operation_us and one.operation_us.us),
+            time(one.operation_us.us if one.operation_us else None),
         )
         for one in sorted(found, key=lambda one: one.median_us or inf)
     ]
@@ -329,8 +329,8 @@ def setting_row(row: Row, tries: str, best: Row, seed: int) -> tuple[str, ...]:
     us, least_us = median(row), median(best)
     if us is None or not least_us:
         return row.name, tries, row.status, "-", "-"
-    both = [start_medians_us(one.blocks) for one in (row, best)]
-    found = None if row is best else ratio_interval(*both, seed)
+    new, old = (start_medians_us(one.blocks) for one in (row, best))
+    found = None if row is best else ratio_interval(new, old, seed)
     reaches = interval(found.low, found.high) if found else "-"
     return row.name, tries, time(us), ratio(us / least_us), reaches
 

@@ -29,7 +29,8 @@ def without_python(path: Path) -> Iterator[str]:
             continue
         both = in_cpp, in_python = [found[name] for name in pair]
         fast, slow = (row.summary.p50_us if row.summary else None for row in both)
-        bounds = ratio_interval(*(start_medians_us(row.blocks) for row in both), result.rules.seed)
+        new, old = (start_medians_us(row.blocks) for row in both)
+        bounds = ratio_interval(new, old, result.rules.seed)
         less = ratio(fast / slow) if fast and slow else "-"
         ends = interval(bounds.low, bounds.high) if bounds else "-"
         lines = (count(row.lines_of_code) for row in (in_python, in_cpp))

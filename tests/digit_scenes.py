@@ -19,6 +19,7 @@ from digit_photos import (
     tilted,
 )
 
+Colour = tuple[float, float, float]
 PAPERS = ((0.97, 0.97, 0.97), (0.95, 0.93, 0.88), (0.9, 0.92, 0.95), (0.8, 0.8, 0.8))
 INKS = ((0.08, 0.08, 0.1), (0.1, 0.15, 0.5), (0.6, 0.08, 0.1), (0.05, 0.35, 0.15))
 
@@ -30,8 +31,8 @@ class Scene:
     sides: tuple[int, int] = (200, 1000)  # pixels
     share: tuple[float, float] = (0.3, 0.7)  # the digit's height by the picture's
     stroke: tuple[float, float] = (0.05, 0.12)  # a stroke's width by the digit's height
-    papers: tuple = PAPERS
-    inks: tuple = INKS
+    papers: tuple[Colour, ...] = PAPERS
+    inks: tuple[Colour, ...] = INKS
     light: float = 0.4  # how much it falls off
     shadow: float = 0
     askew: bool = False

@@ -21,7 +21,7 @@ TIMEOUT_S = 180
 class Served:
     """A lesson that runs, and its address."""
 
-    process: subprocess.Popen
+    process: subprocess.Popen[str]
     address: str
 
     @property

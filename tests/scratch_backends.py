@@ -11,6 +11,7 @@ import threading
 import time
 from dataclasses import replace
 from pathlib import Path
+from types import FrameType
 
 import numpy as np
 from lenet_bench import CompareOptions, Entry, compare, load
@@ -38,7 +39,7 @@ _TIME_CALLS = calls.time_calls
 
 def timing():
     """The frame of the clock around this call, if this call is timed."""
-    frame = sys._getframe()
+    frame: FrameType | None = sys._getframe()
     while frame is not None and frame.f_code is not _TIME_CALLS.__code__:
         frame = frame.f_back
     return frame
@@ -94,7 +95,7 @@ class FailsWhenTimed(Honest):
 
     def answer(self, images, right):
         if timed():
-            self.fail()
+            self.fail()  # type: ignore[attr-defined]
         return right
 
 
@@ -108,7 +109,14 @@ ExitsQuietly = failing("ExitsQuietly", lambda: os._exit(0))
 ExitsPolitely = failing("ExitsPolitely", lambda: sys.exit("enough"))
 Hangs = failing("Hangs", lambda: time.sleep(3600))
 RunsOutOfMemory = failing("RunsOutOfMemory", lambda: np.ones(1 << 50))
-ClosesEverything = failing("ClosesEverything", lambda: (os.closerange(3, 256), time.sleep(3600)))
+
+
+def closes_everything():
+    os.closerange(3, 256)
+    time.sleep(3600)
+
+
+ClosesEverything = failing("ClosesEverything", closes_everything)
 
 
 class ReadsAddressZero(FailsWhenTimed):
@@ -311,7 +319,7 @@ class LeaksMemory(Honest):
     leaked = ()
 
     def answer(self, images, right):
-        self.leaked = (*self.leaked, np.ones(1 << 17))
+        self.leaked = (*self.leaked, np.ones(1 << 17))  # type: ignore[assignment]
         return right
 
 
@@ -366,7 +374,7 @@ class SlowsItsClock(Honest):
 
 class LeavesItsCore(Honest):
     def begin(self):
-        os.sched_setaffinity(0, range(os.cpu_count()))
+        os.sched_setaffinity(0, range(os.cpu_count() or 1))
 
 
 class ForksWhenTimed(Honest):

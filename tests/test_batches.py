@@ -91,7 +91,7 @@ def test_a_call_with_cold_caches_takes_longer(weights_file):
     cold = Before(COLD_MB, None)
 
     def turn(before):
-        return np.median(time_calls(infer, images, 0.0, fewest=15, before=before).samples_ns)
+        return np.median(time_calls(infer, list(images), 0.0, fewest=15, before=before).samples_ns)
 
     assert np.median([turn(cold) / turn(None) for _ in range(9)]) > 1.5
     assert cold.cpu_ns > 0

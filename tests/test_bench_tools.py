@@ -15,13 +15,12 @@ from sample_results import blocks, log, write_log
 sys.path.insert(0, str(Path(__file__).parents[1] / "bench"))
 sys.path.insert(0, str(Path(__file__).parents[1]))
 import gpu
+from settings import InPython
+from settings.__main__ import entry
+from settings.changes import Change, Setting, as_is, calls, passes, sets
+from settings.tried import SETTINGS
 from tables import alternatives
 from without_python import PAIRS, without_python
-
-from bench.settings import InPython
-from bench.settings.__main__ import entry
-from bench.settings.changes import Change, Setting, as_is, calls, passes, sets
-from bench.settings.tried import SETTINGS
 
 ROOT = Path(__file__).parents[1]
 
@@ -54,16 +53,16 @@ def called(file: ModuleType, change: Change, *arguments: object, **named: object
 def file() -> ModuleType:
     """A backend's file."""
     module = ModuleType("file")
-    module.made = lambda *given, **named: SimpleNamespace(given=given, named=named)
+    module.made = lambda *given, **named: SimpleNamespace(given=given, named=named)  # type: ignore[attr-defined]
     return module
 
 
 def test_a_change_adds_arguments_to_a_call(file):
-    assert called(file, passes("made", fast=True), 1, fast=False).named == {"fast": True}
+    assert called(file, passes("made", fast=True), 1, fast=False).named == {"fast": True}  # type: ignore[attr-defined]
 
 
 def test_a_change_sets_an_attribute_of_an_answer(file):
-    assert called(file, sets("made", "fast", True)).fast is True
+    assert called(file, sets("made", "fast", True)).fast is True  # type: ignore[attr-defined]
 
 
 def test_a_change_calls_a_method_of_an_answer(file):
@@ -80,7 +79,7 @@ def test_a_change_uses_what_another_name_has(file):
 @pytest.mark.parametrize("backend", SETTINGS)
 def test_each_setting_calls_a_function_of_the_backends_file(backend):
     row, _ = find(backend)
-    folder = Path(lenet_bench.backends.__file__).parent
+    folder = Path(lenet_bench.backends.__file__).parent  # type: ignore[attr-defined]
     defined = set() if row.native else functions(folder / f"{row.module}.py")
     for setting in SETTINGS[backend].values():
         assert row.native or setting.function in defined

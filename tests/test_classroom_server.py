@@ -5,6 +5,7 @@ import signal
 import socket
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -90,7 +91,7 @@ def test_a_newer_drawing_ends_what_is_left_of_the_older(lesson):
     connections = [lesson.connect() for _ in range(8)]
     for connection in connections:
         connection.sendall(lesson.drawing(stroke()))
-    answers = [b"".join(iter(lambda c=c: c.recv(1 << 16), b"")) for c in connections]
+    answers = [b"".join(iter(partial(c.recv, 1 << 16), b"")) for c in connections]
     for connection in connections:
         connection.close()
     lines = [answer.partition(b"\r\n\r\n")[2].count(b"\n") for answer in answers]
@@ -175,7 +176,7 @@ def test_what_the_page_would_not_ask_is_refused_in_a_sentence(lesson, what):
 
 def test_a_flood_of_rubbish_does_not_stop_the_lesson(lesson):
     flood = [sys.executable, str(Path(__file__).with_name("flood.py")), str(lesson.port)]
-    drawings = refused = 0
+    drawings, refused = 0, 0.0
     with subprocess.Popen(flood, stdout=subprocess.PIPE, text=True) as process:
         try:
             while refused < FLOOD or drawings < 2:

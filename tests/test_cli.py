@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import click
 import lenet_bench
@@ -71,7 +72,7 @@ def test_a_slip_is_answered_with_what_was_meant_or_lists_all_and_threads_with_th
 
 
 def test_train_has_the_frameworks_and_the_recipe_of_training():
-    choices = {name: default for name, (default, _) in RECIPE.items()}
+    choices: dict[str, Any] = {name: default for name, (default, _) in RECIPE.items()}
     assert Recipe(**choices, augmentation=Augmentation()) == Recipe()
     assert set(choices) == {*vars(Recipe())} - {"augmentation"}
     assert FRAMEWORKS == TRAINABLE
@@ -134,7 +135,7 @@ def test_a_closed_output_is_not_a_success_and_a_reader_that_leaves_no_error(pict
 
 def started(*arguments):
     """The command, under way."""
-    pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+    pipes: dict[str, Any] = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
     return subprocess.Popen([*COMMAND, *arguments], env=environment(), **pipes)
 
 

@@ -4,6 +4,7 @@ import json
 import os
 import sys
 import threading
+from typing import Any
 
 import pytest
 import scratch_backends as scratch
@@ -175,11 +176,13 @@ def test_threads_beyond_the_count_and_at_work_unasked_are_warned_of(weights_file
 
 
 def test_a_budget_is_kept_from_the_first_start_to_the_end(weights_file):
-    updates = []
+    updates: list[Any] = []
     entries = tuple(scratch.entry(scratch.Honest, name=name) for name in "abc")
     result = compare(CompareOptions(entries, budget_s=4, weights=weights_file), updates.append)
     ran = [block for row in (*result.backends, result.floor) for block in row.blocks]
-    longest = max((block.took_s for block in ran), default=result.elapsed_s)  # busy machine: none
+    longest = max(
+        (block.took_s or 0 for block in ran), default=result.elapsed_s
+    )  # busy machine: none
     assert result.ended == "budget"
     assert all(block.at_s < 4 for block in ran)
     assert result.elapsed_s > 4 - 2 * longest

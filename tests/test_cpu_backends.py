@@ -88,4 +88,4 @@ def test_weights_made_by_hand_are_checked(name: str, wrong: object, error: type[
     if wrong is ABSENT:
         del parameters[name]
     with pytest.raises(error, match=name):
-        build("openblas", Weights(parameters))
+        build("openblas", Weights(parameters))  # type: ignore[arg-type]

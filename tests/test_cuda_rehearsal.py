@@ -277,7 +277,7 @@ def test_ctrl_c_keeps_what_was_measured(double: Path, tmp_path: Path) -> None:
 
 def test_all_of_it_ends_in_time(double: Path, tmp_path: Path) -> None:
     """Also where a program ignores SIGTERM; what it had printed is kept."""
-    here = machine(tmp_path, double, **{"nvidia-smi": UNSTOPPABLE})
+    here = machine(tmp_path, double, **{"nvidia-smi": UNSTOPPABLE})  # type: ignore[arg-type]
     code, printed = here.run("--seconds", "30")
     assert code == 0
     assert "== cut short: machine\n" in printed

@@ -167,7 +167,7 @@ def a_system(root: Path, *, device_file: str = "", pci: tuple[str, str] | None =
 
 def test_without_a_driver_the_system_says_whether_there_is_a_gpu(tmp_path: Path) -> None:
     seen = [
-        _without_driver(a_system(tmp_path / str(number), **system)).remedy
+        _without_driver(a_system(tmp_path / str(number), **system)).remedy  # type: ignore[arg-type]
         for number, system in enumerate(
             [
                 {},

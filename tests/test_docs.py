@@ -26,6 +26,7 @@ def commands() -> Iterator[tuple[str, click.Command]]:
     context = click.Context(cli)
     for name in cli.list_commands(context):
         command = cli.get_command(context, name)
+        assert command
         yield name, command
         if isinstance(command, click.Group):
             yield from ((f"{name} {inner}", one) for inner, one in command.commands.items())
@@ -49,7 +50,9 @@ def test_an_example_is_understood(line: str) -> None:
     context = click.Context(cli)
     while isinstance(command, click.Group):
         name = words.pop(0)
-        command = command.get_command(context, name)
+        inner = command.get_command(context, name)
+        assert inner
+        command = inner
         context = click.Context(command, parent=context, info_name=name)
     command.make_context(command.name, words, parent=context)
 

@@ -12,6 +12,7 @@ import time
 import zipfile
 from importlib.metadata import distribution
 from pathlib import Path
+from typing import Any
 
 import pytest
 from conftest import environment
@@ -52,8 +53,8 @@ def needed(name, found=()):
 def pack(name, folder):
     """An installed distribution as a wheel again; of ours also files that came by an edit."""
     found = distribution(name)
-    site = Path(found.locate_file(""))
-    tags = re.findall(r"^Tag: (.+)-(.+)-(.+)$", found.read_text("WHEEL"), re.M)
+    site = Path(str(found.locate_file("")))
+    tags = re.findall(r"^Tag: (.+)-(.+)-(.+)$", found.read_text("WHEEL") or "", re.M)
     tag = "-".join(".".join(dict.fromkeys(part)) for part in zip(*tags, strict=True))
     files = {str(file) for file in found.files}
     if name == "lenet-bench":
@@ -114,9 +115,13 @@ class Fleet:
         settings = {"wheels": wheels, "backends": "numpy", "options": "--rounds 1", **variables}
         set_to = [word for name, value in settings.items() for word in ("-S", f"{name}={value}")]
         command = [sys.executable, FLEET, "-C", hosts, *set_to, *options]
-        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
-        own = {"cwd": self.folder, "env": environment(), "start_new_session": True}
-        return subprocess.Popen(command, **pipes, **own)
+        pipes: dict[str, Any] = {
+            "stdout": subprocess.PIPE,
+            "stderr": subprocess.STDOUT,
+            "text": True,
+        }
+        own: dict[str, Any] = {"cwd": self.folder, "env": environment(), "start_new_session": True}
+        return subprocess.Popen(command, text=True, **pipes, **own)
 
     def run(self, wheels, *options, **variables):
         """Its exit code, what was said of each host, and all that was said."""

@@ -101,7 +101,7 @@ def test_it_says_what_library_runs_what_is_no_image_and_which_backends_show_laye
         (np.full((28, 28), 255, np.float32), ValueError),
     ):  # also from the other process
         with pytest.raises(error, match="expected"):
-            network.infer(wrong)
+            network.infer(wrong)  # type: ignore[arg-type]
     with pytest.raises(LenetBenchError, match=r"outputs of layers; .*reference"):
         network.layers(images[0])
 

@@ -57,8 +57,8 @@ def test_each_layer_equals_the_reference(variant: str) -> None:
         for layer in ("pool1", "pool2", "fc1", "fc2", "probabilities"):
             np.testing.assert_allclose(got[layer], expected[layer], rtol=0, atol=tolerance)
     weights["fc1.weight"][7] = 0  # also for int16
-    got = build(variant, weights=weights).layers(random_images(4, 1)[0])["fc1"]
-    assert got[7] == max(weights["fc1.bias"][7], 0)
+    fc1 = build(variant, weights=weights).layers(random_images(4, 1)[0])["fc1"]
+    assert fc1[7] == max(weights["fc1.bias"][7], 0)
 
 
 @pytest.mark.usefixtures("isa")

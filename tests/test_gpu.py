@@ -20,7 +20,7 @@ from lenet_bench.registry import BACKENDS, Network, tolerance
 from numpy.typing import NDArray
 
 Images = NDArray[np.float32]
-BACKENDS = [name for backend in BACKENDS if backend.device == "gpu" for name in backend.names()]
+ON_GPU = [name for backend in BACKENDS if backend.device == "gpu" for name in backend.names()]
 
 
 @cache
@@ -32,7 +32,7 @@ def reason(backend: str) -> str | None:
     return None
 
 
-@pytest.fixture(scope="module", params=BACKENDS)  # skips before images are made
+@pytest.fixture(scope="module", params=ON_GPU)  # skips before images are made
 def backend(request: pytest.FixtureRequest) -> str:
     """Every GPU backend that runs here."""
     name = str(request.param)

@@ -137,9 +137,9 @@ def test_several_backends_print_a_table_of_72_columns(run, picture, weights_file
     image, timing = np.eye(10, dtype=np.float32), Timing(first_us=9e6, steady_us=100.0, calls=9)
     answers = [Answer("7.png", name, image[7], timing, 1e-6, agrees=True) for name in names()]
     reference = lenet_bench.load("reference")
-    backends = [OpenBackend(name, reference, timing) for name in names()]
+    opened = [OpenBackend(name, reference, timing) for name in names()]
     answered = [Answered("7.png", image, tuple(answers))]
-    lines = list(times(Screen(72, colour=False), backends, answered))
+    lines = list(times(Screen(72, colour=False), opened, answered))
     shown = {line.split()[0] for line in lines}
     assert set(names()) <= shown
     assert max(map(len, lines)) <= 72
@@ -210,7 +210,7 @@ def test_a_file_without_permission_is_one_sentence(picture, weights_file, tmp_pa
     }
     files[forbidden].chmod(0)
     command = [sys.executable, "-m", "lenet_bench"]
-    command += ["infer", files["image"], "--weights"]
+    command += ["infer", str(files["image"]), "--weights"]
     if os.geteuid() == 0:  # without the powers that let root read what it may not
         powers = "--bounding-set=-dac_override,-dac_read_search"
         command = ["setpriv", powers, "--", *command]

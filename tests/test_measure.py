@@ -40,7 +40,7 @@ def asked(fewest, **options):
         made.append(image)
         return len(made)
 
-    inputs = [np.zeros(1), np.ones(1), np.ones(1) * 2]
+    inputs = [np.full(1, number, np.float32) for number in range(3)]
     return time_calls(infer, inputs, 0.0, fewest=fewest, **options)
 
 
@@ -49,7 +49,7 @@ def test_calls_go_through_the_images_and_last_as_long_as_they_shall_or_until_the
     assert len(calls.samples_ns) == 20
     assert [number for number, _ in calls.answers[:3]] == [0, 1, 2]
     assert sum(calls.samples_ns) <= calls.wall_ns
-    images = [np.zeros(1)]
+    images = [np.zeros(1, np.float32)]
     assert time_calls(lambda _: None, images, 0.01, fewest=1).wall_ns >= 10_000_000
     assert len(time_calls(lambda _: None, images, 60.0, fewest=1, most=30).samples_ns) == 30
 
@@ -75,7 +75,7 @@ def loops(monkeypatch):
 
 
 def timed_with(seconds, **options):
-    return time_calls(lambda _: None, [np.zeros(1)], seconds, fewest=1, **options)
+    return time_calls(lambda _: None, [np.zeros(1, np.float32)], seconds, fewest=1, **options)
 
 
 def test_on_a_quiet_machine_all_calls_are_kept_and_one_that_is_never_quiet_ends_the_wait(loops):

@@ -247,7 +247,7 @@ def test_text_can_be_read_and_marks_be_seen_in_both_themes(dark):
 def test_figures_are_written_as_svg_and_png_that_follow_the_theme_and_show_something(tmp_path):
     drawn = pictures(gather([("r.jsonl", sample_result())]))["hero"]
     picture = ElementTree.fromstring(themed(drawn))
-    style = picture.find("{http://www.w3.org/2000/svg}style").text
+    style = picture.findtext("{http://www.w3.org/2000/svg}style", "")
     assert set(re.findall(r"var\((--[\w-]+)\)", drawn)) <= set(re.findall(r"(--[\w-]+):", style))
     assert "prefers-color-scheme:dark" in style
     assert not re.search("white|#fff", drawn)
@@ -257,9 +257,9 @@ def test_figures_are_written_as_svg_and_png_that_follow_the_theme_and_show_somet
     names = {f"{key}.{ending}" for key in ("hero", "why", "layers") for ending in ("svg", "png")}
     assert {path.name for path in written} >= names
     assert "var(" not in (tmp_path / "slides/layers.svg").read_text()
-    picture = Image.open(BytesIO((tmp_path / "slides/layers.png").read_bytes()))
-    assert picture.width > 1800
-    assert len(picture.convert("RGB").getcolors(1 << 20)) > 10
+    shown = Image.open(BytesIO((tmp_path / "slides/layers.png").read_bytes()))
+    assert shown.width > 1800
+    assert len(shown.convert("RGB").getcolors(1 << 20) or ()) > 10
 
 
 @pytest.mark.parametrize("library", ["jinja2", "vl_convert"])

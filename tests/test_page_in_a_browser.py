@@ -1,5 +1,7 @@
 """The report's page in a real Chromium: on a desk, a phone, in the dark, on paper, by keyboard."""
 
+from typing import Any
+
 import pytest
 from lenet_bench.registry import precision
 from lenet_bench.show.page import gather, page
@@ -242,7 +244,7 @@ def bars(tab):
     drawn = tab.locator(BARS).evaluate_all("""marks => marks.map(mark => {
         const {x, y, width} = mark.getBoundingClientRect();
         return [mark.getAttribute('aria-label'), {x, y, end: x + width}] })""")
-    found = {}
+    found: dict[str, Any] = {}
     for label, box in drawn:
         name, _, part = label.partition(": ")
         found.setdefault(name, {})[part] = box

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 import toy_backends as toys
@@ -48,7 +49,7 @@ def problem_of(parts: Parts, toy: str) -> object:
     """What is not as it must be."""
     if toy == READS_MUCH:
         more = added(parts, toy, "Reads")
-        own = more.pop("conv2"), more.pop(AFTER)
+        own: tuple[Any, ...] = more.pop("conv2"), more.pop(AFTER)
         (_, reading, _), (cold, _, _) = own
         right = reading > 0 and 0 < cold < reading
     else:

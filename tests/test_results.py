@@ -357,7 +357,8 @@ def test_a_committed_result_keeps_the_schema_and_prints_ratios_of_what_it_prints
     for line in {line.get("backend", n): line for n, line in enumerate(lines)}.values():
         validator.validate(line)
     found = read_result(path)
-    assert min(row.summary.p50_us for row in found.backends if row.status == "ok") > 0
+    assert min(row.summary.p50_us or 0 for row in found.backends if row.status == "ok") > 0
+    assert found.baseline
     base = found.row(found.baseline).summary.p50_us
     ranked = [row for row in found.backends if row.summary and row.summary.ratio]
     assert len(ranked) > 1

@@ -3,6 +3,7 @@
 import gzip
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator
@@ -34,7 +35,7 @@ def with_all_calls(kept):
     """Like the run that a shared log was made of: every call, some of them in slow slices."""
     blocks = []
     for number, block in enumerate(kept.blocks):
-        slices = ()
+        slices: Any = ()
         samples = jittered(block.calls_ns.tolist(), number)
         if block.quiet_share is not None:
             first = len(samples) // 3

@@ -7,6 +7,7 @@ import sys
 from dataclasses import asdict, replace
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -147,7 +148,8 @@ def options(tmp_path, data):
 def whole_run(tmp_path_factory, data):
     """A small run that was never stopped: its options, its row, and all that was to be heard."""
     output = tmp_path_factory.mktemp("whole") / "small.safetensors"
-    options, heard = TrainOptions(output, data=data, recipe=SMALL), []
+    options = TrainOptions(output, data=data, recipe=SMALL)
+    heard: list[Any] = []
     result = train(options, watch=heard.append)
     write_curves(options, result)
     return options, result.run("keras"), heard

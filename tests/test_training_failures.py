@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from typing import Any
 
 import pytest
 from conftest import environment
@@ -82,7 +83,7 @@ def begun(data, output, frameworks, *more):
     """The command, under way, with what is broken before what is sound."""
     command = [sys.executable, "-m", "lenet_bench", "train", *named(frameworks), *OPTIONS, *more]
     command += ["--data", str(data), "-o", str(output), "--json"]
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     return subprocess.Popen(command, **pipes, text=True, env=environment())
 
 

@@ -91,7 +91,7 @@ class LenetBench(rfm.RunOnlyRegressionTest):
     def collect(self) -> bool:
         """Each result is one that could be shared, and of this run; only then it is kept."""
         found = self._received()
-        missing = {}
+        missing: dict[str, str | None] = {}
         for target, one in zip(self.targets, found, strict=True):
             write_atomically(target, one.content)
             named = shlex.split(self.backends)

@@ -4,6 +4,7 @@ watch every access (they are ordinary tests elsewhere).
 
 import time
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import lenet_bench
 import numpy as np
@@ -25,7 +26,7 @@ def net(request: pytest.FixtureRequest) -> Network:
         pytest.skip(str(reason))
 
 
-ANY_ARRAY = hnp.arrays(
+ANY_ARRAY: st.SearchStrategy[Any] = hnp.arrays(
     dtype=st.sampled_from([np.float32, np.float64, np.uint8, ">f4"]),
     shape=st.one_of(
         st.just((28, 28)),
