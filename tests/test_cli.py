@@ -32,8 +32,7 @@ def test_each_command_has_help_with_examples_in_80_columns(run, command):
     assert max(map(len, done.output.splitlines())) <= 80
 
 
-def test_help_has_the_exit_codes_and_the_version_is_the_packages_also_as_installed(run):
-    assert "1 a wrong" in run("--help").output
+def test_the_installed_command_is_the_module(run):
     assert run("--version").output == f"lenet-bench {lenet_bench.__version__}\n"
     command = Path(sys.executable).with_name("lenet-bench")
     output = subprocess.run([command, "--help"], capture_output=True, check=True, text=True).stdout

@@ -40,17 +40,13 @@ def test_json_has_all_backends_the_machine_the_software_the_weights_and_the_way_
         assert link["reason"] or link["details"]["found"]
 
 
-def test_backends_says_what_each_is_and_calls_and_why_one_cannot_run(run):
+def test_backends_says_why_one_cannot_run(run):
     done = run("backends", "fused", "numpy", "--json", LENET_BENCH_ISA="vax")
     entries = json.loads(done.output)
     assert [entry["name"] for entry in entries] == ["fused", "fused:int16", "numpy"]
     assert all(entry.keys() >= KEYS for entry in entries)
     assert not entries[0]["available"]
     assert "vax" in entries[0]["reason"]
-    done = run("backends", "fused", "openblas")
-    assert done.code == 0
-    assert "our own SIMD kernels" in done.output
-    assert "assembly kernels" in done.output
 
 
 def test_backends_gives_a_reason_that_variants_share_once():
@@ -63,9 +59,7 @@ def test_backends_gives_a_reason_that_variants_share_once():
     assert "torch:export crashes" in lines
 
 
-def test_doctor_prints_its_sections_and_downloads_no_data(run, small_mnist, tmp_path):
-    lines = run("doctor", "reference").output.splitlines()
-    assert {"Machine", "Software", "Files", "Backends"} <= set(lines)
+def test_doctor_downloads_no_data(run, small_mnist, tmp_path):
     done = run("doctor", "reference", "--json", LENET_BENCH_MNIST=str(small_mnist))
     found = {entry["name"]: entry for entry in json.loads(done.output)}
     assert found["mnist"]["details"] == {"path": str(small_mnist), "images": 30}
