@@ -165,16 +165,19 @@ def test_a_turned_bit_is_an_error_wherever_it_is(path):
 
 
 @pytest.mark.parametrize("content", [b"", b"[]", b"\x00\xff", b'"schema"', b"{}", b"[" * 100_000])
-def test_what_is_no_result_or_not_there_is_refused(path, content):
-    with pytest.raises(ResultError, match="No such file"):
-        read_result(path)
+def test_what_is_no_result_is_refused(path, content):
     for ending in (b"", b"\n"):
         path.write_bytes(content + ending)
         with pytest.raises(ResultError, match="not a result file"):
             read_result(path)
 
 
-def test_the_ratio_is_that_of_the_medians_and_never_without_them():
+def test_an_absent_file_is_refused(path):
+    with pytest.raises(ResultError, match="No such file"):
+        read_result(path)
+
+
+def test_the_ratio_is_that_of_the_medians():
     found = sample_result()
     first, second = (found.row(name).summary for name in ("first", "second"))
     assert (first.samples, first.verdict, first.ratio) == (600, "baseline", 1.0)

@@ -106,7 +106,7 @@ def test_the_interval_narrows_with_the_square_root_of_the_starts():
     assert widths[25] / widths[100] == pytest.approx(2, rel=0.2)
 
 
-def test_five_starts_get_no_interval_and_an_interval_is_the_same_for_the_same_seed():
+def test_five_starts_get_no_interval():
     many, few = np.ones(FEWEST_STARTS), np.ones(FEWEST_STARTS - 1)
     assert median_interval(few, seed=0) is None
     assert independent_ratio_interval(many, many, 0) is not None
@@ -115,10 +115,13 @@ def test_five_starts_get_no_interval_and_an_interval_is_the_same_for_the_same_se
     values = dict.fromkeys(range(FEWEST_STARTS), 1.0)
     assert ratio_interval(values, values, 0) is not None
     assert ratio_interval(values, {n: 1.0 for n in values if n}, 0) is None
+    assert judge(None, MARGIN) == "ambiguous"
+
+
+def test_an_interval_is_the_same_for_the_same_seed():
     scattered = normal(np.random.default_rng(2), 20)
     assert median_interval(scattered, 7) == median_interval(scattered, 7)
     assert median_interval(scattered, 7) != median_interval(scattered, 8)
-    assert judge(None, MARGIN) == "ambiguous"
 
 
 @pytest.mark.parametrize("freedom", [5, 6, 8, 11, 20, 60])
@@ -208,7 +211,7 @@ def test_one_hump_is_called_two_modes_in_less_than_one_run_of_100(shape, starts)
 
 
 @pytest.mark.parametrize("starts", [15, 30])
-def test_two_modes_are_found_and_separated(starts):
+def test_two_modes_are_separated(starts):
     random = np.random.default_rng(starts)
     slow = (random.random((RUNS, starts)) < 0.5) * 0.14
     found = [two_modes(1 + one + 0.015 * random.standard_normal(starts)) for one in slow]
@@ -218,8 +221,11 @@ def test_two_modes_are_found_and_separated(starts):
     assert np.median(high) == pytest.approx(1.14, abs=0.02)
 
 
-def test_few_starts_and_equal_ones_have_no_two_modes_and_spread_is_the_quartiles_distance():
+def test_few_or_equal_starts_have_no_two_modes():
     assert two_modes([1.0, 1.2] * 7) is None
     assert two_modes([1.0, 1.2] * 8) is not None
     assert two_modes([1.0] * 16) is None
+
+
+def test_spread_is_the_distance_of_the_quartiles():
     assert spread(np.linspace(0.5, 1.5, 101)) == pytest.approx(0.5)
