@@ -3,7 +3,6 @@
 import io
 import re
 from base64 import b64decode, b64encode
-from itertools import pairwise
 from pathlib import Path
 
 import lenet_bench.show.classroom
@@ -19,6 +18,7 @@ from sample_results import blocks, result
 DESK = {"width": 1280, "height": 800}
 PHONE = {"width": 390, "height": 844}
 NAMES = ("fused", "onednn", "tensorflow:xla", "keras:predict_on_batch", "keras")
+TIMES_US = (20, 60, 180, 540, 12_600)
 CARRIED = (Path(lenet_bench.show.classroom.__file__).parent / "fused.wasm", default_path())
 SEVEN = [[(0.25, 0.2), (0.7, 0.2), (0.45, 0.8)]]
 #: What the page sees and answers, as its own parts give it.
@@ -33,7 +33,7 @@ SEEN = """async () => {
 @pytest.fixture(scope="module")
 def page(tmp_path_factory, pytestconfig):
     """Of the layers of 2018, some of them taken apart."""
-    small = result(*(blocks(name, 20 * 5**n) for n, name in enumerate(NAMES)))
+    small = result(*(blocks(*one) for one in zip(NAMES, TIMES_US, strict=True)))
     apart = next((pytestconfig.rootpath / "results/why").glob("*.jsonl.gz"))
     path = tmp_path_factory.mktemp("classroom") / "classroom.html"
     results = [("small.jsonl", small), (apart.name, read_result(apart))]
@@ -229,19 +229,63 @@ def test_a_stage_is_lit_everywhere_and_three_apis_stand_side_by_side_with_lines_
     assert "lines · 20 µs" in tab.locator(".panes .cost").nth(2).inner_text()
 
 
-def test_the_race_ends_in_the_order_of_the_calls_and_shows_their_times(see):
+SHARES = """all => all.map(bar => [...bar.children].map(part => part.className))"""
+
+
+def test_the_first_heat_is_of_the_calls_of_one_scale(see):
     tab = see()
-    tab.locator("#racing select").select_option("10000")
     tab.locator("#start").click()
     tab.locator("#racing[data-state=running]").wait_for()
-    tab.locator("#finish").click()
-    assert tab.locator("#racing").get_attribute("data-state") == "over"
-    widths = tab.locator(".bar").evaluate_all(
-        "all => all.map(b => b.getBoundingClientRect().width)"
+    tab.locator("#racing[data-state=between]").wait_for()
+    for name, time in (("fused", "20 µs"), ("keras", "2nd heat")):
+        assert tab.locator(f".lanes li[data-name={name}] .time").inner_text() == time
+
+
+def test_bars_on_the_fixed_axis_are_as_long_as_their_calls(see):
+    tab = see()
+    axis = "all => all.map(bar => parseFloat(bar.style.inlineSize))"
+    before = tab.locator("#racing .lanes .bar").evaluate_all(axis)
+    tab.locator("#start").click()
+    tab.locator("#racing[data-state=running]").wait_for()
+    during = tab.locator("#racing .lanes .bar").evaluate_all(axis)
+    named = tab.locator(".lanes li[data-name]").evaluate_all(
+        "all => all.map(li => li.dataset.name)"
     )
-    assert all(one < other for one, other in pairwise(widths))
-    assert tab.locator(".time").first.inner_text() == "20 µs"
-    assert tab.locator(".bar").last.locator("i").count() > 1  # Keras' predict is taken apart
+    bars = [dict(zip(named, found, strict=True)) for found in (before, during)]
+    for name in NAMES:
+        assert bars[0][name] == pytest.approx(bars[1][name], rel=0.05), name
+    assert bars[0]["onednn"] == pytest.approx(3 * bars[0]["fused"], rel=0.05)
+
+
+def test_a_call_that_leaves_the_axis_says_how_many_times_longer_it_takes(see):
+    tab = see()
+    tab.locator("#finish").click()
+    tab.locator("#racing[data-state=over]").wait_for()
+    times = int(tab.locator(".factor").inner_text().split()[0].replace(",", ""))
+    assert times >= 600  # as long as fused takes, or this browser where that is faster
+    (parts,) = tab.locator(".outcome .bar").evaluate_all(SHARES)
+    assert parts[:3] == ["preparing", "handing-over", "mathematics"]
+
+
+def test_a_lane_without_parts_says_so(see):
+    tab = see()
+    tab.locator("#finish").click()
+    lane = tab.locator(".lanes li[data-name=fused]")
+    assert "not taken apart" in lane.inner_text()
+    assert lane.locator(".bar").evaluate_all(SHARES) == [["unknown"]]
+
+
+def test_the_students_own_browser_is_a_lane(see):
+    tab = see()
+    tab.locator(".lanes li[data-name='this browser'] .bar").wait_for()
+
+
+def test_a_guess_runs_as_a_ghost(see):
+    tab = see()
+    assert tab.locator(".lanes .ghost").count() == 0
+    tab.locator(".question").first.get_by_text("Show the answer").click()
+    tab.locator("#finish").click()
+    assert tab.locator(".lanes .ghost:visible").count() == len(NAMES)
 
 
 def test_guesses_are_counted_and_then_answered(see):

@@ -38,6 +38,18 @@ _OF_AFTER = "how much longer all but entering takes right after the last cut net
 STAGES = ("conv1", "pool1", "conv2", "pool2", "fc1", "fc2", "softmax")
 #: The groups that all backends' parts belong to.
 GROUPS = ("the API", DISPATCH, "convolutions", "full layers", UNEXPLAINED)
+#: What a call's time goes to in a lesson: the work itself, and what comes before and between.
+PREPARING, HANDING_OVER, MATHEMATICS = "preparing", "handing over", "mathematics"
+_KINDS = {
+    # from a user's array to what the library computes on
+    **dict.fromkeys(("checks", "arrays", "copies", "data set", "tuning", "loop"), PREPARING),
+    **dict.fromkeys(("callbacks", "second iterator", "batch", "pipeline", "iterator"), PREPARING),
+    # from one layer of software to the next, and from one operation to the next
+    **dict.fromkeys(("Python", "finding the graph", "model", "entering"), HANDING_OVER),
+    **dict.fromkeys((HAND_OVER, AFTER, AFTER_AS_IT_WAS_CALLED, DISPATCH), HANDING_OVER),
+    "convolutions": MATHEMATICS,
+    "full layers": MATHEMATICS,
+}
 
 
 @dataclass(frozen=True)
@@ -76,6 +88,11 @@ def group(part: str) -> str:
     if stage in STAGES:
         return "convolutions" if STAGES.index(stage) < STAGES.index("fc1") else "full layers"
     return part if part in GROUPS else "the API"
+
+
+def kind(part: str) -> str:
+    """What the part is in a lesson; `unexplained` where no experiment says so."""
+    return _KINDS.get(part) or _KINDS.get(group(part), UNEXPLAINED)
 
 
 def grouped(parts: Sequence[Part]) -> dict[str, float]:

@@ -1,7 +1,8 @@
 // Students order the APIs before they see the figures; nothing is kept and nothing leaves the page.
 import { element, say, spelt } from "./dom.js";
 
-export function guess(root, data) {
+/** `guessed` gets the names in the order of time that was guessed, once the answer is shown. */
+export function guess(root, data, guessed) {
   const story = data.backends.filter((one) => data.story.includes(one.name));
   const asked = story.length >= 3 ? story : data.backends.slice(0, 6);
   for (const [key, value, text] of [
@@ -9,11 +10,11 @@ export function guess(root, data) {
     ["lines", (one) => one.lines, (one) => say("guess.count", one)],
   ]) {
     const known = asked.filter((one) => value(one) !== null && value(one) !== undefined);
-    if (known.length >= 3) root.append(question(key, known, value, text));
+    if (known.length >= 3) root.append(question(key, known, value, text, key === "time" ? guessed : () => {}));
   }
 }
 
-function question(key, known, value, text) {
+function question(key, known, value, text, done) {
   const list = element("ol", { class: "order", id: `guess-${key}` });
   const answer = element("p", { "aria-live": "polite" });
   const show = element("button", { type: "button", class: "main", click: () => reveal() }, say("guess.show"));
@@ -65,6 +66,7 @@ function question(key, known, value, text) {
         element("span", { class: "soft" }, moved));
     }));
     answer.textContent = say("guess.score", { right, pairs });
+    done(guessed.map((one) => one.name));
     [show.hidden, again.hidden] = [true, false];
     again.focus();
   }

@@ -11,13 +11,20 @@ from ...errors import LenetBenchError, ResultError
 from ...questions.cost import STAGES, staged
 from ...registry import find
 from ...results import Result
-from ...results.breakdown import GROUPS, Part, breakdowns, group
-from ..figures.rows import Record, Run, as_runs, named
+from ...results.breakdown import (
+    HANDING_OVER,
+    MATHEMATICS,
+    PREPARING,
+    UNEXPLAINED,
+    Part,
+    breakdowns,
+    kind,
+)
+from ..figures.rows import Record, Run, as_runs, machine, named
 from ..figures.story import story
 from ..sentences import FAMILIES, conditions
 
 _QUANTILES = np.linspace(0.025, 0.975, 39)  # of a backend's calls: the race draws one of them
-_NAMED = 0.1  # of a call: smaller parts of the API are summed in the race
 
 
 def lesson(results: Sequence[tuple[str, Result]]) -> dict[str, Any]:
@@ -32,7 +39,7 @@ def lesson(results: Sequence[tuple[str, Result]]) -> dict[str, Any]:
     in_story = [row["name"] for row in story(run)]
     backends = [_backend(row, run, listings) | parts.get(row["name"], {}) for row in rows]
     return {
-        "machine": run.label,
+        "machine": machine(run.result),
         "conditions": conditions(run.result),
         "measured": run.result.started[:10],
         "stages": list(STAGES),
@@ -46,22 +53,20 @@ def lesson(results: Sequence[tuple[str, Result]]) -> dict[str, Any]:
 def _parts(results: Sequence[tuple[str, Result]]) -> dict[str, dict[str, Any]]:
     """By backend, its parts as shares of its call, and the machine that they were measured on."""
     return {
-        named(one): {"parts": _shares(one.parts, one.median_us), "apart_on": run.label}
+        named(one): {"parts": _shares(one.parts, one.median_us), "apart_on": machine(run.result)}
         for run in as_runs(results)
         for one in breakdowns(run.result)
         if one.parts and one.median_us
     }
 
 
-def _shares(parts: Sequence[Part], whole_us: float) -> list[tuple[str, float]]:
-    """In the order of the call. Small parts of the API are summed, and so are similar stages."""
-    shares: dict[str, float] = {}
-    for part in parts:
-        share, name = part.us / whole_us, group(part.name)
-        if name == GROUPS[0]:
-            name = part.name if share >= _NAMED else "the rest of the API"
-        shares[name] = shares.get(name, 0.0) + share
-    return [(name, round(share, 4)) for name, share in shares.items()]
+def _shares(parts: Sequence[Part], whole_us: float) -> list[dict[str, Any]]:
+    """By kind, in the order of the race's bars: its share, and the parts that it is the sum of."""
+    found = []
+    for one in (PREPARING, HANDING_OVER, MATHEMATICS, UNEXPLAINED):
+        of = [(part.name, round(part.us / whole_us, 4)) for part in parts if kind(part.name) == one]
+        found.append({"kind": one, "share": round(sum(share for _, share in of), 4), "of": of})
+    return found
 
 
 def _backend(row: Record, run: Run, listings: dict[tuple[Source, ...], int]) -> dict[str, Any]:

@@ -75,25 +75,27 @@ async function start() {
     }
   };
   pad({ canvas: $("draw"), clear: $("clear"), file: $("picture"), hint: $("hint"), see, nothing });
-  guess($("guessing"), data);
-  race($("racing"), data);
+  const track = race($("racing"), data);
+  guess($("guessing"), data, track.expect);
   watchers.push(code($("coding"), data));
   if (data.served) {
     const token = new URLSearchParams(location.search).get("token");
     for (const id of ["live", "live-link"]) $(id).hidden = false;
-    const table = live($("living"), { token, weights: net.weights });
+    const table = live($("living"), { token, weights: net.weights, onAnswer: track.answered });
     watchers.push((seen) => seen && table.ask(seen.image));
   }
-  method(data, net);
+  method(data, net, track);
   nothing();
   document.documentElement.dataset.ready = "";
 }
 
-function method(data, net) {
+function method(data, net, track) {
   const here = element("span", { id: "here" }, say("method.measuring"));
   const again = element("button", { type: "button", id: "measure" }, say("method.again"));
   const measure = () => requestIdleCallback(() => {
-    here.textContent = say("method.here", { time: spelt(net.microseconds()) });
+    const us = net.microseconds();
+    here.textContent = say("method.here", { time: spelt(us) });
+    track.join(say("race.browser"), us);
   });
   again.addEventListener("click", measure);
   const elsewhere = [...new Set(data.backends.map((one) => one.apart_on).filter(Boolean))];

@@ -1,84 +1,194 @@
-// One call of each API in slow motion: a call that was measured, split by what its time went to.
+// One call of each API in slow motion, split by what its time went to; those that take far longer run after the others.
 import { element, say, spelt } from "./dom.js";
 
-const SPEEDS = [100, 1000, 10_000]; // times slower than it was
-const SHADES = 8; // of the parts
+const HEAT_MS = 5000; // in which a bar crosses the axis
+const ROOM = 0.55; // of the axis: a bar shorter than this has words beside it too
+const FAR = 5; // times as long as the call before it: such a call runs in the second heat
+const KINDS = ["preparing", "handing over", "mathematics", "unexplained", "unknown"];
+const UNKNOWN = [{ kind: "unknown", share: 1, of: [] }];
+const CALM = matchMedia("(prefers-reduced-motion: reduce)");
 
 export function race(root, data) {
   const racing = new Set(data.racing);
-  let chosen = data.backends.filter((one) => racing.has(one.name));
-  if (chosen.length < 2) chosen = data.backends.slice(0, 8);
+  const usual = data.backends.filter((one) => racing.has(one.name));
+  const left = new Set(usual.length < 2 ? data.backends.slice(8) : data.backends.filter((one) => !racing.has(one.name)));
+  const joined = new Map(); // by name, those that were timed here
+  let expected = []; // the names in the order that was guessed
   let latest = 0; // the number of the race that may be shown
+  let [cars, axis, second] = [[], 1, false];
 
-  const clock = element("output", { class: "clock" });
-  const speed = element("select", { "aria-label": say("race.speed") },
-    ...SPEEDS.map((times) => element("option", { value: times }, say(`race.slower.${times}`))));
-  speed.value = SPEEDS[1];
+  const clock = element("span", { class: "clock", "aria-hidden": "true" });
   const start = element("button", { type: "button", id: "start", class: "main", click: () => begin() }, say("race.start"));
   const skip = element("button", { type: "button", id: "finish", click: () => finish() }, say("race.finish"));
-  const lanes = element("ol", { class: "lanes" });
-  const picker = element("details", {}, element("summary", {}, say("race.choose")), element("div", { class: "picker" },
-    ...data.backends.map((one) => {
+  const [hint, lanes, outcome] = [element("p", { class: "soft" }), element("ol", { class: "lanes" }), element("div", { class: "outcome", "aria-live": "polite" })];
+  const boxes = element("div", { class: "picker" });
+  const key = element("p", { class: "key" });
+  root.append(hint, element("div", { class: "buttons" }, start, skip, clock), lanes, outcome, key,
+    element("details", {}, element("summary", {}, say("race.choose")), boxes));
+
+  const known = () => [...data.backends, ...joined.values()];
+  function pick() {
+    boxes.replaceChildren(...known().map((one) => {
       const box = element("input", { type: "checkbox", value: one.name, change: () => {
-        chosen = data.backends.filter((other) =>
-          picker.querySelector(`input[value="${CSS.escape(other.name)}"]`)?.checked);
+        if (box.checked) left.delete(one); else left.add(one);
         lay();
       } });
-      box.checked = chosen.includes(one);
+      box.checked = !left.has(one);
       return element("label", {}, box, ` ${one.name}`);
-    })));
-  const key = element("p", { class: "key" });
-  root.append(element("p", { class: "soft" }, say("race.hint", data)),
-    element("div", { class: "buttons" }, start, skip, speed, clock), lanes, key, picker);
+    }));
+  }
 
-  let cars = [];
+  /** New calls at the start, the fastest on top; the axis holds any call of the first heat. */
   function lay() {
     latest += 1;
-    const names = [...new Set(chosen.flatMap((one) => (one.parts ?? []).map(([part]) => part)))];
-    cars = chosen.map((one) => {
-      const drawn = one.quantiles[Math.floor(Math.random() * one.quantiles.length)];
-      const bar = element("div", { class: `bar f${one.family}` });
-      for (const [part, share] of (one.parts ?? []).filter(([, share]) => share > 0)) {
-        bar.append(element("i", {
-          class: `p${names.indexOf(part) % SHADES}`, title: `${part}: ${spelt(share * one.us)}`,
-        }));
-        bar.lastChild.style.flexGrow = share;
-      }
-      const time = element("span", { class: "time" });
-      return { one, us: drawn, bar, time };
-    });
-    lanes.replaceChildren(...cars.map(({ one, bar, time }) =>
-      element("li", {}, element("b", {}, ...broken(one.name)), element("div", { class: "lane" }, bar), time)));
-    key.replaceChildren(...names.map((part, n) =>
-      element("span", {}, element("i", { class: `dot p${n % SHADES}` }), say(`race.parts.${part}`) ?? part)));
+    second = false;
+    const chosen = known().filter((one) => !left.has(one)).sort((a, b) => a.us - b.us);
+    const far = chosen.findIndex((one, n) => n > 1 && one.us > FAR * chosen[n - 1].us);
+    const first = far < 0 ? chosen : chosen.slice(0, far);
+    axis = 1.05 * Math.max(...first.map((one) => one.quantiles.at(-1)), 1e-3);
+    const places = expected.map((name) => chosen.find((one) => one.name === name)).filter(Boolean);
+    const ranked = [...places].sort((a, b) => a.us - b.us);
+    cars = chosen.map((one) => lane(one, !first.includes(one), ranked[places.indexOf(one)]));
+    lanes.replaceChildren(scale(), ...cars.map((car) => car.row));
+    const shown = new Set(cars.flatMap(({ parts }) => parts.map((part) => part.kind)));
+    key.replaceChildren(...KINDS.filter((kind) => shown.has(kind)).map((kind) => meaning(kind, kind)),
+      ...(ranked.length ? [meaning("ghost", "ghost")] : []));
+    hint.textContent = say("race.hint", { ...data, slower: rounded((1000 * HEAT_MS) / axis) });
+    start.textContent = say("race.start");
+    outcome.replaceChildren();
     show(0);
   }
-  function show(us) {
-    const longest = Math.max(...cars.map((car) => car.us));
-    const wide = Math.min(longest, Math.max(us, Math.min(...cars.map((car) => car.us)))) * 1.1;
-    for (const { us: whole, bar, time } of cars) {
-      bar.style.inlineSize = `${(100 * Math.min(us, whole)) / wide}%`;
-      bar.classList.toggle("done", us >= whole);
-      time.textContent = us >= whole ? spelt(whole) : "";
-    }
-    clock.textContent = spelt(Math.min(us, longest) || 0);
-    root.dataset.state = us >= longest ? "over" : us > 0 ? "running" : "ready";
-    return us < longest;
+
+  function lane(one, late, ghostOf) {
+    const us = one.quantiles[Math.floor(Math.random() * one.quantiles.length)];
+    const parts = (one.parts ?? UNKNOWN).filter((part) => part.share > 0);
+    const bar = stack(parts, us);
+    bar.style.inlineSize = `${(100 * us) / axis}%`;
+    const time = element("span", { class: "time" });
+    const ghost = ghostOf && element("div", { class: "ghost", title: say("race.ghost") });
+    const most = element("span", { class: "most" }, mostOf(parts));
+    if (us < ROOM * axis) most.style.insetInlineStart = `${(100 * us) / axis}%`;
+    const row = element("li", { "data-name": one.name }, element("b", {}, ...broken(one.name)),
+      element("div", { class: "lane" }, bar, ...(us < ROOM * axis ? [most] : []), ...(ghost ? [ghost] : [])), time);
+    return { one, us, parts, late, bar, most, time, row, ghost, ghostUs: ghostOf?.us };
   }
+
+  function scale() {
+    const step = [1, 2, 5, 10].map((n) => n * 10 ** Math.floor(Math.log10(axis / 4))).find((n) => axis / n < 5);
+    const marks = Array.from({ length: Math.floor((0.85 * axis) / step) + 1 }, (_, n) => {
+      const mark = element("span", {}, n ? spelt(n * step) : "0");
+      mark.style.insetInlineStart = `${(100 * n * step) / axis}%`;
+      return mark;
+    });
+    return element("li", { class: "axis", "aria-hidden": "true" }, element("b"), element("div", { class: "lane" }, ...marks), element("span"));
+  }
+
+  /** How far each has come after that time of its heat; true while one of the heat still runs. */
+  function show(us) {
+    const running = cars.filter((car) => car.late === second);
+    for (const { us: whole, bar, most, time, late, ghost, ghostUs } of cars) {
+      const now = late === second ? Math.min(us, whole) : late ? 0 : whole;
+      bar.style.clipPath = `inset(0 ${100 * (1 - now / whole)}% 0 0)`;
+      time.textContent = now >= whole || now >= axis ? spelt(whole) : late && !second ? say("race.later") : "";
+      most.hidden = now < whole;
+      if (!ghost) continue;
+      ghost.hidden = us === 0 || (late && !second);
+      ghost.style.inlineSize = `${(100 * Math.min(late === second ? us : Infinity, ghostUs)) / axis}%`;
+    }
+    const end = Math.min(axis, Math.max(...running.map((car) => car.us)));
+    clock.textContent = spelt(Math.min(us, end) || 0);
+    root.dataset.state = us >= end ? (second || !cars.some((car) => car.late) ? "over" : "between") : us > 0 ? "running" : "ready";
+    if (us >= end) told();
+    return us < end;
+  }
+
+  /** After a heat: who won, and how far away the last one is. */
+  function told() {
+    const late = cars.filter((car) => car.late);
+    const early = cars.filter((car) => !car.late).sort((a, b) => a.us - b.us);
+    const [first, last] = [early[0], early.at(-1)];
+    if (second) {
+      outcome.replaceChildren(...late.flatMap((car) => away(car, first)));
+      start.textContent = say("race.again");
+      return;
+    }
+    outcome.replaceChildren(element("p", {}, say("race.first", {
+      first: first.one.name, least: spelt(first.us), last: last.one.name, most: spelt(last.us),
+    })));
+    start.textContent = late.length ? say("race.next", { names: late.map((car) => car.one.name).join(", ") }) : say("race.again");
+  }
+
+  function away({ one, us, parts }, first) {
+    const times = rounded(us / first.us);
+    const screens = (us / axis).toPrecision(3);
+    const seconds = (us / axis) * (HEAT_MS / 1000);
+    const wait = seconds < 90 ? say("race.seconds", { count: Math.round(seconds) }) : say("race.minutes", { count: Math.round(seconds / 60) });
+    const said = { name: one.name, time: spelt(us), times, screens, first: first.one.name, wait };
+    return [element("p", { class: "factor" }, say("race.factor", { times })), element("p", {}, say("race.left", said)),
+      element("p", {}, say("race.whole", said)), element("div", { class: "lane" }, stack(parts, us))];
+  }
+
   function begin() {
-    lay();
-    const [mine, from, slower] = [latest, performance.now(), Number(speed.value)];
+    if (root.dataset.state === "between") {
+      second = true;
+      latest += 1;
+    } else lay();
+    outcome.replaceChildren();
+    if (CALM.matches) return show(Infinity);
+    const [mine, from] = [latest, performance.now()];
     const frame = (now) => {
-      if (latest === mine && show(((now - from) * 1000) / slower)) requestAnimationFrame(frame);
+      if (latest === mine && show((Math.max(0, now - from) * axis) / HEAT_MS)) requestAnimationFrame(frame);
     };
     requestAnimationFrame(frame);
   }
   function finish() {
     latest += 1;
     show(Infinity);
+    if (!cars.some((car) => car.late)) return;
+    second = true;
+    show(Infinity);
   }
+
+  /** One more who races, or a newer time of it; a race that has begun is not disturbed. */
+  function join(name, us) {
+    const one = joined.get(name);
+    if (one) Object.assign(one, { us, quantiles: [us] });
+    else joined.set(name, { name, us, quantiles: [us] });
+    if (!one) pick();
+    if (root.dataset.state === "ready") lay();
+  }
+  pick();
   lay();
+  return {
+    join,
+    answered: (answer) => { if (answer.us) join(say("race.live", answer), answer.us); },
+    expect: (names) => { expected = names; lay(); },
+  };
 }
+
+/** A call's parts side by side, each with its word where that fits. */
+function stack(parts, us) {
+  return element("div", { class: "bar" }, ...parts.map(({ kind, share, of }) => {
+    const said = of.filter(([, part]) => part > 0).map(([name, part]) => `${name} ${spelt(part * us)}`).join(", ");
+    const part = element("i", { class: kind.replace(" ", "-"), title: [say(`race.kinds.${kind}`), said].filter(Boolean).join(": ") },
+      element("span", {}, say(`race.kinds.${kind}`)));
+    part.style.flexGrow = share;
+    return part;
+  }));
+}
+
+/** In words, for a bar that is too short for them: where most of the call goes. */
+function mostOf(parts) {
+  const most = parts.reduce((best, part) => (part.share > best.share ? part : best));
+  const kind = say(`race.kinds.${most.kind}`);
+  return most.kind === "unknown" ? kind : say("race.most", { percent: Math.round(100 * most.share), kind });
+}
+
+const meaning = (kind, shade) => element("span", {}, element("i", { class: `dot ${shade.replace(" ", "-")}` }),
+  element("b", {}, say(`race.kinds.${kind}`) ?? say("race.ghost")), `: ${say(`race.key.${kind}`)}`);
+
+/** To two digits, as a person says it. */
+const rounded = (number) => Number(number.toPrecision(2)).toLocaleString("en");
 
 /** A name that may be broken after its colon and its underlines. */
 const broken = (name) => name.split(/(?<=[:_-])/).flatMap((part) => [element("wbr"), part]);
