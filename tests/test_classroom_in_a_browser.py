@@ -165,6 +165,112 @@ def test_what_is_no_picture_is_refused_in_a_sentence_and_blank_paper_has_no_answ
     tab.wait_for_selector("#answer:not([data-digit])", state="attached")
 
 
+def blank_picture():
+    white = io.BytesIO()
+    Image.new("L", (60, 60), 255).save(white, "PNG")
+    return white.getvalue()
+
+
+def test_a_picture_without_ink_is_told(see):
+    tab = see()
+    give(tab, "drop", blank_picture(), "white.png")
+    tab.locator("#hint", has_text="no ink").wait_for()
+
+
+def test_an_unreadable_file_takes_the_old_answer_away(see):
+    tab = see()
+    assert draw(tab, SEVEN) == "7"
+    give(tab, "drop", b"not a picture", "notes.txt")
+    tab.locator("#hint", has_text="not a picture").wait_for()
+    assert tab.locator("#answer").get_attribute("data-digit") is None
+
+
+def test_of_several_pictures_the_first_is_read_and_that_is_said(see, pytestconfig):
+    tab = see()
+    paths = sorted((pytestconfig.rootpath / "images").glob("desk-*"))[:2]
+    tab.locator("#picture").set_input_files(paths)
+    tab.locator("#hint", has_text="Of 2 pictures this is the first").wait_for()
+    tab.wait_for_selector(f"#answer[data-digit='{paths[0].stem[-1]}']")
+
+
+TWO = [[(0.12, 0.25), (0.12, 0.75)], [(0.55, 0.2), (0.85, 0.2), (0.65, 0.8)]]
+
+
+def test_two_digits_are_told_with_the_side_of_the_one_that_is_read(see):
+    tab = see()
+    assert draw(tab, TWO) == "7"
+    assert "read the one on the right" in tab.locator("#hint").inner_text()
+    draw(tab, SEVEN)
+    assert "more than one" not in tab.locator("#hint").inner_text()
+
+
+def test_ctrl_z_takes_a_stroke_back(see):
+    tab = see()
+    draw(tab, TWO)
+    tab.keyboard.press("Control+z")
+    assert answered(tab) == "1"
+    tab.keyboard.press("Control+z")
+    assert answered(tab) is None
+
+
+def test_what_was_cleared_can_be_had_back(see):
+    tab = see()
+    draw(tab, SEVEN)
+    tab.locator("#clear").click()
+    tab.locator("#undo").click()
+    assert answered(tab) == "7"
+
+
+def test_the_right_button_does_not_draw(see):
+    tab = see()
+    tab.locator("#draw").click(button="right")
+    assert tab.locator("#undo").is_disabled()
+
+
+def test_a_second_finger_does_not_draw(see):
+    tab = see()
+    tab.locator("#draw").dispatch_event(
+        "pointerdown", {"button": 0, "isPrimary": False, "pointerId": 7, "pointerType": "touch"}
+    )
+    assert tab.locator("#undo").is_disabled()
+
+
+def test_a_wider_pen_leaves_more_ink(see):
+    tab = see()
+    ink = """canvas => canvas.getContext("2d").getImageData(0, 0, 280, 280).data
+        .reduce((sum, value) => sum + 255 - value, 0)"""
+    found = []
+    for width in ("8", "36"):
+        tab.locator("#width").fill(width)
+        draw(tab, SEVEN)
+        found.append(tab.locator("#draw").evaluate(ink))
+    assert found[1] > 2 * found[0]
+
+
+def test_every_target_is_large_enough_for_a_finger(see):
+    tab = see(PHONE, has_touch=True)
+    targets = tab.locator("button, select, nav a, summary, .button").locator("visible=true")
+    small = """all => all.filter(one => one.offsetWidth < 44 || one.offsetHeight < 44)
+        .map(one => one.outerHTML)"""
+    assert targets.evaluate_all(small) == []
+
+
+def test_a_browser_without_idle_callbacks_measures_too(chromium, page):
+    tab = chromium.new_page()
+    tab.add_init_script("delete globalThis.requestIdleCallback")
+    tab.goto(page.as_uri())
+    tab.locator("#here", has_text=re.compile(r"\d (µs|ms)")).wait_for()
+    tab.close()
+
+
+def test_a_browser_that_cannot_run_the_page_says_so(chromium, page):
+    tab = chromium.new_page()
+    tab.add_init_script("delete globalThis.DecompressionStream")
+    tab.goto(page.as_uri())
+    tab.get_by_role("alert").wait_for()
+    tab.close()
+
+
 def test_every_number_is_the_sum_that_the_page_says_and_the_answer_the_references(see):
     """The way back computes each value anew; it must be the one that the kernels gave."""
     tab = see()

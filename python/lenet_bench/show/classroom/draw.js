@@ -1,12 +1,15 @@
 // The drawing surface: mouse, finger or pen, or a picture dropped, pasted, opened or photographed.
 import { say } from "./dom.js";
 
-const PEN = 18; // pixels of 280: a stroke as wide as MNIST's
+const MOST_BACK = 30; // strokes that can be taken back
 const LONGEST = 2048; // pixels of a photograph that the preparation sees, as of Python's
 
-export function pad({ canvas, clear, file, hint, see, nothing }) {
+/** `see` returns a sentence where there is something to say about what it saw. */
+export function pad({ canvas, clear, undo, width, file, hint, see, nothing }) {
   const paper = canvas.getContext("2d", { willReadFrequently: true });
-  let last = null; // where the pen is
+  const before = []; // what stood on the paper, for undo
+  let blank = true;
+  let [pen, last] = [null, null]; // the pointer that draws, and where it is
   let waiting = null; // for the next look
   let took = 0; // milliseconds of the last one: the pen comes first
 
@@ -16,10 +19,25 @@ export function pad({ canvas, clear, file, hint, see, nothing }) {
   };
   const look = () => {
     const start = performance.now();
-    const { data, width, height } = paper.getImageData(0, 0, canvas.width, canvas.height);
-    see(data, width, height);
+    const { data } = paper.getImageData(0, 0, canvas.width, canvas.height);
+    tell(see(data, canvas.width, canvas.height));
     took = performance.now() - start;
     stop();
+  };
+  const tell = (sentence) => { hint.textContent = sentence ?? say("draw.hint"); };
+  const keep = () => {
+    before.push({ pixels: paper.getImageData(0, 0, canvas.width, canvas.height), blank });
+    if (before.length > MOST_BACK) before.shift();
+    undo.disabled = false;
+  };
+  const back = () => {
+    const found = before.pop();
+    undo.disabled = before.length === 0;
+    if (!found) return;
+    stop();
+    paper.putImageData(found.pixels, 0, 0);
+    blank = found.blank;
+    if (blank) { tell(); nothing(); } else look();
   };
   const soon = () => {
     waiting ??= setTimeout(look, 2 * took);
@@ -38,7 +56,7 @@ export function pad({ canvas, clear, file, hint, see, nothing }) {
     ];
   };
   const stroke = (to) => {
-    Object.assign(paper, { lineWidth: PEN, lineCap: "round", lineJoin: "round", strokeStyle: "black" });
+    Object.assign(paper, { lineWidth: Number(width.value), lineCap: "round", lineJoin: "round", strokeStyle: "black" });
     paper.beginPath();
     paper.moveTo(...last);
     paper.lineTo(...to);
@@ -47,50 +65,73 @@ export function pad({ canvas, clear, file, hint, see, nothing }) {
     soon();
   };
   canvas.addEventListener("pointerdown", (event) => {
+    if (event.button !== 0 || !event.isPrimary) return; // a right button, a second finger
     canvas.setPointerCapture(event.pointerId);
     event.preventDefault();
+    keep();
+    [pen, blank] = [event.pointerId, false];
     last = place(event);
     stroke(last);
   });
   canvas.addEventListener("pointermove", (event) => {
-    if (last === null) return;
+    if (event.pointerId !== pen) return;
     const between = event.getCoalescedEvents?.() ?? [];
     for (const one of between.length ? between : [event]) stroke(place(one));
   });
-  for (const name of ["pointerup", "pointercancel"]) canvas.addEventListener(name, () => { last = null; soon(); });
+  for (const name of ["pointerup", "pointercancel"]) canvas.addEventListener(name, (event) => {
+    if (event.pointerId !== pen) return;
+    pen = null;
+    soon();
+  });
 
-  const start = () => { stop(); wipe(); hint.textContent = say("draw.hint"); nothing(); };
+  const start = () => {
+    if (!blank) keep();
+    blank = true;
+    stop();
+    wipe();
+    tell();
+    nothing();
+  };
+  undo.addEventListener("click", back);
+  document.addEventListener("keydown", (event) => {
+    if (event.key.toLowerCase() !== "z" || !(event.ctrlKey || event.metaKey) || event.shiftKey) return;
+    event.preventDefault();
+    back();
+  });
   clear.addEventListener("click", start);
   canvas.addEventListener("keydown", (event) => { if (event.key === "Delete") start(); });
 
-  const open = async (blob) => {
+  const open = async ([blob, ...more]) => {
+    if (!blob) return;
     try {
       const bitmap = await createImageBitmap(blob, { imageOrientation: "from-image" });
       const part = Math.min(1, LONGEST / Math.max(bitmap.width, bitmap.height));
-      const [width, height] = [bitmap.width, bitmap.height].map((n) => Math.max(1, Math.round(n * part)));
-      const whole = new OffscreenCanvas(width, height).getContext("2d");
-      whole.drawImage(bitmap, 0, 0, width, height);
+      const [columns, rows] = [bitmap.width, bitmap.height].map((n) => Math.max(1, Math.round(n * part)));
+      const whole = new OffscreenCanvas(columns, rows).getContext("2d");
+      whole.drawImage(bitmap, 0, 0, columns, rows);
       stop();
+      keep();
       wipe();
-      const fit = Math.min(canvas.width / width, canvas.height / height);
-      const [w, h] = [width * fit, height * fit];
+      blank = false;
+      const fit = Math.min(canvas.width / columns, canvas.height / rows);
+      const [w, h] = [columns * fit, rows * fit];
       paper.drawImage(bitmap, (canvas.width - w) / 2, (canvas.height - h) / 2, w, h);
-      hint.textContent = say("draw.hint");
-      see(whole.getImageData(0, 0, width, height).data, width, height);
+      const sentence = see(whole.getImageData(0, 0, columns, rows).data, columns, rows);
+      tell([more.length && say("draw.several", { count: more.length + 1 }), sentence].filter(Boolean).join(" ") || undefined);
     } catch (error) {
       if (!(error instanceof DOMException)) throw error;
-      hint.textContent = say("draw.unreadable");
+      start();
+      tell(say("draw.unreadable"));
     }
   };
-  file.addEventListener("change", () => { if (file.files[0]) open(file.files[0]); file.value = ""; });
+  file.addEventListener("change", () => { open([...file.files]); file.value = ""; });
   document.addEventListener("dragover", (event) => event.preventDefault());
   document.addEventListener("drop", (event) => {
     event.preventDefault();
-    if (event.dataTransfer.files[0]) open(event.dataTransfer.files[0]);
+    open([...event.dataTransfer.files]);
   });
   document.addEventListener("paste", (event) => {
-    const picture = [...event.clipboardData.files].find((one) => one.type.startsWith("image/"));
-    if (picture) open(picture);
+    open([...event.clipboardData.files].filter((one) => one.type.startsWith("image/")));
   });
   wipe();
 }

@@ -102,8 +102,17 @@ export function live(root, { token, weights, onAnswer = () => {} }) {
     summary.textContent = error instanceof Refused ? say("live.refused", { reason: error.message }) : say("live.gone");
   }
 
+  /** The pad is blank: nobody is asked any more, and the answers go. */
+  function forget() {
+    newest += 1;
+    request.abort();
+    [image, asking] = [null, false];
+    summary.textContent = "";
+    for (const one of rows.values()) one.forget();
+  }
+
   watch().catch(gone);
-  return { ask };
+  return { ask, forget };
 }
 
 class Refused extends Error {}
@@ -125,6 +134,11 @@ function line(name) {
     bar.style.inlineSize = "0";
   };
   const clear = () => { if (["ready", "answered"].includes(whole.dataset.state)) become("asked"); };
+  const forget = () => {
+    if (!["asked", "answered"].includes(whole.dataset.state)) return;
+    delete whole.dataset.state;
+    become("ready");
+  };
   const take = (answer) => {
     if (answer.error) return become("failed", answer.error);
     whole.dataset.state = "answered";
@@ -132,7 +146,7 @@ function line(name) {
     const share = Math.log10(Math.max(answer.us, SHORTEST_US) / SHORTEST_US) / DECADES;
     bar.style.inlineSize = `${100 * Math.min(share, 1)}%`;
   };
-  return { whole, become, clear, take, unasked: () => ["ready", "asked"].includes(whole.dataset.state) };
+  return { whole, become, clear, forget, take, unasked: () => ["ready", "asked"].includes(whole.dataset.state) };
 }
 
 function summed(answers) {

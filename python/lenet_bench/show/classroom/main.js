@@ -66,15 +66,17 @@ async function start() {
   };
   const see = (pixels, width, height) => {
     try {
-      const picture = fromPixels(pixels, width, height);
-      const steps = explain(picture);
+      const steps = explain(fromPixels(pixels, width, height));
       answered(steps.at(-1).picture.data, steps);
+      const { side } = steps.find((step) => step.side) ?? {};
+      return side && say(`draw.more.${side}`);
     } catch (error) {
       if (!(error instanceof NoInk)) throw error;
       nothing();
+      return say("draw.noInk");
     }
   };
-  pad({ canvas: $("draw"), clear: $("clear"), file: $("picture"), hint: $("hint"), see, nothing });
+  pad({ canvas: $("draw"), clear: $("clear"), undo: $("undo"), width: $("width"), file: $("picture"), hint: $("hint"), see, nothing });
   const track = race($("racing"), data);
   guess($("guessing"), data, track.expect);
   watchers.push(code($("coding"), data));
@@ -82,7 +84,7 @@ async function start() {
     const token = new URLSearchParams(location.search).get("token");
     for (const id of ["live", "live-link"]) $(id).hidden = false;
     const table = live($("living"), { token, weights: net.weights, onAnswer: track.answered });
-    watchers.push((seen) => seen && table.ask(seen.image));
+    watchers.push((seen) => (seen ? table.ask(seen.image) : table.forget()));
   }
   method(data, net, track);
   nothing();
@@ -92,7 +94,8 @@ async function start() {
 function method(data, net, track) {
   const here = element("span", { id: "here" }, say("method.measuring"));
   const again = element("button", { type: "button", id: "measure" }, say("method.again"));
-  const measure = () => requestIdleCallback(() => {
+  const idle = globalThis.requestIdleCallback ?? setTimeout; // not every browser has it
+  const measure = () => idle(() => {
     const us = net.microseconds();
     here.textContent = say("method.here", { time: spelt(us) });
     track.join(say("race.browser"), us);
@@ -109,4 +112,7 @@ function method(data, net, track) {
   measure();
 }
 
-start();
+start().catch((error) => {
+  $("main").prepend(element("p", { class: "alarm", role: "alert" }, say("broken")));
+  throw error;
+});

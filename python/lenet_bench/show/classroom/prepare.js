@@ -35,6 +35,7 @@ export { NoInk };
 const f = Math.fround;
 const text = strings.prepare;
 const SIDE = 28;
+const [AS_TALL, AS_DARK] = [0.5, 0.25]; // as the digit: what is another one
 const OVERVIEW = 320; // pixels of the longer side while looking for the digit
 
 /** The steps from a picture to the network's input, in order: [{name, summary, picture}]. */
@@ -58,8 +59,11 @@ export function explain(whole) {
   const name = text.views[view.name];
   const note = view.turned ? filled(text.turned, { view: name }) : name;
   const seen = step("grey", note, seenIn(view, overview));
-  const close = zoom(plane, digit(ink(light(seen))));
+  const strokes = ink(light(seen));
+  const found = digit(strokes);
+  const close = zoom(plane, found);
   const plain = step("zoom", close.note, seenIn(view, close.picture));
+  steps.at(-1).side = sideOfSeveral(strokes, found);
   const flat = step("light", text.light, light(plain));
   const inked = step("ink", text.ink, ink(flat));
   const cut = step("digit", text.digit, digit(inked));
@@ -67,6 +71,25 @@ export function explain(whole) {
   const boxed = step("scale", text.scale, scale(cut));
   step("centre", text.centre, centre(boxed));
   return steps;
+}
+
+/** The side on which the digit is where there is another one; undefined where it is alone. */
+function sideOfSeveral(strokes, found) {
+  const on = (value) => value > 0.5;
+  const [top, bottom, left, right] = bounds(found, on);
+  const rest = mapped(strokes, (value, n) => (found.data[n] > 0 ? 0 : value));
+  const labels = components(rest, on);
+  const sizes = new Uint32Array(labels.count + 1);
+  for (const label of labels.data) sizes[label]++;
+  const least = AS_DARK * share(found.data, on) * found.data.length;
+  for (let number = 1; number <= labels.count; number++) {
+    if (sizes[number] < least) continue;
+    const [upper, lower, from, to] = bounds(labels, (label) => label === number);
+    const touches = upper === 0 || from === 0 || lower === labels.height || to === labels.width; // an edge
+    if (touches || lower - upper < AS_TALL * (bottom - top)) continue;
+    return left + right > from + to ? "right" : "left";
+  }
+  return undefined;
 }
 
 /** Whether it already is what MNIST makes: a dark rim, its size, its centre of mass. */

@@ -1,12 +1,18 @@
 // Every sentence of the page. To translate it, translate this file and page.html's lang.
 export const strings = {
   title: "LeNet: one digit, every layer, every API",
+  broken: "This page cannot run in this browser. A browser of 2023 or later can.",
   skip: "Skip to the content",
   contents: "Contents",
   theme: { auto: "Theme: auto", light: "Theme: light", dark: "Theme: dark" },
   draw: {
     label: "Draw a digit here with mouse, finger or pen",
     clear: "Clear",
+    undo: "Undo",
+    pen: "Pen",
+    noInk: "I found no ink here. Draw a digit, or take a picture of one digit.",
+    several: "Of {count} pictures this is the first.",
+    more: { left: "I see more than one digit and read the one on the left.", right: "I see more than one digit and read the one on the right." },
     open: "Open a picture",
     hint: "Draw a digit from 0 to 9. You can also drop, paste or photograph one.",
     unreadable: "This file is not a picture that the browser can read.",
