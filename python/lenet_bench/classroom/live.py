@@ -8,6 +8,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from queue import SimpleQueue
 from typing import Any, Literal
 
 import numpy as np
@@ -24,6 +25,7 @@ State = Literal["waiting", "starting", "ready", "failed"]
 
 _LATE_S = 10.0  # longest wait for an answer, with all its calls
 _SECONDS, _FEWEST, _MOST = 0.05, 3, 50  # duration and numbers of the timed calls
+_STARTS = 3  # of a backend: one that dies while it answers is started again
 _SPARE_MIB = 1024  # with less free memory no further backend is started
 _SHIFTS = ((0, 0), (0, 1), (1, 0), (1, 1))  # of the image, so that no answer is cached
 
@@ -36,6 +38,7 @@ class Backend:
     state: State = "waiting"
     reason: str | None = None  # why it failed
     start: Start | None = None  # its process
+    starts: int = 0
 
 
 @dataclass(frozen=True)
@@ -55,7 +58,7 @@ def installed() -> list[str]:
 
 
 class Live:
-    """The backends; `begin` starts them in the background, in this order."""
+    """The backends; `begin` starts them in the background, in this order, and who dies, again."""
 
     def __init__(
         self,
@@ -73,6 +76,7 @@ class Live:
         self._asking = threading.Lock()
         self._lock = threading.Lock()  # guards the fields below, and each backend's start
         self._closed = False
+        self._to_start: SimpleQueue[Backend | None] = SimpleQueue()
         self._starter = threading.Thread(target=self._start_all, daemon=True)
 
     @property
@@ -81,6 +85,8 @@ class Live:
         return self._conditions.cores.parent
 
     def begin(self) -> None:
+        for backend in self._backends.values():
+            self._to_start.put(backend)
         self._starter.start()
 
     def states(self) -> list[dict[str, str | None]]:
@@ -103,6 +109,9 @@ class Live:
                 return _ask(backend.start, image)
             except Failed as failure:
                 self._fail(backend, failure)
+                if backend.starts < _STARTS:
+                    backend.state = "waiting"
+                    self._to_start.put(backend)
                 raise LenetBenchError(backend.reason or failure.reason) from None
 
     def close(self) -> None:
@@ -112,6 +121,7 @@ class Live:
             for backend in self._backends.values():
                 if backend.start:
                     backend.start.child.kill()
+        self._to_start.put(None)
         if self._starter.is_alive():
             self._starter.join()
         with self._asking:
@@ -120,10 +130,11 @@ class Live:
                     backend.start.child.close()
 
     def _start_all(self) -> None:
-        for backend in self._backends.values():
+        for backend in iter(self._to_start.get, None):
             if self._closed:
                 return
             backend.state = "starting"
+            backend.starts += 1
             try:
                 start = self._start(backend)
             except Failed as failure:
@@ -131,7 +142,7 @@ class Live:
                 continue
             with self._lock:
                 start.child.pause()
-                backend.state = "ready"
+                backend.state, backend.reason = "ready", None
 
     def _start(self, backend: Backend) -> Start:
         """A process that has given the right answers and waits for an image."""

@@ -36,7 +36,10 @@ export function live(root, { token, weights, onAnswer = () => {} }) {
   /** What has come of each backend; then again, as long as one is being started. */
   async function watch() {
     const { backends, engines } = await (await fetch(address("/backends"))).json();
-    for (const { name, state, reason } of backends) row(name, "machine").become(state, reason);
+    for (const { name, state, reason } of backends) {
+      const died = reason && state in { waiting: 1, starting: 1 };
+      row(name, "machine").become(died ? "again" : state, reason);
+    }
     for (const name of engines.filter((one) => !rows.has(one))) {
       row(name, "browser").become("starting");
       try {
@@ -76,7 +79,9 @@ export function live(root, { token, weights, onAnswer = () => {} }) {
         take(answer);
       }
       await answersOf(image, signal, (answer) => mine === newest && take(answer));
-      if (mine === newest) summary.textContent = summed(answers);
+      if (mine !== newest) return;
+      summary.textContent = summed(answers);
+      if (answers.some((one) => one.error)) setTimeout(() => watch().catch(gone)); // it may be started again
     } catch (error) {
       if (mine === newest) gone(error);
     } finally {

@@ -117,6 +117,7 @@ export const strings = {
     machine: "On this computer, each in its own process",
     states: {
       waiting: "waits to be started",
+      again: "{reason}; it is being started again",
       starting: "is starting …",
       ready: "",
       asked: "…",
