@@ -125,7 +125,8 @@ class Child:
     def hear(self, timeout_s: float | None = None) -> Any:
         """Its next message."""
         ends: list[Any] = [self._connection]
-        ends += [] if self._process_fd is None else [self._process_fd]
+        if self._process_fd is not None:
+            ends.append(self._process_fd)
         until = None if timeout_s is None else time.monotonic() + timeout_s
         if self.ended or not wait(ends, timeout_s):
             self._fail(timeout_s)

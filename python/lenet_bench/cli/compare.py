@@ -107,8 +107,11 @@ def _foreseen(options: "CompareOptions") -> str:
     from ..measure.options import DEFAULT_S
     from ..results.statistics import FEWEST_STARTS
 
-    ends = [counted(options.rounds, "round")] if options.rounds else []
-    ends += [span(options.budget_s)] if options.budget_s else []
+    ends = []
+    if options.rounds:
+        ends.append(counted(options.rounds, "round"))
+    if options.budget_s:
+        ends.append(span(options.budget_s))
     if ends:
         return f"ends after {' or '.join(ends)}"
     least = f"{FEWEST_STARTS} rounds and {span(DEFAULT_S)}"

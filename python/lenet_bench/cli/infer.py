@@ -68,6 +68,7 @@ def infer(
             say(in_short(screen(), outcome, images))
     if not as_json:
         lines = list(times(screen(), opened.backends, outcomes))
-        apart = [""] if lines and len(images) > 1 and not show else []
-        say([*apart, *lines])
+        if lines and len(images) > 1 and not show:
+            lines.insert(0, "")
+        say(lines)
     return SUCCESS if all_agree(outcomes) else WRONG

@@ -136,12 +136,20 @@ def share(text: str) -> float:
 
 #: What an option takes: its name in the help, and its type.
 _VALUES: dict[str, Any] = {
-    **dict.fromkeys(("BACKEND", "NAME", "A B"), BACKEND),
-    **dict.fromkeys(("FILE", "RESULT"), FILE),
-    **{"DIR": FOLDER, "N": click.IntRange(min=1), "N,N,...": batch_sizes},
+    "BACKEND": BACKEND,
+    "NAME": BACKEND,
+    "A B": BACKEND,
+    "FILE": FILE,
+    "RESULT": FILE,
+    "DIR": FOLDER,
+    "N": click.IntRange(min=1),
+    "N,N,...": batch_sizes,
     "NETWORK": NetworkName(),
-    **{"TIME": seconds, "MS": milliseconds, "SHARE": share},
-    **{"WORDS": str, "VERSION": str},
+    "TIME": seconds,
+    "MS": milliseconds,
+    "SHARE": share,
+    "WORDS": str,
+    "VERSION": str,
 }
 
 

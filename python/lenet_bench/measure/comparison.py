@@ -117,8 +117,11 @@ class Plan:
         wanted = self.rounds
         if wanted is None and self.budget_s is None:
             wanted = max(FEWEST_STARTS, round(rounds + (DEFAULT_S - elapsed_s) / round_s))
-        ends = [] if wanted is None else [(wanted - rounds) * round_s]
-        ends += [] if self.budget_s is None else [self.budget_s - elapsed_s]
+        ends = []
+        if wanted is not None:
+            ends.append((wanted - rounds) * round_s)
+        if self.budget_s is not None:
+            ends.append(self.budget_s - elapsed_s)
         return max(0.0, min(ends))
 
 

@@ -132,7 +132,9 @@ def as_before(options: CompareOptions, earlier: Header) -> CompareOptions:
             "give another --output"
         )
     compared = tuple(listed.name for listed in earlier.backends)
-    named = {*map(name_of, options.backends), *([options.baseline] if options.baseline else [])}
+    named = set(map(name_of, options.backends))
+    if options.baseline:
+        named.add(options.baseline)
     if options.backends and named != set(compared):
         raise ResultError(
             f"{options.output} is a comparison of {', '.join(compared)}: to continue it, name the "

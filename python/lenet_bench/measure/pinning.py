@@ -122,8 +122,13 @@ def _pin(cores: Mapping[int, set[int]]) -> None:
 def thread_variables(threads: int) -> dict[str, str]:
     """The variables that set the libraries' thread counts; libraries read them at their import."""
     many = (
-        *("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS"),
-        *("VECLIB_MAXIMUM_THREADS", "NUMEXPR_NUM_THREADS", "TF_NUM_INTRAOP_THREADS"),
+        "OMP_NUM_THREADS",
+        "OPENBLAS_NUM_THREADS",
+        "MKL_NUM_THREADS",
+        "BLIS_NUM_THREADS",
+        "VECLIB_MAXIMUM_THREADS",
+        "NUMEXPR_NUM_THREADS",
+        "TF_NUM_INTRAOP_THREADS",
     )
     return {
         **dict.fromkeys(many, str(threads)),

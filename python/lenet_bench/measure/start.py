@@ -165,8 +165,8 @@ class Start:
         options = {"gaps": True, "patience": _PATIENCE, "fewest": calls // STRETCHES}
         for images in c.truth.timed:
             stretch = self._stretch(images, timed_s / STRETCHES, quiet_loop_ns, **options)
-            loops = (loop_ns for _, loop_ns in stretch.answer["slices"])
-            quiet_loop_ns = min((*loops, *([quiet_loop_ns] if quiet_loop_ns else [])))
+            for _, loop_ns in stretch.answer["slices"]:
+                quiet_loop_ns = min(loop_ns, quiet_loop_ns or loop_ns)
             stretches.append(stretch)
         answer = joined([stretch.answer for stretch in stretches])
         self._stretches = stretches

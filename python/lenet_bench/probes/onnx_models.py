@@ -43,8 +43,10 @@ class Models:
             return self._model([*_ten_of("image"), softmax])
         last = _LAST.get(stage, stage)
         nodes = list(self._whole.graph.node)
-        end = 1 + [node.output[0] for node in nodes].index(last)
-        return self._model([*nodes[:end], *(() if stage == CUTS[-1] else _ten_of(last))])
+        kept = nodes[: 1 + [node.output[0] for node in nodes].index(last)]
+        if stage != CUTS[-1]:
+            kept += _ten_of(last)
+        return self._model(kept)
 
     def _model(self, nodes: Sequence[Any]) -> bytes:
         """A model of these nodes, the last of which gives the answer."""

@@ -188,7 +188,10 @@ def as_log(path: Path, content: bytes) -> Log:
 
 def as_lines(log: Log) -> bytes:
     """The file of a log."""
-    return b"".join(map(_line, (log.header, *log.blocks, *([log.end] if log.end else []))))
+    lines: list[Header | Block | End] = [log.header, *log.blocks]
+    if log.end:
+        lines.append(log.end)
+    return b"".join(map(_line, lines))
 
 
 def as_read(block: Block, header: Header) -> Block:

@@ -32,8 +32,16 @@ from .terminal.table import Cell, Column, table
 _VERDICTS = {"faster": "green", "slower": "yellow", "ambiguous": "dim", "baseline": "bold"}
 #: The columns that are dropped in a narrow terminal, the last of them first.
 _LEAVE = (
-    *("ratio", "slowest variant", "95 % interval", "verdict", "lines"),
-    *("p99", "p90", "cold start", "memory", "other variants"),
+    "ratio",
+    "slowest variant",
+    "95 % interval",
+    "verdict",
+    "lines",
+    "p99",
+    "p90",
+    "cold start",
+    "memory",
+    "other variants",
 )
 _SIZES = 4  # columns of throughput that stay: backend, precision, best, at which size
 _LEFT = ("backend", "verdict", "computes in")  # aligned to the left in Markdown

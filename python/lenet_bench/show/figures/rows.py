@@ -21,8 +21,21 @@ Record = dict[str, Any]  # a row of a table or a figure, by its columns
 COLD = ("process", "import", "weights", "build", "first")  # the way to the first answer
 GPU_CALL = ("copy in", "kernels", "copy out", "host")  # a profiled call
 _DRAWN = (
-    *("name", "backend", "family", "where", "lines", "us", "minimum", "p99", "p999", "slowest"),
-    *("memory", "disk", "device_memory", *COLD, *GPU_CALL),
+    "name",
+    "backend",
+    "family",
+    "where",
+    "lines",
+    "us",
+    "minimum",
+    "p99",
+    "p999",
+    "slowest",
+    "memory",
+    "disk",
+    "device_memory",
+    *COLD,
+    *GPU_CALL,
 )
 
 

@@ -28,7 +28,8 @@ def backends(screen: Screen, found: Sequence[Availability]) -> Iterator[str]:
     given: tuple[str, str | None] = ("", None)
     for number, one in enumerate(found):
         if number in headings:
-            yield from [""] if number else []
+            if number:
+                yield ""
             yield screen.paint(headings[number], "bold cyan")
         lines = _wrapped(screen, one.summary, indent)
         if ":" not in one.name:
