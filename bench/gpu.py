@@ -221,6 +221,7 @@ def sanitize(folder: Path, backends: Sequence[str]) -> int:
     # NVRTC of 13.0 finds its builtins by this path only; a backend in Python loads them itself.
     libraries = [str(libraries) for libraries in wheel_folders("lib", major)]
     searched = os.pathsep.join((*libraries, os.environ.get("LD_LIBRARY_PATH", "")))
+    places = {"LD_LIBRARY_PATH": searched, "XDG_CACHE_HOME": str(driver.parent)}
     failed = 0
     for tool in ("memcheck", "racecheck", "synccheck", "initcheck"):
         for name in backends:
@@ -230,7 +231,7 @@ def sanitize(folder: Path, backends: Sequence[str]) -> int:
             options = ("--tool", tool, "--error-exitcode", "9", "--report-api-errors", "no")
             with (folder / "sanitizer.txt").open("a") as file:
                 print(f"== {tool} {name}", file=file, flush=True)
-                code = bounded((program, *options, driver, name), file, LD_LIBRARY_PATH=searched)
+                code = bounded((program, *options, driver, name), file, **places)
             # racecheck does not know that an mbarrier's counted bytes order what comes after it.
             advisory = tool == "racecheck" and name in FLOOR_OF
             how = "right" if code == 0 else f"ended with {code}"

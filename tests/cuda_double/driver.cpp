@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <functional>
 #include <memory>
 #include <random>
@@ -15,6 +16,7 @@
 #include <vector>
 
 #include "bindings/gpu_backends.hpp"
+#include "cuda/nvrtc.hpp"
 #include "lenet.hpp"
 
 /// The double's (machine.hpp), absent on a real GPU.
@@ -215,6 +217,7 @@ void examine(const std::string& name, const Parameters& parameters) {
 
 int main(int count, char** names) {
   const Parameters parameters;
+  if (const char* cache = std::getenv("XDG_CACHE_HOME")) lenet::cuda::keep_kernels_in(cache);
   for (int i = 1; i < count; ++i) {
     try {
       examine(names[i], parameters);
