@@ -171,7 +171,12 @@ def optimized(frozen: Any) -> Any:
 
 def exact_order(target: Any) -> Any:
     """TVM's target without another order of sums."""
-    return lambda config: target({**config, "fast-math-reassoc": False})
+
+    def changed(config: Any) -> Any:
+        exact = {"fast-math-reassoc": False}
+        return target({**config, **exact} if isinstance(config, dict) else config)
+
+    return changed
 
 
 def compiled(says: str, *changes: Change, **options: bool) -> Setting:
@@ -563,7 +568,10 @@ SETTINGS: dict[str, dict[str, Setting]] = {
         ),
         "compiled_calls": Setting(
             "The virtual machine's code compiled too.",
-            changes=(passes("tvm.compile", exec_mode="compiled"),),
+            changes=(
+                as_is("tvm.compile", "relax.build"),
+                passes("tvm.compile", exec_mode="compiled"),
+            ),
         ),
     },
 }
