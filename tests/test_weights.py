@@ -87,6 +87,17 @@ def test_a_parameter_that_is_wrong_is_named(path, arrays, name, array, says):
     assert says in sentence
 
 
+def test_a_long_text_in_the_header_is_not_repeated(path):
+    text = b'{"fc1.bias":"%s"}' % (b"a" * 9000)
+    path.write_bytes(len(text).to_bytes(8, "little") + text)
+    assert len(refusal(path)) < 500
+
+
+def test_a_long_name_is_not_repeated(path, arrays):
+    save_file({**arrays, "a\n" * 9000: np.zeros(3, np.float32)}, path)
+    assert "characters left out" in refusal(path)
+
+
 @pytest.mark.parametrize("kind", ["F8_E5M2", "F8_E4M3", "F8_E8M0", "BF16", "F4"])
 def test_a_type_that_numpy_has_not_is_named(path, arrays, kind):
     bits = {"BF16": 16, "F4": 4}.get(kind, 8)

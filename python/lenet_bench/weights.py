@@ -16,7 +16,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
 from .atomic import write_atomically, writing
-from .errors import WeightsError
+from .errors import WeightsError, first_line, without_middle
 from .network import PARAMETERS
 
 _LARGEST_FILE = 64 << 20  # ours has 1.7 MB
@@ -65,7 +65,7 @@ def read_weights(path: str | os.PathLike[str] | None = None) -> Weights:
                     )
             parameters = {name: file.get_tensor(name) for name in PARAMETERS}
     except (SafetensorError, OSError, ValueError, TypeError) as error:
-        raise WeightsError(f"{path}: cannot be read as safetensors: {error}") from None
+        raise WeightsError(f"{path}: cannot be read as safetensors: {first_line(error)}") from None
     weights = Weights(parameters, metadata)
     _check_values(path, weights)
     return weights
@@ -136,7 +136,12 @@ def _check_names_and_shapes(path: Path, shapes: Mapping[str, tuple[int, ...]]) -
     if missing:
         raise WeightsError(f"{path}: not LeNet's weights: {', '.join(missing)} missing")
     if unknown:
-        raise WeightsError(f"{path}: not LeNet's weights: {', '.join(unknown[:3])} unknown")
+        raise WeightsError(f"{path}: not LeNet's weights: {_short(unknown[:3])} unknown")
     for name, shape in PARAMETERS.items():
-        if shapes[name] != shape:
-            raise WeightsError(f"{path}: {name}: expected shape {shape}, found {shapes[name]}")
+        if (found := shapes[name]) != shape:
+            raise WeightsError(f"{path}: {name}: expected shape {shape}, found {_short(found)}")
+
+
+def _short(value: object) -> str:
+    """As in Python, on one line; a file may hold anything."""
+    return without_middle(repr(value), 200)

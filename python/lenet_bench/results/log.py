@@ -16,7 +16,7 @@ from zlib import crc32
 import msgspec
 
 from ..atomic import is_stream, writing
-from ..errors import ResultError, first_line
+from ..errors import ResultError, first_line, without_middle
 from .model import SCHEMA, SHARED, Block, End, Function, Header
 from .versioned import MOST_BYTES, check_kind, check_place, is_gzipped, parse, read_bytes
 
@@ -31,6 +31,7 @@ _MOST_LINE = 2**22  # bytes
 _MOST_BLOCKS = 50_000
 _MOST_CALLS = 10**7
 _MOST_PAIRS = 10**6  # slices, and times with their counts
+_LONGEST_REASON = 200  # characters
 _DEEPEST = 100  # nested function calls
 
 
@@ -182,7 +183,8 @@ def as_log(path: Path, content: bytes) -> Log:
     except RecursionError:
         raise ResultError(f"{path}: damaged result file: line {number}: nested too deep") from None
     except (msgspec.DecodeError, ValueError) as error:
-        raise ResultError(f"{path}: damaged result file: line {number}: {error}") from None
+        what = without_middle(str(error), _LONGEST_REASON)  # it may repeat what is in the line
+        raise ResultError(f"{path}: damaged result file: line {number}: {what}") from None
     return Log(header, tuple(blocks), end, cut_off)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from ..atomic import check_writable, is_stream, write_atomically, writing
-from ..errors import ResultError
+from ..errors import ResultError, without_middle
 from ..texts import json_text
 
 _GZIP = b"\x1f\x8b"
@@ -62,7 +62,8 @@ def check_kind(path: Path, value: Any, kind: str, schema: int) -> dict[str, Any]
     if type(number) is not int:
         raise ResultError(f"{path}: not a result file: it has no schema number")
     if (got := value.get("kind", "comparison")) != kind:  # the first kind had no such key
-        raise ResultError(f"{path}: expected the result of a {kind}, got that of a {got}")
+        other = without_middle(str(got), 100)
+        raise ResultError(f"{path}: expected the result of a {kind}, got that of a {other}")
     if number != schema:
         newer = number > schema
         raise ResultError(
