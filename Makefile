@@ -38,7 +38,7 @@ CUDA13_TESTS := $(wildcard tests/test_cuda*.py)
 CUDA12_TESTS := $(addprefix tests/test_cuda,.py _chain.py _compile.py _failures.py _loading.py \
   _majors.py _plans.py _sass.py)
 
-.PHONY: demo frameworks all-frameworks test test-all test-core test-python3.10 test-python3.14 test-frameworks test-cuda12 test-cuda13 lint sanitize wasm bench gpu-kit clean help
+.PHONY: demo frameworks all-frameworks test test-all test-core test-python3.10 test-python3.14 test-frameworks test-cuda12 test-cuda13 lint fuzz sanitize wasm bench gpu-kit clean help
 .DELETE_ON_ERROR:
 
 help:  ## this list
@@ -104,6 +104,11 @@ lint: $(LINT)/installed  ## formatting, lint, types, size and commit subjects, w
 	$(LINT)/bin/clang-format --dry-run --Werror $(shell find csrc -name '*.[ch]pp')
 	$(LINT)/bin/python bench/size.py
 	@sh bench/commit_subjects.sh
+
+FUZZ_SECONDS ?= 120
+
+fuzz: $(TEST)/installed  ## changed pictures, weights, results and requests, for FUZZ_SECONDS (two minutes)
+	$(TEST)/bin/python tests/fuzz.py --seconds $(FUZZ_SECONDS)
 
 sanitize: $(TEST)/installed  ## the backends in C++ under AddressSanitizer, UBSan and ThreadSanitizer
 	tests/sanitize.sh $(TEST)/bin/python
