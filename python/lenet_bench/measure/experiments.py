@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from ..probes import TWO_CORES, Infer, Probe, in_one_call, probes_of
+from ..experiment_names import TWO_CORES
+from ..probes import Infer, Probe, in_one_call, probes_of
 from ..quiet import Slice, quiet_calls
 from ..registry import find
 from .build_arguments import BuildArguments, Reply, sentence

@@ -26,11 +26,23 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..experiment_names import (
+    ALONE,
+    COUNTS,
+    CUTS,
+    ENTERING,
+    IN_FULL,
+    NOTHING,
+    SOFTMAX,
+    WALK,
+    Kind,
+    after,
+)
 from ..networks.placed import varied
 from ..registry import devices
 from ..registry.adapter import Adapter
@@ -40,21 +52,6 @@ from ..weights import Weights
 Image = NDArray[np.float32]
 Infer = Callable[[Image], Any]
 
-Kind = Literal["call", "way", "hand-over", "together", "operations", "stage", "told"]
-
-COUNTS = (1, 4, 16, 64)
-#: The call with one more core for its process; timed after all else.
-TWO_CORES = "on two cores"
-#: Where LeNet is cut; the softmax is an experiment of its own, on ten floats of the image.
-CUTS = ("conv1", "pool1", "conv2", "pool2", "fc1", "fc2")
-SOFTMAX = "softmax"
-#: The baseline of the first stage, where that is not the last way.
-NOTHING = "nothing"
-#: The last cut with ten floats as its answer, where the other cuts return more.
-ALONE = "fc2 alone"
-#: The identity network: the baseline of stages, and entering, where cuts return whole arrays.
-IN_FULL = "nothing in full"
-ENTERING = "entering"
 #: APIs whose operation is a node of the ONNX model, and which only Python calls.
 _NODES = ("mnn", "opencv", "tract")
 #: What is handed over where an image was made ready before; its strides are those of the backend's.
@@ -165,12 +162,10 @@ def in_one_call(probes: Sequence[Probe]) -> list[Probe]:
     def walk(_: Image) -> Any:
         return memory.sum()
 
-    after = f"{last.name} after {first.name}"
-    walked = [(f"{one.name} after a walk", then(walk, one.infer)) for one in (first, last)]
     return [
         *(Probe("together", one.name, then(cut, one.infer)) for one in (first, last)),
-        Probe("together", after, last.infer, before=first.infer),
-        *(Probe("together", name, infer) for name, infer in walked),
+        Probe("together", after(last.name, first.name), last.infer, before=first.infer),
+        *(Probe("together", after(w.name, WALK), then(walk, w.infer)) for w in (first, last)),
     ]
 
 

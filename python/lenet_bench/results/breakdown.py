@@ -25,7 +25,7 @@ from itertools import pairwise
 import numpy as np
 from msgspec import structs
 
-from ..probes import ALONE, COUNTS, IN_FULL, NOTHING, TWO_CORES, Kind
+from ..experiment_names import ALONE, COUNTS, IN_FULL, NOTHING, TWO_CORES, WALK, Kind, after
 from ..units import time
 from .model import Anatomy, Block, Experiment, Result, Row, Status
 from .statistics import Floats, with_bounds
@@ -199,14 +199,20 @@ def _parts(experiments: Sequence[Experiment]) -> Iterator[tuple[str, float, str]
 def _after(experiments: Sequence[Experiment]) -> Sequence[float]:
     """How much longer the first way takes after a network, and after a walk over memory.
 
-    Older files do not have the walk, or that the last way is entered after the first.
+    Both are left out where a run did not measure them.
     """
     ways = of_kind(experiments, "way")
-    first, last = ways[0].us, ways[-1].us
-    together = [one.us for one in of_kind(experiments, "together")]
-    again = together.pop(2) - last if len(together) > 2 else 0.0
-    pairs = zip(together[::2], together[1::2], strict=True)
-    return [both - least - (first - last) - again for both, least in pairs]
+    first, last = ways[0], ways[-1]
+    us = {one.name: one.us for one in of_kind(experiments, "together")}
+    again = us.get(after(last.name, first.name), last.us) - last.us
+    longer = []
+    for first_name, last_name in (
+        (first.name, last.name),
+        (after(first.name, WALK), after(last.name, WALK)),
+    ):
+        if first_name in us:
+            longer.append(us[first_name] - us[last_name] - (first.us - last.us) - again)
+    return longer
 
 
 def of_kind(experiments: Sequence[Experiment], kind: Kind) -> list[Experiment]:

@@ -13,8 +13,8 @@ import numpy as np
 from msgspec import UNSET, Meta, Struct, UnsetType
 from numpy.typing import NDArray
 
+from ..experiment_names import Kind
 from ..network import LENET
-from ..probes import Kind
 from .machine import (
     Count,
     Few,
