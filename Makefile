@@ -92,7 +92,7 @@ test-cuda13 test-cuda12: test-cuda%: .venv-test-cuda%/installed
 
 # Tests need no annotations. What is None where a test expects something fails the test.
 TESTS_TYPES := --allow-untyped-defs --allow-untyped-calls --allow-incomplete-defs \
-  --no-warn-return-any --disable-error-code union-attr --disable-error-code operator \
+  --no-warn-return-any --no-warn-unused-ignores --disable-error-code union-attr --disable-error-code operator \
   --disable-error-code index --disable-error-code comparison-overlap --cache-dir .mypy_cache/tests
 
 lint: $(LINT)/installed  ## formatting, lint, types, size and commit subjects, without a build
