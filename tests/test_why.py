@@ -85,8 +85,10 @@ def stage(name: str, us: float, operations: int) -> Experiment:
     return Experiment("stage", name, us, 9, operations)
 
 
-def together(*us: float) -> tuple[Experiment, ...]:
-    return tuple(Experiment("together", "", one, 9) for one in us)
+def together(**us: float) -> tuple[Experiment, ...]:
+    """The sample's first and last way, in one call with what the name says."""
+    names = {name.replace("_", " "): one for name, one in us.items()}
+    return tuple(Experiment("together", name, one, 9) for name, one in names.items())
 
 
 def slower(us: float, *kinds: str) -> tuple[Experiment, ...]:
@@ -113,7 +115,9 @@ SAMPLE = Made(experiments())
 NOTHING = stage("nothing", 14 + 3, 2)  # where more than ten floats are given
 SOFTMAX = replace(experiments()[-1], us=experiments()[-1].us + 3)
 CUT = 10 + 6 * 2 + 6 * 7  # what comes before the softmax
-AFTER_IT = together(CUT + 14 + 5 + 3 + 8, CUT + 14 + 3)
+AFTER_IT = together(Python=CUT + 14 + 5 + 3 + 8, entering=CUT + 14 + 3)
+ENTERED_TWICE = together(entering_after_Python=14 + 2)
+WALKED = together(Python_after_a_walk=40 + 14 + 5 + 5, entering_after_a_walk=40 + 14 + 1)
 
 #: As `experiments`, without the two operations that read ten floats, which here take 30 more.
 IN_FULL = tuple(
@@ -152,10 +156,10 @@ MADE = {
         (*SAMPLE.asked, *AFTER_IT), {**SAMPLE.parts, "caches": 8}
     ),
     "and that is entered twice there, which a call does once": Made(
-        (*SAMPLE.asked, *AFTER_IT, *together(14 + 2)), {**SAMPLE.parts, "caches": 6}
+        (*SAMPLE.asked, *AFTER_IT, *ENTERED_TWICE), {**SAMPLE.parts, "caches": 6}
     ),
     "a control that walks over memory in the network's place": Made(
-        (*SAMPLE.asked, *AFTER_IT, *together(14 + 2), *together(40 + 14 + 5 + 5, 40 + 14 + 1)),
+        (*SAMPLE.asked, *AFTER_IT, *ENTERED_TWICE, *WALKED),
         {**SAMPLE.parts, AFTER: 6},
     ),
     "ten floats that take longer to read than operations do, where no cut reads them": Made(
