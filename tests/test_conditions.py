@@ -33,6 +33,8 @@ def back_to_back(tmp_path_factory):
     ran(*compare, "--rounds", "2", "--threads", "1", "-o", file, env=environment())
     others = ("--rounds", "2", "--folder", str(folder / "conditions"))
     ran(sys.executable, conditions.__file__, file, *others, env=environment())
+    runs = [folder / f"conditions/{name}.jsonl" for name in CONDITIONS]
+    ran(sys.executable, "-m", "lenet_bench", "share", "--keep", *runs, env=environment())
     return file
 
 

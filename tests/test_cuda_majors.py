@@ -59,7 +59,7 @@ def choose(folder: Path, library: Path, driver: int, installed: tuple[str, ...])
     for name in (*installed, *(["libcuda.so.1"] if driver else [])):
         (folder / name).symlink_to(library)
     for major in LIBRARIES:
-        (folder / f"_cuda{major}.py").write_text("")
+        (folder / f"_cuda{major}.py").write_text("def keep_kernels_in(folder): pass\n")
     done = subprocess.run(
         [sys.executable, "-c", CHOOSE, str(folder)],
         env={**os.environ, "LENET_BENCH_CUDA_LIBRARIES": str(folder), "DRIVER": str(driver)},

@@ -118,7 +118,6 @@ class Fleet:
         pipes: dict[str, Any] = {
             "stdout": subprocess.PIPE,
             "stderr": subprocess.STDOUT,
-            "text": True,
         }
         own: dict[str, Any] = {"cwd": self.folder, "env": environment(), "start_new_session": True}
         return subprocess.Popen(command, text=True, **pipes, **own)

@@ -26,12 +26,16 @@ from sample_results import (
 )
 
 MOST_KB = 1_000_000
-#: The command, and then the most memory that its process had.
+#: The command, and then the most memory that its process had. Linux has it without the size of the
+#: process that forked it, which getrusage includes.
 AND_MEMORY = """
 import resource, sys
 from lenet_bench.cli import run
+from lenet_bench.measure.worker import peak_rss_mib
 code = run(sys.argv[1:])
-print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, file=sys.stderr)
+peak_mib = peak_rss_mib()
+peak_kb = peak_mib * 1024 if peak_mib else resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+print(int(peak_kb), file=sys.stderr)
 sys.exit(code)
 """
 
