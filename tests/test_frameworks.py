@@ -17,7 +17,7 @@ from conftest import Run, environment
 from lenet_bench import load, read_weights
 from lenet_bench.errors import LenetBenchError, Unavailable
 from lenet_bench.mnist import find_mnist, read_mnist
-from lenet_bench.registry import BACKENDS, find, names, tolerance
+from lenet_bench.registry import BACKENDS, check_needs, find, names, tolerance
 from lenet_bench.registry.environments import interpreter, variables
 from lenet_bench.registry.own_process import InOwnProcess
 from lenet_bench.weights import Weights
@@ -31,7 +31,7 @@ FRAMEWORKS = [name for name in names() if find(name)[0].framework]
 COMPILED = ("torch:compile", "torch:export", "torch:autotuned", "keras-torch:compile")
 
 #: What is said where a framework, or the program that it calls, is absent or of another version.
-NOT_HERE = r"No module named|is not on the PATH|needs \S+ and \S+ is here"
+NOT_HERE = r"No module named|is not on the PATH|needs \S+, but \S+ is installed"
 
 
 @pytest.fixture(scope="module")
@@ -60,6 +60,7 @@ def expected(weights: Weights, images: Array) -> Array:
 def opened(name: str, weights: Weights, threads: int = 1) -> InOwnProcess:
     """The backend in a process of its own; skips where its framework, or one that fits, is not."""
     try:
+        check_needs(*find(name))
         return InOwnProcess(name, weights, threads=threads, quiet=True)
     except Unavailable as error:
         if re.search(NOT_HERE, str(error)):

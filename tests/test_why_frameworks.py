@@ -42,7 +42,7 @@ ASKED = {
     **dict.fromkeys(NAMES, (tuple(COUNTS), tuple(CUTS))),
     INDUCTOR: (tuple(COUNTS[-1:]), ("pool2", CUTS[-1])),
 }
-NOT_HERE = r"No module named|needs \S+ and \S+ is here"
+NOT_HERE = r"No module named|needs \S+, but \S+ is installed"
 CHILD = """
 import json, sys
 from collections.abc import Mapping
