@@ -38,7 +38,7 @@ BROKEN = [
     ({"LENET_BENCH_GPU": "7"}, None, 'LENET_BENCH_GPU="7"', "export LENET_BENCH_GPU=0"),
     ({"LENET_BENCH_GPU": "one"}, None, 'LENET_BENCH_GPU="one"', "export LENET_BENCH_GPU=0"),
     ({"CUDA_DOUBLE_CAPABILITY": "37"}, "device", "too old", ""),
-    ({"CUDA_DOUBLE_TAKEN": "1"}, None, "one process only", "--compute-mode=DEFAULT"),
+    ({"CUDA_DOUBLE_TAKEN": "1"}, None, "exclusive or prohibited", "--compute-mode=DEFAULT"),
 ]
 
 

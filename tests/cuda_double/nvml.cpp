@@ -32,10 +32,19 @@ nvmlReturn_t answer(const char* what, nvmlDevice_t device, T* to, T value) {
   return NVML_SUCCESS;
 }
 
-/// Who asks holds nothing: the process that it measures does.
-std::vector<unsigned> children_of_this_process() {
-  std::ifstream file("/proc/self/task/" + std::to_string(getpid()) + "/children");
+std::vector<unsigned> children_of(unsigned process) {
+  const std::string number = std::to_string(process);
+  std::ifstream file("/proc/" + number + "/task/" + number + "/children");
   return {std::istream_iterator<unsigned>(file), {}};
+}
+
+/// Who asks holds nothing: the process that it measures does, which has a keeper in between.
+std::vector<unsigned> measured_processes() {
+  std::vector<unsigned> found;
+  for (const unsigned keeper : children_of(getpid())) {
+    for (const unsigned child : children_of(keeper)) found.push_back(child);
+  }
+  return found;
 }
 
 }  // namespace
@@ -82,7 +91,7 @@ nvmlReturn_t nvmlDeviceGetClockInfo(nvmlDevice_t device, nvmlClockType_t type, u
 
 nvmlReturn_t nvmlDeviceGetComputeRunningProcesses_v3(nvmlDevice_t device, unsigned* count,
                                                      nvmlProcessInfo_t* processes) {
-  const auto children = children_of_this_process();
+  const auto children = measured_processes();
   if (*count < children.size() + 1) return NVML_ERROR_INSUFFICIENT_SIZE;
   *processes++ = {1, 1ull << 40, 0, 0};
   for (const unsigned child : children) *processes++ = {child, 512ull << 20, 0, 0};
