@@ -294,7 +294,7 @@ class Shared(Results):
     def read(self, content):
         self.path.write_bytes(content)
         found = received(self.path)
-        assert packed(found.log) == found.content
+        assert packed(as_lines(found.log)) == found.content
         assert read_log(self.path) == found.log
 
 

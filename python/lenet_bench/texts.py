@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
 from unicodedata import category
@@ -20,11 +21,18 @@ def printable(text: str, keep: str = "\n\t") -> str:
 
 def all_printable(value: Any) -> Any:
     """Plain data with each text in it made printable."""
+    return with_texts(printable, value)
+
+
+def with_texts(change: Callable[[str], str], value: Any) -> Any:
+    """Plain data with each text in it changed, keys too."""
     if isinstance(value, str):
-        return printable(value)
+        return change(value)
     if isinstance(value, dict):
-        return {all_printable(key): all_printable(one) for key, one in value.items()}
-    return [all_printable(one) for one in value] if isinstance(value, (list, tuple)) else value
+        return {with_texts(change, key): with_texts(change, one) for key, one in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [with_texts(change, one) for one in value]
+    return value
 
 
 def json_text(value: Any, indent: int | None = 2) -> str:

@@ -118,13 +118,14 @@ def _keep(paths: tuple[Path, ...]) -> int:
     from ..errors import ResultError
     from ..questions.share import packed, shared
     from ..results import read_log
+    from ..results.log import as_lines
 
     for path in paths:
         file = path.with_suffix(".jsonl.gz")
         if path.suffix != ".jsonl":
             raise ResultError(f"{path}: --keep takes files that end in .jsonl, as runs write them")
         with writing(file):
-            write_atomically(file, packed(shared(read_log(path))))
+            write_atomically(file, packed(as_lines(shared(read_log(path)))))
         note(f"{file}: {file.stat().st_size / 1000:.0f} kB of {path.stat().st_size / 1000:.0f} kB")
     return SUCCESS
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path, PurePath
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import msgspec
 from msgspec.structs import replace
@@ -19,6 +19,7 @@ from ..results.plausible import faults
 from ..results.private import OTHER_WEIGHTS, PROGRAM, options, public
 from ..results.thin import thinned
 from ..results.versioned import unpacked
+from ..texts import with_texts
 from ..weights import default_path
 
 MOST_BYTES = 450_000
@@ -49,7 +50,8 @@ def check(source: Path, log: Log) -> Given:
     """The log as a file to share; ResultError says why it cannot be shared."""
     for fault in faults(log):
         raise ResultError(f"{source}: cannot be shared: {fault}")
-    lines, content = as_lines(log), packed(log)
+    lines = as_lines(log)
+    content = packed(lines)
     if len(content) > MOST_BYTES or len(lines) > _MOST_UNPACKED:
         raise ResultError(
             f"{source}: cannot be shared: it has {len(content) / 1000:.0f} kB, at most "
@@ -58,10 +60,10 @@ def check(source: Path, log: Log) -> Given:
     return Given(_name(log, lines), content, log, as_result(log))
 
 
-def packed(log: Log) -> bytes:
-    """The file of a shared log."""
+def packed(lines: bytes) -> bytes:
+    """The file of a shared log's lines."""
     pack = zlib.compressobj(9, zlib.DEFLATED, zlib.MAX_WBITS + 16)  # no name and no date in it
-    return pack.compress(as_lines(log)) + pack.flush()
+    return pack.compress(lines) + pack.flush()
 
 
 def check_file(path: Path) -> Given:
@@ -130,15 +132,7 @@ def _plain(log: Log) -> Log:
 
 
 def _cleansed(line: Line) -> Line:
-    return msgspec.convert(_mapped(msgspec.to_builtins(line)), type(line))
-
-
-def _mapped(value: Any) -> Any:
-    if isinstance(value, str):
-        return _public(value)
-    if isinstance(value, dict):
-        return {_mapped(key): _mapped(one) for key, one in value.items()}
-    return [_mapped(one) for one in value] if isinstance(value, (list, tuple)) else value
+    return msgspec.convert(with_texts(_public, msgspec.to_builtins(line)), type(line))
 
 
 def _name(log: Log, lines: bytes) -> str:
