@@ -351,6 +351,11 @@ def _make_temporary_folder() -> str:
     return folder
 
 
+def same_modules() -> dict[str, str]:
+    """The variable with which a child imports from where this process does."""
+    return {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+
+
 def _own_variables() -> dict[str, str]:
     """Temporary files in our folder, and no module from the working directory."""
     return {"TMPDIR": _temporary_folder(), "PYTHONSAFEPATH": "1"}

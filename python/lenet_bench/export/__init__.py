@@ -104,9 +104,9 @@ def converted(name: str, made_of: Iterable[str], serve: str, question: Any) -> b
     load it.
     """
     from ..cache import made
-    from ..process import Child, Died
+    from ..process import Child, Died, same_modules
 
-    variables = {**_CONVERTERS_VARIABLES, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    variables = {**_CONVERTERS_VARIABLES, **same_modules()}
 
     def convert(_: Path) -> bytes:
         with closing(Child(serve, variables=variables)) as child:

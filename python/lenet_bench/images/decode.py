@@ -101,9 +101,9 @@ def _is_quick(kind: str, content: bytes) -> bool:
 
 def _in_own_process(kind: str, content: bytes) -> Plane:
     """Decode it in a process of its own, with limits of time and memory."""
-    from ..process import Child, Died
+    from ..process import Child, Died, same_modules
 
-    variables = {"PYTHONPATH": os.pathsep.join(filter(None, sys.path)), **_ONE_THREAD}
+    variables = {**same_modules(), **_ONE_THREAD}
     try:
         with closing(Child(f"{__name__}:serve", variables=variables, printed="dropped")) as child:
             plane, failure = child.ask((kind, content, _MEMORY), _SECONDS)

@@ -78,7 +78,9 @@ def variables(row: "Backend", threads: int, *, quiet: bool = True) -> dict[str, 
     environment = environments().get(row.environment or "")
     if environment and environment.created:
         return {**own, "PYTHONPATH": str(_package_alone(environment)), "PYTHONHOME": ""}
-    return {**own, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    from ...process import same_modules  # only what starts a process needs it
+
+    return {**own, **same_modules()}
 
 
 def create(name: str, progress: Callable[[str], None] = lambda _: None) -> Environment:
