@@ -37,7 +37,7 @@ SHARED = "shared comparison"
 
 Status = Literal["ok", "wrong", "unavailable", "unsupported", "crashed", "timeout", "unmeasured"]
 Verdict = Literal["baseline", "faster", "slower", "same", "ambiguous"]
-Ended = Literal["running", "budget", "rounds", "enough", "interrupted", "nothing to time", "full"]
+Ended = Literal["running", "budget", "rounds", "interrupted", "nothing to time", "full"]
 Seed = Annotated[int, Meta(ge=0, le=2**62)]
 Samples = tuple[Count, ...]
 Slices = Annotated[tuple[tuple[Count, Count], ...], Meta(max_length=10_000)]

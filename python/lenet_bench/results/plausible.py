@@ -22,7 +22,7 @@ from .private import LONGEST, OTHER_WEIGHTS, PROGRAM, is_option, private
 _MOST_BLOCKS = 5000
 _MOST_TIMES = 64  # times in place of a block's calls
 _UNUSUAL = re.compile(r"[<>\n\t]|://")  # markup and links, which no figure needs
-_ENDED = ("budget", "rounds", "enough")
+_ENDED = ("budget", "rounds")
 _FIRST = datetime(2026, 1, 1, tzinfo=timezone.utc)  # nothing was measured before
 _SLACK_S = 0.05  # two clocks may disagree by so much
 # No core reads more than two cache lines in a cycle, nor has more cycles in a second.
