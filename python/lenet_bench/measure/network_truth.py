@@ -32,6 +32,8 @@ class NetworkTruth(Truth):
     with LeNet, since what answers is made by our own builders, which remember nothing.
     """
 
+    float32: float
+
     def __init__(self, name: str) -> None:
         self._network = network = networks.network(name)
         check_memory(network)
@@ -39,8 +41,7 @@ class NetworkTruth(Truth):
         sources = [Path(str(one.__file__)).read_text() for one in _SOURCES]
         path = made("answers", name, [*sources, str(len(inputs))], lambda _: self._made(inputs))
         kept = json.loads(path.read_bytes())
-        self._own, self.sha256 = float(kept["float32"]), kept["sha256"]
-        self.float32 = self._own
+        self.float32, self.sha256 = float(kept["float32"]), kept["sha256"]
         parts = (np.split(one, 2 + STRETCHES) for one in (inputs, np.array(kept["answers"])))
         self.rotating, self.edges, *self.timed = map(Known, *parts)
         self.new = []
@@ -50,7 +51,7 @@ class NetworkTruth(Truth):
 
     def allowed(self, tolerance: float) -> float:
         """A backend that is given more than float32 for LeNet, as Winograd is, is given it here."""
-        return _ALLOWED * self._own * tolerance / FLOAT32
+        return _ALLOWED * self.float32 * tolerance / FLOAT32
 
     def taken_by(self, backend: str, images: exact.Floats) -> exact.Floats:
         return images_of(find(backend)[0], images)

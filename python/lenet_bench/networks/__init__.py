@@ -136,7 +136,15 @@ def _vgg16() -> Network:
 
 
 _MAKERS: tuple[Callable[[], Network], ...] = (
-    *(_mlp, _lenet, _gru, _cifar, _block, _alexnet, _googlenet, _resnet50, _vgg16),
+    _mlp,
+    _lenet,
+    _gru,
+    _cifar,
+    _block,
+    _alexnet,
+    _googlenet,
+    _resnet50,
+    _vgg16,
 )
 #: By multiply-adds, from a perceptron to VGG-16.
 NETWORKS = tuple(maker.__name__[1:] for maker in _MAKERS)
