@@ -24,3 +24,8 @@ def build(prototxt: bytes, caffemodel: bytes, threads: int) -> Infer:
         return net.forward()
 
     return infer
+
+
+def describe() -> dict[str, str]:
+    """The threads that OpenCV takes."""
+    return {"threads": str(cv2.getNumThreads())}

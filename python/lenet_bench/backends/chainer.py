@@ -47,3 +47,8 @@ def build(weights: Weights) -> Infer:
             return model(images[:, np.newaxis]).array
 
     return infer
+
+
+def describe() -> dict[str, str]:
+    """The NumPy below."""
+    return {"numpy": np.__version__}

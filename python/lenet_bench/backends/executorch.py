@@ -91,3 +91,10 @@ def quantized(module: nn.Module) -> nn.Module:
     prepared = prepare_pt2e(torch.export.export(module.eval(), image).module(), quantizer)
     prepared(*image)  # which looks at the weights
     return convert_pt2e(prepared)
+
+
+def describe() -> dict[str, str]:
+    """The size of the pool of threads."""
+    from executorch.extension.pybindings.portable_lib import _threadpool_get_thread_count
+
+    return {"threads": str(_threadpool_get_thread_count())}

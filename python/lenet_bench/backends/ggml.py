@@ -83,3 +83,13 @@ def graph(ctx: ggml.ggml_context_p, p: dict[str, ggml.ggml_tensor_p], threads: i
         return probabilities[np.newaxis].copy()
 
     return infer
+
+
+def describe() -> dict[str, str]:
+    """Ggml's own version, and the instruction set that it was compiled for."""
+    known = {"ggml": ggml.ggml_version().decode()}
+    if ggml.ggml_cpu_has_avx512():
+        known["isa"] = "AVX-512"
+    elif ggml.ggml_cpu_has_avx2():
+        known["isa"] = "AVX2"
+    return known

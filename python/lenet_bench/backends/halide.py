@@ -126,3 +126,8 @@ def autoscheduled(weights: Weights, threads: int) -> Infer:
     settings = hl.AutoschedulerParams("Mullapudi2016", {"parallelism": str(threads)})
     hl.Pipeline([net.softmax]).apply_autoscheduler(hl.get_jit_target_from_environment(), settings)
     return compiled(net)
+
+
+def describe() -> dict[str, str]:
+    """The processor that it generates code for."""
+    return {"target": str(hl.get_jit_target_from_environment())}

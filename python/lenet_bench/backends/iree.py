@@ -42,3 +42,8 @@ def build(onnx_model: bytes, threads: int) -> Infer:
     driver = "local-sync" if threads == 1 else "local-task"
     module = runtime.load_vm_flatbuffer(compiled, driver=driver)
     return lambda images: np.array(module.lenet(images[:, np.newaxis]).to_host())  # not a view
+
+
+def describe(threads: int) -> dict[str, str]:
+    """The driver."""
+    return {"driver": "local-sync" if threads == 1 else "local-task"}

@@ -6,6 +6,8 @@ the function, the weights are constants of the program; `arguments` passes them 
 training does. `bfloat16` has constants and images in that type, `tf32` rounds products on a GPU.
 """
 
+from collections.abc import Callable
+
 import jax
 import numpy as np
 from jax import lax
@@ -73,3 +75,12 @@ def bfloat16(weights: Weights) -> Infer:
     parameters = jax.tree.map(lambda array: array.astype(jnp.bfloat16), load(weights))
     program = jax.jit(lambda images: lenet(parameters, images.astype(jnp.bfloat16)))
     return lambda images: np.array(program(images), np.float32)
+
+
+def describe(
+    program: Callable[..., jax.Array], parameters: dict[str, jax.Array] | None = None
+) -> dict[str, str]:
+    """The device that an answer lies on."""
+    image = jnp.zeros((1, 28, 28))
+    answer = program(image) if parameters is None else program(parameters, image)
+    return {"device": str(answer.device)}

@@ -10,6 +10,8 @@ nor to demand float32, so whoever sets these writes for that framework too.
 """
 
 from functools import partial
+from importlib import import_module
+from typing import Any
 
 import keras
 import numpy as np
@@ -143,3 +145,15 @@ def on_openvino(threads: int) -> None:
 
     config = {"INFERENCE_PRECISION_HINT": "f32", "INFERENCE_NUM_THREADS": threads}
     openvino.compile_model = partial(openvino.compile_model, config=config)  # Keras passes none
+
+
+def describe(model: Any = None, program: Any = None) -> dict[str, str]:
+    """The framework below, and the device that an answer lies on."""
+    framework = import_module(keras.config.backend())
+    image = np.zeros((1, 28, 28, 1), np.float32)
+    answer = program(keras.ops.convert_to_tensor(image)) if program else model(image)
+    return {
+        "backend": f"{framework.__name__} {framework.__version__}",
+        "jit_compile": "True" if program else str(model.jit_compile),
+        "device": str(getattr(answer, "device", "cpu")),  # OpenVINO's tensors have no device
+    }

@@ -65,3 +65,8 @@ def float16(weights: Weights, threads: int) -> Infer:
 def bfloat16(weights: Weights, threads: int) -> Infer:
     """The same, stored in bfloat16."""
     return build(weights, threads, bf16=True)
+
+
+def describe(net: ncnn.Net) -> dict[str, str]:
+    """The threads of the net."""
+    return {"threads": str(net.opt.num_threads)}

@@ -4,6 +4,7 @@ Images lie channels-last (height, width, channels): then a row of a convolution'
 run of memory, and im2col of conv2 takes 7 us where channels-first takes 24.
 """
 
+import os
 from collections.abc import Callable
 
 import numpy as np
@@ -72,3 +73,20 @@ def softmax(logits: Array) -> Array:
     """Probabilities; shifted by the largest logit, so that no exponential overflows."""
     exponentials = np.exp(logits - logits.max(axis=1, keepdims=True))
     return exponentials / exponentials.sum(axis=1, keepdims=True)
+
+
+def describe(threads: int) -> dict[str, str]:
+    """The BLAS that NumPy was built with."""
+    blas = getattr(np.__config__, "CONFIG", {}).get("Build Dependencies", {}).get("blas", {})
+    return {
+        "blas": f"{blas.get('name', 'unknown')} {blas.get('version', '')}".strip(),
+        "threads": blas_threads(threads),
+    }
+
+
+def blas_threads(asked: int) -> str:
+    """BLAS reads its thread count once, when NumPy is imported, and only from the environment."""
+    for name in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS"):
+        if os.environ.get(name) == str(asked):
+            return f"{asked} ({name})"
+    return f"as BLAS chose: set OPENBLAS_NUM_THREADS={asked} before NumPy is imported"

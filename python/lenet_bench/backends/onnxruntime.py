@@ -105,3 +105,11 @@ def cpp(weights: Weights, threads: int, onnx_model: bytes) -> Infer:
 def any_number(onnx_model: bytes, threads: int, device: str) -> Infer:
     """The variant for batches, in place of those for one image."""
     return on_arrays(load(onnx_model, threads, device, images=None))
+
+
+def describe(session: ort.InferenceSession) -> dict[str, str]:
+    """The threads, and the provider that has all nodes: `load` forbids others on a GPU."""
+    return {
+        "device": session.get_providers()[0],
+        "threads": str(session.get_session_options().intra_op_num_threads),
+    }

@@ -20,3 +20,8 @@ def build(onnx_model: bytes, threads: int) -> Infer:
         return net.forward()
 
     return infer
+
+
+def describe() -> dict[str, str]:
+    """The threads that OpenCV takes."""
+    return {"threads": str(cv2.getNumThreads())}

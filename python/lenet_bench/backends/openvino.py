@@ -74,3 +74,12 @@ def cpp(weights: Weights, threads: int, onnx_model: bytes) -> Infer:
     return in_cpp.build(
         "openvino", ov.__version__, includes, libraries, weights, threads, onnx_model
     )
+
+
+def describe(request: ov.InferRequest) -> dict[str, str]:
+    """The precision and the threads that the plug-in chose."""
+    read = request.get_compiled_model().get_property
+    return {
+        "precision": str(read("INFERENCE_PRECISION_HINT")),
+        "threads": str(read("INFERENCE_NUM_THREADS")),
+    }

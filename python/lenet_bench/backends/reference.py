@@ -7,6 +7,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from ..weights import Weights
+from .numpy import blas_threads
 
 Float64 = NDArray[np.float64]
 
@@ -55,3 +56,8 @@ def softmax(logits: Float64) -> Float64:
     """Probabilities; shifted by the largest logit, so that no exponential overflows."""
     exponentials = np.exp(logits - logits.max(axis=1, keepdims=True))
     return exponentials / exponentials.sum(axis=1, keepdims=True)
+
+
+def describe(threads: int) -> dict[str, str]:
+    """Its precision, and the threads of NumPy's BLAS."""
+    return {"dtype": "float64", "threads": blas_threads(threads)}

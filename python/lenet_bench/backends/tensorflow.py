@@ -7,6 +7,7 @@ and `xla` does so once XLA has compiled it. `session` has the graph in a session
 API, which can be told to compute it in the thread that calls. These three are made for one image.
 """
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -124,3 +125,33 @@ def cpp(weights: Weights, threads: int) -> Infer:
     libraries = [folder / f"libtensorflow_{name}.so.2" for name in ("cc", "framework")]
     includes = [Path(tf.sysconfig.get_include())]
     return in_cpp.build("tensorflow", tf.__version__, includes, libraries, weights, threads)
+
+
+def describe(
+    model: tf.types.experimental.Callable | None = None,
+    session: tf.compat.v1.Session | None = None,
+    image: tf.Tensor | None = None,
+    answer: tf.Tensor | None = None,
+) -> dict[str, str]:
+    """The threads, and the device that an answer lies on."""
+    if session:
+        device = device_of(session, image, answer)
+    else:
+        device = model(tf.zeros([1, *IMAGE, 1])).device
+    threads = tf.config.threading.get_intra_op_parallelism_threads()
+    return {"threads": str(threads), "device": device}
+
+
+def device_of(session: tf.compat.v1.Session, image: tf.Tensor, answer: tf.Tensor) -> str:
+    """The devices of the operations that do the work, from a run that reports its graphs."""
+    v1 = tf.compat.v1
+    report = v1.RunMetadata()
+    session.run(
+        answer,
+        {image: np.zeros((1, *IMAGE, 1), np.float32)},
+        options=v1.RunOptions(output_partition_graphs=True),
+        run_metadata=report,
+    )
+    work = re.compile("Conv2D|MaxPool|MatMul|Softmax")  # also of _FusedConv2D
+    nodes = (node for graph in report.partition_graphs for node in graph.node)
+    return ", ".join(sorted({node.device for node in nodes if work.search(node.op)}))

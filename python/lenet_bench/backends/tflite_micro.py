@@ -28,3 +28,8 @@ def build(tflite_model: bytes) -> Infer:
         return model.get_output(0)
 
     return infer
+
+
+def describe(threads: int) -> dict[str, str]:
+    """Its one thread."""
+    return {"threads": f"1 of {threads}"}

@@ -32,3 +32,11 @@ def build(weights: Weights) -> Infer:
 def by_channel(bias: T.TensorVariable) -> T.TensorVariable:
     """A bias that is added to each channel of a batch."""
     return bias.dimshuffle("x", 0, "x", "x")
+
+
+def describe() -> dict[str, str]:
+    """The compiler and the BLAS that it found."""
+    return {
+        "compiler": theano.config.cxx or "none, so NumPy",
+        "blas": theano.config.blas.ldflags or "NumPy's",
+    }

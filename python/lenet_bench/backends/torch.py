@@ -7,6 +7,7 @@ cuBLAS's, or Triton's that Inductor generates; there `cudagraph` captures the mo
 `reduce_overhead` has PyTorch capture what Inductor made of it.
 """
 
+import re
 import tempfile
 from pathlib import Path
 
@@ -194,3 +195,21 @@ def cpp(weights: Weights, threads: int) -> Infer:
     includes = [package / "include", package / "include/torch/csrc/api/include"]
     libraries = [package / f"lib/lib{name}.so" for name in ("torch", "torch_cpu", "c10")]
     return in_cpp.build("torch", torch.__version__, includes, libraries, weights, threads)
+
+
+def describe(
+    model: nn.Module | None = None,
+    place: torch.device | None = None,
+    answer: torch.Tensor | None = None,  # of a captured graph
+) -> dict[str, str]:
+    """Threads, instruction set, oneDNN's version, and the device that an answer lies on."""
+    if answer is None:
+        with torch.inference_mode():
+            answer = model(example(place))
+    onednn = re.search(r"MKL-DNN v([\d.]+)", torch.__config__.show())
+    return {
+        "threads": str(torch.get_num_threads()),
+        "isa": torch.backends.cpu.get_cpu_capability(),
+        "onednn": onednn[1] if onednn else "unknown",
+        "device": str(answer.device),
+    }

@@ -28,3 +28,8 @@ def build(onnx_model: bytes) -> Infer:
         return probabilities.to_numpy()
 
     return infer
+
+
+def describe(threads: int) -> dict[str, str]:
+    """Its one thread."""
+    return {"threads": f"1 of {threads}"}

@@ -28,3 +28,8 @@ def build(onnx_model: bytes) -> Infer:
         fused = relax.get_pipeline("zero")(module)
     machine = relax.VirtualMachine(tvm.compile(fused, target=target), tvm.cpu())
     return lambda images: machine["main"](tvm.runtime.tensor(images[:, np.newaxis])).numpy()
+
+
+def describe() -> dict[str, str]:
+    """The processor that it generates code for."""
+    return {"target": str(llvm_get_system_cpu())}  # a subclass of str cannot be sent to the parent

@@ -11,7 +11,7 @@ from functools import cached_property
 from importlib import import_module, metadata
 from inspect import getclosurevars, unwrap
 from threading import Lock
-from types import MappingProxyType, ModuleType
+from types import FunctionType, MappingProxyType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -21,8 +21,8 @@ from .. import export
 from ..errors import LenetBenchError
 from ..network import CLASSES, LAYERS
 from ..weights import Weights
-from . import devices, facts
-from .backend import Backend
+from . import devices
+from .backend import IN_CPP, Backend
 from .input import check_image, check_images
 from .rows import BACKENDS
 
@@ -82,7 +82,7 @@ class Adapter:
     def describe(self) -> dict[str, str]:
         """The API's version and variant, what else is known of it, and the threads."""
         with self._lock:
-            known = facts.of(self._row.module, self.inside(), self._threads)
+            known = self._own_description()
         variant = {"variant": self._variant} if self._variant else {}
         return {"library": self.library(), **variant, "threads": str(self._threads), **known}
 
@@ -92,6 +92,15 @@ class Adapter:
     def inside(self) -> Mapping[str, Any]:
         """The objects that the answering function holds: its model, session or program."""
         return getclosurevars(unwrap(self.answer)).nonlocals
+
+    def _own_description(self) -> dict[str, str]:
+        """What `describe` in the file says of the objects that it asks for by name."""
+        describe = getattr(self._file, "describe", None)
+        if describe is None or self._variant == IN_CPP:
+            return {}
+        known = {"threads": self._threads, **self.inside()}
+        said: dict[str, str] = describe(**{name: known[name] for name in _taken(describe) if name in known})
+        return said
 
     def _probabilities(self, images: Array) -> Array:
         """The last layer's output, as float32 for every precision."""
@@ -119,10 +128,15 @@ class Adapter:
     def _call(self, name: str) -> Any:
         """Call a function of the backend's file with its arguments; a model file is made for it."""
         function = getattr(self._file, name)
-        taken = function.__code__.co_varnames[: function.__code__.co_argcount]
+        taken = _taken(function)
         for file in set(taken) - set(self._given):
             self._given[file] = export.model(file, self._given["weights"])
         return function(**{name: self._given[name] for name in taken})
+
+
+def _taken(function: FunctionType) -> tuple[str, ...]:
+    """The names of its parameters that have a place."""
+    return function.__code__.co_varnames[: function.__code__.co_argcount]
 
 
 def _channels_first(name: str, output: Array) -> Array:
