@@ -92,7 +92,7 @@ def resident_echo(weights: Weights, *, threads: int) -> Network:
 
 def groups() -> dict[str, list[str]]:
     """Every backend on the GPU by the step that times it."""
-    there = names(gone=False, device="gpu")
+    there = names(device="gpu")
     ours = [name for name in there if not find(name)[0].framework]
     first = [name for name in there if name not in ours and is_first(name)]
     rest = [name for name in there if name not in (*ours, *first)]

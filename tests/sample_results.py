@@ -134,14 +134,10 @@ def sample_result(hostile="killed"):
 
 def sample_of_all():
     """A run of all backends, from 18 us to 60 ms, frameworks on a GPU too, with all figures."""
-    listed = names(gone=False)
+    listed = names()
     times = {name: 18 * 3300 ** (n / len(listed)) for n, name in enumerate(listed)}
     rows = [_full(name, us, find(name)[0].device) for name, us in times.items()]
-    moved = [
-        name
-        for name in names(gone=False, device="gpu")
-        if name.startswith(("torch", "keras:", "keras@"))
-    ]
+    moved = [name for name in names(device="gpu") if name.startswith(("torch", "keras:", "keras@"))]
     rows += [_full(name, times.get(name.removesuffix("@gpu"), 300) / 3, "gpu") for name in moved]
     rows.append(failed("mxnet@gpu", "unavailable", "no module"))
     return result(*rows, batches=(8, 64, 512))

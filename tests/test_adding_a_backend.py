@@ -55,7 +55,10 @@ def checkout(tmp_path_factory):
     for part in ("", "backends", "registry"):
         (package / part).mkdir(exist_ok=True)
         for path in (original / part).iterdir():
-            if not (package / part / path.name).exists() and path.name not in ("backends", "registry"):
+            if not (package / part / path.name).exists() and path.name not in (
+                "backends",
+                "registry",
+            ):
                 (package / part / path.name).symlink_to(path)
     (package / "backends" / "toy.py").write_text(FILE)
     rows = package / "registry" / "engine_rows.py"
@@ -99,7 +102,11 @@ def test_what_describes_it_is_not_counted(checkout):
 
 
 def test_it_is_among_those_that_answer_when_installed(checkout):
-    code = "from lenet_bench.registry import find, is_installed; print(is_installed(find('toy')[0]))"
+    code = (
+        "from lenet_bench.registry import find, is_installed; print(is_installed(find('toy')[0]))"
+    )
     variables = {**os.environ, "PYTHONPATH": str(checkout)}
-    done = subprocess.run([sys.executable, "-c", code], env=variables, capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=variables, capture_output=True, text=True
+    )
     assert done.stdout.strip() == "True", done.stderr

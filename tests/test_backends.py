@@ -27,7 +27,7 @@ def build(name: str, *, threads: int = 1, weights: Weights | None = None) -> Net
         pytest.skip(str(reason))
 
 
-NATIVE = [name for name in names() if not (find(name)[0].framework or find(name)[0].gone)]
+NATIVE = [name for name in names() if not find(name)[0].framework]
 
 
 @pytest.fixture(scope="module", params=NATIVE)

@@ -104,7 +104,7 @@ def test_a_setting_is_allowed_the_difference_of_its_backend():
 
 
 def test_only_what_computes_in_less_than_float32_may_differ_by_much():
-    for name in names(gone=False):
+    for name in names():
         assert precision(name) != "float32" or tolerance(name) <= 20 * FLOAT32
 
 
@@ -132,13 +132,13 @@ def test_each_pair_has_both_medians_and_their_ratio(tmp_path):
 
 def test_the_run_on_a_gpu_times_each_backend_once():
     timed = [name for those in gpu.groups().values() for name in those]
-    assert sorted(timed) == sorted(names(gone=False, device="gpu"))
+    assert sorted(timed) == sorted(names(device="gpu"))
 
 
 def test_the_run_on_a_gpu_judges_backends_that_exist():
     floors = {floor.name for floor in gpu.FLOORS}
     judged = {name for goal in gpu.GOALS for name in (goal.backend, goal.other) if name}
-    assert {*judged - floors, *gpu.APART, *gpu.FLOOR_OF} <= {*names(gone=False, device="gpu")}
+    assert {*judged - floors, *gpu.APART, *gpu.FLOOR_OF} <= {*names(device="gpu")}
 
 
 def test_wheels_to_carry_to_a_gpu_are_the_versions_that_are_tested():

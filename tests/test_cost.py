@@ -26,7 +26,7 @@ from lenet_bench.show.terminal.screen import Screen
 from processes import python
 from sample_results import blocks, log, result, write_log
 
-STANDING = names(gone=False)
+STANDING = names()
 FILES = {source.name: Source(source.path, source.name) for n in STANDING for source in sources(n)}
 PLAIN = Screen(columns=120, colour=False)
 
@@ -128,7 +128,7 @@ def test_a_backend_is_its_files_and_what_writes_those_that_it_reads():
 def test_lines_are_those_of_a_variant_with_what_it_says_first_and_none_where_there_is_no_code():
     assert lines_of_code("keras") > lines_of_code("keras-jax")  # whose threads are a variable
     assert lines_of_code("fused:int16") == lines_of_code("fused")
-    assert (lines_of_code("empty"), lines_of_code("cntk")) == (None, None)  # no backend; gone
+    assert lines_of_code("empty") is None  # no backend
 
 
 def test_a_variant_is_counted_from_its_function():
@@ -154,7 +154,7 @@ def test_costs_are_in_the_registrys_order_a_bare_name_is_all_its_variants_and_go
     named = [cost.name for cost in costs(["mnn:direct", "fused:int16", "jax"])]
     assert set(named) == {"fused:int16", "jax", "jax:arguments", "jax:bfloat16", "mnn:direct"}
     assert named == sorted(named, key=STANDING.index)
-    with pytest.raises(LenetBenchError, match=r"^cntk .*2019"):
+    with pytest.raises(LenetBenchError, match=r"^CNTK .*2019"):
         costs(["cntk"])
 
 

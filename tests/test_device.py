@@ -150,8 +150,8 @@ def test_what_cannot_run_on_a_device_is_refused_or_left_out(run: Run, picture: P
         opened = open_backends(["all"], read_weights(), device="gpu")
         tried = {backend.name for backend in opened.backends} | set(opened.missing)
     except Unavailable:
-        tried = set(names(gone=False, device="gpu"))
-    assert tried == set(names(gone=False, device="gpu"))
+        tried = set(names(device="gpu"))
+    assert tried == set(names(device="gpu"))
 
 
 def a_system(root: Path, *, device_file: str = "", pci: tuple[str, str] | None = None) -> Path:

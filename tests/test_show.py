@@ -93,7 +93,7 @@ def test_a_long_list_is_grouped_by_family_and_its_variants_folded_until_they_are
     assert sum(backend_of(name) == "keras" for name in rows) == 1
     assert {"fused", "torch", "torch@gpu", "keras"} <= {backend_of(name) for name in rows}
     lines = drawn(sample_of_all(), 100, unfolded=True)
-    assert set(names(gone=False)) <= {line.split()[0] for line in lines if line}
+    assert set(names()) <= {line.split()[0] for line in lines if line}
 
 
 def test_a_folded_row_has_its_slowest_variant_too():

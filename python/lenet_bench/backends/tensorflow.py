@@ -9,6 +9,7 @@ API, which can be told to compute it in the thread that calls. These three are m
 
 import re
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
@@ -128,10 +129,7 @@ def cpp(weights: Weights, threads: int) -> Infer:
 
 
 def describe(
-    model: tf.types.experimental.Callable | None = None,
-    session: tf.compat.v1.Session | None = None,
-    image: tf.Tensor | None = None,
-    answer: tf.Tensor | None = None,
+    model: Any = None, session: Any = None, image: Any = None, answer: Any = None
 ) -> dict[str, str]:
     """The threads, and the device that an answer lies on."""
     if session:
@@ -142,7 +140,7 @@ def describe(
     return {"threads": str(threads), "device": device}
 
 
-def device_of(session: tf.compat.v1.Session, image: tf.Tensor, answer: tf.Tensor) -> str:
+def device_of(session: Any, image: Any, answer: Any) -> str:
     """The devices of the operations that do the work, from a run that reports its graphs."""
     v1 = tf.compat.v1
     report = v1.RunMetadata()

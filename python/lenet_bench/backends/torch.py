@@ -10,6 +10,7 @@ cuBLAS's, or Triton's that Inductor generates; there `cudagraph` captures the mo
 import re
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -197,13 +198,9 @@ def cpp(weights: Weights, threads: int) -> Infer:
     return in_cpp.build("torch", torch.__version__, includes, libraries, weights, threads)
 
 
-def describe(
-    model: nn.Module | None = None,
-    place: torch.device | None = None,
-    answer: torch.Tensor | None = None,  # of a captured graph
-) -> dict[str, str]:
+def describe(model: Any = None, place: Any = None, answer: Any = None) -> dict[str, str]:
     """Threads, instruction set, oneDNN's version, and the device that an answer lies on."""
-    if answer is None:
+    if answer is None:  # else it is that of a captured graph
         with torch.inference_mode():
             answer = model(example(place))
     onednn = re.search(r"MKL-DNN v([\d.]+)", torch.__config__.show())

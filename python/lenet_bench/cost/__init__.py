@@ -42,7 +42,7 @@ def costs(asked: Sequence[str] = ()) -> list[Cost]:
     bare = {canonical_name(name) for name in asked if ":" not in name}
     wanted = {*map(canonical_name, asked), *(n for n in every_name() if _bare(n) in bare)}
     if not asked:
-        return list(map(_cost, names(gone=False)))
+        return list(map(_cost, names()))
     return [_cost(name) for name in every_name() if name in wanted]
 
 

@@ -92,7 +92,7 @@ class CompareOptions:
 
     def _every(self) -> list[str]:
         if self.network == LENET:
-            return names(gone=False, device=self.device)
+            return names(device=self.device)
         from ..networks.placed import able
 
         return able(self.device or "cpu")

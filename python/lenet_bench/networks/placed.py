@@ -135,7 +135,7 @@ def why_not(row: Backend, variant: str) -> str | None:
 
 def able(device: Device = "cpu") -> list[str]:
     """The backends and variants that take other networks."""
-    return [name for name in names(gone=False, device=device) if why_not(*find(name)) is None]
+    return [name for name in names(device=device) if why_not(*find(name)) is None]
 
 
 @dataclass(frozen=True)

@@ -167,7 +167,7 @@ def in_order(asked: Sequence[str], weights: Weights, device: Device | None = Non
 def _meant(name: str, device: Device | None) -> list[str]:
     """The backends that a name may stand for: itself on that device, or several."""
     if name == ALL:
-        return names(gone=False, device=device)
+        return names(device=device)
     if name == AUTO:
         return [on_device(row.name, device) for row in BACKENDS if not device or row.on(device)]
     return [on_device(name, device)]

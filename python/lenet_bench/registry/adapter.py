@@ -99,7 +99,9 @@ class Adapter:
         if describe is None or self._variant == IN_CPP:
             return {}
         known = {"threads": self._threads, **self.inside()}
-        said: dict[str, str] = describe(**{name: known[name] for name in _taken(describe) if name in known})
+        said: dict[str, str] = describe(
+            **{name: known[name] for name in _taken(describe) if name in known}
+        )
         return said
 
     def _probabilities(self, images: Array) -> Array:

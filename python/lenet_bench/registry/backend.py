@@ -82,7 +82,6 @@ class Backend:
     silencing_variables: Mapping[str, str] = field(default_factory=dict)  # hide its logs
     counterpart: str | None = None  # for a backend on a GPU only: the one on the CPU
     gpu: OnGpu | None = None  # how it runs on a GPU, where it can
-    gone: str | None = None  # why it cannot be run any more, and its successor
 
     @property
     def moved(self) -> bool:

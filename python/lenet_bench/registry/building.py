@@ -68,10 +68,8 @@ def exact_probabilities(weights: Weights, images: NDArray[np.float32]) -> NDArra
 
 
 def check_needs(row: Backend, variant: str) -> None:
-    """Raise Unavailable if it no longer exists, or if something other than a package is missing."""
+    """Raise Unavailable if something other than a package is missing."""
     name = row.spell(variant)
-    if row.gone:
-        raise Unavailable(f"{name} {row.gone}")
     if row.device == "gpu" and (none := gpu.why_none()):
         built = row.native and row.native.module == "cuda" and built_majors()
         remedy = none.remedy or (None if built else f"on a machine with a GPU, {_fix(row)}")

@@ -11,47 +11,19 @@ from .framework_rows import FRAMEWORKS
 FLOAT32 = 1e-5  # the largest difference from the reference's probabilities that float32 may show
 
 
-def _gone(name: str, summary: str, calls: str, gone: str) -> Backend:
-    return Backend(name=name, family="frameworks", summary=summary, calls=calls, gone=gone)
-
-
-#: Backends of 2018 that cannot be run any more: their rows only say why.
-GONE: tuple[Backend, ...] = (
-    _gone(
-        "lasagne",
-        "Python, Lasagne's layers on Theano",
-        "Theano",
-        "had its last release, 0.1, in 2015, which imports what Theano 1.0 no longer has "
-        "(tensor.signal.downsample); `keras` took its place, `theano` runs",
-    ),
-    _gone(
-        "caffe2",
-        "Python, Caffe2's net of operators",
-        "its own kernels, cuDNN on a GPU",
-        "was merged into PyTorch in 2018, left its builds in 2022 and its sources in 2024; "
-        "`torch:export` took its place",
-    ),
-    _gone(
-        "cntk",
-        "Python, Microsoft's CNTK, also under Keras 2",
-        "MKL, cuDNN on a GPU",
-        "had its last main release, 2.7, in 2019, and wheels for Python 3.6 at most; "
-        "`onnxruntime` took its place",
-    ),
-    _gone(
-        "torch7",
-        "Lua, Torch7's nn",
-        "its own kernels, cuDNN on a GPU",
-        "had its last release, 7.0, in 2017 and speaks Lua only; `torch` took its place",
-    ),
-    _gone(
-        "knet",
-        "Julia, Knet.jl",
-        "its own kernels, cuDNN on a GPU",
-        "had 1.4.10, still its latest release in 2023, and speaks Julia only; Flux.jl took its "
-        "place there, which has no Python API to measure",
-    ),
-)
+#: APIs of 2018 that cannot be run any more, and what took their place.
+GONE = {
+    "lasagne": "Lasagne had its last release, 0.1, in 2015, which imports what Theano 1.0 no "
+    "longer has; `keras` took its place, and `theano` runs",
+    "caffe2": "Caffe2 was merged into PyTorch in 2018, left its builds in 2022 and its sources in "
+    "2024; `torch:export` took its place",
+    "cntk": "CNTK had its last main release, 2.7, in 2019, for Python 3.6 at most; `onnxruntime` "
+    "took its place",
+    "torch7": "Torch7 had its last release, 7.0, in 2017 and speaks Lua only; `torch` took "
+    "its place",
+    "knet": "Knet.jl had 1.4.10, still its latest release in 2023, and speaks Julia only; Flux.jl "
+    "took its place there, which has no Python API",
+}
 
 
 def _in_cpp(name: str, native: Native, **rest: Any) -> Backend:
@@ -164,16 +136,15 @@ BACKENDS: tuple[Backend, ...] = (
     ),
     *ENGINES,
     *FRAMEWORKS,
-    *GONE,
 )
 
 
-def names(*, gone: bool = True, device: Device | None = None) -> list[str]:
-    """Every backend and variant, in the registry's order; with or without those that are gone.
+def names(device: Device | None = None) -> list[str]:
+    """Every backend and variant, in the registry's order.
 
     With a device, those that run there: on the GPU also torch@gpu, which `names()` leaves out.
     """
-    rows = [row if device is None else row.on(device) for row in BACKENDS if gone or not row.gone]
+    rows = [row if device is None else row.on(device) for row in BACKENDS]
     return [name for row in rows if row for name in row.names()]
 
 
@@ -205,6 +176,8 @@ def find(name: str) -> tuple[Backend, str]:
     rows = {row.name: row for row in BACKENDS}
     row = rows.get(spelt) or rows.get(base)
     if row is None:
+        if base in GONE:
+            raise LenetBenchError(GONE[base])
         meant = nearest(name, every_name()) or "`lenet-bench backends` lists them"
         raise LenetBenchError(f"no backend is called {name!r}; {meant}")
     if spelt != name:
