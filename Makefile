@@ -53,7 +53,7 @@ demo: $(DEMO)/installed  ## set up, classify the sample images, compare five bac
 	@echo '  lenet-bench infer images/digit-3.png --backend all'
 	@echo '  lenet-bench doctor                          what runs here, and what would make the rest run'
 	@echo '  lenet-bench compare --budget 60s            the comparison, with intervals'
-	@echo '  lenet-bench report $$(ls -t results/compare-*.jsonl | head -1) -o report.html --open     it as a page'
+	@echo '  lenet-bench report -o report.html --open     it as a page'
 	@echo '  make test                                   the tests'
 
 frameworks: $(DEMO)/frameworks  ## add every framework that lives in one environment (gigabytes)

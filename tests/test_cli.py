@@ -3,6 +3,8 @@
 import os
 import pty
 import re
+import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -59,6 +61,9 @@ def test_a_slip_is_answered_with_what_was_meant_or_lists_all_and_threads_with_th
     for slip, meant in (
         ("fsued", "did you mean fused?"),
         ("torch@tpu", "did you mean torch@gpu?"),
+        ("onnx", "did you mean onnxruntime?"),
+        ("tflite", "did you mean litert?"),
+        ("nope", "`lenet-bench backends`"),
         ("abacus", "`lenet-bench backends`"),
     ):
         errors = run("infer", "--backend", slip, "7.png").errors
@@ -88,6 +93,30 @@ def test_completion_prints_the_shells_script_which_completes_backends(run):
     words["COMP_CWORD"] = "2"
     done = run(**words, COMP_WORDS="lenet-bench compare torch:com")
     assert done.output.split() == ["plain,torch:compile", "plain,torch:compile@gpu"]
+
+
+@pytest.mark.skipif(not shutil.which("bash"), reason="needs bash")
+@pytest.mark.parametrize(
+    ("typed", "breaks", "offers"),
+    [
+        ("lenet-bench compare keras:predict_", "' :'", ["predict_on_batch"]),
+        ("lenet-bench compare keras:predict_", "' '", ["keras:predict_on_batch"]),
+        ("lenet-bench compare fused open", "' :'", ["openblas", "opencv", "openvino"]),
+    ],
+)
+def test_bash_completes_a_variant_after_its_colon(run, typed, breaks, offers):
+    script = run("completion", "bash").output
+    at = f"COMP_LINE={shlex.quote(typed)} COMP_POINT={len(typed)} COMP_WORDBREAKS={breaks}"
+    show = """_lenet_bench_completion lenet-bench && printf '%s\\n' "${COMPREPLY[@]}" """
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    done = subprocess.run(
+        ["bash", "-c", f"{script}\n{at}\n{show}"],
+        capture_output=True,
+        text=True,
+        env=environment(PATH=path),
+        check=True,
+    )
+    assert done.stdout.split() == offers
 
 
 def imported(*arguments):

@@ -293,3 +293,15 @@ def test_loading_reads_the_weights_once(weights_file):
     names = [one.name for one in opened.backends]
     assert names.count("reference") == 1
     assert names == sorted(names, key=lambda name: name == "reference")
+
+
+def test_a_url_is_told_how_to_be_read(run):
+    assert "curl -s https://example.org/7.png |" in run("infer", "https://example.org/7.png").errors
+
+
+def test_an_unsure_answer_asks_whether_it_is_one_digit(run, tmp_path):
+    """Half of a four over half of a nine."""
+    four, nine = (Image.open(IMAGES / f"digit-{digit}.png").convert("L") for digit in (4, 9))
+    Image.blend(four, nine, 0.5).save(tmp_path / "both.png")
+    assert "unsure: is it one digit?" in run("infer", tmp_path / "both.png").output
+    assert "unsure" not in run("infer", IMAGES / "digit-4.png").output

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @command("Measure backends side by side.")
 @backends_argument
-@option("--quick", "Measure the named backends, or five, in two minutes.")
+@option("--quick", "Measure fused, onednn, tensorflow, keras:predict_on_batch and keras, or those you name, within 100 s.")
 @option(
     "--baseline BACKEND", "The backend that ratios refer to. [onednn, else the first that runs]"
 )
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 @option("--cold", "Read 64 MB before each call: cold caches.")
 @network_option
 @device_option
-@run_options("compare", otherwise="[at least 20s and 6 rounds]")
+@run_options("compare", otherwise="[without a limit: six rounds, and at least 20 s]")
 @form_option("json", "csv", "markdown")
 def compare(
     backends: tuple[str, ...],
@@ -68,7 +68,7 @@ def compare(
     $ lenet-bench compare --network resnet50 torch onnxruntime keras
     $ lenet-bench compare --json | jq '.backends[] | {name, p50_us, verdict}'
 
-    Exit codes: 0; 1 if a backend failed or a named one does not run.
+    Exit codes: 0 if all ran, 1 if one failed or is not installed.
     """
     from ..measure.comparison import compare as measure
     from ..measure.options import QUICK, QUICK_ROUNDS, QUICK_S, CompareOptions

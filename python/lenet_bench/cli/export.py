@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import click
-from click.shell_completion import get_completion_class
+from click.shell_completion import BashComplete, get_completion_class
 
 from .options import command, option, weights_option
 from .output import PROGRAM, SUCCESS, note, say
@@ -41,6 +41,29 @@ def schema() -> int:
     return SUCCESS
 
 
+class _Bash(BashComplete):
+    """Completes keras:p: bash begins a new word at the colon, so the words are read from its line."""
+
+    source_template = r"""
+%(complete_func)s() {
+    local line="${COMP_LINE:0:$COMP_POINT}" word kept="" response completion
+    word="${line##* }"
+    [[ $word == *:* && $COMP_WORDBREAKS == *:* ]] && kept="${word%%:*}:"
+    local -a words=($line.)
+    local IFS=$'\n'
+    response=$(env COMP_WORDS="$line" COMP_CWORD=$((${#words[@]} - 1)) %(complete_var)s=bash_complete $1)
+    for completion in $response; do
+        case "${completion%%%%,*}" in
+            dir) compopt -o dirnames ;;
+            file) compopt -o default ;;
+            plain) completion="${completion#*,}"; COMPREPLY+=("${completion#"$kept"}") ;;
+        esac
+    done
+}
+complete -o nosort -F %(complete_func)s %(prog_name)s
+"""
+
+
 @command("Print a shell's completion script.")
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 def completion(shell: str) -> int:
@@ -51,7 +74,7 @@ def completion(shell: str) -> int:
     $ lenet-bench completion fish > ~/.config/fish/completions/lenet-bench.fish
     """
     root = click.get_current_context().find_root().command
-    complete = get_completion_class(shell)
+    complete = _Bash if shell == "bash" else get_completion_class(shell)
     assert complete is not None
     say([complete(root, {}, PROGRAM, "_LENET_BENCH_COMPLETE").source()])
     return SUCCESS

@@ -255,9 +255,10 @@ def _set_threads(context: Any, option: Any, threads: int) -> int:
 _threads_option = partial(
     click.option,
     type=click.IntRange(min=1),
+    metavar="N",
     default=1,
     show_default=True,
-    help="Threads of a backend.",
+    help="Threads that each backend may use.",
 )
 threads_option = _threads_option("--threads", callback=usable)
 #: For backends in this process: eager, since NumPy's BLAS reads it when it is imported.
@@ -266,7 +267,7 @@ timeout_option = option(
     "--timeout TIME", "Stop waiting for a backend after this time.", default="120s"
 )
 device_option = option(
-    "--device [cpu|gpu]", "Run on this device; torch then means torch@gpu. [each backend's]"
+    "--device [cpu|gpu]", "Run on this device; torch then means torch@gpu. [where it usually runs]"
 )
 network_option = option(
     "--network NETWORK",

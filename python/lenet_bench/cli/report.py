@@ -11,7 +11,7 @@ from .output import SUCCESS, WRONG, give_page, note, say, screen
 
 
 @command("Print saved results, or draw them as a page.")
-@click.argument("results", metavar="RESULT...", nargs=-1, required=True, type=FILE)
+@click.argument("results", metavar="[RESULT]...", nargs=-1, type=FILE)
 @option("-o, --output FILE", "Write one HTML page that works offline: figures, code, warnings.")
 @open_option
 @option("--figures DIR", "Write each figure as SVG and PNG.", "folder")
@@ -33,10 +33,12 @@ def report(
 ) -> int:
     """Print what `compare` saved, or draw it as a page.
 
-    Nothing is measured: every figure comes from the saved calls. Several results (two machines, a
+    Without RESULT, the newest run in results/. Nothing is measured: every figure comes from the
+    saved calls. Several results (two machines, a
     CPU and a GPU) are shown one after the other; on a page, side by side. A run of `why` adds a
     figure of the parts of each call.
 
+    $ lenet-bench report
     $ lenet-bench report results/compare-20261121-080000.jsonl
     $ lenet-bench report mine.jsonl -o report.html --open
     $ lenet-bench report laptop.jsonl server.jsonl -o both.html
@@ -49,6 +51,7 @@ def report(
     from ..results import read_result
     from ..show.comparison import comparison
 
+    results = results or (_newest(),)
     if tool:
         if len(results) > 1 or form or output or folder:
             raise click.UsageError("--format takes one RESULT and no other output option")
@@ -82,12 +85,22 @@ def report(
     return SUCCESS
 
 
+def _newest() -> Path:
+    """The run that `compare` or `why` wrote last, where they write without --output."""
+    runs = [*Path("results").glob("compare-*.jsonl"), *Path("results").glob("why-*.jsonl")]
+    if not runs:
+        raise click.UsageError("results/ has no run; name one, or measure: lenet-bench compare")
+    newest = max(runs, key=lambda path: path.stat().st_mtime)
+    note(f"the newest run is {newest}")
+    return newest
+
+
 @command("Find what became slower between two results.")
 @click.argument("old", type=FILE)
 @click.argument("new", type=FILE)
 @option(
     "--fail-over SHARE",
-    "Fail if a backend is broken, or slower by more than this with 95 % confidence: 5%.",
+    "Exit 1 if a backend is broken, or if even the low end of its interval is above this: 5%.",
 )
 @option("--relative", "Compare ratios to the baseline: for two machines.")
 @option("--baseline BACKEND", "The baseline of those ratios (implies --relative). [NEW's]")
@@ -95,9 +108,9 @@ def report(
 def diff(old: Path, new: Path, form: str | None, **chosen: Any) -> int:
     """Compare two results that `compare` saved, backend by backend.
 
-    Each ratio of NEW's median to OLD's has an interval over the starts of both. With --fail-over,
-    the command fails if the whole interval of a backend is above that share, or if it ran in OLD
-    and fails in NEW. Without --fail-over it does not fail.
+    Each ratio of NEW's median to OLD's has a 95 % interval, from the processes of both runs. With
+    --fail-over, the command exits with 1 if even the low end of a backend's interval is above that
+    share, or if it ran in OLD and fails in NEW. Without --fail-over it exits with 0.
 
     $ lenet-bench diff before.jsonl after.jsonl
     $ lenet-bench diff main.jsonl branch.jsonl --fail-over 5%   for CI

@@ -30,9 +30,9 @@ def share(
     keep: bool,
     check: bool,
 ) -> int:
-    """Show what a shared result would contain, ask, and write it for a pull request.
+    """Preview a result, then write it for a pull request. Sends nothing.
 
-    Nothing is sent anywhere. The file holds the machine, the versions, the settings and the times;
+    The file holds the machine, the versions, the settings and the times;
     no folder, no user, no host, and no output of any program. With --keep, results of any kind are
     written in the same form, unasked and unchecked: a hundredth of the size, and every figure.
 

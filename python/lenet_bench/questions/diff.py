@@ -13,6 +13,7 @@ import numpy as np
 from ..errors import LenetBenchError
 from ..results import Result, Row, Status, Verdict, start_medians_us
 from ..results.differences import ConditionDifference, condition_differences, other_machine
+from ..results.warnings import disturbance
 from ..results.statistics import FEWEST_STARTS, Floats, Interval, independent_ratio_interval, judge
 from ..units import percent
 
@@ -199,6 +200,8 @@ def _notes(
     for name, result in (("OLD", old), ("NEW", new)):
         if result.ended in ("running", "interrupted"):
             yield f"the run of {name} was not completed"
+        if disturbed := disturbance(result.disturbance):
+            yield f"{name}: {disturbed}"
 
 
 def _first_to_fail(change: Change, fail_over: float) -> str:

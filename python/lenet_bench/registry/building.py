@@ -21,6 +21,8 @@ from .devices import ProvenOnGpu
 
 #: The words before the command that fixes it, in every reason.
 FIX = "fix it with: "
+#: Before what needs PyTorch, since pip would install gigabytes of CUDA with it.
+_CPU_TORCH = "pip install torch --index-url https://download.pytorch.org/whl/cpu"
 
 #: The variables and frameworks' devices that backends of this process were built with.
 _set_here: dict[str, str] = {}
@@ -200,7 +202,14 @@ def _fix(row: Backend) -> str:
         return f"{FIX}{BUILD}"
     if not row.extra:
         return f"{FIX}pip install --force-reinstall lenet-bench"
-    return f"{FIX}pip install 'lenet-bench[{row.extra}]'"
+    first = f"{_CPU_TORCH} && " if _brings_torch(row) and sys.platform == "linux" else ""
+    return f"{FIX}{first}pip install 'lenet-bench[{row.extra}]'"
+
+
+def _brings_torch(row: Backend) -> bool:
+    """Whether pip would install PyTorch, which on Linux is the build for CUDA."""
+    needed = map(package_name, _needed(row))
+    return "torch" in needed and installed_version("torch") is None
 
 
 def _fix_damaged(row: Backend) -> str:

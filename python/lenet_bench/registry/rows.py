@@ -166,6 +166,11 @@ def _rows() -> Iterator[Backend]:
             yield moved
 
 
+#: What people call an engine by its file's format, or by an earlier name.
+_KNOWN_AS = {"onnx": "onnxruntime", "ort": "onnxruntime", "tflite": "litert", "pytorch": "torch"}
+_CLOSE = 0.7  # how alike two names are, from 0 to 1, that may be meant for each other
+
+
 def find(name: str) -> tuple[Backend, str]:
     """The row and the variant ("" for the plain one) that `name` spells.
 
@@ -196,7 +201,9 @@ def nearest(name: str, known: Sequence[str]) -> str | None:
     """A question that suggests the probably intended name."""
     from difflib import get_close_matches
 
-    return next((f"did you mean {one}?" for one in get_close_matches(name, known, n=1)), None)
+    close = get_close_matches(name, known, n=1, cutoff=_CLOSE)
+    meant = _KNOWN_AS.get(name.lower()) or next(iter(close), None)
+    return f"did you mean {meant}?" if meant in known else None
 
 
 def _on_gpu(row: Backend, name: str) -> Backend:
