@@ -24,7 +24,6 @@ from lenet_bench.results.breakdown import GROUPS, grouped
 from lenet_bench.results.statistics import FEWEST_STARTS, ratio_interval
 from lenet_bench.results.warnings import disturbance, in_two_modes
 from lenet_bench.show.figures.rows import Record, Run
-from lenet_bench.show.figures.story import story
 from lenet_bench.show.markdown import table as markdown
 from lenet_bench.show.page import gather
 from lenet_bench.show.sentences import IN_LESS, timed
@@ -33,6 +32,7 @@ from lenet_bench.show.terminal.screen import Screen
 from lenet_bench.show.why import answer as answer_of
 from lenet_bench.units import NONE, interval, percent, ratio, time, times
 from settings.tried import MEASURED_ONCE, SETTINGS
+from when import answer, when
 from without_python import without_python
 
 ROOT = Path(__file__).parents[1]
@@ -41,18 +41,6 @@ CLOSE = 0.05  # how far the parts of a call may be from it
 #: Of these docs/why.md has a sentence each.
 TOLD = ("onednn", "torch", "tensorflow:concrete", "keras:predict_on_batch", "keras")
 SCREEN = Screen(columns=100, colour=False)
-
-
-def answer(path: Path) -> Iterator[str]:
-    """The message of the result: from the fastest layer to the slowest, with their lines."""
-    (run,) = runs(path)
-    times = [f"{one['time']} in {one['label']} ({one['lines']} lines)" for one in story(run)]
-    longer = ratio(story(run)[-1]["us"] / story(run)[0]["us"])
-    sentence = (
-        f"The same digit takes {', '.join(times[:-1])} and {times[-1]}: {longer} times as long, "
-        "for the same ten numbers."
-    )
-    yield from wrap(sentence, SCREEN.columns, break_on_hyphens=False)
 
 
 def backends(path: Path) -> Iterator[str]:
@@ -410,6 +398,7 @@ def precision(path: Path) -> Iterator[str]:
 
 DRAWN: dict[str, Callable[[Path], Iterable[str]]] = {
     "answer": answer,
+    "when": when,
     "backends": backends,
     "baselines": baselines,
     "why": why,
