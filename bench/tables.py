@@ -3,10 +3,10 @@
 import json
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
+from itertools import islice
 from math import inf
 from pathlib import Path
 from statistics import median as middle
-from textwrap import wrap
 
 from conditions import CONDITIONS
 from lenet_bench.questions.share import SUFFIX
@@ -26,7 +26,7 @@ from lenet_bench.results.warnings import disturbance, in_two_modes
 from lenet_bench.show.figures.rows import Record, Run
 from lenet_bench.show.markdown import table as markdown
 from lenet_bench.show.page import gather
-from lenet_bench.show.sentences import IN_LESS, timed
+from lenet_bench.show.sentences import SHORT_LIST, timed
 from lenet_bench.show.sentences import conditions as measured_how
 from lenet_bench.show.terminal.screen import Screen
 from lenet_bench.show.why import answer as answer_of
@@ -44,7 +44,7 @@ SCREEN = Screen(columns=100, colour=False)
 
 
 def backends(path: Path) -> Iterator[str]:
-    """A row a backend, the fastest way to call it first; its other variants beside it."""
+    """A row for each of the fastest backends: the fastest way to call it, and the others' times."""
     (run,) = runs(path)
     ways: dict[str, list[Record]] = {}
     for way in run.rows:
@@ -53,11 +53,8 @@ def backends(path: Path) -> Iterator[str]:
     yield ""
     ratios = (f"ratio to {run.result.baseline}", "95 % interval")
     titles = ("backend", "median", *ratios, "lines", "other variants")
-    yield from markdown(titles, map(row, ways.values()), ("backend", "other variants"))
-    if run.reduced:
-        titles = ("backend", "computes in", "median", *ratios, "largest difference")
-        yield from ["", IN_LESS, ""]
-        yield from markdown(titles, map(reduced_row, run.reduced), titles[:2])
+    fastest = islice(ways.values(), SHORT_LIST)
+    yield from markdown(titles, map(row, fastest), ("backend", "other variants"))
     if modes := in_two_modes(run.result.backends):
         yield from ["", f"{modes[0].upper()}{modes[1:]}."]
     if any(way["starts"] < FEWEST_STARTS for way in run.rows):
@@ -78,18 +75,6 @@ def row(ways: list[Record]) -> tuple[str, ...]:
         interval(fastest["ratio_low"], fastest["ratio_high"]),
         str(fastest["lines"]),
         ", ".join(f"{way['variant'] or 'plain'} {time(way['us'])}" for way in others) or " ",
-    )
-
-
-def reduced_row(way: Record) -> tuple[str, ...]:
-    """A way that computes in less than float32."""
-    return (
-        way["name"],
-        way["precision"],
-        time(way["us"]),
-        ratio(way["ratio"]),
-        interval(way["ratio_low"], way["ratio_high"]),
-        f"{way['off']:.1e}",
     )
 
 
