@@ -9,11 +9,11 @@ from textwrap import wrap
 from lenet_bench.results import Result, read_result, start_medians_us
 from lenet_bench.results.statistics import ratio_interval
 from lenet_bench.show.figures.rows import Record
-from lenet_bench.show.markdown import table
 from lenet_bench.show.page import gather
 from lenet_bench.units import time
 
 BATCH = 512
+RETIRED = ("caffe", "chainer", "mxnet", "theano")  # without a release for years
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,9 @@ def of(backend: str) -> Callable[[Record], bool]:
 
 NEEDS = (
     Need("the shortest time, for this network only", lambda row: row["backend"] == "fused"),
-    Need("a model file and Python", lambda row: row["family"] == "inference engines", "onnxruntime"),
+    Need(
+        "a model file and Python", lambda row: row["family"] == "inference engines", "onnxruntime"
+    ),
     Need("a C++ program", lambda row: row["name"] == "onednn" or row["variant"] == "cpp"),
     Need("staying in Keras", of("keras"), "keras"),
     Need("staying in TensorFlow", of("tensorflow"), "tensorflow"),
@@ -50,13 +52,17 @@ WRITTEN = {
     "tensorflow:session": "session.run(answer, {image: x}, options=here)",
     "torch:autotuned": "aoti_load_package(package)(x)",
     "jax": "jax.jit(lambda x: lenet(parameters, x))(x)",
+    "keras-jax:predict_on_batch": "model.predict_on_batch(x)",
+    "mlx:compile": "mx.compile(model)(x)",
+    "openvino:tensors": "request.infer()",
+    "litert:int8": "interpreter.invoke()",
+    "halide": "program(image, probabilities)",
     "numpy": "np.maximum(x @ weight + bias, 0)",
-    "fused:int16": 'lenet_bench.load("fused:int16").infer(x)',
 }
 
 
 def answer(path: Path) -> Iterator[str]:
-    """Three sentences: the fastest of each layer, what Keras' guides show, what its pages advise."""
+    """The fastest way of each layer, what Keras' guides show, and what its pages advise."""
     (run,) = gather([(path.name, read_result(path))])
     found = {row["name"]: row for row in run.rows}
     layers = {
@@ -82,37 +88,46 @@ def answer(path: Path) -> Iterator[str]:
 def when(path: Path) -> Iterator[str]:
     """A row for each need: the call, its time, and how many times the usual call takes."""
     (run,) = gather([(path.name, read_result(path))])
-    where = f"[{path.stem.partition('.')[0]}]({path.relative_to(Path.cwd()).as_posix()})"
+    where = linked(path)
     rows = []
     for need in NEEDS:
-        best = min((row for row in run.rows if need.among(row)), key=us)
+        best = min(filter(need.among, run.rows), key=us)
         longer = ""
         if need.usual and need.usual != best["name"]:
             longer = f"{times_longer(run.result, need.usual, best['name'])}: `{need.usual}`"
         rows.append((need.need, *call(best["name"]), time(best["us"]), longer, where))
-    shortest = min(run.rows, key=lambda row: row["lines"])
-    smallest = min((row for row in run.rows if row["family"] != "native code"), key=disk)
-    most = max((row for row in run.rows if BATCH in row["rates"]), key=rate)
-    least = run.reduced[0]
+    others = [row for row in run.rows if row["family"] != "native code"]
+    shortest = min((row for row in others if row["backend"] not in RETIRED), key=lines)
+    smallest = min(others, key=disk)
+    most = max((row for row in others if BATCH in row["rates"]), key=rate)
+    least = next(row for row in run.reduced if row["precision"] == "int8")
     rows += [
         ("the fewest lines", *call(shortest["name"]), f"{shortest['lines']} lines", "", where),
         ("the least disk", *call(smallest["name"]), f"{disk(smallest):.0f} MiB", "", where),
         (f"{BATCH} images a call", *call(most["name"]), f"{rate(most):,.0f} images/s", "", where),
-        (f"less than float32 ({least['precision']})", *call(least["name"]), time(least["us"]), "", where),
+        ("int8", *call(least["name"]), time(least["us"]), "", where),
     ]
     for name, need in (("two-threads", "two threads"), ("idle", "one call every 20 ms")):
         file = path.parents[1] / f"conditions/{name}.jsonl.gz"
         (other,) = gather([(file.name, read_result(file))])
-        best = other.rows[0]
-        link = f"[{name}]({file.relative_to(Path.cwd()).as_posix()})"
-        rows.append((need, *call(best["name"]), time(best["us"]), "", link))
+        best = next(row for row in other.rows if row["family"] != "native code")
+        rows.append((need, *call(best["name"]), time(best["us"]), "", linked(file)))
+    page, gpu = "[the classroom's page](docs/classroom.html)", "[docs/gpu.md](docs/gpu.md)"
+    own = "`lenet-bench compare --model my.onnx`"
     rows += [
-        ("a browser", "our kernels as WebAssembly", "[the classroom's page](docs/classroom.html)", "your browser measures itself", "", ""),
-        ("a GPU", "cuDNN, CUDA, ...", "[docs/gpu.md](docs/gpu.md)", "not measured yet", "", ""),
-        ("my own model", "every engine that reads it", "`lenet-bench compare --model my.onnx`", "", "", ""),
+        ("a browser", "our kernels as WebAssembly", page, "each browser measures itself", "", ""),
+        ("a GPU", "cuDNN, CUDA, ...", gpu, "not measured yet", "", ""),
+        ("my own model", "every engine that reads it", own, "", "", ""),
     ]
     titles = ("you want", "call", "the line", "a call takes", "the usual way takes", "from")
-    yield from table(titles, rows, titles[:3])
+    yield f"| {' | '.join(titles)} |"
+    yield f"|{'---|' * len(titles)}"
+    yield from (f"| {' | '.join(row)} |" for row in rows)
+
+
+def linked(file: Path) -> str:
+    """The result, as the README links to it."""
+    return f"[{file.parent.name}](results/{file.parent.name}/{file.name})"
 
 
 def call(name: str) -> tuple[str, str]:
@@ -122,7 +137,7 @@ def call(name: str) -> tuple[str, str]:
 
 
 def times_longer(result: Result, slow: str, fast: str) -> str:
-    """How many times as long one backend's call takes as another's, in two digits: 110 (100-120)."""
+    """How many times as long one call takes as another, in two digits, with its interval."""
     rows = [result.row(name) for name in (slow, fast)]
     found = ratio_interval(*(start_medians_us(row.blocks) for row in rows), result.rules.seed)
     times = [row.summary.p50_us for row in rows if row.summary and row.summary.p50_us]
@@ -133,6 +148,10 @@ def times_longer(result: Result, slow: str, fast: str) -> str:
 
 def us(row: Record) -> float:
     return float(row["us"])
+
+
+def lines(row: Record) -> int:
+    return int(row["lines"])
 
 
 def disk(row: Record) -> float:

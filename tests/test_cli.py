@@ -99,9 +99,9 @@ def test_completion_prints_the_shells_script_which_completes_backends(run):
 @pytest.mark.parametrize(
     ("typed", "breaks", "offers"),
     [
-        ("lenet-bench compare keras:predict_", "' :'", ["predict_on_batch"]),
-        ("lenet-bench compare keras:predict_", "' '", ["keras:predict_on_batch"]),
-        ("lenet-bench compare fused open", "' :'", ["openblas", "opencv", "openvino"]),
+        ("lenet-bench compare keras:fu", "' :'", ["function", "function@gpu"]),
+        ("lenet-bench compare keras:fu", "' '", ["keras:function", "keras:function@gpu"]),
+        ("lenet-bench compare keras fus", "' :'", ["fused", "fused:int16"]),
     ],
 )
 def test_bash_completes_a_variant_after_its_colon(run, typed, breaks, offers):

@@ -295,6 +295,9 @@ def test_loading_reads_the_weights_once(weights_file):
     assert names == sorted(names, key=lambda name: name == "reference")
 
 
+IMAGES = Path(__file__).parents[1] / "images"
+
+
 def test_a_url_is_told_how_to_be_read(run):
     assert "curl -s https://example.org/7.png |" in run("infer", "https://example.org/7.png").errors
 

@@ -27,7 +27,11 @@ if TYPE_CHECKING:
 
 @command("Measure backends side by side.")
 @backends_argument
-@option("--quick", "Measure fused, onednn, tensorflow, keras:predict_on_batch and keras, or those you name, within 100 s.")
+@option(
+    "--quick",
+    "Measure fused, onednn, tensorflow, keras:predict_on_batch and keras, or those you name, "
+    "within 100 s.",
+)
 @option(
     "--baseline BACKEND", "The backend that ratios refer to. [onednn, else the first that runs]"
 )

@@ -42,7 +42,7 @@ def schema() -> int:
 
 
 class _Bash(BashComplete):
-    """Completes keras:p: bash begins a new word at the colon, so the words are read from its line."""
+    """Reads the words from the line: bash begins a new one at the colon of keras:p."""
 
     source_template = r"""
 %(complete_func)s() {
@@ -51,7 +51,8 @@ class _Bash(BashComplete):
     [[ $word == *:* && $COMP_WORDBREAKS == *:* ]] && kept="${word%%:*}:"
     local -a words=($line.)
     local IFS=$'\n'
-    response=$(env COMP_WORDS="$line" COMP_CWORD=$((${#words[@]} - 1)) %(complete_var)s=bash_complete $1)
+    local -x COMP_WORDS="$line" COMP_CWORD=$((${#words[@]} - 1))
+    response=$(%(complete_var)s=bash_complete $1)
     for completion in $response; do
         case "${completion%%%%,*}" in
             dir) compopt -o dirnames ;;

@@ -13,8 +13,8 @@ import numpy as np
 from ..errors import LenetBenchError
 from ..results import Result, Row, Status, Verdict, start_medians_us
 from ..results.differences import ConditionDifference, condition_differences, other_machine
-from ..results.warnings import disturbance
 from ..results.statistics import FEWEST_STARTS, Floats, Interval, independent_ratio_interval, judge
+from ..results.warnings import disturbance
 from ..units import percent
 
 # For a backend that is ok in both; ok in OLD only, in NEW only, in neither; absent from OLD, from

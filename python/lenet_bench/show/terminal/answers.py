@@ -28,7 +28,7 @@ def in_full(screen: Screen, answered: Answered, *, show: bool) -> Iterator[str]:
     """The name and the digit, and the ten probabilities as bars beside what the network saw."""
     first = answered.answers[0]
     name, digit = printable(answered.image, keep=""), str(first.digit)
-    yield f"{screen.paint(name, 'bold')}: {screen.paint(digit, 'bold green')}{_doubt(screen, first)}"
+    yield f"{screen.paint(name, 'bold')}: {screen.paint(digit, 'bold green')}"
     yield ""
     picture = screen.picture(answered.seen) if show else []
     beside = len(answered.seen[0]) + 3 if show else 0
@@ -38,6 +38,7 @@ def in_full(screen: Screen, answered: Answered, *, show: bool) -> Iterator[str]:
     for left, right in itertools.zip_longest(picture, above + bars, fillvalue=""):
         yield f"{MARGIN}{left}{'   ' if show else ''}{right}".rstrip()
     yield ""
+    yield from _doubt(screen, first, MARGIN)
     yield from _dissent(screen, answered, MARGIN)
 
 
@@ -50,14 +51,15 @@ def in_short(screen: Screen, answered: Answered, images: Sequence[str]) -> Itera
     likeliest = np.argsort(-first.probabilities, kind="stable")[:_MOST_DIGITS]
     for digit in map(int, likeliest):
         if digit == first.digit or first.probabilities[digit] >= _NOTABLE:
-            doubt = _doubt(screen, first) if name else ""
-            yield f"{MARGIN}{name:<{width}}  {_bar(screen, first, digit, columns)}{doubt}"
+            yield f"{MARGIN}{name:<{width}}  {_bar(screen, first, digit, columns)}"
             name = ""
+    yield from _doubt(screen, first, MARGIN + " " * width + "  ")
     yield from _dissent(screen, answered, MARGIN + " " * width + "  ")
 
 
-def _doubt(screen: Screen, answer: Answer) -> str:
-    return screen.paint("  unsure: is it one digit?", "yellow") if answer.unsure else ""
+def _doubt(screen: Screen, answer: Answer, indent: str) -> Iterator[str]:
+    if answer.unsure:
+        yield indent + screen.paint("unsure: is it one digit?", "yellow")
 
 
 def _bar(screen: Screen, answer: Answer, digit: int, columns: int) -> str:
