@@ -22,7 +22,7 @@ from lenet_bench.questions.infer import (
     to_json,
 )
 from lenet_bench.registry import names
-from lenet_bench.show.terminal.answers import times
+from lenet_bench.show.terminal.answers import in_full, in_short, times
 from lenet_bench.show.terminal.screen import Screen
 from lenet_bench.weights import default_path, read_weights
 from PIL import Image
@@ -295,16 +295,17 @@ def test_loading_reads_the_weights_once(weights_file):
     assert names == sorted(names, key=lambda name: name == "reference")
 
 
-IMAGES = Path(__file__).parents[1] / "images"
-
-
 def test_a_url_is_told_how_to_be_read(run):
     assert "curl -s https://example.org/7.png |" in run("infer", "https://example.org/7.png").errors
 
 
-def test_an_unsure_answer_asks_whether_it_is_one_digit(run, tmp_path):
-    """Half of a four over half of a nine."""
-    four, nine = (Image.open(IMAGES / f"digit-{digit}.png").convert("L") for digit in (4, 9))
-    Image.blend(four, nine, 0.5).save(tmp_path / "both.png")
-    assert "unsure: is it one digit?" in run("infer", tmp_path / "both.png").output
-    assert "unsure" not in run("infer", IMAGES / "digit-4.png").output
+@pytest.mark.parametrize(("probability", "unsure"), [(0.59, True), (0.61, False)])
+def test_an_unsure_answer_asks_whether_it_is_one_digit(probability, unsure):
+    probabilities = np.array([probability, 1 - probability] + [0] * 8, np.float32)
+    answer = Answer("7.png", "fused", probabilities, Timing(1, 1, 9), None, agrees=True)
+    answered = Answered("7.png", np.zeros((28, 28), np.float32), (answer,))
+    for lines in (
+        in_full(Screen(72, colour=False), answered, show=False),
+        in_short(Screen(72, colour=False), answered, ["7.png"]),
+    ):
+        assert ("unsure: is it one digit?" in "\n".join(lines)) is unsure
