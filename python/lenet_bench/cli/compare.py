@@ -70,6 +70,7 @@ def compare(
     $ lenet-bench compare torch torch@gpu -o mine.jsonl   run it again to continue
     $ lenet-bench compare --device gpu --baseline cudnn
     $ lenet-bench compare --network resnet50 torch onnxruntime keras
+    $ lenet-bench compare --network all torch onnxruntime keras --rounds 6
     $ lenet-bench compare --json | jq '.backends[] | {name, p50_us, verdict}'
 
     Exit codes: 0 if all ran, 1 if one failed or is not installed.
@@ -79,6 +80,7 @@ def compare(
     from ..registry import on_device
     from ..results import failures
     from ..show.comparison import comparison
+    from ..show.sizes import answered
 
     named = tuple(on_device(name, device) for name in backends)
     if quick:
@@ -94,7 +96,10 @@ def compare(
     note(_foreseen(options))
     named += (options.baseline,) if options.baseline else ()
 
+    results: list[Result] = []
+
     def show(result: "Result") -> bool:
+        results.append(result)
         say(comparison([result], form, screen(), named))
         return not failures(result.backends, named)
 
@@ -103,7 +108,9 @@ def compare(
         file = output.with_stem(f"{output.stem}-{name}") if network == ALL_NETWORKS else output
         return run(measure, replace(options, network=name, output=file), show)
 
-    return each_network(network, measured)
+    code = each_network(network, measured)
+    say(answered(results, form, screen()))
+    return code
 
 
 def _foreseen(options: "CompareOptions") -> str:

@@ -36,7 +36,8 @@ def report(
     Without RESULT, the newest run in results/. Nothing is measured: every figure comes from the
     saved calls. Several results (two machines, a
     CPU and a GPU) are shown one after the other; on a page, side by side. A run of `why` adds a
-    figure of the parts of each call.
+    figure of the parts of each call. Results of several networks add how large a network must be
+    before the API stops mattering.
 
     $ lenet-bench report
     $ lenet-bench report results/compare-20261121-080000.jsonl
@@ -44,12 +45,14 @@ def report(
     $ lenet-bench report laptop.jsonl server.jsonl -o both.html
     $ lenet-bench report mine.jsonl results/why-20261121-090000.jsonl -o both.html
     $ lenet-bench report mine.jsonl --figures slides
+    $ lenet-bench report net-*.jsonl -o networks.html
     $ lenet-bench report mine.jsonl --markdown >> NOTES.md
     $ lenet-bench report laptop.jsonl server.jsonl --csv > both.csv
     $ lenet-bench report mine.jsonl --format pyperf > mine.json
     """
     from ..results import read_result
     from ..show.comparison import comparison
+    from ..show.sizes import answered
 
     results = results or (_newest(),)
     if tool:
@@ -69,19 +72,23 @@ def report(
         read = [result for _, result in found]
         titles = [f"{path}, {result.started}" for path, result in found]
         say(comparison(read, form, screen(), unfolded=unfolded, titles=titles))
+        say(answered(read, form, screen()))
         return SUCCESS
 
+    from ..results.sizes import sized
     from ..show.figures.pictures import write_figures
     from ..show.figures.rows import compared
+    from ..show.figures.sizes import sizes
     from ..show.page import gather, page
 
     runs = gather(found)
+    of_sizes = sizes(sized([result for _, result in found]))
     if len(both := compared(runs)) > 1:
         note(f"these are separate runs: {', '.join(run.source for run in both)}")
     if output:
-        give_page(output, page(runs), show=show)
+        give_page(output, page(runs, of_sizes), show=show)
     if folder:
-        note(f"{counted(len(write_figures(folder, runs)), 'figure')} in {folder}")
+        note(f"{counted(len(write_figures(folder, runs, of_sizes)), 'figure')} in {folder}")
     return SUCCESS
 
 

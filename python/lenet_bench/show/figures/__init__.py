@@ -19,6 +19,7 @@ class Figure:
     question: str
     how: str
     spec: Spec
+    numbers: Sequence[tuple[str, ...]] = ()  # titles and rows, where those of the page do not fit
 
 
 def figures(rows: Sequence[Record]) -> list[Figure]:

@@ -9,7 +9,7 @@ from typing import Any
 from ...atomic import write_atomically, writing
 from ...errors import ResultError, Unavailable
 from ...texts import all_printable
-from . import figures, hero
+from . import Figure, figures, hero
 from .breakdown import axes, first, parts, stacks
 from .rows import Record, Run, compared, small
 from .story import story
@@ -50,10 +50,10 @@ def _labels(dots: str, anchors: Sequence[str]) -> dict[str, Any]:
     return mark | {"encode": {"update": looks}, "transform": [place]}
 
 
-def write_figures(folder: Path, runs: Sequence[Run]) -> list[Path]:
+def write_figures(folder: Path, runs: Sequence[Run], of_sizes: Sequence[Figure] = ()) -> list[Path]:
     """Each figure as SVG and as PNG, for slides and papers: on white, large."""
     written = []
-    for key, drawn in pictures(runs).items():
+    for key, drawn in pictures(runs, of_sizes).items():
         for ending, content in (("svg", _plain(drawn).encode()), ("png", png(drawn, 3))):
             written.append(folder / f"{key}.{ending}")
             write_picture(written[-1], content)
@@ -73,12 +73,13 @@ def png(drawn: str, scale: float) -> bytes:
     return content
 
 
-def pictures(runs: Sequence[Run]) -> dict[str, str]:
+def pictures(runs: Sequence[Run], of_sizes: Sequence[Figure] = ()) -> dict[str, str]:
     """Each figure as SVG; its colours are CSS variables."""
     rows = [row for run in compared(runs) for row in run.rows]
     shown = [row for run in compared(runs) for row in story(run)]
     drawn = {"hero": drawing(hero(shown), shown)}
-    drawn |= {one.key: drawing(one.spec, small(rows, shown)) for one in figures(rows)}
+    wanted = [*of_sizes, *figures(rows)]
+    drawn |= {one.key: drawing(one.spec, small(rows, shown)) for one in wanted}
     for number, run in enumerate(one for one in runs if one.breakdowns):
         calls = parts(run)
         ends = axes(calls)

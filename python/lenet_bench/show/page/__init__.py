@@ -11,11 +11,12 @@ from typing import Any
 
 from ... import units
 from ...errors import ResultError
+from ...network import LENET
 from ...results import Result
 from ...results.breakdown import has_experiments
 from ...texts import all_printable, printable
 from ..facts import facts
-from ..figures import figures, hero, story
+from ..figures import Figure, figures, hero, story
 from ..figures.breakdown import axes, first, parts, sentences, stacks
 from ..figures.pictures import compiled, library
 from ..figures.rows import Run, as_runs, compared, machine, small
@@ -31,23 +32,27 @@ def write_report(results: Mapping[str, Result], path: str | os.PathLike[str]) ->
     write_html(Path(path), page(gather(list(results.items()))))
 
 
-def page(runs: Sequence[Run]) -> str:
-    html: str = environment().get_template("page.html").render(**_context(runs))
+def page(runs: Sequence[Run], of_sizes: Sequence[Figure] = ()) -> str:
+    html: str = environment().get_template("page.html").render(**_context(runs, of_sizes))
     return printable(html)
 
 
 def gather(results: Sequence[tuple[str, Result]]) -> list[Run]:
-    """Results that can be drawn together."""
+    """Results that can be drawn together; of several networks those of LeNet, else of the first."""
     names = [source for source, _ in results]
     if len(set(names)) < len(names):
         raise ResultError(f"{names[0]}: given twice; give each result once")
-    if len(results) > MOST_RESULTS:
-        raise ResultError(
-            f"a page compares at most {MOST_RESULTS} results, got {len(results)}; give fewer files"
-        )
     taken = [one for one in results if has_experiments(one[1])]
-    found = as_runs([one for one in results if one not in taken] or results)
-    if len(found) < len(results):
+    timed = [one for one in results if one not in taken]
+    networks = [one.rules.network for _, one in timed]
+    shown = LENET if LENET in networks else networks[0] if networks else ""
+    timed = [one for one in timed if one[1].rules.network == shown]
+    if (count := len(timed) + len(taken)) > MOST_RESULTS:
+        raise ResultError(
+            f"a page compares at most {MOST_RESULTS} results, got {count}; give fewer files"
+        )
+    found = as_runs(timed or taken)
+    if timed and taken:
         found += [replace(run, label=f"{run.label}, taken apart") for run in as_runs(taken)]
     for run in found:
         if not run.rows:
@@ -58,7 +63,7 @@ def gather(results: Sequence[tuple[str, Result]]) -> list[Run]:
     return found
 
 
-def _context(every: Sequence[Run]) -> dict[str, Any]:
+def _context(every: Sequence[Run], of_sizes: Sequence[Figure]) -> dict[str, Any]:
     from .code import implementations  # needs packages that come with Jinja
 
     runs = compared(every)
@@ -68,7 +73,7 @@ def _context(every: Sequence[Run]) -> dict[str, Any]:
     rows = [row for run in runs for row in run.rows]
     reduced = [row for run in runs for row in run.reduced]
     shown = [row for run in runs for row in story.story(run)]
-    wanted = figures(rows)
+    wanted = [*of_sizes, *figures(rows)]
     specs = {figure.key: figure.spec for figure in wanted}
     specs |= {key: one["spec"] for key, one in taken.items()} or {"hero": hero(shown)}
     elsewhere = any(one["elsewhere"] for one in taken.values())

@@ -1,0 +1,128 @@
+"""How large must a network be before the API stops mattering? Arithmetic only.
+
+`sized` turns results of several networks into rows, `answers` says from which size on a backend is
+nearly as fast as the fastest API.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import takewhile
+
+from ..errors import LenetBenchError
+from ..networks import NETWORKS, network
+from ..registry import find, precision
+from .model import Result, Row
+from .statistics import UNBOUNDED, ratio_interval, start_medians_us
+
+#: Who takes less than this share longer than the fastest API is nearly as fast.
+NEAR = 0.1
+#: Dispatch grows with the number of layers, at most thirty-fold between these networks.
+_BEYOND_DISPATCH = 100
+_AS_ONE = "inference engines"
+
+
+@dataclass(frozen=True)
+class Sized:
+    """A backend's median call of a network, over that of the fastest API on the same network."""
+
+    network: str
+    multiply_adds: int
+    name: str
+    us: float
+    ratio: float  # 1: the fastest
+    low: float | None  # where the ratio's interval begins; None: the fastest, or too few starts
+    high: float | None
+
+    @property
+    def is_near(self) -> bool:
+        """Whether the whole interval says so."""
+        return self.ratio == 1 or (self.high is not None and self.high < 1 + NEAR)
+
+    @property
+    def longer_us(self) -> float:
+        """How much longer than the fastest it takes."""
+        return self.us - self.us / self.ratio
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a backend's rows say together."""
+
+    name: str
+    first: Sized  # its smallest network
+    last: Sized  # its largest
+    since: Sized | None  # from this network on it is near; None: it is not on its largest
+
+    @property
+    def slower_kernels(self) -> bool:
+        """Whether calls and dispatch cannot explain how much longer its largest network takes."""
+        certain = self.last.low is not None and self.last.low > 1 + NEAR
+        return certain and self.last.longer_us > _BEYOND_DISPATCH * self.first.longer_us
+
+
+def sized(results: Sequence[Result]) -> list[Sized]:
+    """Each backend on each network, the smallest network first, of each the fastest backend first.
+
+    Empty with fewer than two networks; of several results of one network the first counts. Only
+    float32 counts, and what ran on two networks at least: code for LeNet alone sets no measure.
+    """
+    timed: dict[str, tuple[Result, list[Row]]] = {}
+    for result in results:
+        if result.rules.network in NETWORKS and not result.rules.apart:
+            rows = [row for row in result.backends if _us(row) and precision(row.name) == "float32"]
+            timed.setdefault(result.rules.network, (result, sorted(rows, key=_us)))
+    count = Counter(row.name for _, rows in timed.values() for row in rows)
+    found: list[Sized] = []
+    for name in sorted(timed, key=lambda name: network(name).multiply_adds):
+        result, rows = timed[name]
+        rows = [row for row in rows if count[row.name] > 1]
+        found += (_sized(row, rows[0], result) for row in rows)
+    return found
+
+
+def answers(found: Sequence[Sized]) -> list[Answer]:
+    """One for each backend, in the order in which the rows name them first."""
+    return [_answer([one for one in found if one.name == name]) for name in names(found)]
+
+
+def names(found: Sequence[Sized]) -> list[str]:
+    """The backends: by their time on the smallest network, then those that did not run on it."""
+    return list(dict.fromkeys(one.name for one in found))
+
+
+def by_api(found: Sequence[Sized]) -> list[tuple[str, Sized]]:
+    """The fastest variant of each API on each network, after the API: Keras, of keras-jax:call."""
+    best: dict[tuple[str, str], Sized] = {}
+    for one in found:
+        best.setdefault((_api(one.name), one.network), one)
+    return [(api, one) for (api, _), one in best.items()]
+
+
+def _api(name: str) -> str:
+    """The inference engines are one."""
+    try:
+        row, _ = find(name)
+    except LenetBenchError:  # of another version
+        return name
+    return row.family if row.family == _AS_ONE else row.library
+
+
+def _answer(own: Sequence[Sized]) -> Answer:
+    near = list(takewhile(lambda one: one.is_near, reversed(own)))
+    return Answer(own[0].name, own[0], own[-1], near[-1] if near else None)
+
+
+def _sized(row: Row, fastest: Row, result: Result) -> Sized:
+    of = result.rules.network
+    interval = None
+    if row is not fastest:
+        new, old = (start_medians_us(one.blocks) for one in (row, fastest))
+        interval = ratio_interval(new, old, result.rules.seed)
+    ratio = _us(row) / _us(fastest)
+    low, high = interval or UNBOUNDED
+    return Sized(of, network(of).multiply_adds, row.name, _us(row), ratio, low, high)
+
+
+def _us(row: Row) -> float:
+    return (row.summary and row.summary.p50_us) or 0.0

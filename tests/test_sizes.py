@@ -1,0 +1,159 @@
+"""From which size of a network on an API stops mattering: rows, sentences and the figure."""
+
+import json
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+
+import pytest
+from lenet_bench.networks import network
+from lenet_bench.results import Other, Result
+from lenet_bench.results.sizes import Answer, Sized, answers, sized
+from lenet_bench.results.statistics import FEWEST_STARTS
+from lenet_bench.show.figures.sizes import sizes
+from lenet_bench.show.sizes import answered, sentence
+from lenet_bench.show.terminal.screen import Screen
+from sample_results import blocks, result
+
+SCREEN = Screen(100, colour=False)
+
+
+def measured(name: str, us: Mapping[str, float], rounds: int = FEWEST_STARTS) -> Result:
+    """A result of that network, with the time of each backend."""
+    rows = [blocks(backend, time, rounds) for backend, time in us.items()]
+    other = {} if name == "lenet" else {"other": Other(name, 1e-7)}
+    return result(*rows, **other)
+
+
+def of_networks(us: Mapping[str, Sequence[float]]) -> list[Result]:
+    """Results of mlp, lenet and vgg16 with these times of each backend, the largest first."""
+    return [
+        measured(name, {backend: times[n] for backend, times in us.items()})
+        for n, name in reversed(list(enumerate(("mlp", "lenet", "vgg16"))))
+    ]
+
+
+@pytest.fixture
+def three() -> list[Result]:
+    return of_networks(
+        {
+            "litert": (10, 20, 10_000),
+            "tensorflow:function": (30, 21, 10_500),  # near from lenet on
+            "torch": (40, 50, 20_000),  # never
+            "keras": (900, 21, 20_000),  # near once, and no longer
+        }
+    )
+
+
+def answer_of(results: Sequence[Result], name: str) -> Answer:
+    return next(one for one in answers(sized(results)) if one.name == name)
+
+
+def test_rows_are_ordered_by_the_size_of_the_network(three: list[Result]) -> None:
+    assert list(dict.fromkeys(one.network for one in sized(three))) == ["mlp", "lenet", "vgg16"]
+
+
+def test_a_ratio_is_to_the_fastest_of_the_same_network(three: list[Result]) -> None:
+    found = {(one.name, one.network): one.ratio for one in sized(three)}
+    assert found["torch", "mlp"] == pytest.approx(4, rel=0.01)
+    assert found["torch", "vgg16"] == pytest.approx(2, rel=0.01)
+    assert found["litert", "mlp"] == 1
+
+
+def test_a_backend_is_near_from_the_smallest_network_after_which_it_always_is(
+    three: list[Result],
+) -> None:
+    found = answer_of(three, "tensorflow:function")
+    assert found.since is not None
+    assert found.since.network == "lenet"
+    millions = network("lenet").multiply_adds / 1e6
+    assert f"from {millions:.2f} million multiply-adds on (lenet)" in sentence(found)
+
+
+def test_a_backend_that_is_near_once_is_not_near_for_good(three: list[Result]) -> None:
+    assert answer_of(three, "keras").since is None
+
+
+def test_the_fastest_is_near_everywhere(three: list[Result]) -> None:
+    assert "on every network" in sentence(answer_of(three, "litert"))
+
+
+def test_slower_kernels_are_named_where_dispatch_cannot_explain_the_difference(
+    three: list[Result],
+) -> None:
+    assert "takes more than 10 % longer than the fastest API even at 15,470 million" in sentence(
+        answer_of(three, "torch")
+    )
+    assert "its kernels are slower" in sentence(answer_of(three, "torch"))
+    assert "kernels" not in sentence(answer_of(three, "keras"))
+
+
+def test_an_interval_that_holds_the_limit_is_no_answer() -> None:
+    one = Sized("vgg16", 10**10, "torch", 109.0, 1.09, 1.02, 1.16)
+    assert "may or may not take" in sentence(Answer("torch", one, one, None))
+
+
+def test_too_few_starts_are_no_answer() -> None:
+    few = [measured(name, {"numpy": 10, "torch": 10.2}, 1) for name in ("mlp", "vgg16")]
+    assert "too rarely for an interval" in sentence(answer_of(few, "torch"))
+
+
+def test_one_network_has_no_answer() -> None:
+    assert sized([measured("mlp", {"numpy": 10, "torch": 20})]) == []
+
+
+def test_code_for_lenet_alone_sets_no_measure() -> None:
+    results = [measured("lenet", {"fused": 1, "numpy": 10}), measured("mlp", {"numpy": 5})]
+    assert [(one.name, one.ratio) for one in sized(results)] == [("numpy", 1), ("numpy", 1)]
+
+
+def test_networks_that_one_backend_lacks_are_a_dash(three: list[Result]) -> None:
+    results = [*three, measured("gru", {"litert": 7, "torch": 9})]
+    lines = list(answered(results, None, SCREEN))
+    (line,) = (line for line in lines if line.startswith("tensorflow:function  "))
+    assert line.split()[3] == "-"
+
+
+@pytest.mark.parametrize("columns", [40, 80, 200])
+def test_no_line_of_the_answer_is_wider_than_the_terminal(
+    three: list[Result], columns: int
+) -> None:
+    lines = answered(three, None, Screen(columns, colour=False))
+    assert max(map(len, lines)) <= columns
+
+
+def test_json_has_each_row_with_its_interval(three: list[Result]) -> None:
+    (text,) = answered(three, "json", SCREEN)
+    found = json.loads(text)
+    row = next(one for one in found["sizes"] if one["name"] == "torch")
+    assert row["low"] <= row["ratio"] <= row["high"]
+    assert set(found["answers"]) == {"litert", "tensorflow:function", "torch", "keras"}
+
+
+def texts(results: Sequence[Result], limits: Mapping[str, float] | None = None) -> str:
+    """The figure of some results, as its specification."""
+    (figure,) = sizes(sized(results), limits)
+    return json.dumps(figure.spec)
+
+
+def test_the_figure_marks_lenet(three: list[Result]) -> None:
+    assert '{"value": "LeNet"}' in texts(three)
+
+
+def test_the_figure_names_the_fastest_variant_at_the_end_of_a_line(three: list[Result]) -> None:
+    assert "TensorFlow: tensorflow:function" in texts(three)
+
+
+def test_the_figure_has_the_machines_limit_where_it_is_known(three: list[Result]) -> None:
+    assert "this machine's limit" in texts(three, {"mlp": 5.0, "vgg16": 9000.0})
+    assert "this machine's limit" not in texts(three)
+
+
+def test_the_names_in_the_figure_do_not_overlap(three: list[Result]) -> None:
+    (figure,) = sizes(sized(three))
+    rows = figure.spec["data"]["values"]
+    ends = sorted(one["ratio"] for one in rows if one["kind"] == "end")
+    assert all(low < high for low, high in pairwise(ends))
+
+
+def test_one_network_has_no_figure() -> None:
+    assert sizes(sized([measured("mlp", {"numpy": 10, "torch": 20})])) == []
