@@ -20,7 +20,8 @@ from lenet_bench.networks.placed import able, place
 from lenet_bench.registry import find
 from lenet_bench.registry.building import is_installed
 from lenet_bench.results import Result, read_result, start_medians_us
-from lenet_bench.results.statistics import judge, ratio_interval
+from lenet_bench.results.statistics import UNBOUNDED, judge, ratio_interval
+from lenet_bench.show import markdown
 from lenet_bench.weights import Weights
 
 BACKEND = "LENET_BENCH_CONTROL"  # the variable that names it, in the process that is timed
@@ -47,11 +48,8 @@ def entries(backends: Sequence[str]) -> Iterator[Entry]:
         )
 
 
-def table(result: Result) -> Iterator[str]:
-    """A row of Markdown for each backend: "same" within the margin, else the factor."""
-    yield "| backend | by hand | built | ratio | 95 % interval | verdict |"
-    yield "|---|--:|--:|--:|---|---|"
-    margin = result.rules.margin
+def rows(result: Result) -> Iterator[tuple[str, ...]]:
+    """Of each backend its name, both times, the ratio, its interval and the verdict."""
     for row in result.backends:
         if not row.name.endswith(BUILT) or not row.blocks:
             continue
@@ -60,10 +58,15 @@ def table(result: Result) -> Iterator[str]:
         times = [one.summary.p50_us if one.summary else None for one in (by_hand, row)]
         ratio = times[1] / times[0] if times[0] and times[1] else None
         interval = ratio_interval(found[0], found[1], result.rules.seed)
-        low, high = interval or (None, None)
-        verdict = judge(interval, margin)
-        cells = (*map(units.time, times), units.ratio(ratio), units.interval(low, high), verdict)
-        yield f"| {by_hand.name} | {' | '.join(cells)} |"
+        within = units.interval(*(interval or UNBOUNDED))
+        verdict = judge(interval, result.rules.margin)
+        yield by_hand.name, *map(units.time, times), units.ratio(ratio), within, verdict
+
+
+def table(result: Result) -> Iterator[str]:
+    """A row of Markdown for each backend: "same" within the margin, else the factor."""
+    titles = ("backend", "by hand", "built", "ratio", "95 % interval", "verdict")
+    yield from markdown.table(titles, rows(result), (titles[0], titles[-1]))
 
 
 def main() -> int:

@@ -18,15 +18,16 @@ from lenet_bench.questions.share import given
 from lenet_bench.results import read_result
 from lenet_bench.show.classroom import classroom_page
 from lenet_bench.show.figures.pictures import pictures, themed
+from lenet_bench.show.figures.sizes import sizes as size_figures
 from lenet_bench.show.page import page
-from tables import DRAWN, ROOT, named, runs
+from tables import DRAWN, ROOT, limits_us, named, of_sizes, runs
 from tables_page import tables_page
 
 PAGES = (
     ROOT / "README.md",
     *(
         ROOT / "docs" / f"{page}.md"
-        for page in ("why", "training", "measuring", "settings", "conditions")
+        for page in ("why", "training", "measuring", "settings", "conditions", "networks")
     ),
 )
 BLOCK = re.compile(
@@ -35,7 +36,8 @@ BLOCK = re.compile(
 PICTURES = ROOT / "docs/pictures"
 SHIPPED = ROOT / "python/lenet_bench/show/classroom"
 PARTS = ROOT / "results/why/epyc-zen5-2026-11-24.jsonl.gz"  # of the machine of the README's result
-PICTURED = ("hero", "code")  # the figures that pages show
+NETWORKS = ROOT / "results/networks"
+PICTURED = ("hero", "sizes", "code")  # the figures that pages show
 
 
 def source(kind: str, target: Path) -> str:
@@ -71,10 +73,11 @@ def drawn() -> Iterator[tuple[Path, str]]:
             raise SystemExit(f"{target.name} names no result to draw")
         yield target, text
     result = ROOT / source("backends", PAGES[0])
-    drawn_figures = pictures(runs(result))
+    by_size = size_figures(of_sizes(NETWORKS), limits_us(NETWORKS))
+    drawn_figures = pictures(runs(result), by_size)
     for key in PICTURED:
         yield PICTURES / f"{key}.svg", themed(drawn_figures[key])
-    yield result.with_name(f"{named(result)}.html"), page(runs(result, PARTS))
+    yield result.with_name(f"{named(result)}.html"), page(runs(result, PARTS), by_size)
     tables = (ROOT / "bench/tables.md").read_text()
     yield ROOT / "docs/tables.html", tables_page(BLOCK.sub(lines, tables))
     yield (

@@ -2,13 +2,18 @@
 
 import json
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from functools import cache
 from itertools import islice
 from math import inf
 from pathlib import Path
 from statistics import median as middle
+from textwrap import wrap
 
 from conditions import CONDITIONS
+from control import rows as control_rows
+from control import table as control_table
+from lenet_bench.networks import NETWORKS
 from lenet_bench.questions.share import SUFFIX
 from lenet_bench.registry import find
 from lenet_bench.registry import precision as precision_of
@@ -21,6 +26,7 @@ from lenet_bench.results import (
     start_medians_us,
 )
 from lenet_bench.results.breakdown import GROUPS, grouped
+from lenet_bench.results.sizes import Answer, Sized, answers, by_api, sized
 from lenet_bench.results.statistics import FEWEST_STARTS, ratio_interval
 from lenet_bench.results.warnings import disturbance, in_two_modes
 from lenet_bench.show.figures.rows import Record, Run
@@ -28,6 +34,8 @@ from lenet_bench.show.markdown import table as markdown
 from lenet_bench.show.page import gather
 from lenet_bench.show.sentences import SHORT_LIST, timed
 from lenet_bench.show.sentences import conditions as measured_how
+from lenet_bench.show.sizes import millions, ratios, with_interval
+from lenet_bench.show.sizes import sentence as size_sentence
 from lenet_bench.show.terminal.screen import Screen
 from lenet_bench.show.why import answer as answer_of
 from lenet_bench.units import NONE, interval, percent, ratio, time, times
@@ -37,6 +45,7 @@ from without_python import without_python
 
 ROOT = Path(__file__).parents[1]
 COUNTED = ("Python calls", "waits")  # of a call
+DIFFERENT = ("faster", "slower")  # verdicts on a builder
 CLOSE = 0.05  # how far the parts of a call may be from it
 #: Of these docs/why.md has a sentence each.
 TOLD = ("onednn", "torch", "tensorflow:concrete", "keras:predict_on_batch", "keras")
@@ -381,6 +390,72 @@ def precision(path: Path) -> Iterator[str]:
     yield from markdown(titles, rows, titles[:2])
 
 
+@cache
+def of_sizes(folder: Path) -> list[Sized]:
+    """Each backend on each network whose result the folder has."""
+    files = [folder / f"{name}{SUFFIX}" for name in NETWORKS]
+    return sized([read_result(path) for path in files if path.exists()])
+
+
+def limits_us(folder: Path) -> dict[str, float]:
+    """The least time of each network on the folder's machine, as far as it was measured."""
+    path = folder / "limit.json"
+    return dict(json.loads(path.read_text())["limits_us"]) if path.exists() else {}
+
+
+def networks(folder: Path) -> Iterator[str]:
+    """How many times as long as the fastest API each backend takes on each network."""
+    titles, *rows = ratios(of_sizes(folder), lambda one: ratio(one.ratio))
+    factors = built_factors(folder)
+    marked = [(f"{n} (built: {factors[n]})" if n in factors else n, *cells) for n, *cells in rows]
+    yield from markdown(titles, marked, titles[:1])
+
+
+def networkslong(folder: Path) -> Iterator[str]:
+    """The same with each median and each interval."""
+    spell = "{}, {}".format
+    titles, *rows = ratios(of_sizes(folder), lambda one: spell(time(one.us), with_interval(one)))
+    yield from markdown(titles, rows, titles[:1])
+
+
+def sizes(folder: Path) -> Iterator[str]:
+    """From which size on each backend is nearly as fast as the fastest API."""
+    yield from (f"- {size_sentence(one)}" for one in answers(of_sizes(folder)))
+
+
+def sizesbrief(folder: Path) -> Iterator[str]:
+    """Each API by its fastest call on the smallest and the largest network, and Keras' predict."""
+    every = of_sizes(folder)
+    apis = answers([replace(one, name=api) for api, one in by_api(every)])
+    slowest_first = sorted(apis, key=lambda one: -one.first.ratio)
+    told = [f"in {one.name} {at_both_ends(one)}" for one in slowest_first if one.first.ratio > 1]
+    predict = next(at_both_ends(one) for one in answers(every) if one.name == "keras")
+    first, last = every[0], every[-1]
+    sentence = (
+        "The larger the network, the less the call counts. In times of the fastest API, on a "
+        f"perceptron ({millions(first)} multiply-adds) and on {last.network} ({millions(last)}), "
+        f"the fastest call takes {', '.join(told)}. Keras' `predict` takes {predict}."
+    )
+    yield from wrap(sentence, SCREEN.columns, break_on_hyphens=False)
+
+
+def at_both_ends(one: Answer) -> str:
+    """Its ratio on its smallest network, and that on its largest with the interval."""
+    return f"{ratio(one.first.ratio)} and {with_interval(one.last)}"
+
+
+def built_factors(folder: Path) -> dict[str, str]:
+    """By how much a builder differs from code by hand, where it does by more than the margin."""
+    path = folder / f"control{SUFFIX}"
+    found = control_rows(read_result(path)) if path.exists() else ()
+    return {name: factor for name, *_, factor, _, verdict in found if verdict in DIFFERENT}
+
+
+def control(path: Path) -> Iterable[str]:
+    """LeNet by each builder beside LeNet by hand."""
+    return control_table(read_result(path)) if path.exists() else ["Not measured yet."]
+
+
 DRAWN: dict[str, Callable[[Path], Iterable[str]]] = {
     "answer": answer,
     "when": when,
@@ -399,6 +474,11 @@ DRAWN: dict[str, Callable[[Path], Iterable[str]]] = {
     "settings": settings,
     "fastestsettings": fastestsettings,
     "conditions": conditions,
+    "networks": networks,
+    "networkslong": networkslong,
+    "sizes": sizes,
+    "sizesbrief": sizesbrief,
+    "control": control,
     "precision": precision,
     "precisionbrief": precisionbrief,
 }
