@@ -1,16 +1,13 @@
 """A result that is given to others: all its figures, in few bytes, and nothing of its owner's."""
 
 import gzip
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
-from jsonschema import Draft202012Validator
 from lenet_bench import render
 from lenet_bench.questions.share import MOST_BYTES, check_file, given, shared_files
 from lenet_bench.results import (
-    SHARED,
     Anatomy,
     End,
     Log,
@@ -21,8 +18,7 @@ from lenet_bench.results import (
 )
 from lenet_bench.results.log import as_lines
 from lenet_bench.results.read import settled
-from lenet_bench.results.schema import make_schema
-from lenet_bench.results.thin import KEPT, thinned
+from lenet_bench.results.thin import thinned
 from lenet_bench.show.figures.rows import as_runs
 from msgspec.structs import replace
 from sample_results import blocks, experiments, failed, log, possible_log, write_log
@@ -62,25 +58,12 @@ def test_every_figure_comes_out_as_from_all_calls(path):
     whole = with_all_calls(read_log(path))
     few = thinned(whole)
     one, other = as_result(whole), as_result(few)
-    for form in ("text", "json", "csv", "markdown"):
-        assert render(one, form=form) == render(other, form=form)
+    assert render(one, form="json") == render(other, form="json")
     (before,), (after,) = as_runs([("r", one)]), as_runs([("r", other)])
     assert before.rows == after.rows
     assert before.reduced == after.reduced
     counting = [block.calls for block in settled(whole.blocks)]
     assert [block.calls for block in few.blocks] == counting
-
-
-def test_a_thinned_block_has_few_times():
-    many = tuple(
-        replace(one, samples_ns=tuple(20_000 + 37 * n % 5000 for n in range(3000)))
-        for one in blocks("fused", 20)
-    )
-    few = thinned(log(many))
-    assert {len(one.samples_ns) for one in few.blocks} == {0}
-    cells = 2 * (2 * len(KEPT) + 2) + 1
-    assert max(len(one.thinned_ns) for one in few.blocks) <= 2 * cells
-    assert {one.calls for one in few.blocks if one.backend == "fused"} == {3000}
 
 
 @pytest.mark.slow
@@ -110,17 +93,6 @@ def test_a_run_of_all_backends_with_fifteen_starts_each_is_small_enough(tmp_path
     assert len(given(path).content) <= MOST_BYTES
 
 
-def test_a_shared_file_is_read_like_any_other(shared_file, result_file):
-    assert render(read_result(shared_file)) == render(read_result(result_file))
-    validator = Draft202012Validator(json.loads(make_schema()))
-    lines = gzip.decompress(shared_file.read_bytes()).splitlines()
-    for line in map(json.loads, lines):
-        validator.validate(line)
-    header = check_file(shared_file).log.header
-    assert header.kind == SHARED
-    assert header.machine.processor.model == "AMD EPYC"
-
-
 def test_the_same_result_gives_the_same_bytes(result_file, shared_file, run):
     content = shared_file.read_bytes()
     assert given(result_file).content == content
@@ -128,13 +100,17 @@ def test_the_same_result_gives_the_same_bytes(result_file, shared_file, run):
     assert check_file(shared_file).name == shared_file.name
     printed = run("share", str(result_file), "--print").output
     assert printed.encode() == gzip.decompress(content)
+
+
+def test_a_shared_result_is_not_continued(shared_file, run):
+    content = shared_file.read_bytes()
     done = run("compare", "fused", "--rounds", "1", "-o", str(shared_file))
     assert done.code == 1
     assert "shared result" in done.errors
     assert shared_file.read_bytes() == content
 
 
-def test_what_a_failure_printed_and_where_it_was_is_not_given(tmp_path):
+def test_what_a_failure_printed_is_not_given(tmp_path):
     crashed = failed(
         "torch",
         "crashed",
@@ -166,12 +142,17 @@ def test_a_folder_is_checked_whole_but_for_its_readme(shared_file, run, tmp_path
     assert run("share", "--check", str(folder)).code == 1
 
 
-def test_share_shows_asks_and_writes_a_file_and_a_text(result_file, tmp_path, run):
+def test_share_writes_nothing_without_a_yes(result_file, tmp_path, run):
     folder = tmp_path / "community"
     asked = ("share", str(result_file), "-o", str(folder))
     for answer, code in ((b"n\n", 0), (b"", 130)):
         assert run(*asked, input=answer).code == code
         assert not folder.exists()
+
+
+def test_share_writes_a_file_with_its_text(result_file, tmp_path, run):
+    folder = tmp_path / "community"
+    asked = ("share", str(result_file), "-o", str(folder))
     done = run(*asked, input=b"y\n")
     assert done.code == 0
     (file,) = folder.glob("*.jsonl.gz")
@@ -183,7 +164,7 @@ def test_share_shows_asks_and_writes_a_file_and_a_text(result_file, tmp_path, ru
     assert sorted(folder.iterdir()) == sorted((file, text))
 
 
-def test_a_run_of_why_is_kept_with_its_parts_and_its_calls_of_functions(tmp_path, run):
+def test_a_run_of_why_is_kept_with_its_parts(tmp_path, run):
     path = tmp_path / "why.jsonl"
     anatomy = Anatomy({"torch": 7}, 3, 2, ("torch",))
     apart = blocks("torch", 90, experiments=experiments(python=40), anatomy=anatomy)
@@ -194,7 +175,7 @@ def test_a_run_of_why_is_kept_with_its_parts_and_its_calls_of_functions(tmp_path
     assert breakdowns(read_result(kept)) == breakdowns(read_result(path))
 
 
-def test_what_is_kept_is_of_any_backend_and_neither_asked_about_nor_checked(tmp_path, run):
+def test_what_is_kept_is_of_any_backend(tmp_path, run):
     paths = [tmp_path / f"{name}.jsonl" for name in ("a", "b")]
     for path in paths:
         write_log(path, log(blocks("torch/my_setting", 20), failed("other", "crashed", "<b>")))

@@ -3,7 +3,6 @@
 import gzip
 import os
 import re
-from pathlib import Path
 
 import pytest
 from lenet_bench.cli import run as command
@@ -15,7 +14,6 @@ from msgspec.structs import replace
 from sample_results import with_checksums
 
 # What strangers send. Each is one change of a good file's lines, and what is said of it.
-NAN = "damaged result file"
 HOSTILE = {
     "control characters": (b"AMD EPYC", b"AMD\\u001b[2JEPYC", "control"),
     "characters that turn the text around": (b"AMD EPYC", "AMD \u202eEPYC".encode(), "control"),
@@ -33,25 +31,17 @@ HOSTILE = {
         "command line",
     ),
     "weights with a name": (b"lenet.safetensors", b"client-acme.safetensors", "weights"),
-    "no number": (b'"wall_ns":', b'"mhz":NaN,"wall_ns":', NAN),
-    "an infinite number": (b'"wall_ns":', b'"mhz":1e999,"wall_ns":', NAN),
-    "a huge number": (b'"seed":7', b'"seed":' + b"9" * 400, NAN),
-    "a negative seed": (b'"seed":7', b'"seed":-7', NAN),
-    "a negative time": (b'"at_s":2.0', b'"at_s":-2.0', NAN),
-    "a call before it began": (b'"thinned_ns":[[20', b'"thinned_ns":[[-20', NAN),
     "calls that fill the memory": (b",50]]", b",4000000000]]", "more calls"),
     "calls with several images that fill the memory": (
         b'"wall_ns":',
         b'"batches":[{"size":8,"thinned_ns":[[40000,4000000000]]}],"wall_ns":',
         "more calls",
     ),
-    "no calls at a time": (b",50]]", b",0]]", NAN),
     "times that do not increase": (
         b'"thinned_ns":[[20',
         b'"thinned_ns":[[99999,1],[20',
         "do not increase",
     ),
-    "calls in two forms": (b'"thinned_ns"', b'"samples_ns":[5],"thinned_ns"', "format"),
     "a call below the memory's limit": (b"[[20000,", b"[[1999,1],[20000,", "weights"),
     "calls longer than the run": (b'"wall_ns":1200000', b'"wall_ns":1000', "than its timed span"),
     "more CPU time than CPUs": (b'"cpu_ns":1000000', b'"cpu_ns":10000000000', "more CPU time"),
@@ -60,37 +50,22 @@ HOSTILE = {
     "a start longer than the block": (b'"build_s":0.4', b'"build_s":40.0', "longer than its block"),
     "more memory than there is": (b'"wall_ns":', b'"peak_rss_mib":1e9,"wall_ns":', "more memory"),
     "more cores than CPUs": (b'"logical":2', b'"logical":1', "logical CPUs"),
-    "more threads than CPUs": (b'"threads":1', b'"threads":99', "more threads"),
     "a clock that nobody has": (b'"mhz_now":null', b'"mhz_now":90000.0', "clock"),
     "wrong answers": (re.compile(b'"difference":1e-7'), b'"difference":0.5', "wrong"),
     "any answer allowed": (b'"tolerance":0.00001', b'"tolerance":1.0', "too large"),
     "an unknown backend": (re.compile(b'"numpy"'), b'"abacus"', "no backend"),
-    "a backend twice": (b'{"name":"fused"', b'{"name":"numpy"},{"name":"fused"', "twice"),
     "a stranger's empty backend": (re.compile(b'"empty"'), b'"void"', "empty backend"),
     "a date to come": (b"2026-01-01T", b"2999-01-01T", "measured"),
-    "no date": (b"2026-01-01T00:00:00+00:00", b"yesterday", "measured"),
-    "a date without a zone": (b"00:00:00+00:00", b"00:00:00", "measured"),
-    "no version": (b'"version":"0.1.0"', b'"version":"mine"', "version"),
     "a run that was killed": (re.compile(rb'\{"ended".*\n'), b"", "not completed"),
-    "a run that was interrupted": (b'"ended":"rounds"', b'"ended":"interrupted"', "not completed"),
     "a run of why": (b'"apart":false', b'"apart":true', "a run of `why`"),
     "every call": (b'"kind":"shared comparison"', b'"kind":"comparison"', "format"),
-    "another kind": (b'"kind":"shared comparison"', b'"kind":"training"', "the result"),
-    "a newer form": (b'"schema":3', b'"schema":99', "newer lenet-bench"),
     "a field that nobody asked for": (
         b'"floor":"empty"',
         b'"mine":"x","floor":"empty"',
         "other fields",
     ),
-    "a field of a block's": (b'"wall_ns"', b'"mine":"x","wall_ns"', "other fields"),
     "the same field twice": (b'"wall_ns"', b'"wall_ns":1,"wall_ns"', "other fields"),
     "half a line at the end": (re.compile(rb"\n$"), b'\n{"backend":', "other fields"),
-    "an object that never ends": (
-        b'"variables":{',
-        b'"variables":' + b'{"a":' * 10_000,
-        "not JSON",
-    ),
-    "no lines": (re.compile(rb".+", re.DOTALL), b"", "not a result file"),
 }
 
 
@@ -118,18 +93,11 @@ def replaced(by):
 
 FILES = {
     "another name": (lambda path: path.rename(path.with_name("other.jsonl.gz")), "the name"),
-    "not compressed": (in_bytes(lambda _: b'{"schema":2}'), "decompressed"),
     "cut off": (in_bytes(lambda content: content[:-20]), "truncated"),
-    "more behind it": (in_bytes(lambda content: content * 2), "extra bytes"),
-    "one bit of its checksum turned": (
-        in_bytes(lambda c: c[:-8] + bytes([c[-8] ^ 1]) + c[-7:]),
-        "decompressed",
-    ),
     "large": (in_bytes(lambda _: os.urandom(MOST_BYTES + 1)), "450 kB"),
     "a bomb": (in_bytes(lambda _: gzip.compress(b"0" * 2**26)), "4 MiB"),
     "a link to it": (replaced(lambda path: path.symlink_to("mine.jsonl")), "plain file"),
     "a pipe": (replaced(os.mkfifo), "plain file"),
-    "nothing": (Path.unlink, "plain file"),
 }
 STRANGE = {what: (in_lines(old, new), said) for what, (old, new, said) in HOSTILE.items()} | FILES
 
