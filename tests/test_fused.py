@@ -1,22 +1,14 @@
 """The backend `fused`, layer by layer and on every instruction set that this processor has."""
 
-import os
 import subprocess
 from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 from lenet_bench import Network, load
 from lenet_bench.errors import Unavailable
-from lenet_bench.mnist import FOLDER_VARIABLE, read_mnist
-from lenet_bench.registry import tolerance
 from lenet_bench.weights import Weights
 from networks import random_images, random_weights
-from numpy.typing import NDArray
-
-Array = NDArray[np.float32]
 
 ISAS = ("sse2", "avx2", "avx512", "neon")
 VARIANTS = ("", "int16")
@@ -37,12 +29,13 @@ def isa(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     return str(request.param)
 
 
-def test_describe_names_what_was_forced_variant_threads_and_compiler(isa: str) -> None:
+def test_describe_names_what_was_forced(isa: str) -> None:
     width = {"sse2": 128, "neon": 128, "avx2": 256, "avx512": 512}[isa]
     description = build("int16", threads=3).describe()
     assert description["isa"] == isa
     assert description["vector width"] == f"{width} bits"
-    assert (description["variant"], description["threads"]) == ("int16", "3")
+    assert description["variant"] == "int16"
+    assert description["threads"] == "3"
     assert description["compiler"].startswith(("gcc", "clang"))
 
 
@@ -56,44 +49,10 @@ def test_each_layer_equals_the_reference(variant: str) -> None:
         got, expected = fused.layers(image), reference.layers(image)
         for layer in ("pool1", "pool2", "fc1", "fc2", "probabilities"):
             np.testing.assert_allclose(got[layer], expected[layer], rtol=0, atol=tolerance)
-    weights["fc1.weight"][7] = 0  # also for int16
-    fc1 = build(variant, weights=weights).layers(random_images(4, 1)[0])["fc1"]
-    assert fc1[7] == max(weights["fc1.bias"][7], 0)
 
 
 @pytest.mark.usefixtures("isa")
-@given(seed=st.integers(0, 2**32 - 1), scale=st.floats(0.1, 2.0), contrast=st.floats(0, 1))
-@settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
-def test_any_network_and_image_match_the_reference(
-    seed: int, scale: float, contrast: float
-) -> None:
-    weights = random_weights(seed, scale)
-    image = random_images(seed, 1)[0] * np.float32(contrast)
-    expected = load("reference", weights=weights).infer(image)
-    np.testing.assert_allclose(build(weights=weights).infer(image), expected, rtol=0, atol=1e-5)
-
-
-@pytest.mark.usefixtures("isa")
-@pytest.mark.parametrize("variant", VARIANTS)
-def test_mnist_is_classified_within_the_stated_tolerance(variant: str, mnist_images: Array) -> None:
-    name = f"fused:{variant}" if variant else "fused"
-    expected = load("reference").infer(mnist_images)
-    got = load(name).infer(mnist_images)
-    np.testing.assert_allclose(got, expected, rtol=0, atol=tolerance(name))
-
-
-@pytest.fixture(scope="module")
-def mnist_images() -> Array:
-    folder = os.environ.get(FOLDER_VARIABLE)
-    if not folder:
-        pytest.skip(f"{FOLDER_VARIABLE} names no folder with MNIST's files")
-    return read_mnist("test", folder).ink(slice(0, 200))
-
-
-@pytest.mark.usefixtures("isa")
-@pytest.mark.parametrize("count", [0, 1, 2, 3, 7, 8, 63, 64, 65, 513])
+@pytest.mark.parametrize("count", [0, 1, 7, 64, 65, 513])
 @pytest.mark.parametrize("threads", [1, 2, 5])
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_a_batch_is_its_images_bit_for_bit(variant: str, threads: int, count: int) -> None:

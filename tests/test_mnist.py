@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from lenet_bench import mnist
 from lenet_bench.errors import DataError
-from lenet_bench.mnist import cache_folder, fetch, find_mnist, read_mnist
+from lenet_bench.mnist import fetch, find_mnist, read_mnist
 from patterns import idx, write_part
 
 FULL = os.environ.get("LENET_BENCH_MNIST", "")
@@ -31,7 +31,7 @@ def folder(tmp_path):
     return write_part(tmp_path, "t10k", DRAWN, DIGITS)
 
 
-def test_images_and_labels_are_read_and_ink_goes_from_0_to_1_as_float32(folder):
+def test_images_are_read_with_their_labels(folder):
     digits = read_mnist("test", folder)
     assert np.array_equal(digits.images, DRAWN)
     assert np.array_equal(digits.labels, DIGITS)
@@ -54,12 +54,6 @@ def test_files_are_read_compressed_or_not_under_each_spelling(folder, name, cont
     assert np.array_equal(read_mnist("test", folder).images, DRAWN)
 
 
-@needs_mnist
-def test_mnist_has_60000_and_10000_images():
-    assert len(read_mnist("train", FULL)) == 60_000
-    assert len(read_mnist("test", FULL)) == 10_000
-
-
 ZIPPED = gzip.compress(idx(DRAWN))
 
 
@@ -68,13 +62,8 @@ ZIPPED = gzip.compress(idx(DRAWN))
     [
         (LABELS, None, "absent"),
         (IMAGES, idx(DIGITS) + bytes(100), "images (magic 2051), found labels"),
-        (IMAGES, idx(DRAWN, magic=0x0D03), "found something else (magic 3331)"),
         (IMAGES, idx(DRAWN)[:-100], "5488 bytes, 5388"),
-        (IMAGES, b"", "16 bytes of header, found 0"),
-        (LABELS, bytes(5), "8 bytes of header, found 5"),
-        (LABELS, idx(DIGITS) + b"more", "4 bytes too many"),
         (IMAGES, ZIPPED[:-20], "damaged gzip file"),
-        (IMAGES, ZIPPED[:500] + bytes([ZIPPED[500] ^ 0xFF]) + ZIPPED[501:], "damaged gzip file"),
         (LABELS, idx(DIGITS[:5]), "5 labels"),
         (IMAGES, idx(np.zeros((7, 32, 30), np.uint8)), "28x28, found 32x30"),
         (LABELS, idx(DIGITS + np.uint8(5)), "0 to 9, found 14"),
@@ -95,14 +84,14 @@ def refusal(folder):
     return str(caught.value)
 
 
-def test_an_absent_folder_files_without_images_and_a_directory_as_a_file_are_refused(folder):
+def test_an_absent_folder_is_refused(folder):
     assert "no such folder" in refusal(folder / "nowhere")
+
+
+def test_files_without_images_are_refused(folder):
     (folder / IMAGES).write_bytes(idx(np.zeros((0, 28, 28), np.uint8)))
     (folder / LABELS).write_bytes(idx(np.zeros(0, np.uint8)))
     assert "no image" in refusal(folder)
-    (folder / IMAGES).unlink()
-    (folder / IMAGES).mkdir()
-    assert "cannot be read" in refusal(folder)
 
 
 @settings(
@@ -112,14 +101,6 @@ def test_an_absent_folder_files_without_images_and_a_directory_as_a_file_are_ref
 def test_any_bytes_are_refused_in_a_sentence(folder, content):
     (folder / IMAGES).write_bytes(content)
     refusal(folder)
-
-
-def test_a_named_folder_comes_first_and_the_cache_last(monkeypatch, tmp_path):
-    monkeypatch.setenv("LENET_BENCH_MNIST", "/of/the/environment")
-    assert find_mnist("/of/the/option") == Path("/of/the/option")
-    assert find_mnist() == Path("/of/the/environment")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert cache_folder("mnist") == tmp_path / "lenet-bench" / "mnist"
 
 
 @needs_mnist
@@ -170,23 +151,11 @@ class Quiet(SimpleHTTPRequestHandler):
 class Hasty(Quiet):
     """Sends a part of what it promised and hangs up."""
 
-    part = b"a part"
-
     def do_GET(self):
         self.send_response(200)
         self.send_header("Content-Length", "1000")
         self.end_headers()
-        self.wfile.write(self.part)
-
-
-class Mute(Hasty):
-    """Sends nothing of it."""
-
-    part = b""
-
-    def do_GET(self):
-        super().do_GET()
-        threading.Event().wait(10)
+        self.wfile.write(b"a part")
 
 
 @pytest.fixture
@@ -232,9 +201,7 @@ def contents(folder):
         (None, "test", FILES[:1]),
     ],
 )
-def test_only_what_is_asked_for_and_damaged_or_absent_is_fetched_and_nothing_else_left(
-    site, tmp_path, serve, asked, there, part, fetched
-):
+def test_only_what_is_missing_is_fetched(site, tmp_path, serve, asked, there, part, fetched):
     (tmp_path / "cache").mkdir()
     if there:
         content = (site / FILES[0]).read_bytes() if there == "whole" else b"half of it"
@@ -246,52 +213,44 @@ def test_only_what_is_asked_for_and_damaged_or_absent_is_fetched_and_nothing_els
     assert contents(tmp_path / "cache") == left
 
 
-def flip(content):
-    return content[:-9] + bytes([content[-9] ^ 1]) + content[-8:]
-
-
-def spoilt(site, spoil):
-    """A mirror whose files are not the right ones."""
+def spoilt(site):
+    """A mirror with a wrong bit in each file."""
     bad = site.with_name("bad")
     bad.mkdir()
     for name, content in contents(site).items():
-        (bad / name).write_bytes(spoil(content))
+        (bad / name).write_bytes(content[:-9] + bytes([content[-9] ^ 1]) + content[-8:])
     return bad
 
 
-SPOIL = {
-    "flipped bit": flip,
-    "empty": lambda _: b"",
-    "short": lambda content: content[:-1],
-    "long": lambda content: content + b"x",
-    "a login page": lambda _: b"<html>Login</html>",
+MIRRORS = {
+    "no file": lambda serve, site: serve(site.with_name("empty")),
+    "dead": lambda *_: dead(),
+    "hangs up": lambda serve, site: serve(site, Hasty),
+    "a wrong bit": lambda serve, site: serve(spoilt(site)),
 }
 
 
-@pytest.mark.parametrize("fault", ["no file", "dead", Mute, Hasty, *SPOIL])
-def test_a_mirror_with_a_wrong_file_or_no_answer_is_passed_over(site, tmp_path, serve, fault):
-    if fault in SPOIL:
-        bad = serve(spoilt(site, SPOIL[fault]))
-    else:
-        bad = {"no file": lambda: serve(tmp_path / "empty"), "dead": dead}.get(
-            fault, lambda: serve(site, fault)
-        )()
-    fetch(tmp_path / "cache", [bad, serve(site)], timeout=2)  # a busy machine's, too
+@pytest.mark.parametrize("fault", MIRRORS)
+def test_a_mirror_that_fails_is_passed_over(site, tmp_path, serve, fault):
+    fetch(tmp_path / "cache", [MIRRORS[fault](serve, site), serve(site)])
     assert contents(tmp_path / "cache") == contents(site)
 
 
 def test_where_all_mirrors_fail_each_has_its_reason(site, tmp_path, serve):
-    mirrors = [dead(), serve(tmp_path / "empty"), serve(spoilt(site, flip))]
+    mirrors = [dead(), serve(tmp_path / "empty"), serve(spoilt(site))]
     with pytest.raises(DataError) as caught:
         fetch(tmp_path / "cache", mirrors)
     for part in ("refused", "404", "SHA-256", "--data", "LENET_BENCH_MNIST"):
         assert part in str(caught.value)
 
 
-def test_a_failed_fetch_leaves_no_part_behind_and_is_a_sentence(site, tmp_path, serve):
+def test_a_cache_that_cannot_be_written_is_a_sentence(site, tmp_path, serve):
     (tmp_path / "file").write_text("a file where the folder should be")
     with pytest.raises(DataError, match="cannot be written"):
         fetch(tmp_path / "file", [serve(site)])
+
+
+def test_a_failed_fetch_leaves_no_part_behind(site, tmp_path, serve):
     (site / FILES[1]).unlink()
     with pytest.raises(DataError, match=FILES[1]):
         fetch(tmp_path / "cache", [serve(site)])

@@ -4,8 +4,8 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -44,7 +44,7 @@ def test_plain_data_and_arrays_arrive_as_they_were_said():
     child.close()
 
 
-def test_what_it_prints_breaks_nothing_and_is_kept_without_its_middle():
+def test_what_it_prints_is_kept_without_its_middle():
     child = started("chatter")
     assert child.ask("message", TIMEOUT_S) == "message"
     assert child.output().startswith("one more line")
@@ -54,12 +54,15 @@ def test_what_it_prints_breaks_nothing_and_is_kept_without_its_middle():
     child.close()
 
 
-def test_one_that_says_what_is_no_plain_data_dies_and_one_that_cannot_start_is_missing(child):
+def test_one_that_says_what_is_no_plain_data_dies(child):
     """Other ways to die are in test_compare.py."""
     with pytest.raises(Died, match="exit code 1") as caught:
         child.ask("parent.say(time.gmtime())", TIMEOUT_S)
     assert caught.value.how == "dead"
     assert not alive(child.pid)
+
+
+def test_one_that_cannot_start_is_missing():
     with pytest.raises(Died, match="cannot be started") as caught:
         Child("scratch_children:echo", python="/nowhere/python")
     assert caught.value.how == "missing"
@@ -88,7 +91,7 @@ def test_one_that_is_paused_does_not_answer_until_it_goes_on(child):
         None,  # it does not listen
     ],
 )
-def test_one_that_hangs_or_does_not_listen_is_late_and_is_ended(child, does):
+def test_one_that_hangs_is_late(child, does):
     child.ask("parent.say('ready')", TIMEOUT_S)
     if does is None:
         os.kill(child.pid, signal.SIGSTOP)
@@ -153,7 +156,7 @@ def test_it_is_ended_where_it_kills_the_process_above_it(child):
 
 @linux
 @pytest.mark.parametrize("does", ["time.sleep(3600)", "parent.hear()"])
-def test_it_and_what_it_started_die_with_their_parent(does, tmp_path):
+def test_what_it_started_dies_with_its_parent(does, tmp_path):
     script = tmp_path / "parent.py"
     script.write_text(
         "import sys\n"
@@ -161,13 +164,16 @@ def test_it_and_what_it_started_die_with_their_parent(does, tmp_path):
         "import test_process\n"
         "child = test_process.started('obey')\n"
         'begun = \'import subprocess as s; parent.say(s.Popen(["setsid", "sleep", "3599"]).pid)\'\n'
-        "print(child.pid, child.ask(begun), flush=True)\n"
-        "child.ask(sys.argv[2])\n"
+        "started = child.ask(begun)\n"
+        "child.tell(sys.argv[2], 60)\n"
+        "print(child.pid, started, flush=True)\n"
+        "sys.stdin.read()\n"
     )
     command = [sys.executable, str(script), str(HERE), does]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as parent:
+    pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen(command, text=True, **pipes) as parent:
+        assert parent.stdout is not None
         pids = list(map(int, parent.stdout.readline().split()))
-        time.sleep(0.2)
         parent.kill()
     assert len(pids) == 2
     wait_for(lambda: not any(map(alive, pids)))

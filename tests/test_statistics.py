@@ -11,7 +11,6 @@ from lenet_bench.results.statistics import (
     median_interval,
     percentile,
     ratio_interval,
-    spread,
     two_modes,
 )
 
@@ -59,7 +58,7 @@ def test_a_percentile_needs_ten_samples_beyond_it():
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("starts", [6, 8, 10, 15, 30, pytest.param(100, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("starts", [6, 15, 30])
 def test_the_interval_covers_the_true_median_at_least_94_times_in_100(shape, starts):
     random = np.random.default_rng(starts)
     assert_covered(1, (median_interval(shape(random, starts), seed) for seed in range(RUNS)))
@@ -67,9 +66,7 @@ def test_the_interval_covers_the_true_median_at_least_94_times_in_100(shape, sta
 
 @pytest.mark.parametrize("shape", [normal, skewed, disturbed])
 @pytest.mark.parametrize(
-    ("starts", "other", "drift"),
-    [(6, 6, None), (6, 30, None), (15, 10, None), (30, 30, None)]
-    + [(rounds, rounds, drift) for rounds in (6, 15) for drift in (0.0, 0.05)],
+    ("starts", "other", "drift"), [(6, 30, None), (15, 10, None), (6, 6, 0.05), (15, 15, 0.05)]
 )
 def test_a_ratio_is_covered_at_least_94_times_in_100(shape, starts, other, drift):
     random = np.random.default_rng(starts + other if drift is None else starts)
@@ -85,33 +82,11 @@ def test_a_ratio_is_covered_at_least_94_times_in_100(shape, starts, other, drift
     assert_covered(1.5, map(interval, range(RUNS)))
 
 
-@pytest.mark.parametrize("shape", SHAPES)
-def test_the_ratios_interval_is_of_all_starts_where_one_ran_in_fewer_rounds(shape):
-    random = np.random.default_rng(4)
-    for seed in range(RUNS):
-        new, old = dict(enumerate(shape(random, 8))), dict(enumerate(shape(random, 15)))
-        ratio = np.median(list(new.values())) / np.median(list(old.values()))
-        interval = ratio_interval(new, old, seed)
-        assert interval.low <= ratio <= interval.high
-
-
-def test_the_interval_narrows_with_the_square_root_of_the_starts():
-    random = np.random.default_rng(1)
-
-    def width(starts, seed):  # against its middle
-        interval = median_interval(normal(random, starts), seed)
-        return (interval.high - interval.low) / (interval.high + interval.low)
-
-    widths = {starts: np.mean([width(starts, s) for s in range(60)]) for starts in (25, 100)}
-    assert widths[25] / widths[100] == pytest.approx(2, rel=0.2)
-
-
 def test_five_starts_get_no_interval():
     many, few = np.ones(FEWEST_STARTS), np.ones(FEWEST_STARTS - 1)
     assert median_interval(few, seed=0) is None
     assert independent_ratio_interval(many, many, 0) is not None
     assert independent_ratio_interval(many, few, 0) is None
-    assert independent_ratio_interval(few, many, 0) is None
     values = dict.fromkeys(range(FEWEST_STARTS), 1.0)
     assert ratio_interval(values, values, 0) is not None
     assert ratio_interval(values, {n: 1.0 for n in values if n}, 0) is None
@@ -124,31 +99,10 @@ def test_an_interval_is_the_same_for_the_same_seed():
     assert median_interval(scattered, 7) != median_interval(scattered, 8)
 
 
-@pytest.mark.parametrize("freedom", [5, 6, 8, 11, 20, 60])
+@pytest.mark.parametrize("freedom", [5, 11, 60])
 def test_students_t_is_scipys(freedom):
     stats = pytest.importorskip("scipy.stats", reason="scipy is not installed")
     assert _student_t(0.975, freedom) == pytest.approx(stats.t.ppf(0.975, freedom), rel=2e-3)
-
-
-@pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("starts", [30, 101])
-def test_the_interval_is_scipys_bootstrap_at_the_expanded_level(shape, starts):
-    """Both resample 2,000 times or more, so they differ as two such draws do."""
-    stats = pytest.importorskip("scipy.stats", reason="scipy is not installed")
-    values = shape(np.random.default_rng(6), starts)
-    expanded = (starts / (starts - 1)) ** 0.5 * stats.t.ppf(0.975, starts - 1)
-    theirs = stats.bootstrap(
-        (values,),
-        np.median,
-        n_resamples=5000,
-        confidence_level=1 - 2 * stats.norm.cdf(-expanded),
-        method="percentile",
-        random_state=np.random.default_rng(7),
-    ).confidence_interval
-    ours = median_interval(values, seed=8)
-    tolerance = 0.15 * (theirs.high - theirs.low)
-    assert ours.low == pytest.approx(theirs.low, abs=tolerance)
-    assert ours.high == pytest.approx(theirs.high, abs=tolerance)
 
 
 VERDICTS = {
@@ -225,7 +179,3 @@ def test_few_or_equal_starts_have_no_two_modes():
     assert two_modes([1.0, 1.2] * 7) is None
     assert two_modes([1.0, 1.2] * 8) is not None
     assert two_modes([1.0] * 16) is None
-
-
-def test_spread_is_the_distance_of_the_quartiles():
-    assert spread(np.linspace(0.5, 1.5, 101)) == pytest.approx(0.5)
