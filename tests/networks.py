@@ -4,6 +4,7 @@ from math import prod
 
 import numpy as np
 from lenet_bench.network import PARAMETERS
+from lenet_bench.networks.graph import Draft, Network
 from lenet_bench.weights import Weights
 from numpy.typing import NDArray
 
@@ -28,3 +29,28 @@ def random_images(seed: int, count: int) -> Images:
 
 def random_image(seed: int) -> Images:
     return random_images(seed, 1)[0]
+
+
+def branched() -> Network:
+    """Branches that are added and concatenated, where a builder may fuse that and where not."""
+    draft = Draft((3, 13, 13))
+    first = draft.conv(8, 3, stride=2)
+    draft.add("conv", first, out=8, side=3, pad=1)
+    added = draft.add("add", draft.last, first)  # what the convolution itself reads
+    kept = draft.add("relu", added)
+    draft.conv(8, 1, kept)
+    draft.add("conv", out=8)
+    draft.add("add", draft.last, kept)
+    rectified = draft.add("relu")
+    twice = draft.add("add", rectified, rectified)
+    pooled = draft.add("pool", twice, side=3, pad=1)
+    wide = draft.add("concat", twice, pooled, draft.conv(5, 1, twice))
+    draft.add("concat", wide, draft.add("conv", wide, out=3, side=5, stride=1, pad=2))
+    draft.add("mean")
+    begun = draft.add("fc", out=7)
+    draft.add("fc", begun, out=7)
+    draft.add("add", draft.last, begun)
+    draft.add("fc", out=7)
+    draft.add("relu")
+    draft.add("softmax")
+    return draft.done("branched", "")

@@ -29,7 +29,7 @@ BUILT = (
     *("numpy", "torch", "jax", "tensorflow:concrete", "litert", "tflite-micro", "executorch"),
     *("keras:predict_on_batch", "keras-jax:predict_on_batch", "keras-torch:predict_on_batch"),
     *("keras-openvino:predict_on_batch", "onnxruntime", "openvino", "opencv", "mnn:module"),
-    *("mnn", "tract", "iree", "tvm", "ncnn"),
+    *("mnn", "tract", "iree", "tvm", "ncnn", "onednn"),
 )
 _ALLOWED = 1e-4  # of the distance, times what LeNet's tolerance has over that of float32
 
@@ -163,7 +163,7 @@ def test_every_small_network_answers_as_its_definition_says(backend: str) -> Non
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("backend", ["numpy", "onnxruntime"])
+@pytest.mark.parametrize("backend", ["numpy", "onnxruntime", "onednn"])
 def test_every_large_network_answers_as_its_definition_says(backend: str) -> None:
     check(backend, *LARGE)
 

@@ -4,9 +4,12 @@
 #include <omp.h>
 
 #include <algorithm>
+#include <mutex>
 
 #include "bindings/backend.hpp"
+#include "bindings/network.hpp"
 #include "bindings/one_at_a_time.hpp"
+#include "networks/onednn.hpp"
 
 namespace lenet {
 namespace {
@@ -53,6 +56,17 @@ const char* isa_name(dnnl::cpu_isa isa) {
   }
 }
 
+std::map<std::string, std::string> library_facts(int threads) {
+  const dnnl_version_t& version = *dnnl::version();
+  return {
+      {"library", "oneDNN " + std::to_string(version.major) + "." + std::to_string(version.minor) +
+                      "." + std::to_string(version.patch)},
+      {"isa", isa_name(dnnl::get_effective_cpu_isa())},
+      {"fpmath", "strict"},
+      {"threads", std::to_string(threads)},
+  };
+}
+
 /// The output of a step in Caffe's layout.
 std::vector<float> plain_output(const OneDnn::Step& step) {
   dnnl::memory output = step.arguments.at(DNNL_ARG_DST);
@@ -81,14 +95,7 @@ std::vector<Layer> layers_of(OneDnn& network, const float* image) {
 }
 
 std::map<std::string, std::string> facts_of(const OneDnn& network) {
-  const dnnl_version_t& version = *dnnl::version();
-  std::map<std::string, std::string> result = {
-      {"library", "oneDNN " + std::to_string(version.major) + "." + std::to_string(version.minor) +
-                      "." + std::to_string(version.patch)},
-      {"isa", isa_name(dnnl::get_effective_cpu_isa())},
-      {"fpmath", "strict"},
-      {"threads", std::to_string(network.threads())},
-  };
+  auto result = library_facts(network.threads());
   std::string before;  // the reorder that the next layer needs
   for (const OneDnn::Step& step : network.steps()) {
     if (step.layer.empty()) {
@@ -100,6 +107,39 @@ std::map<std::string, std::string> facts_of(const OneDnn& network) {
   }
   return result;
 }
+
+/// Any network, one caller at a time.
+class BuiltOneDnn {
+ public:
+  BuiltOneDnn(const networks::Graph& graph, int threads) : network_(make(graph, threads)) {}
+
+  std::int64_t inputs() const { return network_.inputs(); }
+  std::int64_t answers() const { return network_.answers(); }
+
+  void infer(const float* input, float* answer) const {
+    const std::lock_guard lock(mutex_);
+    const KeptOmpThreads scope;
+    network_.infer(input, answer);
+  }
+
+  std::map<std::string, std::string> describe() const {
+    auto result = library_facts(network_.threads());
+    for (const auto& [kind, names] : network_.implementations()) {
+      for (const std::string& name : names)
+        result[kind] += (result[kind].empty() ? "" : ", ") + name;
+    }
+    return result;
+  }
+
+ private:
+  static networks::OneDnn make(const networks::Graph& graph, int threads) {
+    const KeptOmpThreads scope;
+    return networks::OneDnn(graph, threads);
+  }
+
+  mutable std::mutex mutex_;
+  mutable networks::OneDnn network_;
+};
 
 /// Some of LeNet's layers, or trivial operations on ten floats: what `why` takes oneDNN apart by.
 class OneDnnProbe {
@@ -154,6 +194,7 @@ PYBIND11_MODULE(_onednn, module, pybind11::mod_gil_not_used()) {
   dnnl::set_verbose(0);
   using lenet::bindings::OneAtATime;
   lenet::bindings::bind<OneAtATime<lenet::OneDnn, lenet::KeptOmpThreads>>(module, "OneDnn");
+  lenet::bindings::bind_built<lenet::BuiltOneDnn>(module, "BuiltOneDnn");
 
   namespace py = pybind11;
   using Probe = lenet::OneDnnProbe;

@@ -17,6 +17,7 @@ from ..registry import Network as Built
 from ..registry.adapter import Adapter
 from ..registry.building import build
 from ..weights import Weights
+from .builders import in_cpp
 from .graph import Network
 from .seeded import as_images, inputs_of
 
@@ -87,7 +88,9 @@ def place(name: str, network: Network, weights: Weights, threads: int) -> Built:
         raise Unsupported(f"{name} {reason}")
     check_needs(row, variant)
 
-    def adapted(row: Backend, variant: str, weights: Weights, threads: int) -> Adapter:
+    def adapted(row: Backend, variant: str, weights: Weights, threads: int) -> Built:
+        if row.native:
+            return in_cpp.built(row.native, variant, network, weights, threads)
         builder = import_module(f"{__package__}.builders.{_BUILDERS[row.module]}")
         try:
             others = in_any_file(network, row) | builder.in_place(network, weights)
@@ -126,7 +129,8 @@ def _unsupported(row: Backend, variant: str, network: Network, error: Exception)
 
 def why_not(row: Backend, variant: str) -> str | None:
     """Why no network but LeNet is built on this variant; None where one is."""
-    if variant == IN_CPP or row.module not in _BUILDERS:
+    built = row.native.built if row.native else row.module in _BUILDERS
+    if variant == IN_CPP or not built:
         return "is written for LeNet only"
     if variant in row.reduced:
         return f"is {row.reduced[variant]}, and other networks are measured in float32"

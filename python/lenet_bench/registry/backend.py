@@ -32,6 +32,7 @@ class Native:
     sources: tuple[str, ...]  # in csrc: what is counted and shown, with all that it includes
     library: str = ""  # the shared library that it calls, and the package that brings it
     package: str = ""
+    built: str = ""  # the class of any network: csrc/networks
 
 
 @dataclass(frozen=True)

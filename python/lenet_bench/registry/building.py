@@ -118,7 +118,7 @@ def build(
     expected = (Exception, SystemExit) if row.framework else (ImportError,)
     try:
         import_backend(row)
-        if row.native:
+        if row.native and not adapted:
             return native.build(row.native, variant, weights, threads)
         fails = "cannot run on the GPU" if row.moved else "cannot be built"
         network = (adapted or _adapted)(row, variant, weights, threads)

@@ -45,7 +45,9 @@ BACKENDS: tuple[Backend, ...] = (
     ),
     _in_cpp(
         "onednn",
-        Native("_onednn", "OneDnn", ("cpu/onednn",), "libdnnl", "onednn-cpu-gomp"),
+        Native(
+            "_onednn", "OneDnn", ("cpu/onednn",), "libdnnl", "onednn-cpu-gomp", built="BuiltOneDnn"
+        ),
         summary="C++ on oneDNN primitives, the CPU's cuDNN",
         calls="kernels that oneDNN generates at run time",
         extra="onednn",
