@@ -176,14 +176,10 @@ def _bytes(size: str) -> int:
 
 
 def _quota() -> float | None:
-    """A container's share of CPU time (cgroup v2, then v1)."""
+    """A container's share of CPU time."""
     if text := _text(Path("/sys/fs/cgroup/cpu.max")):
         quota, period = text.split()
         return None if quota == "max" else int(quota) / int(period)
-    v1 = Path("/sys/fs/cgroup/cpu")
-    quota_us, period_us = _text(v1 / "cpu.cfs_quota_us"), _text(v1 / "cpu.cfs_period_us")
-    if quota_us and period_us and int(quota_us) > 0:
-        return int(quota_us) / int(period_us)
     return None
 
 

@@ -252,7 +252,7 @@ def _header(path: Path, line: bytes, content: bytes) -> Header:
     return header
 
 
-def _block(line: bytes, header: Header, names: Collection[str | None]) -> Block:
+def _block(line: bytes, header: Header, names: Collection[str]) -> Block:
     """The block; ValueError where its content is impossible."""
     block = _BLOCK.decode(line)
     if block.backend not in names:

@@ -105,7 +105,7 @@ class Header(Struct, frozen=True, kw_only=True):
     machine: Machine  # processor, memory, load and software, as far as it tells
     rules: Rules  # how it was measured
     backends: Annotated[tuple[Listed, ...], Few]  # in the order of the table of backends
-    floor: Name | None = None  # the empty backend, which gives the time of the harness itself
+    floor: Name  # the empty backend, which gives the time of the harness itself
 
 
 class ColdStart(Struct, frozen=True):
@@ -200,7 +200,7 @@ class Block(
     backend: Name  # its name
     round: Count  # from 0
     at_s: Number  # when it began, since the run began
-    took_s: Number | None = None  # all of it
+    took_s: Number = 0.0  # all of it
     status: Status = "ok"  # unavailable: it cannot run here
     reason: Text | None = None  # one sentence, where the status is not ok
     traceback: Text | None = None  # where it raised something
@@ -372,7 +372,7 @@ class Result:
     machine: Machine
     rules: Rules
     rounds: int  # that were begun
-    floor: Row | None  # the empty backend
+    floor: Row  # the empty backend
     backends: tuple[Row, ...]
     disturbance: Disturbance
     notes: tuple[str, ...] = ()  # of the file: a last line that was cut off

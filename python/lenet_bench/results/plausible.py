@@ -71,7 +71,7 @@ def _of_the_names(header: Header) -> Iterator[str]:
         yield "it lists a backend twice"
     if unknown := [name for name in names if not _is_known(name)]:
         yield f"lenet-bench has no backend {unknown[0]!r}"
-    if header.floor not in (None, "empty"):
+    if header.floor != "empty":
         yield "its empty backend has another name"
     if not re.fullmatch(r"\d+\.\d+[\w.+]{0,20}", header.version):
         yield "lenet-bench has no such version"
@@ -134,11 +134,11 @@ def _of_the_clocks(log: Log) -> Iterator[str]:
     """Whether blocks ran one after the other and within the run."""
     elapsed_s = log.end.elapsed_s if log.end else 0.0
     timed_s = sum(block.wall_ns for block in log.blocks) / 1e9
-    last_s = max((block.at_s + (block.took_s or 0) for block in log.blocks), default=0.0)
+    last_s = max((block.at_s + block.took_s for block in log.blocks), default=0.0)
     if max(timed_s, last_s) > elapsed_s + _SLACK_S:
         yield "its blocks took longer than the run"
     following = sorted(log.blocks, key=lambda block: block.at_s)
-    if any(a.at_s + (a.took_s or 0) > b.at_s + _SLACK_S for a, b in pairwise(following)):
+    if any(a.at_s + a.took_s > b.at_s + _SLACK_S for a, b in pairwise(following)):
         yield "two of its blocks ran at once"
 
 
@@ -150,7 +150,7 @@ def _of_a_block(block: Block, header: Header) -> Iterator[str]:
     if block.cpu_ns / 1e9 > (wall_s + _SLACK_S) * 1.1 * (cpu.logical or 1):
         yield "it used more CPU time than the machine has"
     cold_s = block.cold_start.total_s if block.cold_start else 0.0
-    if block.took_s is not None and max(wall_s, cold_s) > block.took_s + _SLACK_S:
+    if max(wall_s, cold_s) > block.took_s + _SLACK_S:
         yield "its timed span is longer than its block"
     memory = header.machine.memory_bytes
     if memory and (block.peak_rss_mib or 0) > memory / 2**20:

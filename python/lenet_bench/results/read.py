@@ -51,11 +51,11 @@ def as_result(log: Log) -> Result:
         argv=header.argv,
         started=header.started,
         ended=log.end.ended if log.end else "running",
-        elapsed_s=log.end.elapsed_s if log.end else last.at_s + (last.took_s or 0) if last else 0,
+        elapsed_s=log.end.elapsed_s if log.end else last.at_s + last.took_s if last else 0,
         machine=header.machine,
         rules=header.rules,
         rounds=1 + max((block.round for block in log.blocks), default=-1),
-        floor=_summarised(floor, None, header) if floor else None,
+        floor=_summarised(floor, None, header),
         backends=tuple(_summarised(row, base, header) for row in rows),
         disturbance=_disturbance(log),
         notes=("the file's last line is incomplete and was ignored",) if log.cut_off else (),
@@ -104,11 +104,10 @@ def _settled(block: Block, quiet_loop_ns: float, fewest: int) -> Block:
     )
 
 
-def unsummarised(log: Log) -> tuple[list[Row], Row | None]:
+def unsummarised(log: Log) -> tuple[list[Row], Row]:
     """From settled blocks: each backend and the empty one, with the blocks that count."""
-    floor = log.header.floor
     rows = [_row(listed, log.blocks) for listed in log.header.backends]
-    return rows, _row(Listed(floor), log.blocks) if floor else None
+    return rows, _row(Listed(log.header.floor), log.blocks)
 
 
 def medians(log: Log) -> Iterator[tuple[Row, float]]:

@@ -15,7 +15,7 @@ def rows(result: Result) -> list[dict[str, Any]]:
 
 def digest(result: Result) -> dict[str, Any]:
     """The output of `--json`: the rows, the settings and the warnings, without the samples."""
-    floor = result.floor.summary if result.floor else None
+    floor = result.floor.summary
     return {
         "schema": result.schema,
         "started": result.started,

@@ -31,7 +31,7 @@ def thinned(log: Log) -> Log:
         return log
     log = Log(log.header, settled(log.blocks), log.end)
     rows, floor = unsummarised(log)
-    edges = {row.name: _edges(row) for row in (*rows, floor) if row}
+    edges = {row.name: _edges(row) for row in (*rows, floor)}
     blocks = (_block(block, edges[block.backend]) for block in log.blocks)
     return Log(replace(log.header, kind=SHARED), tuple(blocks), log.end)
 

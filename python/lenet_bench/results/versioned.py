@@ -59,10 +59,10 @@ def check_kind(path: Path, value: Any, kind: str, schema: int) -> dict[str, Any]
     if value is None:
         raise ResultError(f"{path}: not a result file: it is not JSON")
     number = value.get("schema") if isinstance(value, dict) else None
-    if type(number) is not int:
-        raise ResultError(f"{path}: not a result file: it has no schema number")
-    if (got := value.get("kind", "comparison")) != kind:  # the first kind had no such key
-        other = without_middle(str(got), 100)
+    if type(number) is not int or "kind" not in value:
+        raise ResultError(f"{path}: not a result file: it has no kind or no schema number")
+    if value["kind"] != kind:
+        other = without_middle(str(value["kind"]), 100)
         raise ResultError(f"{path}: expected the result of a {kind}, got that of a {other}")
     if number != schema:
         newer = number > schema

@@ -74,8 +74,8 @@ def needed_s(result: Result) -> int | None:
 
     A backend that was not measured is assumed to take as long as the others on average.
     """
-    rows = [row for row in (*result.backends, result.floor) if row]
-    took = [[b.took_s for b in row.blocks if b.took_s is not None] for row in rows]
+    rows = (*result.backends, result.floor)
+    took = [[block.took_s for block in row.blocks] for row in rows]
     known = [float(np.median(seconds)) for seconds in took if seconds]
     waiting = sum(row.status == "unmeasured" for row in rows)
     round_s = sum(known) * (1 + waiting / len(known)) if known else 0.0
@@ -136,7 +136,7 @@ def _preempted_per_s(row: Row) -> float:
 
 def _of_the_backends(rows: Sequence[Row], result: Result) -> Iterator[str]:
     rules = result.rules
-    floor = result.floor.summary.p50_us if result.floor and result.floor.summary else None
+    floor = result.floor.summary.p50_us if result.floor.summary else None
     if modes := in_two_modes(rows):
         yield modes
     if named := _those(rows, _moves, _UNSTABLE, _whole):
