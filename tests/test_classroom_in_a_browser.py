@@ -321,7 +321,7 @@ def test_a_stage_is_lit_everywhere_and_three_apis_stand_side_by_side_with_lines_
     tab = see()
     tab.locator(".strip [data-stage=conv2]").click()
     lit = tab.locator(".lit").evaluate_all("all => all.map(one => one.dataset.stage)")
-    assert set(lit) == {"conv2", "conv2 pool2"}  # the maps that both make
+    assert set(lit) == {"conv2", "conv2,pool2"}  # the maps that both make
     assert tab.locator(".listing .lit").count() >= 2
     tab.locator(".listing [data-stage=fc1]").first.hover()
     lit = tab.locator(".lit").evaluate_all("all => all.map(one => one.tagName)")

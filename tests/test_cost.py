@@ -192,9 +192,9 @@ def test_the_lines_of_each_are_counted_on_top():
 
 def test_matching_stages_stand_side_by_side():
     lines = shown("keras", "torch")
-    below = lines[lines.index("      ── pool2") + 2]
+    below = "".join(lines[lines.index("      ── pool2") + 1 :][:3])
     assert "layers.MaxPooling2D(2)" in below
-    assert "max_pool2d(self.conv2(x), 2)" in below
+    assert "with conv2" in below
 
 
 def test_stages_are_in_the_networks_order():
@@ -203,14 +203,17 @@ def test_stages_are_in_the_networks_order():
 
 
 @pytest.mark.parametrize("name", STANDING)
+def test_the_code_has_lines_of_every_stage(name):
+    """A convolution and its pool may share a line."""
+    found = {stage for line in staged(sources(name)) for stage in line.stages}
+    assert found >= {*STAGES} - {"the rest"}
+
+
+@pytest.mark.parametrize("name", STANDING)
 def test_every_line_of_code_is_shown_once_in_its_stage(name):
     """A convolution and its pool may share a line."""
     files = sources(name)
     found = list(staged(files))
-    stages = {line.stage for line in found}
-    assert {"load", "fc1"} <= stages
-    assert stages & {"conv1", "pool1"}
-    assert stages & {"conv2", "pool2"}
     lines = [(line.file, line.number) for line in found]
     assert len(lines) == len(set(lines))
     assert {(source.name, n) for source in files for n in code_lines(source)} <= set(lines)

@@ -44,6 +44,7 @@ Answer build(const Weights&, const std::string& onnx_model, int threads) {
   check(ort->SetInterOpNumThreads(options, 1));
   check(ort->AddFreeDimensionOverrideByName(options, "n", 1));
   OrtSession* opened = nullptr;
+  // load
   check(ort->CreateSessionFromArray(env, onnx_model.data(), onnx_model.size(), options, &opened));
   const auto release = [environment](OrtSession* session) { ort->ReleaseSession(session); };
   const std::shared_ptr<OrtSession> session(opened, release);

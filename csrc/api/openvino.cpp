@@ -8,7 +8,7 @@ namespace lenet {
 
 Answer build(const Weights&, const std::string& onnx_model, int threads) {
   ov::Core core;
-  auto model = core.read_model(onnx_model, ov::Tensor());
+  auto model = core.read_model(onnx_model, ov::Tensor());  // load
   model->reshape({1, 1, 28, 28});
   auto compiled = core.compile_model(model, "CPU", ov::hint::inference_precision(ov::element::f32),
                                      ov::hint::performance_mode(ov::hint::PerformanceMode::LATENCY),

@@ -23,12 +23,14 @@ void check(const absl::Status& status) {
 struct Graph {
   tf::Scope scope = tf::Scope::NewRootScope();
 
+  // load
   tf::Output constant(const float* values, Sizes shape) {
     tf::Tensor tensor(tf::DT_FLOAT, tf::TensorShape(shape));
     std::memcpy(tensor.data(), values, tensor.TotalBytes());
     return ops::Const(scope, tensor);
   }
   /// Outputs first to outputs last: OIHW to HWIO.
+  // load
   tf::Output turned(const float* values, Sizes shape) {
     return ops::Transpose(scope, constant(values, shape), {2, 3, 1, 0});
   }
@@ -49,10 +51,10 @@ tf::GraphDef lenet_of(const Weights& weights) {
   tf::Output x = ops::Placeholder(s.WithOpName("image"), tf::DT_FLOAT,
                                   ops::Placeholder::Shape(tf::PartialTensorShape({-1, 28, 28, 1})));
   x = ops::BiasAdd(s, ops::Conv2D(s, x, conv1_weight, {1, 1, 1, 1}, "VALID"), conv1_bias);
-  x = ops::MaxPool(s, x, {1, 2, 2, 1}, {1, 2, 2, 1}, "VALID");
+  x = ops::MaxPool(s, x, {1, 2, 2, 1}, {1, 2, 2, 1}, "VALID");  // pool1
   x = ops::BiasAdd(s, ops::Conv2D(s, x, conv2_weight, {1, 1, 1, 1}, "VALID"), conv2_bias);
-  x = ops::MaxPool(s, x, {1, 2, 2, 1}, {1, 2, 2, 1}, "VALID");
-  x = ops::Reshape(s, x, {-1, 800});
+  x = ops::MaxPool(s, x, {1, 2, 2, 1}, {1, 2, 2, 1}, "VALID");  // pool2
+  x = ops::Reshape(s, x, {-1, 800});  // fc1
   x = ops::BiasAdd(s, ops::MatMul(s, x, ops::Reshape(s, fc1_weight, {800, 500})), fc1_bias);
   x = ops::BiasAdd(s, ops::MatMul(s, ops::Relu(s, x), fc2_weight), fc2_bias);
   ops::Softmax(s.WithOpName("probabilities"), x);

@@ -16,13 +16,14 @@ struct LeNet : torch::nn::Module {
   torch::nn::Linear fc2{register_module("fc2", torch::nn::Linear(500, 10))};
 
   torch::Tensor forward(torch::Tensor x) {
-    x = torch::max_pool2d(conv1(x), 2);
-    x = torch::max_pool2d(conv2(x), 2);
+    x = torch::max_pool2d(conv1(x), 2);  // conv1 and pool1
+    x = torch::max_pool2d(conv2(x), 2);  // conv2 and pool2
     x = torch::relu(fc1(torch::flatten(x, 1)));
-    return torch::softmax(fc2(x), 1);
+    return torch::softmax(fc2(x), 1);  // fc2 and softmax
   }
 };
 
+// load
 template <class Layer>
 void load(Layer& layer, const float* weight, const float* bias) {
   const auto from = [](const torch::Tensor& parameter, const float* values) {
@@ -37,10 +38,10 @@ void load(Layer& layer, const float* weight, const float* bias) {
 Answer build(const Weights& weights, const std::string&, int threads) {
   at::set_num_threads(threads);
   auto network = std::make_shared<LeNet>();
-  load(network->conv1, weights.conv1_weight, weights.conv1_bias);
-  load(network->conv2, weights.conv2_weight, weights.conv2_bias);
-  load(network->fc1, weights.fc1_weight, weights.fc1_bias);
-  load(network->fc2, weights.fc2_weight, weights.fc2_bias);
+  load(network->conv1, weights.conv1_weight, weights.conv1_bias);  // load
+  load(network->conv2, weights.conv2_weight, weights.conv2_bias);  // load
+  load(network->fc1, weights.fc1_weight, weights.fc1_bias);  // load
+  load(network->fc2, weights.fc2_weight, weights.fc2_bias);  // load
   for (auto* layer : {&network->conv1, &network->conv2}) {  // oneDNN's layout
     auto& weight = (*layer)->weight;
     weight.set_data(weight.contiguous(torch::MemoryFormat::ChannelsLast));

@@ -1,4 +1,4 @@
-// fc1 for many images at once: a product of matrices, where fused_fc.hpp has one of a matrix and a
+// fc1: for many images at once, a product of matrices, where fused_fc.hpp has one of a matrix and a
 // vector. Weights that are read once serve a whole block of images.
 //
 // Registers hold four vectors of outputs by a few images. Those four vectors' weights for a stretch

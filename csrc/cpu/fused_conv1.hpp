@@ -1,4 +1,4 @@
-// conv1 and pool1 of fused_kernels.cpp.
+// conv1 and pool1: included by fused_kernels.cpp.
 //
 // One-dimensional Winograd along x: a row of 28 inputs is six tiles, five kernel rows add up
 // before the output transform. Lanes are channels: 16 of the 20 in whole vectors, the last four
@@ -149,6 +149,7 @@ void conv1_pool1(const Conv1Weights weights[kConv1Blocks], const Conv1Weights& l
   }
 }
 
+// load
 void pack_conv1(const Weights& weights, Conv1Weights* whole, Conv1Weights& last) {
   for (int c = 0; c < kConv1Channels; ++c) {
     for (int row = 0; row < kKernelSide; ++row) {

@@ -1,4 +1,4 @@
-// conv2 and pool2 of fused_kernels.cpp.
+// conv2 and pool2: included by fused_kernels.cpp.
 //
 // Two-dimensional Winograd F(4x4, 5x5): four tiles of 8x8 inputs cover the 12x12 exactly, and each
 // of 64 points is a product (50 x 20) * (20 x 4 tiles). 48 channels go in blocks of three vectors
@@ -32,6 +32,7 @@ struct Conv2LastWeights {
 /// Transformed pool1: [point column][point row][quad of channels][tile][channel in quad].
 typedef float Conv2Input[kPoints][kPoints][kQuads][kTiles][4];
 
+// conv2
 void transform_pool1(const Pool1& pool1, Conv2Input& v) {
   for (int quad = 0; quad < kQuads; ++quad) {
     for (int tile = 0; tile < kTiles; tile += kLanes / 4) {
@@ -169,6 +170,7 @@ void conv2_pool2_last(const Conv2LastWeights& w, const Conv2Input& v, Range chan
   }
 }
 
+// load
 void pack_conv2(const Weights& weights, Conv2Weights* whole, Conv2LastWeights& last) {
   constexpr int kTaps = kKernelSide * kKernelSide;
   for (int c = 0; c < kConv2Channels; ++c) {

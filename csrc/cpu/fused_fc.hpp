@@ -1,4 +1,4 @@
-// The fully connected layers and softmax of fused_kernels.cpp.
+// fc1, fc2 and softmax: included by fused_kernels.cpp.
 #pragma once
 
 #include <math.h>
@@ -145,6 +145,7 @@ int join_int16(float first, float second) {
 }
 
 template <class Stored>
+// load
 void pack_fc1(const Weights& weights, Fc1Weights<Stored>& packed) {
   constexpr int kArea = kPool2Side * kPool2Side;
   constexpr int kInputs = kInputsAWord<Stored>, kWords = kFc1Words<Stored>;
@@ -174,6 +175,7 @@ void pack_fc1(const Weights& weights, Fc1Weights<Stored>& packed) {
   }
 }
 
+// load
 void pack_fc2(const Weights& weights, Fc2Weights& packed) {
   for (int c = 0; c < kClasses; ++c) {
     for (int i = 0; i < kHiddenPadded; ++i) {

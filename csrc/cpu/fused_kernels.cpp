@@ -55,9 +55,9 @@ constexpr int kConv2Vectors = kWholeConv2 / kLanes;
 
 template <class Stored>
 inline void convolutions(const Packed<Stored>& w, const float* image, Scratch& s, Pool2& pool2) {
-  transform_image(image, {0, kTilesAcross}, s.columns, s.conv1_input);
+  transform_image(image, {0, kTilesAcross}, s.columns, s.conv1_input);  // conv1
   conv1_pool1(w.conv1, w.conv1_last, s.conv1_input, {0, kTilesAcross}, s.pool1);
-  transform_pool1(s.pool1, s.conv2_input);
+  transform_pool1(s.pool1, s.conv2_input);  // conv2
   conv2_pool2(w.conv2, s.conv2_input, {0, kConv2Vectors}, s.conv2_sums, pool2);
   conv2_pool2_last(w.conv2_last, s.conv2_input, {0, kLastConv2}, pool2);
 }
@@ -100,11 +100,11 @@ void forward_part(const void* packed, int stage, FusedPart part, const float* im
   Scratch s;
   switch (stage) {
     case 0:
-      transform_image(image, share(kTilesAcross, part), s.columns, s.conv1_input);
+      transform_image(image, share(kTilesAcross, part), s.columns, s.conv1_input);  // conv1
       conv1_pool1(w.conv1, w.conv1_last, s.conv1_input, share(kTilesAcross, part), shared.pool1);
       break;
     case 1:
-      transform_pool1(shared.pool1, s.conv2_input);
+      transform_pool1(shared.pool1, s.conv2_input);  // conv2
       conv2_pool2(w.conv2, s.conv2_input, share(kConv2Vectors, part), s.conv2_sums, a.pool2);
       conv2_pool2_last(w.conv2_last, s.conv2_input, share(kLastConv2, part), a.pool2);
       break;
@@ -140,6 +140,7 @@ void trace(const void* packed, const float* image, FusedTrace& trace) {
 }
 
 template <class Stored>
+// load
 void pack(const Weights& weights, void* memory) {
   auto& packed = *static_cast<Packed<Stored>*>(memory);
   pack_conv1(weights, packed.conv1, packed.conv1_last);

@@ -28,6 +28,7 @@ dnnl::primitive_attr strict() {
   return attributes;
 }
 
+// fc1
 dnnl::primitive_attr strict_with_relu() {
   dnnl::post_ops relu;
   relu.append_eltwise(dnnl::algorithm::eltwise_relu, 0.0f, 0.0f);
@@ -44,6 +45,7 @@ OneDnn::OneDnn(const Weights& weights, int threads)
       activation_(image_) {
   omp_set_num_threads(threads_);
 
+  // conv1 and conv2
   const auto convolve = [&](const char* layer, const memory::dims& from, const memory::dims& to,
                             const float* weight, const float* bias) {
     const memory::dims kernel = {to[1], from[1], kKernelSide, kKernelSide};
@@ -57,12 +59,14 @@ OneDnn::OneDnn(const Weights& weights, int threads)
          {DNNL_ARG_BIAS, reordered(bias, f32({to[1]}, Tag::a), description.bias_desc())}});
   };
 
+  // pool1 and pool2
   const auto max_pool = [&](const char* layer, const memory::dims& to) {
     add(layer, dnnl::pooling_forward::primitive_desc(
                    engine_, kInference, dnnl::algorithm::pooling_max, activation_.get_desc(),
                    f32(to, Tag::any), kTwo, kTwo, kNone, kNone, kNone, strict()));
   };
 
+  // fc1 and fc2
   const auto fully_connect = [&](const char* layer, const memory::dims& from, Tag tag,
                                  memory::dim outputs, const float* weight, const float* bias,
                                  const dnnl::primitive_attr& attributes) {
@@ -87,6 +91,7 @@ OneDnn::OneDnn(const Weights& weights, int threads)
                 weights.fc1_weight, weights.fc1_bias, strict_with_relu());
   fully_connect("fc2", {1, kFc1Outputs}, Tag::oi, kClasses, weights.fc2_weight, weights.fc2_bias,
                 strict());
+  // softmax
   add("probabilities",
       dnnl::softmax_forward::primitive_desc(engine_, kInference, dnnl::algorithm::softmax_accurate,
                                             activation_.get_desc(), f32({1, kClasses}, Tag::ab),
@@ -109,6 +114,7 @@ void OneDnn::reorder_activation(const memory::desc& to) {
 }
 
 /// The values in the format that a primitive asked for, in memory that oneDNN owns.
+// load
 memory OneDnn::reordered(const float* values, const memory::desc& plain, const memory::desc& to) {
   memory from(plain, engine_, const_cast<float*>(values)), result(to, engine_);
   dnnl::reorder(from, result).execute(stream_, from, result);

@@ -20,7 +20,7 @@ constexpr int kPool1Pixels = kPool1Side * kPool1Side;
 
 /// One row a channel and kernel offset, one column an output pixel. The sizes are constants, so
 /// that each innermost copy is a few vector moves and no call.
-template <int Channels, int Side>
+template <int Channels, int Side>  // conv1 and conv2
 void im2col(const float* input, float* columns) {
   constexpr int kOut = Side - kKernelSide + 1;
   for (int channel = 0; channel < Channels; ++channel) {
@@ -35,6 +35,7 @@ void im2col(const float* input, float* columns) {
 }
 
 /// output (channels x pixels) = weight (channels x taps) * columns (taps x pixels) + bias
+// conv1 and conv2
 void convolve(const float* weight, const float* bias, const float* columns, int channels, int taps,
               int pixels, float* output) {
   for (int c = 0; c < channels; ++c) std::fill_n(output + c * pixels, pixels, bias[c]);
@@ -42,7 +43,7 @@ void convolve(const float* weight, const float* bias, const float* columns, int 
                     taps, columns, pixels, 1.0f, output, pixels);
 }
 
-template <int Channels, int Side>
+template <int Channels, int Side>  // pool1 and pool2
 void max_pool(const float* input, float* output) {
   constexpr int kOut = Side / 2;
   for (int row = 0; row < Channels * kOut; ++row, input += 2 * Side, output += kOut) {
@@ -53,6 +54,7 @@ void max_pool(const float* input, float* output) {
 }
 
 /// output = weight (outputs x inputs) * input + bias
+// fc1 and fc2
 void fully_connect(const float* weight, const float* bias, const float* input, int outputs,
                    int inputs, float* output) {
   std::copy_n(bias, outputs, output);
@@ -69,6 +71,7 @@ void softmax(const float* logits, float* probabilities) {
 
 }  // namespace
 
+// load
 OpenBlas::OpenBlas(const Weights& weights, int threads)
     : threads_(threads),
       parameters_(std::make_unique<Parameters>()),
@@ -102,10 +105,12 @@ void OpenBlas::conv1(const float* image) {
   convolve(p.conv1_weight, p.conv1_bias, a.columns, kConv1Channels, kTaps, kConv1Pixels, a.conv1);
 }
 
+// pool1
 void OpenBlas::pool1() {
   max_pool<kConv1Channels, kConv1Side>(activations_->conv1, activations_->pool1);
 }
 
+// conv2
 void OpenBlas::conv2() {
   const Parameters& p = *parameters_;
   Activations& a = *activations_;
@@ -114,6 +119,7 @@ void OpenBlas::conv2() {
            a.conv2);
 }
 
+// pool2
 void OpenBlas::pool2() {
   max_pool<kConv2Channels, kConv2Side>(activations_->conv2, activations_->pool2);
 }

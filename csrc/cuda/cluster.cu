@@ -81,6 +81,7 @@ __device__ inline unsigned block_index() {
 // the weights: once a launch ----------------------------------------------------------------------
 
 /// Outputs past the last have weights of zero: they come to nothing in fc2.
+// load
 __device__ inline Registers load_weights(unsigned block, const Parameters& parameters) {
   const unsigned thread = thread_index(), channel = thread % 16;
   const unsigned output = block * kFc1Share + thread / 16, bias = block * kFc1Share + thread;

@@ -38,6 +38,7 @@ TensorDescriptor describe_tensor(int images, int channels, int side) {
   return tensor;
 }
 
+// conv1 and conv2
 FilterDescriptor describe_filter(int outputs, int inputs) {
   FilterDescriptor filter;
   LENET_CHECK(cudnnCreateFilterDescriptor(filter.put()));
@@ -48,6 +49,7 @@ FilterDescriptor describe_filter(int outputs, int inputs) {
 
 /// No padding, stride 1. Cross-correlation is what every network calls a convolution; what
 /// cuDNN calls CUDNN_CONVOLUTION flips the kernel.
+// conv1 and conv2
 ConvolutionDescriptor describe_convolution(cudnnMathType_t math) {
   ConvolutionDescriptor convolution;
   LENET_CHECK(cudnnCreateConvolutionDescriptor(convolution.put()));
@@ -57,6 +59,7 @@ ConvolutionDescriptor describe_convolution(cudnnMathType_t math) {
   return convolution;
 }
 
+// pool1 and pool2
 PoolingDescriptor describe_max_pooling() {
   PoolingDescriptor pooling;
   LENET_CHECK(cudnnCreatePoolingDescriptor(pooling.put()));
@@ -65,6 +68,7 @@ PoolingDescriptor describe_max_pooling() {
   return pooling;
 }
 
+// fc1
 ActivationDescriptor describe_relu() {
   ActivationDescriptor relu;
   LENET_CHECK(cudnnCreateActivationDescriptor(relu.put()));
@@ -90,6 +94,7 @@ CudnnNetwork::Activation::Activation(int images, int channels, int side)
     : shape(describe_tensor(images, channels, side)),
       values(std::size_t(images) * channels * side * side) {}
 
+// load
 CudnnNetwork::Convolution::Convolution(cudaStream_t stream, int inputs, int outputs,
                                        const float* weights, const float* biases,
                                        cudnnMathType_t math)
@@ -99,6 +104,7 @@ CudnnNetwork::Convolution::Convolution(cudaStream_t stream, int inputs, int outp
       weight(stream, weights, std::size_t(outputs) * inputs * kKernelSide * kKernelSide),
       bias(stream, biases, outputs) {}
 
+// load
 CudnnNetwork::FullyConnected::FullyConnected(cudaStream_t stream, int inputs, int outputs,
                                              const float* weights, const float* biases)
     : inputs(inputs),
@@ -212,10 +218,11 @@ void CudnnNetwork::copy_in() {
 
 void CudnnNetwork::compute() {
   convolve(conv1, image, conv1_out);
-  pool(conv1_out, pool1_out);
+  pool(conv1_out, pool1_out);  // pool1
   convolve(conv2, pool1_out, conv2_out);
-  pool(conv2_out, pool2_out);
+  pool(conv2_out, pool2_out);  // pool2
   connect(fc1, pool2_out, fc1_out);
+  // fc1
   LENET_CHECK(cudnnActivationForward(cudnn, relu, &kOne, fc1_out.shape, fc1_out.values, &kZero,
                                      fc1_out.shape, fc1_out.values));
   connect(fc2, fc1_out, fc2_out);
@@ -229,6 +236,7 @@ void CudnnNetwork::copy_out() {
                               cudaMemcpyDeviceToHost, stream));
 }
 
+// conv1 and conv2
 void CudnnNetwork::convolve(const Convolution& layer, const Activation& input, Activation& output) {
   LENET_CHECK(cudnnConvolutionForward(cudnn, &kOne, input.shape, input.values, layer.filter,
                                       layer.weight, layer.convolution, layer.algorithm,
@@ -238,6 +246,7 @@ void CudnnNetwork::convolve(const Convolution& layer, const Activation& input, A
                              output.values));
 }
 
+// pool1 and pool2
 void CudnnNetwork::pool(const Activation& input, Activation& output) {
   LENET_CHECK(cudnnPoolingForward(cudnn, max_pooling, &kOne, input.shape, input.values, &kZero,
                                   output.shape, output.values));
@@ -245,6 +254,7 @@ void CudnnNetwork::pool(const Activation& input, Activation& output) {
 
 /// cuBLAS counts by columns, so our row-major outputs x inputs is its transposed inputs x outputs.
 /// One image is a vector, a batch a matrix with a column for each image.
+// fc1 and fc2
 void CudnnNetwork::connect(const FullyConnected& layer, const Activation& input,
                            Activation& output) {
   if (images == 1) {

@@ -60,6 +60,7 @@ TensorDescriptor describe_rows(int images, int outputs) {
   return rows;
 }
 
+// fc1
 ActivationDescriptor describe_relu() {
   ActivationDescriptor relu;
   LENET_CHECK(cudnnCreateActivationDescriptor(relu.put()));
@@ -77,6 +78,7 @@ CudnnHandle open_cudnn(cudaStream_t stream) {
 
 }  // namespace
 
+// load
 CudnnGraphApiNetwork::FullyConnected::FullyConnected(cudaStream_t stream, int images, int inputs,
                                                      int outputs, const float* weights,
                                                      const float* biases)
@@ -144,6 +146,7 @@ void CudnnGraphApiNetwork::compute() {
   execute(conv2);
   execute(pool2);
   connect(fc1, pool2_out, fc1_out);
+  // fc1
   LENET_CHECK(cudnnActivationForward(cudnn, relu, &kOne, fc1.output_shape, fc1_out, &kZero,
                                      fc1.output_shape, fc1_out));
   connect(fc2, fc1_out, fc2_out);
@@ -163,6 +166,7 @@ void CudnnGraphApiNetwork::execute(const Step& step) {
 
 /// cuBLAS counts by columns, so our row-major outputs x inputs is its transposed inputs x outputs.
 /// One image is a vector, a batch a matrix with a column for each image.
+// fc1 and fc2
 void CudnnGraphApiNetwork::connect(const FullyConnected& layer, const DeviceFloats& input,
                                    DeviceFloats& output) {
   if (layer.images == 1) {

@@ -42,6 +42,7 @@ FusedNetwork::FusedNetwork(const cuda::Session& opened, const Weights& from,
     : session(opened),
       mapped(variant == "mapped"),
       code(session, mapped),
+      // load
       weights(stream, from, code.once ? cuda::Fc1Order::kByThread : cuda::Fc1Order::kByOutput) {
   warm_up();  // it brings the code to the GPU, which a capture must not
   if (variant.empty()) return;

@@ -70,6 +70,7 @@ __device__ inline unsigned thread_index() {
   return index;
 }
 
+// load
 __device__ inline Own load_own(const float* weights) {
   Own own;
   const unsigned thread = thread_index();
@@ -85,6 +86,7 @@ __device__ inline Own load_own(const float* weights) {
 }
 
 /// A thread's part of what goes to shared memory.
+// load
 struct Shared {
   float4 conv1_weight;
   float conv2_bias;
@@ -108,6 +110,7 @@ __device__ inline float largest(const float (&sums)[kWindows]) {
 }
 
 /// Adds one tap of a kernel to its sums in four windows.
+// conv1 and conv2
 __device__ inline void add_tap(float (&sums)[kWindows], float weight, int tap,
                                const float (&patch)[kPatchSide][kPatchSide]) {
   const int y = tap / kKernelSide, x = tap % kKernelSide;
@@ -116,6 +119,7 @@ __device__ inline void add_tap(float (&sums)[kWindows], float weight, int tap,
 }
 
 /// By kConv1Threads threads, each a pixel of pool1 and two channels.
+// conv1 and pool1
 __device__ inline void conv1_pool(Convolutions& memory, unsigned block) {
   if (thread_index() >= kConv1Threads) return;
   const unsigned pixel = thread_index() % kPatchPixels, pair = thread_index() / kPatchPixels;

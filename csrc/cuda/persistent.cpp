@@ -10,7 +10,7 @@ using namespace gpu;
 
 PersistentNetwork::PersistentNetwork(const cuda::Session& opened, const Weights& from)
     : session(opened),
-      weights(stream, from, cuda::Fc1Order::kByThread),
+      weights(stream, from, cuda::Fc1Order::kByThread),  // load
       resident(stream, [this](const Launch& launch) {
         cuda::launch(stream, kernels["persistent_lenet"], kBlocks, kThreads, launch,
                      weights.parameters(), memory.outputs());

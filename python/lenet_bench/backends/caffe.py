@@ -15,7 +15,7 @@ def build(prototxt: bytes, caffemodel: bytes, threads: int) -> Infer:
     cv2.setNumThreads(threads)
     network = np.frombuffer(prototxt, np.uint8)
     parameters = np.frombuffer(caffemodel, np.uint8)
-    net = cv2.dnn.readNetFromCaffe(network, parameters)
+    net = cv2.dnn.readNetFromCaffe(network, parameters)  # load
     net.setPreferableBackend(cv2.dnn.DNN_BACKEND_OPENCV)
     net.setPreferableTarget(cv2.dnn.DNN_TARGET_CPU)
 

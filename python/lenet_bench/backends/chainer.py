@@ -25,15 +25,16 @@ class LeNet(chainer.Chain):
             self.fc2 = L.Linear(500, 10)
 
     def forward(self, x: Array) -> chainer.Variable:
-        x = F.max_pooling_2d(self.conv1(x), 2)
-        x = F.max_pooling_2d(self.conv2(x), 2)
+        x = F.max_pooling_2d(self.conv1(x), 2)  # conv1 and pool1
+        x = F.max_pooling_2d(self.conv2(x), 2)  # conv2 and pool2
         x = F.relu(self.fc1(x))
-        return F.softmax(self.fc2(x))
+        return F.softmax(self.fc2(x))  # fc2 and softmax
 
 
 def build(weights: Weights) -> Infer:
     """The chain, with nothing kept for a backward pass."""
     model = LeNet()
+    # load
     for name, parameter in model.namedparams():  # /LAYER/W, /LAYER/b
         layer, kind = name[1:].split("/")
         parameter.array[...] = weights[f"{layer}.{'weight' if kind == 'W' else 'bias'}"]

@@ -33,10 +33,10 @@ class LeNet(nn.Module):
         self.fc2 = nn.Linear(500, 10)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        x = functional.max_pool2d(self.conv1(x), 2)
-        x = functional.max_pool2d(self.conv2(x), 2)
+        x = functional.max_pool2d(self.conv1(x), 2)  # conv1 and pool1
+        x = functional.max_pool2d(self.conv2(x), 2)  # conv2 and pool2
         x = functional.relu(self.fc1(torch.flatten(x, 1)))
-        return functional.softmax(self.fc2(x), dim=1)
+        return functional.softmax(self.fc2(x), dim=1)  # fc2 and softmax
 
 
 class InFloat16(nn.Module):
@@ -56,6 +56,7 @@ def build(
     """The method `forward` of the exported program."""
     _unsafe_reset_threadpool(threads)  # it has no other way, and is safe before the first call
     module = LeNet()
+    # load
     module.load_state_dict({name: torch.tensor(a) for name, a in weights.parameters.items()})
     exported = torch.export.export(made(module), (torch.zeros(1, 1, *IMAGE),))
     lowered = to_edge_transform_and_lower(exported, partitioner=[XnnpackPartitioner()])

@@ -23,23 +23,27 @@ HALVES = (2, 2, 2, 2, 0, 0)  # kernel, stride and padding
 def build(weights: Weights, threads: int) -> Infer:
     """All in float32."""
     ctx = ggml.ggml_init(ggml.ggml_init_params(mem_size=MEMORY))
+    # load
     return graph(ctx, {n: from_numpy(a, ctx) for n, a in weights.parameters.items()}, threads)
 
 
 def float16(weights: Weights, threads: int) -> Infer:
     """All layers' weights in float16."""
+    # load
     names = ("conv1.weight", "conv2.weight", "fc1.weight", "fc2.weight")
     return in_less(weights, threads, dict.fromkeys(names, ggml.GGML_TYPE_F16))
 
 
 def q8_0(weights: Weights, threads: int) -> Infer:
     """The weights of fc1 in int8."""
+    # load
     return in_less(weights, threads, {"fc1.weight": ggml.GGML_TYPE_Q8_0})
 
 
 def in_less(weights: Weights, threads: int, kinds: dict[str, int]) -> Infer:
     """These weights in other types than float32."""
     ctx = ggml.ggml_init(ggml.ggml_init_params(mem_size=MEMORY))
+    # load
     p = {
         name: quantized(array, kinds[name], ctx) if name in kinds else from_numpy(array, ctx)
         for name, array in weights.parameters.items()
@@ -47,6 +51,7 @@ def in_less(weights: Weights, threads: int, kinds: dict[str, int]) -> Infer:
     return graph(ctx, p, threads)
 
 
+# load
 def quantized(array: Array, kind: int, ctx: ggml.ggml_context_p) -> ggml.ggml_tensor_p:
     """The array as a tensor of a type that NumPy may not have."""
     shape = array.shape[::-1]
@@ -69,12 +74,14 @@ def graph(ctx: ggml.ggml_context_p, p: dict[str, ggml.ggml_tensor_p], threads: i
     fc1 = ggml.ggml_mul_mat(ctx, p["fc1.weight"], ggml.ggml_reshape_1d(ctx, pool2, 800))
     fc1 = ggml.ggml_relu(ctx, ggml.ggml_add(ctx, fc1, p["fc1.bias"]))
     fc2 = ggml.ggml_mul_mat(ctx, p["fc2.weight"], fc1)
-    softmax = ggml.ggml_soft_max(ctx, ggml.ggml_add(ctx, fc2, p["fc2.bias"]))
+    softmax = ggml.ggml_soft_max(ctx, ggml.ggml_add(ctx, fc2, p["fc2.bias"]))  # fc2 and softmax
 
     steps = ggml.ggml_new_graph(ctx)
+    # the rest
     ggml.ggml_build_forward_expand(steps, softmax)
     plan = ggml.ggml_graph_plan(steps, threads)
     plan.work_data = (ctypes.c_uint8 * plan.work_size)()
+    # the rest
     pixels, probabilities = to_numpy(image), to_numpy(softmax)
 
     def infer(images: Array) -> Array:

@@ -21,24 +21,25 @@ class LeNet:
     """The computation without an order; a NumPy array's last dimension is Halide's first."""
 
     def __init__(self, weights: Weights) -> None:
-        p = weights.parameters
+        p = weights.parameters  # load
         self.image = hl.ImageParam(hl.Float(32), 3, "image")
         self.conv1 = convolve(self.image, p["conv1.weight"], p["conv1.bias"])
         self.pool1 = max_pool(self.conv1)
         self.conv2 = convolve(self.pool1, p["conv2.weight"], p["conv2.bias"])
         self.pool2 = max_pool(self.conv2)
-        self.flat = hl.Func("flat")
-        self.flat[k] = self.pool2[k % 4, k // 4 % 4, k // 16]
+        self.flat = hl.Func("flat")  # fc1
+        self.flat[k] = self.pool2[k % 4, k // 4 % 4, k // 16]  # fc1
         self.fc1 = dense(self.flat, p["fc1.weight"], p["fc1.bias"], lanes=16)
-        self.relu = hl.Func("relu")
-        self.relu[k] = hl.max(self.fc1[k], 0)
+        self.relu = hl.Func("relu")  # fc1
+        self.relu[k] = hl.max(self.fc1[k], 0)  # fc1
         self.fc2 = dense(self.relu, p["fc2.weight"], p["fc2.bias"], lanes=4)
         self.powers, self.softmax = hl.Func("powers"), hl.Func("softmax")
-        r = hl.RDom([(0, 10)])
-        self.powers[k] = hl.exp(self.fc2[k] - hl.maximum(self.fc2[r]))
+        r = hl.RDom([(0, 10)])  # softmax
+        self.powers[k] = hl.exp(self.fc2[k] - hl.maximum(self.fc2[r]))  # softmax
         self.softmax[k] = self.powers[k] / hl.sum(self.powers[r])
 
 
+# conv1 and conv2
 def convolve(maps: hl.Func, weight: Array, bias: Array) -> hl.Func:
     """Each output pixel is its window times the kernel, plus the bias."""
     kernel, offset = hl.Buffer(weight).copy(), hl.Buffer(bias).copy()
@@ -48,6 +49,7 @@ def convolve(maps: hl.Func, weight: Array, bias: Array) -> hl.Func:
     return out
 
 
+# pool1 and pool2
 def max_pool(maps: hl.Func) -> hl.Func:
     """The largest of each 2x2 square."""
     out, r = hl.Func("pool"), hl.RDom([(0, 2), (0, 2)])
@@ -55,6 +57,7 @@ def max_pool(maps: hl.Func) -> hl.Func:
     return out
 
 
+# fc1 and fc2
 def dense(values: hl.Func, weight: Array, bias: Array, lanes: int) -> hl.Func:
     """The matrix times the values, plus the bias; a row in pieces of `lanes` values."""
     pieces = weight.reshape(len(bias), -1, lanes)
@@ -67,17 +70,18 @@ def dense(values: hl.Func, weight: Array, bias: Array, lanes: int) -> hl.Func:
 
 def scheduled(net: LeNet, threads: int) -> None:
     """The computation with its order."""
-    in_tiles(net.conv1, net.pool1, threads)
-    in_tiles(net.conv2, net.pool2, threads)
-    net.flat.compute_root().vectorize(k, 4)
+    in_tiles(net.conv1, net.pool1, threads)  # conv1 and pool1
+    in_tiles(net.conv2, net.pool2, threads)  # conv2 and pool2
+    net.flat.compute_root().vectorize(k, 4)  # fc1
     by_rows(net.fc1)
     if threads > 1:
         net.fc1.update().parallel(o)
-    net.relu.compute_root().vectorize(k, 4)
+    net.relu.compute_root().vectorize(k, 4)  # fc1
     by_rows(net.fc2)
-    net.powers.compute_root()
+    net.powers.compute_root()  # softmax
 
 
+# conv1, pool1, conv2 and pool2
 def in_tiles(conv: hl.Func, pool: hl.Func, threads: int) -> None:
     """Each tile of 8x2 pixels and five maps is convolved in registers, then pooled."""
     pool.compute_root().split(c, c, inner, 5).split(x, x, lane, 4)
@@ -88,6 +92,7 @@ def in_tiles(conv: hl.Func, pool: hl.Func, threads: int) -> None:
     conv.update().reorder(x, y, c, *conv.rvars(0)).vectorize(x, 8).unroll(y).unroll(c)
 
 
+# fc1 and fc2
 def by_rows(fc: hl.Func) -> None:
     """Five rows at once; a row has a sum for each lane, and these are added in the end."""
     across, _ = fc.rvars(0)

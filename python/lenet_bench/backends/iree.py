@@ -27,6 +27,7 @@ ONE_IMAGE = {"image": [1, 1, 28, 28]}, {"probabilities": [1, 10]}
 
 def build(onnx_model: bytes, threads: int) -> Infer:
     """The compiled module's one function."""
+    # load
     with tempfile.TemporaryDirectory() as folder:
         model, imported = Path(folder) / "lenet.onnx", Path(folder) / "lenet.mlir"
         any_number = onnx.load_from_string(onnx_model)
@@ -40,7 +41,7 @@ def build(onnx_model: bytes, threads: int) -> Infer:
         )
     runtime.flags.parse_flags(f"--task_topology_group_count={threads}")
     driver = "local-sync" if threads == 1 else "local-task"
-    module = runtime.load_vm_flatbuffer(compiled, driver=driver)
+    module = runtime.load_vm_flatbuffer(compiled, driver=driver)  # load
     return lambda images: np.array(module.lenet(images[:, np.newaxis]).to_host())  # not a view
 
 

@@ -24,19 +24,21 @@ def lenet(parameters: dict[str, jax.Array], images: jax.Array) -> jax.Array:
     p = parameters
     x = images[..., jnp.newaxis]
     x = lax.conv_general_dilated(x, p["conv1.weight"], (1, 1), "VALID", dimension_numbers=LAYOUT)
-    x = max_pool(x + p["conv1.bias"])
+    x = max_pool(x + p["conv1.bias"])  # conv1 and pool1
     x = lax.conv_general_dilated(x, p["conv2.weight"], (1, 1), "VALID", dimension_numbers=LAYOUT)
-    x = max_pool(x + p["conv2.bias"])
-    x = x.reshape(len(x), -1)
+    x = max_pool(x + p["conv2.bias"])  # conv2 and pool2
+    x = x.reshape(len(x), -1)  # fc1
     x = jax.nn.relu(x @ p["fc1.weight"] + p["fc1.bias"])
-    return jax.nn.softmax(x @ p["fc2.weight"] + p["fc2.bias"])
+    return jax.nn.softmax(x @ p["fc2.weight"] + p["fc2.bias"])  # fc2 and softmax
 
 
+# pool1 and pool2
 def max_pool(x: jax.Array) -> jax.Array:
     """The largest of each 2x2 square."""
     return lax.reduce_window(x, -jnp.inf, lax.max, (1, 2, 2, 1), (1, 2, 2, 1), "VALID")
 
 
+# load
 def load(weights: Weights) -> dict[str, jax.Array]:
     """The parameters on the device, channels last."""
     jax.config.update("jax_cpu_enable_async_dispatch", False)  # no other thread for one image

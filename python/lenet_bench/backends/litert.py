@@ -19,8 +19,8 @@ FORCE_FP16 = 4  # a flag of xnnpack_delegate.h: TFLITE_XNNPACK_DELEGATE_FLAG_FOR
 
 def interpreter(tflite_model: bytes, threads: int) -> Infer:
     """TensorFlow Lite's API."""
-    model = Interpreter(model_content=tflite_model, num_threads=threads)
-    model.allocate_tensors()
+    model = Interpreter(model_content=tflite_model, num_threads=threads)  # load
+    model.allocate_tensors()  # load
     image = model.get_input_details()[0]["index"]
     probabilities = model.get_output_details()[0]["index"]
 
@@ -45,7 +45,7 @@ def float16_weights(float16_tflite_model: bytes, threads: int) -> Infer:
 def compiled(tflite_model: bytes, threads: int, *, flags: int | None = None) -> Infer:
     """Its successor."""
     options = Options(cpu_options=CpuOptions(num_threads=threads, xnnpack_flags=flags))
-    model = CompiledModel.from_buffer(tflite_model, options=options)
+    model = CompiledModel.from_buffer(tflite_model, options=options)  # load
     inputs, outputs = model.create_input_buffers(0), model.create_output_buffers(0)
 
     def infer(images: Array) -> Array:

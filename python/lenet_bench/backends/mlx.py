@@ -23,24 +23,26 @@ class LeNet(nn.Module):
         self.conv2 = nn.Conv2d(20, 50, kernel_size=5)
         self.fc1 = nn.Linear(50 * 4 * 4, 500)
         self.fc2 = nn.Linear(500, 10)
-        self.pool = nn.MaxPool2d(kernel_size=2, stride=2)
+        self.pool = nn.MaxPool2d(kernel_size=2, stride=2)  # pool1 and pool2
 
     def __call__(self, x: mx.array) -> mx.array:
-        x = self.pool(self.conv1(x))
-        x = self.pool(self.conv2(x))
+        x = self.pool(self.conv1(x))  # conv1 and pool1
+        x = self.pool(self.conv2(x))  # conv2 and pool2
         x = nn.relu(self.fc1(x.flatten(1)))
-        return mx.softmax(self.fc2(x), axis=1)
+        return mx.softmax(self.fc2(x), axis=1)  # fc2 and softmax
 
 
 def load(weights: Weights) -> LeNet:
     """The module with its weights, on the CPU."""
     mx.set_default_device(mx.cpu)  # one thread computes; the BLAS has no more
     module = LeNet()
+    # load
     module.load_weights([(name, mx.array(array)) for name, array in nhwc(weights).items()])
     module.eval()
     return module
 
 
+# load
 def nhwc(weights: Weights) -> dict[str, Array]:
     """The weights with channels last, fc1's inputs too."""
     moved = dict(weights.parameters)

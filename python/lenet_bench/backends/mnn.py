@@ -25,6 +25,7 @@ CONVERT = [sys.executable, "-c", "import _tools, sys; _tools.mnnconvert(['', *sy
 CONVERT += ["-f", "ONNX", "--bizCode", "lenet"]
 
 
+# load
 def converted(onnx_model: bytes, folder: str, *options: str) -> str:
     """The file that MNN reads.
 
@@ -45,7 +46,7 @@ def config(threads: int) -> dict[str, object]:
 
 def on_session(onnx_model: bytes, threads: int, *options: str, winograd: bool = True) -> Infer:
     """An interpreter and its session."""
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder:  # load
         model = MNN.Interpreter(converted(onnx_model, folder, *options))
     if not winograd:
         model.setSessionHint(WINOGRAD_MEMORY_LEVEL, 0)
@@ -82,7 +83,7 @@ def int8(onnx_model: bytes, threads: int) -> Infer:
 def module(onnx_model: bytes, threads: int) -> Infer:
     """The newer API."""
     runtime = nn.create_runtime_manager((config(threads),))
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder:  # load
         model = nn.load_module_from_file(
             converted(onnx_model, folder), ["image"], ["probabilities"], runtime_manager=runtime
         )

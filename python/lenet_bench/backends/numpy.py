@@ -16,10 +16,15 @@ from . import Array
 
 def build(weights: Weights) -> Callable[[Array], dict[str, Array]]:
     """The network as an experienced NumPy user writes it; it returns each layer's output."""
+    # load
     conv1_weight, conv1_bias = as_matrix(weights["conv1.weight"]), weights["conv1.bias"].copy()
+    # load
     conv2_weight, conv2_bias = as_matrix(weights["conv2.weight"]), weights["conv2.bias"].copy()
+    # load
     fc1_weight = as_matrix(weights["fc1.weight"].reshape(500, 50, 4, 4))
+    # load
     fc1_bias = weights["fc1.bias"].copy()
+    # load
     fc2_weight, fc2_bias = weights["fc2.weight"].T.copy(), weights["fc2.bias"].copy()
 
     def infer(images: Array) -> dict[str, Array]:
@@ -42,11 +47,13 @@ def build(weights: Weights) -> Callable[[Array], dict[str, Array]]:
     return infer
 
 
+# load
 def as_matrix(weight: Array) -> Array:
     """(out, in, height, width) as (height * width * in, out), the order of a window's memory."""
     return np.ascontiguousarray(weight.transpose(2, 3, 1, 0)).reshape(-1, len(weight))
 
 
+# conv1 and conv2
 def convolve(images: Array, weight: Array, bias: Array) -> Array:
     """A 5x5 convolution of images (n, side, side, channels) as one matmul."""
     count, side, _, channels = images.shape
@@ -63,6 +70,7 @@ def convolve(images: Array, weight: Array, bias: Array) -> Array:
     return output.reshape(count, out, out, len(bias))
 
 
+# pool1 and pool2
 def max_pool(images: Array) -> Array:
     """The largest of each 2x2 square."""
     columns = np.maximum(images[:, 0::2], images[:, 1::2])

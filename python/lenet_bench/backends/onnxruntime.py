@@ -39,6 +39,7 @@ def load(
         options.add_session_config_entry("session.disable_cpu_ep_fallback", "1")
         provider = "CUDAExecutionProvider"
         settings = {"use_tf32": 0, "enable_cuda_graph": int(capture)}
+    # load
     return ort.InferenceSession(
         onnx_model, options, providers=[(provider, settings)], enable_fallback=0
     )

@@ -13,7 +13,7 @@ from . import Array, Infer
 def build(onnx_model: bytes, threads: int) -> Infer:
     """A net of OpenCV's."""
     cv2.setNumThreads(threads)
-    net = cv2.dnn.readNetFromONNX(np.frombuffer(onnx_model, np.uint8))
+    net = cv2.dnn.readNetFromONNX(np.frombuffer(onnx_model, np.uint8))  # load
 
     def infer(images: Array) -> Array:
         net.setInput(images[:, np.newaxis])

@@ -19,7 +19,7 @@ from . import Array, Infer, in_cpp
 def load(onnx_model: bytes, threads: int, images: int, precision: str = "f32") -> ov.CompiledModel:
     """The model, compiled for so many images a call; -1 is any number."""
     core = ov.Core()
-    model = core.read_model(onnx_model)
+    model = core.read_model(onnx_model)  # load
     model.reshape([images, 1, *IMAGE])
     config = {
         "INFERENCE_PRECISION_HINT": precision,

@@ -26,22 +26,24 @@ class LeNet(nn.Layer):
         super().__init__()
         self.conv1 = nn.Conv2D(1, 20, kernel_size=5)
         self.conv2 = nn.Conv2D(20, 50, kernel_size=5)
-        self.pool = nn.MaxPool2D(kernel_size=2)
+        self.pool = nn.MaxPool2D(kernel_size=2)  # pool1 and pool2
         self.fc1 = nn.Linear(50 * 4 * 4, 500)
         self.fc2 = nn.Linear(500, 10)
 
     def forward(self, x: paddle.Tensor) -> paddle.Tensor:
-        x = self.pool(self.conv1(x))
-        x = self.pool(self.conv2(x))
+        x = self.pool(self.conv1(x))  # conv1 and pool1
+        x = self.pool(self.conv2(x))  # conv2 and pool2
         x = functional.relu(self.fc1(paddle.flatten(x, 1)))
-        return functional.softmax(self.fc2(x))
+        return functional.softmax(self.fc2(x))  # fc2 and softmax
 
 
 def load(weights: Weights) -> LeNet:
     """The layer with its weights."""
     paddle.set_device("cpu")
     model = LeNet()
+    # load
     parameters = weights.parameters.items()  # fully connected layers are stored as in x out
+    # load
     model.set_state_dict({name: a.T if name.startswith("fc") else a for name, a in parameters})
     model.eval()
     return model
@@ -88,7 +90,7 @@ def deployed(weights: Weights, threads: int, onednn: Callable[[inference.Config]
     with tempfile.TemporaryDirectory() as folder:
         prefix = str(Path(folder) / "lenet")
         paddle.jit.save(to_static(load(weights)), prefix)
-        config = inference.Config(f"{prefix}.json", f"{prefix}.pdiparams")
+        config = inference.Config(f"{prefix}.json", f"{prefix}.pdiparams")  # load
         config.disable_gpu()
         onednn(config)
         config.set_cpu_math_library_num_threads(threads)

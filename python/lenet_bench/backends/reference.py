@@ -14,7 +14,7 @@ Float64 = NDArray[np.float64]
 
 def build(weights: Weights) -> Callable[[NDArray[np.float32]], dict[str, Float64]]:
     """The network; it gives each layer's output by its name."""
-    p = {name: array.astype(np.float64) for name, array in weights.parameters.items()}
+    p = {name: array.astype(np.float64) for name, array in weights.parameters.items()}  # load
 
     def infer(images: NDArray[np.float32]) -> dict[str, Float64]:
         one_channel = images[:, np.newaxis].astype(np.float64)
@@ -22,7 +22,7 @@ def build(weights: Weights) -> Callable[[NDArray[np.float32]], dict[str, Float64
         pool1 = max_pool(conv1)
         conv2 = convolve(pool1, p["conv2.weight"], p["conv2.bias"])
         pool2 = max_pool(conv2)
-        flat = pool2.reshape(len(images), -1)
+        flat = pool2.reshape(len(images), -1)  # fc1
         fc1 = np.maximum(flat @ p["fc1.weight"].T + p["fc1.bias"], 0)
         fc2 = fc1 @ p["fc2.weight"].T + p["fc2.bias"]
         return {
@@ -38,6 +38,7 @@ def build(weights: Weights) -> Callable[[NDArray[np.float32]], dict[str, Float64
     return infer
 
 
+# conv1 and conv2
 def convolve(images: Float64, weight: Float64, bias: Float64) -> Float64:
     """Each output pixel is its window times the kernel, plus the bias; no padding, stride 1."""
     windows = sliding_window_view(images, weight.shape[2:], axis=(2, 3))  # n, in, y, x, ky, kx
@@ -45,6 +46,7 @@ def convolve(images: Float64, weight: Float64, bias: Float64) -> Float64:
     return output.transpose(0, 3, 1, 2)
 
 
+# pool1 and pool2
 def max_pool(images: Float64) -> Float64:
     """The largest of each 2x2 square."""
     count, channels, side, _ = images.shape

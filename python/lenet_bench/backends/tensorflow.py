@@ -22,6 +22,7 @@ from . import Infer, in_cpp
 class LeNet(tf.Module):
     """The network on tf.nn; images (n, 28, 28, 1)."""
 
+    # load
     def __init__(self, weights: Weights) -> None:
         super().__init__()
         fc1 = weights["fc1.weight"].reshape(500, 50, 4, 4)  # rows x CHW
@@ -36,12 +37,14 @@ class LeNet(tf.Module):
 
     def __call__(self, images: tf.Tensor) -> tf.Tensor:
         x = tf.nn.conv2d(images, self.conv1_weight, strides=1, padding="VALID")
+        # conv1 and pool1
         x = tf.nn.max_pool2d(tf.nn.bias_add(x, self.conv1_bias), 2, strides=2, padding="VALID")
         x = tf.nn.conv2d(x, self.conv2_weight, strides=1, padding="VALID")
+        # conv2 and pool2
         x = tf.nn.max_pool2d(tf.nn.bias_add(x, self.conv2_bias), 2, strides=2, padding="VALID")
-        x = tf.reshape(x, [-1, 800])
+        x = tf.reshape(x, [-1, 800])  # fc1
         x = tf.nn.relu(tf.nn.bias_add(x @ self.fc1_weight, self.fc1_bias))
-        return tf.nn.softmax(tf.nn.bias_add(x @ self.fc2_weight, self.fc2_bias))
+        return tf.nn.softmax(tf.nn.bias_add(x @ self.fc2_weight, self.fc2_bias))  # fc2 and softmax
 
 
 def load(weights: Weights, threads: int) -> LeNet:

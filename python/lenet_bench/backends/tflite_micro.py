@@ -20,7 +20,7 @@ def int8(int8_tflite_model: bytes) -> Infer:
 
 def build(tflite_model: bytes) -> Infer:
     """An interpreter with its arena."""
-    model = runtime.Interpreter.from_bytes(tflite_model, arena_size=ARENA)
+    model = runtime.Interpreter.from_bytes(tflite_model, arena_size=ARENA)  # load
 
     def infer(images: Array) -> Array:
         model.set_input(images[..., np.newaxis], 0)

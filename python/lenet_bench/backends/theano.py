@@ -16,6 +16,7 @@ from . import Infer
 
 def build(weights: Weights) -> Infer:
     """One compiled function, the weights shared variables in it."""
+    # load
     p = {name: theano.shared(array, name) for name, array in weights.parameters.items()}
     images = T.tensor4("images", dtype="float32")
     conv1 = nnet.conv2d(images, p["conv1.weight"], filter_flip=False)
@@ -29,6 +30,7 @@ def build(weights: Weights) -> Infer:
     return lambda images: function(images[:, np.newaxis])
 
 
+# conv1 and conv2
 def by_channel(bias: T.TensorVariable) -> T.TensorVariable:
     """A bias that is added to each channel of a batch."""
     return bias.dimshuffle("x", 0, "x", "x")

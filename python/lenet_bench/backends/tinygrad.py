@@ -28,18 +28,19 @@ class LeNet:
 
     def __call__(self, x: Tensor) -> Tensor:
         x = self.conv1(x)
-        x = x.max_pool2d((2, 2))
+        x = x.max_pool2d((2, 2))  # pool1
         x = self.conv2(x)
-        x = x.max_pool2d((2, 2))
+        x = x.max_pool2d((2, 2))  # pool2
         x = self.fc1(x.flatten(1)).relu()
-        return self.fc2(x).softmax()
+        return self.fc2(x).softmax()  # fc2 and softmax
 
 
 def load(weights: Weights) -> LeNet:
     """The model with its weights."""
     model = LeNet()
+    # load
     state = {name: Tensor(array).realize() for name, array in weights.parameters.items()}
-    load_state_dict(model, state, verbose=False)
+    load_state_dict(model, state, verbose=False)  # load
     return model
 
 

@@ -35,16 +35,17 @@ class LeNet(nn.Module):
         self.fc2 = nn.Linear(500, 10)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        x = functional.max_pool2d(self.conv1(x), 2)
-        x = functional.max_pool2d(self.conv2(x), 2)
+        x = functional.max_pool2d(self.conv1(x), 2)  # conv1 and pool1
+        x = functional.max_pool2d(self.conv2(x), 2)  # conv2 and pool2
         x = functional.relu(self.fc1(torch.flatten(x, 1)))
-        return functional.softmax(self.fc2(x), dim=1)
+        return functional.softmax(self.fc2(x), dim=1)  # fc2 and softmax
 
 
 def plain(weights: Weights, threads: int, device: str) -> LeNet:
     """The module with its weights, ready to infer."""
     torch.set_num_threads(threads)
     module = LeNet()
+    # load
     module.load_state_dict({name: torch.tensor(a) for name, a in weights.parameters.items()})
     return module.to(device).eval()
 

@@ -16,6 +16,7 @@ from . import Array, Infer
 
 def build(onnx_model: bytes) -> Infer:
     """A runnable for one image."""
+    # load
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "lenet.onnx"
         path.write_bytes(onnx_model)

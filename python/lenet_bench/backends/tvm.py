@@ -20,8 +20,8 @@ from . import Infer
 
 def build(onnx_model: bytes) -> Infer:
     """Relax's virtual machine on the compiled model."""
-    model = onnx.load_from_string(onnx_model)
-    module = from_onnx(model, shape_dict={"image": (1, 1, *IMAGE)})
+    model = onnx.load_from_string(onnx_model)  # load
+    module = from_onnx(model, shape_dict={"image": (1, 1, *IMAGE)})  # load
     cpu = llvm_get_system_cpu()
     target = tvm.target.Target({"kind": "llvm", "mcpu": cpu, "fast-math-reassoc": True})
     with target:

@@ -19,6 +19,7 @@ _BLOB_DATA, _BLOB_SHAPE = 5, 7
 _SHAPE_DIM = 1
 _LENGTH_DELIMITED = 2
 
+# load
 _LAYERS = {
     "conv1": "Convolution",
     "conv2": "Convolution",
@@ -66,12 +67,14 @@ def prototxt(_weights: Weights) -> bytes:
     return _PROTOTXT.encode()
 
 
+# load
 def caffemodel(weights: Weights) -> bytes:
     """The weights, a NetParameter with the layers that have some."""
     layers = (_field(_NET_LAYER, _layer(weights, *layer)) for layer in _LAYERS.items())
     return _field(_NET_NAME, b"LeNet") + b"".join(layers)
 
 
+# load
 def _layer(weights: Weights, name: str, kind: str) -> bytes:
     blobs = (weights[f"{name}.weight"], weights[f"{name}.bias"])
     return b"".join(
@@ -83,6 +86,7 @@ def _layer(weights: Weights, name: str, kind: str) -> bytes:
     )
 
 
+# load
 def _blob(array: NDArray[np.float32]) -> bytes:
     dimensions = b"".join(bytes(_varint(dimension)) for dimension in array.shape)
     data = _field(_BLOB_DATA, np.ascontiguousarray(array, "<f4").tobytes())

@@ -15,10 +15,10 @@ def model(weights: Weights) -> bytes:
     pool = {"kernel_shape": [2, 2], "strides": [2, 2]}
     nodes = [
         node("Conv", ["image", "conv1.weight", "conv1.bias"], ["conv1"]),
-        node("MaxPool", ["conv1"], ["pool1"], **pool),
-        node("Conv", ["pool1", "conv2.weight", "conv2.bias"], ["conv2"]),
-        node("MaxPool", ["conv2"], ["pool2"], **pool),
-        node("Flatten", ["pool2"], ["flat"]),
+        node("MaxPool", ["conv1"], ["pool1"], **pool),  # pool1
+        node("Conv", ["pool1", "conv2.weight", "conv2.bias"], ["conv2"]),  # conv2
+        node("MaxPool", ["conv2"], ["pool2"], **pool),  # pool2
+        node("Flatten", ["pool2"], ["flat"]),  # fc1
         node("Gemm", ["flat", "fc1.weight", "fc1.bias"], ["fc1"], transB=1),
         node("Relu", ["fc1"], ["relu"]),
         node("Gemm", ["relu", "fc2.weight", "fc2.bias"], ["fc2"], transB=1),
@@ -29,7 +29,7 @@ def model(weights: Weights) -> bytes:
         "lenet",
         [helper.make_tensor_value_info("image", TensorProto.FLOAT, ["n", 1, 28, 28])],
         [helper.make_tensor_value_info("probabilities", TensorProto.FLOAT, ["n", 10])],
-        [numpy_helper.from_array(weights[name], name) for name in PARAMETERS],
+        [numpy_helper.from_array(weights[name], name) for name in PARAMETERS],  # load
     )
     opset = helper.make_opsetid("", OPSET)
     made = helper.make_model(

@@ -17,20 +17,25 @@ def converter(weights: Weights) -> tf.lite.TFLiteConverter:
         [
             keras.Input((28, 28, 1), batch_size=1),
             layers.Conv2D(20, 5, name="conv1"),
-            layers.MaxPooling2D(2),
+            layers.MaxPooling2D(2),  # pool1
             layers.Conv2D(50, 5, name="conv2"),
-            layers.MaxPooling2D(2),
-            layers.Flatten(),
+            layers.MaxPooling2D(2),  # pool2
+            layers.Flatten(),  # fc1
             layers.Dense(500, activation="relu", name="fc1"),
-            layers.Dense(10, activation="softmax", name="fc2"),
+            layers.Dense(10, activation="softmax", name="fc2"),  # fc2 and softmax
         ]
     )
+    # load
     for name in ("conv1", "conv2"):
         kernel = weights[f"{name}.weight"].transpose(2, 3, 1, 0)  # OIHW to HWIO
         lenet.get_layer(name).set_weights([kernel, weights[f"{name}.bias"]])
+    # load
     fc1 = weights["fc1.weight"].reshape(500, 50, 4, 4)  # rows x CHW
+    # load
     fc1 = fc1.transpose(2, 3, 1, 0).reshape(800, 500)  # HWC x columns
+    # load
     lenet.get_layer("fc1").set_weights([fc1, weights["fc1.bias"]])
+    # load
     lenet.get_layer("fc2").set_weights([weights["fc2.weight"].T, weights["fc2.bias"]])
     return tf.lite.TFLiteConverter.from_keras_model(lenet)
 

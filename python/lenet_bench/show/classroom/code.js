@@ -11,13 +11,14 @@ export function code(root, data) {
     root.append(element("p", {}, say("code.none")));
     return () => {};
   }
-  const used = new Set(data.listings.flat().map((part) => part.stage));
+  const used = new Set(data.listings.flat().flatMap((part) => part.stages));
   const stages = data.stages.filter((stage) => used.has(stage));
   let held = null; // the stage that was clicked
 
   const light = (stage) => {
     for (const one of document.querySelectorAll("[data-stage]")) {
-      one.classList.toggle("lit", stage !== null && one.dataset.stage.split(" ").includes(stage));
+      const own = one.dataset.stage.split(",");
+      one.classList.toggle("lit", stage !== null && stage.split(",").some((lit) => own.includes(lit)));
     }
   };
   const point = (target) => light(target?.closest("[data-stage]")?.dataset.stage ?? held);
@@ -29,7 +30,7 @@ export function code(root, data) {
     light(held);
     if (held === null) return;
     for (const listing of panes.querySelectorAll(".listing")) {
-      const first = listing.querySelector(`[data-stage="${held}"]`);
+      const first = listing.querySelector(".lit");
       if (first) listing.scrollTop = first.offsetTop;
     }
   };
@@ -60,7 +61,7 @@ export function code(root, data) {
 
   function pane(name) {
     const choice = element("select", { "aria-label": say("code.choose") },
-      ...known.map((one) => element("option", { value: one.name }, one.name)));
+      ...known.map((one) => element("option", { value: one.name }, say("code.option", one))));
     choice.value = name;
     const [cost, about, listing] = [element("p", { class: "cost" }), element("p", { class: "soft" }),
       element("div", { class: "listing", tabindex: "0", role: "region" })];
@@ -77,11 +78,12 @@ export function code(root, data) {
     return element("article", {}, choice, cost, about, listing);
   }
 
-  function part({ stage, file, numbers, html }) {
+  function part({ stages: own, file, numbers, html }) {
+    const spelled = own.map((stage) => say(`code.stages.${stage}`) ?? stage).join(", ");
     const lines = element("pre");
     lines.innerHTML = html;
-    return element("div", { "data-stage": stage },
-      element("h3", {}, say(`code.stages.${stage}`) ?? stage, element("span", { class: "soft" }, ` ${file}`)),
+    return element("div", { "data-stage": own.join(",") },
+      element("h3", {}, spelled, element("span", { class: "soft" }, ` ${file}`)),
       element("div", { class: "lines" }, element("pre", { class: "gutter", "aria-hidden": "true" }, numbers.join("\n")), lines));
   }
 

@@ -46,7 +46,7 @@ export function layers(root, panel, weights) {
     outputs.push({ button, bar, share });
     bars.append(button);
   }
-  root.append(element("figure", { id: "map-fc2", "data-stage": "fc2 softmax" }, bars,
+  root.append(element("figure", { id: "map-fc2", "data-stage": "fc2,softmax" }, bars,
     element("figcaption", {}, say("network.layers.fc2"))));
 
   function show() {

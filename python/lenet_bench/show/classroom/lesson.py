@@ -1,7 +1,7 @@
 """The classroom page's data from a result: times, parts and code."""
 
 from collections.abc import Sequence
-from itertools import groupby
+from itertools import groupby, pairwise, zip_longest
 from typing import Any
 
 import numpy as np
@@ -100,17 +100,27 @@ def _code(name: str, lines: int | None, listings: dict[tuple[Source, ...], int])
 
 
 def _listing(files: Sequence[Source]) -> list[dict[str, Any]]:
-    """The code by stage: each file's lines, with their numbers, in the page's colours."""
+    """The code by stage: each file's lines, with their numbers, in the page's colours.
+
+    An ellipsis stands for lines of other stages between two lines.
+    """
     from ..page.code import coloured  # which takes what comes with Jinja
 
     api = api_names(files)
-    lines = sorted(staged(files), key=lambda line: STAGES.index(line.stage))
+    every = staged(files)
+    after = dict(pairwise(every))
+    lines = sorted(every, key=lambda line: STAGES.index(line.stages[0]))
     found = []
-    for (stage, file), lines_of_it in groupby(lines, key=lambda line: (line.stage, line.file)):
+    for (stages, file), lines_of_it in groupby(lines, key=lambda line: (line.stages, line.file)):
         some = list(lines_of_it)
         indent = min(len(line.text) - len(line.text.lstrip()) for line in some)
-        text = "\n".join(line.text[indent:] for line in some)
-        html = str(coloured(file, text, api))
-        numbers = [line.number for line in some]
-        found.append({"stage": stage, "file": file, "numbers": numbers, "html": html})
+        numbers, texts = [], []
+        for line, following in zip_longest(some, some[1:]):
+            numbers.append(str(line.number))
+            texts.append(line.text[indent:])
+            if following and after[line] != following:
+                numbers.append("")
+                texts.append("…")
+        html = str(coloured(file, "\n".join(texts), api))
+        found.append({"stages": stages, "file": file, "numbers": numbers, "html": html})
     return found

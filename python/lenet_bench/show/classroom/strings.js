@@ -100,6 +100,7 @@ export const strings = {
     more: "Add another",
     cost: "{lines} lines · {time}",
     of: "The code of {name}",
+    option: "{name} · {lines} lines",
     stages: {
       load: "load the weights", conv1: "conv1", pool1: "pool1", conv2: "conv2", pool2: "pool2",
       fc1: "fc1", fc2: "fc2", softmax: "softmax", "the rest": "the rest",

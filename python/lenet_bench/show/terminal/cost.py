@@ -90,7 +90,9 @@ def side_by_side(
     for stage in STAGES:
         halves = []
         for name, lines in both:
-            code = list(_code([line for line in lines if line.stage == stage], width))
+            code = list(_code([line for line in lines if line.stages[0] == stage], width))
+            if within := next((line.stages[0] for line in lines if stage in line.stages[1:]), None):
+                code.append(("", Text(f"with {within}", "dim")))
             halves.append([("", Text(name, "bold")), *code] if code and not beside else code)
         if any(halves):
             drawing.add_row("", Text(f"── {stage}", "bold cyan"))
