@@ -2,13 +2,17 @@
 import { say } from "./dom.js";
 
 const MOST_BACK = 30; // strokes that can be taken back
+const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
+const STEP = 10; // pixels of the paper
 const LONGEST = 2048; // pixels of a photograph that the preparation sees, as of Python's
 
 /** `see` returns a sentence where there is something to say about what it saw. */
-export function pad({ canvas, clear, undo, width, file, hint, see, nothing }) {
+export function pad({ canvas, at, clear, undo, width, erase, file, hint, see, nothing }) {
   const paper = canvas.getContext("2d", { willReadFrequently: true });
   const before = []; // what stood on the paper, for undo
   let blank = true;
+  let drawn = true; // by the pen alone: no picture lies under it
+  const cursor = { x: canvas.width / 2, y: canvas.height / 2, down: false }; // the keyboard's pen
   let [pen, last] = [null, null]; // the pointer that draws, and where it is
   let waiting = null; // for the next look
   let took = 0; // milliseconds of the last one: the pen comes first
@@ -20,13 +24,13 @@ export function pad({ canvas, clear, undo, width, file, hint, see, nothing }) {
   const look = () => {
     const start = performance.now();
     const { data } = paper.getImageData(0, 0, canvas.width, canvas.height);
-    tell(see(data, canvas.width, canvas.height));
+    tell(see(data, canvas.width, canvas.height, drawn));
     took = performance.now() - start;
     stop();
   };
   const tell = (sentence) => { hint.textContent = sentence ?? say("draw.hint"); };
   const keep = () => {
-    before.push({ pixels: paper.getImageData(0, 0, canvas.width, canvas.height), blank });
+    before.push({ pixels: paper.getImageData(0, 0, canvas.width, canvas.height), blank, drawn });
     if (before.length > MOST_BACK) before.shift();
     undo.disabled = false;
   };
@@ -36,7 +40,7 @@ export function pad({ canvas, clear, undo, width, file, hint, see, nothing }) {
     if (!found) return;
     stop();
     paper.putImageData(found.pixels, 0, 0);
-    blank = found.blank;
+    ({ blank, drawn } = found);
     if (blank) { tell(); nothing(); } else look();
   };
   const soon = () => {
@@ -56,7 +60,8 @@ export function pad({ canvas, clear, undo, width, file, hint, see, nothing }) {
     ];
   };
   const stroke = (to) => {
-    Object.assign(paper, { lineWidth: Number(width.value), lineCap: "round", lineJoin: "round", strokeStyle: "black" });
+    const strokeStyle = erase.getAttribute("aria-pressed") === "true" ? "white" : "black";
+    Object.assign(paper, { lineWidth: Number(width.value), lineCap: "round", lineJoin: "round", strokeStyle });
     paper.beginPath();
     paper.moveTo(...last);
     paper.lineTo(...to);
@@ -86,7 +91,7 @@ export function pad({ canvas, clear, undo, width, file, hint, see, nothing }) {
 
   const start = () => {
     if (!blank) keep();
-    blank = true;
+    [blank, drawn] = [true, true];
     stop();
     wipe();
     tell();
@@ -99,7 +104,42 @@ export function pad({ canvas, clear, undo, width, file, hint, see, nothing }) {
     back();
   });
   clear.addEventListener("click", start);
-  canvas.addEventListener("keydown", (event) => { if (event.key === "Delete") start(); });
+  erase.addEventListener("click", () => {
+    erase.setAttribute("aria-pressed", erase.getAttribute("aria-pressed") !== "true");
+  });
+
+  /** Arrows move the pen, the space bar puts it down and lifts it, Delete clears. */
+  canvas.addEventListener("keydown", (event) => {
+    const [dx, dy] = ARROWS[event.key] ?? [0, 0];
+    if (event.key === "Delete") start();
+    else if (event.key === " ") {
+      cursor.down = !cursor.down;
+      if (cursor.down) {
+        keep();
+        blank = false;
+        last = [cursor.x, cursor.y];
+        stroke(last);
+      }
+    } else if (dx || dy) {
+      const within = (value, most) => Math.min(Math.max(value, 0), most);
+      cursor.x = within(cursor.x + dx * STEP, canvas.width);
+      cursor.y = within(cursor.y + dy * STEP, canvas.height);
+      if (cursor.down) stroke([cursor.x, cursor.y]);
+    } else return;
+    event.preventDefault();
+    point();
+  });
+  const point = () => {
+    at.hidden = document.activeElement !== canvas;
+    at.dataset.down = cursor.down;
+    at.style.left = `${(100 * cursor.x) / canvas.width}%`;
+    at.style.top = `${(100 * cursor.y) / canvas.height}%`;
+  };
+  canvas.addEventListener("focus", () => { if (canvas.matches(":focus-visible")) point(); });
+  canvas.addEventListener("blur", () => {
+    cursor.down = false;
+    at.hidden = true;
+  });
 
   const open = async ([blob, ...more]) => {
     if (!blob) return;
@@ -112,7 +152,7 @@ export function pad({ canvas, clear, undo, width, file, hint, see, nothing }) {
       stop();
       keep();
       wipe();
-      blank = false;
+      [blank, drawn] = [false, false];
       const fit = Math.min(canvas.width / columns, canvas.height / rows);
       const [w, h] = [columns * fit, rows * fit];
       paper.drawImage(bitmap, (canvas.width - w) / 2, (canvas.height - h) / 2, w, h);

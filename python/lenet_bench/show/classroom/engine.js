@@ -12,17 +12,23 @@ const LEAST_MS = 5; // a batch: browsers round their clock to 0.1 ms or 1 ms
 
 /** The network, made of the bytes of fused.wasm and of a safetensors file. */
 export async function engine(wasmBytes, weightsBytes) {
-  const weights = readWeights(weightsBytes);
+  const original = readWeights(weightsBytes);
+  const weights = { ...original };
   const { instance } = await WebAssembly.instantiate(wasmBytes, {});
   const { memory, ...module } = instance.exports;
   module._initialize();
   const floats = (at, count) => new Float32Array(memory.buffer, at, count);
-  let at = module.weights_at();
-  for (const values of Object.values(weights)) {
-    floats(at, values.length).set(values);
-    at += values.byteLength;
-  }
-  module.prepare();
+  /** Other parameters in place of some of the file's, which come back where they are not named. */
+  const change = (changes) => {
+    Object.assign(weights, original, changes);
+    let at = module.weights_at();
+    for (const name of PARAMETERS) {
+      floats(at, weights[name].length).set(weights[name]);
+      at += weights[name].byteLength;
+    }
+    module.prepare();
+  };
+  change({});
 
   const input = floats(module.image_at(), PIXELS);
   const infer = (image) => {
@@ -41,7 +47,7 @@ export async function engine(wasmBytes, weightsBytes) {
     }
     return { ...found, probabilities };
   };
-  return { infer, layers, microseconds: () => microseconds(module.repeat), weights };
+  return { infer, layers, microseconds: () => microseconds(module.repeat), weights, original, change };
 }
 
 /** One parameter a name, whatever their order in the file. */

@@ -1,5 +1,7 @@
 // The page: what is drawn goes through the preparation and the network, and every part shows it.
+import { breaking } from "./break.js";
 import { engine } from "./engine.js";
+import { inflate } from "./inflate.js";
 import { explain, fromPixels, NoInk } from "./prepare.js";
 import { pad } from "./draw.js";
 import { layers } from "./layers.js";
@@ -11,8 +13,9 @@ import { $, element, paint, say, speakAll, spelt } from "./dom.js";
 
 async function unpacked(id) {
   const bytes = Uint8Array.from(atob($(id).textContent), (letter) => letter.charCodeAt(0));
-  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
   $(id).remove();
+  if (!globalThis.DecompressionStream) return inflate(bytes); // before 2023
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
   return new Uint8Array(await new Response(stream).arrayBuffer());
 }
 
@@ -45,11 +48,12 @@ async function start() {
   const [lesson, weights, kernels] = await Promise.all(["lesson", "weights", "kernels"].map(unpacked));
   const data = JSON.parse(new TextDecoder().decode(lesson));
   const net = await engine(kernels, weights);
-  const watchers = [layers($("layers"), $("origin"), net.weights)];
-  let last = [];
+  let [last, image] = [[], null];
+  const controls = breaking($("broken"), net, () => { if (image) answered(image, last); });
+  const watchers = [layers($("layers"), $("origin"), net.weights, controls)];
   $("steps").addEventListener("toggle", () => showSteps(last));
-  const answered = (image, steps) => {
-    last = steps;
+  const answered = (pixels, steps) => {
+    [last, image] = [steps, pixels];
     const seen = { image, ...net.layers(image) };
     const digit = seen.probabilities.indexOf(Math.max(...seen.probabilities));
     $("answer").dataset.digit = digit;
@@ -58,15 +62,15 @@ async function start() {
     for (const watch of watchers) watch(seen);
   };
   const nothing = () => {
-    last = [];
+    [last, image] = [[], null];
     delete $("answer").dataset.digit;
     $("answer").textContent = "";
     showSteps([]);
     for (const watch of watchers) watch(null);
   };
-  const see = (pixels, width, height) => {
+  const see = (pixels, width, height, drawn) => {
     try {
-      const steps = explain(fromPixels(pixels, width, height));
+      const steps = explain(fromPixels(pixels, width, height), { drawn });
       answered(steps.at(-1).picture.data, steps);
       const { side } = steps.find((step) => step.side) ?? {};
       return side && say(`draw.more.${side}`);
@@ -76,7 +80,7 @@ async function start() {
       return say("draw.noInk");
     }
   };
-  pad({ canvas: $("draw"), clear: $("clear"), undo: $("undo"), width: $("width"), file: $("picture"), hint: $("hint"), see, nothing });
+  pad({ canvas: $("draw"), at: $("at"), erase: $("erase"), clear: $("clear"), undo: $("undo"), width: $("width"), file: $("picture"), hint: $("hint"), see, nothing });
   const track = race($("racing"), data);
   guess($("guessing"), data, track.expect);
   watchers.push(code($("coding"), data));

@@ -1,6 +1,6 @@
 // Where a number comes from: the window that it saw, the kernel that weighed it, and their sum.
 import { element, largest, paintMaps, say, signed } from "./dom.js";
-import { SHAPES } from "./shapes.js";
+import { SHAPES, box, cell } from "./shapes.js";
 
 const POOL1 = 12;
 const POOL2 = 4;
@@ -42,18 +42,22 @@ function convolved(before, from, channels, weights, name, map, y, x) {
   return { from: channels > 1 ? "pool1" : "image", window, kernel, products, bias, sum, y, x };
 }
 
-/** Fills the panel; what it names can be followed further. */
-export function origin(panel, { layer, index, seen, weights, follow, pictures }) {
+/**
+ * Fills the panel; what it names can be followed further. Returns what is outlined in the pictures:
+ * the value, and the window that it saw.
+ */
+export function origin(panel, { layer, index, seen, weights, follow, close, slide, moves, more }) {
   const found = terms(layer, index, seen, weights);
   const value = seen[layer][index];
-  const parts = [element("h3", {}, say(`origin.${layer}`, { ...(SHAPES[layer] ? place(layer, index) : { index }), value: value.toFixed(2) }))];
-  const close = element("button", { type: "button", id: "close", click: () => { panel.hidden = true; } },
-    say("origin.close"));
+  const inMap = SHAPES[layer] ? cell(layer, index) : { index };
+  const parts = [element("h3", {}, say(`origin.${layer}`, { ...inMap, value: value.toFixed(2) }))];
+  const marks = SHAPES[layer] ? { [layer]: [[...box(layer, inMap.map, inMap.y, inMap.x), "own"]] } : {};
   if (layer === "fc2" || layer === "fc1") {
     parts.push(element("p", {}, say("origin.dense", {
       count: found.products.length, bias: signed(found.bias), sum: found.sum.toFixed(2),
     })));
     if (layer === "fc1" && found.sum < 0) parts.push(element("p", {}, say("origin.relu")));
+    if (layer === "fc2") parts.push(softmaxRow(seen, index));
     parts.push(products(found, found.from), strongest(found, seen, follow));
   } else {
     parts.push(element("p", {}, say("origin.pool", {
@@ -63,10 +67,30 @@ export function origin(panel, { layer, index, seen, weights, follow, pictures })
       count: found.products.length, bias: signed(found.bias), sum: found.sum.toFixed(2),
     })));
     parts.push(windows(found));
+    parts.push(element("button", { type: "button", id: "slide", click: slide }, say(moves ? "origin.stop" : "origin.slide")));
     if (layer === "pool2") parts.push(strongest(inMaps(found), seen, follow));
-    mark(pictures[found.from], found);
+    const maps = found.from === "pool1" ? 20 : 1;
+    marks[found.from] = Array.from({ length: maps }, (_, map) => box(found.from, map, found.y, found.x, KERNEL));
   }
-  panel.replaceChildren(close, ...parts);
+  const shut = element("button", { type: "button", id: "close", click: close }, say("origin.close"));
+  const focused = panel.contains(document.activeElement) ? document.activeElement.id : "";
+  panel.replaceChildren(shut, ...parts, ...more);
+  if (focused) document.getElementById(focused)?.focus();
+  return marks;
+}
+
+/** The ten outputs, e to the power of each, and its share of their sum. */
+function softmaxRow(seen, index) {
+  const powers = [...seen.fc2].map(Math.exp);
+  const sum = powers.reduce((total, power) => total + power, 0);
+  const row = (name, spell) => element("tr", {}, element("th", { scope: "row" }, say(`origin.softmax.${name}`)),
+    ...powers.map((power, digit) => element("td", { class: digit === index ? "own" : undefined }, spell(power, digit))));
+  return element("div", { class: "scrolled", tabindex: "0", role: "region", "aria-label": say("origin.softmax.title") },
+    element("table", { class: "softmax" }, element("caption", {}, say("origin.softmax.title")),
+      row("digit", (_, digit) => String(digit)),
+      row("output", (_, digit) => seen.fc2[digit].toFixed(1)),
+      row("power", (power) => (power >= 1e4 || power < 0.01 ? power.toExponential(0) : power.toFixed(power < 10 ? 2 : 0))),
+      row("share", (power) => `${((100 * power) / sum).toFixed(1)} %`)));
 }
 
 /** The products in the places of what they weigh: red pushes up, blue pulls down. */
@@ -83,19 +107,16 @@ function strongest(found, seen, follow) {
   const rows = order.slice(0, 5).map((i) => element("li", {},
     element("button", { type: "button", click: () => follow(found.from, i) },
       say("origin.product", {
-        name: say(`origin.place.${found.from}`, place(found.from, i)),
-        value: seen[found.from][i].toFixed(2),
-        weight: found.weight(i).toFixed(2),
-        product: signed(found.products[i]),
+        name: say(`origin.place.${found.from}`, cell(found.from, i)),
+        ...multiplied(seen[found.from][i], found.weight(i)),
       }))));
   return element("ol", { class: "strongest" }, ...rows);
 }
 
-/** A value's number, and in maps its row and column. */
-function place(layer, index) {
-  const { side } = SHAPES[layer];
-  const inside = index % (side * side);
-  return { index, map: Math.floor(index / (side * side)), y: Math.floor(inside / side), x: inside % side };
+/** A value and a weight in three decimals, and the product of what is shown. */
+function multiplied(value, weight) {
+  const [left, right] = [value.toFixed(3), weight.toFixed(3)];
+  return { value: left, weight: right, product: signed(left * right) };
 }
 
 /** conv2's products by the place in pool1 that each weighs. */
@@ -121,15 +142,4 @@ function windows(found) {
   });
   return element("div", { class: "windows" }, figures[0], element("b", {}, "×"), figures[1],
     element("b", {}, "="), figures[2]);
-}
-
-/** The window in the layer before it, outlined in each of its maps. */
-function mark(canvas, { y, x, from }) {
-  const paper = canvas.getContext("2d");
-  const [maps, columns, pitch] = from === "pool1" ? [20, 5, POOL1 + 1] : [1, 1, 28];
-  paper.strokeStyle = "#111";
-  paper.lineWidth = 0.5;
-  for (let map = 0; map < maps; map++) {
-    paper.strokeRect((map % columns) * pitch + x, Math.floor(map / columns) * pitch + y, KERNEL, KERNEL);
-  }
 }

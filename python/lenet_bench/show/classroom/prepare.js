@@ -38,13 +38,24 @@ const SIDE = 28;
 const [AS_TALL, AS_DARK] = [0.5, 0.25]; // as the digit: what is another one
 const OVERVIEW = 320; // pixels of the longer side while looking for the digit
 
-/** The steps from a picture to the network's input, in order: [{name, summary, picture}]. */
-export function explain(whole) {
+/**
+ * The steps from a picture to the network's input, in order: [{name, summary, picture}]. What was
+ * `drawn` on clean paper is ink as it is: there is no light, no table and no colour to look for.
+ */
+export function explain(whole, { drawn = false } = {}) {
   const steps = [];
   const step = (name, summary, made) => {
     steps.push({ name, summary, picture: made });
     return made;
   };
+  if (drawn) {
+    const strokes = step("ink", text.drawn, mapped(whole, (value) => 1 - value));
+    const cut = step("digit", text.digit, digit(strokes));
+    steps.at(-1).side = sideOfSeveral(strokes, cut);
+    const boxed = step("scale", text.scale, scale(cut));
+    step("centre", text.centre, centre(boxed));
+    return steps;
+  }
   if (isMnist(whole)) {
     step("untouched", text.untouched, whole);
     return steps;

@@ -7,3 +7,31 @@ export const SHAPES = {
   pool2: { columns: 10, side: 4, stages: "conv2,pool2" },
   fc1: { columns: 40, side: 1, stages: "fc1" },
 };
+/** How many numbers each has. */
+export const COUNTS = { image: 784, pool1: 2880, pool2: 800, fc1: 500 };
+
+const pitch = (side) => (side > 1 ? side + 1 : 1); // a pixel between the maps
+
+/** The number of the value at a point of the layer's picture; null between the maps. */
+export function under(layer, x, y) {
+  const { columns, side } = SHAPES[layer];
+  const apart = pitch(side);
+  const [column, row, dx, dy] = [Math.floor(x / apart), Math.floor(y / apart), x % apart, y % apart];
+  if (dx >= side || dy >= side || column >= columns) return null;
+  const index = ((row * columns + column) * side + dy) * side + dx;
+  return index < COUNTS[layer] ? index : null;
+}
+
+/** A value's number, and its map, row and column. */
+export function cell(layer, index) {
+  const { side } = SHAPES[layer];
+  const inside = index % (side * side);
+  return { index, map: Math.floor(index / (side * side)), y: Math.floor(inside / side), x: inside % side };
+}
+
+/** The box [x, y, width, height] of the layer's picture that begins at a place of a map. */
+export function box(layer, map, y, x, size = 1) {
+  const { columns, side } = SHAPES[layer];
+  const apart = pitch(side);
+  return [(map % columns) * apart + x, Math.floor(map / columns) * apart + y, size, size];
+}

@@ -1,0 +1,72 @@
+// What happens if a part of the network is broken: a map switched off, a weight of a kernel changed.
+import { element, say } from "./dom.js";
+import { SHAPES } from "./shapes.js";
+
+const KERNEL = 5;
+/** The parameters that make a layer, and how many of its weights each map has. */
+const MADE_BY = { pool1: ["conv1", 25], pool2: ["conv2", 500], fc1: ["fc1", 800] };
+
+/** Changes `net`, calls `changed` after each change, and says in `root` what is changed. */
+export function breaking(root, net, changed) {
+  const off = new Map(); // "pool1 3" -> [layer, map]
+  const edited = new Map(); // number of a weight of conv1 -> its new value
+
+  const apply = () => {
+    const changes = {};
+    const own = (name) => (changes[name] ??= net.original[name].slice());
+    for (const [index, value] of edited) own("conv1_weight")[index] = value;
+    for (const [layer, map] of off.values()) {
+      const [name, count] = MADE_BY[layer];
+      own(`${name}_weight`).fill(0, map * count, (map + 1) * count);
+      own(`${name}_bias`)[map] = 0;
+    }
+    net.change(changes);
+    tell();
+    changed();
+  };
+  const mend = () => {
+    off.clear();
+    edited.clear();
+    apply();
+  };
+  const tell = () => {
+    const said = [...off.values()].map(([layer, map]) => say(`broken.off.${layer}`, { map }));
+    if (edited.size) said.push(say("broken.weights", { count: edited.size }));
+    root.hidden = said.length === 0;
+    root.replaceChildren(element("b", {}, say("broken.title", { what: said.join(", ") })),
+      element("button", { type: "button", id: "mend", click: mend }, say("broken.mend")));
+  };
+
+  /** A kernel of conv1 as 25 fields. */
+  const kernel = (map) => {
+    const fields = Array.from({ length: KERNEL * KERNEL }, (_, k) => {
+      const index = map * KERNEL * KERNEL + k;
+      return element("input", {
+        type: "number", step: "0.1", value: net.weights.conv1_weight[index].toFixed(2),
+        "aria-label": say("broken.weight", { y: Math.floor(k / KERNEL), x: k % KERNEL }),
+        change: (event) => {
+          if (!Number.isFinite(event.target.valueAsNumber)) return;
+          edited.set(index, event.target.valueAsNumber);
+          apply();
+        },
+      });
+    });
+    return element("fieldset", { class: "kernel" }, element("legend", {}, say("broken.kernel")), ...fields);
+  };
+
+  /** What a student can do to the map, or the value of fc1, that is explained. */
+  const controls = (layer, index) => {
+    if (!(layer in MADE_BY)) return [];
+    const map = Math.floor(index / SHAPES[layer].side ** 2);
+    const key = `${layer} ${map}`;
+    const toggle = () => {
+      if (!off.delete(key)) off.set(key, [layer, map]);
+      apply();
+    };
+    const label = say(off.has(key) ? `broken.on.${layer}` : `broken.switch.${layer}`, { map });
+    const button = element("button", { type: "button", class: "switch", click: toggle }, label);
+    return layer === "pool1" && !off.has(key) ? [button, kernel(map)] : [button];
+  };
+  root.hidden = true;
+  return controls;
+}
