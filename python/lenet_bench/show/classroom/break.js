@@ -30,11 +30,11 @@ export function breaking(root, net, changed) {
     apply();
   };
   const tell = () => {
-    const said = [...off.values()].map(([layer, map]) => say(`broken.off.${layer}`, { map }));
-    if (edited.size) said.push(say("broken.weights", { count: edited.size }));
+    const said = [...off.values()].map(([layer, map]) => say(`changed.off.${layer}`, { map }));
+    if (edited.size) said.push(say("changed.weights", { count: edited.size }));
     root.hidden = said.length === 0;
-    root.replaceChildren(element("b", {}, say("broken.title", { what: said.join(", ") })),
-      element("button", { type: "button", id: "mend", click: mend }, say("broken.mend")));
+    root.replaceChildren(element("b", {}, say("changed.title", { what: said.join(", ") })),
+      element("button", { type: "button", id: "mend", click: mend }, say("changed.mend")));
   };
 
   /** A kernel of conv1 as 25 fields. */
@@ -43,7 +43,7 @@ export function breaking(root, net, changed) {
       const index = map * KERNEL * KERNEL + k;
       return element("input", {
         type: "number", step: "0.1", value: net.weights.conv1_weight[index].toFixed(2),
-        "aria-label": say("broken.weight", { y: Math.floor(k / KERNEL), x: k % KERNEL }),
+        "aria-label": say("changed.weight", { y: Math.floor(k / KERNEL), x: k % KERNEL }),
         change: (event) => {
           if (!Number.isFinite(event.target.valueAsNumber)) return;
           edited.set(index, event.target.valueAsNumber);
@@ -51,7 +51,7 @@ export function breaking(root, net, changed) {
         },
       });
     });
-    return element("fieldset", { class: "kernel" }, element("legend", {}, say("broken.kernel")), ...fields);
+    return element("fieldset", { class: "kernel" }, element("legend", {}, say("changed.kernel")), ...fields);
   };
 
   /** What a student can do to the map, or the value of fc1, that is explained. */
@@ -63,7 +63,7 @@ export function breaking(root, net, changed) {
       if (!off.delete(key)) off.set(key, [layer, map]);
       apply();
     };
-    const label = say(off.has(key) ? `broken.on.${layer}` : `broken.switch.${layer}`, { map });
+    const label = say(off.has(key) ? `changed.on.${layer}` : `changed.switch.${layer}`, { map });
     const button = element("button", { type: "button", class: "switch", click: toggle }, label);
     return layer === "pool1" && !off.has(key) ? [button, kernel(map)] : [button];
   };

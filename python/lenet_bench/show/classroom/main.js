@@ -49,7 +49,7 @@ async function start() {
   const data = JSON.parse(new TextDecoder().decode(lesson));
   const net = await engine(kernels, weights);
   let [last, image] = [[], null];
-  const controls = breaking($("broken"), net, () => { if (image) answered(image, last); });
+  const controls = breaking($("changes"), net, () => { if (image) answered(image, last); });
   const watchers = [layers($("layers"), $("origin"), net.weights, controls)];
   $("steps").addEventListener("toggle", () => showSteps(last));
   const answered = (pixels, steps) => {

@@ -37,7 +37,7 @@ export const strings = {
       fc1: "value {index}: {value}",
     },
   },
-  broken: {
+  changed: {
     title: "You changed the network: {what}. ",
     mend: "Put everything back",
     off: { pool1: "map {map} of conv1 is off", pool2: "map {map} of conv2 is off", fc1: "value {map} of fc1 is off" },
