@@ -22,11 +22,12 @@ TIMES_US = (20, 60, 180, 540, 12_600)
 CARRIED = (Path(lenet_bench.show.classroom.__file__).parent / "fused.wasm", default_path())
 SEVEN = [[(0.25, 0.2), (0.7, 0.2), (0.45, 0.8)]]
 #: What the page sees and answers, as its own parts give it.
-SEEN = """async () => {
+SEEN = """async (drawn) => {
     const { explain, fromPixels } = await import("lenet/prepare.js");
     const canvas = document.getElementById("draw");
     const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
-    return [...explain(fromPixels(data, canvas.width, canvas.height)).at(-1).picture.data];
+    const plane = fromPixels(data, canvas.width, canvas.height);
+    return [...explain(plane, { drawn }).at(-1).picture.data];
 }"""
 
 
@@ -92,13 +93,26 @@ def test_a_digit_that_is_drawn_is_answered_and_cleared(see):
     assert tab.locator("#outputs button").first.is_disabled()
 
 
-def test_the_page_prepares_a_drawing_as_infer_does_and_gives_the_references_probabilities(see):
+def test_the_page_prepares_a_picture_as_infer_does(see):
     tab = see()
     draw(tab, SEVEN)
-    image = np.array(tab.evaluate(SEEN), np.float32).reshape(28, 28)
+    image = np.array(tab.evaluate(SEEN, False), np.float32).reshape(28, 28)
     address = tab.evaluate("() => document.getElementById('draw').toDataURL()")
     picture = io.BytesIO(b64decode(address.partition(",")[2]))
     assert np.abs(image - lenet_bench.read_image(picture)).max() < 1e-3
+
+
+def test_what_is_drawn_becomes_almost_the_same_image_in_fewer_steps(see):
+    tab = see()
+    draw(tab, SEVEN)
+    quick, full = (np.array(tab.evaluate(SEEN, drawn)) for drawn in (True, False))
+    assert np.abs(quick - full).mean() < 0.02
+
+
+def test_the_page_gives_the_references_probabilities(see):
+    tab = see()
+    draw(tab, SEVEN)
+    image = np.array(tab.evaluate(SEEN, True), np.float32).reshape(28, 28)
     shown = [float(text.rstrip(" %")) for text in tab.locator("#outputs span").all_inner_texts()]
     expected = lenet_bench.load("reference").infer(image)
     assert np.abs(np.array(shown) / 100 - expected).max() < 0.001
@@ -109,7 +123,7 @@ def test_each_step_is_shown_to_whoever_opens_them(see):
     draw(tab, SEVEN)
     assert tab.locator("#steps li").count() == 0
     tab.locator("#steps summary").click()
-    tab.locator("#steps li canvas").nth(5).wait_for()
+    tab.locator("#steps li canvas").nth(3).wait_for()
     names = tab.locator("#steps li b").all_inner_texts()
     assert names[-2:] == ["scale", "centre"]
     tab.locator("#clear").click()
@@ -315,6 +329,127 @@ def test_an_output_is_followed_back_to_the_image_by_keyboard_and_a_map_by_a_clic
     assert tab.locator("#origin .windows canvas").count() == 3
     tab.locator("#layer-pool2").click(position={"x": 10, "y": 10})
     assert "map 0 of pool2" in tab.locator("#origin h3").inner_text()
+
+
+@pytest.mark.parametrize("viewport", [{"width": 1280, "height": 720}, PHONE])
+def test_the_trace_opens_where_it_is_seen(see, viewport):
+    tab = see(viewport)
+    draw(tab, SEVEN)
+    tab.locator("#layer-pool1").click(position={"x": 10, "y": 10})
+    box = tab.locator("#origin").bounding_box()
+    assert box["y"] >= 0
+    assert box["y"] + min(box["height"], 200) <= viewport["height"]
+
+
+def test_a_traced_value_is_outlined_with_the_windows_that_it_saw(see):
+    tab = see()
+    draw(tab, SEVEN)
+    tab.locator("#layer-pool2").click(position={"x": 10, "y": 10})
+    assert tab.locator("#map-pool2 .over .own").count() == 1
+    assert tab.locator("#map-pool1 .over .window").count() == 20
+    tab.locator("#close").click()
+    assert tab.locator(".over i").count() == 0
+
+
+def test_a_value_is_told_under_the_pointer(see):
+    tab = see()
+    draw(tab, SEVEN)
+    tab.locator("#layer-pool2").hover(position={"x": 10, "y": 10})
+    assert "map 0, row 1" in tab.locator("#map-pool2 .value").inner_text()
+
+
+def test_arrows_and_page_keys_walk_over_the_maps(see):
+    tab = see()
+    draw(tab, SEVEN)
+    tab.locator("#layer-pool2").focus()
+    for key in ("PageDown", "ArrowDown", "ArrowRight"):
+        tab.keyboard.press(key)
+    assert "map 1, row 1, column 1" in tab.locator("#map-pool2 .value").inner_text()
+    tab.keyboard.press("Enter")
+    assert "column 1 of map 1 of pool2" in tab.locator("#origin h3").inner_text()
+
+
+def test_products_are_those_of_the_digits_that_are_shown(see):
+    tab = see()
+    draw(tab, SEVEN)
+    tab.locator("#outputs button").nth(7).click()
+    for text in tab.locator("#origin .strongest button").all_inner_texts():
+        left, right, product = re.findall(r"[−+-]?\d+\.\d+", text.replace("−", "-"))
+        assert float(product) == pytest.approx(float(left) * float(right), abs=0.00501)
+
+
+def test_the_softmax_row_is_of_the_probabilities(see):
+    tab = see()
+    draw(tab, SEVEN)
+    tab.locator("#outputs button").nth(7).click()
+    shares = tab.locator("#origin .softmax tr").last.locator("td").all_inner_texts()
+    assert shares == tab.locator("#outputs span").all_inner_texts()
+
+
+def test_the_window_slides_a_place_a_click_where_motion_is_unwanted(see):
+    tab = see(reduced_motion="reduce")
+    draw(tab, SEVEN)
+    tab.locator("#layer-pool2").click(position={"x": 3, "y": 3})
+    for place in ("column 1", "column 2"):
+        tab.locator("#slide").click()
+        assert f"{place} of map 0" in tab.locator("#origin h3").inner_text()
+
+
+def test_a_map_that_is_switched_off_is_zero_until_it_is_put_back(see):
+    tab = see()
+    draw(tab, SEVEN)
+    before = tab.locator("#outputs span").all_inner_texts()
+    tab.locator("#layer-pool1").click(position={"x": 10, "y": 10})
+    tab.locator("#origin .switch").click()
+    assert "is 0.00" in tab.locator("#origin h3").inner_text()
+    assert "map 0 of conv1 is off" in tab.locator("#changes").inner_text()
+    tab.locator("#mend").click()
+    assert tab.locator("#changes").is_hidden()
+    assert tab.locator("#outputs span").all_inner_texts() == before
+
+
+def test_a_weight_of_a_kernel_can_be_changed(see):
+    tab = see()
+    draw(tab, SEVEN)
+    tab.locator("#layer-pool1").click(position={"x": 20, "y": 20})
+    before = tab.locator("#outputs span").all_inner_texts()
+    for field in range(5):
+        tab.locator("#origin .kernel input").nth(12 + field).fill("9")
+        tab.locator("#origin .kernel input").nth(12 + field).press("Tab")
+    assert "changed: 5" in tab.locator("#changes").inner_text()
+    assert tab.locator("#outputs span").all_inner_texts() != before
+
+
+def test_the_eraser_takes_ink_away(see):
+    tab = see()
+    draw(tab, [[(0.4, 0.5), (0.6, 0.5)]])
+    tab.locator("#erase").click()
+    tab.locator("#width").fill("36")
+    box = tab.locator("#draw").bounding_box()
+    tab.mouse.move(box["x"] + 0.3 * box["width"], box["y"] + 0.5 * box["height"])
+    tab.mouse.down()
+    tab.mouse.move(box["x"] + 0.7 * box["width"], box["y"] + 0.5 * box["height"], steps=5)
+    tab.mouse.up()
+    tab.locator("#answer:not([data-digit])").wait_for(state="attached")
+
+
+def test_a_digit_is_drawn_by_keyboard(see):
+    tab = see()
+    tab.locator("#clear").focus()
+    tab.keyboard.press("Shift+Tab")
+    assert tab.evaluate("document.activeElement.id") == "draw"
+    for key in ["ArrowUp"] * 8 + [" "] + ["ArrowDown"] * 16:
+        tab.keyboard.press(key)
+    assert answered(tab) == "1"
+
+
+def test_a_browser_without_decompression_streams_unpacks_by_itself(chromium, page):
+    tab = chromium.new_page()
+    tab.add_init_script("delete globalThis.DecompressionStream")
+    tab.goto(page.as_uri())
+    tab.wait_for_selector("html[data-ready]")
+    assert draw(tab, SEVEN) == "7"
+    tab.close()
 
 
 def test_a_stage_is_lit_everywhere_and_three_apis_stand_side_by_side_with_lines_and_times(see):
