@@ -16,7 +16,7 @@ _REST = STAGES[-1:]
 
 _NAME = "|".join(STAGES)
 _MARK = re.compile(rf"(?:#|//) ((?:{_NAME})(?:(?:, | and )(?:{_NAME}))*)(?::.*)?$")
-_LAYER = re.compile(r"(?:conv|pool|fc)[12](?![0-9])|softmax", re.IGNORECASE)
+_LAYER = re.compile(r"(?:conv|pool|fc)[12](?![0-9D])|softmax", re.IGNORECASE)
 _CONSTANT = re.compile(r"k[A-Z]")  # a size, in C++: kConv1Side
 
 
