@@ -143,7 +143,7 @@ function byKeyboard(canvas, layer, spell, follow) {
     }
     event.preventDefault();
   });
-  canvas.addEventListener("focus", () => spell(at));
+  canvas.addEventListener("focus", () => { if (canvas.matches(":focus-visible")) spell(at); });
   canvas.addEventListener("blur", () => spell(null));
 }
 
@@ -152,7 +152,7 @@ function numbers(layer) {
   const { side, columns } = SHAPES[layer];
   const maps = COUNTS[layer] / side ** 2;
   const made = element("div", { class: "numbers", "aria-hidden": "true" },
-    ...Array.from({ length: maps }, (_, map) => element("span", {}, String(map))));
+    ...Array.from({ length: maps }, (_, map) => element("span", {}, element("b", {}, String(map)))));
   made.style.gridTemplateColumns = `repeat(${columns}, 1fr)`;
   return made;
 }
