@@ -374,7 +374,7 @@ def test_products_are_those_of_the_digits_that_are_shown(see):
     draw(tab, SEVEN)
     tab.locator("#outputs button").nth(7).click()
     for text in tab.locator("#origin .strongest button").all_inner_texts():
-        left, right, product = re.findall(r"[−+-]?\d+\.\d+", text.replace("−", "-"))
+        left, right, product = re.findall(r"[+-]?\d+\.\d+", text.replace("\N{MINUS SIGN}", "-"))
         assert float(product) == pytest.approx(float(left) * float(right), abs=0.00501)
 
 

@@ -1,8 +1,8 @@
 """A backend's code by stage: the stages of the network that each line belongs to.
 
 A statement belongs to what a comment beside or above it names (`# conv1 and pool1`), else to the
-first layer in its own words (`self.conv1(x)`), else to what the statement around it belongs to. This
-is only a reading aid: no figure depends on it.
+first layer in its own words (`self.conv1(x)`), else to what the statement around it belongs to.
+This is only a reading aid: no figure depends on it.
 """
 
 import re
