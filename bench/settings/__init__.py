@@ -35,10 +35,8 @@ class InPython(Adapter):
         super().__init__(row, setting.function, weights, threads)
 
     def describe(self) -> dict[str, str]:
-        """Which it is, of which version, and whether Keras compiles it."""
-        jit = getattr(self.inside().get("model"), "jit_compile", None)
-        compiled = {} if jit is None else {"jit_compile": str(jit)}
-        return {"library": self.library(), "setting": self._name, **compiled}
+        """Which it is, of which version."""
+        return {"library": self.library(), "setting": self._name}
 
 
 class InCpp:
