@@ -1,7 +1,7 @@
 """The tables of the README and of docs/, each drawn from a result file: DRAWN has them by kind."""
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cache
 from itertools import islice
@@ -26,7 +26,7 @@ from lenet_bench.results import (
     start_medians_us,
 )
 from lenet_bench.results.breakdown import GROUPS, grouped
-from lenet_bench.results.sizes import Answer, Sized, answers, by_api, sized
+from lenet_bench.results.sizes import Sized, by_api, by_name, sized
 from lenet_bench.results.statistics import FEWEST_STARTS, ratio_interval
 from lenet_bench.results.warnings import disturbance, in_two_modes
 from lenet_bench.show.figures.rows import Record, Run
@@ -34,7 +34,7 @@ from lenet_bench.show.markdown import table as markdown
 from lenet_bench.show.page import gather
 from lenet_bench.show.sentences import SHORT_LIST, timed
 from lenet_bench.show.sentences import conditions as measured_how
-from lenet_bench.show.sizes import millions, ratios, with_interval
+from lenet_bench.show.sizes import millions, ratios, spelt, with_interval
 from lenet_bench.show.sizes import sentence as size_sentence
 from lenet_bench.show.terminal.screen import Screen
 from lenet_bench.show.why import answer as answer_of
@@ -405,7 +405,7 @@ def limits_us(folder: Path) -> dict[str, float]:
 
 def networks(folder: Path) -> Iterator[str]:
     """How many times as long as the fastest API each backend takes on each network."""
-    titles, *rows = ratios(of_sizes(folder), lambda one: ratio(one.ratio))
+    titles, *rows = ratios(of_sizes(folder), spelt)
     factors = built_factors(folder)
     marked = [(f"{n} (built: {factors[n]})" if n in factors else n, *cells) for n, *cells in rows]
     yield from markdown(titles, marked, titles[:1])
@@ -420,28 +420,28 @@ def networkslong(folder: Path) -> Iterator[str]:
 
 def sizes(folder: Path) -> Iterator[str]:
     """From which size on each backend is nearly as fast as the fastest API."""
-    yield from (f"- {size_sentence(one)}" for one in answers(of_sizes(folder)))
+    yield from (f"- {size_sentence(own)}" for own in by_name(of_sizes(folder)).values())
 
 
 def sizesbrief(folder: Path) -> Iterator[str]:
     """Each API by its fastest call on the smallest and the largest network, and Keras' predict."""
     every = of_sizes(folder)
-    apis = answers([replace(one, name=api) for api, one in by_api(every)])
-    slowest_first = sorted(apis, key=lambda one: -one.first.ratio)
-    told = [f"in {one.name} {at_both_ends(one)}" for one in slowest_first if one.first.ratio > 1]
-    predict = next(at_both_ends(one) for one in answers(every) if one.name == "keras")
+    apis = by_name([replace(one, name=api) for api, one in by_api(every)])
+    slowest_first = sorted(apis.items(), key=lambda one: -one[1][0].ratio)
+    told = [f"in {name} {at_both_ends(own)}" for name, own in slowest_first if own[0].ratio > 1]
     first, last = every[0], every[-1]
     sentence = (
         "The larger the network, the less the call counts. In times of the fastest API, on a "
         f"perceptron ({millions(first)} multiply-adds) and on {last.network} ({millions(last)}), "
-        f"the fastest call takes {', '.join(told)}. Keras' `predict` takes {predict}."
+        f"the fastest call takes {', '.join(told)}. Keras' `predict` takes "
+        f"{at_both_ends(by_name(every)['keras'])}."
     )
     yield from wrap(sentence, SCREEN.columns, break_on_hyphens=False)
 
 
-def at_both_ends(one: Answer) -> str:
+def at_both_ends(own: Sequence[Sized]) -> str:
     """Its ratio on its smallest network, and that on its largest with the interval."""
-    return f"{ratio(one.first.ratio)} and {with_interval(one.last)}"
+    return f"{ratio(own[0].ratio)} and {with_interval(own[-1])}"
 
 
 def built_factors(folder: Path) -> dict[str, str]:

@@ -1,6 +1,6 @@
 """How large must a network be before the API stops mattering? Arithmetic only.
 
-`sized` turns results of several networks into rows, `answers` says from which size on a backend is
+`sized` turns results of several networks into rows, `since` says from which size on a backend is
 nearly as fast as the fastest API.
 """
 
@@ -45,22 +45,6 @@ class Sized:
         return self.us - self.us / self.ratio
 
 
-@dataclass(frozen=True)
-class Answer:
-    """What a backend's rows say together."""
-
-    name: str
-    first: Sized  # its smallest network
-    last: Sized  # its largest
-    since: Sized | None  # from this network on it is near; None: it is not on its largest
-
-    @property
-    def slower_kernels(self) -> bool:
-        """Whether calls and dispatch cannot explain how much longer its largest network takes."""
-        certain = self.last.low is not None and self.last.low > 1 + NEAR
-        return certain and self.last.longer_us > _BEYOND_DISPATCH * self.first.longer_us
-
-
 def sized(results: Sequence[Result]) -> list[Sized]:
     """Each backend on each network, the smallest network first, of each the fastest backend first.
 
@@ -81,14 +65,23 @@ def sized(results: Sequence[Result]) -> list[Sized]:
     return found
 
 
-def answers(found: Sequence[Sized]) -> list[Answer]:
-    """One for each backend, in the order in which the rows name them first."""
-    return [_answer([one for one in found if one.name == name]) for name in names(found)]
+def by_name(found: Sequence[Sized]) -> dict[str, list[Sized]]:
+    """The rows of each backend, the smallest network first."""
+    names = dict.fromkeys(one.name for one in found)
+    return {name: [one for one in found if one.name == name] for name in names}
 
 
-def names(found: Sequence[Sized]) -> list[str]:
-    """The backends: by their time on the smallest network, then those that did not run on it."""
-    return list(dict.fromkeys(one.name for one in found))
+def since(own: Sequence[Sized]) -> Sized | None:
+    """The smallest network from which on a backend is near; None: it is not on its largest."""
+    near = list(takewhile(lambda one: one.is_near, reversed(own)))
+    return near[-1] if near else None
+
+
+def has_slower_kernels(own: Sequence[Sized]) -> bool:
+    """Whether calls and dispatch cannot explain how much longer its largest network takes."""
+    first, last = own[0], own[-1]
+    certain = last.low is not None and last.low > 1 + NEAR
+    return certain and last.longer_us > _BEYOND_DISPATCH * first.longer_us
 
 
 def by_api(found: Sequence[Sized]) -> list[tuple[str, Sized]]:
@@ -106,11 +99,6 @@ def _api(name: str) -> str:
     except LenetBenchError:  # of another version
         return name
     return row.family if row.family == _AS_ONE else row.library
-
-
-def _answer(own: Sequence[Sized]) -> Answer:
-    near = list(takewhile(lambda one: one.is_near, reversed(own)))
-    return Answer(own[0].name, own[0], own[-1], near[-1] if near else None)
 
 
 def _sized(row: Row, fastest: Row, result: Result) -> Sized:

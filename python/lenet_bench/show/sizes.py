@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from .. import units
 from ..results import Result
-from ..results.sizes import NEAR, Answer, Sized, answers, names, sized
+from ..results.sizes import NEAR, Sized, by_name, has_slower_kernels, since, sized
 from ..texts import json_text
 from . import markdown
 from .terminal.screen import Screen
@@ -16,32 +16,23 @@ def answered(results: Sequence[Result], form: str | None, screen: Screen) -> Ite
     found = sized(results)
     if not found or form == "csv":
         return
+    said = {name: sentence(own) for name, own in by_name(found).items()}
     if form == "json":
-        said = {one.name: sentence(one) for one in answers(found)}
         yield json_text({"sizes": found, "answers": said})
         return
-    (_, *networks), *rows = ratios(found, lambda one: units.ratio(one.ratio))
-    title = "Times as long as the fastest API, by network:"
+    title, rows = "Times as long as the fastest API, by network:", ratios(found, spelt)
     yield ""
     if form == "markdown":
-        yield from [title, "", *markdown.table(("backend", *networks), rows, ("backend",)), ""]
-        yield from (f"- {markdown.escaped(sentence(one))}" for one in answers(found))
+        yield from [title, "", *markdown.table(rows[0], rows[1:], ("backend",)), ""]
+        yield from (f"- {markdown.escaped(one)}" for one in said.values())
         return
     yield from screen.wrap(title, "bold")
-    name, *columns = zip(*rows, strict=True)
-    yield from table(
-        screen,
-        [
-            Column("backend", name, left=True, style="bold"),
-            *(  # the smallest and the largest network stay in a narrow terminal
-                Column(network, cells, leaves=n if n < len(networks) - 1 else 0)
-                for n, (network, cells) in enumerate(zip(networks, columns, strict=True))
-            ),
-        ],
-    )
-    yield ""
-    for one in answers(found):
-        yield from screen.wrap(sentence(one))
+    (first, *names), *others, (last, *cells) = zip(*rows, strict=True)
+    columns = [Column(of, texts, leaves=n) for n, (of, *texts) in enumerate(others, 1)]
+    columns = [Column(first, names, left=True, style="bold"), *columns, Column(last, cells)]
+    yield from [*table(screen, columns), ""]
+    for one in said.values():
+        yield from screen.wrap(one)
 
 
 def ratios(found: Sequence[Sized], spell: Callable[[Sized], str]) -> list[tuple[str, ...]]:
@@ -50,38 +41,35 @@ def ratios(found: Sequence[Sized], spell: Callable[[Sized], str]) -> list[tuple[
     cells = {(one.name, one.network): spell(one) for one in found}
     return [
         ("backend", *networks),
-        *((name, *(cells.get((name, of), units.NONE) for of in networks)) for name in names(found)),
+        *((n, *(cells.get((n, of), units.NONE) for of in networks)) for n in by_name(found)),
     ]
+
+
+def spelt(one: Sized) -> str:
+    return units.ratio(one.ratio)
 
 
 def with_interval(one: Sized) -> str:
     """2.69 (2.60-2.78)."""
     within = "" if one.low is None else f" ({units.interval(one.low, one.high)})"
-    return units.ratio(one.ratio) + within
+    return spelt(one) + within
 
 
-def sentence(one: Answer) -> str:
+def sentence(own: Sequence[Sized]) -> str:
     """From which size on a backend is nearly as fast as the fastest API, or that it is not."""
-    first, last, since = one.first, one.last, one.since
-    near = f"less than {units.percent(NEAR)} longer than the fastest API"
+    first, last, near = own[0], own[-1], since(own)
+    takes = f"{first.name} takes less than {units.percent(NEAR)} longer than the fastest API"
     largest = f"{millions(last)} multiply-adds ({last.network})"
-    if since is first:
-        return f"{one.name} takes {near} on every network that it ran on."
-    if since:
+    if near is first:
+        return f"{takes} on every network that it ran on."
+    if near:
         began = "it is the fastest" if first.ratio == 1 else f"it takes {times(first)}"
-        return (
-            f"{one.name} takes {near} from {millions(since)} multiply-adds on ({since.network}); "
-            f"on {first.network} {began}."
-        )
-    if last.low is None:
-        return (
-            f"{one.name} started too rarely for an interval; at {largest} it takes {times(last)}."
-        )
-    if last.low <= 1 + NEAR:
-        return f"{one.name} may or may not take {near} even at {largest}: {times(last)}."
-    why = ", since its kernels are slower" if one.slower_kernels else ""
-    more = near.replace("less", "more")
-    return f"{one.name} takes {more} even at {largest}: {times(last)}{why}."
+        size = f"{millions(near)} multiply-adds on ({near.network})"
+        return f"{takes} from {size}; on {first.network} {began}."
+    if last.low is None or last.low <= 1 + NEAR:
+        return f"{first.name}: no answer without a narrower interval; at {largest}: {times(last)}."
+    why = ", since its kernels are slower" if has_slower_kernels(own) else ""
+    return f"{takes.replace('less', 'more')} even at {largest}: {times(last)}{why}."
 
 
 def times(one: Sized) -> str:

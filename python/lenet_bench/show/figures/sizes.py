@@ -16,130 +16,97 @@ from .vega import Spec
 _HEIGHT, _BETWEEN = 400, 19  # pixels: the figure, and two names
 _ROOM = 1.35  # from the end of a line to its name, and around the data: factors
 _LIMIT = "this machine's limit"
+_HOW = (
+    "Time of a call over that of the fastest API on the same network, by the network's "
+    "multiply-adds, both logarithmic. Each API by its fastest variant, the inference engines by "
+    "the fastest of them; at the end of a line is the variant that is fastest there. The dots "
+    "apart are a recurrent network, whose steps wait for one another. The broken line, where there "
+    "is one, is the least time in which the machine can read the weights and multiply. Point at a "
+    "dot for its name."
+)
 
 
 def sizes(found: Sequence[Sized], limits_us: Mapping[str, float] | None = None) -> list[Figure]:
     """The figure, where there are two networks; with the machine's limit for those named."""
     if not found:
         return []
-    dots = _dots(found)
+    dots = [_dot(line, one) for line, one in by_api(found)]
+    lines = [dot | {"kind": "line"} for dot in dots if "gru" not in network(dot["network"]).kinds]
     floor = [
-        {"kind": "limit", "line": _LIMIT, "family": FAMILIES[-1]}
-        | {"macs": one.multiply_adds / 1e6, "ratio": us / one.us}
-        for one in found
-        if one.ratio == 1 and not _is_recurrent(one) and (us := (limits_us or {}).get(one.network))
+        {**row, "kind": "limit", "line": _LIMIT, "text": _LIMIT, "family": FAMILIES[-1]}
+        | {"ratio": limits_us[row["network"]] / row["us"]}
+        for row in lines
+        if row["ratio"] == 1 and limits_us and row["network"] in limits_us
     ]
-    limit = " The broken line is the least time in which this machine can read the weights and "
-    limit += "multiply, layer by layer."
-    return [
-        Figure(
-            "sizes",
-            "Sizes",
-            "How large must a network be before the API stops mattering?",
-            "Time of a call over that of the fastest API on the same network, by the network's "
-            "multiply-adds, both logarithmic. Each API by its fastest variant, the inference "
-            "engines by the fastest of them; at the end of a line is the variant that is fastest "
-            f"there. The dots apart are a recurrent network, whose steps wait for one another."
-            f"{limit if floor else ''} Point at a dot for its name.",
-            _spec(dots, floor),
-            tuple(ratios(found, with_interval)),
-        )
-    ]
+    question = "How large must a network be before the API stops mattering?"
+    numbers = tuple(ratios(found, with_interval))
+    return [Figure("sizes", "Sizes", question, _HOW, _spec(dots, [*lines, *floor]), numbers)]
 
 
-def _dots(found: Sequence[Sized]) -> list[Record]:
-    """The fastest variant of each line on each network; a line needs two."""
-    best = by_api(found)
-    lines = [line for line, _ in best]
-    return [
-        {
-            "kind": "recurrent" if _is_recurrent(one) else "dot",
-            "line": line,
-            "family": family(one.name),
-            "network": one.network,
-            "macs": one.multiply_adds / 1e6,
-            "ratio": one.ratio,
-            "name": one.name,
-            "about": f"{one.name} on {one.network}: {units.time(one.us)}, {times(one)}",
-        }
-        for line, one in best
-        if lines.count(line) > 1
-    ]
+def _dot(line: str, one: Sized) -> Record:
+    return {
+        "kind": "dot",
+        "line": line,
+        "text": line if line.lower() == one.name else f"{line}: {one.name}",
+        "family": family(one.name),
+        "network": one.network,
+        "macs": one.multiply_adds / 1e6,
+        "us": one.us,
+        "ratio": one.ratio,
+        "about": f"{one.name} on {one.network}: {units.time(one.us)}, {times(one)}",
+    }
 
 
-def _is_recurrent(one: Sized) -> bool:
-    return "gru" in network(one.network).kinds
-
-
-def _ends(dots: Sequence[Record], floor: Sequence[Record], step: float) -> list[Record]:
-    """A name at the end of each line, moved up where it would meet the one below."""
-    last = {one["line"]: one for one in dots if one["kind"] == "dot"}
-    ends = [one | {"text": _named(one["line"], one["name"])} for one in last.values()]
-    ends += [one | {"text": _LIMIT} for one in floor[-1:]]
-    found: list[Record] = []
-    at = 0.0
-    for one in sorted(ends, key=lambda one: one["ratio"]):
-        at = max(one["ratio"], at * step)
-        there = {"macs": one["macs"] * _ROOM, "ratio": at}
-        found += [
-            one | {"kind": "way"},
-            one | there | {"kind": "way"},
-            one | there | {"kind": "end"},
-        ]
+def _ends(lines: Sequence[Record], step: float) -> list[Record]:
+    """The end of each line, and beside it the place of its name, above the one below it."""
+    found, at = [], 0.0
+    for row in sorted({row["line"]: row for row in lines}.values(), key=lambda row: row["ratio"]):
+        at = max(row["ratio"], at * step)
+        found.append(row | {"kind": "end", "beside": row["macs"] * _ROOM, "at": at})
     return found
 
 
-def _named(line: str, name: str) -> str:
-    """PyTorch: torch:export; JAX, whose backend has the same name."""
-    return line if line.lower() == name else f"{line}: {name}"
+def _axis(rows: Sequence[Record], field: str, scale: str, title: str, spell: str) -> Spec:
+    values = [row[field] for row in rows]
+    axis = vega.logarithmic(field, scale, title, spell)
+    axis["scale"] |= {"padding": 0, "domain": [min(values) / _ROOM, max(values) * _ROOM]}
+    return axis
 
 
-def _spec(dots: Sequence[Record], floor: Sequence[Record]) -> Spec:
-    ratios = [one["ratio"] for one in (*dots, *floor)]
-    low, high = min(ratios) / _ROOM, max(ratios) * _ROOM
-    step = (high / low) ** (_BETWEEN / _HEIGHT)
-    places = {one["network"]: one | {"kind": "network"} for one in dots}
-    rows = [*dots, *floor, *_ends(dots, floor, step), *places.values()]
-    macs = [one["macs"] for one in dots]
-    x = vega.logarithmic(
-        "macs", "x", "million multiply-adds of the network", "format(datum.value, ',')"
-    )
-    x["scale"] |= {"padding": 0, "domain": [min(macs) / _ROOM, max(macs) * _ROOM]}
-    x["axis"]["grid"] = False
-    title = "time over the fastest API's"
-    y = vega.logarithmic("ratio", "y", title, "format(datum.value, '~g')")
-    y["scale"] |= {"padding": 0, "domain": [low, high]}
-    of_line: Spec = {"detail": {"field": "line"}, "y": y}
-    shape = {"field": "line", "legend": None}
-    about = {"field": "about"}
-    text: Spec = {"type": "text", "align": "left"}
-    size = vega.large(14, 12)
-    named = text | {"angle": -50, "baseline": "bottom", "dx": 3, "fontSize": size, "clip": False}
-    marked = named | {"fontWeight": 700}
-    top, column = {"value": 0}, {"type": "rule", "strokeWidth": 1}
+def _spec(dots: Sequence[Record], lines: Sequence[Record]) -> Spec:
+    drawn = [*dots, *lines]
+    across, up = "million multiply-adds of the network", "time over the fastest API's"
+    x = _axis(drawn, "macs", "x", across, "format(datum.value, ',')")
+    y = _axis(drawn, "ratio", "y", up, "format(datum.value, '~g')")
+    low, high = y["scale"]["domain"]
+    networks = {row["network"]: row | {"kind": "network"} for row in dots}
+    ends = _ends(lines, (high / low) ** (_BETWEEN / _HEIGHT))
+    is_lenet = f"datum.network === '{LENET}'"
+    text: Spec = {"type": "text", "align": "left", "fontSize": vega.large(14, 12), "dx": 4}
+    name = text | {"angle": vega.large(-50, -80), "fontWeight": {"expr": f"{is_lenet} ? 700 : 400"}}
+    column: Spec = {"type": "rule", "strokeWidth": {"expr": f"{is_lenet} ? 3 : 1"}}
     broken: Spec = {"type": "line", "strokeDash": [6, 4]}
-    soft, lenet = vega.always("soft"), f"datum.network === '{LENET}'"
-    end = text | {"dx": 4, "fontSize": size}
+    dot = {"type": "point", "size": 70}
+    line = {"detail": {"field": "line"}, "y": y}
+    to, at = {"field": "beside", "type": "quantitative"}, {"field": "at"}
+    shape, about = {"field": "line", "legend": None}, {"field": "about"}
 
-    def of(kind: str, mark: Spec, test: str = "true", **encoding: Any) -> Spec:
-        drawn = vega.layer(mark, **({"color": vega.family()} | encoding))
-        return vega.where(f"datum.kind === '{kind}' && {test}", drawn)
+    def of(kind: str, mark: Spec, color: Spec | None = None, **encoding: Any) -> Spec:
+        layer = vega.layer(mark, color=color or vega.family(), **encoding)
+        return vega.where(f"datum.kind === '{kind}'", layer)
 
     return vega.whole(
-        [],
-        data={"name": "sizes", "values": rows},
+        vega.calculated(shown="narrow ? datum.line : datum.text"),
+        data={"name": "sizes", "values": [*drawn, *networks.values(), *ends]},
         height=_HEIGHT,
-        encoding={"x": x},
+        encoding={"x": x | {"axis": x["axis"] | {"grid": False}}},
         layer=[
-            of("network", column, f"!({lenet})", color=vega.always("rule")),
-            of("network", column, lenet, color=soft),
-            of("network", named, f"!({lenet})", y=top, text={"field": "network"}, color=soft),
-            of("network", marked, lenet, y=top, text={"value": "LeNet"}, color=vega.always("ink")),
-            of("limit", broken, y=y),
-            of("dot", {"type": "line", "strokeWidth": 2.5}, **of_line),
-            of("way", {"type": "line", "strokeWidth": 1, "opacity": 0.6}, **of_line),
-            of("dot", {"type": "point", "size": 70}, y=y, shape=shape, description=about),
-            of("recurrent", {"type": "point", "size": 70}, y=y, shape=shape, description=about),
-            of("end", end, y=y, text={"field": "text"}),
+            of("network", column, vega.always("rule")),
+            of("network", name, vega.always("ink"), y={"value": -6}, text={"field": "network"}),
+            of("limit", broken, **line),
+            of("line", {"type": "line", "strokeWidth": 2.5}, **line),
+            of("end", {"type": "rule", "opacity": 0.6}, y=y, x2={"field": "beside"}, y2=at),
+            of("dot", dot, y=y, shape=shape, description=about),
+            of("end", text, x=to, y=y | at, text={"field": "shown"}),
         ],
     )
