@@ -11,7 +11,7 @@ from .options import (
     timeout_option,
     verbose_option,
 )
-from .output import SUCCESS, WRONG, answer, note, screen
+from .output import SUCCESS, WRONG, answer, note_printed, screen
 
 _options = option_group(backends_argument, json_option, timeout_option, verbose_option)
 
@@ -73,5 +73,5 @@ def _asking(asked: Sequence[str], verbose: bool) -> Iterator[Callable[[str, str]
             step(name)
 
         yield answered
-    for name, output in outputs.items() if verbose else ():
-        note(output and f"{name} printed:\n{output}")
+    if verbose:
+        note_printed(outputs)

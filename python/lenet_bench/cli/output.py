@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -71,8 +71,8 @@ def run(
             result = measure(options, step.of_a_run)
         except NotSavedError as error:
             result, unsaved = error.result, str(error)
-    for row in result.backends if verbose else ():
-        note(row.output and f"{row.name} printed:\n{row.output}")
+    if verbose:
+        note_printed({row.name: row.output for row in result.backends})
     well = show(result)
     if unsaved:
         complain(unsaved)
@@ -87,6 +87,13 @@ def note(text: str | None) -> None:
     """Print a note to stderr."""
     if text:
         _to_stderr(printable(text))
+
+
+def note_printed(outputs: Mapping[str, str]) -> None:
+    """Print what backends printed, to stderr."""
+    for name, output in outputs.items():
+        if output:
+            note(f"{name} printed:\n{output}")
 
 
 def complain(sentence: str) -> None:

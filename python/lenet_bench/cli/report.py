@@ -124,10 +124,10 @@ def diff(old: Path, new: Path, form: str | None, **chosen: Any) -> int:
     $ lenet-bench diff laptop.jsonl server.jsonl --relative     two machines
     $ lenet-bench diff old.jsonl new.jsonl --markdown >> $GITHUB_STEP_SUMMARY
     """
-    from ..questions.diff import diff as compare
+    from ..questions.diff import diff as differences
     from ..results import read_result
     from ..show.terminal.difference import difference
 
-    found = compare(read_result(old), read_result(new), **chosen)
+    found = differences(read_result(old), read_result(new), **chosen)
     say(difference(found, form, screen()))
     return WRONG if found.regressed else SUCCESS

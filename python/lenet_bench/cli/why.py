@@ -66,9 +66,12 @@ def why(
             say_json(digest(found))
         else:
             say(calls(found, screen(), named=backends))
-            for one in found if backends or len(found) <= _FEW else ():
-                say(parts(one, screen()) if one.parts or tree else ())
-                say(closely(one, screen()) if tree else ())
+            in_detail = found if backends or len(found) <= _FEW else []
+            for one in in_detail:
+                if one.parts or tree:
+                    say(parts(one, screen()))
+                if tree:
+                    say(closely(one, screen()))
         return not failures(found, backends)
 
     return run(compare, options, show, verbose=verbose)

@@ -130,8 +130,9 @@ def thread_variables(threads: int) -> dict[str, str]:
         "NUMEXPR_NUM_THREADS",
         "TF_NUM_INTRAOP_THREADS",
     )
+    variables = {name: str(threads) for name in many}
     return {
-        **dict.fromkeys(many, str(threads)),
+        **variables,
         "TF_NUM_INTEROP_THREADS": "1",
         "OMP_DYNAMIC": "FALSE",
         "MKL_DYNAMIC": "FALSE",

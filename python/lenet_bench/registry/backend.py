@@ -178,7 +178,6 @@ def framework(
         "default": next(iter(variants), ""),
         "compiled": frozenset({IN_CPP}).intersection(variants),
     }
-    row = Backend(name, family, framework=True, **{**defaults, **rest})
-    return (
-        replace(row, at_once=dict.fromkeys((row.default, *variants), 1)) if one_at_a_time else row
-    )
+    if one_at_a_time:
+        rest["at_once"] = dict.fromkeys(("", *variants), 1)
+    return Backend(name, family, framework=True, **{**defaults, **rest})

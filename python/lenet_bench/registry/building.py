@@ -136,10 +136,8 @@ def build(
 
 def _why(error: BaseException) -> str:
     """Its message, after its type unless that is a failed import."""
-    said = first_line(error)
-    if isinstance(error, ImportError):
-        return said
-    return ": ".join(dict.fromkeys((type(error).__name__, said)))
+    said, kind = first_line(error), type(error).__name__
+    return said if isinstance(error, ImportError) or said == kind else f"{kind}: {said}"
 
 
 def _adapted(row: Backend, variant: str, weights: Weights, threads: int) -> Network:

@@ -133,7 +133,7 @@ def load(library: str, major: int) -> ctypes.CDLL:
     """
     path = loaded_from(library) or locate(library, major) or _found_by_the_system(library, major)
     path = _preferred_by_cudnn(path, major) or path
-    missing = [part for part in parts(path) if not loaded_from(part.name)]
+    missing = [part for part in opened_by(path) if not loaded_from(part.name)]
     for file in (*missing, path):
         try:
             loaded = ctypes.CDLL(str(file))
@@ -205,7 +205,7 @@ def wheels() -> list[Path]:
     return [Path(entry, "nvidia") for entry in sys.path]
 
 
-def parts(library: Path) -> list[Path]:
+def opened_by(library: Path) -> list[Path]:
     """The files beside a library that it opens by name while it works."""
     name, _, number = library.name.partition(".so.")
     patterns = [pattern.format(major=number.partition(".")[0]) for pattern in _PARTS.get(name, ())]
