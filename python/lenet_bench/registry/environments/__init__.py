@@ -8,7 +8,6 @@ interpreter.
 import os
 import shlex
 import shutil
-import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -192,6 +191,8 @@ def _make_empty(environment: Environment) -> list[str]:
 
 def _python_for(environment: Environment) -> str | None:
     """An interpreter of a version that its packages run on: this one, on the PATH, or pyenv's."""
+    import subprocess
+
     if f"{sys.version_info.major}.{sys.version_info.minor}" in environment.pythons:
         return sys.executable
     pyenv = Path(os.environ.get("PYENV_ROOT") or (home() or Path("/")) / ".pyenv") / "versions"
@@ -218,6 +219,8 @@ def _package_alone(environment: Environment) -> Path:
 
 def _run(command: list[str]) -> None:
     """Run one of the tools, without the settings of this interpreter."""
+    import subprocess  # which takes long to import, and starts nothing in most commands
+
     ours = ("PYTHONPATH", "PYTHONHOME", "PIP_CONSTRAINT", "PIP_BUILD_CONSTRAINT")
     inherited = {name: value for name, value in os.environ.items() if name not in ours}
     try:
