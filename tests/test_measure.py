@@ -77,7 +77,7 @@ def test_a_machine_that_is_never_quiet_ends_the_wait(loops):
     assert calls.wall_ns >= 30_000_000
 
 
-def test_on_a_disturbed_machine_quiet_calls_are_waited_for(loops):
+def test_on_a_disturbed_machine_undisturbed_calls_are_waited_for(loops):
     loops(*[100, 150] * 40, 100)
     calls = timed_with(0.01, patience=1000)
     slow, quick = ([ns for _, ns in calls.slices if ns == loop] for loop in (150, 100))

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..quiet import SLOW, Slice
+from ..undisturbed import SLOW, Slice
 
 Image = NDArray[np.float32]
 

@@ -13,8 +13,8 @@ import numpy as np
 
 from ..experiment_names import TWO_CORES
 from ..probes import Infer, Probe, in_one_call, probes_of
-from ..quiet import Slice, quiet_calls
 from ..registry import find
+from ..undisturbed import Slice, undisturbed_calls
 from .build_arguments import BuildArguments, Reply, sentence
 from .calls import Image, time_calls
 from .pinning import with_threads_on
@@ -80,7 +80,7 @@ class _Timed:
 
     def quiet(self) -> Sequence[int]:
         quickest = min(loop_ns for _, loop_ns in self._slices)
-        return quiet_calls(self._samples, self._slices, quickest, _FEWEST)
+        return undisturbed_calls(self._samples, self._slices, quickest, _FEWEST)
 
     def has_enough(self) -> bool:
         one_turn = len(self._samples) / self._turns

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from msgspec import structs
 
-from ..quiet import quiet_calls
 from ..texts import printable
+from ..undisturbed import undisturbed_calls
 from .log import Log, read_log
 from .model import Batch, Block, Disturbance, Gpu, Header, Listed, Resources, Result, Row, Summary
 from .statistics import (
@@ -85,13 +85,13 @@ def settled(blocks: Sequence[Block]) -> tuple[Block, ...]:
 
 
 def _settled(block: Block, quiet_loop_ns: float, fewest: int) -> Block:
-    quiet = quiet_calls(block.samples_ns, block.slices, quiet_loop_ns, fewest)
+    def counted(timed: Block | Batch, fewest: int) -> Sequence[int]:
+        return undisturbed_calls(timed.samples_ns, timed.slices, quiet_loop_ns, fewest)
+
+    quiet = counted(block, fewest)
     batches = (
         structs.replace(
-            batch,
-            samples_ns=quiet_calls(batch.samples_ns, batch.slices, quiet_loop_ns, _FEWEST_BATCHES)
-            or batch.samples_ns,
-            slices=(),
+            batch, samples_ns=counted(batch, _FEWEST_BATCHES) or batch.samples_ns, slices=()
         )
         for batch in block.batches
     )

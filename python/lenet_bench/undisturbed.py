@@ -14,7 +14,7 @@ SLOW = 1.1  # times the loop's time on a quiet machine
 Slice = tuple[int, int]
 
 
-def quiet_calls(
+def undisturbed_calls(
     samples_ns: Sequence[int], slices: Sequence[Slice], quiet_loop_ns: float, fewest: int
 ) -> Sequence[int]:
     """The calls that count; empty where they are too few."""
