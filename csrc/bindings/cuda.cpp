@@ -7,8 +7,10 @@
 #include "bindings/gpu_backends.hpp"
 #include "bindings/gpu_floors.hpp"
 #include "bindings/gpu_probe.hpp"
+#include "bindings/network.hpp"
 #include "cuda/errors.hpp"
 #include "cuda/nvrtc.hpp"
+#include "networks/cudnn.hpp"
 
 namespace lenet::bindings {
 namespace {
@@ -37,6 +39,36 @@ void bind_on_gpu(py::module_& module, const char* name, const Arguments&... argu
       .def("profile", &profile<Backend>, py::arg("image"), py::arg("calls") = 200);
 }
 
+/// Any network, on a session of its own. `threads` means nothing to a GPU.
+class BuiltCudnn {
+ public:
+  BuiltCudnn(const networks::Graph& graph, int /*threads*/, const std::string& variant) {
+    opened_->session.run([&] {
+      opened_->network = std::make_unique<networks::Cudnn>(opened_->session, graph, variant);
+    });
+  }
+
+  std::int64_t inputs() const { return opened_->network->inputs(); }
+  std::int64_t answers() const { return opened_->network->answers(); }
+
+  void infer(const float* input, float* answer) const {
+    opened_->session.run([&] { opened_->network->infer(input, answer); });
+  }
+
+  std::map<std::string, std::string> describe() const {
+    std::map<std::string, std::string> facts;
+    opened_->session.run([&] { facts = opened_->network->facts(); });
+    return facts;
+  }
+
+ private:
+  struct Opened {
+    cuda::Session session;
+    std::unique_ptr<networks::Cudnn> network;
+  };
+  std::shared_ptr<Opened> opened_{new Opened, cuda::close<Opened>};
+};
+
 }  // namespace
 }  // namespace lenet::bindings
 
@@ -45,6 +77,7 @@ PYBIND11_MODULE(LENET_MODULE, module, pybind11::mod_gil_not_used()) {
   pybind11::register_local_exception_translator(&translate);
   const auto variant = pybind11::arg("variant") = "";
   bind_on_gpu<lenet::Cudnn, std::string>(module, "Cudnn", variant);
+  bind_built<BuiltCudnn, std::string>(module, "BuiltCudnn", variant);
   bind_on_gpu<lenet::CudnnGraphApi>(module, "CudnnGraphApi");
   bind_on_gpu<lenet::FusedOnGpu, std::string>(module, "FusedOnGpu", variant);
   bind_on_gpu<lenet::PersistentOnGpu>(module, "PersistentOnGpu");

@@ -74,6 +74,19 @@ template <class Network>
 constexpr int kMostImages<Network, std::void_t<decltype(Network::kMostImages)>> =
     Network::kMostImages;
 
+/// Of a session and what is on it. In a forked child, where every CUDA call fails or hangs, the
+/// copy is left alone.
+template <class Opened>
+void close(Opened* opened) {
+  if (!opened->session.is_of_this_process()) return;
+  try {
+    const InContext here(opened->session.context());  // whichever thread this is
+    delete opened;
+  } catch (const CallFailed&) {
+    return;  // a GPU that is lost has taken with it what was on it
+  }
+}
+
 template <class Network, class... Options>
 class OnGpu {
  public:
@@ -96,11 +109,10 @@ class OnGpu {
     std::unique_ptr<Network> batch;  // for as many images as the last batch had
     int batch_images = 0;
   };
-  static void close(Opened* opened);
   static void infer_batch(Opened& opened, const float* images, int count, int room,
                           float* probabilities);
 
-  std::shared_ptr<Opened> opened_{new Opened, close};
+  std::shared_ptr<Opened> opened_{new Opened, close<Opened>};
 };
 
 // Outside of the class, so that only on_gpu.cpp compiles them.
@@ -129,18 +141,6 @@ void OnGpu<Network, Options...>::infer_batch(Opened& opened, const float* images
     opened.batch_images = room;
   }
   if constexpr (kMostImages<Network> > 1) opened.batch->infer(images, probabilities, count);
-}
-
-/// In a forked child, where every CUDA call fails or hangs, the copy is left alone.
-template <class Network, class... Options>
-void OnGpu<Network, Options...>::close(Opened* opened) {
-  if (!opened->session.is_of_this_process()) return;
-  try {
-    const InContext here(opened->session.context());  // whichever thread this is
-    delete opened;
-  } catch (const CallFailed&) {
-    return;  // a GPU that is lost has taken with it what was on it
-  }
 }
 
 /// In equal parts of at most kMostImages. When Python ends, the batch stops after a part, and this

@@ -47,7 +47,8 @@ foreach(text cuda/fused.cu cuda/cluster.cu cuda/layers.cuh cuda/signals.cuh cuda
 endforeach()
 configure_file(csrc/cuda/kernel_source.cpp.in kernel_source.cpp @ONLY)
 pybind11_add_module(_cuda${major} MODULE NO_EXTRAS csrc/bindings/cuda.cpp
-  csrc/bindings/gpu_floors.cpp csrc/bindings/gpu_probe.cpp csrc/bindings/on_gpu.cpp ${cuda_sources}
+  csrc/bindings/gpu_floors.cpp csrc/bindings/gpu_probe.cpp csrc/bindings/on_gpu.cpp csrc/networks/cudnn.cpp
+  csrc/networks/graph.cpp ${cuda_sources}
   ${CMAKE_CURRENT_BINARY_DIR}/kernel_source.cpp)
 target_compile_definitions(_cuda${major} PRIVATE LENET_MODULE=_cuda${major})
 target_compile_options(_cuda${major} PRIVATE # errors name csrc/cuda/cudnn.cpp, wherever it was built

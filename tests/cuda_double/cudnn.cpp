@@ -1,4 +1,4 @@
-// The double of libcudnn: what LeNet needs of the classic API (machine.hpp).
+// The double of libcudnn: what our builders need of the classic API (machine.hpp).
 #include "cudnn.hpp"
 
 #include <algorithm>
@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <limits>
 #include <set>
+#include <string>
 #include <vector>
 
 using namespace cuda_double;
@@ -22,11 +23,12 @@ struct cudnnFilterStruct {
   int k = 0, c = 0, h = 0, w = 0;
 };
 struct cudnnConvolutionStruct {
-  bool plain = false;  // no padding, stride 1, cross-correlation, float32
+  int pad = 0, stride = 0;  // 0 until it is set
   cudnnMathType_t math = CUDNN_DEFAULT_MATH;
 };
 struct cudnnPoolingStruct {
-  bool max_2x2 = false;
+  Window window;
+  bool set = false;
 };
 struct cudnnActivationStruct {
   bool relu = false;
@@ -63,8 +65,15 @@ bool only_writes(const void* alpha, const void* beta) {
   return *static_cast<const float*>(alpha) == 1 && *static_cast<const float*>(beta) == 0;
 }
 
-bool fits(const cudnnTensorStruct& x, const cudnnFilterStruct& w, const cudnnTensorStruct& y) {
-  return x.n == y.n && x.c == w.c && y.c == w.k && y.h == x.h - w.h + 1 && y.w == x.w - w.w + 1;
+std::int64_t places(std::int64_t length, std::int64_t window, std::int64_t pad,
+                    std::int64_t stride) {
+  return (length + 2 * pad - window) / stride + 1;
+}
+
+bool fits(const cudnnTensorStruct& x, const cudnnFilterStruct& w, const cudnnConvolutionStruct& c,
+          const cudnnTensorStruct& y) {
+  return c.stride > 0 && x.n == y.n && x.c == w.c && y.c == w.k &&
+         y.h == places(x.h, w.h, c.pad, c.stride) && y.w == places(x.w, w.w, c.pad, c.stride);
 }
 
 cudnnConvolutionFwdAlgoPerf_t candidate(cudnnConvolutionFwdAlgo_t algorithm, cudnnStatus_t status,
@@ -88,6 +97,48 @@ cudnnStatus_t candidates(int room, int* count, cudnnConvolutionFwdAlgoPerf_t* fo
       candidate(best, CUDNN_STATUS_SUCCESS, CUDNN_FMA_MATH)};
   *count = std::min(room, std::getenv("CUDA_DOUBLE_NO_FMA") != nullptr ? 3 : 4);
   std::copy_n(all, *count, found);
+  return CUDNN_STATUS_SUCCESS;
+}
+
+/// y = act(by * convolution(x, w) + keep * z + bias), without a bias where that is null.
+cudnnStatus_t convolution(cudnnHandle_t handle, const std::string& call, float by,
+                          const cudnnTensorStruct& xs, const void* x, const cudnnFilterStruct& ws,
+                          const void* w, const cudnnConvolutionStruct& c,
+                          cudnnConvolutionFwdAlgo_t algorithm, void* space, std::size_t space_bytes,
+                          float keep, const void* z, const void* bias, const cudnnTensorStruct& ys,
+                          void* y, bool relu) {
+  if (!fits(xs, ws, c, ys)) return CUDNN_STATUS_BAD_PARAM;
+  if (algorithm == CUDNN_CONVOLUTION_FWD_ALGO_FFT) return CUDNN_STATUS_NOT_SUPPORTED;
+  const std::size_t needs = workspace(ws, algorithm);
+  if (space_bytes < needs) return CUDNN_STATUS_BAD_PARAM_SIZE_INSUFFICIENT;
+  const char* capability = std::getenv("CUDA_DOUBLE_CAPABILITY");
+  const bool has_tf32 = capability == nullptr || std::atoi(capability) >= 80;
+  const bool rounds = has_tf32 && c.math != CUDNN_FMA_MATH;
+  const auto sound = [=] {
+    const auto has = [&](const void* memory, std::size_t bytes, const char* what) {
+      return require_device(memory, bytes, (call + "'s " + what).c_str());
+    };
+    return has(x, xs.bytes(), "input") && has(y, ys.bytes(), "output") &&
+           has(w, sizeof(float) * ws.k * ws.c * ws.h * ws.w, "filter") &&
+           (needs == 0 || has(space, needs, "workspace")) &&
+           (keep == 0 || has(z, ys.bytes(), "addition")) &&
+           (bias == nullptr || has(bias, sizeof(float) * ys.c, "bias"));
+  };
+  if (!sound()) return CUDNN_STATUS_EXECUTION_FAILED;
+  enqueue(handle->stream, [=] {
+    if (!sound()) return;
+    if (needs != 0) std::memset(space, 0xff, needs);
+    auto* out = static_cast<float*>(y);
+    const auto* also = static_cast<const float*>(z);
+    const auto* biases = static_cast<const float*>(bias);
+    if (keep != 0 && z != y) std::copy_n(also, ys.floats(), out);
+    convolve(xs.n, extent(xs), static_cast<const float*>(x), {ws.c, ws.h, ws.w},
+             static_cast<const float*>(w), extent(ys), out, rounds, by, keep, c.pad, c.stride);
+    for (std::size_t i = 0; bias != nullptr && i < ys.floats(); ++i) {
+      out[i] += biases[i / (ys.h * ys.w) % ys.c];
+      if (relu && out[i] < 0) out[i] = 0;
+    }
+  });
   return CUDNN_STATUS_SUCCESS;
 }
 
@@ -167,9 +218,12 @@ cudnnStatus_t cudnnSetConvolution2dDescriptor(cudnnConvolutionDescriptor_t d, in
                                               int u, int v, int dilation_h, int dilation_w,
                                               cudnnConvolutionMode_t mode, cudnnDataType_t type) {
   ENTER("cudnnSetConvolution2dDescriptor");
-  d->plain = pad_h == 0 && pad_w == 0 && u == 1 && v == 1 && dilation_h == 1 && dilation_w == 1 &&
-             mode == CUDNN_CROSS_CORRELATION && type == CUDNN_DATA_FLOAT;
-  return d->plain ? CUDNN_STATUS_SUCCESS : CUDNN_STATUS_NOT_SUPPORTED;
+  const bool known = pad_h == pad_w && pad_h >= 0 && u == v && u > 0 && dilation_h == 1 &&
+                     dilation_w == 1 && mode == CUDNN_CROSS_CORRELATION && type == CUDNN_DATA_FLOAT;
+  if (!known) return CUDNN_STATUS_NOT_SUPPORTED;
+  d->pad = pad_h;
+  d->stride = u;
+  return CUDNN_STATUS_SUCCESS;
 }
 cudnnStatus_t cudnnSetConvolutionMathType(cudnnConvolutionDescriptor_t d, cudnnMathType_t math) {
   ENTER("cudnnSetConvolutionMathType");
@@ -187,9 +241,10 @@ cudnnStatus_t cudnnSetPooling2dDescriptor(cudnnPoolingDescriptor_t d, cudnnPooli
                                           cudnnNanPropagation_t, int h, int w, int pad_h, int pad_w,
                                           int stride_h, int stride_w) {
   ENTER("cudnnSetPooling2dDescriptor");
-  d->max_2x2 = mode == CUDNN_POOLING_MAX && h == 2 && w == 2 && pad_h == 0 && pad_w == 0 &&
-               stride_h == 2 && stride_w == 2;
-  return d->max_2x2 ? CUDNN_STATUS_SUCCESS : CUDNN_STATUS_NOT_SUPPORTED;
+  const bool mean = mode == CUDNN_POOLING_AVERAGE_COUNT_EXCLUDE_PADDING;
+  d->set = (mean || mode == CUDNN_POOLING_MAX) && pad_h == pad_w && stride_h == stride_w;
+  d->window = {mean, h, w, pad_h, stride_h};
+  return d->set ? CUDNN_STATUS_SUCCESS : CUDNN_STATUS_NOT_SUPPORTED;
 }
 
 cudnnStatus_t cudnnCreateActivationDescriptor(cudnnActivationDescriptor_t* d) {
@@ -216,13 +271,13 @@ cudnnStatus_t cudnnGetConvolutionForwardAlgorithmMaxCount(cudnnHandle_t, int* co
 
 cudnnStatus_t cudnnFindConvolutionForwardAlgorithm(cudnnHandle_t, const cudnnTensorDescriptor_t x,
                                                    const cudnnFilterDescriptor_t w,
-                                                   const cudnnConvolutionDescriptor_t,
+                                                   const cudnnConvolutionDescriptor_t c,
                                                    const cudnnTensorDescriptor_t y, const int room,
                                                    int* count,
                                                    cudnnConvolutionFwdAlgoPerf_t* found) {
   ENTER("cudnnFindConvolutionForwardAlgorithm");
   forbidden_in_capture("cudnnFindConvolutionForwardAlgorithm");
-  if (!fits(*x, *w, *y)) return CUDNN_STATUS_BAD_PARAM;
+  if (!fits(*x, *w, *c, *y)) return CUDNN_STATUS_BAD_PARAM;
   // Measured for the first time, each also loads its kernels, and another one seems to be the best.
   static std::set<int> warm;
   const bool cold = warm.insert(w->k).second;
@@ -233,10 +288,10 @@ cudnnStatus_t cudnnFindConvolutionForwardAlgorithm(cudnnHandle_t, const cudnnTen
 
 cudnnStatus_t cudnnGetConvolutionForwardWorkspaceSize(
     cudnnHandle_t, const cudnnTensorDescriptor_t x, const cudnnFilterDescriptor_t w,
-    const cudnnConvolutionDescriptor_t, const cudnnTensorDescriptor_t y,
+    const cudnnConvolutionDescriptor_t c, const cudnnTensorDescriptor_t y,
     cudnnConvolutionFwdAlgo_t algorithm, size_t* bytes) {
   ENTER("cudnnGetConvolutionForwardWorkspaceSize");
-  if (!fits(*x, *w, *y)) return CUDNN_STATUS_BAD_PARAM;
+  if (!fits(*x, *w, *c, *y)) return CUDNN_STATUS_BAD_PARAM;
   *bytes = workspace(*w, algorithm);
   return CUDNN_STATUS_SUCCESS;
 }
@@ -251,31 +306,28 @@ cudnnStatus_t cudnnConvolutionForward(cudnnHandle_t handle, const void* alpha,
                                       size_t space_bytes, const void* beta,
                                       const cudnnTensorDescriptor_t y_shape, void* y) {
   ENTER("cudnnConvolutionForward");
-  const auto xs = *x_shape, ys = *y_shape;
-  const auto ws = *w_shape;
-  if (!fits(xs, ws, ys) || !convolution->plain) return CUDNN_STATUS_BAD_PARAM;
-  if (algorithm == CUDNN_CONVOLUTION_FWD_ALGO_FFT) return CUDNN_STATUS_NOT_SUPPORTED;
-  const std::size_t needs = workspace(ws, algorithm);
-  if (space_bytes < needs) return CUDNN_STATUS_BAD_PARAM_SIZE_INSUFFICIENT;
-  const float by = *static_cast<const float*>(alpha), keep = *static_cast<const float*>(beta);
-  const char* capability = std::getenv("CUDA_DOUBLE_CAPABILITY");
-  const bool has_tf32 = capability == nullptr || std::atoi(capability) >= 80;
-  const bool rounds = has_tf32 && convolution->math != CUDNN_FMA_MATH;
-  const auto sound = [=] {
-    return require_device(x, xs.bytes(), "cudnnConvolutionForward's input") &&
-           require_device(w, sizeof(float) * ws.k * ws.c * ws.h * ws.w,
-                          "cudnnConvolutionForward's filter") &&
-           require_device(y, ys.bytes(), "cudnnConvolutionForward's output") &&
-           (needs == 0 || require_device(space, needs, "cudnnConvolutionForward's workspace"));
-  };
-  if (!sound()) return CUDNN_STATUS_EXECUTION_FAILED;
-  enqueue(handle->stream, [=] {
-    if (!sound()) return;
-    if (needs != 0) std::memset(space, 0xff, needs);
-    convolve(xs.n, extent(xs), static_cast<const float*>(x), {ws.c, ws.h, ws.w},
-             static_cast<const float*>(w), extent(ys), static_cast<float*>(y), rounds, by, keep);
-  });
-  return CUDNN_STATUS_SUCCESS;
+  return ::convolution(handle, "cudnnConvolutionForward", *static_cast<const float*>(alpha),
+                       *x_shape, x, *w_shape, w, *convolution, algorithm, space, space_bytes,
+                       *static_cast<const float*>(beta), y, nullptr, *y_shape, y, false);
+}
+
+/// cuDNN computes nothing with another activation, but with the identity for one algorithm.
+cudnnStatus_t cudnnConvolutionBiasActivationForward(
+    cudnnHandle_t handle, const void* alpha1, const cudnnTensorDescriptor_t x_shape, const void* x,
+    const cudnnFilterDescriptor_t w_shape, const void* w,
+    const cudnnConvolutionDescriptor_t convolution, cudnnConvolutionFwdAlgo_t algorithm,
+    void* space, size_t space_bytes, const void* alpha2, const cudnnTensorDescriptor_t z_shape,
+    const void* z, const cudnnTensorDescriptor_t bias_shape, const void* bias,
+    const cudnnActivationDescriptor_t activation, const cudnnTensorDescriptor_t y_shape, void* y) {
+  ENTER("cudnnConvolutionBiasActivationForward");
+  const cudnnTensorStruct biases{1, y_shape->c, 1, 1};
+  if (!activation->relu || !(*z_shape == *y_shape) || !(*bias_shape == biases)) {
+    return CUDNN_STATUS_BAD_PARAM;
+  }
+  return ::convolution(handle, "cudnnConvolutionBiasActivationForward",
+                       *static_cast<const float*>(alpha1), *x_shape, x, *w_shape, w, *convolution,
+                       algorithm, space, space_bytes, *static_cast<const float*>(alpha2), z, bias,
+                       *y_shape, y, true);
 }
 
 cudnnStatus_t cudnnAddTensor(cudnnHandle_t handle, const void* alpha,
@@ -283,7 +335,9 @@ cudnnStatus_t cudnnAddTensor(cudnnHandle_t handle, const void* alpha,
                              const cudnnTensorDescriptor_t c_shape, void* c) {
   ENTER("cudnnAddTensor");
   const auto as = *a_shape, cs = *c_shape;
-  if (as.n != 1 || as.h != 1 || as.w != 1 || as.c != cs.c) return CUDNN_STATUS_BAD_PARAM;
+  const bool whole = as == cs;
+  if (!whole && (as.n != 1 || as.h != 1 || as.w != 1 || as.c != cs.c))
+    return CUDNN_STATUS_BAD_PARAM;
   const float by = *static_cast<const float*>(alpha), keep = *static_cast<const float*>(beta);
   const auto sound = [=] {
     return require_device(a, as.bytes(), "cudnnAddTensor's bias") &&
@@ -295,7 +349,8 @@ cudnnStatus_t cudnnAddTensor(cudnnHandle_t handle, const void* alpha,
     const int pixels = cs.h * cs.w;
     for (std::size_t i = 0; i < cs.floats(); ++i) {
       float& value = static_cast<float*>(c)[i];
-      value = by * static_cast<const float*>(a)[i / pixels % cs.c] + (keep == 0 ? 0 : keep * value);
+      const float added = static_cast<const float*>(a)[whole ? i : i / pixels % cs.c];
+      value = by * added + (keep == 0 ? 0 : keep * value);
     }
   });
   return CUDNN_STATUS_SUCCESS;
@@ -308,7 +363,10 @@ cudnnStatus_t cudnnPoolingForward(cudnnHandle_t handle, const cudnnPoolingDescri
   ENTER("cudnnPoolingForward");
   if (!only_writes(alpha, beta)) return CUDNN_STATUS_NOT_SUPPORTED;
   const auto xs = *x_shape, ys = *y_shape;
-  if (!pooling->max_2x2 || xs.n != ys.n || xs.c != ys.c || xs.h != 2 * ys.h || xs.w != 2 * ys.w) {
+  const Window window = pooling->window;
+  if (!pooling->set || xs.n != ys.n || xs.c != ys.c ||
+      ys.h != places(xs.h, window.rows, window.pad, window.stride) ||
+      ys.w != places(xs.w, window.columns, window.pad, window.stride)) {
     return CUDNN_STATUS_BAD_PARAM;
   }
   const auto sound = [=] {
@@ -318,7 +376,8 @@ cudnnStatus_t cudnnPoolingForward(cudnnHandle_t handle, const cudnnPoolingDescri
   if (!sound()) return CUDNN_STATUS_EXECUTION_FAILED;
   enqueue(handle->stream, [=] {
     if (!sound()) return;
-    pool(xs.n, extent(xs), static_cast<const float*>(x), extent(ys), static_cast<float*>(y));
+    pool(xs.n, extent(xs), static_cast<const float*>(x), extent(ys), static_cast<float*>(y),
+         window);
   });
   return CUDNN_STATUS_SUCCESS;
 }

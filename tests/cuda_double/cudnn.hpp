@@ -38,9 +38,15 @@ struct Extent {
 
 /// y = by * convolution(x, w) + keep * y, of each of n images.
 void convolve(std::int64_t n, Extent in, const float* x, Extent filter, const float* w, Extent out,
-              float* y, bool rounds, float by = 1, float keep = 0);
-/// The largest of each 2 x 2, of each of n images.
-void pool(std::int64_t n, Extent in, const float* x, Extent out, float* y);
+              float* y, bool rounds, float by = 1, float keep = 0, std::int64_t pad = 0,
+              std::int64_t stride = 1);
+
+/// A pool: of the largest, or of the mean of what lies inside.
+struct Window {
+  bool mean = false;
+  std::int64_t rows = 2, columns = 2, pad = 0, stride = 2;
+};
+void pool(std::int64_t n, Extent in, const float* x, Extent out, float* y, Window window = {});
 
 }  // namespace cuda_double
 

@@ -81,7 +81,7 @@ BACKENDS: tuple[Backend, ...] = (
     ),
     _in_cpp(
         "cudnn",
-        Native("cuda", "Cudnn", ("cuda/cudnn",)),
+        Native("cuda", "Cudnn", ("cuda/cudnn",), built="BuiltCudnn"),
         summary="C++ on cuDNN and cuBLAS, algorithm fixed in the source",
         calls="NVIDIA's kernels, one or more for each step",
         variants={

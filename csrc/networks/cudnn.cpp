@@ -1,0 +1,298 @@
+// A library call a step on one stream, as cuda/cudnn.cpp has it. Beside that, a ReLU after a
+// convolution, its bias and an addition are one call with it, and a layer of which nothing but a
+// concatenation reads writes where that wants it.
+#include "networks/cudnn.hpp"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "cuda/errors.hpp"
+#include "cuda/float32.hpp"
+
+namespace lenet::networks {
+namespace {
+
+using cuda::DeviceFloats;
+
+// cuDNN and cuBLAS compute `output = alpha * operation(input) + beta * output`.
+constexpr float kOne = 1.0f;
+constexpr float kZero = 0.0f;
+
+void require_layers(const Graph& graph) {
+  for (const Layer& layer : graph.layers()) {
+    if (layer.kind == "embedding" || layer.kind == "norm") {
+      throw Unsupported("cuDNN's classic API and cuBLAS do not have layer " + layer.name);
+    }
+  }
+  for (const Layer& layer : graph.layers()) {
+    if (layer.shape.size() != 2) continue;
+    throw Unsupported("cuDNN is given images and vectors here, not the tokens of layer " +
+                      layer.name);
+  }
+}
+
+}  // namespace
+
+Cudnn::Cudnn(const cuda::Session& session, const Graph& graph, const std::string& variant)
+    : session_(session),
+      graph_(graph),
+      variant_(variant),
+      inputs_(floats_of(graph[0].shape)),
+      answers_(floats_of(graph.layers().back().shape)),
+      values_(graph.layers().size()) {
+  require_layers(graph);
+  cuda::require_float32();
+  LENET_CHECK(cudnnCreate(cudnn_.put()));
+  LENET_CHECK(cudnnSetStream(cudnn_, stream_));
+  LENET_CHECK(cublasCreate(cublas_.put()));
+  LENET_CHECK(cublasSetStream(cublas_, stream_));
+  LENET_CHECK(cublasSetWorkspace(cublas_, cublas_workspace_, cublas_workspace_.bytes()));
+  LENET_CHECK(cudnnCreateActivationDescriptor(relu_.put()));
+  LENET_CHECK(
+      cudnnSetActivationDescriptor(relu_, CUDNN_ACTIVATION_RELU, CUDNN_NOT_PROPAGATE_NAN, 0.0));
+
+  input_ = place(0);
+  std::vector<std::size_t> left(values_.size());  // readers
+  for (std::size_t number = 0; number < left.size(); ++number) {
+    left[number] = graph.readers(number).size();
+  }
+  for (const Step& step : steps_of(graph)) {
+    put(step);
+    for (const std::size_t one : graph[step.layer].inputs) {
+      if (--left[one] == 0) values_[one] = {};
+    }
+    if (step.added != 0) values_[step.added] = {};
+  }
+  answer_ = values_.back();
+  if (workspace_bytes_ != 0) workspace_ = DeviceFloats((workspace_bytes_ + 3) / 4);
+
+  const std::vector<float> blank(inputs_);
+  std::vector<float> answer(answers_);
+  infer(blank.data(), answer.data());  // it loads the kernels, which a capture must not
+  if (variant_ == "cudagraph") {
+    launched_ = cuda::capture(stream_, [this] { enqueue(); });
+    infer(blank.data(), answer.data());  // it brings the graph to the GPU
+  }
+}
+
+void Cudnn::infer(const float* input, float* answer) {
+  std::copy_n(input, inputs_, static_cast<float*>(host_input_));
+  if (launched_) {
+    LENET_CHECK(cudaGraphLaunch(launched_, stream_));
+  } else {
+    enqueue();
+  }
+  LENET_CHECK(cudaStreamSynchronize(stream_));
+  std::copy_n(static_cast<const float*>(host_answer_), answers_, answer);
+}
+
+void Cudnn::enqueue() {
+  LENET_CHECK(cudaMemcpyAsync(input_.values, host_input_, host_input_.bytes(),
+                              cudaMemcpyHostToDevice, stream_));
+  for (const auto& call : calls_) call();
+  LENET_CHECK(cudaMemcpyAsync(host_answer_, answer_.values, host_answer_.bytes(),
+                              cudaMemcpyDeviceToHost, stream_));
+}
+
+std::map<std::string, std::string> Cudnn::facts() const {
+  auto facts = session_.facts(answer_.values);
+  facts["math"] = "float32";
+  facts["launch"] =
+      launched_ ? "one CUDA graph" : std::to_string(calls_.size() + 2) + " calls on a stream";
+  facts["workspace"] = std::to_string(workspace_.bytes()) + " bytes";
+  return facts;
+}
+
+// layers ------------------------------------------------------------------------------------------
+
+void Cudnn::put(const Step& step) {
+  const Layer& layer = graph_[step.layer];
+  const std::string& kind = layer.kind;
+  const Tensor x = values_[layer.inputs[0]],
+               added = step.added != 0 ? values_[step.added] : Tensor{};
+  const Tensor y = place(step.output);
+  if (kind == "conv") {
+    convolve(layer, step, x, added, y);
+  } else if (kind == "fc") {
+    connect(layer, x, y);
+    if (step.added != 0) add(added, y);
+    if (step.relu) rectify(y, y);
+  } else if (kind == "pool" || kind == "mean") {
+    pool(layer, x, y);
+  } else if (kind == "relu") {
+    rectify(x, y);
+  } else if (kind == "softmax") {
+    calls_.push_back([=] {
+      LENET_CHECK(cudnnSoftmaxForward(cudnn_, CUDNN_SOFTMAX_ACCURATE, CUDNN_SOFTMAX_MODE_CHANNEL,
+                                      &kOne, x.shape, x.values, &kZero, y.shape, y.values));
+    });
+  } else if (kind == "add") {
+    copy(x.values, y.values, floats_of(layer.shape));
+    add(values_[layer.inputs[1]], y);
+  } else if (kind == "concat") {
+    concatenate(layer, y);
+  } else {
+    throw Unsupported("the builder on cuDNN has no layer of the kind " + kind);
+  }
+}
+
+/// With a bias, an addition and a ReLU in one call where there is a ReLU: without one, cuDNN takes
+/// them with one algorithm only.
+void Cudnn::convolve(const Layer& layer, const Step& step, Tensor x, Tensor added, Tensor y) {
+  const std::vector<int> kernel(layer.parameters[0].shape.begin(), layer.parameters[0].shape.end());
+  const int pad = static_cast<int>(layer.pad), stride = static_cast<int>(layer.stride);
+  const auto filter = std::make_shared<CudnnNetwork::FilterDescriptor>();
+  LENET_CHECK(cudnnCreateFilterDescriptor(filter->put()));
+  LENET_CHECK(cudnnSetFilter4dDescriptor(*filter, CUDNN_DATA_FLOAT, CUDNN_TENSOR_NCHW, kernel[0],
+                                         kernel[1], kernel[2], kernel[3]));
+  const auto convolution = std::make_shared<CudnnNetwork::ConvolutionDescriptor>();
+  LENET_CHECK(cudnnCreateConvolutionDescriptor(convolution->put()));
+  LENET_CHECK(cudnnSetConvolution2dDescriptor(*convolution, pad, pad, stride, stride, 1, 1,
+                                              CUDNN_CROSS_CORRELATION, CUDNN_DATA_FLOAT));
+  LENET_CHECK(cudnnSetConvolutionMathType(*convolution, CUDNN_FMA_MATH));
+  const auto algorithm = choose(x, *filter, *convolution, y);
+  std::size_t bytes = 0;
+  LENET_CHECK(cudnnGetConvolutionForwardWorkspaceSize(cudnn_, x.shape, *filter, *convolution,
+                                                      y.shape, algorithm, &bytes));
+  workspace_bytes_ = std::max(workspace_bytes_, bytes);
+  const Tensor weight = parameter(layer.parameters[0]), bias = parameter(layer.parameters[1]);
+  if (step.relu) {
+    calls_.push_back([=, z = step.added != 0 ? added : y, times = step.added != 0 ? 1.0f : 0.0f] {
+      LENET_CHECK(cudnnConvolutionBiasActivationForward(
+          cudnn_, &kOne, x.shape, x.values, *filter, weight.values, *convolution, algorithm,
+          workspace_, workspace_.bytes(), &times, z.shape, z.values, bias.shape, bias.values, relu_,
+          y.shape, y.values));
+    });
+    return;
+  }
+  calls_.push_back([=] {
+    LENET_CHECK(cudnnConvolutionForward(cudnn_, &kOne, x.shape, x.values, *filter, weight.values,
+                                        *convolution, algorithm, workspace_, workspace_.bytes(),
+                                        &kZero, y.shape, y.values));
+  });
+  add(bias, y);
+  if (step.added != 0) add(added, y);
+}
+
+/// The first float32 algorithm of those that cuDNN lists, the fastest first, with "find"; it
+/// measures twice, since the first time loads them all.
+cudnnConvolutionFwdAlgo_t Cudnn::choose(Tensor x, cudnnFilterDescriptor_t filter,
+                                        cudnnConvolutionDescriptor_t convolution, Tensor y) {
+  if (variant_ != "find") return CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM;
+  int count = 0;
+  std::vector<cudnnConvolutionFwdAlgoPerf_t> listed(CUDNN_CONVOLUTION_FWD_ALGO_COUNT * 2);
+  for (int time = 0; time < 2; ++time) {
+    LENET_CHECK(cudnnFindConvolutionForwardAlgorithm(cudnn_, x.shape, filter, convolution, y.shape,
+                                                     static_cast<int>(listed.size()), &count,
+                                                     listed.data()));
+  }
+  for (const cudnnMathType_t math : {CUDNN_FMA_MATH, CUDNN_DEFAULT_MATH}) {
+    for (int number = 0; number < count; ++number) {
+      const auto& it = listed[number];
+      if (it.status == CUDNN_STATUS_SUCCESS && it.mathType == math) return it.algo;
+    }
+  }
+  throw cuda::CallFailed("cuDNN lists no float32 algorithm for a convolution of this network");
+}
+
+/// cuBLAS counts by columns, so our row-major outputs x inputs is its transposed inputs x outputs.
+void Cudnn::connect(const Layer& layer, Tensor x, Tensor y) {
+  const Tensor weight = parameter(layer.parameters[0]), bias = parameter(layer.parameters[1]);
+  const int outputs = static_cast<int>(layer.parameters[0].shape[0]),
+            inputs = static_cast<int>(layer.parameters[0].shape[1]);
+  calls_.push_back([=] {
+    LENET_CHECK(cublasSgemv(cublas_, CUBLAS_OP_T, inputs, outputs, &kOne, weight.values, inputs,
+                            x.values, 1, &kZero, y.values, 1));
+  });
+  add(bias, y);
+}
+
+void Cudnn::pool(const Layer& layer, Tensor x, Tensor y) {
+  const bool mean = layer.kind == "mean";
+  const Shape& given = graph_[layer.inputs[0]].shape;
+  const int rows = static_cast<int>(mean ? given[1] : layer.side),
+            columns = static_cast<int>(mean ? given[2] : layer.side),
+            pad = static_cast<int>(layer.pad), stride = static_cast<int>(layer.stride);
+  const auto pooling = std::make_shared<CudnnNetwork::PoolingDescriptor>();
+  LENET_CHECK(cudnnCreatePoolingDescriptor(pooling->put()));
+  LENET_CHECK(cudnnSetPooling2dDescriptor(
+      *pooling, mean ? CUDNN_POOLING_AVERAGE_COUNT_EXCLUDE_PADDING : CUDNN_POOLING_MAX,
+      CUDNN_NOT_PROPAGATE_NAN, rows, columns, pad, pad, stride, stride));
+  calls_.push_back([=] {
+    LENET_CHECK(
+        cudnnPoolingForward(cudnn_, *pooling, &kOne, x.shape, x.values, &kZero, y.shape, y.values));
+  });
+}
+
+void Cudnn::concatenate(const Layer& layer, Tensor y) {
+  float* to = y.values;
+  for (const std::size_t one : layer.inputs) {
+    const std::int64_t floats = floats_of(graph_[one].shape);
+    if (values_[one].values != to) copy(values_[one].values, to, floats);
+    to += floats;
+  }
+}
+
+void Cudnn::add(Tensor what, Tensor to) {
+  calls_.push_back([=] {
+    LENET_CHECK(cudnnAddTensor(cudnn_, &kOne, what.shape, what.values, &kOne, to.shape, to.values));
+  });
+}
+
+void Cudnn::rectify(Tensor x, Tensor y) {
+  calls_.push_back([=] {
+    LENET_CHECK(
+        cudnnActivationForward(cudnn_, relu_, &kOne, x.shape, x.values, &kZero, y.shape, y.values));
+  });
+}
+
+void Cudnn::copy(const float* from, float* to, std::size_t floats) {
+  calls_.push_back([=] {
+    LENET_CHECK(
+        cudaMemcpyAsync(to, from, floats * sizeof(float), cudaMemcpyDeviceToDevice, stream_));
+  });
+}
+
+// memory ------------------------------------------------------------------------------------------
+
+/// Where a layer's output goes. A part of a concatenation goes there at once.
+Cudnn::Value Cudnn::place(std::size_t number) {
+  Value& value = values_[number];
+  if (value.values != nullptr) return value;
+  const Shape& shape = graph_[number].shape;
+  value.shape = describe(shape);
+  const auto readers = graph_.readers(number);
+  if (readers.size() == 1 && graph_[readers[0]].kind == "concat") {
+    const Value whole = place(readers[0]);
+    value.block = whole.block;
+    value.values = whole.values;
+    for (const std::size_t one : graph_[readers[0]].inputs) {
+      if (one == number) break;
+      value.values += floats_of(graph_[one].shape);
+    }
+  } else {
+    value.block = pool_.take(floats_of(shape), [](std::size_t room) { return DeviceFloats(room); });
+    value.values = *value.block;
+  }
+  return value;
+}
+
+cudnnTensorDescriptor_t Cudnn::describe(const Shape& shape) {
+  const bool image = shape.size() == 3;
+  const int rows = image ? static_cast<int>(shape[1]) : 1,
+            columns = image ? static_cast<int>(shape[2]) : 1;
+  auto& tensor = shapes_.emplace_back();
+  LENET_CHECK(cudnnCreateTensorDescriptor(tensor.put()));
+  LENET_CHECK(cudnnSetTensor4dDescriptor(tensor, CUDNN_TENSOR_NCHW, CUDNN_DATA_FLOAT, 1,
+                                         static_cast<int>(shape[0]), rows, columns));
+  return tensor;
+}
+
+/// A copy on the GPU; its descriptor is that of a bias.
+Cudnn::Tensor Cudnn::parameter(const Parameter& from) {
+  parameters_.emplace_back(stream_, from.values, floats_of(from.shape));
+  return {describe({from.shape[0]}), parameters_.back()};
+}
+
+}  // namespace lenet::networks

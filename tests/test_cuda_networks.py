@@ -1,0 +1,65 @@
+"""Other networks than LeNet on cuDNN, on the double of CUDA."""
+
+import pytest
+from cuda_children import Ask, needs_cuda
+from cuda_setting import TESTS
+
+pytestmark = needs_cuda
+
+NETWORK = f"""
+sys.path.append({str(TESTS)!r})
+from lenet_bench.networks import exact, network, seeded
+from lenet_bench.networks.placed import place
+from networks import branched
+
+def placed(backend, made):
+    return place(backend, made, seeded.weights_of(made), 1)
+"""
+
+
+@pytest.mark.parametrize("name", ["mlp", "lenet", "cifar", "branched"])
+@pytest.mark.parametrize("backend", ["cudnn", "cudnn:find", "cudnn:cudagraph"])
+def test_a_network_answers_as_its_definition_says(ask: Ask, backend: str, name: str) -> None:
+    found = ask(f"""{NETWORK}
+made = branched() if "{name}" == "branched" else network("{name}")
+net = placed("{backend}", made)
+inputs = seeded.inputs_of(made, 2, seed=2)
+answers = [net.infer(one) for one in (*inputs, inputs[0])]
+weights = seeded.weights_of(made)
+expected = [exact.answer_of(made, weights, one) for one in (*inputs, inputs[0])]
+answer(exact.distance(np.stack(answers), np.stack(expected)))
+""")
+    assert found < 1e-5
+
+
+@pytest.mark.parametrize(("name", "layer"), [("gru", "embedding1"), ("block", "norm1")])
+def test_a_layer_that_cudnn_lacks_is_named(ask: Ask, name: str, layer: str) -> None:
+    found = ask(f"""{NETWORK}
+answer(failure(lambda: placed("cudnn", network("{name}"))))
+""")
+    assert found == ["Unsupported", f"cuDNN's classic API and cuBLAS do not have layer {layer}"]
+
+
+def test_a_call_allocates_nothing_and_a_network_leaves_nothing(ask: Ask) -> None:
+    before, after, left = ask(f"""{NETWORK}
+made = branched()
+net = placed("cudnn", made)
+names = (b"cudaMalloc", b"cudaHostAlloc", b"cudnnCreateTensorDescriptor")
+count = lambda: [double().cuda_double_calls(name) for name in names]
+before = count()
+net.infer(seeded.inputs_of(made, 1, seed=2)[0])
+after = count()
+del net
+gc.collect()
+answer([before, after, double().cuda_double_live()])
+""")
+    assert before == after
+    assert left == 0
+
+
+def test_it_says_what_runs_on_which_gpu(ask: Ask) -> None:
+    facts = ask(f"""{NETWORK}
+answer(placed("cudnn", network("mlp")).describe())
+""")
+    assert facts["proof"] == "its answers lie in the memory of GPU 0"
+    assert facts["math"] == "float32"
