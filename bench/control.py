@@ -29,7 +29,10 @@ BUILT = ", built"
 
 
 def built(weights: Weights, *, threads: int) -> Any:
-    """LeNet by the builder, on the backend's own function and behind the same check of images."""
+    """LeNet by the builder, on the backend's own function and behind the same check of images.
+
+    A builder in C++ checks their size, not their values: a tenth of a microsecond less.
+    """
     return place(os.environ[BACKEND], network(LENET), weights, threads)
 
 
