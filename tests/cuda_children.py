@@ -12,7 +12,18 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
-from cuda_setting import TESTS, Driver, build_double, built_major
+from cuda_setting import (
+    SOURCES,
+    TESTS,
+    Driver,
+    build_double,
+    build_libcuda,
+    built_major,
+    compile_options,
+    compiler,
+    link_with_nvidia,
+    run,
+)
 
 #: What every child starts with. `double` counts, fails and tells on request.
 PRELUDE = """
@@ -57,6 +68,12 @@ OTHERS = {
     13: ("nvidia-cudnn-cu13==9.20.0.48", "nvidia-cuda-nvrtc==13.0.88"),
     12: ("nvidia-cudnn-cu12==9.20.0.48", "nvidia-cuda-nvrtc-cu12==12.8.93"),
 }
+
+#: Calls `main` of the library `planner`, with what a GPU is like.
+PLAN = """
+program = ctypes.CDLL(sys.argv[1])
+assert program.main(2, (ctypes.c_char_p * 3)(b"cudnn_plans", sys.argv[2].encode(), None)) == 0
+"""
 
 Ask = Callable[..., Any]
 
@@ -117,6 +134,23 @@ def driver(double: Path, tmp_path_factory: pytest.TempPathFactory) -> Driver:
     """The GPU backends without Python, on the double, to plant faults in."""
     with shared("driver", tmp_path_factory) as folder:
         return Driver(double, folder)
+
+
+@pytest.fixture(scope="session")
+def planner(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """cudnn_plans.cpp as a library, and beside it a driver, which cuDNN has to find one of."""
+    major = built_major()
+    assert major is not None
+    folder = tmp_path_factory.mktemp("planner")
+    (folder / "main.map").write_text("{ global: main; local: *; };")
+    sources = [str(TESTS / "cudnn_plans.cpp"), str(SOURCES / "cuda" / "errors.cpp")]
+    # The class is never built here: the linker drops it, and with it what it needs.
+    unused = ["-ffunction-sections", f"-Wl,--gc-sections,--version-script={folder / 'main.map'}"]
+    library = ["-shared", "-fPIC", "-o", str(folder / "planner.so")]
+    options = [*compile_options(major), *unused]
+    run([compiler(), *options, *sources, *library, *link_with_nvidia(major)])
+    build_libcuda(folder, major)
+    return folder / "planner.so"
 
 
 def child(code: str, **environment: str) -> "subprocess.CompletedProcess[str]":

@@ -1,12 +1,12 @@
-"""Faults planted in the GPU backends, each of which the double of CUDA has to catch: what makes its
-silence on the real sources worth something. Our kernels run there as NVIDIA's compiler makes them,
-in random order (cuda_double/grid.hpp); faults in them are in test_cuda_kernel_faults.py.
+"""Faults planted in the GPU backends, one of each kind that the double of CUDA has to catch: what
+makes its silence on the real sources worth something. Our kernels run there as NVIDIA's compiler
+makes them, in random order (cuda_double/grid.hpp).
 """
 
 from pathlib import Path
 
 import pytest
-from cuda_setting import FAULTS, Driver, Fault, built_major, in_a_kernel
+from cuda_setting import FAULTS, Driver, Fault, built_major
 
 pytestmark = pytest.mark.skipif(
     built_major() != 13, reason="faults are planted for one CUDA, the newest (make test-cuda13)"
@@ -19,6 +19,6 @@ def test_without_a_fault_all_is_right(driver: Driver, backend: str, tmp_path: Pa
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize("fault", [one for one in FAULTS if not in_a_kernel(one.file)], ids=str)
+@pytest.mark.parametrize("fault", FAULTS, ids=str)
 def test_the_double_catches(driver: Driver, fault: Fault, tmp_path: Path) -> None:
     assert driver.catches(fault, tmp_path)

@@ -10,24 +10,12 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
-from cuda_children import OTHERS, fetched, needs_cuda
-from cuda_setting import (
-    SOURCES,
-    TESTS,
-    build_libcuda,
-    built_major,
-    compile_options,
-    compiler,
-    link_with_nvidia,
-    run,
-    wheel_folders,
-)
+from cuda_children import OTHERS, PLAN, fetched, needs_cuda
+from cuda_setting import built_major, wheel_folders
 from test_cuda_plans import described
 
 MAJOR = built_major() or 13
@@ -46,23 +34,10 @@ maps = {{line.split(maxsplit=5)[-1].strip() for line in open("/proc/self/maps")}
 print(json.dumps(sorted(file for file in maps if "{library}" in file)))
 """
 
-PLAN = """
-program = ctypes.CDLL(sys.argv[1])
-assert program.main(2, (ctypes.c_char_p * 3)(b"cudnn_plans", sys.argv[2].encode(), None)) == 0
-"""
-
 DOCTOR = """
 import json
 from lenet_bench.registry.cuda_chain import ask
 print(json.dumps({link.name: [link.found, link.reason, link.files] for link in ask()}))
-"""
-
-CUPY = """
-import json
-from lenet_bench.registry.cuda import load_for_cupy
-load_for_cupy()
-maps = {line.split(maxsplit=5)[-1].strip() for line in open("/proc/self/maps")}
-print(json.dumps(sorted(file for file in maps if "libcu" in file or "libnvrtc" in file)))
 """
 
 
@@ -81,22 +56,6 @@ def other_cudnn(others: Path) -> Path:
 def cudnn() -> Path:
     """The folder of this environment's own."""
     return next(path for path in wheel_folders("lib", MAJOR) if (path / DISPATCHER).exists())
-
-
-@pytest.fixture(scope="module")
-def planner(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """cudnn_plans.cpp as a library, and beside it a driver, which cuDNN has to find one of."""
-    folder = tmp_path_factory.mktemp("planner")
-    (folder / "main.map").write_text("{ global: main; local: *; };")
-    sources = [str(TESTS / "cudnn_plans.cpp"), str(SOURCES / "cuda" / "errors.cpp")]
-    # The class is never built here: the linker drops it, and with it what it needs.
-    unused = ["-ffunction-sections", f"-Wl,--gc-sections,--version-script={folder / 'main.map'}"]
-    library = ["-shared", "-fPIC", "-o", str(folder / "planner.so")]
-    run(
-        [compiler(), *compile_options(MAJOR), *unused, *sources, *library, *link_with_nvidia(MAJOR)]
-    )
-    build_libcuda(folder, MAJOR)
-    return folder / "planner.so"
 
 
 def python(code: str, *arguments: str, **environment: str) -> Any:
@@ -138,31 +97,19 @@ def test_another_cudnn_in_the_library_path_is_not_mixed_in(
     assert plan(planner, tmp_path) == {str(cudnn)}
 
 
-def test_a_cudnn_that_another_package_pins_or_loaded_before_is_used_as_a_whole(
+def test_a_cudnn_that_another_package_pins_is_used_as_a_whole(
     planner: Path, others: Path, other_cudnn: Path, cudnn: Path
 ) -> None:
     whole = {str(other_cudnn)}
     assert plan(planner, packages=others) == whole
     assert plan(planner, cudnn, packages=others) == whole  # a newer one has more parts
-    assert plan(planner, loaded=other_cudnn / DISPATCHER) == whole
 
 
-@pytest.fixture
-def of_the_system(other_cudnn: Path) -> Iterator[Path]:
-    """The same version with its full number in the files' names, as a distribution has it."""
-    with TemporaryDirectory() as folder:
-        for file in other_cudnn.glob("libcudnn*.so.9"):
-            if "adv" not in file.name:
-                shutil.copy(file, Path(folder, f"{file.name}.20.0"))
-                Path(folder, file.name).symlink_to(f"{file.name}.20.0")
-        yield Path(folder)
-
-
-def test_the_very_same_version_elsewhere_is_used_as_a_whole_or_not_at_all(
-    planner: Path, others: Path, of_the_system: Path
+def test_a_cudnn_that_was_loaded_before_is_used_as_a_whole(
+    planner: Path, other_cudnn: Path
 ) -> None:
-    """Its parts are asked for by their full number first."""
-    assert len(plan(planner, of_the_system, packages=others)) == 1
+    found = plan(planner, loaded=other_cudnn / DISPATCHER)
+    assert found == {str(other_cudnn)}
 
 
 def test_an_nvrtc_that_another_package_pins_compiles_our_kernels(others: Path) -> None:
@@ -173,38 +120,7 @@ def test_an_nvrtc_that_another_package_pins_compiles_our_kernels(others: Path) -
     assert others in nvrtc.parents
 
 
-def test_cupy_gets_the_parts_of_the_libraries_that_it_opens(others: Path, tmp_path: Path) -> None:
-    record = tmp_path / f"cupy_cuda{MAJOR}x-14.0.dist-info"
-    record.mkdir()
-    (record / "METADATA").write_text(f"Name: cupy-cuda{MAJOR}x\nVersion: 14.0\n")
-    files = python(CUPY, PYTHONPATH=f"{others}{os.pathsep}{tmp_path}")
-    names = {Path(file).name.partition(".so")[0]: file for file in files}
-    assert {"libnvrtc-builtins", "libcublasLt"} <= names.keys()
-    assert names["libnvrtc-builtins"].startswith(str(others))
-    assert not any("cudnn" in name for name in names)
-
-
-def test_tinygrad_is_told_where_nvrtc_is() -> None:
-    (place,) = python("""
-import json, os
-from lenet_bench.registry.cuda import load_for_tinygrad
-load_for_tinygrad()
-print(json.dumps([os.environ["NVRTC_PATH"]]))
-""")
-    assert Path(place).name.startswith("libnvrtc.so.")
-    assert Path(place).is_file()
-
-
-def test_doctor_names_every_file_and_its_version(cudnn: Path) -> None:
-    found = python(DOCTOR)
-    version, reason, files = found["libcudnn"]
-    assert reason is None
-    assert {str(Path(file).parent) for file in files} == {str(cudnn)}
-    assert set(files.values()) == {version}
-    assert len(found["libnvrtc"][2]) == len(found["libcublas"][2]) == 2
-
-
-def test_doctor_sees_a_part_of_another_version_in_the_folder_and_one_that_was_loaded_before(
+def test_doctor_sees_a_part_of_another_version(
     cudnn: Path, other_cudnn: Path, tmp_path: Path
 ) -> None:
     for file in cudnn.glob("*.so.9"):
@@ -213,6 +129,9 @@ def test_doctor_sees_a_part_of_another_version_in_the_folder_and_one_that_was_lo
     _, reason, _ = python(DOCTOR, LENET_BENCH_CUDA_LIBRARIES=str(tmp_path))["libcudnn"]
     assert "versions" in reason
     assert f"--force-reinstall nvidia-cudnn-cu{MAJOR}" in reason
+
+
+def test_doctor_sees_a_part_that_was_loaded_before(other_cudnn: Path) -> None:
     preload = str(other_cudnn / "libcudnn_graph.so.9")
     _, reason, _ = python(DOCTOR, LD_PRELOAD=preload)["libcudnn"]
     assert reason.endswith("unset LD_PRELOAD")

@@ -80,7 +80,7 @@ def choose(folder: Path, library: Path, driver: int, installed: tuple[str, ...])
         (11040, EVERY, "CUDA 11.4.*nvidia-driver$"),  # older than both
     ],
 )
-def test_of_two_modules_the_one_is_chosen_that_can_run_or_says_what_it_lacks(
+def test_of_two_modules_the_one_is_chosen_that_can_run(
     tmp_path: Path, library: Path, driver: int, installed: tuple[str, ...], words: str
 ) -> None:
     assert re.search(words, choose(tmp_path, library, driver, installed))
@@ -125,12 +125,10 @@ def cache(build: Path, major: int) -> dict[str, str]:
 
 
 @needs_cmake
-@pytest.mark.parametrize("majors", [(13,), (12, 13)], ids=str)
-def test_each_major_of_a_system_toolkit_is_found_and_makes_a_module(
-    tmp_path: Path, library: Path, majors: tuple[int, ...]
-) -> None:
+def test_each_major_of_a_system_toolkit_makes_a_module(tmp_path: Path, library: Path) -> None:
+    majors = (12, 13)
     toolkit = make_toolkit(tmp_path / "toolkit", library, majors)
-    done = configure(tmp_path / "build", toolkit, ",".join(map(str, majors)))
+    done = configure(tmp_path / "build", toolkit, "12,13")
     assert done.returncode == 0, done.stderr
     for major in majors:
         places = cache(tmp_path / "build", major)

@@ -4,21 +4,11 @@ is only told of. That they compute the right thing is test_cuda.py's and bench/g
 
 import json
 import os
-import subprocess
 from pathlib import Path
 
 import pytest
-from cuda_children import needs_cuda
-from cuda_setting import (
-    SOURCES,
-    TESTS,
-    build_libcuda,
-    built_major,
-    compile_options,
-    compiler,
-    link_with_nvidia,
-    run,
-)
+from cuda_children import PLAN, needs_cuda
+from processes import python
 
 pytestmark = needs_cuda
 
@@ -50,28 +40,9 @@ def described(gpu: str) -> str:
     return json.dumps({**COMMON, **own, "maxSharedMemoryPerBlockOptin": shared})
 
 
-@pytest.fixture(scope="module")
-def planner(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The program cudnn_plans.cpp, and beside it a driver, which cuDNN has to find one of."""
-    major = built_major()
-    assert major is not None
-    folder = tmp_path_factory.mktemp("plans")
-    sources = [str(TESTS / "cudnn_plans.cpp"), str(SOURCES / "cuda" / "errors.cpp")]
-    program = ["-o", str(folder / "cudnn_plans")]
-    run([compiler(), *compile_options(major), *sources, *program, *link_with_nvidia(major)])
-    build_libcuda(folder, major)
-    return folder / "cudnn_plans"
-
-
 @pytest.mark.parametrize("gpu", GPUS)
 def test_cudnn_plans_every_graph_in_float32_for(planner: Path, gpu: str) -> None:
-    done = subprocess.run(
-        [str(planner), described(gpu)],
-        env={**os.environ, "LD_LIBRARY_PATH": str(planner.parent)},
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
-    assert done.returncode == 0, done.stderr[-2000:]
+    own = {**os.environ, "LD_LIBRARY_PATH": str(planner.parent)}
+    done = python(f"import ctypes, sys\n{PLAN}", planner, described(gpu), env=own)
     engines = [line.split()[0] for line in done.stdout.splitlines()]
     assert engines == ["engine"] * 8  # four of one image, and four of 512

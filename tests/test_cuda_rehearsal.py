@@ -45,13 +45,13 @@ pytestmark = [
 NVIDIA_SMI = "echo 'a double of a GPU, 580.00'"
 UNSTOPPABLE = "echo 'a double of a GPU, 580.00'; trap '' TERM; while :; do sleep 1; done"
 
-#: Runs one of the programs it is given, finds faults in two others, and believes the rest. That one
+#: Runs one of the programs it is given, finds a fault in another, and believes the rest. That one
 #: takes the kernels that the backends have compiled: NVIDIA's NVRTC crashes where its double loads
 #: it into a program that was linked with NVIDIA's own libraries.
 COMPUTE_SANITIZER = """
 echo "$LD_LIBRARY_PATH $@" >> "$CALLS"
 case "$*" in
-  *racecheck*cuda:mapped | *memcheck*cudnn:cudagraph) exit 9 ;;
+  *memcheck*cudnn:cudagraph) exit 9 ;;
   *memcheck*driver' 'cuda) shift 6
     export LD_LIBRARY_PATH=$LENET_BENCH_CUDA_LIBRARIES
     XDG_CACHE_HOME=$HOME/.cache/lenet-bench/kernels exec "$@" ;;
@@ -191,13 +191,6 @@ def test_a_step_that_fails_is_named(whole: Rehearsal) -> None:
     assert failed == ["== failed: verify", "== failed: sanitizer"]
 
 
-def test_the_machine_is_told(whole: Rehearsal) -> None:
-    told = (whole.results / "machine.txt").read_text()
-    assert "a double of a GPU" in told
-    assert NUMPY in told
-    assert "Backends" in told  # doctor's
-
-
 def test_our_backends_are_timed_beside_their_floors(whole: Rehearsal) -> None:
     rows = read_result(whole.results / "ours.jsonl").backends
     floors = [f"floor: {way}" for way in ("launch and copies", "launch and flag", "resident echo")]
@@ -206,17 +199,10 @@ def test_our_backends_are_timed_beside_their_floors(whole: Rehearsal) -> None:
     ]
 
 
-def test_goals_are_judged(whole: Rehearsal) -> None:
-    judged = [line for line in whole.first.splitlines() if " takes at most " in line]
-    assert [line for line in judged if "reached" in line] == judged[-1:]
-    assert judged[-1].startswith("cudnn:cudagraph takes at most 0.5 of cudnn: ")
-    assert judged[0] == "cuda:persistent takes at most 5 us: not judged, without cuda:persistent"
-
-
-@pytest.mark.parametrize("step", ["frameworks", "rest"])
-def test_a_framework_that_is_absent_has_its_reason(whole: Rehearsal, step: str) -> None:
-    cudnn, framework = read_result(whole.results / f"{step}.jsonl").backends
-    assert (cudnn.name, cudnn.status) == ("cudnn", "ok")
+def test_a_framework_that_is_absent_has_its_reason(whole: Rehearsal) -> None:
+    cudnn, framework = read_result(whole.results / "frameworks.jsonl").backends
+    assert cudnn.name == "cudnn"
+    assert cudnn.status == "ok"
     assert framework.status == "unavailable"
     assert "onnxruntime" in str(framework.reason)
 
@@ -251,19 +237,6 @@ def test_every_tool_looks_at_every_kernel_of_ours(whole: Rehearsal) -> None:
     assert "cuda: right" in (whole.results / "sanitizer.txt").read_text()
 
 
-def test_the_sanitizers_program_finds_nvrtcs_builtins(whole: Rehearsal) -> None:
-    searched = [Path(folder) for folder in whole.calls[0][0].split(os.pathsep)]
-    assert [folder for folder in searched if list(folder.glob("libnvrtc-builtins.so*"))]
-
-
-def test_what_racecheck_finds_in_a_cluster_is_advice(whole: Rehearsal) -> None:
-    said = [line.split(maxsplit=2) for line in whole.second.splitlines() if "ended with" in line]
-    assert said == [
-        ["memcheck", "cudnn:cudagraph", "ended with 9"],
-        ["racecheck", "cuda:mapped", "ended with 9 (advisory)"],
-    ]
-
-
 def test_ctrl_c_keeps_what_was_measured(double: Path, tmp_path: Path) -> None:
     here = machine(tmp_path, double)
     times = ("--steps", "ours,why", "--backends", "cudnn cudnn:cudagraph", "--seconds", "5400")
@@ -290,9 +263,7 @@ def test_all_of_it_ends_in_time(double: Path, tmp_path: Path) -> None:
     assert "a double of a GPU" in (here.results / "machine.txt").read_text()
 
 
-@pytest.mark.parametrize(
-    "options", [("--stps", "tests"), ("--steps", "test"), ("--seconds", "9m"), ("--steps",)]
-)
+@pytest.mark.parametrize("options", [("--stps", "tests"), ("--steps", "test"), ("--seconds", "9m")])
 def test_an_unknown_option_is_refused(
     double: Path, tmp_path: Path, options: tuple[str, ...]
 ) -> None:
