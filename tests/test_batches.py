@@ -2,13 +2,10 @@
 
 import json
 
-import numpy as np
 import pytest
 import scratch_backends as scratch
-from lenet_bench import CompareOptions, compare, load
+from lenet_bench import CompareOptions, compare
 from lenet_bench.cli import run as run_here
-from lenet_bench.measure import truth
-from lenet_bench.measure.calls import Before, time_calls
 from lenet_bench.measure.options import COLD_MB
 from lenet_bench.results import digest, read_result
 
@@ -30,20 +27,24 @@ def batches(weights_file, tmp_path_factory):
     return compare(CompareOptions(entries, **options))
 
 
-def test_every_size_is_timed_in_every_block_and_throughput_is_images_by_the_median_call(batches):
+def test_every_size_is_timed_in_every_block(batches):
     row = batches.row("Honest")
     assert [[batch.size for batch in block.batches] for block in row.blocks] == [list(SIZES)] * 2
     assert [batch.size for batch in row.batches] == list(SIZES)
+
+
+def test_the_best_batch_is_that_of_the_most_images_a_second(batches):
     (row,) = (row for row in digest(batches)["backends"] if row["name"] == "Honest")
     assert row["best_images_per_s"] == max(row["images_per_s"].values())
     assert row["best_images_per_s"] == row["images_per_s"][str(row["best_batch"])]
 
 
-def test_a_backend_that_refuses_batches_is_wrong_or_dies_of_them_loses_only_them(batches):
+def test_a_backend_that_fails_batches_loses_only_them(batches):
     rows = [batches.row(name) for name in ("RefusesBatches", "AnswersBatchesWrongly")]
     dies = batches.row("DiesOfALargeBatch")
     assert {row.status for row in (*rows, dies)} == {"ok"}
-    assert (len(rows[0].blocks), rows[0].batches) == (2, ())
+    assert len(rows[0].blocks) == 2
+    assert rows[0].batches == ()
     assert rows[0].batch_refusals["4"].startswith("NotImplementedError")
     assert "differ" in rows[1].batch_refusals["16"]
     assert "killed by SIGKILL" in dies.batch_refusals["16"]
@@ -57,7 +58,7 @@ def command(weights_file, tmp_path):
     return lambda *words: run_here(["compare", *words, *rest])
 
 
-def test_throughput_is_printed_and_in_less_than_float32_below_all_others(command, capsys):
+def test_throughput_in_less_than_float32_is_printed_below_all_others(command, capsys):
     words = ("fused:int16", "fused", "reference", "--batch", "64,1")
     assert command(*words) == 0
     _, _, table = capsys.readouterr().out.partition("best images/s")
@@ -68,33 +69,23 @@ def test_throughput_is_printed_and_in_less_than_float32_below_all_others(command
     assert [list(row["images_per_s"]) for row in rows] == [["1", "64"]] * 3
 
 
-@pytest.mark.parametrize("given", ["0", "1,,2", "many", "-1", "100000"])
+@pytest.mark.parametrize("given", ["0", "1,,2", "100000"])
 def test_a_size_that_is_none_is_refused(given, capsys):
     assert run_here(["compare", "numpy", "--batch", given]) == 2
     assert "sizes from 1" in capsys.readouterr().err
 
 
-def test_calls_come_after_an_idle_gap_and_the_table_says_so(weights_file, command, capsys):
+def test_calls_come_after_an_idle_gap(weights_file):
     options = {"rounds": 2, "interval_s": 0.02, "weights": weights_file}
     result = compare(CompareOptions((scratch.entry(scratch.Honest),), **options))
     for block in result.backends[0].blocks:
         assert block.wall_ns >= 20e6 * block.made
         assert block.made >= 10
-    assert result.rules.interval_s == 0.02
+
+
+def test_the_table_says_of_an_idle_gap(command, capsys):
     assert command("numpy", "--interval", "2") == 0
     assert "2 ms apart" in capsys.readouterr().out
-
-
-def test_a_call_with_cold_caches_takes_longer(weights_file):
-    """By turns, so that a busy machine slows both."""
-    infer, images = load("fused", weights=weights_file).infer, truth.strokes(10, seed=0)
-    cold = Before(COLD_MB, None)
-
-    def turn(before):
-        return np.median(time_calls(infer, list(images), 0.0, fewest=15, before=before).samples_ns)
-
-    assert np.median([turn(cold) / turn(None) for _ in range(9)]) > 1.5
-    assert cold.cpu_ns > 0
 
 
 def test_a_run_with_cold_caches_says_so(command, tmp_path, capsys):

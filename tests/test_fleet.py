@@ -8,7 +8,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 import zipfile
 from importlib.metadata import distribution
 from pathlib import Path
@@ -20,7 +19,8 @@ from lenet_bench.cli import run as command
 from lenet_bench.questions.share import given
 from lenet_bench.results.log import as_lines
 from packaging.requirements import Requirement
-from sample_results import blocks, failed, possible_log, with_checksums, write_log
+from processes import wait_for
+from sample_results import blocks, possible_log, with_checksums, write_log
 
 ROOT = Path(__file__).parents[1]
 FLEET = ROOT / "bench/fleet/fleet.py"
@@ -56,7 +56,7 @@ def pack(name, folder):
     site = Path(str(found.locate_file("")))
     tags = re.findall(r"^Tag: (.+)-(.+)-(.+)$", found.read_text("WHEEL") or "", re.M)
     tag = "-".join(".".join(dict.fromkeys(part)) for part in zip(*tags, strict=True))
-    files = {str(file) for file in found.files}
+    files = {str(file) for file in found.files or ()}
     if name == "lenet-bench":
         files |= {str(file.relative_to(site)) for file in site.glob("lenet_bench/**/*.*")}
     ours = re.compile(r"(?!\.\.)(?!.*\.pyc$)(?!.*/(RECORD|direct_url.json)$)")
@@ -182,55 +182,39 @@ DIES = (  # as when the power goes: every sshd above it is gone
 @needs_sshd
 @pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="one core")
 @pytest.mark.slow
-def test_each_host_costs_its_own_row_only(fleet, wheels, made_up, tmp_path):
-    """The package comes here and to two hosts; one dies, one lies, one was never there.
+def test_each_host_costs_its_own_row_only(fleet, wheels, tmp_path):
+    """The package comes here and to two hosts; one dies, and one was never there.
 
     Each that is there measures on two devices at once, which are halves of its cores here.
     """
     fleet.add("here")
-    roots = [fleet.add_over_ssh("one"), fleet.add_over_ssh("two")]
+    roots = [fleet.add_over_ssh("one")]
     roots.append(fleet.add_over_ssh("dying", python=str(program(tmp_path / "dies", *DIES))))
-    fleet.add_over_ssh("lying", answering(made_up, "lying", ANSWERS["quick"][0]))
     fleet.add("gone", "ssh", ["-o ConnectTimeout=5", "-p 9", "127.0.0.1"])
     code, said, output = fleet.run(wheels, pip="--no-index --no-compile", at_once="2")
     assert code != 0
-    good = ("here", "one", "two")
+    good = ("here", "one")
     assert {host: said[host] for host in good} == dict.fromkeys(good, "measured"), output
     assert "closed by remote host" in said["dying"] or "reset" in said["dying"]
-    assert "reading its weights" in said["lying"]
     assert "refused" in said["gone"]
     assert collected(fleet) == {
         f"{host}/threads-1-{number}-of-2.jsonl.gz" for host in good for number in (1, 2)
     }
-    assert all(emptied(root / "tmp") for root in roots), "a host keeps nothing"
+    kept = [root / "tmp" for root in roots]  # nothing, also where the caller is gone
+    wait_for(lambda: not [file for folder in kept for file in folder.iterdir()])
 
     page = tmp_path / "machines.html"
     assert command(["machines", str(tmp_path / "fleet"), "-o", str(page)]) == 0
-    assert page.read_text().count('<th scope="row">') == 6
-
-
-def emptied(folder):
-    """Also where the caller was gone before the host was done: it notices by itself."""
-    end = time.monotonic() + 60
-    while list(folder.iterdir()) and time.monotonic() < end:
-        time.sleep(0.1)
-    return not list(folder.iterdir())
+    assert page.read_text().count('<th scope="row">') == 4
 
 
 #: What a host answers in place of measuring, and what is said of it.
 ANSWERS = {
     "honest": (["print(name, result())"], "measured"),
-    "greeting": (["print('Welcome to node7!')", "print(name, result())"], "measured"),
-    "lacking": (["print(name, result('partial'))"], "is kept, without torch: no module"),
     "silent": ([], "no result came: it printed no message"),
-    "nonsense": (["print(name, 'AAAA')"], "cannot be decompressed"),
-    "markup": (["print(name, '<script>')"], "its result is refused"),
-    "other": (["print(name, result('threads'))"], "it is of another run"),
     "quick": (["print(name, result('impossible'))"], "less time than reading its weights"),
     "escaping": ([r"print('\x1b[2J' * 99, file=sys.stderr)"], r"no result came: \x1b[2J"),
     "flooding": (["while True: print('x' * 2**16)"], "more than 8 MiB"),
-    "large": (["print(name, 'A' * 2**20)"], "at most 450 are allowed"),
-    "slow": (["time.sleep(600)"], "timed out"),
 }
 
 
@@ -247,12 +231,6 @@ def answering(tmp_path, name, lines):
     )
 
 
-def as_shared(path, *rows, **rules):
-    """The lines that `share` makes of a run of these."""
-    write_log(path, possible_log(*rows, **rules))
-    return as_lines(given(path).log)
-
-
 @pytest.fixture
 def made_up(tmp_path):
     """Results that hosts may give: one that a run can have written, and one that none can.
@@ -261,56 +239,41 @@ def made_up(tmp_path):
     """
     (tmp_path / "wheels").mkdir()
     (tmp_path / "wheels/lenet_bench-0.1.0-py3-none-any.whl").touch()
-    possible = as_shared(tmp_path / "log.jsonl", blocks("numpy", 90))
+    write_log(tmp_path / "log.jsonl", possible_log(blocks("numpy", 90)))
+    possible = as_lines(given(tmp_path / "log.jsonl").log)
     (tmp_path / "possible").write_bytes(possible)
     impossible = with_checksums(re.sub(rb"\[\[\d+,", b"[[7,", possible))
     (tmp_path / "impossible").write_bytes(impossible)
-    two_threads = as_shared(tmp_path / "two.jsonl", blocks("numpy", 90), threads=2)
-    (tmp_path / "threads").write_bytes(two_threads)
-    lacking = failed("torch", "unavailable", "no module named torch")
-    partial = as_shared(tmp_path / "partial.jsonl", blocks("numpy", 90), lacking)
-    (tmp_path / "partial").write_bytes(partial)
     return tmp_path
 
 
 @needs_reframe
 @needs_sshd
 def test_what_a_host_answers_is_believed_only_where_it_can_be(fleet, made_up):
-    wheels = made_up / "wheels"
     for name, (lines, _) in ANSWERS.items():
         fleet.add_over_ssh(name, answering(made_up, name, lines))
-    every, fleet.partitions = fleet.partitions, [fleet.partitions[-1]]
-    code, late, output = fleet.run(wheels, time_limit="5s")
-    assert (code != 0, "timed out" in late["slow"]) == (True, True), output
-    fleet.partitions = every[:-1]
-    code, said, output = fleet.run(wheels, backends="numpy torch")
+    code, said, output = fleet.run(made_up / "wheels")
     assert code != 0
-    assert {
-        name: expected
-        for name, (_, expected) in ANSWERS.items()
-        if expected not in {**late, **said}[name]
-    } == {}, output
+    for name, (_, expected) in ANSWERS.items():
+        assert expected in said[name], output
     assert "\x1b[2J" not in output
-    kept = {name for name, (_, expected) in ANSWERS.items() if re.search("measured|kept", expected)}
-    assert collected(fleet) == {f"{name}/threads-1.jsonl.gz" for name in kept}
+    assert collected(fleet) == {"honest/threads-1.jsonl.gz"}
 
 
 @needs_reframe
 @needs_sshd
-def test_an_interrupted_run_leaves_nothing_on_a_host_and_goes_on(fleet, made_up):
+def test_an_interrupted_run_goes_on(fleet, made_up):
     fleet.add_over_ssh("done", answering(made_up, "done", ANSWERS["honest"][0]))
     waits = program(made_up / "waits", "open('../started', 'w')", "import time", "time.sleep(600)")
     root = fleet.add_over_ssh("waiting", python=str(waits))
     running = fleet.start(made_up / "wheels")
-    while not ((root / "tmp/started").exists() and collected(fleet)):
-        assert running.poll() is None, running.communicate()
-        time.sleep(0.1)
+    wait_for(lambda: (root / "tmp/started").exists() and collected(fleet))
     (root / "tmp/started").unlink()
     os.killpg(running.pid, signal.SIGINT)
     code, said, _ = ended(running)
     assert code != 0
     assert said["waiting"] != "measured"
-    assert emptied(root / "tmp")
+    wait_for(lambda: not list((root / "tmp").iterdir()))
 
     fleet.partitions = [one for one in fleet.partitions if one["name"] == "done"]
     again = fleet.run(made_up / "wheels")
@@ -318,7 +281,7 @@ def test_an_interrupted_run_leaves_nothing_on_a_host_and_goes_on(fleet, made_up)
 
 
 @needs_reframe
-def test_the_sample_of_hosts_is_understood_and_wheels_are_asked_for(fleet, tmp_path):
+def test_wheels_that_are_missing_are_asked_for(fleet, tmp_path):
     fleet.sample = (ROOT / "bench/fleet/hosts.py").read_text()
     code, said, output = fleet.run(tmp_path / "none", "--system", "fleet:here")
     assert code != 0
