@@ -80,8 +80,6 @@ AnswersWrongly = answering("AnswersWrongly", lambda _, right: np.roll(right, 1))
 AnswersNaN = answering("AnswersNaN", lambda _, right: np.full_like(right, np.nan))
 AnswersFloat64 = answering("AnswersFloat64", lambda _, right: right.astype(np.float64))
 AnswersABatch = answering("AnswersABatch", lambda _, right: right[np.newaxis])
-AnswersNothing = answering("AnswersNothing", lambda *_: None)
-AnswersTooMuch = answering("AnswersTooMuch", lambda *_: np.zeros(25_000_000, np.float32))
 AnswersWronglyWhenTimed = answering(
     "AnswersWronglyWhenTimed", lambda _, right: np.roll(right, 1) if timed() else right
 )
@@ -106,9 +104,7 @@ def failing(name, fail):
 
 KillsItself = failing("KillsItself", lambda: os.kill(os.getpid(), signal.SIGKILL))
 ExitsQuietly = failing("ExitsQuietly", lambda: os._exit(0))
-ExitsPolitely = failing("ExitsPolitely", lambda: sys.exit("enough"))
 Hangs = failing("Hangs", lambda: time.sleep(3600))
-RunsOutOfMemory = failing("RunsOutOfMemory", lambda: np.ones(1 << 50))
 
 
 def closes_everything():
@@ -188,15 +184,9 @@ def describing(name, describe):
     return type(name, (Honest,), {"describe": lambda _: describe()})
 
 
-DescribesByANumber = describing("DescribesByANumber", lambda: 7)
-DescribesByAList = describing("DescribesByAList", lambda: ["a library"])
 DescribesNothing = describing("DescribesNothing", lambda: None)
 DescribesNumbers = describing("DescribesNumbers", lambda: {"threads": 1})
-DescribesNumbered = describing("DescribesNumbered", lambda: {1: "thread"})
 DescribesWithoutEnd = describing("DescribesWithoutEnd", lambda: {"library": "é" * LONG})
-DescribesTooMuch = describing("DescribesTooMuch", lambda: dict.fromkeys(map(str, range(9999)), ""))
-DescribesByAnObject = describing("DescribesByAnObject", lambda: {"library": Path()})
-FailsToDescribe = describing("FailsToDescribe", lambda: [][0])
 
 
 class Prints(Honest):
@@ -233,13 +223,6 @@ class RemembersAnswers(Honest):
         if key not in self.known:
             self.known[key] = super().infer(images)
         return self.known[key].copy()
-
-
-class RemembersTheLastAnswer(RemembersAnswers):
-    def infer(self, images):
-        if images.tobytes() not in self.known:
-            self.known.clear()
-        return super().infer(images)
 
 
 class RemembersByIdentity(RemembersAnswers):
@@ -296,7 +279,6 @@ def replacing_the_clock(name, factor):
 
 
 HalvesTimes = replacing_the_clock("HalvesTimes", 0.5)
-LengthensTimes = replacing_the_clock("LengthensTimes", 10)
 
 
 class RefusesBatches(Honest):

@@ -23,7 +23,7 @@ def build(name: str, weights: Weights | None = None) -> Network:
 
 
 @pytest.mark.parametrize("variable", [None, *VARIABLES])
-def test_describe_names_library_blas_and_what_sets_the_threads(
+def test_describe_names_what_sets_the_threads(
     variable: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in VARIABLES:
@@ -35,11 +35,10 @@ def test_describe_names_library_blas_and_what_sets_the_threads(
         assert description["threads"] == f"3 ({variable})"
     else:
         assert "OPENBLAS_NUM_THREADS=3" in description["threads"]
-    assert description["library"].startswith("NumPy ")
     assert description["blas"] != "unknown"
 
 
-def test_onednns_kernels_are_named_and_none_is_the_librarys_reference() -> None:
+def test_no_kernel_of_onednn_is_its_reference() -> None:
     description = build("onednn").describe()
     primitives = {"conv1", "pool1", "conv2", "pool2", "fc1", "fc2", "probabilities"}
     assert primitives <= set(description)
@@ -65,7 +64,7 @@ def test_the_callers_own_openmp_threads_are_put_back() -> None:
     assert openmp.omp_get_max_threads() == 3
 
 
-def test_openblas_names_library_and_kernels() -> None:
+def test_openblas_names_its_kernels() -> None:
     description = build("openblas").describe()
     assert description["library"].startswith("OpenBLAS ")
     assert description["kernels"]
@@ -76,10 +75,8 @@ def test_openblas_names_library_and_kernels() -> None:
     ("name", "wrong", "error"),
     [
         ("fc1.weight", np.zeros((500, 799), np.float32), ValueError),
-        ("conv1.bias", np.zeros((1, 20), np.float32), ValueError),
         ("fc2.bias", np.zeros(10), TypeError),
         ("conv2.weight", np.zeros((5, 5, 20, 50), np.float32).T, TypeError),
-        ("fc2.weight", None, TypeError),
         ("conv2.bias", ABSENT, KeyError),
     ],
 )

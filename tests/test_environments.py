@@ -37,18 +37,21 @@ def test_each_backend_names_an_environment_that_pins_every_package() -> None:
             assert fits(pinned[package_name(requirement)], requirement)
 
 
-def test_a_backend_runs_in_its_environment_where_that_is_made_of_these_pins(home: Path) -> None:
+def test_a_backend_runs_in_its_environment(home: Path) -> None:
     assert environments.interpreter(find("caffe")[0]) == sys.executable
     pretend("caffe", home)
     assert environments.interpreter(find("caffe")[0]) == str(home / "caffe" / "bin" / "python")
     path = environments.variables(find("caffe")[0], threads=1)["PYTHONPATH"]
     assert [entry.name for entry in Path(path).iterdir()] == ["lenet_bench"], "and nothing beside"
+
+
+def test_an_environment_of_other_pins_is_none(home: Path) -> None:
+    pretend("caffe", home)
     made_from = home / "caffe" / "complete"
     made_from.write_text("# another comment\n" + made_from.read_text())
     assert environments.environments()["caffe"].created
     made_from.write_text("opencv-python==3.0")
     assert not environments.environments()["caffe"].created
-    assert environments.variables(find("jax")[0], threads=3)["NPROC"] == "3"
 
 
 def test_a_full_disk_stops_it_at_once(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -81,18 +84,22 @@ def test_what_fails_to_install_leaves_nothing(run: Run, home: Path) -> None:
         "PIP_RETRIES": "0",
         "PIP_CONFIG_FILE": "/dev/null",
     }
-    done = run("env", "create", "caffe", "chainer", PATH=os.defpath, **nowhere)
+    done = run("env", "create", "caffe", PATH=os.defpath, **nowhere)
     assert done.code == 1
-    for name in ("caffe", "chainer"):
-        assert f"{name}: pip failed" in done.errors or f"{name}: python failed" in done.errors
+    assert "caffe: pip failed" in done.errors or "caffe: python failed" in done.errors
     assert list(home.iterdir()) == []
 
 
-def test_list_names_backends_and_remove_says_what_it_did(run: Run, home: Path) -> None:
+def test_list_names_backends(run: Run, home: Path) -> None:
     pretend("caffe", home)
     found = {entry["name"]: entry for entry in json.loads(run("env", "list", "--json").output)}
     assert found["mxnet"]["backends"] == ["mxnet"]
-    assert (found["mxnet"]["created"], found["caffe"]["created"]) == (False, True)
+    assert not found["mxnet"]["created"]
+    assert found["caffe"]["created"]
+
+
+def test_remove_says_what_it_did(run: Run, home: Path) -> None:
+    pretend("caffe", home)
     assert "removed" in run("env", "remove", "caffe").errors
     assert "was not created" in run("env", "remove", "caffe").errors
     assert not (home / "caffe").exists()
@@ -101,7 +108,8 @@ def test_list_names_backends_and_remove_says_what_it_did(run: Run, home: Path) -
 def test_the_link_to_an_environment_is_left_to_the_user(run: Run, home: Path) -> None:
     (home / "caffe").symlink_to(home)
     done = run("env", "remove", "caffe")
-    assert (done.code, done.errors.count("\n")) == (1, 1)
+    assert done.code == 1
+    assert done.errors.count("\n") == 1
     assert f"remove the link with: rm {home}/caffe" in done.errors
 
 

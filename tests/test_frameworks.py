@@ -81,28 +81,29 @@ def network(name: str, weights: Weights) -> Iterator[InOwnProcess]:
     backend.close()
 
 
-def test_images_and_batches_have_the_reference_probabilities(
+def test_images_have_the_reference_probabilities(
     name: str, network: InOwnProcess, images: Array, expected: Array
 ) -> None:
     single, batch = np.array([network.infer(i) for i in images[:40]]), network.infer(images)
     assert np.abs(single - expected[:40]).max() <= tolerance(name)
     assert np.abs(batch - expected).max() <= tolerance(name)
-    assert (single.shape[1:], single.dtype, batch.dtype) == ((10,), np.float32, np.float32)
+    assert single.shape[1:] == (10,)
+    assert single.dtype == np.float32
+    assert batch.dtype == np.float32
     assert network.infer(images[:1]).shape == (1, 10)
     assert network.infer(images[:0]).shape == (0, 10)
 
 
-def test_it_says_what_library_runs_what_is_no_image_and_which_backends_show_layers(
-    network: InOwnProcess, images: Array
-) -> None:
+def test_it_says_what_library_runs(network: InOwnProcess) -> None:
     assert network.describe()["library"]
-    for wrong, error in (
-        (np.zeros((27, 28), np.float32), ValueError),
-        (np.zeros((28, 28)), TypeError),
-        (np.full((28, 28), 255, np.float32), ValueError),
-    ):  # also from the other process
-        with pytest.raises(error, match="expected"):
-            network.infer(wrong)  # type: ignore[arg-type]
+
+
+def test_what_is_no_image_is_refused(network: InOwnProcess) -> None:
+    with pytest.raises(ValueError, match="expected"):  # also from the other process
+        network.infer(np.zeros((27, 28), np.float32))
+
+
+def test_it_says_which_backends_show_layers(network: InOwnProcess, images: Array) -> None:
     with pytest.raises(LenetBenchError, match=r"outputs of layers; .*reference"):
         network.layers(images[0])
 
@@ -141,7 +142,7 @@ def answered(images: Array, tmp_path_factory: pytest.TempPathFactory) -> Callabl
 
 
 @pytest.mark.usefixtures("network")  # skips what is not here
-def test_two_threads_answer_alike_and_an_answer_is_the_callers_own(
+def test_two_threads_answer_alike(
     name: str, expected: Array, answered: Callable[[str], Path]
 ) -> None:
     """In the process of `CALLS`: `InOwnProcess` gives copies. An answer may be written to."""

@@ -75,7 +75,8 @@ def test_the_wheel_classifies_and_compares(empty_environment: Path, tmp_path: Pa
     shutil.copy(ROOT / "images/digit-7.png", tmp_path)
     command = empty_environment / "bin/lenet-bench"
     answer = json.loads(run(command, "infer", "digit-7.png", "--json", cwd=tmp_path))
-    assert (answer["digit"], answer["backend"]) == (7, "fused")
+    assert answer["digit"] == 7
+    assert answer["backend"] == "fused"
     run(command, "compare", "fused", "numpy", "--quick", "-o", "result.jsonl", cwd=tmp_path)
     table = json.loads(run(command, "report", "result.jsonl", "--json", cwd=tmp_path))
     measured = [row["name"] for row in table["backends"] if row["status"] == "ok"]
@@ -86,7 +87,7 @@ def test_the_wheel_classifies_and_compares(empty_environment: Path, tmp_path: Pa
     assert "pip install 'lenet-bench[onednn]'" in onednn["reason"]
 
 
-def test_the_wheel_fits_other_linuxes_and_is_typed(wheel: Path, empty_environment: Path) -> None:
+def test_the_wheel_fits_other_linuxes(wheel: Path, empty_environment: Path) -> None:
     """`py.typed` and stubs are in it, and no second oneDNN, OpenBLAS or libgomp."""
     (package,) = empty_environment.glob("lib/python*/site-packages/lenet_bench")
     assert (package / "py.typed").exists()
@@ -103,25 +104,6 @@ def test_the_source_distribution_leaves_out_no_file_of_the_package() -> None:
     left_out = pathspec.GitIgnoreSpec.from_lines(settings()["scikit-build"]["sdist"]["exclude"])
     files = (path.relative_to(ROOT).as_posix() for path in (ROOT / "python").rglob("*"))
     assert not list(left_out.match_files(files))
-
-
-def runs(python: str) -> bool:
-    return subprocess.run([python, "-c", ""], capture_output=True).returncode == 0
-
-
-PYTHONS = filter(shutil.which, ("python3.10", "python3.13", "python3.12"))
-OTHER_PYTHON = next(filter(runs, PYTHONS), None)
-
-
-@pytest.mark.skipif(OTHER_PYTHON is None, reason="no second Python (3.10, 3.12, 3.13) at hand")
-def test_another_python_builds_and_runs_it(tmp_path: Path) -> None:
-    """The oldest supported Python where it is at hand, else another than this one."""
-    assert OTHER_PYTHON is not None
-    run(OTHER_PYTHON, "-m", "venv", tmp_path / "env", cwd=tmp_path)
-    run(tmp_path / "env/bin/python", "-m", "pip", "install", "-q", ROOT, cwd=tmp_path)
-    image = ROOT / "images/digit-4.png"
-    command = tmp_path / "env/bin/lenet-bench"
-    assert json.loads(run(command, "infer", image, "--json", cwd=tmp_path))["digit"] == 4
 
 
 @pytest.mark.skipif(

@@ -82,7 +82,5 @@ def _ends(one: Part, other: Part) -> tuple[float, float]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("toy", [*DELAYED, READS_MUCH])
-def test_a_delay_and_what_a_network_reads_and_leaves_cold_are_in_their_parts_alone(
-    unlike: Mapping[str, object], toy: str
-) -> None:
+def test_a_delay_is_in_its_part_alone(unlike: Mapping[str, object], toy: str) -> None:
     assert unlike[toy] is None
