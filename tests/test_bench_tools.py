@@ -3,7 +3,6 @@
 import ast
 import sys
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
 
 import lenet_bench.backends
 import pytest
@@ -16,7 +15,6 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "bench"))
 sys.path.insert(0, str(Path(__file__).parents[1]))
 import gpu
 from settings.__main__ import entry
-from settings.changes import Change, as_is, calls, passes, sets
 from settings.tried import SETTINGS
 from tables import alternatives
 from without_python import PAIRS, without_python
@@ -32,39 +30,6 @@ def test_a_setting_is_measured_beside_the_registrys_ways():
         ("onnxruntime", "ok"),
         ("onnxruntime/no_arena", "ok"),
     ]
-
-
-def called(file: ModuleType, change: Change, *arguments: object, **named: object) -> object:
-    """What the file's function `made` gives after the change."""
-    change(file)
-    return file.made(*arguments, **named)
-
-
-@pytest.fixture
-def file() -> ModuleType:
-    """A backend's file."""
-    module = ModuleType("file")
-    module.made = lambda *given, **named: SimpleNamespace(given=given, named=named)  # type: ignore[attr-defined]
-    return module
-
-
-def test_a_change_adds_arguments_to_a_call(file):
-    assert called(file, passes("made", fast=True), 1, fast=False).named == {"fast": True}  # type: ignore[attr-defined]
-
-
-def test_a_change_sets_an_attribute_of_an_answer(file):
-    assert called(file, sets("made", "fast", True)).fast is True  # type: ignore[attr-defined]
-
-
-def test_a_change_calls_a_method_of_an_answer(file):
-    file.made = list
-    assert called(file, calls("made", "append", 2), [1]) == [1, 2]
-
-
-def test_a_change_uses_what_another_name_has(file):
-    file.other = SimpleNamespace(inside=7)
-    as_is("made", "other.inside")(file)
-    assert file.made == 7
 
 
 @pytest.mark.parametrize("backend", SETTINGS)

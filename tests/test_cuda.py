@@ -3,7 +3,7 @@ It proves the wiring; numerics and speed of NVIDIA's libraries are for bench/gpu
 """
 
 import pytest
-from cuda_children import BACKENDS, CUDA, CUDNN, Ask, needs_cuda
+from cuda_children import BACKENDS, CUDA, Ask, needs_cuda
 from cuda_setting import built_major
 
 pytestmark = needs_cuda
@@ -41,20 +41,6 @@ answer([worst(capability, seed) for capability in {capabilities} for seed in (1,
     assert max(difference) < 2e-5
 
 
-@with_the_newest
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_the_last_of_many_calls_answers_as_the_first(ask: Ask, backend: str) -> None:
-    calls = 999 if backend in CUDNN else 99  # of our own kernels it steps through each instruction
-    first, last = ask(f"""
-net = load("{backend}", weights=weights)
-first = net.infer(images[0])
-for call in range({calls}):
-    last = net.infer(images[(call + 2) % 4])
-answer([first.tolist(), net.infer(images[0]).tolist()])
-""")
-    assert first == last
-
-
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_a_batch_answers_as_its_images_one_by_one(ask: Ask, backend: str) -> None:
     difference, allowed = ask(f"""
@@ -64,23 +50,6 @@ difference = np.abs(net.infer(images) - reference.infer(images)).max()
 answer([float(difference), tolerance("{backend}")])
 """)
     assert difference <= allowed
-
-
-@with_the_newest
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_threads_get_their_own_answers(ask: Ask, backend: str) -> None:
-    worst, allowed = ask(f"""
-net, expected = load("{backend}", weights=weights), reference.infer(images)
-worst = [0.0] * 4
-def work(i):
-    for _ in range(20):
-        difference = float(np.abs(net.infer(images[i]) - expected[i]).max())
-        worst[i] = max(worst[i], difference)
-threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
-[t.start() for t in threads], [t.join() for t in threads]
-answer([max(worst), tolerance("{backend}")])
-""")
-    assert worst <= allowed
 
 
 @with_the_newest
@@ -98,21 +67,6 @@ after = count()
 answer([before, after])
 """)
     assert before == after
-
-
-@with_the_newest
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_a_session_leaves_nothing(ask: Ask, backend: str) -> None:
-    alive, left = ask(f"""
-net = load("{backend}", weights=weights)
-net.profile(images[0], 3)
-alive = double().cuda_double_live()
-del net
-gc.collect()
-answer([alive, double().cuda_double_live()])
-""")
-    assert alive > 0
-    assert left == 0
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
@@ -138,20 +92,6 @@ answer([load(name, weights=weights).describe() for name in ("cudnn:find", "cudnn
     assert engines["conv1"] == "engine 11, with its bias in one plan"
     assert engines["pool1"] == "engine 1"  # only the fallback lists one
     assert engines["math"] == "float32"
-
-
-@with_the_newest
-@pytest.mark.parametrize("backend", CUDNN)
-def test_a_batch_is_one_call_of_each_operation(ask: Ask, backend: str) -> None:
-    products, vectors = ask(f"""
-net = load("{backend}", weights=weights)
-net.infer(images)
-count = lambda: [double().cuda_double_calls(name) for name in (b"cublasSgemm", b"cublasSgemv")]
-before = count()
-net.infer(images)
-answer([after - past for after, past in zip(count(), before)])
-""")
-    assert [products, vectors] == ([0, 0] if backend == "cudnn:cudagraph" else [2, 0])
 
 
 @with_the_newest

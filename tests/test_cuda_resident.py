@@ -75,17 +75,3 @@ answer([float(difference), net.describe()["kernels"]])
 def test_a_gpu_without_clusters_of_16_is_refused(ask: Ask, call: str) -> None:
     sentence = unavailable(ask, "cuda:persistent", failing_once("cuda", call, 1))
     assert "cannot run a cluster of 16 blocks at once (cudaError" in sentence
-
-
-@pytest.mark.parametrize("floor", ["LaunchAndCopies", "LaunchAndFlag", "ResidentEcho"])
-def test_a_floor_answers_without_a_network(ask: Ask, floor: str) -> None:
-    code = f"""
-from lenet_bench.registry.cuda import native
-net = native().{floor}(weights, threads=1)
-answers = net.infer(images)
-expected = images.reshape(4, -1)[:, :10] if "{floor}" == "ResidentEcho" else 0.1
-answer([float(np.abs(answers - expected).max()), net.profile(images[0], 3)["total_us"]])
-"""
-    difference, total_us = ask(code)
-    assert difference < 1e-6
-    assert total_us > 0

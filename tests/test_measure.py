@@ -13,7 +13,6 @@ from lenet_bench.measure.comparison import Plan, shuffled, to_repeat
 from lenet_bench.measure.pinning import (
     _siblings,
     choose_cores,
-    cpus_near,
     on_cores,
     threads_cores,
     with_threads_on,
@@ -192,15 +191,6 @@ def test_all_threads_get_other_cores_for_a_while():
 def cores_of(cpu: int) -> set[int]:
     """The logical CPUs of its physical core."""
     return {one for one in os.sched_getaffinity(0) if _siblings(one) == _siblings(cpu)}
-
-
-def test_the_system_says_which_cpus_are_near_a_device(tmp_path):
-    device = tmp_path / "bus/pci/devices/0000:3b:00.0"
-    device.mkdir(parents=True)
-    for local, cpus in (("0-1,4", {0, 1, 4}), ("7", {7}), ("", set()), ("all of them", set())):
-        (device / "local_cpulist").write_text(f"{local}\n")
-        assert cpus_near("0000:3b:00.0", tmp_path) == cpus
-    assert cpus_near("0000:3c:00.0", tmp_path) == cpus_near(None, tmp_path) == set()
 
 
 def test_the_process_of_a_backend_needs_no_library_but_numpy():

@@ -177,12 +177,3 @@ def test_what_it_started_dies_with_its_parent(does, tmp_path):
         parent.kill()
     assert len(pids) == 2
     wait_for(lambda: not any(map(alive, pids)))
-
-
-@linux
-def test_a_child_that_had_a_child_leaves_nothing(child):
-    """Its temporary folder is ours, so no shell of its own waits to remove it."""
-    start = "from lenet_bench.process import Child; Child('scratch_children:echo').end()"
-    assert child.ask(f"{start}; parent.say('done')", TIMEOUT_S) == "done"
-    child.close()
-    assert child.left == ()
