@@ -107,11 +107,11 @@ def when(path: Path) -> Iterator[str]:
         (f"{BATCH} images a call", *call(most["name"]), f"{rate(most):,.0f} images/s", "", where),
         ("int8", *call(least["name"]), time(least["us"]), "", where),
     ]
-    for name, need in (("two-threads", "two threads"), ("idle", "one call every 20 ms")):
+    for name, condition in (("two-threads", "two threads"), ("idle", "one call every 20 ms")):
         file = path.parents[1] / f"conditions/{name}.jsonl.gz"
         (other,) = gather([(file.name, read_result(file))])
         best = next(row for row in other.rows if row["family"] != "native code")
-        rows.append((need, *call(best["name"]), time(best["us"]), "", linked(file)))
+        rows.append((condition, *call(best["name"]), time(best["us"]), "", linked(file)))
     page, gpu = "[the classroom's page](docs/classroom.html)", "[docs/gpu.md](docs/gpu.md)"
     own = "`lenet-bench compare --model my.onnx`"
     rows += [
@@ -139,7 +139,8 @@ def call(name: str) -> tuple[str, str]:
 def times_longer(result: Result, slow: str, fast: str) -> str:
     """How many times as long one call takes as another, in two digits, with its interval."""
     rows = [result.row(name) for name in (slow, fast)]
-    found = ratio_interval(*(start_medians_us(row.blocks) for row in rows), result.rules.seed)
+    longer, shorter = (start_medians_us(row.blocks) for row in rows)
+    found = ratio_interval(longer, shorter, result.rules.seed)
     times = [row.summary.p50_us for row in rows if row.summary and row.summary.p50_us]
     assert found is not None
     about, low, high = (f"{float(f'{x:.2g}'):,g}" for x in (times[0] / times[1], *found))
