@@ -281,7 +281,8 @@ def serve() -> None:
 class _Pickler(pickle.Pickler):
     def reducer_override(self, value: Any) -> Any:
         if isinstance(value, (np.ndarray, np.generic)):
-            return _array, (value.tobytes(), value.dtype.str, value.shape)
+            shape = None if isinstance(value, np.generic) else value.shape
+            return _array, (value.tobytes(), value.dtype.str, shape)
         if value is _array:
             return NotImplemented
         raise pickle.PicklingError(f"{type(value).__name__} is not plain data")
@@ -294,10 +295,10 @@ class _Unpickler(pickle.Unpickler):
         raise pickle.UnpicklingError(f"{module}.{name} is not plain data")
 
 
-def _array(content: bytes, dtype: str, shape: tuple[int, ...]) -> Any:
+def _array(content: bytes, dtype: str, shape: tuple[int, ...] | None) -> Any:
     """The array, or NumPy's scalar as a Python number."""
-    array: NDArray[Any] = np.frombuffer(content, dtype).reshape(shape).copy()
-    return array if shape else array.item()
+    array: NDArray[Any] = np.frombuffer(content, dtype)
+    return array.item() if shape is None else array.reshape(shape).copy()
 
 
 def _send(connection: Connection, message: Any) -> None:

@@ -5,6 +5,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import click
+
 from ..units import counted, span
 from .options import (
     ALL_NETWORKS,
@@ -44,6 +46,20 @@ if TYPE_CHECKING:
 @option("--interval MS", "Pause this long before each call: 20 (ms) or 1s.", "interval_s")
 @option("--cold", "Read 64 MB before each call: cold caches.")
 @network_option
+@option("--model FILE", "A model of your own in LeNet's place: .onnx or .tflite.")
+@option(
+    "--shape NAME=SIZES",
+    "An input's shape: image=1x3x320x320. Repeatable. [the model's, and 1]",
+    "shapes",
+    multiple=True,
+)
+@option(
+    "--range NAME=A:B",
+    "An input's values: ids=0:30000, rate=16000. Repeatable.",
+    "ranges",
+    multiple=True,
+)
+@option("--input FILE", "Real inputs of the model, by name (.npz).", "data")
 @device_option
 @run_options("compare", otherwise="[without a limit: six rounds, and at least 20 s]")
 @form_option("json", "csv", "markdown")
@@ -51,6 +67,10 @@ def compare(
     backends: tuple[str, ...],
     quick: bool,
     network: str,
+    model: Path | None,
+    shapes: tuple[tuple[str, tuple[int, ...]], ...],
+    ranges: tuple[tuple[str, tuple[float, float]], ...],
+    data: Path | None,
     device: Device,
     form: str | None,
     output: Path,
@@ -71,23 +91,27 @@ def compare(
     $ lenet-bench compare --device gpu --baseline cudnn
     $ lenet-bench compare --network resnet50 torch onnxruntime keras
     $ lenet-bench compare --network all torch onnxruntime keras --rounds 6
+    $ lenet-bench compare --model mine.onnx --shape image=1x3x320x320
     $ lenet-bench compare --json | jq '.backends[] | {name, p50_us, verdict}'
 
     Exit codes: 0 if all ran, 1 if one failed or is not installed.
     """
     from ..measure.comparison import compare as measure
-    from ..measure.options import QUICK, QUICK_ROUNDS, QUICK_S, CompareOptions
+    from ..measure.options import QUICK, QUICK_ROUNDS, QUICK_S, CompareOptions, OwnModel
     from ..registry import on_device
     from ..results import failures
     from ..show.comparison import comparison
     from ..show.sizes import answered
 
+    if not model and (shapes or ranges or data):
+        raise click.UsageError("--shape, --range and --input are for the inputs of a --model")
     named = tuple(on_device(name, device) for name in backends)
     if quick:
         chosen["rounds"] = chosen["rounds"] or QUICK_ROUNDS
         chosen["budget_s"] = chosen["budget_s"] or QUICK_S
     options = CompareOptions(
-        backends=named or (QUICK if quick and device != "gpu" else ()),
+        backends=named or (QUICK if quick and device != "gpu" and not model else ()),
+        model=OwnModel(model, dict(shapes), dict(ranges), data) if model else None,
         device=device,
         least_rounds=int(quick),
         quiet="LENET_BENCH_DEBUG" not in os.environ,
@@ -101,7 +125,8 @@ def compare(
     def show(result: "Result") -> bool:
         results.append(result)
         say(comparison([result], form, screen(), named))
-        return not failures(result.backends, named)
+        timed = any(row.status == "ok" for row in result.backends)
+        return not failures(result.backends, named) and (timed or not model)
 
     def measured(name: str) -> int:
         """Measure one network; of several, each has a file of its own."""

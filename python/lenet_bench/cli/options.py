@@ -125,6 +125,27 @@ def batch_sizes(text: str) -> tuple[int, ...]:
     return tuple(sorted(set(map(int, sizes))))
 
 
+def input_shape(text: str) -> tuple[str, tuple[int, ...]]:
+    """The shape of a model's input, spelled image=1x3x320x320."""
+    match = re.fullmatch(r"(.+)=([1-9]\d{0,8}(?:x[1-9]\d{0,8})*)", text)
+    if match is None:
+        raise click.BadParameter(f"expected a shape such as image=1x3x320x320, got {text!r}")
+    return match[1], tuple(map(int, match[2].split("x")))
+
+
+def input_range(text: str) -> tuple[str, tuple[float, float]]:
+    """The least and the greatest value of a model's input, spelled ids=0:30000, or rate=16000."""
+    match = re.fullmatch(r"(.+)=(-?[\d.]+(?:e-?\d+)?)(?::(-?[\d.]+(?:e-?\d+)?))?", text)
+    try:
+        name, low, high = match.groups() if match else ("", "", "")
+        limits = float(low), float(high or low)
+    except ValueError:
+        limits = 1.0, 0.0
+    if not limits[0] <= limits[1] <= 2**53:
+        raise click.BadParameter(f"expected values such as ids=0:30000 or rate=16000, got {text!r}")
+    return name, limits
+
+
 def share(text: str) -> float:
     """A share of a whole, spelled 2% or 0.02."""
     match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(%?)", text.strip())
@@ -144,6 +165,8 @@ _VALUES: dict[str, Any] = {
     "DIR": FOLDER,
     "N": click.IntRange(min=1),
     "N,N,...": batch_sizes,
+    "NAME=SIZES": input_shape,
+    "NAME=A:B": input_range,
     "NETWORK": NetworkName(),
     "TIME": seconds,
     "MS": milliseconds,

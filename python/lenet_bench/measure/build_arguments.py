@@ -1,12 +1,15 @@
 """The arguments that a process builds a backend from, and its errors as sentences."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..errors import LenetBenchError
 from ..network import CLASSES, LENET
 from ..registry import Network, find, load
 from ..weights import Weights, read_weights
+
+if TYPE_CHECKING:
+    from ..networks.callers import Model
 
 Reply = dict[str, Any]
 
@@ -20,10 +23,13 @@ class BuildArguments:
     threads: int
     factory: Any
     network: str = LENET
+    model: "Model | None" = None
 
     @property
-    def answers(self) -> int:
-        """The floats of an answer."""
+    def answers(self) -> int | None:
+        """The floats of an answer; None for a model of the user's own, which may have several."""
+        if self.model:
+            return None
         if self.network == LENET:
             return CLASSES
         from ..networks import network
@@ -34,6 +40,10 @@ class BuildArguments:
         if self.factory:
             made: Network = self.factory(self.weights, threads=self.threads)
             return made
+        if self.model:
+            from ..networks import model
+
+            return model.place(self.name, self.model, self.threads)
         if self.network != LENET:
             from ..networks import network
             from ..networks.placed import place
@@ -46,8 +56,10 @@ class BuildArguments:
         return row is not None and row.takes_one_image(variant)
 
 
-def weights_of(name: str, path: str) -> Weights:
-    """LeNet's of this file, or those of another network."""
+def weights_of(name: str, path: str, model: "Model | None" = None) -> Weights:
+    """LeNet's of this file, or those of another network; a model has its own inside."""
+    if model:
+        return Weights({})
     if name == LENET:
         return read_weights(path)
     from ..networks import network, seeded

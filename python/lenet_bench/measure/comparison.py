@@ -14,7 +14,7 @@ from importlib.metadata import version
 from pathlib import Path
 from statistics import fmean, median
 
-from msgspec import UNSET, structs
+from msgspec import structs
 
 from ..cost import installed_mib, lines_of_code
 from ..errors import ResultError
@@ -27,7 +27,6 @@ from ..results import (
     Header,
     Listed,
     Log,
-    Other,
     Result,
     Rules,
     as_read,
@@ -188,7 +187,13 @@ class _Comparison:
         entries = options.entries()
         cores = choose_cores(options.threads, cpus_near_gpu(entry.device for entry in entries))
         seed = random.SystemRandom().getrandbits(32) if options.seed is None else options.seed
-        truth = truth_of(options.network, options.weights, seed)
+        if options.model:
+            from .model_truth import ModelTruth
+
+            progress(Progress(f"reading {options.model.file.name}", 0.0, 0))
+            truth: Truth = ModelTruth(options, entries, cores)
+        else:
+            truth = truth_of(options.network, options.weights, seed)
         now = _header(replace(options, seed=seed), entries, cores, truth)
         if earlier:
             check_same(earlier.header, now, options.output)
@@ -200,7 +205,7 @@ class _Comparison:
         # Counted before the run, since it reads files: nothing but timing happens later.
         self._costs = {
             name: {
-                "lines_of_code": lines_of_code(name) if options.network == LENET else None,
+                "lines_of_code": lines_of_code(name) if truth.network == LENET else None,
                 "installed_mib": installed_mib(name),
             }
             for name in self._entries
@@ -212,7 +217,7 @@ class _Comparison:
             weights=str(options.weights or default_path()),
             timeout_s=options.timeout_s,
             truth=truth,
-            network=options.network,
+            network=truth.network,
             interval_s=self._rules.interval_s,
             cold_mb=self._rules.cold_mb,
         )
@@ -317,6 +322,7 @@ def _header(
     options: CompareOptions, entries: Sequence[Entry], cores: Cores, truth: Truth
 ) -> Header:
     assert options.seed is not None
+    file = options.model.file if options.model else Path(options.weights or default_path())
     rules = Rules(
         seed=options.seed,
         baseline=options.baseline,
@@ -330,8 +336,8 @@ def _header(
         worker_cores=cores.worker,
         parent_cores=cores.parent,
         variables=thread_variables(options.threads),
-        other=UNSET if truth.float32 is None else Other(options.network, truth.float32),
-        weights=printable(Path(options.weights or default_path()).name),
+        other=truth.other,
+        weights=printable(file.name),
         weights_sha256=truth.sha256,
         interval_s=options.interval_s,
         cold_mb=COLD_MB if options.cold else None,

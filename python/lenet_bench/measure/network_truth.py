@@ -16,6 +16,7 @@ from ..errors import LenetBenchError
 from ..networks import Network, exact, graph, seeded
 from ..networks.placed import images_of
 from ..registry import FLOAT32, find
+from ..results import Other
 from .truth import STRETCHES, Known, Truth
 
 _SOURCES = (networks, graph, seeded, exact)
@@ -35,13 +36,15 @@ class NetworkTruth(Truth):
     float32: float
 
     def __init__(self, name: str) -> None:
-        self._network = network = networks.network(name)
+        self._made_of = network = networks.network(name)
         check_memory(network)
         inputs = seeded.inputs_of(network, _EACH * (2 + STRETCHES), seed=0)
         sources = [Path(str(one.__file__)).read_text() for one in _SOURCES]
         path = made("answers", name, [*sources, str(len(inputs))], lambda _: self._made(inputs))
         kept = json.loads(path.read_bytes())
-        self.float32, self.sha256 = float(kept["float32"]), kept["sha256"]
+        self.network, self.sha256 = name, kept["sha256"]
+        self.float32 = float(kept["float32"])
+        self.other = Other(name, self.float32)
         parts = (np.split(one, 2 + STRETCHES) for one in (inputs, np.array(kept["answers"])))
         self.rotating, self.edges, *self.timed = map(Known, *parts)
         self.new = []
@@ -57,7 +60,7 @@ class NetworkTruth(Truth):
         return images_of(find(backend)[0], images)
 
     def _made(self, inputs: exact.Floats) -> bytes:
-        network, weights = self._network, seeded.weights_of(self._network)
+        network, weights = self._made_of, seeded.weights_of(self._made_of)
         answers, in_float32 = (
             np.stack([exact.answer_of(network, weights, one, kind) for one in inputs])
             for kind in (np.float64, np.float32)

@@ -4,6 +4,7 @@ import os
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 from ..errors import LenetBenchError, ResultError
@@ -53,6 +54,21 @@ class Entry:
 
 
 @dataclass(frozen=True)
+class OwnModel:
+    """A model of the user's own, and how its inputs are made, by name."""
+
+    file: Path
+    shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    data: Path | None = None  # an .npz file of real inputs
+
+    def question(self) -> dict[str, Any]:
+        """For the process that reads it."""
+        data = str(self.data or "")
+        return {"file": str(self.file), "shapes": self.shapes, "ranges": self.ranges, "data": data}
+
+
+@dataclass(frozen=True)
 class CompareOptions:
     """What to compare, how long, and where to save the result. Without `backends`, all of them."""
 
@@ -71,6 +87,7 @@ class CompareOptions:
     apart: bool = False  # take each call apart too, as `why` does
     weights: str | os.PathLike[str] | None = None
     network: str = LENET  # in LeNet's place
+    model: OwnModel | None = None  # likewise
     output: str | os.PathLike[str] | None = None  # a file with the same run is continued
     device: Device | None = None  # without `backends`, only those that run there: torch@gpu
     quiet: bool = True  # frameworks are asked to log little
@@ -91,6 +108,10 @@ class CompareOptions:
         return entries
 
     def _every(self) -> list[str]:
+        if self.model:
+            from ..networks.model import readers
+
+            return readers(self.model.file.suffix, self.device)
         if self.network == LENET:
             return names(device=self.device)
         from ..networks.placed import able
@@ -99,10 +120,15 @@ class CompareOptions:
 
     def check(self) -> None:
         """Raise LenetBenchError for an impossible figure, or what only LeNet has."""
-        if self.network != LENET:
+        if self.model and self.model.file.suffix not in (".onnx", ".tflite"):
+            raise LenetBenchError(f"expected a file .onnx or .tflite, got {self.model.file}")
+        if self.model and self.network != LENET:
+            raise LenetBenchError(f"a run has one network: {self.network} or {self.model.file}")
+        if self.model or self.network != LENET:
+            other = self.model.file.name if self.model else self.network
             only = {"--weights": self.weights, "--batch": self.batches, "why": self.apart}
             if name := next((name for name, given in only.items() if given), None):
-                raise LenetBenchError(f"{name} is for LeNet only, not for {self.network}")
+                raise LenetBenchError(f"{name} is for LeNet only, not for {other}")
         positive = {
             "threads": self.threads,
             "budget": self.budget_s,

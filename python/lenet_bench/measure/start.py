@@ -112,6 +112,7 @@ class Start:
             threads=c.threads,
             weights=c.weights,
             network=LENET if self.entry.factory else c.network,
+            model=None if self.entry.factory else c.truth.model,
             image=self._taken(c.truth.rotating.images[:1])[0],
         )
         self.runs = _description(answer["runs"])
@@ -278,17 +279,16 @@ class Start:
 
     def check(self, answers: Floats, expected: Floats) -> None:
         """Raise Failed unless the answers equal the reference's within the tolerance."""
-        answers = answers.reshape(-1, expected.shape[1])
         truth = self.conditions.truth
         difference = truth.difference(answers, expected)
         allowed = truth.allowed(self.entry.tolerance)
         if not np.isfinite(difference):
-            raise Failed("wrong", "its probabilities are not finite")
+            raise Failed("wrong", f"its {truth.said} are not finite, or of another shape")
         self.difference = max(self.difference or 0.0, difference)
         if difference > allowed:
             raise Failed(
                 "wrong",
-                f"its probabilities differ from the reference's by {difference:.2g}, "
+                f"its {truth.said} differ from {truth.judge} by {difference:.2g}, "
                 f"more than the allowed {allowed:.0e}",
             )
 

@@ -3,15 +3,18 @@
 The images are pen strokes as sparse as MNIST's digits.
 """
 
+from collections.abc import Mapping
 from itertools import pairwise
 from os import PathLike
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from msgspec import UNSET, UnsetType
 from numpy.typing import NDArray
 
 from ..network import IMAGE_SIDE, LENET
 from ..registry import load
+from ..results import Other
 from ..weights import Weights, read_weights
 
 Floats = NDArray[np.float32]
@@ -35,7 +38,10 @@ class Truth:
     Computed before the run: BLAS threads spin after a product and would disturb timed calls.
     """
 
-    float32: float | None = None  # the error that this precision has by itself, where it is known
+    network = LENET
+    other: Other | UnsetType = UNSET  # what is in LeNet's place
+    model: Mapping[str, Any] | None = None  # the file to load, of a model of the user's own
+    said, judge = "probabilities", "the reference's"
 
     def __init__(self, weights: Weights, seed: int) -> None:
         self._reference = load("reference", weights=weights)
@@ -53,7 +59,7 @@ class Truth:
 
     def difference(self, found: Floats, expected: Floats) -> float:
         """How far these answers are from the reference's, by the largest difference."""
-        return float(np.abs(found - expected).max(initial=0))
+        return float(np.abs(found.reshape(expected.shape) - expected).max(initial=0))
 
     def allowed(self, tolerance: float) -> float:
         """The difference that a backend of this tolerance may have."""

@@ -48,5 +48,7 @@ def agree_each(
         progress(f"{network} on {name}", 1)
         difference = start.difference if start else None
         allowed = truth.allowed(entry.tolerance)
-        assert truth.float32 is not None
-        yield Agreement(network, entry.name, status, difference, truth.float32, allowed, reason)
+        assert truth.other
+        assert truth.other.float32 is not None
+        float32 = truth.other.float32
+        yield Agreement(network, entry.name, status, difference, float32, allowed, reason)

@@ -11,7 +11,7 @@ from functools import cached_property
 from importlib import import_module, metadata
 from inspect import getclosurevars, unwrap
 from threading import Lock
-from types import FunctionType, MappingProxyType, ModuleType
+from types import FunctionType, MappingProxyType, ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -41,7 +41,7 @@ class Adapter:
         variant: str,
         weights: Weights,
         threads: int,
-        file: ModuleType | None = None,  # with the function, if not the row's
+        file: ModuleType | SimpleNamespace | None = None,  # with the function, if not the row's
         given: Mapping[str, Any] = MappingProxyType({}),  # model files that need not be made
     ) -> None:
         self._row, self._variant, self._threads = row, variant, threads

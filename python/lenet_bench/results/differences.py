@@ -57,6 +57,7 @@ def settings(rules: Rules) -> dict[str, Any]:
     """The rules that affect the time of a call."""
     return {
         "network": rules.network,
+        **{f"input {name}": form for name, form in rules.inputs.items()},
         "threads": rules.threads,
         "weights (SHA-256)": rules.weights_sha256[:12],
         "images that rotate": rules.images,

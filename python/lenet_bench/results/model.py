@@ -45,11 +45,15 @@ Slices = Annotated[tuple[tuple[Count, Count], ...], Meta(max_length=10_000)]
 Thinned = Annotated[tuple[tuple[Count, Some], ...], Meta(max_length=10_000)]
 
 
-class Other(Struct, frozen=True):
-    """Another network than LeNet."""
+class Other(Struct, frozen=True, omit_defaults=True):
+    """Another network than LeNet, or a model file with the start of its checksum."""
 
     network: Name
-    float32: Number  # the error that float32 has by itself: relative L2 distance from float64
+    float32: Number | None = None  # float32's own error: relative L2 distance from float64
+    arbiter: Name | None = (
+        None  # of a model of the user's own: who gave the answers to compare with
+    )
+    inputs: Words = {}  # likewise: the type and the shape of each, by name
 
 
 class Rules(Struct, frozen=True, kw_only=True):
@@ -84,6 +88,16 @@ class Rules(Struct, frozen=True, kw_only=True):
     def float32(self) -> float | None:
         """The error that float32 has by itself, where it is the measure."""
         return self.other.float32 if self.other else None
+
+    @property
+    def arbiter(self) -> str | None:
+        """Who gave the answers that engines are compared with, of a model of the user's own."""
+        return self.other.arbiter if self.other else None
+
+    @property
+    def inputs(self) -> Mapping[str, str]:
+        """The inputs of such a model."""
+        return self.other.inputs if self.other else {}
 
 
 class Listed(Struct, frozen=True, omit_defaults=True):

@@ -51,7 +51,9 @@ def _of_the_form(log: Log) -> Iterator[str]:
     header = log.header
     if header.kind != SHARED:
         yield "it holds every call; `lenet-bench share` writes the file to share"
-    if header.rules.network not in NETWORKS:
+    if header.rules.arbiter:
+        yield f"it is of a model of your own, {header.rules.network}"
+    elif header.rules.network not in NETWORKS:
         yield f"no network is called {header.rules.network}"
     if header.rules.apart:
         yield "it is a run of `why`, not of `compare`"

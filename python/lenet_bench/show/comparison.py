@@ -109,6 +109,15 @@ def cells(one: Row) -> dict[str, str]:
     }
 
 
+def own_cells(one: Row) -> dict[str, str]:
+    """The same for a model of the user's own: its distance from the arbiter, and no lines."""
+    off = units.NONE if one.difference is None else f"{one.difference:.1e}"
+    return {
+        **{title: text for title, text in cells(one).items() if title != "lines"},
+        "off by": off,
+    }
+
+
 def reduced_cells(one: Row) -> dict[str, str]:
     """The same for a backend in less than float32, with the error of its answers."""
     off = units.NONE if one.difference is None else f"{one.difference:.1e}"
@@ -178,7 +187,7 @@ def in_markdown(result: Result, named: Sequence[str] = ()) -> Iterator[str]:
     yield ""
     full, reduced = by_precision(timed(result))
     if full:
-        yield from _ranked(full, cells)
+        yield from _ranked(full, own_cells if result.rules.arbiter else cells)
     elif not reduced:
         yield "No backend could be timed."
     if full and reduced:
@@ -216,7 +225,8 @@ def in_terminal(
     whole = unfolded or len(ranked) <= SHORT_LIST  # a longer list's variants are folded
     shown: list[Variants] = [(one,) for one in ranked] if whole else _folded(ranked)
     if shown:
-        yield from _table(shown, screen, SHORT_LIST if whole and not unfolded else 0)
+        own = own_cells if result.rules.arbiter else cells
+        yield from _table(shown, screen, SHORT_LIST if whole and not unfolded else 0, own)
     elif not reduced:
         yield "No backend could be timed."
     if shown and reduced:

@@ -114,6 +114,7 @@ def _rules(run: Run) -> Facts:
         "ended by": result.ended,
         "command": " ".join(["lenet-bench", *result.argv[1:]]),
         "network": rules.network,
+        **{f"input {name}": form for name, form in rules.inputs.items()},
         "seed": str(rules.seed),
         "rounds": str(result.rounds),
         "baseline": result.baseline or units.NONE,
@@ -125,6 +126,8 @@ def _rules(run: Run) -> Facts:
         "images in turn": str(rules.images),
         "weights, sha256": rules.weights_sha256,
     }
+    if rules.arbiter:
+        found["answers compared with"] = rules.arbiter
     if rules.interval_s:
         found["idle before each call"] = units.span(rules.interval_s)
     if rules.cold_mb:

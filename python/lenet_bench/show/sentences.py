@@ -81,6 +81,9 @@ def conditions(result: Result) -> str:
 def _network(rules: Rules) -> str:
     if rules.network == LENET:
         return "One image per call"
+    if rules.arbiter:
+        inputs = ", ".join(f"{name} {form}" for name, form in rules.inputs.items())
+        return f"{rules.network} of {inputs}; answers compared with {rules.arbiter}"
     return f"{rules.network} in LeNet's place, one input per call"
 
 

@@ -1,0 +1,349 @@
+"""Any model file on the engines that read it: a function for each variant of a backend.
+
+The backends' own functions take images. These take the model's inputs by name, as one dictionary,
+and give its outputs in order. Sessions and converters are those of the backend's file where it has
+a function for them.
+"""
+
+import subprocess
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+Inputs = Mapping[str, Array]
+Call = Callable[[Inputs], Sequence[Array]]
+
+_ARENA = 16 << 20  # bytes at least; TFLite Micro's own default is 10 times the model
+MODEL = "lenet_bench"  # the name of each ONNX graph: IREE names its function so
+
+
+@dataclass(frozen=True)
+class Model:
+    """A file in which all shapes are fixed, inputs as it takes them, its outputs in order."""
+
+    path: Path
+    own: Path  # the file as it was given
+    inputs: Inputs
+    outputs: tuple[str, ...]
+
+    @property
+    def content(self) -> bytes:
+        return self.path.read_bytes()
+
+
+def onnxruntime(model: Model, threads: int, device: str, *, level: str = "ORT_ENABLE_ALL") -> Call:
+    session = _session(model, threads, device, level)
+    names = list(model.outputs)
+    return lambda inputs: session.run(names, inputs)
+
+
+def _session(model: Model, threads: int, device: str, level: str = "ORT_ENABLE_ALL") -> Any:
+    """Of the file as it was given, where fixed shapes contradict a branch that does not run."""
+    from ..backends.onnxruntime import load
+
+    try:
+        return load(model.content, threads, device, images=None, level=level)
+    except Exception:
+        return load(model.own.read_bytes(), threads, device, images=None, level=level)
+
+
+def onnxruntime_extended(model: Model, threads: int, device: str) -> Call:
+    return onnxruntime(model, threads, device, level="ORT_ENABLE_EXTENDED")
+
+
+def onnxruntime_iobinding(model: Model, threads: int, device: str) -> Call:
+    from ..backends.onnxruntime import ort
+
+    session = _session(model, threads, device)
+    binding = session.io_binding()
+    given = {
+        name: ort.OrtValue.ortvalue_from_numpy(array, device)
+        for name, array in model.inputs.items()
+    }
+    for name, value in given.items():
+        binding.bind_ortvalue_input(name, value)
+    for name in model.outputs:
+        binding.bind_output(name, device)
+    session.run_with_iobinding(binding)
+    outputs = binding.get_outputs()
+    for name, value in zip(model.outputs, outputs, strict=True):
+        binding.bind_ortvalue_output(name, value)
+
+    def call(inputs: Inputs) -> list[Array]:
+        for name, array in inputs.items():
+            given[name].update_inplace(array)
+        session.run_with_iobinding(binding)
+        return [np.array(value.numpy()) for value in outputs]
+
+    return call
+
+
+def _openvino(model: Model, threads: int) -> Any:
+    import openvino as ov
+
+    core = ov.Core()
+    read = core.read_model(model.path)
+    if model.path.suffix == ".tflite":
+        shapes = (array.shape for array in model.inputs.values())
+        read.reshape(dict(zip(read.inputs, shapes, strict=True)))
+    config = {
+        "INFERENCE_PRECISION_HINT": "f32",
+        "PERFORMANCE_HINT": "LATENCY",
+        "INFERENCE_NUM_THREADS": threads,
+        "NUM_STREAMS": 1,
+    }
+    return core.compile_model(read, "CPU", config).create_infer_request()
+
+
+def openvino(model: Model, threads: int) -> Call:
+    request = _openvino(model, threads)
+    return lambda inputs: request.infer(list(inputs.values()), share_inputs=True).to_tuple()
+
+
+def openvino_tensors(model: Model, threads: int) -> Call:
+    request = _openvino(model, threads)
+    given = [request.get_input_tensor(number).data for number in range(len(model.inputs))]
+    outputs = [request.get_output_tensor(number) for number in range(len(model.outputs))]
+
+    def call(inputs: Inputs) -> list[Array]:
+        for data, array in zip(given, inputs.values(), strict=True):
+            np.copyto(data, array)
+        request.infer()
+        return [output.data.copy() for output in outputs]
+
+    return call
+
+
+def opencv(model: Model, threads: int) -> Call:
+    import cv2
+
+    cv2.setNumThreads(threads)
+    net = cv2.dnn.readNetFromONNX(np.frombuffer(model.content, np.uint8))
+    names = list(model.outputs)
+
+    def call(inputs: Inputs) -> Sequence[Array]:
+        for name, array in inputs.items():
+            net.setInput(array, name)
+        outputs: Sequence[Array] = net.forward(names)
+        return outputs
+
+    return call
+
+
+def mnn(model: Model, threads: int, *, winograd: bool = True) -> Call:
+    from ..backends.mnn import MNN, WINOGRAD_MEMORY_LEVEL, config, converted
+
+    with tempfile.TemporaryDirectory() as folder:
+        interpreter = MNN.Interpreter(converted(model.content, folder))
+    if not winograd:
+        interpreter.setSessionHint(WINOGRAD_MEMORY_LEVEL, 0)
+    session = interpreter.createSession(config(threads))
+    layout = MNN.Tensor_DimensionType_Caffe
+    kinds = {
+        "float32": MNN.Halide_Type_Float,
+        "int32": MNN.Halide_Type_Int,
+        "int64": MNN.Halide_Type_Int64,
+        "uint8": MNN.Halide_Type_Uint8,
+    }
+    given = {
+        name: (interpreter.getSessionInput(session, name), array.shape, kinds[str(array.dtype)])
+        for name, array in model.inputs.items()
+    }
+    for tensor, shape, _ in given.values():
+        interpreter.resizeTensor(tensor, shape)
+    interpreter.resizeSession(session)
+    outputs = [interpreter.getSessionOutput(session, name) for name in model.outputs]
+
+    def call(inputs: Inputs) -> list[Array]:
+        for name, array in inputs.items():
+            tensor, shape, kind = given[name]
+            tensor.copyFrom(MNN.Tensor(shape, kind, array, layout))
+        if code := interpreter.runSession(session):
+            raise RuntimeError(f"runSession ended with error {code}")
+        return [_mnn_array(MNN, tensor) for tensor in outputs]
+
+    return call
+
+
+def _mnn_array(library: Any, tensor: Any) -> Array:
+    """The tensor in the order that arrays have."""
+    shape, kind = tensor.getShape(), tensor.getDataType()
+    host = library.Tensor(shape, kind, library.Tensor_DimensionType_Caffe)
+    tensor.copyToHostTensor(host)
+    array: Array = host.getNumpyData().copy()
+    return array
+
+
+def mnn_direct(model: Model, threads: int) -> Call:
+    return mnn(model, threads, winograd=False)
+
+
+def mnn_module(model: Model, threads: int) -> Call:
+    from ..backends.mnn import config, converted, expr, nn
+
+    runtime = nn.create_runtime_manager((config(threads),))
+    names = list(model.inputs), list(model.outputs)
+    with tempfile.TemporaryDirectory() as folder:
+        file = converted(model.content, folder)
+        module = nn.load_module_from_file(file, *names, runtime_manager=runtime)
+    kinds = {"float32": expr.float, "int32": expr.int, "int64": expr.int64, "uint8": expr.uint8}
+
+    def call(inputs: Inputs) -> list[Array]:
+        given = [
+            expr.const(array, array.shape, expr.NCHW, kinds[str(array.dtype)])
+            for array in inputs.values()
+        ]
+        return [output.read().copy() for output in module.onForward(given)]
+
+    return call
+
+
+def tract(model: Model) -> Call:
+    from ..backends.tract import tract as library
+
+    read = library.onnx().load(model.path)
+    names = [read.input_name(number) for number in range(read.input_count())]
+    runnable = read.into_model().into_runnable()
+    return lambda inputs: [
+        output.to_numpy() for output in runnable.run([inputs[name] for name in names])
+    ]
+
+
+def tvm(model: Model) -> Call:
+    from ..backends import tvm as file
+
+    module = file.from_onnx(file.onnx.load_from_string(model.content))
+    cpu = file.llvm_get_system_cpu()
+    target = file.tvm.target.Target({"kind": "llvm", "mcpu": cpu, "fast-math-reassoc": True})
+    with target:
+        fused = file.relax.get_pipeline("zero")(module)
+    machine = file.relax.VirtualMachine(file.tvm.compile(fused, target=target), file.tvm.cpu())
+    main, tensor = machine["main"], file.tvm.runtime.tensor
+    single = len(model.outputs) == 1
+
+    def call(inputs: Inputs) -> list[Array]:
+        found = main(*map(tensor, inputs.values()))
+        return [output.numpy() for output in ([found] if single else found)]
+
+    return call
+
+
+def iree(model: Model, threads: int) -> Call:
+    from ..backends import iree as file
+
+    with tempfile.TemporaryDirectory() as folder:
+        imported = Path(folder) / "model.mlir"
+        importer = [*file.IMPORT, str(model.path), "-o", str(imported)]
+        subprocess.run(importer, check=True, capture_output=True)
+        compiled = file.tools.compile_file(
+            str(imported),
+            input_type="onnx",
+            target_backends=["llvm-cpu"],
+            extra_args=[*file.FOR_THIS_CPU, *file.AS_TILED_PRODUCTS],
+        )
+    file.runtime.flags.parse_flags(f"--task_topology_group_count={threads}")
+    driver = "local-sync" if threads == 1 else "local-task"
+    main = file.runtime.load_vm_flatbuffer(compiled, driver=driver)[MODEL]
+    single = len(model.outputs) == 1
+
+    def call(inputs: Inputs) -> list[Array]:
+        found = main(*inputs.values())
+        return [np.array(output.to_host()) for output in ([found] if single else found)]
+
+    return call
+
+
+def litert(model: Model, threads: int) -> Call:
+    from ..backends.litert import Interpreter
+
+    interpreter = Interpreter(model_content=model.content, num_threads=threads)
+    inputs = {one["name"]: one["index"] for one in interpreter.get_input_details()}
+    outputs = [one["index"] for one in interpreter.get_output_details()]
+    for name, array in model.inputs.items():
+        interpreter.resize_tensor_input(inputs[name], array.shape)
+    interpreter.allocate_tensors()
+
+    def call(given: Inputs) -> list[Array]:
+        for name, array in given.items():
+            interpreter.set_tensor(inputs[name], array)
+        interpreter.invoke()
+        return [interpreter.get_tensor(index) for index in outputs]
+
+    return call
+
+
+def litert_compiled(model: Model, threads: int) -> Call:
+    from ..backends.litert import CompiledModel, CpuOptions, Options
+
+    options = Options(cpu_options=CpuOptions(num_threads=threads))
+    compiled = CompiledModel.from_buffer(model.content, options=options)
+    signature = compiled.get_signature_by_index(0)
+    details = compiled.get_input_tensor_details(signature["key"])
+    tensors = {details[name]["name"]: name for name in signature["inputs"]}
+    for name, array in model.inputs.items():
+        compiled.resize_input_tensor_by_name(signature["key"], tensors[name], array.shape)
+    details = compiled.get_output_tensor_details(signature["key"])
+    ends = {details[name]["name"]: details[name] for name in signature["outputs"]}
+    given, found = compiled.create_input_buffers(0), compiled.create_output_buffers(0)
+    buffers = dict(zip(tensors, given, strict=True))
+    outputs = dict(zip(ends, found, strict=True))
+    shapes = [
+        (outputs[name], tuple(ends[name]["shape"]), ends[name]["dtype"]) for name in model.outputs
+    ]
+
+    def call(inputs: Inputs) -> list[Array]:
+        for name, array in inputs.items():
+            buffers[name].write(array)
+        compiled.run_by_index(0, given, found)
+        return [
+            buffer.read(int(np.prod(shape)), kind).reshape(shape) for buffer, shape, kind in shapes
+        ]
+
+    return call
+
+
+def tflite_micro(model: Model) -> Call:
+    from ..backends.tflite_micro import runtime
+
+    arena = max(_ARENA, 10 * model.path.stat().st_size)
+    interpreter = runtime.Interpreter.from_bytes(model.content, arena_size=arena)
+
+    def call(inputs: Inputs) -> list[Array]:
+        for number, array in enumerate(inputs.values()):
+            interpreter.set_input(array, number)
+        interpreter.invoke()
+        return [interpreter.get_output(number) for number in range(len(model.outputs))]
+
+    return call
+
+
+#: By the file's suffix: the function of each backend and variant that reads such a file.
+CALLERS: dict[str, dict[str, Callable[..., Call]]] = {
+    ".onnx": {
+        "mnn": mnn,
+        "mnn:module": mnn_module,
+        "mnn:direct": mnn_direct,
+        "openvino": openvino,
+        "openvino:tensors": openvino_tensors,
+        "onnxruntime": onnxruntime,
+        "onnxruntime:iobinding": onnxruntime_iobinding,
+        "onnxruntime:extended": onnxruntime_extended,
+        "opencv": opencv,
+        "tract": tract,
+        "iree": iree,
+        "tvm": tvm,
+    },
+    ".tflite": {
+        "litert": litert,
+        "litert:compiled": litert_compiled,
+        "tflite-micro": tflite_micro,
+        "openvino": openvino,
+        "openvino:tensors": openvino_tensors,
+    },
+}

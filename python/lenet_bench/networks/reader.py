@@ -1,0 +1,264 @@
+"""A model file, read in a process of its own: it may come from anybody.
+
+The process fixes the shapes of the model's inputs, makes inputs, and answers them with ONNX's
+reference evaluator.
+"""
+
+import tempfile
+from collections.abc import Mapping
+from contextlib import suppress
+from math import prod
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import psutil
+from numpy.typing import NDArray
+
+from ..errors import LenetBenchError, first_line
+from ..process import Parent
+from .callers import MODEL
+from .model import limit_memory
+
+Array = NDArray[Any]
+Shape = tuple[int, ...]
+Sizes = Mapping[str, Shape]  # shapes that the user gave, by input
+
+_COUNT = 3  # different inputs
+_LARGEST_FILE = 1 << 31  # bytes: a protocol buffer's limit
+_LARGEST_INPUTS = 1 << 26  # bytes that are handed to a process at once
+_COPIES = 5  # of the weights, in a process that converts and packs them
+_SPARE = 1 << 30
+
+
+def serve(parent: Parent) -> None:
+    """Read the file that the parent names; then answer the inputs, if it asks for that."""
+    limit_memory()
+    question = parent.hear()
+    try:
+        read = _Read(**question)
+        parent.say(read.reply)
+        parent.hear()
+        parent.say({"answers": read.answers()})
+    except LenetBenchError as error:
+        parent.say({"refused": str(error)})
+    except MemoryError:
+        parent.say({"refused": "more memory than is free"})
+    except Exception as error:
+        parent.say({"refused": f"{type(error).__name__}: {first_line(error)}"})
+
+
+class _Read:
+    """A model that was read, and the inputs that were made for it."""
+
+    def __init__(self, file: str, shapes: Sizes, ranges: Mapping[str, Any], data: str) -> None:
+        self._file = Path(file)
+        size = self._file.stat().st_size
+        if size >= _LARGEST_FILE:
+            raise LenetBenchError(f"it has {size / 1e9:.1f} GB, and a model file has less than 2")
+        given = _arrays(Path(data)) if data else {}
+        shapes = {**shapes, **{name: array.shape for name, array in given.items()}}
+        read = {".onnx": self._read_onnx, ".tflite": self._read_tflite}[self._file.suffix]
+        kinds = read(size, shapes)
+        if not kinds or not self.outputs:
+            raise LenetBenchError("it has no inputs or no outputs")
+        for name in (*shapes, *ranges):
+            if name not in kinds:
+                raise LenetBenchError(f"it has no input {name}, but {', '.join(kinds)}")
+        once = sum(prod(shape) * kind.itemsize for kind, shape in kinds.values())
+        if once > _LARGEST_INPUTS:
+            raise LenetBenchError(
+                f"its inputs have {once / 1e6:.0f} MB, at most 67 are handed over"
+            )
+        count = 1 if given.keys() == kinds.keys() or _COUNT * once > _LARGEST_INPUTS else _COUNT
+        random = np.random.default_rng(0)
+        self.inputs = [
+            {
+                name: _converted(name, given[name], kind)
+                if name in given
+                else _made(random, kind, shape, ranges.get(name))
+                for name, (kind, shape) in kinds.items()
+            }
+            for _ in range(count)
+        ]
+        self.reply = {
+            "path": self._path,
+            "inputs": self.inputs,
+            "outputs": self.outputs,
+            "quantized": self._quantized,
+        }
+
+    def answers(self) -> list[list[Array]]:
+        """The reference evaluator's."""
+        if self._file.suffix != ".onnx":
+            raise LenetBenchError("it reads no such file")
+        from onnx.reference import ReferenceEvaluator
+
+        evaluator = ReferenceEvaluator(self._model)
+        return [[np.asarray(one) for one in evaluator.run(None, given)] for given in self.inputs]
+
+    def _read_onnx(self, size: int, shapes: Sizes) -> dict[str, tuple[np.dtype[Any], Shape]]:
+        try:
+            import onnx
+        except ImportError:
+            raise LenetBenchError(
+                "reading it needs the package onnx; fix it with: pip install 'lenet-bench[onnx]'"
+            ) from None
+        try:
+            self._model = model = onnx.load(self._file)  # with its external data
+        except MemoryError:
+            raise
+        except Exception as error:
+            raise LenetBenchError(f"it cannot be read as ONNX: {first_line(error)}") from None
+        graph = model.graph
+        if not graph.node or not model.opset_import:
+            raise LenetBenchError("it is no ONNX model")
+        constants = {one.name for one in graph.initializer}
+        inputs = [one for one in graph.input if one.name not in constants]
+        for one in (*inputs, *graph.output):
+            _kind(one)
+        _fix(inputs, graph.output, shapes)
+        del graph.value_info[:]  # shapes from before they were fixed
+        del graph.input[:]
+        graph.input.extend(inputs)
+        graph.name = MODEL
+        kinds = {one.name: (_kind(one), _shape(one)) for one in inputs}
+        inferred = graph
+        with suppress(Exception):  # the engines say what contradicts
+            inferred = onnx.shape_inference.infer_shapes(model, data_prop=True).graph
+        tensors = [*inferred.value_info, *inferred.output, *inputs]
+        largest = [prod(_shape(one)) for one in tensors]
+        weights = [prod(one.dims) for one in graph.initializer]
+        _check_memory(max(size, 4 * sum(weights)), 4 * max(largest))
+        self.outputs = [one.name for one in graph.output]
+        self._quantized = any(
+            "Quant" in one.op_type or "Integer" in one.op_type for one in graph.node
+        )
+        self._path = f"{tempfile.mkdtemp()}/model.onnx"
+        Path(self._path).write_bytes(model.SerializeToString())
+        return kinds
+
+    def _read_tflite(self, size: int, shapes: Sizes) -> dict[str, tuple[np.dtype[Any], Shape]]:
+        try:
+            from ai_edge_litert.interpreter import Interpreter
+        except ImportError:
+            raise LenetBenchError(
+                "reading it needs LiteRT; fix it with: pip install 'lenet-bench[litert]'"
+            ) from None
+        try:
+            interpreter = Interpreter(model_path=str(self._file))
+        except (ValueError, RuntimeError) as error:
+            raise LenetBenchError(f"it cannot be read as TFLite: {first_line(error)}") from None
+        tensors = interpreter.get_tensor_details()
+        largest = max(prod(map(int, one["shape"])) for one in tensors)
+        _check_memory(size, 4 * largest)
+        self.outputs = [one["name"] for one in interpreter.get_output_details()]
+        self._quantized = any(one["dtype"] in (np.int8, np.uint8) for one in tensors)
+        self._path = str(self._file)
+        return {
+            one["name"]: (
+                np.dtype(one["dtype"]),
+                _agreed(one["name"], one["shape_signature"].tolist(), shapes.get(one["name"])),
+            )
+            for one in interpreter.get_input_details()
+        }
+
+
+def _fix(inputs: list[Any], outputs: Any, shapes: Sizes) -> None:
+    """Give every dimension of the inputs a size; one of the same name has the same size."""
+    sizes: dict[str, int] = {}
+    found: dict[str, Shape] = {}
+    for one in inputs:
+        shape = one.type.tensor_type.shape
+        known = one.type.tensor_type.HasField("shape")
+        if not known and one.name not in shapes:
+            raise LenetBenchError(f"{one.name} has no shape; give one: --shape {one.name}=1x3x8x8")
+        given = shapes.get(one.name)
+        dims = [side.dim_value for side in shape.dim] if known else [0] * len(given or ())
+        found[one.name] = _agreed(one.name, dims, given)
+        if known and given:
+            sides = zip(shape.dim, given, strict=True)
+            sizes |= {side.dim_param: n for side, n in sides if side.dim_param}
+    for one in (*inputs, *outputs):
+        shape = one.type.tensor_type.shape
+        for number, size in enumerate(found.get(one.name, [0] * len(shape.dim))):
+            side = shape.dim[number] if number < len(shape.dim) else shape.dim.add()
+            if one.name in found and side.dim_param:
+                sizes.setdefault(side.dim_param, size)
+            if one.name in shapes:
+                side.dim_value = size
+            elif side.dim_param in sizes or (one.name in found and side.dim_value <= 0):
+                side.dim_value = sizes.get(side.dim_param, size)
+
+
+def _agreed(name: str, dims: list[int], given: Shape | None) -> Shape:
+    """The shape that was given, where the model's has it; else dynamic dimensions are 1."""
+    if given is None:
+        return tuple(side if side > 0 else 1 for side in dims)
+    fits = len(given) == len(dims) and all(
+        a in (b, 0, -1) for a, b in zip(dims, given, strict=True)
+    )
+    if not fits:
+        own = "x".join(str(side) if side > 0 else "?" for side in dims) or "a scalar"
+        raise LenetBenchError(
+            f"{name} is {own} in it, not {'x'.join(map(str, given)) or 'a scalar'}"
+        )
+    return given
+
+
+def _shape(value: Any) -> Shape:
+    return tuple(max(1, side.dim_value) for side in value.type.tensor_type.shape.dim)
+
+
+def _kind(value: Any) -> "np.dtype[Any]":
+    from onnx import helper
+
+    if not value.type.HasField("tensor_type"):
+        raise LenetBenchError(f"{value.name} is no tensor, and only tensors are measured")
+    kind = np.dtype(helper.tensor_dtype_to_np_dtype(value.type.tensor_type.elem_type))
+    if kind.kind not in "fiub":
+        raise LenetBenchError(f"{value.name} is of {kind.name}, and only numbers are measured")
+    return kind
+
+
+def _made(random: np.random.Generator, kind: "np.dtype[Any]", shape: Shape, limits: Any) -> Array:
+    """Normal floats, all of a byte, or 0 and 1; or numbers within the limits, these included."""
+    if kind.kind == "f":
+        made = (
+            random.uniform(limits[0], limits[1], shape) if limits else random.standard_normal(shape)
+        )
+        return np.asarray(made, kind)
+    if not limits:
+        whole = np.iinfo(kind) if kind.itemsize == 1 and kind.kind != "b" else None
+        limits = (whole.min, whole.max) if whole else (0, 1)
+    low, high = (int(one) for one in limits)
+    return np.asarray(random.integers(low, high, size=shape, endpoint=True)).astype(kind)
+
+
+def _arrays(path: Path) -> dict[str, Array]:
+    """The arrays of an .npz file."""
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            return {name: file[name] for name in file.files}
+    except OSError as error:
+        raise LenetBenchError(f"{path.name} cannot be read: {error.strerror or error}") from None
+    except Exception as error:
+        raise LenetBenchError(f"{path.name} is no .npz file: {first_line(error)}") from None
+
+
+def _converted(name: str, array: Array, kind: "np.dtype[Any]") -> Array:
+    if not np.can_cast(array.dtype, kind, "same_kind"):
+        raise LenetBenchError(f"{name} is {array.dtype} in the file and {kind} in the model")
+    return np.ascontiguousarray(array, kind).reshape(array.shape)
+
+
+def _check_memory(weights: int, largest: int) -> None:
+    """Raise LenetBenchError where a process with the model does not fit the free memory."""
+    needs = _COPIES * weights + 2 * largest + _SPARE
+    free = psutil.virtual_memory().available
+    if needs > free:
+        raise LenetBenchError(
+            f"its weights have {weights / 2**30:.1f} GiB and its largest tensor "
+            f"{largest / 2**30:.1f}, so a process may take {needs / 2**30:.1f} GiB, but only "
+            f"{free / 2**30:.1f} GiB of memory are free"
+        )
