@@ -32,13 +32,28 @@ GLYPHS = {
 }  # fmt: skip
 
 
+#: The ones and sevens that most of Europe writes.
+EUROPEAN = (
+    (1, [[(0.2, 0.45), (0.4, 0.2), (0.62, 0), (0.62, 0), (0.58, 0.5), (0.52, 1)]]),
+    (1, [[(0.15, 0.75), (0.4, 0.35), (0.66, 0), (0.66, 0), (0.62, 0.5), (0.6, 1)]]),
+    (1, [[(0.3, 0.3), (0.6, 0), (0.6, 0), (0.58, 1)], [(0.3, 1), (0.9, 0.98)]]),
+    (7, [[(0.15, 0.03), (0.85, 0.03), (0.85, 0.03), (0.4, 1)], [(0.3, 0.5), (0.85, 0.48)]]),
+    (7, [[(0.12, 0.15), (0.15, 0.03), (0.15, 0.03), (0.88, 0.02), (0.88, 0.02), (0.55, 0.5),
+          (0.42, 1)], [(0.35, 0.55), (0.8, 0.45)]]),
+)  # fmt: skip
+
+
 def pen(digit, rng, height, width):
+    return written(GLYPHS[digit], rng, height, width)
+
+
+def written(strokes, rng, height, width):
     """The digit written by an unsteady hand: `height` pixels tall, strokes `width` pixels wide."""
     slant, aspect = rng.normal(0.1, 0.12), rng.uniform(0.7, 1.05)
     margin = int(np.ceil(width)) + 2
     scale = 2  # drawn twice as large, then averaged: round, smooth edges
     paths = []
-    for stroke in GLYPHS[digit]:
+    for stroke in strokes:
         points = np.array(stroke, float) + rng.normal(0, 0.02, (len(stroke), 2))
         path = _spline(points)
         path[:, 0] = (path[:, 0] - 0.5) * aspect + slant * (0.5 - path[:, 1])

@@ -18,6 +18,7 @@ from lenet_bench.show.training import news, write_curves
 from lenet_bench.training import Augmentation, Epoch, Recipe, TrainOptions, recipe, train
 from lenet_bench.training.augment import augment, expose, move, redraw, sample, soften
 from lenet_bench.training.frameworks import import_trainer
+from lenet_bench.training.strokes import write
 from lenet_bench.weights import Weights, read_weights
 from numpy.typing import NDArray
 from PIL import Image
@@ -25,7 +26,8 @@ from processes import wait_for
 
 Images = NDArray[np.float32]
 
-UNCHANGED = Augmentation(0, 0, 0, 0, 0, 0, 0, 0)
+UNCHANGED = Augmentation(0, 0, 0, 0, 0, 0, 0, 0, 0)
+NO_DIGIT = np.zeros(40, np.uint8)
 
 #: 12 epochs of 10 batches: some seconds, so that there is time to stop it.
 SMALL = Recipe(epochs=12, batch=40, rate=0.01, seed=3, validation=100)
@@ -99,15 +101,33 @@ def test_augmented_pixels_stay_within_0_and_1():
     noise = stream().random((40, 28, 28), np.float32)
     for strength in (0.0, 0.5, 1.0):
         change = Augmentation(90, 0.5, 1, 10, strength, strength, strength, strength)
-        changed = augment(noise, change, stream())
+        changed = augment(noise, NO_DIGIT, change, stream())
         assert changed.dtype == np.float32
         assert 0 <= changed.min() <= changed.max() <= 1
 
 
 def test_each_image_of_a_batch_is_changed_in_its_own_way_or_not_at_all(images):
-    assert np.array_equal(augment(images, UNCHANGED, stream()), images)
-    changed = augment(images, Augmentation(), stream())
+    assert np.array_equal(augment(images, NO_DIGIT, UNCHANGED, stream()), images)
+    changed = augment(images, NO_DIGIT, Augmentation(), stream())
     assert len(np.unique(changed.reshape(len(changed), -1), axis=0)) == len(images)
+
+
+def test_only_ones_and_sevens_are_written_anew(images):
+    labels = np.arange(40, dtype=np.uint8) % 10
+    changed = augment(images, labels, replace(UNCHANGED, european=1), stream())
+    assert {*labels[(changed != images).any(axis=(1, 2))]} == {1, 7}
+
+
+@pytest.mark.parametrize("digit", [1, 7])
+def test_a_written_digit_lies_as_mnists_do(digit):
+    """In 20x20 pixels, its mass in the middle."""
+    for seed in range(20):
+        ink = write(digit, stream(seed))
+        assert 0 <= ink.min() <= ink.max() <= 1
+        rows, columns = np.nonzero(ink > 0.5)
+        assert max(np.ptp(rows), np.ptp(columns)) == pytest.approx(19, abs=1.5)
+        middle = np.average(np.indices(ink.shape).reshape(2, -1), axis=1, weights=ink.ravel())
+        assert middle == pytest.approx([13.5, 13.5], abs=1.7)
 
 
 def test_sampling_is_bilinear_beyond_the_edge_is_paper_and_the_middle_stays():

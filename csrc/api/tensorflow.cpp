@@ -54,7 +54,7 @@ tf::GraphDef lenet_of(const Weights& weights) {
   x = ops::MaxPool(s, x, {1, 2, 2, 1}, {1, 2, 2, 1}, "VALID");  // pool1
   x = ops::BiasAdd(s, ops::Conv2D(s, x, conv2_weight, {1, 1, 1, 1}, "VALID"), conv2_bias);
   x = ops::MaxPool(s, x, {1, 2, 2, 1}, {1, 2, 2, 1}, "VALID");  // pool2
-  x = ops::Reshape(s, x, {-1, 800});  // fc1
+  x = ops::Reshape(s, x, {-1, 800});                            // fc1
   x = ops::BiasAdd(s, ops::MatMul(s, x, ops::Reshape(s, fc1_weight, {800, 500})), fc1_bias);
   x = ops::BiasAdd(s, ops::MatMul(s, ops::Relu(s, x), fc2_weight), fc2_bias);
   ops::Softmax(s.WithOpName("probabilities"), x);

@@ -40,9 +40,9 @@ Answer build(const Weights& weights, const std::string&, int threads) {
   auto network = std::make_shared<LeNet>();
   load(network->conv1, weights.conv1_weight, weights.conv1_bias);  // load
   load(network->conv2, weights.conv2_weight, weights.conv2_bias);  // load
-  load(network->fc1, weights.fc1_weight, weights.fc1_bias);  // load
-  load(network->fc2, weights.fc2_weight, weights.fc2_bias);  // load
-  for (auto* layer : {&network->conv1, &network->conv2}) {  // oneDNN's layout
+  load(network->fc1, weights.fc1_weight, weights.fc1_bias);        // load
+  load(network->fc2, weights.fc2_weight, weights.fc2_bias);        // load
+  for (auto* layer : {&network->conv1, &network->conv2}) {         // oneDNN's layout
     auto& weight = (*layer)->weight;
     weight.set_data(weight.contiguous(torch::MemoryFormat::ChannelsLast));
   }

@@ -1,5 +1,7 @@
 """New handwriting from old: random turns, sizes, slants, pens and contrasts of MNIST's images.
 
+Some ones and sevens are replaced by European ones (strokes.py).
+
 NumPy on whole batches, so that every framework can learn from the very same pixels.
 """
 
@@ -8,18 +10,34 @@ from numpy.typing import NDArray
 
 from ..network import IMAGE_SIDE
 from .recipe import Augmentation
+from .strokes import write
 
 Images = NDArray[np.float32]
+Labels = NDArray[np.uint8]
 
 _CENTRE = (IMAGE_SIDE - 1) / 2
 
 
-def augment(images: Images, change: Augmentation, random: np.random.Generator) -> Images:
+def augment(
+    images: Images, labels: Labels, change: Augmentation, random: np.random.Generator
+) -> Images:
     """Another batch (n, 28, 28) within 0..1, each image changed in its own way."""
+    images = rewrite(images, labels, change, random)
     images = move(images, change, random)
     images = redraw(images, change, random)
     images = soften(images, change, random)
     return expose(images, change, random)
+
+
+def rewrite(
+    images: Images, labels: Labels, change: Augmentation, random: np.random.Generator
+) -> Images:
+    """Some of the ones and sevens are written anew, as Europeans write them."""
+    images = images.copy()
+    chosen = np.isin(labels, (1, 7)) & (random.random(len(labels)) < change.european)
+    for number in np.flatnonzero(chosen):
+        images[number] = write(labels[number], random)
+    return images
 
 
 def move(images: Images, change: Augmentation, random: np.random.Generator) -> Images:

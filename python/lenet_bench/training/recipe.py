@@ -37,6 +37,7 @@ class Augmentation:
     thinner: float = 0.5  # 1: the stroke loses a pixel on each side
     blur: float = 0.5  # 1: wholly the 3x3 binomial blur
     contrast: float = 0.3  # of the ink's darkness, and of its gamma's logarithm
+    european: float = 0.15  # of the ones and sevens: replaced by European ones
 
 
 @dataclass(frozen=True)

@@ -246,7 +246,7 @@ def _batches(
 
     def make(number: int, which: NDArray[np.int64]) -> NDArray[np.float32]:
         random = recipe.stream(Stream.AUGMENTATION, epoch, number)
-        return augment(digits.ink(which), recipe.augmentation, random)
+        return augment(digits.ink(which), digits.labels[which], recipe.augmentation, random)
 
     batches = order(recipe, epoch, learning)
     to_make = enumerate(batches)
