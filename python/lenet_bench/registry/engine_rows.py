@@ -23,7 +23,7 @@ ENGINES: tuple[Backend, ...] = (
             "int8": "the session, weights converted to int8",
         },
         # 1.1e-4 over the 10,000 test images
-        tolerances={"session": 2e-4, "module": 2e-4, "int8": 0.02},
+        tolerances={"session": 2e-4, "module": 2e-4, "int8": 0.05},
         reduced={"int8": "int8 weights"},
     ),
     _engine(
