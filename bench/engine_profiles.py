@@ -19,13 +19,12 @@ from statistics import median
 
 import psutil
 from lenet_bench import CompareOptions, load, read_image
-from lenet_bench.probes import CUTS, SOFTMAX
 from lenet_bench.questions.why import why
+from lenet_bench.results.breakdown import STAGES
 from lenet_bench.show.markdown import table
 from lenet_bench.units import time
 
 CALLS, STARTS = 200, 6
-STAGES = (*CUTS, SOFTMAX)
 IMAGE = Path(__file__).parents[1] / "images" / "digit-3.png"
 
 Node = tuple[str, float]  # what ran, in the engine's word, and its microseconds
@@ -129,7 +128,7 @@ def medians(every: Sequence[Node]) -> dict[str, float]:
     call: list[Node] = []
     for node in every:
         call.append(node)
-        if SOFTMAX in node[0].lower():  # which ends a call
+        if STAGES[-1] in node[0].lower():  # which ends a call
             if sum(bool(STEP.search(operation)) for operation, _ in call) == len(STAGES):
                 for stage, us in by_stage(call).items():
                     found[stage].append(us)

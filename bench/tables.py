@@ -130,25 +130,6 @@ def why(path: Path) -> Iterator[str]:
     yield from markdown(titles, rows, titles[:1])
 
 
-def whybrief(path: Path) -> Iterator[str]:
-    """The same groups, without the counts and intervals."""
-    result = read_result(path)
-    found = [one for one in breakdowns(result) if one.parts]
-    yield measured_how(result)
-    yield ""
-    titles = ("backend", "call", *GROUPS, "an operation")
-    rows = [
-        (
-            one.name,
-            time(one.median_us),
-            *map(time, grouped(one.parts).values()),
-            time(one.operation_us.us if one.operation_us else None),
-        )
-        for one in sorted(found, key=lambda one: one.median_us or inf)
-    ]
-    yield from markdown(titles, rows, titles[:1])
-
-
 def apart_row(one: Breakdown) -> tuple[str, ...]:
     """All times in the call's unit would hide the small ones: each has its own."""
     assert one.operation_us is not None
@@ -183,13 +164,17 @@ def closure(folder: Path) -> Iterator[str]:
     """Of how many calls the parts add up, a run a line."""
     for path in sorted(folder.glob(f"*{SUFFIX}"), reverse=True):
         every = breakdowns(read_result(path))
-        off = {one.name: abs(one.explained - 1) for one in every if one.explained is not None}
+        off = {
+            one.name: max(1 - one.explained_low, one.explained_high - 1)
+            for one in every
+            if one.explained_low is not None and one.explained_high is not None
+        }
         near = sum(share <= CLOSE for share in off.values())
         farthest = max(off, key=off.__getitem__)
         yield (
             f"- `{named(path)}`: of {len(off)} calls {near} are explained to within "
-            f"{percent(CLOSE)}; the farthest from it, `{farthest}`, to within "
-            f"{percent(off[farthest], places=1)}"
+            f"{percent(CLOSE)} by their whole interval; the farthest from it, `{farthest}`, to "
+            f"within {percent(off[farthest], places=1)}"
         )
 
 
@@ -198,7 +183,7 @@ def whyparts(path: Path) -> Iterator[str]:
     for one in breakdowns(read_result(path)):
         if one.parts:
             yield from [f"### {one.name}", ""]
-            rows = [part_row(part) for part in one.parts]
+            rows = [part_row(part) for part in (*one.parts, *one.beside)]
             titles = ("part", "median", "95 % interval", "what was measured")
             yield from [*markdown(titles, rows, (titles[0], titles[3])), ""]
 
@@ -462,7 +447,6 @@ DRAWN: dict[str, Callable[[Path], Iterable[str]]] = {
     "backends": backends,
     "baselines": baselines,
     "why": why,
-    "whybrief": whybrief,
     "whyanswer": whyanswer,
     "whytold": whytold,
     "closure": closure,

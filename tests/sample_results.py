@@ -3,7 +3,7 @@
 import re
 from zlib import crc32
 
-from lenet_bench.probes import COUNTS, CUTS
+from lenet_bench.experiment_names import AS_BUILT, COUNTS
 from lenet_bench.registry import find, names
 from lenet_bench.results import (
     Batch,
@@ -19,6 +19,7 @@ from lenet_bench.results import (
     Rules,
     as_result,
 )
+from lenet_bench.results.breakdown import STAGES
 from lenet_bench.results.log import as_lines
 from lenet_bench.results.machine import Machine, Processor
 from lenet_bench.results.statistics import FEWEST_STARTS
@@ -54,17 +55,18 @@ def failed(name, status, reason, **changes):
     return (Block(backend=name, round=0, **facts),)
 
 
-def experiments(*, python=5, enter=10, each=2, stage=7):
-    """Of an API whose stages, of one operation each, all take the same; the last takes no more."""
-    nothing = enter + 2 * each  # two operations take ten floats of what there is
+def experiments(*, python=5, enter=10, each=2, stage=7, after=0, together=0):
+    """Of an API whose stages, of one operation each, all take the same."""
+    nothing = enter + each  # an operation takes ten floats of what there is
     ways = [("Python", nothing + python), ("entering", nothing)]
-    found = [Experiment("way", name, us, 9, 2, "so") for name, us in ways]
-    found += [Experiment("operations", str(n), nothing + n * each, 9, 2 + n) for n in COUNTS]
-    for number, name in enumerate(CUTS, 1):
-        operations = number if name == CUTS[-1] else number + 2
-        us = enter + each * operations + stage * number
-        found.append(Experiment("stage", name, us, 9, operations))
-    return (*found, Experiment("stage", "softmax", nothing + each + stage, 9, 3))
+    found = [Experiment("way", name, us, 9, 1, "so") for name, us in ways]
+    found += [Experiment("after itself", "Python", nothing + python - after, 9)]
+    found += [Experiment("after itself", "entering", nothing, 9)]
+    found += [Experiment("operations", str(n), nothing + n * each, 9, 1 + n) for n in COUNTS]
+    for number, name in enumerate(STAGES, 1):
+        us = enter + (each + stage) * number
+        found.append(Experiment("stage", name, us, 9, number))
+    return (*found, Experiment("call", AS_BUILT, us + python + together, 9))
 
 
 def sample_apart(machine="another processor"):

@@ -4,18 +4,22 @@ long it takes is for bench/gpu.sh.
 
 import pytest
 from cuda_children import Ask, needs_cuda
-from lenet_bench.probes import COUNTS, CUTS, SOFTMAX
-from lenet_bench.probes.cuda import _OUR_OWN
+from lenet_bench.experiment_names import COUNTS
+from lenet_bench.network import LAYERS
+from lenet_bench.why.native import CUDA, STAGES
 
 pytestmark = needs_cuda
 
 OF_STAGES = ["cudnn", "cudnn:tf32", "cudnn:cudagraph", "cudnn:graph_api"]
 OUR_OWN = ["cuda", "cuda:cudagraph"]
+_, FUSED = CUDA["FusedOnGpu"]
 PROBES = """
-from lenet_bench.probes import IMAGES, probes_of
+from lenet_bench.networks import network
 from lenet_bench.registry import find
+from lenet_bench.why import probes_of
+IMAGES = np.random.default_rng(0).random((1, 28, 28), np.float32)
 def probes(name):
-    return {(p.kind, p.name): p for p in probes_of(*find(name), weights, 1)}
+    return {(p.kind, p.name): p for p in probes_of(*find(name), network("lenet"), weights, 1)}
 def differences(name, stages):
     made, layers = probes(name), reference.layers(IMAGES[0])
     return {stage: float(np.abs(made["stage", stage].infer(IMAGES[0]) - layers[last].ravel()[:10]).max())
@@ -25,32 +29,30 @@ def differences(name, stages):
 
 @pytest.mark.parametrize("backend", [*OF_STAGES, *OUR_OWN])
 def test_a_cut_network_computes_what_lenet_does_until_there(ask: Ask, backend: str) -> None:
-    stages = {cut: cut for cut in CUTS}
+    stages = dict(zip(STAGES, LAYERS, strict=True))
     if backend in OUR_OWN:
         lasts = ("pool2", "fc1", "probabilities")
-        stages = dict(zip(_OUR_OWN, lasts, strict=True))
+        stages = dict(zip(FUSED, lasts, strict=True))
     found = ask(f"{PROBES}\nanswer(differences({backend!r}, {stages}))")
     assert max(found.values()) < (1e-2 if backend == "cudnn:tf32" else 2e-5), found
 
 
 @pytest.mark.parametrize("backend", ["cudnn", "cudnn:cudagraph", "cudnn:graph_api", *OUR_OWN])
 def test_networks_of_trivial_operations_answer_with_ten_pixels(ask: Ask, backend: str) -> None:
-    found, softmax = ask(f"""{PROBES}
+    found = ask(f"""{PROBES}
 made = probes({backend!r})
 named = [made["way", "entering"], *(made["operations", str(n)] for n in {COUNTS})]
-softmax = made["stage", "{SOFTMAX}"].infer(IMAGES[0]).tolist() if {backend!r} == "cudnn" else [1]
-answer([[[p.operations, float(np.abs(p.infer(IMAGES[0]) - IMAGES[0, 0, :10]).max())]
-         for p in named], softmax])
+answer([[p.operations, float(np.abs(p.infer(IMAGES[0]) - IMAGES[0, 0, :10]).max())]
+         for p in named])
 """)
     assert [operations for operations, _ in found] == [1, *COUNTS]
     assert {difference for _, difference in found} == {0}
-    assert sum(softmax) == pytest.approx(1)
 
 
 @pytest.mark.parametrize("backend", ["cudnn", "cuda"])
 def test_they_have_as_many_launches_as_they_say(ask: Ask, backend: str) -> None:
     """With two copies: of LeNet cut after its last stage, and of 64 operations."""
-    last = "fc2 and softmax" if backend == "cuda" else CUTS[-1]
+    last = "fc2 and softmax" if backend == "cuda" else "softmax"
     found = ask(f"""{PROBES}
 calls = ["cudaLaunchKernel", "cudnnConvolutionForward", "cudnnAddTensor", "cudnnPoolingForward",
          "cudnnActivationForward", "cublasSgemv", "cudnnSoftmaxForward"]
@@ -91,9 +93,9 @@ answer([[part.name for part in found.parts], found.operations, found.reason, fou
         sum(part.us for part in found.parts)])
 """)
     parts = {
-        "cudnn": ["dispatch", *CUTS, SOFTMAX],
-        "cudnn:graph_api": ["dispatch", *CUTS, SOFTMAX],
-        "cuda": ["dispatch", *_OUR_OWN],
+        "cudnn": ["dispatch", *STAGES],
+        "cudnn:graph_api": ["dispatch", *STAGES],
+        "cuda": ["dispatch", *FUSED],
         "cuda:persistent": ["conv1 to softmax"],
     }
     assert (reason, counted) == (None, operations)

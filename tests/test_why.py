@@ -1,6 +1,5 @@
 """`why`: what a call is made of, on backends whose making is known."""
 
-import functools
 import json
 import re
 from dataclasses import replace as renamed
@@ -13,25 +12,39 @@ import toy_backends as toys
 from conftest import Run
 from lenet_bench import CompareOptions, read_weights
 from lenet_bench.backends import reference
-from lenet_bench.errors import ResultError
+from lenet_bench.errors import ResultError, Unavailable
+from lenet_bench.experiment_names import COUNTS
 from lenet_bench.measure.anatomy import NATIVE, dissect
 from lenet_bench.measure.comparison import compare
 from lenet_bench.network import LAYERS
-from lenet_bench.probes import COUNTS, CUTS, IMAGES, probes_of
+from lenet_bench.networks import NETWORKS, network
+from lenet_bench.networks.pieces import Form, pieces, stages
 from lenet_bench.questions.why import digest, why
 from lenet_bench.registry import find, load
-from lenet_bench.results import Breakdown, Experiment, Function, breakdowns, read_result
-from lenet_bench.results.breakdown import AFTER, DISPATCH, STAGES, UNEXPLAINED, grouped
+from lenet_bench.results import Breakdown, Experiment, Function, Result, breakdowns, read_result
+from lenet_bench.results.breakdown import (
+    AFTER,
+    BUILT,
+    DISPATCH,
+    STAGES,
+    UNEXPLAINED,
+    WITH,
+    grouped,
+    kind,
+)
 from lenet_bench.results.model import Anatomy
 from lenet_bench.results.statistics import FEWEST_STARTS
+from lenet_bench.show.comparison import render
 from lenet_bench.show.terminal.screen import Screen
-from lenet_bench.show.why import answer, closely
+from lenet_bench.show.why import answer, apart, closely
 from lenet_bench.show.why import calls as table
 from lenet_bench.show.why import parts as rows
+from lenet_bench.why import Case, probes_of
 from msgspec.structs import replace
 from sample_results import blocks, experiments, failed, result
 
 IMAGE_LIST = [np.full((28, 28), n / 10, np.float32) for n in range(3)]
+IMAGE = np.random.default_rng(0).random((28, 28), np.float32)
 WIDE = Screen(columns=200, colour=False)
 
 
@@ -65,10 +78,14 @@ def test_the_tree_says_who_calls_whom() -> None:
     assert top["share"] >= top["calls"][0]["share"] > 0.5
 
 
-def apart(call_us: float, rounds: int = FEWEST_STARTS, made: Any = None, **sizes: float) -> Any:
-    """A backend of that median and of these experiments."""
-    rows = blocks("made", call_us, rounds, experiments=made or experiments(**sizes))
-    return breakdowns(result(rows))[0]
+def run_of(call_us: float, rounds: int = FEWEST_STARTS, made: Any = None, **sizes: float) -> Result:
+    """A run of one backend of that median and of these experiments."""
+    made = made or experiments(**sizes)
+    return result(blocks("made", call_us, rounds, experiments=made), apart=True)
+
+
+def taken(*run: Any, **sizes: Any) -> Breakdown:
+    return breakdowns(run_of(*run, **sizes))[0]
 
 
 def figures(found: Breakdown) -> dict[str, float]:
@@ -85,20 +102,6 @@ def stage(name: str, us: float, operations: int) -> Experiment:
     return Experiment("stage", name, us, 9, operations)
 
 
-def together(**us: float) -> tuple[Experiment, ...]:
-    """The sample's first and last way, in one call with what the name says."""
-    names = {name.replace("_", " "): one for name, one in us.items()}
-    return tuple(Experiment("together", name, one, 9) for name, one in names.items())
-
-
-def slower(us: float, *kinds: str) -> tuple[Experiment, ...]:
-    """The sample's experiments, those of these kinds that much longer."""
-    return tuple(
-        replace(one, us=one.us + us * (one.kind in kinds and one.name != "softmax"))
-        for one in experiments()
-    )
-
-
 class Made(NamedTuple):
     """What a backend was asked, and what comes of it beside what is unexplained."""
 
@@ -112,21 +115,6 @@ class Made(NamedTuple):
 
 
 SAMPLE = Made(experiments())
-NOTHING = stage("nothing", 14 + 3, 2)  # where more than ten floats are given
-SOFTMAX = replace(experiments()[-1], us=experiments()[-1].us + 3)
-CUT = 10 + 6 * 2 + 6 * 7  # what comes before the softmax
-AFTER_IT = together(Python=CUT + 14 + 5 + 3 + 8, entering=CUT + 14 + 3)
-ENTERED_TWICE = together(entering_after_Python=14 + 2)
-WALKED = together(Python_after_a_walk=40 + 14 + 5 + 5, entering_after_a_walk=40 + 14 + 1)
-
-#: As `experiments`, without the two operations that read ten floats, which here take 30 more.
-IN_FULL = tuple(
-    replace(one, us=one.us - 2 * 2, operations=one.operations - 2)
-    if one.name in CUTS[:-1]
-    else replace(one, us=one.us + 30 * (one.name != "fc2"))
-    for one in experiments()
-)
-
 MADE = {
     "the sample": SAMPLE,
     "parts that are more than the call": Made(SAMPLE.asked, call_us=50),
@@ -142,56 +130,55 @@ MADE = {
         {"entering": 10, DISPATCH: 2, "conv1 to pool2": 20, "fc1": 5},
         *(40, 1),
     ),
-    "a kernel in the last way, which is dispatched once": Made(
-        (*entering(11), stage("fc2", 10 + 1 + 5, 1), stage("softmax", 10 + 1 + 5, 1)),
-        {"entering": 10, DISPATCH: 2, "fc2": 5, "softmax": 5},
-        *(22, 1),
-    ),
     "what a GPU's clock tells, where nothing is dispatched": Made(
         (entering(3, 0)[0], Experiment("told", "conv1 to softmax", 2, 9, 0, "a clock")),
         {"entering": 3, "conv1 to softmax": 2},
         *(6, None),
     ),
-    "a way that finds its caches cold after the network": Made(
-        (*SAMPLE.asked, *AFTER_IT), {**SAMPLE.parts, "caches": 8}
-    ),
-    "and that is entered twice there, which a call does once": Made(
-        (*SAMPLE.asked, *AFTER_IT, *ENTERED_TWICE), {**SAMPLE.parts, "caches": 6}
-    ),
-    "a control that walks over memory in the network's place": Made(
-        (*SAMPLE.asked, *AFTER_IT, *ENTERED_TWICE, *WALKED),
-        {**SAMPLE.parts, AFTER: 6},
-    ),
-    "ten floats that take longer to read than operations do, where no cut reads them": Made(
-        (stage("nothing in full", 10, 0), *IN_FULL)
-    ),
-    "more than ten floats, from what stages are compared with too": Made(
-        (*slower(3, "stage", "operations")[:-1], SOFTMAX, NOTHING)
-    ),
-    "more than ten floats, which take longer after a network": Made(
-        (*slower(5, "stage")[:-1], SOFTMAX, NOTHING, stage("fc2 alone", SAMPLE.asked[-2].us, 2))
-    ),
+    "what only follows a network, which is in a part": Made(experiments(after=3)),
+    "what comes with this network, which is in no part": Made(experiments(together=3)),
 }
 
 
 @pytest.mark.parametrize("made", MADE)
 def test_each_part_is_found_and_all_add_up_to_the_median(made: str) -> None:
     asked, parts, call_us, operation_us = MADE[made]
-    found, explained = apart(call_us, made=asked), sum(parts.values())
+    found, explained = taken(call_us, made=asked), sum(parts.values())
     expected = {**parts, UNEXPLAINED: call_us - explained}
     assert figures(found) == pytest.approx(expected, rel=0.01, abs=0.05)
     assert sum(figures(found).values()) == pytest.approx(found.median_us)
     assert found.explained == pytest.approx(explained / call_us, rel=0.01)
     assert (found.operation_us and found.operation_us.us) == pytest.approx(operation_us)
     assert not operation_us or found.operations == parts[DISPATCH] / operation_us
-    if "conv1 to pool2" in parts:  # it counts as what is most of it, and says how it was cut
+    if "conv1 to pool2" in parts:  # it counts as what is most of it
         assert grouped(found.parts)["convolutions"] == pytest.approx(20)
-        assert "pool2" in found.parts[2].evidence
+
+
+def test_what_the_sum_can_be_wrong_in_stands_beside_it_and_is_the_unexplained() -> None:
+    found = taken(100, after=3, together=4)
+    beside = {part.name: part.us for part in found.beside}
+    assert beside == pytest.approx({AFTER: 3, WITH: 4, BUILT: 100 - 78 - 4}, abs=0.05)
+    assert beside[WITH] + beside[BUILT] == pytest.approx(figures(found)[UNEXPLAINED])
+
+
+def test_the_sum_is_the_ways_of_nothing_and_the_whole_network_in_the_last() -> None:
+    us = {(one.kind, one.name): one.us for one in SAMPLE.asked}
+    ways = us["way", "Python"] - us["way", "entering"]
+    found = taken(100)
+    sum_us = found.median_us - figures(found)[UNEXPLAINED]
+    assert sum_us == pytest.approx(ways + us["stage", STAGES[-1]], rel=0.01)
+
+
+def test_a_file_of_an_older_version_is_not_taken_apart() -> None:
+    old = (*experiments(), Experiment("together", "Python", 80, 9))
+    found = taken(100, made=old)
+    assert (found.parts, found.median_us) == ((), pytest.approx(100, rel=0.01))
+    assert "older version" in str(found.reason)
 
 
 def test_intervals_grow_with_the_starts_that_they_are_over_and_few_starts_have_none() -> None:
-    few, enough = apart(100, FEWEST_STARTS - 1), apart(100)
-    assert {part.low_us for part in few.parts} == {few.explained_low} == {None}
+    few, enough = taken(100, FEWEST_STARTS - 1), taken(100)
+    assert {part.low_us for part in (*few.parts, *few.beside)} == {few.explained_low} == {None}
     for part in enough.parts:
         assert part.low_us - 1e-6 <= part.us <= part.high_us + 1e-6
     random = np.random.default_rng(3)
@@ -203,56 +190,80 @@ def test_intervals_grow_with_the_starts_that_they_are_over_and_few_starts_have_n
     assert widths["conv2"] > 10 * widths["Python"]
 
 
-@functools.cache
-def made(name: str) -> dict[tuple[str, str], Any]:
-    return {(p.kind, p.name): p for p in probes_of(*find(name), read_weights(), 1)}
+def test_lenets_pieces_are_cut_after_each_stage() -> None:
+    made = pieces(network("lenet"), Form())
+    assert [one.name for one in made if one.kind == "stage"] == list(STAGES)
+    assert [one.name for one in made if one.kind == "operations"] == list(map(str, COUNTS))
+    assert made[-1].network == network("lenet")
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_all_that_follows_a_cut_reads_its_last_layer_alone(name: str) -> None:
+    whole = network(name)
+    names = [layer.name for layer in whole.layers]
+    found = stages(whole)
+    assert found[-1][1] == names[-1]
+    assert len({stage for stage, _ in found}) == len(found) <= 12
+    for stage, end in found:
+        later = whole.layers[names.index(end) + 1 :]
+        read = {name for layer in later for name in layer.inputs}
+        assert not read & set(names[: names.index(end)])
+        assert kind(stage) == "mathematics", stage
 
 
 @pytest.mark.parametrize("name", ["numpy", "onnxruntime"])
-def test_a_cut_network_computes_what_lenet_does_and_trivial_operations_are_done(name: str) -> None:
-    layers = reference.build(read_weights())(IMAGES)
-    for cut in CUTS:
-        expected = layers[cut][0]
+def test_a_cut_network_computes_what_lenet_does(name: str) -> None:
+    case = Case(*find(name), network("lenet"), read_weights(), 1)
+    layers = reference.build(case.weights)(case.images)
+    made = probes_of(case.row, case.variant, case.network, case.weights, 1)
+    cuts = {one.name: one for one in made if one.kind == "stage"}
+    for stage, key in zip(STAGES, LAYERS, strict=True):
+        expected = layers[key][0]
         if name == "numpy" and expected.ndim == 3:
             expected = expected.transpose(1, 2, 0)
-        answer = np.ravel(made(name)["stage", cut].infer(IMAGES[0]))[:10]
-        assert answer == pytest.approx(expected.ravel()[:10], abs=1e-4), cut
-    expected = IMAGES.ravel()[:10]
-    for count in range(1, COUNTS[-1] + 1):
-        expected = np.tanh(expected)
-        if count in COUNTS:
-            answer = made(name)["operations", str(count)].infer(IMAGES[0])
-            assert np.ravel(answer) == pytest.approx(expected, abs=1e-5)
+        answer = cuts[stage].infer(IMAGE)
+        (answer,) = answer.values() if name == "numpy" else answer
+        assert np.ravel(answer)[:10] == pytest.approx(expected.ravel()[:10], abs=1e-4), stage
 
 
-def test_onnx_runtime_folds_none_of_them_away(tmp_path: Path) -> None:
+def test_onnx_runtime_folds_no_trivial_layer_away(tmp_path: Path) -> None:
     import onnx
     import onnxruntime as ort
-    from lenet_bench.probes.onnx_models import Models
+    from lenet_bench.networks.builders.onnx import in_place
 
-    for count in COUNTS:
-        options = ort.SessionOptions()
-        options.optimized_model_filepath = str(tmp_path / "kept.onnx")
-        options.log_severity_level = 3
-        ort.InferenceSession(Models(read_weights()).trivial(count), options)
-        nodes = onnx.load(tmp_path / "kept.onnx").graph.node
-        assert sum(node.op_type == "Tanh" for node in nodes) == count
+    for piece in pieces(network("lenet"), Form()):
+        if piece.kind == "operations":
+            options = ort.SessionOptions()
+            options.optimized_model_filepath = str(tmp_path / "kept.onnx")
+            options.log_severity_level = 3
+            model = in_place(piece.network, read_weights())["onnx_model"]
+            ort.InferenceSession(model, options)
+            nodes = onnx.load(tmp_path / "kept.onnx").graph.node
+            assert sum(node.op_type == "Softmax" for node in nodes) == int(piece.name)
 
 
-def test_onednns_probe_with_all_layers_is_lenet() -> None:
-    module = pytest.importorskip("lenet_bench._onednn")
-    whole = module.OneDnnProbe(read_weights(), 1, list(LAYERS), 0)
-    expected = load("onednn").infer(IMAGES[0])
-    assert whole.infer(IMAGES[0]) == pytest.approx(expected)
-    assert made("onednn")["operations", "64"].operations == 64
-    assert made("onednn")["stage", "conv1"].operations < whole.operations
+def in_cpp(name: str) -> dict[tuple[str, str], Any]:
+    try:
+        load(name)
+    except Unavailable as error:
+        pytest.skip(str(error))
+    made = probes_of(*find(name), network("lenet"), read_weights(), 1)
+    return {(one.kind, one.name): one for one in made}
+
+
+def test_onednns_last_piece_is_lenet() -> None:
+    made = in_cpp("onednn")
+    expected = load("onednn").infer(IMAGE)
+    assert made["stage", "softmax"].infer(IMAGE) == pytest.approx(expected)
+    assert made["operations", "64"].operations == 64
+    assert made["stage", "conv1"].operations < made["stage", "softmax"].operations
 
 
 def test_openblas_probe_calls_blas_as_often_as_asked() -> None:
-    pytest.importorskip("lenet_bench._openblas")
+    made = in_cpp("openblas")
     for count in COUNTS:
-        sum_of = made("openblas")["operations", str(count)].infer(IMAGES[0])
-        assert sum_of == pytest.approx((1 + count) * IMAGES.ravel()[:10], rel=1e-5)
+        sum_of = made["operations", str(count)].infer(IMAGE)
+        assert sum_of == pytest.approx((1 + count) * IMAGE.ravel()[:10], rel=1e-5)
 
 
 TAKEN_APART = ("numpy", "onednn", "openblas", "onnxruntime:iobinding")
@@ -274,11 +285,12 @@ def found() -> dict[str, Breakdown]:
 
 @pytest.mark.parametrize("name", TAKEN_APART)
 def test_a_backend_is_taken_apart_in_its_own_process(found: Any, name: str) -> None:
-    taken = found[name]
-    assert (taken.reason, taken.explained is None) == (None, False)
-    parts = [part.name for part in taken.parts if part.name != "softmax"]
-    assert parts[-8:] == [DISPATCH, *STAGES[:-1], UNEXPLAINED]
-    assert sum(figures(taken).values()) == pytest.approx(taken.median_us)
+    one = found[name]
+    assert (one.reason, one.explained is None) == (None, False)
+    parts = [part.name for part in one.parts]
+    own = STAGES[:-1] if name == "openblas" else STAGES
+    assert parts[-len(own) - 2 :] == [DISPATCH, *own, UNEXPLAINED]
+    assert sum(figures(one).values()) == pytest.approx(one.median_us)
 
 
 @pytest.mark.parametrize("name", WHOLE)
@@ -290,32 +302,79 @@ def test_what_has_no_experiments_is_left_whole_with_its_reason(found: Any, name:
     assert name != "reference" or sum(whole.anatomy.python_calls.values()) > 10
 
 
+def test_another_networks_stages_are_its_layers() -> None:
+    (found,) = why(CompareOptions(("numpy",), rounds=1, network="mlp"))
+    assert found.reason is None
+    assert {"fc1", "fc2", "fc3", "softmax"} <= set(figures(found))
+
+
 def test_parts_are_shown_with_a_bar_where_the_last_one_ended_and_are_in_the_json() -> None:
-    lines = list(rows(apart(100), WIDE))
-    assert [line.split()[0] for line in lines[3:]] == list(figures(apart(100)))
+    shown = [*figures(taken(100)), "beside", *(part.name for part in taken(100).beside)]
+    lines = list(rows(taken(100), WIDE))
+    for line, name in zip(lines[3:], shown, strict=True):
+        assert line.split()[0] == name.split()[0]
     ends = [len(line[: line.index("█")]) for line in lines if "█" in line]
     assert ends == sorted(ends)
-    (backend,) = json.loads(json.dumps(digest([apart(100)])))["backends"]
-    assert {"name", "median_us", "parts", "explained"} <= set(backend)
-    for part, line in zip(backend["parts"], lines[3:], strict=True):
+    (backend,) = json.loads(json.dumps(digest(run_of(100))))["backends"]
+    assert {"name", "median_us", "parts", "beside", "explained"} <= set(backend)
+    for part, line in zip(backend["parts"], lines[3:], strict=False):
         assert set(part) == {"name", "us", "low_us", "high_us", "evidence"}
         assert part["evidence"]
         assert part["evidence"] in line
 
 
 def test_the_answer_names_the_largest_parts_and_what_the_slowest_adds() -> None:
-    slow = renamed(apart(300, python=205), name="slow")
-    first, second, both = answer([slow, apart(100)])
+    slow = renamed(taken(300, python=205), name="slow")
+    first, second, both = answer([slow, taken(100)])
     assert re.search("made .*100 µs.*unexplained 22.0 µs.*dispatch 14.0 µs.*78 %", first)
     assert "Python 205 µs (68 %)" in second
     assert re.search("slow .*200 µs.*made.*Python 200 µs", both)
     assert len(list(answer([slow]))) == 1
 
 
+def test_few_starts_name_no_cause() -> None:
+    run = run_of(100, FEWEST_STARTS - 1)
+    found = breakdowns(run)
+    for sentence in answer([*found, renamed(taken(300, python=205), name="slow")]):
+        if "made" in sentence:
+            assert "5 starts, of 6" in sentence
+            assert "%" not in sentence
+    row = next(line for line in table(found, WIDE) if line.startswith("made"))
+    assert row.split()[:4] == ["made", "100", "µs", "-"]
+
+
+def test_each_row_and_column_shown_has_its_legend_and_no_other() -> None:
+    text = " ".join(" ".join(apart(run_of(100), WIDE)).split())
+    for word in ("Python: ", "entering: ", "dispatch: ", "as built: ", "explained: ", "conv1, "):
+        assert word in text
+    assert "No mechanism is known" in text
+    for word in ("data set: ", "hand-over: ", "on two cores: "):
+        assert word not in text
+    assert "waits: " not in " ".join(table([taken(100)], Screen(40, False)))
+
+
+def test_the_runs_warnings_are_printed_and_in_the_json() -> None:
+    run = result(blocks("made", 100, 2, experiments=experiments()), ended="interrupted", apart=True)
+    text = " ".join(" ".join(apart(run, WIDE)).split())
+    assert any("interrupted" in warning for warning in run.warnings)
+    assert all(warning in text for warning in run.warnings)
+    assert (digest(run)["warnings"], digest(run)["ended"]) == (list(run.warnings), "interrupted")
+
+
+@pytest.mark.parametrize("form", ["text", "markdown", "json"])
+def test_report_prints_of_a_run_what_why_prints(form: Any) -> None:
+    text = render(run_of(100), form=form)
+    assert "explained" in text
+    if form == "json":
+        assert json.loads(text) == json.loads(json.dumps(digest(run_of(100))))
+    else:
+        assert "100 µs" in text
+
+
 def test_a_narrow_terminal_keeps_name_time_and_share_and_no_function_that_hands_on() -> None:
-    for lines in (table([apart(100)], Screen(40, False)), rows(apart(100), Screen(40, False))):
+    for lines in (table([taken(100)], Screen(40, False)), rows(taken(100), Screen(40, False))):
         assert all(len(line) <= 40 for line in lines)
-    row = list(table([apart(100)], Screen(40, False)))[1]
+    row = list(table([taken(100)], Screen(40, False)))[1]
     assert row.split()[:5] == ["made", "100", "µs", "78", "%"]
 
     inner = Function("a.c:g", 0.9, (Function("a.d:h", 0.9),))
@@ -327,7 +386,7 @@ def test_a_narrow_terminal_keeps_name_time_and_share_and_no_function_that_hands_
 def test_what_is_not_taken_apart_and_what_cannot_run_is_shown_with_its_reason() -> None:
     missing = result(failed("cuda", "unavailable", "no GPU"), failed("cupy", "unavailable", "none"))
     whole = Breakdown("tvm", "ok", "nobody", 5.0)
-    lines = list(table([apart(50), whole, *breakdowns(missing)], WIDE, named=["cupy"]))
+    lines = list(table([taken(50), whole, *breakdowns(missing)], WIDE, named=["cupy"]))
     assert any("tvm" in line and line.endswith("nobody") for line in lines)
     assert not any("made is not" in line for line in lines)
     assert "cupy: unavailable" in "\n".join(lines)
@@ -339,12 +398,13 @@ def test_the_call_on_two_cores_is_shown_and_in_no_sum() -> None:
         Experiment("call", name, us, 9) for name, us in [("call", 100), ("on two cores", 60)]
     )
     rows = blocks("made", 100, FEWEST_STARTS, experiments=(call, *experiments(), two))
-    (found,) = breakdowns(result((*rows[:-1], replace(rows[-1], experiments=experiments()))))
+    run = result((*rows[:-1], replace(rows[-1], experiments=experiments())))
+    (found,) = breakdowns(run)
     assert (found.median_us, found.two_cores_us) == (100, 60)
-    assert figures(found) == pytest.approx(figures(apart(100)), rel=1e-3)
+    assert figures(found) == pytest.approx(figures(taken(100)), rel=1e-3)
     assert "60.0 µs" in next(line for line in table([found], WIDE) if "made" in line)
-    assert digest([found])["backends"][0]["two_cores_us"] == 60
-    assert "on two cores" not in next(table([apart(100)], WIDE))
+    assert digest(run)["backends"][0]["two_cores_us"] == 60
+    assert "on two cores" not in next(table([taken(100)], WIDE))
 
 
 def test_the_command_goes_on_with_its_file_and_with_no_other(run: Run, tmp_path: Path) -> None:

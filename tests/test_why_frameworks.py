@@ -1,4 +1,4 @@
-"""The networks that frameworks are taken apart by compute what they should, each in a process."""
+"""The pieces that frameworks are taken apart by compute what they should, each in a process."""
 
 import functools
 import json
@@ -11,122 +11,130 @@ import pytest
 from conftest import environment
 from lenet_bench import CompareOptions, read_weights
 from lenet_bench.backends import reference
-from lenet_bench.probes import ALONE, COUNTS, CUTS, IMAGES, IN_FULL, SOFTMAX
+from lenet_bench.network import LAYERS
 from lenet_bench.questions.why import why
 from lenet_bench.registry import find
 from lenet_bench.registry.environments import variables
+from lenet_bench.results.breakdown import STAGES
 from processes import python
 
 pytestmark = pytest.mark.slow
 
 ON_ONNX = ("openvino", "mnn", "opencv", "tract")
-INDUCTOR = "torch:compile"  # a network takes it seconds: few are asked
-CHANNELS_FIRST = (*ON_ONNX, INDUCTOR, "torch")
-Answers = dict[tuple[str, str], Any]
-
-TEN = IMAGES.ravel()[:10]
+CHANNELS_FIRST = (*ON_ONNX, "torch", "torch:torchscript", "torch:compile", "executorch")
 NAMES = (
     *("torch", "torch:torchscript", "jax", "tensorflow", "tensorflow:concrete", *ON_ONNX),
-    *(
-        "tensorflow:xla",
-        "tensorflow:session",
-        "keras",
-        "keras:call",
-        "keras-jax",
-        "keras-torch:predict_on_batch",
-    ),
-    *("litert", "litert:compiled", "tflite-micro", "keras:function"),
+    *("tensorflow:xla", "tensorflow:session", "keras", "keras:call", "keras:function"),
+    *("keras-jax", "keras-torch:predict_on_batch"),
+    *("litert", "litert:compiled", "tflite-micro"),
+    "torch:compile",
 )
-#: What each is asked for: how many trivial operations, and where LeNet is cut.
-ASKED = {
-    **dict.fromkeys(NAMES, (tuple(COUNTS), tuple(CUTS))),
-    INDUCTOR: (tuple(COUNTS[-1:]), ("pool2", CUTS[-1])),
-}
+EAGER = ("torch", "tensorflow", "keras:call", "keras-torch:predict_on_batch")
+FEW = ("1", "pool2", "fc2")  # pieces of what takes seconds to compile
 NOT_HERE = r"No module named|needs \S+, but \S+ is installed"
 CHILD = """
 import json, sys
 from collections.abc import Mapping
-from importlib import import_module
 import numpy as np
-from lenet_bench import load, probes, read_weights
-from lenet_bench.probes import IMAGES, probes_of
+from lenet_bench import load, read_weights
+from lenet_bench.networks import network
+from lenet_bench.networks.pieces import pieces
+from lenet_bench.networks.placed import placed
 from lenet_bench.registry import find
+from lenet_bench.why import Case
+from lenet_bench.why.ways import ways_of
 
 def ten(answer):
     while isinstance(answer, (list, tuple)):
         answer = answer[0]
     if isinstance(answer, Mapping):
         (answer,) = answer.values()
-    return np.ravel(np.asarray(answer))[:10].tolist()
+    return np.ravel(np.asarray(answer))[:10].tolist() if answer is not None else None
 
 found = {}
-names, counts, cuts = json.loads(sys.argv[1])
+names, few = json.loads(sys.argv[1])
 for name in names:
     load(name)
-    import_module(f"lenet_bench.probes.{find(name)[0].module}")
-    probes.COUNTS, probes.CUTS = counts, cuts
-    made = probes_of(*find(name), read_weights(), 1)
-    found[name] = [[p.kind, p.name, ten(p.infer(IMAGES[0]))] for p in made]
-print("\\n" + json.dumps(found))
+    case = Case(*find(name), network("lenet"), read_weights(), 1)
+    chosen, image = ways_of(case), case.images[0]
+    every = pieces(case.network, chosen.form)
+    if name == "torch:compile":
+        every = [one for one in every if one.name in few or one.kind == "way"]
+    found[name] = []
+    for one in every:
+        made = placed(
+            case.row, case.variant, one.network, case.weights, 1, **chosen.others
+        )
+        ways = chosen.ways if one.kind == "way" else (chosen.ways[0], chosen.ways[-1])
+        answers = [ten(way.of(made)(image)) for way in ways]
+        found[name].append([one.kind, one.name, [ten for ten in answers if ten is not None]])
+    for one in chosen.beside:
+        found[name].append([one.kind, one.name, [ten(one.infer(image))]])
+    images = case.images.ravel()[:784].tolist()
+print("\\n" + json.dumps([found, images]))
 """
 
 
 @functools.cache
-def answers_of(framework: str, counts: tuple[int, ...], cuts: tuple[str, ...]) -> Any:
-    """Ten floats of each network's answer, of a framework's variants, all from one process."""
-    names = [
-        name
-        for name, asked in ASKED.items()
-        if find(name)[0].name == framework and asked == (counts, cuts)
-    ]
+def answers_of(framework: str) -> Any:
+    """Ten floats of each piece's answers, of a framework's variants, all from one process."""
+    names = [name for name in NAMES if find(name)[0].name == framework]
     own = environment(**variables(find(framework)[0], 1, quiet=True))
-    done = python(CHILD, json.dumps([names, counts, cuts]), code=None, env=own)
+    done = python(CHILD, json.dumps([names, FEW]), code=None, env=own)
     if re.search(NOT_HERE, done.stderr):
         pytest.skip(done.stderr.splitlines()[-1])
     assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout.splitlines()[-1])
-    return {
-        name: {(kind, probe): answer for kind, probe, answer in answers}
-        for name, answers in found.items()
-    }
+    return json.loads(done.stdout.splitlines()[-1])
 
 
-@pytest.fixture(scope="module", params=ASKED)
+@pytest.fixture(scope="module", params=NAMES)
 def name(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
 @pytest.fixture(scope="module")
-def found(name: str) -> Answers:
-    return dict(answers_of(find(name)[0].name, *ASKED[name])[name])
+def image(name: str) -> Any:
+    return np.array(answers_of(find(name)[0].name)[1], np.float32).reshape(1, 28, 28)
 
 
-def test_a_cut_network_computes_what_lenet_does_until_there(name: str, found: Answers) -> None:
-    layers = reference.build(read_weights())(IMAGES)
-    assert found.get(("stage", IN_FULL), TEN) == pytest.approx(TEN)
-    _, cuts = ASKED[name]
-    for cut in cuts:
-        layer = layers[cut][0]
+@pytest.fixture(scope="module")
+def found(name: str) -> dict[tuple[str, str], Any]:
+    answers, _ = answers_of(find(name)[0].name)
+    return {(kind, piece): given for kind, piece, given in answers[name]}
+
+
+def test_a_cut_network_computes_what_lenet_does_until_there(
+    name: str, image: Any, found: dict[tuple[str, str], Any]
+) -> None:
+    layers = reference.build(read_weights())(image)
+    tried = [(key, cut) for cut, key in zip(STAGES, LAYERS, strict=True) if ("stage", cut) in found]
+    assert tried
+    for key, cut in tried:
+        layer = layers[key][0]
         if layer.ndim == 3 and name not in CHANNELS_FIRST:
             layer = layer.transpose(1, 2, 0)
-        assert found["stage", cut] == pytest.approx(layer.ravel()[:10], abs=2e-4), cut
-    last = found["stage", CUTS[-1]]
-    assert found.get(("stage", ALONE), last) == pytest.approx(last, abs=2e-4)
+        for answer in found["stage", cut]:
+            expected = layer.ravel()[: len(answer)]
+            assert answer == pytest.approx(expected, abs=2e-4), cut
 
 
-def test_all_trivial_operations_and_the_softmax_are_done(name: str, found: Answers) -> None:
-    expected, (counts, _) = TEN, ASKED[name]
-    for done in range(1, COUNTS[-1] + 1):
-        fused = name.startswith(("tensorflow", "keras"))  # grappler would fuse the tangents
-        expected = expected / (1 + np.abs(expected)) if fused else np.tanh(expected)
-        if done in counts:
-            assert found["operations", str(done)] == pytest.approx(expected, abs=1e-5)
-    softmax = np.exp(TEN) / np.exp(TEN).sum()
-    assert found["stage", SOFTMAX] == pytest.approx(softmax, abs=1e-5)
-    ways = [answer for (kind, _), answer in found.items() if kind in ("way", "hand-over")]
-    assert len(ways) >= 2
-    for answer in ways:  # of a network that does nothing
-        assert answer == pytest.approx(TEN)
+def test_all_ways_answer_for_a_network_that_does_nothing(
+    image: Any, found: dict[tuple[str, str], Any]
+) -> None:
+    for (kind, _), answers in found.items():
+        for answer in answers if kind in ("way", "hand-over") else ():
+            assert answer == pytest.approx(image.ravel()[:10])
+
+
+def test_a_trivial_layer_is_a_softmax_of_ten_pixels_or_where_eager_a_relu(
+    name: str, image: Any, found: dict[tuple[str, str], Any]
+) -> None:
+    ten = image.ravel()[:10]
+    powers = np.exp(ten)
+    expected = ten if name in EAGER else powers / powers.sum()
+    assert found["operations", "1"]
+    for answer in found["operations", "1"]:
+        assert answer == pytest.approx(expected, abs=1e-5)
 
 
 @pytest.fixture(scope="module")

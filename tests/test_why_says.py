@@ -35,20 +35,17 @@ def test_what_is_said_of_predict_holds(apart: dict[str, Breakdown]) -> None:
 
 def test_what_is_said_of_operations_holds(apart: dict[str, Breakdown]) -> None:
     eager = operation(apart["torch"])
-    for graph in ("onednn", "onnxruntime", "tensorflow:concrete"):
-        assert eager / operation(apart[graph]) > 10
-    for fused in ("openvino", "torch:compile", "tensorflow:xla"):
-        assert eager / operation(apart[fused]) > 50
+    for graph in ("onednn", "onnxruntime", "tensorflow:concrete", "torch:torchscript"):
+        assert eager / operation(apart[graph]) > 5
     for layers in ("keras:call", "keras-torch", "keras-torch:predict_on_batch"):
-        assert 20 <= operation(apart[layers]) / eager <= 33
+        assert operation(apart[layers]) / eager >= 20
 
 
-def test_what_is_said_of_stages_holds(apart: dict[str, Breakdown]) -> None:
-    by_hand = taken(apart["onednn"], *STAGES)
-    for engine in ("litert", "mnn"):
-        assert taken(apart[engine], *STAGES) / by_hand == pytest.approx(1, abs=0.1)
-    convolutions = taken(apart["torch"], "convolutions") / taken(apart["onednn"], "convolutions")
-    assert 3 <= convolutions <= 4
+def test_a_library_in_cpp_takes_little_time_beyond_the_layers(
+    apart: dict[str, Breakdown],
+) -> None:
+    for name in ("onednn", "openblas"):
+        assert taken(apart[name], "the API") < 0.02 * taken(apart[name], *STAGES)
 
 
 def test_what_is_said_of_tensorflow_holds(apart: dict[str, Breakdown]) -> None:

@@ -7,13 +7,15 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
+from lenet_bench.experiment_names import ENTERING
 from lenet_bench.measure.options import Entry
-from lenet_bench.probes import CUTS, ENTERING, IMAGES, SOFTMAX, networks, way
+from lenet_bench.why import Way, experiments
+from lenet_bench.why.native import STAGES, numbered
 from scratch_backends import entry as scratch_entry
 
 PLANTED_US = 20.0
 _OWN, _NETWORKS = 150_000, 400_000  # floats: what the API reads, what a network does: 1.6 MB
-STAGES = (*CUTS, SOFTMAX)
+IMAGES = np.random.default_rng(0).random((28, 28), np.float32)
 
 
 def spin(us):
@@ -49,7 +51,7 @@ class Toy:
         for step in network:
             spin(self.node_us)
             x = step(x)
-        Toy.after_a_network = len(network) >= len(CUTS)
+        Toy.after_a_network = len(network) >= len(STAGES)
         return x
 
     def conv2(self, x):
@@ -61,21 +63,21 @@ class Toy:
 
     @classmethod
     def probes(cls, weights, *, threads):
-        toy, whole = cls(weights, threads=threads), cls(weights, threads=threads)
-        whole.network = []
+        def built(piece):
+            toy = cls(weights, threads=threads)
+            toy.network = toy.network[: piece.stages] + [np.tanh] * piece.trivial
+            return toy
 
-        def cut(stage):
-            return [np.tanh] if stage == SOFTMAX else toy.network[: STAGES.index(stage) + 1]
-
-        def last(network):
-            return lambda _: toy.run(network, IMAGES)
-
-        return [
-            way("Python", whole.infer, "all of the call"),
-            way("hand-over", lambda _: toy.handed_over([], IMAGES), "without Python"),
-            way(ENTERING, last([]), "in the caller's thread"),
-            *networks(last, lambda count: [np.tanh] * count, cut, dict.fromkeys(STAGES, 1)),
+        ways = [
+            Way("Python", "all of the call", lambda toy: toy.infer),
+            Way(
+                "hand-over",
+                "without Python",
+                lambda toy: lambda _: toy.handed_over(toy.network, IMAGES),
+            ),
+            Way(ENTERING, "in this thread", lambda toy: lambda _: toy.run(toy.network, IMAGES)),
         ]
+        return experiments(numbered(STAGES), built, ways)
 
 
 class SlowPython(Toy):

@@ -1,28 +1,32 @@
 """`why`: what a call is made of."""
 
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .options import (
+    ALL_NETWORKS,
     Device,
     backends_argument,
     command,
     device_option,
+    each_network,
     json_option,
+    network_option,
     option,
     run_options,
     verbose_option,
 )
-from .output import run, say, say_json, screen
+from .output import answer, run, screen
 
 if TYPE_CHECKING:
     from ..results import Result
-
-_FEW = 8  # backends whose parts are shown if none is named
 
 
 @command("Take a call apart: where does the time go?")
 @backends_argument
 @option("--tree", "Show which Python functions take the time.")
+@network_option
 @device_option
 @run_options("why")
 @json_option
@@ -30,19 +34,22 @@ _FEW = 8  # backends whose parts are shown if none is named
 def why(
     backends: tuple[str, ...],
     tree: bool,
+    network: str,
     device: Device,
     as_json: bool,
     verbose: bool,
+    output: Path,
     **chosen: Any,
 ) -> int:
-    """Take one call of each BACKEND apart, or of every backend if none is named.
+    """Show which parts of a call take the time: Python, copies, each layer.
 
-    Each is measured as by `compare`. Then smaller networks are timed: one that does nothing, some
-    of trivial operations, and LeNet cut after each stage. Their times give the parts of the call;
-    what the parts do not explain is shown, too.
+    Each BACKEND, or every one if none is named, is measured as by `compare`. Then pieces of the
+    network are timed: one that does nothing, some of trivial layers, and the network cut after each
+    layer. Their times give the parts of the call; what the parts do not explain is shown, too.
 
     $ lenet-bench why onednn onnxruntime
     $ lenet-bench why keras keras:call tensorflow --tree
+    $ lenet-bench why --network mlp torch keras
     $ lenet-bench why --device gpu cudnn torch
     $ lenet-bench why torch -o mine.jsonl          run it again to continue
     $ lenet-bench why --json torch | jq '.backends[] | {name, explained, parts}'
@@ -53,25 +60,19 @@ def why(
     from ..measure.options import CompareOptions
     from ..questions.why import digest
     from ..registry import on_device
-    from ..results import breakdowns, failures
-    from ..show.why import calls, closely, parts
+    from ..results import failures
+    from ..show.why import apart
 
     backends = tuple(on_device(name, device) for name in backends)
     chosen |= {"device": device, "quiet": not verbose}
     options = CompareOptions(backends, apart=True, **chosen)
 
     def show(result: "Result") -> bool:
-        found = breakdowns(result)
-        if as_json:
-            say_json(digest(found))
-        else:
-            say(calls(found, screen(), named=backends))
-            in_detail = found if backends or len(found) <= _FEW else []
-            for one in in_detail:
-                if one.parts or tree:
-                    say(parts(one, screen()))
-                if tree:
-                    say(closely(one, screen()))
-        return not failures(found, backends)
+        answer(as_json, digest(result), apart(result, screen(), backends, tree=tree))
+        return not failures(result.backends, backends)
 
-    return run(compare, options, show, verbose=verbose)
+    def measured(name: str) -> int:
+        file = output.with_stem(f"{output.stem}-{name}") if network == ALL_NETWORKS else output
+        return run(compare, replace(options, network=name, output=file), show, verbose=verbose)
+
+    return each_network(network, measured)

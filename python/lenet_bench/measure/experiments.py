@@ -1,7 +1,7 @@
 """The experiments of a block: each timed in short turns, in an order that is shuffled each time.
 
 So a drift affects all of them alike. On a disturbed machine there are more turns, until as many
-calls count as on a quiet one.
+calls count as on a quiet one. Before each call the whole network is called, outside the time.
 """
 
 import random
@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 
 from ..experiment_names import TWO_CORES
-from ..probes import Infer, Probe, in_one_call, probes_of
+from ..networks import network
 from ..registry import find
 from ..undisturbed import Slice, undisturbed_calls
+from ..why import Infer, Probe, probes_of
 from .build_arguments import BuildArguments, Reply, sentence
 from .calls import Image, time_calls
 from .pinning import with_threads_on
@@ -33,29 +34,32 @@ def run_experiments(
     arguments: BuildArguments, infer: Infer, images: list[Image], cores: Sequence[int]
 ) -> Reply:
     """Time the experiments of `why`; with `cores`, also the call on these cores."""
-    answer = _timed_or_why_not(lambda: _probes(arguments, infer), images)
+    answer = _timed_or_why_not(lambda: _probes(arguments, infer), infer, images)
     if answer["experiments"] and cores:
         with with_threads_on(cores):  # a thread of the runtime's may have a core of its own
-            answer["experiments"] += timed([Probe("call", TWO_CORES, infer)], images)
+            answer["experiments"] += timed([Probe("call", TWO_CORES, infer)], infer, images)
     return answer
 
 
 def _probes(arguments: BuildArguments, infer: Infer) -> Sequence[Probe]:
+    weights, threads = arguments.weights, arguments.threads
     if not arguments.factory:
-        made = probes_of(*find(arguments.name), arguments.weights, arguments.threads)
+        made = probes_of(*find(arguments.name), network(arguments.network), weights, threads)
     elif offered := getattr(arguments.factory, "probes", None):
-        made = offered(arguments.weights, threads=arguments.threads)
+        made = list(offered(weights, threads=threads))
     else:
-        made = ()
-    return [Probe("call", "call", infer), *made, *in_one_call(made)] if made else ()
+        made = []
+    return [Probe("call", "call", infer), *made] if made else ()
 
 
-def _timed_or_why_not(make: Callable[[], Sequence[Probe]], images: list[Image]) -> Reply:
+def _timed_or_why_not(
+    make: Callable[[], Sequence[Probe]], whole: Infer, images: list[Image]
+) -> Reply:
     """Make and time the experiments; if that fails, give the reason instead."""
     try:
         made = make()
         _kept.extend(made)
-        return {"experiments": timed(made, images), "no_experiments_reason": None}
+        return {"experiments": timed(made, whole, images), "no_experiments_reason": None}
     except Exception as error:
         return {"experiments": [], "no_experiments_reason": sentence(error)}
 
@@ -63,15 +67,15 @@ def _timed_or_why_not(make: Callable[[], Sequence[Probe]], images: list[Image]) 
 class _Timed:
     """A probe, and its calls so far."""
 
-    def __init__(self, probe: Probe) -> None:
+    def __init__(self, probe: Probe, whole: Infer) -> None:
         self.probe = probe
+        self._before = probe.infer if probe.kind == "after itself" else whole
         self._turns = 0
         self._samples: list[int] = []
         self._slices: list[Slice] = []
 
     def turn(self, images: Sequence[Image]) -> None:
-        infer, first = self.probe.infer, self.probe.before
-        before = partial(first, images[0]) if first else None
+        infer, before = self.probe.infer, partial(self._before, images[0])
         time_calls(infer, images, _WARM_S, fewest=1, before=before)
         calls = time_calls(infer, images, _TURN_S, _FEWEST, before=before)
         self._turns += 1
@@ -98,9 +102,9 @@ class _Timed:
         }
 
 
-def timed(probes: Sequence[Probe], images: Sequence[Image]) -> list[dict[str, Any]]:
+def timed(probes: Sequence[Probe], whole: Infer, images: Sequence[Image]) -> list[dict[str, Any]]:
     """The median call of each, as plain data."""
-    every = [_Timed(probe) for probe in probes]
+    every = [_Timed(probe, whole) for probe in probes]
     due = every
     for _ in range(_MOST_TURNS):
         if not due:

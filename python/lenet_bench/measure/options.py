@@ -126,7 +126,8 @@ class CompareOptions:
             raise LenetBenchError(f"a run has one network: {self.network} or {self.model.file}")
         if self.model or self.network != LENET:
             other = self.model.file.name if self.model else self.network
-            only = {"--weights": self.weights, "--batch": self.batches, "why": self.apart}
+            apart = self.apart and self.model is not None
+            only = {"--weights": self.weights, "--batch": self.batches, "why": apart}
             if name := next((name for name, given in only.items() if given), None):
                 raise LenetBenchError(f"{name} is for LeNet only, not for {other}")
         positive = {

@@ -15,6 +15,7 @@ The kinds of layers:
 - gru: the last state of a gated recurrent unit, reset after the product
 - attention: multi-head self-attention with its four projections
 - norm: layer normalisation of each token
+- take: the first floats of its input, or all; only in pieces of networks
 """
 
 from dataclasses import dataclass, field
@@ -108,6 +109,12 @@ class Network:
     @property
     def kinds(self) -> set[str]:
         return {one.kind for one in self.layers}
+
+    @property
+    def is_chain(self) -> bool:
+        """Whether each layer reads one layer, once."""
+        single = all(len(one.inputs) == 1 for one in self.computed)
+        return single and "attention" not in self.kinds
 
     @property
     def parameters(self) -> dict[str, Shape]:

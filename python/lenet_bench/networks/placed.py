@@ -91,17 +91,29 @@ def place(name: str, network: Network, weights: Weights, threads: int) -> Built:
     def adapted(row: Backend, variant: str, weights: Weights, threads: int) -> Built:
         if row.native:
             return in_cpp.built(row.native, variant, network, weights, threads)
-        builder = import_module(f"{__package__}.builders.{_BUILDERS[row.module]}")
-        try:
-            others = in_any_file(network, row) | builder.in_place(network, weights)
-            adapter = Adapter if network.name == LENET else partial(Placed, network)
-            return varied(row, variant, weights, threads, others, adapter)
-        except Unsupported:
-            raise
-        except Exception as error:
-            raise _unsupported(row, variant, network, error) from error
+        return placed(row, variant, network, weights, threads)
 
     return build(row, variant, weights, threads, adapted)
+
+
+def placed(
+    row: Backend, variant: str, network: Network, weights: Weights, threads: int, **others: Any
+) -> Adapter:
+    """The network on a variant that is known to run, also in place of other names of its file.
+
+    Pieces of LeNet are called as LeNet is.
+    """
+    builder = import_module(f"{__package__}.builders.{_BUILDERS[row.module]}")
+    kept = Weights({name: weights[name] for name in network.parameters})
+    try:
+        others = in_any_file(network, row) | builder.in_place(network, kept) | others
+        is_lenet = network.name.partition(":")[0] == LENET
+        adapter = Adapter if is_lenet else partial(Placed, network)
+        return varied(row, variant, kept, threads, others, adapter)
+    except Unsupported:
+        raise
+    except Exception as error:
+        raise _unsupported(row, variant, network, error) from error
 
 
 def in_any_file(network: Network, row: Backend) -> dict[str, Any]:

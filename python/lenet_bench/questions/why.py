@@ -6,7 +6,7 @@
         print(one.name, one.median_us, [(part.name, part.us) for part in one.parts])
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -14,7 +14,7 @@ from msgspec import to_builtins
 
 from ..measure.comparison import Progress, compare
 from ..measure.options import CompareOptions
-from ..results import Breakdown, breakdowns
+from ..results import Breakdown, Result, breakdowns
 
 
 def why(
@@ -24,6 +24,12 @@ def why(
     return breakdowns(compare(replace(options or CompareOptions(), apart=True), progress))
 
 
-def digest(found: Sequence[Breakdown]) -> dict[str, Any]:
+def digest(result: Result) -> dict[str, Any]:
     """What `--json` prints."""
-    return {"backends": to_builtins(found)}
+    return {
+        "network": result.rules.network,
+        "rounds": result.rounds,
+        "ended": result.ended,
+        "backends": to_builtins(breakdowns(result)),
+        "warnings": list(result.warnings),
+    }

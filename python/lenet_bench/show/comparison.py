@@ -7,10 +7,13 @@ from dataclasses import replace
 from typing import Literal
 
 from .. import units
+from ..questions import why
 from ..registry import precision
 from ..results import Result, Row, digest, rows
+from ..results.breakdown import has_experiments
 from ..texts import cell, json_text, printable
 from . import markdown
+from . import why as apart
 from .sentences import (
     IN_LESS,
     SHORT_LIST,
@@ -67,15 +70,22 @@ def comparison(
         yield from in_csv(results)
         return
     for number, result in enumerate(results):
+        taken_apart = has_experiments(result)
         if form == "json":
-            yield json_text(digest(result))
+            yield json_text(why.digest(result) if taken_apart else digest(result))
             continue
         if number:
             yield ""
         if len(results) > 1 and titles:
             title = titles[number]
             yield from [f"## {markdown.escaped(title)}", ""] if form else screen.wrap(title, "bold")
-        if form == "markdown":
+        if taken_apart:
+            yield from (
+                apart.in_markdown(result)
+                if form
+                else apart.apart(result, screen, named, unfolded=unfolded)
+            )
+        elif form == "markdown":
             yield from in_markdown(result, named)
         else:
             yield from in_terminal(result, screen, named, unfolded=unfolded)

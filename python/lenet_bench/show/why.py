@@ -6,12 +6,14 @@ from math import hypot
 
 from .. import units
 from ..measure.anatomy import package_of
-from ..results import Breakdown, Function, Part, failures
-from ..results.breakdown import GROUPS, grouped
+from ..results import Breakdown, Function, Part, Result, breakdowns, failures
+from ..results.breakdown import GROUPS, group, grouped
+from ..results.statistics import FEWEST_STARTS
 from ..texts import printable
-from .sentences import missing
+from . import markdown
+from .sentences import conditions, missing
 from .terminal.screen import MARGIN, Screen
-from .terminal.table import Column, table
+from .terminal.table import Column, fitting, table
 
 #: Limits of sentences, which name a part only if its interval, or its difference's, excludes 0.
 _NAMED = 3  # parts of a call
@@ -19,18 +21,94 @@ _ADDED = 5  # of a difference
 _LEAST = 0.01  # least share of a call, or of a difference, for a part to be named
 _REST = "all else"
 #: Limits of tables.
+_FEW = 8  # backends whose parts are shown if none is named
 _HANDED_ON = 0.85  # share of a function's time that one other function takes
 _SMALLEST = 0.04  # share of the time that is shown
 _BAR = 30
 _SHADES = dict(zip(GROUPS, "▒▓█■░", strict=True))
 _ZERO = "│"
-_LEGEND = (
-    "call: one image, median. explained: the sum of the parts as a share of the call. an "
-    "operation: what one more operation in the network adds. on two cores: the call where its "
-    "process may use one core more. Python calls: Python functions that a call runs. waits: thread "
-    "switches per call."
+_BARS = ", ".join(f"{shade} {name}" for name, shade in _SHADES.items())
+#: What is said of each column and each row, where it is shown.
+_COLUMNS = {
+    "call": "one input, median",
+    "explained": "the sum of the parts as a share of the call",
+    "": f"bars: {_BARS}; left of a line: below zero",
+    "an operation": "what one more trivial layer in the network takes",
+    "on two cores": "the call where its process may use one core more",
+    "Python calls": "Python functions that run in a call",
+    "waits": "how often a call gives up its core",
+}
+_ROWS = {
+    "checks": "whether it is an image, and one caller at a time",
+    "Python": "the API's own code in Python",
+    "arrays": "a tensor of the array, and an array of the answer",
+    "copies": "the image to the GPU and the answer back",
+    "data set": "a data set made of the array",
+    "tuning": "tf.data tunes the data set, in a thread",
+    "loop": "the loop of predict around its steps",
+    "callbacks": "the list of callbacks, and calling it",
+    "second iterator": "one that predict makes at the end and never asks",
+    "batch": "taking the array from the data set",
+    "pipeline": "the steps of the data set",
+    "iterator": "an iterator over one tensor",
+    "finding the graph": "which compiled graph fits these arguments",
+    "model": "the model's code around its layers",
+    "hand-over": "to another thread and back",
+    "entering": "the way into the API and back, with a network that does nothing",
+    "dispatch": "the start of each layer, as long as that of a trivial one",
+    "unexplained": "the call less all parts above",
+    "after a network": "what the API's parts above take longer than when no network has run "
+    "since the last call. No mechanism is known",
+    "with this network": "what the API takes longer around this network than around nothing",
+    "as built": "what the call takes longer than the same network as built for the experiments",
+}
+_LAYERS = "layers: what the network takes longer with them, without their start"
+_SUM = (
+    "The sum is by algebra what the API takes around nothing, and the whole network entered: "
+    "dispatch and each layer cancel, so it does not test how the time is divided among them."
 )
 _Branch = tuple[float, int, str]  # share, indentation, function
+
+
+def apart(
+    result: Result,
+    screen: Screen,
+    named: Sequence[str] = (),
+    *,
+    tree: bool = False,
+    unfolded: bool = False,
+) -> Iterator[str]:
+    """A run of `why` in the terminal: the calls, the warnings, and the parts of a few calls."""
+    found = breakdowns(result)
+    yield from screen.wrap(conditions(result))
+    yield ""
+    yield from calls(found, screen, named)
+    for warning in result.warnings:
+        yield from screen.wrap(f"warning: {warning}", "yellow")
+    if not (named or unfolded or len(found) <= _FEW):
+        return
+    for one in found:
+        yield from parts(one, screen) if one.parts or tree else ()
+        yield from closely(one, screen) if tree else ()
+    yield from _meanings(found, screen)
+
+
+def in_markdown(result: Result) -> Iterator[str]:
+    """The groups of each call, and what is said of them."""
+    found = sorted(
+        (one for one in breakdowns(result) if one.parts), key=lambda one: one.median_us or 0.0
+    )
+    yield markdown.escaped(conditions(result))
+    yield ""
+    titles = ("backend", "call", *GROUPS, "explained", "95 % interval")
+    rows = []
+    for one in found:
+        groups = map(units.time, grouped(one.parts).values())
+        rows.append((one.name, units.time(one.median_us), *groups, *_explained_cells(one)))
+    yield from markdown.table(titles, rows, titles[:1])
+    yield ""
+    said = [*answer(found), *(f"warning: {warning}" for warning in result.warnings)]
+    yield from (f"- {markdown.escaped(sentence)}" for sentence in said)
 
 
 def answer(found: Sequence[Breakdown]) -> Iterator[str]:
@@ -43,9 +121,12 @@ def answer(found: Sequence[Breakdown]) -> Iterator[str]:
 
 
 def consists_of(one: Breakdown) -> str:
-    """The largest parts of a call, and how much of it is explained."""
+    """The largest parts of a call, and how much of it is explained; nothing from few starts."""
     whole = one.median_us or 0.0
-    sure = [part for part in one.parts if part.low_us is None or part.low_us > 0]
+    takes = f"{one.name} takes {units.time(whole)}"
+    if not one.is_sure:
+        return f"{takes}: {_few(one)}."
+    sure = [part for part in one.parts if part.low_us and part.low_us > 0]
     largest = sorted(sure, key=lambda part: -part.us)[:_NAMED]
     named = [
         f"{part.name} {units.time(part.us)} ({units.percent(part.us / whole, places=0)})"
@@ -53,12 +134,21 @@ def consists_of(one: Breakdown) -> str:
         if part.us >= _LEAST * whole
     ]
     told = f"{_listed(named)}, " if named else ""
-    return f"{one.name} takes {units.time(whole)}: {told}{_explained(one)}."
+    share, bounds = _explained_cells(one)
+    return f"{takes}: {told}{share} of it explained ({bounds})."
+
+
+def _few(*calls: Breakdown) -> str:
+    least = min(one.starts for one in calls)
+    return f"{units.counted(least, 'start')}, of {FEWEST_STARTS} that the name of a cause needs"
 
 
 def difference(one: Breakdown, other: Breakdown) -> str:
     """How much longer the other takes: the parts whose difference is certain, then the rest."""
     longer = (other.median_us or 0.0) - (one.median_us or 0.0)
+    takes = f"{other.name} takes {units.time(longer)} longer than {one.name}"
+    if not (one.is_sure and other.is_sure):
+        return f"{takes}: {_few(one, other)}."
     before, after = _by_name(one.parts), _by_name(other.parts)
     found = {
         name: _added(before.get(name), after.get(name)) for name in dict.fromkeys((*after, *before))
@@ -82,7 +172,7 @@ def _added(before: Part | None, after: Part | None) -> tuple[float, float, float
     """The difference of a part of two calls, and its bounds, from the bounds of both.
 
     The calls are of different processes, so the widths of the intervals add up in squares (Zou and
-    Donner, 2008). A part without bounds counts as exact.
+    Donner, 2008).
     """
     (us, low, high), (other, other_low, other_high) = _bounded(after), _bounded(before)
     added = us - other
@@ -91,20 +181,15 @@ def _added(before: Part | None, after: Part | None) -> tuple[float, float, float
 
 
 def _bounded(part: Part | None) -> tuple[float, float, float]:
-    if part is None:
+    if part is None or part.low_us is None or part.high_us is None:
         return 0.0, 0.0, 0.0
-    if part.low_us is None or part.high_us is None:
-        return part.us, part.us, part.us
     return part.us, part.low_us, part.high_us
 
 
-def _explained(one: Breakdown) -> str:
-    if one.explained is None:
-        return "no part is explained"
-    share = f"{units.percent(one.explained, places=0)} of it explained"
-    if one.explained_low is None:
-        return share
-    return f"{share} ({units.percent(one.explained_low, one.explained_high, places=0)})"
+def _explained_cells(one: Breakdown) -> tuple[str, str]:
+    """The share and its interval; of few starts neither, since it is noise."""
+    bounds = units.percent(one.explained_low, one.explained_high, places=0)
+    return units.percent(one.explained if one.is_sure else None, places=0), bounds
 
 
 def _listed(named: Sequence[str]) -> str:
@@ -116,11 +201,13 @@ def calls(found: Sequence[Breakdown], screen: Screen, named: Sequence[str] = ())
     """A row for each backend that ran, the fastest first; then why a named one did not."""
     ran = sorted((one for one in found if one.median_us), key=lambda one: one.median_us or 0.0)
     if ran:
-        yield from table(screen, list(_columns(ran)))
+        columns = list(_columns(ran))
+        yield from table(screen, columns)
         yield ""
-        shades = ", ".join(f"{shade} {name}" for name, shade in _SHADES.items())
-        legend = f"{_LEGEND} Bars: {shades}; left of a line: below zero."
-        yield from screen.wrap(legend, "dim", hanging="")
+        shown = {column.title for column in fitting(columns, screen.columns)}
+        texts = {title: text for title, text in _COLUMNS.items() if title in shown}
+        said = [f"{title}: {text}".removeprefix(": ") for title, text in texts.items()]
+        yield from screen.wrap("; ".join(said), "dim", hanging="")
     for sentence in answer(ran):
         yield from screen.wrap(sentence)
     for one in ran:
@@ -139,8 +226,8 @@ def _columns(ran: Sequence[Breakdown]) -> Iterator[Column]:
     of_one = [units.time(one.operation_us.us if one.operation_us else None) for one in ran]
     yield Column("backend", [one.name for one in ran], left=True, style="bold")
     yield Column("call", [units.time(one.median_us) for one in ran])
-    yield Column("explained", [units.percent(one.explained, places=0) for one in ran])
-    bounds = [units.percent(one.explained_low, one.explained_high, places=0) for one in ran]
+    explained, bounds = zip(*map(_explained_cells, ran), strict=True)
+    yield Column("explained", explained)
     yield Column("95 % interval", bounds, leaves=2)
     yield Column("", _from_zero([_sides(one) for one in ran]), left=True, leaves=1)
     yield Column("an operation", of_one, leaves=3)
@@ -174,6 +261,7 @@ def parts(one: Breakdown, screen: Screen) -> Iterator[str]:
     yield screen.paint(f"{one.name}: {units.time(one.median_us)}", "bold")
     if not one.parts:
         return
+    rows = [*one.parts, *one.beside]
     whole = max(one.median_us or 0.0, sum(max(0.0, part.us) for part in one.parts))
     sides, above, below = [], 0.0, 0.0
     for part in one.parts:
@@ -183,14 +271,30 @@ def parts(one: Breakdown, screen: Screen) -> Iterator[str]:
         else:
             sides.append(("", " " * round(_BAR * above / whole) + drawn))
         above, below = above + max(0.0, part.us), below + max(0.0, -part.us)
+    bars = [*_from_zero(sides), *("" for _ in one.beside)]
     columns = [
-        Column("part", [part.name for part in one.parts], left=True),
-        Column("median", [units.time(part.us) for part in one.parts]),
-        Column("95 % interval", [units.times(part.low_us, part.high_us) for part in one.parts]),
-        Column("", _from_zero(sides), left=True, style="cyan", leaves=2),
-        Column("measured", [part.evidence for part in one.parts], left=True, leaves=3),
+        Column("part", [part.name for part in rows], left=True),
+        Column("median", [units.time(part.us) for part in rows]),
+        Column("95 % interval", [units.times(part.low_us, part.high_us) for part in rows]),
+        Column("", bars, left=True, style="cyan", leaves=2),
+        Column("measured", [part.evidence for part in rows], left=True, leaves=3),
     ]
-    yield from table(screen, columns, margin=MARGIN)
+    beside = {len(one.parts): "beside the sum"} if one.beside else {}
+    yield from table(screen, columns, headings=beside, margin=MARGIN)
+
+
+def _meanings(found: Sequence[Breakdown], screen: Screen) -> Iterator[str]:
+    """What the rows are that were shown, and what the sum is."""
+    shown = dict.fromkeys(part.name for one in found for part in (*one.parts, *one.beside))
+    if not shown:
+        return
+    layers = [name for name in shown if name not in _ROWS and group(name) in GROUPS[2:4]]
+    said = {name: text for name, text in _ROWS.items() if name in shown}
+    if layers:
+        said[", ".join(layers)] = _LAYERS
+    yield ""
+    yield from screen.wrap(". ".join(f"{name}: {text}" for name, text in said.items()) + ".", "dim")
+    yield from screen.wrap(_SUM, "dim")
 
 
 def closely(one: Breakdown, screen: Screen) -> Iterator[str]:

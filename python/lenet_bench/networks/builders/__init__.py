@@ -32,7 +32,8 @@ def chained(network: Network, function_of: Callable[[Layer], Function]) -> Funct
             made += 1
             free.append(f"x{made}")
         places[layer.name] = free.pop()
-        functions[f"f_{layer.name}"] = function_of(layer)
+        takes_all = layer.kind == "take" and layer.after == layer.before
+        functions[f"f_{layer.name}"] = (lambda x: x) if takes_all else function_of(layer)
         lines.append(f"    {places[layer.name]} = f_{layer.name}({', '.join(read)})")
     lines.append(f"    return {places[network.layers[-1].name]}")
     exec("\n".join(["def run(x):", *lines]), functions)

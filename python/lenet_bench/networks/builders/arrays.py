@@ -28,4 +28,6 @@ def common(xp: Any, layer: Layer, *p: Any) -> Function:
             return lambda words: p[0][words.astype(xp.int32)]
         case "attention":
             return lambda x: exact.attention(xp, layer, x, *p)
+        case "take":
+            return lambda x: x.reshape(len(x), -1)[:, : layer.after[0]]
     return lambda x: exact.normalised(xp, x, *p)

@@ -1,5 +1,6 @@
 """A network of Keras' layers, on any framework below; activations are inside of layers."""
 
+from math import prod
 from typing import Any
 
 import keras
@@ -23,13 +24,19 @@ def model(network: Network, weights: Weights, batch: int | None = None) -> keras
     first = last(network.shape)
     outputs = {"input": begin if image.shape == first else layers.Reshape(first)(begin)}
     found = channels_last(network, weights)
-    activations = _inside(network)
+    activations, every = _inside(network), dict[str, layers.Layer]()
     for layer in network.computed:
         given = [outputs[name] for name in layer.inputs]
         if layer.name in activations.values():
             outputs[layer.name] = given[0]
             continue
-        made = _layer(layer, activations.get(layer.name, ""))
+        if layer.kind == "take":
+            later = [name for name in every if name not in _before(network, layer)]
+            outputs[layer.name] = given[0]
+            if later or layer.after != layer.before:
+                outputs[layer.name] = Take(layer, [every[name] for name in later])(given[0])
+            continue
+        made = every[layer.name] = _layer(layer, activations.get(layer.name, ""))
         if layer.pad and not _keeps_size(layer):
             given = [layers.ZeroPadding2D(layer.pad)(given[0])]
         if layer.flattens:
@@ -39,10 +46,28 @@ def model(network: Network, weights: Weights, batch: int | None = None) -> keras
             p = [found[f"{layer.name}.{name}"] for name in layer.parameters]
             made.set_weights(_as_keras(layer, *p))
     whole = keras.Model(begin, outputs[network.layers[-1].name])
-    is_chain = all(len(layer.inputs) == 1 for layer in network.computed) and "attention" not in (
-        network.kinds
-    )
-    return keras.Sequential(whole.layers) if is_chain else whole
+    if network.is_chain and len(whole.layers) > 1:
+        return keras.Sequential(whole.layers)
+    return whole
+
+
+class Take(layers.Layer):
+    """The first floats of its input, or all. The model also has the variables of other layers."""
+
+    def __init__(self, layer: Layer, held: list[layers.Layer]) -> None:
+        super().__init__()
+        self.layer, self.held = layer, held
+
+    def call(self, x: Any) -> Any:
+        if self.layer.after == self.layer.before:
+            return x
+        return keras.ops.reshape(x, (-1, prod(self.layer.before)))[:, : self.layer.after[0]]
+
+
+def _before(network: Network, layer: Layer) -> set[str]:
+    """The layers that it depends on in a network that is cut there."""
+    names = [one.name for one in network.layers]
+    return set(names[: names.index(layer.inputs[0]) + 1])
 
 
 def _called(layer: Layer, made: layers.Layer, given: list[Any]) -> Any:

@@ -94,6 +94,11 @@ class _Model:
                 return self._gru(x, *p)
             case "attention":
                 return self._attention(layer, x, *p)
+            case "take" if layer.after == layer.before:
+                return x
+            case "take":
+                ends = (np.array([end], np.int64) for end in (0, layer.after[0], 1))
+                return self._add("Slice", self._add("Flatten", x), *ends)
             case "norm":
                 return self._add("LayerNormalization", x, *p, axis=-1, epsilon=EPSILON)
         return self._add(_PLAIN[layer.kind], *given)

@@ -1,6 +1,7 @@
 """A network in raw TensorFlow operations, channels last."""
 
 from functools import partial
+from math import prod
 from typing import Any
 
 import tensorflow as tf
@@ -61,6 +62,8 @@ def _function(layer: Layer, *p: tf.Tensor) -> Function:
             return lambda x: _gru(x, *p)
         case "attention":
             return lambda x: _attention(layer, x, *p)
+        case "take":
+            return lambda x: tf.reshape(x, [-1, prod(layer.before)])[:, : layer.after[0]]
     return lambda x: _normalised(x, *p)
 
 

@@ -1,33 +1,38 @@
 """A network as a TensorFlow Lite flatbuffer: Keras' model, by TensorFlow's own converter."""
 
+import re
+from dataclasses import astuple
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...export import converted, versions
 from ...weights import Weights
-from .. import network, seeded
-from ..graph import Network
+from ..graph import Layer, Network
+from ..seeded import sha256
 
-#: What the model depends on.
-_SOURCES = ("__init__.py", "graph.py", "seeded.py", "builders/keras.py")
+#: What the model depends on beside the network.
+_SOURCES = ("seeded.py", "builders/keras.py")
 
 if TYPE_CHECKING:
     from ...process import Parent
 
 
-def in_place(other: Network, weights: Weights) -> dict[str, Any]:  # noqa: ARG001
+def in_place(network: Network, weights: Weights) -> dict[str, Any]:
     sources = [(Path(__file__).parents[1] / one).read_text() for one in _SOURCES]
-    made_of = [*sources, *versions("tflite")]
-    model = converted(f"{other.name}.tflite", made_of, f"{__name__}:serve", other.name)
-    return {"tflite_model": model, "ARENA": 8 * other.activations + (1 << 20)}
+    made_of = [*sources, *versions("tflite"), repr(network), sha256(network, weights)]
+    name = re.sub(r"\W+", "-", network.name)
+    question = (list(map(astuple, network.layers)), dict(weights.parameters))
+    model = converted(f"{name}.tflite", made_of, f"{__name__}:serve", question)
+    return {"tflite_model": model, "ARENA": 8 * network.activations + (1 << 20)}
 
 
 def serve(parent: "Parent") -> None:
-    """In a process of its own: convert the network of that name."""
+    """In a process of its own: convert the network with these weights."""
     import tensorflow as tf
 
     from . import keras
 
-    chosen = network(parent.hear())
-    model = keras.model(chosen, seeded.weights_of(chosen), batch=1)
+    layers, parameters = parent.hear()
+    network = Network("", "", tuple(Layer(*one) for one in layers))
+    model = keras.model(network, Weights(parameters), batch=1)
     parent.say(tf.lite.TFLiteConverter.from_keras_model(model).convert())

@@ -71,4 +71,6 @@ def _function(layer: Layer, module: Any) -> Function:
             return lambda x: module(x)[1][0]
         case "attention":
             return lambda x: module(x, x, x, need_weights=False)[0]
+        case "take":
+            return lambda x: torch.flatten(x, 1)[:, : layer.after[0]]
     return module

@@ -1,0 +1,137 @@
+"""The experiments of `why`: pieces of the network in its place, and other ways to call them.
+
+Builders (networks/) make the pieces. Here are the ways: how each API is called, first as users call
+it, each further way without one more thing; the last way only enters the API. All but "after
+itself" run right after an untimed call of the whole network, so that each finds the caches as it
+would in the call. With T(network, way), the parts of a call are the ways' differences on a network
+that does nothing, entering it, and the differences of one cut network and the next in the last way:
+
+    sum   = T(nothing, first) - T(nothing, last) + T(whole, last)
+    call  = sum + with this network + as built
+    with this network = T(whole, first) - T(whole, last) - [T(nothing, first) - T(nothing, last)]
+    as built          = the call - T(whole, first), where the builder made the whole network
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..experiment_names import AS_BUILT, Kind
+from ..networks.graph import Network
+from ..networks.pieces import Form, Piece, pieces
+from ..networks.placed import images_of, placed, why_not
+from ..networks.seeded import inputs_of
+from ..registry import devices
+from ..registry.adapter import Adapter
+from ..registry.backend import Backend
+from ..weights import Weights
+
+Image = NDArray[np.float32]
+Infer = Callable[[Image], Any]
+
+
+@dataclass(frozen=True)
+class Probe:
+    """A network that is called in some way."""
+
+    kind: Kind
+    name: str
+    infer: Infer  # takes an image; its answer is ignored
+    operations: int = 0  # of its network
+    evidence: str = ""
+    gpu_us: Callable[[], float] | None = None  # its time by the GPU's clock
+
+
+@dataclass(frozen=True)
+class Case:
+    """The variant of a backend that is taken apart, and the network."""
+
+    row: Backend
+    variant: str
+    network: Network
+    weights: Weights
+    threads: int
+
+    @cached_property
+    def images(self) -> Image:
+        """One, as the functions of the backend's file take it."""
+        return images_of(self.row, inputs_of(self.network, 1, seed=0))
+
+    @property
+    def on_gpu(self) -> bool:
+        return self.row.device == "gpu"
+
+    def waiting(self, infer: Infer) -> Infer:
+        """The function; on a GPU one that also waits, since a call there only enqueues work."""
+        wait = devices.wait(self.row)
+        return (lambda image: wait(infer(image))) if wait else infer
+
+
+@dataclass(frozen=True)
+class Way:
+    """A way to call a network that was built; its name is what the next way leaves out."""
+
+    name: str
+    evidence: str
+    of: Callable[[Any], Infer]
+
+
+@dataclass(frozen=True)
+class Ways:
+    """How an API is called, and how the pieces must be made for that."""
+
+    ways: Sequence[Way]
+    form: Form = field(default_factory=Form)
+    others: Mapping[str, Any] = field(default_factory=dict)  # in place of names of its file
+    beside: Sequence[Probe] = ()
+
+
+def probes_of(
+    row: Backend, variant: str, network: Network, weights: Weights, threads: int
+) -> list[Probe]:
+    """The experiments of a variant; empty if none are written for it."""
+    case = Case(row, variant, network, weights, threads)
+    if row.native:
+        from .native import native_probes
+
+        return list(native_probes(case))
+    if why_not(row, variant):
+        return []
+    from .ways import ways_of
+
+    if (chosen := ways_of(case)) is None:
+        return []
+    form = replace(chosen.form, launched=case.on_gpu)
+
+    def built(piece: Piece) -> Adapter:
+        assert piece.network is not None
+        made = placed(row, variant, piece.network, weights, threads, **chosen.others)
+        made.infer(case.images[0])  # what is compiled, or loaded, by the first call
+        return made
+
+    return [*experiments(pieces(network, form), built, chosen.ways), *chosen.beside]
+
+
+def experiments(
+    every: Iterable[Piece], built: Callable[[Piece], Any], ways: Sequence[Way]
+) -> Iterator[Probe]:
+    """Nothing in each way, the other pieces in the last way, and the whole also in the first.
+
+    What is built may have `operations`, as the API counts them.
+    """
+    nothing, *others = every
+    made = built(nothing)
+    operations = getattr(made, "operations", nothing.operations)
+    calls = [Probe("way", way.name, way.of(made), operations, way.evidence) for way in ways]
+    yield from calls
+    for call in (calls[0], calls[-1])[: len(calls)]:
+        yield replace(call, kind="after itself", evidence="")
+    for piece in others:
+        made = built(piece)
+        operations = getattr(made, "operations", piece.operations)
+        yield Probe(piece.kind, piece.name, ways[-1].of(made), operations)
+    yield Probe("call", AS_BUILT, ways[0].of(made))

@@ -1,0 +1,95 @@
+"""PyTorch's Inductor: below it is C++ for all of a network, called by Dynamo or by a loader.
+
+Compiling a network takes many seconds. Inductor caches its code for `compile`; the packages of
+`export` are cached here.
+"""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from ..backends import torch as file
+from ..cache import made
+from ..networks.seeded import sha256
+from . import Case, Infer
+
+_NETWORKS = 64  # most networks that Dynamo compiles of one function
+
+
+def inferring(call: Callable[[], Any]) -> Infer:
+    def infer(_: Any) -> Any:
+        with torch.inference_mode():
+            return call()
+
+    return infer
+
+
+def _below_dynamo(model: Any, x: Any) -> Infer:
+    """Inductor's code of a compiled module, on the arguments that Dynamo passes."""
+    caught: list[tuple[Any, Any]] = []
+
+    def compiler(graph: Any, examples: Any) -> Any:
+        code = torch._inductor.compile(graph, examples)
+
+        def call(*handed: Any) -> Any:
+            caught.append((code, handed))
+            return code(*handed)
+
+        return call
+
+    with torch.inference_mode():
+        torch.compile(model._orig_mod, backend=compiler)(x)
+    ((code, handed),) = caught  # one graph, without a break
+    return inferring(lambda: code(*handed))
+
+
+def _below_package(model: Any, x: Any) -> Infer:
+    run = model.loader.boxed_run  # it empties the list of arguments
+    return inferring(lambda: run([x]))
+
+
+def _many(_: Case) -> Mapping[str, Any]:
+    torch._dynamo.config.recompile_limit = _NETWORKS
+    return {}
+
+
+def _keeping(case: Case) -> Mapping[str, Any]:
+    """Replaces the compilation of a package in the backend's file: it compiles a graph once."""
+
+    def packaged(graph: Any, device: str) -> Infer:
+        isa = torch._inductor.cpu_vec_isa.pick_vec_isa()
+        made_of = [
+            *(torch.__version__, str(torch.get_num_threads())),
+            *(isa.build_arch_flags(), sha256(case.network, case.weights)),  # repr has an address
+            *(Path(str(file.__file__)).read_text(), graph.graph_module.code),
+        ]
+
+        def package(folder: Path) -> bytes:
+            path = folder / "graph.pt2"
+            torch._inductor.aoti_compile_and_package(graph, package_path=str(path))
+            return path.read_bytes()
+
+        with torch.inference_mode():
+            path = made("torch-export", "graph", made_of, package, ".pt2")
+            return file.on_arrays(torch._inductor.aoti_load_package(str(path)), device)
+
+    return {"packaged": packaged}
+
+
+#: By variant: the code below, what is measured for "Python" and for entering, other objects.
+BELOW = {
+    "compile": (
+        _below_dynamo,
+        "the compiled module, less Inductor's code in it: Dynamo's guards",
+        "Inductor's code of a module that returns ten pixels",
+        _many,
+    ),
+    "export": (
+        _below_package,
+        "the package's call, less its loader in C++",
+        "a package that returns ten pixels, called by its loader",
+        _keeping,
+    ),
+}
