@@ -195,7 +195,7 @@ def part_row(part: Part) -> tuple[str, ...]:
 def training(path: Path) -> Iterator[str]:
     """A framework a row, the fastest first, and whether their losses agree."""
     found = json.loads(path.read_text())
-    titles = ("framework", "images/s", "loss", "validation", "test", "start-up", "memory")
+    titles = ("framework", "images/s", "loss", "validation", "test", "memory")
     rows = [
         (
             run["framework"],
@@ -203,7 +203,6 @@ def training(path: Path) -> Iterator[str]:
             f"{run['epochs'][-1]['loss']:.4f}",
             percent(run["epochs"][-1]["validation_accuracy"], places=2),
             percent(run["test_accuracy"], places=2),
-            f"{run['start_up_s']:.2f} s",
             f"{run['peak_rss_mib']:.0f} MiB",
         )
         for run in sorted(found["runs"], key=lambda run: -run["images_per_s"])

@@ -122,26 +122,6 @@ def test_a_polite_kill_ends_a_run_as_ctrl_c_does(data, hanging, sound, tmp_path)
     assert stopped["reason"] == "stopped before there were weights to write"
 
 
-@only_linux
-def test_a_second_ctrl_c_does_not_wait_for_a_framework_that_hangs(data, broken, hanging, tmp_path):
-    heard = tmp_path / "heard"
-    hear = f"import pathlib, signal\nnote = lambda *_: pathlib.Path({str(heard)!r}).touch()\n"
-    deaf = f"{hear}signal.signal(signal.SIGINT, note)\n"
-    (broken / "torch.py").write_text(deaf + (broken / "torch.py").read_text())
-    with begun(data, tmp_path / "out.safetensors", ["torch"]) as process:
-        wait_for(hanging.exists)
-        process.send_signal(signal.SIGINT)
-        wait_for(heard.exists)  # or the two would be one
-        assert process.poll() is None
-        process.send_signal(signal.SIGINT)
-        printed, _ = process.communicate()
-    assert process.returncode == 130
-    assert not any(map(alive, map(int, hanging.read_text().split())))
-    row = json.loads(printed)
-    assert row["status"] == "interrupted"
-    assert row["reason"] == "stopped at once"
-
-
 def test_a_run_that_diverges_says_which_rate_to_stay_below(run, data, tmp_path):
     options = ("--framework", HERE[-1], *OPTIONS, "--rate", "1e9", "--data", data)
     done = run("train", *options, "-o", tmp_path / "diverges.safetensors", "--json")

@@ -1,32 +1,15 @@
 """A training in one framework or several: how far it is, what came of it, its learning curve."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
 
 from .. import units
 from ..training import FrameworkRun, TrainingResult, TrainOptions
 from ..training.result import STEPS, TOLERANCE
 from ..units import counted
 from .figures.pictures import drawing, png, write_picture
-from .figures.vega import Spec, colour, layer, logarithmic, where, whole
-from .sentences import processor
+from .figures.vega import colour, layer, logarithmic, whole
 from .terminal.screen import Screen
 from .terminal.table import Column, table
-
-Curve = tuple[str, Sequence[float], Sequence[float]]  # its name, and its points
-
-_SIDE = 360  # pixels that a panel is wide
-_COLOURS = [colour(f"family-{n}") for n in range(7)]
-
-
-@dataclass(frozen=True)
-class _Panel:
-    """Curves on the same axes."""
-
-    title: str
-    x: str
-    curves: Sequence[Curve]
-    logarithmic: bool = True
 
 
 def news(run: FrameworkRun, epochs: int) -> str:
@@ -36,75 +19,51 @@ def news(run: FrameworkRun, epochs: int) -> str:
     if not run.epochs:
         return f"{run.framework}: begins"
     epoch = run.epochs[-1]
-    rate = f"  {units.count(epoch.images_per_s)} images/s" if epoch.images_per_s else ""
     return (
         f"{run.framework}: epoch {epoch.epoch:2}/{epochs}  loss {epoch.loss:.4f}"
         f"  validation {epoch.validation_loss:.4f}, {100 * epoch.validation_accuracy:.2f} % right"
-        f"  {epoch.seconds:.0f} s{rate}"
+        f"  {epoch.seconds:.0f} s  {units.count(epoch.images_per_s)} images/s"
     )
 
 
 def training(screen: Screen, result: TrainingResult) -> Iterator[str]:
     """A table of the frameworks, what failed, whether all agree."""
-    runs = sorted(
-        (run for run in result.runs if run.status == "ok"), key=lambda run: -(run.images_per_s or 0)
-    )
-    yield from screen.wrap(_title(result))
+    recipe = result.recipe
+    threads = counted(result.threads, "thread") if result.threads else "the framework's own threads"
+    title = f"{counted(recipe.epochs, 'epoch')}, batches of {recipe.batch}, seed {recipe.seed}"
+    yield from screen.wrap(f"{title}; {threads}")
     yield ""
-    if found := [_row(run) for run in runs]:
-        columns = [Column("framework", [run.framework for run in runs], left=True, style="bold")]
-        for number, title in enumerate(found[0], 1):
-            columns.append(Column(title, [row[title] for row in found], leaves=number))
-        yield from table(screen, columns)
-    else:
-        yield "No framework finished."
+    done = [run for run in result.runs if run.status == "ok"]
+    done.sort(key=lambda run: -(run.images_per_s or 0))
+    yield from table(screen, _columns(done)) if done else ["No framework finished."]
     yield ""
     for run in result.runs:
         if run.status != "ok":
-            kept = f" ({len(run.epochs)} of {counted(result.recipe.epochs, 'epoch')} kept)"
+            kept = f" ({len(run.epochs)} of {counted(recipe.epochs, 'epoch')} kept)"
             text = f"{run.framework}: {run.reason}{kept if run.epochs else ''}"
             yield from screen.wrap(text, "red")
-    yield from _agreement(screen, result)
+    if result.difference is not None:
+        mark, style = ("✓", "green") if result.agrees else ("✗", "red")
+        text = (
+            f"{mark} the losses of the first {STEPS} steps are at most {result.difference:.1e}"
+            f" apart; {TOLERANCE:g} is allowed"
+        )
+        yield from screen.wrap(text, style)
 
 
-def _title(result: TrainingResult) -> str:
-    recipe = result.recipe
-    same = ": the same first weights, the same batches" if len(result.runs) > 1 else ""
-    own = "the framework's own number of threads"
-    threads = counted(result.threads, "thread") if result.threads else own
-    return (
-        f"{_length(result)} of {recipe.batch}, seed {recipe.seed}{same};"
-        f" {threads} of {processor(result.machine)}"
-    )
-
-
-def _length(result: TrainingResult) -> str:
-    """How much was learned from, as far as any framework came."""
-    steps = max((run.steps // len(run.epochs) for run in result.runs if run.epochs), default=0)
-    return f"{counted(result.recipe.epochs, 'epoch')} of {counted(steps, 'batch')}"
-
-
-def _row(run: FrameworkRun) -> dict[str, str]:
-    chosen, start_up, right = run.chosen, run.start_up, run.test_accuracy
-    return {
-        "images/s": units.count(run.images_per_s),
-        "loss": f"{chosen.loss:.4f}" if chosen else "-",
-        "validation": f"{100 * chosen.validation_accuracy:.2f} %" if chosen else "-",
-        "test": f"{100 * right:.2f} %" if right is not None else "-",
-        "start-up": units.seconds(start_up.total_s if start_up else None),
-        "memory": units.mebibytes(run.peak_rss_mib),
-    }
-
-
-def _agreement(screen: Screen, result: TrainingResult) -> Iterator[str]:
-    if (difference := result.difference) is None:
-        return
-    mark = "✓" if result.agrees else "✗"
-    text = (
-        f"{mark} the losses of the first {STEPS} steps are at most {difference:.1e} apart;"
-        f" {TOLERANCE:g} is allowed"
-    )
-    yield from screen.wrap(text, "green" if result.agrees else "red")
+def _columns(runs: list[FrameworkRun]) -> list[Column]:
+    chosen = [run.chosen for run in runs]
+    loss = [f"{one.loss:.4f}" if one else units.NONE for one in chosen]
+    validation = [units.percent(one and one.validation_accuracy, places=2) for one in chosen]
+    test = [units.percent(run.test_accuracy, places=2) for run in runs]
+    return [
+        Column("framework", [run.framework for run in runs], left=True, style="bold"),
+        Column("images/s", [units.count(run.images_per_s) for run in runs]),
+        Column("loss", loss, leaves=2),
+        Column("validation", validation, leaves=1),
+        Column("test", test),
+        Column("memory", [units.mebibytes(run.peak_rss_mib) for run in runs], leaves=3),
+    ]
 
 
 def write_curves(options: TrainOptions, result: TrainingResult) -> None:
@@ -115,44 +74,22 @@ def write_curves(options: TrainOptions, result: TrainingResult) -> None:
 
 
 def learning_curve(run: FrameworkRun) -> bytes:
-    """Loss and validation accuracy by epoch, as PNG."""
+    """Both losses by epoch, as PNG."""
     chosen = run.chosen
     assert chosen is not None
-    epochs = [epoch.epoch for epoch in run.epochs]
-    losses = [
-        ("training, augmented", epochs, [epoch.loss for epoch in run.epochs]),
-        ("validation", epochs, [epoch.validation_loss for epoch in run.epochs]),
-    ]
-    right = [100 * epoch.validation_accuracy for epoch in run.epochs]
-    found = f"validation {chosen.validation_accuracy:.2%}, test {run.test_accuracy:.2%}"
-    return _png(
-        _Panel("cross-entropy", "epoch", losses),
-        _Panel("validation accuracy, %", "epoch", [("validation", epochs, right)], False),
-        title=f"LeNet on MNIST: {found}, with the weights of epoch {chosen.epoch}",
-    )
-
-
-def _png(*panels: _Panel, title: str = "") -> bytes:
-    """The panels beside each other."""
     rows = [
-        {"panel": number, "name": name, "x": x, "y": y}
-        for number, panel in enumerate(panels)
-        for name, xs, ys in panel.curves
-        for x, y in zip(xs, ys, strict=True)
+        {"epoch": epoch.epoch, "of": of, "loss": loss}
+        for epoch in run.epochs
+        for of, loss in (("training", epoch.loss), ("validation", epoch.validation_loss))
     ]
-    drawn = [_drawn(number, panel) for number, panel in enumerate(panels)]
-    spec = whole((), title=title, hconcat=drawn)
-    return png(drawing(spec, rows, wide=_SIDE * len(drawn)), 1.5)
-
-
-def _drawn(number: int, panel: _Panel) -> Spec:
-    y = logarithmic("y", f"concat_{number}_y", None, "format(datum.value, '~g')")
-    if not panel.logarithmic:
-        y = {"field": "y", "type": "quantitative", "title": None, "scale": {"zero": False}}
-    x: Spec = {"field": "x", "type": "quantitative", "title": panel.x}
-    x |= {"axis": {"tickMinStep": 1, "grid": False}}
-    name: Spec = {"field": "name", "sort": None}
-    line = {"type": "line", "strokeWidth": 1.5, "point": True}
-    curves = layer(line, x=x, y=y, color=name | {"scale": {"range": _COLOURS}})
-    own = where(f"datum.panel === {number}", curves)
-    return {"title": panel.title, "width": _SIDE, "height": 300, **own}
+    colours = {"range": [colour("family-0"), colour("family-4")]}
+    x = {"field": "epoch", "type": "quantitative", "axis": {"tickMinStep": 1, "grid": False}}
+    curves = layer(
+        {"type": "line", "point": True},
+        x=x,
+        y=logarithmic("loss", "y", "cross-entropy", "format(datum.value, '~g')"),
+        color={"field": "of", "sort": None, "scale": colours},
+    )
+    right = units.percent(run.test_accuracy, places=2)
+    title = f"LeNet on MNIST: {right} of the test images right with epoch {chosen.epoch}"
+    return png(drawing(whole((), title=title, height=360, **curves), rows), 1.5)

@@ -12,7 +12,6 @@ from dataclasses import asdict, dataclass
 from statistics import median
 from typing import Any, Literal
 
-from ..results.machine import Machine
 from .recipe import Recipe
 
 Status = Literal["ok", "unavailable", "failed", "interrupted"]
@@ -30,20 +29,7 @@ class Epoch:
     validation_loss: float
     validation_accuracy: float
     seconds: float
-    images_per_s: float | None = None  # in the framework's steps, without the run's first one
-
-
-@dataclass(frozen=True)
-class StartUp:
-    """What it took before the framework learnt at its pace, in seconds."""
-
-    import_s: float
-    build_s: float
-    first_step_s: float | None  # with tracing and compiling
-
-    @property
-    def total_s(self) -> float:
-        return self.import_s + self.build_s + (self.first_step_s or 0.0)
+    images_per_s: float  # of the median step
 
 
 @dataclass(frozen=True)
@@ -54,7 +40,6 @@ class FrameworkRun:
     status: Status
     reason: str | None = None  # one sentence, where the status is not ok
     versions: Mapping[str, str] | None = None
-    start_up: StartUp | None = None
     peak_rss_mib: float | None = None  # of its process
     epochs: tuple[Epoch, ...] = ()
     steps: int = 0  # that it learned in
@@ -75,8 +60,7 @@ class FrameworkRun:
     @property
     def images_per_s(self) -> float | None:
         """The median of its epochs' paces."""
-        paces = [epoch.images_per_s for epoch in self.epochs if epoch.images_per_s]
-        return median(paces) if paces else None
+        return median(epoch.images_per_s for epoch in self.epochs) if self.epochs else None
 
     @property
     def test_accuracy(self) -> float | None:
@@ -93,7 +77,6 @@ class FrameworkRun:
             "images_per_s": self.images_per_s,
             "chosen_epoch": self.chosen.epoch if self.chosen else None,
             "test_accuracy": self.test_accuracy,
-            "start_up_s": self.start_up.total_s if self.start_up else None,
         }
 
 
@@ -102,7 +85,6 @@ class TrainingResult:
     """The same recipe in each framework, over or under way."""
 
     started: str  # ISO 8601, UTC
-    machine: Machine
     threads: int | None  # of each framework; None: as many as it likes
     recipe: Recipe
     runs: tuple[FrameworkRun, ...] = ()

@@ -1,14 +1,11 @@
 """The process of one framework: from the options that its parent sends to a weights file.
 
 It sends its row each time that the row has grown, and at least once a second while it makes steps.
-The best weights so far are written whole after each epoch, so that a run that is stopped leaves
-them.
+The best weights so far are written after each epoch, so that a run that is stopped leaves them.
 """
 
 import json
 import os
-import platform
-import signal
 import time
 import traceback
 from collections import deque
@@ -28,8 +25,6 @@ from numpy.typing import NDArray
 
 from ..errors import Unavailable
 from ..measure.build_arguments import sentence
-from ..measure.environment import read_processor
-from ..measure.interrupts import handling
 from ..measure.pinning import Cores, choose_cores, on_cores
 from ..measure.worker import peak_rss_mib
 from ..mnist import Digits, find_mnist, read_mnist
@@ -38,7 +33,7 @@ from ..weights import write_weights
 from .augment import augment
 from .frameworks import TrainOptions, import_trainer
 from .recipe import Recipe, Stream, batches_an_epoch, check_loss, first_weights, order, rate, split
-from .result import STEPS, Epoch, FrameworkRun, StartUp, Status
+from .result import STEPS, Epoch, FrameworkRun, Status
 from .trainer import Parameters, Trainer
 
 Batch = tuple[NDArray[np.float32], NDArray[np.uint8]]
@@ -49,15 +44,13 @@ _AHEAD = 8  # batches made ahead
 
 def serve(parent: Parent) -> None:
     """Train as the parent says, and send it the row."""
-    framework, options, data_sha256 = parent.hear()
+    framework, options = parent.hear()
     options = msgspec.convert(options, TrainOptions, dec_hook=lambda _, path: Path(path))
-    run = _Run(framework, options, data_sha256, parent)
+    run = _Run(framework, options, parent)
     status: Status = "ok"
     reason = None
     try:
         run.train()
-    except KeyboardInterrupt:
-        status, reason = "interrupted", run.where_it_stopped()
     except BaseException as error:
         if os.environ.get("LENET_BENCH_DEBUG"):
             traceback.print_exc()
@@ -69,15 +62,11 @@ def serve(parent: Parent) -> None:
 class _Run:
     """A run under way: the trainer, what it has reached, and the best parameters so far."""
 
-    def __init__(
-        self, framework: str, options: TrainOptions, data_sha256: str, parent: Parent
-    ) -> None:
+    def __init__(self, framework: str, options: TrainOptions, parent: Parent) -> None:
         self.row = FrameworkRun(framework, "failed")
         self._options = options
-        self._data_sha256 = data_sha256
         self._parent = parent
         self._told = 0.0  # when the parent was told last
-        self._stopped = False
         self._trainer: Trainer
         self._best: Parameters = {}
 
@@ -86,36 +75,13 @@ class _Run:
         cores = choose_cores(options.threads) if options.threads else Cores((), ())
         digits = read_mnist("train", find_mnist(options.data))
         with _feeder(cores.parent) as feeder, on_cores(cores.worker):
-            self._start()
+            make_trainer = import_trainer(self.row.framework)
+            self._trainer = make_trainer(options.recipe, first_weights(options.recipe))
+            self._grow(versions=self._trainer.describe())
             if options.compared:
                 self._make_first_steps(digits, feeder)
-            with handling([signal.SIGINT], self._stop):
-                self._learn(digits, feeder)
+            self._learn(digits, feeder)
             self._test()
-
-    @property
-    def _output(self) -> Path:
-        return self._options.weights(self.row.framework)
-
-    def where_it_stopped(self) -> str:
-        """What an interrupted run leaves."""
-        done, chosen = len(self.row.epochs), self.row.chosen
-        if chosen is None:
-            return "stopped before there were weights to write"
-        epochs = self._options.recipe.epochs
-        return (
-            f"stopped in epoch {min(done + 1, epochs)} of {epochs};"
-            f" {self._output} holds the weights of epoch {chosen.epoch}"
-        )
-
-    def _start(self) -> None:
-        recipe = self._options.recipe
-        began = time.monotonic()
-        make_trainer = import_trainer(self.row.framework)
-        imported = time.monotonic()
-        self._trainer = make_trainer(recipe, first_weights(recipe))
-        start_up = StartUp(imported - began, time.monotonic() - imported, None)
-        self._grow(versions=self._trainer.describe(), start_up=start_up)
 
     def _make_first_steps(self, digits: Digits, feeder: Executor) -> None:
         """The steps by which frameworks are compared, at the rate that the cycle begins with."""
@@ -124,8 +90,7 @@ class _Run:
         learning, _ = split(recipe, len(digits))
         losses: list[float] = []
         for batch in islice(_batches(recipe, 0, digits, learning, feeder), STEPS):
-            place = f"step {len(losses) + 1} of the first {STEPS}"
-            losses.append(self._step(batch, slow, place)[0])
+            losses.append(self._step(batch, slow, f"step {len(losses) + 1} of the first {STEPS}"))
         self._trainer.load(first_weights(recipe))
         self._grow(first_losses=tuple(losses))
 
@@ -137,16 +102,14 @@ class _Run:
         rates = (rate(recipe, step, steps) for step in range(steps))
         ink, labels = digits.ink(validation), digits.labels[validation]
         for number in range(1, recipe.epochs + 1):
-            began, timed_s, images = time.monotonic(), 0.0, 0
-            losses: list[float] = []
+            began = time.monotonic()
+            losses, pace = list[float](), list[float]()
             for batch in _batches(recipe, number - 1, digits, learning, feeder):
-                place = f"epoch {number}, batch {len(losses) + 1}"
-                loss, took = self._step(batch, next(rates), place)
-                losses.append(loss)
-                if took:
-                    timed_s, images = timed_s + took, images + len(batch[1])
-                if self._stopped:
-                    raise KeyboardInterrupt
+                before = time.perf_counter()
+                losses.append(
+                    self._step(batch, next(rates), f"epoch {number}, batch {len(losses) + 1}")
+                )
+                pace.append(len(batch[1]) / (time.perf_counter() - before))
             logits = self._trainer.logits(ink)
             validation_loss = _cross_entropy(logits, labels)
             check_loss(recipe, validation_loss, f"the validation of epoch {number}")
@@ -156,12 +119,14 @@ class _Run:
                 validation_loss=validation_loss,
                 validation_accuracy=_correct(logits, labels) / len(labels),
                 seconds=round(time.monotonic() - began, 1),
-                images_per_s=images / timed_s if timed_s else None,
+                images_per_s=float(np.median(pace)),
             )
-            self._grow(epochs=(*self.row.epochs, epoch), steps=self.row.steps + len(losses))
+            epochs = (*self.row.epochs, epoch)
+            self.row = replace(self.row, epochs=epochs, steps=self.row.steps + len(losses))
             if self.row.chosen is epoch:
                 self._best = self._trainer.parameters()
                 self._write_weights()
+            self._grow()
 
     def _test(self) -> None:
         """Look at the test images once, with the epoch that the validation images chose."""
@@ -171,22 +136,13 @@ class _Run:
         self._grow(test_images=len(test), test_correct=right)
         self._write_weights()
 
-    def _step(self, batch: Batch, rate: float, place: str) -> tuple[float, float | None]:
-        """One step: its loss, and the seconds in the framework; the first one's are start-up."""
-        began = time.perf_counter()
+    def _step(self, batch: Batch, rate: float, place: str) -> float:
+        """One step, and its loss."""
         loss = self._trainer.step(*batch, rate)
-        took: float | None = time.perf_counter() - began
         check_loss(self._options.recipe, loss, place)
-        start_up = self.row.start_up
-        if start_up and start_up.first_step_s is None:
-            self._grow(start_up=replace(start_up, first_step_s=took))
-            took = None
-        elif time.monotonic() > self._told + _PULSE_S:
+        if time.monotonic() > self._told + _PULSE_S:
             self._tell(None)  # a sign of life
-        return loss, took
-
-    def _write_weights(self) -> None:
-        write_weights(self._output, self._best, self._metadata())
+        return loss
 
     def _grow(self, **more: Any) -> None:
         self.row = replace(self.row, **more, peak_rss_mib=peak_rss_mib())
@@ -196,41 +152,32 @@ class _Run:
         self._parent.say(message)
         self._told = time.monotonic()
 
-    def _stop(self, _signal: int, _frame: object) -> None:
-        self._stopped = True
+    def _write_weights(self) -> None:
+        path = self._options.weights(self.row.framework)
+        write_weights(path, self._best, _metadata(self._options.recipe, self.row))
 
-    def _metadata(self) -> dict[str, str]:
-        recipe, row, chosen = self._options.recipe, self.row, self.row.chosen
-        assert chosen is not None
-        versions = {
-            "python": platform.python_version(),
-            "numpy": np.__version__,
-            **(row.versions or {}),
-        }
-        metadata = {
-            "network": "LeNet (Caffe) for MNIST",
-            "layout": "OIHW, out x in, float32",
-            "input": "28x28, 0 = paper, 1 = ink",
-            "framework": row.framework,
-            "recipe": json.dumps(asdict(recipe)),
-            "seed": str(recipe.seed),
-            "epochs": str(recipe.epochs),
-            "chosen_epoch": str(chosen.epoch),
-            "validation_images": str(recipe.validation),
-            "validation_loss": f"{chosen.validation_loss:.5f}",
-            "validation_accuracy": f"{chosen.validation_accuracy:.4f}",
-            "training_data_sha256": self._data_sha256,
-            "versions": json.dumps(versions),
-            "machine": f"{read_processor().model}, {os.cpu_count()} cores, {platform.system()}",
-            "date": datetime.now(timezone.utc).date().isoformat(),
-            "minutes": f"{sum(epoch.seconds for epoch in row.epochs) / 60:.1f}",
-            "history": json.dumps([asdict(epoch) for epoch in row.epochs]),
-        }
-        if row.test_accuracy is not None:
-            metadata["test_images"] = str(row.test_images)
-            metadata["test_correct"] = str(row.test_correct)
-            metadata["test_accuracy"] = f"{row.test_accuracy:.4f}"
-        return metadata
+
+def _metadata(recipe: Recipe, row: FrameworkRun) -> dict[str, str]:
+    """What the file of weights says of them."""
+    chosen = row.chosen
+    assert chosen is not None
+    metadata = {
+        "network": "LeNet (Caffe) for MNIST",
+        "layout": "OIHW, out x in, float32",
+        "input": "28x28, 0 = paper, 1 = ink",
+        "framework": row.framework,
+        "versions": json.dumps(row.versions),
+        "date": datetime.now(timezone.utc).date().isoformat(),
+        "recipe": json.dumps(asdict(recipe)),
+        "history": json.dumps([asdict(epoch) for epoch in row.epochs]),
+        "chosen_epoch": str(chosen.epoch),
+        "validation_accuracy": f"{chosen.validation_accuracy:.4f}",
+    }
+    if row.test_accuracy is not None:
+        metadata["test_images"] = str(row.test_images)
+        metadata["test_correct"] = str(row.test_correct)
+        metadata["test_accuracy"] = f"{row.test_accuracy:.4f}"
+    return metadata
 
 
 def _feeder(cores: tuple[int, ...]) -> Executor:

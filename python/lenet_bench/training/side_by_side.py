@@ -4,19 +4,15 @@ All begin with the same weights and learn from the same batches, so what differs
 its speed, its memory, and its rounding. A framework that fails costs its own row.
 """
 
-import hashlib
 import os
-import signal
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Callable
+from contextlib import closing
 from dataclasses import replace
 from datetime import datetime, timezone
 
 import msgspec
 
-from ..measure.environment import read_machine
-from ..measure.interrupts import handling, polite_kills
+from ..measure.interrupts import interrupts
 from ..mnist import find_mnist, read_mnist
 from ..process import Child, Died
 from ..results.portable import portable
@@ -33,29 +29,27 @@ def train(options: TrainOptions, *, watch: Watch = lambda _: None) -> TrainingRe
     check_options(options)
     check_places(options)
     folder = find_mnist(options.data)
-    options, digits = replace(options, data=folder), read_mnist("train", folder)
-    data_sha256 = hashlib.sha256(digits.images.tobytes() + digits.labels.tobytes()).hexdigest()
+    read_mnist("train", folder)  # what is absent or damaged ends all
+    options = replace(options, data=folder)
     started = datetime.now(timezone.utc).isoformat(timespec="seconds")
     runs: list[FrameworkRun] = []
-    for framework in options.frameworks:
-        runs.append(_train_in_own_process(framework, options, data_sha256, watch))
-        if runs[-1].reason:
-            watch(runs[-1])
-        if runs[-1].status == "interrupted":
-            break
-    return TrainingResult(started, read_machine(), options.threads, options.recipe, tuple(runs))
+    with interrupts():
+        for framework in options.frameworks:
+            runs.append(_train_in_own_process(framework, options, watch))
+            if runs[-1].reason:
+                watch(runs[-1])
+            if runs[-1].status == "interrupted":
+                break
+    return TrainingResult(started, options.threads, options.recipe, tuple(runs))
 
 
-def _train_in_own_process(
-    framework: str, options: TrainOptions, data_sha256: str, watch: Watch
-) -> FrameworkRun:
+def _train_in_own_process(framework: str, options: TrainOptions, watch: Watch) -> FrameworkRun:
     """The row of a run in a process of its own, however that process ends.
 
     A framework chooses threads and devices when it is imported, for the whole process.
     """
     row, timeout_s = FrameworkRun(framework, "failed"), options.timeout_s
     watch(row)
-    interrupted = threading.Event()
     try:
         # Not pinned: it pins itself, since batches are made on other cores.
         child = Child(
@@ -63,18 +57,17 @@ def _train_in_own_process(
             variables=variables(framework, options.threads),
             printed="shown" if os.environ.get("LENET_BENCH_DEBUG") else "kept",
         )
-        with closing(child), _passing_on_interrupts(child, interrupted):
-            plain = msgspec.to_builtins(options, enc_hook=str)
-            child.tell((framework, plain, data_sha256), timeout_s)
+        with closing(child):
+            child.tell((framework, msgspec.to_builtins(options, enc_hook=str)), timeout_s)
             while not row.over:
                 if (message := child.hear(timeout_s)) is None:
                     continue  # it makes steps
                 epochs, row = len(row.epochs), msgspec.convert(message, FrameworkRun)
                 if len(row.epochs) > epochs:
                     watch(row)
+    except KeyboardInterrupt:
+        return replace(row, status="interrupted", reason=_what_is_left(row, options))
     except Died as died:
-        if interrupted.is_set():
-            return replace(row, status="interrupted", reason="stopped at once")
         if died.how == "late":
             reason = f"made no step for {span(timeout_s)} and was stopped (--timeout)"
             return replace(row, reason=reason)
@@ -83,16 +76,12 @@ def _train_in_own_process(
     return row
 
 
-@contextmanager
-def _passing_on_interrupts(child: Child, interrupted: threading.Event) -> Iterator[None]:
-    """Ctrl-C stops the run after its current batch; a second one ends it at once."""
-
-    def pass_on(_signal: int, _frame: object) -> None:
-        if interrupted.is_set():
-            child.kill()
-        else:
-            child.interrupt()
-        interrupted.set()
-
-    with handling((signal.SIGINT, *polite_kills()), pass_on):
-        yield
+def _what_is_left(row: FrameworkRun, options: TrainOptions) -> str:
+    """Where an interrupted run stopped, and the weights that it has written."""
+    if row.chosen is None:
+        return "stopped before there were weights to write"
+    epochs = options.recipe.epochs
+    return (
+        f"stopped in epoch {min(len(row.epochs) + 1, epochs)} of {epochs};"
+        f" {options.weights(row.framework)} holds the weights of epoch {row.chosen.epoch}"
+    )
