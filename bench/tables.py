@@ -79,11 +79,11 @@ def row(ways: list[Record]) -> tuple[str, ...]:
     fastest, *others = ways
     return (
         fastest["name"],
-        time(fastest["us"]),
+        time(fastest["p50_us"]),
         ratio(fastest["ratio"]),
         interval(fastest["ratio_low"], fastest["ratio_high"]),
-        str(fastest["lines"]),
-        ", ".join(f"{way['variant'] or 'plain'} {time(way['us'])}" for way in others) or " ",
+        str(fastest["lines_of_code"]),
+        ", ".join(f"{way['variant'] or 'plain'} {time(way['p50_us'])}" for way in others) or " ",
     )
 
 

@@ -71,11 +71,11 @@ def answer(path: Path) -> Iterator[str]:
         "TensorFlow from Python": min(filter(of("tensorflow"), run.rows), key=us),
         "Keras": min(filter(of("keras"), run.rows), key=us),
     }
-    times = [f"{time(row['us'])} in {label} (`{row['name']}`)" for label, row in layers.items()]
+    times = [f"{time(row['p50_us'])} in {label} (`{row['name']}`)" for label, row in layers.items()]
     longer = partial(times_longer, run.result)
     yield from wrap(
         f"The same digit takes {', '.join(times[:-1])} and {times[-1]}, each called in its fastest "
-        f"way. Keras' `predict`, which its guides show, takes {time(found['keras']['us'])}: "
+        f"way. Keras' `predict`, which its guides show, takes {time(found['keras']['p50_us'])}: "
         f"{longer('keras', 'keras:predict_on_batch')} as long as `predict_on_batch`, which runs "
         f"the same graph, and {longer('keras', 'fused')} as long as our own C++. For a few images "
         "Keras' documentation advises `model(x)`, which takes "
@@ -95,23 +95,29 @@ def when(path: Path) -> Iterator[str]:
         longer = ""
         if need.usual and need.usual != best["name"]:
             longer = f"{times_longer(run.result, need.usual, best['name'])}: `{need.usual}`"
-        rows.append((need.need, *call(best["name"]), time(best["us"]), longer, where))
+        rows.append((need.need, *call(best["name"]), time(best["p50_us"]), longer, where))
     others = [row for row in run.rows if row["family"] != "native code"]
     shortest = min((row for row in others if row["backend"] not in RETIRED), key=lines)
     smallest = min(others, key=disk)
     most = max((row for row in others if BATCH in row["rates"]), key=rate)
     least = next(row for row in run.reduced if row["precision"] == "int8")
     rows += [
-        ("the fewest lines", *call(shortest["name"]), f"{shortest['lines']} lines", "", where),
+        (
+            "the fewest lines",
+            *call(shortest["name"]),
+            f"{shortest['lines_of_code']} lines",
+            "",
+            where,
+        ),
         ("the least disk", *call(smallest["name"]), f"{disk(smallest):.0f} MiB", "", where),
         (f"{BATCH} images a call", *call(most["name"]), f"{rate(most):,.0f} images/s", "", where),
-        ("int8", *call(least["name"]), time(least["us"]), "", where),
+        ("int8", *call(least["name"]), time(least["p50_us"]), "", where),
     ]
     for name, condition in (("two-threads", "two threads"), ("idle", "one call every 20 ms")):
         file = path.parents[1] / f"conditions/{name}.jsonl.gz"
         (other,) = gather([(file.name, read_result(file))])
         best = next(row for row in other.rows if row["family"] != "native code")
-        rows.append((condition, *call(best["name"]), time(best["us"]), "", linked(file)))
+        rows.append((condition, *call(best["name"]), time(best["p50_us"]), "", linked(file)))
     page, gpu = "[the classroom's page](docs/classroom.html)", "[docs/gpu.md](docs/gpu.md)"
     own = "`lenet-bench compare --model my.onnx`"
     rows += [
@@ -148,15 +154,15 @@ def times_longer(result: Result, slow: str, fast: str) -> str:
 
 
 def us(row: Record) -> float:
-    return float(row["us"])
+    return float(row["p50_us"])
 
 
 def lines(row: Record) -> int:
-    return int(row["lines"])
+    return int(row["lines_of_code"])
 
 
 def disk(row: Record) -> float:
-    return row["disk"] or float("inf")
+    return row["installed_mib"] or float("inf")
 
 
 def rate(row: Record) -> float:

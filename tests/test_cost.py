@@ -139,7 +139,15 @@ def test_the_json_has_every_figure(run):
     done = run("cost", "--json")
     found = json.loads(done.output)
     assert [one["name"] for one in found] == STANDING
-    keys = {"name", "files", "lines_of_code", "api_names", "installs", "installed_mib"}
+    keys = {
+        "name",
+        "files",
+        "lines_of_code",
+        "api_names",
+        "installs",
+        "installed_mib",
+        "converter_mib",
+    }
     assert all(set(one) == keys and one["lines_of_code"] > 10 for one in found)
 
 

@@ -1,14 +1,20 @@
 """Two results compared backend by backend, and the gate for CI."""
 
 import json
+import os
+import re
+import sys
+import textwrap
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from lenet_bench import diff
 from lenet_bench.errors import LenetBenchError
+from lenet_bench.results import read_result
 from lenet_bench.results.machine import Machine, Processor, Software
 from msgspec.structs import replace as changed_block
+from processes import ran
 from sample_results import ROUNDS, blocks, failed, log, result, write_log
 
 
@@ -163,3 +169,28 @@ def test_the_command_passes_below_the_threshold_and_without_one(run, files):
     assert "passed" in done.output.splitlines()[-1]
     assert run("diff", *files).code == 0
     assert run("diff", *files, "--fail-over", "0").code == 2
+
+
+def steps(workflow):
+    found = re.findall(r"- name: (.+)\n((?:  +#.*\n)*)  +run: \|\n((?: {10}.*\n|\n)+)", workflow)
+    return {name: textwrap.dedent(script) for name, _, script in found}
+
+
+@pytest.mark.slow
+def test_the_gate_of_the_docs_passes_where_nothing_changed(tmp_path, pytestconfig):
+    found = steps((pytestconfig.rootpath / "docs/gate.yml").read_text())
+    for version in ("base", "change"):
+        folder = tmp_path / version / ".venv/bin"
+        folder.mkdir(parents=True)
+        program = folder / "lenet-bench"
+        program.write_text(f'#!/bin/sh\nexec {sys.executable} -m lenet_bench "$@"\n')
+        program.chmod(0o755)
+    summary = tmp_path / "summary.md"
+    variables = {**os.environ, "BACKENDS": "fused", "GITHUB_STEP_SUMMARY": str(summary)}
+    bash = ("bash", "-e", "-o", "pipefail", "-c")
+    ran(*bash, found["Measure in turns"], cwd=tmp_path, env=variables)
+    for version in ("base", "change"):
+        assert read_result(tmp_path / f"{version}.jsonl").rounds == 12
+    (gate,) = [script for name, script in found.items() if name.startswith("Fail where")]
+    ran("bash", "-e", "-c", gate.replace("5%", "90%"), cwd=tmp_path, env=variables)
+    assert "| fused |" in summary.read_text()

@@ -59,7 +59,7 @@ def test_markdown_has_failures_with_warnings(result):
 def test_markdown_has_the_throughput_by_batch():
     row = blocks("first", 20, batches=(Batch(8, (2_000_000,)),))
     printed = "\n".join(in_markdown(as_result(log(row, batches=(8,)))))
-    assert "| first | float32 | 4,000 | 8 | 4,000 |" in printed
+    assert "| first | 49,993 | 49,993 | 4,000 |" in printed
 
 
 def test_compare_answers_in_a_form_too(run, tmp_path):

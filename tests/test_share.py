@@ -19,7 +19,7 @@ from lenet_bench.results import (
 from lenet_bench.results.log import as_lines
 from lenet_bench.results.read import settled
 from lenet_bench.results.thin import thinned
-from lenet_bench.show.figures.rows import as_runs
+from lenet_bench.show.figures.rows import as_run
 from msgspec.structs import replace
 from sample_results import blocks, experiments, failed, log, possible_log, write_log
 
@@ -59,7 +59,7 @@ def test_every_figure_comes_out_as_from_all_calls(path):
     few = thinned(whole)
     one, other = as_result(whole), as_result(few)
     assert render(one, form="json") == render(other, form="json")
-    (before,), (after,) = as_runs([("r", one)]), as_runs([("r", other)])
+    before, after = as_run("r", one), as_run("r", other)
     assert before.rows == after.rows
     assert before.reduced == after.reduced
     counting = [block.calls for block in settled(whole.blocks)]

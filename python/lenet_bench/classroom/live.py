@@ -42,7 +42,7 @@ class Backend:
 
 
 @dataclass(frozen=True)
-class Answer:
+class LiveAnswer:
     """A backend's answer to an image, and the median time of some calls."""
 
     name: str
@@ -99,7 +99,7 @@ class Live:
     def ready(self) -> list[str]:
         return [name for name, one in self._backends.items() if one.state == "ready"]
 
-    def ask(self, name: str, image: NDArray[np.float32]) -> Answer:
+    def ask(self, name: str, image: NDArray[np.float32]) -> LiveAnswer:
         """Its answer to the image, and the time; a LenetBenchError concerns this backend only."""
         backend = self._backends[name]
         with self._asking, self._starting_paused():
@@ -193,7 +193,7 @@ def _is_here(name: str) -> bool:
     return True
 
 
-def _ask(start: Start, image: NDArray[np.float32]) -> Answer:
+def _ask(start: Start, image: NDArray[np.float32]) -> LiveAnswer:
     images = np.stack([np.roll(image, shift, axis=(0, 1)) for shift in _SHIFTS])
     start.child.go_on()
     try:
@@ -203,7 +203,7 @@ def _ask(start: Start, image: NDArray[np.float32]) -> Answer:
         start.child.pause()
     probabilities = found["probabilities"]
     start.check(probabilities, start.conditions.truth.of(images[:1]))
-    return Answer(
+    return LiveAnswer(
         name=start.entry.name,
         digit=int(probabilities.argmax()),
         # the shortest decimals that give the same float32

@@ -16,11 +16,6 @@ from .output import SUCCESS, WRONG, give_page, note, say, screen
 @open_option
 @option("--figures DIR", "Write each figure as SVG and PNG.", "folder")
 @option("--all", "List every variant in a long table.", "unfolded")
-@option(
-    "--format [bencher|github-action-benchmark|pyperf]",
-    "Print one result for another tool.",
-    "tool",
-)
 @form_option("json", "csv", "markdown")
 def report(
     results: tuple[Path, ...],
@@ -28,40 +23,29 @@ def report(
     show: bool,
     folder: Path | None,
     unfolded: bool,
-    tool: str | None,
     form: str | None,
 ) -> int:
     """Print what `compare` saved, or draw it as a page.
 
     Without RESULT, the newest run in results/. Nothing is measured: every figure comes from the
-    saved calls. Several results (two machines, a
-    CPU and a GPU) are shown one after the other; on a page, side by side. A run of `why` adds a
-    figure of the parts of each call. Results of several networks add how large a network must be
-    before the API stops mattering.
+    saved calls. Several results are shown one after the other. A page shows one; with a run of
+    `why` it shows the parts of each call too. Results of several networks add how large a network
+    must be before the API stops mattering.
 
     $ lenet-bench report
     $ lenet-bench report results/compare-20261121-080000.jsonl
     $ lenet-bench report mine.jsonl -o report.html --open
-    $ lenet-bench report laptop.jsonl server.jsonl -o both.html
     $ lenet-bench report mine.jsonl results/why-20261121-090000.jsonl -o both.html
     $ lenet-bench report mine.jsonl --figures slides
     $ lenet-bench report net-*.jsonl -o networks.html
     $ lenet-bench report mine.jsonl --markdown >> NOTES.md
     $ lenet-bench report laptop.jsonl server.jsonl --csv > both.csv
-    $ lenet-bench report mine.jsonl --format pyperf > mine.json
     """
     from ..results import read_result
     from ..show.comparison import comparison
     from ..show.sizes import answered
 
     results = results or (_newest(),)
-    if tool:
-        if len(results) > 1 or form or output or folder:
-            raise click.UsageError("--format takes one RESULT and no other output option")
-        from ..show.exports import exported
-
-        say(exported(read_result(results[0]), tool))
-        return SUCCESS
     if form and (output or folder):
         other = "-o" if output else "--figures"
         raise click.UsageError(f"--{form} prints and {other} writes: give one of them")
@@ -77,14 +61,11 @@ def report(
 
     from ..results.sizes import sized
     from ..show.figures.pictures import write_figures
-    from ..show.figures.rows import compared
     from ..show.figures.sizes import sizes
     from ..show.page import gather, page
 
     runs = gather(found)
     of_sizes = sizes(sized([result for _, result in found]))
-    if len(both := compared(runs)) > 1:
-        note(f"these are separate runs: {', '.join(run.source for run in both)}")
     if output:
         give_page(output, page(runs, of_sizes), show=show)
     if folder:

@@ -82,8 +82,8 @@ def train(
     a process of its own. The table has their speed, memory and losses. The command fails if a
     framework fails, or if the losses of the first steps do not agree.
 
-    Progress is on stderr. The best weights so far are written after each epoch; Ctrl-C stops at once
-    and leaves them.
+    Progress is on stderr. The best weights so far are written after each epoch; Ctrl-C stops at
+    once and leaves them.
 
     $ lenet-bench train
     $ lenet-bench train --framework torch --seed 7 -o seven.safetensors

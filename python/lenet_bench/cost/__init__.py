@@ -21,6 +21,8 @@ from .source import Source, sources
 from .tokens import code_lines
 
 _PACKAGE = Path(__file__).parent.parent
+#: The extra of the packages that only write a model file, by the file here that calls them.
+_WRITERS = {"onnx.py": "onnx", "tflite.py": "keras"}
 
 
 @dataclass(frozen=True)
@@ -32,7 +34,8 @@ class Cost:
     lines_of_code: int
     api_names: tuple[str, ...]  # the distinct names of its API that it uses
     installs: tuple[str, ...]  # pip's requirements, beyond the core's
-    installed_mib: float | None  # of its API's packages; None if not installed
+    installed_mib: float | None  # of the packages that a call needs; None if not installed
+    converter_mib: float | None  # of further ones, which only write its model file
 
 
 def costs(asked: Sequence[str] = ()) -> list[Cost]:
@@ -60,14 +63,14 @@ def lines_of_code(name: str) -> int | None:
         return None
 
 
-@cache
 def installed_mib(name: str) -> float | None:
-    """The disk space of its API's packages; None where they are not installed."""
-    try:
-        bare = _bare(name)
-        return _installed_mib(find(bare)[0]) if name == bare else installed_mib(bare)
-    except (LenetBenchError, OSError):
-        return None
+    """The disk space of the packages that a call needs; None where they are not installed."""
+    return _disk(name)[0]
+
+
+def converter_mib(name: str) -> float | None:
+    """What the packages add that only write its model file; None where there are none."""
+    return _disk(name)[1]
 
 
 def _cost(name: str) -> Cost:
@@ -79,6 +82,7 @@ def _cost(name: str) -> Cost:
         api_names=tuple(api_names(files)),
         installs=tuple(_requirements(find(name)[0])),
         installed_mib=installed_mib(name),
+        converter_mib=converter_mib(name),
     )
 
 
@@ -90,8 +94,30 @@ def _requirements(row: Backend) -> list[str]:
     return list(dict.fromkeys(extra_requirements(row.extra))) if row.extra else []
 
 
-def _installed_mib(row: Backend) -> float | None:
-    """Its packages, their dependencies and, if native, its module (of CUDA's two the first)."""
+def _disk(name: str) -> tuple[float | None, float | None]:
+    """What a call needs, and what only its model file needs; the same for all variants."""
+    try:
+        return _disk_of(_bare(name))
+    except (LenetBenchError, OSError):
+        return None, None
+
+
+@cache
+def _disk_of(bare: str) -> tuple[float | None, float | None]:
+    row, _ = find(bare)
+    every = _requirements(row)
+    if row.environment:
+        return _size_mib(row, every), None
+    writers = [_WRITERS[name] for source in sources(bare) if (name := source.path.name) in _WRITERS]
+    written = {requirement for extra in writers for requirement in extra_requirements(extra)}
+    needed = [requirement for requirement in every if requirement not in written]
+    mib, with_writers = _size_mib(row, needed), _size_mib(row, every)
+    further = with_writers - mib if with_writers and mib and needed != every else None
+    return mib, further
+
+
+def _size_mib(row: Backend, requirements: Sequence[str]) -> float | None:
+    """These packages, their dependencies and, if native, its module (of CUDA's two the first)."""
     modules: list[Path] = []
     if row.native:
         pattern = "_cuda*" if row.native.module == "cuda" else row.native.module
@@ -100,7 +126,7 @@ def _installed_mib(row: Backend) -> float | None:
     if row.environment:
         folder = environments.environments()[row.environment].folder
         path = list(map(str, folder.glob("lib/python*/site-packages")))
-    packages = installed_bytes(_requirements(row) or ([] if modules else ["numpy"]), path)
+    packages = installed_bytes(requirements or ([] if modules else ["numpy"]), path)
     if packages is None:
         return None
     return (packages + sum(module.stat().st_size for module in modules)) / 2**20

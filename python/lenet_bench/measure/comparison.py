@@ -16,7 +16,7 @@ from statistics import fmean, median
 
 from msgspec import structs
 
-from ..cost import installed_mib, lines_of_code
+from ..cost import converter_mib, installed_mib, lines_of_code
 from ..errors import ResultError
 from ..network import LENET
 from ..results import (
@@ -207,6 +207,7 @@ class _Comparison:
             name: {
                 "lines_of_code": lines_of_code(name) if truth.network == LENET else None,
                 "installed_mib": installed_mib(name),
+                "converter_mib": converter_mib(name),
             }
             for name in self._entries
         }

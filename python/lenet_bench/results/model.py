@@ -246,7 +246,8 @@ class Block(
     batches: Annotated[tuple[Batch, ...], Few] = ()  # calls with several images, by size
     batch_refusals: Words = {}  # by size, the reason
     lines_of_code: Count | None = None  # of its implementation; in its first block
-    installed_mib: Number | None = None  # on disk, its API's packages and theirs; likewise
+    installed_mib: Number | None = None  # on disk, the packages that a call needs; likewise
+    converter_mib: Number | None = None  # further ones, which only write its model; likewise
     experiments: Annotated[tuple[Experiment, ...], Few] = ()  # of `why`
     no_experiments_reason: Text | None = None  # why it has no experiments in a run of `why`
     anatomy: Anatomy | None = None  # of a call; in its first block
@@ -360,6 +361,7 @@ class Row:
     gpu: Gpu | None = None
     lines_of_code: int | None = None
     installed_mib: float | None = None
+    converter_mib: float | None = None
     batches: tuple[Batch, ...] = ()
     batch_refusals: Mapping[str, str] = field(default_factory=dict)
     anatomy: Anatomy | None = None

@@ -73,6 +73,7 @@ def _row(row: Row) -> dict[str, Any]:
         "peak_rss_mib": row.resources.peak_rss_mib if ok and row.resources else None,
         "lines_of_code": row.lines_of_code,
         "installed_mib": row.installed_mib,
+        "converter_mib": row.converter_mib,
         "best_images_per_s": best.images_per_s if best else None,
         "best_batch": best.size if best else None,
     }

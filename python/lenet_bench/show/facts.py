@@ -1,17 +1,11 @@
 """Facts for people: of a machine and its software, and of the results that a page shows."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from .. import units
 from ..results import Result
 from ..results.machine import Cache, Machine, Processor
-from .figures.rows import Run
 from .sentences import processor
-
-Facts = dict[str, str]
-Table = tuple[
-    str, list[tuple[str, list[str]]]
-]  # a title; of each fact its name and a cell for each result
 
 
 def hardware_facts(machine: Machine) -> dict[str, str]:
@@ -73,22 +67,19 @@ def _clock(cpu: Processor) -> Iterator[str]:
         yield f"clock source {cpu.time_from}"
 
 
-def facts(runs: Sequence[Run]) -> list[Table]:
-    return [
-        _table("Machine", [_machine(run) for run in runs]),
-        _table("Software", [_software(run.result) for run in runs]),
-        _table("Rules", [_rules(run) for run in runs]),
-    ]
+def facts(result: Result) -> dict[str, dict[str, str]]:
+    """What the page of a result says of its machine, its software and its rules."""
+    packages = {**result.machine.software.packages, "lenet-bench": result.version}
+    return {
+        "Machine": _machine(result),
+        "Software": software_facts(result.machine) | packages,
+        "Rules": _rules(result),
+    }
 
 
-def _table(title: str, columns: Sequence[Facts]) -> Table:
-    names = dict.fromkeys(name for column in columns for name in column)
-    return title, [(name, [column.get(name, units.NONE) for column in columns]) for name in names]
-
-
-def _machine(run: Run) -> Facts:
-    seen = run.result.disturbance
-    found = hardware_facts(run.result.machine) | {
+def _machine(result: Result) -> dict[str, str]:
+    seen = result.disturbance
+    found = hardware_facts(result.machine) | {
         "taken by the hypervisor": units.percent(seen.steal_share),
         "used by other processes": units.percent(seen.other_share),
         "quiet": units.percent(seen.quiet_share),
@@ -96,18 +87,13 @@ def _machine(run: Run) -> Facts:
     }
     if seen.mhz_low and seen.mhz_high:
         found["clock while timed"] = f"{seen.mhz_low:.0f} to {seen.mhz_high:.0f} MHz"
-    if gpus := {one.gpu.name for one in run.result.backends if one.gpu}:
+    if gpus := {one.gpu.name for one in result.backends if one.gpu}:
         found["GPU"] = ", ".join(sorted(gpus))
     return found
 
 
-def _software(result: Result) -> Facts:
-    packages = {**result.machine.software.packages, "lenet-bench": result.version}
-    return software_facts(result.machine) | packages
-
-
-def _rules(run: Run) -> Facts:
-    result, rules = run.result, run.result.rules
+def _rules(result: Result) -> dict[str, str]:
+    rules = result.rules
     found = {
         "started": result.started,
         "took": units.seconds(result.elapsed_s),

@@ -17,12 +17,12 @@ from .sentences import backend_of
 from .terminal.screen import Screen
 from .terminal.table import Column, fitting, table
 
-FACTS = ("machine", "CPUs", "GPU", "threads", "version", "measured", "file")
+ABOUT = ("machine", "CPUs", "GPU", "threads", "version", "measured", "file")
 FEW = f"*: fewer than {FEWEST_STARTS} starts, so the median has no interval"
 
 
-def facts(one: MeasuredMachine) -> tuple[str, ...]:
-    """A cell each of FACTS."""
+def about(one: MeasuredMachine) -> tuple[str, ...]:
+    """A cell each of ABOUT."""
     cpu = one.processor
     cpus = str(cpu.allowed or cpu.logical or units.NONE)
     return (
@@ -85,10 +85,10 @@ def in_terminal(
     found: Sequence[MeasuredMachine], names: Sequence[str], base: str | None, screen: Screen
 ) -> Iterator[str]:
     """The table, with as many of these backends as there is room for."""
-    shown = [facts(one) for one in found]
+    shown = [about(one) for one in found]
     columns = [
         Column(title, [row[n] for row in shown], left=not n, leaves=1000 - n if n else 0)
-        for n, title in enumerate(FACTS)
+        for n, title in enumerate(ABOUT)
     ]
     backends = [
         Column(name, [cell(one, name, base) for one in found], leaves=number)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, TypeVar
 from .. import registry, units
 from ..errors import LenetBenchError
 from ..network import LENET
-from ..registry import precision
 from ..units import counted
 
 if TYPE_CHECKING:
@@ -115,12 +114,6 @@ def timed(result: Result) -> list[Row]:
     """The backends of the tables, the fastest first."""
     found = [one for one in result.backends if one.status == "ok" and one.summary]
     return sorted(found, key=lambda one: (one.summary and one.summary.p50_us) or float("inf"))
-
-
-def by_precision(rows: Sequence[Row]) -> tuple[list[Row], list[Row]]:
-    """The backends in float32, and those in less: each group has its table."""
-    reduced = [one for one in rows if precision(one.name) != "float32"]
-    return [one for one in rows if one not in reduced], reduced
 
 
 def failed(result: Result, named: Sequence[str] = ()) -> list[Row]:

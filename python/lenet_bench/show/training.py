@@ -54,7 +54,8 @@ def training(screen: Screen, result: TrainingResult) -> Iterator[str]:
 def _columns(runs: list[FrameworkRun]) -> list[Column]:
     chosen = [run.chosen for run in runs]
     loss = [f"{one.loss:.4f}" if one else units.NONE for one in chosen]
-    validation = [units.percent(one and one.validation_accuracy, places=2) for one in chosen]
+    right = [one.validation_accuracy if one else None for one in chosen]
+    validation = [units.percent(one, places=2) for one in right]
     test = [units.percent(run.test_accuracy, places=2) for run in runs]
     return [
         Column("framework", [run.framework for run in runs], left=True, style="bold"),

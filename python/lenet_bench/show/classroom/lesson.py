@@ -20,7 +20,7 @@ from ...results.breakdown import (
     breakdowns,
     kind,
 )
-from ..figures.rows import Record, Run, as_runs, machine, named
+from ..figures.rows import Record, Run, as_run, named
 from ..figures.story import story
 from ..sentences import FAMILIES, conditions
 
@@ -29,7 +29,7 @@ _QUANTILES = np.linspace(0.025, 0.975, 39)  # of a backend's calls: the race dra
 
 def lesson(results: Sequence[tuple[str, Result]]) -> dict[str, Any]:
     """The backends of the first result; the others may add the parts of a call."""
-    run, *_ = as_runs(results)
+    run = as_run(*results[0])
     rows = [*run.rows, *run.reduced]
     if not rows:
         raise ResultError(f"{run.source}: no backend was timed, so a race is impossible")
@@ -39,7 +39,7 @@ def lesson(results: Sequence[tuple[str, Result]]) -> dict[str, Any]:
     in_story = [row["name"] for row in story(run)]
     backends = [_backend(row, run, listings) | parts.get(row["name"], {}) for row in rows]
     return {
-        "machine": machine(run.result),
+        "machine": run.label,
         "conditions": conditions(run.result),
         "measured": run.result.started[:10],
         "stages": list(STAGES),
@@ -53,8 +53,8 @@ def lesson(results: Sequence[tuple[str, Result]]) -> dict[str, Any]:
 def _parts(results: Sequence[tuple[str, Result]]) -> dict[str, dict[str, Any]]:
     """By backend, its parts as shares of its call, and the machine that they were measured on."""
     return {
-        named(one): {"parts": _shares(one.parts, one.median_us), "apart_on": machine(run.result)}
-        for run in as_runs(results)
+        named(one): {"parts": _shares(one.parts, one.median_us), "apart_on": run.label}
+        for run in (as_run(*one) for one in results)
         for one in breakdowns(run.result)
         if one.parts and one.median_us
     }
@@ -81,9 +81,9 @@ def _backend(row: Record, run: Run, listings: dict[tuple[Source, ...], int]) -> 
     return {
         "name": name,
         "family": FAMILIES.index(row["family"]),
-        "us": row["us"],
+        "us": row["p50_us"],
         "quantiles": [float(f"{ns / 1000:.4g}") for ns in quantiles],
-        **_code(name, row["lines"], listings),
+        **_code(name, row["lines_of_code"], listings),
     }
 
 

@@ -9,9 +9,9 @@ from typing import Any
 from ...atomic import write_atomically, writing
 from ...errors import ResultError, Unavailable
 from ...texts import all_printable
-from . import Figure, figures, hero
+from . import Figure, figures
 from .breakdown import axes, first, parts, stacks
-from .rows import Record, Run, compared, small
+from .rows import Record, Run, small
 from .story import story
 from .vega import COLOURS, Spec, colour, themes
 
@@ -74,18 +74,17 @@ def png(drawn: str, scale: float) -> bytes:
 
 
 def pictures(runs: Sequence[Run], of_sizes: Sequence[Figure] = ()) -> dict[str, str]:
-    """Each figure as SVG; its colours are CSS variables."""
-    rows = [row for run in compared(runs) for row in run.rows]
-    shown = [row for run in compared(runs) for row in story(run)]
-    drawn = {"hero": drawing(hero(shown), shown)}
-    wanted = [*of_sizes, *figures(rows)]
-    drawn |= {one.key: drawing(one.spec, small(rows, shown)) for one in wanted}
-    for number, run in enumerate(one for one in runs if one.breakdowns):
-        calls = parts(run)
+    """Each figure of a page as SVG; its colours are CSS variables."""
+    rows, shown = runs[0].rows, story(runs[0])
+    drawn = {
+        one.key: drawing(one.spec, shown if one.key == "hero" else small(rows, shown))
+        for one in (*figures(rows, shown), *of_sizes)
+    }
+    if runs[-1].breakdowns:
+        calls = parts(runs[-1])
         ends = axes(calls)
-        name = f"why-{number + 1}" if number else "why"
-        shown = [row for row in calls if row["shown"]]
-        drawn[name] = drawing(stacks(ends[first(ends)]), shown)
+        bars = [row for row in calls if row["shown"]]
+        drawn["why"] = drawing(stacks(ends[first(ends)]), bars)
     return drawn
 
 

@@ -1,17 +1,19 @@
-"""A result in short: a few backends from the fastest to the slowest, and a few sentences."""
+"""A result in short: its backends from the fastest to the slowest, and a few sentences."""
 
 from collections.abc import Iterator, Sequence
 
 from ... import units
 from ...network import LENET
 from ...registry import IN_CPP
-from ...results import Result
-from ...results.statistics import FEWEST_STARTS
+from ...results import start_medians_us
+from ...results.statistics import FEWEST_STARTS, ratio_interval
 from ...results.warnings import needed_s
-from .rows import Record, Run
+from .rows import Record, Run, named
 
-#: From C++ up: a backend, its variant (None: the fastest, except its API in C++), and its label.
-_SHOWN = (
+_MOST = 8  # rows that are all shown
+#: Of a longer list, from C++ up: a backend, its variant (None: the fastest, except its API in C++),
+#: and its label.
+_LAYERS = (
     ("cuda", None, "our own CUDA kernels"),
     ("fused", "", "our own C++"),
     ("cudnn", None, "C++ on cuDNN"),
@@ -20,50 +22,52 @@ _SHOWN = (
     ("keras", "predict_on_batch", "Keras predict_on_batch"),
     ("keras", "", "Keras predict"),
 )
+_AVOIDABLE = 1.1  # times as long as another variant
 
 
 def story(run: Run) -> list[Record]:
-    """Rows with a label and a text each; without those backends, the fastest of each family."""
-    rows, long_enough = run.rows, not too_short(run)
-    picked = max((_of_device(rows, device) for device in ("CPU", "GPU")), key=len)
+    """Rows with a label and a text each: all of a short run, of a longer one a row a layer."""
+    picked = {row["name"]: row for row in run.rows}
+    if len(picked) > _MOST:
+        picked = max((_layers(run.rows, device) for device in ("CPU", "GPU")), key=len)
     if len(picked) < 3:
-        fastest = {row["family"]: row for row in reversed(rows)}.values()
-        picked = {row["name"]: row for row in (*fastest, rows[-1])}
-    ranked = sorted(((row, label) for label, row in picked.items()), key=lambda one: one[0]["us"])
-    first = ranked[0][0]
-    times = [row["us"] / first["us"] if long_enough else 1 for row, _ in ranked]
-    return [_labelled(row, label, n) for (row, label), n in zip(ranked, times, strict=True)]
+        fastest = {row["family"]: row for row in reversed(run.rows)}.values()
+        picked = {row["name"]: row for row in (*fastest, run.rows[-1])}
+    ranked = sorted(picked.items(), key=lambda one: float(one[1]["p50_us"]))
+    first_us = ranked[0][1]["p50_us"] if not too_short(run) else None
+    return [_labelled(row, label, first_us) for label, row in ranked]
 
 
-def _of_device(rows: Sequence[Record], device: str) -> dict[str, Record]:
+def _layers(rows: Sequence[Record], device: str) -> dict[str, Record]:
     picked: dict[str, Record] = {}
     for row in rows:
-        for backend, variant, label in _SHOWN:
+        for backend, variant, label in _LAYERS:
             same = row["device"] == device and row["backend"].partition("@")[0] == backend
             if same and row["variant"] != IN_CPP and variant in (None, row["variant"]):
                 picked.setdefault(label, row)
     return picked
 
 
-def _labelled(row: Record, label: str, times: float) -> Record:
-    time = units.time(row["us"])
-    text = time if times == 1 else f"{time}, {units.ratio(times)} times"
-    keep = {key: row[key] for key in ("name", "family", "us", "where", "lines")}
+def _labelled(row: Record, label: str, first_us: float | None) -> Record:
+    text = time = units.time(row["p50_us"])
+    if first_us and row["p50_us"] > first_us:
+        text += f", {units.ratio(row['p50_us'] / first_us)} times"
+    keep = {key: row[key] for key in ("name", "family", "p50_us", "lines_of_code")}
     return keep | {"label": label, "time": time, "text": text, "about": f"{row['name']}: {text}"}
 
 
-def title(run: Run, *, named: bool) -> str:
-    """The main sentence: the fastest and the slowest of the story, and of which result."""
+def title(run: Run, *, on_machine: bool) -> str:
+    """The main sentence: the fastest and the slowest of the story."""
     shown = story(run)
     first, last = shown[0], shown[-1]
     network = run.result.rules.network
     what = "the same digit" if network == LENET else f"the network {network}"
-    where = f"On {run.label}, {what}" if named else f"T{what[1:]}"
+    where = f"On {run.label}, {what}" if on_machine else f"T{what[1:]}"
     sentence = f"{where} takes {first['time']} in {first['label']}"
     if first is not last:
         sentence += f" and {last['time']} in {last['label']}"
         if not too_short(run):
-            sentence += f": {units.ratio(last['us'] / first['us'])} times as long"
+            sentence += f": {units.ratio(last['p50_us'] / first['p50_us'])} times as long"
     return f"{sentence}."
 
 
@@ -81,26 +85,25 @@ def too_short(run: Run) -> str | None:
 
 
 def sentences(run: Run) -> Iterator[str]:
-    """Sentences on times, code and starts, and on their certainty."""
-    rows, result = run.rows, run.result
-    yield from _paid_for_the_call(rows[-1])
-    if len(known := [row for row in rows if row["lines"]]) > 1:
-        least, most = (pick(known, key=lambda row: row["lines"]) for pick in (min, max))
+    """The answer, what else the backends take, and how certain that is."""
+    rows = run.rows
+    yield from conclusions(run)
+    if len(known := [row for row in rows if row["lines_of_code"]]) > 1:
+        least, most = (pick(known, key=lambda row: row["lines_of_code"]) for pick in (min, max))
+        lines = units.counted(least["lines_of_code"], "line")
         yield (
-            f"The network takes {units.counted(least['lines'], 'line')} of code with "
-            f"{least['name']} and {most['lines']} with {most['name']}."
+            f"The network takes {lines} of code with {least['name']} and {most['lines_of_code']} "
+            f"with {most['name']}."
         )
-    if len(known := [row for row in rows if row["cold"]]) > 1:
-        first, last = (pick(known, key=lambda row: row["cold"]) for pick in (min, max))
+    if len(known := [row for row in rows if row["cold_start_s"]]) > 1:
+        first, last = (pick(known, key=lambda row: row["cold_start_s"]) for pick in (min, max))
         yield (
-            f"A new process has its first answer after {units.seconds(first['cold'])} with "
-            f"{first['name']} and after {units.seconds(last['cold'])} with {last['name']}."
+            f"A new process has its first answer after {units.seconds(first['cold_start_s'])} with "
+            f"{first['name']} and after {units.seconds(last['cold_start_s'])} with {last['name']}."
         )
-    yield from _harness(result)
-    if too_short(run):
-        return
-    if unsure := sum(row["verdict"] == "ambiguous" and bool(row["ratio_low"]) for row in rows):
-        yield f"{unsure} of {len(rows)} verdicts are ambiguous: the interval is too wide."
+    floor = run.result.floor
+    if floor and floor.summary and floor.summary.p50_us is not None:
+        yield f"The harness itself takes {units.time(floor.summary.p50_us)} of each time."
     if few := sum(row["starts"] < FEWEST_STARTS for row in rows):
         yield (
             f"{few} of {len(rows)} backends and variants started fewer than {FEWEST_STARTS} "
@@ -108,23 +111,34 @@ def sentences(run: Run) -> Iterator[str]:
         )
 
 
-def _harness(result: Result) -> Iterator[str]:
-    floor = result.floor
-    if floor and floor.summary and floor.summary.p50_us is not None:
-        memory = floor.resources and floor.resources.peak_rss_mib
-        held = f", and {units.mebibytes(memory)} of each process's memory" if memory else ""
-        yield f"The harness itself takes {units.time(floor.summary.p50_us)} of each time{held}."
-
-
-def _paid_for_the_call(slowest: Record) -> Iterator[str]:
-    """The share of a call that a batch saves; no sentence if it is less than half."""
-    size, rate = max(slowest["rates"].items(), key=lambda one: one[1], default=(1, 1.0))
-    alone, together = slowest["us"], 1e6 / rate
-    if size > 1 and (saved := 1 - together / alone) >= 0.5:
-        gpu = " --device gpu" if slowest["device"] == "GPU" else ""
+def conclusions(run: Run) -> Iterator[str]:
+    """The fastest, what ties with it, and the largest cost that another call avoids."""
+    if len(run.rows) < 2 or too_short(run):
+        return
+    first = run.rows[0]
+    fastest = f"{first['name']} is the fastest: {units.time(first['p50_us'])} an image"
+    ties = ", ".join(_ties(run))
+    yield f"{fastest}; {ties} cannot be told apart from it." if ties else f"{fastest}."
+    backends: dict[str, list[Record]] = {}
+    for row in run.rows:
+        backends.setdefault(row["backend"], []).append(row)
+    quick, slow = max(
+        ((variants[0], variants[-1]) for variants in backends.values()),
+        key=lambda pair: float(pair[1]["p50_us"] - pair[0]["p50_us"]),
+    )
+    if (times := slow["p50_us"] / quick["p50_us"]) > _AVOIDABLE:
         yield (
-            f"With {size} images in a call {slowest['name']} takes {units.time(together)} an "
-            f"image. {units.percent(saved)} of its single call of {units.time(alone)} is overhead "
-            f"of the call: `lenet-bench why {slowest['name'].partition('@')[0]}{gpu}` takes it "
-            "apart."
+            f"The largest avoidable cost: {slow['name']} takes {units.time(slow['p50_us'])}. "
+            f"{quick['name']} gives the same answer in {units.time(quick['p50_us'])}, "
+            f"{units.ratio(times)} times faster; call that instead."
         )
+
+
+def _ties(run: Run) -> Iterator[str]:
+    """The names whose ratio to the fastest has an interval that reaches the margin around 1."""
+    starts = {named(one): start_medians_us(one.blocks) for one in run.result.backends if one.blocks}
+    fastest, rules = starts[run.rows[0]["name"]], run.result.rules
+    for row in run.rows[1:]:
+        found = ratio_interval(starts[row["name"]], fastest, rules.seed)
+        if found and found.low <= 1 + rules.margin:
+            yield row["name"]

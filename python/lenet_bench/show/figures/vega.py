@@ -66,17 +66,15 @@ def large(wide: float, narrow: float) -> Spec:
 
 #: One row for each backend, its fastest variant, unless every variant is requested.
 FOLDED: list[Spec] = [
-    {"joinaggregate": [{"op": "distinct", "field": "where", "as": "results"}]},
     {
         "joinaggregate": [
-            {"op": "min", "field": "us", "as": "fastest"},
-            {"op": "max", "field": "us", "as": "slowest_way"},
+            {"op": "min", "field": "p50_us", "as": "fastest"},
+            {"op": "max", "field": "p50_us", "as": "slowest_way"},
         ],
-        "groupby": ["backend", "where"],
+        "groupby": ["backend"],
     },
-    {"filter": "everyVariant || datum.us === datum.fastest"},
-    {"calculate": "everyVariant ? datum.us : datum.slowest_way", "as": "to"},
-    {"calculate": "everyVariant || datum.results < 2 ? datum.name : datum.backend", "as": "row"},
+    {"filter": "everyVariant || datum.p50_us === datum.fastest"},
+    {"calculate": "everyVariant ? datum.p50_us : datum.slowest_way", "as": "to"},
 ]
 #: Of many dots only those of the main figure have names; others show theirs in a tooltip.
 NAMED: list[Spec] = [
@@ -118,13 +116,7 @@ def logarithmic(field: str, scale: str, title: str | None, spell: str) -> Spec:
     }
 
 
-def counts(field: str, title: str, values: Sequence[int]) -> Spec:
-    """A number with these values, logarithmic."""
-    axis = {"title": title, "values": values, "format": "d", "grid": False}
-    return logarithmic(field, "x", title, "") | {"axis": axis}
-
-
-def time(field: str = "us", scale: str = "x", title: str | None = None) -> Spec:
+def time(field: str = "p50_us", scale: str = "x", title: str | None = None) -> Spec:
     """A time in microseconds."""
     return logarithmic(field, scale, title, spelt("datum.value", ".3~r"))
 
@@ -136,10 +128,7 @@ def layer(mark: str | Spec, **encoding: Any) -> Spec:
     return {"mark": whole | silent, "encoding": encoding}
 
 
-def dot(several: bool, size: float | Spec = 90, **encoding: Any) -> Spec:
-    """A dot; of several results each has its shape."""
-    if several:
-        encoding["shape"] = {"field": "where", "sort": None, "legend": LEGEND}
+def dot(size: float | Spec = 90, **encoding: Any) -> Spec:
     return layer({"type": "point", "size": size}, **encoding)
 
 
@@ -158,11 +147,6 @@ def where(test: str, drawn: Spec) -> Spec:
     return {"transform": [{"filter": test}], **drawn}
 
 
-def places(several: bool) -> Spec:
-    """A place for each of several results in a backend's row."""
-    return {"yOffset": {"field": "where", "sort": None}} if several else {}
-
-
 def whole(transform: Sequence[Spec], **parts: Any) -> Spec:
     """A specification of the table of rows."""
     params = [{"name": name, "value": False} for name in ("everyVariant", "narrow")]
@@ -170,16 +154,16 @@ def whole(transform: Sequence[Spec], **parts: Any) -> Spec:
     return {"data": {"name": "rows"}, "params": params, "config": _CONFIG, **steps, **parts}
 
 
-def rows(several: bool, sort: Spec) -> Spec:
+def rows(sort: Spec) -> Spec:
     axis: Spec = {"title": None, "ticks": False, "domain": False, "labelPadding": 8}
     axis["labelLimit"] = large(270, 130)
-    y = {"field": "row", "type": "nominal", "sort": sort, "axis": axis}
-    return {"y": y, **places(several), "description": {"field": "about"}}
+    y = {"field": "name", "type": "nominal", "sort": sort, "axis": axis}
+    return {"y": y, "description": {"field": "about"}}
 
 
-def by_family(transform: Sequence[Spec], several: bool, layers: Sequence[Spec]) -> Spec:
+def by_family(transform: Sequence[Spec], layers: Sequence[Spec]) -> Spec:
     """A group for each family, in it a row for each backend."""
-    encoding = rows(several, sort={"field": "us", "op": "min"}) | {"color": family()}
+    encoding = rows({"field": "p50_us", "op": "min"}) | {"color": family()}
     return whole(
         transform,
         usermeta={"columns": 1},
@@ -189,15 +173,12 @@ def by_family(transform: Sequence[Spec], several: bool, layers: Sequence[Spec]) 
     )
 
 
-def columns(
-    kinds: Mapping[str, str], spell: str, several: bool, sort: Spec, only: Sequence[Spec] = ()
-) -> Spec:
+def columns(kinds: Mapping[str, str], spell: str, sort: Spec) -> Spec:
     """A row for each backend, a column with its own axis for each kind of number."""
     pick = " : ".join(f"datum.key === '{key}' ? '{kind}'" for key, kind in kinds.items())
     about = "datum.name + ': ' + datum.text + ', ' + datum.kind"
     return whole(
         [
-            *only,
             *FOLDED,
             {"fold": list(kinds), "as": ["key", "value"]},
             {"filter": "isValid(datum.value)"},
@@ -208,41 +189,9 @@ def columns(
         resolve={"scale": {"x": "independent"}},
         spec={
             "height": {"step": 23},
-            "encoding": rows(several, sort) | {"color": family()},
+            "encoding": rows(sort) | {"color": family()},
             "layer": [layer("bar", x=_VALUE), beside(_VALUE)],
         },
-    )
-
-
-def stacked(parts: Sequence[str], several: bool, spell: str) -> Spec:
-    """A bar for each backend: its parts one after the other, the sum at its end."""
-    encoding = rows(several, sort={"field": "total", "op": "max"})
-    about = encoding.pop("description")
-    order = " : ".join(f"datum.part === '{part}' ? {n}" for n, part in enumerate(parts))
-    shades = {"domain": list(parts), "range": [colour(f"part-{n}") for n in range(len(parts))]}
-    part = {"field": "part", "sort": list(parts), "scale": shades}
-    sums = beside({"field": "total", "type": "quantitative"})
-    return whole(
-        [
-            *FOLDED,
-            {"filter": f"isValid(datum['{parts[0]}'])"},
-            {"fold": list(parts), "as": ["part", "value"]},
-            {
-                "joinaggregate": [{"op": "sum", "field": "value", "as": "total"}],
-                "groupby": ["name", "where"],
-            },
-            *calculated(
-                order=f"{order} : 0",
-                text=spell.replace("value", "total"),
-                about=f"datum.name + ': ' + {spell} + ' for ' + datum.part",
-            ),
-        ],
-        height={"step": 23},
-        encoding=encoding,
-        layer=[
-            layer("bar", x=_VALUE, color=part, order={"field": "order"}, description=about),
-            where(f"datum.part === '{parts[0]}'", sums),
-        ],
     )
 
 

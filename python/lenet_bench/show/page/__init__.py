@@ -3,8 +3,7 @@
 import base64
 import os
 import zlib
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -13,18 +12,15 @@ from ... import units
 from ...errors import ResultError
 from ...network import LENET
 from ...results import Result
-from ...results.breakdown import has_experiments
 from ...texts import all_printable, printable
+from .. import columns
 from ..facts import facts
-from ..figures import Figure, figures, hero, story
+from ..figures import Figure, figures, story
 from ..figures.breakdown import axes, first, parts, sentences, stacks
 from ..figures.pictures import compiled, library
-from ..figures.rows import Run, as_runs, compared, machine, small
-from ..sentences import FAMILIES, conditions
-from . import table
+from ..figures.rows import Run, as_run, small
+from ..sentences import FAMILIES, conditions, without_median
 from .frame import environment, policy, script, stylesheet, write_html
-
-MOST_RESULTS = 4  # that shapes and rows can tell apart
 
 
 def write_report(results: Mapping[str, Result], path: str | os.PathLike[str]) -> None:
@@ -33,79 +29,65 @@ def write_report(results: Mapping[str, Result], path: str | os.PathLike[str]) ->
 
 
 def page(runs: Sequence[Run], of_sizes: Sequence[Figure] = ()) -> str:
+    """The page of a comparison, of a run of `why`, or of both; with figures of other networks."""
     html: str = environment().get_template("page.html").render(**_context(runs, of_sizes))
     return printable(html)
 
 
 def gather(results: Sequence[tuple[str, Result]]) -> list[Run]:
-    """Results that can be drawn together; of several networks those of LeNet, else of the first."""
-    names = [source for source, _ in results]
-    if len(set(names)) < len(names):
-        raise ResultError(f"{names[0]}: given twice; give each result once")
-    taken = [one for one in results if has_experiments(one[1])]
-    timed = [one for one in results if one not in taken]
-    networks = [one.rules.network for _, one in timed]
+    """What a page shows: a comparison, then a run of `why`; or one of them.
+
+    Of comparisons of several networks that of LeNet, else the first.
+    """
+    runs = sorted((as_run(*one) for one in results), key=lambda run: run.has_experiments)
+    networks = [run.result.rules.network for run in runs if not run.has_experiments]
     shown = LENET if LENET in networks else networks[0] if networks else ""
-    timed = [one for one in timed if one[1].rules.network == shown]
-    if (count := len(timed) + len(taken)) > MOST_RESULTS:
-        raise ResultError(
-            f"a page compares at most {MOST_RESULTS} results, got {count}; give fewer files"
-        )
-    found = as_runs(timed or taken)
-    if timed and taken:
-        found += [replace(run, label=f"{run.label}, taken apart") for run in as_runs(taken)]
-    for run in found:
+    runs = [run for run in runs if run.has_experiments or run.result.rules.network == shown]
+    for run in runs:
         if not run.rows:
             raise ResultError(
                 f"{run.source}: no backend was timed, so there is nothing to draw; to see why: "
                 f"lenet-bench report {run.source}"
             )
-    return found
+    if len(runs) > len({run.has_experiments for run in runs}):
+        raise ResultError(
+            "a page shows one comparison and one run of `why`; several comparisons stand side by "
+            "side with: lenet-bench machines FILE... -o machines.html"
+        )
+    return runs
 
 
-def _context(every: Sequence[Run], of_sizes: Sequence[Figure]) -> dict[str, Any]:
+def _context(runs: Sequence[Run], of_sizes: Sequence[Figure]) -> dict[str, Any]:
     from .code import implementations  # needs packages that come with Jinja
 
-    runs = compared(every)
-    machines = {machine(run.result) for run in runs}
-    with_breakdowns = [run for run in every if run.breakdowns]
-    taken = {f"why-{n}": _taken(run, machines) for n, run in enumerate(with_breakdowns)}
-    rows = [row for run in runs for row in run.rows]
-    reduced = [row for run in runs for row in run.reduced]
-    shown = [row for run in runs for row in story.story(run)]
-    wanted = [*of_sizes, *figures(rows)]
+    run, why = runs[0], runs[-1]
+    rows, shown = run.rows, story.story(run)
+    taken = _taken(run, why) if why.breakdowns else None
+    wanted = [*figures(rows, shown), *of_sizes]
     specs = {figure.key: figure.spec for figure in wanted}
-    specs |= {key: one["spec"] for key, one in taken.items()} or {"hero": hero(shown)}
-    elsewhere = any(one["elsewhere"] for one in taken.values())
+    specs |= {"why": taken["spec"]} if taken else {}
     style, code, bundle = stylesheet(), script("page.js", "apart.js"), _bundle()
     return {
+        "run": run,
         "runs": runs,
-        "every": every,
         "taken": taken,
-        "title": story.title(runs[0], named=len(runs) > 1 or elsewhere),
-        "short": [(run, sentence) for run in every if (sentence := story.too_short(run))],
+        "title": story.title(run, on_machine=len({one.label for one in runs}) > 1),
+        "too_short": story.too_short(run),
+        "too_few": without_median(run.result),
         "conditions": conditions,
-        "sentences": story.sentences,
+        "sentences": story.sentences(run),
         "families": [name for name in FAMILIES if any(row["family"] == name for row in rows)],
         "family_number": {name: n for n, name in enumerate(FAMILIES)},
         "figures": wanted,
-        "rows": [(row, table.with_rates(row)) for row in rows],
-        "reduced": [(row, table.with_rates(row)) for row in reduced],
-        "tables": {
-            "main": table.known(table.MAIN, rows),
-            "reduced": table.known(table.REDUCED, reduced),
-            "cold": table.COLD_START,  # tables that have more columns than their figures
-            "batches": table.batches(rows),
-            "gpu-call": table.GPU,
-        },
-        "cells": table.cells,
-        "implementations": implementations(runs),
-        "facts": facts(every),
+        "main": columns.known(columns.QUANTITIES, rows),
+        "reduced": columns.known(columns.REDUCED, run.reduced),
+        "implementations": implementations(run),
+        "facts": facts(run.result),
         "data": all_printable(
             {
                 "rows": small(rows, shown),
                 "story": shown,
-                "taken": {key: one["drawn"] for key, one in taken.items()},
+                "taken": {"why": taken["drawn"]} if taken else {},
                 "specs": {key: compiled(spec) for key, spec in specs.items()},
             }
         ),
@@ -116,26 +98,40 @@ def _context(every: Sequence[Run], of_sizes: Sequence[Figure]) -> dict[str, Any]
     }
 
 
-def _taken(run: Run, machines: Collection[str]) -> dict[str, Any]:
+def _taken(run: Run, why: Run) -> dict[str, Any]:
     """The figure of a run of `why`, and its table: a row for each part, a column for each call."""
-    rows, where = parts(run), machine(run.result)
+    rows = parts(why)
     ends, names = axes(rows), [row["name"] for row in rows if row["last"]]
     axis = first(ends)
     cells = {(row["part"], row["name"]): row["text"] for row in rows}
     return {
-        "machine": where,
-        "elsewhere": where not in machines,
-        "started": run.result.started[:10],
+        "where": f"{why.label}, {why.result.started[:10]}",
+        "beside": _beside(run, why),
         "spec": stacks(ends[axis]),
         "names": names,
-        "times": [units.time(one.median_us) for one in run.breakdowns],
+        "times": [units.time(one.median_us) for one in why.breakdowns],
         "table": {
             part: [cells.get((part, name), units.NONE) for name in names]
             for part in dict.fromkeys(row["part"] for row in rows)
         },
         "drawn": {"rows": rows, "axes": ends, "axis": axis, "names": names}
-        | {"sentences": sentences(run)},
+        | {"sentences": sentences(why)},
     }
+
+
+def _beside(run: Run, why: Run) -> str:
+    """That the parts are of another run than the times, with the call that differs most."""
+    if run is why:
+        return ""
+    times = {row["name"]: row["p50_us"] for row in run.rows}
+    both = [one for one in why.breakdowns if one.median_us and one.name in times]
+    if not both:
+        return "This is another run than the rest of the page."
+    most = max(both, key=lambda one: abs((one.median_us or 0.0) / times[one.name] - 1))
+    return (
+        f"This is another run than the rest of the page: {most.name} takes "
+        f"{units.time(most.median_us)} in it and {units.time(times[most.name])} in the other."
+    )
 
 
 @cache

@@ -47,10 +47,10 @@ class Implementation:
     ran: tuple[tuple[str, str], ...]  # of each name what it said that ran
 
 
-def implementations(runs: Sequence[Run]) -> list[Implementation]:
+def implementations(run: Run) -> list[Implementation]:
     """The code of all timed backends that still exist, the fastest first."""
     groups: dict[tuple[Source, ...], list[Record]] = {}
-    for row in (row for run in runs for row in run.rows):
+    for row in run.rows:
         with suppress(LenetBenchError, OSError):
             groups.setdefault(tuple(sources(row["name"])), []).append(row)
     used = dict.fromkeys(source for group in groups for source in group)
@@ -60,7 +60,7 @@ def implementations(runs: Sequence[Run]) -> list[Implementation]:
         known = (find(row["name"])[0] for row in rows)
         about = tuple(dict.fromkeys(f"{one.summary}. Calls {one.calls}." for one in known))
         names = tuple(dict.fromkeys(row["name"] for row in rows))
-        shown, ran = tuple(files[source] for source in group), tuple(_ran(names, runs))
+        shown, ran = tuple(files[source] for source in group), tuple(_ran(names, run))
         found.append(Implementation(f"code-{n}", names, about, _cost(group, rows), shown, ran))
     return found
 
@@ -68,17 +68,15 @@ def implementations(runs: Sequence[Run]) -> list[Implementation]:
 def _cost(written: Sequence[Source], rows: Sequence[Record]) -> str:
     lines = sum(len(code_lines(source)) for source in written)
     cost = f"{units.counted(lines, 'line')}, {units.counted(len(api_names(written)), 'API name')}"
-    if others := {row["lines"] for row in rows} - {None, lines}:
+    if others := {row["lines_of_code"] for row in rows} - {None, lines}:
         cost += f" ({', '.join(map(str, sorted(others)))} lines when it was measured)"
     return cost
 
 
-def _ran(names: Sequence[str], runs: Sequence[Run]) -> Iterator[tuple[str, str]]:
-    for run in runs:
-        for one in run.result.backends:
-            if one.name in names and one.runs:
-                where = f"{one.name} ({run.label})" if len(runs) > 1 else one.name
-                yield where, ", ".join(f"{name} {value}" for name, value in one.runs.items())
+def _ran(names: Sequence[str], run: Run) -> Iterator[tuple[str, str]]:
+    for one in run.result.backends:
+        if one.name in names and one.runs:
+            yield one.name, ", ".join(f"{name} {value}" for name, value in one.runs.items())
 
 
 def _file(source: Source, key: str) -> File:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from ...questions.machines import MeasuredMachine
 from ...results.statistics import FEWEST_STARTS
 from ...texts import printable
-from ..machines import FACTS, FEW, columns, facts
+from ..machines import ABOUT, FEW, about, columns
 from .frame import environment, policy, script, stylesheet
 
 
@@ -13,22 +13,22 @@ def page(machines: Sequence[MeasuredMachine]) -> str:
     """All variants in one table; a script shows the chosen ones."""
     best = columns(machines)
     names = [*best, *(name for name in columns(machines, every=True) if name not in best)]
-    others = f"#machines:not(.every) tr>:nth-child(n+{len(FACTS) + len(best) + 1})"
+    others = f"#machines:not(.every) tr>:nth-child(n+{len(ABOUT) + len(best) + 1})"
     style = f"{stylesheet()}{others}{{display:none}}"
     code = script("machines.js")
-    rows = [(facts(one), [_cell(one, name) for name in names]) for one in machines]
+    rows = [(about(one), [_cell(one, name) for name in names]) for one in machines]
     html: str = (
         environment()
         .get_template("machines.html")
         .render(
-            facts=FACTS,
+            facts=ABOUT,
             names=names,
             best=len(best),
             rows=rows,
             few=FEW,
             choices=[
                 (title, place, sorted({cells[place] for cells, _ in rows}))
-                for place, title in enumerate(FACTS)
+                for place, title in enumerate(ABOUT)
                 if title in ("machine", "GPU", "version")
             ],
             style=style,

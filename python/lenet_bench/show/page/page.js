@@ -53,7 +53,7 @@ const chosen = () => {
   const families = new Set(all("[name=family]:checked").map((box) => box.value));
   const words = $("filter").value.toLowerCase().split(/\s+/);
   return data.rows.filter((row) => {
-    const text = `${row.name} ${row.family} ${row.where}`.toLowerCase();
+    const text = `${row.name} ${row.family}`.toLowerCase();
     return families.has(row.family) && words.every((word) => text.includes(word));
   });
 };
@@ -62,7 +62,8 @@ async function drawEach(boxes, paper) {
   const rows = chosen();
   for (const box of boxes) {
     const taken = takenOf(box);
-    await draw(box, taken ? barsOf(taken) : box.id === "hero" ? data.story : rows, paper);
+    const shown = box.dataset.figure === "hero" ? data.story : rows;
+    await draw(box, taken ? barsOf(taken) : shown, paper);
   }
 }
 
@@ -72,9 +73,9 @@ const redraw = (paper, boxes = all("[data-figure]")) =>
 
 function filter() {
   const rows = chosen();
-  const shown = new Set(rows.map((row) => `${row.where} ${row.name}`));
+  const shown = new Set(rows.map((row) => row.name));
   for (const row of all("tr[data-name]")) {
-    row.hidden = !shown.has(`${row.dataset.where} ${row.dataset.name}`);
+    row.hidden = !shown.has(row.dataset.name);
   }
   $("shown").textContent =
     rows.length < data.rows.length ? `${rows.length} of ${data.rows.length}` : "";
@@ -135,16 +136,15 @@ function showCode(select, first) {
     for (const name of one.dataset.names.split(" ")) written.set(name, one);
   }
   for (const row of data.rows) {
-    if (!written.has(row.name) || [...select.options].some((o) => o.value === row.name)) continue;
+    if (!written.has(row.name)) continue;
     select.append(new Option(row.name, row.name, false, row.name === first));
   }
   const show = () => {
     const one = written.get(select.value);
-    const rows = data.rows.filter((row) => row.name === select.value);
+    const row = data.rows.find((one) => one.name === select.value);
     const pane = select.closest(".pane");
-    pane.querySelector(".numbers").textContent = rows
-      .map((row) => [row.time, row.lines && `${row.lines} lines`].filter(Boolean).join(", "))
-      .join(" | ");
+    const lines = row.lines_of_code && `${row.lines_of_code} lines`;
+    pane.querySelector(".numbers").textContent = [row.time, lines].filter(Boolean).join(", ");
     const files = all("a[href^='#file-']", one).map((link) => {
       const copy = $(link.hash.slice(1)).cloneNode(true);
       copy.removeAttribute("id");

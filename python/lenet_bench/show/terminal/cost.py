@@ -39,8 +39,9 @@ def costs(found: Sequence[Cost], screen: Screen) -> Iterator[str]:
         Column("backend", [cost.name for cost in found], left=True, style="bold"),
         Column("lines", [units.count(cost.lines_of_code) for cost in found]),
         Column("API names", [units.count(len(cost.api_names)) for cost in found], leaves=1),
-        Column("disk", [units.mebibytes(cost.installed_mib) for cost in found], leaves=2),
-        Column("installs", packages, left=True, style="dim", leaves=3),
+        Column("to run", [units.mebibytes(cost.installed_mib) for cost in found], leaves=2),
+        Column("to convert", [units.mebibytes(cost.converter_mib) for cost in found], leaves=3),
+        Column("installs", packages, left=True, style="dim", leaves=4),
     ]
     yield from table(screen, columns, headings=headings)
     if long:

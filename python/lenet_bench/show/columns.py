@@ -1,0 +1,88 @@
+"""The columns of a comparison's tables: described once, for the terminal, Markdown and the page."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from .. import units
+from .figures.rows import Record
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """What a table shows of each backend: a value of its record, and how that is spelled."""
+
+    title: str
+    key: str  # of the record; tables are sorted by it
+    spell: Callable[..., str]
+    meaning: str
+    until: str = ""  # of an interval: the key of its other end
+    leaves: int | None = None  # how late it leaves a narrow terminal; None: on the page only
+
+    def text(self, row: Record) -> str:
+        value = row.get(self.key)
+        if value is None:
+            return units.NONE
+        return self.spell(value, row[self.until]) if self.until else self.spell(value)
+
+
+MEDIAN = Quantity("p50", "p50_us", units.time, "the median call with one image", leaves=0)
+LINES = Quantity("lines", "lines_of_code", units.count, "lines of code", leaves=6)
+QUANTITIES = (
+    MEDIAN,
+    Quantity("its interval", "p50_low_us", units.times, "95 % interval of p50", "p50_high_us"),
+    Quantity("p90", "p90_us", units.time, "90 % of the calls are faster", leaves=8),
+    Quantity("p99", "p99_us", units.time, "99 % of the calls are faster", leaves=7),
+    Quantity("p99.9", "p999_us", units.time, "99.9 % of the calls are faster"),
+    Quantity("ratio", "ratio", units.ratio, "p50 divided by the baseline's", leaves=1),
+    Quantity("95 % interval", "ratio_low", units.interval, "of the ratio", "ratio_high", leaves=3),
+    Quantity("verdict", "verdict", str, "what the interval of the ratio says", leaves=4),
+    Quantity("starts", "starts", units.count, "processes that were started and timed", leaves=5),
+    Quantity(
+        "cold start",
+        "cold_start_s",
+        units.seconds,
+        "from the start of a process to its first answer",
+        leaves=9,
+    ),
+    Quantity("memory", "peak_rss_mib", units.mebibytes, "the peak of the process", leaves=10),
+    LINES,
+    Quantity("disk to run", "installed_mib", units.mebibytes, "the packages that a call needs"),
+    Quantity(
+        "to convert",
+        "converter_mib",
+        units.mebibytes,
+        "further packages, which only write its model file",
+    ),
+    Quantity("images/s", "images_per_s", units.rate, "the best of all batch sizes"),
+    Quantity("GPU memory", "gpu_mib", units.mebibytes, "of the process, on the GPU"),
+    Quantity("calls", "samples", units.count, "that were timed"),
+)
+PRECISION = Quantity("computes in", "precision", str, "the precision", leaves=0)
+OFF = Quantity(
+    "off by",
+    "difference",
+    "{:.1e}".format,
+    "its largest difference from the reference",
+    leaves=0,
+)
+REDUCED = (PRECISION, OFF, *QUANTITIES)
+
+
+def in_text(quantities: Sequence[Quantity]) -> list[Quantity]:
+    """Those of the terminal and of Markdown."""
+    return [one for one in quantities if one.leaves is not None]
+
+
+def known(quantities: Sequence[Quantity], rows: Sequence[Record]) -> list[Quantity]:
+    """Those with a value in some row."""
+    return [one for one in quantities if any(row.get(one.key) is not None for row in rows)]
+
+
+def by_batch(rows: Sequence[Record]) -> list[Quantity]:
+    """The throughput, the best and with each batch size."""
+    best = Quantity("best images/s", "images_per_s", units.count, "of all sizes", leaves=0)
+    sizes = sorted({size for row in rows for size in row["rates"]})
+    return [best] + [
+        Quantity(f"{size} a call", f"rate-{size}", units.count, "images a second", leaves=number)
+        for number, size in enumerate(sizes, 1)
+    ]
