@@ -60,6 +60,7 @@ def test_backends_loads_none_into_this_process() -> None:
 
 def test_the_face_is_typed(tmp_path: Path) -> None:
     """As a user's mypy sees the installed package."""
+    pytest.importorskip("mypy")
     (tmp_path / "face.py").write_text(FACE)
     mypy = ("mypy", "--strict", "--cache-dir", os.devnull, "face.py")
     ran(sys.executable, "-m", *mypy, cwd=tmp_path, env=environment())
