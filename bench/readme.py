@@ -16,10 +16,12 @@ from pathlib import Path
 
 from lenet_bench.questions.share import given
 from lenet_bench.results import read_result
-from lenet_bench.show.classroom import classroom_page
+from lenet_bench.show.classroom import classroom_page, published
+from lenet_bench.show.classroom.networks import networks
 from lenet_bench.show.figures.pictures import pictures, themed
 from lenet_bench.show.figures.sizes import sizes as size_figures
 from lenet_bench.show.page import page
+from lenet_bench.texts import json_text
 from tables import DRAWN, ROOT, limits_us, named, of_sizes, runs
 from tables_page import tables_page
 
@@ -52,6 +54,8 @@ def shipped() -> Iterator[tuple[Path, bytes]]:
     comparison = ROOT / source("backends", PAGES[0])
     yield SHIPPED / "comparison.jsonl.gz", given(comparison).content
     yield SHIPPED / "why.jsonl.gz", PARTS.read_bytes()
+    measured = [read_result(path) for path in sorted(NETWORKS.glob("*.gz"))]
+    yield SHIPPED / "networks.json", f"{json_text(networks(measured), None)}\n".encode()
 
 
 def lines(block: re.Match[str]) -> str:
@@ -80,10 +84,7 @@ def drawn() -> Iterator[tuple[Path, str]]:
     yield result.with_name(f"{named(result)}.html"), page(runs(result, PARTS), by_size)
     tables = (ROOT / "bench/tables.md").read_text()
     yield ROOT / "docs/tables.html", tables_page(BLOCK.sub(lines, tables))
-    yield (
-        ROOT / "docs/classroom.html",
-        classroom_page([(path.name, read_result(path)) for path, _ in shipped()]),
-    )
+    yield ROOT / "docs/classroom.html", classroom_page(published())
 
 
 def main() -> None:

@@ -55,6 +55,16 @@ def test_every_sentence_is_in_the_one_file_that_others_translate(page):
     assert re.sub(r"<[^>]*>|\s", "", shown) == ""
 
 
+def test_what_is_said_without_a_script_is_in_that_file_too(page, pytestconfig):
+    sentences = pytestconfig.rootpath / "python/lenet_bench/show/classroom/strings.js"
+    (said,) = re.findall("<noscript><p[^>]*>(.+?)</p>", page)
+    assert f'"{said}"' in sentences.read_text()
+
+
+def test_a_page_has_no_image_of_mnist_unless_it_is_given_some(page):
+    assert json.loads(unpacked(page, "lesson"))["learnt"]["wrong"] == []
+
+
 def test_the_lesson_has_every_timed_backend_in_order_with_the_lines_that_the_result_counted():
     counted = blocks("fused", 20, lines_of_code=77)
     rows = (blocks("keras", 80), counted, failed("torch", "crashed", "killed"))

@@ -172,7 +172,7 @@ def test_what_is_drawn_on_the_whole_page_is_answered_by_every_backend(open_lesso
         assert rows(tab).locator(".live-digit").all_inner_texts() == ["1"] * len(BACKENDS)
         assert tab.locator("#answer").inner_text() == "1"
         for name in BACKENDS:
-            tab.locator(f".lanes li[data-name='{name}, live']").wait_for()
+            tab.locator(f"#racing .lanes li[data-name='{name}, live']").wait_for()
         tab.close()
 
 

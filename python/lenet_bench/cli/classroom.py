@@ -2,6 +2,7 @@
 
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import click
 
@@ -48,7 +49,9 @@ def classroom(
     The page computes in the browser, with our own kernels. The race shows the times of the
     first RESULT, a file of `compare`; a second one, of `why`, shows the parts of each call.
     Without a RESULT the page shows the published results. With --serve every backend that
-    is installed here answers each drawing, too, until Ctrl-C.
+    is installed here answers each drawing, too, until Ctrl-C. Where MNIST is on this
+    machine, in the folder that LENET_BENCH_MNIST names or where `verify` put it, the page also
+    shows the test images that the network reads wrongly.
 
     $ lenet-bench classroom
     $ lenet-bench classroom mine.jsonl -o lesson.html --open
@@ -67,12 +70,21 @@ def classroom(
     if unserved and not served:
         raise click.UsageError(f"{unserved} works only with --serve: give both")
     found = [(str(path), read_result(path)) for path in results] or published()
-    page = classroom_page(found, served=served)
+    page = classroom_page(found, served=served, wrong=_wrong())
     if served:
         _serve(page, port, backends, browser_engines, show)
         return SUCCESS
     give_page(output or _PAGE, page, show=show)
     return SUCCESS
+
+
+def _wrong() -> list[dict[str, Any]]:
+    """The test images that the network reads wrongly, where MNIST is on this machine."""
+    from ..mnist import read_mnist
+    from ..show.classroom.learnt import found_mnist, wrong_images
+
+    folder = found_mnist()
+    return wrong_images(read_mnist("test", folder)) if folder else []
 
 
 def _serve(

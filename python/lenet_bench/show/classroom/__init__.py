@@ -25,18 +25,27 @@ _POLICY = "default-src 'none'; img-src data: blob:; style-src {style}; connect-s
 _POLICY += "script-src {scripts} data: 'wasm-unsafe-eval'"
 
 
-def classroom_page(results: Sequence[tuple[str, Result]], *, served: bool = False) -> str:
-    """The page of a comparison, and of runs of `why` that explain it."""
+def classroom_page(
+    results: Sequence[tuple[str, Result]],
+    *,
+    served: bool = False,
+    wrong: Sequence[dict[str, Any]] = (),
+) -> str:
+    """The page of a comparison, of runs of `why` that explain it, and of wrong test images."""
     modules = {path.name: _module(path.name) for path in sorted(_HERE.glob("*.js"))}
     imports = json.dumps({"imports": {f"lenet/{n}": _as_data(text) for n, text in modules.items()}})
-    start, style = 'import "lenet/main.js";', stylesheet(_text("classroom.css"))
+    start = 'import "lenet/main.js";'
+    style = stylesheet("".join(_text(path.name) for path in sorted(_HERE.glob("*.css"))))
     scripts = " ".join(map(fingerprint, (imports, start)))
+    told = all_printable(lesson(results, wrong)) | {"served": served}
     template = library("jinja2").Template(_text("page.html"), autoescape=True)
     page: str = template.render(
         style=style,
         imports=imports,
         start=start,
-        lesson=_packed(json.dumps(all_printable(lesson(results)) | {"served": served}).encode()),
+        title=_sentence("title"),
+        noscript=_sentence("noscript"),
+        lesson=_packed(json.dumps(told).encode()),
         weights=_packed(default_path().read_bytes()),
         kernels=_packed((_HERE / "fused.wasm").read_bytes()),
         policy=_POLICY.format(
@@ -65,6 +74,13 @@ def _module(name: str) -> str:
 
 def _as_data(script: str) -> str:
     return f"data:text/javascript;base64,{base64.b64encode(script.encode()).decode()}"
+
+
+def _sentence(name: str) -> str:
+    """One that the page shows without its script."""
+    found = re.search(rf'^  {name}: "(.*)",$', _text("strings.js"), re.MULTILINE)
+    assert found is not None, name
+    return found[1]
 
 
 def _text(name: str) -> str:

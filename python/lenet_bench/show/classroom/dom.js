@@ -35,6 +35,12 @@ export function spelt(us) {
   return `${Number(value.toPrecision(3)).toLocaleString("en", { maximumSignificantDigits: 3 })} ${unit}`;
 }
 
+/** How many times as long, to three digits at most. */
+export const times = (ratio) => Number(ratio.toPrecision(ratio < 10 ? 2 : 3)).toLocaleString("en");
+
+/** What people call a backend. */
+export const called = (one) => one.human ?? one.name;
+
 /** A number with its sign. */
 export const signed = (value, digits = 2) => `${value < 0 ? "−" : "+"}${Math.abs(value).toFixed(digits)}`;
 

@@ -13,11 +13,14 @@ export function pad({ canvas, at, clear, undo, width, erase, file, hint, see, no
   let blank = true;
   let drawn = true; // by the pen alone: no picture lies under it
   const cursor = { x: canvas.width / 2, y: canvas.height / 2, down: false }; // the keyboard's pen
+  let sampled = false; // whether a digit to begin with stands there
   let [pen, last] = [null, null]; // the pointer that draws, and where it is
   let waiting = null; // for the next look
   let took = 0; // milliseconds of the last one: the pen comes first
 
+  const erasing = () => erase.getAttribute("aria-pressed") === "true";
   const wipe = () => {
+    sampled = false;
     paper.fillStyle = "white";
     paper.fillRect(0, 0, canvas.width, canvas.height);
   };
@@ -30,6 +33,8 @@ export function pad({ canvas, at, clear, undo, width, erase, file, hint, see, no
   };
   const tell = (sentence) => { hint.textContent = sentence ?? say("draw.hint"); };
   const keep = () => {
+    if (sampled && erasing()) [sampled, blank] = [false, false]; // it is changed, not replaced
+    else if (sampled) wipe();
     before.push({ pixels: paper.getImageData(0, 0, canvas.width, canvas.height), blank, drawn });
     if (before.length > MOST_BACK) before.shift();
     undo.disabled = false;
@@ -60,7 +65,7 @@ export function pad({ canvas, at, clear, undo, width, erase, file, hint, see, no
     ];
   };
   const stroke = (to) => {
-    const strokeStyle = erase.getAttribute("aria-pressed") === "true" ? "white" : "black";
+    const strokeStyle = erasing() ? "white" : "black";
     Object.assign(paper, { lineWidth: Number(width.value), lineCap: "round", lineJoin: "round", strokeStyle });
     paper.beginPath();
     paper.moveTo(...last);
@@ -105,7 +110,7 @@ export function pad({ canvas, at, clear, undo, width, erase, file, hint, see, no
   });
   clear.addEventListener("click", start);
   erase.addEventListener("click", () => {
-    erase.setAttribute("aria-pressed", erase.getAttribute("aria-pressed") !== "true");
+    erase.setAttribute("aria-pressed", !erasing());
   });
 
   /** Arrows move the pen, the space bar puts it down and lifts it, Delete clears. */
@@ -174,4 +179,17 @@ export function pad({ canvas, at, clear, undo, width, erase, file, hint, see, no
     open([...event.clipboardData.files].filter((one) => one.type.startsWith("image/")));
   });
   wipe();
+
+  /** A digit to begin with, of lines of points from 0 to 1: the first stroke takes it away. */
+  const sample = (lines) => {
+    for (const line of lines) {
+      const [from, ...points] = line.map(([x, y]) => [x * canvas.width, y * canvas.height]);
+      last = from;
+      points.forEach(stroke);
+    }
+    look();
+    sampled = true;
+    tell(say("draw.sample"));
+  };
+  return { sample };
 }

@@ -1,7 +1,7 @@
 // Students order the APIs before they see the figures; nothing is kept and nothing leaves the page.
-import { element, say, spelt } from "./dom.js";
+import { called, element, say, spelt } from "./dom.js";
 
-/** `guessed` gets the names in the order of time that was guessed, once the answer is shown. */
+/** `guessed` gets "time" or "lines" and the names in the order that was guessed, once the answer is shown. */
 export function guess(root, data, guessed) {
   const story = data.backends.filter((one) => data.story.includes(one.name));
   const asked = story.length >= 3 ? story : data.backends.slice(0, 6);
@@ -10,7 +10,7 @@ export function guess(root, data, guessed) {
     ["lines", (one) => one.lines, (one) => say("guess.count", one)],
   ]) {
     const known = asked.filter((one) => value(one) !== null && value(one) !== undefined);
-    if (known.length >= 3) root.append(question(key, known, value, text, key === "time" ? guessed : () => {}));
+    if (known.length >= 3) root.append(question(key, known, value, text, (names) => guessed(key, names)));
   }
 }
 
@@ -28,10 +28,10 @@ function question(key, known, value, text, done) {
     const items = known.map((one) => {
       const item = element("li", { draggable: "true", "data-name": one.name });
       const button = (step, sign) => element("button", {
-        type: "button", "aria-label": say(step < 0 ? "guess.up" : "guess.down", one),
+        type: "button", "aria-label": say(step < 0 ? "guess.up" : "guess.down", { name: called(one) }),
         click: (event) => { move(item, step); event.currentTarget.focus(); },
       }, sign);
-      item.append(element("b", {}, one.name), button(-1, "↑"), button(1, "↓"));
+      item.append(element("b", {}, called(one)), button(-1, "↑"), button(1, "↓"));
       item.addEventListener("dragstart", () => item.classList.add("moved"));
       item.addEventListener("dragend", () => item.classList.remove("moved"));
       item.addEventListener("dragover", (event) => {
@@ -62,7 +62,7 @@ function question(key, known, value, text, done) {
     list.replaceChildren(...order.map((one) => {
       const was = guessed.indexOf(one) - order.indexOf(one);
       const moved = was === 0 ? say("guess.right") : say("guess.was", { place: guessed.indexOf(one) + 1 });
-      return element("li", {}, element("b", {}, one.name), element("span", {}, text(one)),
+      return element("li", { "data-name": one.name }, element("b", {}, called(one)), element("span", {}, text(one)),
         element("span", { class: "soft" }, moved));
     }));
     answer.textContent = say("guess.score", { right, pairs });

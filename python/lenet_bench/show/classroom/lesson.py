@@ -23,12 +23,20 @@ from ...results.breakdown import (
 from ..figures.rows import Record, Run, as_run, named
 from ..figures.story import story
 from ..sentences import FAMILIES, conditions
+from .learnt import learnt
+from .names import called
+from .networks import networks
 
 _QUANTILES = np.linspace(0.025, 0.975, 39)  # of a backend's calls: the race draws one of them
 
 
-def lesson(results: Sequence[tuple[str, Result]]) -> dict[str, Any]:
-    """The backends of the first result; the others may add the parts of a call."""
+def lesson(
+    results: Sequence[tuple[str, Result]], wrong: Sequence[dict[str, Any]] = ()
+) -> dict[str, Any]:
+    """The backends of the first result; the others may add the parts of a call.
+
+    `wrong` are the test images that the network reads wrongly, where MNIST is here.
+    """
     run = as_run(*results[0])
     rows = [*run.rows, *run.reduced]
     if not rows:
@@ -47,6 +55,8 @@ def lesson(results: Sequence[tuple[str, Result]]) -> dict[str, Any]:
         "story": in_story,
         "racing": sorted({*in_story, *fastest.values()}),
         "listings": [_listing(group) for group in listings],
+        "learnt": learnt(wrong),
+        "networks": networks([result for _, result in results]),
     }
 
 
@@ -83,6 +93,8 @@ def _backend(row: Record, run: Run, listings: dict[tuple[Source, ...], int]) -> 
         "family": FAMILIES.index(row["family"]),
         "us": row["p50_us"],
         "quantiles": [float(f"{ns / 1000:.4g}") for ns in quantiles],
+        "rates": [[size, float(f"{rate:.4g}")] for size, rate in row["rates"].items()],
+        **called(name),
         **_code(name, row["lines_of_code"], listings),
     }
 

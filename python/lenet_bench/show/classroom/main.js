@@ -7,8 +7,13 @@ import { pad } from "./draw.js";
 import { layers } from "./layers.js";
 import { guess } from "./guess.js";
 import { race } from "./race.js";
+import { many } from "./many.js";
+import { learn } from "./learn.js";
+import { teach } from "./teach.js";
+import { who } from "./who.js";
 import { code } from "./code.js";
 import { live } from "./live.js";
+import { SAMPLE, headline, legend } from "./first.js";
 import { $, element, paint, say, speakAll, spelt } from "./dom.js";
 
 async function unpacked(id) {
@@ -25,7 +30,7 @@ function showSteps(steps) {
   $("steps").querySelector("ol").replaceChildren(...steps.map((step) => {
     const canvas = element("canvas");
     paint(canvas, step.picture);
-    return element("li", {}, canvas, element("b", {}, say(`prepare.names.${step.name}`) ?? step.name),
+    return element("li", {}, canvas, element("b", {}, say(`prepare.names.${step.name}`)),
       element("span", { class: "soft" }, step.summary));
   }));
 }
@@ -80,10 +85,19 @@ async function start() {
       return say("draw.noInk");
     }
   };
-  pad({ canvas: $("draw"), at: $("at"), erase: $("erase"), clear: $("clear"), undo: $("undo"), width: $("width"), file: $("picture"), hint: $("hint"), see, nothing });
+  headline($("headline"), data);
+  legend($("legend"));
+  const paper = pad({ canvas: $("draw"), at: $("at"), erase: $("erase"), clear: $("clear"), undo: $("undo"), width: $("width"), file: $("picture"), hint: $("hint"), see, nothing });
   const track = race($("racing"), data);
-  guess($("guessing"), data, track.expect);
+  guess($("guessing"), data, (what, names) => {
+    document.documentElement.dataset.guessed = `${document.documentElement.dataset.guessed ?? ""} ${what}`;
+    if (what === "time") track.expect(names);
+  });
+  who($("callers"), data);
+  learn($("learned"), data.learnt);
+  many($("amounts"), data);
   watchers.push(code($("coding"), data));
+  paper.sample(SAMPLE);
   if (data.served) {
     const token = new URLSearchParams(location.search).get("token");
     for (const id of ["live", "live-link"]) $(id).hidden = false;
@@ -91,7 +105,7 @@ async function start() {
     watchers.push((seen) => (seen ? table.ask(seen.image) : table.forget()));
   }
   method(data, net, track);
-  nothing();
+  teach(data);
   document.documentElement.dataset.ready = "";
 }
 

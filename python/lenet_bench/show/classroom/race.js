@@ -1,5 +1,5 @@
 // One call of each API in slow motion, split by what its time went to; those that take far longer run after the others.
-import { element, say, spelt } from "./dom.js";
+import { called, element, say, spelt } from "./dom.js";
 
 const HEAT_MS = 5000; // in which a bar crosses the axis
 const ROOM = 0.55; // of the axis: a bar shorter than this has words beside it too
@@ -68,7 +68,7 @@ export function race(root, data) {
     const ghost = ghostOf && element("div", { class: "ghost", title: say("race.ghost") });
     const most = element("span", { class: "most" }, mostOf(parts));
     if (us < ROOM * axis) most.style.insetInlineStart = `${(100 * us) / axis}%`;
-    const row = element("li", { "data-name": one.name }, element("b", {}, ...broken(one.name)),
+    const row = element("li", { "data-name": one.name }, element("b", {}, ...broken(called(one))),
       element("div", { class: "lane" }, bar, ...(us < ROOM * axis ? [most] : []), ...(ghost ? [ghost] : [])), time);
     return { one, us, parts, late, bar, most, time, row, ghost, ghostUs: ghostOf?.us };
   }
@@ -113,9 +113,9 @@ export function race(root, data) {
       return;
     }
     outcome.replaceChildren(element("p", {}, say("race.first", {
-      first: first.one.name, least: spelt(first.us), last: last.one.name, most: spelt(last.us),
+      first: called(first.one), least: spelt(first.us), last: called(last.one), most: spelt(last.us),
     })));
-    start.textContent = late.length ? say("race.next", { names: late.map((car) => car.one.name).join(", ") }) : say("race.again");
+    start.textContent = late.length ? say("race.next", { names: late.map((car) => called(car.one)).join(", ") }) : say("race.again");
   }
 
   function away({ one, us, parts }, first) {
@@ -123,7 +123,7 @@ export function race(root, data) {
     const screens = (us / axis).toPrecision(3);
     const seconds = (us / axis) * (HEAT_MS / 1000);
     const wait = seconds < 90 ? say("race.seconds", { count: Math.round(seconds) }) : say("race.minutes", { count: Math.round(seconds / 60) });
-    const said = { name: one.name, time: spelt(us), times, screens, first: first.one.name, wait };
+    const said = { name: called(one), time: spelt(us), times, screens, first: called(first.one), wait };
     return [element("p", { class: "factor" }, say("race.factor", { times })), element("p", {}, say("race.left", said)),
       element("p", {}, say("race.whole", said)), element("div", { class: "lane" }, stack(parts, us))];
   }

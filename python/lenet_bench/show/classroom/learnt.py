@@ -1,0 +1,55 @@
+"""How the network learned: the history in its weights, and the test images it reads wrongly."""
+
+import json
+import os
+from base64 import b64encode
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ...cache import cache_folder
+from ...mnist import FOLDER_VARIABLE, Digits
+from ...registry import load
+from ...weights import read_weights
+
+_MOST = 60  # wrong images that a page shows
+
+
+def learnt(wrong: Sequence[dict[str, Any]] = ()) -> dict[str, Any] | None:
+    """The share of held-out images that was wrong after each epoch; None without a history."""
+    kept = read_weights().metadata
+    if "history" not in kept:
+        return None
+    epochs = json.loads(kept["history"])
+    figures = ("chosen_epoch", "validation_images", "test_images", "test_correct", "minutes")
+    return {
+        **{name: float(kept[name]) for name in figures},
+        "batch": json.loads(kept["recipe"])["batch"],
+        "machine": kept["machine"],
+        "wrong_by_epoch": [round(1 - one["validation_accuracy"], 6) for one in epochs],
+        "wrong": list(wrong)[:_MOST],
+    }
+
+
+def wrong_images(digits: Digits) -> list[dict[str, Any]]:
+    """Those that our kernels answer wrongly: pixels, label, answer, and its probability."""
+    network = load("fused")
+    answers = np.array([network.infer(image) for image in digits.ink()])
+    said = answers.argmax(axis=1)
+    return [
+        {
+            "pixels": b64encode(digits.images[n].tobytes()).decode(),
+            "label": int(digits.labels[n]),
+            "answer": int(said[n]),
+            "percent": round(100 * float(answers[n, said[n]]), 1),
+        }
+        for n in np.flatnonzero(said != digits.labels)
+    ]
+
+
+def found_mnist() -> Path | None:
+    """The folder of MNIST, where it is on this machine already."""
+    folder = Path(os.environ.get(FOLDER_VARIABLE) or cache_folder("mnist"))
+    return folder if any(folder.glob("t10k-images*")) else None

@@ -1,0 +1,48 @@
+"""The figures of several networks: what each API takes of the fastest one's time."""
+
+import json
+from collections.abc import Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from ...results import Result
+from ...results.sizes import by_api, sized
+from ..figures.rows import brief
+from ..sentences import processor
+
+_SHIPPED = Path(__file__).parent / "networks.json"
+
+
+def networks(results: Sequence[Result]) -> dict[str, Any] | None:
+    """Of these results, where they are of several networks; else the published figures."""
+    found = by_api(sized(results))
+    if not found:
+        return json.loads(_SHIPPED.read_text("utf-8")) if _SHIPPED.exists() else None
+    order = sorted(found, key=lambda row: (row[1].multiply_adds, row[1].network, row[1].us))
+    return {
+        "machine": brief(processor(results[0].machine)),
+        "sizes": [
+            {
+                "network": name,
+                "multiply_adds": adds,
+                "rows": [
+                    {
+                        "api": api,
+                        "us": _rounded(one.us),
+                        "ratio": _rounded(one.ratio),
+                        "low": one.low and _rounded(one.low),
+                        "high": one.high and _rounded(one.high),
+                    }
+                    for api, one in rows
+                ],
+            }
+            for (adds, name), rows in groupby(
+                order, key=lambda row: (row[1].multiply_adds, row[1].network)
+            )
+        ],
+    }
+
+
+def _rounded(number: float) -> float:
+    return float(f"{number:.4g}")
