@@ -11,7 +11,7 @@ from lenet_bench.errors import ResultError
 from lenet_bench.results import digest, failures, read_log, rows
 from lenet_bench.results.machine import Machine
 from lenet_bench.results.versioned import check_place
-from lenet_bench.show.comparison import cells
+from lenet_bench.show.columns import QUANTITIES
 from msgspec.structs import replace
 from processes import ran
 from sample_results import (
@@ -323,7 +323,8 @@ def test_a_committed_result_prints_ratios_of_what_it_prints(path):
     assert len(ranked) > 1
     (base,) = (row["p50_us"] for row in ranked if row["name"] == found.baseline)
     for row in ranked:
-        ratio, shown = row["ratio"], cells(found.row(row["name"]))
+        ratio = row["ratio"]
+        shown = {one.title: one.text(row) for one in QUANTITIES if one.key in ("p50_us", "ratio")}
         assert ratio == row["p50_us"] / base
         last_digit = 0.006 / ratio if ratio < 10 else 0.006  # as printed, of each of the three
         assert printed(shown["ratio"]) == pytest.approx(
