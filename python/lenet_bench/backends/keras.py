@@ -156,9 +156,10 @@ def describe(model: Any = None, program: Any = None) -> dict[str, str]:
     """The framework below, and the device that an answer lies on."""
     framework = import_module(keras.config.backend())
     image = np.zeros((1, 28, 28, 1), np.float32)
-    answer = program(keras.ops.convert_to_tensor(image)) if program else model(image)
+    compiled = program is not None  # a compiled model has no truth value
+    answer = program(keras.ops.convert_to_tensor(image)) if compiled else model(image)
     return {
         "backend": f"{framework.__name__} {framework.__version__}",
-        "jit_compile": "True" if program else str(model.jit_compile),
+        "jit_compile": "True" if compiled else str(model.jit_compile),
         "device": str(getattr(answer, "device", "cpu")),  # OpenVINO's tensors have no device
     }
