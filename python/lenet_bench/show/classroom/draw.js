@@ -3,6 +3,7 @@ import { say } from "./dom.js";
 
 const MOST_BACK = 30; // strokes that can be taken back
 const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
+const FRAME_MS = 16; // of the screen: how long a drawing waits at most
 const STEP = 10; // pixels of the paper
 const LONGEST = 2048; // pixels of a photograph that the preparation sees, as of Python's
 
@@ -49,7 +50,7 @@ export function pad({ canvas, at, clear, undo, width, erase, file, hint, see, no
     if (blank) { tell(); nothing(); } else look();
   };
   const soon = () => {
-    waiting ??= setTimeout(look, 2 * took);
+    waiting ??= setTimeout(look, drawn ? Math.min(took, FRAME_MS) : 2 * took);
     canvas.dataset.waiting = "";
   };
   const stop = () => {
