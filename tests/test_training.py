@@ -176,6 +176,15 @@ def whole_run(tmp_path_factory, data):
 
 
 @needs_keras
+def test_new_weights_say_of_themselves_what_the_published_ones_do(whole_run):
+    """Readers of the metadata, as the classroom's page, find in both what they need."""
+    new, published = read_weights(whole_run[0].output).metadata, read_weights().metadata
+    cost = {"minutes", "training_data_sha256", "validation_images", "validation_loss"}
+    assert set(new) == set(published) - cost
+    assert set(json.loads(new["versions"])) >= {"keras", "numpy", "python"}
+
+
+@needs_keras
 def test_a_run_learns_and_its_weights_its_lines_and_its_picture_say_how(whole_run):
     options, run, heard = whole_run
     metadata = read_weights(options.output).metadata

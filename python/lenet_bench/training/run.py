@@ -6,6 +6,7 @@ The best weights so far are written after each epoch, so that a run that is stop
 
 import json
 import os
+import platform
 import time
 import traceback
 from collections import deque
@@ -25,6 +26,7 @@ from numpy.typing import NDArray
 
 from ..errors import Unavailable
 from ..measure.build_arguments import sentence
+from ..measure.environment import read_processor
 from ..measure.pinning import Cores, choose_cores, on_cores
 from ..measure.worker import peak_rss_mib
 from ..mnist import Digits, find_mnist, read_mnist
@@ -161,14 +163,18 @@ def _metadata(recipe: Recipe, row: FrameworkRun) -> dict[str, str]:
     """What the file of weights says of them."""
     chosen = row.chosen
     assert chosen is not None
+    here = {"python": platform.python_version(), "numpy": np.__version__}
     metadata = {
         "network": "LeNet (Caffe) for MNIST",
         "layout": "OIHW, out x in, float32",
         "input": "28x28, 0 = paper, 1 = ink",
         "framework": row.framework,
-        "versions": json.dumps(row.versions),
+        "versions": json.dumps({**here, **(row.versions or {})}),
+        "machine": f"{read_processor().model}, {os.cpu_count()} cores, {platform.system()}",
         "date": datetime.now(timezone.utc).date().isoformat(),
         "recipe": json.dumps(asdict(recipe)),
+        "seed": str(recipe.seed),
+        "epochs": str(recipe.epochs),
         "history": json.dumps([asdict(epoch) for epoch in row.epochs]),
         "chosen_epoch": str(chosen.epoch),
         "validation_accuracy": f"{chosen.validation_accuracy:.4f}",

@@ -11,7 +11,7 @@ export function learn(root, learnt) {
   const wrong = learnt.test_images - learnt.test_correct;
   const values = {
     epochs, wrong, percent: percent(wrong / learnt.test_images), images: learnt.test_images.toLocaleString("en"), held: learnt.validation_images.toLocaleString("en"),
-    first: percent(learnt.wrong_by_epoch[0]), chosen: learnt.chosen_epoch, batch: learnt.batch, minutes: learnt.minutes, machine: learnt.machine,
+    first: percent(learnt.wrong_by_epoch[0]), chosen: learnt.chosen_epoch, batch: learnt.batch,
   };
   root.append(element("p", {}, say("learn.how", values)),
     element("figure", {}, curve(learnt, percent), element("figcaption", {}, say("learn.curve", values))),

@@ -22,12 +22,11 @@ def learnt(wrong: Sequence[dict[str, Any]] = ()) -> dict[str, Any] | None:
     kept = read_weights().metadata
     if "history" not in kept:
         return None
-    epochs = json.loads(kept["history"])
-    figures = ("chosen_epoch", "validation_images", "test_images", "test_correct", "minutes")
+    epochs, recipe = (json.loads(kept[name]) for name in ("history", "recipe"))
     return {
-        **{name: float(kept[name]) for name in figures},
-        "batch": json.loads(kept["recipe"])["batch"],
-        "machine": kept["machine"],
+        **{name: int(kept[name]) for name in ("chosen_epoch", "test_images", "test_correct")},
+        "validation_images": recipe["validation"],
+        "batch": recipe["batch"],
         "wrong_by_epoch": [round(1 - one["validation_accuracy"], 6) for one in epochs],
         "wrong": list(wrong)[:_MOST],
     }

@@ -160,7 +160,7 @@ export const strings = {
     short: "Learning",
     title: "How did it learn this?",
     none: "These weights have no history.",
-    how: "It saw the training images {epochs} times, each time turned and shifted a little differently, and moved its weights a little after every {batch} images, so that the right answer became more probable. That took {minutes} minutes on {machine}.",
+    how: "It saw the training images {epochs} times, each time turned and shifted a little differently, and moved its weights a little after every {batch} images, so that the right answer became more probable.",
     chart: "The share of held-out images that it read wrongly, after each of its passes over the training images",
     curve: "The share of {held} held-out images that it read wrongly: {first} after the first pass. The dot is pass {chosen}, whose weights are the ones here.",
     wrong: "Of {images} test images it reads {wrong} wrongly: {percent}.",
