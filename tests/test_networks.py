@@ -12,7 +12,7 @@ from conftest import Run, environment
 from lenet_bench.cli.options import each_network
 from lenet_bench.errors import LenetBenchError, Unsupported
 from lenet_bench.measure import network_truth
-from lenet_bench.networks import NETWORKS, exact, network, seeded
+from lenet_bench.networks import NETWORKS, exact, memory, network, seeded
 from lenet_bench.networks.graph import Draft, Network
 from lenet_bench.networks.placed import LACKING, able, place
 from lenet_bench.registry import find, tolerance
@@ -203,7 +203,7 @@ def test_an_unknown_network_is_named_with_those_that_there_are() -> None:
 def test_a_network_that_does_not_fit_the_memory_is_refused_before_it_starts(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(network_truth, "_SPARE_BYTES", 1 << 60)
+    monkeypatch.setattr(memory, "_SPARE", 1 << 60)
     with pytest.raises(LenetBenchError, match="vgg16 has 138 million weights"):
         network_truth.check_memory(network("vgg16"))
 

@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 
 from ..errors import LenetBenchError
 from ..process import Child, Died
-from ..registry import FLOAT32, find
+from ..registry import find
 from ..results import Other
 from ..texts import printable
 from .options import CompareOptions, Entry, OwnModel
 from .pinning import Cores, thread_variables
-from .truth import STRETCHES, Known, Truth
+from .truth import STRETCHES, Known, Truth, as_much_more
 
 Array = NDArray[Any]
 Answers = Sequence[Sequence[Array]]  # of each input, each output
@@ -71,8 +71,7 @@ class ModelTruth(Truth):
         return float(np.max([*map(_distance, found, expected)], initial=0.0))  # NaN stays
 
     def allowed(self, tolerance: float) -> float:
-        """A backend that is given more than float32 for LeNet, as Winograd is, is given it here."""
-        return self._allowed * tolerance / FLOAT32
+        return as_much_more(self._allowed, tolerance)
 
     def _know(self, inputs: Any, answers: Answers) -> None:
         expected = np.full(len(inputs), None)  # an array would be made of their arrays

@@ -8,22 +8,19 @@ import json
 from pathlib import Path
 
 import numpy as np
-import psutil
 
 from .. import networks
 from ..cache import made
-from ..errors import LenetBenchError
 from ..networks import Network, exact, graph, seeded
+from ..networks.memory import require_memory
 from ..networks.placed import images_of
-from ..registry import FLOAT32, find
+from ..registry import find
 from ..results import Other
-from .truth import STRETCHES, Known, Truth
+from .truth import STRETCHES, Known, Truth, as_much_more
 
 _SOURCES = (networks, graph, seeded, exact)
 _EACH = 2  # inputs of a stretch and of the warm-up
 _ALLOWED = 100  # times float32's own error; a wrong weight is off by ten thousand times
-_COPIES = 5  # of the weights, in a process that converts and packs them
-_SPARE_BYTES = 1 << 30
 
 
 class NetworkTruth(Truth):
@@ -53,8 +50,7 @@ class NetworkTruth(Truth):
         return exact.distance(found, expected)
 
     def allowed(self, tolerance: float) -> float:
-        """A backend that is given more than float32 for LeNet, as Winograd is, is given it here."""
-        return _ALLOWED * self.float32 * tolerance / FLOAT32
+        return as_much_more(_ALLOWED * self.float32, tolerance)
 
     def taken_by(self, backend: str, images: exact.Floats) -> exact.Floats:
         return images_of(find(backend)[0], images)
@@ -76,10 +72,8 @@ class NetworkTruth(Truth):
 
 def check_memory(network: Network) -> None:
     """Raise LenetBenchError where a process with the network does not fit the free memory."""
-    needs = 4 * (_COPIES * network.weights + 2 * network.activations) + _SPARE_BYTES
-    free = psutil.virtual_memory().available
-    if needs > free:
-        raise LenetBenchError(
-            f"{network.name} has {network.weights / 1e6:.0f} million weights, and its process "
-            f"may take {needs / 2**30:.1f} GiB, but only {free / 2**30:.1f} GiB of memory are free"
-        )
+    require_memory(
+        f"{network.name} has {network.weights / 1e6:.0f} million weights, and its process",
+        4 * network.weights,
+        4 * network.activations,
+    )

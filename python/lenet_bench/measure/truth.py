@@ -13,7 +13,7 @@ from msgspec import UNSET, UnsetType
 from numpy.typing import NDArray
 
 from ..network import IMAGE_SIDE, LENET
-from ..registry import load
+from ..registry import FLOAT32, load
 from ..results import Other
 from ..weights import Weights, read_weights
 
@@ -71,6 +71,11 @@ class Truth:
 
     def _known(self, images: Floats) -> Known:
         return Known(images, self.of(images))
+
+
+def as_much_more(allowed: float, tolerance: float) -> float:
+    """A backend that is given more than float32 for LeNet, as Winograd is, is given it here."""
+    return allowed * tolerance / FLOAT32
 
 
 def truth_of(network: str, weights: str | PathLike[str] | None, seed: int) -> Truth:

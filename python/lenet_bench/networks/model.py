@@ -1,12 +1,9 @@
 """A model file in LeNet's place, on an engine that reads it."""
 
-import resource
 from subprocess import CalledProcessError
 from textwrap import shorten
 from types import SimpleNamespace
 from typing import Any
-
-import psutil
 
 from ..errors import Unsupported
 from ..registry import Backend, Device, check_needs, find, names
@@ -15,6 +12,7 @@ from ..registry.adapter import Adapter
 from ..registry.building import build
 from ..weights import Weights
 from .callers import CALLERS, Model
+from .memory import limit_memory
 
 _LONGEST = 300  # characters of an engine's sentence
 
@@ -30,9 +28,8 @@ class OnModel(Adapter):
             except Exception as error:
                 raise _unsupported(self._row, error) from error
 
-    def describe(self) -> dict[str, str]:
-        variant = {"variant": self._variant} if self._variant else {}
-        return {"library": self.library(), **variant, "threads": str(self._threads)}
+    def _own_description(self) -> dict[str, str]:
+        return {}  # the file's `describe` calls LeNet
 
 
 def place(name: str, model: Model, threads: int) -> Built:
@@ -61,12 +58,6 @@ def place(name: str, model: Model, threads: int) -> Built:
 def readers(suffix: str, device: Device | None) -> list[str]:
     """The backends and variants that read such a file."""
     return [one for one in names(device=device) if one in CALLERS[suffix]]
-
-
-def limit_memory() -> None:
-    """Let this process have no more memory than is free: a model may ask for any amount."""
-    free = psutil.virtual_memory().available
-    resource.setrlimit(resource.RLIMIT_DATA, (free, resource.getrlimit(resource.RLIMIT_DATA)[1]))
 
 
 def _unsupported(row: Backend, error: Exception) -> Unsupported:

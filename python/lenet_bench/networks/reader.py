@@ -12,13 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import psutil
 from numpy.typing import NDArray
 
 from ..errors import LenetBenchError, first_line
 from ..process import Parent
 from .callers import MODEL
-from .model import limit_memory
+from .memory import limit_memory, require_memory
 
 Array = NDArray[Any]
 Shape = tuple[int, ...]
@@ -27,8 +26,6 @@ Sizes = Mapping[str, Shape]  # shapes that the user gave, by input
 _COUNT = 3  # different inputs
 _LARGEST_FILE = 1 << 31  # bytes: a protocol buffer's limit
 _LARGEST_INPUTS = 1 << 26  # bytes that are handed to a process at once
-_COPIES = 5  # of the weights, in a process that converts and packs them
-_SPARE = 1 << 30
 
 
 def serve(parent: Parent) -> None:
@@ -254,11 +251,9 @@ def _converted(name: str, array: Array, kind: "np.dtype[Any]") -> Array:
 
 def _check_memory(weights: int, largest: int) -> None:
     """Raise LenetBenchError where a process with the model does not fit the free memory."""
-    needs = _COPIES * weights + 2 * largest + _SPARE
-    free = psutil.virtual_memory().available
-    if needs > free:
-        raise LenetBenchError(
-            f"its weights have {weights / 2**30:.1f} GiB and its largest tensor "
-            f"{largest / 2**30:.1f}, so a process may take {needs / 2**30:.1f} GiB, but only "
-            f"{free / 2**30:.1f} GiB of memory are free"
-        )
+    require_memory(
+        f"its weights have {weights / 2**30:.1f} GiB and its largest tensor "
+        f"{largest / 2**30:.1f}, so a process",
+        weights,
+        largest,
+    )
