@@ -118,6 +118,21 @@ def runs(*paths: Path) -> list[Run]:
     return gather([(str(path.relative_to(ROOT)), read_result(path)) for path in paths])
 
 
+def inshort(path: Path) -> Iterable[str]:
+    """The answer in a paragraph."""
+    (run,) = runs(path)
+    return answer(run)
+
+
+def whichwhen(path: Path) -> Iterable[str]:
+    """The best call for each need, also under other conditions."""
+    (run,) = runs(path)
+    folder = path.parents[1] / "conditions"
+    named = {"two threads": "two-threads", "one call every 20 ms": "idle"}
+    others = {title: runs(folder / f"{name}{SUFFIX}")[0] for title, name in named.items()}
+    return when(run, others)
+
+
 def why(path: Path) -> Iterator[str]:
     """The parts of each backend's call, in groups that all have."""
     result = read_result(path)
@@ -441,8 +456,8 @@ def control(path: Path) -> Iterable[str]:
 
 
 DRAWN: dict[str, Callable[[Path], Iterable[str]]] = {
-    "answer": answer,
-    "when": when,
+    "answer": inshort,
+    "when": whichwhen,
     "backends": backends,
     "baselines": baselines,
     "why": why,

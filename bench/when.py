@@ -1,15 +1,14 @@
 """The README's table "Which API when?": the best call for each need, from the measured results."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
+from pathlib import PurePath
 from textwrap import wrap
 
-from lenet_bench.results import Result, read_result, start_medians_us
+from lenet_bench.results import Result, start_medians_us
 from lenet_bench.results.statistics import ratio_interval
-from lenet_bench.show.figures.rows import Record
-from lenet_bench.show.page import gather
+from lenet_bench.show.figures.rows import Record, Run
 from lenet_bench.units import time
 
 BATCH = 512
@@ -61,9 +60,8 @@ WRITTEN = {
 }
 
 
-def answer(path: Path) -> Iterator[str]:
+def answer(run: Run) -> Iterator[str]:
     """The fastest way of each layer, what Keras' guides show, and what its pages advise."""
-    (run,) = gather([(path.name, read_result(path))])
     found = {row["name"]: row for row in run.rows}
     layers = {
         "our own C++": found["fused"],
@@ -85,10 +83,9 @@ def answer(path: Path) -> Iterator[str]:
     )
 
 
-def when(path: Path) -> Iterator[str]:
+def when(run: Run, conditions: Mapping[str, Run]) -> Iterator[str]:
     """A row for each need: the call, its time, and how many times the usual call takes."""
-    (run,) = gather([(path.name, read_result(path))])
-    where = linked(path)
+    where = linked(run)
     rows = []
     for need in NEEDS:
         best = min(filter(need.among, run.rows), key=us)
@@ -113,11 +110,9 @@ def when(path: Path) -> Iterator[str]:
         (f"{BATCH} images a call", *call(most["name"]), f"{rate(most):,.0f} images/s", "", where),
         ("int8", *call(least["name"]), time(least["p50_us"]), "", where),
     ]
-    for name, condition in (("two-threads", "two threads"), ("idle", "one call every 20 ms")):
-        file = path.parents[1] / f"conditions/{name}.jsonl.gz"
-        (other,) = gather([(file.name, read_result(file))])
+    for condition, other in conditions.items():
         best = next(row for row in other.rows if row["family"] != "native code")
-        rows.append((condition, *call(best["name"]), time(best["p50_us"]), "", linked(file)))
+        rows.append((condition, *call(best["name"]), time(best["p50_us"]), "", linked(other)))
     page, gpu = "[the classroom's page](docs/classroom.html)", "[docs/gpu.md](docs/gpu.md)"
     own = "`lenet-bench compare --model my.onnx`"
     rows += [
@@ -131,9 +126,9 @@ def when(path: Path) -> Iterator[str]:
     yield from (f"| {' | '.join(row)} |" for row in rows)
 
 
-def linked(file: Path) -> str:
+def linked(run: Run) -> str:
     """The result, as the README links to it."""
-    return f"[{file.parent.name}](results/{file.parent.name}/{file.name})"
+    return f"[{PurePath(run.source).parent.name}]({run.source})"
 
 
 def call(name: str) -> tuple[str, str]:
