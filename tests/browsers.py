@@ -4,6 +4,7 @@ import shutil
 
 import pytest
 
+DESK = {"width": 1280, "height": 800}
 LATE_MS = 120_000  # a busy machine's too
 
 
@@ -44,3 +45,15 @@ def visit(chromium):
         context.close()
     assert complaints == []
     assert {url for url in requests if not url.startswith(("data:", "blob:"))} <= urls
+
+
+@pytest.fixture
+def see(visit, page):
+    """`see()` opens the classroom's page of the test's file, ready to be used."""
+
+    def open_page(viewport=DESK, **options):
+        tab = visit(page.as_uri(), viewport=viewport, **options)
+        tab.wait_for_selector("html[data-ready]")
+        return tab
+
+    return open_page

@@ -8,6 +8,7 @@ from pathlib import Path
 import lenet_bench.show.classroom
 import numpy as np
 import pytest
+from browsers import DESK
 from digit_photos import GLYPHS, _spline
 from lenet_bench.results import read_result
 from lenet_bench.show.classroom import classroom_page
@@ -15,7 +16,6 @@ from lenet_bench.weights import default_path
 from PIL import Image
 from sample_results import blocks, result
 
-DESK = {"width": 1280, "height": 800}
 PHONE = {"width": 390, "height": 844}
 NAMES = ("fused", "onednn", "tensorflow:xla", "keras:predict_on_batch", "keras")
 TIMES_US = (20, 60, 180, 540, 12_600)
@@ -40,18 +40,6 @@ def page(tmp_path_factory, pytestconfig):
     results = [("small.jsonl", small), (apart.name, read_result(apart))]
     path.write_text(classroom_page(results), encoding="utf-8")
     return path
-
-
-@pytest.fixture
-def see(visit, page):
-    """`see()` opens the page, ready to be drawn on."""
-
-    def open_page(viewport=DESK, **options):
-        tab = visit(page.as_uri(), viewport=viewport, **options)
-        tab.wait_for_selector("html[data-ready]")
-        return tab
-
-    return open_page
 
 
 def draw(tab, lines):

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from browsers import DESK
 from lenet_bench.mnist import Digits
 from lenet_bench.results import Batch
 from lenet_bench.show.classroom import classroom_page
@@ -9,7 +10,6 @@ from lenet_bench.show.classroom.learnt import wrong_images
 from lenet_bench.weights import read_weights
 from sample_results import blocks, result
 
-DESK = {"width": 1280, "height": 800}
 NAMES = ("fused", "onednn", "tensorflow:session", "keras:predict_on_batch", "keras")
 TIMES_US = (20, 60, 180, 540, 12_600)
 SIZES = (1, 8, 64, 512)
@@ -30,18 +30,6 @@ def page(tmp_path_factory):
     small = result(*map(measured, NAMES, TIMES_US), batches=SIZES)
     path.write_text(classroom_page([("small.jsonl", small)]), encoding="utf-8")
     return path
-
-
-@pytest.fixture
-def see(visit, page):
-    """`see()` opens the page, ready to be used."""
-
-    def open_page(viewport=DESK, **options):
-        tab = visit(page.as_uri(), viewport=viewport, **options)
-        tab.wait_for_selector("html[data-ready]")
-        return tab
-
-    return open_page
 
 
 def test_a_sample_is_answered_when_the_page_opens(see):

@@ -1,8 +1,7 @@
 // What happens if a part of the network is broken: a map switched off, a weight of a kernel changed.
 import { element, say } from "./dom.js";
-import { SHAPES } from "./shapes.js";
+import { KERNEL, SHAPES } from "./shapes.js";
 
-const KERNEL = 5;
 /** The parameters that make a layer, and how many of its weights each map has. */
 const MADE_BY = { pool1: ["conv1", 25], pool2: ["conv2", 500], fc1: ["fc1", 800] };
 

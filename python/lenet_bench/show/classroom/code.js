@@ -1,6 +1,6 @@
 // The code of two or three APIs, stage by stage; a stage that is pointed at is lit everywhere.
 import { element, paint, paintMaps, say, spelt } from "./dom.js";
-import { SHAPES } from "./shapes.js";
+import { COUNTS, SHAPES } from "./shapes.js";
 
 const FIRST = ["onednn", "tensorflow", "keras:predict_on_batch"]; // where the result has them
 const SHOWS = { load: "image", conv1: "pool1", pool1: "pool1", conv2: "pool2", pool2: "pool2", fc1: "fc1" };
@@ -91,7 +91,7 @@ export function code(root, data) {
     for (const [stage, canvas] of Object.entries(pictures)) {
       const layer = SHOWS[stage];
       const shape = SHAPES[layer];
-      const values = seen?.[layer] ?? new Float32Array(layer === "image" ? 784 : 1);
+      const values = seen?.[layer] ?? new Float32Array(layer === "image" ? COUNTS.image : 1);
       if (layer === "image") paint(canvas, { width: 28, height: 28, channels: 1, data: values.map((ink) => 1 - ink) });
       else if (seen) paintMaps(canvas, values, shape);
     }

@@ -1,11 +1,10 @@
 // Our fused kernels in this page: csrc/wasm/classroom.cpp, called through its memory.
+import { COUNTS } from "./shapes.js";
 
 /** As the module has them one after the other. */
 const PARAMETERS = ["conv1", "conv2", "fc1", "fc2"].flatMap((layer) => [`${layer}_weight`, `${layer}_bias`]);
-/** As it has their outputs, with the floats of each. */
-const LAYERS = { pool1: 20 * 12 * 12, pool2: 50 * 4 * 4, fc1: 500, fc2: 10 };
-const PIXELS = 28 * 28;
-const CLASSES = 10;
+/** As it has their outputs. */
+const LAYERS = ["pool1", "pool2", "fc1", "fc2"];
 
 const BATCHES = 15;
 const LEAST_MS = 5; // a batch: browsers round their clock to 0.1 ms or 1 ms
@@ -30,20 +29,20 @@ export async function engine(wasmBytes, weightsBytes) {
   };
   change({});
 
-  const input = floats(module.image_at(), PIXELS);
+  const input = floats(module.image_at(), COUNTS.image);
   const infer = (image) => {
     input.set(image);
     module.infer();
-    return floats(module.probabilities_at(), CLASSES).slice();
+    return floats(module.probabilities_at(), COUNTS.fc2).slice();
   };
   const layers = (image) => {
     const probabilities = infer(image);
     module.trace();
     const found = {};
     let from = module.layers_at();
-    for (const [name, count] of Object.entries(LAYERS)) {
-      found[name] = floats(from, count).slice();
-      from += 4 * count;
+    for (const name of LAYERS) {
+      found[name] = floats(from, COUNTS[name]).slice();
+      from += found[name].byteLength;
     }
     return { ...found, probabilities };
   };

@@ -1,10 +1,9 @@
 // Where a number comes from: the window that it saw, the kernel that weighed it, and their sum.
 import { element, largest, paintMaps, say, signed } from "./dom.js";
-import { SHAPES, box, cell } from "./shapes.js";
+import { KERNEL, SHAPES, box, cell } from "./shapes.js";
 
 const POOL1 = 12;
 const POOL2 = 4;
-const KERNEL = 5;
 
 /** What a number is the sum of: named terms of value x weight, and a bias. */
 export function terms(layer, index, seen, weights) {

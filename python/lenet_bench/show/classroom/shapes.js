@@ -7,8 +7,10 @@ export const SHAPES = {
   pool2: { columns: 10, side: 4, stages: "conv2,pool2" },
   fc1: { columns: 40, side: 1, stages: "fc1" },
 };
-/** How many numbers each has. */
-export const COUNTS = { image: 784, pool1: 2880, pool2: 800, fc1: 500 };
+/** How many numbers each has, and the ten outputs. */
+export const COUNTS = { image: 28 * 28, pool1: 20 * 12 * 12, pool2: 50 * 4 * 4, fc1: 500, fc2: 10 };
+/** The side of a convolution's window. */
+export const KERNEL = 5;
 
 const pitch = (side) => (side > 1 ? side + 1 : 1); // a pixel between the maps
 
