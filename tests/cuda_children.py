@@ -5,7 +5,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -83,7 +83,7 @@ needs_cuda = pytest.mark.skipif(
 
 
 @contextmanager
-def shared(name: str, factory: pytest.TempPathFactory) -> Iterator[Path]:
+def shared(name, factory):
     """A folder of all of pytest-xdist's workers, which enter it one at a time."""
     root = factory.getbasetemp()
     folder = (root.parent if "PYTEST_XDIST_WORKER" in os.environ else root) / name
@@ -93,7 +93,7 @@ def shared(name: str, factory: pytest.TempPathFactory) -> Iterator[Path]:
         yield folder
 
 
-def fetched(name: str, *packages: str) -> Path:
+def fetched(name, *packages):
     """A folder with these packages alone, kept from one run of the tests to the next."""
     folder = TESTS.parent / ".cache" / name
     folder.parent.mkdir(exist_ok=True)
@@ -106,7 +106,7 @@ def fetched(name: str, *packages: str) -> Path:
     return folder
 
 
-def pip(python: str, *words: str) -> None:
+def pip(python, *words):
     """Run pip without the versions that make pins; skip the test where it cannot fetch."""
     done = subprocess.run(
         [python, "-m", "pip", "--quiet", *words],
@@ -119,7 +119,7 @@ def pip(python: str, *words: str) -> None:
 
 
 @pytest.fixture(scope="session")
-def double(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def double(tmp_path_factory):
     major = built_major()
     assert major is not None
     with shared("double", tmp_path_factory) as folder:
@@ -130,14 +130,14 @@ def double(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def driver(double: Path, tmp_path_factory: pytest.TempPathFactory) -> Driver:
+def driver(double, tmp_path_factory):
     """The GPU backends without Python, on the double, to plant faults in."""
     with shared("driver", tmp_path_factory) as folder:
         return Driver(double, folder)
 
 
 @pytest.fixture(scope="session")
-def planner(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def planner(tmp_path_factory):
     """cudnn_plans.cpp as a library, and beside it a driver, which cuDNN has to find one of."""
     major = built_major()
     assert major is not None
@@ -153,7 +153,7 @@ def planner(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "planner.so"
 
 
-def child(code: str, **environment: str) -> "subprocess.CompletedProcess[str]":
+def child(code, **environment):
     script = f"major = {built_major()}\n{PRELUDE}\n{code}"
     inherited = {k: v for k, v in os.environ.items() if not k.startswith(("CUDA_", "LENET_BENCH_"))}
     return subprocess.run(
@@ -166,7 +166,7 @@ def child(code: str, **environment: str) -> "subprocess.CompletedProcess[str]":
 
 
 @pytest.fixture(scope="session")
-def ask(double: Path, tmp_path_factory: pytest.TempPathFactory) -> Ask:
+def ask(double, tmp_path_factory):
     """What the code, run in a process of its own on the double, gives to `answer`."""
     with shared("cubins", tmp_path_factory) as folder:
         cache = str(folder)
@@ -176,7 +176,7 @@ def ask(double: Path, tmp_path_factory: pytest.TempPathFactory) -> Ask:
         if not library.name.startswith("libnvrtc"):
             (whole / library.name).symlink_to(library)
 
-    def run(code: str, **environment: str) -> Any:
+    def run(code, **environment):
         libraries = whole if "cuda_chain" in code else double
         fixed = {"LENET_BENCH_CUDA_LIBRARIES": str(libraries), "XDG_CACHE_HOME": cache}
         done = child(code, **{**fixed, **environment})
@@ -187,7 +187,7 @@ def ask(double: Path, tmp_path_factory: pytest.TempPathFactory) -> Ask:
     return run
 
 
-def unavailable(ask: Ask, backend: str, before: str = "", **environment: str) -> str:
+def unavailable(ask, backend, before="", **environment):
     """The sentence with which it is refused, after this code."""
     code = f'{before}\nanswer(failure(lambda: load("{backend}", weights=weights)))'
     kind, sentence = ask(code, **environment)
@@ -196,7 +196,7 @@ def unavailable(ask: Ask, backend: str, before: str = "", **environment: str) ->
     return str(sentence)
 
 
-def failing_once(backend: str, call: str, status: int, nth: int = 1) -> str:
+def failing_once(backend, call, status, nth=1):
     """Code that brings in the libraries, of which this call then fails."""
     return f"""
 load("{backend}", weights=weights)

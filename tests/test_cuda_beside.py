@@ -3,7 +3,7 @@ errors, Python's other threads, and Python's end. On the double of CUDA (cuda_do
 """
 
 import pytest
-from cuda_children import Ask, needs_cuda
+from cuda_children import needs_cuda
 
 pytestmark = needs_cuda
 
@@ -23,7 +23,7 @@ def wait_for(condition):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_calling_thread_keeps_its_own_gpu(ask: Ask, kind: str) -> None:
+def test_the_calling_thread_keeps_its_own_gpu(ask, kind):
     code = f"""
 seen = []
 def step(work):
@@ -49,7 +49,7 @@ answer([where, seen])
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_errors_of_others_are_not_ours_nor_ours_theirs(ask: Ask, kind: str) -> None:
+def test_errors_of_others_are_not_ours_nor_ours_theirs(ask, kind):
     code = f"""
 load("{kind}", weights=weights)  # brings in the libraries
 def leave_an_error():
@@ -69,7 +69,7 @@ answer([answers, left])
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_another_thread_may_capture_meanwhile(ask: Ask, kind: str) -> None:
+def test_another_thread_may_capture_meanwhile(ask, kind):
     code = f"""
 load("{kind}", weights=weights)  # brings in the libraries
 gc.collect()
@@ -93,7 +93,7 @@ answer([answers, double().cudaStreamEndCapture(stream, ctypes.byref(graph))])
 @pytest.mark.parametrize(
     ("variant", "call"), [("cudnn", "cudnnCreate"), ("cudnn:find", "cudnnSoftmaxForward")]
 )
-def test_python_goes_on_while_the_libraries_start(ask: Ask, variant: str, call: str) -> None:
+def test_python_goes_on_while_the_libraries_start(ask, variant, call):
     code = f"""
 load("{variant}", weights=weights)  # brings in the libraries
 double().cuda_double_hold(b"{call}")
@@ -109,7 +109,7 @@ answer(right(nets[0]))
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_no_call_comes_while_the_libraries_are_unloaded(ask: Ask, kind: str) -> None:
+def test_no_call_comes_while_the_libraries_are_unloaded(ask, kind):
     code = f"""
 net = load("{kind}", weights=weights)
 many = np.repeat(images, 300, axis=0)
@@ -123,7 +123,7 @@ answer(True)
     assert ask(OTHERS + code, CUDA_DOUBLE_LINGERS="1")
 
 
-def test_python_ends_while_a_library_starts(ask: Ask) -> None:
+def test_python_ends_while_a_library_starts(ask):
     code = """
 load("cudnn", weights=weights)  # brings in the libraries
 double().cuda_double_hold(b"cudnnCreate")
@@ -135,7 +135,7 @@ answer(True)
     assert ask(OTHERS + code, CUDA_DOUBLE_LINGERS="1")
 
 
-def test_a_call_after_pythons_end_is_refused(ask: Ask) -> None:
+def test_a_call_after_pythons_end_is_refused(ask):
     code = """
 import atexit
 atexit.register(lambda: answer(failure(lambda: net.infer(images))))  # runs after ours

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from cuda_children import Ask, needs_cuda, unavailable
+from cuda_children import needs_cuda, unavailable
 
 pytestmark = needs_cuda
 
@@ -14,7 +14,7 @@ answer({link.name: [link.found, link.reason, link.path] for link in ask()})
 """
 
 
-def test_each_link_has_its_version_and_place(ask: Ask, double: Path) -> None:
+def test_each_link_has_its_version_and_place(ask, double):
     chain = ask(CHAIN)
     assert list(chain)[:3] == ["driver", "device", "module"]
     assert [reason for _, reason, _ in chain.values()] == [None] * 7
@@ -24,7 +24,7 @@ def test_each_link_has_its_version_and_place(ask: Ask, double: Path) -> None:
     assert Path(path).resolve() == double / "libcudnn.so.9"
 
 
-def broken(ask: Ask, **setting: str) -> dict[str, str]:
+def broken(ask, **setting):
     """The links that are, with their reasons."""
     return {name: reason for name, (_, reason, _) in ask(CHAIN, **setting).items() if reason}
 
@@ -43,9 +43,7 @@ BROKEN = [
 
 
 @pytest.mark.parametrize(("setting", "link", "says", "mends"), BROKEN)
-def test_what_is_missing_is_one_sentence_with_what_mends_it(
-    ask: Ask, setting: dict[str, str], link: str | None, says: str, mends: str
-) -> None:
+def test_what_is_missing_is_one_sentence_with_what_mends_it(ask, setting, link, says, mends):
     sentences = {"load": unavailable(ask, "cudnn", **setting)}
     if link:
         sentences |= broken(ask, **setting)
@@ -59,9 +57,7 @@ def test_what_is_missing_is_one_sentence_with_what_mends_it(
     ("library", "link"),
     [("libcuda.so.1", "driver"), ("libcudnn.so.9", "libcudnn"), ("libcublas.so", "libcublas")],
 )
-def test_a_link_that_cannot_be_loaded_says_so(
-    ask: Ask, double: Path, tmp_path: Path, library: str, link: str
-) -> None:
+def test_a_link_that_cannot_be_loaded_says_so(ask, double, tmp_path, library, link):
     for path in double.glob("*.so*"):
         target = tmp_path / path.name
         if path.name.startswith(library):
@@ -73,7 +69,7 @@ def test_a_link_that_cannot_be_loaded_says_so(
     assert link == "driver" or "fix it with: " in found[link]
 
 
-def test_a_cudnn_for_another_cuda_says_so(ask: Ask) -> None:
+def test_a_cudnn_for_another_cuda_says_so(ask):
     found = broken(ask, CUDA_DOUBLE_CUDNN_OF="11000")
     assert list(found) == ["libcudnn"]
     assert "CUDA 11" in found["libcudnn"]
@@ -90,7 +86,7 @@ answer({"status": row.status, "reason": row.reason, "device": row.device,
 """
 
 
-def test_a_result_has_what_a_backend_took_of_its_gpu(ask: Ask) -> None:
+def test_a_result_has_what_a_backend_took_of_its_gpu(ask):
     gpu = ask(COMPARE)
     assert gpu["status"] == "ok"
     assert gpu["device"] == "gpu"
@@ -103,19 +99,19 @@ def test_a_result_has_what_a_backend_took_of_its_gpu(ask: Ask) -> None:
     assert gpu["profile_us"]["kernels_us"] > 0
 
 
-def test_without_energy_power_is_sampled(ask: Ask) -> None:
+def test_without_energy_power_is_sampled(ask):
     gpu = ask(COMPARE, CUDA_DOUBLE_NVML="energy")
     assert gpu["energy_mj"] is None
     assert gpu["power_w"] == 100
 
 
-def test_what_nvml_does_not_say_is_unknown(ask: Ask) -> None:
+def test_what_nvml_does_not_say_is_unknown(ask):
     gpu = ask(COMPARE, CUDA_DOUBLE_NVML="all")
     assert gpu["status"] == "ok"
     assert [gpu[name] for name in ("power_w", "energy_mj", "mhz_after", "memory_mib")] == [None] * 4
 
 
-def test_without_nvml_the_backend_names_its_gpu(ask: Ask, double: Path, tmp_path: Path) -> None:
+def test_without_nvml_the_backend_names_its_gpu(ask, double, tmp_path):
     for library in double.glob("*.so*"):
         if not library.name.startswith("libnvidia-ml"):
             (tmp_path / library.name).symlink_to(library)

@@ -11,7 +11,6 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 from cuda_children import OTHERS, PLAN, fetched, needs_cuda
@@ -42,23 +41,23 @@ print(json.dumps({link.name: [link.found, link.reason, link.files] for link in a
 
 
 @pytest.fixture(scope="module")
-def others() -> Path:
+def others():
     """A folder with another cuDNN 9 and another NVRTC."""
     return fetched(f"cuda{MAJOR}-others", *OTHERS[MAJOR])
 
 
 @pytest.fixture(scope="module")
-def other_cudnn(others: Path) -> Path:
+def other_cudnn(others):
     return others / "nvidia/cudnn/lib"
 
 
 @pytest.fixture(scope="module")
-def cudnn() -> Path:
+def cudnn():
     """The folder of this environment's own."""
     return next(path for path in wheel_folders("lib", MAJOR) if (path / DISPATCHER).exists())
 
 
-def python(code: str, *arguments: str, **environment: str) -> Any:
+def python(code, *arguments, **environment):
     """What a process of its own prints, as data; its packages go before ours."""
     paths = (environment.pop("PYTHONPATH", ""), os.environ.get("PYTHONPATH", ""))
     path = os.pathsep.join(filter(None, paths))
@@ -73,9 +72,7 @@ def python(code: str, *arguments: str, **environment: str) -> Any:
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def plan(
-    planner: Path, *searched: Path, packages: Path | None = None, loaded: Path | None = None
-) -> set[str]:
+def plan(planner, *searched, packages=None, loaded=None):
     """The folders that cuDNN's files come from, with these in LD_LIBRARY_PATH, and one loaded."""
     before = f"import ctypes\nctypes.CDLL({str(loaded)!r})" if loaded else ""
     files = python(
@@ -90,29 +87,25 @@ def plan(
 
 @pytest.mark.parametrize("shadow", ["*", "libcudnn_heuristic.so.9", DISPATCHER])
 def test_another_cudnn_in_the_library_path_is_not_mixed_in(
-    planner: Path, cudnn: Path, other_cudnn: Path, tmp_path: Path, shadow: str
-) -> None:
+    planner, cudnn, other_cudnn, tmp_path, shadow
+):
     for file in other_cudnn.glob(shadow):
         (tmp_path / file.name).symlink_to(file)
     assert plan(planner, tmp_path) == {str(cudnn)}
 
 
-def test_a_cudnn_that_another_package_pins_is_used_as_a_whole(
-    planner: Path, others: Path, other_cudnn: Path, cudnn: Path
-) -> None:
+def test_a_cudnn_that_another_package_pins_is_used_as_a_whole(planner, others, other_cudnn, cudnn):
     whole = {str(other_cudnn)}
     assert plan(planner, packages=others) == whole
     assert plan(planner, cudnn, packages=others) == whole  # a newer one has more parts
 
 
-def test_a_cudnn_that_was_loaded_before_is_used_as_a_whole(
-    planner: Path, other_cudnn: Path
-) -> None:
+def test_a_cudnn_that_was_loaded_before_is_used_as_a_whole(planner, other_cudnn):
     found = plan(planner, loaded=other_cudnn / DISPATCHER)
     assert found == {str(other_cudnn)}
 
 
-def test_an_nvrtc_that_another_package_pins_compiles_our_kernels(others: Path) -> None:
+def test_an_nvrtc_that_another_package_pins_compiles_our_kernels(others):
     compile_ours = "assert len(module.compile_kernels(90)) > 10_000"
     use = USE.format(use=compile_ours, library="libnvrtc")
     nvrtc, builtins = (Path(file) for file in python(use, PYTHONPATH=str(others))[::-1])
@@ -120,9 +113,7 @@ def test_an_nvrtc_that_another_package_pins_compiles_our_kernels(others: Path) -
     assert others in nvrtc.parents
 
 
-def test_doctor_sees_a_part_of_another_version(
-    cudnn: Path, other_cudnn: Path, tmp_path: Path
-) -> None:
+def test_doctor_sees_a_part_of_another_version(cudnn, other_cudnn, tmp_path):
     for file in cudnn.glob("*.so.9"):
         mine = other_cudnn / file.name if file.name == "libcudnn_ops.so.9" else file
         (tmp_path / file.name).symlink_to(mine)
@@ -131,13 +122,13 @@ def test_doctor_sees_a_part_of_another_version(
     assert f"--force-reinstall nvidia-cudnn-cu{MAJOR}" in reason
 
 
-def test_doctor_sees_a_part_that_was_loaded_before(other_cudnn: Path) -> None:
+def test_doctor_sees_a_part_that_was_loaded_before(other_cudnn):
     preload = str(other_cudnn / "libcudnn_graph.so.9")
     _, reason, _ = python(DOCTOR, LD_PRELOAD=preload)["libcudnn"]
     assert reason.endswith("unset LD_PRELOAD")
 
 
-def test_doctor_sees_that_nvrtc_lacks_its_builtins(others: Path, tmp_path: Path) -> None:
+def test_doctor_sees_that_nvrtc_lacks_its_builtins(others, tmp_path):
     (nvrtc,) = others.glob(f"nvidia/*/lib/libnvrtc.so.{MAJOR}")
     shutil.copy(nvrtc, tmp_path)
     _, reason, _ = python(DOCTOR, LENET_BENCH_CUDA_LIBRARIES=str(tmp_path))["libnvrtc"]

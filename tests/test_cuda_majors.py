@@ -7,7 +7,6 @@ import re
 import subprocess
 import sys
 from importlib.util import find_spec
-from pathlib import Path
 from shutil import which
 
 import pytest
@@ -26,7 +25,7 @@ HEADERS = (
 
 
 @pytest.fixture(scope="module")
-def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def library(tmp_path_factory):
     """A library that can be loaded, and a driver that says what CUDA it supports."""
     folder = tmp_path_factory.mktemp("library")
     source = folder / "library.c"
@@ -54,7 +53,7 @@ except Unavailable as error:
 """
 
 
-def choose(folder: Path, library: Path, driver: int, installed: tuple[str, ...]) -> str:
+def choose(folder, library, driver, installed):
     """The module that is brought in, or the sentence that says why none is."""
     for name in (*installed, *(["libcuda.so.1"] if driver else [])):
         (folder / name).symlink_to(library)
@@ -80,9 +79,7 @@ def choose(folder: Path, library: Path, driver: int, installed: tuple[str, ...])
         (11040, EVERY, "CUDA 11.4.*nvidia-driver$"),  # older than both
     ],
 )
-def test_of_two_modules_the_one_is_chosen_that_can_run(
-    tmp_path: Path, library: Path, driver: int, installed: tuple[str, ...], words: str
-) -> None:
+def test_of_two_modules_the_one_is_chosen_that_can_run(tmp_path, library, driver, installed, words):
     assert re.search(words, choose(tmp_path, library, driver, installed))
 
 
@@ -91,7 +88,7 @@ needs_cmake = pytest.mark.skipif(
 )
 
 
-def make_toolkit(folder: Path, library: Path, majors: tuple[int, ...]) -> Path:
+def make_toolkit(folder, library, majors):
     """What a system's CUDA with cuDNN has, as far as CMake looks at it."""
     for header in HEADERS:
         (folder / "include" / header).parent.mkdir(parents=True, exist_ok=True)
@@ -102,7 +99,7 @@ def make_toolkit(folder: Path, library: Path, majors: tuple[int, ...]) -> Path:
     return folder
 
 
-def configure(folder: Path, toolkit: Path, majors: str) -> "subprocess.CompletedProcess[str]":
+def configure(folder, toolkit, majors):
     import pybind11
 
     return subprocess.run(
@@ -118,14 +115,14 @@ def configure(folder: Path, toolkit: Path, majors: str) -> "subprocess.Completed
     )
 
 
-def cache(build: Path, major: int) -> dict[str, str]:
+def cache(build, major):
     lines = (build / "CMakeCache.txt").read_text().splitlines()
     entries = [line.split("=", 1) for line in lines if line.startswith(f"LENET_CUDA{major}_")]
     return {name.partition(":")[0]: place for name, place in entries}
 
 
 @needs_cmake
-def test_each_major_of_a_system_toolkit_makes_a_module(tmp_path: Path, library: Path) -> None:
+def test_each_major_of_a_system_toolkit_makes_a_module(tmp_path, library):
     majors = (12, 13)
     toolkit = make_toolkit(tmp_path / "toolkit", library, majors)
     done = configure(tmp_path / "build", toolkit, "12,13")
@@ -148,7 +145,7 @@ def test_each_major_of_a_system_toolkit_makes_a_module(tmp_path: Path, library: 
 
 @needs_cmake
 @pytest.mark.skipif(find_spec("nvidia") is not None, reason="NVIDIA's wheels have what it lacks")
-def test_what_a_toolkit_lacks_is_named_with_what_brings_it(tmp_path: Path, library: Path) -> None:
+def test_what_a_toolkit_lacks_is_named_with_what_brings_it(tmp_path, library):
     toolkit = make_toolkit(tmp_path / "toolkit", library, (13,))
     (toolkit / "lib64" / "libcublas.so.13").unlink()
     done = configure(tmp_path / "build", toolkit, "13")

@@ -1,7 +1,7 @@
 """Other networks than LeNet on cuDNN, on the double of CUDA."""
 
 import pytest
-from cuda_children import Ask, needs_cuda
+from cuda_children import needs_cuda
 from cuda_setting import TESTS
 
 pytestmark = needs_cuda
@@ -19,7 +19,7 @@ def placed(backend, made):
 
 @pytest.mark.parametrize("name", ["mlp", "lenet", "cifar", "branched"])
 @pytest.mark.parametrize("backend", ["cudnn", "cudnn:find", "cudnn:cudagraph"])
-def test_a_network_answers_as_its_definition_says(ask: Ask, backend: str, name: str) -> None:
+def test_a_network_answers_as_its_definition_says(ask, backend, name):
     found = ask(f"""{NETWORK}
 made = branched() if "{name}" == "branched" else network("{name}")
 net = placed("{backend}", made)
@@ -33,14 +33,14 @@ answer(exact.distance(np.stack(answers), np.stack(expected)))
 
 
 @pytest.mark.parametrize(("name", "layer"), [("gru", "embedding1"), ("block", "norm1")])
-def test_a_layer_that_cudnn_lacks_is_named(ask: Ask, name: str, layer: str) -> None:
+def test_a_layer_that_cudnn_lacks_is_named(ask, name, layer):
     found = ask(f"""{NETWORK}
 answer(failure(lambda: placed("cudnn", network("{name}"))))
 """)
     assert found == ["Unsupported", f"cuDNN's classic API and cuBLAS do not have layer {layer}"]
 
 
-def test_a_call_allocates_nothing_and_a_network_leaves_nothing(ask: Ask) -> None:
+def test_a_call_allocates_nothing_and_a_network_leaves_nothing(ask):
     before, after, left = ask(f"""{NETWORK}
 made = branched()
 net = placed("cudnn", made)
@@ -57,7 +57,7 @@ answer([before, after, double().cuda_double_live()])
     assert left == 0
 
 
-def test_it_says_what_runs_on_which_gpu(ask: Ask) -> None:
+def test_it_says_what_runs_on_which_gpu(ask):
     facts = ask(f"""{NETWORK}
 answer(placed("cudnn", network("mlp")).describe())
 """)

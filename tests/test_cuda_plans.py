@@ -4,7 +4,6 @@ is only told of. That they compute the right thing is test_cuda.py's and bench/g
 
 import json
 import os
-from pathlib import Path
 
 import pytest
 from cuda_children import PLAN, needs_cuda
@@ -34,14 +33,14 @@ GPUS = {
 }
 
 
-def described(gpu: str) -> str:
+def described(gpu):
     capability, multiprocessors, shared = GPUS[gpu]
     own = {"deviceName": gpu, "deviceVer": capability, "multiProcessorCount": multiprocessors}
     return json.dumps({**COMMON, **own, "maxSharedMemoryPerBlockOptin": shared})
 
 
 @pytest.mark.parametrize("gpu", GPUS)
-def test_cudnn_plans_every_graph_in_float32_for(planner: Path, gpu: str) -> None:
+def test_cudnn_plans_every_graph_in_float32_for(planner, gpu):
     own = {**os.environ, "LD_LIBRARY_PATH": str(planner.parent)}
     done = python(f"import ctypes, sys\n{PLAN}", planner, described(gpu), env=own)
     engines = [line.split()[0] for line in done.stdout.splitlines()]

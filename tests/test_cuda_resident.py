@@ -1,7 +1,7 @@
 """The kernel that stays on the GPU, clusters of blocks, and the floors. On the double of CUDA."""
 
 import pytest
-from cuda_children import Ask, failing_once, needs_cuda, unavailable
+from cuda_children import failing_once, needs_cuda, unavailable
 
 pytestmark = needs_cuda
 
@@ -18,7 +18,7 @@ net = load("cuda:persistent", weights=weights)
 ENDLESS = {"CUDA_DOUBLE_SLOWER": "1000000"}
 
 
-def test_a_kernel_that_stays_is_launched_once(ask: Ask) -> None:
+def test_a_kernel_that_stays_is_launched_once(ask):
     code = """
 [net.infer(image) for image in images]
 before = [launches(), residents()]
@@ -29,7 +29,7 @@ answer([before, [launches(), residents()]])
     assert ask(STAYS + code, **ENDLESS) == [[1, 1], [1, 0]]
 
 
-def test_a_kernel_that_nobody_calls_leaves(ask: Ask) -> None:
+def test_a_kernel_that_nobody_calls_leaves(ask):
     code = """
 before = int(net.describe()["relaunches"])
 wait_until_it_leaves()
@@ -38,7 +38,7 @@ answer([right(net), launches() > 1, int(net.describe()["relaunches"]) > before])
     assert ask(STAYS + code) == [True] * 3
 
 
-def test_a_kernel_that_is_called_without_pause_leaves_all_the_same(ask: Ask) -> None:
+def test_a_kernel_that_is_called_without_pause_leaves_all_the_same(ask):
     code = """
 before = launches()
 while launches() < before + 2:
@@ -55,9 +55,7 @@ NO_CLUSTERS = [
 
 
 @pytest.mark.parametrize(("setting", "says"), NO_CLUSTERS)
-def test_where_no_cluster_fits_mapped_is_three_kernels(
-    ask: Ask, setting: dict[str, str], says: str
-) -> None:
+def test_where_no_cluster_fits_mapped_is_three_kernels(ask, setting, says):
     sentence = unavailable(ask, "cuda:persistent", **setting)
     assert says in sentence
     assert "cuda:mapped" in sentence
@@ -72,6 +70,6 @@ answer([float(difference), net.describe()["kernels"]])
 
 
 @pytest.mark.parametrize("call", ["cudaFuncSetAttribute", "cudaOccupancyMaxActiveClusters"])
-def test_a_gpu_without_clusters_of_16_is_refused(ask: Ask, call: str) -> None:
+def test_a_gpu_without_clusters_of_16_is_refused(ask, call):
     sentence = unavailable(ask, "cuda:persistent", failing_once("cuda", call, 1))
     assert "cannot run a cluster of 16 blocks at once (cudaError" in sentence

@@ -3,7 +3,7 @@ long it takes is for bench/gpu.sh.
 """
 
 import pytest
-from cuda_children import Ask, needs_cuda
+from cuda_children import needs_cuda
 from lenet_bench.experiment_names import COUNTS
 from lenet_bench.network import LAYERS
 from lenet_bench.why.native import CUDA, STAGES
@@ -28,7 +28,7 @@ def differences(name, stages):
 
 
 @pytest.mark.parametrize("backend", [*OF_STAGES, *OUR_OWN])
-def test_a_cut_network_computes_what_lenet_does_until_there(ask: Ask, backend: str) -> None:
+def test_a_cut_network_computes_what_lenet_does_until_there(ask, backend):
     stages = dict(zip(STAGES, LAYERS, strict=True))
     if backend in OUR_OWN:
         lasts = ("pool2", "fc1", "probabilities")
@@ -38,7 +38,7 @@ def test_a_cut_network_computes_what_lenet_does_until_there(ask: Ask, backend: s
 
 
 @pytest.mark.parametrize("backend", ["cudnn", "cudnn:cudagraph", "cudnn:graph_api", *OUR_OWN])
-def test_networks_of_trivial_operations_answer_with_ten_pixels(ask: Ask, backend: str) -> None:
+def test_networks_of_trivial_operations_answer_with_ten_pixels(ask, backend):
     found = ask(f"""{PROBES}
 made = probes({backend!r})
 named = [made["way", "entering"], *(made["operations", str(n)] for n in {COUNTS})]
@@ -50,7 +50,7 @@ answer([[p.operations, float(np.abs(p.infer(IMAGES[0]) - IMAGES[0, 0, :10]).max(
 
 
 @pytest.mark.parametrize("backend", ["cudnn", "cuda"])
-def test_they_have_as_many_launches_as_they_say(ask: Ask, backend: str) -> None:
+def test_they_have_as_many_launches_as_they_say(ask, backend):
     """With two copies: of LeNet cut after its last stage, and of 64 operations."""
     last = "fc2 and softmax" if backend == "cuda" else "softmax"
     found = ask(f"""{PROBES}
@@ -69,7 +69,7 @@ answer([[made[name].operations, launches(made[name].infer)] for name in names])
 
 
 @pytest.mark.parametrize("backend", ["cuda:mapped", "cuda:persistent"])
-def test_of_one_kernel_the_gpus_clock_tells(ask: Ask, backend: str) -> None:
+def test_of_one_kernel_the_gpus_clock_tells(ask, backend):
     kinds, gpu_us, entering = ask(f"""{PROBES}
 made = probes({backend!r})
 infer = made["way", "entering"].infer
@@ -84,7 +84,7 @@ answer([[kind for kind, _ in made], gpu_us, len(infer(IMAGES[0]))])
     ("backend", "operations"),
     [("cudnn", 12), ("cudnn:graph_api", 10), ("cuda", 3), ("cuda:persistent", 0)],
 )
-def test_a_backend_on_a_gpu_is_taken_apart(ask: Ask, backend: str, operations: int) -> None:
+def test_a_backend_on_a_gpu_is_taken_apart(ask, backend, operations):
     names, counted, reason, median_us, sum_us = ask(f"""
 from lenet_bench import CompareOptions
 from lenet_bench.questions.why import why

@@ -76,7 +76,7 @@ gpu.why_none = lambda: None  # there is none that it would have to run on
 """
 
 
-def answer(code: str, gpu: str = "0", **variables: str) -> "subprocess.CompletedProcess[str]":
+def answer(code, gpu="0", **variables):
     environment = {**os.environ, "LENET_BENCH_GPU": gpu, **variables}
     script = f"{CUPY_ON_NUMPY}\nsys.path.append({HERE!r})\nimport lenet_bench\n{code}"
     return subprocess.run(
@@ -84,14 +84,14 @@ def answer(code: str, gpu: str = "0", **variables: str) -> "subprocess.Completed
     )
 
 
-def said(code: str, **options: str) -> str:
+def said(code, **options):
     """What a child prints that must not fail."""
     done = answer(code, **options)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
 
-def test_the_array_code_matches_the_float64_reference() -> None:
+def test_the_array_code_matches_the_float64_reference():
     said(
         "from lenet_bench import load\n"
         "from networks import random_images, random_weights\n"
@@ -106,7 +106,7 @@ def test_the_array_code_matches_the_float64_reference() -> None:
     )
 
 
-def test_its_profile_has_the_stages_of_every_gpu_backend() -> None:
+def test_its_profile_has_the_stages_of_every_gpu_backend():
     facts, profile = json.loads(
         said(
             "import json\n"
@@ -125,18 +125,18 @@ def test_its_profile_has_the_stages_of_every_gpu_backend() -> None:
     assert profile["enqueue_us"] < profile["total_us"]
 
 
-def test_a_second_gpu_is_chosen_by_its_number() -> None:
+def test_a_second_gpu_is_chosen_by_its_number():
     assert said("print(lenet_bench.load('cupy').device.id)", gpu="1").strip() == "1"
 
 
-def test_a_gpu_that_is_not_there_is_refused_in_one_sentence() -> None:
+def test_a_gpu_that_is_not_there_is_refused_in_one_sentence():
     sentence = answer("lenet_bench.load('cupy')", gpu="2").stderr.splitlines()[-1]
     assert "0 to 1" in sentence
     assert "LENET_BENCH_GPU=0" in sentence
 
 
 @pytest.mark.parametrize("variable", ["CUPY_TF32", "NVIDIA_TF32_OVERRIDE"])
-def test_what_would_round_to_tf32_is_refused_with_what_mends_it(variable: str) -> None:
+def test_what_would_round_to_tf32_is_refused_with_what_mends_it(variable):
     done = answer("lenet_bench.load('cupy')", **{variable: "1"})
     sentence = done.stderr.splitlines()[-1]
     assert "Unavailable" in sentence
@@ -144,7 +144,7 @@ def test_what_would_round_to_tf32_is_refused_with_what_mends_it(variable: str) -
     assert answer("lenet_bench.load('cupy')", **{variable: "0"}).returncode == 0
 
 
-def test_what_is_missing_is_one_sentence_with_what_mends_it() -> None:
+def test_what_is_missing_is_one_sentence_with_what_mends_it():
     """Where the driver has a GPU: CuPy itself is asked."""
     code = (
         "import lenet_bench; from lenet_bench.registry import gpu; gpu.why_none = lambda: None\n"

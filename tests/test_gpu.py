@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from lenet_bench import load
 from lenet_bench.errors import LenetBenchError
-from lenet_bench.registry import BACKENDS, Network, tolerance
+from lenet_bench.registry import BACKENDS, tolerance
 from numpy.typing import NDArray
 
 Images = NDArray[np.float32]
@@ -24,7 +24,7 @@ ON_GPU = [name for backend in BACKENDS if backend.device == "gpu" for name in ba
 
 
 @cache
-def reason(backend: str) -> str | None:
+def reason(backend):
     try:
         load(backend)
     except LenetBenchError as error:
@@ -33,7 +33,7 @@ def reason(backend: str) -> str | None:
 
 
 @pytest.fixture(scope="module", params=ON_GPU)  # skips before images are made
-def backend(request: pytest.FixtureRequest) -> str:
+def backend(request):
     """Every GPU backend that runs here."""
     name = str(request.param)
     if why := reason(name):
@@ -42,7 +42,7 @@ def backend(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture(scope="module")
-def images() -> Images:
+def images():
     """MNIST's test images, or 200 of noise."""
     if folder := os.environ.get("LENET_BENCH_MNIST"):
         from lenet_bench.mnist import read_mnist
@@ -52,25 +52,25 @@ def images() -> Images:
 
 
 @pytest.fixture(scope="module")
-def expected(images: Images) -> Images:
+def expected(images):
     return load("reference").infer(images)
 
 
-def test_all_images_match_the_reference(backend: str, images: Images, expected: Images) -> None:
+def test_all_images_match_the_reference(backend, images, expected):
     net: Any = load(backend)
     assert np.abs(net.infer(images) - expected).max() <= tolerance(backend)
     assert net.profile(images[0], 20)["kernels_us"] > 0  # by the GPU's own clock
     assert net.describe()["device memory"]
 
 
-def test_every_layer_matches_the_float64_reference(backend: str, images: Images) -> None:
+def test_every_layer_matches_the_float64_reference(backend, images):
     found, reference = load(backend).layers(images[0]), load("reference").layers(images[0])
     for name, values in found.items():
         allowed = 1e-4 if tolerance(backend) <= 1e-5 else 5e-2
         assert np.abs(values - reference[name]).max() <= allowed, name
 
 
-def test_two_sessions_answer_in_turn(backend: str, images: Images, expected: Images) -> None:
+def test_two_sessions_answer_in_turn(backend, images, expected):
     one, two = load(backend), load(backend)
     for i in range(20):
         assert np.abs(one.infer(images[i]) - expected[i]).max() <= tolerance(backend)
@@ -107,7 +107,7 @@ assert (net.infer(image) == before).all()
 
 @pytest.mark.parametrize("name", ["cudnn:cudagraph", "cuda:mapped", "cuda:persistent"])
 @pytest.mark.parametrize("code", [IN_FLIGHT, FORKED], ids=["calls in flight", "a forked child"])
-def test_a_process_ends_well_with(name: str, code: str) -> None:
+def test_a_process_ends_well_with(name, code):
     if why := reason(name):
         pytest.skip(why)
     script = IN_THEIR_OWN_PROCESS.format(backend=name) + code
@@ -116,17 +116,15 @@ def test_a_process_ends_well_with(name: str, code: str) -> None:
 
 
 @pytest.fixture
-def resident() -> Network:
+def resident():
     """`cuda:persistent`, where it runs here."""
     if why := reason("cuda:persistent"):
         pytest.skip(why)
     return load("cuda:persistent")
 
 
-def test_it_answers_long_and_after_pauses(
-    resident: Network, images: Images, expected: Images
-) -> None:
-    def answer(n: int) -> None:
+def test_it_answers_long_and_after_pauses(resident, images, expected):
+    def answer(n):
         assert np.abs(resident.infer(images[n]) - expected[n]).max() <= 1e-5
 
     start, i = time.monotonic(), 0
@@ -139,7 +137,7 @@ def test_it_answers_long_and_after_pauses(
             answer(i)
 
 
-def test_other_sessions_come_and_go(resident: Network, images: Images, expected: Images) -> None:
+def test_other_sessions_come_and_go(resident, images, expected):
     done = threading.Event()
     calling = threading.Thread(
         target=lambda: [resident.infer(images[0]) for _ in iter(done.is_set, True)], daemon=True
@@ -154,9 +152,7 @@ def test_other_sessions_come_and_go(resident: Network, images: Images, expected:
     assert not calling.is_alive()
 
 
-def test_its_kernel_goes_with_its_owner(
-    resident: Network, images: Images, expected: Images
-) -> None:
+def test_its_kernel_goes_with_its_owner(resident, images, expected):
     code = """
 import numpy as np
 from lenet_bench import load
