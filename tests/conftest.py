@@ -6,7 +6,6 @@ import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -44,19 +43,19 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-def environment(**changes: str) -> dict[str, str]:
+def environment(**changes):
     """The environment of a command: the caller's without its taste, and these changes."""
     inherited = {name: value for name, value in os.environ.items() if name not in _NOT_INHERITED}
     return {**inherited, **changes}
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(items):
     """Files with slow tests go first, so that no worker is left alone with one in the end."""
     slow = {item.path for item in items if item.get_closest_marker("slow")}
     items.sort(key=lambda item: item.path not in slow)
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+def pytest_terminal_summary(terminalreporter):
     """Say it loudly where no browser was found: a skipped test is easily overlooked."""
     for report in terminalreporter.getreports("skipped"):
         reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else ""
@@ -67,10 +66,10 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 
 @pytest.fixture(scope="session")
-def run() -> Run:
+def run():
     """`run("infer", "7.png", NO_COLOR="1")`: lenet-bench as a process of its own."""
 
-    def run_command(*arguments: str | Path, input: bytes = b"", **variables: str) -> Done:
+    def run_command(*arguments, input=b"", **variables):
         options: dict[str, Any] = {"input": input, "env": environment(**variables)}
         command = [sys.executable, "-m", "lenet_bench", *map(str, arguments)]
         done = subprocess.run(command, capture_output=True, timeout=900, **options)
@@ -80,7 +79,7 @@ def run() -> Run:
 
 
 @pytest.fixture(scope="session")
-def weights_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def weights_file(tmp_path_factory):
     """Random weights: for all tests that do not ask whether the digit is right."""
     random = np.random.default_rng(7)
     path = tmp_path_factory.mktemp("weights") / "random.safetensors"
@@ -93,12 +92,12 @@ def weights_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def picture(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def picture(tmp_path_factory):
     """A seven, drawn with a thick pen on white paper."""
     return draw_seven(tmp_path_factory.mktemp("pictures") / "seven.png")
 
 
-def draw_seven(path: Path, shift: int = 0) -> Path:
+def draw_seven(path, shift=0):
     paper = Image.new("L", (120, 160), 255)
     corners = [(30 + shift, 40), (90 + shift, 40), (55 + shift, 125)]
     ImageDraw.Draw(paper).line(corners, fill=0, width=12, joint="curve")
@@ -107,7 +106,7 @@ def draw_seven(path: Path, shift: int = 0) -> Path:
 
 
 @pytest.fixture(scope="session")
-def small_mnist(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def small_mnist(tmp_path_factory):
     """A folder with MNIST's test files, of 30 random images."""
     random = np.random.default_rng(3)
     images = (random.random((30, 28, 28)) * (random.random((30, 28, 28)) < 0.2) * 255).astype("u1")
@@ -116,6 +115,6 @@ def small_mnist(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def data(tmp_path_factory):
     """A folder with a data set that can be learnt: 500 training and 60 test images."""
     return write_patterns(tmp_path_factory.mktemp("patterns"))

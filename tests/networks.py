@@ -4,14 +4,14 @@ from math import prod
 
 import numpy as np
 from lenet_bench.network import PARAMETERS
-from lenet_bench.networks.graph import Draft, Network
+from lenet_bench.networks.graph import Draft
 from lenet_bench.weights import Weights
 from numpy.typing import NDArray
 
 Images = NDArray[np.float32]
 
 
-def random_weights(seed: int, scale: float = 1.0) -> Weights:
+def random_weights(seed, scale=1.0):
     """Weights that keep every layer's values of the same size, as training does."""
     random = np.random.default_rng(seed)
     parameters = {}
@@ -22,16 +22,16 @@ def random_weights(seed: int, scale: float = 1.0) -> Weights:
     return Weights(parameters)
 
 
-def random_images(seed: int, count: int) -> Images:
+def random_images(seed, count):
     """Every pixel anywhere between paper and ink."""
     return np.random.default_rng(seed).random((count, 28, 28), dtype=np.float32)
 
 
-def random_image(seed: int) -> Images:
+def random_image(seed):
     return random_images(seed, 1)[0]
 
 
-def branched() -> Network:
+def branched():
     """Branches that are added and concatenated, where a builder may fuse that and where not."""
     draft = Draft((3, 13, 13))
     first = draft.conv(8, 3, stride=2)

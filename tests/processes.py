@@ -3,16 +3,12 @@
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from contextlib import suppress
-from typing import Any
 
 import psutil
 
 
-def ran(
-    *command: object, code: int | None = 0, **options: Any
-) -> "subprocess.CompletedProcess[str]":
+def ran(*command, code=0, **options):
     """A program that has ended, with this code or, for None, with any."""
     words = list(map(str, command))
     done = subprocess.run(words, capture_output=True, text=True, **options)
@@ -20,12 +16,12 @@ def ran(
     return done
 
 
-def python(text: str, *arguments: object, **options: Any) -> "subprocess.CompletedProcess[str]":
+def python(text, *arguments, **options):
     """The same of a program in Python."""
     return ran(sys.executable, "-c", text, *arguments, **options)
 
 
-def alive(pid: int) -> bool:
+def alive(pid):
     """Whether the process runs; a zombie does not."""
     try:
         return bool(psutil.Process(pid).status() != psutil.STATUS_ZOMBIE)
@@ -33,7 +29,7 @@ def alive(pid: int) -> bool:
         return False
 
 
-def children(pid: int, words: str = "") -> list[int]:
+def children(pid, words=""):
     """What its keepers have started and still runs, with these words in its command line."""
     found = []
     for keeper in psutil.Process(pid).children():
@@ -44,7 +40,7 @@ def children(pid: int, words: str = "") -> list[int]:
     return found
 
 
-def wait_for(condition: Callable[[], object]) -> None:
+def wait_for(condition):
     """Until it holds; on a busy machine that may take a while."""
     end = time.monotonic() + 180
     while not condition():

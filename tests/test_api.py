@@ -2,7 +2,6 @@
 
 import os
 import sys
-from pathlib import Path
 
 import lenet_bench
 import pytest
@@ -29,13 +28,13 @@ costs: list[lenet_bench.Cost] = lenet_bench.costs(["fused"])
 """
 
 
-def test_importing_it_imports_nothing_else() -> None:
+def test_importing_it_imports_nothing_else():
     program = "import sys, lenet_bench; print(*sys.modules)"
     imported = set(python(program).stdout.split())
     assert not {"numpy", "PIL", "click", "rich", "safetensors"} & imported
 
 
-def test_an_unknown_name_is_refused(weights_file: Path) -> None:
+def test_an_unknown_name_is_refused(weights_file):
     with pytest.raises(AttributeError, match="'infer'"):
         _ = lenet_bench.infer  # type: ignore[attr-defined]
     with pytest.raises(lenet_bench.LenetBenchError, match="abacus"):
@@ -44,7 +43,7 @@ def test_an_unknown_name_is_refused(weights_file: Path) -> None:
         lenet_bench.load("fused", threads=0, weights=weights_file)
 
 
-def test_backends_loads_none_into_this_process() -> None:
+def test_backends_loads_none_into_this_process():
     """The question and the sub-package share their name."""
     program = (
         "import sys, lenet_bench.backends\n"
@@ -58,7 +57,7 @@ def test_backends_loads_none_into_this_process() -> None:
     python(program)
 
 
-def test_the_face_is_typed(tmp_path: Path) -> None:
+def test_the_face_is_typed(tmp_path):
     """As a user's mypy sees the installed package."""
     pytest.importorskip("mypy")
     (tmp_path / "face.py").write_text(FACE)

@@ -4,7 +4,6 @@ The frameworks are made up, so none has to be installed.
 """
 
 import re
-from pathlib import Path
 
 import pytest
 from lenet_bench import CompareOptions, compare, load, read_weights
@@ -28,20 +27,20 @@ TensorProto = checker = helper = numpy_helper = _Anything()
 
 
 @pytest.fixture
-def first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def first(tmp_path, monkeypatch):
     """A folder that Python searches first."""
     monkeypatch.syspath_prepend(tmp_path)
     return tmp_path
 
 
-def test_each_framework_names_what_brings_it() -> None:
+def test_each_framework_names_what_brings_it():
     for row in BACKENDS:
         if row.framework:
             assert row.extra or row.environment
 
 
 @pytest.mark.parametrize("name", GONE)
-def test_what_took_the_place_of_a_dead_api_is_said(name: str) -> None:
+def test_what_took_the_place_of_a_dead_api_is_said(name):
     with pytest.raises(LenetBenchError, match=r"(?s)20\d\d.*took its place"):
         load(name)
 
@@ -56,7 +55,7 @@ def test_what_took_the_place_of_a_dead_api_is_said(name: str) -> None:
     ],
     ids=["broken", "empty", "aborts", "prints"],
 )
-def test_a_broken_framework_is_one_sentence(package: str, reason: str, first: Path) -> None:
+def test_a_broken_framework_is_one_sentence(package, reason, first):
     onnxruntime_that(package, first)
     found = ask(find("onnxruntime")[0])
     assert not any(entry.available for entry in found)
@@ -66,13 +65,13 @@ def test_a_broken_framework_is_one_sentence(package: str, reason: str, first: Pa
     assert re.search(reason, found[0].reason or "")
 
 
-def onnxruntime_that(does: str, folder: Path, version: str | None = None) -> None:
+def onnxruntime_that(does, folder, version=None):
     """A package of that name, and enough of onnx to come to it."""
     package("onnx", ONNX, folder, version and "1.17.0")
     package("onnxruntime", does, folder, version)
 
 
-def package(module: str, source: str, folder: Path, version: str | None, name: str = "") -> None:
+def package(module, source, folder, version, name=""):
     """A module and, with a version, what pip writes beside it."""
     (folder / module).mkdir()
     (folder / module / "__init__.py").write_text(source)
@@ -90,9 +89,7 @@ VERSIONS = [
 
 
 @pytest.mark.parametrize(("version", "does", "said"), VERSIONS)
-def test_a_framework_of_another_version_says_so(
-    version: str, does: str, said: str, first: Path
-) -> None:
+def test_a_framework_of_another_version_says_so(version, does, said, first):
     onnxruntime_that(does, first, version)
     assert re.search(said, ask(find("onnxruntime")[0])[0].reason or "")
     if does:
@@ -105,9 +102,7 @@ def test_a_framework_of_another_version_says_so(
         assert "--force-reinstall --no-deps" in (ask(find("onnxruntime")[0])[0].reason or "")
 
 
-def test_another_version_beside_the_environment_says_so(
-    first: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_another_version_beside_the_environment_says_so(first, monkeypatch):
     """OpenCV 5, for the backend `opencv`, has what `caffe` imports and reads no Caffe."""
     monkeypatch.setenv("LENET_BENCH_ENVIRONMENTS", str(first / "none"))
     opencv = "setNumThreads = print\nclass dnn: pass\n"
@@ -126,13 +121,13 @@ FITS = {
 }
 
 
-def test_a_version_fits_or_does_not() -> None:
+def test_a_version_fits_or_does_not():
     for requirement, versions in FITS.items():
         found = {version: fits(version, requirement) for version in versions}
         assert found == versions, requirement
 
 
-def test_every_bound_of_an_extra_is_understood() -> None:
+def test_every_bound_of_an_extra_is_understood():
     """So that no version is taken for one that fits because its bound was not read."""
     asked = {text for row in BACKENDS if row.extra for text in extra_requirements(row.extra)}
     assert len(asked) > 20
@@ -142,7 +137,7 @@ def test_every_bound_of_an_extra_is_understood() -> None:
 
 
 @pytest.mark.slow
-def test_a_framework_that_hangs_when_imported_costs_its_own_time_only(first: Path) -> None:
+def test_a_framework_that_hangs_when_imported_costs_its_own_time_only(first):
     onnxruntime_that("import time; time.sleep(600)", first)
     found = backends(["onnxruntime", "numpy"], seconds=20)
     assert [entry.name for entry in found if entry.available] == ["numpy"]
@@ -150,7 +145,7 @@ def test_a_framework_that_hangs_when_imported_costs_its_own_time_only(first: Pat
     assert all("within 20 s" in (entry.reason or "") for entry in hung)
 
 
-def test_a_variant_that_crashes_costs_itself(first: Path) -> None:
+def test_a_variant_that_crashes_costs_itself(first):
     crash = (
         "import os, lenet_bench.registry.availability as b\n"
         "load = b.load\n"
@@ -162,7 +157,7 @@ def test_a_variant_that_crashes_costs_itself(first: Path) -> None:
     assert re.fullmatch(r"fused:int16: .*SIGABRT \(Aborted\)", int16.reason or "")
 
 
-def test_what_brings_an_absent_one_is_said(first: Path) -> None:
+def test_what_brings_an_absent_one_is_said(first):
     (first / "ncnn.py").write_text("raise ModuleNotFoundError(\"No module named 'ncnn'\")\n")
     (first / "ncnn-1.dist-info").mkdir()  # hides the records of one that is installed here
     found, *_ = ask(find("ncnn")[0])
@@ -170,7 +165,7 @@ def test_what_brings_an_absent_one_is_said(first: Path) -> None:
     assert "pip install 'lenet-bench[ncnn]'" in (found.reason or "")
 
 
-def test_a_compiler_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_compiler_that_is_missing_is_named(monkeypatch):
     monkeypatch.setenv("CXX", "no-such-compiler")
     (found,) = ask(find("torch")[0], ["torch:compile"])
     assert "no-such-compiler is not installed" in (found.reason or "")

@@ -3,7 +3,6 @@
 The frameworks have test_frameworks.py, since each needs a process of its own.
 """
 
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 import lenet_bench
@@ -12,12 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from lenet_bench.network import LAYERS
-from lenet_bench.registry import Network, find, names, tolerance
-from lenet_bench.weights import Weights
-from networks import Images, random_image, random_images, random_weights
+from lenet_bench.registry import find, names, tolerance
+from networks import random_image, random_images, random_weights
 
 
-def build(name: str, *, threads: int = 1, weights: Weights | None = None) -> Network:
+def build(name, *, threads=1, weights=None):
     """A network of its own, or a skip where its API is not installed."""
     try:
         return lenet_bench.load(name, threads=threads, weights=weights or random_weights(0))
@@ -29,22 +27,22 @@ NATIVE = [name for name in names() if not find(name)[0].framework]
 
 
 @pytest.fixture(scope="module", params=NATIVE)
-def name(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
+def name(request):
+    return request.param
 
 
 @pytest.fixture(scope="module")
-def net(name: str) -> Network:
+def net(name):
     return build(name)
 
 
 @pytest.fixture(scope="module")
-def reference() -> Network:
+def reference():
     return build("reference")
 
 
 @pytest.mark.parametrize("count", [0, 1, 17])
-def test_a_batch_says_what_its_images_say_one_by_one(net: Network, count: int) -> None:
+def test_a_batch_says_what_its_images_say_one_by_one(net, count):
     images = random_images(2, count)
     probabilities = net.infer(images)
     assert probabilities.shape == (count, 10)
@@ -53,13 +51,13 @@ def test_a_batch_says_what_its_images_say_one_by_one(net: Network, count: int) -
     np.testing.assert_allclose(probabilities, single, rtol=0, atol=1e-6)
 
 
-def test_a_huge_batch_is_answered_to_its_end(net: Network, reference: Network, name: str) -> None:
+def test_a_huge_batch_is_answered_to_its_end(net, reference, name):
     images = np.tile(random_images(3, 50), (60, 1, 1))
     expected = np.tile(reference.infer(images[:50]), (60, 1))
     np.testing.assert_allclose(net.infer(images), expected, rtol=0, atol=tolerance(name))
 
 
-def test_an_answer_is_an_array_of_its_own(net: Network) -> None:
+def test_an_answer_is_an_array_of_its_own(net):
     image = random_image(1)
     first = net.infer(image)
     before = first.copy()
@@ -68,14 +66,14 @@ def test_an_answer_is_an_array_of_its_own(net: Network) -> None:
     np.testing.assert_array_equal(image, random_image(1))
 
 
-def test_canonical_weights_give_the_references_probabilities(name: str) -> None:
+def test_canonical_weights_give_the_references_probabilities(name):
     weights, images = lenet_bench.read_weights(), random_images(7, 30)
     expected = build("reference", weights=weights).infer(images)
     found = build(name, weights=weights).infer(images)
     np.testing.assert_allclose(found, expected, rtol=0, atol=tolerance(name))
 
 
-def test_weights_are_copied(name: str) -> None:
+def test_weights_are_copied(name):
     weights, image = random_weights(7), random_image(7)
     net = build(name, weights=weights)
     before = net.infer(image)
@@ -86,7 +84,7 @@ def test_weights_are_copied(name: str) -> None:
 
 @settings(max_examples=20, deadline=None)
 @given(seed=st.integers(0, 2**32 - 1), scale=st.floats(0.1, 1.5), ink=st.floats(0, 1, width=32))
-def test_every_layer_is_the_references(name: str, seed: int, scale: float, ink: float) -> None:
+def test_every_layer_is_the_references(name, seed, scale, ink):
     weights, image = random_weights(seed, scale), random_image(seed) * np.float32(ink)
     found = build(name, weights=weights).layers(image)
     expected = build("reference", weights=weights).layers(image)
@@ -96,26 +94,26 @@ def test_every_layer_is_the_references(name: str, seed: int, scale: float, ink: 
         np.testing.assert_allclose(values, expected[layer], rtol=0, atol=allowed, err_msg=layer)
 
 
-def test_only_fused_hides_layers(net: Network, name: str) -> None:
+def test_only_fused_hides_layers(net, name):
     hidden = set(LAYERS) - set(net.layers(random_image(1)))
     assert hidden == ({"conv1", "conv2"} if name.startswith("fused") else set())
 
 
-def spread(images: Images) -> Images:
+def spread(images):
     wide = np.full((2 * len(images), 56, 84), np.nan, np.float32)
     wide[::2, ::2, ::3] = images
     return wide[::2, ::2, ::3]
 
 
-def mirrored(images: Images) -> Images:
+def mirrored(images):
     return images[..., ::-1].copy()[..., ::-1]
 
 
-def unaligned(images: Images) -> Images:
+def unaligned(images):
     return np.frombuffer(b"x" + images.tobytes(), np.float32, offset=1).reshape(images.shape)
 
 
-def read_only(images: Images) -> Images:
+def read_only(images):
     images.flags.writeable = False
     return images
 
@@ -124,20 +122,20 @@ LYING = (np.asfortranarray, spread, mirrored, unaligned, read_only)
 
 
 @pytest.mark.parametrize("lying", LYING, ids=lambda function: function.__name__)
-def test_strides_do_not_matter(net: Network, lying: Callable[[Images], Images]) -> None:
+def test_strides_do_not_matter(net, lying):
     images = random_images(4, 5)
     lain = lying(images.copy())
     for which in (slice(None), 3):
         np.testing.assert_array_equal(net.infer(lain[which]), net.infer(images[which]))
 
 
-def test_a_zero_stride_is_a_batch(net: Network) -> None:
+def test_a_zero_stride_is_a_batch(net):
     image = random_image(4)
     repeated = np.broadcast_to(image, (3, 28, 28))
     np.testing.assert_array_equal(net.infer(repeated), net.infer(np.array([image] * 3)))
 
 
-def test_minus_zero_is_paper(net: Network) -> None:
+def test_minus_zero_is_paper(net):
     paper = np.zeros((28, 28), np.float32)
     np.testing.assert_array_equal(net.infer(-paper), net.infer(paper))
 
@@ -150,13 +148,13 @@ DTYPES = ["f8", "u1", "O", ">f4"]
 ABOVE_1 = float(np.nextafter(np.float32(1), np.float32(2)))
 
 
-def with_value(value: float, at: tuple[int, int] = (9, 9)) -> Images:
+def with_value(value, at=(9, 9)):
     image = random_image(1)
     image[at] = value
     return image
 
 
-def with_a_bad_last() -> Images:
+def with_a_bad_last():
     images = random_images(1, 50)
     images[-1, -1, -1] = np.nan
     return images
@@ -179,9 +177,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("images", "error", "said"), REFUSED, ids=range(len(REFUSED)))
-def test_what_is_no_image_is_refused(
-    net: Network, images: object, error: type[Exception], said: str
-) -> None:
+def test_what_is_no_image_is_refused(net, images, error, said):
     before = net.infer(random_image(1))
     with pytest.raises(error, match=said):
         net.infer(images)  # type: ignore[arg-type]
@@ -189,12 +185,12 @@ def test_what_is_no_image_is_refused(
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-def test_many_callers_at_once_get_their_own_answers(name: str, threads: int) -> None:
+def test_many_callers_at_once_get_their_own_answers(name, threads):
     net = build(name, threads=threads)
     images = random_images(9, 8 * 8).reshape(8, 8, 28, 28)
     expected = [net.infer(batch) for batch in images]
 
-    def ask(caller: int) -> bool:
+    def ask(caller):
         batch = net.infer(images[caller])
         single = np.array([net.infer(image) for image in images[caller]])
         return all(np.allclose(f, expected[caller], rtol=0, atol=1e-6) for f in (batch, single))

@@ -41,7 +41,7 @@ def test_each_setting_calls_a_function_of_the_backends_file(backend):
         assert row.native or setting.function in defined
 
 
-def functions(path: Path) -> set[str]:
+def functions(path):
     """The functions of a file; read, since its API may live in another environment."""
     body = ast.parse(path.read_text()).body
     return {one.name for one in body if isinstance(one, ast.FunctionDef)}

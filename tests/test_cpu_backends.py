@@ -5,7 +5,7 @@ import os
 
 import numpy as np
 import pytest
-from lenet_bench import Network, Unavailable, load
+from lenet_bench import Unavailable, load
 from lenet_bench.weights import Weights
 from networks import random_image, random_weights
 from processes import python
@@ -14,7 +14,7 @@ VARIABLES = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS")
 ABSENT = object()
 
 
-def build(name: str, weights: Weights | None = None) -> Network:
+def build(name, weights=None):
     """The backend; skips where it is not built."""
     try:
         return load(name, weights=weights or random_weights(0))
@@ -23,9 +23,7 @@ def build(name: str, weights: Weights | None = None) -> Network:
 
 
 @pytest.mark.parametrize("variable", [None, *VARIABLES])
-def test_describe_names_what_sets_the_threads(
-    variable: str | None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_describe_names_what_sets_the_threads(variable, monkeypatch):
     for name in VARIABLES:
         monkeypatch.delenv(name, raising=False)
     if variable:
@@ -38,14 +36,14 @@ def test_describe_names_what_sets_the_threads(
     assert description["blas"] != "unknown"
 
 
-def test_no_kernel_of_onednn_is_its_reference() -> None:
+def test_no_kernel_of_onednn_is_its_reference():
     description = build("onednn").describe()
     primitives = {"conv1", "pool1", "conv2", "pool2", "fc1", "fc2", "probabilities"}
     assert primitives <= set(description)
     assert [name for name, kernel in description.items() if kernel.startswith("ref")] == []
 
 
-def test_float32_stays_float32_whatever_the_environment_says() -> None:
+def test_float32_stays_float32_whatever_the_environment_says():
     program = (
         "from lenet_bench import load\n"
         "import numpy as np\n"
@@ -57,14 +55,14 @@ def test_float32_stays_float32_whatever_the_environment_says() -> None:
     assert done.stdout.splitlines()[-1:] == ["True"], done.stderr
 
 
-def test_the_callers_own_openmp_threads_are_put_back() -> None:
+def test_the_callers_own_openmp_threads_are_put_back():
     onednn, openmp = build("onednn"), ctypes.CDLL("libgomp.so.1")
     openmp.omp_set_num_threads(3)
     onednn.infer(random_image(1))
     assert openmp.omp_get_max_threads() == 3
 
 
-def test_openblas_names_its_kernels() -> None:
+def test_openblas_names_its_kernels():
     description = build("openblas").describe()
     assert description["library"].startswith("OpenBLAS ")
     assert description["kernels"]
@@ -80,7 +78,7 @@ def test_openblas_names_its_kernels() -> None:
         ("conv2.bias", ABSENT, KeyError),
     ],
 )
-def test_weights_made_by_hand_are_checked(name: str, wrong: object, error: type[Exception]) -> None:
+def test_weights_made_by_hand_are_checked(name, wrong, error):
     parameters = {**random_weights(0).parameters, name: wrong}
     if wrong is ABSENT:
         del parameters[name]

@@ -4,11 +4,9 @@ There need be no GPU: what is proven here is that without one nobody answers fro
 """
 
 import re
-from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import Run
 from lenet_bench import CompareOptions, Unavailable, compare, load
 from lenet_bench.cost import lines_of_code
 from lenet_bench.errors import LenetBenchError
@@ -56,7 +54,7 @@ else:
 """
 
 
-def test_a_name_on_the_gpu_is_the_same_file_there() -> None:
+def test_a_name_on_the_gpu_is_the_same_file_there():
     backend, variant = find("torch:compile@gpu")
     assert backend.name == "torch"
     assert variant == "compile"
@@ -66,7 +64,7 @@ def test_a_name_on_the_gpu_is_the_same_file_there() -> None:
     assert lines_of_code("torch@gpu") == lines_of_code("torch")
 
 
-def test_a_device_moves_what_can_be_moved() -> None:
+def test_a_device_moves_what_can_be_moved():
     assert not set(MOVED) & set(names())
     assert set(names(device="gpu")) >= {"cudnn", "torch@gpu", "keras:call@gpu"}
     assert "torch" not in names(device="gpu")
@@ -74,7 +72,7 @@ def test_a_device_moves_what_can_be_moved() -> None:
     assert moved == ["torch@gpu", "keras:call@gpu", "cudnn:cudagraph"]
 
 
-def test_what_cannot_be_on_a_gpu_says_so() -> None:
+def test_what_cannot_be_on_a_gpu_says_so():
     for name, reason in (
         ("fused@gpu", "the CPU only; .* run on a GPU too"),
         ("cudnn@gpu", "cudnn always runs on the GPU"),
@@ -84,14 +82,14 @@ def test_what_cannot_be_on_a_gpu_says_so() -> None:
             find(name)
 
 
-def test_tf32_is_forbidden_to_all_rows_but_its_own() -> None:
+def test_tf32_is_forbidden_to_all_rows_but_its_own():
     for name in MOVED:
         row, variant = find(name)
         forbidden = row.variables_for(1).get("NVIDIA_TF32_OVERRIDE") == "0"
         assert forbidden == (variant != "tf32") or row.name == "tinygrad"  # uses none of them
 
 
-def test_a_reduced_precision_on_a_gpu_has_a_tolerance_of_its_own() -> None:
+def test_a_reduced_precision_on_a_gpu_has_a_tolerance_of_its_own():
     reduced = [name for name in MOVED if precision(name) != "float32"]
     assert {"torch:tf32@gpu", "torch:bfloat16@gpu", "jax:tf32@gpu", "jax:bfloat16@gpu"} == {
         *reduced
@@ -101,7 +99,7 @@ def test_a_reduced_precision_on_a_gpu_has_a_tolerance_of_its_own() -> None:
 
 @without_gpu
 @pytest.mark.parametrize("name", MOVED)
-def test_without_a_gpu_it_says_what_would_bring_it(name: str) -> None:
+def test_without_a_gpu_it_says_what_would_bring_it(name):
     environment = find(name)[0].environment
     brings = f"lenet-bench env create {environment}" if environment else "pip install .*tinygrad.*"
     mends = f"fix it with: {brings}$"
@@ -111,7 +109,7 @@ def test_without_a_gpu_it_says_what_would_bring_it(name: str) -> None:
 
 @without_gpu
 @pytest.mark.parametrize("name", ["cudnn", "cuda:cudagraph", "cupy", "torch:compile@gpu"])
-def test_a_newcomer_reads_what_runs_on_the_cpu(run: Run, picture: Path, name: str) -> None:
+def test_a_newcomer_reads_what_runs_on_the_cpu(run, picture, name):
     done = run("infer", picture, "--backend", name)
     assert done.code == 1
     assert done.output == ""
@@ -121,7 +119,7 @@ def test_a_newcomer_reads_what_runs_on_the_cpu(run: Run, picture: Path, name: st
     assert "fix it with: " in done.errors.rpartition("; ")[2]
 
 
-def test_what_cannot_run_on_a_device_is_refused(run: Run, picture: Path) -> None:
+def test_what_cannot_run_on_a_device_is_refused(run, picture):
     done = run("infer", picture, "--backend", "fused", "--device", "gpu")
     assert done.code == 1
     assert done.output == ""
@@ -129,7 +127,7 @@ def test_what_cannot_run_on_a_device_is_refused(run: Run, picture: Path) -> None
     assert "the CPU only" in done.errors
 
 
-def test_all_on_a_device_is_what_can_run_there() -> None:
+def test_all_on_a_device_is_what_can_run_there():
     try:
         opened = open_backends(["all"], read_weights(), device="gpu")
         tried = {backend.name for backend in opened.backends} | set(opened.missing)
@@ -138,7 +136,7 @@ def test_all_on_a_device_is_what_can_run_there() -> None:
     assert tried == set(names(device="gpu"))
 
 
-def a_system(root: Path, *, device_file: str = "", pci: tuple[str, str] | None = None) -> Path:
+def a_system(root, *, device_file="", pci=None):
     """A made-up system with this file in /dev, and a PCI device of this vendor and class."""
     for folder in ("dev", "sys/bus/pci/devices/0000:01:00.0"):
         (root / folder).mkdir(parents=True)
@@ -149,7 +147,7 @@ def a_system(root: Path, *, device_file: str = "", pci: tuple[str, str] | None =
     return root
 
 
-def test_without_a_driver_the_system_says_whether_there_is_a_gpu(tmp_path: Path) -> None:
+def test_without_a_driver_the_system_says_whether_there_is_a_gpu(tmp_path):
     seen = [
         str(_without_driver(a_system(tmp_path / str(number), **system)).remedy)  # type: ignore[arg-type]
         for number, system in enumerate(
@@ -169,7 +167,7 @@ def test_without_a_driver_the_system_says_whether_there_is_a_gpu(tmp_path: Path)
 
 @without_gpu
 @pytest.mark.parametrize("name", [backend.spell(backend.default) for backend in MOVABLE if backend])
-def test_no_framework_answers_from_the_cpu_what_it_was_asked_on_the_gpu(name: str) -> None:
+def test_no_framework_answers_from_the_cpu_what_it_was_asked_on_the_gpu(name):
     done = python(BUILD, name, code=None)
     answer = done.stdout.strip().splitlines()[-1]
     if "No module named" in answer:
@@ -181,16 +179,16 @@ def test_no_framework_answers_from_the_cpu_what_it_was_asked_on_the_gpu(name: st
 class ComputesOn:
     """Answers, and says on which device; counts how often it is asked that."""
 
-    def __init__(self, device: str) -> None:
+    def __init__(self, device):
         self.device, self.asked = device, 0
 
-    def infer(self, images: Array) -> Array:
+    def infer(self, images):
         return np.full((*images.shape[:-2], 10), 0.1, np.float32)
 
-    def layers(self, image: Array) -> dict[str, Array]:
+    def layers(self, image):
         return {"probabilities": self.infer(image)}
 
-    def describe(self) -> dict[str, str]:
+    def describe(self):
         self.asked += 1
         return {"device": self.device}
 
@@ -198,7 +196,7 @@ class ComputesOn:
 PAPER = np.zeros((28, 28), np.float32)
 
 
-def test_a_silent_fall_back_is_no_answer() -> None:
+def test_a_silent_fall_back_is_no_answer():
     for device in ("cpu", "/device:CPU:0, /device:GPU:0"):
         backend = ProvenOnGpu(ComputesOn(device), "torch@gpu", "fix it")
         for ask in (backend.describe, lambda b=backend: b.infer(PAPER)):
@@ -206,7 +204,7 @@ def test_a_silent_fall_back_is_no_answer() -> None:
                 ask()
 
 
-def test_the_first_answer_on_a_gpu_is_proven() -> None:
+def test_the_first_answer_on_a_gpu_is_proven():
     for device in ("cuda:0", "/device:GPU:0", "CUDAExecutionProvider"):
         network = ComputesOn(device)
         backend = ProvenOnGpu(network, "torch@gpu", "fix it")
@@ -216,7 +214,7 @@ def test_the_first_answer_on_a_gpu_is_proven() -> None:
 
 
 @without_gpu
-def test_a_comparison_says_what_runs_on_the_cpu_instead() -> None:
+def test_a_comparison_says_what_runs_on_the_cpu_instead():
     result = compare(CompareOptions(backends=("numpy", "torch@gpu"), rounds=1))
     assert [(backend.device, backend.status) for backend in result.backends] == [
         ("cpu", "ok"),

@@ -5,7 +5,6 @@ import json
 import re
 import shlex
 import sys
-from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 
@@ -22,7 +21,7 @@ REFERENCE = (ROOT / "docs/cli.md").read_text()
 PACKAGE = ROOT / "python/lenet_bench"
 
 
-def commands() -> Iterator[tuple[str, click.Command]]:
+def commands():
     context = click.Context(cli)
     for name in cli.list_commands(context):
         command = cli.get_command(context, name)
@@ -32,7 +31,7 @@ def commands() -> Iterator[tuple[str, click.Command]]:
             yield from ((f"{name} {inner}", one) for inner, one in command.commands.items())
 
 
-def printed() -> Iterator[str]:
+def printed():
     """Each line that begins with `lenet-bench` in a page's blocks of code or in a help text."""
     blocks = [
         b for page in PAGES for b in re.findall(r"^```.*?^```", page.read_text(), re.M | re.S)
@@ -44,7 +43,7 @@ def printed() -> Iterator[str]:
 
 
 @pytest.mark.parametrize("line", sorted(set(printed())))
-def test_an_example_is_understood(line: str) -> None:
+def test_an_example_is_understood(line):
     command: click.Command = cli
     words = shlex.split(re.split(r"\s{2,}|\s[|>#]", line)[0])[1:]
     context = click.Context(cli)
@@ -58,18 +57,18 @@ def test_an_example_is_understood(line: str) -> None:
 
 
 @pytest.mark.parametrize("name", dict(commands()))
-def test_a_command_is_in_the_reference(name: str) -> None:
+def test_a_command_is_in_the_reference(name):
     assert f"lenet-bench {name}" in REFERENCE or f"`{name} NAME...`" in REFERENCE
 
 
-def test_each_option_that_the_reference_names_exists() -> None:
+def test_each_option_that_the_reference_names_exists():
     params = [one for command in (cli, *dict(commands()).values()) for one in command.params]
     known = {name for one in params for name in (*one.opts, *one.secondary_opts)} | {"--help"}
     named = set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", REFERENCE.replace("pip install", "")))
     assert named - known == set()
 
 
-def leads_somewhere(page: Path, link: str) -> bool:
+def leads_somewhere(page, link):
     file, _, anchor = link.partition("#")
     target = page.parent / file if file else page
     text = target.read_text() if anchor else ""
@@ -79,7 +78,7 @@ def leads_somewhere(page: Path, link: str) -> bool:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_what_a_page_points_to_is_there(page: Path) -> None:
+def test_what_a_page_points_to_is_there(page):
     text = page.read_text()
     links = [link for link in re.findall(r"\]\(([^)]+)\)", text) if "://" not in link]
     assert [link for link in links if not leads_somewhere(page, link)] == []
@@ -88,14 +87,14 @@ def test_what_a_page_points_to_is_there(page: Path) -> None:
     assert set(named) <= {target for line in targets for target in line.split()}
 
 
-def rooms() -> dict[str, int]:
+def rooms():
     """Modules and folders of the package, with their line in the table of docs/architecture.md."""
     table = (ROOT / "docs/architecture.md").read_text().partition("`python/lenet_bench/`")[2]
     rows = re.findall(r"^\| (`.*?) \|", table, re.M)
     return {room: n for n, row in enumerate(rows) for room in re.findall(r"`(\w+)(?:/|\.py)`", row)}
 
 
-def imported(file: Path) -> Iterator[str]:
+def imported(file):
     """The rooms that it imports from, now or later; not those whose types it names only."""
     tree = ast.parse(file.read_text())
     level = len(file.relative_to(PACKAGE).parts)
@@ -108,7 +107,7 @@ def imported(file: Path) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("script", sorted(ROOT.glob("bench/**/*.sh")), ids=lambda path: path.name)
-def test_what_a_script_imports_is_there(script: Path) -> None:
+def test_what_a_script_imports_is_there(script):
     for module, names in re.findall(
         r"from (lenet_bench[\w.]*) import ([\w, ]+)", script.read_text()
     ):
@@ -116,26 +115,26 @@ def test_what_a_script_imports_is_there(script: Path) -> None:
             assert hasattr(import_module(module), name.strip()), name
 
 
-def test_the_plan_has_every_room() -> None:
+def test_the_plan_has_every_room():
     there = {path.stem for path in PACKAGE.iterdir() if path.suffix == ".py" or path.is_dir()}
     assert {name for name in there if not name.startswith("_")} == set(rooms())
 
 
 @pytest.mark.parametrize("room", rooms())
-def test_a_room_imports_from_those_above_it_only(room: str) -> None:
+def test_a_room_imports_from_those_above_it_only(room):
     above = {other for other, line in rooms().items() if line < rooms()[room]}
     files = [PACKAGE / f"{room}.py", *(PACKAGE / room).rglob("*.py")]
     found = {name for file in files if file.exists() for name in imported(file)}
     assert found & set(rooms()) <= above
 
 
-def test_the_readme_shows_what_its_result_file_gives() -> None:
+def test_the_readme_shows_what_its_result_file_gives():
     """Nobody edits a figure by hand, and a new result redraws it."""
     ran(sys.executable, ROOT / "bench/readme.py", "--check")
 
 
 @pytest.mark.parametrize("name", ["why", "settings", "measuring", "conditions", "training"])
-def test_drawn_tables_of_a_page_to_read_have_forty_rows_in_all(name: str) -> None:
+def test_drawn_tables_of_a_page_to_read_have_forty_rows_in_all(name):
     text = (ROOT / f"docs/{name}.md").read_text()
     drawn = re.findall(r"^<!-- \w+ drawn from .*?^<!-- end -->", text, re.M | re.S)
     lines = "\n".join(drawn).splitlines()
@@ -143,7 +142,7 @@ def test_drawn_tables_of_a_page_to_read_have_forty_rows_in_all(name: str) -> Non
     assert sum(line.startswith("|") for line in lines) - 2 * tables <= 40
 
 
-def test_the_page_of_every_table_allows_no_script() -> None:
+def test_the_page_of_every_table_allows_no_script():
     page = (ROOT / "docs/tables.html").read_text()
     (policy,) = re.findall(r'http-equiv="Content-Security-Policy" content="(.*?)"', page)
     assert "default-src &#39;none&#39;" in policy
@@ -151,7 +150,7 @@ def test_the_page_of_every_table_allows_no_script() -> None:
     assert re.findall(r"<script| style=| on\w+=|://", page) == []
 
 
-def test_the_examples_in_python_run(tmp_path: Path, small_mnist: Path) -> None:
+def test_the_examples_in_python_run(tmp_path, small_mnist):
     page = (ROOT / "docs/python.md").read_text()
     draw_seven(tmp_path / "digit.png")
     examples = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
@@ -168,12 +167,12 @@ NOTEBOOK = ROOT / "docs/classroom.ipynb"
 CELLS = [c for c in json.loads(NOTEBOOK.read_text())["cells"] if c["cell_type"] == "code"]
 
 
-def test_the_notebook_is_kept_without_what_it_showed() -> None:
+def test_the_notebook_is_kept_without_what_it_showed():
     assert [cell["outputs"] for cell in CELLS if cell["outputs"]] == []
 
 
 @pytest.mark.slow
-def test_the_notebook_runs(tmp_path: Path) -> None:
+def test_the_notebook_runs(tmp_path):
     program = tmp_path / "notebook.py"
     code = ["".join(cell["source"]) for cell in CELLS]
     program.write_text("\n".join([*code, "print(len(plt.get_fignums()), 'pictures')"]))

@@ -7,25 +7,24 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import Run
 from lenet_bench.errors import LenetBenchError
 from lenet_bench.installed import fits, package_name
 from lenet_bench.registry import BACKENDS, environments, find
 
 
 @pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def home(tmp_path, monkeypatch):
     monkeypatch.setenv("LENET_BENCH_ENVIRONMENTS", str(tmp_path))
     return tmp_path
 
 
-def pretend(name: str, home: Path) -> None:
+def pretend(name, home):
     (home / name / "bin").mkdir(parents=True)
     (home / name / "bin" / "python").write_text("")
     (home / name / "complete").write_text(environments.environments()[name].pins.read_text())
 
 
-def test_each_backend_names_an_environment_that_pins_every_package() -> None:
+def test_each_backend_names_an_environment_that_pins_every_package():
     every = environments.environments()
     assert {backend.environment for backend in BACKENDS if backend.environment} <= set(every)
     for environment in every.values():
@@ -37,7 +36,7 @@ def test_each_backend_names_an_environment_that_pins_every_package() -> None:
             assert fits(pinned[package_name(requirement)], requirement)
 
 
-def test_a_backend_runs_in_its_environment(home: Path) -> None:
+def test_a_backend_runs_in_its_environment(home):
     assert environments.interpreter(find("caffe")[0]) == sys.executable
     pretend("caffe", home)
     assert environments.interpreter(find("caffe")[0]) == str(home / "caffe" / "bin" / "python")
@@ -45,7 +44,7 @@ def test_a_backend_runs_in_its_environment(home: Path) -> None:
     assert [entry.name for entry in Path(path).iterdir()] == ["lenet_bench"], "and nothing beside"
 
 
-def test_an_environment_of_other_pins_is_none(home: Path) -> None:
+def test_an_environment_of_other_pins_is_none(home):
     pretend("caffe", home)
     made_from = home / "caffe" / "complete"
     made_from.write_text("# another comment\n" + made_from.read_text())
@@ -54,7 +53,7 @@ def test_an_environment_of_other_pins_is_none(home: Path) -> None:
     assert not environments.environments()["caffe"].created
 
 
-def test_a_full_disk_stops_it_at_once(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_stops_it_at_once(home, monkeypatch):
     full = shutil.disk_usage(home)._replace(free=10**8)
     monkeypatch.setattr(shutil, "disk_usage", lambda _: full)
     with pytest.raises(LenetBenchError, match=r"0\.1 GB .* 1\.6"):
@@ -62,7 +61,7 @@ def test_a_full_disk_stops_it_at_once(home: Path, monkeypatch: pytest.MonkeyPatc
     assert list(home.iterdir()) == []
 
 
-def test_an_unknown_environment_or_none_is_misuse(run: Run) -> None:
+def test_an_unknown_environment_or_none_is_misuse(run):
     for command in ("create", "remove"):
         done = run("env", command, "cntk")
         assert done.code == 2
@@ -70,14 +69,14 @@ def test_an_unknown_environment_or_none_is_misuse(run: Run) -> None:
     assert run("env", "create").code == 2
 
 
-def test_a_folder_that_cannot_be_made_is_one_sentence(run: Run, tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_made_is_one_sentence(run, tmp_path):
     (tmp_path / "file").write_text("")
     done = run("env", "create", "caffe", LENET_BENCH_ENVIRONMENTS=str(tmp_path / "file" / "x"))
     assert done.code == 1
     assert "cannot be created" in done.errors
 
 
-def test_what_fails_to_install_leaves_nothing(run: Run, home: Path) -> None:
+def test_what_fails_to_install_leaves_nothing(run, home):
     """Pip is told of an index that is not there."""
     nowhere = {
         "PIP_INDEX_URL": "http://127.0.0.1:9",
@@ -90,7 +89,7 @@ def test_what_fails_to_install_leaves_nothing(run: Run, home: Path) -> None:
     assert list(home.iterdir()) == []
 
 
-def test_list_names_backends(run: Run, home: Path) -> None:
+def test_list_names_backends(run, home):
     pretend("caffe", home)
     found = {entry["name"]: entry for entry in json.loads(run("env", "list", "--json").output)}
     assert found["mxnet"]["backends"] == ["mxnet"]
@@ -98,14 +97,14 @@ def test_list_names_backends(run: Run, home: Path) -> None:
     assert found["caffe"]["created"]
 
 
-def test_remove_says_what_it_did(run: Run, home: Path) -> None:
+def test_remove_says_what_it_did(run, home):
     pretend("caffe", home)
     assert "removed" in run("env", "remove", "caffe").errors
     assert "was not created" in run("env", "remove", "caffe").errors
     assert not (home / "caffe").exists()
 
 
-def test_the_link_to_an_environment_is_left_to_the_user(run: Run, home: Path) -> None:
+def test_the_link_to_an_environment_is_left_to_the_user(run, home):
     (home / "caffe").symlink_to(home)
     done = run("env", "remove", "caffe")
     assert done.code == 1
@@ -113,7 +112,7 @@ def test_the_link_to_an_environment_is_left_to_the_user(run: Run, home: Path) ->
     assert f"remove the link with: rm {home}/caffe" in done.errors
 
 
-def test_no_python_that_fits_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_python_that_fits_is_one_sentence(monkeypatch):
     monkeypatch.setenv("PATH", "/nowhere")
     monkeypatch.setenv("PYENV_ROOT", "/nowhere")
     monkeypatch.setattr("sys.version_info", type("Version", (), {"major": 3, "minor": 99}))
@@ -125,7 +124,7 @@ def test_no_python_that_fits_is_one_sentence(monkeypatch: pytest.MonkeyPatch) ->
     "caffe" not in os.environ.get("LENET_BENCH_TEST_ENVIRONMENTS", ""),
     reason="LENET_BENCH_TEST_ENVIRONMENTS does not name caffe, which would be installed",
 )
-def test_caffe_runs_in_an_environment_made_for_it(run: Run, picture: Path, home: Path) -> None:
+def test_caffe_runs_in_an_environment_made_for_it(run, picture, home):
     assert run("env", "create", "caffe").code == 0
     if shutil.which("uv"):
         assert "uv" in (home / "caffe" / "pyvenv.cfg").read_text()

@@ -1,16 +1,13 @@
 """`lenet-bench export`: the models are what the other programs say they are."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
-from conftest import Run
 from lenet_bench import load, read_weights
 
 IMAGE = np.random.default_rng(1).random((28, 28), np.float32)
 
 
-def test_an_onnx_model_is_lenet(run: Run, tmp_path: Path, weights_file: Path) -> None:
+def test_an_onnx_model_is_lenet(run, tmp_path, weights_file):
     """In ONNX's own evaluator, which is nobody's runtime."""
     onnx = pytest.importorskip("onnx")
     from onnx.reference import ReferenceEvaluator
@@ -27,7 +24,7 @@ def test_an_onnx_model_is_lenet(run: Run, tmp_path: Path, weights_file: Path) ->
     assert np.abs(answer[0] - expected).max() < 1e-5
 
 
-def test_a_tflite_model_is_lenet(run: Run, tmp_path: Path, weights_file: Path) -> None:
+def test_a_tflite_model_is_lenet(run, tmp_path, weights_file):
     litert = pytest.importorskip("ai_edge_litert.interpreter")
     run("export", "tflite", "-o", tmp_path / "lenet.tflite", "--weights", weights_file)
     interpreter = litert.Interpreter(str(tmp_path / "lenet.tflite"))
@@ -39,7 +36,7 @@ def test_a_tflite_model_is_lenet(run: Run, tmp_path: Path, weights_file: Path) -
     assert np.abs(found - expected).max() < 1e-5
 
 
-def test_caffe_has_two_files(run: Run, tmp_path: Path, weights_file: Path) -> None:
+def test_caffe_has_two_files(run, tmp_path, weights_file):
     done = run("export", "caffe", "-o", tmp_path / "lenet.caffemodel", "--weights", weights_file)
     assert done.code == 0
     names = sorted(path.name for path in tmp_path.iterdir())
@@ -49,7 +46,7 @@ def test_caffe_has_two_files(run: Run, tmp_path: Path, weights_file: Path) -> No
         assert array.tobytes() in content
 
 
-def test_a_wrong_name_or_place_is_refused(run: Run, tmp_path: Path, weights_file: Path) -> None:
+def test_a_wrong_name_or_place_is_refused(run, tmp_path, weights_file):
     """`lenet.v2` is no order to replace lenet.caffemodel."""
     assert run("export", "cntk", "-o", tmp_path / "x").code == 2
     done = run("export", "caffe", "-o", tmp_path / "lenet.v2", "--weights", weights_file)

@@ -8,19 +8,17 @@ import functools
 import json
 import os
 import re
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import Run, environment
+from conftest import environment
 from lenet_bench import load, read_weights
 from lenet_bench.errors import LenetBenchError, Unavailable
 from lenet_bench.mnist import find_mnist, read_mnist
 from lenet_bench.registry import BACKENDS, check_needs, find, names, tolerance
 from lenet_bench.registry.environments import interpreter, variables
 from lenet_bench.registry.own_process import InOwnProcess
-from lenet_bench.weights import Weights
 from numpy.typing import NDArray
 from processes import python, ran
 
@@ -35,12 +33,12 @@ NOT_HERE = r"No module named|is not on the PATH|needs \S+, but \S+ is installed"
 
 
 @pytest.fixture(scope="module")
-def weights() -> Weights:
+def weights():
     return read_weights()
 
 
 @pytest.fixture(scope="module")
-def images() -> Array:
+def images():
     """Noise, paper, ink and, where MNIST is, its first test images."""
     random = np.random.default_rng(5)
     plain = [np.zeros((1, 28, 28), np.float32), np.ones((1, 28, 28), np.float32)]
@@ -53,11 +51,11 @@ def images() -> Array:
 
 
 @pytest.fixture(scope="module")
-def expected(weights: Weights, images: Array) -> Array:
+def expected(weights, images):
     return load("reference", weights=weights).infer(images)
 
 
-def opened(name: str, weights: Weights, threads: int = 1) -> InOwnProcess:
+def opened(name, weights, threads=1):
     """The backend in a process of its own; skips where its framework, or one that fits, is not."""
     try:
         check_needs(*find(name))
@@ -69,21 +67,18 @@ def opened(name: str, weights: Weights, threads: int = 1) -> InOwnProcess:
 
 
 @pytest.fixture(scope="module", params=FRAMEWORKS)
-def name(request: pytest.FixtureRequest) -> str:
-    chosen: str = request.param
-    return chosen
+def name(request):
+    return request.param
 
 
 @pytest.fixture(scope="module")
-def network(name: str, weights: Weights) -> Iterator[InOwnProcess]:
+def network(name, weights):
     backend = opened(name, weights)
     yield backend
     backend.close()
 
 
-def test_images_have_the_reference_probabilities(
-    name: str, network: InOwnProcess, images: Array, expected: Array
-) -> None:
+def test_images_have_the_reference_probabilities(name, network, images, expected):
     single, batch = np.array([network.infer(i) for i in images[:40]]), network.infer(images)
     assert np.abs(single - expected[:40]).max() <= tolerance(name)
     assert np.abs(batch - expected).max() <= tolerance(name)
@@ -94,16 +89,16 @@ def test_images_have_the_reference_probabilities(
     assert network.infer(images[:0]).shape == (0, 10)
 
 
-def test_it_says_what_library_runs(network: InOwnProcess) -> None:
+def test_it_says_what_library_runs(network):
     assert network.describe()["library"]
 
 
-def test_what_is_no_image_is_refused(network: InOwnProcess) -> None:
+def test_what_is_no_image_is_refused(network):
     with pytest.raises(ValueError, match="expected"):  # also from the other process
         network.infer(np.zeros((27, 28), np.float32))
 
 
-def test_it_says_which_backends_show_layers(network: InOwnProcess, images: Array) -> None:
+def test_it_says_which_backends_show_layers(network, images):
     with pytest.raises(LenetBenchError, match=r"outputs of layers; .*reference"):
         network.layers(images[0])
 
@@ -125,11 +120,11 @@ for name in names:
 
 
 @pytest.fixture(scope="module")
-def answered(images: Array, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+def answered(images, tmp_path_factory):
     """The folder with what a framework's variants answered, all in one process."""
 
     @functools.cache
-    def folder_of(framework: str) -> Path:
+    def folder_of(framework):
         row = find(framework)[0]
         folder = tmp_path_factory.mktemp("answers")
         np.save(folder / "images.npy", images[:20])
@@ -142,9 +137,7 @@ def answered(images: Array, tmp_path_factory: pytest.TempPathFactory) -> Callabl
 
 
 @pytest.mark.usefixtures("network")  # skips what is not here
-def test_two_threads_answer_alike(
-    name: str, expected: Array, answered: Callable[[str], Path]
-) -> None:
+def test_two_threads_answer_alike(name, expected, answered):
     """In the process of `CALLS`: `InOwnProcess` gives copies. An answer may be written to."""
     if name in COMPILED:
         pytest.skip("it compiles for many seconds")
@@ -154,7 +147,7 @@ def test_two_threads_answer_alike(
 
 
 @pytest.mark.parametrize("name", [row.name for row in BACKENDS if row.framework])
-def test_nothing_but_the_answers_is_printed(run: Run, name: str, picture: Path) -> None:
+def test_nothing_but_the_answers_is_printed(run, name, picture):
     """Not when it is imported, nor when it first answers, nor when it is taken down."""
     variants = [variant for variant in find(name)[0].names() if variant not in COMPILED]
     chosen = [option for variant in variants for option in ("--backend", variant)]
@@ -169,16 +162,12 @@ def test_nothing_but_the_answers_is_printed(run: Run, name: str, picture: Path) 
     ("name", "said"),
     [("tensorflow", "rebuild TensorFlow"), ("litert:compiled", "Creating LiteRT environment")],
 )
-def test_verbose_shows_what_a_framework_says(
-    run: Run, name: str, said: str, weights: Weights, picture: Path
-) -> None:
+def test_verbose_shows_what_a_framework_says(run, name, said, weights, picture):
     opened(name, weights).close()
     assert said in run("infer", picture, "--backend", name, "--verbose").errors
 
 
-def test_mnn_is_converted_in_a_folder_of_its_own(
-    weights: Weights, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_mnn_is_converted_in_a_folder_of_its_own(weights, tmp_path, monkeypatch):
     """Its converter keeps the weights there for a while, and would take those of another."""
     of_another = tmp_path / ".__convert_external_data.bin"
     of_another.write_text("weights")
@@ -188,13 +177,13 @@ def test_mnn_is_converted_in_a_folder_of_its_own(
 
 
 @pytest.mark.parametrize("name", ["torch", "torch:torchscript"])
-def test_who_compiles_nothing_imports_no_compiler(name: str, weights: Weights) -> None:
+def test_who_compiles_nothing_imports_no_compiler(name, weights):
     opened(name, weights).close()
     code = f"import lenet_bench, sys; lenet_bench.load({name!r}); print(*sys.modules)"
     assert "torch._inductor" not in python(code).stdout.split()
 
 
-def test_a_backend_that_another_set_up_differently_gets_its_own_process(weights: Weights) -> None:
+def test_a_backend_that_another_set_up_differently_gets_its_own_process(weights):
     """Keras holds one framework a process."""
     opened("keras-openvino", weights).close()
     opened("keras-jax", weights).close()

@@ -5,31 +5,30 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from lenet_bench import Network, load
+from lenet_bench import load
 from lenet_bench.errors import Unavailable
-from lenet_bench.weights import Weights
 from networks import random_images, random_weights
 
 ISAS = ("sse2", "avx2", "avx512", "neon")
 VARIANTS = ("", "int16")
 
 
-def build(variant: str = "", *, threads: int = 1, weights: Weights | None = None) -> Network:
+def build(variant="", *, threads=1, weights=None):
     name = f"fused:{variant}" if variant else "fused"
     return load(name, threads=threads, weights=weights or random_weights(0))
 
 
 @pytest.fixture(params=ISAS)
-def isa(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+def isa(request, monkeypatch):
     monkeypatch.setenv("LENET_BENCH_ISA", request.param)
     try:
         build()
     except Unavailable as error:
         pytest.skip(str(error))
-    return str(request.param)
+    return request.param
 
 
-def test_describe_names_what_was_forced(isa: str) -> None:
+def test_describe_names_what_was_forced(isa):
     width = {"sse2": 128, "neon": 128, "avx2": 256, "avx512": 512}[isa]
     description = build("int16", threads=3).describe()
     assert description["isa"] == isa
@@ -41,7 +40,7 @@ def test_describe_names_what_was_forced(isa: str) -> None:
 
 @pytest.mark.usefixtures("isa")
 @pytest.mark.parametrize("variant", VARIANTS)
-def test_each_layer_equals_the_reference(variant: str) -> None:
+def test_each_layer_equals_the_reference(variant):
     weights = random_weights(1)
     fused, reference = build(variant, weights=weights), load("reference", weights=weights)
     tolerance = 5e-4 if variant else 1e-5  # int16: what 800 rounded weights add up to
@@ -55,7 +54,7 @@ def test_each_layer_equals_the_reference(variant: str) -> None:
 @pytest.mark.parametrize("count", [0, 1, 7, 64, 65, 513])
 @pytest.mark.parametrize("threads", [1, 2, 5])
 @pytest.mark.parametrize("variant", VARIANTS)
-def test_a_batch_is_its_images_bit_for_bit(variant: str, threads: int, count: int) -> None:
+def test_a_batch_is_its_images_bit_for_bit(variant, threads, count):
     images = random_images(5, count)
     batch = build(variant, threads=threads).infer(images)
     single = build(variant)
@@ -65,7 +64,7 @@ def test_a_batch_is_its_images_bit_for_bit(variant: str, threads: int, count: in
     )
 
 
-def test_an_unknown_or_absent_isa_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unknown_or_absent_isa_is_refused(monkeypatch):
     monkeypatch.setenv("LENET_BENCH_ISA", "")
     isa = build().describe()["isa"]
     assert isa in ISAS
@@ -76,7 +75,7 @@ def test_an_unknown_or_absent_isa_is_refused(monkeypatch: pytest.MonkeyPatch) ->
             build()
 
 
-def test_the_same_source_is_right_on_arm() -> None:
+def test_the_same_source_is_right_on_arm():
     """Cross-compiled and emulated, where compiler and emulator are at hand."""
     script = Path(__file__).with_name("cross_aarch64.sh")
     done = subprocess.run([script], capture_output=True, text=True, timeout=300)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from lenet_bench import Network, load
+from lenet_bench import load
 from lenet_bench.errors import Unavailable
 from lenet_bench.measure.pinning import usable_cores
 from processes import wait_for
@@ -18,23 +18,21 @@ IMAGES = np.random.default_rng(0).random((9, 28, 28), dtype=np.float32)
 
 
 @pytest.fixture(scope="module", params=["", ":int16"])
-def variant(request: pytest.FixtureRequest) -> str:
+def variant(request):
     return f"fused{request.param}"
 
 
-def tasks() -> set[str]:
+def tasks():
     return {path.name for path in Path("/proc/self/task").iterdir()}
 
 
-def answers(net: Network, times: int = 1) -> list[bytes]:
+def answers(net, times=1):
     return [net.infer(image).tobytes() for _ in range(times) for image in IMAGES]
 
 
 @pytest.mark.parametrize("isa", ["sse2", "avx2", "avx512", "neon"])
 @pytest.mark.parametrize("threads", [2, 3, 8, 4 * usable_cores() + 1])
-def test_a_shared_image_has_the_answer_of_one_thread_to_the_bit(
-    variant: str, threads: int, isa: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_shared_image_has_the_answer_of_one_thread_to_the_bit(variant, threads, isa, monkeypatch):
     monkeypatch.setenv("LENET_BENCH_ISA", isa)
     try:
         alone = load(variant, threads=1)
@@ -43,14 +41,14 @@ def test_a_shared_image_has_the_answer_of_one_thread_to_the_bit(
     assert answers(load(variant, threads=threads), times=20) == answers(alone) * 20
 
 
-def sleep(threads: set[str]) -> bool:
+def sleep(threads):
     """Whether all do: the system has the letter S for it."""
     texts = [Path(f"/proc/self/task/{task}/stat").read_text() for task in threads]
     return all(text.rpartition(")")[2].split()[0] == "S" for text in texts)
 
 
 @LINUX
-def test_idle_helpers_sleep_until_they_are_called_again() -> None:
+def test_idle_helpers_sleep_until_they_are_called_again():
     expected, before = answers(load("fused", threads=1)), tasks()
     net = load("fused", threads=2)
     for _ in range(5):
@@ -59,7 +57,7 @@ def test_idle_helpers_sleep_until_they_are_called_again() -> None:
 
 
 @LINUX
-def test_a_dropped_network_takes_its_threads_with_it() -> None:
+def test_a_dropped_network_takes_its_threads_with_it():
     before = tasks()
     net = load("fused", threads=3)
     answers(net)
@@ -70,7 +68,7 @@ def test_a_dropped_network_takes_its_threads_with_it() -> None:
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
 @pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
-def test_a_forked_child_gets_answers_and_ends() -> None:
+def test_a_forked_child_gets_answers_and_ends():
     net = load("fused", threads=2)
     expected = answers(net)
     child = os.fork()
@@ -82,7 +80,7 @@ def test_a_forked_child_gets_answers_and_ends() -> None:
     assert answers(net) == expected
 
 
-def test_ctrl_c_ends_a_program_that_infers_with_helpers() -> None:
+def test_ctrl_c_ends_a_program_that_infers_with_helpers():
     program = (
         "import numpy, lenet_bench\n"
         "net = lenet_bench.load('fused', threads=2)\n"

@@ -2,13 +2,11 @@
 
 import os
 import shutil
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import psutil
 import pytest
-from lenet_bench.backends import Infer, in_cpp
+from lenet_bench.backends import in_cpp
 from lenet_bench.errors import Unavailable
 from lenet_bench.weights import read_weights
 from processes import wait_for
@@ -31,21 +29,21 @@ pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="there is no
 
 
 @pytest.fixture
-def build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+def build(tmp_path, monkeypatch):
     """Compile and build such a file, in a cache of its own."""
     root = tmp_path / "csrc"
     shutil.copytree(in_cpp.sources(), root)
     monkeypatch.setattr(in_cpp, "sources", lambda: root)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
 
-    def from_source(text: str = ECHO, model: bytes = b"") -> Infer:
+    def from_source(text=ECHO, model=b""):
         (root / "api" / "echo.cpp").write_text(text)
         return in_cpp.build("echo", "1.0", [], [], read_weights(), 3, model)
 
     return from_source
 
 
-def test_images_weights_threads_arrive(build: Any) -> None:
+def test_images_weights_threads_arrive(build):
     images = np.arange(2 * 784, dtype=np.float32).reshape(2, 28, 28)
     weights = read_weights()
     one, two = build()(images)
@@ -54,7 +52,7 @@ def test_images_weights_threads_arrive(build: Any) -> None:
     assert two.tolist() == [784] * 10
 
 
-def test_what_is_thrown_is_said(build: Any) -> None:
+def test_what_is_thrown_is_said(build):
     infer = build()
     with pytest.raises(RuntimeError, match=r"^a pixel below 0$"):
         infer(np.full((1, 28, 28), -1, np.float32))
@@ -63,11 +61,11 @@ def test_what_is_thrown_is_said(build: Any) -> None:
         build(model=b"torn")
 
 
-def libraries(tmp_path: Path) -> list[Path]:
+def libraries(tmp_path):
     return [*(tmp_path / "cache/lenet-bench/in-cpp").iterdir()]
 
 
-def test_it_is_compiled_once(build: Any, tmp_path: Path) -> None:
+def test_it_is_compiled_once(build, tmp_path):
     build()
     (library,) = libraries(tmp_path)
     made = library.stat().st_mtime_ns
@@ -81,16 +79,14 @@ def test_it_is_compiled_once(build: Any, tmp_path: Path) -> None:
     assert len(libraries(tmp_path)) == 3
 
 
-def test_what_cannot_be_compiled_leaves_nothing(build: Any, tmp_path: Path) -> None:
+def test_what_cannot_be_compiled_leaves_nothing(build, tmp_path):
     with pytest.raises(Unavailable, match=r"^g\+\+ cannot compile echo.cpp: .*error.*nosuch"):
         build('#include "nosuch.h"\n')
     assert not libraries(tmp_path)
 
 
 @pytest.mark.parametrize("left", [0, 8000])
-def test_a_library_that_was_cut_short_is_compiled_again(
-    build: Any, tmp_path: Path, left: int
-) -> None:
+def test_a_library_that_was_cut_short_is_compiled_again(build, tmp_path, left):
     build()
     (library,) = libraries(tmp_path)
     library.rename(tmp_path / "elsewhere")  # it is mapped into this process
@@ -105,17 +101,13 @@ def test_a_library_that_was_cut_short_is_compiled_again(
         ("/nonesuch/\udcff", "cannot be started: No such file"),
     ],
 )
-def test_what_is_no_compiler_is_a_sentence(
-    build: Any, monkeypatch: pytest.MonkeyPatch, compiler: str, reason: str
-) -> None:
+def test_what_is_no_compiler_is_a_sentence(build, monkeypatch, compiler, reason):
     monkeypatch.setenv("CXX", compiler)
     with pytest.raises(Unavailable, match=reason + ".*: export CXX="):
         build()
 
 
-def test_a_compiler_that_takes_too_long_is_ended_with_its_children(
-    build: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_a_compiler_that_takes_too_long_is_ended_with_its_children(build, monkeypatch, tmp_path):
     compiler = tmp_path / "compiler"
     child = f"3597.{os.getpid()}"
     compiler.write_text(f"#!/bin/sh\nsleep {child} &\nwait\n")

@@ -188,7 +188,7 @@ def test_all_threads_get_other_cores_for_a_while():
         end.set()
 
 
-def cores_of(cpu: int) -> set[int]:
+def cores_of(cpu):
     """The logical CPUs of its physical core."""
     return {one for one in os.sched_getaffinity(0) if _siblings(one) == _siblings(cpu)}
 

@@ -1,13 +1,9 @@
 """`compare --model`: a model file of the user's own in LeNet's place."""
 
 import json
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
-from conftest import Done, Run
 from lenet_bench.errors import LenetBenchError
 from lenet_bench.measure.comparison import compare
 from lenet_bench.measure.model_truth import _distance
@@ -22,7 +18,7 @@ pytest.importorskip("onnxruntime")
 FLOAT, INT64 = onnx.TensorProto.FLOAT, onnx.TensorProto.INT64
 
 
-def saved(file: Path, nodes: list[Any], ends: dict[str, Any], *constants: Any, **more: Any) -> Path:
+def saved(file, nodes, ends, *constants, **more):
     """A model of these nodes; `ends` has the shape of each input, and None for each output."""
     values = {
         name: onnx.helper.make_tensor_value_info(name, *(shape or (FLOAT, None)))
@@ -40,18 +36,18 @@ def saved(file: Path, nodes: list[Any], ends: dict[str, Any], *constants: Any, *
     return file
 
 
-def weights(name: str = "w", fill: float | None = None, shape: tuple[int, ...] = (8, 4)) -> Any:
+def weights(name="w", fill=None, shape=(8, 4)):
     random = np.random.default_rng(0).standard_normal(shape).astype(np.float32)
     return onnx.numpy_helper.from_array(random if fill is None else random + fill, name)
 
 
-def product(file: Path, **more: Any) -> Path:
+def product(file, **more):
     """One layer, for any number of rows."""
     node = onnx.helper.make_node("MatMul", ["x", "w"], ["y"])
     return saved(file, [node], {"x": (FLOAT, ["rows", 8]), "y": None}, weights(), **more)
 
 
-def stateful(file: Path) -> Path:
+def stateful(file):
     """As Silero's voice detector: a sampling rate that chooses, and a state that is given back."""
     make = onnx.helper.make_node
     nodes = [
@@ -66,44 +62,44 @@ def stateful(file: Path) -> Path:
     return saved(file, nodes, {**ends, "y": None, "next": None}, weights(), table)
 
 
-def unknown(file: Path) -> Path:
+def unknown(file):
     node = onnx.helper.make_node("Frobnicate", ["x"], ["y"])
     return saved(file, [node], {"x": (FLOAT, [1, 8]), "y": None})
 
 
-def contradicting(file: Path) -> Path:
+def contradicting(file):
     node = onnx.helper.make_node("MatMul", ["x", "w"], ["y"])
     return saved(file, [node], {"x": (FLOAT, [1, 5]), "y": None}, weights())
 
 
-def with_nan(file: Path) -> Path:
+def with_nan(file):
     node = onnx.helper.make_node("MatMul", ["x", "w"], ["y"])
     return saved(file, [node], {"x": (FLOAT, [1, 8]), "y": None}, weights(fill=np.nan))
 
 
-def without_its_data(file: Path) -> Path:
+def without_its_data(file):
     product(file, save_as_external_data=True, location="weights.bin", size_threshold=0)
     (file.parent / "weights.bin").unlink()
     return file
 
 
-def huge(file: Path) -> Path:
+def huge(file):
     node = onnx.helper.make_node("Expand", ["x", "shape"], ["y"])
     shape = onnx.numpy_helper.from_array(np.array([1 << 20, 1 << 20, 8]), "shape")
     return saved(file, [node], {"x": (FLOAT, [1, 8]), "y": None}, shape)
 
 
-def text(file: Path) -> Path:
+def text(file):
     file.write_text("This is no model, but a text.\n" * 50)
     return file
 
 
-def empty(file: Path) -> Path:
+def empty(file):
     file.touch()
     return file
 
 
-def nested(file: Path) -> Path:
+def nested(file):
     """Messages within messages: a graph in an attribute of a node of a graph, 100,000 deep."""
     content = b""
     for _ in range(5000):
@@ -121,7 +117,7 @@ def nested(file: Path) -> Path:
     return file
 
 
-def sparse(file: Path) -> Path:
+def sparse(file):
     """2.2 GB that take no room on the disk."""
     with file.open("wb") as stream:
         stream.truncate(2_200_000_000)
@@ -129,56 +125,56 @@ def sparse(file: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(tmp_path_factory):
     return tmp_path_factory.mktemp("models")
 
 
 @pytest.fixture(scope="module")
-def measured(run: Run, folder: Path) -> Done:
+def measured(run, folder):
     """A run of a model with a state and a scalar, and its result at `state.jsonl`."""
     options = ("--range", "rate=3", "--rounds", "1", "-o", folder / "state.jsonl", "--json")
     return run("compare", "--model", stateful(folder / "state.onnx"), "onnxruntime", *options)
 
 
-def test_a_model_with_a_state_is_timed(measured: Done) -> None:
+def test_a_model_with_a_state_is_timed(measured):
     (row,) = json.loads(measured.output)["backends"]
     assert (measured.code, row["status"]) == (0, "ok"), measured.errors
     assert row["p50_us"] > 0
 
 
-def test_a_result_names_the_model_with_its_checksum(measured: Done, folder: Path) -> None:
+def test_a_result_names_the_model_with_its_checksum(measured, folder):
     sum = read_result(folder / "state.jsonl").rules.weights_sha256
     assert json.loads(measured.output)["network"] == f"state.onnx ({sum[:8]})"
 
 
-def test_a_result_holds_no_folder(measured: Done, folder: Path) -> None:  # noqa: ARG001
+def test_a_result_holds_no_folder(measured, folder):  # noqa: ARG001
     header, *blocks = (folder / "state.jsonl").read_text().splitlines()
     assert folder.name not in "".join(blocks)
     assert folder.name not in json.loads(header)["rules"].values()
 
 
-def test_a_result_has_the_inputs_of_the_model(measured: Done) -> None:
+def test_a_result_has_the_inputs_of_the_model(measured):
     inputs = json.loads(measured.output)["inputs"]
     assert inputs == {"x": "float32 1x8", "state": "float32 1x4", "rate": "int64 scalar"}
 
 
-def test_the_arbiter_is_the_reference_evaluator(measured: Done) -> None:
+def test_the_arbiter_is_the_reference_evaluator(measured):
     assert json.loads(measured.output)["arbiter"] == "ONNX's reference evaluator"
 
 
-def test_a_model_of_ones_own_cannot_be_shared(run: Run, measured: Done, folder: Path) -> None:  # noqa: ARG001
+def test_a_model_of_ones_own_cannot_be_shared(run, measured, folder):  # noqa: ARG001
     done = run("share", folder / "state.jsonl", "--yes", "-o", folder)
     assert done.code == 1
     assert "a model of your own, state.onnx" in done.errors
 
 
-def test_a_page_names_the_model(run: Run, measured: Done, folder: Path) -> None:  # noqa: ARG001
+def test_a_page_names_the_model(run, measured, folder):  # noqa: ARG001
     page = folder / "page.html"
     run("report", folder / "state.jsonl", "-o", page)
     assert "state.onnx (" in page.read_text()
 
 
-def test_a_run_with_other_inputs_is_not_continued(run: Run, measured: Done, folder: Path) -> None:  # noqa: ARG001
+def test_a_run_with_other_inputs_is_not_continued(run, measured, folder):  # noqa: ARG001
     file, result = product(folder / "rows.onnx"), folder / "rows.jsonl"
     run("compare", "--model", file, "onnxruntime", "--rounds", "1", "-o", result)
     done = run("compare", "--model", file, "--shape", "x=3x8", "--rounds", "2", "-o", result)
@@ -186,33 +182,33 @@ def test_a_run_with_other_inputs_is_not_continued(run: Run, measured: Done, fold
     assert "input x: float32 1x8, now float32 3x8" in done.errors
 
 
-def read(file: Path, **given: Any) -> Any:
+def read(file, **given):
     made = _Read(str(file), given.get("shapes", {}), given.get("ranges", {}), given.get("data", ""))
     return made.inputs
 
 
-def test_a_dynamic_dimension_is_one(tmp_path: Path) -> None:
+def test_a_dynamic_dimension_is_one(tmp_path):
     assert read(product(tmp_path / "a.onnx"))[0]["x"].shape == (1, 8)
 
 
-def test_a_dimension_has_the_size_that_is_given(tmp_path: Path) -> None:
+def test_a_dimension_has_the_size_that_is_given(tmp_path):
     inputs = read(product(tmp_path / "a.onnx"), shapes={"x": (5, 8)})
     assert inputs[0]["x"].shape == (5, 8)
 
 
-def test_dimensions_of_one_name_have_one_size(tmp_path: Path) -> None:
+def test_dimensions_of_one_name_have_one_size(tmp_path):
     node = onnx.helper.make_node("Add", ["a", "b"], ["y"])
     ends = {"a": (FLOAT, ["n", 4]), "b": (FLOAT, ["n", 4]), "y": None}
     inputs = read(saved(tmp_path / "a.onnx", [node], ends), shapes={"a": (6, 4)})
     assert inputs[0]["b"].shape == (6, 4)
 
 
-def test_whole_numbers_lie_within_the_given_range(tmp_path: Path) -> None:
+def test_whole_numbers_lie_within_the_given_range(tmp_path):
     inputs = read(stateful(tmp_path / "a.onnx"), ranges={"rate": (4.0, 9.0)})
     assert {int(one["rate"]) for one in inputs} <= set(range(4, 10))
 
 
-def test_real_data_is_what_an_engine_gets(tmp_path: Path) -> None:
+def test_real_data_is_what_an_engine_gets(tmp_path):
     real = np.arange(16, dtype=np.float32).reshape(2, 8)
     np.savez(tmp_path / "real.npz", x=real)
     (inputs,) = read(product(tmp_path / "a.onnx"), data=str(tmp_path / "real.npz"))
@@ -227,7 +223,7 @@ def test_real_data_is_what_an_engine_gets(tmp_path: Path) -> None:
         ({"shapes": {"x": (1 << 20, 8)}}, "its inputs have 34 MB|are free"),
     ],
 )
-def test_a_wrong_shape_is_refused_by_name(tmp_path: Path, given: Any, said: str) -> None:
+def test_a_wrong_shape_is_refused_by_name(tmp_path, given, said):
     if given["shapes"].get("x", (0,))[0] > 1000:
         given["shapes"]["x"] = (1 << 24, 8)
         said = "its inputs have 537 MB"
@@ -235,7 +231,7 @@ def test_a_wrong_shape_is_refused_by_name(tmp_path: Path, given: Any, said: str)
         read(product(tmp_path / "a.onnx"), **given)
 
 
-def test_a_model_that_does_not_fit_the_memory_is_refused() -> None:
+def test_a_model_that_does_not_fit_the_memory_is_refused():
     with pytest.raises(LenetBenchError, match=r"its largest tensor 1048576\.0"):
         _check_memory(0, 1 << 50)
 
@@ -252,9 +248,7 @@ def test_a_model_that_does_not_fit_the_memory_is_refused() -> None:
         (with_nan, "its answers are NaN"),
     ],
 )
-def test_a_bad_model_is_one_sentence(
-    run: Run, tmp_path: Path, make: Callable[[Path], Path], said: str
-) -> None:
+def test_a_bad_model_is_one_sentence(run, tmp_path, make, said):
     file = make(tmp_path / "bad.onnx")
     done = run("compare", "--model", file, "onnxruntime", "-o", tmp_path / "run.jsonl")
     *_, sentence = done.errors.splitlines()
@@ -265,9 +259,7 @@ def test_a_bad_model_is_one_sentence(
 
 
 @pytest.mark.parametrize("make", [unknown, contradicting])
-def test_who_refuses_a_model_is_quoted(
-    run: Run, tmp_path: Path, make: Callable[[Path], Path]
-) -> None:
+def test_who_refuses_a_model_is_quoted(run, tmp_path, make):
     file = make(tmp_path / "bad.onnx")
     done = run("compare", "--model", file, "onnxruntime", "-o", tmp_path / "run.jsonl", "--json")
     (row,) = json.loads(done.output)["backends"]
@@ -275,7 +267,7 @@ def test_who_refuses_a_model_is_quoted(
     assert row["reason"].startswith("ONNX Runtime does not run it: ")
 
 
-def test_an_engine_that_reads_no_such_file_says_so(run: Run, folder: Path) -> None:
+def test_an_engine_that_reads_no_such_file_says_so(run, folder):
     file, result = product(folder / "one.onnx"), folder / "one.jsonl"
     done = run("compare", "--model", file, "numpy", "onnxruntime", "--rounds", "1", "-o", result)
     assert done.code == 0
@@ -306,9 +298,7 @@ callers.CALLERS[".onnx"]["onnxruntime:extended"] = {broken}
         ("off", "wrong", "its answers differ from those of ONNX's reference evaluator by 0.5"),
     ],
 )
-def test_an_engine_that_fails_loses_its_own_row_only(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, broken: str, status: str, said: str
-) -> None:
+def test_an_engine_that_fails_loses_its_own_row_only(monkeypatch, tmp_path, broken, status, said):
     (tmp_path / "sitecustomize.py").write_text(BROKEN.format(broken=broken))
     monkeypatch.syspath_prepend(tmp_path)  # where children import from
     names = ("onnxruntime", "onnxruntime:extended")
@@ -319,15 +309,15 @@ def test_an_engine_that_fails_loses_its_own_row_only(
     assert said in str(result.row("onnxruntime:extended").reason)
 
 
-def test_infinities_in_both_answers_are_equal() -> None:
+def test_infinities_in_both_answers_are_equal():
     one = [np.array([np.inf, -np.inf, 1.0])]
     assert _distance(one, one) == 0
 
 
-def test_an_answer_of_another_size_is_infinitely_far() -> None:
+def test_an_answer_of_another_size_is_infinitely_far():
     assert _distance([np.zeros(3)], [np.zeros(4)]) == np.inf
 
 
 @pytest.mark.parametrize("suffix", CALLERS)
-def test_each_caller_has_the_name_of_a_backend(suffix: str) -> None:
+def test_each_caller_has_the_name_of_a_backend(suffix):
     assert set(CALLERS[suffix]) <= set(every_name())

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import Run, environment
+from conftest import environment
 from lenet_bench.cli.options import each_network
 from lenet_bench.errors import LenetBenchError, Unsupported
 from lenet_bench.measure import network_truth
 from lenet_bench.networks import NETWORKS, exact, memory, network, seeded
-from lenet_bench.networks.graph import Draft, Network
+from lenet_bench.networks.graph import Draft
 from lenet_bench.networks.placed import LACKING, able, place
 from lenet_bench.registry import find, tolerance
 from lenet_bench.registry.environments import interpreter, variables
@@ -34,7 +34,7 @@ BUILT = (
 _ALLOWED = 1e-4  # of the distance, times what LeNet's tolerance has over that of float32
 
 
-def one_layer(kind: str, shape: tuple[int, ...], **rest: int) -> tuple[Network, Array, Array]:
+def one_layer(kind, shape, **rest):
     """A network of one layer, its answer to an input, and the input."""
     draft = Draft(shape)
     draft.add(kind, **rest)
@@ -52,9 +52,7 @@ def one_layer(kind: str, shape: tuple[int, ...], **rest: int) -> tuple[Network, 
         ("vgg16", 138.4, 15.47e9),
     ],
 )
-def test_a_network_has_the_size_that_is_published(
-    name: str, millions: float, multiply_adds: float
-) -> None:
+def test_a_network_has_the_size_that_is_published(name, millions, multiply_adds):
     assert network(name).weights / 1e6 == pytest.approx(millions, rel=5e-3)
     assert network(name).multiply_adds == pytest.approx(multiply_adds, rel=5e-3)
 
@@ -62,7 +60,7 @@ def test_a_network_has_the_size_that_is_published(
 @pytest.mark.parametrize(
     "name", [*SMALL, *(pytest.param(n, marks=pytest.mark.slow) for n in LARGE)]
 )
-def test_activations_neither_vanish_nor_grow(name: str) -> None:
+def test_activations_neither_vanish_nor_grow(name):
     one = network(name)
     (image,) = seeded.inputs_of(one, 1, seed=0)
     outputs = exact.layers_of(one, seeded.weights_of(one), image, np.float32)
@@ -74,13 +72,13 @@ def test_activations_neither_vanish_nor_grow(name: str) -> None:
         assert smallest > np.finfo(np.float32).tiny, layer.name
 
 
-def test_the_weights_are_the_same_each_time() -> None:
+def test_the_weights_are_the_same_each_time():
     one = network("gru")
     sums = {seeded.sha256(one, seeded.weights_of(one)) for _ in range(2)}
     assert len(sums) == 1
 
 
-def test_a_convolution_with_a_stride_is_the_sum_over_its_window() -> None:
+def test_a_convolution_with_a_stride_is_the_sum_over_its_window():
     made, answer, image = one_layer("conv", (2, 9, 9), out=3, side=3, stride=2, pad=1)
     p = seeded.weights_of(made)
     window = image[:, 3:6, 1:4]  # around (4, 2)
@@ -88,12 +86,12 @@ def test_a_convolution_with_a_stride_is_the_sum_over_its_window() -> None:
     assert answer[1, 2, 1] == pytest.approx(by_hand)
 
 
-def test_a_pool_beyond_the_edge_sees_what_is_inside() -> None:
+def test_a_pool_beyond_the_edge_sees_what_is_inside():
     _, answer, image = one_layer("pool", (1, 4, 4), side=3, stride=2, pad=1)
     assert answer[0, 0, 0] == image[0, :2, :2].max()
 
 
-def test_attention_is_a_mean_of_values_by_the_scores_of_each_head() -> None:
+def test_attention_is_a_mean_of_values_by_the_scores_of_each_head():
     made, answer, x = one_layer("attention", (3, 8), heads=2)
     p = seeded.weights_of(made)
     projected = x @ p["attention1.in_proj_weight"].T + p["attention1.in_proj_bias"]
@@ -106,13 +104,13 @@ def test_attention_is_a_mean_of_values_by_the_scores_of_each_head() -> None:
     assert answer[1] == pytest.approx(by_hand + p["attention1.out_proj.bias"])
 
 
-def test_a_gru_keeps_its_state_where_the_update_gate_is_open() -> None:
+def test_a_gru_keeps_its_state_where_the_update_gate_is_open():
     x, zeros = np.ones((5, 2)), np.zeros((6, 2))
     always = np.array([0, 0, 50, 50, 0, 0], np.float64)  # reset, update, new
     assert exact.gru(x, zeros, zeros, always, np.zeros(6)) == pytest.approx([0, 0])
 
 
-def test_layer_normalisation_gives_each_token_mean_and_variance() -> None:
+def test_layer_normalisation_gives_each_token_mean_and_variance():
     tokens = exact.normalised(np, np.arange(12.0).reshape(3, 4) ** 2, np.ones(4), np.zeros(4))
     assert tokens.mean(axis=1) == pytest.approx([0, 0, 0])
     assert tokens.std(axis=1) == pytest.approx([1, 1, 1], abs=1e-4)
@@ -147,7 +145,7 @@ print(json.dumps(found))
 """
 
 
-def distances(backend: str, *names: str) -> dict[str, Any]:
+def distances(backend, *names):
     row, _ = find(backend)
     here = environment(**variables(row, 1, quiet=True))
     done = ran(interpreter(row), "-c", DISTANCES, backend, *names, env=here, timeout=600)
@@ -158,17 +156,17 @@ def distances(backend: str, *names: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("backend", BUILT)
-def test_every_small_network_answers_as_its_definition_says(backend: str) -> None:
+def test_every_small_network_answers_as_its_definition_says(backend):
     check(backend, *SMALL)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("backend", ["numpy", "onnxruntime", "onednn"])
-def test_every_large_network_answers_as_its_definition_says(backend: str) -> None:
+def test_every_large_network_answers_as_its_definition_says(backend):
     check(backend, *LARGE)
 
 
-def check(backend: str, *names: str) -> None:
+def check(backend, *names):
     """A network of a layer that the API lacks is refused, every other is right."""
     allowed = _ALLOWED * tolerance(backend) / tolerance("numpy")
     for name, found in distances(backend, *names).items():
@@ -179,39 +177,39 @@ def check(backend: str, *names: str) -> None:
             assert found < allowed, name
 
 
-def lacks(backend: str, name: str) -> bool:
+def lacks(backend, name):
     return any(backend in LACKING.get(kind, ()) for kind in network(name).kinds)
 
 
-def test_a_backend_that_is_written_for_lenet_only_says_so() -> None:
+def test_a_backend_that_is_written_for_lenet_only_says_so():
     mlp = network("mlp")
     with pytest.raises(Unsupported, match="fused is written for LeNet only"):
         place("fused", mlp, seeded.weights_of(mlp), 1)
 
 
-def test_a_variant_in_less_than_float32_says_so() -> None:
+def test_a_variant_in_less_than_float32_says_so():
     mlp = network("mlp")
     with pytest.raises(Unsupported, match="int8"):
         place("onnxruntime:int8", mlp, seeded.weights_of(mlp), 1)
 
 
-def test_an_unknown_network_is_named_with_those_that_there_are() -> None:
+def test_an_unknown_network_is_named_with_those_that_there_are():
     with pytest.raises(LenetBenchError, match="no network is called lenet5; there are mlp, "):
         network("lenet5")
 
 
 def test_a_network_that_does_not_fit_the_memory_is_refused_before_it_starts(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    monkeypatch,
+):
     monkeypatch.setattr(memory, "_SPARE", 1 << 60)
     with pytest.raises(LenetBenchError, match="vgg16 has 138 million weights"):
         network_truth.check_memory(network("vgg16"))
 
 
-def test_a_network_that_is_refused_does_not_end_the_others() -> None:
+def test_a_network_that_is_refused_does_not_end_the_others():
     ran: list[str] = []
 
-    def run(name: str) -> int:
+    def run(name):
         if name == "vgg16":
             raise LenetBenchError("too large")
         ran.append(name)
@@ -222,7 +220,7 @@ def test_a_network_that_is_refused_does_not_end_the_others() -> None:
 
 
 @pytest.fixture(scope="module")
-def measured(run: Run, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def measured(run, tmp_path_factory):
     """A result of one network on what runs it and on what does not."""
     file = tmp_path_factory.mktemp("networks") / "mlp.jsonl"
     done = run("compare", "--network", "mlp", "numpy", "fused", "--rounds", "1", "-o", file)
@@ -232,23 +230,23 @@ def measured(run: Run, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return file
 
 
-def test_a_result_names_its_network(run: Run, measured: Path) -> None:
+def test_a_result_names_its_network(run, measured):
     found = json.loads(run("report", measured, "--json").output)
     assert found["network"] == "mlp"
     assert found["float32"] < 1e-5
 
 
-def test_a_backend_that_cannot_run_a_network_is_no_failure(measured: Path) -> None:
+def test_a_backend_that_cannot_run_a_network_is_no_failure(measured):
     assert read_result(measured).row("fused").status == "unsupported"
 
 
-def test_a_page_names_its_network(run: Run, measured: Path, tmp_path: Path) -> None:
+def test_a_page_names_its_network(run, measured, tmp_path):
     page = tmp_path / "page.html"
     run("report", measured, "-o", page)
     assert "<h1>The network mlp takes " in page.read_text()
 
 
-def test_results_of_two_networks_are_not_compared(run: Run, measured: Path, tmp_path: Path) -> None:
+def test_results_of_two_networks_are_not_compared(run, measured, tmp_path):
     other = tmp_path / "gru.jsonl"
     run("compare", "--network", "gru", "numpy", "--rounds", "1", "-o", other)
     done = run("diff", measured, other)
@@ -256,31 +254,31 @@ def test_results_of_two_networks_are_not_compared(run: Run, measured: Path, tmp_
     assert "two networks, mlp and gru" in done.errors
 
 
-def test_a_run_is_continued_with_its_own_network_only(run: Run, measured: Path) -> None:
+def test_a_run_is_continued_with_its_own_network_only(run, measured):
     done = run("compare", "numpy", "fused", "--rounds", "2", "-o", measured)
     assert done.code == 1
     assert "network: mlp, now lenet" in done.errors
 
 
-def test_verify_gives_the_distance_as_a_multiple_of_that_of_float32(run: Run) -> None:
+def test_verify_gives_the_distance_as_a_multiple_of_that_of_float32(run):
     done = run("verify", "--network", "mlp", "-b", "numpy", "--json")
     found = json.loads(done.output)
     assert found["difference"] < 100 * found["float32"]
 
 
-def test_networks_lists_who_can_run_each(run: Run) -> None:
+def test_networks_lists_who_can_run_each(run):
     found = {one["name"]: one for one in json.loads(run("networks", "--json").output)}
     assert tuple(found) == NETWORKS
     assert set(found["mlp"]["apis"]) == set(able())
     assert "tvm" not in found["gru"]["apis"]
 
 
-def test_networks_prints_a_line_for_each(run: Run) -> None:
+def test_networks_prints_a_line_for_each(run):
     lines = run("networks").output.splitlines()
     assert [line.split()[0] for line in lines[1 : 1 + len(NETWORKS)]] == list(NETWORKS)
 
 
-def test_the_control_measures_lenet_by_hand_beside_lenet_from_the_builder(tmp_path: Path) -> None:
+def test_the_control_measures_lenet_by_hand_beside_lenet_from_the_builder(tmp_path):
     script = Path(__file__).parents[1] / "bench/control.py"
     done = ran(sys.executable, script, "numpy", "--rounds", "1", "-o", tmp_path / "control.jsonl")
     (row,) = done.stdout.splitlines()[2:]
@@ -288,7 +286,7 @@ def test_the_control_measures_lenet_by_hand_beside_lenet_from_the_builder(tmp_pa
 
 
 @pytest.mark.slow
-def test_all_networks_have_a_file_each(run: Run, tmp_path: Path) -> None:
+def test_all_networks_have_a_file_each(run, tmp_path):
     run("compare", "--network", "all", "numpy", "--rounds", "1", "-o", tmp_path / "run.jsonl")
     files = {name: tmp_path / f"run-{name}.jsonl" for name in NETWORKS}
     assert {name: read_result(file).rules.network for name, file in files.items()} == {

@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[1]
 pytestmark = pytest.mark.slow
 
 
-def run(*command: str | Path, cwd: Path) -> str:
+def run(*command, cwd):
     """Run a command that must succeed, away from the source tree; give its standard output."""
     done = subprocess.run(
         [str(c) for c in command],
@@ -31,7 +31,7 @@ def run(*command: str | Path, cwd: Path) -> str:
     return done.stdout
 
 
-def settings() -> dict[str, Any]:
+def settings():
     """The tools' settings in pyproject.toml."""
     tools: dict[str, Any] = pytest.importorskip("tomllib").loads(
         (ROOT / "pyproject.toml").read_text()
@@ -40,7 +40,7 @@ def settings() -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def wheel(tmp_path_factory):
     """`make`'s, else built here; and on Linux made fit for others as cibuildwheel is told to."""
     folder = tmp_path_factory.mktemp("wheel")
     if given := os.environ.get("LENET_BENCH_WHEEL"):
@@ -56,13 +56,13 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return repaired
 
 
-def scripts() -> str:
+def scripts():
     """Where this environment's programs lie."""
     return str(Path(sys.executable).parent)
 
 
 @pytest.fixture(scope="module")
-def empty_environment(wheel: Path) -> Path:
+def empty_environment(wheel):
     """A new environment holding the wheel and its core dependencies, nothing else."""
     folder = wheel.parent
     venv.create(folder / "env", with_pip=True)
@@ -70,7 +70,7 @@ def empty_environment(wheel: Path) -> Path:
     return folder / "env"
 
 
-def test_the_wheel_classifies_and_compares(empty_environment: Path, tmp_path: Path) -> None:
+def test_the_wheel_classifies_and_compares(empty_environment, tmp_path):
     """Weights, native module and command are all in it; the backends need no extra."""
     shutil.copy(ROOT / "images/digit-7.png", tmp_path)
     command = empty_environment / "bin/lenet-bench"
@@ -87,7 +87,7 @@ def test_the_wheel_classifies_and_compares(empty_environment: Path, tmp_path: Pa
     assert "pip install 'lenet-bench[onednn]'" in onednn["reason"]
 
 
-def test_the_wheel_fits_other_linuxes(wheel: Path, empty_environment: Path) -> None:
+def test_the_wheel_fits_other_linuxes(wheel, empty_environment):
     """`py.typed` and stubs are in it, and no second oneDNN, OpenBLAS or libgomp."""
     (package,) = empty_environment.glob("lib/python*/site-packages/lenet_bench")
     assert (package / "py.typed").exists()
@@ -98,7 +98,7 @@ def test_the_wheel_fits_other_linuxes(wheel: Path, empty_environment: Path) -> N
     assert not [name for name in ZipFile(wheel).namelist() if ".libs/" in name]
 
 
-def test_the_source_distribution_leaves_out_no_file_of_the_package() -> None:
+def test_the_source_distribution_leaves_out_no_file_of_the_package():
     """A pattern without a leading slash would leave out `lenet_bench/results` with `results`."""
     pathspec = pytest.importorskip("pathspec")
     left_out = pathspec.GitIgnoreSpec.from_lines(settings()["scikit-build"]["sdist"]["exclude"])
@@ -110,7 +110,7 @@ def test_the_source_distribution_leaves_out_no_file_of_the_package() -> None:
     shutil.which("qemu-x86_64") is None, reason="no qemu-x86_64 (Debian: qemu-user)"
 )
 @pytest.mark.parametrize(("processor", "isa"), [("Nehalem", "sse2"), ("Haswell", "avx2")])
-def test_one_binary_serves_older_processors(processor: str, isa: str) -> None:
+def test_one_binary_serves_older_processors(processor, isa):
     """The installed module on a processor that lacks AVX-512, or AVX altogether."""
     code = (
         "import numpy, lenet_bench as l; net = l.load('fused'); x = numpy.eye(28, dtype='f4');"

@@ -1,14 +1,13 @@
 """`why`: a delay of 20 µs that is planted in one part of a call is found there and nowhere else."""
 
-from collections.abc import Iterator, Mapping
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
 import toy_backends as toys
 from lenet_bench import CompareOptions
 from lenet_bench.questions.why import why
-from lenet_bench.results import Breakdown, Part
+from lenet_bench.results import Part
 from lenet_bench.results.breakdown import AFTER, DISPATCH, STAGES
 from lenet_bench.results.statistics import FEWEST_STARTS
 
@@ -31,7 +30,7 @@ READS_MUCH = "ReadsMuch"
 
 
 @pytest.fixture(scope="module")
-def unlike(weights_file: Path) -> Mapping[str, object]:
+def unlike(weights_file):
     """Of each toy what was not as it must be, or None where a run found all as it must be."""
     found: dict[str, object] = dict.fromkeys((*DELAYED, READS_MUCH), "not measured")
     for _ in range(TRIES):
@@ -46,13 +45,13 @@ def unlike(weights_file: Path) -> Mapping[str, object]:
     return found
 
 
-def _compared(one: Breakdown) -> Iterator[Part]:
+def _compared(one):
     """The parts, and what follows a network; beside them each network has memory of its own."""
     yield from one.parts
     yield from (part for part in one.beside if part.name == AFTER)
 
 
-def problem_of(parts: Parts, toy: str) -> object:
+def problem_of(parts, toy):
     """What is not as it must be."""
     if toy == READS_MUCH:  # what is cold after it may be in any other part
         more = added(parts, toy, "Reads")
@@ -71,7 +70,7 @@ def problem_of(parts: Parts, toy: str) -> object:
     return None if right and not moved else (own, moved)
 
 
-def added(parts: Parts, toy: str, to: str) -> dict[str, tuple[float, float, float]]:
+def added(parts, toy, to):
     """What each part takes longer, and between which bounds: one's lower less the other's upper."""
     found = {}
     for name, part in parts[toy].items():
@@ -81,7 +80,7 @@ def added(parts: Parts, toy: str, to: str) -> dict[str, tuple[float, float, floa
     return found
 
 
-def _ends(one: Part, other: Part) -> tuple[float, float]:
+def _ends(one, other):
     """Where the one's interval begins, and the other's ends."""
     assert one.low_us is not None
     assert other.high_us is not None
@@ -90,5 +89,5 @@ def _ends(one: Part, other: Part) -> tuple[float, float]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("toy", [*DELAYED, READS_MUCH])
-def test_a_delay_is_in_its_part_alone(unlike: Mapping[str, object], toy: str) -> None:
+def test_a_delay_is_in_its_part_alone(unlike, toy):
     assert unlike[toy] is None

@@ -8,7 +8,7 @@ from lenet_bench.registry import exact_probabilities
 from networks import random_image, random_images, random_weights
 
 
-def test_a_convolution_is_the_sum_over_its_window() -> None:
+def test_a_convolution_is_the_sum_over_its_window():
     random = np.random.default_rng(1)
     images, weight, bias = (
         random.random((2, 3, 7, 7)),
@@ -25,18 +25,18 @@ def test_a_convolution_is_the_sum_over_its_window() -> None:
         assert found[n, out, y, x] == pytest.approx(expected, rel=1e-12)
 
 
-def test_pooling_takes_the_largest_of_each_square() -> None:
+def test_pooling_takes_the_largest_of_each_square():
     image = np.array([[[[1, 2, 5, 6], [3, 4, 8, 7], [-1, -2, 0, 0], [-3, -4, 0, 9]]]], np.float64)
     assert max_pool(image).tolist() == [[[[4, 8], [-1, 9]]]]
 
 
-def test_softmax_does_not_overflow() -> None:
+def test_softmax_does_not_overflow():
     found = softmax(np.log(np.array([[1.0, 2.0, 5.0]])))
     np.testing.assert_allclose(found, [[0.125, 0.25, 0.625]], rtol=1e-15)
     np.testing.assert_array_equal(softmax(np.array([[1e4, 0.0, -1e4]])), [[1, 0, 0]])
 
 
-def test_fc1_reads_pool2_by_channel_then_row_then_column() -> None:
+def test_fc1_reads_pool2_by_channel_then_row_then_column():
     weights = random_weights(1)
     layers = load("reference", weights=weights).layers(random_image(1))
     weight, bias = weights["fc1.weight"].astype(np.float64), weights["fc1.bias"]
@@ -48,14 +48,14 @@ def test_fc1_reads_pool2_by_channel_then_row_then_column() -> None:
         assert layers["fc1"][out] == pytest.approx(max(sum_, 0), abs=1e-12)
 
 
-def test_only_fc1_is_rectified() -> None:
+def test_only_fc1_is_rectified():
     weights = random_weights(1)
     layers = load("reference", weights=weights).layers(random_image(1))
     negative = {name for name, values in layers.items() if (values < 0).any()}
     assert negative == {"conv1", "pool1", "conv2", "pool2", "fc2"}
 
 
-def test_everything_is_float64_until_the_answer() -> None:
+def test_everything_is_float64_until_the_answer():
     weights = random_weights(1)
     reference = load("reference", weights=weights)
     layers = reference.layers(random_image(1))

@@ -14,7 +14,7 @@ LARGE = ("weights/lenet.safetensors", "docs/classroom.html", "results/cpu/*.html
 
 
 @pytest.fixture(scope="module")
-def sizes() -> dict[Path, int]:
+def sizes():
     """The bytes of each committed file."""
     if not (ROOT / ".git").exists():
         pytest.skip("not in a clone")
@@ -23,19 +23,19 @@ def sizes() -> dict[Path, int]:
     return {path.relative_to(ROOT): path.lstat().st_size for path in paths if path.exists()}
 
 
-def test_no_file_is_above_one_megabyte_but_the_weights_and_pages(sizes: dict[Path, int]) -> None:
+def test_no_file_is_above_one_megabyte_but_the_weights_and_pages(sizes):
     large = [path for path, size in sizes.items() if size > MOST_OF_A_FILE]
     assert [str(path) for path in large if not any(map(path.match, LARGE))] == []
 
 
-def test_results_are_at_most_twelve_megabytes(sizes: dict[Path, int]) -> None:
+def test_results_are_at_most_twelve_megabytes(sizes):
     results = [size for path, size in sizes.items() if path.parts[0] == "results"]
     assert sum(results) <= MOST_OF_RESULTS
 
 
-def test_a_clone_is_at_most_twenty_five_megabytes(sizes: dict[Path, int]) -> None:
+def test_a_clone_is_at_most_twenty_five_megabytes(sizes):
     assert sum(sizes.values()) <= MOST
 
 
-def test_no_raw_run_is_committed(sizes: dict[Path, int]) -> None:
+def test_no_raw_run_is_committed(sizes):
     assert [str(path) for path in sizes if path.suffix == ".jsonl"] == []

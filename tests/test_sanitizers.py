@@ -15,7 +15,7 @@ SCRIPT = Path(__file__).with_name("sanitize.sh")
     not (sys.platform == "linux" and shutil.which("setarch") and shutil.which("g++")),
     reason="the sanitizers' run times are preloaded with Linux's setarch and g++",
 )
-def test_native_backends_are_clean_under_the_sanitizers() -> None:
+def test_native_backends_are_clean_under_the_sanitizers():
     """Builds twice and runs tests/sanitized on each build."""
     done = subprocess.run(
         ["bash", str(SCRIPT), sys.executable], capture_output=True, text=True, timeout=1800

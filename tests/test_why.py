@@ -3,13 +3,11 @@
 import json
 import re
 from dataclasses import replace as renamed
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pytest
 import toy_backends as toys
-from conftest import Run
 from lenet_bench import CompareOptions, read_weights
 from lenet_bench.backends import reference
 from lenet_bench.errors import ResultError, Unavailable
@@ -21,7 +19,7 @@ from lenet_bench.networks import NETWORKS, network
 from lenet_bench.networks.pieces import Form, pieces, stages
 from lenet_bench.questions.why import digest, why
 from lenet_bench.registry import find, load
-from lenet_bench.results import Breakdown, Experiment, Function, Result, breakdowns, read_result
+from lenet_bench.results import Breakdown, Experiment, Function, breakdowns, read_result
 from lenet_bench.results.breakdown import (
     AFTER,
     BUILT,
@@ -48,28 +46,28 @@ IMAGE = np.random.default_rng(0).random((28, 28), np.float32)
 WIDE = Screen(columns=200, colour=False)
 
 
-def one(_: object) -> None:
+def one(_):
     two()
     two()
 
 
-def two() -> None:
+def two():
     len(())
 
 
-def anatomy(infer: Any) -> dict[str, Any]:
+def anatomy(infer):
     return dissect(infer, IMAGE_LIST, 0.02)
 
 
-def test_calls_are_counted_by_package_and_depth_and_those_of_native_code_apart() -> None:
+def test_calls_are_counted_by_package_and_depth_and_those_of_native_code_apart():
     found, native = anatomy(one), anatomy(memoryview)
     assert (found["python_calls"], found["builtin_calls"]) == ({"test_why": 3}, 2)
     assert (found["depth"], found["tower"]) == (2, ["test_why"])
     assert (native["python_calls"], set(native["shares"])) == ({}, {NATIVE})
 
 
-def test_the_tree_says_who_calls_whom() -> None:
-    def outer(_: object) -> None:
+def test_the_tree_says_who_calls_whom():
+    def outer(_):
         toys.spin(2000)
 
     (top,) = anatomy(outer)["tree"]
@@ -78,27 +76,27 @@ def test_the_tree_says_who_calls_whom() -> None:
     assert top["share"] >= top["calls"][0]["share"] > 0.5
 
 
-def run_of(call_us: float, rounds: int = FEWEST_STARTS, made: Any = None, **sizes: float) -> Result:
+def run_of(call_us, rounds=FEWEST_STARTS, made=None, **sizes):
     """A run of one backend of that median and of these experiments."""
     made = made or experiments(**sizes)
     return result(blocks("made", call_us, rounds, experiments=made), apart=True)
 
 
-def taken(*run: Any, **sizes: Any) -> Breakdown:
+def taken(*run, **sizes):
     return breakdowns(run_of(*run, **sizes))[0]
 
 
-def figures(found: Breakdown) -> dict[str, float]:
+def figures(found):
     return {part.name: part.us for part in found.parts}
 
 
-def entering(us: float, operations: int = 1) -> tuple[Experiment, ...]:
+def entering(us, operations=1):
     """A way of that many operations, and trivial ones of a microsecond each, ten beside them."""
     trivial = (Experiment("operations", str(n), 10 + n, 9, n) for n in COUNTS)
     return (Experiment("way", "entering", us, 9, operations, "so"), *trivial)
 
 
-def stage(name: str, us: float, operations: int) -> Experiment:
+def stage(name, us, operations):
     return Experiment("stage", name, us, 9, operations)
 
 
@@ -141,7 +139,7 @@ MADE = {
 
 
 @pytest.mark.parametrize("made", MADE)
-def test_each_part_is_found_and_all_add_up_to_the_median(made: str) -> None:
+def test_each_part_is_found_and_all_add_up_to_the_median(made):
     asked, parts, call_us, operation_us = MADE[made]
     found, explained = taken(call_us, made=asked), sum(parts.values())
     expected = {**parts, UNEXPLAINED: call_us - explained}
@@ -154,14 +152,14 @@ def test_each_part_is_found_and_all_add_up_to_the_median(made: str) -> None:
         assert grouped(found.parts)["convolutions"] == pytest.approx(20)
 
 
-def test_what_the_sum_can_be_wrong_in_stands_beside_it_and_is_the_unexplained() -> None:
+def test_what_the_sum_can_be_wrong_in_stands_beside_it_and_is_the_unexplained():
     found = taken(100, after=3, together=4)
     beside = {part.name: part.us for part in found.beside}
     assert beside == pytest.approx({AFTER: 3, WITH: 4, BUILT: 100 - 78 - 4}, abs=0.05)
     assert beside[WITH] + beside[BUILT] == pytest.approx(figures(found)[UNEXPLAINED])
 
 
-def test_the_sum_is_the_ways_of_nothing_and_the_whole_network_in_the_last() -> None:
+def test_the_sum_is_the_ways_of_nothing_and_the_whole_network_in_the_last():
     us = {(one.kind, one.name): one.us for one in SAMPLE.asked}
     ways = us["way", "Python"] - us["way", "entering"]
     found = taken(100)
@@ -170,7 +168,7 @@ def test_the_sum_is_the_ways_of_nothing_and_the_whole_network_in_the_last() -> N
     assert sum_us == pytest.approx(ways + us["stage", STAGES[-1]], rel=0.01)
 
 
-def test_a_file_of_an_older_version_is_not_taken_apart() -> None:
+def test_a_file_of_an_older_version_is_not_taken_apart():
     old = (*experiments(), Experiment("together", "Python", 80, 9))
     found = taken(100, made=old)
     assert not found.parts
@@ -178,7 +176,7 @@ def test_a_file_of_an_older_version_is_not_taken_apart() -> None:
     assert "older version" in str(found.reason)
 
 
-def test_intervals_grow_with_the_starts_that_they_are_over_and_few_starts_have_none() -> None:
+def test_intervals_grow_with_the_starts_that_they_are_over_and_few_starts_have_none():
     few, enough = taken(100, FEWEST_STARTS - 1), taken(100)
     assert {part.low_us for part in (*few.parts, *few.beside)} == {few.explained_low} == {None}
     for part in enough.parts:
@@ -194,7 +192,7 @@ def test_intervals_grow_with_the_starts_that_they_are_over_and_few_starts_have_n
     assert widths["conv2"] > 10 * widths["Python"]
 
 
-def test_lenets_pieces_are_cut_after_each_stage() -> None:
+def test_lenets_pieces_are_cut_after_each_stage():
     made = pieces(network("lenet"), Form())
     assert [one.name for one in made if one.kind == "stage"] == list(STAGES)
     assert [one.name for one in made if one.kind == "operations"] == list(map(str, COUNTS))
@@ -202,7 +200,7 @@ def test_lenets_pieces_are_cut_after_each_stage() -> None:
 
 
 @pytest.mark.parametrize("name", NETWORKS)
-def test_all_that_follows_a_cut_reads_its_last_layer_alone(name: str) -> None:
+def test_all_that_follows_a_cut_reads_its_last_layer_alone(name):
     whole = network(name)
     names = [layer.name for layer in whole.layers]
     found = stages(whole)
@@ -216,7 +214,7 @@ def test_all_that_follows_a_cut_reads_its_last_layer_alone(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["numpy", "onnxruntime"])
-def test_a_cut_network_computes_what_lenet_does(name: str) -> None:
+def test_a_cut_network_computes_what_lenet_does(name):
     case = Case(*find(name), network("lenet"), read_weights(), 1)
     layers = reference.build(case.weights)(case.images)
     made = probes_of(case.row, case.variant, case.network, case.weights, 1)
@@ -230,7 +228,7 @@ def test_a_cut_network_computes_what_lenet_does(name: str) -> None:
         assert np.ravel(answer)[:10] == pytest.approx(expected.ravel()[:10], abs=1e-4), stage
 
 
-def test_onnx_runtime_folds_no_trivial_layer_away(tmp_path: Path) -> None:
+def test_onnx_runtime_folds_no_trivial_layer_away(tmp_path):
     import onnx
     import onnxruntime as ort
     from lenet_bench.networks.builders.onnx import in_place
@@ -247,7 +245,7 @@ def test_onnx_runtime_folds_no_trivial_layer_away(tmp_path: Path) -> None:
             assert sum(node.op_type == "Softmax" for node in nodes) == int(piece.name)
 
 
-def in_cpp(name: str) -> dict[tuple[str, str], Any]:
+def in_cpp(name):
     try:
         load(name)
     except Unavailable as error:
@@ -256,7 +254,7 @@ def in_cpp(name: str) -> dict[tuple[str, str], Any]:
     return {(one.kind, one.name): one for one in made}
 
 
-def test_onednns_last_piece_is_lenet() -> None:
+def test_onednns_last_piece_is_lenet():
     made = in_cpp("onednn")
     expected = load("onednn").infer(IMAGE)
     assert made["stage", "softmax"].infer(IMAGE) == pytest.approx(expected)
@@ -264,7 +262,7 @@ def test_onednns_last_piece_is_lenet() -> None:
     assert made["stage", "conv1"].operations < made["stage", "softmax"].operations
 
 
-def test_openblas_probe_calls_blas_as_often_as_asked() -> None:
+def test_openblas_probe_calls_blas_as_often_as_asked():
     made = in_cpp("openblas")
     for count in COUNTS:
         sum_of = made["operations", str(count)].infer(IMAGE)
@@ -281,7 +279,7 @@ WHOLE = {
 
 
 @pytest.fixture(scope="module")
-def found() -> dict[str, Breakdown]:
+def found():
     """All of these, each in a process of its own."""
     broken = (toys.entry(toys.BrokenProbes), toys.entry(toys.CrashingProbes))
     run = why(CompareOptions((*TAKEN_APART, "reference", *broken), rounds=1))
@@ -289,7 +287,7 @@ def found() -> dict[str, Breakdown]:
 
 
 @pytest.mark.parametrize("name", TAKEN_APART)
-def test_a_backend_is_taken_apart_in_its_own_process(found: Any, name: str) -> None:
+def test_a_backend_is_taken_apart_in_its_own_process(found, name):
     one = found[name]
     assert (one.reason, one.explained is None) == (None, False)
     parts = [part.name for part in one.parts]
@@ -299,7 +297,7 @@ def test_a_backend_is_taken_apart_in_its_own_process(found: Any, name: str) -> N
 
 
 @pytest.mark.parametrize("name", WHOLE)
-def test_what_has_no_experiments_is_left_whole_with_its_reason(found: Any, name: str) -> None:
+def test_what_has_no_experiments_is_left_whole_with_its_reason(found, name):
     whole = found[name]
     assert (whole.status, whole.parts, whole.explained) == ("ok", (), None)
     assert WHOLE[name] in whole.reason
@@ -307,13 +305,13 @@ def test_what_has_no_experiments_is_left_whole_with_its_reason(found: Any, name:
     assert name != "reference" or sum(whole.anatomy.python_calls.values()) > 10
 
 
-def test_another_networks_stages_are_its_layers() -> None:
+def test_another_networks_stages_are_its_layers():
     (found,) = why(CompareOptions(("numpy",), rounds=1, network="mlp"))
     assert found.reason is None
     assert {"fc1", "fc2", "fc3", "softmax"} <= set(figures(found))
 
 
-def test_parts_are_shown_with_a_bar_where_the_last_one_ended_and_are_in_the_json() -> None:
+def test_parts_are_shown_with_a_bar_where_the_last_one_ended_and_are_in_the_json():
     shown = [*figures(taken(100)), "beside", *(part.name for part in taken(100).beside)]
     lines = list(rows(taken(100), WIDE))
     for line, name in zip(lines[3:], shown, strict=True):
@@ -328,7 +326,7 @@ def test_parts_are_shown_with_a_bar_where_the_last_one_ended_and_are_in_the_json
         assert part["evidence"] in line
 
 
-def test_the_answer_names_the_largest_parts_and_what_the_slowest_adds() -> None:
+def test_the_answer_names_the_largest_parts_and_what_the_slowest_adds():
     slow = renamed(taken(300, python=205), name="slow")
     first, second, both = answer([slow, taken(100)])
     assert re.search("made .*100 µs.*unexplained 22.0 µs.*dispatch 14.0 µs.*78 %", first)
@@ -337,7 +335,7 @@ def test_the_answer_names_the_largest_parts_and_what_the_slowest_adds() -> None:
     assert len(list(answer([slow]))) == 1
 
 
-def test_few_starts_name_no_cause() -> None:
+def test_few_starts_name_no_cause():
     run = run_of(100, FEWEST_STARTS - 1)
     found = breakdowns(run)
     for sentence in answer([*found, renamed(taken(300, python=205), name="slow")]):
@@ -348,7 +346,7 @@ def test_few_starts_name_no_cause() -> None:
     assert row.split()[:4] == ["made", "100", "µs", "-"]
 
 
-def test_each_row_and_column_shown_has_its_legend_and_no_other() -> None:
+def test_each_row_and_column_shown_has_its_legend_and_no_other():
     text = " ".join(" ".join(apart(run_of(100), WIDE)).split())
     for word in ("Python: ", "entering: ", "dispatch: ", "as built: ", "explained: ", "conv1, "):
         assert word in text
@@ -358,7 +356,7 @@ def test_each_row_and_column_shown_has_its_legend_and_no_other() -> None:
     assert "waits: " not in " ".join(table([taken(100)], Screen(40, False)))
 
 
-def test_the_runs_warnings_are_printed_and_in_the_json() -> None:
+def test_the_runs_warnings_are_printed_and_in_the_json():
     run = result(blocks("made", 100, 2, experiments=experiments()), ended="interrupted", apart=True)
     text = " ".join(" ".join(apart(run, WIDE)).split())
     assert any("interrupted" in warning for warning in run.warnings)
@@ -367,7 +365,7 @@ def test_the_runs_warnings_are_printed_and_in_the_json() -> None:
 
 
 @pytest.mark.parametrize("form", ["text", "markdown", "json"])
-def test_report_prints_of_a_run_what_why_prints(form: Any) -> None:
+def test_report_prints_of_a_run_what_why_prints(form):
     text = render(run_of(100), form=form)
     assert "explained" in text
     if form == "json":
@@ -376,7 +374,7 @@ def test_report_prints_of_a_run_what_why_prints(form: Any) -> None:
         assert "100 µs" in text
 
 
-def test_a_narrow_terminal_keeps_name_time_and_share_and_no_function_that_hands_on() -> None:
+def test_a_narrow_terminal_keeps_name_time_and_share_and_no_function_that_hands_on():
     for lines in (table([taken(100)], Screen(40, False)), rows(taken(100), Screen(40, False))):
         assert all(len(line) <= 40 for line in lines)
     row = list(table([taken(100)], Screen(40, False)))[1]
@@ -388,7 +386,7 @@ def test_a_narrow_terminal_keeps_name_time_and_share_and_no_function_that_hands_
     assert [line.split()[-1] for line in list(closely(known, WIDE))[-2:]] == ["a:main", "a…d:h"]
 
 
-def test_what_is_not_taken_apart_and_what_cannot_run_is_shown_with_its_reason() -> None:
+def test_what_is_not_taken_apart_and_what_cannot_run_is_shown_with_its_reason():
     missing = result(failed("cuda", "unavailable", "no GPU"), failed("cupy", "unavailable", "none"))
     whole = Breakdown("tvm", "ok", "nobody", 5.0)
     lines = list(table([taken(50), whole, *breakdowns(missing)], WIDE, named=["cupy"]))
@@ -398,7 +396,7 @@ def test_what_is_not_taken_apart_and_what_cannot_run_is_shown_with_its_reason() 
     assert "cuda;" in lines[-1]
 
 
-def test_the_call_on_two_cores_is_shown_and_in_no_sum() -> None:
+def test_the_call_on_two_cores_is_shown_and_in_no_sum():
     call, two = (
         Experiment("call", name, us, 9) for name, us in [("call", 100), ("on two cores", 60)]
     )
@@ -412,7 +410,7 @@ def test_the_call_on_two_cores_is_shown_and_in_no_sum() -> None:
     assert "on two cores" not in next(table([taken(100)], WIDE))
 
 
-def test_the_command_goes_on_with_its_file_and_with_no_other(run: Run, tmp_path: Path) -> None:
+def test_the_command_goes_on_with_its_file_and_with_no_other(run, tmp_path):
     path, comparison = tmp_path / "why.jsonl", tmp_path / "compare.jsonl"
     first = run("why", "numpy", "--rounds", "1", "-o", path, "--json")
     again = run("why", "-o", path, "--rounds", "2", "--tree")

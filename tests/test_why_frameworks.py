@@ -4,7 +4,6 @@ import functools
 import json
 import re
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -76,7 +75,7 @@ print("\\n" + json.dumps([found, images]))
 
 
 @functools.cache
-def answers_of(framework: str) -> Any:
+def answers_of(framework):
     """Ten floats of each piece's answers, of a framework's variants, all from one process."""
     names = [name for name in NAMES if find(name)[0].name == framework]
     own = environment(**variables(find(framework)[0], 1, quiet=True))
@@ -88,24 +87,22 @@ def answers_of(framework: str) -> Any:
 
 
 @pytest.fixture(scope="module", params=NAMES)
-def name(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
+def name(request):
+    return request.param
 
 
 @pytest.fixture(scope="module")
-def image(name: str) -> Any:
+def image(name):
     return np.array(answers_of(find(name)[0].name)[1], np.float32).reshape(1, 28, 28)
 
 
 @pytest.fixture(scope="module")
-def found(name: str) -> dict[tuple[str, str], Any]:
+def found(name):
     answers, _ = answers_of(find(name)[0].name)
     return {(kind, piece): given for kind, piece, given in answers[name]}
 
 
-def test_a_cut_network_computes_what_lenet_does_until_there(
-    name: str, image: Any, found: dict[tuple[str, str], Any]
-) -> None:
+def test_a_cut_network_computes_what_lenet_does_until_there(name, image, found):
     layers = reference.build(read_weights())(image)
     tried = [(key, cut) for cut, key in zip(STAGES, LAYERS, strict=True) if ("stage", cut) in found]
     assert tried
@@ -118,17 +115,13 @@ def test_a_cut_network_computes_what_lenet_does_until_there(
             assert answer == pytest.approx(expected, abs=2e-4), cut
 
 
-def test_all_ways_answer_for_a_network_that_does_nothing(
-    image: Any, found: dict[tuple[str, str], Any]
-) -> None:
+def test_all_ways_answer_for_a_network_that_does_nothing(image, found):
     for (kind, _), answers in found.items():
         for answer in answers if kind in ("way", "hand-over") else ():
             assert answer == pytest.approx(image.ravel()[:10])
 
 
-def test_a_trivial_layer_is_a_softmax_of_ten_pixels_or_where_eager_a_relu(
-    name: str, image: Any, found: dict[tuple[str, str], Any]
-) -> None:
+def test_a_trivial_layer_is_a_softmax_of_ten_pixels_or_where_eager_a_relu(name, image, found):
     ten = image.ravel()[:10]
     powers = np.exp(ten)
     expected = ten if name in EAGER else powers / powers.sum()
@@ -138,7 +131,7 @@ def test_a_trivial_layer_is_a_softmax_of_ten_pixels_or_where_eager_a_relu(
 
 
 @pytest.fixture(scope="module")
-def parts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, float]]:
+def parts(tmp_path_factory):
     """Of Keras' two ways to ask the same network."""
     path: Path = tmp_path_factory.mktemp("why") / "why.jsonl"
     names = ("keras", "keras:predict_on_batch")
@@ -155,7 +148,7 @@ OF_PREDICT = {
 }
 
 
-def test_most_of_keras_predict_is_its_data_set(parts: dict[str, dict[str, float]]) -> None:
+def test_most_of_keras_predict_is_its_data_set(parts):
     most = sum(parts["keras"][name] for name in ("data set", "pipeline", "second iterator"))
     assert most > sum(parts["keras"].values()) / 2
     assert set(parts["keras"]) - set(parts["keras:predict_on_batch"]) == OF_PREDICT
@@ -169,7 +162,7 @@ def test_most_of_keras_predict_is_its_data_set(parts: dict[str, dict[str, float]
         ("jax@gpu", "(jax.numpy.zeros(10), 2)"),
     ],
 )
-def test_a_wait_for_a_gpu_takes_whatever_an_api_answers_with(name: str, answer: str) -> None:
+def test_a_wait_for_a_gpu_takes_whatever_an_api_answers_with(name, answer):
     framework = name.partition("@")[0]
     code = (
         f"import {framework}\n"

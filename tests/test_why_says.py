@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from lenet_bench.results import Breakdown, breakdowns, read_result
+from lenet_bench.results import breakdowns, read_result
 from lenet_bench.results.breakdown import grouped
 
 RESULT = Path(__file__).parents[1] / "results/why/epyc-zen5-2026-11-24.jsonl.gz"
@@ -11,29 +11,29 @@ STAGES = ("convolutions", "full layers")
 
 
 @pytest.fixture(scope="module")
-def apart() -> dict[str, Breakdown]:
+def apart():
     return {one.name: one for one in breakdowns(read_result(RESULT))}
 
 
-def taken(one: Breakdown, *names: str) -> float:
+def taken(one, *names):
     """The time of these parts or groups of parts."""
     us = {part.name: part.us for part in one.parts} | grouped(one.parts)
     return sum(us[name] for name in names)
 
 
-def operation(one: Breakdown) -> float:
+def operation(one):
     assert one.operation_us is not None
     return one.operation_us.us
 
 
-def test_what_is_said_of_predict_holds(apart: dict[str, Breakdown]) -> None:
+def test_what_is_said_of_predict_holds(apart):
     whole = apart["keras"].median_us
     assert taken(apart["keras"], "data set") / whole == pytest.approx(1 / 2, abs=0.05)
     for part in ("pipeline", "second iterator"):
         assert taken(apart["keras"], part) / whole == pytest.approx(1 / 5, abs=0.03)
 
 
-def test_what_is_said_of_operations_holds(apart: dict[str, Breakdown]) -> None:
+def test_what_is_said_of_operations_holds(apart):
     eager = operation(apart["torch"])
     for graph in ("onednn", "onnxruntime", "tensorflow:concrete", "torch:torchscript"):
         assert eager / operation(apart[graph]) > 5
@@ -42,13 +42,13 @@ def test_what_is_said_of_operations_holds(apart: dict[str, Breakdown]) -> None:
 
 
 def test_a_library_in_cpp_takes_little_time_beyond_the_layers(
-    apart: dict[str, Breakdown],
-) -> None:
+    apart,
+):
     for name in ("onednn", "openblas"):
         assert taken(apart[name], "the API") < 0.02 * taken(apart[name], *STAGES)
 
 
-def test_what_is_said_of_tensorflow_holds(apart: dict[str, Breakdown]) -> None:
+def test_what_is_said_of_tensorflow_holds(apart):
     concrete, keras = apart["tensorflow:concrete"], apart["keras:predict_on_batch"]
     stages = taken(concrete, *STAGES)
     assert taken(concrete, "arrays", "Python") / stages == pytest.approx(0.5, abs=0.05)

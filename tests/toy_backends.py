@@ -141,7 +141,7 @@ class CrashingProbes(Toy):
         os.abort()
 
 
-def entry(factory) -> Entry:
+def entry(factory):
     """Its answers are not LeNet's, and are not checked."""
     made = scratch_entry(factory, checked=False)
     return Entry(**{**vars(made), "factory": f"{__name__}:{factory.__name__}"})

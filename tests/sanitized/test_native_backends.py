@@ -12,14 +12,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
-from lenet_bench.registry import Network
 from networks import random_weights
 
 NATIVE = ("fused", "fused:int16", "onednn", "openblas")
 
 
 @pytest.fixture(scope="module", params=NATIVE)
-def net(request: pytest.FixtureRequest) -> Network:
+def net(request):
     try:
         return lenet_bench.load(request.param, weights=random_weights(1), threads=2)
     except lenet_bench.Unavailable as reason:
@@ -40,9 +39,7 @@ ANY_ARRAY: st.SearchStrategy[Any] = hnp.arrays(
 
 @settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
 @given(array=ANY_ARRAY, step=st.sampled_from([1, -1, 2]))
-def test_any_array_gets_an_answer_or_a_clear_error(
-    net: Network, array: np.ndarray, step: int
-) -> None:
+def test_any_array_gets_an_answer_or_a_clear_error(net, array, step):
     """No shape, type or stride makes a backend read or write outside its arrays."""
     try:
         answer = net.infer(array[..., ::step] if array.ndim else array)
@@ -54,11 +51,11 @@ def test_any_array_gets_an_answer_or_a_clear_error(
 
 @settings(max_examples=50, deadline=None, suppress_health_check=list(HealthCheck))
 @given(image=hnp.arrays(np.float32, (28, 28), elements={"min_value": 0, "max_value": 1}))
-def test_every_layer_is_finite(net: Network, image: np.ndarray) -> None:
+def test_every_layer_is_finite(net, image):
     assert all(np.isfinite(values).all() for values in net.layers(image).values())
 
 
-def test_many_threads_get_the_answers_of_one(net: Network) -> None:
+def test_many_threads_get_the_answers_of_one(net):
     """Eight threads share one backend, each with images of its own."""
     images = np.random.default_rng(2).random((8, 5, 28, 28), dtype=np.float32)
     expected = [net.infer(batch) for batch in images]
@@ -69,7 +66,7 @@ def test_many_threads_get_the_answers_of_one(net: Network) -> None:
 
 
 @pytest.mark.parametrize("threads", [2, 3])
-def test_threads_that_share_an_image_give_the_answer_of_one(threads: int) -> None:
+def test_threads_that_share_an_image_give_the_answer_of_one(threads):
     """With two callers for one set of helpers, awake and asleep, until the network is dropped."""
     weights, images = random_weights(1), np.random.default_rng(3).random((20, 28, 28), np.float32)
     right = [lenet_bench.load("fused", weights=weights).infer(image) for image in images]
@@ -80,11 +77,11 @@ def test_threads_that_share_an_image_give_the_answer_of_one(threads: int) -> Non
             time.sleep(0.01)
 
 
-def test_networks_are_built_and_dropped_by_many_threads() -> None:
+def test_networks_are_built_and_dropped_by_many_threads():
     """Building shares nothing that is not locked."""
     weights = random_weights(1)
 
-    def build(_: int) -> np.ndarray:
+    def build(_):
         return lenet_bench.load("fused", weights=weights).infer(np.zeros((28, 28), np.float32))
 
     with ThreadPoolExecutor(8) as pool:
