@@ -1,7 +1,8 @@
 """The experiments of a block: each timed in short turns, in an order that is shuffled each time.
 
 So a drift affects all of them alike. On a disturbed machine there are more turns, until as many
-calls count as on a quiet one. Before each call the whole network is called, outside the time.
+calls count as on a quiet one. Before each call the whole network is called, outside the time: the
+one as built for the experiments, where there is one.
 """
 
 import random
@@ -11,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..experiment_names import TWO_CORES
+from ..experiment_names import AS_BUILT, TWO_CORES
 from ..networks import network
 from ..registry import find
 from ..undisturbed import Slice, undisturbed_calls
@@ -68,6 +69,7 @@ class _Timed:
     """A probe, and its calls so far."""
 
     def __init__(self, probe: Probe, whole: Infer) -> None:
+        """Before each call, `whole` is called."""
         self.probe = probe
         self._before = probe.infer if probe.kind == "after itself" else whole
         self._turns = 0
@@ -103,8 +105,13 @@ class _Timed:
 
 
 def timed(probes: Sequence[Probe], whole: Infer, images: Sequence[Image]) -> list[dict[str, Any]]:
-    """The median call of each, as plain data."""
-    every = [_Timed(probe, whole) for probe in probes]
+    """The median call of each, as plain data; `whole` is the call that is taken apart.
+
+    It is called before those of its own. Networks that were built share objects and memory with
+    the whole one that was built, so that one is called before them.
+    """
+    built = next((one.infer for one in probes if one.name == AS_BUILT), whole)
+    every = [_Timed(one, whole if one.infer is whole else built) for one in probes]
     due = every
     for _ in range(_MOST_TURNS):
         if not due:

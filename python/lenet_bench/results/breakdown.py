@@ -15,7 +15,8 @@ the parts stand what the sum can be wrong in, and what a network leaves behind:
 
     after a network   = [T(nothing, 1) - T(nothing, n)] - the same, each called after itself
     with this network = [T(whole, 1) - T(whole, n)] - [T(nothing, 1) - T(nothing, n)]
-    as built          = the call - T(whole, 1), where whole was built for the experiments
+    as built          = the call - T(whole, 1), where whole was built for the experiments; each
+                        follows an untimed call of itself
 
 The last two are `unexplained`. The first is in the parts already.
 """

@@ -3,8 +3,9 @@
 Builders (networks/) make the pieces. Here are the ways: how each API is called, first as users call
 it, each further way without one more thing; the last way only enters the API. All but "after
 itself" run right after an untimed call of the whole network, so that each finds the caches as it
-would in the call. With T(network, way), the parts of a call are the ways' differences on a network
-that does nothing, entering it, and the differences of one cut network and the next in the last way:
+would in the call: the one as built where there is one, else the one by hand. With T(network, way),
+the parts of a call are the ways' differences on a network that does nothing, entering it, and the
+differences of one cut network and the next in the last way:
 
     sum   = T(nothing, first) - T(nothing, last) + T(whole, last)
     call  = sum + with this network + as built
