@@ -57,3 +57,11 @@ def see(visit, page):
         return tab
 
     return open_page
+
+
+def violations(tab):
+    """What axe finds on the page."""
+    from axe_playwright_python.sync_playwright import Axe
+
+    found = Axe().run(tab).response["violations"]
+    return [(one["id"], one["nodes"][0]["html"][:200]) for one in found]
