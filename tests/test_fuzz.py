@@ -4,8 +4,6 @@
 LENET_BENCH_FUZZ_FIRST=NUMBER begins with it.
 """
 
-# ruff: noqa: ARG002 - a kind has its interface, whatever it looks at
-
 import asyncio
 import gzip
 import io
@@ -14,19 +12,18 @@ import os
 import re
 import signal
 import time
+from collections.abc import Callable
 from itertools import count
 from random import Random
-from typing import Any, cast
+from typing import NamedTuple, cast
 
 import numpy as np
 import pytest
-from digit_photos import BLACK, WHITE, lay, pen, sheet
 from lenet_bench.classroom import Live, server
 from lenet_bench.classroom.engines import Engines
 from lenet_bench.classroom.server import IMAGE_BYTES, Lesson
-from lenet_bench.errors import ImageError, LenetBenchError, ResultError, WeightsError
+from lenet_bench.errors import LenetBenchError
 from lenet_bench.images import read_image
-from lenet_bench.images.decode import decode
 from lenet_bench.network import PARAMETERS
 from lenet_bench.questions.share import given, packed, received
 from lenet_bench.results import as_result, read_log
@@ -40,243 +37,164 @@ FIRST = int(os.environ.get("LENET_BENCH_FUZZ_FIRST", "0"))
 SECONDS = float(os.environ.get("LENET_BENCH_FUZZ_SECONDS", "0"))
 CPU_S = 10  # of an input
 SENTENCE = r".{10,1000}"
-NUMBER = re.compile(rb"-?\d+(\.\d+)?(e-?\d+)?")
-NUMBERS = [0, 1, -1, 255, 2**15, 2**31, 2**32 - 1, 2**53 + 1, 2**64, -(2**63)]
-VALUES: list[Any] = [
-    *NUMBERS, *(-0.0, 1e300, float("inf"), float("nan"), True, None, "", "a" * 5000, "\0"),
-    *("\ud800", "\u202e", "<b>", "../x", "1e999", [], {}, [0] * 1000, {"": {}}, [None]),
-    *([[0, 0]], "fused"),
-]  # fmt: skip
+
+#: A value of JSON that is no list and no object, and what may stand in its place.
+VALUE = re.compile(rb'"(?:[^"\\]|\\.)*"(?!:)|-?\d+(?:\.\d+)?(?:e-?\d+)?|null|true|false')
+VALUES = (
+    *(b"0", b"-1", b"255", b"4294967295", b"9007199254740993", b"18446744073709551616"),
+    *(b"-0.0", b"1e300", b"1e999", b"NaN", b"9" * 400, b"null", b"true", b"[]", b"{}", b"[null]"),
+    *(b'""', b'"%s"' % (b"a" * 5000), rb'"\u0000"', rb'"\ud800"', rb'"\u202e"', b'"../x"'),
+    *(b'"<b>"', b'"fused"', b"[[0,0]]", b"[0%s]" % (b",0" * 3000), b"[" * 2000 + b"]" * 2000),
+    *(b'{"":{}}', b'{"a":' * 2000 + b"1" + b"}" * 2000, b"[" * 5000),
+)
 
 
-def changed(content, random):
-    """One to four changes of the bytes."""
-    content = bytearray(content)
+def changed(content: bytes, random: Random) -> bytes:
+    """One to four changes: a part replaced, left out or repeated, a cut, another value."""
+    made = bytearray(content)
     for _ in range(random.choice([1, 1, 2, 4])):
-        at = random.randrange(1 + min(len(content), random.choice([64, 512, 1 << 30])))
-        chunk = slice(at, at + random.choice([1, 2, 8, 100, 4000]))
-        to = random.randrange(1 + len(content))
+        at = random.randrange(1 + min(len(made), random.choice([64, 512, 1 << 30])))
+        part = slice(at, at + random.choice([1, 2, 8, 100, 4000]))
         match random.randrange(6):
-            case 0 if at < len(content):
-                content[at] ^= 1 << random.randrange(8)
+            case 0:
+                made[part] = random.randbytes(random.choice([1, 4, 8]))
             case 1:
-                del content[at:]
+                del made[part]
             case 2:
-                del content[chunk]
+                made[at:at] = made[part] * random.choice([1, 50])
             case 3:
-                content[to:to] = content[chunk] * random.choice([1, 1, 2, 50])
-            case 4:
-                size = random.choice([1, 2, 4, 8])
-                number = random.choice(NUMBERS) % 2 ** (8 * size)
-                content[at : at + size] = number.to_bytes(size, random.choice(["little", "big"]))
-            case _ if found := NUMBER.search(content, at):
-                number = random.choice([*NUMBERS, "1e999", "NaN", "9" * 400])
-                content[slice(*found.span())] = str(number).encode()
-    return bytes(content)
+                del made[at:]
+            case _ if found := VALUE.search(made, at):
+                made[slice(*found.span())] = random.choice(VALUES)
+    return bytes(made)
 
 
-def changed_json(value, random):
-    """The JSON value with another one somewhere in it."""
-    places: list[Any] = []
-    stack = [value]
-    while stack:
-        one = stack.pop()
-        keys = list(one) if isinstance(one, dict) else range(len(one))
-        places += [(one, key) for key in keys[:30]]
-        stack += [one[key] for key in keys[:30] if isinstance(one[key], (dict, list)) and one[key]]
-    parent, key = random.choice(places)
-    old = parent[key]
-    match random.randrange(5):
-        case 0:
-            del parent[key]
-        case 1 if isinstance(old, (int, float)):
-            parent[key] = old * random.choice([-1, 2, 1000, 1e9, 0.001]) + random.choice([0, 1, -1])
-        case 2 if isinstance(parent, list):
-            parent[key:key] = [old] * random.choice([1, 10, 3000])
-        case 3:
-            for _ in range(random.choice([1, 50, 2000])):
-                old = [old] if random.random() < 0.5 else {str(key): old}
-            parent[key] = old
-        case _:
-            parent[key] = random.choice(VALUES)
-    return value
+class Reader(NamedTuple):
+    """What reads one kind of input, samples of it, and how they are changed."""
+
+    inputs: int
+    samples: list[bytes]
+    read: Callable[[bytes], object]
+    changed: Callable[[bytes, Random], bytes] = changed
 
 
-def dumped(value):
-    try:
-        return json.dumps(value, separators=(",", ":")).encode()
-    except (RecursionError, ValueError):
-        return b"[" * 5000
+def pictures(_folder):
+    pixels = np.full((60, 60, 3), 255, np.uint8)
+    pixels[10:50, 28:34] = 0
+    quick = "PNG L,PNG P,PNG RGBA,JPEG RGB,JPEG CMYK,PPM 1,PPM L,GIF P,BMP RGB,WEBP RGB"
 
-
-class Pictures:
-    errors, inputs = ImageError, 400
-    forms = (
-        ("PNG", "L"), ("PNG", "P"), ("PNG", "RGBA"), ("JPEG", "RGB"), ("JPEG", "CMYK"),
-        ("PPM", "1"), ("PPM", "L"), ("GIF", "P"), ("BMP", "RGB"), ("WEBP", "RGB"),
-        ("TIFF", "L"), ("TIFF", "1"),
-    )  # fmt: skip
-
-    def __init__(self, folder):
-        ink = pen(4, np.random.default_rng(2), 40, 5)
-        picture = lay(sheet((60, 60), WHITE), ink, BLACK, (8, 8))
-        self.image = Image.fromarray((picture * 255).astype(np.uint8))
-        self.samples = [self.saved(*form) for form in self.forms]
-
-    def saved(self, form, mode):
+    def saved(form, mode):
         file = io.BytesIO()
-        self.image.convert(mode).save(file, form)
+        Image.fromarray(pixels).convert(mode).save(file, form)
         return file.getvalue()
 
-    def made(self, random):
-        in_a_process = random.random() < 0.02  # TIFF, which takes as long as many others
-        samples = self.samples[-2:] if in_a_process else self.samples[:-2]
-        return changed(random.choice(samples), random)
-
-    def read(self, content, number):
-        if number % 4:  # to find the digit takes longer
-            decode("it", content)
-            return
+    def read(content):
         image = read_image(content)
         assert image.shape == (28, 28)
         assert np.isfinite(image).all()
 
+    samples = [saved(*form.split()) for form in quick.split(",")]
+    return Reader(300, [*samples * 4, saved("TIFF", "1")], read)  # TIFF takes a process
 
-class Weights:
-    errors, inputs = WeightsError, 600
 
-    def __init__(self, folder):
-        self.path = folder / "lenet.safetensors"
-        self.samples = [default_path().read_bytes()]
-        self.right = read_weights().sha256
+def weights(folder):
+    whole, path = default_path().read_bytes(), folder / "lenet.safetensors"
+    start, right = 8 + int.from_bytes(whole[:8], "little"), read_weights().sha256
 
-    def made(self, random):
-        whole = self.samples[0]
-        start = 8 + int.from_bytes(whole[:8], "little")
-        header, rest = whole[8:start], whole[start:]
-        match random.randrange(3):
-            case 0:
-                return changed(whole, random)
-            case 1:
-                header = changed(header, random)
-            case _:
-                header = dumped(changed_json(json.loads(header), random))
-        rest = rest if random.random() < 0.2 else rest[:4000]  # 1.7 MB take their time
+    def read(content):
+        path.write_bytes(content)
+        found = read_weights(path)
+        assert {name: a.shape for name, a in found.parameters.items()} == PARAMETERS
+        assert found.sha256 == right or "sha256" not in found.metadata
+
+    def changed_header(content, random):
+        """Or all of it; mostly without the 1.7 MB of parameters, which take their time."""
+        header, rest = content[8:start], content[start:]
+        if random.random() < 0.3:
+            return changed(content, random)
+        header = changed(header, random)
+        rest = rest if random.random() < 0.2 else rest[:4000]
         return len(header).to_bytes(8, "little") + header + rest
 
-    def read(self, content, number):
-        self.path.write_bytes(content)
-        weights = read_weights(self.path)
-        assert {name: a.shape for name, a in weights.parameters.items()} == PARAMETERS
-        assert weights.sha256 == self.right or "sha256" not in weights.metadata
+    return Reader(600, [whole], read, changed_header)
 
 
-class Results:
-    errors, inputs = ResultError, 600
-    suffix = ".jsonl"
-
-    def __init__(self, folder):
-        self.path = folder / f"result{self.suffix}"
-        self.samples = [self.packed(lines) for lines in self.of_lines()]
-
-    def of_lines(self):
-        yield as_lines(sample_log())
-        yield as_lines(possible_log(blocks("fused", 20, 4), failed("numpy", "crashed", "so")))
-
-    def packed(self, lines):
-        return lines
-
-    def made(self, random):
-        lines = random.choice(self.samples)
-        if lines.startswith(b"\x1f\x8b"):
-            lines = gzip.decompress(lines)
-        for _ in range(random.choice([1, 1, 1, 3])):
-            each = lines.splitlines(keepends=True) or [b"{}\n"]
-            one, other = random.randrange(len(each)), random.randrange(len(each))
-            match random.randrange(8):
-                case 0:
-                    each[one:one] = [each[other]] * random.choice([1, 1, 200])
-                case 1:
-                    del each[one]
-                case 2:
-                    each[one] = with_checksums(changed(each[one], random))
-                case _:
-                    try:
-                        value = json.loads(each[one])
-                        value.pop("crc32", None)
-                        each[one] = with_checksums(dumped(changed_json(value, random)) + b"\n")
-                    except (ValueError, AttributeError, TypeError, IndexError, RecursionError):
-                        each[one] = changed(each[one], random)
-            lines = b"".join(each)
-        content = self.packed(lines)
-        return changed(content, random) if random.random() < 0.1 else content
-
-    def read(self, content, number):
-        self.path.write_bytes(content)
-        log = read_log(self.path)
-        if number % 20 == 0:  # it takes longer
-            result = as_result(log)
-            assert render(result)
-            json.loads(render(result, form="json"), parse_constant=lambda _: 1 / 0)
+def changed_lines(content, random):
+    """One line changed, with its checksum right again; or doubled, or left out."""
+    lines = content.splitlines(keepends=True)
+    one = random.randrange(len(lines))
+    match random.randrange(8):
+        case 0:
+            lines[one:one] = [random.choice(lines)] * random.choice([1, 200])
+        case 1:
+            del lines[one]
+        case _:
+            line = re.sub(rb',"crc32":"\w+"', b"", lines[one].rstrip(b"\n"))
+            lines[one] = with_checksums(changed(line, random) + b"\n")
+    return b"".join(lines)
 
 
-class Shared(Results):
-    inputs = 400
-    suffix = ".jsonl.gz"
+def results(folder):
+    path = folder / "result.jsonl"
 
-    def of_lines(self):
-        self.path.write_bytes(as_lines(possible_log()))
-        yield gzip.decompress(given(self.path).content)
+    def read(content):
+        path.write_bytes(content)
+        result = as_result(read_log(path))
+        assert render(result)
+        json.loads(render(result, form="json"), parse_constant=lambda _: 1 / 0)
 
-    def packed(self, lines):
-        return gzip.compress(lines, 1)
+    other = possible_log(blocks("fused", 20, 4), failed("numpy", "crashed", "so"))
+    return Reader(600, [as_lines(sample_log()), as_lines(other)], read, changed_lines)
 
-    def read(self, content, number):
-        self.path.write_bytes(content)
-        found = received(self.path)
+
+def shared(folder):
+    path = folder / "result.jsonl.gz"
+
+    def read(content):
+        path.write_bytes(content)
+        found = received(path)
         assert packed(as_lines(found.log)) == found.content
 
+    def changed_inside(content, random):
+        """In what is packed, or seldom the packed bytes."""
+        if random.random() < 0.1:
+            return changed(content, random)
+        return gzip.compress(changed_lines(gzip.decompress(content), random), 1)
 
-class Requests:
-    errors, inputs = LenetBenchError, 3000
+    path.write_bytes(as_lines(possible_log()))
+    return Reader(400, [given(path).content], read, changed_inside)
 
-    def __init__(self, folder):
-        self.loop = asyncio.new_event_loop()
-        self.lesson = Lesson("<!doctype html>", Live([]), Engines(["x"], {"x.js": b"1"}))
-        self.loop.run_until_complete(self.begin())
-        head = b" HTTP/1.1\r\nHost: 127.0.0.1:8000\r\n"
-        body = np.full(IMAGE_BYTES // 4, 0.5, "<f4").tobytes()
-        more = b"Origin: http://127.0.0.1:8000\r\nContent-Length: 3136\r\nAccept: */*\r\n\r\n"
-        self.samples = [
-            b"GET /?token=TOKEN" + head + b"\r\n",
-            b"GET /backends?token=TOKEN&a=%20" + head + b"\r\n",
-            b"GET /engines/TOKEN/x.js" + head + b"User-Agent: Mozilla/5.0 (X11)\r\n\r\n",
-            b"POST /infer?token=TOKEN" + head + more + body,
-        ]
 
-    async def begin(self):
-        self.token = self.lesson.open(8000).partition("=")[2].encode()
+def requests(_folder):
+    lesson = Lesson("<!doctype html>", Live([]), Engines(["x"], {"x.js": b"1"}))
+    token = lesson.open(8000).partition("=")[2].encode()
 
-    def made(self, random):
-        return changed(random.choice(self.samples), random)
+    async def answered(content):
+        reader, writer = asyncio.StreamReader(8 << 10), Written()
+        reader.feed_data(content.replace(b"TOKEN", token))
+        reader.feed_eof()
+        await lesson.connected(reader, cast(asyncio.StreamWriter, writer))
+        return writer.content
 
-    def read(self, content, number):
-        status = self.loop.run_until_complete(self.answer(content.replace(b"TOKEN", self.token)))
+    def read(content):
+        head, _, body = asyncio.run(answered(content)).partition(b"\r\n\r\n")
+        if not head:
+            raise LenetBenchError("no answer, since the request has no end")
+        status = head.split()[1]
         if status != b"200":
+            assert status[:1] == b"4" or status == b"501"
+            assert body.count(b"\n") == 1
             raise LenetBenchError(f"refused with {status!r}")
 
-    async def answer(self, content):
-        reader, writer = asyncio.StreamReader(8 << 10), Written()
-        reader.feed_data(content)
-        reader.feed_eof()
-        await self.lesson.connected(reader, cast(asyncio.StreamWriter, writer))
-        head, _, body = writer.content.partition(b"\r\n\r\n")
-        if not head:
-            return b"nothing"  # the request has no end
-        status = head.split()[1]
-        assert status[:1] in b"24" or status == b"501"
-        assert status == b"200" or body.count(b"\n") == 1
-        return status
+    head = b" HTTP/1.1\r\nHost: 127.0.0.1:8000\r\n"
+    more = b"Origin: http://127.0.0.1:8000\r\nContent-Length: 3136\r\nAccept: */*\r\n\r\n"
+    samples = [
+        b"GET /?token=TOKEN" + head + b"\r\n",
+        b"GET /backends?token=TOKEN&a=%20" + head + b"\r\n",
+        b"GET /engines/TOKEN/x.js" + head + b"User-Agent: Mozilla/5.0 (X11)\r\n\r\n",
+        b"POST /infer?token=TOKEN" + head + more + np.full(IMAGE_BYTES // 4, 0.5, "<f4").tobytes(),
+    ]
+    return Reader(3000, samples, read)
 
 
 class Written:
@@ -301,32 +219,27 @@ class Written:
         """It is closed at once."""
 
 
-@pytest.fixture(params=[Pictures, Weights, Results, Shared, Requests])
-def kind(request, tmp_path, monkeypatch):
-    """What reads samples of a kind, and each of these can be read."""
-    plenty = (1e9, 10**9)  # of requests a second, at once
-    monkeypatch.setattr(server, "_REQUESTS", plenty)
-    monkeypatch.setattr(server, "_DRAWINGS", plenty)
-    before = signal.signal(signal.SIGPROF, too_long)
-    made = request.param(tmp_path)
-    for sample in made.samples:
-        made.read(sample, 0)
-    yield made
-    signal.signal(signal.SIGPROF, before)
-    if isinstance(made, Requests):
-        made.loop.close()
-
-
 def too_long(*_):
     raise TimeoutError(f"it takes more than {CPU_S} s")
 
 
-def tried(kind, content, number):
+@pytest.fixture
+def in_time(monkeypatch):
+    """What takes too long fails; no request comes too soon."""
+    plenty = (1e9, 10**9)  # of requests a second, at once
+    monkeypatch.setattr(server, "_REQUESTS", plenty)
+    monkeypatch.setattr(server, "_DRAWINGS", plenty)
+    before = signal.signal(signal.SIGPROF, too_long)
+    yield
+    signal.signal(signal.SIGPROF, before)
+
+
+def tried(reader, content):
     """Whether it is read; an exception that is not the program's own leaves."""
     signal.setitimer(signal.ITIMER_PROF, CPU_S)
     try:
-        kind.read(content, number)
-    except kind.errors as error:
+        reader.read(content)
+    except LenetBenchError as error:
         if not re.fullmatch(SENTENCE, str(error)):
             raise RuntimeError(f"no sentence: {str(error)[:2000]!r}") from error
         return False
@@ -335,16 +248,20 @@ def tried(kind, content, number):
     return True
 
 
-def test_changed_samples_are_read_or_refused_in_a_sentence(kind, capfd):
-    name, until = type(kind).__name__, time.monotonic() + SECONDS
+@pytest.mark.usefixtures("in_time")
+@pytest.mark.parametrize("kind", [pictures, weights, results, shared, requests])
+def test_changed_samples_are_read_or_refused_in_a_sentence(kind, tmp_path, capfd):
+    reader, until = kind(tmp_path), time.monotonic() + SECONDS
+    assert all(tried(reader, sample) for sample in reader.samples)
     read: list[bool] = []
     for number in count(FIRST):
-        if len(read) >= kind.inputs and time.monotonic() > until:
+        if len(read) >= reader.inputs and time.monotonic() > until:
             break
-        content = kind.made(Random(f"{name} {number}"))
+        random = Random(f"{kind.__name__} {number}")
+        content = reader.changed(random.choice(reader.samples), random)
         try:
-            read.append(tried(kind, content, number))
+            read.append(tried(reader, content))
             assert not any(capfd.readouterr())
         except Exception as error:
-            raise AssertionError(f"input {number} of {name}") from error
+            raise AssertionError(f"input {number} of {kind.__name__}") from error
     assert 0 < sum(read) < len(read)
