@@ -31,9 +31,8 @@ def handwriting(count):
     folder = os.environ.get(FOLDER_VARIABLE)
     if folder:
         return read_mnist("test", folder).images[:count]
-    random = np.random.default_rng(8)
     images = []
     for n in range(count):
-        paper = lay(sheet((180, 180), BLACK), pen(n % 10, random, 100, 9), WHITE, (40, 40))
+        paper = lay(sheet((180, 180), BLACK), pen(n % 10, 60 + n % 70), WHITE, (20, 20))
         images.append(np.round(read_image(stored(paper, "PNG")) * 255))
     return np.asarray(images, np.uint8)

