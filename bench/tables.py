@@ -1,7 +1,7 @@
 """The tables of the README and of docs/, each drawn from a result file: DRAWN has them by kind."""
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from itertools import islice
@@ -9,6 +9,7 @@ from math import inf
 from pathlib import Path
 from statistics import median as middle
 from textwrap import wrap
+from typing import Any
 
 from conditions import CONDITIONS
 from control import rows as control_rows
@@ -19,7 +20,7 @@ from lenet_bench.registry import find
 from lenet_bench.registry import precision as precision_of
 from lenet_bench.results import (
     Breakdown,
-    Part,
+    Result,
     Row,
     breakdowns,
     read_result,
@@ -90,7 +91,7 @@ def row(ways: list[Record]) -> tuple[str, ...]:
 def baselines(folder: Path) -> Iterator[str]:
     """How far the intervals of ratios reach, by what the ratios are to: the middle one's half."""
     found: dict[str, list[str]] = {}
-    files = sorted(folder.glob(f"*{SUFFIX}"))
+    files = in_folder(folder)
     for path in files:
         result = read_result(path)
         often = [one for one in result.backends if len(one.blocks) >= FEWEST_STARTS]
@@ -162,22 +163,23 @@ def apart_row(one: Breakdown) -> tuple[str, ...]:
     )
 
 
-def whyanswer(path: Path) -> Iterator[str]:
+def whyanswer(path: Path) -> Iterable[str]:
     """The same in sentences."""
-    for sentence in answer_of(breakdowns(read_result(path))):
-        yield f"- {sentence}"
+    return bullets(answer_of(breakdowns(read_result(path))))
 
 
-def whytold(path: Path) -> Iterator[str]:
+def whytold(path: Path) -> Iterable[str]:
     """The sentences on a few backends."""
-    found = [one for one in breakdowns(read_result(path)) if one.name in TOLD]
-    for sentence in answer_of(found):
-        yield f"- {sentence}"
+    return bullets(answer_of([one for one in breakdowns(read_result(path)) if one.name in TOLD]))
+
+
+def bullets(sentences: Iterable[str]) -> Iterator[str]:
+    return (f"- {sentence}" for sentence in sentences)
 
 
 def closure(folder: Path) -> Iterator[str]:
     """Of how many calls the parts add up, a run a line."""
-    for path in sorted(folder.glob(f"*{SUFFIX}"), reverse=True):
+    for path in reversed(in_folder(folder)):
         every = breakdowns(read_result(path))
         off = {
             one.name: max(1 - one.explained_low, one.explained_high - 1)
@@ -195,16 +197,14 @@ def closure(folder: Path) -> Iterator[str]:
 
 def whyparts(path: Path) -> Iterator[str]:
     """Each part of each backend."""
+    titles = ("part", "median", "95 % interval", "what was measured")
     for one in breakdowns(read_result(path)):
         if one.parts:
-            yield from [f"### {one.name}", ""]
-            rows = [part_row(part) for part in (*one.parts, *one.beside)]
-            titles = ("part", "median", "95 % interval", "what was measured")
-            yield from [*markdown(titles, rows, (titles[0], titles[3])), ""]
-
-
-def part_row(part: Part) -> tuple[str, ...]:
-    return part.name, time(part.us), times(part.low_us, part.high_us), part.evidence
+            rows = [
+                (part.name, time(part.us), times(part.low_us, part.high_us), part.evidence)
+                for part in (*one.parts, *one.beside)
+            ]
+            yield from [f"### {one.name}", "", *markdown(titles, rows, (titles[0], titles[3])), ""]
 
 
 def training(path: Path) -> Iterator[str]:
@@ -253,44 +253,43 @@ def coverage(path: Path) -> Iterator[str]:
 
 def settings(folder: Path) -> Iterator[str]:
     """What was tried beside the ways of the registry, a backend a file."""
-    for path in sorted(folder.glob(f"*{SUFFIX}")):
+    for path in in_folder(folder):
         yield from [f"### {named(path)}", "", *tried_beside(path), ""]
+
+
+def in_folder(folder: Path) -> list[Path]:
+    """The results there."""
+    return sorted(folder.glob(f"*{SUFFIX}"))
 
 
 def tried_beside(path: Path) -> Iterator[str]:
     """Each way against the fastest in float32 of the registry's."""
-    result = read_result(path)
-    backend = named(path)
-    tries = alternatives(backend)
-    tried = {row.name: row for row in result.backends}
-    own = [row for row in tried.values() if "/" not in row.name]
-    full = [row for row in own if precision_of(row.name) == "float32"]
-    best = min(full, key=median_us)
+    result, tries = read_result(path), alternatives(named(path))
     yield measured_how(result)
     yield ""
     titles = ("setting", "what it tries", "median", "ratio to the fastest variant", "95 % interval")
-    ways = {row.name: known_as(row.name) for row in own}
-    ways |= {f"{backend}/{name}": sentence for name, sentence in tries.items()}
-    known = sorted(ways, key=lambda name: median(tried[name]) or inf if name in tried else inf)
-    seed = result.rules.seed
-    rows = [setting_row(tried[name], ways[name], best, seed) for name in known if name in tried]
+    known = [row for row in result.backends if tries_of(row, tries)]
+    rows = [setting_row(row, tries, result) for row in sorted(known, key=median_us)]
     yield from markdown(titles, rows, titles[:2])
 
 
 def fastestsettings(folder: Path) -> Iterator[str]:
     """The fastest of what was tried beside each backend's fastest variant, a backend a row."""
     rows: list[tuple[str, ...]] = []
-    for path in sorted(folder.glob(f"*{SUFFIX}")):
-        result, tries = read_result(path), alternatives(named(path))
-        own = [one for one in result.backends if "/" not in one.name]
-        full = [one for one in own if precision_of(one.name) == "float32"]
-        best = min(full, key=median_us)
-        other = min((one for one in result.backends if one not in own), key=median_us)
-        sentence = tries[other.name.partition("/")[2]]
-        _, said, *figures = setting_row(other, sentence, best, result.rules.seed)
-        rows.append((best.name, time(median(best)), said, *figures))
+    for path in in_folder(folder):
+        result = read_result(path)
+        best = fastest_variant(result)
+        other = min((row for row in result.backends if "/" in row.name), key=median_us)
+        _, *figures = setting_row(other, alternatives(named(path)), result)
+        rows.append((best.name, time(median_us(best)), *figures))
     titles = ("fastest variant", "median", "the fastest of what else was tried", "its median")
     yield from markdown((*titles, "ratio", "95 % interval"), rows, (titles[0], titles[2]))
+
+
+def fastest_variant(result: Result) -> Row:
+    """Of the registry's in float32."""
+    own = [row for row in result.backends if "/" not in row.name]
+    return min((row for row in own if precision_of(row.name) == "float32"), key=median_us)
 
 
 def alternatives(backend: str) -> dict[str, str]:
@@ -299,31 +298,29 @@ def alternatives(backend: str) -> dict[str, str]:
     return {**still, **MEASURED_ONCE.get(backend, {})}
 
 
-def known_as(name: str) -> str:
-    """What the registry says of this way."""
-    row, variant = find(name)
-    return row.variants.get(variant, "the only variant")
+def tries_of(row: Row, tries: Mapping[str, str]) -> str | None:
+    """What a setting tries, or what the registry says of a variant of its own."""
+    _, is_tried, setting = row.name.partition("/")
+    if is_tried:
+        return tries.get(setting)
+    backend, variant = find(row.name)
+    return backend.variants.get(variant, "the only variant")
 
 
-def setting_row(row: Row, tries: str, best: Row, seed: int) -> tuple[str, ...]:
-    """One way, or why there is none."""
-    us, least_us = median(row), median(best)
-    if us is None or not least_us:
-        return row.name, tries, row.status, "-", "-"
+def setting_row(row: Row, tries: Mapping[str, str], result: Result) -> tuple[str, ...]:
+    """One way beside the fastest variant, or why there is none."""
+    says, best, us = tries_of(row, tries) or "", fastest_variant(result), median_us(row)
+    if us == inf:
+        return row.name, says, row.status, "-", "-"
     new, old = (start_medians_us(one.blocks) for one in (row, best))
-    found = None if row is best else ratio_interval(new, old, seed)
+    found = None if row is best else ratio_interval(new, old, result.rules.seed)
     reaches = interval(found.low, found.high) if found else "-"
-    return row.name, tries, time(us), ratio(us / least_us), reaches
-
-
-def median(row: Row) -> float | None:
-    """Its median, where it was timed."""
-    return row.summary.p50_us if row.summary else None
+    return row.name, says, time(us), ratio(us / median_us(best)), reaches
 
 
 def median_us(row: Row) -> float:
-    """The same, last in an order where it was not."""
-    return median(row) or inf
+    """Its median; infinity, the last in an order, where it was not timed."""
+    return (row.summary and row.summary.p50_us) or inf
 
 
 def conditions(path: Path) -> Iterator[str]:
@@ -356,10 +353,15 @@ def in_one(row: Row | None) -> str:
     return f"{time(found.p50_us)} ({ratio(found.ratio)}{within})"
 
 
+def in_less_than_float32(path: Path) -> list[dict[str, Any]]:
+    """What a verification found of the variants that compute so."""
+    every = json.loads(path.read_text())["backends"]
+    return [one for one in every if precision_of(one["backend"]) != "float32"]
+
+
 def precisionbrief(path: Path) -> Iterator[str]:
     """The same in a sentence."""
-    every = json.loads(path.read_text())["backends"]
-    found = [one for one in every if precision_of(one["backend"]) != "float32"]
+    found = in_less_than_float32(path)
     accuracies = [one["accuracy"] for one in found]
     farthest = max(found, key=lambda one: float(one["max_difference"]))
     yield (
@@ -373,8 +375,6 @@ def precisionbrief(path: Path) -> Iterator[str]:
 
 def precision(path: Path) -> Iterator[str]:
     """What computes in less than float32, and what that costs the answers."""
-    every = json.loads(path.read_text())["backends"]
-    found = [one for one in every if precision_of(one["backend"]) != "float32"]
     titles = ("backend", "computes in", "accuracy", "largest difference", "digits that differ")
     rows = [
         (
@@ -384,7 +384,7 @@ def precision(path: Path) -> Iterator[str]:
             f"{one['max_difference']:.1e}",
             str(len(one["disagreements"])),
         )
-        for one in found
+        for one in in_less_than_float32(path)
     ]
     yield from markdown(titles, rows, titles[:2])
 
@@ -417,9 +417,9 @@ def networkslong(folder: Path) -> Iterator[str]:
     yield from markdown(titles, rows, titles[:1])
 
 
-def sizes(folder: Path) -> Iterator[str]:
+def sizes(folder: Path) -> Iterable[str]:
     """From which size on each backend is nearly as fast as the fastest API."""
-    yield from (f"- {size_sentence(own)}" for own in by_name(of_sizes(folder)).values())
+    return bullets(map(size_sentence, by_name(of_sizes(folder)).values()))
 
 
 def sizesbrief(folder: Path) -> Iterator[str]:
@@ -458,25 +458,13 @@ def control(path: Path) -> Iterable[str]:
 DRAWN: dict[str, Callable[[Path], Iterable[str]]] = {
     "answer": inshort,
     "when": whichwhen,
-    "backends": backends,
-    "baselines": baselines,
-    "why": why,
-    "whyanswer": whyanswer,
-    "whytold": whytold,
-    "closure": closure,
-    "whyparts": whyparts,
     "withoutpython": without_python,
-    "training": training,
-    "selftest": selftest,
-    "coverage": coverage,
-    "settings": settings,
-    "fastestsettings": fastestsettings,
-    "conditions": conditions,
-    "networks": networks,
-    "networkslong": networkslong,
-    "sizes": sizes,
-    "sizesbrief": sizesbrief,
-    "control": control,
-    "precision": precision,
-    "precisionbrief": precisionbrief,
+    **{
+        kind.__name__: kind
+        for kind in (
+            *(backends, baselines, why, whyanswer, whytold, closure, whyparts, training, selftest),
+            *(coverage, settings, fastestsettings, conditions, networks, networkslong, sizes),
+            *(sizesbrief, control, precision, precisionbrief),
+        )
+    },
 }

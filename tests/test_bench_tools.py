@@ -1,4 +1,4 @@
-"""Tools of bench/: other settings, and C++ beside Python."""
+"""Tools of bench/: other settings, other conditions, C++ beside Python, the size of the code."""
 
 import ast
 import sys
@@ -13,9 +13,11 @@ from sample_results import blocks, log, write_log
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "bench"))
 sys.path.insert(0, str(Path(__file__).parents[1]))
+import conditions
 import gpu
 from settings.__main__ import entry
 from settings.tried import SETTINGS
+from size import fault, tokens
 from tables import alternatives
 from without_python import PAIRS, without_python
 
@@ -34,11 +36,9 @@ def test_a_setting_is_measured_beside_the_registrys_ways():
 
 @pytest.mark.parametrize("backend", SETTINGS)
 def test_each_setting_calls_a_function_of_the_backends_file(backend):
-    row, _ = find(backend)
     folder = Path(lenet_bench.backends.__file__).parent  # type: ignore[attr-defined]
-    defined = set() if row.native else functions(folder / f"{row.module}.py")
-    for setting in SETTINGS[backend].values():
-        assert row.native or setting.function in defined
+    defined = functions(folder / f"{find(backend)[0].module}.py")
+    assert {setting.function for setting in SETTINGS[backend].values()} <= defined
 
 
 def functions(path):
@@ -100,3 +100,40 @@ def test_wheels_to_carry_to_a_gpu_are_the_versions_that_are_tested():
     }
     of_cuda = {line for line in carried if line.startswith("nvidia-")}  # of the image's CUDA
     assert carried - of_cuda <= {*(ROOT / "constraints.txt").read_text().splitlines()}
+
+
+def test_of_each_backend_the_fastest_variant_in_float32_is_measured(monkeypatch):
+    monkeypatch.setattr(conditions, "STARTS_WITHIN_S", 8)
+    kept = ROOT / "results/cpu/epyc-2026-11-24.jsonl.gz"
+    names = conditions.fastest(kept)
+    assert "fused" in names
+    assert {precision(name) for name in names} == {"float32"}
+    assert [name for name in names if name.startswith("keras:")] == ["keras:function"]
+    slow = {row.name for row in read_result(kept).backends if (row.cold_start_s or 0) > 8}
+    assert slow
+    assert not slow & set(names)
+
+
+CHANGELOG = "# Changes\n\n## 0.2.0\n\n- Size: 1,050 tokens, because of a thing.\n\n## 0.1.0\n"
+
+
+def test_comments_docstrings_and_layout_have_no_tokens(tmp_path):
+    file = tmp_path / "module.py"
+    file.write_text('"""Module."""\n\n# Why.\ndef f():\n    """Function."""\n    return "text"\n')
+    assert tokens(file) == len(["def", "f", "(", ")", ":", "return", "text"])
+
+
+def test_growth_of_three_percent_passes():
+    assert fault(1030, 1000, "# Changes\n\n## 0.2.0\n") is None
+
+
+def test_growth_that_the_changelog_names_passes():
+    assert fault(1060, 1000, CHANGELOG) is None
+
+
+def test_growth_beyond_what_the_changelog_names_is_refused():
+    assert "1,100 tokens" in str(fault(1100, 1000, CHANGELOG))
+
+
+def test_growth_that_an_older_section_names_is_refused():
+    assert fault(1060, 1000, CHANGELOG.replace("## 0.2.0", "## 0.3.0\n\n## 0.2.0")) is not None

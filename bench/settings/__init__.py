@@ -13,7 +13,7 @@ from functools import partial
 from importlib import import_module
 from typing import Any
 
-from lenet_bench.registry import Backend, find, load
+from lenet_bench.registry import Backend, find
 from lenet_bench.registry.adapter import Adapter
 from lenet_bench.weights import Weights
 
@@ -21,8 +21,8 @@ from .changes import Setting
 from .tried import SETTINGS
 
 
-class InPython(Adapter):
-    """A setting of a backend in Python; what it changes stays changed in this process."""
+class Changed(Adapter):
+    """A backend with a setting; what it changes stays changed in this process."""
 
     def __init__(
         self, row: Backend, name: str, setting: Setting, weights: Weights, *, threads: int
@@ -39,22 +39,10 @@ class InPython(Adapter):
         return {"library": self.library(), "setting": self._name}
 
 
-class InCpp:
-    """A setting of a backend in C++, of which only variables of the environment differ."""
-
-    def __init__(self, row: Backend, name: str, _: Setting, weights: Weights, *, threads: int):
-        self._name, self._network = name, load(row.name, threads=threads, weights=weights)
-        self.infer = self._network.infer
-
-    def describe(self) -> dict[str, str]:
-        return {**self._network.describe(), "setting": self._name}
-
-
 def __getattr__(factory: str) -> Any:
     """The factory for `compare`, asked for as BACKEND__SETTING."""
     backend, _, name = factory.partition("__")
     backend = backend.replace("_", "-")
     if name not in SETTINGS.get(backend, {}):
         raise AttributeError(factory)
-    row, _ = find(backend)
-    return partial(InCpp if row.native else InPython, row, name, SETTINGS[backend][name])
+    return partial(Changed, find(backend)[0], name, SETTINGS[backend][name])

@@ -7,6 +7,7 @@ from types import ModuleType
 from typing import Any
 
 Change = Callable[[ModuleType], object]
+Wrap = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
 @dataclass(frozen=True)
@@ -19,23 +20,20 @@ class Setting:
     variables: Mapping[str, str] = field(default_factory=dict)  # of the environment
 
 
-def replaced(name: str, by: Callable[[Any], Any]) -> Change:
-    """The object of this name becomes what `by` makes of it.
+def replaced(name: str, by: Wrap) -> Change:
+    """The function of this name becomes what `by` makes of it.
 
     The name is a path that begins in the backend's file, or else with a module.
     """
 
     def change(file: ModuleType) -> None:
-        path, _, last = name.rpartition(".")
-        owner = _object(file, path) if path else file
+        *path, last = name.split(".")
+        owner: Any = file
+        for part in path:
+            owner = getattr(owner, part, None) or import_module(part)
         setattr(owner, last, by(getattr(owner, last)))
 
     return change
-
-
-def as_is(name: str, other: str) -> Change:
-    """The object of another name in place of this one."""
-    return lambda file: replaced(name, lambda _: _object(file, other))(file)
 
 
 def passes(name: str, **arguments: Any) -> Change:
@@ -59,25 +57,3 @@ def then(name: str, use: Callable[[Any], Any]) -> Change:
         return call
 
     return replaced(name, wrapped)
-
-
-def calls(name: str, method: str, *arguments: Any, **named: Any) -> Change:
-    """Call this method of what the function returns."""
-
-    def call(answer: Any) -> None:
-        getattr(answer, method)(*arguments, **named)
-
-    return then(name, call)
-
-
-def sets(name: str, attribute: str, value: Any) -> Change:
-    """Set this attribute of what the function returns."""
-    return then(name, lambda answer: setattr(answer, attribute, value))
-
-
-def _object(file: ModuleType, path: str) -> Any:
-    first, *rest = path.split(".")
-    found = getattr(file, first, None) or import_module(first)
-    for name in rest:
-        found = getattr(found, name)
-    return found

@@ -10,14 +10,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from .changes import Change, Setting, as_is, calls, passes, replaced, sets, then
-
-NO_CHECKS = {"HL_JIT_TARGET": "host-no_asserts"}
-
-
-def flag(name: str) -> Change:
-    """One more flag of IREE's."""
-    return replaced("FOR_THIS_CPU", lambda given: [*given, name])
+from .changes import Change, Setting, passes, then
 
 
 def asynchronous(_: Any) -> None:
@@ -44,87 +37,55 @@ def ncnn(option: str, says: str) -> Setting:
     return Setting(says, changes=(then("ncnn.Net", lambda net: setattr(net.opt, option, False)),))
 
 
-def session_entry(name: str, value: str) -> Change:
-    """An entry of ONNX Runtime's configuration."""
-    return calls("ort.SessionOptions", "add_session_config_entry", name, value)
+def without_arena(options: Any) -> None:
+    options.enable_cpu_mem_arena = False
 
 
-def engine(name: str) -> Change:
+def engine(name: str, says: str) -> Setting:
     """An engine of OpenCV's."""
 
     def change(file: ModuleType) -> None:
         passes("cv2.dnn.readNetFromONNX", engine=getattr(file.cv2.dnn, name))(file)
 
-    return change
+    return Setting(says, changes=(change,))
 
 
-def configured(*left_out: str, **config: object) -> Change:
-    """OpenVINO's model compiled with another configuration."""
+def without_a_hint(core: Any) -> None:
+    """OpenVINO's model compiled without what the backend's file says of its speed."""
+    compile_model = core.compile_model
 
-    def change(core: Any) -> None:
-        compile_model = core.compile_model
+    def changed(model: Any, device: str, given: Mapping[str, object]) -> Any:
+        hints = ("PERFORMANCE_HINT", "NUM_STREAMS")
+        kept = {name: value for name, value in given.items() if name not in hints}
+        return compile_model(model, device, kept)
 
-        def changed(model: Any, device: str, given: Mapping[str, object]) -> Any:
-            kept = {name: value for name, value in given.items() if name not in left_out}
-            return compile_model(model, device, {**kept, **config})
-
-        core.compile_model = changed
-
-    return then("ov.Core", change)
+    core.compile_model = changed
 
 
-def no_mkldnn(file: ModuleType) -> None:
-    file.torch.backends.mkldnn.set_flags(False)
+def jax(says: str, change: Change) -> Setting:
+    return Setting(says, "constants", (change,))
 
 
-def compiled(says: str, *changes: Change, **options: bool) -> Setting:
-    """torch.compile with these options of Inductor."""
-    return Setting(says, "compile", (*changes, passes("torch.compile", options=options)))
-
-
-NO_HINT = configured("PERFORMANCE_HINT", "NUM_STREAMS")
 SETTINGS: dict[str, dict[str, Setting]] = {
     "halide": {
         "by_hand_no_checks": Setting(
-            "Our schedule, without checks when it runs: no_asserts.", "by_hand", (), NO_CHECKS
-        ),
-    },
-    "iree": {
-        "microkernels": Setting(
-            "All microkernels.", changes=(flag("--iree-llvmcpu-enable-ukernels=all"),)
-        ),
-        "no_microkernels": Setting(
-            "No microkernels.", changes=(flag("--iree-llvmcpu-enable-ukernels=none"),)
+            "Our schedule, without checks when it runs: no_asserts.",
+            "by_hand",
+            variables={"HL_JIT_TARGET": "host-no_asserts"},
         ),
     },
     "jax": {
-        "compiled": Setting(
-            "Compiled ahead of time: lower and compile.",
-            "constants",
-            (then("jax.jit", ahead_of_time),),
+        "compiled": jax(
+            "Compiled ahead of time: lower and compile.", then("jax.jit", ahead_of_time)
         ),
-        "asynchronous": Setting(
-            "Asynchronous dispatch, the default.", "constants", (then("load", asynchronous),)
-        ),
-        "donated": Setting(
-            "The image's memory donated.", "constants", (passes("jax.jit", donate_argnums=0),)
-        ),
-    },
-    "keras": {
-        "call_in_function": Setting(
-            "The model in a tf.function.",
-            "function",
-            (passes("tensorflow.function", jit_compile=None),),
-        ),
+        "asynchronous": jax("Asynchronous dispatch, the default.", then("load", asynchronous)),
+        "donated": jax("The image's memory donated.", passes("jax.jit", donate_argnums=0)),
     },
     "litert": {
         "latest_delegate": Setting(
             "XNNPACK's latest features.",
             "interpreter",
             (passes("Interpreter", experimental_default_delegate_latest_features=True),),
-        ),
-        "compiled_ynnpack": Setting(
-            "CompiledModel on YNNPACK.", "compiled", (passes("CpuOptions", enable_ynnpack=True),)
         ),
     },
     "mlx": {
@@ -145,48 +106,18 @@ SETTINGS: dict[str, dict[str, Setting]] = {
         "no_light_mode": ncnn("lightmode", "Intermediate results kept."),
     },
     "onnxruntime": {
-        "any_number": Setting("For any number of images.", "any_number"),
-        "no_arena": Setting(
-            "No memory arena.", "run", (sets("ort.SessionOptions", "enable_cpu_mem_arena", False),)
-        ),
-        "no_memory_pattern": Setting(
-            "No memory pattern.", "run", (sets("ort.SessionOptions", "enable_mem_pattern", False),)
-        ),
-        "no_spinning": Setting(
-            "No spinning of threads.",
-            "run",
-            (session_entry("session.intra_op.allow_spinning", "0"),),
-        ),
-        "denormals_as_zero": Setting(
-            "Denormal numbers as zero.",
-            "run",
-            (session_entry("session.set_denormal_as_zero", "1"),),
-        ),
-    },
-    "openblas": {
-        "cooperlake": Setting(
-            "Kernels in AVX-512 of a later Xeon.", variables={"OPENBLAS_CORETYPE": "Cooperlake"}
-        ),
+        "no_arena": Setting("No memory arena.", "run", (then("ort.SessionOptions", without_arena),))
     },
     "opencv": {
-        "classic": Setting(
-            "ENGINE_CLASSIC requested, OpenCV 4's.", changes=(engine("ENGINE_CLASSIC"),)
-        ),
-        "classic_no_winograd": Setting(
-            "ENGINE_CLASSIC requested, without Winograd's method.",
-            changes=(
-                engine("ENGINE_CLASSIC"),
-                calls("cv2.dnn.readNetFromONNX", "enableWinograd", False),
-            ),
-        ),
-        "new": Setting("ENGINE_NEW requested, OpenCV 5's.", changes=(engine("ENGINE_NEW"),)),
-        "by_onnxruntime": Setting(
-            "ENGINE_ORT requested, ONNX Runtime.", changes=(engine("ENGINE_ORT"),)
-        ),
+        "classic": engine("ENGINE_CLASSIC", "ENGINE_CLASSIC requested, OpenCV 4's."),
+        "new": engine("ENGINE_NEW", "ENGINE_NEW requested, OpenCV 5's."),
+        "by_onnxruntime": engine("ENGINE_ORT", "ENGINE_ORT requested, ONNX Runtime."),
     },
     "openvino": {
         "tensors_no_hint": Setting(
-            "Tensors that are set once, with no streams and no hint.", "tensors", (NO_HINT,)
+            "Tensors that are set once, with no streams and no hint.",
+            "tensors",
+            (then("ov.Core", without_a_hint),),
         ),
     },
     "pytensor": {
@@ -194,31 +125,16 @@ SETTINGS: dict[str, dict[str, Setting]] = {
             "Numba without its fast-math.", variables={"PYTENSOR_FLAGS": "numba__fastmath=False"}
         ),
     },
-    "tinygrad": {
-        "llvm": Setting(
-            "Kernels compiled by LLVM's library in place of clang.", "jit", (), {"DEV": "CPU:LLVM"}
-        ),
-    },
     "torch": {
-        "eager_no_mkldnn": Setting("Without oneDNN.", "eager", (no_mkldnn,)),
         "export_freezing": Setting(
             "Compiled ahead of time for one image, with frozen weights.",
             "export",
             (passes("packaged", settings={"freezing": True}),),
         ),
     },
-    "tvm": {
-        "compiled_calls": Setting(
-            "The virtual machine's code compiled too.",
-            changes=(
-                as_is("tvm.compile", "relax.build"),
-                passes("tvm.compile", exec_mode="compiled"),
-            ),
-        ),
-    },
 }
 
-#: No longer run, by backend and name: what was clearly slower, needed code of its own, or is of an
+#: No longer run, by backend and name: what was slower, failed, needed code of its own, or is of an
 #: environment whose versions stay. The code is in the history.
 MEASURED_ONCE: dict[str, dict[str, str]] = json.loads(
     Path(__file__).with_name("measured_once.json").read_text()
