@@ -35,30 +35,40 @@ ROWS = blocks("a", 100), blocks("b", 200), blocks("c", 400)
 OLD = result(*ROWS)
 
 
-def test_a_slower_backend_has_its_ratio_and_verdict_and_the_worst_is_first():
+def test_a_slower_backend_has_its_ratio():
     found = changed(diff(OLD, result(blocks("a", 110), blocks("b", 200))), "a")
     assert found.ratio == pytest.approx(1.1, rel=1e-3)
     assert found.became == "slower"
+
+
+def test_a_result_is_the_same_as_itself():
     same = diff(OLD, OLD)
-    assert changed(same, "b").became == "same"
     for row in OLD.backends:
+        assert changed(same, row.name).became == "same"
         assert changed(same, row.name).old == row.summary.p50_us
+
+
+def test_the_worst_is_first():
     new = result(blocks("a", 100), blocks("b", 220), blocks("c", 800))
     assert [change.name for change in diff(OLD, new).changes] == ["c", "b", "a"]
 
 
-def test_a_slowdown_beyond_the_threshold_regresses_and_none_without_one():
+def test_a_slowdown_beyond_the_threshold_regresses():
     new = result(blocks("a", 106), blocks("b", 200), blocks("c", 416))
     assert diff(OLD, new, fail_over=0.05).regressed == ["a"]
-    assert diff(OLD, result(blocks("a", 300))).regressed == []
+    assert diff(OLD, result(blocks("a", 300))).regressed == [], "without a threshold"
 
 
-def test_a_slowdown_that_may_be_noise_does_not_regress_and_a_blind_gate_says_so():
+def test_a_slowdown_that_may_be_noise_does_not_regress():
     old, new = result(noisy("a", 100, 0.3)), result(noisy("a", 112, 0.3, seed=2))
     found = diff(old, new, fail_over=0.05)
     assert found.regressed == []
     assert changed(found, "a").became == "ambiguous"
-    (note,) = diff(old, result(noisy("a", 100, 0.3, seed=1)), fail_over=0.05).notes
+
+
+def test_a_gate_that_noise_blinds_says_so():
+    old, new = result(noisy("a", 100, 0.3)), result(noisy("a", 100, 0.3, seed=1))
+    (note,) = diff(old, new, fail_over=0.05).notes
     assert note.startswith("too noisy to show a slowdown of 5 %")
 
 
@@ -70,12 +80,15 @@ def test_a_slowdown_from_where_on_it_is_said_to_fail_does_fail():
         assert diff(result(noisy("a", 100, 0.1)), new, fail_over=0.05).regressed == regressed
 
 
-def test_a_backend_that_broke_regresses_with_its_reason_and_one_broken_before_does_not():
+def test_a_backend_that_broke_regresses_with_its_reason():
     new = result(blocks("a", 100), failed("b", "crashed", "it fell"), blocks("c", 400))
     found = diff(OLD, new, fail_over=0.5)
     assert found.regressed == ["b"]
     assert changed(found, "b").became == "broken"
     assert changed(found, "b").reason == "it fell"
+
+
+def test_a_backend_that_was_broken_before_does_not_regress():
     old = result(blocks("a", 100), failed("b", "wrong", "no"), blocks("old", 1))
     assert diff(old, old, fail_over=0.05).regressed == []
     assert changed(diff(old, old), "b").became == "failing"
@@ -93,21 +106,27 @@ def test_relative_compares_ratios_to_the_baseline():
     assert changed(found, "c").ratio == pytest.approx(1.25, rel=1e-3)
 
 
-def test_the_baseline_can_be_named_and_must_be_in_both_as_must_some_backend():
+def test_the_baseline_can_be_named():
     assert diff(OLD, OLD, baseline="b").baseline == "b"
+
+
+def test_the_baseline_must_be_in_both():
     with pytest.raises(LenetBenchError, match=r"baseline a is not ok in both .*: b$"):
         diff(OLD, result(blocks("b", 200)), baseline="a")
+
+
+def test_some_backend_must_be_in_both():
     with pytest.raises(LenetBenchError, match="ok in both"):
         diff(OLD, result(blocks("z", 1)), fail_over=0.05)
 
 
-def test_too_few_starts_are_ambiguous_and_said():
+def test_too_few_starts_are_ambiguous():
     found = diff(OLD, result(blocks("a", 100, rounds=5)), fail_over=0.05)
     assert changed(found, "a").became == "ambiguous"
     assert any("6 starts" in note and "a;" in note for note in found.notes)
 
 
-def test_another_machine_is_said_and_relative_is_offered():
+def test_on_another_machine_relative_is_offered():
     new = replace(OLD, machine=Machine(Processor(model="other")))
     found = diff(OLD, new)
     assert found.circumstances[0].new == "other"
@@ -115,19 +134,28 @@ def test_another_machine_is_said_and_relative_is_offered():
     assert not any("--relative" in note for note in diff(OLD, new, relative=True).notes)
 
 
-def test_rules_versions_and_what_really_ran_are_said_where_they_differ():
-    for rule, value, what in (
+@pytest.mark.parametrize(
+    ("rule", "value", "what"),
+    [
         ("threads", 4, "threads"),
         ("weights_sha256", "1" * 64, "weights (SHA-256)"),
         ("interval_s", 0.1, "idle time before a call, s"),
         ("cold_mb", 64, "read before a call for cold caches, MB"),
         ("variables", {"OMP_NUM_THREADS": "4"}, "$OMP_NUM_THREADS"),
-    ):
-        new = result(*ROWS, **{rule: value})
-        assert [one.what for one in diff(OLD, new).circumstances] == [what]
+    ],
+)
+def test_a_rule_that_differs_is_said(rule, value, what):
+    new = result(*ROWS, **{rule: value})
+    assert [one.what for one in diff(OLD, new).circumstances] == [what]
+
+
+def test_a_version_that_differs_is_said():
     with_keras = Machine(software=Software(packages={"keras": "3.0"}))
     old, new = replace(OLD, machine=Machine()), replace(OLD, machine=with_keras, version="0.2.0")
     assert [one.what for one in diff(old, new).circumstances] == ["lenet-bench", "keras"]
+
+
+def test_what_ran_is_said_where_it_differs():
     old, new = (result(blocks("a", 9, runs={"isa": isa})) for isa in ("avx2", "avx512"))
     (found,) = diff(old, new).circumstances
     assert (found.what, found.old, found.new) == ("a's isa", "avx2", "avx512")
@@ -146,28 +174,45 @@ def files(tmp_path):
     return tmp_path / "old.jsonl", tmp_path / "new.jsonl"
 
 
-def test_the_command_fails_over_the_threshold_and_says_what_changed(run, files):
-    over = ("diff", *files, "--fail-over", "5%")
-    done = run(*over)
+OVER = ("--fail-over", "5%")
+
+
+def test_the_command_fails_over_the_threshold(run, files):
+    done = run("diff", *files, *OVER)
     assert done.code == 1
     assert "crashed: it fell" in done.output
     assert done.output.splitlines()[-1].endswith("a, c")
-    for columns in (40, 80):
-        lines = run("diff", *files, COLUMNS=str(columns)).output.splitlines()
-        assert max(map(len, lines)) <= columns
-    found = json.loads(run(*over, "--json").output)
+
+
+@pytest.mark.parametrize("columns", [40, 80])
+def test_no_line_is_wider_than_the_terminal(run, files, columns):
+    lines = run("diff", *files, COLUMNS=str(columns)).output.splitlines()
+    assert max(map(len, lines)) <= columns
+
+
+def test_json_says_what_became_of_each(run, files):
+    found = json.loads(run("diff", *files, *OVER, "--json").output)
     assert found["regressed"] == ["a", "c"]
     became = {row["name"]: row["became"] for row in found["backends"]}
     assert became == {"a": "slower", "b": "same", "c": "broken"}
+
+
+def test_markdown_has_a_row_for_each(run, files):
     lines = run("diff", *files, "--markdown").output.splitlines()
     assert len([line for line in lines if line.startswith("|")]) == 4
 
 
-def test_the_command_passes_below_the_threshold_and_without_one(run, files):
-    done = run("diff", files[0], files[0], "--fail-over", "5%")
+def test_the_command_passes_below_the_threshold(run, files):
+    done = run("diff", files[0], files[0], *OVER)
     assert done.code == 0
     assert "passed" in done.output.splitlines()[-1]
+
+
+def test_without_a_threshold_the_command_passes(run, files):
     assert run("diff", *files).code == 0
+
+
+def test_no_threshold_is_refused(run, files):
     assert run("diff", *files, "--fail-over", "0").code == 2
 
 

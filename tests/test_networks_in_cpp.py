@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from lenet_bench import Unavailable
 from lenet_bench import load as load_lenet
-from lenet_bench.errors import Unsupported
 from lenet_bench.networks import exact, network, seeded
 from lenet_bench.networks.graph import Draft
 from lenet_bench.networks.placed import place
@@ -65,18 +64,11 @@ def test_the_mean_of_the_input_s_tokens_is_read_where_the_caller_has_them():
     [
         ((6,), layer("lstm"), "of the kind lstm is unknown"),
         ((6,), layer("fc", (2, 5), (2,)), r"shape \(2, 5\) in place of \(2, 6\)"),
-        ((6,), layer("fc", (2, 6)), "has 1 parameters in place of 2"),
-        ((6,), layer("fc"), "no parameter that says how many outputs"),
         ((6,), layer("relu", reads=(1,)), "reads a layer that does not come before it"),
-        ((6,), layer("add"), "reads 1 layers"),
         ((6,), layer("conv", (2, 6, 1, 1), (2,)), r"takes 3 dimensions and gets \(6\)"),
         ((1, 4, 4), layer("pool", window=(5, 1, 0)), r"window larger than its input \(1, 4, 4\)"),
-        ((1, 4, 4), layer("pool", window=(2, 0, 0)), "impossible side, stride"),
-        ((1, 4, 4), layer("pool", window=(2, 2, 2)), "impossible side, stride"),
         ((5, 4), layer("attention", (12, 4), (12,), (4, 4), (4,)), "heads that do not divide"),
         ((5, 4), layer("gru", (7, 4), (7, 2), (7,), (7,)), "no multiple of 3"),
-        ((9,), layer("embedding", (8, 2), window=(9, 1, 0)), r"\(8, 2\) in place of \(9, 2\)"),
-        ((0,), layer("relu"), r"impossible shape \(0\)"),
         ((1 << 40, 1 << 40), layer("relu"), "impossible shape"),
     ],
 )
@@ -87,9 +79,8 @@ def test_a_layer_that_cannot_be_is_refused_with_a_sentence(shape, wrong, said):
 
 def test_shapes_that_contradict_one_another_are_refused():
     pooled = layer("pool", window=(2, 2, 0))
-    for kind in ("add", "concat"):
-        with pytest.raises(ValueError, match=r"gets \(1, 4, 4\) and \(1, 2, 2\)"):
-            load((1, 4, 4), pooled, layer(kind, reads=(0, 1)))
+    with pytest.raises(ValueError, match=r"gets \(1, 4, 4\) and \(1, 2, 2\)"):
+        load((1, 4, 4), pooled, layer("add", reads=(0, 1)))
 
 
 def test_an_input_of_another_size_is_refused():
@@ -111,9 +102,3 @@ def test_no_primitive_is_the_library_s_reference(name):
     assert made.kinds - {"input", "embedding", "relu"} <= set(facts)
     facts.pop("gru", "")  # its one implementation is called that, and calls generated kernels
     assert [kind for kind, kernels in facts.items() if "ref" in kernels] == []
-
-
-def test_openblas_has_no_builder():
-    made = network("mlp")
-    with pytest.raises(Unsupported, match="openblas is written for LeNet only"):
-        place("openblas", made, seeded.weights_of(made), 1)

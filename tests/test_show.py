@@ -51,29 +51,38 @@ def test_no_line_is_wider_than_the_terminal(result, long_list, columns):
 
 
 def test_the_fastest_is_first_with_a_bar_as_long_as_its_time(result):
-    turned = replace(result, backends=result.backends[::-1], warnings=("it was loud",))
-    lines = drawn(turned)
+    lines = drawn(replace(result, backends=result.backends[::-1]))
     bars = {line.split()[0]: line.count("█") for line in lines if "█" in line}
     assert list(bars).index("first") < list(bars).index("second")
     assert bars["second"] == pytest.approx(2 * bars["first"], abs=1)
+
+
+def test_what_went_wrong_is_below_the_table(result):
+    lines = drawn(replace(result, warnings=("it was loud",)))
     assert any("third: crashed" in line for line in lines)
     assert "warning: it was loud" in lines
-    assert "\x1b" not in "".join(lines)
-    assert "\x1b" in "".join(drawn(result, colour=True))
     assert "only: wrong: no" in drawn(as_result(log(failed("only", "wrong", "no"))))
 
 
-@pytest.mark.parametrize("columns", [30, 40, 100])
-def test_a_bar_breaks_at_no_heading_and_beyond_the_scale_ends_in_an_arrow(long_list, columns):
-    names = Column("name", ["a", "b"], left=True)
-    lines = table(Screen(columns, colour=False), [names], bars=[1, 2], headings={0: "native code"})
-    assert len(list(lines)) == 4
+def test_colours_are_drawn_where_they_are_seen(result):
+    assert "\x1b" not in "".join(drawn(result))
+    assert "\x1b" in "".join(drawn(result, colour=True))
+
+
+def test_a_bar_beyond_the_scale_ends_in_an_arrow(long_list):
     bars = [line for line in drawn(long_list, 200, unfolded=True) if "█" in line or "▏" in line]
     assert bars[-1].endswith("▸")
     assert not bars[0].endswith("▸")
 
 
-def test_a_narrow_terminal_keeps_the_name_and_the_median(result):
+@pytest.mark.parametrize("columns", [30, 100])
+def test_a_heading_breaks_no_row(columns):
+    names = Column("name", ["a", "b"], left=True)
+    lines = table(Screen(columns, colour=False), [names], bars=[1, 2], headings={0: "native code"})
+    assert len(list(lines)) == 4
+
+
+def test_a_narrow_terminal_keeps_the_name_with_the_median(result):
     wide, narrow = (
         next(line for line in drawn(result, columns) if line.startswith("backend"))
         for columns in (120, 20)
@@ -82,15 +91,20 @@ def test_a_narrow_terminal_keeps_the_name_and_the_median(result):
     assert narrow.split() == ["backend", "p50"]
 
 
-def test_a_long_list_is_grouped_by_family_and_its_variants_folded_until_they_are_asked_for():
-    lines = drawn(sample_of_all(), 100)
-    headings = [line for line in lines if line in FAMILIES]
+def test_a_long_list_is_grouped_by_family():
+    headings = [line for line in drawn(sample_of_all(), 100) if line in FAMILIES]
     assert headings == [name for name in FAMILIES if name in headings]
     assert {name for name in names() if family(name) == FAMILIES[-1]} == set()
-    first, *_ = " ".join(lines).partition(IN_LESS)
+
+
+def test_variants_of_a_long_list_are_folded():
+    first, *_ = " ".join(drawn(sample_of_all(), 100)).partition(IN_LESS)
     rows = [word for word in first.split() if word in names() or word.endswith("@gpu")]
     assert sum(backend_of(name) == "keras" for name in rows) == 1
     assert {"fused", "torch", "torch@gpu", "keras"} <= {backend_of(name) for name in rows}
+
+
+def test_folded_variants_are_shown_when_asked_for():
     lines = drawn(sample_of_all(), 100, unfolded=True)
     assert set(names()) <= {line.split()[0] for line in lines if line}
 
@@ -104,7 +118,7 @@ def test_a_folded_row_has_its_slowest_variant_too():
     assert units.time(medians[-1]) in line
 
 
-def test_without_a_median_there_is_no_ratio_and_it_is_said(result):
+def test_without_a_median_there_is_no_ratio(result):
     second = result.row("second")
     few = replace(second, summary=replace(second.summary, p50_us=None, samples=10))
     lines = drawn(replace(result, backends=(result.row("first"), few)))
@@ -113,33 +127,39 @@ def test_without_a_median_there_is_no_ratio_and_it_is_said(result):
     assert any("second (10 calls)" in line for line in lines)
 
 
-def test_what_does_not_run_here_is_named_once_at_the_end_or_with_its_reason(long_list):
+def test_what_does_not_run_here_is_named_once_at_the_end(long_list):
     *others, last = drawn(long_list, 100)
     assert "mxnet, caffe" in last
     assert "mxnet" not in "\n".join(others)
+
+
+def test_what_was_asked_for_by_name_has_its_reason(long_list):
     lines = drawn(long_list, 100, named=("caffe",))
     assert any(line.endswith("pip install it") for line in lines)
     assert "caffe" not in lines[-1]
 
 
-def test_a_name_with_a_hyphen_and_a_path_are_not_broken_and_a_column_of_dashes_is_left_out():
+def test_no_name_with_a_hyphen_is_broken():
     words = "slow: keras-jax:call, torch, /a/path/that/is/longer/than/a/line"
     lines = Screen(24, colour=False).wrap(words)
     assert " ".join(lines).split() == words.split()
+
+
+def test_a_column_of_dashes_is_left_out():
     columns = [Column("a", ["x", "y"]), Column("b", ["-", "-"], leaves=1), Column("c", ["1", "-"])]
     header, *_ = table(Screen(40, colour=False), columns)
     assert header.split() == ["a", "c"]
 
 
-TIMES = {
-    None: "-", 0.0671: "67.1 ns", 18.32: "18.3 µs", 999.6: "1.00 ms", 41_870: "41.9 ms",
-    1_804_000: "1.80 s",
-}  # fmt: skip
-RATIOS = {None: "-", 0.01234: "0.0123", 1.0456: "1.05", 28.64: "28.6", 2469.4: "2,469"}
+TIMES = {None: "-", 0.0671: "67.1 ns", 999.6: "1.00 ms", 41_870: "41.9 ms", 1_804_000: "1.80 s"}
+RATIOS = {None: "-", 0.01234: "0.0123", 1.0456: "1.05", 2469.4: "2,469"}
 
 
-def test_a_time_and_a_ratio_have_three_figures():
+def test_a_time_has_three_figures():
     assert [units.time(us) for us in TIMES] == list(TIMES.values())
+
+
+def test_a_ratio_has_three_figures():
     assert [units.ratio(ratio) for ratio in RATIOS] == list(RATIOS.values())
 
 
@@ -151,7 +171,7 @@ class Terminal(io.StringIO):
 
 
 @pytest.mark.parametrize(("stream", "shown"), [(Terminal(), True), (io.StringIO(), False)])
-def test_progress_is_drawn_in_an_open_terminal_only(monkeypatch, stream, shown):
+def test_progress_is_drawn_in_a_terminal_only(monkeypatch, stream, shown):
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setattr(sys, "stderr", stream)
     with progress(2) as step:
@@ -159,21 +179,28 @@ def test_progress_is_drawn_in_an_open_terminal_only(monkeypatch, stream, shown):
         step.of_a_run(Progress("numpy", 1.0, 0, 9.0))
     assert ("fused" in stream.getvalue()) == shown
     assert "\x07" not in stream.getvalue()
-    if shown:
-        with progress(2) as step:
-            stream.close()
-            step("fused")
+
+
+def test_progress_outlives_its_terminal(monkeypatch):
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    with progress(2) as step:
+        sys.stderr.close()
+        step("fused")
 
 
 def test_what_computes_in_less_than_float32_has_a_table_of_its_own():
     result = as_result(log(blocks("fused", 20), blocks("fused:int16", 12), blocks("numpy", 90)))
     for lines in (drawn(result), list(in_markdown(result))):
-        places = {
-            name: next(n for n, line in enumerate(lines) if name in line.split())
+        fused, numpy, int16 = (
+            next(n for n, line in enumerate(lines) if name in line.split())
             for name in ("fused", "numpy", "fused:int16")
-        }
-        assert places["fused"] < places["numpy"] < places["fused:int16"]
-        assert "int16" in lines[places["fused:int16"]].replace("fused:int16", "")
+        )
+        assert fused < numpy < int16
+        assert "int16" in lines[int16].replace("fused:int16", "")
+
+
+def test_what_computes_in_less_than_float32_may_be_alone():
     alone = drawn(as_result(log(blocks("fused:int16", 12))))
     assert any("fused:int16" in line for line in alone)
     assert not any("could be timed" in line for line in alone)
