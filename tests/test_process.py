@@ -31,7 +31,7 @@ def child():
     child.close()
 
 
-def test_plain_data_and_arrays_arrive_as_they_were_said():
+def test_data_arrive_as_they_were_said():
     random = np.random.default_rng(0)
     said = {"text": "µ", "numbers": [1, 2.5, None], "number": np.float32(0.5)}
     said["large"] = random.random((300, 28, 28), "f4")
