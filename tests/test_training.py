@@ -16,7 +16,7 @@ from lenet_bench.errors import LenetBenchError
 from lenet_bench.network import PARAMETERS
 from lenet_bench.show.training import news, write_curves
 from lenet_bench.training import Augmentation, Epoch, Recipe, TrainOptions, recipe, train
-from lenet_bench.training.augment import augment, expose, move, redraw, sample, soften
+from lenet_bench.training.augment import augment, expose, move, redraw, soften
 from lenet_bench.training.frameworks import import_trainer
 from lenet_bench.training.strokes import write
 from lenet_bench.weights import Weights, read_weights
@@ -41,7 +41,7 @@ needs_keras = pytest.mark.skipif(
 )
 
 
-def test_learning_and_validation_images_share_none_and_leave_none():
+def test_an_image_is_for_learning_or_for_validation():
     for images, used in ((None, 1000), (300, 300)):
         learning, validation = recipe.split(Recipe(validation=100, images=images), 1000)
         assert len(validation) == 100
@@ -50,7 +50,7 @@ def test_learning_and_validation_images_share_none_and_leave_none():
         recipe.split(Recipe(validation=100), 100)
 
 
-def test_an_epoch_shows_no_image_twice_in_an_order_of_its_own():
+def test_an_epoch_shows_each_image_once_in_an_order_of_its_own():
     for batch, sizes in ((32, 10 * [32]), (500, [320])):
         one, two = (recipe.order(Recipe(batch=batch), n, np.arange(320)) for n in (0, 1))
         assert [len(batch) for batch in one] == sizes
@@ -58,12 +58,14 @@ def test_an_epoch_shows_no_image_twice_in_an_order_of_its_own():
         assert not np.array_equal(one[0], two[0])
 
 
-def test_the_rate_rises_and_falls_and_the_seed_decides_weights_spread_as_xaviers():
+def test_the_rate_rises_before_it_falls():
     rates = [recipe.rate(Recipe(rate=0.05), step, 1000) for step in range(1000)]
     assert rates[0] == pytest.approx(0.05 / 25)
     assert max(rates) == rates[300] == pytest.approx(0.05)
     assert rates[-1] < 1e-6
 
+
+def test_the_seed_decides_weights_spread_as_xaviers():
     one, same, other = (recipe.first_weights(Recipe(seed=seed)) for seed in (7, 7, 8))
     assert all(np.array_equal(one[name], same[name]) for name in PARAMETERS)
     weight = one["fc1.weight"]
@@ -97,7 +99,7 @@ def stream(seed=1):
     return np.random.default_rng(seed)
 
 
-def test_augmented_pixels_stay_within_0_and_1():
+def test_augmented_pixels_stay_from_paper_to_ink():
     noise = stream().random((40, 28, 28), np.float32)
     for strength in (0.0, 0.5, 1.0):
         change = Augmentation(90, 0.5, 1, 10, strength, strength, strength, strength)
@@ -106,13 +108,13 @@ def test_augmented_pixels_stay_within_0_and_1():
         assert 0 <= changed.min() <= changed.max() <= 1
 
 
-def test_each_image_of_a_batch_is_changed_in_its_own_way_or_not_at_all(images):
+def test_each_image_of_a_batch_is_changed_in_its_own_way(images):
     assert np.array_equal(augment(images, NO_DIGIT, UNCHANGED, stream()), images)
     changed = augment(images, NO_DIGIT, Augmentation(), stream())
     assert len(np.unique(changed.reshape(len(changed), -1), axis=0)) == len(images)
 
 
-def test_only_ones_and_sevens_are_written_anew(images):
+def test_no_digit_but_one_or_seven_is_written_anew(images):
     labels = np.arange(40, dtype=np.uint8) % 10
     changed = augment(images, labels, replace(UNCHANGED, european=1), stream())
     assert {*labels[(changed != images).any(axis=(1, 2))]} == {1, 7}
@@ -130,31 +132,29 @@ def test_a_written_digit_lies_as_mnists_do(digit):
         assert middle == pytest.approx([13.5, 13.5], abs=1.7)
 
 
-def test_sampling_is_bilinear_beyond_the_edge_is_paper_and_the_middle_stays():
-    image = stream().random((1, 28, 28), np.float32)
-    y, x = np.full((1, 28, 28), 4.25, np.float32), np.full((1, 28, 28), 7.5, np.float32)
-    four = image[0, 4:6, 7:9]
-    expected = 0.75 * four[0].mean() + 0.25 * four[1].mean()
-    assert sample(image, y, x) == pytest.approx(np.full((1, 28, 28), expected), abs=1e-6)
-    far = np.full((1, 28, 28), 1000, np.float32)
-    for y, x in ((far, far), (-far, far), (far, -far), (-far, -far)):
-        assert not sample(image + 1, y, x).any()
-
+def test_a_turn_leaves_the_middle_where_it_is():
     image = np.zeros((50, 28, 28), np.float32)
     image[:, 10:18, 10:18] = 1
     turned = move(image, replace(UNCHANGED, rotation=180, scale=0.5), stream())
     assert (turned[:, 13:15, 13:15] > 0.99).all()
+    assert not turned[:, 0, 0].any(), "beyond the edge is paper"
 
 
-def test_pens_only_add_or_take_ink_blur_keeps_its_amount_and_exposure_leaves_paper_white(images):
+def test_a_pen_adds_ink_or_takes_some(images):
     thick = redraw(images, replace(UNCHANGED, thicker=1.0), stream())
     thin = redraw(images, replace(UNCHANGED, thinner=1.0), stream())
     assert (thin <= images).all()
     assert (images <= thick).all()
     assert thin.sum() < images.sum() < thick.sum()
+
+
+def test_blur_keeps_the_amount_of_ink(images):
     soft = soften(images, replace(UNCHANGED, blur=1.0), stream())
     assert not np.array_equal(soft, images)
     assert soft.sum(axis=(1, 2)) == pytest.approx(images.sum(axis=(1, 2)), rel=1e-4)
+
+
+def test_exposure_leaves_paper_white(images):
     pale = expose(images, replace(UNCHANGED, contrast=1.0), stream())
     assert not pale[images == 0].any()
 
@@ -185,19 +185,26 @@ def test_new_weights_say_of_themselves_what_the_published_ones_do(whole_run):
 
 
 @needs_keras
-def test_a_run_learns_and_its_weights_its_lines_and_its_picture_say_how(whole_run):
-    options, run, heard = whole_run
+def test_the_weights_of_a_run_say_how_it_went(whole_run):
+    options, run, _ = whole_run
     metadata = read_weights(options.output).metadata
     assert run.test_accuracy > 0.9
     assert float(metadata["test_accuracy"]) == pytest.approx(run.test_accuracy, abs=1e-4)
     assert float(metadata["validation_accuracy"]) == run.chosen.validation_accuracy
     assert json.loads(metadata["recipe"]) == asdict(SMALL)
     assert [Epoch(**epoch) for epoch in json.loads(metadata["history"])] == list(run.epochs)
-    first, *epochs = (news(row, 12) for row in heard)
+
+
+@needs_keras
+def test_each_epoch_has_a_line(whole_run):
+    first, *epochs = (news(row, 12) for row in whole_run[2])
     assert first == "keras: begins"
     assert [line.split()[2] for line in epochs] == [f"{n}/12" for n in range(1, 13)]
-    with Image.open(options.curve("keras")) as picture:
-        assert picture.format == "PNG"
+
+
+@needs_keras
+def test_the_curve_of_a_run_is_a_picture(whole_run):
+    with Image.open(whole_run[0].curve("keras")) as picture:
         assert len(set(picture.convert("L").tobytes())) > 10
 
 
@@ -244,19 +251,17 @@ def test_what_cannot_be_written_is_refused_at_once(tmp_path, output, frameworks,
         train(TrainOptions(tmp_path / output, frameworks))
 
 
-def test_an_output_of_another_kind_is_refused():
-    with pytest.raises(LenetBenchError, match=r"small.h5: .*\.safetensors"):
-        train(TrainOptions(Path("small.h5")))
-
-
-def test_several_frameworks_are_refused_one_file():
-    with pytest.raises(LenetBenchError, match="need a folder"):
-        train(TrainOptions(Path("two.safetensors"), ("torch", "jax")))
-
-
-def test_absent_data_are_refused(tmp_path):
-    with pytest.raises(LenetBenchError, match="nosuch: no such folder"):
-        train(TrainOptions(tmp_path / "a.safetensors", data=tmp_path / "nosuch"))
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (TrainOptions(Path("small.h5")), r"small.h5: .*\.safetensors"),
+        (TrainOptions(Path("two.safetensors"), ("torch", "jax")), "need a folder"),
+        (TrainOptions(Path("a.safetensors"), data=Path("nosuch")), "nosuch: no such folder"),
+    ],
+)
+def test_what_cannot_be_trained_is_refused(options, said):
+    with pytest.raises(LenetBenchError, match=said):
+        train(options)
 
 
 @pytest.fixture(scope="module")
