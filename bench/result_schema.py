@@ -1,4 +1,4 @@
-"""Draw the tables of docs/result-file.md from the model of result files.
+"""Draw the tables of docs/result-file.md, of a result's three kinds of lines, from the model.
 
 python bench/result_schema.py             write the page
 python bench/result_schema.py --check     fail where it is not what the model gives
@@ -15,14 +15,13 @@ from lenet_bench.results.schema import make_schema
 
 PAGE = Path(__file__).parents[1] / "docs" / "result-file.md"
 MARKS = "<!-- drawn from the model -->", "<!-- until here -->"
-FIRST = "Header", "Block", "End"  # the lines of a file
+LINES = "Header", "Block", "End"
 
 
 def drawn(page: str, kinds: dict[str, Any]) -> str:
     """The page with its tables drawn anew."""
     start, end = MARKS
-    names = dict.fromkeys((*FIRST, *sorted(kinds)))
-    tables = "\n".join(line for name in names for line in table(name, kinds[name]))
+    tables = "\n".join(line for name in LINES for line in table(name, kinds[name]))
     before, _, rest = page.partition(start)
     return f"{before}{start}\n\n{tables}\n{end}{rest.partition(end)[2]}"
 
@@ -40,8 +39,7 @@ def table(title: str, kind: dict[str, Any]) -> Iterator[str]:
 def spell(field: dict[str, Any]) -> str:
     """Its type as a person says it."""
     if "$ref" in field:
-        name = field["$ref"].rpartition("/")[2]
-        return f"[{name}](#{name.lower()})"
+        return str(field["$ref"].rpartition("/")[2])
     if "const" in field:
         return f"`{json.dumps(field['const'])}`"
     if "enum" in field:

@@ -133,6 +133,11 @@ def test_the_readme_shows_what_its_result_file_gives():
     ran(sys.executable, ROOT / "bench/readme.py", "--check")
 
 
+@pytest.mark.parametrize("page", sorted(ROOT.glob("docs/*.md")), ids=lambda page: page.name)
+def test_a_page_is_short_enough_to_be_read(page):
+    assert len(page.read_text().split()) <= 2500
+
+
 @pytest.mark.parametrize("name", ["why", "settings", "measuring", "conditions", "training"])
 def test_drawn_tables_of_a_page_to_read_have_forty_rows_in_all(name):
     text = (ROOT / f"docs/{name}.md").read_text()
