@@ -22,14 +22,14 @@ from lenet_bench.show.figures.pictures import pictures, themed
 from lenet_bench.show.figures.sizes import sizes as size_figures
 from lenet_bench.show.page import page
 from lenet_bench.texts import json_text
-from tables import DRAWN, ROOT, limits_us, named, of_sizes, runs
+from tables import DRAWN, ROOT, limits_us, named, notatbest, of_sizes, runs
 from tables_page import tables_page
 
 PAGES = (
     ROOT / "README.md",
     *(
         ROOT / "docs" / f"{page}.md"
-        for page in ("why", "training", "measuring", "settings", "conditions", "networks")
+        for page in ("why", "training", "measuring", "settings", "conditions", "networks", "fused")
     ),
 )
 BLOCK = re.compile(
@@ -59,6 +59,11 @@ def shipped() -> Iterator[tuple[Path, bytes]]:
     yield SHIPPED / "networks.json", f"{json_text(networks(measured), None)}\n".encode()
 
 
+def notes(result: Path) -> list[str]:
+    """What the page says below its table: which backends are known to be faster than there."""
+    return [f"Not at its best: {line.removeprefix('- ')}" for line in notatbest(result)]
+
+
 def lines(block: re.Match[str]) -> str:
     """What belongs into the block."""
     found = DRAWN[block["kind"]](ROOT / block["file"])
@@ -82,7 +87,10 @@ def drawn() -> Iterator[tuple[Path, str]]:
     drawn_figures = pictures(runs(result), by_size)
     for key in PICTURED:
         yield PICTURES / f"{key}.svg", themed(drawn_figures[key])
-    yield result.with_name(f"{named(result)}.html"), page(runs(result, PARTS), by_size)
+    yield (
+        result.with_name(f"{named(result)}.html"),
+        page(runs(result, PARTS), by_size, notes(result)),
+    )
     tables = (ROOT / "bench/tables.md").read_text()
     yield ROOT / "docs/tables.html", tables_page(BLOCK.sub(lines, tables))
     yield ROOT / "docs/classroom.html", classroom_page(published())

@@ -28,12 +28,12 @@ from lenet_bench.results import (
 )
 from lenet_bench.results.breakdown import GROUPS, grouped
 from lenet_bench.results.sizes import Sized, by_api, by_name, sized
-from lenet_bench.results.statistics import FEWEST_STARTS, ratio_interval
+from lenet_bench.results.statistics import FEWEST_STARTS, judge, ratio_interval
 from lenet_bench.results.warnings import disturbance, in_two_modes
 from lenet_bench.show.figures.rows import Record, Run
 from lenet_bench.show.markdown import table as markdown
 from lenet_bench.show.page import gather
-from lenet_bench.show.sentences import SHORT_LIST, timed
+from lenet_bench.show.sentences import SHORT_LIST, backend_of, timed, tolerant
 from lenet_bench.show.sentences import conditions as measured_how
 from lenet_bench.show.sizes import millions, ratios, spelt, with_interval
 from lenet_bench.show.sizes import sentence as size_sentence
@@ -41,6 +41,7 @@ from lenet_bench.show.terminal.screen import Screen
 from lenet_bench.show.why import answer as answer_of
 from lenet_bench.units import NONE, interval, percent, ratio, time, times
 from settings.tried import MEASURED_ONCE, SETTINGS
+from studies import batchlimit, batchothers, eachstart, seriallimit, twothreads
 from when import answer, when
 from without_python import without_python
 
@@ -48,6 +49,7 @@ ROOT = Path(__file__).parents[1]
 COUNTED = ("Python calls", "waits")  # of a call
 DIFFERENT = ("faster", "slower")  # verdicts on a builder
 CLOSE = 0.05  # how far the parts of a call may be from it
+NEAR = 1.25  # times as large, or as small, as a ratio on another machine
 #: Of these docs/why.md has a sentence each.
 TOLD = ("onednn", "torch", "tensorflow:concrete", "keras:predict_on_batch", "keras")
 SCREEN = Screen(columns=100, colour=False)
@@ -70,6 +72,8 @@ def backends(path: Path) -> Iterator[str]:
     if any(way["starts"] < FEWEST_STARTS for way in run.rows):
         yield ""
         yield f"No interval where a backend started fewer than {FEWEST_STARTS} times."
+    if said := tolerant(run.result):
+        yield from ["", f"{said[0].upper()}{said[1:]}."]
     if said := disturbance(run.result.disturbance):
         linked = said.replace("disturbed", "[disturbed](docs/measuring.md#a-disturbed-machine)", 1)
         yield from ["", f"{linked[0].upper()}{linked[1:]}."]
@@ -141,7 +145,7 @@ def why(path: Path) -> Iterator[str]:
     yield measured_how(result)
     yield ""
     after = ("an operation", "on two cores", *COUNTED)  # without a figure a column is left out
-    titles = ("backend", "call", *GROUPS, "explained", "95 % interval", *after)
+    titles = ("backend", "call", *GROUPS, "sum of parts", "95 % interval", *after)
     rows = map(apart_row, sorted(found, key=lambda one: one.median_us or inf))
     yield from markdown(titles, rows, titles[:1])
 
@@ -189,9 +193,9 @@ def closure(folder: Path) -> Iterator[str]:
         near = sum(share <= CLOSE for share in off.values())
         farthest = max(off, key=off.__getitem__)
         yield (
-            f"- `{named(path)}`: of {len(off)} calls {near} are explained to within "
-            f"{percent(CLOSE)} by their whole interval; the farthest from it, `{farthest}`, to "
-            f"within {percent(off[farthest], places=1)}"
+            f"- `{named(path)}`: of {len(off)} calls, the parts of {near} add up to within "
+            f"{percent(CLOSE)} of the call by their whole interval; those of the farthest, "
+            f"`{farthest}`, to within {percent(off[farthest], places=1)}"
         )
 
 
@@ -239,6 +243,50 @@ def selftest(path: Path) -> Iterator[str]:
     titles = ("point", "verdict", "what it found")
     rows = [(point["name"], point["verdict"], point["says"]) for point in found["points"]]
     yield from markdown(titles, rows, titles)
+
+
+def selftestbrief(path: Path) -> Iterator[str]:
+    """How many of the points passed, and what was found at each of the others."""
+    found = json.loads(path.read_text())
+    points, machine = found["points"], found["machine"]["processor"]["model"]
+    passed = sum(point["verdict"] == "passed" for point in points)
+    sentence = f"On {machine}, {passed} of the {len(points)} points passed."
+    for point in points:
+        if point["verdict"] != "passed":
+            share = point["says"].partition(" comparisons")[0]
+            sentence += f" {point['verdict'].capitalize()}: {point['name']} ({share} comparisons)."
+    yield from wrap(sentence, SCREEN.columns)
+
+
+def checks(path: Path) -> Iterator[str]:
+    """What the package's own checks take of the call that they are the largest share of."""
+    found = [
+        (part.us / one.median_us, part, one)
+        for one in breakdowns(read_result(path))
+        for part in one.parts
+        if part.name == "checks" and part.low_us and part.low_us > 0 and one.median_us
+    ]
+    share, part, one = max(found, key=lambda row: row[0])
+    yield (
+        f"The checks of a backend in Python take at most {percent(share, places=1)} of its call: "
+        f"{time(part.us)} ({times(part.low_us, part.high_us)}) with `{one.name}`."
+    )
+
+
+def coveragebrief(path: Path) -> Iterator[str]:
+    """How often intervals hold the truth, and the worst backend's in the worst case."""
+    cases = json.loads(path.read_text())["cases"]
+    every, worst = [], []
+    for of in dict.fromkeys(one["of"] for one in cases):
+        shares = [one["share"] for one in cases if one["of"] == of]
+        every.append(f"{percent(min(shares), max(shares))} of the intervals of a {of}")
+        least = min((one for one in cases if one["of"] == of), key=lambda one: one["least"])
+        worst.append(f"{percent(least['least'])} ({least['starts']} starts, {least['case']})")
+    sentence = (
+        f"{' and '.join(every)} hold the truth. Of the worst backend in the worst case these are "
+        f"{' and '.join(worst)}."
+    )
+    yield from wrap(sentence, SCREEN.columns)
 
 
 def coverage(path: Path) -> Iterator[str]:
@@ -290,6 +338,32 @@ def fastest_variant(result: Result) -> Row:
     """Of the registry's in float32."""
     own = [row for row in result.backends if "/" not in row.name]
     return min((row for row in own if precision_of(row.name) == "float32"), key=median_us)
+
+
+def notatbest(path: Path) -> Iterator[str]:
+    """The backends of a result that are known to be faster in a way which it does not have."""
+    run = read_result(path)
+    measured = {one.name for one in run.backends}
+    fastest: dict[str, str] = {}
+    for one in timed(run):
+        if precision_of(one.name) == "float32":
+            fastest.setdefault(backend_of(one.name), one.name)
+    for file in in_folder(path.parents[1] / "settings"):
+        result, tries = read_result(file), alternatives(named(file))
+        rows = {one.name: one for one in result.backends}
+        base = rows.get(fastest.get(named(file), ""))
+        others = [one for one in result.backends if one.name not in measured]
+        best = min((one for one in others if precision_of(one.name) == "float32"), key=median_us)
+        if base is None or not base.summary:
+            continue
+        new, old = (start_medians_us(one.blocks) for one in (best, base))
+        found = ratio_interval(new, old, result.rules.seed)
+        if found and judge(found, result.rules.margin) == "faster":
+            share, how = ratio(median_us(best) / median_us(base)), tries_of(best, tries)
+            yield (
+                f"- `{base.name}` takes {share} ({interval(*found)}) of its time as "
+                f"`{best.name}`: {how}"
+            )
 
 
 def alternatives(backend: str) -> dict[str, str]:
@@ -402,6 +476,25 @@ def limits_us(folder: Path) -> dict[str, float]:
     return dict(json.loads(path.read_text())["limits_us"]) if path.exists() else {}
 
 
+def othermachines(path: Path) -> Iterator[str]:
+    """Whether times and ratios of the same variants are the same on the other machines."""
+    here = {one.name: one.summary for one in timed(read_result(path)) if one.summary}
+    for file in sorted(path.parent.glob(f"*{SUFFIX}")):
+        if file == path:
+            continue
+        result = read_result(file)
+        there = {one.name: one.summary for one in timed(result) if one.summary}
+        both = [(here[name], there[name]) for name in here if name in there]
+        known = [(a.p50_us, b.p50_us, a.ratio, b.ratio) for a, b in both if a.p50_us and b.p50_us]
+        slower = middle(other / us for us, other, *_ in known)
+        ratios = [(a, b) for *_, a, b in known if a and b]
+        near = sum(1 / NEAR < a / b < NEAR for a, b in ratios)
+        yield (
+            f"- {result.machine.processor.model}, `{named(file)}`: {ratio(slower)} times as long; "
+            f"{near} of {len(ratios)} ratios to `{result.baseline}`"
+        )
+
+
 def networks(folder: Path) -> Iterator[str]:
     """How many times as long as the fastest API each backend takes on each network."""
     titles, *rows = ratios(of_sizes(folder), spelt)
@@ -464,7 +557,16 @@ DRAWN: dict[str, Callable[[Path], Iterable[str]]] = {
         for kind in (
             *(backends, baselines, why, whyanswer, whytold, closure, whyparts, training, selftest),
             *(coverage, settings, fastestsettings, conditions, networks, networkslong, sizes),
-            *(sizesbrief, control, precision, precisionbrief),
+            *(sizesbrief, control, precision, precisionbrief, selftestbrief, checks, coveragebrief),
+            *(
+                notatbest,
+                othermachines,
+                eachstart,
+                seriallimit,
+                batchlimit,
+                batchothers,
+                twothreads,
+            ),
         )
     },
 }

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from lenet_bench import units
 from lenet_bench.measure.comparison import Progress
-from lenet_bench.registry import names, precision
+from lenet_bench.registry import names, precision, tolerance
 from lenet_bench.results import as_result
 from lenet_bench.show.comparison import in_markdown
 from lenet_bench.show.comparison import in_terminal as comparison
@@ -17,10 +17,12 @@ from lenet_bench.show.sentences import (
     backend_of,
     family,
     timed,
+    tolerant,
 )
 from lenet_bench.show.terminal.progress import progress
 from lenet_bench.show.terminal.screen import Screen
 from lenet_bench.show.terminal.table import Column, table
+from msgspec import structs
 from sample_results import blocks, failed, log, sample_of_all, sample_result
 
 
@@ -204,3 +206,14 @@ def test_what_computes_in_less_than_float32_may_be_alone():
     alone = drawn(as_result(log(blocks("fused:int16", 12))))
     assert any("fused:int16" in line for line in alone)
     assert not any("could be timed" in line for line in alone)
+
+
+def test_a_float32_backend_that_may_differ_by_more_is_named_with_both_figures():
+    run = log(blocks("mnn", 20, difference=1.1e-4), blocks("numpy", 90, difference=1e-7))
+    listed = [structs.replace(a, tolerance=tolerance(a.name)) for a in run.header.backends]
+    header = structs.replace(run.header, backends=tuple(listed))
+    result = as_result(replace(run, header=header))
+    said = "may differ from the reference by more than 1e-05: mnn by 2e-04 (it differs by 1.1e-04)"
+    assert said in drawn(result)
+    assert f"- {said}" in list(in_markdown(result))
+    assert tolerant(as_result(log(blocks("fused:int16", 12)))) is None

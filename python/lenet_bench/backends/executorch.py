@@ -1,9 +1,8 @@
 """LeNet in ExecuTorch.
 
 PyTorch's runtime for phones: the module is exported, what XNNPACK has is delegated to it, and the
-rest runs on portable kernels. The program is made for one image, which is twice as fast as one
-for any number. `int8` quantizes the module before that, and each layer's input as it comes;
-`float16` exports it in that type.
+rest runs on portable kernels. The program is made for one image. `int8` quantizes the module before
+that, and each layer's input as it comes; `float16` exports it in that type.
 """
 
 from collections.abc import Callable

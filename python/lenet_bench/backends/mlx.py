@@ -1,9 +1,8 @@
 """LeNet in MLX.
 
 Apple's framework for its own chips; elsewhere it runs on the CPU. Its wheel for Linux brings the
-reference BLAS, plain Fortran, where three quarters of a call go by: with OpenBLAS preloaded, which
-its documentation does not ask for, a call took a quarter of the time. Arrays are lazy: they are
-computed at their first use. Images are NHWC.
+reference BLAS, plain Fortran. Arrays are lazy: they are computed at their first use. Images are
+NHWC.
 """
 
 import mlx.core as mx

@@ -25,6 +25,7 @@ from .sentences import (
     footnote,
     left_out,
     processor,
+    tolerant,
     without_median,
 )
 from .terminal.screen import Screen
@@ -118,7 +119,8 @@ def in_markdown(result: Result, named: Sequence[str] = ()) -> Iterator[str]:
     yield ""
     sentences = [f"{one.name}: {one.status}: {one.reason}" for one in failed(result, named)]
     sentences += _refusals(result)
-    sentences += filter(None, [without_median(result), left_out(result), footnote(result)])
+    notes = (without_median(result), left_out(result), footnote(result), tolerant(result))
+    sentences += filter(None, notes)
     sentences += [f"warning: {warning}" for warning in result.warnings]
     sentences += filter(None, [absent(result, named)])
     yield from (f"- {markdown.escaped(sentence)}" for sentence in sentences)
@@ -176,6 +178,7 @@ def in_terminal(
     for sentence in conclusions(as_run("", result)):
         yield from screen.wrap(sentence)
     yield from screen.wrap(footnote(result), "dim")
+    yield from screen.wrap(tolerant(result) or "", "dim")
     if folded:
         hint = "each backend's fastest variant is shown; `lenet-bench report FILE --all` shows all"
         yield from screen.wrap(hint, "dim")

@@ -110,6 +110,22 @@ def without_median(result: Result) -> str | None:
     return f"too few calls for a median: {', '.join(few)}; give a longer --budget"
 
 
+def tolerant(result: Result) -> str | None:
+    """The float32 backends that may differ from the reference by more than float32 alone does."""
+    wide = [
+        f"{one.name} by {one.tolerance:.0e} (it differs by {one.difference:.1e})"
+        for one in timed(result)
+        if result.rules.network == LENET
+        and registry.precision(one.name) == "float32"
+        and one.difference is not None
+        and (one.tolerance or 0.0) > registry.FLOAT32
+    ]
+    if not wide:
+        return None
+    least = f"{registry.FLOAT32:.0e}"
+    return f"may differ from the reference by more than {least}: {', '.join(wide)}"
+
+
 def timed(result: Result) -> list[Row]:
     """The backends of the tables, the fastest first."""
     found = [one for one in result.backends if one.status == "ok" and one.summary]

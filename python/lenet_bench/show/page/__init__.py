@@ -19,7 +19,7 @@ from ..figures import Figure, figures, story
 from ..figures.breakdown import axes, first, parts, sentences, stacks
 from ..figures.pictures import compiled, library
 from ..figures.rows import Run, as_run, small
-from ..sentences import FAMILIES, conditions, without_median
+from ..sentences import FAMILIES, conditions, tolerant, without_median
 from .frame import environment, policy, script, stylesheet, write_html
 
 
@@ -28,9 +28,14 @@ def write_report(results: Mapping[str, Result], path: str | os.PathLike[str]) ->
     write_html(Path(path), page(gather(list(results.items()))))
 
 
-def page(runs: Sequence[Run], of_sizes: Sequence[Figure] = ()) -> str:
-    """The page of a comparison, of a run of `why`, or of both; with figures of other networks."""
-    html: str = environment().get_template("page.html").render(**_context(runs, of_sizes))
+def page(runs: Sequence[Run], of_sizes: Sequence[Figure] = (), notes: Sequence[str] = ()) -> str:
+    """The page of a comparison, of a run of `why`, or of both; with figures of other networks.
+
+    The notes stand below the table of all numbers.
+    """
+    context = _context(runs, of_sizes)
+    notes = [*filter(None, [tolerant(runs[0].result)]), *notes]
+    html: str = environment().get_template("page.html").render(**context, notes=notes)
     return printable(html)
 
 
