@@ -255,7 +255,8 @@ found.write_text("\\n".join([sys.argv[1], modes, path.read_text()]))
 found.rename(found.with_name("found"))
 """)
     browser.chmod(0o755)
-    with served(*command, "--open", PATH=f"{tmp_path}:{os.environ['PATH']}") as lesson:
+    path = f"{tmp_path}:{os.environ['PATH']}"
+    with served(*command, "--open", PATH=path, DISPLAY=":0") as lesson:
         wait_for((tmp_path / "found").exists)
         address, modes, page = (tmp_path / "found").read_text().split("\n", 2)
         assert lesson.token not in address

@@ -48,6 +48,7 @@ MISUSE = (
     *("train --rate fast", "train --framework theano", "completion tcsh"),
     *("train --framework all -o lenet.safetensors", "compare numpy numpy", "compare --budget 3x"),
     *("compare --budget 501h", "compare --rounds 0", "compare --baseline nosuch"),
+    "compare --json --csv",
 )
 
 
@@ -167,6 +168,7 @@ def test_a_reader_that_leaves_is_no_error(picture, weights_file):
         process.stdout.readline()
         process.stdout.close()
         assert process.stderr.read() == b""
+        assert process.wait(60) == 0
 
 
 def started(*arguments):

@@ -347,7 +347,7 @@ def test_few_starts_name_no_cause():
 
 def test_what_is_shown_has_its_legend():
     text = " ".join(" ".join(apart(run_of(100), WIDE)).split())
-    for word in ("Python: ", "entering: ", "dispatch: ", "as built: ", "explained: ", "conv1, "):
+    for word in ("Python: ", "entering: ", "dispatch: ", "as built: ", "sum of parts: ", "conv1, "):
         assert word in text
     for word in ("data set: ", "hand-over: ", "on two cores: "):
         assert word not in text

@@ -36,8 +36,10 @@ def ratio(value: float | None) -> str:
 
 
 def interval(low: float | None, high: float | None) -> str:
-    """From a ratio to a ratio: 1.04-1.06."""
-    return NONE if low is None or high is None else f"{ratio(low)}-{ratio(high)}"
+    """From a ratio to a ratio: 1.04-1.06; one where both are spelled the same."""
+    if low is None or high is None:
+        return NONE
+    return "-".join(dict.fromkeys((ratio(low), ratio(high))))
 
 
 def times(low_us: float | None, high_us: float | None) -> str:

@@ -90,6 +90,8 @@ def _wrong() -> list[dict[str, Any]]:
 def _serve(
     page: str, port: int | None, backends: tuple[str, ...], browser_engines: bool, show: bool
 ) -> None:
+    import webbrowser
+
     from ..classroom import Live, engines, installed, serve
 
     if browser_engines:
@@ -102,7 +104,7 @@ def _serve(
             say([address])
             note("open this address in a browser of this machine; Ctrl-C ends the lesson")
             if show:
-                click.launch(_leading_to(address, Path(folder)))
+                webbrowser.open(_leading_to(address, Path(folder)))
 
         serve(page, live, engines.installed(note), port=port or 0, opened=opened)
 

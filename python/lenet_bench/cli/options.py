@@ -250,9 +250,17 @@ _FORMS = {
 
 
 def form_option(*forms: str) -> Callable[[Command], Command]:
-    """--json, --csv, --markdown as one `form`, the last one given; None is the terminal's."""
-    options = (click.option(f"--{f}", "form", flag_value=f, help=_FORMS[f]) for f in forms)
-    return option_group(*options)
+    """--json, --csv, --markdown as one `form`, at most one of them; None is the terminal's."""
+
+    def choose(context: click.Context, option: click.Parameter, given: bool) -> None:
+        earlier = context.params.setdefault("form", None)
+        if given and earlier:
+            raise click.UsageError(f"--{earlier} and --{option.name}: give one of them")
+        if given:
+            context.params["form"] = option.name
+
+    flag = partial(click.option, is_flag=True, expose_value=False, callback=choose)
+    return option_group(*(flag(f"--{form}", help=_FORMS[form]) for form in forms))
 
 
 def usable(_context: Any, _option: Any, threads: int | None) -> int | None:

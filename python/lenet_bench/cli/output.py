@@ -7,8 +7,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import click
-
 from ..show.terminal.screen import Screen, encodable
 from ..texts import json_text, printable
 
@@ -25,10 +23,16 @@ def screen() -> Screen:
 
 
 def say(lines: Iterable[str]) -> None:
-    """Print answers at once, so that earlier answers are shown even if a later one fails."""
-    for line in lines:
-        sys.stdout.write(f"{encodable(line, sys.stdout.encoding)}\n")
-    sys.stdout.flush()
+    """Print answers at once, so that earlier answers are shown even if a later one fails.
+
+    A reader that leaves, as `head` does, changes nothing: the command goes on to its exit code.
+    """
+    try:
+        for line in lines:
+            sys.stdout.write(f"{encodable(line, sys.stdout.encoding)}\n")
+        sys.stdout.flush()
+    except BrokenPipeError:
+        abandon_output()
 
 
 def say_json(value: Any) -> None:
@@ -46,12 +50,14 @@ def answer(as_json: bool, value: Any, lines: Iterable[str]) -> None:
 
 def give_page(path: Path, html: str, *, show: bool) -> None:
     """Write a page, and open it where that is asked for."""
+    import webbrowser
+
     from ..show.page.frame import write_html
 
     write_html(path, html)
     note(f"wrote {path}")
-    if show:
-        click.launch(path.resolve().as_uri())
+    if show and not webbrowser.open(path.resolve().as_uri()):
+        note("no browser was found; open the page yourself")
 
 
 def run(

@@ -81,9 +81,10 @@ def _shown(found: "Given") -> Iterator[str]:
 
     from ..questions.share import texts
 
-    header, first = found.log.header, found.log.blocks[0]
+    first, header = found.log.blocks[0], to_builtins(found.log.header)
+    header |= {"backends": [one["name"] for one in header["backends"]], **header.pop("machine")}
     yield "The file says this about the machine, its software and the run:"
-    yield json.dumps(to_builtins(header), indent=2)
+    yield from (f"  {name}: {json.dumps(value)}" for name, value in header.items())
     yield f"It has {counted(len(found.log.blocks), 'block')} of this form:"
     yield json.dumps(to_builtins(first))
     yield "The texts in these blocks, from the libraries and the program:"

@@ -33,6 +33,7 @@ _recipe_options = option_group(
             type=int if default is None else type(default),
             default=default,
             show_default=default is not None,
+            metavar="X" if isinstance(default, float) else "N",
             help=meaning,
         )
         for name, (default, meaning) in RECIPE.items()

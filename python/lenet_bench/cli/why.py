@@ -54,7 +54,7 @@ def why(
     $ lenet-bench why torch -o mine.jsonl          run it again to continue
     $ lenet-bench why --json torch | jq '.backends[] | {name, explained, parts}'
 
-    Exit codes: 0; 1 if a backend failed or a named one does not run.
+    Exit codes: 0 if all ran, 1 if one failed or is not installed.
     """
     from ..measure.comparison import compare
     from ..measure.options import CompareOptions

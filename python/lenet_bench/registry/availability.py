@@ -9,11 +9,12 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
+from threading import Event
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import LenetBenchError
+from ..errors import LenetBenchError, Unavailable
 from ..network import IMAGE_SIDE
 from ..process import Child, Died, Parent
 from ..weights import Weights, read_weights
@@ -63,11 +64,13 @@ def backends(
     def ask_row(row: tuple[Backend, list[str]]) -> list[Availability]:
         return ask(*row, quiet=quiet, seconds=seconds, answered=answered)
 
+    _stopped.clear()
     pool = ThreadPoolExecutor(max_workers=min(_AT_ONCE, os.cpu_count() or 1))
     try:
         # The slowest are at the end, so they begin first.
         found = list(pool.map(ask_row, reversed(rows)))
     except BaseException:
+        _stopped.set()
         pool.shutdown(wait=False, cancel_futures=True)
         for child in list(_children):
             child.kill()
@@ -90,6 +93,8 @@ def ask(
     found = {name: _availability(row, name, why) for name, why in reasons.items() if why}
     printed = ""
     while pending := [name for name in wanted if name not in found]:
+        if _stopped.is_set():
+            raise Unavailable("stopped")
         printed += _ask_child(row, pending, found, quiet, seconds)
     answered(row.spell(row.default), printed)
     return [found[name] for name in wanted]
@@ -119,6 +124,7 @@ def _known_reason(row: Backend, name: str) -> str | None:
 
 
 _children: set[Child] = set()  # under way
+_stopped = Event()  # no child is started any more, in place of one that was killed
 
 
 def _ask_child(

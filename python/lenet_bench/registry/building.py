@@ -126,6 +126,8 @@ def build(
         raise
     except expected as error:
         why = _why(error)
+        if isinstance(error, ModuleNotFoundError) and not is_installed(row):
+            fails = "is not installed"
         if row.moved and not str(error):  # JAX asserts that it has found a device, no more
             why += ": it finds no GPU, or was built without GPU support"
         raise Unavailable(

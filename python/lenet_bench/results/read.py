@@ -214,7 +214,7 @@ def _summarised(row: Row, base: Row | None, header: Header) -> Row:
     low, high = median_interval(medians_us, rules.seed) or UNBOUNDED
     ratio, interval = _ratio(row, base, rules.seed) if base else (None, None)
     ratio_low, ratio_high = interval or UNBOUNDED
-    verdict = judge(interval, rules.margin) if base and row.status == "ok" else None
+    verdict = judge(interval, rules.margin) if interval and row.status == "ok" else None
     summary = Summary(
         samples=len(samples),
         rounds=len(row.blocks),

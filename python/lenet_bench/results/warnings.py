@@ -38,7 +38,7 @@ def warnings_about(result: Result) -> Iterator[str]:
 def _of_the_run(result: Result, timed: Sequence[Row]) -> Iterator[str]:
     rules = result.rules
     if result.ended == "interrupted":
-        yield "the run was interrupted; the same command with the same -o goes on with it"
+        yield "the run was interrupted; the same command with -o and its file goes on with it"
     if rules.baseline and result.row(rules.baseline).status != "ok":
         yield f"the baseline {rules.baseline} did not run, so there are no ratios; choose another"
     if few := [row for row in timed if len(row.blocks) < FEWEST_STARTS]:
@@ -93,8 +93,8 @@ def _of_the_machine(result: Result) -> Iterator[str]:
         )
     if busy := list(_busy(result, cores)):
         yield (
-            f"{'; '.join(busy)}, so high percentiles are too long; close other programs, or "
-            "reserve a core for the backends (isolcpus), and repeat"
+            f"{'; '.join(busy)}, so high percentiles are too long; if you need them, close other "
+            "programs and repeat"
         )
     if seen.mhz_low and seen.mhz_high and seen.mhz_high > seen.mhz_low * (1 + _CLOCK_CHANGE):
         yield (

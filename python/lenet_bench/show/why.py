@@ -31,7 +31,7 @@ _BARS = ", ".join(f"{shade} {name}" for name, shade in _SHADES.items())
 #: What is said of each column and each row, where it is shown.
 _COLUMNS = {
     "call": "one input, median",
-    "explained": "the sum of the parts as a share of the call",
+    "sum of parts": "as a share of the call",
     "": f"bars: {_BARS}; left of a line: below zero",
     "an operation": "what one more trivial layer in the network takes",
     "on two cores": "the call where its process may use one core more",
@@ -100,7 +100,7 @@ def in_markdown(result: Result) -> Iterator[str]:
     )
     yield markdown.escaped(conditions(result))
     yield ""
-    titles = ("backend", "call", *GROUPS, "explained", "95 % interval")
+    titles = ("backend", "call", *GROUPS, "sum of parts", "95 % interval")
     rows = []
     for one in found:
         groups = map(units.time, grouped(one.parts).values())
@@ -121,7 +121,7 @@ def answer(found: Sequence[Breakdown]) -> Iterator[str]:
 
 
 def consists_of(one: Breakdown) -> str:
-    """The largest parts of a call, and how much of it is explained; nothing from few starts."""
+    """The largest parts of a call, and what all add up to; nothing from few starts."""
     whole = one.median_us or 0.0
     takes = f"{one.name} takes {units.time(whole)}"
     if not one.is_sure:
@@ -133,9 +133,9 @@ def consists_of(one: Breakdown) -> str:
         for part in largest
         if part.us >= _LEAST * whole
     ]
-    told = f"{_listed(named)}, " if named else ""
+    largest_parts = f": {_listed(named)}" if named else ""
     share, bounds = _explained_cells(one)
-    return f"{takes}: {told}{share} of it explained ({bounds})."
+    return f"{takes}{largest_parts}. The measured parts add up to {share} ({bounds})."
 
 
 def _few(*calls: Breakdown) -> str:
@@ -227,7 +227,7 @@ def _columns(ran: Sequence[Breakdown]) -> Iterator[Column]:
     yield Column("backend", [one.name for one in ran], left=True, style="bold")
     yield Column("call", [units.time(one.median_us) for one in ran])
     explained, bounds = zip(*map(_explained_cells, ran), strict=True)
-    yield Column("explained", explained)
+    yield Column("sum of parts", explained)
     yield Column("95 % interval", bounds, leaves=2)
     yield Column("", _from_zero([_sides(one) for one in ran]), left=True, leaves=1)
     yield Column("an operation", of_one, leaves=3)

@@ -20,6 +20,11 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 _BESIDE = 120  # columns from which two sources stand side by side
+_LEGEND = (
+    "lines: with code, without imports of this package; API names: functions, types and constants "
+    "of the API that the code uses; to run, to convert: on disk, the packages that a call needs, "
+    "and those that only write its model file; installs: what pip is asked for beyond the core"
+)
 _PACKAGES = 48  # columns of the packages that are named
 _WORDS = r"(?i)\w*(?:conv|pool|fc[12]|softmax)\w*"
 
@@ -44,8 +49,9 @@ def costs(found: Sequence[Cost], screen: Screen) -> Iterator[str]:
         Column("installs", packages, left=True, style="dim", leaves=4),
     ]
     yield from table(screen, columns, headings=headings)
+    yield ""
+    yield from screen.wrap(_LEGEND, "dim")
     if long:
-        yield ""
         yield from screen.wrap("variants that cost the same as the one above are left out", "dim")
 
 
