@@ -14,7 +14,6 @@ from lenet_bench.why.native import STAGES, numbered
 from scratch_backends import entry as scratch_entry
 
 PLANTED_US = 20.0
-_OWN, _NETWORKS = 150_000, 400_000  # floats: what the API reads, what a network does: 1.6 MB
 IMAGES = np.random.default_rng(0).random((28, 28), np.float32)
 
 
@@ -100,33 +99,8 @@ class SlowAfter(Toy):
     after_us = PLANTED_US
 
 
-class Reads(Toy):
-    """Its Python reads what is its own."""
-
-    def __init__(self, weights, *, threads):
-        super().__init__(weights, threads=threads)
-        self.own = np.ones(_OWN, np.float32)
-        self.lines = np.random.default_rng(0).permutation(_OWN // 16) * 16  # of the caches
-
-    def infer(self, images):
-        self.own.take(self.lines)
-        return super().infer(images)
-
-
-class ReadsMuch(Reads):
-    """So does one stage of its network, which leaves less of that in the caches."""
-
-    def __init__(self, weights, *, threads):
-        self.much = np.ones(_NETWORKS, np.float32)
-        super().__init__(weights, threads=threads)
-
-    def conv2(self, x):
-        self.much.sum()
-        return np.tanh(x)
-
-
-#: Those without a delay, and those that are compared with them.
-PLANTED = (Toy, SlowPython, SlowHandOver, SlowNode, SlowStage, SlowAfter, Reads, ReadsMuch)
+#: Those with a delay.
+PLANTED = (SlowPython, SlowHandOver, SlowNode, SlowStage, SlowAfter)
 
 
 class BrokenProbes(Toy):
