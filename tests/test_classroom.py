@@ -37,13 +37,19 @@ def page():
     return classroom_page([("all.jsonl", sample_of_all())])
 
 
-def test_a_page_of_all_backends_is_at_most_3_mb_with_the_weights_and_asks_nobody(page):
+def test_a_page_of_all_backends_is_at_most_3_mb_with_the_weights(page):
     assert len(page.encode()) < 3_000_000
     assert unpacked(page, "weights") == default_path().read_bytes()
+
+
+def test_a_page_asks_nobody(page):
     written = re.sub(r"data:text/javascript;base64,[\w+/=]*", "", page).replace("&#39;", "'")
     assert "connect-src 'none'" in written
     assert re.findall(r'\b(?:src|href)="(?!#|data:,")', written) == []
     assert "://" not in written
+
+
+def test_a_page_that_is_served_asks_its_server():
     served = classroom_page([("small.jsonl", small())], served=True).replace("&#39;", "'")
     assert "connect-src 'self'" in served
     assert json.loads(unpacked(served, "lesson"))["served"] is True
@@ -65,7 +71,7 @@ def test_a_page_has_no_image_of_mnist_unless_it_is_given_some(page):
     assert json.loads(unpacked(page, "lesson"))["learnt"]["wrong"] == []
 
 
-def test_the_lesson_has_every_timed_backend_in_order_with_the_lines_that_the_result_counted():
+def test_the_lesson_has_every_timed_backend_in_order():
     counted = blocks("fused", 20, lines_of_code=77)
     rows = (blocks("keras", 80), counted, failed("torch", "crashed", "killed"))
     fused, keras = lesson([("small.jsonl", result(*rows))])["backends"]
@@ -74,12 +80,15 @@ def test_the_lesson_has_every_timed_backend_in_order_with_the_lines_that_the_res
     assert fused["us"] == pytest.approx(20, abs=0.1)
 
 
-def test_every_backend_has_its_code_by_stage_and_calls_that_were_measured_to_race():
+def test_every_backend_has_its_code_by_stage():
     found = lesson([("small.jsonl", small())])
     for one in found["backends"]:
-        parts = found["listings"][one["listing"]]
-        stages = {stage for part in parts for stage in part["stages"]}
+        stages = {stage for part in found["listings"][one["listing"]] for stage in part["stages"]}
         assert stages >= {*STAGES} - {"the rest"}, one["name"]
+
+
+def test_every_backend_has_calls_that_were_measured():
+    for one in lesson([("small.jsonl", small())])["backends"]:
         assert one["quantiles"] == sorted(one["quantiles"])
         assert one["quantiles"][0] * 0.999 <= one["us"] <= one["quantiles"][-1] * 1.001
 
@@ -139,10 +148,13 @@ def test_no_file_is_named_on_the_page():
     assert "of-my-school" not in unpacked(classroom_page(apart), "lesson").decode()
 
 
-def test_what_a_result_says_is_data_and_never_markup_and_one_with_nothing_timed_is_refused():
+def test_what_a_result_says_is_data():
     page = classroom_page([("hostile.jsonl", result(blocks(HOSTILE, 20), blocks("fused", 40)))])
     assert "hacked" not in page
     assert "hacked" in unpacked(page, "lesson").decode()
+
+
+def test_a_result_with_nothing_timed_is_refused():
     with pytest.raises(ResultError, match="was timed"):
         classroom_page([("nothing.jsonl", result(failed("torch", "crashed", "killed")))])
 

@@ -151,7 +151,7 @@ def check(pictures, folder):
     return inks
 
 
-def test_samples_and_scenes_come_out_as_in_python(tmp_path):
+def test_samples_come_out_as_in_python(tmp_path):
     pictures = [(path.name, path.read_bytes()) for path in SAMPLES]
     pictures += [*scenes(range(len(SCENES))), *mnist_like(20)]
     assert check(pictures, tmp_path) == len(pictures)

@@ -81,7 +81,7 @@ def test_too_many_threads_are_answered_with_the_cores(run):
         assert {str(cores), str(cores + 1)} <= set(re.findall(r"\d+", errors))
 
 
-def test_train_has_the_frameworks_and_the_recipe_of_training():
+def test_train_has_the_choices_of_training():
     choices: dict[str, Any] = {name: default for name, (default, _) in RECIPE.items()}
     assert Recipe(**choices, augmentation=Augmentation()) == Recipe()
     assert set(choices) == {*vars(Recipe())} - {"augmentation"}

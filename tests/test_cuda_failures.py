@@ -16,19 +16,6 @@ def test_where_the_gpu_alone_is_missing_nothing_is_to_be_installed():
     assert "fix it" not in str(why.value)
 
 
-def test_a_second_gpu_is_chosen_by_its_number(ask):
-    code = """
-nets = []
-thread = threading.Thread(target=lambda: nets.append(load("cudnn", weights=weights)))
-thread.start(), thread.join()
-index = nets[0].describe()["device index"]
-nets.clear()  # in this thread the first GPU is the current one
-gc.collect()
-answer([index, right(load("cudnn", weights=weights))])
-"""
-    assert ask(code, CUDA_DOUBLE_DEVICES="2", LENET_BENCH_GPU="1") == ["1", True]
-
-
 NO_MEMORY, NO_START = "the GPU has no memory", "cannot start, although the GPU has"
 #: A call, the status that it fails with and the MiB free -> what that means, and what mends it.
 REFUSALS = [
@@ -181,16 +168,3 @@ answer([refused, right(net)])
     assert "spawn" in used
     assert "was forked" in loaded
     assert parent
-
-
-@pytest.mark.parametrize("backend", ["cudnn", "cuda:persistent"])
-def test_the_interpreter_ends_with_work_in_flight(ask, backend):
-    assert ask(f"""
-net = load("{backend}", weights=weights)
-def work():
-    while True:
-        net.infer(images)
-[threading.Thread(target=work, daemon=True).start() for _ in range(2)]
-net.infer(images)
-answer(True)
-""")

@@ -68,7 +68,7 @@ def test_a_dropped_network_takes_its_threads_with_it():
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
 @pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
-def test_a_forked_child_gets_answers_and_ends():
+def test_a_forked_child_gets_answers():
     net = load("fused", threads=2)
     expected = answers(net)
     child = os.fork()
