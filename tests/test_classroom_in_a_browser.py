@@ -21,12 +21,13 @@ TIMES_US = (20, 60, 180, 540, 12_600)
 CARRIED = (Path(lenet_bench.show.classroom.__file__).parent / "fused.wasm", default_path())
 SEVEN = [[(0.25, 0.2), (0.7, 0.2), (0.45, 0.8)]]
 #: What the page sees and answers, as its own parts give it.
-SEEN = """async (drawn) => {
-    const { explain, fromPixels } = await import("lenet/prepare.js");
+SEEN = """async (byPen) => {
+    const { drawn, explain, fromPixels } = await import("lenet/prepare.js");
     const canvas = document.getElementById("draw");
-    const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
-    const plane = fromPixels(data, canvas.width, canvas.height);
-    return [...explain(plane, { drawn }).at(-1).picture.data];
+    const { width, height } = canvas;
+    const { data } = canvas.getContext("2d").getImageData(0, 0, width, height);
+    const steps = byPen ? drawn(data, width, height) : explain(fromPixels(data, width, height));
+    return [...steps.at(-1).picture.data];
 }"""
 
 
@@ -92,7 +93,7 @@ def test_the_page_prepares_a_picture_as_infer_does(see):
 def test_what_is_drawn_becomes_almost_the_same_image_in_fewer_steps(see):
     tab = see()
     draw(tab, SEVEN)
-    quick, full = (np.array(tab.evaluate(SEEN, drawn)) for drawn in (True, False))
+    quick, full = (np.array(tab.evaluate(SEEN, by_pen)) for by_pen in (True, False))
     assert np.abs(quick - full).mean() < 0.02
 
 
@@ -106,14 +107,14 @@ def test_the_page_gives_the_references_probabilities(see):
     assert np.abs(np.array(shown) / 100 - expected).max() < 0.001
 
 
-def test_each_step_is_shown_to_whoever_opens_them(see):
+def test_the_steps_of_a_drawing_are_shown_and_none_looks_for_light_or_colours(see):
     tab = see()
     draw(tab, SEVEN)
     assert tab.locator("#steps li").count() == 0
     tab.locator("#steps summary").click()
     tab.locator("#steps li canvas").nth(3).wait_for()
     names = tab.locator("#steps li b").all_inner_texts()
-    assert names[-2:] == ["scale", "centre"]
+    assert names == ["ink", "digit", "scale", "centre"]
     tab.locator("#clear").click()
     tab.locator("#steps li").first.wait_for(state="detached")
 
