@@ -1,5 +1,7 @@
 """The classroom's first screen, its 1,000 images and its lesson, in a real browser."""
 
+import json
+
 import numpy as np
 import pytest
 from browsers import DESK, in_each_browser
@@ -200,6 +202,13 @@ def test_the_page_says_how_often_the_network_is_wrong(see):
     wrong = int(kept["test_images"]) - int(kept["test_correct"])
     said = see().locator("#learned").inner_text()
     assert f"Of 10,000 test images it reads {wrong} wrongly" in said
+
+
+def test_the_page_counts_which_digits_are_read_as_which(see):
+    tab = see()
+    for label, answer, count in json.loads(read_weights().metadata["test_wrong"]):
+        row = tab.locator(".confusions tbody tr").nth(label)
+        assert row.locator("td").nth(answer).inner_text() == str(count)
 
 
 def test_wrong_images_are_drawn_where_the_page_has_them(visit, tmp_path):
