@@ -19,6 +19,7 @@ from msgspec import structs
 from ..cost import converter_mib, installed_mib, lines_of_code
 from ..errors import ResultError
 from ..network import LENET
+from ..registry import usable_cores
 from ..results import (
     Appended,
     Block,
@@ -185,7 +186,8 @@ class _Comparison:
         earlier = file.log if file else None
         options = as_before(options, earlier.header) if earlier else options
         entries = options.entries()
-        cores = choose_cores(options.threads, cpus_near_gpu(entry.device for entry in entries))
+        count = options.cores or options.threads or usable_cores()
+        cores = choose_cores(count, cpus_near_gpu(entry.device for entry in entries))
         seed = random.SystemRandom().getrandbits(32) if options.seed is None else options.seed
         if options.model:
             from .model_truth import ModelTruth
@@ -221,6 +223,8 @@ class _Comparison:
             network=truth.network,
             interval_s=self._rules.interval_s,
             cold_mb=self._rules.cold_mb,
+            keep_warm_s=self._rules.keep_warm_s,
+            beside=self._rules.beside,
         )
 
     @property
@@ -342,6 +346,8 @@ def _header(
         weights_sha256=truth.sha256,
         interval_s=options.interval_s,
         cold_mb=COLD_MB if options.cold else None,
+        keep_warm_s=options.keep_warm_s,
+        beside=options.beside,
         batches=options.batches,
         apart=options.apart,
     )

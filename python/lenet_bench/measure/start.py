@@ -20,6 +20,7 @@ from ..results import Anatomy, Batch, Block, CacheProbe, ColdStart, Experiment, 
 from ..results.portable import portable
 from ..results.versioned import decode
 from ..weights import default_path
+from .busy import at_work
 from .options import Entry
 from .pinning import Cores, choose_cores, cpus_near_gpu, on_cores, thread_variables
 from .stretch import Stretch, disagreement, joined, slower
@@ -31,16 +32,15 @@ _PROBE_S = 0.5
 _TIMEOUT_S = 120.0  # outside of a comparison
 _FLOOR_CALLS = 1000  # of the empty backend in a block: the time would allow half a million
 _FEWEST_CALLS = 20  # of a block, however slow: a median needs so many
-_FEWEST_AFTER_GAPS = 10
 _PATIENCE = 4  # times as long as wanted, where the machine is disturbed
 _LONGER = 5  # further stretches at most, each twice as long as the one before
-_IDLE_CALLS = 30  # most calls of a block with gaps, from which its timeout follows
+_PACED_CALLS, _FEWEST_PACED = 170, 10  # of a block: six have a 99th percentile
+_PACED_S = 3.4  # that they take, unless even the fewest take longer
 _STATUS: dict[str, Status] = {"missing": "unavailable", "late": "timeout", "dead": "crashed"}
 _WARM_SHARE = 1 / 5  # of the timed time: caches refill within some calls, AVX-512's clocks in 1 ms
 _TIMED_SHARE = 1 / 4  # of what the start took: starts differ more than the calls of one
 _SHORTEST_S, _LONGEST_S = 0.05, 0.5
 _BATCH_S = 0.05
-_CALLS_AFTER_GAPS = 10
 _EXPERIMENTS_S = 180.0  # longer timeout than for any other answer
 _LONGEST, _LONGEST_TRACEBACK = 1000, 16_000  # most characters kept of a backend's text
 _MOST_FACTS = 64
@@ -59,6 +59,14 @@ class Conditions:
     network: str = LENET
     interval_s: float | None = None
     cold_mb: int | None = None
+    keep_warm_s: float | None = None
+    beside: int = 0
+
+    @property
+    def paced(self) -> int:
+        """The paced calls of a stretch."""
+        calls = round(_PACED_S / self.interval_s) if self.interval_s else 0
+        return max(_FEWEST_PACED, min(_PACED_CALLS, calls)) // STRETCHES
 
 
 @dataclass(frozen=True)
@@ -162,13 +170,21 @@ class Start:
         """
         self.warm(warm_s)
         c, stretches = self.conditions, list[Stretch]()
-        calls = _FEWEST_AFTER_GAPS if c.interval_s else _FEWEST_CALLS
-        options = {"gaps": True, "patience": _PATIENCE, "fewest": calls // STRETCHES}
-        for images in c.truth.timed:
-            stretch = self._stretch(images, timed_s / STRETCHES, quiet_loop_ns, **options)
-            for _, loop_ns in stretch.answer["slices"]:
-                quiet_loop_ns = min(loop_ns, quiet_loop_ns or loop_ns)
-            stretches.append(stretch)
+        patience = 1 if c.beside else _PATIENCE
+        options: dict[str, Any] = {
+            "gaps": True,
+            "patience": patience,
+            "fewest": _FEWEST_CALLS // STRETCHES,
+        }
+        if c.interval_s:
+            timed_s = 0.0
+            options |= {"fewest": c.paced, "most": c.paced}
+        with at_work(c.beside, {*c.cores.worker, *c.cores.parent}):
+            for images in c.truth.timed:
+                stretch = self._stretch(images, timed_s / STRETCHES, quiet_loop_ns, **options)
+                for _, loop_ns in stretch.answer["slices"]:
+                    quiet_loop_ns = min(loop_ns, quiet_loop_ns or loop_ns)
+                stretches.append(stretch)
         answer = joined([stretch.answer for stretch in stretches])
         self._stretches = stretches
         timed_ns = sum(stretch.timed_ns for stretch in stretches)
@@ -215,6 +231,7 @@ class Start:
     def _stretch(
         self, images: Known, seconds: float, quiet_loop_ns: int | None = None, **options: Any
     ) -> Stretch:
+        most = self._most and self._most // STRETCHES
         asked_ns = time.perf_counter_ns()
         answer = self.ask(
             "time",
@@ -222,8 +239,7 @@ class Start:
             images=self._taken(images.images),
             seconds=seconds,
             quiet_loop_ns=quiet_loop_ns,
-            most=self._most and self._most // STRETCHES,
-            **{"gaps": False, "patience": 1, "fewest": 1, **options},
+            **{"gaps": False, "patience": 1, "fewest": 1, "most": most, **options},
         )
         heard_ns = time.perf_counter_ns()
         began_ns, now_ns = answer["began_ns"], answer["now_ns"]
@@ -272,10 +288,11 @@ class Start:
         return None if self.entry.checked else _FLOOR_CALLS
 
     def _between(self) -> dict[str, Any]:
-        return {"interval_s": self.conditions.interval_s, "cold_mb": self.conditions.cold_mb}
+        names = ("interval_s", "cold_mb", "keep_warm_s")
+        return {name: getattr(self.conditions, name) for name in names}
 
     def _pauses_s(self) -> float:
-        return 2 * _IDLE_CALLS * (self.conditions.interval_s or 0.0)
+        return 2 * self.conditions.paced * (self.conditions.interval_s or 0.0)
 
     def check(self, answers: Floats, expected: Floats) -> None:
         """Raise Failed unless the answers equal the reference's within the tolerance."""
@@ -410,11 +427,13 @@ def _measure(start: Start, task: Task, watch: Watch, facts: dict[str, Any]) -> N
 
 
 def _time(start: Start, start_s: float, quiet_loop_ns: int | None, facts: dict[str, Any]) -> None:
-    """The timed calls. With gaps there is no warm-up, since applications have none."""
+    """The timed calls. With an interval there is no warm-up, since applications have none.
+
+    Beside busy processes all of them count, however slow the known loop.
+    """
+    c = start.conditions
     timed_s = min(_LONGEST_S, max(_SHORTEST_S, _TIMED_SHARE * start_s))
-    warm_s = _WARM_SHARE * timed_s
-    if interval_s := start.conditions.interval_s:
-        timed_s, warm_s = max(timed_s, _CALLS_AFTER_GAPS * interval_s), 0.0
+    warm_s = 0.0 if c.interval_s else _WARM_SHARE * timed_s
     on_gpu = start.entry.device == "gpu"
     meter = open_meter(start.runs, start.child.pid) if on_gpu else None
     if meter:
@@ -425,7 +444,7 @@ def _time(start: Start, start_s: float, quiet_loop_ns: int | None, facts: dict[s
     samples = tuple(answer.pop("samples_ns").tolist())
     facts |= {name: answer[name] for name in Block.__struct_fields__ if name in answer}
     facts |= {"samples_ns": samples, "cores": tuple(answer["cores"])}
-    facts["slices"] = tuple(map(tuple, answer["slices"]))
+    facts["slices"] = () if c.beside else tuple(map(tuple, answer["slices"]))
     if on_gpu:
         name = meter.name if meter else start.runs.get("device", "GPU")
         profile = start.ask("profile")["profile_us"]

@@ -125,7 +125,7 @@ def _of_the_machine(header: Header) -> Iterator[str]:
     logical = cpu.logical or cpu.allowed or 1
     if max(cpu.allowed or 1, cpu.cores or 1, cpu.sockets or 1) > logical:
         yield "it has fewer logical CPUs than cores, sockets or allowed ones"
-    if not 1 <= rules.threads <= logical or len(rules.worker_cores) > logical:
+    if not 0 <= rules.threads <= logical or len(rules.worker_cores) > logical:
         yield "it used more threads or cores than the machine has"
     clocks = [mhz for mhz in (cpu.mhz_now, cpu.mhz_min, cpu.mhz_max) if mhz is not None]
     if any(not 100 <= mhz <= 10_000 for mhz in clocks):
@@ -168,9 +168,8 @@ def _too_good(block: Block, listed: Listed | None, header: Header) -> Iterator[s
     elif block.status == "ok" and (block.difference or 0.0) > listed.tolerance:
         yield "it was timed although its answers are wrong"
     calls = [block.thinned_ns, *(batch.thinned_ns for batch in block.batches)]
-    if min((times[0][0] for times in calls if times), default=inf) < _least_ns(
-        listed, header.rules.threads
-    ):
+    threads = header.rules.threads or header.machine.processor.logical or 1
+    if min((times[0][0] for times in calls if times), default=inf) < _least_ns(listed, threads):
         yield f"{listed.name} took less time than reading its weights takes"
 
 

@@ -1,7 +1,7 @@
 """Warnings about a result: what disturbed it, and what to do about it."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from math import ceil
+from math import ceil, inf
 from statistics import median_low
 
 import numpy as np
@@ -122,6 +122,8 @@ def _busy(result: Result, cores: str) -> Iterator[str]:
     cores_of_ours = len({*rules.worker_cores, *rules.parent_cores}) or 1
     if seen.load_before is not None and seen.load_before > cores_of_ours:
         yield f"the machine was busy before the run began (load {seen.load_before:.1f})"
+    if rules.beside:  # which the following signs cannot tell from others
+        return
     if seen.other_share is not None and seen.other_share > _OTHER:
         yield f"other programs used {_whole(seen.other_share)} of {cores} while backends ran"
     lost = [_preempted_per_s(row) for row in result.backends if row.blocks]
@@ -146,7 +148,8 @@ def _of_the_backends(rows: Sequence[Row], result: Result) -> Iterator[str]:
         )
     if named := _those(rows, _warming, _WARMING, _whole):
         yield f"still getting faster while they were timed: {named}; their times are too long"
-    if named := _those(rows, _threads, rules.threads, "{:.0f}".format):
+    most = rules.threads or inf
+    if named := _those(rows, _threads, most, "{:.0f}".format):
         yield f"ran more threads than the {rules.threads} asked for: {named}; {_shared(result)}"
     if rules.worker_cores and (
         named := _those(rows, _elsewhere(result), 0.0, "{:.0f} more".format)

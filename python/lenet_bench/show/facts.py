@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from .. import units
 from ..results import Result
+from ..results.differences import settings, spelled
 from ..results.machine import Cache, Machine, Processor
 from .sentences import processor
 
@@ -99,23 +100,13 @@ def _rules(result: Result) -> dict[str, str]:
         "took": units.seconds(result.elapsed_s),
         "ended by": result.ended,
         "command": " ".join(["lenet-bench", *result.argv[1:]]),
-        "network": rules.network,
-        **{f"input {name}": form for name, form in rules.inputs.items()},
         "seed": str(rules.seed),
         "rounds": str(result.rounds),
         "baseline": result.baseline or units.NONE,
         "same means within": units.percent(rules.margin),
         "confidence": units.percent(rules.confidence),
-        "threads": str(rules.threads),
-        "cores of the backends": ", ".join(map(str, rules.worker_cores)) or "not pinned",
-        "cores of the harness": ", ".join(map(str, rules.parent_cores)) or "not pinned",
-        "images in turn": str(rules.images),
-        "weights, sha256": rules.weights_sha256,
+        "cores of the harness": spelled(rules.parent_cores),
     }
     if rules.arbiter:
         found["answers compared with"] = rules.arbiter
-    if rules.interval_s:
-        found["idle before each call"] = units.span(rules.interval_s)
-    if rules.cold_mb:
-        found["read before each call (cold caches)"] = f"{rules.cold_mb} MB"
-    return found | dict(rules.variables)
+    return found | {name: spelled(value) for name, value in settings(rules).items() if value}
