@@ -33,9 +33,9 @@ FAILING = [
     (scratch.AnswersNaN, "wrong", "not finite"),
     (scratch.AnswersFloat64, "wrong", "float64 (10,)"),
     (scratch.AnswersABatch, "wrong", "float32 (1, 10)"),
-    (scratch.DescribesNothing, "wrong", "describe returned NoneType"),
-    (scratch.DescribesNumbers, "wrong", "describe returned a dictionary with int"),
-    (scratch.DescribesWithoutEnd, "wrong", "describe returned 50000000 characters"),
+    (scratch.DescribesNothing, "wrong", "describe returned what no result can hold"),
+    (scratch.DescribesNumbers, "wrong", "got `int`"),
+    (scratch.DescribesWithoutEnd, "wrong", "length"),
     (scratch.RaisesAtLength, "crashed", "characters left out"),
     (scratch.AnswersWronglyWhenTimed, "wrong", "in round 1: its probabilities differ"),
     (scratch.ReusesItsBuffer, "wrong", "differ"),
@@ -98,7 +98,7 @@ def test_a_backend_cannot_colour_its_reason(zoo, zoo_file):
 
 def test_a_leak_shows_in_the_peak_of_memory(zoo):
     leaking, honest = zoo.row("LeaksMemory"), zoo.row("Honest")
-    assert leaking.resources.peak_rss_mib > honest.resources.peak_rss_mib + 15
+    assert leaking.peak_rss_mib > honest.peak_rss_mib + 15
 
 
 def test_the_empty_backend_is_faster_than_all(zoo):
@@ -167,7 +167,7 @@ def test_a_backend_that_hangs_costs_its_row(weights_file):
 
 def test_a_thread_at_work_unasked_is_warned_of(weights_file):
     result = measured(weights_file, scratch.SpinsUnasked, rounds=2)
-    assert result.backends[0].resources.threads_running == 2
+    assert result.backends[0].threads_running == 2
     assert any("more threads than the 1" in warning for warning in result.warnings)
     assert any("CPU time between calls" in warning for warning in result.warnings)
 

@@ -7,7 +7,7 @@ from itertools import count, islice
 import numpy as np
 import pytest
 from lenet_bench.measure import calls as measured_calls
-from lenet_bench.measure import truth
+from lenet_bench.measure import reference_answers
 from lenet_bench.measure.calls import time_calls
 from lenet_bench.measure.comparison import Plan, shuffled, to_repeat
 from lenet_bench.measure.pinning import (
@@ -71,7 +71,7 @@ def timed_with(seconds, **options):
 
 def test_a_machine_that_is_never_quiet_ends_the_wait(loops):
     loops(150)
-    calls = timed_with(0.01, patience=3, quiet_loop_ns=100)
+    calls = timed_with(0.01, patience=3, undisturbed_loop_ns=100)
     assert {loop_ns for _, loop_ns in calls.slices} == {150}
     assert calls.wall_ns >= 30_000_000
 
@@ -96,14 +96,14 @@ def test_a_random_sample_of_the_answers_is_kept_to_be_checked():
 
 
 def test_images_are_what_backends_accept():
-    images = truth.strokes(20, seed=3)
-    np.testing.assert_array_equal(images, truth.strokes(20, seed=3))
+    images = reference_answers.strokes(20, seed=3)
+    np.testing.assert_array_equal(images, reference_answers.strokes(20, seed=3))
     assert len({image.tobytes() for image in images}) == 20
-    for made in (images, truth.edge_cases()):
+    for made in (images, reference_answers.edge_cases()):
         assert made.dtype == np.float32
         assert made.shape[1:] == (28, 28)
         assert 0 <= made.min() <= made.max() <= 1
-    assert 0.12 < (truth.strokes(200, seed=0) > 0).mean() < 0.28
+    assert 0.12 < (reference_answers.strokes(200, seed=0) > 0).mean() < 0.28
 
 
 def test_a_round_has_every_backend_once():

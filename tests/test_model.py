@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from lenet_bench.errors import LenetBenchError
 from lenet_bench.measure.comparison import compare
-from lenet_bench.measure.model_truth import _distance
+from lenet_bench.measure.model_answers import _distance
 from lenet_bench.measure.options import CompareOptions, OwnModel
 from lenet_bench.networks.callers import CALLERS
 from lenet_bench.networks.reader import _check_memory, _Read

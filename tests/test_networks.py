@@ -11,7 +11,7 @@ import pytest
 from conftest import environment
 from lenet_bench.cli.options import each_network
 from lenet_bench.errors import LenetBenchError, Unsupported
-from lenet_bench.measure import network_truth
+from lenet_bench.measure import network_answers
 from lenet_bench.networks import NETWORKS, exact, memory, network, seeded
 from lenet_bench.networks.graph import Draft
 from lenet_bench.networks.placed import LACKING, able, place
@@ -203,7 +203,7 @@ def test_a_network_that_does_not_fit_the_memory_is_refused_before_it_starts(
 ):
     monkeypatch.setattr(memory, "_SPARE", 1 << 60)
     with pytest.raises(LenetBenchError, match="vgg16 has 138 million weights"):
-        network_truth.check_memory(network("vgg16"))
+        network_answers.check_memory(network("vgg16"))
 
 
 def test_a_network_that_is_refused_does_not_end_the_others():
@@ -256,10 +256,9 @@ def test_a_run_is_continued_with_its_own_network_only(run, measured):
     assert "network: mlp, now lenet" in done.errors
 
 
-def test_verify_gives_the_distance_as_a_multiple_of_that_of_float32(run):
-    done = run("verify", "--network", "mlp", "-b", "numpy", "--json")
-    found = json.loads(done.output)
-    assert found["difference"] < 100 * found["float32"]
+def test_a_result_has_the_distance_beside_that_of_float32(run, measured):
+    found = json.loads(run("report", measured, "--json").output)
+    assert 0 < found["backends"][0]["difference"] < 100 * found["float32"]
 
 
 def test_networks_lists_who_can_run_each(run):

@@ -26,7 +26,6 @@ if TYPE_CHECKING:  # `as` makes a name one that the package gives
     from .errors import Unavailable as Unavailable
     from .errors import WeightsError as WeightsError
     from .images import read_image as read_image
-    from .measure.comparison import NotSavedError as NotSavedError
     from .measure.comparison import Progress as Progress
     from .measure.comparison import compare as compare
     from .measure.options import CompareOptions as CompareOptions
@@ -63,7 +62,7 @@ _NAMES_OF = {
     "cost": "Cost costs",
     "errors": "DataError ImageError LenetBenchError ResultError Unavailable WeightsError",
     "images": "read_image",
-    "measure.comparison": "NotSavedError Progress compare",
+    "measure.comparison": "Progress compare",
     "measure.options": "CompareOptions Entry",
     "mnist": "Digits find_mnist read_mnist",
     "questions.diff": "Difference diff",

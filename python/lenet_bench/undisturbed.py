@@ -15,13 +15,13 @@ Slice = tuple[int, int]
 
 
 def undisturbed_calls(
-    samples_ns: Sequence[int], slices: Sequence[Slice], quiet_loop_ns: float, fewest: int
+    samples_ns: Sequence[int], slices: Sequence[Slice], undisturbed_loop_ns: float, fewest: int
 ) -> Sequence[int]:
     """The calls that count; empty where they are too few."""
     quiet: list[int] = []
     first = 0
     for calls, loop_ns in slices:
-        if loop_ns <= SLOW * quiet_loop_ns:
+        if loop_ns <= SLOW * undisturbed_loop_ns:
             quiet += samples_ns[first : first + calls]
         first += calls
     return quiet if len(quiet) >= fewest else ()

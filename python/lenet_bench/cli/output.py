@@ -35,17 +35,9 @@ def say(lines: Iterable[str]) -> None:
         abandon_output()
 
 
-def say_json(value: Any) -> None:
-    """Print plain data or dataclasses as JSON."""
-    say([json_text(value)])
-
-
 def answer(as_json: bool, value: Any, lines: Iterable[str]) -> None:
-    """Print the value for programs, or the lines for people."""
-    if as_json:
-        say_json(value)
-    else:
-        say(lines)
+    """Print the value, plain data or dataclasses, as JSON for programs; or the lines for people."""
+    say([json_text(value)] if as_json else lines)
 
 
 def give_page(path: Path, html: str, *, show: bool) -> None:
@@ -68,21 +60,13 @@ def run(
     verbose: bool = False,
 ) -> int:
     """Measure, show the result, and return the exit code; `show` returns whether all is well."""
-    from ..measure.comparison import NotSavedError
     from ..show.terminal.progress import progress
 
-    unsaved = None
     with progress() as step:
-        try:
-            result = measure(options, step.of_a_run)
-        except NotSavedError as error:
-            result, unsaved = error.result, str(error)
+        result = measure(options, step.of_a_run)
     if verbose:
         note_printed({row.name: row.output for row in result.backends})
     well = show(result)
-    if unsaved:
-        complain(unsaved)
-        return WRONG
     note(f"the run is saved in {options.output}")
     if result.ended == "interrupted":
         return INTERRUPTED

@@ -1,4 +1,4 @@
-"""What one call of a backend does: Python calls, frames and shares of the time.
+"""What one call of a backend does in Python: its calls, and the tree of its functions.
 
 Runs in the worker, after the timing of `compare`: a profiler slows the code down, so only counts
 are taken from it. Shares of the time come from sampling the stack a thousand times a second.
@@ -9,17 +9,13 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
-from itertools import cycle, islice
-from traceback import walk_stack
+from itertools import cycle
 from types import FrameType
 from typing import Any
 
 from .calls import Image
 
 Infer = Callable[[Image], Any]
-
-#: The name for time outside of Python.
-NATIVE = "native code"
 
 _LOOKS_A_SECOND = 1000
 _SMALLEST = 0.02  # share of the time that is kept
@@ -28,7 +24,10 @@ _SECONDS = 0.5
 
 def dissect(infer: Infer, images: list[Image], seconds: float = _SECONDS) -> dict[str, Any]:
     """The counts of a call, and the sampled stack of so many seconds of calls, as plain data."""
-    return {**_counted(infer, images[0]), **_watched(infer, images, seconds)}
+    return {
+        "python_calls": _counted(infer, images[0]),
+        "tree": _watched(infer, images, seconds),
+    }
 
 
 def package_of(call: str) -> str:
@@ -36,23 +35,13 @@ def package_of(call: str) -> str:
     return call.partition(":")[0].partition(".")[0]
 
 
-def _counted(infer: Infer, image: Image) -> dict[str, Any]:
-    """Calls that this thread makes from Python, by package, and the deepest stack."""
-    python, builtin = Counter[str](), 0
-    depth, deepest = 0, 0
-    tower: list[str] = []
+def _counted(infer: Infer, image: Image) -> dict[str, int]:
+    """Functions that this thread runs in Python, by package."""
+    python = Counter[str]()
 
-    def look(frame: FrameType, event: str, called: object) -> None:
-        nonlocal builtin, depth, deepest, tower
+    def look(frame: FrameType, event: str, _: object) -> None:
         if event == "call":
             python[package_of(function_name(frame))] += 1
-            depth += 1
-            if depth > deepest:
-                deepest, tower = depth, _packages_above(frame, depth)
-        elif event == "return":
-            depth -= 1
-        elif event == "c_call" and called is not sys.setprofile:
-            builtin += 1
 
     infer(image)
     sys.setprofile(look)
@@ -60,12 +49,7 @@ def _counted(infer: Infer, image: Image) -> dict[str, Any]:
         infer(image)
     finally:
         sys.setprofile(None)
-    return {
-        "python_calls": dict(python.most_common()),
-        "builtin_calls": builtin,
-        "depth": deepest,
-        "tower": tower,
-    }
+    return dict(python.most_common())
 
 
 def function_name(frame: FrameType) -> str:
@@ -74,13 +58,7 @@ def function_name(frame: FrameType) -> str:
     return f"{frame.f_globals.get('__name__', '?')}:{name}"
 
 
-def _packages_above(frame: FrameType, depth: int) -> list[str]:
-    """The packages on the stack of this frame, in the order of their first frames."""
-    way = [package_of(function_name(above)) for above, _ in islice(walk_stack(frame), depth)]
-    return list(dict.fromkeys(reversed(way)))
-
-
-def _watched(infer: Infer, images: list[Image], seconds: float) -> dict[str, Any]:
+def _watched(infer: Infer, images: list[Image], seconds: float) -> list[dict[str, Any]]:
     """Where the time goes, by sampling the Python stack at a fixed interval.
 
     Native code counts for the function that calls it. Only this thread is sampled.
@@ -99,14 +77,7 @@ def _watched(infer: Infer, images: list[Image], seconds: float) -> dict[str, Any
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
-    looks = stacks.total()
-    shares = Counter[str]()
-    for stack, count in stacks.items():
-        shares[package_of(stack[-1]) if stack else NATIVE] += count
-    return {
-        "shares": {package: count / looks for package, count in shares.most_common()},
-        "tree": _tree(stacks, looks),
-    }
+    return _tree(stacks, stacks.total())
 
 
 def _calls(infer: Infer, images: list[Image], seconds: float) -> None:

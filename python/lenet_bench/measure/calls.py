@@ -41,51 +41,35 @@ class Calls:
 
 
 class Before:
-    """Done before each call, outside its time: make the caches cold, then wait for its turn.
+    """Done before each call, outside its time: make the caches cold, then pause."""
 
-    Turns are `interval_s` apart. A call that lasts longer misses those in between. `call` is made
-    again and again for the last `keep_warm_s` before a turn.
-    """
-
-    def __init__(
-        self,
-        cold_mb: int | None = None,
-        interval_s: float | None = None,
-        keep_warm_s: float | None = None,
-        call: Callable[[], Any] = lambda: None,
-    ) -> None:
+    def __init__(self, cold_mb: int | None, interval_s: float | None) -> None:
         # Ones: zeros would all be the system's one page of zeros.
         self._memory = np.ones(cold_mb * 1_000_000 // 8) if cold_mb else None
-        self._interval_ns, self._warm_ns = (int((s or 0) * 1e9) for s in (interval_s, keep_warm_s))
-        self._call = call
-        self._turn = clock()
+        self._interval_s = interval_s
         self.cpu_ns = 0  # CPU time of all these so far
 
     def __bool__(self) -> bool:
-        return self._memory is not None or bool(self._interval_ns)
+        return self._memory is not None or bool(self._interval_s)
 
     def __call__(self) -> None:
-        began = _cpu_clock()
         if self._memory is not None:
+            began = _cpu_clock()
             self._memory.sum()
-        if self._interval_ns:
-            missed = max(0, clock() - self._turn) // self._interval_ns
-            self._turn += (1 + missed) * self._interval_ns
-            _sleep(max(0, self._turn - self._warm_ns - clock()) / 1e9)
-            while self._warm_ns and clock() < self._turn:
-                self._call()
-        self.cpu_ns += _cpu_clock() - began
+            self.cpu_ns += _cpu_clock() - began
+        if self._interval_s:
+            _sleep(self._interval_s)
 
 
 class _Slices:
     """The calls in slices, with a reference loop between them, and the length of the quiet ones."""
 
-    def __init__(self, quiet_loop_ns: int | None) -> None:
+    def __init__(self, undisturbed_loop_ns: int | None) -> None:
         self.kept: list[Slice] = []
         self.quiet_ns = 0
         self._times: list[int] = []
         self._loop = known_loop_ns()
-        self._quickest = min(self._loop, quiet_loop_ns or self._loop)
+        self._quickest = min(self._loop, undisturbed_loop_ns or self._loop)
         self._began = clock()
 
     def end(self, calls: int, *, gaps: bool, drop: bool = False) -> bool:
@@ -125,13 +109,13 @@ def time_calls(
     most: int | None = None,
     before: Callable[[], Any] | None = None,
     patience: int = 1,
-    quiet_loop_ns: int | None = None,
+    undisturbed_loop_ns: int | None = None,
 ) -> Calls:
     """Time calls for the given time, with `before` done before each.
 
     On a disturbed machine they continue until the quiet slices have that length, for at most
-    `patience` times as long; beyond the given time only quiet slices are kept. `quiet_loop_ns` is
-    the time of the reference loop on a quiet machine, if known.
+    `patience` times as long; beyond the given time only quiet slices are kept.
+    `undisturbed_loop_ns` is the time of the reference loop on a quiet machine, if known.
 
     A sample contains the call and one reading of the clock; everything else is outside. The answers
     to be checked are chosen at random beforehand, so that no backend can know them.
@@ -145,7 +129,7 @@ def time_calls(
     keep_at = 1 + int(gap * next(draws))
     number = 0
     most = most or sys.maxsize
-    slices = _Slices(quiet_loop_ns)
+    slices = _Slices(undisturbed_loop_ns)
     sliced = dropped = 0
     wanted = int(seconds * 1e9)
     began = stop = now()

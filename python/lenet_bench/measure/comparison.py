@@ -12,14 +12,12 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from importlib.metadata import version
 from pathlib import Path
-from statistics import fmean, median
+from statistics import fmean
 
 from msgspec import structs
 
 from ..cost import converter_mib, installed_mib, lines_of_code
-from ..errors import ResultError
 from ..network import LENET
-from ..registry import usable_cores
 from ..results import (
     Appended,
     Block,
@@ -42,10 +40,9 @@ from . import empty
 from .empty import EMPTY
 from .environment import read_machine
 from .interrupts import interrupts
-from .options import COLD_MB, DEFAULT_S, CompareOptions, Entry, as_before, check_same
-from .pinning import Cores, choose_cores, cpus_near_gpu, on_cores, thread_variables
-from .start import Conditions, Task, measure_block
-from .truth import Truth, truth_of
+from .options import DEFAULT_S, CompareOptions, Entry, as_before, check_same
+from .pinning import on_cores
+from .start import Conditions, Task, conditions, measure_block
 
 _MOST_REPEATED = 0.25  # share of the blocks
 
@@ -66,22 +63,14 @@ class Progress:
         return self.elapsed_s / max(self.elapsed_s + self.left_s, 1e-9)
 
 
-class NotSavedError(ResultError):
-    """The run ended because its file could not be written; `result` has what was measured."""
-
-    def __init__(self, message: str, result: Result) -> None:
-        super().__init__(message)
-        self.result = result
-
-
 def compare(
     options: CompareOptions | None = None, progress: Callable[[Progress], None] = lambda _: None
 ) -> Result:
     """Measure backends side by side.
 
     If a backend fails, the others are still measured. Ctrl-C ends the run, and the result has what
-    was measured until then; so does the output file at any time. If that file already has such a
-    run, the run is continued.
+    was measured until then; so does the output file at any time, also where ResultError says that
+    it cannot be written any more. If that file already has such a run, the run is continued.
     """
     options = options or CompareOptions()
     options.check()
@@ -112,38 +101,32 @@ class Plan:
 
     def left_s(self, rounds: float, elapsed_s: float, round_s: float) -> float | None:
         """The remaining time; None while it is unknown. `rounds` may be fractional."""
-        if not round_s and self.budget_s is None:
-            return None
-        wanted = self.rounds
-        if wanted is None and self.budget_s is None:
-            wanted = max(FEWEST_STARTS, round(rounds + (DEFAULT_S - elapsed_s) / round_s))
         ends = []
-        if wanted is not None:
-            ends.append((wanted - rounds) * round_s)
         if self.budget_s is not None:
             ends.append(self.budget_s - elapsed_s)
-        return max(0.0, min(ends))
+        if self.rounds is not None and round_s:
+            ends.append((self.rounds - rounds) * round_s)
+        if self.budget_s is None and self.rounds is None and round_s:
+            ends.append(max(DEFAULT_S - elapsed_s, (FEWEST_STARTS - rounds) * round_s))
+        return max(0.0, min(ends)) if ends else None
 
 
 class Costs:
-    """The duration of a block of each backend, from the blocks so far."""
+    """The duration of a block of each backend, by the last one."""
 
     def __init__(self, blocks: Sequence[Block]) -> None:
-        self._took: dict[str, list[float]] = {}
-        for block in blocks:
-            self.add(block)
+        self._took_s = {block.backend: block.took_s for block in blocks}
 
     def add(self, block: Block) -> None:
-        self._took.setdefault(block.backend, []).append(block.took_s or 0.0)
+        self._took_s[block.backend] = block.took_s
 
     def of(self, backend: str) -> float:
-        """The median of its blocks; 0 before the first, so that it is not held back."""
-        took = self._took.get(backend)
-        return median(took) if took else 0.0
+        """0 before the first, so that it is not held back."""
+        return self._took_s.get(backend, 0.0)
 
     def of_round(self, backends: Sequence[str]) -> float:
         """The sum over these; those not yet measured count as the average of the others."""
-        known = [self.of(name) for name in backends if name in self._took]
+        known = [self._took_s[name] for name in backends if name in self._took_s]
         return fmean(known) * len(backends) if known else 0.0
 
 
@@ -185,18 +168,13 @@ class _Comparison:
         self._file = file
         earlier = file.log if file else None
         options = as_before(options, earlier.header) if earlier else options
-        entries = options.entries()
-        count = options.cores or options.threads or usable_cores()
-        cores = choose_cores(count, cpus_near_gpu(entry.device for entry in entries))
-        seed = random.SystemRandom().getrandbits(32) if options.seed is None else options.seed
+        if options.seed is None:
+            options = replace(options, seed=random.SystemRandom().getrandbits(32))
         if options.model:
-            from .model_truth import ModelTruth
-
             progress(Progress(f"reading {options.model.file.name}", 0.0, 0))
-            truth: Truth = ModelTruth(options, entries, cores)
-        else:
-            truth = truth_of(options.network, options.weights, seed)
-        now = _header(replace(options, seed=seed), entries, cores, truth)
+        entries = options.entries()
+        self._conditions = conditions(options, entries)
+        now = _header(self._conditions, entries)
         if earlier:
             check_same(earlier.header, now, options.output)
             self._began -= as_result(earlier).elapsed_s
@@ -207,52 +185,29 @@ class _Comparison:
         # Counted before the run, since it reads files: nothing but timing happens later.
         self._costs = {
             name: {
-                "lines_of_code": lines_of_code(name) if truth.network == LENET else None,
+                "lines_of_code": lines_of_code(name) if now.rules.network == LENET else None,
                 "installed_mib": installed_mib(name),
                 "converter_mib": converter_mib(name),
             }
             for name in self._entries
         }
-        self._conditions = Conditions(
-            cores=cores,
-            variables=self._rules.variables,
-            threads=self._rules.threads,
-            weights=str(options.weights or default_path()),
-            timeout_s=options.timeout_s,
-            truth=truth,
-            network=truth.network,
-            interval_s=self._rules.interval_s,
-            cold_mb=self._rules.cold_mb,
-            keep_warm_s=self._rules.keep_warm_s,
-            beside=self._rules.beside,
-        )
-
-    @property
-    def _rules(self) -> Rules:
-        return self._log.header.rules
 
     def run(self) -> Result:
         ended: Ended = "interrupted"
-        unsaved: ResultError | None = None
         if self._file:
             self._file.begin(self._log.header)
-        try:
-            with suppress(KeyboardInterrupt), interrupts(), on_cores(self._conditions.cores.parent):
-                ended = self._measure()
-            self._append(end := End(ended, self._elapsed_s()))
-        except ResultError as error:
-            end, unsaved = End("full", self._elapsed_s()), error
-        result = as_result(Log(self._log.header, self._log.blocks, end))
-        if unsaved:
-            raise NotSavedError(str(unsaved), result) from None
-        return result
+        with suppress(KeyboardInterrupt), interrupts(), on_cores(self._conditions.cores.parent):
+            ended = self._measure()
+        end = End(ended, self._elapsed_s())
+        self._append(end)
+        return as_result(replace(self._log, end=end))
 
     def _measure(self) -> Ended:
         """Round after round, until the plan ends or no backend is left to time."""
         costs = Costs(self._log.blocks)
         done = {(block.backend, block.round) for block in self._log.blocks if block.status == "ok"}
         gone: set[str] = set()  # failed in this session; earlier failures are tried again
-        orders = shuffled(list(self._entries), self._rules.seed)
+        orders = shuffled(list(self._entries), self._log.header.rules.seed)
         for number, order in enumerate(orders):
             names = [name for name in order if name not in gone]
             if not set(names) - {EMPTY}:
@@ -291,18 +246,8 @@ class _Comparison:
 
     def _block(self, name: str, number: int) -> Block:
         own = [block for block in self._log.blocks if block.backend == name]
-        refused = {size for block in own for size in block.batch_refusals}
-        starts = (block.cold_start.total_s for block in own if block.cold_start)
-        task = Task(
-            round=number,
-            at_s=self._elapsed_s(),
-            first=not own or own[-1].status != "ok",
-            start_s=next(starts, None),
-            quiet_loop_ns=min((ns for block in own for _, ns in block.slices), default=None),
-            batches=tuple(n for n in self._rules.batches if str(n) not in refused),
-            apart=self._rules.apart and name != EMPTY,
-        )
-        block = measure_block(self._entries[name], self._conditions, task)
+        task = Task(self._entries[name], number, self._elapsed_s(), own)
+        block = measure_block(task, self._conditions)
         if task.first:
             block = structs.replace(block, **self._costs[name])
         block = as_read(block, self._log.header)
@@ -323,9 +268,8 @@ class _Comparison:
             self._file.append(line)
 
 
-def _header(
-    options: CompareOptions, entries: Sequence[Entry], cores: Cores, truth: Truth
-) -> Header:
+def _header(conditions: Conditions, entries: Sequence[Entry]) -> Header:
+    options, reference = conditions.options, conditions.reference
     assert options.seed is not None
     file = options.model.file if options.model else Path(options.weights or default_path())
     rules = Rules(
@@ -336,20 +280,17 @@ def _header(
         budget_s=options.budget_s,
         rounds=options.rounds,
         timeout_s=options.timeout_s,
-        images=len(truth.rotating.images),
+        images=len(reference.rotating.images),
         threads=options.threads,
-        worker_cores=cores.worker,
-        parent_cores=cores.parent,
-        variables=thread_variables(options.threads),
-        other=truth.other,
+        worker_cores=conditions.cores.worker,
+        parent_cores=conditions.cores.parent,
+        variables=conditions.variables,
+        other=reference.other,
         weights=printable(file.name),
-        weights_sha256=truth.sha256,
-        interval_s=options.interval_s,
-        cold_mb=COLD_MB if options.cold else None,
-        keep_warm_s=options.keep_warm_s,
-        beside=options.beside,
+        weights_sha256=reference.weights_sha256,
         batches=options.batches,
         apart=options.apart,
+        **conditions.between,
     )
     return Header(
         version=version("lenet-bench"),
@@ -358,10 +299,8 @@ def _header(
         machine=read_machine(),
         rules=rules,
         backends=tuple(
-            Listed(
-                entry.name, entry.device, truth.allowed(entry.tolerance) if entry.checked else None
-            )
-            for entry in entries
+            Listed(one.name, one.device, reference.allowed(one.tolerance) if one.checked else None)
+            for one in entries
         ),
         floor=EMPTY,
     )

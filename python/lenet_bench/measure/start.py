@@ -4,11 +4,14 @@
 """
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from os import PathLike
+from itertools import repeat
+from math import inf
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from .. import units
@@ -17,67 +20,78 @@ from ..network import LENET
 from ..process import Child, Died
 from ..registry import find, with_counterpart, wrong_version
 from ..results import Anatomy, Batch, Block, CacheProbe, ColdStart, Experiment, Status
+from ..results.machine import Words
 from ..results.portable import portable
-from ..results.versioned import decode
 from ..weights import default_path
-from .busy import at_work
-from .options import Entry
+from .options import COLD_MB, CompareOptions, Entry
 from .pinning import Cores, choose_cores, cpus_near_gpu, on_cores, thread_variables
+from .reference_answers import STRETCHES, Floats, Known, ReferenceAnswers, reference_answers
 from .stretch import Stretch, disagreement, joined, slower
-from .truth import STRETCHES, Floats, Known, Truth, truth_of
 from .watch import Watch, mhz, open_meter, used
 
 _PROBES = 3  # for a cache, before and after the timing: noise looks like one, but not three times
 _PROBE_S = 0.5
-_TIMEOUT_S = 120.0  # outside of a comparison
 _FLOOR_CALLS = 1000  # of the empty backend in a block: the time would allow half a million
 _FEWEST_CALLS = 20  # of a block, however slow: a median needs so many
+_FEWEST_AFTER_GAPS = 10
 _PATIENCE = 4  # times as long as wanted, where the machine is disturbed
 _LONGER = 5  # further stretches at most, each twice as long as the one before
-_PACED_CALLS, _FEWEST_PACED = 170, 10  # of a block: six have a 99th percentile
-_PACED_S = 3.4  # that they take, unless even the fewest take longer
+_IDLE_CALLS = 30  # most calls of a block with gaps, from which its timeout follows
 _STATUS: dict[str, Status] = {"missing": "unavailable", "late": "timeout", "dead": "crashed"}
 _WARM_SHARE = 1 / 5  # of the timed time: caches refill within some calls, AVX-512's clocks in 1 ms
 _TIMED_SHARE = 1 / 4  # of what the start took: starts differ more than the calls of one
 _SHORTEST_S, _LONGEST_S = 0.05, 0.5
 _BATCH_S = 0.05
+_CALLS_AFTER_GAPS = 10
 _EXPERIMENTS_S = 180.0  # longer timeout than for any other answer
 _LONGEST, _LONGEST_TRACEBACK = 1000, 16_000  # most characters kept of a backend's text
-_MOST_FACTS = 64
 
 
 @dataclass(frozen=True)
 class Conditions:
-    """The conditions that are the same for all backends."""
+    """What is the same for all backends of a run."""
 
+    options: CompareOptions
     cores: Cores
-    variables: Mapping[str, str]
-    threads: int
-    weights: str
-    timeout_s: float
-    truth: Truth
-    network: str = LENET
-    interval_s: float | None = None
-    cold_mb: int | None = None
-    keep_warm_s: float | None = None
-    beside: int = 0
+    reference: ReferenceAnswers
 
     @property
-    def paced(self) -> int:
-        """The paced calls of a stretch."""
-        calls = round(_PACED_S / self.interval_s) if self.interval_s else 0
-        return max(_FEWEST_PACED, min(_PACED_CALLS, calls)) // STRETCHES
+    def variables(self) -> dict[str, str]:
+        """Pinned in each process's environment."""
+        return thread_variables(self.options.threads)
+
+    @property
+    def between(self) -> dict[str, Any]:
+        """What is done before each call."""
+        options = self.options
+        cold_mb = COLD_MB if options.cold else None
+        return {"interval_s": options.interval_s, "cold_mb": cold_mb}
+
+
+def conditions(options: CompareOptions, entries: Sequence[Entry]) -> Conditions:
+    """Choose the cores, and compute the right answers; the options have a seed."""
+    cores = choose_cores(options.threads, cpus_near_gpu(entry.device for entry in entries))
+    return Conditions(options, cores, reference_answers(options, entries, cores))
 
 
 @dataclass(frozen=True)
 class Task:
+    """One block of one backend."""
+
+    entry: Entry
     round: int
     at_s: float  # since the run began
-    first: bool  # of this backend: its cache is probed too
-    start_s: float | None  # duration of its first start
-    quiet_loop_ns: int | None = None  # the reference loop beside it on a quiet machine
-    batches: tuple[int, ...] = ()  # sizes to time
-    apart: bool = False  # the call is taken apart too
+    blocks: Sequence[Block]  # of this backend, so far
+
+    @property
+    def first(self) -> bool:
+        """Whether none succeeded before: its cache is probed too."""
+        return not self.blocks or self.blocks[-1].status != "ok"
+
+    @property
+    def undisturbed_loop_ns(self) -> int | None:
+        """The reference loop beside it on an undisturbed machine."""
+        return min((ns for block in self.blocks for _, ns in block.slices), default=None)
 
 
 class Failed(Exception):
@@ -95,10 +109,10 @@ class Start:
 
     def __init__(self, entry: Entry, conditions: Conditions) -> None:
         self.entry = entry
+        self.conditions = conditions
         self.difference: float | None = None  # the largest from the reference, so far
         self.runs: Mapping[str, str] = {}
         self._stretches: list[Stretch] = []
-        self.conditions = conditions
         with on_cores(conditions.cores.worker):
             try:
                 self.child = Child(
@@ -110,84 +124,88 @@ class Start:
                 raise Failed(_STATUS[death.how], death.reason) from None
 
     def build(self) -> ColdStart:
-        c = self.conditions
+        options, reference = self.conditions.options, self.conditions.reference
         answer = self.ask(
             "start",
             started_ns=self.child.started_ns,
             name=self.entry.name,
             factory=self.entry.factory,
             path=self.entry.path,
-            threads=c.threads,
-            weights=c.weights,
-            network=LENET if self.entry.factory else c.network,
-            model=None if self.entry.factory else c.truth.model,
-            image=self._taken(c.truth.rotating.images[:1])[0],
+            threads=options.threads,
+            weights=str(options.weights or default_path()),
+            network=LENET if self.entry.factory else reference.network,
+            model=None if self.entry.factory else reference.model,
+            image=self._taken(reference.rotating.images[:1])[0],
         )
-        self.runs = _description(answer["runs"])
+        try:
+            self.runs = msgspec.convert(answer["runs"], Words)
+        except msgspec.ValidationError as error:
+            raise Failed("wrong", f"describe returned what no result can hold: {error}") from None
         return ColdStart(**answer["cold_start"])
 
     def check_parity(self) -> None:
         """Check the answers to the rotating images and to the edge cases."""
-        truth = self.conditions.truth
-        answer = self.ask("keep", images=self._taken(truth.rotating.images))
+        reference = self.conditions.reference
+        answer = self.ask("keep", images=self._taken(reference.rotating.images))
         if self.entry.checked:
-            self.check(answer["answers"], truth.rotating.probabilities)
-            self.check_images(truth.edges)
-
-    def check_images(self, known: Known) -> None:
-        """Check its answers to these images against the reference's."""
-        if self.entry.checked:
-            answer = self.ask("check", images=self._taken(known.images))
-            self.check(answer["answers"], known.probabilities)
+            self.check(answer["answers"], reference.rotating.answers)
+            answer = self.ask("check", images=self._taken(reference.edges.images))
+            self.check(answer["answers"], reference.edges.answers)
 
     def _taken(self, images: Floats) -> Floats:
-        """As this backend takes them."""
-        return (
-            images
-            if self.entry.factory
-            else self.conditions.truth.taken_by(self.entry.name, images)
-        )
+        if self.entry.factory:
+            return images
+        return self.conditions.reference.as_taken(self.entry.name, images)
 
     def check_cache(self) -> CacheProbe | None:
-        """Fail a backend that remembers answers: new images take it much longer than known ones."""
-        if not self.conditions.truth.new:
-            return None
-        for images in self.conditions.truth.new[:_PROBES]:
-            probe = self._probe(images, _PROBE_S)
-            if not _remembers(probe):
+        """Fail a backend that remembers answers, before it is timed."""
+        return self._probed(self.conditions.reference.new[:_PROBES], _PROBE_S, repeat(inf))
+
+    def _probed(
+        self, probes: Sequence[Known], seconds: float, calls_us: Iterable[float]
+    ) -> CacheProbe | None:
+        """Fail a backend that takes much longer for new images than for known ones, each time.
+
+        `calls_us` is what its calls with known images take, before each probe.
+        """
+        for images, known_us in zip(probes, calls_us, strict=False):
+            answer = self.ask("probe", images=images.images, seconds=seconds)
+            answers = answer.pop("answers")
+            self.check(answers, images.answers[: len(answers)])
+            probe = CacheProbe(**answer)
+            known_us = min(known_us, probe.repeated_us, probe.rotated_us)
+            if not slower(probe.fresh_us, known_us):
                 return probe
-        raise _remembering(probe)
+        if not probes:
+            return None
+        raise Failed(
+            "wrong",
+            f"it remembers answers: {units.time(known_us)} for an image that it has seen, "
+            f"{units.time(probe.fresh_us)} for a new one",
+        )
 
     def warm(self, warm_s: float) -> None:
-        self.ask("warm", self._pauses_s(), warm_s=warm_s, most=self._most, **self._between())
+        between = self.conditions.between
+        self.ask("warm", self._pauses_s(), warm_s=warm_s, most=self._most, **between)
 
     def time(
-        self, warm_s: float, timed_s: float, quiet_loop_ns: int | None = None
+        self, warm_s: float, timed_s: float, undisturbed_loop_ns: int | None = None
     ) -> dict[str, Any]:
         """Time it, in stretches with images that are new to it; all that is reported is checked.
 
         Between two stretches the parent does nothing that could wait.
         """
         self.warm(warm_s)
-        c, stretches = self.conditions, list[Stretch]()
-        patience = 1 if c.beside else _PATIENCE
-        options: dict[str, Any] = {
-            "gaps": True,
-            "patience": patience,
-            "fewest": _FEWEST_CALLS // STRETCHES,
-        }
-        if c.interval_s:
-            timed_s = 0.0
-            options |= {"fewest": c.paced, "most": c.paced}
-        with at_work(c.beside, {*c.cores.worker, *c.cores.parent}):
-            for images in c.truth.timed:
-                stretch = self._stretch(images, timed_s / STRETCHES, quiet_loop_ns, **options)
-                for _, loop_ns in stretch.answer["slices"]:
-                    quiet_loop_ns = min(loop_ns, quiet_loop_ns or loop_ns)
-                stretches.append(stretch)
-        answer = joined([stretch.answer for stretch in stretches])
-        self._stretches = stretches
-        timed_ns = sum(stretch.timed_ns for stretch in stretches)
+        calls = _FEWEST_AFTER_GAPS if self.conditions.options.interval_s else _FEWEST_CALLS
+        limits: dict[str, Any] = {"gaps": True, "patience": _PATIENCE, "fewest": calls // STRETCHES}
+        for images in self.conditions.reference.timed:
+            limits["undisturbed_loop_ns"] = undisturbed_loop_ns
+            stretch = self._stretch(images, timed_s / STRETCHES, **limits)
+            for _, loop_ns in stretch.answer["slices"]:
+                undisturbed_loop_ns = min(loop_ns, undisturbed_loop_ns or loop_ns)
+            self._stretches.append(stretch)
+        answer = joined([stretch.answer for stretch in self._stretches])
+        timed_ns = sum(stretch.timed_ns for stretch in self._stretches)
         return answer | self.ask("resources", timed_ns=timed_ns)
 
     def check_timing(self) -> None:
@@ -195,51 +213,39 @@ class Start:
         if self.entry.checked:
             for stretch in self._stretches:
                 self._check_answers(stretch.answer, stretch.images)
-            self._check_times(self._stretches)
-            self._check_memory(self._stretches)
+            self._check_times()
+            self._probed(self.conditions.reference.new[_PROBES:], 0.0, self._calls_us())
 
-    def _check_times(self, stretches: list[Stretch]) -> None:
+    def _check_times(self) -> None:
         """Fail a backend whose times the parent's clock contradicts.
 
         On a busy machine the parent waits for more than the calls, so one stretch that agrees is
         enough, and longer ones are asked for where none does. Calls with pauses say nothing.
         """
-        calls_us = min(stretch.median_us for stretch in stretches)
-        judged = [] if any(self._between().values()) else list(stretches)
+        calls_us = next(self._calls_us())
+        judged = [] if any(self.conditions.between.values()) else list(self._stretches)
         for longer in range(_LONGER):
             if any(stretch.agrees(calls_us) for stretch in judged):
                 return
-            judged.append(self._stretch(stretches[0].images, _SHORTEST_S * 2**longer))
+            judged.append(self._stretch(self._stretches[0].images, _SHORTEST_S * 2**longer))
         if not judged[-1].agrees(calls_us):
             raise Failed("wrong", disagreement(judged))
 
-    def _check_memory(self, stretches: Sequence[Stretch]) -> None:
-        """Fail a backend that answered timed calls from memory: new images take much longer."""
-        if not self.conditions.truth.new:
-            return
-        calls_us = min(stretch.median_us for stretch in stretches)
-        for images in self.conditions.truth.new[_PROBES:]:
-            probe = self._probe(images, 0.0)
-            known_us = min(probe.rotated_us, calls_us)
-            probe = CacheProbe(probe.repeated_us, known_us, probe.fresh_us)
-            if not _remembers(probe):
-                return
-            # The machine may have become slower since.
-            calls_us = self._stretch(stretches[0].images, _SHORTEST_S).median_us
-        raise _remembering(probe)
+    def _calls_us(self) -> Iterator[float]:
+        """The quickest stretch; then each time anew, as the machine may have become slower."""
+        yield min(stretch.median_us for stretch in self._stretches)
+        while True:
+            yield self._stretch(self._stretches[0].images, _SHORTEST_S).median_us
 
-    def _stretch(
-        self, images: Known, seconds: float, quiet_loop_ns: int | None = None, **options: Any
-    ) -> Stretch:
-        most = self._most and self._most // STRETCHES
+    def _stretch(self, images: Known, seconds: float, **limits: Any) -> Stretch:
         asked_ns = time.perf_counter_ns()
         answer = self.ask(
             "time",
             self._pauses_s(),
             images=self._taken(images.images),
             seconds=seconds,
-            quiet_loop_ns=quiet_loop_ns,
-            **{"gaps": False, "patience": 1, "fewest": 1, "most": most, **options},
+            most=self._most and self._most // STRETCHES,
+            **{"gaps": False, "patience": 1, "fewest": 1, "undisturbed_loop_ns": None, **limits},
         )
         heard_ns = time.perf_counter_ns()
         began_ns, now_ns = answer["began_ns"], answer["now_ns"]
@@ -251,27 +257,21 @@ class Start:
             raise Failed("wrong", disagreement([stretch]))
         return stretch
 
-    def _probe(self, images: Known, seconds: float) -> CacheProbe:
-        answer = self.ask("probe", images=images.images, seconds=seconds)
-        answers = answer.pop("answers")
-        self.check(answers, images.probabilities[: len(answers)])
-        return CacheProbe(**answer)
-
     def time_batch(self, size: int, warm_s: float, timed_s: float) -> Batch:
         answer = self.ask("batch", size=size, warm_s=warm_s, timed_s=timed_s)
         if refusal := answer.get("refused"):
             raise Failed("wrong", refusal)
-        self._check_answers(answer, self.conditions.truth.rotating)
+        self._check_answers(answer, self.conditions.reference.rotating)
         slices = tuple(map(tuple, answer["slices"]))
         return Batch(size, tuple(answer["samples_ns"].tolist()), slices)
 
     def _check_answers(self, answer: Mapping[str, Any], images: Known) -> None:
-        self.check(answer["answers"], images.probabilities[answer["answered"]])
+        self.check(answer["answers"], images.answers[answer["answered"]])
 
     def ask(self, do: str, longer_s: float = 0.0, **rest: Any) -> dict[str, Any]:
         """Ask a question of `worker.Built`; `longer_s` is added to the default timeout."""
         try:
-            timeout_s = self.conditions.timeout_s + longer_s
+            timeout_s = self.conditions.options.timeout_s + longer_s
             answer: dict[str, Any] = self.child.ask({"do": do, **rest}, timeout_s)
         except Died as death:
             raise Failed(_STATUS[death.how], self._explained(death.reason)) from None
@@ -287,25 +287,21 @@ class Start:
         """Calls of the warm-up, or of all stretches."""
         return None if self.entry.checked else _FLOOR_CALLS
 
-    def _between(self) -> dict[str, Any]:
-        names = ("interval_s", "cold_mb", "keep_warm_s")
-        return {name: getattr(self.conditions, name) for name in names}
-
     def _pauses_s(self) -> float:
-        return 2 * self.conditions.paced * (self.conditions.interval_s or 0.0)
+        return 2 * _IDLE_CALLS * (self.conditions.options.interval_s or 0.0)
 
     def check(self, answers: Floats, expected: Floats) -> None:
         """Raise Failed unless the answers equal the reference's within the tolerance."""
-        truth = self.conditions.truth
-        difference = truth.difference(answers, expected)
-        allowed = truth.allowed(self.entry.tolerance)
+        reference = self.conditions.reference
+        difference = reference.difference(answers, expected)
+        allowed = reference.allowed(self.entry.tolerance)
         if not np.isfinite(difference):
-            raise Failed("wrong", f"its {truth.said} are not finite, or of another shape")
+            raise Failed("wrong", f"its {reference.said} are not finite, or of another shape")
         self.difference = max(self.difference or 0.0, difference)
         if difference > allowed:
             raise Failed(
                 "wrong",
-                f"its {truth.said} differ from {truth.judge} by {difference:.2g}, "
+                f"its {reference.said} differ from {reference.judge} by {difference:.2g}, "
                 f"more than the allowed {allowed:.0e}",
             )
 
@@ -316,88 +312,54 @@ class Start:
         return wrong_version(find(self.entry.name)[0], self.entry.name, reason) or reason
 
 
-def _remembers(probe: CacheProbe) -> bool:
-    return slower(probe.fresh_us, min(probe.repeated_us, probe.rotated_us))
+@contextmanager
+def started(entry: Entry, conditions: Conditions) -> Iterator[Start]:
+    """The backend's process, until the end of the `with`."""
+    start = Start(entry, conditions)
+    try:
+        yield start
+    finally:
+        start.child.close()
 
 
-def _remembering(probe: CacheProbe) -> Failed:
-    known_us = min(probe.repeated_us, probe.rotated_us)
-    return Failed(
-        "wrong",
-        f"it remembers answers: {units.time(known_us)} for an image that it has seen, "
-        f"{units.time(probe.fresh_us)} for a new one",
-    )
-
-
-def default_conditions(
-    devices: Iterable[str],
-    threads: int = 1,
-    weights: str | PathLike[str] | None = None,
-    network: str = LENET,
-) -> Conditions:
-    """Conditions for starts outside of a comparison, on these devices."""
-    return Conditions(
-        cores=choose_cores(threads, cpus_near_gpu(devices)),
-        variables=thread_variables(threads),
-        threads=threads,
-        weights=str(weights or default_path()),
-        timeout_s=_TIMEOUT_S,
-        truth=truth_of(network, weights, seed=0),
-        network=network,
-    )
-
-
-def measure_block(entry: Entry, conditions: Conditions, task: Task) -> Block:
+def measure_block(task: Task, conditions: Conditions) -> Block:
     """Run the block. A failing backend gives a block with that status."""
     began = time.monotonic()
-    facts: dict[str, Any] = {}
+    block: dict[str, Any] = {}
     doing = "while starting: "
     start: Start | None = None
     try:
-        start = Start(entry, conditions)
+        start = Start(task.entry, conditions)
         watch = Watch(conditions.cores.worker)
-        _check(start, task, facts)
+        block["cold_start"] = start.build()
+        block["runs"] = {portable(name): portable(value) for name, value in start.runs.items()}
+        start.check_parity()
+        if task.first and task.entry.checked:
+            block["cache_probe"] = start.check_cache()
         doing = f"in round {task.round + 1}: "
-        _measure(start, task, watch, facts)
+        starts = (one.cold_start.total_s for one in task.blocks if one.cold_start)
+        block |= _timed(start, task, next(starts, block["cold_start"].total_s))
+        block["steal_share"], block["other_share"] = watch.shares(start.child.pid)
+        block["mhz"] = mhz(conditions.cores.worker)
+        start.check_timing()
+        if task.entry.checked:
+            block |= _batches(start, task)
+            if conditions.options.apart:
+                block |= _taken_apart(start, task)
     except Failed as failure:
         doing = "" if failure.status in ("unavailable", "unsupported") else doing
-        facts["status"] = failure.status
-        facts["reason"] = _said(doing + failure.reason)
-        facts["traceback"] = _said(failure.traceback or "", _LONGEST_TRACEBACK) or None
+        block["status"] = failure.status
+        block["reason"] = _said(doing + failure.reason)
+        block["traceback"] = _said(failure.traceback or "", _LONGEST_TRACEBACK) or None
     finally:
         if start is not None:
-            facts["output"] = portable(start.child.output())
-            facts["difference"] = start.difference
+            block["output"] = portable(start.child.output())
+            block["difference"] = start.difference
             start.child.close()
-            facts["left"] = tuple(map(portable, start.child.left))
+            block["left"] = tuple(map(portable, start.child.left))
     took_s = time.monotonic() - began
-    return Block(backend=entry.name, round=task.round, at_s=task.at_s, took_s=took_s, **facts)
-
-
-def _check(start: Start, task: Task, facts: dict[str, Any]) -> None:
-    """Build the backend, and check its answers before anything is timed."""
-    facts["cold_start"] = start.build()
-    facts["runs"] = {portable(name): portable(value) for name, value in start.runs.items()}
-    start.check_parity()
-    if task.first and start.entry.checked:
-        facts["cache_probe"] = start.check_cache()
-
-
-def _description(described: Any) -> dict[str, str]:
-    """A backend's description of itself; raise Failed unless it is a dict of few, short texts."""
-    if not isinstance(described, dict):
-        kind = type(described).__name__
-        raise Failed("wrong", f"describe returned {kind}, expected a dictionary of texts")
-    for text in (text for item in described.items() for text in item):
-        if not isinstance(text, str):
-            kind = type(text).__name__
-            raise Failed("wrong", f"describe returned a dictionary with {kind}, expected texts")
-        if len(text) > _LONGEST:
-            length = f"{len(text)} characters"
-            raise Failed("wrong", f"describe returned {length} in one text, expected {_LONGEST}")
-    if len(described) > _MOST_FACTS:
-        raise Failed("wrong", f"describe returned {len(described)} texts, expected {_MOST_FACTS}")
-    return described
+    name = task.entry.name
+    return Block(backend=name, round=task.round, at_s=task.at_s, took_s=took_s, **block)
 
 
 def _said(text: str, longest: int = _LONGEST) -> str:
@@ -405,57 +367,38 @@ def _said(text: str, longest: int = _LONGEST) -> str:
     return portable(without_middle(text, longest))
 
 
-def _measure(start: Start, task: Task, watch: Watch, facts: dict[str, Any]) -> None:
-    cores = start.conditions.cores
-    _time(start, task.start_s or facts["cold_start"].total_s, task.quiet_loop_ns, facts)
-    facts["steal_share"], facts["other_share"] = watch.shares(start.child.pid)
-    facts["mhz"] = mhz(cores.worker)
-    start.check_timing()
-    if start.entry.checked:
-        facts |= _time_batches(start, task.batches)
-    if not task.apart:
-        return
-    try:
-        if task.first:
-            facts["anatomy"] = decode(Anatomy, start.ask("dissect"))
-        answer = start.ask("run_experiments", longer_s=_EXPERIMENTS_S, cores=cores.one_more)
-        facts["experiments"] = tuple(Experiment(**one) for one in answer["experiments"])
-        if answer["no_experiments_reason"]:
-            facts["no_experiments_reason"] = _said(answer["no_experiments_reason"])
-    except Failed as failure:  # the block has no experiments then
-        facts["no_experiments_reason"] = _said(failure.reason)
-
-
-def _time(start: Start, start_s: float, quiet_loop_ns: int | None, facts: dict[str, Any]) -> None:
-    """The timed calls. With an interval there is no warm-up, since applications have none.
-
-    Beside busy processes all of them count, however slow the known loop.
-    """
-    c = start.conditions
+def _timed(start: Start, task: Task, start_s: float) -> dict[str, Any]:
+    """The timed calls. With gaps there is no warm-up, since applications have none."""
     timed_s = min(_LONGEST_S, max(_SHORTEST_S, _TIMED_SHARE * start_s))
-    warm_s = 0.0 if c.interval_s else _WARM_SHARE * timed_s
+    warm_s = _WARM_SHARE * timed_s
+    if interval_s := start.conditions.options.interval_s:
+        timed_s, warm_s = max(timed_s, _CALLS_AFTER_GAPS * interval_s), 0.0
     on_gpu = start.entry.device == "gpu"
     meter = open_meter(start.runs, start.child.pid) if on_gpu else None
     if meter:
         start.warm(warm_s)
     before = meter.read() if meter else None
-    answer = start.time(warm_s, timed_s, quiet_loop_ns)
+    answer = start.time(warm_s, timed_s, task.undisturbed_loop_ns)
     after = meter.read() if meter else None
-    samples = tuple(answer.pop("samples_ns").tolist())
-    facts |= {name: answer[name] for name in Block.__struct_fields__ if name in answer}
-    facts |= {"samples_ns": samples, "cores": tuple(answer["cores"])}
-    facts["slices"] = () if c.beside else tuple(map(tuple, answer["slices"]))
+    found = {name: answer[name] for name in Block.__struct_fields__ if name in answer}
+    found["samples_ns"] = samples = tuple(answer["samples_ns"].tolist())
+    found["slices"] = tuple(map(tuple, answer["slices"]))
+    found["cores"] = tuple(answer["cores"])
     if on_gpu:
         name = meter.name if meter else start.runs.get("device", "GPU")
         profile = start.ask("profile")["profile_us"]
-        facts["gpu"] = used(name, before, after, len(samples), profile)
+        found["gpu"] = used(name, before, after, len(samples), profile)
+    return found
 
 
-def _time_batches(start: Start, sizes: tuple[int, ...]) -> dict[str, Any]:
+def _batches(start: Start, task: Task) -> dict[str, Any]:
     """Throughput: a failure removes only this size, from this block on."""
     batches: list[Batch] = []
     refusals: dict[str, str] = {}
-    for size in sizes:
+    refused = {size for block in task.blocks for size in block.batch_refusals}
+    for size in start.conditions.options.batches:
+        if str(size) in refused:
+            continue
         try:
             batches.append(start.time_batch(size, _WARM_SHARE * _BATCH_S, _BATCH_S))
         except Failed as failure:
@@ -463,3 +406,18 @@ def _time_batches(start: Start, sizes: tuple[int, ...]) -> dict[str, Any]:
             if start.child.ended:
                 break
     return {"batches": tuple(batches), "batch_refusals": refusals}
+
+
+def _taken_apart(start: Start, task: Task) -> dict[str, Any]:
+    """The experiments of `why`, or the reason why there are none."""
+    found: dict[str, Any] = {}
+    cores = start.conditions.cores.one_more
+    try:
+        if task.first:
+            found["anatomy"] = msgspec.convert(start.ask("dissect"), Anatomy)
+        answer = start.ask("run_experiments", longer_s=_EXPERIMENTS_S, cores=cores)
+        found["experiments"] = tuple(Experiment(**one) for one in answer["experiments"])
+        reason = answer["no_experiments_reason"]
+    except Failed as failure:
+        reason = failure.reason
+    return found | ({"no_experiments_reason": _said(reason)} if reason else {})

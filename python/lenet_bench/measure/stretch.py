@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from .. import units
-from .truth import Known
+from .reference_answers import Known
 
 # The harness's own time at most: for each call, for each stretch, and as a share of the wait. On an
 # AMD EPYC they are 0.4 us, 0.7 ms, and 2 % (the reference loop).

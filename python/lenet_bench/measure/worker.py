@@ -12,7 +12,6 @@ import traceback
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from copy import deepcopy
-from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -140,7 +139,7 @@ class Built:
         self._profile = getattr(network, "profile", None)
         self._images: list[Image] = []
         self._threads: dict[str, int] = {}  # their CPU times before the timed calls
-        self._before = Before()
+        self._before = Before(None, None)
 
     def keep(self, question: Question) -> Reply:
         """Receive the rotating images, and answer each, one call an image."""
@@ -184,8 +183,7 @@ class Built:
 
     def warm(self, question: Question) -> Reply:
         """Make calls with the rotating images, then begin to count resources."""
-        between = {name: question[name] for name in ("cold_mb", "interval_s", "keep_warm_s")}
-        self._before = Before(**between, call=partial(self._infer, self._images[0]))
+        self._before = Before(question["cold_mb"], question["interval_s"])
         seconds, most = question["warm_s"], question["most"]
         time_calls(self._infer, self._images, seconds, 2, most=most, before=self._before)
         self._threads = thread_cpu_ns()
@@ -194,7 +192,7 @@ class Built:
     def time(self, question: Question) -> Reply:
         """Time single calls with these images in turns. The parent takes the time around it."""
         images = _separate(question["images"])
-        between = self._before if question["gaps"] else Before()
+        between = self._before if question["gaps"] else Before(None, None)
         before, cpu_ns = resource.getrusage(resource.RUSAGE_SELF), time.process_time_ns()
         cpu_ns -= between.cpu_ns
         calls = time_calls(
@@ -205,7 +203,7 @@ class Built:
             most=question["most"],
             before=between,
             patience=question["patience"],
-            quiet_loop_ns=question["quiet_loop_ns"],
+            undisturbed_loop_ns=question["undisturbed_loop_ns"],
         )
         cpu_ns = time.process_time_ns() - between.cpu_ns - cpu_ns
         after = resource.getrusage(resource.RUSAGE_SELF)
