@@ -9,8 +9,8 @@ from jsonschema import Draft202012Validator
 from lenet_bench import read_result
 from lenet_bench.errors import ResultError
 from lenet_bench.results import digest, failures, read_log, rows
+from lenet_bench.results.files import check_place
 from lenet_bench.results.machine import Machine
-from lenet_bench.results.versioned import check_place
 from msgspec.structs import replace
 from processes import ran
 from sample_results import (
@@ -94,9 +94,9 @@ def test_a_cut_is_said(written):
 @pytest.mark.parametrize(
     ("old", "new", "place"),
     [
-        ('"schema":3', '"schema":99', "newer lenet-bench"),
-        ('"schema":3', '"schema":2', "older lenet-bench"),
-        ('"kind":"comparison"', '"kind":"training"', "that of a training"),
+        ('"schema":3', '"schema":99', "upgrade with"),
+        ('"schema":3', '"schema":2', "measure anew"),
+        ('"kind":"comparison"', '"kind":"training"', "not a result file"),
         ('"seed":7', '"seed":"7"', "line 1: Expected `int`"),
         ('"caches":[]', '"caches":[{"level":1}]', "machine.processor.caches"),
         ("40000,40000", "40000,-1", "samples_ns"),

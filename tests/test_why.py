@@ -12,7 +12,7 @@ from lenet_bench import CompareOptions, read_weights
 from lenet_bench.backends import reference
 from lenet_bench.errors import ResultError, Unavailable
 from lenet_bench.experiment_names import COUNTS
-from lenet_bench.measure.anatomy import NATIVE, dissect
+from lenet_bench.measure.anatomy import dissect
 from lenet_bench.measure.comparison import compare
 from lenet_bench.network import LAYERS
 from lenet_bench.networks import NETWORKS, network
@@ -61,9 +61,8 @@ def anatomy(infer):
 
 def test_calls_are_counted_by_package():
     found, native = anatomy(one), anatomy(memoryview)
-    assert (found["python_calls"], found["builtin_calls"]) == ({"test_why": 3}, 2)
-    assert (found["depth"], found["tower"]) == (2, ["test_why"])
-    assert (native["python_calls"], set(native["shares"])) == ({}, {NATIVE})
+    assert found["python_calls"] == {"test_why": 3}
+    assert native == {"python_calls": {}, "tree": []}
 
 
 def test_the_tree_says_who_calls_whom():
@@ -345,12 +344,11 @@ def test_few_starts_name_no_cause():
     assert row.split()[:4] == ["made", "100", "µs", "-"]
 
 
-def test_what_is_shown_has_its_legend():
+def test_each_column_shown_has_its_legend():
     text = " ".join(" ".join(apart(run_of(100), WIDE)).split())
-    for word in ("Python: ", "entering: ", "dispatch: ", "as built: ", "sum of parts: ", "conv1, "):
-        assert word in text
-    for word in ("data set: ", "hand-over: ", "on two cores: "):
-        assert word not in text
+    assert "sum of parts: " in text
+    assert "on two cores: " not in text
+    assert "it does not test how the time is divided" in text
 
 
 def test_the_warnings_of_a_run_are_its_answers_too():
@@ -381,7 +379,7 @@ def test_a_narrow_terminal_keeps_the_share():
 def test_a_function_that_only_hands_on_is_left_out():
     inner = Function("a.c:g", 0.9, (Function("a.d:h", 0.9),))
     tree = (Function("a:main", 1.0, (Function("a.b:f", 0.9, (inner,)),)),)
-    known = Breakdown("x", "ok", anatomy=Anatomy({"a": 4}, 0, 4, ("a",), tree=tree))
+    known = Breakdown("x", "ok", anatomy=Anatomy({"a": 4}, tree=tree))
     assert [line.split()[-1] for line in list(closely(known, WIDE))[-2:]] == ["a:main", "a…d:h"]
 
 

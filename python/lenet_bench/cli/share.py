@@ -50,7 +50,6 @@ def share(
     from ..atomic import write_atomically, writing
     from ..questions.share import given
     from ..results.log import as_lines
-    from ..results.versioned import check_place
 
     found = given(results[0])
     if whole:
@@ -65,13 +64,9 @@ def share(
     except click.Abort:
         note("nothing was written")
         return INTERRUPTED
-    text = file.with_name(f"{found.name.removesuffix('.jsonl.gz')}.md")
-    check_place(file)
-    request = "".join(f"{line}\n" for line in _request(found))
-    for path, content in ((text, request.encode()), (file, found.content)):
-        with writing(path):
-            write_atomically(path, content)
-    say(_next(file, text))
+    with writing(file):
+        write_atomically(file, found.content)
+    say(_next(file))
     return SUCCESS
 
 
@@ -92,26 +87,13 @@ def _shown(found: "Given") -> Iterator[str]:
     yield f"The file is {found.name}, {len(found.content) / 1000:.0f} kB; --print prints all of it."
 
 
-def _request(found: "Given") -> Iterator[str]:
-    from ..show.comparison import in_markdown
-    from ..show.markdown import escaped
-    from ..show.sentences import processor
-
-    result = found.result
-    yield f"# A result of {escaped(processor(result.machine))}"
-    yield ""
-    yield f"`results/community/{found.name}`, measured by lenet-bench {result.version}."
-    yield ""
-    yield from in_markdown(result)
-
-
-def _next(file: Path, text: Path) -> Iterator[str]:
+def _next(file: Path) -> Iterator[str]:
     yield f"wrote {file}. To share it, in a clone of lenet-bench's repository:"
     branch = file.name.removesuffix(".jsonl.gz")
     yield f"  git switch -c {branch}"
     yield f"  git add {file}"
     yield f"  git commit -m 'A result of {branch}'"
-    yield f"and open a pull request with the text in {text} (do not commit that file)."
+    yield f"and open a pull request with the text of: lenet-bench report --markdown {file}"
 
 
 def _keep(paths: tuple[Path, ...]) -> int:

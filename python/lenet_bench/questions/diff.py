@@ -4,7 +4,7 @@ Compares times or, for two machines, ratios to a baseline that both ran. The sta
 are independent, so each side is resampled separately.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -12,9 +12,8 @@ import numpy as np
 
 from ..errors import LenetBenchError
 from ..results import Result, Row, Status, Verdict, start_medians_us
-from ..results.differences import ConditionDifference, condition_differences, other_machine
+from ..results.differences import ConditionDifference, condition_differences, hardware
 from ..results.statistics import FEWEST_STARTS, Floats, Interval, independent_ratio_interval, judge
-from ..results.warnings import disturbance
 from ..units import percent
 
 # For a backend that is ok in both; ok in OLD only, in NEW only, in neither; absent from OLD, from
@@ -53,7 +52,7 @@ class Difference:
     baseline: str | None  # that ratios were compared to; None: times were
     fail_over: float | None
     changes: tuple[Change, ...]  # the worst first
-    circumstances: tuple[ConditionDifference, ...]
+    differences: tuple[ConditionDifference, ...]  # machine, options, versions
     notes: tuple[str, ...]
 
     @property
@@ -91,8 +90,8 @@ def diff(
     if not any(change.ratio for change in changes):
         raise LenetBenchError("no backend is ok in both results, so there is nothing to compare")
     notes = tuple(_notes(old, new, changes, base, fail_over))
-    found = tuple(condition_differences(old, new))
-    return Difference(old, new, base, fail_over, tuple(changes), found, notes)
+    differences = tuple(condition_differences(old, new))
+    return Difference(old, new, base, fail_over, tuple(changes), differences, notes)
 
 
 def _baseline(old: Result, new: Result, named: str | None) -> str:
@@ -111,13 +110,12 @@ def _changes(
 ) -> Iterator[Change]:
     for name in dict.fromkeys(row.name for row in (*new.backends, *old.backends)):
         one, other = _find(old, name), _find(new, name)
-        olds, news = _starts(old, one, baseline), _starts(new, other, baseline)
-        before, after = _median(old, one, baseline), _median(new, other, baseline)
-        both = before is not None and after is not None
-        interval = independent_ratio_interval(news, olds, new.rules.seed) if both else None
-        became: Became = (
-            "baseline" if name == baseline else _became(one, other, interval, new.rules.margin)
-        )
+        olds, before = _measured(old, one, baseline)
+        news, after = _measured(new, other, baseline)
+        interval = independent_ratio_interval(news, olds, new.rules.seed)
+        became = _became(one, other, interval, new.rules.margin)
+        if name == baseline:
+            became = "baseline"
         slower = fail_over is not None and interval is not None and interval.low > 1 + fail_over
         yield Change(
             name=name,
@@ -134,25 +132,25 @@ def _changes(
         )
 
 
-def _starts(result: Result, row: Row | None, baseline: str | None) -> Floats:
-    """The median call of each start, or its ratio to the baseline's of the same round."""
-    if row is None or not _is_ok(row):
-        return np.empty(0)
-    medians = start_medians_us(row.blocks)
+def _measured(result: Result, row: Row | None, baseline: str | None) -> tuple[Floats, float | None]:
+    """The median call of each start, and the median that `compare` printed; or their ratios.
+
+    A start's ratio is to the baseline of the same round.
+    """
+    median_us = _median_us(row)
+    if row is None or median_us is None:
+        return np.empty(0), None
+    starts = start_medians_us(row.blocks)
     if baseline is None:
-        return np.array(list(medians.values()))
-    base = start_medians_us(result.row(baseline).blocks)
-    return np.array([medians[number] / base[number] for number in medians if number in base])
+        return np.array(list(starts.values())), median_us
+    base = result.row(baseline)
+    base_us, bases = _median_us(base), start_medians_us(base.blocks)
+    ratios = np.array([starts[number] / bases[number] for number in starts if number in bases])
+    return ratios, median_us / base_us if base_us else None
 
 
-def _median(result: Result, row: Row | None, baseline: str | None) -> float | None:
-    """The figure that `compare` printed: the median, or its ratio to the baseline's."""
-    if row is None or not _is_ok(row) or row.summary is None or row.summary.p50_us is None:
-        return None
-    if baseline is None:
-        return row.summary.p50_us
-    base = result.row(baseline).summary
-    return row.summary.p50_us / base.p50_us if base and base.p50_us else None
+def _median_us(row: Row | None) -> float | None:
+    return row.summary.p50_us if row and _is_ok(row) and row.summary else None
 
 
 def _became(old: Row | None, new: Row | None, interval: Interval | None, margin: float) -> Became:
@@ -166,47 +164,29 @@ def _became(old: Row | None, new: Row | None, interval: Interval | None, margin:
 
 
 def _notes(
-    old: Result, new: Result, changes: list[Change], baseline: str | None, fail_over: float | None
+    old: Result,
+    new: Result,
+    changes: Sequence[Change],
+    baseline: str | None,
+    fail_over: float | None,
 ) -> Iterator[str]:
     """Warnings about the comparison, each with what to do."""
-    if baseline is None and other_machine(old, new):
+    if baseline is None and hardware(old.machine) != hardware(new.machine):
         yield (
             "the two machines differ, so this compares machines and not backends; --relative "
             "compares each backend's ratio to the baseline"
         )
-    if old.rules.weights_sha256 != new.rules.weights_sha256:
-        yield "the weights differ; measure both with the same ones"
-    if old.rules.threads != new.rules.threads:
-        yield "the numbers of threads differ; measure both with the same --threads"
     compared = [change for change in changes if change.ratio and change.name != baseline]
     if few := [change.name for change in compared if change.ratio_low is None]:
         yield (
             f"fewer than {FEWEST_STARTS} starts, so there is no verdict on: {', '.join(few)}; "
             "measure longer (--budget)"
         )
-    if fail_over and (noisy := [c for c in compared if c.noise and c.noise > fail_over]):
+    if fail_over and (noisy := [c.name for c in compared if c.noise and c.noise > fail_over]):
         yield (
-            f"too noisy to show a slowdown of {percent(fail_over)}: "
-            f"{', '.join(_first_to_fail(change, fail_over) for change in noisy)}; measure longer "
-            f"(--budget){'' if baseline else ', or compare --relative'}"
+            f"too noisy to show a slowdown of {percent(fail_over)}: {', '.join(noisy)}; measure "
+            "longer (--budget)"
         )
-    if baseline is None and len(compared) > 2 and len(moved := {c.became for c in compared}) == 1:
-        direction = moved.pop()
-        if direction in ("faster", "slower"):
-            yield (
-                f"every backend became {direction}, so the machine or its state probably differs; "
-                "compare --relative"
-            )
-    for name, result in (("OLD", old), ("NEW", new)):
-        if result.ended in ("running", "interrupted"):
-            yield f"the run of {name} was not completed"
-        if disturbed := disturbance(result.disturbance):
-            yield f"{name}: {disturbed}"
-
-
-def _first_to_fail(change: Change, fail_over: float) -> str:
-    least = (1 + fail_over) * (1 + (change.noise or 0.0)) - 1
-    return f"{change.name} (only {percent(least, places=0)} or more)"
 
 
 def _find(result: Result, name: str) -> Row | None:

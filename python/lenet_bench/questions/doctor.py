@@ -56,14 +56,14 @@ class Examination:
 
     def findings(self) -> list[Finding]:
         """All of it as one list."""
-        facts = to_builtins(self.machine)
-        software = facts.pop("software")
+        machine = to_builtins(self.machine)
+        software = machine.pop("software")
         return [
             *self.backends,
             *self.gpu,
             self.weights,
             self.mnist,
-            Finding("machine", None, True, None, "the processor and its memory", facts),
+            Finding("machine", None, True, None, "the processor and its memory", machine),
             Finding("software", None, True, None, "the system, Python and libraries", software),
         ]
 

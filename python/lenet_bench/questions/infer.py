@@ -230,8 +230,8 @@ def _ask(
     found = {one.name: one.infer(seen) for one in backends}
     judge = "reference" if "reference" in found else backends[0].name
     for one in backends:
-        probabilities, truth = found[one.name], found[judge]
-        difference = float(np.abs(probabilities - truth).max())
+        probabilities, expected = found[one.name], found[judge]
+        difference = float(np.abs(probabilities - expected).max())
         allowed = max(tolerance(one.name), tolerance(judge))
         assert one.timing is not None
         yield Answer(
@@ -241,7 +241,7 @@ def _ask(
             timing=one.timing,
             difference=None if one.name == judge else difference,
             # written so that NaN disagrees
-            agrees=bool(probabilities.argmax() == truth.argmax()) and difference <= allowed,
+            agrees=bool(probabilities.argmax() == expected.argmax()) and difference <= allowed,
         )
 
 

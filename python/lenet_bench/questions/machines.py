@@ -1,6 +1,5 @@
 """Many results together: each backend's time on each machine."""
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,7 +7,7 @@ from pathlib import Path
 from ..errors import LenetBenchError, ResultError
 from ..network import LENET
 from ..results import read_log
-from ..results.machine import Machine, Processor
+from ..results.machine import Processor
 from ..results.read import medians
 
 #: The folders of results in a checkout: our own, and shared ones.
@@ -31,7 +30,6 @@ class MeasuredMachine:
     processor: Processor
     gpu: str | None
     threads: int
-    at_once: int  # such runs at the same time, each on its own device
     version: str
     started: str
     times: Mapping[str, Median]  # by backend
@@ -57,27 +55,6 @@ def measured_machines(paths: Sequence[Path]) -> tuple[list[MeasuredMachine], lis
     return found, refused
 
 
-def matching(
-    machines: Iterable[MeasuredMachine],
-    *,
-    processor: str | None = None,
-    gpu: str | None = None,
-    version: str | None = None,
-) -> list[MeasuredMachine]:
-    """The machines whose names have these words; `none` means without a GPU."""
-    return [
-        one
-        for one in machines
-        if _has(one.processor.model, processor)
-        and (one.gpu is None if gpu == "none" else _has(one.gpu, gpu))
-        and (version is None or one.version == version)
-    ]
-
-
-def _has(text: str | None, words: str | None) -> bool:
-    return words is None or words.casefold() in (text or "").casefold()
-
-
 def _files(paths: Iterable[Path]) -> Iterator[Path]:
     for path in paths:
         if path.is_dir():  # a fleet's has a folder for each host
@@ -85,11 +62,6 @@ def _files(paths: Iterable[Path]) -> Iterator[Path]:
             yield from (p for p in found if p.name.endswith((".jsonl", ".jsonl.gz")))
         else:
             yield path
-
-
-def _at_once(machine: Machine) -> int:
-    runs = machine.software.variables.get("LENET_BENCH_AT_ONCE", "1")
-    return int(runs) if re.fullmatch(r"[1-9]\d{0,3}", runs) else 1
 
 
 def _measured_machine(path: Path) -> MeasuredMachine:
@@ -104,7 +76,6 @@ def _measured_machine(path: Path) -> MeasuredMachine:
         processor=header.machine.processor,
         gpu=next((row.gpu.name for row, _ in found if row.gpu), None),
         threads=header.rules.threads,
-        at_once=_at_once(header.machine),
         version=header.version,
         started=header.started,
         times={row.name: Median(us, len(row.blocks)) for row, us in found},

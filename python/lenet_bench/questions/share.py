@@ -14,11 +14,11 @@ from msgspec.structs import replace
 
 from ..errors import ResultError
 from ..results import Log, Result, as_result, read_log
+from ..results.files import unpacked
 from ..results.log import as_lines, as_log
 from ..results.plausible import faults
 from ..results.private import OTHER_WEIGHTS, PROGRAM, options, public
 from ..results.thin import thinned
-from ..results.versioned import unpacked
 from ..texts import with_texts
 from ..weights import default_path
 
@@ -91,15 +91,10 @@ def received(path: Path) -> Given:
 
 
 def shared_files(paths: Iterable[Path]) -> Iterator[Path]:
-    """These files; of a folder all its files except its README and texts beside results."""
+    """These files; of a folder all its files except its README."""
     for path in paths:
-        if not path.is_dir():
-            yield path
-            continue
-        for one in sorted(path.iterdir()):
-            beside = one.with_name(one.name.removesuffix(".md") + SUFFIX)
-            if one.name != "README.md" and not (one.suffix == ".md" and beside.exists()):
-                yield one
+        found = sorted(path.iterdir()) if path.is_dir() else [path]
+        yield from (one for one in found if one.name != "README.md")
 
 
 def texts(log: Log) -> list[str]:

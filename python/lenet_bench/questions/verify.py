@@ -16,14 +16,15 @@ import numpy as np
 from msgspec import to_builtins
 from numpy.typing import NDArray
 
-from ..errors import LenetBenchError, Unavailable
+from ..atomic import is_stream, write_atomically, writing
+from ..errors import LenetBenchError, ResultError, Unavailable
 from ..measure.environment import read_machine
 from ..mnist import Digits
 from ..network import CLASSES
 from ..registry import Network, exact_probabilities, find, load, tolerance
 from ..registry.own_process import InOwnProcess
 from ..results.portable import portable
-from ..results.versioned import write_object
+from ..texts import json_text
 from ..weights import Weights
 
 Array = NDArray[np.float64]
@@ -93,7 +94,7 @@ def verify_each(
     quiet: bool = True,
 ) -> Iterator[Verification | Unverified]:
     """Load, verify and close one backend after the other."""
-    truth = reference_probabilities(digits, weights, progress)
+    reference = reference_probabilities(digits, weights, progress)
     for name in names:
         try:
             opened = _open(name, weights, threads, quiet)
@@ -103,7 +104,7 @@ def verify_each(
             continue
         try:
             with opened as backend:
-                yield verify(name, backend, digits, truth, progress)
+                yield verify(name, backend, digits, reference, progress)
         except LenetBenchError as error:
             yield Unverified(name, str(error), failed=True)
 
@@ -123,16 +124,16 @@ def reference_probabilities(digits: Digits, weights: Weights, progress: BatchPro
 
 
 def verify(
-    name: str, backend: Network, digits: Digits, truth: Array, progress: BatchProgress
+    name: str, backend: Network, digits: Digits, reference: Array, progress: BatchProgress
 ) -> Verification:
     """Compare one backend with the reference's probabilities of the same images."""
     found = _in_batches(name, backend.infer, digits, progress)
-    answers, expected = found.argmax(axis=1), truth.argmax(axis=1)
+    answers, expected = found.argmax(axis=1), reference.argmax(axis=1)
     return Verification(
         backend=name,
         images=len(digits),
         accuracy=float((answers == digits.labels).mean()),
-        max_difference=float(np.abs(found - truth).max()),
+        max_difference=float(np.abs(found - reference).max()),
         tolerance=tolerance(name),
         disagreements=tuple(
             Disagreement(
@@ -140,7 +141,7 @@ def verify(
                 label=int(digits.labels[index]),
                 reference=int(expected[index]),
                 digit=int(answers[index]),
-                margin=float(truth[index, expected[index]] - truth[index, answers[index]]),
+                margin=float(reference[index, expected[index]] - reference[index, answers[index]]),
             )
             for index in np.flatnonzero(answers != expected)
         ),
@@ -167,7 +168,9 @@ def write_verifications(
         "backends": [one.to_json() for one in outcomes if isinstance(one, Verification)],
         "unverified": [asdict(one) for one in outcomes if isinstance(one, Unverified)],
     }
-    write_object(path, record, last=last)
+    if last or not is_stream(path):  # which keeps everything
+        with writing(path, ResultError):
+            write_atomically(path, f"{json_text(record, indent=1)}\n".encode())
 
 
 def _in_batches(

@@ -17,8 +17,8 @@ import msgspec
 
 from ..atomic import is_stream, writing
 from ..errors import ResultError, first_line, without_middle
+from .files import MOST_BYTES, check_place, is_gzipped, read_bytes
 from .model import SCHEMA, SHARED, Block, End, Function, Header
-from .versioned import MOST_BYTES, check_kind, check_place, is_gzipped, parse, read_bytes
 
 _BLOCK, _END = msgspec.json.Decoder(Block), msgspec.json.Decoder(End)
 _END_BEGINS = b'{"ended"'
@@ -166,7 +166,7 @@ def as_log(path: Path, content: bytes) -> Log:
     number = 1
     cut_off = 0
     try:
-        header = _header(path, lines.readline(), content)
+        header = _header(path, lines.readline())
         names = {header.floor, *(listed.name for listed in header.backends)}
         for line in lines:
             number += 1
@@ -237,16 +237,24 @@ def _check(line: bytes) -> None:
         raise ValueError("its checksum does not match")
 
 
-def _header(path: Path, line: bytes, content: bytes) -> Header:
+def _header(path: Path, line: bytes) -> Header:
+    """The header; ResultError says what else the file is."""
     if line[-_CHECKSUM_LENGTH:].startswith(_CHECKSUM_BEGINS):
         _check(line)
-    value = parse(line[:_MOST_LINE])
-    if value is None:  # other kinds are one object over many lines
-        value = parse(content[:_MOST_LINE])
-    shared = isinstance(value, dict) and value.get("kind") == SHARED
-    checked = check_kind(path, value, SHARED if shared else "comparison", SCHEMA)
+    try:
+        value = msgspec.json.decode(line[:_MOST_LINE])
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        value = None
+    if not isinstance(value, dict) or value.get("kind") not in ("comparison", SHARED):
+        raise ResultError(f"{path}: not a result file of `lenet-bench compare` or `why`")
+    if (schema := value.get("schema")) != SCHEMA:
+        written = f"schema {str(schema)[:20]}, this one reads {SCHEMA}"
+        raise ResultError(
+            f"{path}: written by another version of lenet-bench ({written}); measure anew, or "
+            "upgrade with: pip install --upgrade lenet-bench"
+        )
     _check(line)
-    header = msgspec.convert(checked, Header)
+    header = msgspec.convert(value, Header)
     if header.rules.baseline not in (None, *(listed.name for listed in header.backends)):
         raise ValueError("its baseline is not among its backends")
     return header

@@ -37,7 +37,7 @@ SHARED = "shared comparison"
 
 Status = Literal["ok", "wrong", "unavailable", "unsupported", "crashed", "timeout", "unmeasured"]
 Verdict = Literal["baseline", "faster", "slower", "same", "ambiguous"]
-Ended = Literal["running", "budget", "rounds", "interrupted", "nothing to time", "full"]
+Ended = Literal["running", "budget", "rounds", "interrupted", "nothing to time"]
 Seed = Annotated[int, Meta(ge=0, le=2**62)]
 Samples = tuple[Count, ...]
 Slices = Annotated[tuple[tuple[Count, Count], ...], Meta(max_length=10_000)]
@@ -67,15 +67,13 @@ class Rules(Struct, frozen=True, kw_only=True):
     rounds: Count | None  # or after so many rounds
     timeout_s: Number  # for one answer of a backend's process
     images: Count  # that rotate
-    threads: Count  # of a backend; 0: as many as its API takes by itself
+    threads: Count  # of a backend
     worker_cores: Numbers  # that backends are pinned to; empty: not pinned
     parent_cores: Numbers  # that the measuring program is pinned to
     variables: Words  # pinned in each process's environment
     weights: Name  # their file's name
     weights_sha256: Name  # its parameters' checksum
-    interval_s: Number | None = None  # from the beginning of one call to that of the next
-    keep_warm_s: Number | None = None  # before each of these it is called for so long
-    beside: Count = 0  # other processes, each of which keeps a core busy
+    interval_s: Number | None = None  # idle time before each call
     cold_mb: Count | None = None  # MB read before each call, so that it begins with cold caches
     batches: Annotated[tuple[Some, ...], Few] = ()  # sizes that throughput is measured for
     apart: bool = False  # whether each call is also taken apart: `why`
@@ -198,13 +196,9 @@ class Function(Struct, frozen=True, omit_defaults=True):
 
 
 class Anatomy(Struct, frozen=True, omit_defaults=True):
-    """What one call does in Python: counts, and shares of the sampled stack."""
+    """What one call does in Python: counts, and the sampled tree of calls."""
 
     python_calls: Annotated[Mapping[Name, Count], Few]  # functions that it runs, by package
-    builtin_calls: Count  # native functions called from Python
-    depth: Count  # of the stack, in Python frames
-    tower: Annotated[tuple[Name, ...], Few]  # the packages on the deepest stack
-    shares: Figures = {}  # of the time, by innermost package
     tree: tuple[Function, ...] = ()  # the tree of calls
 
 
@@ -298,16 +292,6 @@ class End(Struct, frozen=True):
 
 
 @dataclass(frozen=True)
-class Resources:
-    """Resources of a backend's processes."""
-
-    threads_alive: int | None
-    threads_running: int | None
-    idle_share: float | None
-    peak_rss_mib: float | None
-
-
-@dataclass(frozen=True)
 class Summary:
     """Figures from the samples; None where there are too few."""
 
@@ -327,11 +311,6 @@ class Summary:
     ratio_low: float | None
     ratio_high: float | None
     verdict: Verdict | None  # what the interval says beside the margin
-    p99_low_us: float | None = None  # of calls at an interval: where that of p99 begins
-    p99_high_us: float | None = None  # and ends
-    over_1ms: float | None = None  # likewise: the share that takes longer
-    over_5ms: float | None = None
-    over_20ms: float | None = None
 
 
 @dataclass(frozen=True)
@@ -363,8 +342,9 @@ class Row:
     runs: Mapping[str, str] | None = None
     difference: float | None = None
     cold_starts: tuple[ColdStart, ...] = ()
-    cache_probe: CacheProbe | None = None
-    resources: Resources | None = None
+    threads_running: int | None = None
+    idle_share: float | None = None
+    peak_rss_mib: float | None = None
     gpu: Gpu | None = None
     lines_of_code: int | None = None
     installed_mib: float | None = None
@@ -388,7 +368,6 @@ class Result:
 
     schema: int
     version: str
-    argv: tuple[str, ...]
     started: str
     ended: Ended  # running: under way, or killed
     elapsed_s: float
@@ -398,7 +377,6 @@ class Result:
     floor: Row  # the empty backend
     backends: tuple[Row, ...]
     disturbance: Disturbance
-    notes: tuple[str, ...] = ()  # of the file: a last line that was cut off
     warnings: tuple[str, ...] = ()  # what to know before believing it
 
     @property

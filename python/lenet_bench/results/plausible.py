@@ -1,11 +1,10 @@
 """Checks of a shared result from a stranger: form, texts, sizes, physical limits."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from datetime import datetime, timedelta, timezone
 from itertools import chain, pairwise
 from math import inf, prod
-from typing import Any
 
 import msgspec
 
@@ -13,7 +12,7 @@ from ..errors import LenetBenchError
 from ..network import PARAMETERS
 from ..networks import NETWORKS
 from ..registry import canonical_name, precision, tolerance
-from ..texts import is_seen
+from ..texts import is_seen, with_texts
 from ..weights import default_path
 from .log import Log
 from .model import SHARED, Block, Header, Listed
@@ -34,11 +33,11 @@ _FASTEST_GPU_NS = 1000  # to a GPU and back
 def faults(log: Log) -> Iterator[str]:
     """Why it cannot be shared, each as the end of a sentence; empty where it can."""
     yield from _of_the_form(log)
-    yield from _of_the_names(log.header)
-    yield from _of_the_command(log.header)
+    yield from _of_the_header(log.header)
+    texts: dict[str, str] = {}
     lines = msgspec.to_builtins([log.header, *log.blocks, log.end])
-    yield from chain.from_iterable(map(_of_a_text, dict.fromkeys(_within(lines))))
-    yield from _of_the_machine(log.header)
+    with_texts(lambda text: texts.setdefault(text, text), lines)
+    yield from chain.from_iterable(map(_of_a_text, texts))
     yield from _of_the_clocks(log)
     known = {listed.name: listed for listed in log.header.backends}
     for number, block in enumerate(log.blocks, 2):
@@ -67,8 +66,8 @@ def _of_the_form(log: Log) -> Iterator[str]:
         yield "no backend was timed"
 
 
-def _of_the_names(header: Header) -> Iterator[str]:
-    names = [listed.name for listed in header.backends]
+def _of_the_header(header: Header) -> Iterator[str]:
+    names, rules = [listed.name for listed in header.backends], header.rules
     if len(set(names)) < len(names):
         yield "it lists a backend twice"
     if unknown := [name for name in names if not _is_known(name)]:
@@ -84,13 +83,13 @@ def _of_the_names(header: Header) -> Iterator[str]:
         in_time = False
     if not in_time:
         yield "it does not say when it was measured"
-
-
-def _of_the_command(header: Header) -> Iterator[str]:
     if header.argv[:2] != (PROGRAM, "compare") or not all(map(is_option, header.argv[2:])):
         yield "it has a command line; only the names of options are shared"
-    if header.rules.weights not in (default_path().name, OTHER_WEIGHTS):
+    if rules.weights not in (default_path().name, OTHER_WEIGHTS):
         yield f"its weights have a name of their own; the shared one is {OTHER_WEIGHTS}"
+    logical = header.machine.processor.logical or 1
+    if not 1 <= rules.threads <= logical or len(rules.worker_cores) > logical:
+        yield "it used more threads or cores than the machine has"
 
 
 def _is_known(name: str) -> bool:
@@ -100,36 +99,13 @@ def _is_known(name: str) -> bool:
         return False
 
 
-def _within(value: Any) -> Iterator[str]:
-    """Each text."""
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, Mapping):
-        yield from _within([*value.keys(), *value.values()])
-    elif isinstance(value, (list, tuple)):
-        for one in value:
-            yield from _within(one)
-
-
 def _of_a_text(text: str) -> Iterator[str]:
     if len(text) > LONGEST:
         yield f"a text has more than {LONGEST} characters: {text[:20]!r}..."
     elif _UNUSUAL.search(text) or not all(map(is_seen, text)):
         yield f"a text has markup, a link or control characters: {text[:40]!r}"
-    elif told := private(text):
-        yield f"a text names a folder or a user, {told!r}: {text[:40]!r}"
-
-
-def _of_the_machine(header: Header) -> Iterator[str]:
-    cpu, rules = header.machine.processor, header.rules
-    logical = cpu.logical or cpu.allowed or 1
-    if max(cpu.allowed or 1, cpu.cores or 1, cpu.sockets or 1) > logical:
-        yield "it has fewer logical CPUs than cores, sockets or allowed ones"
-    if not 0 <= rules.threads <= logical or len(rules.worker_cores) > logical:
-        yield "it used more threads or cores than the machine has"
-    clocks = [mhz for mhz in (cpu.mhz_now, cpu.mhz_min, cpu.mhz_max) if mhz is not None]
-    if any(not 100 <= mhz <= 10_000 for mhz in clocks):
-        yield "its clock frequency is impossible: below 100 or above 10,000 MHz"
+    elif named := private(text):
+        yield f"a text names a folder or a user, {named!r}: {text[:40]!r}"
 
 
 def _of_the_clocks(log: Log) -> Iterator[str]:
@@ -168,8 +144,9 @@ def _too_good(block: Block, listed: Listed | None, header: Header) -> Iterator[s
     elif block.status == "ok" and (block.difference or 0.0) > listed.tolerance:
         yield "it was timed although its answers are wrong"
     calls = [block.thinned_ns, *(batch.thinned_ns for batch in block.batches)]
-    threads = header.rules.threads or header.machine.processor.logical or 1
-    if min((times[0][0] for times in calls if times), default=inf) < _least_ns(listed, threads):
+    if min((times[0][0] for times in calls if times), default=inf) < _least_ns(
+        listed, header.rules.threads
+    ):
         yield f"{listed.name} took less time than reading its weights takes"
 
 

@@ -72,9 +72,9 @@ def _own_names() -> re.Pattern[str]:
 
 
 @lru_cache
-def _pattern(told: tuple[str, ...]) -> re.Pattern[str]:
-    """Any name of this machine's user; told are its variables of the environment."""
-    found = {PurePath(one).name for one in told}
+def _pattern(values: tuple[str, ...]) -> re.Pattern[str]:
+    """Any name of this machine's user, of whom these variables of the environment tell."""
+    found = {PurePath(one).name for one in values}
     with suppress(KeyError):
         entry = pwd.getpwuid(os.getuid())
         found |= {entry.pw_name, PurePath(entry.pw_dir).name}

@@ -13,7 +13,7 @@ from msgspec import structs
 from ..texts import printable
 from ..undisturbed import undisturbed_calls
 from .log import Log, read_log
-from .model import Batch, Block, Disturbance, Gpu, Header, Listed, Resources, Result, Row, Summary
+from .model import Batch, Block, Disturbance, Gpu, Header, Listed, Result, Row, Summary
 from .statistics import (
     FEWEST_STARTS,
     UNBOUNDED,
@@ -21,7 +21,6 @@ from .statistics import (
     judge,
     median_interval,
     percentile,
-    percentile_interval,
     ratio_interval,
     show,
     start_medians_us,
@@ -49,7 +48,6 @@ def as_result(log: Log) -> Result:
     result = Result(
         schema=header.schema,
         version=header.version,
-        argv=header.argv,
         started=header.started,
         ended=log.end.ended if log.end else "running",
         elapsed_s=log.end.elapsed_s if log.end else last.at_s + last.took_s if last else 0,
@@ -59,9 +57,9 @@ def as_result(log: Log) -> Result:
         floor=_summarised(floor, None, header),
         backends=tuple(_summarised(row, base, header) for row in rows),
         disturbance=_disturbance(log),
-        notes=("the file's last line is incomplete and was ignored",) if log.cut_off else (),
     )
-    return replace(result, warnings=(*result.notes, *warnings_about(result)))
+    cut_off = ("the file's last line is incomplete and was ignored",) if log.cut_off else ()
+    return replace(result, warnings=(*cut_off, *warnings_about(result)))
 
 
 def settled(blocks: Sequence[Block]) -> tuple[Block, ...]:
@@ -69,25 +67,25 @@ def settled(blocks: Sequence[Block]) -> tuple[Block, ...]:
 
     A backend may itself slow the loop down, so the time of a quiet loop is found for each backend.
     """
-    quiet_loop_ns: dict[str, float] = {}
+    undisturbed_loop_ns: dict[str, float] = {}
     fewest: dict[str, int] = {}
     for name in {block.backend for block in blocks if block.slices}:
         own = [block for block in blocks if block.backend == name and block.slices]
         quickest = [min(loop_ns for _, loop_ns in block.slices) for block in own]
-        quiet_loop_ns[name] = float(np.percentile(quickest, _QUIET_LOOP))
+        undisturbed_loop_ns[name] = float(np.percentile(quickest, _QUIET_LOOP))
         rounds = len({block.round for block in own})
         fewest[name] = max(_FEWEST_QUIET, ceil(_FEWEST_CALLS / rounds))
     return tuple(
-        _settled(block, quiet_loop_ns[block.backend], fewest[block.backend])
+        _settled(block, undisturbed_loop_ns[block.backend], fewest[block.backend])
         if block.slices
         else block
         for block in blocks
     )
 
 
-def _settled(block: Block, quiet_loop_ns: float, fewest: int) -> Block:
+def _settled(block: Block, undisturbed_loop_ns: float, fewest: int) -> Block:
     def counted(timed: Block | Batch, fewest: int) -> Sequence[int]:
-        return undisturbed_calls(timed.samples_ns, timed.slices, quiet_loop_ns, fewest)
+        return undisturbed_calls(timed.samples_ns, timed.slices, undisturbed_loop_ns, fewest)
 
     quiet = counted(block, fewest)
     batches = (
@@ -135,6 +133,7 @@ def _row(listed: Listed, every: Sequence[Block]) -> Row:
     if not blocks:
         return Row(listed.name, "unmeasured", listed.device, listed.tolerance)
     last, timed = blocks[-1], _timed(blocks)
+    idle = [block.idle_share for block in timed if block.idle_share is not None]
     refused = {size: why for block in blocks for size, why in block.batch_refusals.items()}
     return Row(
         name=listed.name,
@@ -147,8 +146,9 @@ def _row(listed: Listed, every: Sequence[Block]) -> Row:
         runs=_last(block.runs for block in blocks),
         difference=_most(block.difference for block in blocks),
         cold_starts=tuple(block.cold_start for block in blocks if block.cold_start),
-        cache_probe=_last(block.cache_probe for block in blocks),
-        resources=_resources(timed) if timed else None,
+        threads_running=_most(block.threads_running for block in timed),
+        idle_share=median(idle) if idle else None,
+        peak_rss_mib=_most(block.peak_rss_mib for block in timed),
         gpu=_gpu(timed) if timed else None,
         lines_of_code=_last(block.lines_of_code for block in blocks),
         installed_mib=_last(block.installed_mib for block in blocks),
@@ -216,7 +216,6 @@ def _summarised(row: Row, base: Row | None, header: Header) -> Row:
     ratio, interval = _ratio(row, base, rules.seed) if base else (None, None)
     ratio_low, ratio_high = interval or UNBOUNDED
     verdict = judge(interval, rules.margin) if interval and row.status == "ok" else None
-    paced = _paced(row.blocks, rules.seed) if rules.interval_s else {}
     summary = Summary(
         samples=len(samples),
         rounds=len(row.blocks),
@@ -234,28 +233,8 @@ def _summarised(row: Row, base: Row | None, header: Header) -> Row:
         ratio_low=ratio_low,
         ratio_high=ratio_high,
         verdict="baseline" if base and row.name == base.name else verdict,
-        **paced,
     )
     return replace(row, summary=summary)
-
-
-def _paced(blocks: Sequence[Block], seed: int) -> dict[str, float | None]:
-    """What else is said of calls at an interval."""
-    starts = [block.calls_ns for block in blocks]
-    calls_ns = np.concatenate(starts)
-    low, high = percentile_interval(starts, 99, seed) or UNBOUNDED
-    over = {f"over_{ms}ms": float((calls_ns > ms * 1e6).mean()) for ms in (1, 5, 20)}
-    return {"p99_low_us": low and low / 1000, "p99_high_us": high and high / 1000, **over}
-
-
-def _resources(timed: Sequence[Block]) -> Resources:
-    idle = [block.idle_share for block in timed if block.idle_share is not None]
-    return Resources(
-        threads_alive=_most(block.threads_alive for block in timed),
-        threads_running=_most(block.threads_running for block in timed),
-        idle_share=median(idle) if idle else None,
-        peak_rss_mib=_most(block.peak_rss_mib for block in timed),
-    )
 
 
 def _gpu(timed: Sequence[Block]) -> Gpu | None:

@@ -122,8 +122,6 @@ def _busy(result: Result, cores: str) -> Iterator[str]:
     cores_of_ours = len({*rules.worker_cores, *rules.parent_cores}) or 1
     if seen.load_before is not None and seen.load_before > cores_of_ours:
         yield f"the machine was busy before the run began (load {seen.load_before:.1f})"
-    if rules.beside:  # which the following signs cannot tell from others
-        return
     if seen.other_share is not None and seen.other_share > _OTHER:
         yield f"other programs used {_whole(seen.other_share)} of {cores} while backends ran"
     lost = [_preempted_per_s(row) for row in result.backends if row.blocks]
@@ -137,38 +135,60 @@ def _preempted_per_s(row: Row) -> float:
 
 
 def _of_the_backends(rows: Sequence[Row], result: Result) -> Iterator[str]:
-    rules = result.rules
-    floor = result.floor.summary.p50_us if result.floor.summary else None
+    """Each figure of a backend with what it must not exceed, and what is said of those that do."""
+    rules, cores = result.rules, _spell(result.rules.worker_cores)
+    own = set(rules.worker_cores)
+    floor = (result.floor.summary and result.floor.summary.p50_us) or 0.0
     if modes := in_two_modes(rows):
         yield modes
-    if named := _those(rows, _moves, _UNSTABLE, _whole):
-        yield (
-            f"the median differs between starts (interquartile range): {named}; read the "
-            "interval, or narrow it with a longer --budget"
-        )
-    if named := _those(rows, _warming, _WARMING, _whole):
-        yield f"still getting faster while they were timed: {named}; their times are too long"
-    most = rules.threads or inf
-    if named := _those(rows, _threads, most, "{:.0f}".format):
-        yield f"ran more threads than the {rules.threads} asked for: {named}; {_shared(result)}"
-    if rules.worker_cores and (
-        named := _those(rows, _elsewhere(result), 0.0, "{:.0f} more".format)
-    ):
-        yield (
-            f"ran on other cores too, although pinned to {_spell(rules.worker_cores)}: {named}; do "
-            "not compare their times with the others'"
-        )
+    judged: list[tuple[Callable[[Row], float], float, Callable[[float], str], str]] = [
+        (
+            _moves,
+            _UNSTABLE,
+            _whole,
+            "the median differs between starts (interquartile range): {}; read the interval, or "
+            "narrow it with a longer --budget",
+        ),
+        (
+            _warming,
+            _WARMING,
+            _whole,
+            "still getting faster while they were timed: {}; their times are too long",
+        ),
+        (
+            lambda row: row.threads_running or 0,
+            rules.threads,
+            "{:.0f}".format,
+            f"ran more threads than the {rules.threads} asked for: {{}}; {_shared(cores)}",
+        ),
+        (
+            lambda row: max((len({*block.cores} - own) for block in row.blocks), default=0),
+            0 if own else inf,
+            "{:.0f} more".format,
+            f"ran on other cores too, although pinned to {cores}: {{}}; do not compare their "
+            "times with the others'",
+        ),
+        (
+            lambda row: row.idle_share or 0.0,
+            _SPINNING,
+            lambda share: f"{_whole(share)} of a core",
+            "used CPU time between calls: {}; set OMP_WAIT_POLICY=passive",
+        ),
+        (
+            lambda row: floor / ((row.summary and row.summary.p50_us) or inf),
+            _NEAR_FLOOR,
+            _whole,
+            f"the harness itself takes much of the time (an empty backend takes {time(floor)}): "
+            "{}; subtract it before comparing",
+        ),
+    ]
+    for figure, most, spell, said in judged:
+        if named := _those(rows, figure, most, spell):
+            yield said.format(named)
     if left := {row.name: ", ".join(names) for row in rows if (names := _left(row))}:
         yield (
             f"started processes that did not end with it, so lenet-bench ended them: "
             f"{_listed(left)}; what they did is not in the times"
-        )
-    if named := _those(rows, _idle_share, _SPINNING, lambda share: f"{_whole(share)} of a core"):
-        yield f"used CPU time between calls: {named}; set OMP_WAIT_POLICY=passive"
-    if floor and (named := _those(rows, lambda row: floor / _p50(row), _NEAR_FLOOR, _whole)):
-        yield (
-            f"the harness itself takes much of the time (an empty backend takes {time(floor)}): "
-            f"{named}; subtract it before comparing"
         )
 
 
@@ -218,37 +238,19 @@ def _moves(row: Row) -> float:
     return spread(medians) if len(medians) >= FEWEST_STARTS and not two_modes(medians) else 0.0
 
 
-def _threads(row: Row) -> float:
-    return (row.resources and row.resources.threads_running) or 0
-
-
-def _elsewhere(result: Result) -> Callable[[Row], float]:
-    """How many cores a backend's threads could use besides those that it was given."""
-    own = set(result.rules.worker_cores)
-    return lambda row: max((len(set(block.cores) - own) for block in row.blocks), default=0)
-
-
 def _left(row: Row) -> list[str]:
     """The names of the daemons that it started."""
     return sorted({name for block in row.blocks for name in block.left})
 
 
-def _shared(result: Result) -> str:
+def _shared(cores: str) -> str:
     """The effect of extra threads on the time of a call."""
-    if cores := result.rules.worker_cores:
-        return (
-            f"they share {_spell(cores)}, so a call may include a switch between threads; "
-            "that is part of what the API costs"
-        )
-    return "they may have used more cores than the others; compare with care"
-
-
-def _idle_share(row: Row) -> float:
-    return (row.resources and row.resources.idle_share) or 0.0
-
-
-def _p50(row: Row) -> float:
-    return (row.summary and row.summary.p50_us) or float("inf")
+    if not cores:
+        return "they may have used more cores than the others; compare with care"
+    return (
+        f"they share {cores}, so a call may include a switch between threads; that is part of "
+        "what the API costs"
+    )
 
 
 def _warming(row: Row) -> float:
@@ -262,5 +264,6 @@ def _warming(row: Row) -> float:
 
 
 def _spell(cores: tuple[int, ...]) -> str:
-    numbers = ", ".join(map(str, cores))
-    return f"core {numbers}" if len(cores) == 1 else f"cores {numbers}"
+    if not cores:
+        return ""
+    return f"core{'s' if len(cores) > 1 else ''} {', '.join(map(str, cores))}"

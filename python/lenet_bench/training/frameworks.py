@@ -8,7 +8,7 @@ from pathlib import Path
 from ..errors import LenetBenchError, Unavailable, first_line
 from ..measure.pinning import thread_variables
 from ..registry import environments, find
-from ..results.versioned import check_place
+from ..results.files import check_place
 from .recipe import Recipe, check_recipe
 from .trainer import Parameters, Trainer
 
@@ -44,7 +44,11 @@ def variables(framework: str, threads: int | None) -> dict[str, str]:
     Without a number it uses as many threads as it likes.
     """
     backend, _ = find(framework)
-    return {**thread_variables(threads or 0), **environments.variables(backend, threads or 0)}
+    found = environments.variables(backend, threads or 1)
+    if threads:
+        return {**thread_variables(threads), **found}
+    counts = {name for name, value in backend.variables.items() if "{threads}" in value}
+    return {name: value for name, value in found.items() if name not in counts}
 
 
 def _packages(framework: str) -> str:
