@@ -31,7 +31,7 @@ costs: list[lenet_bench.Cost] = lenet_bench.costs(["fused"])
 def test_importing_it_imports_nothing_else():
     program = "import sys, lenet_bench; print(*sys.modules)"
     imported = set(python(program).stdout.split())
-    assert not {"numpy", "PIL", "click", "rich", "safetensors"} & imported
+    assert not {"numpy", "PIL", "click", "safetensors"} & imported
 
 
 def test_an_unknown_name_is_refused(weights_file):

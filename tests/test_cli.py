@@ -136,7 +136,7 @@ def test_infer_imports_nothing_that_it_does_not_need(picture, weights_file):
     assert "numpy" not in imported("infer", "--help")
     found = imported("infer", picture, "--weights", weights_file)
     assert {"numpy", "PIL.Image", "lenet_bench.questions.infer"} <= found
-    heavy = {"rich", "tensorflow", "keras", "torch", "jax", "matplotlib", "scipy"}
+    heavy = {"tensorflow", "keras", "torch", "jax", "matplotlib", "scipy"}
     heavy |= {"urllib.request", "http.client", "ssl", "concurrent.futures", "multiprocessing"}
     heavy |= {"importlib.metadata", "msgspec", "psutil"}
     ours = ("training", "show.page", "mnist", "results", "questions.doctor", "questions.verify")

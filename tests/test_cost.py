@@ -1,7 +1,6 @@
 """What a variant costs: the counts, cross-checked by the programs made for counting."""
 
 import json
-import re
 import sys
 
 import pytest
@@ -20,14 +19,11 @@ from lenet_bench.installed import installed_bytes
 from lenet_bench.questions.cost import STAGES, staged
 from lenet_bench.registry import names
 from lenet_bench.show.terminal.cost import costs as table
-from lenet_bench.show.terminal.cost import side_by_side
 from lenet_bench.show.terminal.screen import Screen
 from processes import python
-from sample_results import blocks, log, result, write_log
 
 STANDING = names()
 FILES = {source.name: Source(source.path, source.name) for n in STANDING for source in sources(n)}
-PLAIN = Screen(columns=120, colour=False)
 
 
 def written(folder, name, text):
@@ -161,19 +157,6 @@ def test_named_backends_only_are_counted(run):
     assert [line.split()[0] for line in lines] == ["backend", "onednn", "torch:export"]
 
 
-def test_show_is_refused_beside_what_it_cannot_obey(run):
-    assert run("cost", "--show", "keras", "torch", "--json").code == 2
-
-
-def test_code_has_its_time(run, tmp_path):
-    path = tmp_path / "mine.jsonl"
-    write_log(path, log(blocks("keras", 40_000), blocks("fused", 20)))
-    own = run("cost", "--show", "keras", "torch", "--times", path).output
-    assert f"keras: {lines_of_code('keras')} lines, 40.0 ms a call" in own
-    assert f"torch: {lines_of_code('torch')} lines\n" in re.sub(r" *\n", "\n", own)
-    assert "2026-01-01" in own
-
-
 def test_a_result_has_its_lines(run, tmp_path, weights_file):
     path = tmp_path / "result.jsonl"
     arguments = ("numpy", "--rounds", "1", "--weights", weights_file, "-o", path, "--json")
@@ -184,35 +167,8 @@ def test_a_result_has_its_lines(run, tmp_path, weights_file):
 
 
 @pytest.mark.parametrize("columns", [40, 100])
-def test_no_line_is_wider_than_the_terminal(columns):
-    screen = Screen(columns, colour=False)
-    for lines in (table(costs(), screen), shown("keras", "onednn", screen)):
-        assert max(map(len, lines)) <= columns
-
-
-def shown(left, right, screen=PLAIN):
-    """Without times: the result has neither."""
-    one, other = ((name, staged(sources(name))) for name in (left, right))
-    return list(side_by_side(one, other, result(blocks("numpy", 90)), screen))
-
-
-def test_the_lines_of_each_are_counted_on_top():
-    lines = shown("keras", "onednn")
-    end = lines.index("      ── load")
-    for name in ("keras", "onednn"):
-        assert f"{name}: {lines_of_code(name)} lines" in "\n".join(lines[:end])
-
-
-def test_matching_stages_stand_side_by_side():
-    lines = shown("keras", "torch")
-    below = "".join(lines[lines.index("      ── pool2") + 1 :][:3])
-    assert "layers.MaxPooling2D(2)" in below
-    assert "with conv2" in below
-
-
-def test_stages_are_in_the_networks_order():
-    titles = [line[9:] for line in shown("numpy", "onednn") if line.startswith("      ── ")]
-    assert titles == list(STAGES)
+def test_the_table_is_no_wider_than_the_terminal(columns):
+    assert max(map(len, table(costs(), Screen(columns, colour=False)))) <= columns
 
 
 @pytest.mark.parametrize("name", STANDING)

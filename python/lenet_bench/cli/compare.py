@@ -1,32 +1,64 @@
 """`compare`: what each backend costs in time."""
 
 import os
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..units import counted, span
 from .options import (
     ALL_NETWORKS,
     Device,
     backends_argument,
     command,
-    default_threads_option,
     device_option,
     each_network,
     form_option,
     network_option,
     option,
     run_options,
-    usable,
+    seconds,
 )
-from .output import note, run, say, screen
+from .output import run, say, screen
 
 if TYPE_CHECKING:
-    from ..measure.options import CompareOptions
     from ..results import Result
+
+
+def _milliseconds(text: str) -> float:
+    """A time in seconds, spelled as for `seconds`; but a bare number is milliseconds."""
+    return seconds(f"{text}ms" if text.strip()[-1:].isdigit() else text)
+
+
+def _batch_sizes(text: str) -> tuple[int, ...]:
+    """Sizes spelled 1,8,64,512."""
+    sizes = [part.strip() for part in text.split(",")]
+    if not all(re.fullmatch(r"[1-9]\d{0,4}", size) for size in sizes):
+        raise click.BadParameter(f"expected sizes from 1 to 99999 such as 1,8,64,512, got {text!r}")
+    return tuple(sorted(set(map(int, sizes))))
+
+
+def _input_shape(text: str) -> tuple[str, tuple[int, ...]]:
+    """The shape of a model's input, spelled image=1x3x320x320."""
+    match = re.fullmatch(r"(.+)=([1-9]\d{0,8}(?:x[1-9]\d{0,8})*)", text)
+    if match is None:
+        raise click.BadParameter(f"expected a shape such as image=1x3x320x320, got {text!r}")
+    return match[1], tuple(map(int, match[2].split("x")))
+
+
+def _input_range(text: str) -> tuple[str, tuple[float, float]]:
+    """The least and the greatest value of a model's input, spelled ids=0:30000, or rate=16000."""
+    match = re.fullmatch(r"(.+)=(-?[\d.]+(?:e-?\d+)?)(?::(-?[\d.]+(?:e-?\d+)?))?", text)
+    try:
+        name, low, high = match.groups() if match else ("", "", "")
+        limits = float(low), float(high or low)
+    except ValueError:
+        limits = 1.0, 0.0
+    if not limits[0] <= limits[1] <= 2**53:
+        raise click.BadParameter(f"expected values such as ids=0:30000 or rate=16000, got {text!r}")
+    return name, limits
 
 
 @command("Measure backends side by side.")
@@ -43,17 +75,15 @@ if TYPE_CHECKING:
     "--batch N,N,...",
     "Measure throughput too, with N images per call: 1,8,64,512.",
     "batches",
+    kind=_batch_sizes,
     callback=lambda _context, _option, sizes: sizes or (),
 )
-@option("--interval MS", "Begin a call every 20 (ms) or 1s, not one after the other.", "interval_s")
-@option("--keep-warm MS", "Call for this long before each call of an --interval.", "keep_warm_s")
 @option(
-    "--beside N",
-    "Keep N other processes at work meanwhile, a core each.",
-    kind=click.IntRange(min=0),
-    default=0,
+    "--interval MS",
+    "Pause this long before each call: 20 (ms) or 1s.",
+    "interval_s",
+    kind=_milliseconds,
 )
-@option("--cores N", "Cores of a backend. [one a thread, all for default threads]", callback=usable)
 @option("--cold", "Read 64 MB before each call: cold caches.")
 @network_option
 @option("--model FILE", "A model of your own in LeNet's place: .onnx or .tflite.")
@@ -61,21 +91,19 @@ if TYPE_CHECKING:
     "--shape NAME=SIZES",
     "An input's shape: image=1x3x320x320. Repeatable. [the model's, and 1]",
     "shapes",
+    kind=_input_shape,
     multiple=True,
 )
 @option(
     "--range NAME=A:B",
     "An input's values: ids=0:30000, rate=16000. Repeatable.",
     "ranges",
+    kind=_input_range,
     multiple=True,
 )
 @option("--input FILE", "Real inputs of the model, by name (.npz).", "data")
 @device_option
-@run_options(
-    "compare",
-    otherwise="[without a limit: six rounds, and at least 20 s]",
-    threads=default_threads_option,
-)
+@run_options("compare", otherwise="[without a limit: six rounds, and at least 20 s]")
 @form_option("json", "csv", "markdown")
 def compare(
     backends: tuple[str, ...],
@@ -101,7 +129,6 @@ def compare(
     $ lenet-bench compare fused openblas --budget 60s
     $ lenet-bench compare fused keras --batch 1,8,64,512
     $ lenet-bench compare fused keras --interval 20ms --cold
-    $ lenet-bench compare torch --interval 20ms --threads default --beside 1
     $ lenet-bench compare torch torch@gpu -o mine.jsonl   run it again to continue
     $ lenet-bench compare --device gpu --baseline cudnn
     $ lenet-bench compare --network resnet50 torch onnxruntime keras
@@ -132,7 +159,6 @@ def compare(
         quiet="LENET_BENCH_DEBUG" not in os.environ,
         **chosen,
     )
-    note(_foreseen(options))
     named += (options.baseline,) if options.baseline else ()
 
     results: list[Result] = []
@@ -151,19 +177,3 @@ def compare(
     code = each_network(network, measured)
     say(answered(results, form, screen()))
     return code
-
-
-def _foreseen(options: "CompareOptions") -> str:
-    """When the run ends, as far as it is known before the first start."""
-    from ..measure.options import DEFAULT_S
-    from ..results.statistics import FEWEST_STARTS
-
-    ends = []
-    if options.rounds:
-        ends.append(counted(options.rounds, "round"))
-    if options.budget_s:
-        ends.append(span(options.budget_s))
-    if ends:
-        return f"ends after {' or '.join(ends)}"
-    least = f"{FEWEST_STARTS} rounds and {span(DEFAULT_S)}"
-    return f"ends after {least}, whichever comes later; --budget sets another limit"

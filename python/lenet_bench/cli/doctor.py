@@ -22,8 +22,8 @@ def doctor(backends: tuple[str, ...], as_json: bool, timeout: float, verbose: bo
     """Check what runs here. For what does not, print the reason and the command that fixes it.
 
     Each BACKEND, or every backend if none is named, is loaded with its variants in a process of its
-    own, and one answer is compared with the reference's. The machine, the software, the weights and
-    MNIST are checked too.
+    own, and one answer is compared with the reference's. The weights, MNIST and the way to a GPU
+    are checked too; --json adds the machine and its software.
 
     $ lenet-bench doctor
     $ lenet-bench doctor torch keras

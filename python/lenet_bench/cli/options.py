@@ -112,74 +112,15 @@ def seconds(text: str) -> float:
     return time
 
 
-def milliseconds(text: str) -> float:
-    """A time in seconds, spelled as for `seconds`; but a bare number is milliseconds."""
-    return seconds(f"{text}ms" if text.strip()[-1:].isdigit() else text)
-
-
-def batch_sizes(text: str) -> tuple[int, ...]:
-    """Sizes spelled 1,8,64,512."""
-    sizes = [part.strip() for part in text.split(",")]
-    if not all(re.fullmatch(r"[1-9]\d{0,4}", size) for size in sizes):
-        raise click.BadParameter(f"expected sizes from 1 to 99999 such as 1,8,64,512, got {text!r}")
-    return tuple(sorted(set(map(int, sizes))))
-
-
-def input_shape(text: str) -> tuple[str, tuple[int, ...]]:
-    """The shape of a model's input, spelled image=1x3x320x320."""
-    match = re.fullmatch(r"(.+)=([1-9]\d{0,8}(?:x[1-9]\d{0,8})*)", text)
-    if match is None:
-        raise click.BadParameter(f"expected a shape such as image=1x3x320x320, got {text!r}")
-    return match[1], tuple(map(int, match[2].split("x")))
-
-
-def input_range(text: str) -> tuple[str, tuple[float, float]]:
-    """The least and the greatest value of a model's input, spelled ids=0:30000, or rate=16000."""
-    match = re.fullmatch(r"(.+)=(-?[\d.]+(?:e-?\d+)?)(?::(-?[\d.]+(?:e-?\d+)?))?", text)
-    try:
-        name, low, high = match.groups() if match else ("", "", "")
-        limits = float(low), float(high or low)
-    except ValueError:
-        limits = 1.0, 0.0
-    if not limits[0] <= limits[1] <= 2**53:
-        raise click.BadParameter(f"expected values such as ids=0:30000 or rate=16000, got {text!r}")
-    return name, limits
-
-
-def number_or_default(text: str | int) -> int:
-    """A number of threads; 0 for the word `default`."""
-    if not re.fullmatch(r"[1-9]\d{0,4}|default", str(text)):
-        raise click.BadParameter(f"expected a number above 0 or `default`, got {text!r}")
-    return 0 if text == "default" else int(text)
-
-
-def share(text: str) -> float:
-    """A share of a whole, spelled 2% or 0.02."""
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(%?)", text.strip())
-    share = float(match[1]) / (100 if match[2] else 1) if match else 0.0
-    if not 0 < share < 1:
-        raise click.BadParameter(f"expected a share such as 2% or 0.02, got {text!r}")
-    return share
-
-
 #: What an option takes: its name in the help, and its type.
 _VALUES: dict[str, Any] = {
     "BACKEND": BACKEND,
     "NAME": BACKEND,
-    "A B": BACKEND,
     "FILE": FILE,
-    "RESULT": FILE,
     "DIR": FOLDER,
     "N": click.IntRange(min=1),
-    "N,N,...": batch_sizes,
-    "NAME=SIZES": input_shape,
-    "NAME=A:B": input_range,
     "NETWORK": NetworkName(),
     "TIME": seconds,
-    "MS": milliseconds,
-    "SHARE": share,
-    "WORDS": str,
-    "VERSION": str,
 }
 
 
@@ -272,7 +213,7 @@ def form_option(*forms: str) -> Callable[[Command], Command]:
 
 def usable(_context: Any, _option: Any, threads: int | None) -> int | None:
     """Refuse more threads than cores: they would wait for each other while timed."""
-    from ..registry import usable_cores
+    from ..measure.pinning import usable_cores
 
     most = usable_cores()
     if threads is not None and threads > most:
@@ -285,8 +226,8 @@ def usable(_context: Any, _option: Any, threads: int | None) -> int | None:
 def _set_threads(context: Any, option: Any, threads: int) -> int:
     from ..measure.pinning import tell_threads
 
-    tell_threads(threads)  # before NumPy is imported
     usable(context, option, threads)
+    tell_threads(threads)
     return threads
 
 
@@ -299,12 +240,6 @@ _threads_option = partial(
     help="Threads that each backend may use.",
 )
 threads_option = _threads_option("--threads", callback=usable)
-default_threads_option = _threads_option(
-    "--threads",
-    type=number_or_default,
-    callback=usable,
-    help="Threads that each backend may use; `default`: as many as its API takes by itself.",
-)
 #: For backends in this process: eager, since NumPy's BLAS reads it when it is imported.
 threads_here_option = _threads_option("--threads", callback=_set_threads, is_eager=True)
 timeout_option = option(
@@ -331,9 +266,7 @@ asking_options = option_group(
 )
 
 
-def run_options(
-    name: str, *, otherwise: str = "", threads: Callable[[Any], Any] = threads_option
-) -> Callable[[Command], Command]:
+def run_options(name: str, *, otherwise: str = "") -> Callable[[Command], Command]:
     """The options of a run of the command of that name, as CompareOptions calls them.
 
     `otherwise` is what ends a run without --budget. Without --output, the run is saved in a file
@@ -348,7 +281,7 @@ def run_options(
     return option_group(
         option("--budget TIME", stop, "budget_s"),
         option("--rounds N", "Stop after N rounds."),
-        threads,
+        threads_option,
         weights_option,
         option("-o, --output FILE", save, callback=default_path),
     )

@@ -1,5 +1,6 @@
 """`report` and `diff`: saved comparisons, printed, drawn, and one against another."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -15,14 +16,12 @@ from .output import SUCCESS, WRONG, give_page, note, say, screen
 @option("-o, --output FILE", "Write one HTML page that works offline: figures, code, warnings.")
 @open_option
 @option("--figures DIR", "Write each figure as SVG and PNG.", "folder")
-@option("--all", "List every variant in a long table.", "unfolded")
 @form_option("json", "csv", "markdown")
 def report(
     results: tuple[Path, ...],
     output: Path | None,
     show: bool,
     folder: Path | None,
-    unfolded: bool,
     form: str | None,
 ) -> int:
     """Print what `compare` saved, or draw it as a page.
@@ -55,7 +54,7 @@ def report(
     if not (output or folder):
         read = [result for _, result in found]
         titles = [f"{path}, {result.started}" for path, result in found]
-        say(comparison(read, form, screen(), unfolded=unfolded, titles=titles))
+        say(comparison(read, form, screen(), titles=titles))
         say(answered(read, form, screen()))
         return SUCCESS
 
@@ -83,12 +82,22 @@ def _newest() -> Path:
     return newest
 
 
+def _share(text: str) -> float:
+    """A share of a whole, spelled 2% or 0.02."""
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(%?)", text.strip())
+    share = float(match[1]) / (100 if match[2] else 1) if match else 0.0
+    if not 0 < share < 1:
+        raise click.BadParameter(f"expected a share such as 2% or 0.02, got {text!r}")
+    return share
+
+
 @command("Find what became slower between two results.")
 @click.argument("old", type=FILE)
 @click.argument("new", type=FILE)
 @option(
     "--fail-over SHARE",
     "Exit 1 if a backend is broken, or if even the low end of its interval is above this: 5%.",
+    kind=_share,
 )
 @option("--relative", "Compare ratios to the baseline: for two machines.")
 @option("--baseline BACKEND", "The baseline of those ratios (implies --relative). [NEW's]")

@@ -5,33 +5,18 @@ import io
 from collections.abc import Iterator, Sequence
 from typing import Any, Literal
 
-from .. import units
 from ..questions import why
 from ..results import Result, digest, rows
 from ..results.breakdown import has_experiments
 from ..texts import cell, json_text, printable
 from . import markdown
 from . import why as apart
-from .columns import (
-    LINES,
-    MEDIAN,
-    OFF,
-    PACED,
-    PRECISION,
-    QUANTITIES,
-    REDUCED,
-    Quantity,
-    by_batch,
-    in_text,
-    known,
-)
+from .columns import LINES, OFF, PRECISION, QUANTITIES, REDUCED, Quantity, by_batch, in_text
 from .figures.rows import Record, as_run, records
 from .figures.story import conclusions
 from .sentences import (
     IN_LESS,
-    SHORT_LIST,
     absent,
-    by_family,
     conditions,
     failed,
     footnote,
@@ -46,16 +31,12 @@ from .terminal.table import Cell, Column, table
 _VERDICTS = {"faster": "green", "slower": "yellow", "ambiguous": "dim", "baseline": "bold"}
 _LEFT = ("backend", "verdict", "computes in")  # aligned to the left in Markdown
 
-Variants = Sequence[Record]  # of a backend, the fastest first
-
 
 def comparison(
     results: Sequence[Result],
     form: str | None,
     screen: Screen,
     named: Sequence[str] = (),
-    *,
-    unfolded: bool = False,
     titles: Sequence[str] = (),
 ) -> Iterator[str]:
     """The lines in a form: json, csv, markdown or, for None, the terminal's.
@@ -75,16 +56,14 @@ def comparison(
         if len(results) > 1 and titles:
             title = titles[number]
             yield from [f"## {markdown.escaped(title)}", ""] if form else screen.wrap(title, "bold")
-        if taken_apart:
-            yield from (
-                apart.in_markdown(result)
-                if form
-                else apart.apart(result, screen, named, unfolded=unfolded)
-            )
-        elif form == "markdown":
+        if form and taken_apart:
+            yield from apart.in_markdown(result)
+        elif form:
             yield from in_markdown(result, named)
+        elif taken_apart:
+            yield from apart.apart(result, screen, named)
         else:
-            yield from in_terminal(result, screen, named, unfolded=unfolded)
+            yield from in_terminal(result, screen, named)
 
 
 def render(
@@ -92,7 +71,7 @@ def render(
 ) -> str:
     """Some results as `compare` and `report` print them, without colours."""
     screen = Screen(columns, colour=False)
-    lines = comparison(results, None if form == "text" else form, screen, unfolded=True)
+    lines = comparison(results, None if form == "text" else form, screen)
     return "".join(f"{line}\n" for line in lines)
 
 
@@ -148,7 +127,7 @@ def _tables(result: Result) -> Iterator[tuple[str, list[Record], Sequence[Quanti
     if full and result.rules.arbiter:  # a model of the user's own has no lines of code
         yield "", full, [*(one for one in in_text(QUANTITIES) if one is not LINES), OFF]
     elif full:
-        yield "", full, [*in_text(QUANTITIES), *known(PACED, full)]
+        yield "", full, in_text(QUANTITIES)
     if reduced:
         yield IN_LESS, reduced, in_text(REDUCED)
     if rated := [row for row in found if row["rates"]]:
@@ -164,23 +143,18 @@ def _refusals(result: Result) -> Iterator[str]:
             yield f"{one.name}: no batch of {size}: {reason}"
 
 
-def in_terminal(
-    result: Result, screen: Screen, named: Sequence[str] = (), *, unfolded: bool = False
-) -> Iterator[str]:
+def in_terminal(result: Result, screen: Screen, named: Sequence[str] = ()) -> Iterator[str]:
     """The tables, the answer, what failed and why, and every warning.
 
     A backend that cannot run here has its reason shown only if it was `named`.
     """
     yield from screen.wrap(conditions(result))
-    folded = False
     for title, found, quantities in _tables(result):
         yield ""
         yield from screen.wrap(title, "bold") if title else []
-        if found and (unfolded or len(found) <= SHORT_LIST or title == IN_LESS):
-            yield from _table([[row] for row in found], screen, quantities)
-        elif found:
-            folded = True
-            yield from _table(_by_backend(found), screen, quantities)
+        columns = [Column("backend", [row["name"] for row in found], left=True, style="bold")]
+        columns += [_column(one, found) for one in quantities]
+        yield from table(screen, columns) if found else []
     for one in failed(result, named):
         style = "dim" if one.status in ("unavailable", "unsupported") else "red"
         yield from screen.wrap(f"{one.name}: {one.status}: {one.reason}", style)
@@ -191,9 +165,6 @@ def in_terminal(
         yield from screen.wrap(sentence)
     yield from screen.wrap(footnote(result), "dim")
     yield from screen.wrap(tolerant(result) or "", "dim")
-    if folded:
-        hint = "each backend's fastest variant is shown; `lenet-bench report FILE --all` shows all"
-        yield from screen.wrap(hint, "dim")
     for sentence in filter(None, (without_median(result), left_out(result))):
         yield from screen.wrap(sentence, "yellow")
     for warning in result.warnings:
@@ -201,40 +172,8 @@ def in_terminal(
     yield from screen.wrap(absent(result, named) or "", "dim")
 
 
-def _by_backend(found: Sequence[Record]) -> list[Variants]:
-    """The variants of each backend, the fastest first."""
-    backends: dict[str, list[Record]] = {}
-    for row in found:
-        backends.setdefault(row["backend"], []).append(row)
-    return list(backends.values())
-
-
-def _table(
-    found: Sequence[Variants], screen: Screen, quantities: Sequence[Quantity]
-) -> Iterator[str]:
-    """A line for each backend's fastest variant; its other variants beside it."""
-    of_times = quantities[0] is MEDIAN
-    longest = SHORT_LIST if of_times else len(found)
-    found, headings = by_family(found, lambda variants: variants[0]["name"], longest)
-    firsts = [variants[0] for variants in found]
-    columns = [Column("backend", [row["name"] for row in firsts], left=True, style="bold")]
-    columns += [_column(one, firsts) for one in quantities]
-    if of_times and any(len(variants) > 1 for variants in found):
-        slowest = [units.time(v[-1]["p50_us"]) if len(v) > 1 else units.NONE for v in found]
-        others = [", ".join(map(_variant, variants[1:])) for variants in found]
-        columns.insert(2, Column("slowest variant", slowest, leaves=2))
-        columns.append(Column("other variants", others, left=True, style="dim", leaves=11))
-    bars = [row["p50_us"] for row in firsts] if MEDIAN in quantities else []
-    yield from table(screen, columns, bars=bars, headings=headings)
-
-
 def _column(quantity: Quantity, found: Sequence[Record]) -> Column:
     texts: list[Any] = [quantity.text(row) for row in found]
     if quantity.key == "verdict":
         texts = [Cell(text, _VERDICTS.get(text, "")) for text in texts]
     return Column(quantity.title, texts, leaves=quantity.leaves or 0)
-
-
-def _variant(row: Record) -> str:
-    """Function 662 µs; a backend's default variant by its own name."""
-    return f"{row['variant'] or row['name']} {units.time(row['p50_us'])}"

@@ -3,8 +3,8 @@
 from __future__ import annotations  # `infer` starts sooner without the results
 
 import re
-from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, TypeVar
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from .. import registry, units
 from ..errors import LenetBenchError
@@ -18,10 +18,8 @@ if TYPE_CHECKING:
 _OTHERS = "others"
 #: From our own C++ to Keras.
 FAMILIES = (*registry.FAMILIES, _OTHERS)
-SHORT_LIST = 15  # rows; a longer list is grouped by family
+SHORT_LIST = 15  # rows
 IN_LESS = "Variants that compute in less than float32:"
-
-T = TypeVar("T")
 
 
 def processor(machine: Machine) -> str:
@@ -34,18 +32,6 @@ def family(name: str) -> str:
         return registry.find(name)[0].family
     except LenetBenchError:  # of another version, or of a test's own
         return _OTHERS
-
-
-def by_family(
-    found: Iterable[T], name_of: Callable[[T], str], longer_than: int = SHORT_LIST
-) -> tuple[Sequence[T], dict[int, str]]:
-    """A long list grouped by family, or a short one as it is; and headings by row number."""
-    found = list(found)
-    if len(found) <= longer_than:
-        return found, {}
-    found.sort(key=lambda one: FAMILIES.index(family(name_of(one))))
-    families = [family(name_of(one)) for one in found]
-    return found, {families.index(name): name for name in families}
 
 
 def backend_of(name: str) -> str:
@@ -65,21 +51,16 @@ def conditions(result: Result) -> str:
     """What was measured, on which machine and how long."""
     rules = result.rules
     cores = ", ".join(map(str, rules.worker_cores)) or "any"
+    threads = counted(rules.threads, "thread")
     pause = f", {units.span(rules.interval_s)} apart" if rules.interval_s else ""
     anew = all(len(one.cold_starts) >= result.rounds for one in timed(result))
     cold = f", caches cold (a pass over {rules.cold_mb} MB before it)" if rules.cold_mb else ""
-    warm = f", called for {units.span(rules.keep_warm_s)} before" if rules.keep_warm_s else ""
-    busy = f" beside {counted(rules.beside, 'busy program')}" if rules.beside else ""
     each = ", every backend in a new process each time" if anew else ""
     return (
-        f"{_network(rules)}{pause}{warm}{cold}; "
-        f"{threads(rules)}{busy} on core {cores} of {processor(result.machine)}; "
+        f"{_network(rules)}{pause}{cold}; "
+        f"{threads} on core {cores} of {processor(result.machine)}; "
         f"{counted(result.rounds, 'shuffled round')}{each}, in {result.elapsed_s:.0f} s"
     )
-
-
-def threads(rules: Rules) -> str:
-    return counted(rules.threads, "thread") if rules.threads else "the API's default threads"
 
 
 def _network(rules: Rules) -> str:

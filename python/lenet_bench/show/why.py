@@ -7,7 +7,7 @@ from math import hypot
 from .. import units
 from ..measure.anatomy import package_of
 from ..results import Breakdown, Function, Part, Result, breakdowns, failures
-from ..results.breakdown import GROUPS, group, grouped
+from ..results.breakdown import GROUPS, grouped
 from ..results.statistics import FEWEST_STARTS
 from ..texts import printable
 from . import markdown
@@ -25,44 +25,15 @@ _FEW = 8  # backends whose parts are shown if none is named
 _HANDED_ON = 0.85  # share of a function's time that one other function takes
 _SMALLEST = 0.04  # share of the time that is shown
 _BAR = 30
-_SHADES = dict(zip(GROUPS, "▒▓█■░", strict=True))
-_ZERO = "│"
-_BARS = ", ".join(f"{shade} {name}" for name, shade in _SHADES.items())
-#: What is said of each column and each row, where it is shown.
+#: What is said of each column, where it is shown.
 _COLUMNS = {
     "call": "one input, median",
     "sum of parts": "as a share of the call",
-    "": f"bars: {_BARS}; left of a line: below zero",
     "an operation": "what one more trivial layer in the network takes",
     "on two cores": "the call where its process may use one core more",
     "Python calls": "Python functions that run in a call",
     "waits": "how often a call gives up its core",
 }
-_ROWS = {
-    "checks": "whether it is an image, and one caller at a time",
-    "Python": "the API's own code in Python",
-    "arrays": "a tensor of the array, and an array of the answer",
-    "copies": "the image to the GPU and the answer back",
-    "data set": "a data set made of the array",
-    "tuning": "tf.data tunes the data set, in a thread",
-    "loop": "the loop of predict around its steps",
-    "callbacks": "the list of callbacks, and calling it",
-    "second iterator": "one that predict makes at the end and never asks",
-    "batch": "taking the array from the data set",
-    "pipeline": "the steps of the data set",
-    "iterator": "an iterator over one tensor",
-    "finding the graph": "which compiled graph fits these arguments",
-    "model": "the model's code around its layers",
-    "hand-over": "to another thread and back",
-    "entering": "the way into the API and back, with a network that does nothing",
-    "dispatch": "the start of each layer, as long as that of a trivial one",
-    "unexplained": "the call less all parts above",
-    "after a network": "what the API's parts above take longer than when no network has run "
-    "since the last call. No mechanism is known",
-    "with this network": "what the API takes longer around this network than around nothing",
-    "as built": "what the call takes longer than the same network as built for the experiments",
-}
-_LAYERS = "layers: what the network takes longer with them, without their start"
 _SUM = (
     "The sum is by algebra what the API takes around nothing, and the whole network entered: "
     "dispatch and each layer cancel, so it does not test how the time is divided among them."
@@ -76,7 +47,6 @@ def apart(
     named: Sequence[str] = (),
     *,
     tree: bool = False,
-    unfolded: bool = False,
 ) -> Iterator[str]:
     """A run of `why` in the terminal: the calls, the warnings, and the parts of a few calls."""
     found = breakdowns(result)
@@ -85,12 +55,14 @@ def apart(
     yield from calls(found, screen, named)
     for warning in result.warnings:
         yield from screen.wrap(f"warning: {warning}", "yellow")
-    if not (named or unfolded or len(found) <= _FEW):
+    if not (named or len(found) <= _FEW):
         return
     for one in found:
         yield from parts(one, screen) if one.parts or tree else ()
         yield from closely(one, screen) if tree else ()
-    yield from _meanings(found, screen)
+    if any(one.parts for one in found):
+        yield ""
+        yield from screen.wrap(_SUM, "dim")
 
 
 def in_markdown(result: Result) -> Iterator[str]:
@@ -206,7 +178,7 @@ def calls(found: Sequence[Breakdown], screen: Screen, named: Sequence[str] = ())
         yield ""
         shown = {column.title for column in fitting(columns, screen.columns)}
         texts = {title: text for title, text in _COLUMNS.items() if title in shown}
-        said = [f"{title}: {text}".removeprefix(": ") for title, text in texts.items()]
+        said = [f"{title}: {text}" for title, text in texts.items()]
         yield from screen.wrap("; ".join(said), "dim", hanging="")
     for sentence in answer(ran):
         yield from screen.wrap(sentence)
@@ -229,7 +201,6 @@ def _columns(ran: Sequence[Breakdown]) -> Iterator[Column]:
     explained, bounds = zip(*map(_explained_cells, ran), strict=True)
     yield Column("sum of parts", explained)
     yield Column("95 % interval", bounds, leaves=2)
-    yield Column("", _from_zero([_sides(one) for one in ran]), left=True, leaves=1)
     yield Column("an operation", of_one, leaves=3)
     if any(one.two_cores_us for one in ran):
         yield Column("on two cores", [units.time(one.two_cores_us) for one in ran], leaves=6)
@@ -237,76 +208,36 @@ def _columns(ran: Sequence[Breakdown]) -> Iterator[Column]:
     yield Column("waits", [f"{one.waits:.1f}" for one in ran], leaves=5)
 
 
-def _sides(one: Breakdown) -> tuple[str, str]:
-    """A bar of the groups of its parts: what stands left of the 0, and right of it."""
-    sums = grouped(one.parts)
-    whole = max(one.median_us or 0.0, sum(max(0.0, us) for us in sums.values()))
-    drawn, so_far = {True: "", False: ""}, {True: 0.0, False: 0.0}
-    for kind, us in sums.items() if one.parts else ():
-        below = us < 0
-        so_far[below] += abs(us)
-        drawn[below] += _SHADES[kind] * (round(_BAR * so_far[below] / whole) - len(drawn[below]))
-    return drawn[True][::-1], drawn[False]
-
-
-def _from_zero(sides: Sequence[tuple[str, str]]) -> list[str]:
-    """Bars aligned at 0, with a line there if any bar reaches below it."""
-    margin = max((len(left) for left, _ in sides), default=0)
-    return [left.rjust(margin) + (_ZERO if margin else "") + right for left, right in sides]
-
-
 def parts(one: Breakdown, screen: Screen) -> Iterator[str]:
-    """A row for each part. A bar begins where the last one ends; below zero it is left of the 0."""
+    """A row for each part. A bar begins where the last one ends; below zero there is none."""
     yield ""
     yield screen.paint(f"{one.name}: {units.time(one.median_us)}", "bold")
     if not one.parts:
         return
-    rows = [*one.parts, *one.beside]
     whole = max(one.median_us or 0.0, sum(max(0.0, part.us) for part in one.parts))
-    sides, above, below = [], 0.0, 0.0
+    bars, begins = [], 0.0
     for part in one.parts:
-        drawn = screen.bar(part.us / whole, _BAR)
-        if part.us < 0:
-            sides.append((drawn + " " * round(_BAR * below / whole), ""))
-        else:
-            sides.append(("", " " * round(_BAR * above / whole) + drawn))
-        above, below = above + max(0.0, part.us), below + max(0.0, -part.us)
-    bars = [*_from_zero(sides), *("" for _ in one.beside)]
-    columns = [
-        Column("part", [part.name for part in rows], left=True),
-        Column("median", [units.time(part.us) for part in rows]),
-        Column("95 % interval", [units.times(part.low_us, part.high_us) for part in rows]),
-        Column("", bars, left=True, style="cyan", leaves=2),
-        Column("measured", [part.evidence for part in rows], left=True, leaves=3),
-    ]
-    beside = {len(one.parts): "beside the sum"} if one.beside else {}
-    yield from table(screen, columns, headings=beside, margin=MARGIN)
-
-
-def _meanings(found: Sequence[Breakdown], screen: Screen) -> Iterator[str]:
-    """What the rows are that were shown, and what the sum is."""
-    shown = dict.fromkeys(part.name for one in found for part in (*one.parts, *one.beside))
-    if not shown:
-        return
-    layers = [name for name in shown if name not in _ROWS and group(name) in GROUPS[2:4]]
-    said = {name: text for name, text in _ROWS.items() if name in shown}
-    if layers:
-        said[", ".join(layers)] = _LAYERS
-    yield ""
-    yield from screen.wrap(". ".join(f"{name}: {text}" for name, text in said.items()) + ".", "dim")
-    yield from screen.wrap(_SUM, "dim")
+        us = max(0.0, part.us)
+        bars.append(" " * round(_BAR * begins / whole) + screen.bar(us / whole, _BAR))
+        begins += us
+    for title, rows, drawn in (("part", one.parts, bars), ("beside the sum", one.beside, [])):
+        columns = [
+            Column(title, [part.name for part in rows], left=True),
+            Column("median", [units.time(part.us) for part in rows]),
+            Column("95 % interval", [units.times(part.low_us, part.high_us) for part in rows]),
+            Column("", drawn or [""] * len(rows), left=True, style="cyan", leaves=2),
+            Column("measured", [part.evidence for part in rows], left=True, leaves=3),
+        ]
+        yield from table(screen, columns, MARGIN) if rows else ()
 
 
 def closely(one: Breakdown, screen: Screen) -> Iterator[str]:
-    """Where one backend's time goes in Python: packages, and the tree of calls."""
+    """What one backend does in Python: its calls by package, and the tree of calls."""
     if (anatomy := one.anatomy) is None:
         return
     named = ", ".join(f"{package} {n:,}" for package, n in anatomy.python_calls.items())
     count = units.counted(_python_calls(one) or 0, "Python call")
-    yield from _wrapped(f"{count}, {anatomy.depth} deep: {named}", screen)
-    shown = {package: share for package, share in anatomy.shares.items() if share >= 0.005}
-    shares = ", ".join(f"{name} {_percent(share)}" for name, share in shown.items())
-    yield from _wrapped(f"time by package: {shares}", screen)
+    yield from _wrapped(f"{count}: {named}", screen)
     for share, indent, call in _branches(anatomy.tree):
         text = f"  {_percent(share):>5}  {'  ' * indent}{_shortened(call)}"
         yield text if len(text) <= screen.columns else text[: screen.columns - 1] + "~"

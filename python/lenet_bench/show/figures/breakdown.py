@@ -12,7 +12,7 @@ from .vega import LEGEND, Spec, always, calculated, colour, large, layer, spelt,
 
 #: Bars that are shown first, if they were measured; the rest of their families is hidden.
 _ASKED_FOR = ("onednn", "torch", "tensorflow:concrete", "keras:predict_on_batch", "keras")
-_SHORTER = 5  # each shorter axis fits bars up to 1/5 of the previous one
+_SHORTER = 5  # times: a bar so much longer than all others is cut
 _SHADES = ("part-4", "part-3", "part-1", "part-2", "part-0")  # of GROUPS
 _BAR = 20  # pixels
 
@@ -57,30 +57,16 @@ def _parts(one: Breakdown) -> Iterator[Record]:
         }
 
 
-def axes(rows: Sequence[Record]) -> list[Record]:
-    """The ends of the axis to choose from, each the length of a bar; the longest first."""
+def axis(rows: Sequence[Record]) -> Record:
+    """The ends of the axis: as long as the longest bar, or as the next one if that is far shorter.
+
+    A longer bar ends in an arrow.
+    """
     bars = [row for row in rows if row["shown"] and row["last"]]
-    longest = [max(bars, key=_length)]
-    while shorter := [bar for bar in bars if _length(bar) * _SHORTER < _length(longest[-1])]:
-        longest.append(max(shorter, key=_length))
-    return [
-        {
-            "low": min(bar["left"] for bar in bars if _length(bar) <= _length(end)),
-            "high": _length(end),
-            "text": f"{end['name']}, {end['time']}",
-            "cut": sum(_length(bar) > _length(end) for bar in bars),
-        }
-        for end in longest
-    ]
-
-
-def _length(bar: Record) -> float:
-    return float(bar["right"])
-
-
-def first(found: Sequence[Record]) -> int:
-    """The axis that is shown first: the shortest that at most one bar exceeds."""
-    return max(n for n, axis in enumerate(found) if axis["cut"] <= 1)
+    longest, *others = sorted((float(bar["right"]) for bar in bars), reverse=True)
+    far = bool(others) and others[0] * _SHORTER < longest
+    high = others[0] if far else longest
+    return {"low": min(bar["left"] for bar in bars if bar["right"] <= high), "high": high}
 
 
 def sentences(run: Run) -> list[list[str]]:
@@ -91,7 +77,7 @@ def sentences(run: Run) -> list[list[str]]:
     ]
 
 
-def stacks(axis: Record) -> Spec:
+def stacks(ends: Record) -> Spec:
     """A bar for each call with its parts; a bar longer than the axis ends in an arrow."""
     spelling = spelt("datum.value", ".3~r")
     ink = {"condition": {"test": "datum.value === 0", **always("ink")}, **always("rule")}
@@ -113,7 +99,7 @@ def stacks(axis: Record) -> Spec:
     name = {"type": "text", "fontSize": 13, "dy": _BAR / 2 + 9}
     names = layer(name, x=middle, text={"field": "part"}, color=always("soft"))
     picked = "(datum.name === one || datum.name === other)"
-    bar, about = {"type": "bar", "height": _BAR, "cornerRadiusEnd": 0}, {"field": "about"}
+    bar, about = {"type": "bar", "height": _BAR}, {"field": "about"}
     gap = {"condition": {"test": "datum.room > 5", **always("paper")}, "value": None}
     spec = whole(
         calculated(
@@ -140,7 +126,7 @@ def stacks(axis: Record) -> Spec:
             where(f"datum.last && {picked}", _line({"value": -22}, 5, 42, "accent")),
         ],
     )
-    given = {"low": axis["low"], "high": axis["high"], "one": "", "other": ""}  # these are picked
+    given = {**ends, "one": "", "other": ""}  # the two that are picked
     params = [{"name": name, "value": value} for name, value in given.items()]
     return spec | {"params": [*spec["params"], *params]}
 

@@ -10,7 +10,7 @@ from ...atomic import write_atomically, writing
 from ...errors import ResultError, Unavailable
 from ...texts import all_printable
 from . import Figure, figures
-from .breakdown import axes, first, parts, stacks
+from .breakdown import axis, parts, stacks
 from .rows import Record, Run, small
 from .story import story
 from .vega import COLOURS, Spec, colour, themes
@@ -82,9 +82,7 @@ def pictures(runs: Sequence[Run], of_sizes: Sequence[Figure] = ()) -> dict[str, 
     }
     if runs[-1].breakdowns:
         calls = parts(runs[-1])
-        ends = axes(calls)
-        bars = [row for row in calls if row["shown"]]
-        drawn["why"] = drawing(stacks(ends[first(ends)]), bars)
+        drawn["why"] = drawing(stacks(axis(calls)), [row for row in calls if row["shown"]])
     return drawn
 
 
@@ -99,15 +97,11 @@ def _plain(drawn: str) -> str:
     return re.sub(r"var\(--([\w-]+)\)", lambda name: COLOURS[name[1]][0], drawn)
 
 
-def drawing(spec: Spec, rows: Sequence[Record], wide: int = _WIDE) -> str:
+def drawing(spec: Spec, rows: Sequence[Record]) -> str:
     """A specification as SVG; its colours are CSS variables."""
     vega = all_printable(compiled(spec | {"config": spec["config"] | {"font": _FONT}}))
-    columns = vega.get("usermeta", {}).get("columns", 1)
-    vega["width"] = wide
+    vega["width"] = _WIDE
     vega["padding"] = {"left": 30, "right": 45, "top": 8, "bottom": 8}  # where fonts are wider
-    for signal in vega["signals"]:
-        if signal["name"] == "child_width":
-            signal["value"] = wide / columns
     for data in vega["data"]:
         if data["name"] == "rows":
             data["values"] = all_printable(rows)

@@ -14,16 +14,7 @@ from ..sentences import family, processor
 
 Record = dict[str, Any]  # a row of a table or a figure, by its columns
 
-_DRAWN = (
-    "name",
-    "backend",
-    "family",
-    "p50_us",
-    "lines_of_code",
-    "cold_start_s",
-    "peak_rss_mib",
-    "installed_mib",
-)
+_DRAWN = ("name", "backend", "family", "p50_us", "lines_of_code")
 #: Names that every object has in JavaScript, where Vega groups rows by name in a plain object.
 _OF_OBJECTS = re.compile(
     "constructor|hasOwnProperty|isPrototypeOf|propertyIsEnumerable|to(Locale)?String|valueOf|__\\w+__"
@@ -48,11 +39,6 @@ class Run:
     def label(self) -> str:
         """The processor, in brief."""
         return brief(processor(self.result.machine))
-
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        """The warnings about the file and about the run."""
-        return (*self.result.notes, *self.result.warnings)
 
     @property
     def has_experiments(self) -> bool:
@@ -121,11 +107,7 @@ def small(rows: Sequence[Record], story: Sequence[Record]) -> list[Record]:
 
 def _drawn(row: Record) -> Record:
     short = rounded({key: row[key] for key in _DRAWN if row.get(key) is not None})
-    short["time"] = units.time(row["p50_us"])
-    if row["rates"]:
-        short["sizes"] = list(row["rates"])
-        short["rates"] = [_rounded(rate) for rate in row["rates"].values()]
-    return short
+    return short | {"time": units.time(row["p50_us"])}
 
 
 def rounded(row: Record) -> Record:

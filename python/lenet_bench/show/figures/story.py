@@ -7,7 +7,6 @@ from ...network import LENET
 from ...registry import IN_CPP
 from ...results import start_medians_us
 from ...results.statistics import FEWEST_STARTS, ratio_interval
-from ...results.warnings import needed_s
 from .rows import Record, Run, named
 
 _MOST = 8  # rows that are all shown
@@ -34,7 +33,7 @@ def story(run: Run) -> list[Record]:
         fastest = {row["family"]: row for row in reversed(run.rows)}.values()
         picked = {row["name"]: row for row in (*fastest, run.rows[-1])}
     ranked = sorted(picked.items(), key=lambda one: float(one[1]["p50_us"]))
-    first_us = ranked[0][1]["p50_us"] if not too_short(run) else None
+    first_us = ranked[0][1]["p50_us"] if has_verdicts(run) else None
     return [_labelled(row, label, first_us) for label, row in ranked]
 
 
@@ -56,64 +55,28 @@ def _labelled(row: Record, label: str, first_us: float | None) -> Record:
     return keep | {"label": label, "time": time, "text": text, "about": f"{row['name']}: {text}"}
 
 
-def title(run: Run, *, on_machine: bool) -> str:
+def title(run: Run) -> str:
     """The main sentence: the fastest and the slowest of the story."""
     shown = story(run)
     first, last = shown[0], shown[-1]
     network = run.result.rules.network
     what = "the same digit" if network == LENET else f"the network {network}"
-    where = f"On {run.label}, {what}" if on_machine else f"T{what[1:]}"
-    sentence = f"{where} takes {first['time']} in {first['label']}"
+    sentence = f"T{what[1:]} takes {first['time']} in {first['label']}"
     if first is not last:
         sentence += f" and {last['time']} in {last['label']}"
-        if not too_short(run):
+        if has_verdicts(run):
             sentence += f": {units.ratio(last['p50_us'] / first['p50_us'])} times as long"
     return f"{sentence}."
 
 
-def too_short(run: Run) -> str | None:
-    """Why a short run has no ranking, and what to do."""
-    starts = max(row["starts"] for row in run.rows)
-    if starts >= FEWEST_STARTS:
-        return None
-    most = "once" if starts == 1 else f"at most {starts} times"
-    longer = f", with --budget {needed}s" if (needed := needed_s(run.result)) else ""
-    return (
-        f"Too few starts for a verdict: each backend started {most}, and an interval needs "
-        f"{FEWEST_STARTS} starts. Measure longer{longer}."
-    )
-
-
-def sentences(run: Run) -> Iterator[str]:
-    """The answer, what else the backends take, and how certain that is."""
-    rows = run.rows
-    yield from conclusions(run)
-    if len(known := [row for row in rows if row["lines_of_code"]]) > 1:
-        least, most = (pick(known, key=lambda row: row["lines_of_code"]) for pick in (min, max))
-        lines = units.counted(least["lines_of_code"], "line")
-        yield (
-            f"The network takes {lines} of code with {least['name']} and {most['lines_of_code']} "
-            f"with {most['name']}."
-        )
-    if len(known := [row for row in rows if row["cold_start_s"]]) > 1:
-        first, last = (pick(known, key=lambda row: row["cold_start_s"]) for pick in (min, max))
-        yield (
-            f"A new process has its first answer after {units.seconds(first['cold_start_s'])} with "
-            f"{first['name']} and after {units.seconds(last['cold_start_s'])} with {last['name']}."
-        )
-    floor = run.result.floor
-    if floor and floor.summary and floor.summary.p50_us is not None:
-        yield f"The harness itself takes {units.time(floor.summary.p50_us)} of each time."
-    if few := sum(row["starts"] < FEWEST_STARTS for row in rows):
-        yield (
-            f"{few} of {len(rows)} backends and variants started fewer than {FEWEST_STARTS} "
-            "times, so they have no interval."
-        )
+def has_verdicts(run: Run) -> bool:
+    """Whether any backend started often enough for an interval."""
+    return any(row["starts"] >= FEWEST_STARTS for row in run.rows)
 
 
 def conclusions(run: Run) -> Iterator[str]:
     """The fastest, what ties with it, and the largest cost that another call avoids."""
-    if len(run.rows) < 2 or too_short(run):
+    if len(run.rows) < 2 or not has_verdicts(run):
         return
     first = run.rows[0]
     fastest = f"{first['name']} is the fastest: {units.time(first['p50_us'])} an image"

@@ -1,10 +1,10 @@
-"""Building blocks of the figures: colours, axes, marks and layouts of Vega-Lite.
+"""Building blocks of the figures: colours, axes and marks of Vega-Lite.
 
 Colours are CSS variables, so a drawn figure follows the page's theme and prints on white without
 being redrawn.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from ..sentences import FAMILIES
@@ -64,25 +64,6 @@ def large(wide: float, narrow: float) -> Spec:
     return {"expr": f"narrow ? {narrow} : {wide}"}
 
 
-#: One row for each backend, its fastest variant, unless every variant is requested.
-FOLDED: list[Spec] = [
-    {
-        "joinaggregate": [
-            {"op": "min", "field": "p50_us", "as": "fastest"},
-            {"op": "max", "field": "p50_us", "as": "slowest_way"},
-        ],
-        "groupby": ["backend"],
-    },
-    {"filter": "everyVariant || datum.p50_us === datum.fastest"},
-    {"calculate": "everyVariant ? datum.p50_us : datum.slowest_way", "as": "to"},
-]
-#: Of many dots only those of the main figure have names; others show theirs in a tooltip.
-NAMED: list[Spec] = [
-    {"joinaggregate": [{"op": "count", "as": "dots"}]},
-    {"calculate": "datum.story || datum.dots <= 12", "as": "named"},
-]
-
-
 def calculated(**expressions: str) -> list[Spec]:
     """Fields that are computed from others."""
     return [{"calculate": expression, "as": name} for name, expression in expressions.items()]
@@ -128,20 +109,6 @@ def layer(mark: str | Spec, **encoding: Any) -> Spec:
     return {"mark": whole | silent, "encoding": encoding}
 
 
-def dot(size: float | Spec = 90, **encoding: Any) -> Spec:
-    return layer({"type": "point", "size": size}, **encoding)
-
-
-def rule(x: Spec, x2: Spec, width: float, opacity: float = 0.4) -> Spec:
-    return layer({"type": "rule", "strokeWidth": width, "opacity": opacity}, x=x, x2=x2)
-
-
-def beside(x: Spec) -> Spec:
-    """A text at the end of a mark."""
-    mark = {"type": "text", "align": "left", "dx": 9}
-    return layer(mark, x=x, text={"field": "text"}, color=always("soft"))
-
-
 def where(test: str, drawn: Spec) -> Spec:
     """A layer of the rows that pass a test."""
     return {"transform": [{"filter": test}], **drawn}
@@ -154,59 +121,6 @@ def whole(transform: Sequence[Spec], **parts: Any) -> Spec:
     return {"data": {"name": "rows"}, "params": params, "config": _CONFIG, **steps, **parts}
 
 
-def rows(sort: Spec) -> Spec:
-    axis: Spec = {"title": None, "ticks": False, "domain": False, "labelPadding": 8}
-    axis["labelLimit"] = large(270, 130)
-    y = {"field": "name", "type": "nominal", "sort": sort, "axis": axis}
-    return {"y": y, "description": {"field": "about"}}
-
-
-def by_family(transform: Sequence[Spec], layers: Sequence[Spec]) -> Spec:
-    """A group for each family, in it a row for each backend."""
-    encoding = rows({"field": "p50_us", "op": "min"}) | {"color": family()}
-    return whole(
-        transform,
-        usermeta={"columns": 1},
-        facet={"row": {"field": "family", "sort": list(FAMILIES), "header": _HEADER}},
-        resolve={"scale": {"y": "independent"}},
-        spec={"height": {"step": 23}, "encoding": encoding, "layer": list(layers)},
-    )
-
-
-def columns(kinds: Mapping[str, str], spell: str, sort: Spec) -> Spec:
-    """A row for each backend, a column with its own axis for each kind of number."""
-    pick = " : ".join(f"datum.key === '{key}' ? '{kind}'" for key, kind in kinds.items())
-    about = "datum.name + ': ' + datum.text + ', ' + datum.kind"
-    return whole(
-        [
-            *FOLDED,
-            {"fold": list(kinds), "as": ["key", "value"]},
-            {"filter": "isValid(datum.value)"},
-            *calculated(kind=f"{pick} : ''", text=spell, about=about),
-        ],
-        usermeta={"columns": len(kinds)},
-        facet={"column": {"field": "kind", "sort": list(kinds.values()), "header": _HEADER}},
-        resolve={"scale": {"x": "independent"}},
-        spec={
-            "height": {"step": 23},
-            "encoding": rows(sort) | {"color": family()},
-            "layer": [layer("bar", x=_VALUE), beside(_VALUE)],
-        },
-    )
-
-
-_HIDDEN = {"title": None, "labels": False, "grid": False, "domain": False, "ticks": False}
-_VALUE = {"field": "value", "type": "quantitative", "axis": _HIDDEN}
-_HEADER = {
-    "title": None,
-    "labelFontSize": large(15, 13),
-    "labelFontWeight": 600,
-    "labelColor": colour("ink"),
-    "labelAnchor": "start",
-    "labelAngle": 0,
-    "labelOrient": "top",
-    "labelPadding": -6,
-}
 LEGEND = {
     "orient": "top",
     "title": None,
@@ -232,6 +146,4 @@ _CONFIG = {
     "legend": LEGEND,
     "point": {"filled": True, "opacity": 1},
     "text": {"fontSize": 14, "color": colour("ink"), "baseline": "middle"},
-    "facet": {"spacing": 28},
-    "bar": {"cornerRadiusEnd": 2},
 }

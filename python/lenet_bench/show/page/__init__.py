@@ -14,9 +14,8 @@ from ...network import LENET
 from ...results import Result
 from ...texts import all_printable, printable
 from .. import columns
-from ..facts import facts
 from ..figures import Figure, figures, story
-from ..figures.breakdown import axes, first, parts, sentences, stacks
+from ..figures.breakdown import axis, parts, sentences, stacks
 from ..figures.pictures import compiled, library
 from ..figures.rows import Run, as_run, small
 from ..sentences import FAMILIES, conditions, tolerant, without_median
@@ -67,7 +66,7 @@ def _context(runs: Sequence[Run], of_sizes: Sequence[Figure]) -> dict[str, Any]:
 
     run, why = runs[0], runs[-1]
     rows, shown = run.rows, story.story(run)
-    taken = _taken(run, why) if why.breakdowns else None
+    taken = _taken(why) if why.breakdowns else None
     wanted = [*figures(rows, shown), *of_sizes]
     specs = {figure.key: figure.spec for figure in wanted}
     specs |= {"why": taken["spec"]} if taken else {}
@@ -76,18 +75,18 @@ def _context(runs: Sequence[Run], of_sizes: Sequence[Figure]) -> dict[str, Any]:
         "run": run,
         "runs": runs,
         "taken": taken,
-        "title": story.title(run, on_machine=len({one.label for one in runs}) > 1),
-        "too_short": story.too_short(run),
+        "title": story.title(run),
+        "has_verdicts": story.has_verdicts(run),
         "too_few": without_median(run.result),
         "conditions": conditions,
-        "sentences": story.sentences(run),
+        "sentences": list(story.conclusions(run)),
         "families": [name for name in FAMILIES if any(row["family"] == name for row in rows)],
         "family_number": {name: n for n, name in enumerate(FAMILIES)},
         "figures": wanted,
         "main": columns.known(columns.QUANTITIES, rows),
         "reduced": columns.known(columns.REDUCED, run.reduced),
+        "batches": columns.by_batch(rows) if run.result.rules.batches else (),
         "implementations": implementations(run),
-        "facts": facts(run.result),
         "data": all_printable(
             {
                 "rows": small(rows, shown),
@@ -103,40 +102,22 @@ def _context(runs: Sequence[Run], of_sizes: Sequence[Figure]) -> dict[str, Any]:
     }
 
 
-def _taken(run: Run, why: Run) -> dict[str, Any]:
+def _taken(why: Run) -> dict[str, Any]:
     """The figure of a run of `why`, and its table: a row for each part, a column for each call."""
     rows = parts(why)
-    ends, names = axes(rows), [row["name"] for row in rows if row["last"]]
-    axis = first(ends)
+    ends, names = axis(rows), [row["name"] for row in rows if row["last"]]
     cells = {(row["part"], row["name"]): row["text"] for row in rows}
     return {
         "where": f"{why.label}, {why.result.started[:10]}",
-        "beside": _beside(run, why),
-        "spec": stacks(ends[axis]),
+        "spec": stacks(ends),
         "names": names,
         "times": [units.time(one.median_us) for one in why.breakdowns],
         "table": {
             part: [cells.get((part, name), units.NONE) for name in names]
             for part in dict.fromkeys(row["part"] for row in rows)
         },
-        "drawn": {"rows": rows, "axes": ends, "axis": axis, "names": names}
-        | {"sentences": sentences(why)},
+        "drawn": {"rows": rows, "ends": ends, "names": names, "sentences": sentences(why)},
     }
-
-
-def _beside(run: Run, why: Run) -> str:
-    """That the parts are of another run than the times, with the call that differs most."""
-    if run is why:
-        return ""
-    times = {row["name"]: row["p50_us"] for row in run.rows}
-    both = [one for one in why.breakdowns if one.median_us and one.name in times]
-    if not both:
-        return "This is another run than the rest of the page."
-    most = max(both, key=lambda one: abs((one.median_us or 0.0) / times[one.name] - 1))
-    return (
-        f"This is another run than the rest of the page: {most.name} takes "
-        f"{units.time(most.median_us)} in it and {units.time(times[most.name])} in the other."
-    )
 
 
 @cache

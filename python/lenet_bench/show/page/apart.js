@@ -1,4 +1,4 @@
-// Calls taken apart: the reader chooses an axis, and two bars whose difference is described.
+// Calls taken apart: the reader chooses two bars, whose difference is described.
 const takenOf = (box) => data.taken[box.dataset.figure];
 const barOf = (mark) => mark?.__data__.datum.name; // what Vega binds to what it draws
 
@@ -6,8 +6,7 @@ const barOf = (mark) => mark?.__data__.datum.name; // what Vega binds to what it
 const barsOf = (taken) => taken.rows.filter((row) => row.shown || taken.picked.includes(row.name));
 
 function axisOf(taken) {
-  const { low, high } = taken.axes[taken.axis];
-  return { low, high, one: taken.picked[0], other: taken.picked[1] };
+  return { ...taken.ends, one: taken.picked[0], other: taken.picked[1] };
 }
 
 function tell(taken) {
@@ -41,12 +40,6 @@ function takeApart(box) {
       redraw(false, [box]);
     });
   });
-  for (const radio of all("[type=radio]", form)) {
-    radio.addEventListener("change", () => {
-      taken.axis = Number(radio.value);
-      redraw(false, [box]);
-    });
-  }
   form.addEventListener("submit", (event) => event.preventDefault());
   tell(taken);
   form.hidden = false;

@@ -2,7 +2,6 @@
 
 import base64
 import hashlib
-import re
 from pathlib import Path
 from typing import Any
 
@@ -21,28 +20,13 @@ def write_html(path: Path, html: str) -> None:
 def environment() -> Any:
     """Jinja's environment for the templates in this folder."""
     jinja2 = library("jinja2")
-    environment = jinja2.Environment(
+    return jinja2.Environment(
         autoescape=True,
         loader=jinja2.FileSystemLoader(Path(__file__).parent),
         trim_blocks=True,
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
     )
-    environment.filters["prose"] = _prose
-    return environment
-
-
-def _prose(sentence: str) -> Any:
-    """Markup of a sentence: commands and options as code, a number and its unit on one line."""
-    from markupsafe import Markup, escape
-
-    text = re.sub(r"(?<=\d) (?=(?:[µm]?s|%|MiB|GiB)\b)", "\u00a0", sentence)
-    parts = re.split(r"`([^`]+)`|(--[a-z][a-z-]*(?: \d+\w*)?)", text)
-    code = Markup("<code>{}</code>")
-    marked = [
-        escape(part) if n % 3 == 0 else code.format(part) for n, part in enumerate(parts) if part
-    ]
-    return Markup("").join(marked)
 
 
 def stylesheet(rest: str | None = None) -> str:

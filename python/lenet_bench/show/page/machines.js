@@ -1,16 +1,16 @@
 // Lets the reader filter and sort the machines, choose backends, and read times or ratios.
 const table = $("machines");
-const facts = Number(table.dataset.facts);
+const about = Number(table.dataset.about); // columns of the machine itself
 const best = Number(table.dataset.best); // columns of backends; other variants come behind them
-const heads = [...table.tHead.rows[0].cells].slice(facts);
+const heads = [...table.tHead.rows[0].cells].slice(about);
 const names = heads.map((head) => head.textContent);
 const rows = [...table.tBodies[0].rows].map((row) => {
   const cells = [...row.cells];
-  const texts = cells.slice(facts).map((cell) => cell.textContent.trim());
+  const texts = cells.slice(about).map((cell) => cell.textContent.trim());
   return {
     row,
-    facts: cells.slice(0, facts).map((cell) => cell.textContent.trim()),
-    cells: cells.slice(facts),
+    about: cells.slice(0, about).map((cell) => cell.textContent.trim()),
+    cells: cells.slice(about),
     us: texts.map(parseFloat),
     few: texts.map((text) => (text.endsWith("*") ? "*" : "")),
   };
@@ -57,7 +57,7 @@ function showRows() {
   const wanted = all("[data-column]").map((select) => [select.dataset.column, select.value]);
   let shown = 0;
   for (const one of rows) {
-    one.row.hidden = wanted.some(([column, value]) => value && one.facts[column] !== value);
+    one.row.hidden = wanted.some(([column, value]) => value && one.about[column] !== value);
     shown += !one.row.hidden;
   }
   $("shown").textContent = shown < rows.length ? `${shown} of ${rows.length}` : "";
@@ -79,8 +79,8 @@ function showColumns() {
 const records = new Map(rows.map((one) => [one.row, one]));
 function sortedBy(row, column) {
   const one = records.get(row);
-  if (column < facts) return one.facts[column];
-  const found = value(one, column - facts);
+  if (column < about) return one.about[column];
+  const found = value(one, column - about);
   return isNaN(found) ? "" : found;
 }
 

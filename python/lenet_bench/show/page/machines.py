@@ -3,9 +3,8 @@
 from collections.abc import Sequence
 
 from ...questions.machines import MeasuredMachine
-from ...results.statistics import FEWEST_STARTS
 from ...texts import printable
-from ..machines import ABOUT, FEW, about, columns
+from ..machines import ABOUT, FEW, about, columns, spelt
 from .frame import environment, policy, script, stylesheet
 
 
@@ -16,12 +15,13 @@ def page(machines: Sequence[MeasuredMachine]) -> str:
     others = f"#machines:not(.every) tr>:nth-child(n+{len(ABOUT) + len(best) + 1})"
     style = f"{stylesheet()}{others}{{display:none}}"
     code = script("machines.js")
-    rows = [(about(one), [_cell(one, name) for name in names]) for one in machines]
+    # Microseconds to four digits, for the script.
+    rows = [(about(one), [spelt(one, name, "{:.4g}".format) for name in names]) for one in machines]
     html: str = (
         environment()
         .get_template("machines.html")
         .render(
-            facts=ABOUT,
+            about=ABOUT,
             names=names,
             best=len(best),
             rows=rows,
@@ -37,11 +37,3 @@ def page(machines: Sequence[MeasuredMachine]) -> str:
         )
     )
     return printable(html)
-
-
-def _cell(one: MeasuredMachine, name: str) -> str:
-    """Microseconds to four digits, for the script; a star where there are few starts."""
-    found = one.times.get(name)
-    if found is None:
-        return ""
-    return f"{float(f'{found.us:.4g}'):g}{'*' if found.starts < FEWEST_STARTS else ''}"

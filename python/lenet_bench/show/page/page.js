@@ -38,8 +38,7 @@ function specification(key, rows, inner, narrow) {
   const spec = structuredClone(data.specs[key]);
   const signals = { narrow, everyVariant: $("variants").checked };
   if (key in data.taken) Object.assign(signals, axisOf(data.taken[key]));
-  if (spec.usermeta?.columns) signals.child_width = inner / spec.usermeta.columns;
-  else spec.width = inner;
+  spec.width = inner;
   for (const signal of spec.signals) {
     if (signal.name in signals) Object.assign(signal, { value: signals[signal.name] });
   }

@@ -6,21 +6,17 @@ import itertools
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from ... import units
 from ...questions.infer import Answer, Answered, OpenBackend, Outcome
 from ...texts import printable
 from ...units import counted
-from ..sentences import by_family
 from .screen import MARGIN, Screen, shorten
 from .table import Cell, Column, table
 
 if TYPE_CHECKING:
     from ...questions.verify import Verification
 
-_NOTABLE = 0.01  # a probability that a short answer shows
-_MOST_DIGITS = 3  # of a short answer
+_NOTABLE = 0.01  # a probability that is not dim
 _WIDEST_BAR = 50  # of a probability
 
 
@@ -43,18 +39,15 @@ def in_full(screen: Screen, answered: Answered, *, show: bool) -> Iterator[str]:
 
 
 def in_short(screen: Screen, answered: Answered, images: Sequence[str]) -> Iterator[str]:
-    """One line: the name and the digit; more where the network hesitates."""
+    """The name, the digit and its probability; more where the network is unsure."""
     width = min(max(map(len, images)), screen.columns // 3)
     name = shorten(printable(answered.image, keep=""), width)
     first = answered.answers[0]
-    columns = min(_WIDEST_BAR, screen.columns - width - 18)
-    likeliest = np.argsort(-first.probabilities, kind="stable")[:_MOST_DIGITS]
-    for digit in map(int, likeliest):
-        if digit == first.digit or first.probabilities[digit] >= _NOTABLE:
-            yield f"{MARGIN}{name:<{width}}  {_bar(screen, first, digit, columns)}"
-            name = ""
-    yield from _doubt(screen, first, MARGIN + " " * width + "  ")
-    yield from _dissent(screen, answered, MARGIN + " " * width + "  ")
+    digit, certain = screen.paint(str(first.digit), "bold green"), first.probabilities.max()
+    yield f"{MARGIN}{name:<{width}}  {digit} {100 * certain:7.2f} %"
+    indent = MARGIN + " " * width + "  "
+    yield from _doubt(screen, first, indent)
+    yield from _dissent(screen, answered, indent)
 
 
 def _doubt(screen: Screen, answer: Answer, indent: str) -> Iterator[str]:
@@ -108,7 +101,6 @@ def _comparison(
     screen: Screen, backends: Sequence[OpenBackend], answers: Sequence[Answer]
 ) -> Iterator[str]:
     """The backends side by side: whether they agree, and their times."""
-    backends, headings = by_family(backends, lambda one: one.name)
     own = [[answer for answer in answers if answer.backend == one.name] for one in backends]
     columns = [
         Column("backend", [one.name for one in backends], left=True, style="bold"),
@@ -117,8 +109,7 @@ def _comparison(
         Column("first call", [units.time(one[0].timing.first_us) for one in own], leaves=1),
         Column("steady", [units.time(one[0].timing.steady_us) for one in own], style="bold"),
     ]
-    bars = [one[0].timing.steady_us for one in own]
-    yield from table(screen, columns, bars=bars, headings=headings, margin=MARGIN)
+    yield from table(screen, columns, MARGIN)
 
 
 def _said(own: Sequence[Answer]) -> Cell:
@@ -151,7 +142,7 @@ def verification(screen: Screen, results: Sequence[Verification]) -> Iterator[st
         Column("disagreements", list(map(Cell, disagreements, other)), leaves=2),
         Column("", [verdicts[one.passed] for one in results], left=True),
     ]
-    yield from table(screen, columns, margin=MARGIN)
+    yield from table(screen, columns, MARGIN)
     for one in results:
         if found := one.disagreements:
             yield ""
@@ -163,4 +154,4 @@ def verification(screen: Screen, results: Sequence[Verification]) -> Iterator[st
                 Column(one.backend, [str(image.digit) for image in found]),
                 Column("margin", [f"{image.margin:.1e}" for image in found]),
             ]
-            yield from table(screen, columns, margin=MARGIN)
+            yield from table(screen, columns, MARGIN)

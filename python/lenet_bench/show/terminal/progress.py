@@ -1,49 +1,53 @@
 """A command's progress, on one line of standard error; nothing outside a terminal."""
 
-from __future__ import annotations  # rich is imported where there is a terminal to draw in
+from __future__ import annotations  # nothing is measured to show that
 
+import shutil
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 from ...texts import printable
 
 if TYPE_CHECKING:
-    from rich.progress import Progress as Bar
-
     from ...measure.comparison import Progress as Run
 
 _REDRAW_S = 0.2
 
 
-class ProgressBar:
+class ProgressLine:
     """Called between timed blocks; never draws while one is timed."""
 
-    def __init__(self, bar: Bar | None, total: float | None) -> None:
-        self._bar = bar
-        self._task = bar.add_task("", total=total) if bar else None
-        self._next = 0.0
+    def __init__(self, stream: TextIO | None, total: float | None) -> None:
+        self._stream, self._total = stream, total
+        self._done = self._next = 0.0
 
     def __call__(self, doing: str, steps: float = 1) -> None:
         """So many steps more are done."""
-        self._draw(doing, advance=steps)
+        self._done += steps
+        self._draw(self._done / self._total if self._total else None, doing)
 
     def of_a_run(self, run: Run) -> None:
         left = "" if run.left_s is None else f", about {_rounded(run.left_s)} left"
-        total = None if run.share is None else 1.0
-        doing = f"round {run.rounds + 1}, {run.doing}{left}"
-        self._draw(doing, completed=run.share or 0.0, total=total)
+        self._draw(run.share, f"round {run.rounds + 1}, {run.doing}{left}")
 
-    def _draw(self, doing: str, **change: float | None) -> None:
-        if self._bar is None or self._task is None:
-            return
-        self._bar.update(self._task, description=printable(doing, keep=""), **change)  # type: ignore[arg-type]
+    def clear(self) -> None:
+        self._write("")
+
+    def _draw(self, share: float | None, doing: str) -> None:
         if (now := time.monotonic()) >= self._next:
             self._next = now + _REDRAW_S
-            with suppress(OSError, ValueError):  # the terminal was closed
-                self._bar.refresh()
+            self._write(doing if share is None else f"{100 * share:3.0f} %  {doing}")
+
+    def _write(self, text: str) -> None:
+        if self._stream is None:
+            return
+        room = shutil.get_terminal_size().columns - 1
+        with suppress(OSError, ValueError):  # the terminal was closed
+            self._stream.write(f"\r{printable(text, keep='')[:room]}\x1b[K")
+            self._stream.flush()
 
 
 def _rounded(seconds: float) -> str:
@@ -51,29 +55,9 @@ def _rounded(seconds: float) -> str:
 
 
 @contextmanager
-def progress(total: float | None = None) -> Iterator[ProgressBar]:
-    if sys.stderr is None or not sys.stderr.isatty():
-        yield ProgressBar(None, None)
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeElapsedColumn
-    from rich.progress import Progress as Bar
-
-    bar = Bar(
-        BarColumn(bar_width=24),
-        TaskProgressColumn(),
-        TextColumn("{task.description}", markup=False),
-        TimeElapsedColumn(),
-        console=Console(file=sys.stderr),
-        transient=True,
-        auto_refresh=False,
-        redirect_stdout=False,
-        redirect_stderr=False,
-    )
-    with suppress(OSError, ValueError):
-        bar.start()
+def progress(total: float | None = None) -> Iterator[ProgressLine]:
+    line = ProgressLine(sys.stderr if sys.stderr and sys.stderr.isatty() else None, total)
     try:
-        yield ProgressBar(bar, total)
+        yield line
     finally:
-        with suppress(OSError, ValueError):
-            bar.stop()
+        line.clear()

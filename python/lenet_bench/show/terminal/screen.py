@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 MARGIN = "  "  # indent below a title
 _DENSITIES = " .:-=+*#%@"
 _EIGHTHS = " ▏▎▍▌▋▊▉"
-_IN_ASCII = str.maketrans("µ…✓✗▸─│█▉▊▋▐▌▍▎▏▕▀░▒▓■", "u~+x>-|#####     =.:+o")
+_IN_ASCII = str.maketrans("µ…✓✗▸█▉▊▋▌▍▎▏▀", "u~+x>####    =")
 _STYLES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
 _WITHOUT_TERMINAL = 80
 
@@ -43,11 +43,9 @@ class Screen:
         return f"\x1b[{';'.join(_STYLES[word] for word in style.split())}m{text}\x1b[0m"
 
     def bar(self, fraction: float, columns: int) -> str:
-        """A bar over that fraction of the columns; negative: right-aligned."""
-        eighths = round(min(abs(fraction), 1.0) * columns * 8)
+        """A bar over that fraction of the columns."""
+        eighths = round(min(fraction, 1.0) * columns * 8)
         whole, rest = divmod(eighths, 8)
-        if fraction < 0:  # only these characters have an empty left part
-            return ("▐" if rest >= 4 else "▕" if rest else "") + "█" * whole
         return "█" * whole + (_EIGHTHS[rest] if rest else "")
 
     def wrap(self, text: str, style: str = "", *, hanging: str = "  ") -> list[str]:

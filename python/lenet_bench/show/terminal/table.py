@@ -1,24 +1,14 @@
-"""Tables: aligned by rich, without the columns for which a terminal has no room."""
+"""Tables: aligned, without the columns for which a terminal has no room."""
 
-from __future__ import annotations  # rich is imported once there is a table to print
-
-import io
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from ...texts import printable
-from .screen import Screen
-
-if TYPE_CHECKING:
-    from rich.table import Table
-    from rich.text import Text as RichText
+from .screen import Screen, shorten
 
 _BETWEEN = 2  # columns of the terminal between two of the table
-_SHORTEST_BAR, _LONGEST_BAR = 8, 30
-_SCALE = 50  # times the shortest: longer bars are cut, so that the shortest is visible
 
 
 class Cell(NamedTuple):
@@ -40,8 +30,9 @@ class Column:
 
     @cached_property
     def styled(self) -> list[Cell]:
-        """The cells, in the column's style where they have none."""
-        return [Cell(cell, self.style) if isinstance(cell, str) else cell for cell in self.cells]
+        """The cells as they are printed, in the column's style where they have none."""
+        cells = (Cell(cell, self.style) if isinstance(cell, str) else cell for cell in self.cells)
+        return [Cell(printable(cell.text, keep=""), cell.style) for cell in cells]
 
     @cached_property
     def width(self) -> int:
@@ -49,60 +40,28 @@ class Column:
         return max(len(text) for text in (self.title, *(cell.text for cell in self.styled)))
 
 
-def table(
-    screen: Screen,
-    columns: Sequence[Column],
-    *,
-    bars: Sequence[float | None] = (),
-    headings: Mapping[int, str] = MappingProxyType({}),
-    margin: str = "",
-) -> Iterator[str]:
-    """The lines of a table as wide as the screen, its first column's text folded if it must be.
-
-    `bars` has a figure for each row, drawn where there is room; `headings` stand above the rows of
-    those numbers.
-    """
-    from rich.table import Table
-
+def table(screen: Screen, columns: Sequence[Column], margin: str = "") -> Iterator[str]:
+    """The lines of a table as wide as the screen, its first column's text cut if it must be."""
     room = screen.columns - len(margin)
-    wider = max((len(heading) - columns[0].width for heading in headings.values()), default=0)
-    free = room - max(0, wider)  # headings stand in the first column
-    columns = fitting(columns, free)
-    left = free - _width(columns) - _BETWEEN
-    known = [figure for figure in bars if figure]
-    if known and left >= _SHORTEST_BAR:
-        drawn = _bars(screen, bars, min(left, _LONGEST_BAR))
-        columns = [*columns, Column("", drawn, left=True, style="cyan")]
-    drawing = Table(box=None, pad_edge=False, padding=(0, _BETWEEN, 0, 0), header_style="dim")
-    drawing.show_header = any(column.title for column in columns)
-    for number, column in enumerate(columns):
-        drawing.add_column(
-            _rich(column.title),
-            justify="left" if column.left else "right",
-            no_wrap=number > 0 and not column.left,
-            overflow="fold",
-        )
-    for number, cells in enumerate(zip(*(column.styled for column in columns), strict=True)):
-        if number in headings:
-            drawing.add_row(_rich(headings[number], "bold cyan"))
-        drawing.add_row(*(_rich(*cell) for cell in cells))
-    yield from (f"{margin}{line}".rstrip() for line in lines_of(drawing, screen, room))
+    columns = fitting(columns, room)
+    widths = [column.width for column in columns]
+    widths[0] = max(1, widths[0] - max(0, _width(columns) - room))
+    if any(column.title for column in columns):
+        titles = [Cell(column.title, "dim") for column in columns]
+        yield margin + _line(screen, columns, widths, titles)
+    for cells in zip(*(column.styled for column in columns), strict=True):
+        yield margin + _line(screen, columns, widths, cells)
 
 
-def lines_of(drawing: Table, screen: Screen, columns: int) -> Iterator[str]:
-    from rich.console import Console
-
-    text = io.StringIO()
-    console = Console(
-        file=text,
-        width=columns,
-        force_terminal=screen.colour,
-        color_system="standard" if screen.colour else None,
-        no_color=not screen.colour,
-        legacy_windows=False,
-    )
-    console.print(drawing)
-    yield from (line.rstrip() for line in text.getvalue().splitlines())
+def _line(
+    screen: Screen, columns: Sequence[Column], widths: Sequence[int], cells: Sequence[Cell]
+) -> str:
+    parts = []
+    for column, width, cell in zip(columns, widths, cells, strict=True):
+        text = shorten(cell.text, width)
+        painted, blank = screen.paint(text, cell.style), " " * (width - len(text))
+        parts.append(painted + blank if column.left else blank + painted)
+    return (" " * _BETWEEN).join(parts).rstrip()
 
 
 def fitting(columns: Sequence[Column], room: int) -> list[Column]:
@@ -115,17 +74,3 @@ def fitting(columns: Sequence[Column], room: int) -> list[Column]:
 
 def _width(columns: Sequence[Column]) -> int:
     return sum(column.width for column in columns) + _BETWEEN * (len(columns) - 1)
-
-
-def _bars(screen: Screen, figures: Sequence[float | None], columns: int) -> list[str]:
-    """A bar for each figure, proportional to it; one beyond the scale ends in an arrow."""
-    known = [figure for figure in figures if figure]
-    longest = min(max(known), _SCALE * min(known))
-    lengths = [(figure or 0.0) / longest for figure in figures]
-    return [screen.bar(one, columns - 1) + ("▸" if one > 1 else "") for one in lengths]
-
-
-def _rich(text: str, style: str = "") -> RichText:
-    from rich.text import Text as RichText
-
-    return RichText(printable(text, keep=""), style)
