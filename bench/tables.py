@@ -22,6 +22,7 @@ from lenet_bench.results import (
     Breakdown,
     Result,
     Row,
+    Summary,
     breakdowns,
     read_result,
     start_medians_us,
@@ -132,10 +133,15 @@ def inshort(path: Path) -> Iterable[str]:
 def whichwhen(path: Path) -> Iterable[str]:
     """The best call for each need, also under other conditions."""
     (run,) = runs(path)
-    folder = path.parents[1] / "conditions"
     named = {"two threads": "two-threads", "one call every 20 ms": "idle"}
-    others = {title: runs(folder / f"{name}{SUFFIX}")[0] for title, name in named.items()}
-    return when(run, others)
+    named["the same, default threads, beside a busy program"] = "as-installed"
+    files = {title: beside(path, name) for title, name in named.items()}
+    return when(run, {title: runs(file)[0] for title, file in files.items() if file.exists()})
+
+
+def beside(path: Path, condition: str) -> Path:
+    """The result under that condition, which is in another folder than this one."""
+    return path.parents[1] / "conditions" / f"{condition}{SUFFIX}"
 
 
 def why(path: Path) -> Iterator[str]:
@@ -398,24 +404,78 @@ def median_us(row: Row) -> float:
 
 
 def conditions(path: Path) -> Iterator[str]:
-    """Each backend's median in the result of that path and under each other condition."""
-    folder = path.parents[1] / "conditions"
-    results = {"back to back, one core": read_result(path)}
-    results |= {
-        title: read_result(folder / f"{name}{SUFFIX}") for name, (title, _) in CONDITIONS.items()
+    """How it was measured under each condition, and the fastest backends' medians."""
+    results = under_each(path)
+    yield from said_of(results)
+    titles, *rows = medians_of(results)
+    yield from ["", *markdown(titles, rows[:SHORT_LIST], titles[:1])]
+
+
+def conditionslong(path: Path) -> Iterator[str]:
+    """The medians of all backends."""
+    titles, *rows = medians_of(under_each(path))
+    yield from markdown(titles, rows, titles[:1])
+
+
+def under_each(path: Path) -> dict[str, Result]:
+    """The result of that path and those under conditions that all backends were measured in."""
+    others = {
+        one.title: read_result(beside(path, name))
+        for name, one in CONDITIONS.items()
+        if not one.backends
     }
+    return {"back to back, one core": read_result(path), **others}
+
+
+def said_of(results: Mapping[str, Result]) -> Iterator[str]:
+    """How each was measured, and its warnings."""
     for title, result in results.items():
-        sentences = filter(None, [measured_how(result), in_two_modes(result.backends)])
-        yield f"- *{title}*: {'. '.join(sentences)}"
+        yield f"- *{title}*: {measured_how(result)}"
+        yield from (f"  - {warning}" for warning in result.warnings)
+
+
+def medians_of(results: Mapping[str, Result]) -> Iterator[tuple[str, ...]]:
+    """The titles, then each backend's medians."""
+    yield "backend", *results
     found = [{one.name: one for one in timed(result)} for result in results.values()]
     first, *others = results.values()
     measured = {one.name for result in others for one in timed(result)}
+    for one in timed(first):
+        if one.name in measured:
+            yield one.name, *(in_one(under.get(one.name)) for under in found)
+
+
+def installed(path: Path) -> Iterator[str]:
+    """A few backends as installed, and with each remedy: medians and tails of paced calls."""
+    results = {
+        one.title: read_result(beside(path, name))
+        for name, one in CONDITIONS.items()
+        if one.backends and beside(path, name).exists()
+    }
+    if not results:
+        return
+    yield from said_of(results)
     rows = [
-        (one.name, *(in_one(under.get(one.name)) for under in found))
-        for one in timed(first)
-        if one.name in measured
+        (row.name, title, *tail(row.summary))
+        for one in timed(results["as installed"])
+        for title, result in results.items()
+        for row in timed(result)
+        if row.name == one.name and row.summary
     ]
-    yield from ["", *markdown(("backend", *results), rows, ("backend",))]
+    over = (f"over {ms} ms, %" for ms in (1, 5, 20))
+    titles = ("backend", "condition", "p50", "p99", "95 % interval of p99", *over)
+    yield from ["", *markdown(titles, rows, titles[:2])]
+
+
+def tail(found: Summary) -> tuple[str, ...]:
+    """What is said of paced calls."""
+    over = (found.over_1ms, found.over_5ms, found.over_20ms)
+    return (
+        time(found.p50_us),
+        time(found.p99_us),
+        times(found.p99_low_us, found.p99_high_us),
+        *(f"{100 * (share or 0.0):.1f}" for share in over),
+    )
 
 
 def in_one(row: Row | None) -> str:
@@ -556,7 +616,17 @@ DRAWN: dict[str, Callable[[Path], Iterable[str]]] = {
         kind.__name__: kind
         for kind in (
             *(backends, baselines, why, whyanswer, whytold, closure, whyparts, training, selftest),
-            *(coverage, settings, fastestsettings, conditions, networks, networkslong, sizes),
+            *(
+                coverage,
+                settings,
+                fastestsettings,
+                conditions,
+                conditionslong,
+                installed,
+                networks,
+                networkslong,
+                sizes,
+            ),
             *(sizesbrief, control, precision, precisionbrief, selftestbrief, checks, coveragebrief),
             *(
                 notatbest,

@@ -112,7 +112,10 @@ def when(run: Run, conditions: Mapping[str, Run]) -> Iterator[str]:
     ]
     for condition, other in conditions.items():
         best = next(row for row in other.rows if row["family"] != "native code")
-        rows.append((condition, *call(best["name"]), time(best["p50_us"]), "", linked(other)))
+        takes = time(best["p50_us"])
+        if other.result.rules.interval_s and best["p99_us"]:
+            takes += f"; 99 in 100 at most {time(best['p99_us'])}"
+        rows.append((condition, *call(best["name"]), takes, "", linked(other)))
     page, gpu = "[the classroom's page](docs/classroom.html)", "[docs/gpu.md](docs/gpu.md)"
     own = "`lenet-bench compare --model my.onnx`"
     rows += [

@@ -8,28 +8,40 @@ DESK = {"width": 1280, "height": 800}
 LATE_MS = 120_000  # a busy machine's too
 
 
+#: What Playwright calls each, and the names of its program.
+BROWSERS = {
+    "chromium": (None, ("chromium", "chromium-browser", "google-chrome")),
+    "firefox": ("moz-firefox", ("firefox-esr", "firefox")),
+}
+#: For a test of what every browser must do; the others are in Chromium alone.
+in_each_browser = pytest.mark.parametrize("browser", BROWSERS, indirect=True)
+
+
 @pytest.fixture(scope="module")
-def chromium():
-    """The one that is installed; none is downloaded."""
-    found = filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome")))
-    executable = next(found, None)
+def browser(request):
+    """One that is installed; none is downloaded."""
+    name = getattr(request, "param", "chromium")
+    channel, programs = BROWSERS[name]
+    executable = next(filter(None, map(shutil.which, programs)), None)
     if executable is None:
-        pytest.skip("no browser: the page was not looked at; on Debian: apt install chromium")
+        pytest.skip(f"no browser: {name} is not installed; on Debian: apt install {programs[0]}")
     reason = "no browser: playwright is missing"
     sync_api = pytest.importorskip("playwright.sync_api", reason=reason)
+    arguments = ["--no-sandbox"] if name == "chromium" else []
     with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=executable, args=["--no-sandbox"])
+        kind = getattr(playwright, name)
+        browser = kind.launch(executable_path=executable, channel=channel, args=arguments)
         yield browser
         browser.close()
 
 
 @pytest.fixture
-def visit(chromium):
+def visit(browser):
     """`visit(url)` opens a page; what it complains of, and asks others for, fails the test."""
     contexts, complaints, requests, urls = [], [], set(), set()
 
     def open_page(url, **options):
-        context = chromium.new_context(**options)
+        context = browser.new_context(**options)
         context.set_default_timeout(LATE_MS)
         contexts.append(context)
         tab = context.new_page()

@@ -56,13 +56,14 @@ def pytest_collection_modifyitems(items):
 
 
 def pytest_terminal_summary(terminalreporter):
-    """Say it loudly where no browser was found: a skipped test is easily overlooked."""
-    for report in terminalreporter.getreports("skipped"):
-        reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else ""
-        if "no browser" in reason:
-            terminalreporter.section("THE PAGE WAS NOT TESTED", "!", red=True, bold=True)
-            terminalreporter.write_line(reason.removeprefix("Skipped: "))
-            return
+    """Say it loudly where a browser was not found: a skipped test is easily overlooked."""
+    skipped = (report.longrepr for report in terminalreporter.getreports("skipped"))
+    reasons = {longrepr[2] for longrepr in skipped if isinstance(longrepr, tuple)}
+    missing = sorted(reason for reason in reasons if "no browser" in reason)
+    if missing:
+        terminalreporter.section("PAGES WERE NOT TESTED", "!", red=True, bold=True)
+    for reason in missing:
+        terminalreporter.write_line(reason.removeprefix("Skipped: "))
 
 
 @pytest.fixture(scope="session")

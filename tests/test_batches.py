@@ -1,4 +1,4 @@
-"""Throughput by batch, calls with idle gaps, and calls with cold caches."""
+"""Throughput by batch, and calls with cold caches."""
 
 import json
 
@@ -73,19 +73,6 @@ def test_throughput_in_less_than_float32_is_printed_below_all_others(command, ca
 def test_a_size_that_is_none_is_refused(given, capsys):
     assert run_here(["compare", "numpy", "--batch", given]) == 2
     assert "sizes from 1" in capsys.readouterr().err
-
-
-def test_calls_come_after_an_idle_gap(weights_file):
-    options = {"rounds": 2, "interval_s": 0.02, "weights": weights_file}
-    result = compare(CompareOptions((scratch.entry(scratch.Honest),), **options))
-    for block in result.backends[0].blocks:
-        assert block.wall_ns >= 20e6 * block.made
-        assert block.made >= 10
-
-
-def test_the_table_says_of_an_idle_gap(command, capsys):
-    assert command("numpy", "--interval", "2") == 0
-    assert "2 ms apart" in capsys.readouterr().out
 
 
 def test_a_run_with_cold_caches_says_so(command, tmp_path, capsys):

@@ -1,4 +1,4 @@
-"""The classroom's page in a real Chromium: draw, watch, follow back, compare, race, guess."""
+"""The classroom's page in a real browser: draw, watch, follow back, compare, race, guess."""
 
 import io
 import re
@@ -8,7 +8,7 @@ from pathlib import Path
 import lenet_bench.show.classroom
 import numpy as np
 import pytest
-from browsers import DESK
+from browsers import DESK, in_each_browser
 from lenet_bench.results import read_result
 from lenet_bench.show.classroom import classroom_page
 from lenet_bench.weights import default_path
@@ -21,12 +21,13 @@ TIMES_US = (20, 60, 180, 540, 12_600)
 CARRIED = (Path(lenet_bench.show.classroom.__file__).parent / "fused.wasm", default_path())
 SEVEN = [[(0.25, 0.2), (0.7, 0.2), (0.45, 0.8)]]
 #: What the page sees and answers, as its own parts give it.
-SEEN = """async (drawn) => {
-    const { explain, fromPixels } = await import("lenet/prepare.js");
+SEEN = """async (byPen) => {
+    const { drawn, explain, fromPixels } = await import("lenet/prepare.js");
     const canvas = document.getElementById("draw");
-    const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
-    const plane = fromPixels(data, canvas.width, canvas.height);
-    return [...explain(plane, { drawn }).at(-1).picture.data];
+    const { width, height } = canvas;
+    const { data } = canvas.getContext("2d").getImageData(0, 0, width, height);
+    const steps = byPen ? drawn(data, width, height) : explain(fromPixels(data, width, height));
+    return [...steps.at(-1).picture.data];
 }"""
 
 
@@ -62,6 +63,7 @@ def answered(tab):
     return tab.locator("#answer").get_attribute("data-digit")
 
 
+@in_each_browser
 def test_a_digit_that_is_drawn_is_answered_and_cleared(see):
     tab = see()
     for small_or_thick in (
@@ -91,10 +93,11 @@ def test_the_page_prepares_a_picture_as_infer_does(see):
 def test_what_is_drawn_becomes_almost_the_same_image_in_fewer_steps(see):
     tab = see()
     draw(tab, SEVEN)
-    quick, full = (np.array(tab.evaluate(SEEN, drawn)) for drawn in (True, False))
+    quick, full = (np.array(tab.evaluate(SEEN, by_pen)) for by_pen in (True, False))
     assert np.abs(quick - full).mean() < 0.02
 
 
+@in_each_browser
 def test_the_page_gives_the_references_probabilities(see):
     tab = see()
     draw(tab, SEVEN)
@@ -104,14 +107,14 @@ def test_the_page_gives_the_references_probabilities(see):
     assert np.abs(np.array(shown) / 100 - expected).max() < 0.001
 
 
-def test_each_step_is_shown_to_whoever_opens_them(see):
+def test_the_steps_of_a_drawing_are_shown_and_none_looks_for_light_or_colours(see):
     tab = see()
     draw(tab, SEVEN)
     assert tab.locator("#steps li").count() == 0
     tab.locator("#steps summary").click()
     tab.locator("#steps li canvas").nth(3).wait_for()
     names = tab.locator("#steps li b").all_inner_texts()
-    assert names[-2:] == ["scale", "centre"]
+    assert names == ["ink", "digit", "scale", "centre"]
     tab.locator("#clear").click()
     tab.locator("#steps li").first.wait_for(state="detached")
 
@@ -185,6 +188,7 @@ def test_an_unreadable_file_takes_the_old_answer_away(see):
     assert tab.locator("#answer").get_attribute("data-digit") is None
 
 
+@in_each_browser
 def test_of_several_pictures_the_first_is_read_and_that_is_said(see, pytestconfig):
     tab = see()
     paths = sorted((pytestconfig.rootpath / "images").glob("*-?.jpg"))[:2]
@@ -204,6 +208,7 @@ def test_two_digits_are_told_with_the_side_of_the_one_that_is_read(see):
     assert "more than one" not in tab.locator("#hint").inner_text()
 
 
+@in_each_browser
 def test_ctrl_z_takes_a_stroke_back(see):
     tab = see()
     draw(tab, TWO)
@@ -255,16 +260,16 @@ def test_every_target_is_large_enough_for_a_finger(see):
     assert targets.evaluate_all(small) == []
 
 
-def test_a_browser_without_idle_callbacks_measures_too(chromium, page):
-    tab = chromium.new_page()
+def test_a_browser_without_idle_callbacks_measures_too(browser, page):
+    tab = browser.new_page()
     tab.add_init_script("delete globalThis.requestIdleCallback")
     tab.goto(page.as_uri())
     tab.locator("#here", has_text=re.compile(r"\d (µs|ms)")).wait_for()
     tab.close()
 
 
-def test_a_browser_that_cannot_run_the_page_says_so(chromium, page):
-    tab = chromium.new_page()
+def test_a_browser_that_cannot_run_the_page_says_so(browser, page):
+    tab = browser.new_page()
     tab.add_init_script("delete globalThis.WebAssembly")
     tab.goto(page.as_uri())
     tab.get_by_role("alert").wait_for()
@@ -300,6 +305,7 @@ def test_every_number_is_the_sum_that_the_page_says_and_the_answer_the_reference
     assert np.abs(np.array(probabilities) - expected).max() < 1e-5
 
 
+@in_each_browser
 def test_an_output_is_followed_back_to_the_image_by_keyboard_and_a_map_by_a_click(see):
     tab = see()
     draw(tab, SEVEN)
@@ -337,6 +343,7 @@ def test_a_traced_value_is_outlined_with_the_windows_that_it_saw(see):
     assert tab.locator(".over i").count() == 0
 
 
+@in_each_browser
 def test_a_value_is_told_under_the_pointer(see):
     tab = see()
     draw(tab, SEVEN)
@@ -381,6 +388,7 @@ def test_the_window_slides_a_place_a_click_where_motion_is_unwanted(see):
         assert f"{place} of map 0" in tab.locator("#origin h3").inner_text()
 
 
+@in_each_browser
 def test_a_map_that_is_switched_off_is_zero_until_it_is_put_back(see):
     tab = see()
     draw(tab, SEVEN)
@@ -394,14 +402,16 @@ def test_a_map_that_is_switched_off_is_zero_until_it_is_put_back(see):
     assert tab.locator("#outputs span").all_inner_texts() == before
 
 
+@in_each_browser
 def test_a_weight_of_a_kernel_can_be_changed(see):
     tab = see()
     draw(tab, SEVEN)
     tab.locator("#layer-pool1").click(position={"x": 20, "y": 20})
     before = tab.locator("#outputs span").all_inner_texts()
     for field in range(5):
-        tab.locator("#origin .kernel input").nth(12 + field).fill("9")
-        tab.locator("#origin .kernel input").nth(12 + field).press("Tab")
+        tab.locator("#origin .kernel input").nth(12 + field).select_text()
+        tab.keyboard.type("9")
+        tab.keyboard.press("Tab")
     assert "changed: 5" in tab.locator("#changes").inner_text()
     assert tab.locator("#outputs span").all_inner_texts() != before
 
@@ -429,8 +439,8 @@ def test_a_digit_is_drawn_by_keyboard(see):
     assert answered(tab) == "1"
 
 
-def test_a_browser_without_decompression_streams_unpacks_by_itself(chromium, page):
-    tab = chromium.new_page()
+def test_a_browser_without_decompression_streams_unpacks_by_itself(browser, page):
+    tab = browser.new_page()
     tab.add_init_script("delete globalThis.DecompressionStream")
     tab.goto(page.as_uri())
     tab.wait_for_selector("html[data-ready]")
@@ -461,6 +471,7 @@ NAMED = "all => all.map(one => one.dataset.name)"
 SHARES = """all => all.map(bar => [...bar.children].map(part => part.className))"""
 
 
+@in_each_browser
 def test_the_first_heat_is_of_the_calls_of_one_scale(see):
     tab = see()
     tab.locator("#start").click()
@@ -486,6 +497,7 @@ def test_bars_on_the_fixed_axis_are_as_long_as_their_calls(see):
     assert bars[0]["onednn"] == pytest.approx(3 * bars[0]["fused"], rel=0.05)
 
 
+@in_each_browser
 def test_a_call_that_leaves_the_axis_says_how_many_times_longer_it_takes(see):
     tab = see()
     tab.locator("#finish").click()
@@ -504,6 +516,7 @@ def test_a_lane_without_parts_says_so(see):
     assert lane.locator(".bar").evaluate_all(SHARES) == [["unknown"]]
 
 
+@in_each_browser
 def test_the_students_own_browser_is_a_lane(see):
     tab = see()
     tab.locator("#racing .lanes li[data-name='this browser'] .bar").wait_for()

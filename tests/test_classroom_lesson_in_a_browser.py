@@ -1,8 +1,10 @@
-"""The classroom's first screen, its 1,000 images and its lesson, in a real Chromium."""
+"""The classroom's first screen, its 1,000 images and its lesson, in a real browser."""
+
+import json
 
 import numpy as np
 import pytest
-from browsers import DESK
+from browsers import DESK, in_each_browser
 from lenet_bench.mnist import Digits
 from lenet_bench.results import Batch
 from lenet_bench.show.classroom import classroom_page
@@ -32,6 +34,7 @@ def page(tmp_path_factory):
     return path
 
 
+@in_each_browser
 def test_a_sample_is_answered_when_the_page_opens(see):
     tab = see()
     assert tab.locator("#answer").get_attribute("data-digit") == "3"
@@ -68,6 +71,7 @@ def times(tab):
     return dict(zip(NAMES, tab.locator("#by-images .time").all_inner_texts(), strict=True))
 
 
+@in_each_browser
 def test_a_thousand_images_cost_less_in_large_calls(see):
     tab = see()
     assert times(tab)["keras"].startswith("12.6 ms · 630")
@@ -135,6 +139,7 @@ def test_no_type_of_the_lesson_is_below_20_pixels(see):
     assert [(step, found) for step in steps(tab) if (found := tab.evaluate(SMALL))] == []
 
 
+@in_each_browser
 def test_a_step_shows_one_section_and_hides_its_answer(see):
     tab = see()
     seen = []
@@ -197,6 +202,13 @@ def test_the_page_says_how_often_the_network_is_wrong(see):
     wrong = int(kept["test_images"]) - int(kept["test_correct"])
     said = see().locator("#learned").inner_text()
     assert f"Of 10,000 test images it reads {wrong} wrongly" in said
+
+
+def test_the_page_counts_which_digits_are_read_as_which(see):
+    tab = see()
+    for label, answer, count in json.loads(read_weights().metadata["test_wrong"]):
+        row = tab.locator(".confusions tbody tr").nth(label)
+        assert row.locator("td").nth(answer).inner_text() == str(count)
 
 
 def test_wrong_images_are_drawn_where_the_page_has_them(visit, tmp_path):

@@ -54,20 +54,20 @@ def page(tmp_path_factory):
     return path
 
 
-def new_tab(chromium):
-    tab = chromium.new_page()
+def new_tab(browser):
+    tab = browser.new_page()
     tab.set_default_timeout(LATE_MS)
     return tab
 
 
 @pytest.fixture
-def open_lesson(chromium):
+def open_lesson(browser):
     """`open_lesson(lesson)` opens its page; what that complains of fails the test."""
     complaints, tabs = [], []
 
     def open_page(lesson, ready=None):
         """Waits for that element, since the whole page's policy forbids a function that polls."""
-        tab = new_tab(chromium)
+        tab = new_tab(browser)
         tab.on("console", lambda message: complaints.append(message.text))
         tab.on("pageerror", lambda error: complaints.append(str(error)))
         tab.goto(lesson.address)
@@ -142,8 +142,8 @@ def test_the_newest_drawing_wins(tab):
     assert rows(tab).locator(".live-digit").all_inner_texts() == [expected] * len(BACKENDS)
 
 
-def test_one_that_dies_is_told_and_answers_once_it_is_started_again(chromium, page, tmp_path):
-    tab = new_tab(chromium)
+def test_one_that_dies_is_told_and_answers_once_it_is_started_again(browser, page, tmp_path):
+    tab = new_tab(browser)
     nowhere = {"XDG_CACHE_HOME": str(tmp_path)}
     with served(HERE / "scratch_lesson.py", page, *BACKENDS, **nowhere) as lesson:
         tab.goto(lesson.address)

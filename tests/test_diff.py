@@ -139,7 +139,7 @@ def test_on_another_machine_relative_is_offered():
     [
         ("threads", 4, "threads"),
         ("weights_sha256", "1" * 64, "weights (SHA-256)"),
-        ("interval_s", 0.1, "idle time before a call, s"),
+        ("interval_s", 0.1, "interval of calls, s"),
         ("cold_mb", 64, "read before a call for cold caches, MB"),
         ("variables", {"OMP_NUM_THREADS": "4"}, "$OMP_NUM_THREADS"),
     ],

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from lenet_bench import load
 from lenet_bench.errors import Unavailable
-from lenet_bench.measure.pinning import usable_cores
+from lenet_bench.registry import usable_cores
 from processes import wait_for
 
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")

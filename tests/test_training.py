@@ -191,6 +191,8 @@ def test_the_weights_of_a_run_say_how_it_went(whole_run):
     assert run.test_accuracy > 0.9
     assert float(metadata["test_accuracy"]) == pytest.approx(run.test_accuracy, abs=1e-4)
     assert float(metadata["validation_accuracy"]) == run.chosen.validation_accuracy
+    wrong = json.loads(metadata["test_wrong"])
+    assert sum(count for *_, count in wrong) == run.test_images - run.test_correct
     assert json.loads(metadata["recipe"]) == asdict(SMALL)
     assert [Epoch(**epoch) for epoch in json.loads(metadata["history"])] == list(run.epochs)
 

@@ -12,6 +12,7 @@ from lenet_bench import load
 from lenet_bench.errors import WeightsError
 from lenet_bench.mnist import read_mnist
 from lenet_bench.network import PARAMETERS
+from lenet_bench.training.result import confusions
 from lenet_bench.weights import Weights, read_weights, write_weights
 from processes import python
 from safetensors.numpy import save_file
@@ -169,4 +170,7 @@ def test_the_canonical_weights_read_the_test_images_as_the_metadata_say():
     answers = load("reference").infer(digits.ink()).argmax(axis=1)
     right = int((answers == digits.labels).sum())
     assert right >= 9950
-    assert right == int(read_weights().metadata["test_correct"])
+    metadata = read_weights().metadata
+    assert right == int(metadata["test_correct"])
+    wrong = confusions(answers, digits.labels)
+    assert sorted(map(list, wrong)) == sorted(json.loads(metadata["test_wrong"]))

@@ -13,6 +13,7 @@ from .options import (
     Device,
     backends_argument,
     command,
+    default_threads_option,
     device_option,
     each_network,
     form_option,
@@ -20,6 +21,7 @@ from .options import (
     option,
     run_options,
     seconds,
+    usable,
 )
 from .output import run, say, screen
 
@@ -80,10 +82,23 @@ def _input_range(text: str) -> tuple[str, tuple[float, float]]:
 )
 @option(
     "--interval MS",
-    "Pause this long before each call: 20 (ms) or 1s.",
+    "Begin a call every 20 (ms) or 1s, not one after the other.",
     "interval_s",
     kind=_milliseconds,
 )
+@option(
+    "--keep-warm MS",
+    "Call for this long before each call of an --interval.",
+    "keep_warm_s",
+    kind=_milliseconds,
+)
+@option(
+    "--beside N",
+    "Keep N other processes at work meanwhile, a core each.",
+    kind=click.IntRange(min=0),
+    default=0,
+)
+@option("--cores N", "Cores of a backend. [one a thread, all for default threads]", callback=usable)
 @option("--cold", "Read 64 MB before each call: cold caches.")
 @network_option
 @option("--model FILE", "A model of your own in LeNet's place: .onnx or .tflite.")
@@ -103,7 +118,11 @@ def _input_range(text: str) -> tuple[str, tuple[float, float]]:
 )
 @option("--input FILE", "Real inputs of the model, by name (.npz).", "data")
 @device_option
-@run_options("compare", otherwise="[without a limit: six rounds, and at least 20 s]")
+@run_options(
+    "compare",
+    otherwise="[without a limit: six rounds, and at least 20 s]",
+    threads=default_threads_option,
+)
 @form_option("json", "csv", "markdown")
 def compare(
     backends: tuple[str, ...],
@@ -129,6 +148,7 @@ def compare(
     $ lenet-bench compare fused openblas --budget 60s
     $ lenet-bench compare fused keras --batch 1,8,64,512
     $ lenet-bench compare fused keras --interval 20ms --cold
+    $ lenet-bench compare torch --interval 20ms --threads default --beside 1
     $ lenet-bench compare torch torch@gpu -o mine.jsonl   run it again to continue
     $ lenet-bench compare --device gpu --baseline cudnn
     $ lenet-bench compare --network resnet50 torch onnxruntime keras

@@ -112,6 +112,13 @@ def seconds(text: str) -> float:
     return time
 
 
+def number_or_default(text: str | int) -> int:
+    """A number of threads; 0 for the word `default`."""
+    if not re.fullmatch(r"[1-9]\d{0,4}|default", str(text)):
+        raise click.BadParameter(f"expected a number above 0 or `default`, got {text!r}")
+    return 0 if text == "default" else int(text)
+
+
 #: What an option takes: its name in the help, and its type.
 _VALUES: dict[str, Any] = {
     "BACKEND": BACKEND,
@@ -213,7 +220,7 @@ def form_option(*forms: str) -> Callable[[Command], Command]:
 
 def usable(_context: Any, _option: Any, threads: int | None) -> int | None:
     """Refuse more threads than cores: they would wait for each other while timed."""
-    from ..measure.pinning import usable_cores
+    from ..registry import usable_cores
 
     most = usable_cores()
     if threads is not None and threads > most:
@@ -226,8 +233,8 @@ def usable(_context: Any, _option: Any, threads: int | None) -> int | None:
 def _set_threads(context: Any, option: Any, threads: int) -> int:
     from ..measure.pinning import tell_threads
 
+    tell_threads(threads)  # before NumPy is imported
     usable(context, option, threads)
-    tell_threads(threads)
     return threads
 
 
@@ -240,6 +247,12 @@ _threads_option = partial(
     help="Threads that each backend may use.",
 )
 threads_option = _threads_option("--threads", callback=usable)
+default_threads_option = _threads_option(
+    "--threads",
+    type=number_or_default,
+    callback=usable,
+    help="Threads that each backend may use; `default`: as many as its API takes by itself.",
+)
 #: For backends in this process: eager, since NumPy's BLAS reads it when it is imported.
 threads_here_option = _threads_option("--threads", callback=_set_threads, is_eager=True)
 timeout_option = option(
@@ -266,7 +279,9 @@ asking_options = option_group(
 )
 
 
-def run_options(name: str, *, otherwise: str = "") -> Callable[[Command], Command]:
+def run_options(
+    name: str, *, otherwise: str = "", threads: Callable[[Any], Any] = threads_option
+) -> Callable[[Command], Command]:
     """The options of a run of the command of that name, as CompareOptions calls them.
 
     `otherwise` is what ends a run without --budget. Without --output, the run is saved in a file
@@ -281,7 +296,7 @@ def run_options(name: str, *, otherwise: str = "") -> Callable[[Command], Comman
     return option_group(
         option("--budget TIME", stop, "budget_s"),
         option("--rounds N", "Stop after N rounds."),
-        threads_option,
+        threads,
         weights_option,
         option("-o, --output FILE", save, callback=default_path),
     )

@@ -41,24 +41,40 @@ class Calls:
 
 
 class Before:
-    """Done before each call, outside its time: make the caches cold, then pause."""
+    """Done before each call, outside its time: make the caches cold, then wait for its turn.
 
-    def __init__(self, cold_mb: int | None, interval_s: float | None) -> None:
+    Turns are `interval_s` apart. A call that lasts longer misses those in between. `call` is made
+    again and again for the last `keep_warm_s` before a turn.
+    """
+
+    def __init__(
+        self,
+        cold_mb: int | None = None,
+        interval_s: float | None = None,
+        keep_warm_s: float | None = None,
+        call: Callable[[], Any] = lambda: None,
+    ) -> None:
         # Ones: zeros would all be the system's one page of zeros.
         self._memory = np.ones(cold_mb * 1_000_000 // 8) if cold_mb else None
-        self._interval_s = interval_s
+        self._interval_ns, self._warm_ns = (int((s or 0) * 1e9) for s in (interval_s, keep_warm_s))
+        self._call = call
+        self._turn = clock()
         self.cpu_ns = 0  # CPU time of all these so far
 
     def __bool__(self) -> bool:
-        return self._memory is not None or bool(self._interval_s)
+        return self._memory is not None or bool(self._interval_ns)
 
     def __call__(self) -> None:
+        began = _cpu_clock()
         if self._memory is not None:
-            began = _cpu_clock()
             self._memory.sum()
-            self.cpu_ns += _cpu_clock() - began
-        if self._interval_s:
-            _sleep(self._interval_s)
+        if self._interval_ns:
+            missed = max(0, clock() - self._turn) // self._interval_ns
+            self._turn += (1 + missed) * self._interval_ns
+            _sleep(max(0, self._turn - self._warm_ns - clock()) / 1e9)
+            while self._warm_ns and clock() < self._turn:
+                self._call()
+        self.cpu_ns += _cpu_clock() - began
 
 
 class _Slices:

@@ -288,6 +288,7 @@ def _header(conditions: Conditions, entries: Sequence[Entry]) -> Header:
         other=reference.other,
         weights=printable(file.name),
         weights_sha256=reference.weights_sha256,
+        beside=options.beside,
         batches=options.batches,
         apart=options.apart,
         **conditions.between,

@@ -74,14 +74,17 @@ class CompareOptions:
 
     backends: tuple[str | Entry, ...] = ()
     baseline: str | None = None  # without one, onednn, else the first backend that runs
-    threads: int = 1
+    threads: int = 1  # 0: as many as each API takes by itself
+    cores: int | None = None  # without a number, one a thread, or every one for 0 threads
     budget_s: float | None = None  # of the whole run, first starts included
     rounds: int | None = None
     least_rounds: int = 0  # completed whatever the budget
     margin: float = 0.02  # two backends that differ by less are the same
     seed: int | None = None  # without one, a new one; it is in the result
     timeout_s: float = 120.0  # for one answer of a backend's process
-    interval_s: float | None = None  # idle time before each call
+    interval_s: float | None = None  # from the beginning of one call to that of the next
+    keep_warm_s: float | None = None  # before each of these the API is called for so long
+    beside: int = 0  # other processes, each of which keeps a core busy
     cold: bool = False  # read COLD_MB before each call
     batches: tuple[int, ...] = ()  # sizes to measure throughput for, after the single calls
     apart: bool = False  # take each call apart too, as `why` does
@@ -131,14 +134,19 @@ class CompareOptions:
             if name := next((name for name, given in only.items() if given), None):
                 raise LenetBenchError(f"{name} is for LeNet only, not for {other}")
         positive = {
-            "threads": self.threads,
+            "number of threads": self.threads or None,
+            "number of cores": self.cores,
+            "number of busy processes": self.beside or None,
             "budget": self.budget_s,
             "rounds": self.rounds,
             "margin": self.margin,
             "timeout": self.timeout_s,
             "interval": self.interval_s,
+            "time to keep warm": self.keep_warm_s,
             "batch": min(self.batches, default=None),
         }
+        if self.keep_warm_s and not self.interval_s:
+            raise LenetBenchError("--keep-warm is for calls with an --interval")
         for name, value in positive.items():
             if value is not None and not value > 0:
                 raise LenetBenchError(f"expected a {name} above 0, got {value:g}")

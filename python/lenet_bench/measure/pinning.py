@@ -21,12 +21,6 @@ class Cores:
         return (*self.worker, beside[-1]) if len(self.worker) == 1 and beside else ()
 
 
-def usable_cores() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
 def choose_cores(threads: int, near: Collection[int] = ()) -> Cores:
     """The last cores for the workers, since interrupts go to the first; the rest for the parent.
 
@@ -120,7 +114,12 @@ def _pin(cores: Mapping[int, set[int]]) -> None:
 
 
 def thread_variables(threads: int) -> dict[str, str]:
-    """The variables that set the libraries' thread counts; libraries read them at their import."""
+    """The variables that set the libraries' thread counts; libraries read them at their import.
+
+    With 0 threads there are none.
+    """
+    if not threads:
+        return {}
     many = (
         "OMP_NUM_THREADS",
         "OPENBLAS_NUM_THREADS",

@@ -18,11 +18,12 @@ from .. import units
 from ..errors import without_middle
 from ..network import LENET
 from ..process import Child, Died
-from ..registry import find, with_counterpart, wrong_version
+from ..registry import find, usable_cores, with_counterpart, wrong_version
 from ..results import Anatomy, Batch, Block, CacheProbe, ColdStart, Experiment, Status
 from ..results.machine import Words
 from ..results.portable import portable
 from ..weights import default_path
+from .busy import at_work
 from .options import COLD_MB, CompareOptions, Entry
 from .pinning import Cores, choose_cores, cpus_near_gpu, on_cores, thread_variables
 from .reference_answers import STRETCHES, Floats, Known, ReferenceAnswers, reference_answers
@@ -33,16 +34,15 @@ _PROBES = 3  # for a cache, before and after the timing: noise looks like one, b
 _PROBE_S = 0.5
 _FLOOR_CALLS = 1000  # of the empty backend in a block: the time would allow half a million
 _FEWEST_CALLS = 20  # of a block, however slow: a median needs so many
-_FEWEST_AFTER_GAPS = 10
 _PATIENCE = 4  # times as long as wanted, where the machine is disturbed
 _LONGER = 5  # further stretches at most, each twice as long as the one before
-_IDLE_CALLS = 30  # most calls of a block with gaps, from which its timeout follows
+_PACED_CALLS, _FEWEST_PACED = 170, 10  # of a block: six have a 99th percentile
+_PACED_S = 3.4  # that they take, unless even the fewest take longer
 _STATUS: dict[str, Status] = {"missing": "unavailable", "late": "timeout", "dead": "crashed"}
 _WARM_SHARE = 1 / 5  # of the timed time: caches refill within some calls, AVX-512's clocks in 1 ms
 _TIMED_SHARE = 1 / 4  # of what the start took: starts differ more than the calls of one
 _SHORTEST_S, _LONGEST_S = 0.05, 0.5
 _BATCH_S = 0.05
-_CALLS_AFTER_GAPS = 10
 _EXPERIMENTS_S = 180.0  # longer timeout than for any other answer
 _LONGEST, _LONGEST_TRACEBACK = 1000, 16_000  # most characters kept of a backend's text
 
@@ -64,13 +64,24 @@ class Conditions:
     def between(self) -> dict[str, Any]:
         """What is done before each call."""
         options = self.options
-        cold_mb = COLD_MB if options.cold else None
-        return {"interval_s": options.interval_s, "cold_mb": cold_mb}
+        return {
+            "interval_s": options.interval_s,
+            "cold_mb": COLD_MB if options.cold else None,
+            "keep_warm_s": options.keep_warm_s,
+        }
+
+    @property
+    def paced(self) -> int:
+        """The paced calls of a stretch."""
+        interval_s = self.options.interval_s
+        calls = round(_PACED_S / interval_s) if interval_s else 0
+        return max(_FEWEST_PACED, min(_PACED_CALLS, calls)) // STRETCHES
 
 
 def conditions(options: CompareOptions, entries: Sequence[Entry]) -> Conditions:
     """Choose the cores, and compute the right answers; the options have a seed."""
-    cores = choose_cores(options.threads, cpus_near_gpu(entry.device for entry in entries))
+    count = options.cores or options.threads or usable_cores()
+    cores = choose_cores(count, cpus_near_gpu(entry.device for entry in entries))
     return Conditions(options, cores, reference_answers(options, entries, cores))
 
 
@@ -196,14 +207,22 @@ class Start:
         Between two stretches the parent does nothing that could wait.
         """
         self.warm(warm_s)
-        calls = _FEWEST_AFTER_GAPS if self.conditions.options.interval_s else _FEWEST_CALLS
-        limits: dict[str, Any] = {"gaps": True, "patience": _PATIENCE, "fewest": calls // STRETCHES}
-        for images in self.conditions.reference.timed:
-            limits["undisturbed_loop_ns"] = undisturbed_loop_ns
-            stretch = self._stretch(images, timed_s / STRETCHES, **limits)
-            for _, loop_ns in stretch.answer["slices"]:
-                undisturbed_loop_ns = min(loop_ns, undisturbed_loop_ns or loop_ns)
-            self._stretches.append(stretch)
+        options, cores = self.conditions.options, self.conditions.cores
+        limits: dict[str, Any] = {
+            "gaps": True,
+            "patience": 1 if options.beside else _PATIENCE,
+            "fewest": _FEWEST_CALLS // STRETCHES,
+        }
+        if options.interval_s:
+            timed_s = 0.0
+            limits |= {"fewest": self.conditions.paced, "most": self.conditions.paced}
+        with at_work(options.beside, {*cores.worker, *cores.parent}):
+            for images in self.conditions.reference.timed:
+                limits["undisturbed_loop_ns"] = undisturbed_loop_ns
+                stretch = self._stretch(images, timed_s / STRETCHES, **limits)
+                for _, loop_ns in stretch.answer["slices"]:
+                    undisturbed_loop_ns = min(loop_ns, undisturbed_loop_ns or loop_ns)
+                self._stretches.append(stretch)
         answer = joined([stretch.answer for stretch in self._stretches])
         timed_ns = sum(stretch.timed_ns for stretch in self._stretches)
         return answer | self.ask("resources", timed_ns=timed_ns)
@@ -238,14 +257,15 @@ class Start:
             yield self._stretch(self._stretches[0].images, _SHORTEST_S).median_us
 
     def _stretch(self, images: Known, seconds: float, **limits: Any) -> Stretch:
+        most = self._most and self._most // STRETCHES
+        otherwise = {"gaps": False, "patience": 1, "fewest": 1, "undisturbed_loop_ns": None}
         asked_ns = time.perf_counter_ns()
         answer = self.ask(
             "time",
             self._pauses_s(),
             images=self._taken(images.images),
             seconds=seconds,
-            most=self._most and self._most // STRETCHES,
-            **{"gaps": False, "patience": 1, "fewest": 1, "undisturbed_loop_ns": None, **limits},
+            **{**otherwise, "most": most, **limits},
         )
         heard_ns = time.perf_counter_ns()
         began_ns, now_ns = answer["began_ns"], answer["now_ns"]
@@ -288,7 +308,7 @@ class Start:
         return None if self.entry.checked else _FLOOR_CALLS
 
     def _pauses_s(self) -> float:
-        return 2 * _IDLE_CALLS * (self.conditions.options.interval_s or 0.0)
+        return 2 * self.conditions.paced * (self.conditions.options.interval_s or 0.0)
 
     def check(self, answers: Floats, expected: Floats) -> None:
         """Raise Failed unless the answers equal the reference's within the tolerance."""
@@ -368,11 +388,13 @@ def _said(text: str, longest: int = _LONGEST) -> str:
 
 
 def _timed(start: Start, task: Task, start_s: float) -> dict[str, Any]:
-    """The timed calls. With gaps there is no warm-up, since applications have none."""
+    """The timed calls. With an interval there is no warm-up, since applications have none.
+
+    Beside busy processes all of them count, however slow the known loop.
+    """
+    options = start.conditions.options
     timed_s = min(_LONGEST_S, max(_SHORTEST_S, _TIMED_SHARE * start_s))
-    warm_s = _WARM_SHARE * timed_s
-    if interval_s := start.conditions.options.interval_s:
-        timed_s, warm_s = max(timed_s, _CALLS_AFTER_GAPS * interval_s), 0.0
+    warm_s = 0.0 if options.interval_s else _WARM_SHARE * timed_s
     on_gpu = start.entry.device == "gpu"
     meter = open_meter(start.runs, start.child.pid) if on_gpu else None
     if meter:
@@ -382,7 +404,7 @@ def _timed(start: Start, task: Task, start_s: float) -> dict[str, Any]:
     after = meter.read() if meter else None
     found = {name: answer[name] for name in Block.__struct_fields__ if name in answer}
     found["samples_ns"] = samples = tuple(answer["samples_ns"].tolist())
-    found["slices"] = tuple(map(tuple, answer["slices"]))
+    found["slices"] = () if options.beside else tuple(map(tuple, answer["slices"]))
     found["cores"] = tuple(answer["cores"])
     if on_gpu:
         name = meter.name if meter else start.runs.get("device", "GPU")

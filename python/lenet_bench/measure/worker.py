@@ -12,6 +12,7 @@ import traceback
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from copy import deepcopy
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -139,7 +140,7 @@ class Built:
         self._profile = getattr(network, "profile", None)
         self._images: list[Image] = []
         self._threads: dict[str, int] = {}  # their CPU times before the timed calls
-        self._before = Before(None, None)
+        self._before = Before()
 
     def keep(self, question: Question) -> Reply:
         """Receive the rotating images, and answer each, one call an image."""
@@ -183,7 +184,8 @@ class Built:
 
     def warm(self, question: Question) -> Reply:
         """Make calls with the rotating images, then begin to count resources."""
-        self._before = Before(question["cold_mb"], question["interval_s"])
+        between = {name: question[name] for name in ("cold_mb", "interval_s", "keep_warm_s")}
+        self._before = Before(**between, call=partial(self._infer, self._images[0]))
         seconds, most = question["warm_s"], question["most"]
         time_calls(self._infer, self._images, seconds, 2, most=most, before=self._before)
         self._threads = thread_cpu_ns()
@@ -192,7 +194,7 @@ class Built:
     def time(self, question: Question) -> Reply:
         """Time single calls with these images in turns. The parent takes the time around it."""
         images = _separate(question["images"])
-        between = self._before if question["gaps"] else Before(None, None)
+        between = self._before if question["gaps"] else Before()
         before, cpu_ns = resource.getrusage(resource.RUSAGE_SELF), time.process_time_ns()
         cpu_ns -= between.cpu_ns
         calls = time_calls(

@@ -4,7 +4,7 @@ A backend is one row here and one file in backends/, or in csrc/. Its API is imp
 is loaded.
 """
 
-from .backend import FAMILIES, IN_CPP, Backend, Device, Network
+from .backend import FAMILIES, IN_CPP, Backend, Device, Network, usable_cores
 from .building import check_needs, exact_probabilities, is_installed, wrong_version
 from .loading import load
 from .rows import (

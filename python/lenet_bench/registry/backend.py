@@ -3,6 +3,7 @@
 A row holds facts about a backend that are known without importing its API.
 """
 
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol
@@ -80,6 +81,7 @@ class Backend:
     programs: tuple[str, ...] = ()  # programs that its API runs: compilers
     compiled: frozenset[str] = frozenset()  # variants that run a C++ compiler, for many seconds
     variables: Mapping[str, str] = field(default_factory=dict)  # threads, device: `variables_for`
+    own_threads: int | None = None  # its API's default, 0 if that is a word of it; None: every core
     silencing_variables: Mapping[str, str] = field(default_factory=dict)  # hide its logs
     counterpart: str | None = None  # for a backend on a GPU only: the one on the CPU
     gpu: OnGpu | None = None  # how it runs on a GPU, where it can
@@ -135,8 +137,21 @@ class Backend:
         return one and self.device == "gpu"
 
     def variables_for(self, threads: int) -> dict[str, str]:
-        """The environment variables that its API reads when it is imported."""
-        return {name: value.format(threads=threads) for name, value in self.variables.items()}
+        """The environment variables that its API reads when it is imported.
+
+        With 0 threads they leave the number to the API.
+        """
+        return {
+            name: value.format(threads=threads)
+            for name, value in self.variables.items()
+            if threads or ("THREADS" not in name and "{threads}" not in value)
+        }
+
+
+def usable_cores() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 class Network(Protocol):

@@ -15,7 +15,7 @@ from ..installed import extra_requirements, fits, installed_version, package_nam
 from ..silence import silence
 from ..weights import Weights
 from . import environments, gpu, native
-from .backend import Backend, Device, Network
+from .backend import Backend, Device, Network, usable_cores
 from .cuda import BUILD, built_majors, load_for_cupy, load_for_tinygrad
 from .devices import ProvenOnGpu
 
@@ -114,6 +114,8 @@ def build(
 
     `adapted` builds another network than LeNet.
     """
+    if not threads:
+        threads = usable_cores() if row.own_threads is None else row.own_threads
     name, fails = row.spell(variant), "cannot be imported"
     expected = (Exception, SystemExit) if row.framework else (ImportError,)
     try:

@@ -128,6 +128,7 @@ FRAMEWORKS: tuple[Backend, ...] = (
         "paddle",
         summary="Python, PaddlePaddle's nn.Layer",
         calls="Paddle's kernels, oneDNN and MKL",
+        own_threads=1,
         library="PaddlePaddle",
         variants={
             "eager": "the layer as it is",

@@ -18,15 +18,18 @@ def load(
 ) -> Network:
     """Build one backend: `load("fused").infer(image)`; `load("torch@gpu")` on a GPU.
 
-    `weights` is a file or what `read_weights` gave; without it, the canonical weights.
+    With 0 threads, as many as the API takes by itself. `weights` is a file or what `read_weights`
+    gave; without it, the canonical weights.
     Environment variables configure a framework, once in a process: a backend that needs other
     values than an earlier one, another device, or an environment of its own, is built in a
     process of its own. `quiet` hides what frameworks print while they are built.
     Raises Unavailable, with the command that fixes it, where the backend cannot run.
     """
     row, variant = find(name)
-    if threads < 1:
-        raise LenetBenchError(f"expected at least 1 thread, got {threads}")
+    if threads < 0:
+        raise LenetBenchError(
+            f"expected at least 1 thread, or 0 for the API's default, got {threads}"
+        )
     if not isinstance(weights, Weights):
         weights = read_weights(weights)
     check_needs(row, variant)

@@ -37,6 +37,7 @@ BACKENDS: tuple[Backend, ...] = (
     _in_cpp(
         "fused",
         Native("_fused", "Fused", ("cpu/fused",)),
+        own_threads=1,
         summary="C++, our own SIMD kernels: Winograd convolutions fused with pooling",
         calls="nothing",
         variants={"int16": "fc1's weights as int16 with one scale a row"},

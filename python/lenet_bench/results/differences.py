@@ -29,7 +29,7 @@ def condition_differences(old: Result, new: Result) -> list[ConditionDifference]
 def differing(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[ConditionDifference]:
     for name in dict.fromkeys((*old, *new)):
         if old.get(name) != new.get(name):
-            yield ConditionDifference(name, _spell(old.get(name)), _spell(new.get(name)))
+            yield ConditionDifference(name, spelled(old.get(name)), spelled(new.get(name)))
 
 
 def hardware(machine: Machine) -> dict[str, Any]:
@@ -51,10 +51,12 @@ def settings(rules: Rules) -> dict[str, Any]:
     return {
         "network": rules.network,
         **{f"input {name}": form for name, form in rules.inputs.items()},
-        "threads": rules.threads,
+        "threads": rules.threads or "each API's default",
         "weights (SHA-256)": rules.weights_sha256[:12],
         "images that rotate": rules.images,
-        "idle time before a call, s": rules.interval_s,
+        "interval of calls, s": rules.interval_s,
+        "called before a call, s": rules.keep_warm_s,
+        "busy processes beside": rules.beside,
         "read before a call for cold caches, MB": rules.cold_mb,
         "cores": rules.worker_cores,
         **{f"${name}": value for name, value in rules.variables.items()},
@@ -67,7 +69,8 @@ def _versions(result: Result) -> dict[str, str | None]:
     return {**software.packages, **own}
 
 
-def _spell(value: Any) -> str:
+def spelled(value: Any) -> str:
+    """A setting as text."""
     if value is None:
         return "none"
     if isinstance(value, tuple):

@@ -67,13 +67,15 @@ class Rules(Struct, frozen=True, kw_only=True):
     rounds: Count | None  # or after so many rounds
     timeout_s: Number  # for one answer of a backend's process
     images: Count  # that rotate
-    threads: Count  # of a backend
+    threads: Count  # of a backend; 0: as many as its API takes by itself
     worker_cores: Numbers  # that backends are pinned to; empty: not pinned
     parent_cores: Numbers  # that the measuring program is pinned to
     variables: Words  # pinned in each process's environment
     weights: Name  # their file's name
     weights_sha256: Name  # its parameters' checksum
-    interval_s: Number | None = None  # idle time before each call
+    interval_s: Number | None = None  # from the beginning of one call to that of the next
+    keep_warm_s: Number | None = None  # before each of these it is called for so long
+    beside: Count = 0  # other processes, each of which keeps a core busy
     cold_mb: Count | None = None  # MB read before each call, so that it begins with cold caches
     batches: Annotated[tuple[Some, ...], Few] = ()  # sizes that throughput is measured for
     apart: bool = False  # whether each call is also taken apart: `why`
@@ -311,6 +313,11 @@ class Summary:
     ratio_low: float | None
     ratio_high: float | None
     verdict: Verdict | None  # what the interval says beside the margin
+    p99_low_us: float | None = None  # of calls at an interval: where that of p99 begins
+    p99_high_us: float | None = None  # and ends
+    over_1ms: float | None = None  # likewise: the share that takes longer
+    over_5ms: float | None = None
+    over_20ms: float | None = None
 
 
 @dataclass(frozen=True)

@@ -88,7 +88,7 @@ def _of_the_header(header: Header) -> Iterator[str]:
     if rules.weights not in (default_path().name, OTHER_WEIGHTS):
         yield f"its weights have a name of their own; the shared one is {OTHER_WEIGHTS}"
     logical = header.machine.processor.logical or 1
-    if not 1 <= rules.threads <= logical or len(rules.worker_cores) > logical:
+    if not 0 <= rules.threads <= logical or len(rules.worker_cores) > logical:
         yield "it used more threads or cores than the machine has"
 
 
@@ -144,9 +144,8 @@ def _too_good(block: Block, listed: Listed | None, header: Header) -> Iterator[s
     elif block.status == "ok" and (block.difference or 0.0) > listed.tolerance:
         yield "it was timed although its answers are wrong"
     calls = [block.thinned_ns, *(batch.thinned_ns for batch in block.batches)]
-    if min((times[0][0] for times in calls if times), default=inf) < _least_ns(
-        listed, header.rules.threads
-    ):
+    threads = header.rules.threads or header.machine.processor.logical or 1
+    if min((times[0][0] for times in calls if times), default=inf) < _least_ns(listed, threads):
         yield f"{listed.name} took less time than reading its weights takes"
 
 

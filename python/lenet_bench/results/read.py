@@ -21,6 +21,7 @@ from .statistics import (
     judge,
     median_interval,
     percentile,
+    percentile_interval,
     ratio_interval,
     show,
     start_medians_us,
@@ -216,6 +217,7 @@ def _summarised(row: Row, base: Row | None, header: Header) -> Row:
     ratio, interval = _ratio(row, base, rules.seed) if base else (None, None)
     ratio_low, ratio_high = interval or UNBOUNDED
     verdict = judge(interval, rules.margin) if interval and row.status == "ok" else None
+    paced = _paced(row.blocks, rules.seed) if rules.interval_s else {}
     summary = Summary(
         samples=len(samples),
         rounds=len(row.blocks),
@@ -233,8 +235,18 @@ def _summarised(row: Row, base: Row | None, header: Header) -> Row:
         ratio_low=ratio_low,
         ratio_high=ratio_high,
         verdict="baseline" if base and row.name == base.name else verdict,
+        **paced,
     )
     return replace(row, summary=summary)
+
+
+def _paced(blocks: Sequence[Block], seed: int) -> dict[str, float | None]:
+    """What else is said of calls at an interval."""
+    starts = [block.calls_ns for block in blocks]
+    calls_ns = np.concatenate(starts)
+    low, high = percentile_interval(starts, 99, seed) or UNBOUNDED
+    over = {f"over_{ms}ms": float((calls_ns > ms * 1e6).mean()) for ms in (1, 5, 20)}
+    return {"p99_low_us": low and low / 1000, "p99_high_us": high and high / 1000, **over}
 
 
 def _gpu(timed: Sequence[Block]) -> Gpu | None:

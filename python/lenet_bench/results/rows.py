@@ -29,6 +29,8 @@ def digest(result: Result) -> dict[str, Any]:
         "seed": result.rules.seed,
         "threads": result.rules.threads,
         "interval_s": result.rules.interval_s,
+        "keep_warm_s": result.rules.keep_warm_s,
+        "beside": result.rules.beside,
         "cold_mb": result.rules.cold_mb,
         "margin": result.rules.margin,
         "baseline": result.baseline,

@@ -65,6 +65,18 @@ def median_interval(values: Sequence[float] | Floats, seed: int) -> Interval | N
     return found[0] if found else None
 
 
+def percentile_interval(
+    starts: Sequence[NDArray[np.int64]], percent: float, seed: int
+) -> Interval | None:
+    """The same for a percentile of the calls of all starts."""
+    count = len(starts)
+    if count < FEWEST_STARTS or not show(sum(map(len, starts)), percent):
+        return None
+    picked = np.random.default_rng(seed).integers(0, count, (_RESAMPLES, count))
+    every = (np.concatenate([starts[number] for number in numbers]) for numbers in picked)
+    return _expanded_interval(np.array([np.percentile(calls, percent) for calls in every]), count)
+
+
 def median_intervals(
     starts: Floats, figures: Callable[[Floats], Floats], seed: int
 ) -> list[Interval | None] | None:

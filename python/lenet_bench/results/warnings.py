@@ -122,6 +122,8 @@ def _busy(result: Result, cores: str) -> Iterator[str]:
     cores_of_ours = len({*rules.worker_cores, *rules.parent_cores}) or 1
     if seen.load_before is not None and seen.load_before > cores_of_ours:
         yield f"the machine was busy before the run began (load {seen.load_before:.1f})"
+    if rules.beside:  # which the following signs cannot tell from others
+        return
     if seen.other_share is not None and seen.other_share > _OTHER:
         yield f"other programs used {_whole(seen.other_share)} of {cores} while backends ran"
     lost = [_preempted_per_s(row) for row in result.backends if row.blocks]
@@ -157,7 +159,7 @@ def _of_the_backends(rows: Sequence[Row], result: Result) -> Iterator[str]:
         ),
         (
             lambda row: row.threads_running or 0,
-            rules.threads,
+            rules.threads or inf,
             "{:.0f}".format,
             f"ran more threads than the {rules.threads} asked for: {{}}; {_shared(cores)}",
         ),

@@ -26,12 +26,21 @@ class Quantity:
 
 
 LINES = Quantity("lines", "lines_of_code", units.count, "lines of code", leaves=6)
+#: Of calls at an interval.
+PACED = (
+    Quantity("p99's interval", "p99_low_us", units.times, "95 % interval of p99", "p99_high_us"),
+    *(
+        Quantity(f"over {ms} ms", f"over_{ms}ms", units.percent, "the share that takes longer")
+        for ms in (1, 5, 20)
+    ),
+)
 QUANTITIES = (
     Quantity("p50", "p50_us", units.time, "the median call with one image", leaves=0),
     Quantity("its interval", "p50_low_us", units.times, "95 % interval of p50", "p50_high_us"),
     Quantity("p90", "p90_us", units.time, "90 % of the calls are faster", leaves=8),
     Quantity("p99", "p99_us", units.time, "99 % of the calls are faster", leaves=7),
     Quantity("p99.9", "p999_us", units.time, "99.9 % of the calls are faster"),
+    *PACED,
     Quantity("ratio", "ratio", units.ratio, "p50 divided by the baseline's", leaves=1),
     Quantity("95 % interval", "ratio_low", units.interval, "of the ratio", "ratio_high", leaves=3),
     Quantity("verdict", "verdict", str, "what the interval of the ratio says", leaves=4),

@@ -11,7 +11,18 @@ from ..results.breakdown import has_experiments
 from ..texts import cell, json_text, printable
 from . import markdown
 from . import why as apart
-from .columns import LINES, OFF, PRECISION, QUANTITIES, REDUCED, Quantity, by_batch, in_text
+from .columns import (
+    LINES,
+    OFF,
+    PACED,
+    PRECISION,
+    QUANTITIES,
+    REDUCED,
+    Quantity,
+    by_batch,
+    in_text,
+    known,
+)
 from .figures.rows import Record, as_run, records
 from .figures.story import conclusions
 from .sentences import (
@@ -127,7 +138,7 @@ def _tables(result: Result) -> Iterator[tuple[str, list[Record], Sequence[Quanti
     if full and result.rules.arbiter:  # a model of the user's own has no lines of code
         yield "", full, [*(one for one in in_text(QUANTITIES) if one is not LINES), OFF]
     elif full:
-        yield "", full, in_text(QUANTITIES)
+        yield "", full, [*in_text(QUANTITIES), *known(PACED, full)]
     if reduced:
         yield IN_LESS, reduced, in_text(REDUCED)
     if rated := [row for row in found if row["rates"]]:

@@ -29,7 +29,7 @@ def about(one: MeasuredMachine) -> tuple[str, ...]:
         brief(cpu.model or "unknown processor"),
         f"{cpus}, virtual" if cpu.virtual else cpus,
         one.gpu or units.NONE,
-        str(one.threads),
+        str(one.threads or "default"),
         one.version,
         one.started[:10],
         re.sub(r"\.jsonl(\.gz)?$", "", "/".join(PurePath(one.source).parts[-2:])),

@@ -51,16 +51,21 @@ def conditions(result: Result) -> str:
     """What was measured, on which machine and how long."""
     rules = result.rules
     cores = ", ".join(map(str, rules.worker_cores)) or "any"
-    threads = counted(rules.threads, "thread")
     pause = f", {units.span(rules.interval_s)} apart" if rules.interval_s else ""
     anew = all(len(one.cold_starts) >= result.rounds for one in timed(result))
     cold = f", caches cold (a pass over {rules.cold_mb} MB before it)" if rules.cold_mb else ""
+    warm = f", called for {units.span(rules.keep_warm_s)} before" if rules.keep_warm_s else ""
+    busy = f" beside {counted(rules.beside, 'busy program')}" if rules.beside else ""
     each = ", every backend in a new process each time" if anew else ""
     return (
-        f"{_network(rules)}{pause}{cold}; "
-        f"{threads} on core {cores} of {processor(result.machine)}; "
+        f"{_network(rules)}{pause}{warm}{cold}; "
+        f"{threads(rules)}{busy} on core {cores} of {processor(result.machine)}; "
         f"{counted(result.rounds, 'shuffled round')}{each}, in {result.elapsed_s:.0f} s"
     )
+
+
+def threads(rules: Rules) -> str:
+    return counted(rules.threads, "thread") if rules.threads else "the API's default threads"
 
 
 def _network(rules: Rules) -> str:

@@ -44,11 +44,7 @@ def variables(framework: str, threads: int | None) -> dict[str, str]:
     Without a number it uses as many threads as it likes.
     """
     backend, _ = find(framework)
-    found = environments.variables(backend, threads or 1)
-    if threads:
-        return {**thread_variables(threads), **found}
-    counts = {name for name, value in backend.variables.items() if "{threads}" in value}
-    return {name: value for name, value in found.items() if name not in counts}
+    return {**thread_variables(threads or 0), **environments.variables(backend, threads or 0)}
 
 
 def _packages(framework: str) -> str:

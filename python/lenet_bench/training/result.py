@@ -7,10 +7,14 @@ rate of the cycle, in steps made for this comparison alone. The tolerance is fou
 difference of five seeds in six frameworks.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from statistics import median
 from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
 
 from .recipe import Recipe
 
@@ -46,6 +50,7 @@ class FrameworkRun:
     first_losses: tuple[float, ...] = ()  # of the steps by which frameworks are compared
     test_images: int | None = None
     test_correct: int | None = None  # with the parameters of the chosen epoch
+    test_wrong: tuple[tuple[int, int, int], ...] = ()  # as `confusions` counts them
 
     @property
     def over(self) -> bool:
@@ -121,3 +126,12 @@ class TrainingResult:
             "runs": [run.to_json() for run in self.runs],
             "agreement": None if self.difference is None else agreement,
         }
+
+
+def confusions(
+    answers: NDArray[np.int64], labels: NDArray[np.uint8]
+) -> tuple[tuple[int, int, int], ...]:
+    """Of the images that are read wrongly: label, answer, and how many, the most first."""
+    wrong = zip(labels[answers != labels], answers[answers != labels], strict=True)
+    pairs = Counter((int(label), int(answer)) for label, answer in wrong)
+    return tuple((*pair, count) for pair, count in pairs.most_common())

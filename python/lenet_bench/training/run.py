@@ -35,7 +35,7 @@ from ..weights import write_weights
 from .augment import augment
 from .frameworks import TrainOptions, import_trainer
 from .recipe import Recipe, Stream, batches_an_epoch, check_loss, first_weights, order, rate, split
-from .result import STEPS, Epoch, FrameworkRun, Status
+from .result import STEPS, Epoch, FrameworkRun, Status, confusions
 from .trainer import Parameters, Trainer
 
 Batch = tuple[NDArray[np.float32], NDArray[np.uint8]]
@@ -134,8 +134,10 @@ class _Run:
         """Look at the test images once, with the epoch that the validation images chose."""
         test = read_mnist("test", find_mnist(self._options.data))
         self._trainer.load(self._best)
-        right = _correct(self._trainer.logits(test.ink()), test.labels)
-        self._grow(test_images=len(test), test_correct=right)
+        answers = self._trainer.logits(test.ink()).argmax(axis=1)
+        wrong = confusions(answers, test.labels)
+        right = int((answers == test.labels).sum())
+        self._grow(test_images=len(test), test_correct=right, test_wrong=wrong)
         self._write_weights()
 
     def _step(self, batch: Batch, rate: float, place: str) -> float:
@@ -183,6 +185,7 @@ def _metadata(recipe: Recipe, row: FrameworkRun) -> dict[str, str]:
         metadata["test_images"] = str(row.test_images)
         metadata["test_correct"] = str(row.test_correct)
         metadata["test_accuracy"] = f"{row.test_accuracy:.4f}"
+        metadata["test_wrong"] = json.dumps(row.test_wrong)
     return metadata
 
 

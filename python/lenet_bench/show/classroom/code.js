@@ -1,6 +1,5 @@
 // The code of two or three APIs, stage by stage; a stage that is pointed at is lit everywhere.
-import { element, paint, paintMaps, say, spelt } from "./dom.js";
-import { COUNTS, SHAPES } from "./shapes.js";
+import { $, element, say, sized, spelt } from "./dom.js";
 
 const FIRST = ["onednn", "tensorflow", "keras:predict_on_batch"]; // where the result has them
 const SHOWS = { load: "image", conv1: "pool1", pool1: "pool1", conv2: "pool2", pool2: "pool2", fc1: "fc1" };
@@ -87,13 +86,10 @@ export function code(root, data) {
       element("div", { class: "lines" }, element("pre", { class: "gutter", "aria-hidden": "true" }, numbers.join("\n")), lines));
   }
 
-  return (seen) => {
+  return () => {
     for (const [stage, canvas] of Object.entries(pictures)) {
-      const layer = SHOWS[stage];
-      const shape = SHAPES[layer];
-      const values = seen?.[layer] ?? new Float32Array(layer === "image" ? COUNTS.image : 1);
-      if (layer === "image") paint(canvas, { width: 28, height: 28, channels: 1, data: values.map((ink) => 1 - ink) });
-      else if (seen) paintMaps(canvas, values, shape);
+      const drawn = $(`layer-${SHOWS[stage]}`);
+      sized(canvas, drawn).drawImage(drawn, 0, 0);
     }
   };
 }

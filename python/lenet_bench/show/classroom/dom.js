@@ -46,33 +46,40 @@ export const signed = (value, digits = 2) => `${value < 0 ? "−" : "+"}${Math.a
 
 /** A picture of 0 (black) to 1 (white) as it is. */
 export function paint(canvas, { width, height, channels, data }) {
-  Object.assign(canvas, { width, height });
   const pixels = new ImageData(width, height);
+  const bytes = pixels.data; // each look at `pixels` costs
   for (let i = 0; i < width * height; i++) {
-    for (let c = 0; c < 3; c++) pixels.data[4 * i + c] = 255 * data[channels * i + (channels > 1 ? c : 0)];
-    pixels.data[4 * i + 3] = 255;
+    for (let c = 0; c < 3; c++) bytes[4 * i + c] = 255 * data[channels * i + (channels > 1 ? c : 0)];
+    bytes[4 * i + 3] = 255;
   }
-  canvas.getContext("2d").putImageData(pixels, 0, 0);
+  sized(canvas, pixels).putImageData(pixels, 0, 0);
 }
+
+const [ABOVE, BELOW] = [[194, 65, 12], [11, 92, 173]];
 
 /** Maps side by side in a grid, a pixel between them: blue below zero, red above, white none. */
 export function paintMaps(canvas, values, { columns, side, most = largest(values) }) {
   const maps = values.length / (side * side);
-  const rows = Math.ceil(maps / columns);
   const pitch = side > 1 ? side + 1 : 1;
-  Object.assign(canvas, { width: columns * pitch, height: rows * pitch });
-  const pixels = new ImageData(canvas.width, canvas.height);
-  for (let i = 0; i < values.length; i++) {
-    const [map, place] = [Math.floor(i / (side * side)), i % (side * side)];
-    const x = (map % columns) * pitch + (place % side);
-    const y = Math.floor(map / columns) * pitch + Math.floor(place / side);
-    const strength = Math.min(1, Math.abs(values[i]) / (most || 1));
-    const [r, g, b] = values[i] < 0 ? [11, 92, 173] : [194, 65, 12];
-    const at = 4 * (y * canvas.width + x);
-    pixels.data.set([r, g, b].map((full) => 255 + (full - 255) * strength), at);
-    pixels.data[at + 3] = 255;
+  const pixels = new ImageData(columns * pitch, Math.ceil(maps / columns) * pitch);
+  const bytes = pixels.data;
+  for (let map = 0, i = 0; map < maps; map++) {
+    const first = Math.floor(map / columns) * pitch * pixels.width + (map % columns) * pitch;
+    for (let place = 0; place < side * side; place++, i++) {
+      const at = 4 * (first + Math.floor(place / side) * pixels.width + (place % side));
+      const strength = Math.min(1, Math.abs(values[i]) / (most || 1));
+      const full = values[i] < 0 ? BELOW : ABOVE;
+      for (let c = 0; c < 3; c++) bytes[at + c] = 255 + (full[c] - 255) * strength;
+      bytes[at + 3] = 255;
+    }
   }
-  canvas.getContext("2d").putImageData(pixels, 0, 0);
+  sized(canvas, pixels).putImageData(pixels, 0, 0);
+}
+
+/** What draws on the canvas, once it is of that size: to set it clears and costs. */
+export function sized(canvas, { width, height }) {
+  if (canvas.width !== width || canvas.height !== height) Object.assign(canvas, { width, height });
+  return canvas.getContext("2d");
 }
 
 export const largest = (values) => values.reduce((most, value) => Math.max(most, Math.abs(value)), 0);

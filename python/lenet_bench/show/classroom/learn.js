@@ -14,8 +14,10 @@ export function learn(root, learnt) {
     first: percent(learnt.wrong_by_epoch[0]), chosen: learnt.chosen_epoch, batch: learnt.batch,
   };
   root.append(element("p", {}, say("learn.how", values)),
-    element("figure", {}, curve(learnt, percent), element("figcaption", {}, say("learn.curve", values))),
-    element("p", { class: "outcome" }, say("learn.wrong", values)));
+    element("div", { class: "two" },
+      element("figure", {}, curve(learnt, percent), element("figcaption", {}, say("learn.curve", values))),
+      element("div", {}, element("p", { class: "outcome" }, say("learn.wrong", values)),
+        ...(learnt.pairs.length ? [confusions(learnt.pairs)] : []))));
   if (!learnt.wrong.length) return root.append(element("p", { class: "soft" }, say("learn.noImages")));
   root.append(element("p", {}, say("learn.each")), element("ul", { class: "wrong" }, ...learnt.wrong.map((one) => {
     const canvas = element("canvas", { "aria-hidden": "true" });
@@ -23,6 +25,17 @@ export function learn(root, learnt) {
     paint(canvas, { width: 28, height: 28, channels: 1, data: Float32Array.from(ink, (value) => 1 - value / 255) });
     return element("li", {}, canvas, say("learn.one", one));
   })));
+}
+
+/** How often which digit is read as which: a row for each digit, a column for each answer. */
+function confusions(pairs) {
+  const digits = Array.from({ length: 10 }, (_, digit) => digit);
+  const count = (label, answer) => pairs.find((one) => one[0] === label && one[1] === answer)?.[2];
+  return element("table", { class: "confusions" }, element("caption", {}, say("learn.pairs")),
+    element("thead", {}, element("tr", {}, element("td"),
+      ...digits.map((digit) => element("th", { scope: "col" }, String(digit))))),
+    element("tbody", {}, ...digits.map((label) => element("tr", {}, element("th", { scope: "row" }, String(label)),
+      ...digits.map((answer) => element("td", { class: label === answer ? "right" : undefined }, String(count(label, answer) ?? "")))))));
 }
 
 function curve({ wrong_by_epoch: shares, chosen_epoch: chosen }, percent) {

@@ -18,7 +18,9 @@ _MOST = 60  # wrong images that a page shows
 
 
 def learnt(wrong: Sequence[dict[str, Any]] = ()) -> dict[str, Any] | None:
-    """The share of held-out images that was wrong after each epoch; None without a history."""
+    """The share of held-out images that was wrong after each epoch, and the test images that are;
+    None without a history.
+    """
     kept = read_weights().metadata
     if "history" not in kept:
         return None
@@ -28,6 +30,7 @@ def learnt(wrong: Sequence[dict[str, Any]] = ()) -> dict[str, Any] | None:
         "validation_images": recipe["validation"],
         "batch": recipe["batch"],
         "wrong_by_epoch": [round(1 - one["validation_accuracy"], 6) for one in epochs],
+        "pairs": json.loads(kept.get("test_wrong", "[]")),
         "wrong": list(wrong)[:_MOST],
     }
 

@@ -2,7 +2,7 @@
 import { breaking } from "./break.js";
 import { engine } from "./engine.js";
 import { inflate } from "./inflate.js";
-import { explain, fromPixels, NoInk } from "./prepare.js";
+import { drawn, explain, fromPixels, NoInk } from "./prepare.js";
 import { pad } from "./draw.js";
 import { layers } from "./layers.js";
 import { guess } from "./guess.js";
@@ -73,9 +73,9 @@ async function start() {
     showSteps([]);
     for (const watch of watchers) watch(null);
   };
-  const see = (pixels, width, height, drawn) => {
+  const see = (pixels, width, height, byPen) => {
     try {
-      const steps = explain(fromPixels(pixels, width, height), { drawn });
+      const steps = byPen ? drawn(pixels, width, height) : explain(fromPixels(pixels, width, height));
       answered(steps.at(-1).picture.data, steps);
       const { side } = steps.find((step) => step.side) ?? {};
       return side && say(`draw.more.${side}`);

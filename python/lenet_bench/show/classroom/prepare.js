@@ -38,24 +38,45 @@ const SIDE = 28;
 const [AS_TALL, AS_DARK] = [0.5, 0.25]; // as the digit: what is another one
 const OVERVIEW = 320; // pixels of the longer side while looking for the digit
 
-/**
- * The steps from a picture to the network's input, in order: [{name, summary, picture}]. What was
- * `drawn` on clean paper is ink as it is: there is no light, no table and no colour to look for.
- */
-export function explain(whole, { drawn = false } = {}) {
+/** Steps [{name, summary, picture}], and what adds one and returns its picture. */
+function listed() {
   const steps = [];
   const step = (name, summary, made) => {
     steps.push({ name, summary, picture: made });
     return made;
   };
-  if (drawn) {
-    const strokes = step("ink", text.drawn, mapped(whole, (value) => 1 - value));
-    const cut = step("digit", text.digit, digit(strokes));
-    steps.at(-1).side = sideOfSeveral(strokes, cut);
-    const boxed = step("scale", text.scale, scale(cut));
-    step("centre", text.centre, centre(boxed));
-    return steps;
+  return [steps, step];
+}
+
+/**
+ * The steps from what was drawn on the clean pad, as bytes (red, green, blue, alpha). It is ink as it
+ * is: there is no light, no table and no colour to look for. Half of the pad's pixels a side are
+ * enough for the 80 in which the digit is shaped.
+ */
+export function drawn(rgba, width, height) {
+  const [steps, step] = listed();
+  const strokes = step("ink", text.drawn, inkOfPad(rgba, width, height));
+  const cut = step("digit", text.digit, digit(strokes));
+  steps.at(-1).side = sideOfSeveral(strokes, cut);
+  step("centre", text.centre, centre(step("scale", text.scale, scale(cut))));
+  return steps;
+}
+
+/** Black is ink; the mean of each four pixels. */
+function inkOfPad(rgba, width, height) {
+  const out = picture(height >> 1, width >> 1);
+  const row = 4 * width;
+  for (let y = 0, n = 0; y < out.height; y++) {
+    for (let x = 0, at = 2 * y * row; x < out.width; x++, n++, at += 8) {
+      out.data[n] = 1 - (rgba[at] + rgba[at + 4] + rgba[at + row] + rgba[at + row + 4]) / 1020;
+    }
   }
+  return out;
+}
+
+/** The steps from a picture to the network's input, in order. */
+export function explain(whole) {
+  const [steps, step] = listed();
   if (isMnist(whole)) {
     step("untouched", text.untouched, whole);
     return steps;

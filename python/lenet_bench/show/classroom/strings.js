@@ -164,6 +164,7 @@ export const strings = {
     chart: "The share of held-out images that it read wrongly, after each of its passes over the training images",
     curve: "The share of {held} held-out images that it read wrongly: {first} after the first pass. The dot is pass {chosen}, whose weights are the ones here.",
     wrong: "Of {images} test images it reads {wrong} wrongly: {percent}.",
+    pairs: "How many of them it reads as which digit: a row for the digit that was written, a column for the answer.",
     each: "These are the wrong ones, with their label, the answer, and the probability of the answer.",
     one: "is {label}, says {answer} ({percent} %)",
     noImages: "Where MNIST is on the machine that makes this page, the wrong images stand here.",

@@ -8,9 +8,8 @@ from ... import units
 from ...questions.diff import Change, Difference
 from ...results import Result
 from ...texts import json_text
-from ...units import counted
 from .. import markdown
-from ..sentences import processor
+from ..sentences import processor, threads
 from .screen import Screen
 from .table import Cell, Column, table
 
@@ -74,7 +73,7 @@ def _title(found: Difference) -> Iterator[str]:
     for name, result in (("OLD", found.old), ("NEW", found.new)):
         yield (
             f"{name}: {result.started}, lenet-bench {result.version}, "
-            f"{counted(result.rules.threads, 'thread')} on "
+            f"{threads(result.rules)} on "
             f"{processor(result.machine)}"
         )
 

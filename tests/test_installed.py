@@ -1,0 +1,188 @@
+"""Calls at an interval, beside busy processes, and with an API's default threads."""
+
+import json
+
+import numpy as np
+import psutil
+import pytest
+from lenet_bench import load
+from lenet_bench.cli import run as run_here
+from lenet_bench.measure import calls
+from lenet_bench.measure.busy import at_work
+from lenet_bench.measure.pinning import thread_variables
+from lenet_bench.measure.reference_answers import STRETCHES
+from lenet_bench.registry import BACKENDS, find, is_installed, usable_cores
+from lenet_bench.registry.environments import variables
+from lenet_bench.results import Log, as_result, digest, read_result
+from lenet_bench.results.read import settled
+from lenet_bench.results.thin import thinned
+from msgspec.structs import replace
+from processes import wait_for
+from sample_results import blocks, log, result
+
+MS = 1_000_000
+
+
+class Clock:
+    """Time that passes only while somebody sleeps or calls."""
+
+    def __init__(self, monkeypatch):
+        self.now = 0
+        monkeypatch.setattr(calls, "clock", lambda: self.now)
+        monkeypatch.setattr(calls, "_sleep", self.sleep)
+
+    def sleep(self, seconds):
+        self.now += round(seconds * 1e9)
+
+    def call(self, ms):
+        self.now += ms * MS
+
+
+def test_turns_keep_to_a_schedule_and_a_long_call_misses_some(monkeypatch):
+    clock = Clock(monkeypatch)
+    before = calls.Before(interval_s=0.02)
+    begun = []
+    for took in (3, 19, 20, 45, 1):
+        before()
+        begun.append(clock.now // MS)
+        clock.call(took)
+    assert begun == [20, 40, 60, 100, 160]
+
+
+def test_an_api_is_kept_warm_until_its_turn(monkeypatch):
+    clock = Clock(monkeypatch)
+    made = []
+
+    def call():
+        made.append(clock.now // MS)
+        clock.call(2)
+
+    before = calls.Before(interval_s=0.02, keep_warm_s=0.005, call=call)
+    before()
+    assert made == [15, 17, 19]
+    assert clock.now == 21 * MS, "the last of them is not cut short"
+
+
+def test_a_start_has_170_paced_calls_and_every_one_counts_beside_a_busy_process(command, capsys):
+    path = command(
+        "numpy", "--interval", "2", "--keep-warm", "1", "--beside", "1", "--threads", "default"
+    )
+    printed = capsys.readouterr().out
+    said = "2 ms apart, called for 1 ms before; the API's default threads beside 1 busy program"
+    assert said in " ".join(printed.split())
+    assert "over 20 ms" in printed
+    found = read_result(path)
+    (block,) = found.backends[0].blocks
+    assert len(block.samples_ns) == block.made == 170
+    assert block.wall_ns >= (170 - STRETCHES) * 2 * MS
+    assert (block.slices, block.quiet_share) == ((), None)
+    assert (found.rules.beside, found.rules.threads, found.rules.keep_warm_s) == (1, 0, 0.001)
+    assert len(found.rules.worker_cores) == usable_cores()
+    assert found.rules.variables == {}
+
+
+@pytest.fixture
+def command(weights_file, tmp_path):
+    def run(*words):
+        path = tmp_path / f"{len(list(tmp_path.iterdir()))}.jsonl"
+        rest = ("--rounds", "1", "--weights", str(weights_file), "-o", str(path))
+        assert run_here(["compare", *words, *rest]) == 0
+        return path
+
+    return run
+
+
+def test_cores_are_chosen_apart_from_threads(command):
+    every = str(usable_cores())
+    assert len(read_result(command("fused", "--cores", every)).rules.worker_cores) == int(every)
+    pinned = read_result(command("fused", "--cores", "1", "--threads", "default")).rules
+    assert (len(pinned.worker_cores), pinned.threads) == (1, 0)
+
+
+def busy():
+    every = psutil.Process().children(recursive=True)
+    named = [one for one in every if "lenet_bench.measure.busy:work" in one.cmdline()]
+    return [one for one in named if not one.children()]  # not their keepers
+
+
+def test_busy_processes_work_until_they_are_no_longer_needed():
+    with at_work(2, range(usable_cores())):
+        working = busy()
+        assert len(working) == 2
+        wait_for(lambda: all(one.cpu_times().user > 0.05 for one in working))
+    assert not busy()
+
+
+def test_no_variable_has_a_number_of_threads_where_the_api_decides():
+    assert thread_variables(0) == {}
+    for row in BACKENDS:
+        left = {**row.variables_for(1), **row.variables_for(2)}
+        changing = {name for name in left if row.variables_for(1)[name] != left[name]}
+        assert not changing & set(variables(row, 0)), row.name
+    assert "KERAS_BACKEND" in variables(find("keras")[0], 0)
+
+
+@pytest.mark.parametrize(("name", "threads"), [("fused", 1), ("onednn", usable_cores())])
+def test_an_api_takes_as_many_threads_as_by_itself(name, threads):
+    if not is_installed(find(name)[0]):
+        pytest.skip(f"{name} is not installed")
+    assert load(name, threads=0).describe()["threads"] == str(threads)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--threads", "none"), "a number above 0 or `default`"),
+        (("--threads", "0"), "a number above 0 or `default`"),
+        (("--threads", "99999"), "the cores of this machine"),
+        (("--cores", "99999"), "the cores of this machine"),
+        (("--beside", "-1"), "-1 is not in the range"),
+        (("--keep-warm", "1"), "--keep-warm is for calls with an --interval"),
+    ],
+)
+def test_what_cannot_be_measured_is_refused(words, said, capsys):
+    assert run_here(["compare", "numpy", *words]) != 0
+    error = capsys.readouterr().err
+    assert said in " ".join(error.split())
+    assert "Traceback" not in error
+
+
+def paced(**rules):
+    """Six starts of 170 calls of 1 ms, of which 3 take 2 ms, 2 take 6 ms and 1 takes 21 ms."""
+    long = (2 * MS,) * 3 + (6 * MS,) * 2 + (21 * MS,)
+    rows = blocks("fused", 1000, 6, samples_ns=(MS,) * 164 + long, made=170)
+    return log(rows, interval_s=0.02, **rules)
+
+
+def test_paced_calls_have_tails_and_shares_over_deadlines():
+    (row,) = digest(as_result(paced()))["backends"]
+    assert row["p99_low_us"] <= row["p99_us"] <= row["p99_high_us"]
+    assert row["over_1ms"] == pytest.approx(6 / 170)
+    assert row["over_5ms"] == pytest.approx(3 / 170)
+    assert row["over_20ms"] == pytest.approx(1 / 170)
+
+
+def test_calls_back_to_back_have_no_shares():
+    (row,) = digest(result(blocks("fused", 20)))["backends"]
+    assert {row[key] for key in ("over_1ms", "over_20ms", "p99_low_us")} == {None}
+
+
+def test_a_shared_run_keeps_every_paced_call():
+    whole = paced(threads=0, beside=1)
+    random = np.random.default_rng(1)
+    changed = tuple(
+        replace(block, samples_ns=tuple((random.permutation(170) * 17_000 + 9).tolist()))
+        for block in whole.blocks
+    )
+    whole = Log(whole.header, changed, whole.end)
+    few = thinned(whole)
+    one, other = json.dumps(digest(as_result(whole))), json.dumps(digest(as_result(few)))
+    assert one == other
+    for block, kept in zip(settled(whole.blocks), few.blocks, strict=True):
+        assert sorted(block.samples_ns) == kept.calls_ns.tolist()
+
+
+def test_busy_processes_are_no_sign_of_a_disturbed_machine():
+    rows = blocks("fused", 20, other_share=0.5, preempted=999_999)
+    assert any("other programs" in one for one in result(rows).warnings)
+    assert not any("other programs" in one for one in result(rows, beside=1, threads=0).warnings)
