@@ -66,13 +66,6 @@ def test_a_link_is_made_anew(tmp_path):
     assert not made().is_symlink()
 
 
-def test_a_loose_folder_of_ours_is_tightened():
-    path = made()
-    path.parent.chmod(0o777)
-    assert made() == path
-    assert mode(path.parent) == 0o700
-
-
 def test_a_folder_above_that_others_may_write_is_refused(place, tmp_path):
     made()
     tmp_path.chmod(0o775)

@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 import sys
 from pathlib import Path
 
@@ -53,14 +52,6 @@ def test_an_environment_of_other_pins_is_none(home):
     assert not environments.environments()["caffe"].created
 
 
-def test_a_full_disk_stops_it_at_once(home, monkeypatch):
-    full = shutil.disk_usage(home)._replace(free=10**8)
-    monkeypatch.setattr(shutil, "disk_usage", lambda _: full)
-    with pytest.raises(LenetBenchError, match=r"0\.1 GB .* 1\.6"):
-        environments.create("executorch")
-    assert list(home.iterdir()) == []
-
-
 def test_an_unknown_environment_or_none_is_misuse(run):
     for command in ("create", "remove"):
         done = run("env", command, "cntk")
@@ -73,7 +64,8 @@ def test_a_folder_that_cannot_be_made_is_one_sentence(run, tmp_path):
     (tmp_path / "file").write_text("")
     done = run("env", "create", "caffe", LENET_BENCH_ENVIRONMENTS=str(tmp_path / "file" / "x"))
     assert done.code == 1
-    assert "cannot be created" in done.errors
+    assert "Not a directory" in done.errors
+    assert "Traceback" not in done.errors
 
 
 def test_what_fails_to_install_leaves_nothing(run, home):
@@ -83,9 +75,9 @@ def test_what_fails_to_install_leaves_nothing(run, home):
         "PIP_RETRIES": "0",
         "PIP_CONFIG_FILE": "/dev/null",
     }
-    done = run("env", "create", "caffe", PATH=os.defpath, **nowhere)
+    done = run("env", "create", "caffe", **nowhere)
     assert done.code == 1
-    assert "caffe: pip failed" in done.errors or "caffe: python failed" in done.errors
+    assert "caffe: python failed" in done.errors
     assert list(home.iterdir()) == []
 
 
@@ -108,13 +100,12 @@ def test_the_link_to_an_environment_is_left_to_the_user(run, home):
     (home / "caffe").symlink_to(home)
     done = run("env", "remove", "caffe")
     assert done.code == 1
-    assert done.errors.count("\n") == 1
-    assert f"remove the link with: rm {home}/caffe" in done.errors
+    assert f"{home}/caffe cannot be removed" in done.errors
+    assert home.exists()
 
 
 def test_no_python_that_fits_is_one_sentence(monkeypatch):
     monkeypatch.setenv("PATH", "/nowhere")
-    monkeypatch.setenv("PYENV_ROOT", "/nowhere")
     monkeypatch.setattr("sys.version_info", type("Version", (), {"major": 3, "minor": 99}))
     with pytest.raises(LenetBenchError, match=r"Python 3.11 or 3.10"):
         environments.create("chainer")
@@ -124,10 +115,8 @@ def test_no_python_that_fits_is_one_sentence(monkeypatch):
     "caffe" not in os.environ.get("LENET_BENCH_TEST_ENVIRONMENTS", ""),
     reason="LENET_BENCH_TEST_ENVIRONMENTS does not name caffe, which would be installed",
 )
-def test_caffe_runs_in_an_environment_made_for_it(run, picture, home):
+def test_caffe_runs_in_an_environment_made_for_it(run, picture):
     assert run("env", "create", "caffe").code == 0
-    if shutil.which("uv"):
-        assert "uv" in (home / "caffe" / "pyvenv.cfg").read_text()
     done = run("infer", picture, "--json", "--backend", "caffe", "--backend", "reference")
     answers = [json.loads(line) for line in done.output.splitlines()]
     assert [answer["agrees"] for answer in answers] == [True, True]

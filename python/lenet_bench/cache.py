@@ -27,21 +27,14 @@ _UNFINISHED_S = 3600.0  # an unfinished file so old is of a killed process
 _ELSEWHERE = "name another folder: export XDG_CACHE_HOME=DIR"
 
 
-def home() -> Path | None:
-    """The user's home; None where nothing tells, as for an unknown user in a container."""
-    try:
-        found = Path.home()
-    except RuntimeError:
-        return None
-    return found if found.is_absolute() else None
-
-
 def base_folder(variable: str, below_home: str, nowhere: str) -> Path:
     """lenet-bench's folder in one of the XDG base directories; `nowhere` is without a home."""
     chosen = Path(os.environ.get(variable, ""))
     if not chosen.is_absolute():  # the specification says to ignore such a path
-        known = home()
-        chosen = known / below_home if known else Path(nowhere)
+        try:
+            chosen = Path.home() / below_home
+        except RuntimeError:  # an unknown user, as in a container
+            chosen = Path(nowhere)
     return chosen / "lenet-bench"
 
 
@@ -67,10 +60,6 @@ def own_folder(kind: str) -> Path:
     folder = Path(os.path.realpath(cache_folder(kind)))
     for place in (*reversed(folder.parents), folder):
         place.mkdir(mode=_OURS, exist_ok=True)
-    for place in (folder.parent, folder):  # others could write those of an older version
-        about = place.stat()
-        if about.st_uid == os.geteuid() and about.st_mode & _OTHERS_MAY_WRITE:
-            place.chmod(_OURS)
     trusted = {os.geteuid(), 0, Path("/").stat().st_uid}  # the owner of / may replace all of it
     for place in (folder, *folder.parents):
         about = place.stat()

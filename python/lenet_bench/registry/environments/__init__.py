@@ -6,7 +6,6 @@ interpreter.
 """
 
 import os
-import shlex
 import shutil
 import sys
 from collections.abc import Callable
@@ -14,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ...cache import base_folder, home
+from ...cache import base_folder
 from ...errors import LenetBenchError
 
 if TYPE_CHECKING:
@@ -89,14 +88,14 @@ def create(name: str, progress: Callable[[str], None] = lambda _: None) -> Envir
     """
     environment = _find(name)
     remove(name)
-    _check_room(environment)
     progress(f"{name}: {environment.summary} ({environment.gigabytes:g} GB)")
+    install = [str(environment.interpreter), "-m", "pip", "--disable-pip-version-check", "install"]
     try:
-        pip = _make_empty(environment)
+        _run([_python_for(environment), "-m", "venv", str(environment.folder)])
         if environment.first:
             progress(f"{name}: first {', '.join(environment.first)}")
-            _run([*pip, *environment.first])
-        _run([*pip, *environment.options, "-r", str(environment.pins)])
+            _run([*install, *environment.first])
+        _run([*install, *environment.options, "-r", str(environment.pins)])
         (environment.folder / _COMPLETE).write_text(environment.pins.read_text())
     except BaseException:
         shutil.rmtree(environment.folder, ignore_errors=True)
@@ -107,17 +106,12 @@ def create(name: str, progress: Callable[[str], None] = lambda _: None) -> Envir
 def remove(name: str) -> bool:
     """Remove an environment; returns whether there was one."""
     folder = _find(name).folder
-    if folder.is_symlink():
-        raise LenetBenchError(
-            f"{folder} is a link, and what it leads to is not removed; remove the link with: "
-            f"rm {shlex.quote(str(folder))}"
-        )
     try:
         shutil.rmtree(folder)
     except (FileNotFoundError, NotADirectoryError):
         return False
-    except OSError as error:
-        raise LenetBenchError(f"{folder} cannot be removed: {error.strerror}") from None
+    except OSError as error:  # a link to a folder among them, which is the user's
+        raise LenetBenchError(f"{folder} cannot be removed: {error.strerror or error}") from None
     return True
 
 
@@ -142,66 +136,33 @@ def _home() -> Path:
 def _read(pins: Path) -> Environment:
     """The comments on top: a summary, then `python: ...`, `gigabytes: ...` and the rest."""
     comments = [line[1:].strip() for line in pins.read_text().splitlines() if line[:1] == "#"]
-    facts = dict(line.split(": ", 1) for line in comments[1:] if ": " in line)
+    described = dict(line.split(": ", 1) for line in comments[1:] if ": " in line)
     return Environment(
         name=pins.stem,
         summary=comments[0],
-        pythons=tuple(facts["python"].split()),
-        options=tuple(facts.get("options", "").split()),
-        first=tuple(facts.get("first", "").split()),
-        gigabytes=float(facts["gigabytes"]),
-        gpu="gpu" in facts,
-        beside=tuple(facts.get("beside", "").split()),
+        pythons=tuple(described["python"].split()),
+        options=tuple(described.get("options", "").split()),
+        first=tuple(described.get("first", "").split()),
+        gigabytes=float(described["gigabytes"]),
+        gpu="gpu" in described,
+        beside=tuple(described.get("beside", "").split()),
         pins=pins,
     )
 
 
-def _check_room(environment: Environment) -> None:
-    home, elsewhere = environment.folder.parent, "export LENET_BENCH_ENVIRONMENTS=DIR"
-    try:
-        home.mkdir(parents=True, exist_ok=True)
-        free = shutil.disk_usage(home).free / 1e9
-    except OSError as error:
-        raise LenetBenchError(
-            f"{home} cannot be created: {error.strerror}; name another folder: {elsewhere}"
-        ) from None
-    if free < environment.gigabytes:
-        raise LenetBenchError(
-            f"{home} has {free:.1f} GB free, and {environment.gigabytes:g} GB are needed; "
-            f"free some space, or name another folder: {elsewhere}"
-        )
-
-
-def _make_empty(environment: Environment) -> list[str]:
-    """Create it empty; returns the command that installs into it."""
-    folder, python = str(environment.folder), _python_for(environment)
-    if uv := shutil.which("uv"):
-        _run([uv, "venv", "--quiet", "--python", python or environment.pythons[0], folder])
-        return [uv, "pip", "install", "--quiet", "--python", str(environment.interpreter)]
-    if not python:
-        here = f"{sys.version_info.major}.{sys.version_info.minor}"
-        raise LenetBenchError(
-            f"{environment.name} needs Python {' or '.join(environment.pythons)}, and this is "
-            f"{here}; install one, or uv, which downloads it"
-        )
-    _run([python, "-m", "venv", folder])
-    pip = [str(environment.interpreter), "-m", "pip", "--disable-pip-version-check"]
-    return [*pip, "install", "--quiet"]
-
-
-def _python_for(environment: Environment) -> str | None:
-    """An interpreter of a version that its packages run on: this one, on the PATH, or pyenv's."""
+def _python_for(environment: Environment) -> str:
+    """An interpreter of a version that its packages run on: this one, or one on the PATH."""
     import subprocess
 
     if f"{sys.version_info.major}.{sys.version_info.minor}" in environment.pythons:
         return sys.executable
-    pyenv = Path(os.environ.get("PYENV_ROOT") or (home() or Path("/")) / ".pyenv") / "versions"
-    for name in (f"python{version}" for version in environment.pythons):
-        candidates = [shutil.which(name), *map(str, pyenv.glob(f"*/bin/{name}"))]
-        for python in filter(None, candidates):  # one of pyenv's on the PATH may not run
-            if subprocess.run([python, "-c", ""], capture_output=True).returncode == 0:
-                return python
-    return None
+    for version in environment.pythons:
+        python = shutil.which(f"python{version}")  # pyenv has one for a version that is not chosen
+        if python and subprocess.run([python, "-c", ""], capture_output=True).returncode == 0:
+            return python
+    raise LenetBenchError(
+        f"{environment.name} needs Python {' or '.join(environment.pythons)} on the PATH"
+    )
 
 
 def _package_alone(environment: Environment) -> Path:
