@@ -13,7 +13,7 @@ HERE = str(Path(__file__).parent)
 
 #: The part of CuPy that is used. Like the GPU's, its arrays do not mix with NumPy's.
 CUPY_ON_NUMPY = """
-import sys, time, types
+import sys, types
 import numpy as np
 
 class ndarray(np.ndarray):
@@ -25,12 +25,10 @@ class ndarray(np.ndarray):
         return np.asarray(getattr(ufunc, method)(*plain, **options)).view(ndarray)
 
 class Context:
-    cublas_handle = 0
     def __init__(self, number=0): self.id = number
     def __enter__(self): return self
     def __exit__(self, *_): pass
     def synchronize(self): pass
-    def record(self, event): event.at = time.perf_counter()
     pci_bus_id = "0000:01:00.0"
 
 def gemv(transa, alpha, a, x, beta, y):
@@ -47,18 +45,15 @@ cupy.asnumpy = asnumpy
 cupy.maximum, cupy.exp, cupy.tanh, cupy.ndarray = np.maximum, np.exp, np.tanh, ndarray
 cupy.zeros = lambda shape, dtype: np.zeros(shape, dtype).view(ndarray)
 cupy.__version__ = "14.0"
-cupy.get_default_memory_pool = lambda: types.SimpleNamespace(total_bytes=lambda: 4096)
 ndarray.data = types.SimpleNamespace(ptr=0)
 runtime = types.SimpleNamespace(
     getDeviceCount=lambda: 2, CUDARuntimeError=RuntimeError,
     getDeviceProperties=lambda number: {"name": b"a GPU"},
-    runtimeGetVersion=lambda: 13020, driverGetVersion=lambda: 13000,
+    runtimeGetVersion=lambda: 13020,
     pointerGetAttributes=lambda pointer: types.SimpleNamespace(type=2, device=0),
 )
 cupy.cuda = types.SimpleNamespace(
     runtime=runtime, Device=Context, Stream=lambda non_blocking: Context(),
-    Event=types.SimpleNamespace, get_elapsed_time=lambda a, b: 1000 * (b.at - a.at),
-    cublas=types.SimpleNamespace(getVersion=lambda handle: 130100),
 )
 cupy.cublas = types.ModuleType("cupy.cublas")
 cupy.cublas.gemv = gemv
@@ -106,23 +101,10 @@ def test_the_array_code_matches_the_float64_reference():
     )
 
 
-def test_its_profile_has_the_stages_of_every_gpu_backend():
-    facts, profile = json.loads(
-        said(
-            "import json\n"
-            "net, image = lenet_bench.load('cupy'), np.zeros((28, 28), np.float32)\n"
-            "print(json.dumps([net.describe(), net.profile(image, 3)]))"
-        )
-    )
+def test_its_answers_are_in_the_memory_of_the_gpu():
+    facts = json.loads(said("import json\nprint(json.dumps(lenet_bench.load('cupy').describe()))"))
     assert "memory of GPU 0" in facts["proof"]
     assert facts["CUDA runtime"] == "13.2"
-    assert facts["driver supports CUDA"] == "13.0"
-    assert facts["cuBLAS"] == "13.1"
-    assert facts["device memory"] == "4 KiB"
-    stages = [profile[name] for name in ("h2d_us", "kernels_us", "d2h_us")]
-    assert min(stages) > 0
-    assert sum(stages) <= profile["total_us"] * 1.5  # medians of three calls each
-    assert profile["enqueue_us"] < profile["total_us"]
 
 
 def test_a_second_gpu_is_chosen_by_its_number():

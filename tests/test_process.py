@@ -101,19 +101,6 @@ def test_one_that_hangs_is_late(child, does):
     assert does is None or not alive(child.pid)
 
 
-def test_it_hears_an_interrupt_though_its_parent_ignores_them():
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # as under nohup
-    try:
-        child = started("echo")
-        child.ask("are you there?", TIMEOUT_S)
-        child.interrupt()
-        with pytest.raises(Died, match="exit code 1"):
-            child.hear(TIMEOUT_S)
-    finally:
-        signal.signal(signal.SIGINT, before)
-    child.close()
-
-
 @pytest.mark.parametrize("ends", ["", "os.kill(os.getpid(), 9)\n"])
 def test_temporary_files_of_a_child_go_when_its_parent_ends(ends, tmp_path):
     code = (

@@ -135,10 +135,6 @@ class Child:
         with self._cut_off_after(None if until is None else max(0.1, until - time.monotonic())):
             return _receive(self._connection)
 
-    def interrupt(self) -> None:
-        with suppress(ProcessLookupError):
-            os.kill(self.pid, signal.SIGINT)
-
     def pause(self) -> None:
         """Stop it and all that it started, until `go_on`."""
         self._signal_all(signal.SIGSTOP)
@@ -261,7 +257,6 @@ class Parent:
 def serve() -> None:
     """In the child: run the function that the command line names, then exit at once."""
     descriptor, function = sys.argv[1:]
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # under nohup it was ignored
     os.set_inheritable(int(descriptor), False)
     module, _, name = function.partition(":")
     code = 0

@@ -6,9 +6,9 @@ library is kept in the user's cache.
 
 import ctypes
 import os
+import signal
 import subprocess
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -97,6 +97,7 @@ def _compiled(api: str, version: str, options: Sequence[str]) -> Path:
 
 def _ended(command: Sequence[str], folder: Path) -> tuple[int, str]:
     """Run the compiler, whose temporary files go into the folder: its exit code and its errors."""
+    another = "name another C++ compiler: export CXX=g++-12"
     try:
         process = subprocess.Popen(
             command,
@@ -106,26 +107,18 @@ def _ended(command: Sequence[str], folder: Path) -> tuple[int, str]:
             stderr=subprocess.PIPE,
             text=True,
             errors="replace",
+            start_new_session=True,  # it has children of its own, which end with it
         )
     except OSError as error:
-        raise Unavailable(
-            f"{command[0]} cannot be started: {error.strerror}; "
-            "name a C++ compiler: export CXX=g++-12"
-        ) from None
+        raise Unavailable(f"{command[0]} cannot be started: {error.strerror}; {another}") from None
     try:
         _, errors = process.communicate(timeout=_SECONDS)
     except subprocess.TimeoutExpired:
         raise Unavailable(
-            f"{command[0]} did not compile within {_SECONDS:g} s; "
-            "name another C++ compiler: export CXX=g++-12"
+            f"{command[0]} did not compile within {_SECONDS:g} s; {another}"
         ) from None
     finally:
-        if process.poll() is None:  # also after Ctrl-C; the compiler has children of its own
-            import psutil
-
-            every = [*psutil.Process(process.pid).children(recursive=True), process]
-            for one in every:
-                with suppress(psutil.NoSuchProcess):
-                    one.kill()
+        if process.returncode is None:  # also after Ctrl-C
+            os.killpg(process.pid, signal.SIGKILL)
             process.communicate()
     return process.returncode, errors

@@ -1,10 +1,7 @@
-"""The adapter of CuPy: the chosen GPU, a stream, layers and profile as the native GPU backends."""
+"""The adapter of CuPy: the chosen GPU, a stream, and the layers, as of the native GPU backends."""
 
 import os
-import time
 from collections.abc import Callable
-from itertools import pairwise
-from statistics import median
 from typing import Any
 
 import cupy as cp
@@ -16,13 +13,13 @@ from ..network import IMAGE_SIDE
 from ..weights import Weights
 from .adapter import Adapter
 from .backend import Backend
+from .cuda import dotted
 from .gpu import chosen
 from .input import check_image
 
 Array = NDArray[np.float32]
 
 _DEVICE_MEMORY = 2  # cudaMemoryTypeDevice
-_STAGES = ("enqueue_us", "total_us", "h2d_us", "kernels_us", "d2h_us")
 
 
 class OnCuPy(Adapter):
@@ -55,45 +52,14 @@ class OnCuPy(Adapter):
         """The device, and the versions of what runs on it."""
         with self.device, self.stream:
             properties = cp.cuda.runtime.getDeviceProperties(self.device.id)
-            handle = self.device.cublas_handle
             return {
                 "device": properties["name"].decode(),
                 "device index": str(self.device.id),
                 "PCI bus": self.device.pci_bus_id,
                 "proof": self._where_answers_lie(),
                 "library": f"CuPy {cp.__version__}",
-                "CUDA runtime": _dotted(cp.cuda.runtime.runtimeGetVersion(), 1000, 10),
-                "driver supports CUDA": _dotted(cp.cuda.runtime.driverGetVersion(), 1000, 10),
-                "cuBLAS": _dotted(cp.cuda.cublas.getVersion(handle), 10_000, 100),
-                "device memory": f"{cp.get_default_memory_pool().total_bytes() >> 10} KiB",
+                "CUDA runtime": dotted(cp.cuda.runtime.runtimeGetVersion()),
             }
-
-    def profile(self, image: Array, calls: int = 200) -> dict[str, float]:
-        """Where the time of one image goes, in microseconds, as medians of many calls."""
-        image = check_image(image)
-        with self.device, self.stream:
-            samples = [self._profiled_call(image) for _ in range(calls)]
-        return dict(zip(_STAGES, map(median, zip(*samples, strict=True)), strict=True))
-
-    def _profiled_call(self, image: Array) -> list[float]:
-        """The three stages by CUDA's events, the rest by the host's clock.
-
-        CuPy's copy out waits for the computation, so it is no part of enqueueing; it ends when the
-        host has been woken.
-        """
-        events = [cp.cuda.Event() for _ in range(4)]
-        start = time.perf_counter_ns()
-        self.stream.record(events[0])
-        inputs = cp.asarray(image)
-        self.stream.record(events[1])
-        answer = self._forward(inputs)["probabilities"]
-        self.stream.record(events[2])
-        enqueued = time.perf_counter_ns()
-        cp.asnumpy(answer)
-        self.stream.record(events[3])
-        self.stream.synchronize()
-        by_host = [(at - start) / 1000 for at in (enqueued, time.perf_counter_ns())]
-        return by_host + [1000 * cp.cuda.get_elapsed_time(*pair) for pair in pairwise(events)]
 
     def _where_answers_lie(self) -> str:
         """From the driver, not from CuPy."""
@@ -123,7 +89,3 @@ def _gpus() -> int:
             "nvidia-smi"
         ) from None
     return count
-
-
-def _dotted(version: int, major: int, minor: int) -> str:
-    return f"{version // major}.{version % major // minor}"
