@@ -15,7 +15,7 @@ from pathlib import Path
 
 from ..errors import LenetBenchError
 from ..installed import extra_requirements, installed_bytes
-from ..registry import Backend, canonical_name, environments, every_name, find, names
+from ..registry import Backend, environments, find, names, with_variants
 from .api import api_names
 from .source import Source, sources
 from .tokens import code_lines
@@ -40,18 +40,7 @@ class Cost:
 
 def costs(asked: Sequence[str] = ()) -> list[Cost]:
     """The costs of these backends with their variants, or of all; in the registry's order."""
-    for name in asked:
-        find(name)
-    bare = {canonical_name(name) for name in asked if ":" not in name}
-    wanted = {*map(canonical_name, asked), *(n for n in every_name() if _bare(n) in bare)}
-    if not asked:
-        return list(map(_cost, names()))
-    return [_cost(name) for name in every_name() if name in wanted]
-
-
-def _bare(name: str) -> str:
-    row, _ = find(name)
-    return row.spell(row.default)
+    return list(map(_cost, with_variants(asked) if asked else names()))
 
 
 @cache
@@ -97,7 +86,8 @@ def _requirements(row: Backend) -> list[str]:
 def _disk(name: str) -> tuple[float | None, float | None]:
     """What a call needs, and what only its model file needs; the same for all variants."""
     try:
-        return _disk_of(_bare(name))
+        row, _ = find(name)
+        return _disk_of(row.spell(row.default))
     except (LenetBenchError, OSError):
         return None, None
 

@@ -21,4 +21,5 @@ from .rows import (
     precision,
     tolerance,
     with_counterpart,
+    with_variants,
 )

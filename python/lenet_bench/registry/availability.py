@@ -23,7 +23,7 @@ from .backend import Backend
 from .building import check_needs, import_backend, wrong_version
 from .gpu import why_none
 from .loading import load
-from .rows import every_name, find, names, tolerance
+from .rows import every_name, find, names, tolerance, with_variants
 
 Image = NDArray[np.float32]
 
@@ -102,15 +102,11 @@ def ask(
 
 def rows_of(asked: Sequence[str]) -> list[tuple[Backend, list[str]]]:
     """Each requested row with the names to try; a bare name stands for all its variants."""
-    if not asked:
-        asked = names() if why_none() else every_name()
-    elif missing := {name for name in asked if find(name)[1] == find(name)[0].default}:
-        asked = [*asked, *(variant for name in missing for variant in find(name)[0].names())]
+    every = names() if why_none() else every_name()
     rows: dict[str, tuple[Backend, list[str]]] = {}
-    for name in every_name():
-        if name in asked:
-            row = find(name)[0]
-            rows.setdefault(row.spell(row.default), (row, []))[1].append(name)
+    for name in with_variants(asked) if asked else every:
+        row = find(name)[0]
+        rows.setdefault(row.spell(row.default), (row, []))[1].append(name)
     return list(rows.values())
 
 

@@ -156,6 +156,15 @@ def every_name() -> list[str]:
     return [name for row in _rows() for name in row.names()]
 
 
+def with_variants(asked: Sequence[str]) -> list[str]:
+    """These names in the registry's order; a bare name stands for all its variants."""
+    wanted = set(map(canonical_name, asked))
+    for row, variant in map(find, asked):
+        if variant == row.default:
+            wanted.update(row.names())
+    return [name for name in every_name() if name in wanted]
+
+
 def held_by(environment: str) -> list[str]:
     """The backends that this isolated environment is for."""
     return [row.spell(row.default) for row in _rows() if row.environment == environment]
