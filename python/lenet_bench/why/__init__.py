@@ -88,7 +88,7 @@ class Ways:
     ways: Sequence[Way]
     form: Form = field(default_factory=Form)
     others: Mapping[str, Any] = field(default_factory=dict)  # in place of names of its file
-    beside: Sequence[Probe] = ()
+    beside: Iterable[Probe] = ()
 
 
 def probes_of(

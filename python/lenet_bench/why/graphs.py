@@ -4,7 +4,7 @@ Its operations run in a thread of the runtime, which only a session can switch o
 """
 
 from collections.abc import Callable, Iterator
-from functools import cache, cached_property, partial
+from functools import cache
 from typing import Any
 from unittest import mock
 
@@ -15,108 +15,108 @@ from tensorflow.python.eager import context
 
 from ..experiment_names import ENTERING
 from ..networks.pieces import Form
-from . import Case, Infer, Probe, Way, Ways
-from .ways import COMPILED, EAGER, ON_TENSOR, users
+from . import Case, Infer, Probe, Ways
+from .ways import COMPILED, EAGER, ON_TENSOR, Below, Held, Inside, called
 
-Made = Any  # an adapter of a piece
-
-
-def of_tensorflow(case: Case) -> Ways | None:
-    variant, x = case.variant, tf.constant(case.images[..., None])
-
-    def model(made: Made) -> Infer:
-        held = made.inside()["model"]
-        return case.waiting(lambda _: held(x))
-
-    def graph(made: Made) -> Any:
-        held = made.inside()["model"]
-        return held.get_concrete_function(x) if variant == "function" else held
-
-    if variant == "session":
-        python = "Session.run, less the C++ run with prepared options"
-        entered = Way(ENTERING, "a run of a graph that returns ten pixels", _below_session(case))
-        return Ways([*users(case, "Python", python), entered], Form(held=True))
-    if variant == "eager":
-        entered = Way(ENTERING, "a module that does nothing, on a tensor", model)
-        form = Form() if case.on_gpu else EAGER
-        return Ways([*users(case, "arrays", ON_TENSOR), entered], form)
-    if variant not in ("concrete", "function", "xla"):
-        return None
-    finding = [Way("finding the graph", _FINDING, model)] if variant == "function" else []
-    return Ways(
-        [*users(case, "arrays", ON_TENSOR), *finding, *_of_a_graph(case, graph, x, x)],
-        COMPILED,
-        beside=list(_hand_over(case)) if variant != "xla" else (),
-    )
+Function = Callable[[Held], Any]  # a function or graph of TensorFlow's, of what holds it
 
 
-def of_keras(case: Case) -> Ways:
+def of_tensorflow(case: Case) -> dict[str, Ways]:
+    x = tf.constant(case.images[..., None])
+
+    def model(held: Held) -> Any:
+        return held.model
+
+    graph = _of_a_graph(case, model, x, x)
+    threads: dict[str, Any] = {"form": COMPILED, "beside": _hand_over(case)}
+    nothing = (ENTERING, "a module that does nothing, on a tensor", _on(case, model, x))
+    return {
+        "session": called(
+            case,
+            *("Python", "Session.run, less the C++ run with prepared options"),
+            (ENTERING, "a run of a graph that returns ten pixels", _below_session(case)),
+            form=Form(held=True),
+        ),
+        "eager": called(case, "arrays", ON_TENSOR, nothing, form=Form() if case.on_gpu else EAGER),
+        "function": called(
+            case, "arrays", ON_TENSOR, *_of_a_function(case, model, x, x), **threads
+        ),
+        "concrete": called(case, "arrays", ON_TENSOR, *graph, **threads),
+        "xla": called(case, "arrays", ON_TENSOR, *graph, form=COMPILED),
+    }
+
+
+def of_keras(case: Case) -> dict[str, Ways]:
     images = case.images[..., None]
     x = tf.constant(images)
-    if case.variant == "function":
-
-        def program(made: Made) -> Infer:
-            held = made.inside()["program"]
-            return case.waiting(lambda _: held(x))
-
-        def graph(made: Made) -> Any:
-            return made.inside()["program"].get_concrete_function(x)
-
-        ways = [*users(case, "arrays", ON_TENSOR), Way("finding the graph", _FINDING, program)]
-        return Ways([*ways, *_of_a_graph(case, graph, x, x)], COMPILED)
 
     @cache
-    def steps(made: Made) -> _Steps:
-        return _Steps(made.inside()["model"], images)
+    def steps(model: Any) -> dict[str, Infer]:
+        return dict(zip(_PREDICT, _steps(model, images), strict=True))
 
-    def stepping(call: Callable[[_Steps], Infer], made: Made) -> Infer:
-        return call(steps(made))
+    def step(name: str) -> Inside:
+        return lambda held: steps(held.model)[name]
 
-    def asked(made: Made) -> Infer:
-        function = steps(made).asked
-        return case.waiting(lambda _: function([(x,)]))
-
-    def predicted(made: Made) -> Any:
-        return steps(made).asked.get_concrete_function([(x,)])
-
-    if case.variant == "predict_on_batch":
-        ways = users(case, "arrays", "predict_on_batch, less its predict_function on a tensor")
-    else:
-        whole = "predict on an array, less on the data set that Keras makes of it, kept"
-        ways = users(case, "data set", whole)
-        for name, (call, evidence) in _PREDICT.items():
-            ways.append(Way(name, evidence, partial(stepping, call)))
-    ways.append(Way("finding the graph", _FINDING, asked))
-    ways += _of_a_graph(case, predicted, x, [(x,)])
-    return Ways(ways, COMPILED, beside=list(_hand_over(case)))
+    predicting = _of_a_function(case, lambda held: _predicting(held.model), x, [(x,)])
+    compiled = _of_a_function(case, lambda held: held.program, x, x)
+    whole = "predict on an array, less on the data set that Keras makes of it, kept"
+    on_batch = "predict_on_batch, less its predict_function on a tensor"
+    by_hand = [(name, evidence, step(name)) for name, evidence in _PREDICT.items()]
+    threads: dict[str, Any] = {"form": COMPILED, "beside": _hand_over(case)}
+    return {
+        "function": called(case, "arrays", ON_TENSOR, *compiled, form=COMPILED),
+        "predict_on_batch": called(case, "arrays", on_batch, *predicting, **threads),
+        "predict": called(case, "data set", whole, *by_hand, *predicting, **threads),
+    }
 
 
-_FINDING = "the function, less the concrete function that it finds and calls"
+def _predicting(model: Any) -> Any:
+    """The function that Keras makes of a model, of an iterator over batches."""
+    model.make_predict_function()
+    return model.predict_function
 
 
-def _of_a_graph(case: Case, graph: Callable[[Made], Any], x: Any, given: Any) -> Iterator[Way]:
+def _on(case: Case, of: Function, given: Any) -> Inside:
+    """The call of a function with what it takes."""
+
+    def calling(held: Held) -> Infer:
+        function = of(held)
+        return case.waiting(lambda _: function(given))
+
+    return calling
+
+
+def _of_a_function(case: Case, of: Function, x: Any, given: Any) -> list[Below]:
+    def graph(held: Held) -> Any:
+        return of(held).get_concrete_function(given)
+
+    finding = "the function, less the concrete function that it finds and calls"
+    way = ("finding the graph", finding, _on(case, of, given))
+    return [way, *_of_a_graph(case, graph, x, given)]
+
+
+def _of_a_graph(case: Case, graph: Function, x: Any, given: Any) -> list[Below]:
     """From a concrete function down to the runtime, which gets the graph's name."""
 
-    def python(made: Made) -> Infer:
-        concrete = graph(made)
-        return case.waiting(lambda _: concrete(given))
-
-    def below(made: Made) -> Infer:
-        concrete = graph(made)  # kept, since the graph goes with its function
+    def below(held: Held) -> Infer:
+        concrete = graph(held)  # kept, since the graph goes with its function
         inputs, outputs = [x, *concrete.captured_inputs], len(concrete.outputs)
         call, name = context.context().call_function, concrete.name
         return case.waiting(lambda _: (call(name, inputs, outputs), concrete))
 
-    yield Way("Python", "the concrete function, less its graph called by name", python)
-    yield Way(ENTERING, "a graph that returns ten pixels, called by name", below)
+    by_name = "the concrete function, less its graph called by name"
+    return [
+        ("Python", by_name, _on(case, graph, given)),
+        (ENTERING, "a graph that returns ten pixels, called by name", below),
+    ]
 
 
-def _below_session(case: Case) -> Callable[[Made], Infer]:
-    def below(made: Made) -> Infer:
-        inside = made.inside()
-        session, image, answer = (inside[name] for name in ("session", "image", "answer"))
-        options = pywrap_tf_session.TF_NewBufferFromString(inside["here"].SerializeToString())
-        given, wanted = {image._as_tf_output(): case.images[..., None]}, [answer._as_tf_output()]
+def _below_session(case: Case) -> Inside:
+    def below(held: Held) -> Infer:
+        session, here = held.session, held.here.SerializeToString()
+        options = pywrap_tf_session.TF_NewBufferFromString(here)
+        given = {held.image._as_tf_output(): case.images[..., None]}
+        wanted = [held.answer._as_tf_output()]
         run, handle = pywrap_tf_session.TF_SessionRun_wrapper, session._session
         return lambda _: (run(handle, options, given, wanted, [], None), session)
 
@@ -144,109 +144,77 @@ def _hand_over(case: Case) -> Iterator[Probe]:
         yield Probe("hand-over", name, infer, evidence=evidence)
 
 
-class _Steps:
-    """What predict does with a model, step by step through public API."""
+#: Each step of predict, and what is measured for it: the call with the step, less without.
+_PREDICT = {
+    "tuning": "predict on that data set, less without tf.data's autotuning and the thread for it",
+    "loop": "predict on that, less its steps by hand",
+    "callbacks": "the steps by hand, less the same without a CallbackList",
+    "second iterator": (
+        "the same, less without the iterator that predict makes at the end, and asks nothing"
+    ),
+    "batch": "the batch taken from an iterator, less an iterator that is made only",
+    "pipeline": (
+        "an iterator of Keras' data set, whose steps are functions, less one of a single tensor"
+    ),
+    "iterator": "an iterator of a single tensor, less none",
+    "arrays": "the predict_function, its answer as an array, less without that",
+}
 
-    def __init__(self, model: Any, images: Any) -> None:
-        self.model, self.images = model, images
-        model.make_predict_function()
-        self.asked = model.predict_function
 
-    @cached_property
-    def kept(self) -> Any:
-        """The data set that Keras makes of an array, kept where predict asks for its iterator.
+def _steps(model: Any, images: Any) -> list[Infer]:
+    """What predict does with a model, each time without one more step, through public API."""
+    asked, x, kept = _predicting(model), tf.constant(images), _data_set(model, images)
+    options = tf.data.Options()
+    options.autotune.enabled = False
+    untuned = kept.with_options(options)
+    single = tf.data.Dataset.from_tensors((images,)).with_options(options)
 
-        Keras infers one batch from an array; for a data set we set the cardinality.
-        """
-        found: list[Any] = []
-        ask = tf.data.Dataset.__iter__
+    def on(data: Any) -> Infer:
+        return lambda _: model.predict(data, verbose=0)
 
-        def iterator(data: Any) -> Any:
-            found.append(data)
-            return ask(data)
-
-        with mock.patch.object(tf.data.Dataset, "__iter__", iterator):
-            self.model.predict(self.images, verbose=0)
-        return found[0].apply(tf.data.experimental.assert_cardinality(1))
-
-    @cached_property
-    def untuned(self) -> Any:
-        return _untuned(self.kept)
-
-    def on(self, data: Any) -> Infer:
-        return lambda _: self.model.predict(data, verbose=0)
-
-    def by_hand(self, *, called_back: bool = False, twice: bool = False) -> Infer:
-        """The steps on the data set."""
-        data, asked = self.untuned, self.asked
-
+    def by_hand(*, called_back: bool = False, twice: bool = False) -> Infer:
         def infer(_: Any) -> Any:
             calls = None
             if called_back:
-                calls = callbacks.CallbackList(model=self.model, epochs=1, steps=1)
+                calls = callbacks.CallbackList(model=model, epochs=1, steps=1)
                 calls.on_predict_begin()
-            iterator = iter(data)
+            iterator = iter(untuned)
             if calls:
                 calls.on_predict_batch_begin(0)
             answer = asked([next(iterator)])
             if calls:
                 calls.on_predict_batch_end(0, {"outputs": answer})
             if twice:
-                iterator = iter(data)
+                iterator = iter(untuned)
             if calls:
                 calls.on_predict_end()
             return tf.concat([answer], 0).numpy()
 
         return infer
 
-    def unasked(self, data: Any) -> Infer:
+    def unasked(data: Any) -> Infer:
         """An iterator that is made only, and the function on a tensor."""
-        asked, x = self.asked, tf.constant(self.images)
         return lambda _: (iter(data) if data else None, tf.concat([asked([(x,)])], 0).numpy())[1]
 
-    @property
-    def plain(self) -> Any:
-        return _untuned(tf.data.Dataset.from_tensors((self.images,)))
+    return [
+        *(on(kept), on(untuned)),
+        *(by_hand(called_back=True, twice=True), by_hand(twice=True), by_hand()),
+        *(unasked(untuned), unasked(single), unasked(None)),
+    ]
 
 
-def _untuned(data: Any) -> Any:
-    options = tf.data.Options()
-    options.autotune.enabled = False
-    return data.with_options(options)
+def _data_set(model: Any, images: Any) -> Any:
+    """The data set that Keras makes of an array, kept where predict asks for its iterator.
 
+    Keras infers one batch from an array; for a data set we set the cardinality.
+    """
+    found: list[Any] = []
+    ask = tf.data.Dataset.__iter__
 
-#: Each step of predict: the call with it, and what is measured.
-_PREDICT: dict[str, tuple[Callable[[_Steps], Infer], str]] = {
-    "tuning": (
-        lambda steps: steps.on(steps.kept),
-        "predict on that data set, less without tf.data's autotuning and the thread for it",
-    ),
-    "loop": (
-        lambda steps: steps.on(steps.untuned),
-        "predict on that, less its steps by hand",
-    ),
-    "callbacks": (
-        lambda steps: steps.by_hand(called_back=True, twice=True),
-        "the steps by hand, less the same without a CallbackList",
-    ),
-    "second iterator": (
-        lambda steps: steps.by_hand(twice=True),
-        "the same, less without the iterator that predict makes at the end, and asks nothing",
-    ),
-    "batch": (
-        lambda steps: steps.by_hand(),
-        "the batch taken from an iterator, less an iterator that is made only",
-    ),
-    "pipeline": (
-        lambda steps: steps.unasked(steps.untuned),
-        "an iterator of Keras' data set, whose steps are functions, less one of a single tensor",
-    ),
-    "iterator": (
-        lambda steps: steps.unasked(steps.plain),
-        "an iterator of a single tensor, less none",
-    ),
-    "arrays": (
-        lambda steps: steps.unasked(None),
-        "the predict_function, its answer as an array, less without that",
-    ),
-}
+    def iterator(data: Any) -> Any:
+        found.append(data)
+        return ask(data)
+
+    with mock.patch.object(tf.data.Dataset, "__iter__", iterator):
+        model.predict(images, verbose=0)
+    return found[0].apply(tf.data.experimental.assert_cardinality(1))

@@ -15,7 +15,7 @@ from ..cache import made
 from ..networks.seeded import sha256
 from . import Case, Infer
 
-_NETWORKS = 64  # most networks that Dynamo compiles of one function
+torch._dynamo.config.recompile_limit = 64  # networks that Dynamo compiles of one function
 
 
 def inferring(call: Callable[[], Any]) -> Infer:
@@ -26,7 +26,7 @@ def inferring(call: Callable[[], Any]) -> Infer:
     return infer
 
 
-def _below_dynamo(model: Any, x: Any) -> Infer:
+def below_dynamo(model: Any, x: Any) -> Infer:
     """Inductor's code of a compiled module, on the arguments that Dynamo passes."""
     caught: list[tuple[Any, Any]] = []
 
@@ -45,17 +45,12 @@ def _below_dynamo(model: Any, x: Any) -> Infer:
     return inferring(lambda: code(*handed))
 
 
-def _below_package(model: Any, x: Any) -> Infer:
+def below_package(model: Any, x: Any) -> Infer:
     run = model.loader.boxed_run  # it empties the list of arguments
     return inferring(lambda: run([x]))
 
 
-def _many(_: Case) -> Mapping[str, Any]:
-    torch._dynamo.config.recompile_limit = _NETWORKS
-    return {}
-
-
-def _keeping(case: Case) -> Mapping[str, Any]:
+def keeping(case: Case) -> Mapping[str, Any]:
     """Replaces the compilation of a package in the backend's file: it compiles a graph once."""
 
     def packaged(graph: Any, device: str) -> Infer:
@@ -76,20 +71,3 @@ def _keeping(case: Case) -> Mapping[str, Any]:
             return file.on_arrays(torch._inductor.aoti_load_package(str(path)), device)
 
     return {"packaged": packaged}
-
-
-#: By variant: the code below, what is measured for "Python" and for entering, other objects.
-BELOW = {
-    "compile": (
-        _below_dynamo,
-        "the compiled module, less Inductor's code in it: Dynamo's guards",
-        "Inductor's code of a module that returns ten pixels",
-        _many,
-    ),
-    "export": (
-        _below_package,
-        "the package's call, less its loader in C++",
-        "a package that returns ten pixels, called by its loader",
-        _keeping,
-    ),
-}

@@ -2,13 +2,13 @@
 
 from collections.abc import Iterator, Mapping
 from importlib import import_module
-from typing import Any, NamedTuple
+from typing import Any
 
 from ..experiment_names import COUNTS, ENTERING, NOTHING
 from ..network import LAYERS, LENET
 from ..networks.pieces import Piece
 from ..registry import cuda, native
-from . import Case, Infer, Probe, Way, experiments
+from . import Case, Probe, Way, experiments
 
 STAGES = dict.fromkeys(("conv1", "pool1", "conv2", "pool2", "fc1", "fc2", "softmax"), 1)
 #: Kernels and cuBLAS calls of each stage: in `cudnn` the bias of a convolution is a separate one.
@@ -24,11 +24,6 @@ _BINDING = "the call through pybind11, of a network that does nothing"
 _COPIES = "copy of the image in, a trivial kernel, copy of ten floats out, wait for them"
 
 
-class _Made(NamedTuple):
-    infer: Infer
-    operations: int
-
-
 def native_probes(case: Case) -> Iterator[Probe]:
     """Empty for `fused`, and `cudnn:find`, where each piece would find its own algorithms."""
     of, variant = case.row.native, case.variant
@@ -42,9 +37,8 @@ def native_probes(case: Case) -> Iterator[Probe]:
         options = {"variant": variant} if variant else {}
         cls = getattr(cuda.native(), name)
 
-        def kernels(piece: Piece) -> _Made:
-            made = cls(case.weights, case.threads, 0, piece.stages, piece.trivial, **options)
-            return _Made(made.infer, piece.operations)
+        def kernels(piece: Piece) -> Any:
+            return cls(case.weights, case.threads, 0, piece.stages, piece.trivial, **options)
 
         yield from experiments(numbered(count, launched=1), kernels, [_entering(_COPIES)])
     elif of.cls in ("OneDnn", "OpenBlas"):

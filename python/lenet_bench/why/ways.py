@@ -1,7 +1,7 @@
 """How each API is called: its own functions above a network, by the module of its backend."""
 
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Callable, Mapping
+from types import SimpleNamespace
 from typing import Any
 
 from ..experiment_names import ENTERING
@@ -13,224 +13,236 @@ COMPILED = Form(in_full=True, held=True)  # unused layers are left out, and arra
 _TOO_LONG = ("autotuned", "cudagraph", "reduce_overhead")  # or captured once
 ON_TENSOR = "the call on an array, less that on the API's own"
 
+Held = Any  # the objects that a backend's function holds, by their names in it
+Inside = Callable[[Held], Infer]  # a function that is called instead, on one of them
+Below = tuple[str, str, Inside]  # a `Way` of that
+
 
 def ways_of(case: Case) -> Ways | None:
     """The ways of a variant; None where no pieces are made, as for ncnn, which cannot take ten."""
-    of = _OWN.get(case.row.module)
-    own = of(case) if of else None
-    if own or case.row.module == "ncnn" or case.variant in _TOO_LONG:
+    module = case.row.module
+    own = _OWN[module](case).get(case.variant) if module in _OWN else None
+    if own or module == "ncnn" or case.variant in _TOO_LONG:
         return own
-    form = COMPILED if case.row.module in ("jax", "keras", "torch") else Form()
-    return Ways(users(case, ENTERING, "the call of a network that does nothing"), form)
+    form = COMPILED if module in ("keras", "torch") else Form()
+    return called(case, ENTERING, "the call of a network that does nothing", form=form)
 
 
-def users(case: Case, name: str, evidence: str) -> list[Way]:
-    """The call as users make it, and without what all backends share."""
+def called(case: Case, name: str, evidence: str, *below: Below, **more: Any) -> Ways:
+    """The call as users make it, without what all backends share, and the ways below that."""
 
     def unchecked(made: Any) -> Infer:
         answer, images = made.answer, case.images
         return lambda _: answer(images)
 
+    def inside(of: Inside) -> Callable[[Any], Infer]:
+        return lambda made: of(SimpleNamespace(**made.inside()))
+
     checks = "the call, less without the check of the image and the lock"
-    return [Way("checks", checks, lambda made: made.infer), Way(name, evidence, unchecked)]
+    users = [Way("checks", checks, lambda made: made.infer), Way(name, evidence, unchecked)]
+    return Ways([*users, *(Way(way, why, inside(of)) for way, why, of in below)], **more)
 
 
-def _numpy(case: Case) -> Ways:
-    return Ways(users(case, ENTERING, "a call of a function that returns its image"), EAGER)
+def _numpy(case: Case) -> dict[str, Ways]:
+    evidence = "a call of a function that returns its image"
+    return {"": called(case, ENTERING, evidence, form=EAGER)}
 
 
-def _jax(case: Case) -> Ways:
+def _jax(case: Case) -> dict[str, Ways]:
     import jax
 
     x = jax.device_put(case.images)
 
-    def entering(made: Any) -> Infer:
-        inside = made.inside()
-        given = [inside["parameters"]] if case.variant == "arguments" else []
-        program = inside["program"]
+    def entering(held: Held) -> Infer:
+        given = [held.parameters] if case.variant == "arguments" else []
+        program = held.program
         return case.waiting(lambda _: program(*given, x))
 
-    entered = Way(ENTERING, "a program that returns ten pixels", entering)
-    return Ways([*users(case, "arrays", ON_TENSOR), entered], COMPILED)
+    entered = (ENTERING, "a program that returns ten pixels", entering)
+    ways = called(case, "arrays", ON_TENSOR, entered, form=COMPILED)
+    return dict.fromkeys(("constants", "arguments"), ways)
 
 
-def _onnxruntime(case: Case) -> Ways | None:
-    python = {
-        "run": "InferenceSession.run on an array, less the C++ session on a prepared one",
-        "iobinding": "image in, run_with_iobinding, copy of the answer: all less the C++ run",
-    }.get(case.variant)
-    if python is None:
-        return None
+def _onnxruntime(case: Case) -> dict[str, Ways]:
     feeds = {"image": case.images[:, None]}
 
-    def entering(made: Any) -> Infer:
-        inside = made.inside()
-        session = inside["session"]._sess
-        if case.variant == "iobinding":  # the binding keeps the bound arrays alive
-            return lambda _: session.run_with_iobinding(inside["binding"]._iobinding, None)
+    def run(held: Held) -> Infer:
+        session = held.session._sess
         return lambda _: session.run(["probabilities"], feeds, None)
 
-    entered = Way(ENTERING, "a run of a model that returns ten pixels", entering)
-    return Ways([*users(case, "Python", python), entered])
+    def bound(held: Held) -> Infer:
+        session, binding = held.session._sess, held.binding  # it keeps the bound arrays alive
+        return lambda _: session.run_with_iobinding(binding._iobinding, None)
+
+    entering = "a run of a model that returns ten pixels"
+    python = "InferenceSession.run on an array, less the C++ session on a prepared one"
+    copied = "image in, run_with_iobinding, copy of the answer: all less the C++ run"
+    return {
+        "run": called(case, "Python", python, (ENTERING, entering, run)),
+        "iobinding": called(case, "Python", copied, (ENTERING, entering, bound)),
+    }
 
 
-def _openvino(case: Case) -> Ways | None:
-    python = {
-        "infer": "InferRequest.infer on an array, less a request whose tensors are set",
-        "tensors": "copy of the image into its tensor and of the answer: the call less the request",
-    }.get(case.variant)
-    if python is None:
-        return None
-
-    def entering(made: Any) -> Infer:
-        request = made.inside()["request"]
+def _openvino(case: Case) -> dict[str, Ways]:
+    def entering(held: Held) -> Infer:
+        request = held.request
         request.get_input_tensor().data[:] = case.images
         run = super(type(request), request).infer  # without the wrapper in Python
         return lambda _: run({}, share_outputs=True, decode_strings=False)
 
-    entered = Way(ENTERING, "a request of a model that returns ten pixels", entering)
-    return Ways([*users(case, "Python", python), entered])
+    entered = (ENTERING, "a request of a model that returns ten pixels", entering)
+    python = "InferRequest.infer on an array, less a request whose tensors are set"
+    copied = "copy of the image into its tensor and of the answer: the call less the request"
+    return {
+        "infer": called(case, "Python", python, entered),
+        "tensors": called(case, "Python", copied, entered),
+    }
 
 
-def _tflite(case: Case) -> Ways | None:
+def _tflite(case: Case) -> dict[str, Ways]:
     """The interpreters; TFLite Micro's overwrites its image, so each run sets it again."""
-    images, of = case.images[..., None], case.variant or case.row.module
+    images = case.images[..., None]
 
-    def runs(inside: Any) -> tuple[Infer, Infer]:
-        model = inside["model"]
-        if of == "interpreter":  # it refuses to run if another object holds its `_interpreter`
-            return lambda _: model.invoke(), lambda _: model._interpreter.Invoke()
-        if of == "compiled":
-            given, answers = inside["inputs"], inside["outputs"]
-            capsules = [[one.capsule for one in buffers] for buffers in (given, answers)]
-            run = model._model.RunByIndex
-            return (
-                lambda _: model.run_by_index(0, given, answers),
-                lambda _: (run(0, *capsules), given, answers),
-            )
-        below = model._interpreter
-        return (
-            lambda _: (model.set_input(images, 0), model.invoke()),
-            lambda _: (below.SetInputTensor(images, 0), below.Invoke()),
+    def of(python: str, run: Inside, cpp: str, below: Inside) -> Ways:
+        return called(
+            case,
+            *("arrays", "copies of the image and of the answer: the call less the run"),
+            ("Python", f"{python}, less {cpp} in C++", run),
+            (ENTERING, f"{cpp} of a model that returns ten pixels", below),
+            form=Form(in_full=True),
         )
 
-    named = {
-        "interpreter": ("Interpreter.invoke", "Invoke"),
-        "compiled": ("CompiledModel.run_by_index", "RunByIndex"),
-        "tflite_micro": ("Interpreter.set_input and invoke", "SetInputTensor and Invoke"),
-    }
-    if of not in named:
-        return None
-    python, below = named[of]
-    ways = [
-        *users(case, "arrays", "copies of the image and of the answer: the call less the run"),
-        Way("Python", f"{python}, less {below} in C++", lambda made: runs(made.inside())[0]),
-        Way(
-            ENTERING,
-            f"{below} of a model that returns ten pixels",
-            lambda made: runs(made.inside())[1],
+    def by_index(held: Held) -> Infer:
+        capsules = [[one.capsule for one in buffers] for buffers in (held.inputs, held.outputs)]
+        run = held.model._model.RunByIndex
+        return lambda _: (run(0, *capsules), held)  # which keeps the buffers
+
+    def micro(held: Held) -> Infer:
+        below = held.model._interpreter
+        return lambda _: (below.SetInputTensor(images, 0), below.Invoke())
+
+    return {
+        "interpreter": of(
+            "Interpreter.invoke",
+            lambda held: lambda _: held.model.invoke(),
+            "Invoke",  # which refuses to run if another object holds the model's `_interpreter`
+            lambda held: lambda _: held.model._interpreter.Invoke(),
         ),
-    ]
-    return Ways(ways, Form(in_full=True))
+        "compiled": of(
+            "CompiledModel.run_by_index",
+            lambda held: lambda _: held.model.run_by_index(0, held.inputs, held.outputs),
+            "RunByIndex",
+            by_index,
+        ),
+        "": of(
+            "Interpreter.set_input and invoke",
+            lambda held: lambda _: (held.model.set_input(images, 0), held.model.invoke()),
+            "SetInputTensor and Invoke",
+            micro,
+        ),
+    }
 
 
-def _torch(case: Case) -> Ways | None:
+def _torch(case: Case) -> dict[str, Ways]:
     import torch
 
     from . import inductor
 
-    variant, device = case.variant, "cuda" if case.on_gpu else "cpu"
-    if variant not in (("eager",) if case.on_gpu else ("eager", "torchscript", *inductor.BELOW)):
-        return None
     with torch.inference_mode():
-        x = torch.from_numpy(case.images[:, None]).to(device)
+        x = torch.from_numpy(case.images[:, None]).to("cuda" if case.on_gpu else "cpu")
 
-    def on_tensor(made: Any) -> Infer:
-        model = made.inside()["model"]
+    def on_tensor(held: Held) -> Infer:
+        model = held.model
         return case.waiting(inductor.inferring(lambda: model(x)))
 
     arrays = "inference mode, array to tensor and back: the call, less the model on a tensor"
-    if variant not in inductor.BELOW:
-        eager = variant == "eager" and not case.on_gpu
-        entered = Way(ENTERING, "a model that does nothing, on a tensor", on_tensor)
-        return Ways([*users(case, "Python", arrays), entered], EAGER if eager else COMPILED)
-    below, python, entering, others = inductor.BELOW[variant]
-    ways = [
-        *users(case, "arrays", arrays),
-        Way("Python", python, on_tensor),
-        Way(ENTERING, entering, lambda made: below(made.inside()["model"], x)),
-    ]
-    return Ways(ways, COMPILED, others(case))
+    entered = (ENTERING, "a model that does nothing, on a tensor", on_tensor)
+    if case.on_gpu:
+        return {"eager": called(case, "Python", arrays, entered, form=COMPILED)}
+
+    def in_cpp(python: str, code: str, below: Any, **more: Any) -> Ways:
+        way = (ENTERING, code, lambda held: below(held.model, x))
+        return called(
+            case, "arrays", arrays, ("Python", python, on_tensor), way, form=COMPILED, **more
+        )
+
+    return {
+        "eager": called(case, "Python", arrays, entered, form=EAGER),
+        "torchscript": called(case, "Python", arrays, entered, form=COMPILED),
+        "compile": in_cpp(
+            "the compiled module, less Inductor's code in it: Dynamo's guards",
+            "Inductor's code of a module that returns ten pixels",
+            inductor.below_dynamo,
+        ),
+        "export": in_cpp(
+            "the package's call, less its loader in C++",
+            "a package that returns ten pixels, called by its loader",
+            inductor.below_package,
+            others=inductor.keeping(case),
+        ),
+    }
 
 
-def _tensorflow(case: Case) -> Ways | None:
+def _tensorflow(case: Case) -> Mapping[str, Ways]:
     from . import graphs
 
     return graphs.of_tensorflow(case)
 
 
-def _keras(case: Case) -> Ways | None:
+def _keras(case: Case) -> Mapping[str, Ways]:
     import keras
 
-    below, variant = keras.config.backend(), case.variant
+    below = keras.config.backend()
     if below == "openvino":
-        return None
-    if below == "tensorflow" and variant in ("predict", "predict_on_batch", "function"):
+        return {}
+    if below == "tensorflow" and case.variant != "call":
         from . import graphs
 
         return graphs.of_keras(case)
     images = case.images[..., None]
-    eager = EAGER if below == "torch" else Form(held=True)
+    x = keras.ops.convert_to_tensor(images)
 
-    def model_of(made: Any) -> Any:
-        return made.inside()["model"]
+    def computing(infer: Infer) -> Infer:
+        if below == "torch":
+            import torch
 
-    if variant == "call":
+            infer = torch.no_grad()(infer)
+        return case.waiting(infer)
 
-        def computing(infer: Infer) -> Infer:
-            if below == "torch":
-                import torch
+    def calling(held: Held) -> Infer:
+        model = held.model
+        return computing(lambda _: model(x))
 
-                infer = torch.no_grad()(infer)
-            return case.waiting(infer)
+    def one_by_one(held: Held) -> Infer:
+        every = [one for one in held.model.layers if not hasattr(one, "batch_shape")]
 
-        x = keras.ops.convert_to_tensor(images)
+        def infer(_: Any) -> Any:
+            y = x
+            for layer in every:
+                y = layer(y)
+            return y
 
-        def calling(made: Any) -> Infer:
-            model = model_of(made)
-            return computing(lambda _: model(x))
+        return computing(infer)
 
-        def one_by_one(made: Any) -> Infer:
-            every = [one for one in model_of(made).layers if not hasattr(one, "batch_shape")]
-
-            def infer(_: Any) -> Any:
-                y = x
-                for layer in every:
-                    y = layer(y)
-                return y
-
-            return computing(infer)
-
-        ways = users(case, "arrays", "the model from array to array, less that on a tensor")
-        if not case.network.is_chain:
-            return Ways([*ways, Way(ENTERING, "a model without layers", calling)], EAGER)
-        evidence = "the model on a tensor, less its layers one by one"
-        ways += [Way("model", evidence, calling), Way(ENTERING, "no layer at all", one_by_one)]
-        return Ways(ways, EAGER)
-    if variant not in ("predict", "predict_on_batch"):
-        return None
-
-    def on_batch(made: Any) -> Infer:
-        return partial(lambda model, _: model.predict_on_batch(images), model_of(made))
-
+    layers: tuple[Below, ...] = ((ENTERING, "a model without layers", calling),)
+    if case.network.is_chain:
+        layers = (
+            ("model", "the model on a tensor, less its layers one by one", calling),
+            (ENTERING, "no layer at all", one_by_one),
+        )
     evidence = "predict_on_batch of a model that does nothing"
-    ways = users(case, "loop", "predict on an array, less predict_on_batch")
-    if variant == "predict_on_batch":
-        return Ways(users(case, ENTERING, evidence), eager)
-    return Ways([*ways, Way(ENTERING, evidence, on_batch)], eager)
+    arrays = "the model from array to array, less that on a tensor"
+    loop = "predict on an array, less predict_on_batch"
+    entered = (ENTERING, evidence, lambda held: lambda _: held.model.predict_on_batch(images))
+    form = EAGER if below == "torch" else Form(held=True)
+    return {
+        "call": called(case, "arrays", arrays, *layers, form=EAGER),
+        "predict": called(case, "loop", loop, entered, form=form),
+        "predict_on_batch": called(case, ENTERING, evidence, form=form),
+    }
 
 
-_OWN: dict[str, Callable[[Case], Ways | None]] = {
+_OWN: dict[str, Callable[[Case], Mapping[str, Ways]]] = {
     "jax": _jax,
     "keras": _keras,
     "litert": _tflite,
