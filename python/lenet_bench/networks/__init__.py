@@ -135,19 +135,19 @@ def _vgg16() -> Network:
     return draft.done("vgg16", "VGG-16")
 
 
-_MAKERS: tuple[Callable[[], Network], ...] = (
-    _mlp,
-    _lenet,
-    _gru,
-    _cifar,
-    _block,
-    _alexnet,
-    _googlenet,
-    _resnet50,
-    _vgg16,
-)
 #: By multiply-adds, from a perceptron to VGG-16.
-NETWORKS = tuple(maker.__name__[1:] for maker in _MAKERS)
+_MAKERS: dict[str, Callable[[], Network]] = {
+    "mlp": _mlp,
+    "lenet": _lenet,
+    "gru": _gru,
+    "cifar": _cifar,
+    "block": _block,
+    "alexnet": _alexnet,
+    "googlenet": _googlenet,
+    "resnet50": _resnet50,
+    "vgg16": _vgg16,
+}
+NETWORKS = tuple(_MAKERS)
 
 
 @cache
@@ -155,4 +155,4 @@ def network(name: str) -> Network:
     """The network of that name; LenetBenchError where there is none."""
     if name not in NETWORKS:
         raise LenetBenchError(f"no network is called {name}; there are {', '.join(NETWORKS)}")
-    return _MAKERS[NETWORKS.index(name)]()
+    return _MAKERS[name]()

@@ -26,7 +26,7 @@ def layers_of(
     found: dict[str, Floats] = {"input": image.astype(kind)}
     for layer in network.computed:
         given = [found[name] for name in layer.inputs]
-        parameters = [weights[f"{layer.name}.{name}"].astype(kind) for name in layer.parameters]
+        parameters = [one.astype(kind) for one in layer.own(weights)]
         found[layer.name] = _computed(layer, given, parameters)
     return found
 

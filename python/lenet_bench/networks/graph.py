@@ -20,6 +20,7 @@ The kinds of layers:
 
 from dataclasses import dataclass, field
 from math import prod
+from typing import Any
 
 Shape = tuple[int, ...]
 
@@ -67,6 +68,10 @@ class Layer:
             case "norm":
                 return {"weight": (width,), "bias": (width,)}
         return {}
+
+    def own(self, arrays: Any) -> list[Any]:
+        """Its parameters, of the network's by their full names."""
+        return [arrays[f"{self.name}.{name}"] for name in self.parameters]
 
     @property
     def multiply_adds(self) -> int:

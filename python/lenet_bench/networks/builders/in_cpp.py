@@ -17,7 +17,7 @@ def built(row: Native, variant: str, network: Network, weights: Weights, threads
             layer.kind,
             [numbers[name] for name in layer.inputs],
             (layer.side, layer.stride, layer.pad, layer.heads),
-            [weights[f"{layer.name}.{name}"] for name in layer.parameters],
+            layer.own(weights),
         )
         for layer in network.computed
     ]

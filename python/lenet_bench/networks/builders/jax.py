@@ -23,11 +23,8 @@ def in_place(network: Network, weights: Weights) -> dict[str, Any]:
         return jax.device_put(channels_last(network, weights))
 
     def lenet(parameters: Parameters, images: jax.Array) -> jax.Array:
-        def function_of(layer: Layer) -> Function:
-            p = (parameters[f"{layer.name}.{name}"] for name in layer.parameters)
-            return _function(layer, *p)
-
-        return chained(network, function_of)(images.reshape(-1, *last(network.shape)))
+        run = chained(network, lambda layer: _function(layer, *layer.own(parameters)))
+        return run(images.reshape(-1, *last(network.shape)))
 
     return {"load": load, "lenet": lenet}
 

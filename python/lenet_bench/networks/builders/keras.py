@@ -25,16 +25,18 @@ def model(network: Network, weights: Weights, batch: int | None = None) -> keras
     outputs = {"input": begin if image.shape == first else layers.Reshape(first)(begin)}
     found = channels_last(network, weights)
     activations, every = _inside(network), dict[str, layers.Layer]()
+    names = [one.name for one in network.layers]
     for layer in network.computed:
         given = [outputs[name] for name in layer.inputs]
         if layer.name in activations.values():
             outputs[layer.name] = given[0]
             continue
         if layer.kind == "take":
-            later = [name for name in every if name not in _before(network, layer)]
+            cut = names[: names.index(layer.inputs[0]) + 1]
+            later = [one for name, one in every.items() if name not in cut]
             outputs[layer.name] = given[0]
             if later or layer.after != layer.before:
-                outputs[layer.name] = Take(layer, [every[name] for name in later])(given[0])
+                outputs[layer.name] = Take(layer, later)(given[0])
             continue
         made = every[layer.name] = _layer(layer, activations.get(layer.name, ""))
         if layer.pad and not _keeps_size(layer):
@@ -43,8 +45,7 @@ def model(network: Network, weights: Weights, batch: int | None = None) -> keras
             given = [layers.Flatten()(given[0])]
         outputs[layer.name] = _called(layer, made, given)
         if layer.parameters:
-            p = [found[f"{layer.name}.{name}"] for name in layer.parameters]
-            made.set_weights(_as_keras(layer, *p))
+            made.set_weights(_as_keras(layer, *layer.own(found)))
     whole = keras.Model(begin, outputs[network.layers[-1].name])
     if network.is_chain and len(whole.layers) > 1:
         return keras.Sequential(whole.layers)
@@ -62,12 +63,6 @@ class Take(layers.Layer):
         if self.layer.after == self.layer.before:
             return x
         return keras.ops.reshape(x, (-1, prod(self.layer.before)))[:, : self.layer.after[0]]
-
-
-def _before(network: Network, layer: Layer) -> set[str]:
-    """The layers that it depends on in a network that is cut there."""
-    names = [one.name for one in network.layers]
-    return set(names[: names.index(layer.inputs[0]) + 1])
 
 
 def _called(layer: Layer, made: layers.Layer, given: list[Any]) -> Any:

@@ -35,7 +35,7 @@ def in_place(network: Network, weights: Weights) -> dict[str, Any]:
 
 def _parameters(layer: Layer, weights: Weights) -> list[Any]:
     """With a tag before each matrix."""
-    p = [weights[f"{layer.name}.{name}"].ravel() for name in layer.parameters]
+    p = [one.ravel() for one in layer.own(weights)]
     if layer.kind == "attention":
         inward, bias = np.split(p[0], 3), np.split(p[1], 3)
         p = [one for pair in zip(inward, bias, strict=True) for one in pair] + p[2:]

@@ -21,11 +21,9 @@ Array = Any
 def in_place(network: Network, weights: Weights) -> dict[str, Any]:
     found = channels_last(network, weights)
 
-    def function_of(layer: Layer) -> Function:
-        return _function(layer, *(found[f"{layer.name}.{name}"] for name in layer.parameters))
-
     def build(weights: Weights) -> Callable[[Array], dict[str, Array]]:  # noqa: ARG001
-        run, first = chained(network, function_of), (-1, *last(network.shape))
+        run = chained(network, lambda layer: _function(layer, *layer.own(found)))
+        first = (-1, *last(network.shape))
         return lambda images: {"probabilities": run(images.reshape(first))}
 
     return {"build": build}

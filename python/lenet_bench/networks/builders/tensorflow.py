@@ -19,12 +19,8 @@ def in_place(network: Network, weights: Weights) -> dict[str, Any]:
             super().__init__()
             found = channels_last(network, weights)
             self.parameters = {name: tf.constant(array) for name, array in found.items()}
-            self.run = chained(network, self.function_of)
+            self.run = chained(network, lambda layer: _function(layer, *layer.own(self.parameters)))
             self.first = None if network.shape[0] == 1 else [-1, *last(network.shape)]
-
-        def function_of(self, layer: Layer) -> Function:
-            p = (self.parameters[f"{layer.name}.{name}"] for name in layer.parameters)
-            return _function(layer, *p)
 
         def __call__(self, images: tf.Tensor) -> tf.Tensor:
             return self.run(images if self.first is None else tf.reshape(images, self.first))

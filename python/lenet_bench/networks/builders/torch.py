@@ -20,11 +20,10 @@ def in_place(network: Network, weights: Weights) -> dict[str, Any]:  # noqa: ARG
             for layer in network.computed:
                 if layer.parameters:
                     self.add_module(layer.name, _module(layer))
-            self.run = chained(network, self.function_of)
+            self.run = chained(
+                network, lambda layer: _function(layer, getattr(self, layer.name, None))
+            )
             self.shape = None if network.shape[0] == 1 else (-1, *network.shape)
-
-        def function_of(self, layer: Layer) -> Function:
-            return _function(layer, getattr(self, layer.name, None))
 
         def forward(self, x: torch.Tensor) -> torch.Tensor:
             return self.run(x if self.shape is None else x.reshape(self.shape))
