@@ -101,22 +101,26 @@ def _input_range(text: str) -> tuple[str, tuple[float, float]]:
 @option("--cores N", "Cores of a backend. [one a thread, all for default threads]", callback=usable)
 @option("--cold", "Read 64 MB before each call: cold caches.")
 @network_option
-@option("--model FILE", "A model of your own in LeNet's place: .onnx or .tflite.")
+@option("--model FILE", "Measure your own model, .onnx or .tflite, on each engine that reads it.")
 @option(
     "--shape NAME=SIZES",
-    "An input's shape: image=1x3x320x320. Repeatable. [the model's, and 1]",
+    "An input's shape: image=1x3x320x320. Repeatable. [the model's; 1 where it has no size]",
     "shapes",
     kind=_input_shape,
     multiple=True,
 )
 @option(
     "--range NAME=A:B",
-    "An input's values: ids=0:30000, rate=16000. Repeatable.",
+    "An input's least and greatest value: ids=0:30000, rate=16000. Repeatable.",
     "ranges",
     kind=_input_range,
     multiple=True,
 )
-@option("--input FILE", "Real inputs of the model, by name (.npz).", "data")
+@option(
+    "--input FILE",
+    "Real inputs of the model: an .npz file with an array for each, by its name.",
+    "data",
+)
 @device_option
 @run_options(
     "compare",

@@ -263,7 +263,7 @@ device_option = option(
 )
 network_option = option(
     "--network NETWORK",
-    "A network in LeNet's place, or `all`: `lenet-bench networks` lists them.",
+    "The network, or `all`: `lenet-bench networks` lists them.",
     default=LENET,
 )
 json_option = option("--json", _FORMS["json"], "as_json")
