@@ -83,6 +83,15 @@ def test_a_backend_that_fails_costs_its_row(zoo, name, status, reason):
     assert reason in row.reason
 
 
+def test_times_that_are_unlikely_in_one_process_only_are_measured_again(
+    weights_file, tmp_path, monkeypatch
+):
+    monkeypatch.setenv("LENET_BENCH_TEST_HALVED", str(tmp_path / "halved"))
+    row = scratch.measured(weights_file, scratch.HalvesTimesOnce, rounds=1).backends[0]
+    assert (tmp_path / "halved").exists()
+    assert row.status == "ok", row.reason
+
+
 def test_what_a_backend_prints_arrives(zoo):
     assert "in fail" in zoo.row("Raises").traceback
     assert "Segmentation fault" in zoo.row("ReadsAddressZero").output

@@ -27,7 +27,7 @@ from .busy import at_work
 from .options import COLD_MB, CompareOptions, Entry
 from .pinning import Cores, choose_cores, cpus_near_gpu, on_cores, thread_variables
 from .reference_answers import STRETCHES, Floats, Known, ReferenceAnswers, reference_answers
-from .stretch import Stretch, disagreement, joined, slower
+from .stretch import Stretch, disagreement, joined, own_call_ns, slower
 from .watch import Watch, mhz, open_meter, used
 
 _PROBES = 3  # for a cache, before and after the timing: noise looks like one, but not three times
@@ -36,6 +36,7 @@ _FLOOR_CALLS = 1000  # of the empty backend in a block: the time would allow hal
 _FEWEST_CALLS = 20  # of a block, however slow: a median needs so many
 _PATIENCE = 4  # times as long as wanted, where the machine is disturbed
 _LONGER = 5  # further stretches at most, each twice as long as the one before
+_MOST_UNLIKELY = 3  # processes with unlikely times, after which the backend has failed
 _PACED_CALLS, _FEWEST_PACED = 170, 10  # of a block: six have a 99th percentile
 _PACED_S = 3.4  # that they take, unless even the fewest take longer
 _STATUS: dict[str, Status] = {"missing": "unavailable", "late": "timeout", "dead": "crashed"}
@@ -115,6 +116,13 @@ class Failed(Exception):
         self.traceback = traceback
 
 
+class UnlikelyTimes(Failed):
+    """Times that a disturbed machine can explain too, though hardly in several processes."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__("wrong", reason)
+
+
 class Start:
     """A process of a backend. Every method may raise Failed, which ends it."""
 
@@ -189,8 +197,7 @@ class Start:
                 return probe
         if not probes:
             return None
-        raise Failed(
-            "wrong",
+        raise UnlikelyTimes(
             f"it remembers answers: {units.time(known_us)} for an image that it has seen, "
             f"{units.time(probe.fresh_us)} for a new one",
         )
@@ -243,12 +250,13 @@ class Start:
         """
         calls_us = next(self._calls_us())
         judged = [] if any(self.conditions.between.values()) else list(self._stretches)
+        own_ns = own_call_ns()
         for longer in range(_LONGER):
-            if any(stretch.agrees(calls_us) for stretch in judged):
+            if any(stretch.agrees(calls_us, own_ns) for stretch in judged):
                 return
             judged.append(self._stretch(self._stretches[0].images, _SHORTEST_S * 2**longer))
-        if not judged[-1].agrees(calls_us):
-            raise Failed("wrong", disagreement(judged))
+        if not judged[-1].agrees(calls_us, own_ns):
+            raise UnlikelyTimes(disagreement(judged, own_ns))
 
     def _calls_us(self) -> Iterator[float]:
         """The quickest stretch; then each time anew, as the machine may have become slower."""
@@ -343,7 +351,20 @@ def started(entry: Entry, conditions: Conditions) -> Iterator[Start]:
 
 
 def measure_block(task: Task, conditions: Conditions) -> Block:
-    """Run the block. A failing backend gives a block with that status."""
+    """Run the block. A failing backend gives a block with that status.
+
+    Unlikely times fail it only if each of some processes has them.
+    """
+    for _ in range(_MOST_UNLIKELY):
+        block, is_unlikely = _one_process(task, conditions)
+        if not is_unlikely:
+            break
+    return block
+
+
+def _one_process(task: Task, conditions: Conditions) -> tuple[Block, bool]:
+    """The block, and whether it failed for unlikely times."""
+    is_unlikely = False
     began = time.monotonic()
     block: dict[str, Any] = {}
     doing = "while starting: "
@@ -367,6 +388,7 @@ def measure_block(task: Task, conditions: Conditions) -> Block:
             if conditions.options.apart:
                 block |= _taken_apart(start, task)
     except Failed as failure:
+        is_unlikely = isinstance(failure, UnlikelyTimes)
         doing = "" if failure.status in ("unavailable", "unsupported") else doing
         block["status"] = failure.status
         block["reason"] = _said(doing + failure.reason)
@@ -379,7 +401,8 @@ def measure_block(task: Task, conditions: Conditions) -> Block:
             block["left"] = tuple(map(portable, start.child.left))
     took_s = time.monotonic() - began
     name = task.entry.name
-    return Block(backend=name, round=task.round, at_s=task.at_s, took_s=took_s, **block)
+    made = Block(backend=name, round=task.round, at_s=task.at_s, took_s=took_s, **block)
+    return made, is_unlikely
 
 
 def _said(text: str, longest: int = _LONGEST) -> str:
