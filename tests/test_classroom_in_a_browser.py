@@ -371,11 +371,11 @@ def test_products_are_those_of_the_digits_that_are_shown(see):
         assert float(product) == pytest.approx(float(left) * float(right), abs=0.00501)
 
 
-def test_the_softmax_row_is_of_the_probabilities(see):
+def test_the_softmax_gives_the_probabilities(see):
     tab = see()
     draw(tab, SEVEN)
     tab.locator("#outputs button").nth(7).click()
-    shares = tab.locator("#origin .softmax tr").last.locator("td").all_inner_texts()
+    shares = tab.locator("#origin .softmax td:last-child").all_inner_texts()
     assert shares == tab.locator("#outputs span").all_inner_texts()
 
 
@@ -542,6 +542,47 @@ def test_guesses_are_counted_and_then_answered(see):
     assert "0 of 10 pairs" in tab.locator(".question").first.inner_text()
     assert order.evaluate_all(NAMED) == list(NAMES)
     assert "20 µs" in order.first.inner_text()
+
+
+def to_the_top(tab, press, move, release):
+    """The last row of the first list, dragged by its grip; the names before and after."""
+    order = tab.locator("#guess-time li")
+    before = order.evaluate_all(NAMED)
+    tab.locator("#guess-time").evaluate("list => list.scrollIntoView({ block: 'center' })")
+    first, grip = order.first.bounding_box(), order.last.locator(".grip").bounding_box()
+    x, y = grip["x"] + grip["width"] / 2, grip["y"] + grip["height"] / 2
+    press(x, y)
+    move(x, (y + first["y"]) / 2)
+    move(x, first["y"] + 1)
+    release(x, first["y"] + 1)
+    return before, order.evaluate_all(NAMED)
+
+
+@in_each_browser
+def test_a_guess_is_dragged_with_the_mouse(see):
+    tab = see()
+
+    def press(x, y):
+        tab.mouse.move(x, y)
+        tab.mouse.down()
+
+    before, after = to_the_top(tab, press, tab.mouse.move, lambda *_: tab.mouse.up())
+    assert after == [before[-1], *before[:-1]]
+
+
+def test_a_guess_is_dragged_with_a_finger(see):
+    tab = see(PHONE, has_touch=True)
+    touch = tab.context.new_cdp_session(tab)
+
+    def finger(kind):
+        def send(x, y):
+            points = [{"x": x, "y": y}] if kind != "touchEnd" else []
+            touch.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+
+        return send
+
+    before, after = to_the_top(tab, *map(finger, ("touchStart", "touchMove", "touchEnd")))
+    assert after == [before[-1], *before[:-1]]
 
 
 @pytest.mark.parametrize(("viewport", "scheme"), [(DESK, "light"), (PHONE, "dark")])

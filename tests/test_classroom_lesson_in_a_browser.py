@@ -139,6 +139,15 @@ def test_no_type_of_the_lesson_is_below_20_pixels(see):
     assert [(step, found) for step in steps(tab) if (found := tab.evaluate(SMALL))] == []
 
 
+@pytest.mark.parametrize("traced", ["#outputs button >> nth=3", "#layer-pool1"])
+def test_no_type_of_a_trace_in_the_lesson_is_below_20_pixels(see, traced):
+    tab = see()
+    tab.locator("#teach").click()
+    tab.locator(traced).click(position={"x": 10, "y": 10})
+    assert tab.locator("#origin").is_visible()
+    assert tab.evaluate(SMALL) == []
+
+
 @in_each_browser
 def test_a_step_shows_one_section_and_hides_its_answer(see):
     tab = see()

@@ -26,21 +26,12 @@ function question(key, known, value, text, done) {
   };
   function ask() {
     const items = known.map((one) => {
-      const item = element("li", { draggable: "true", "data-name": one.name });
+      const item = element("li", { "data-name": one.name });
       const button = (step, sign) => element("button", {
         type: "button", "aria-label": say(step < 0 ? "guess.up" : "guess.down", { name: called(one) }),
         click: (event) => { move(item, step); event.currentTarget.focus(); },
       }, sign);
-      item.append(element("b", {}, called(one)), button(-1, "↑"), button(1, "↓"));
-      item.addEventListener("dragstart", () => item.classList.add("moved"));
-      item.addEventListener("dragend", () => item.classList.remove("moved"));
-      item.addEventListener("dragover", (event) => {
-        const moved = list.querySelector(".moved");
-        if (!moved || moved === item) return;
-        event.preventDefault();
-        const box = item.getBoundingClientRect();
-        if (event.clientY < box.top + box.height / 2) item.before(moved); else item.after(moved);
-      });
+      item.append(element("span", { class: "grip", "aria-hidden": "true" }, "≡"), element("b", {}, called(one)), button(-1, "↑"), button(1, "↓"));
       return item;
     });
     for (let i = items.length - 1; i > 0; i--) {
@@ -70,7 +61,29 @@ function question(key, known, value, text, done) {
     [show.hidden, again.hidden] = [true, false];
     again.focus();
   }
+  byPointer(list);
   ask();
   return element("div", { class: "question" }, element("h3", {}, say(`guess.${key}`)), list,
     element("div", { class: "buttons" }, show, again), answer);
+}
+
+/** A row that is held by its grip follows the pointer to its place in the list. */
+function byPointer(list) {
+  let held = null;
+  list.addEventListener("pointerdown", (event) => {
+    if (!event.isPrimary || event.button !== 0 || !event.target.closest(".grip")) return;
+    held = event.target.closest("li");
+    held.classList.add("moved");
+    list.setPointerCapture(event.pointerId); // the row itself would lose it when it moves
+  });
+  list.addEventListener("pointermove", (event) => {
+    if (!held) return;
+    const below = ({ top, bottom }) => event.clientY < (top + bottom) / 2;
+    const next = [...list.children].find((one) => one !== held && below(one.getBoundingClientRect()));
+    if (next !== (held.nextElementSibling ?? undefined)) list.insertBefore(held, next ?? null);
+  });
+  for (const name of ["pointerup", "pointercancel"]) list.addEventListener(name, () => {
+    held?.classList.remove("moved");
+    held = null;
+  });
 }

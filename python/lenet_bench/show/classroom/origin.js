@@ -56,7 +56,7 @@ export function origin(panel, { layer, index, seen, weights, follow, close, slid
       count: found.products.length, bias: signed(found.bias), sum: found.sum.toFixed(2),
     })));
     if (layer === "fc1" && found.sum < 0) parts.push(element("p", {}, say("origin.relu")));
-    if (layer === "fc2") parts.push(softmaxRow(seen, index));
+    if (layer === "fc2") parts.push(softmaxTable(seen, index));
     parts.push(products(found, found.from), strongest(found, seen, follow));
   } else {
     parts.push(element("p", {}, say("origin.pool", {
@@ -79,17 +79,16 @@ export function origin(panel, { layer, index, seen, weights, follow, close, slid
 }
 
 /** The ten outputs, e to the power of each, and its share of their sum. */
-function softmaxRow(seen, index) {
+function softmaxTable(seen, index) {
   const powers = [...seen.fc2].map(Math.exp);
   const sum = powers.reduce((total, power) => total + power, 0);
-  const row = (name, spell) => element("tr", {}, element("th", { scope: "row" }, say(`origin.softmax.${name}`)),
-    ...powers.map((power, digit) => element("td", { class: digit === index ? "own" : undefined }, spell(power, digit))));
-  return element("div", { class: "scrolled", tabindex: "0", role: "region", "aria-label": say("origin.softmax.title") },
-    element("table", { class: "softmax" }, element("caption", {}, say("origin.softmax.title")),
-      row("digit", (_, digit) => String(digit)),
-      row("output", (_, digit) => seen.fc2[digit].toFixed(1)),
-      row("power", (power) => (power >= 1e4 || power < 0.01 ? power.toExponential(0) : power.toFixed(power < 10 ? 2 : 0))),
-      row("share", (power) => `${((100 * power) / sum).toFixed(1)} %`)));
+  const heads = ["digit", "output", "power", "share"].map((name) => element("th", { scope: "col" }, say(`origin.softmax.${name}`)));
+  const spelled = (power) => (power >= 1e4 || power < 0.01 ? power.toExponential(0) : power.toFixed(power < 10 ? 2 : 0));
+  return element("table", { class: "softmax" }, element("caption", {}, say("origin.softmax.title")),
+    element("thead", {}, element("tr", {}, ...heads)),
+    element("tbody", {}, ...powers.map((power, digit) => element("tr", { class: digit === index ? "own" : undefined },
+      element("th", { scope: "row" }, String(digit)), element("td", {}, seen.fc2[digit].toFixed(1)),
+      element("td", {}, spelled(power)), element("td", {}, `${((100 * power) / sum).toFixed(1)} %`)))));
 }
 
 /** The products in the places of what they weigh: red pushes up, blue pulls down. */

@@ -75,7 +75,7 @@ export function race(root, data) {
 
   function scale() {
     const step = [1, 2, 5, 10].map((n) => n * 10 ** Math.floor(Math.log10(axis / 4))).find((n) => axis / n < 5);
-    const marks = Array.from({ length: Math.floor((0.85 * axis) / step) + 1 }, (_, n) => {
+    const marks = Array.from({ length: Math.floor((0.78 * axis) / step) + 1 }, (_, n) => {
       const mark = element("span", {}, n ? spelt(n * step) : "0");
       mark.style.insetInlineStart = `${(100 * n * step) / axis}%`;
       return mark;
