@@ -170,7 +170,7 @@ $(DEMO)/installed: $(SOURCES)
 
 $(DEMO)/frameworks: $(DEMO)/installed
 	@echo 'Installing the frameworks into $(DEMO) (some minutes) ...'
-	@$(DEMO)/bin/pip install '.[native,frameworks,train,report$(CUDA:%=,cuda%)]' $(CUDA:%=--config-settings=lenet.cuda=%)
+	@$(DEMO)/bin/pip install '.[native,frameworks,report$(CUDA:%=,cuda%)]' $(CUDA:%=--config-settings=lenet.cuda=%)
 	@touch $@
 
 # Built once for the tests: their two environments and the tests of the wheel itself take it.
@@ -184,7 +184,7 @@ $(TEST)/built: $(SOURCES)
 $(TEST)/installed: $(TEST)/built
 	@echo 'Installing lenet-bench and what its tests need into $(TEST) (some minutes) ...'
 	@$(TEST)/bin/pip install --quiet --force-reinstall --no-deps $(WHEEL)
-	@$(TEST)/bin/pip install --quiet $(WHEEL)'[native,onnxruntime,train,dev]'
+	@$(TEST)/bin/pip install --quiet $(WHEEL)'[native,onnxruntime,keras,dev]'
 	@touch $@
 
 # The linters, and the packages whose types they read; nothing of ours is built or installed.
@@ -198,7 +198,7 @@ $(FRAMEWORKS)/installed: $(TEST)/built
 	$(create_environment)
 	@echo 'Installing lenet-bench and the frameworks into $(FRAMEWORKS) (some minutes) ...'
 	@$(FRAMEWORKS)/bin/pip install --quiet --force-reinstall --no-deps $(WHEEL)
-	@$(FRAMEWORKS)/bin/pip install --quiet $(WHEEL)'[native,frameworks,train,dev]'
+	@$(FRAMEWORKS)/bin/pip install --quiet $(WHEEL)'[native,frameworks,dev]'
 	@touch $@
 
 .venv-test-python%/installed: PYTHON = $(call PYTHON_OF,$*)

@@ -220,7 +220,7 @@ def whyparts(path: Path) -> Iterator[str]:
 def training(path: Path) -> Iterator[str]:
     """A framework a row, the fastest first, and whether their losses agree."""
     found = json.loads(path.read_text())
-    titles = ("framework", "images/s", "loss", "validation", "test", "memory")
+    titles = ("framework", "images/s", "loss", "validation", "test")
     rows = [
         (
             run["framework"],
@@ -228,7 +228,6 @@ def training(path: Path) -> Iterator[str]:
             f"{run['epochs'][-1]['loss']:.4f}",
             percent(run["epochs"][-1]["validation_accuracy"], places=2),
             percent(run["test_accuracy"], places=2),
-            f"{run['peak_rss_mib']:.0f} MiB",
         )
         for run in sorted(found["runs"], key=lambda run: -run["images_per_s"])
     ]

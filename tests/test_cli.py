@@ -45,7 +45,8 @@ MISUSE = (
     *("", "dance", "infer", "infer --dance 7.png", "infer --backend abacus 7.png"),
     *("infer --threads 0 7.png", f"infer --threads {'9' * 20} 7.png", "compare --threads 100000"),
     *("verify --backend fused:float8", "train --threads 100000", "train --epochs 0"),
-    *("train --rate fast", "train --framework theano", "completion tcsh"),
+    *("train --rate fast", "train --rate 0", "train --momentum 1", "train --seed -1"),
+    *("train --framework theano", "completion tcsh"),
     *("train --framework all -o lenet.safetensors", "compare numpy numpy", "compare --budget 3x"),
     *("compare --budget 501h", "compare --rounds 0", "compare --baseline nosuch"),
     "compare --json --csv",
@@ -82,10 +83,10 @@ def test_too_many_threads_are_answered_with_the_cores(run):
 
 
 def test_train_has_the_choices_of_training():
-    choices: dict[str, Any] = {name: default for name, (default, _) in RECIPE.items()}
+    choices: dict[str, Any] = {name: default for name, (_, default, _) in RECIPE.items()}
     assert Recipe(**choices, augmentation=Augmentation()) == Recipe()
     assert set(choices) == {*vars(Recipe())} - {"augmentation"}
-    assert FRAMEWORKS == TRAINABLE
+    assert tuple(TRAINABLE) == FRAMEWORKS
 
 
 def test_completion_prints_the_shells_script(run):

@@ -46,42 +46,14 @@ def test_a_framework_that_is_absent_is_a_sentence_with_what_brings_it(run, data,
     options = ("--framework", "torch", *OPTIONS, "--data", data, "-o", output)
     done = run("train", *options)
     assert done.code == 1
-    assert "fix it with: pip install 'lenet-bench[train,torch]'" in done.errors
+    assert "fix it with: pip install 'lenet-bench[torch]'" in done.errors
     assert "Traceback" not in done.errors
 
 
-#: Torch as it must not be: it leaves its process's id and a child's behind, and then hangs.
-HANGS = """
-import os, pathlib, signal, subprocess, sys, time
-child = subprocess.Popen(["sleep", "1000"])
-pathlib.Path({pids!r} + ".new").write_text(f"{{os.getpid()}} {{child.pid}}")
-os.rename({pids!r} + ".new", {pids!r})
-while True:
-    time.sleep(1000)
-"""
-
-
-@pytest.fixture
-def hanging(broken, tmp_path):
-    """Where a torch that hangs when it is imported writes the ids of its processes."""
-    pids = tmp_path / "pids"
-    (broken / "torch.py").write_text(HANGS.format(pids=str(pids)))
-    return pids
-
-
-@pytest.fixture
-def sound():
-    """A framework that does not care for what became of torch."""
-    for name in ("jax", "tensorflow"):
-        if name in HERE:
-            return name
-    pytest.skip("needs a framework beside torch: pip install 'lenet-bench[train,jax]'")
-
-
-def begun(data, output, frameworks, *more):
-    """The command, under way, with what is broken before what is sound."""
-    command = [sys.executable, "-m", "lenet_bench", "train", *named(frameworks), *OPTIONS, *more]
-    command += ["--data", str(data), "-o", str(output), "--json"]
+def under_way(data, output):
+    """The command in the last framework that is here, under way."""
+    command = [sys.executable, "-m", "lenet_bench", "train", *named(HERE[-1:]), *OPTIONS]
+    command += ["--epochs", "2000", "--data", str(data), "-o", str(output), "--json"]
     pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     return subprocess.Popen(command, **pipes, text=True, env=environment())
 
@@ -90,36 +62,30 @@ only_linux = pytest.mark.skipif(sys.platform != "linux", reason="looks into /pro
 
 
 @only_linux
-@pytest.mark.parametrize(
-    ("stop", "timeout", "says"),
-    [(signal.SIGKILL, "10m", "SIGKILL"), (signal.SIGSTOP, "30s", "30 s")],
-)
-def test_what_a_framework_measured_before_it_failed_is_kept(data, tmp_path, stop, timeout, says):
-    weights, name = tmp_path / "out.safetensors", HERE[-1]
-    with begun(data, weights, [name], "--epochs", "2000", "--timeout", timeout) as process:
+def test_the_epochs_before_a_framework_is_killed_are_kept(data, tmp_path):
+    weights = tmp_path / "out.safetensors"
+    with under_way(data, weights) as process:
         wait_for(weights.exists)
-        (child,) = children(process.pid, "training.run:serve")
-        os.kill(child, stop)
+        (child,) = children(process.pid, "training.loop:serve")
+        os.kill(child, signal.SIGKILL)
         printed, _ = process.communicate()
     assert process.returncode == 1
-    failed = json.loads(printed)
+    (failed,) = json.loads(printed)["runs"]
     assert failed["status"] == "failed"
-    assert says in failed["reason"]
-    assert failed["steps"] == 20 * len(failed["epochs"]) > 0
+    assert "SIGKILL" in failed["reason"]
+    assert failed["epochs"]
 
 
 @only_linux
-def test_a_polite_kill_ends_a_run_as_ctrl_c_does(data, hanging, sound, tmp_path):
-    with begun(data, tmp_path / "out", [sound, "torch"]) as process:
-        wait_for(hanging.exists)
+def test_sigterm_ends_the_framework_too(data, tmp_path):
+    weights = tmp_path / "out.safetensors"
+    with under_way(data, weights) as process:
+        wait_for(weights.exists)
+        (child,) = children(process.pid, "training.loop:serve")
         process.terminate()
-        printed, _ = process.communicate()
+        process.communicate()
     assert process.returncode == 130
-    assert not any(map(alive, map(int, hanging.read_text().split())))
-    done, stopped = json.loads(printed)["runs"]
-    assert len(done["epochs"]) == 2
-    assert stopped["status"] == "interrupted"
-    assert stopped["reason"] == "stopped before there were weights to write"
+    assert not alive(child)
 
 
 def test_a_run_that_diverges_says_which_rate_to_stay_below(run, data, tmp_path):

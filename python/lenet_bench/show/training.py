@@ -1,13 +1,11 @@
-"""A training in one framework or several: how far it is, what came of it, its learning curve."""
+"""A training in one framework or several: how far it is, and what came of it."""
 
 from collections.abc import Iterator
 
 from .. import units
-from ..training import FrameworkRun, TrainingResult, TrainOptions
+from ..training import FrameworkRun, TrainingResult
 from ..training.result import STEPS, TOLERANCE
 from ..units import counted
-from .figures.pictures import drawing, png, write_picture
-from .figures.vega import colour, layer, logarithmic, whole
 from .terminal.screen import Screen
 from .terminal.table import Column, table
 
@@ -26,11 +24,11 @@ def news(run: FrameworkRun, epochs: int) -> str:
     )
 
 
-def training(screen: Screen, result: TrainingResult) -> Iterator[str]:
+def table_of(screen: Screen, result: TrainingResult) -> Iterator[str]:
     """A table of the frameworks, what failed, whether all agree."""
     recipe = result.recipe
-    threads = counted(result.threads, "thread") if result.threads else "the framework's own threads"
     title = f"{counted(recipe.epochs, 'epoch')}, batches of {recipe.batch}, seed {recipe.seed}"
+    threads = counted(result.threads, "thread") if result.threads else "the framework's own threads"
     yield from screen.wrap(f"{title}; {threads}")
     yield ""
     done = [run for run in result.runs if run.status == "ok"]
@@ -39,9 +37,7 @@ def training(screen: Screen, result: TrainingResult) -> Iterator[str]:
     yield ""
     for run in result.runs:
         if run.status != "ok":
-            kept = f" ({len(run.epochs)} of {counted(recipe.epochs, 'epoch')} kept)"
-            text = f"{run.framework}: {run.reason}{kept if run.epochs else ''}"
-            yield from screen.wrap(text, "red")
+            yield from screen.wrap(f"{run.framework}: {run.reason}", "red")
     if result.difference is not None:
         mark, style = ("✓", "green") if result.agrees else ("✗", "red")
         text = (
@@ -63,34 +59,4 @@ def _columns(runs: list[FrameworkRun]) -> list[Column]:
         Column("loss", loss, leaves=2),
         Column("validation", validation, leaves=1),
         Column("test", test),
-        Column("memory", [units.mebibytes(run.peak_rss_mib) for run in runs], leaves=3),
     ]
-
-
-def write_curves(options: TrainOptions, result: TrainingResult) -> None:
-    """A learning curve for each framework that came to the end."""
-    for run in result.runs:
-        if run.status == "ok":
-            write_picture(options.curve(run.framework), learning_curve(run))
-
-
-def learning_curve(run: FrameworkRun) -> bytes:
-    """Both losses by epoch, as PNG."""
-    chosen = run.chosen
-    assert chosen is not None
-    rows = [
-        {"epoch": epoch.epoch, "of": of, "loss": loss}
-        for epoch in run.epochs
-        for of, loss in (("training", epoch.loss), ("validation", epoch.validation_loss))
-    ]
-    colours = {"range": [colour("family-0"), colour("family-4")]}
-    x = {"field": "epoch", "type": "quantitative", "axis": {"tickMinStep": 1, "grid": False}}
-    curves = layer(
-        {"type": "line", "point": True},
-        x=x,
-        y=logarithmic("loss", "y", "cross-entropy", "format(datum.value, '~g')"),
-        color={"field": "of", "sort": None, "scale": colours},
-    )
-    right = units.percent(run.test_accuracy, places=2)
-    title = f"LeNet on MNIST: {right} of the test images right with epoch {chosen.epoch}"
-    return png(drawing(whole((), title=title, height=360, **curves), rows), 1.5)

@@ -1,25 +1,21 @@
-"""Training: `lenet-bench train` is one call of `train`, and what it gives is shown and drawn.
+"""Training: `lenet-bench train` is one call of `train`, and what it gives is shown.
 
-    from lenet_bench.training import Recipe, TrainOptions, train
+    from lenet_bench.training import Recipe, train
 
-    result = train(TrainOptions(Path("lenet.safetensors"), recipe=Recipe(seed=7)))
-    print(result.run("keras").test_accuracy, result.run("keras").chosen.validation_accuracy)
+    result = train(Path("lenet.safetensors"), recipe=Recipe(seed=7))
+    print(result.runs[0].test_accuracy, result.runs[0].chosen.validation_accuracy)
 
-    result = train(TrainOptions(Path("two"), ("torch", "jax"), Recipe(epochs=2), threads=1))
-    print(result.run("jax").images_per_s, result.difference)
+    result = train(Path("two"), ("torch", "jax"), recipe=Recipe(epochs=2), threads=1)
+    print(result.runs[1].images_per_s, result.difference)
 
-Each option of the command line is a field of TrainOptions or Recipe. LenetBenchError has one
-sentence about what ends all; what ends a framework is in its row. `watch` gets the rows as they
-grow. A framework is imported in a process of its own, never in this one.
+LenetBenchError has one sentence about what ends all; what ends a framework is in its row. `watch`
+gets a row when its framework begins, after each epoch, and when it fails. A framework is imported
+in a process of its own, never in this one.
 """
 
-from .frameworks import TRAINERS, TrainOptions, check_options
+from .frameworks import FRAMEWORKS, train
 from .recipe import Augmentation, Recipe
 from .result import Epoch, FrameworkRun, TrainingResult
-from .side_by_side import train
-
-#: The frameworks that can train.
-FRAMEWORKS = tuple(TRAINERS)
 
 __all__ = [
     "FRAMEWORKS",
@@ -27,8 +23,6 @@ __all__ = [
     "Epoch",
     "FrameworkRun",
     "Recipe",
-    "TrainOptions",
     "TrainingResult",
-    "check_options",
     "train",
 ]

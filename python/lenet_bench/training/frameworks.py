@@ -1,21 +1,33 @@
-"""The frameworks that can train, what trains in each, and the options of a training."""
+"""The frameworks that can train. They train one after another, each in a process of its own.
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+All begin with the same weights and learn from the same batches, so what differs is the framework:
+its speed and its rounding. A framework that fails costs its own row.
+"""
+
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from dataclasses import asdict, replace
 from importlib import import_module
 from pathlib import Path
 
-from ..errors import LenetBenchError, Unavailable, first_line
+import msgspec
+
+from ..errors import Unavailable, first_line
+from ..measure.interrupts import interrupts
 from ..measure.pinning import thread_variables
+from ..mnist import find_mnist, read_mnist
+from ..process import Child, Died
 from ..registry import environments, find
 from ..results.files import check_place
-from .recipe import Recipe, check_recipe
+from ..results.portable import portable
+from .recipe import Recipe
+from .result import FrameworkRun, TrainingResult
 from .trainer import Parameters, Trainer
 
 MakeTrainer = Callable[[Recipe, Parameters], Trainer]
 
 #: From the one with the most layers above its kernels to the one with the fewest.
-TRAINERS = {
+FRAMEWORKS = {
     "keras": "keras_trainer:KerasTrainer",
     "keras-jax": "keras_trainer:KerasTrainer",
     "keras-torch": "keras_trainer:KerasTrainer",
@@ -25,73 +37,76 @@ TRAINERS = {
 }
 
 
+def train(
+    output: Path,
+    frameworks: Sequence[str] = ("keras",),
+    *,
+    recipe: Recipe,
+    data: Path | None = None,
+    threads: int | None = None,
+    watch: Callable[[FrameworkRun], None] = lambda _: None,
+) -> TrainingResult:
+    """Train in each framework, and write the weights of each: into a file, or into a folder.
+
+    `data` is MNIST's folder; without it, LENET_BENCH_MNIST, or it is downloaded. Without `threads`
+    one framework alone uses as many as it likes, and one of several has one.
+    """
+    several = len(frameworks) > 1
+    in_file = output.suffix == ".safetensors"
+    places = {name: output if in_file else output / f"{name}.safetensors" for name in frameworks}
+    for place in places.values():
+        check_place(place)
+    folder = find_mnist(data)
+    read_mnist("train", folder)  # what is absent or damaged ends all
+    threads = threads or (1 if several else 0)
+    task = (asdict(recipe), str(folder), several)
+    with interrupts():
+        runs = [
+            _train(FrameworkRun(name, str(place)), task, threads, watch)
+            for name, place in places.items()
+        ]
+    return TrainingResult(threads, recipe, tuple(runs))
+
+
+def _train(
+    row: FrameworkRun,
+    task: tuple[object, ...],
+    threads: int,
+    watch: Callable[[FrameworkRun], None],
+) -> FrameworkRun:
+    """The row of a framework after its process has ended, however that ends."""
+    watch(row)
+    settings = variables(row.framework, threads)
+    try:
+        with closing(Child(f"{__package__}.loop:serve", variables=settings)) as child:
+            child.tell((row.framework, row.weights, *task))
+            while row.status == "running":
+                row = msgspec.convert(child.hear(), FrameworkRun)
+                if row.status == "running":
+                    watch(row)
+    except Died as died:
+        row = replace(row, status="failed", reason=portable(died.sentence))
+    if row.reason:
+        watch(row)
+    return row
+
+
+def variables(framework: str, threads: int) -> dict[str, str]:
+    """What it reads when it is imported: how many threads, and under Keras which backend to use.
+
+    With 0 threads it uses as many as it likes.
+    """
+    return {**thread_variables(threads), **environments.variables(find(framework)[0], threads)}
+
+
 def import_trainer(framework: str) -> MakeTrainer:
     """Import a framework; its process has its variables."""
-    module, _, trainer = TRAINERS[framework].partition(":")
+    module, _, trainer = FRAMEWORKS[framework].partition(":")
     try:
         made: MakeTrainer = getattr(import_module(f"{__package__}.{module}"), trainer)
         return made
     except (Exception, SystemExit) as error:  # a half-installed framework raises what it likes
         raise Unavailable(
             f"training in {framework} cannot begin ({first_line(error)});"
-            f" fix it with: pip install {_packages(framework)}"
+            f" fix it with: pip install 'lenet-bench[{find(framework)[0].extra}]'"
         ) from error
-
-
-def variables(framework: str, threads: int | None) -> dict[str, str]:
-    """What it reads when it is imported: how many threads, and under Keras which backend to use.
-
-    Without a number it uses as many threads as it likes.
-    """
-    backend, _ = find(framework)
-    return {**thread_variables(threads or 0), **environments.variables(backend, threads or 0)}
-
-
-def _packages(framework: str) -> str:
-    extra = find(framework)[0].extra
-    return f"'lenet-bench[train{',' + extra if extra and extra != 'keras' else ''}]'"
-
-
-@dataclass(frozen=True)
-class TrainOptions:
-    """Several frameworks write into a folder, after they have made the steps that are compared."""
-
-    output: Path = Path("lenet.safetensors")  # of several frameworks a folder
-    frameworks: tuple[str, ...] = ("keras",)
-    recipe: Recipe = field(default_factory=Recipe)
-    data: Path | None = None  # MNIST's folder; None: LENET_BENCH_MNIST, or downloaded
-    threads: int | None = None  # of each framework; None: as many as it likes
-    timeout_s: float = 600.0  # stop waiting for a framework that makes no step for so long
-
-    @property
-    def compared(self) -> bool:
-        """Whether several frameworks train side by side."""
-        return len(self.frameworks) > 1
-
-    def weights(self, framework: str) -> Path:
-        return self.output / f"{framework}.safetensors" if self.compared else self.output
-
-    def curve(self, framework: str) -> Path:
-        """Its learning curve, beside its weights."""
-        weights = self.weights(framework)
-        return weights.with_name(f"{weights.stem}-learning-curve.png")
-
-
-def check_options(options: TrainOptions) -> None:
-    """Raise LenetBenchError unless these can be trained together."""
-    if unknown := [name for name in options.frameworks if name not in TRAINERS]:
-        raise LenetBenchError(
-            f"unknown framework {unknown[0]!r}; choose from {', '.join(TRAINERS)}"
-        )
-    check_recipe(options.recipe)
-    if options.compared and options.output.suffix:
-        raise LenetBenchError(f"{options.output}: several frameworks need a folder")
-    if not options.compared and options.output.suffix != ".safetensors":
-        raise LenetBenchError(f"{options.output}: expected a name that ends in .safetensors")
-
-
-def check_places(options: TrainOptions) -> None:
-    """Raise LenetBenchError unless all files can be written."""
-    for framework in options.frameworks:
-        check_place(options.weights(framework))
-        check_place(options.curve(framework))

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ..backends.jax import LAYOUT, max_pool
 from ..network import PARAMETERS
 from .recipe import Recipe
-from .trainer import Parameters, in_batches, to_caffe, to_channels_last
+from .trainer import Parameters, to_caffe, to_channels_last
 
 Arrays = dict[str, jax.Array]
 
@@ -19,13 +19,12 @@ Arrays = dict[str, jax.Array]
 class JaxTrainer:
     """Parameters and velocity as dictionaries of arrays, which each step replaces."""
 
-    _parameters: Arrays
-    _velocity: Arrays
-
     def __init__(self, recipe: Recipe, parameters: Parameters) -> None:
         self._learn = jax.jit(partial(_learn, recipe))
         self._infer = jax.jit(_lenet)
-        self.load(parameters)
+        turned = {name: to_channels_last(name, parameters[name]) for name in PARAMETERS}
+        self._parameters: Arrays = {name: jnp.array(array) for name, array in turned.items()}
+        self._velocity: Arrays = {name: jnp.zeros_like(a) for name, a in turned.items()}
 
     def step(self, images: NDArray[np.float32], labels: NDArray[np.uint8], rate: float) -> float:
         self._parameters, self._velocity, entropy = self._learn(
@@ -34,18 +33,10 @@ class JaxTrainer:
         return float(entropy)
 
     def logits(self, images: NDArray[np.float32]) -> NDArray[np.float32]:
-        return in_batches(lambda batch: np.array(self._infer(self._parameters, batch)), images)
+        return np.array(self._infer(self._parameters, images))
 
     def parameters(self) -> Parameters:
         return {name: to_caffe(name, np.asarray(self._parameters[name])) for name in PARAMETERS}
-
-    def load(self, parameters: Parameters) -> None:
-        turned = {name: to_channels_last(name, parameters[name]) for name in PARAMETERS}
-        self._parameters = {name: jnp.array(array) for name, array in turned.items()}
-        self._velocity = {name: jnp.zeros_like(a) for name, a in turned.items()}
-
-    def describe(self) -> dict[str, str]:
-        return {"jax": jax.__version__}
 
 
 def _learn(

@@ -1,14 +1,12 @@
 """LeNet in Keras 3, on the framework that KERAS_BACKEND names: TensorFlow, JAX or PyTorch."""
 
-from importlib import import_module
-
 import keras
 import numpy as np
 from numpy.typing import NDArray
 
 from ..network import CLASSES, IMAGE_SIDE, PARAMETERS
 from .recipe import Recipe
-from .trainer import Parameters, in_batches, to_caffe, to_channels_last
+from .trainer import Parameters, to_caffe, to_channels_last
 
 
 class KerasTrainer:
@@ -25,7 +23,8 @@ class KerasTrainer:
         # The metric is the cross-entropy alone; Keras's own "loss" includes the L2 penalty.
         metric = keras.metrics.SparseCategoricalCrossentropy(from_logits=True, name="entropy")
         self._model.compile(self._optimizer, loss, metrics=[metric])
-        self.load(parameters)
+        for name, variable in zip(PARAMETERS, self._model.trainable_variables, strict=True):
+            variable.assign(to_channels_last(name, parameters[name]))
 
     def step(self, images: NDArray[np.float32], labels: NDArray[np.uint8], rate: float) -> float:
         self._optimizer.learning_rate.assign(rate)
@@ -34,22 +33,11 @@ class KerasTrainer:
         return float(logs["entropy"])
 
     def logits(self, images: NDArray[np.float32]) -> NDArray[np.float32]:
-        return in_batches(lambda batch: self._model.predict_on_batch(batch[..., None]), images)
+        return np.asarray(self._model.predict_on_batch(images[..., None]))
 
     def parameters(self) -> Parameters:
         variables = zip(PARAMETERS, self._model.trainable_variables, strict=True)
         return {name: to_caffe(name, keras.ops.convert_to_numpy(v)) for name, v in variables}
-
-    def load(self, parameters: Parameters) -> None:
-        for name, variable in zip(PARAMETERS, self._model.trainable_variables, strict=True):
-            variable.assign(to_channels_last(name, parameters[name]))
-        if self._optimizer.momentum:  # else Keras has no velocities
-            for velocity in self._optimizer.momentums:
-                velocity.assign(np.zeros(velocity.shape, np.float32))
-
-    def describe(self) -> dict[str, str]:
-        backend = keras.backend.backend()
-        return {"keras": keras.__version__, backend: str(import_module(backend).__version__)}
 
 
 def _build(weight_decay: float) -> keras.Sequential:

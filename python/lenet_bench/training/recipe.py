@@ -7,7 +7,7 @@ own, named by (seed, purpose, epoch, batch).
 
 from dataclasses import dataclass, field
 from enum import IntEnum
-from math import cos, isfinite, pi, prod, sqrt
+from math import cos, pi, prod, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,34 +59,6 @@ class Recipe:
         return np.random.default_rng([self.seed, purpose, *position])
 
 
-def check_recipe(recipe: Recipe) -> None:
-    """Raise LenetBenchError, naming the option, unless the recipe can be trained."""
-    for name, least in (("epochs", 1), ("batch", 1), ("seed", 0), ("validation", 1)):
-        value = getattr(recipe, name)
-        if value < least:
-            raise LenetBenchError(f"{name}: expected at least {least}, got {value}")
-    if not (isfinite(recipe.rate) and recipe.rate > 0):
-        raise LenetBenchError(f"rate: expected a number above 0, got {recipe.rate}")
-    if not 0 <= recipe.momentum < 1:
-        raise LenetBenchError(f"momentum: expected 0 or more and below 1, got {recipe.momentum}")
-    if not (isfinite(recipe.weight_decay) and recipe.weight_decay >= 0):
-        raise LenetBenchError(f"weight_decay: expected 0 or more, got {recipe.weight_decay}")
-    if recipe.images is not None and recipe.images <= recipe.validation:
-        raise LenetBenchError(
-            f"images: expected more than the {recipe.validation} held out for validation, got"
-            f" {recipe.images}; use more, or hold out fewer (--validation)"
-        )
-
-
-def check_loss(recipe: Recipe, loss: float, place: str) -> None:
-    """Raise LenetBenchError where a run has diverged."""
-    if not isfinite(loss):
-        raise LenetBenchError(
-            f"the loss became {loss} in {place}: the run diverged;"
-            f" train again with a rate below {recipe.rate:g}"
-        )
-
-
 def first_weights(recipe: Recipe) -> dict[str, NDArray[np.float32]]:
     """The parameters before the first step: Caffe's xavier filler for weights, zero for biases."""
     random = recipe.stream(Stream.WEIGHTS)
@@ -102,7 +74,8 @@ def split(recipe: Recipe, count: int) -> tuple[NDArray[np.int64], NDArray[np.int
     count = count if recipe.images is None else min(count, recipe.images)
     if count <= recipe.validation:
         raise LenetBenchError(
-            f"validation: holding out {recipe.validation} of {count} training images leaves none"
+            f"holding out {recipe.validation} of {count} training images for validation leaves"
+            " none; use more, or hold out fewer (--validation)"
         )
     order = recipe.stream(Stream.SPLIT).permutation(count)
     return np.sort(order[recipe.validation :]), np.sort(order[: recipe.validation])
@@ -111,13 +84,8 @@ def split(recipe: Recipe, count: int) -> tuple[NDArray[np.int64], NDArray[np.int
 def order(recipe: Recipe, epoch: int, images: NDArray[np.int64]) -> list[NDArray[np.int64]]:
     """One epoch's batches of image numbers; images that do not fill a batch are skipped."""
     shuffled = recipe.stream(Stream.ORDER, epoch).permutation(images)
-    batches = batches_an_epoch(recipe, len(images))
-    return np.array_split(shuffled[: batches * min(recipe.batch, len(images))], batches)
-
-
-def batches_an_epoch(recipe: Recipe, images: int) -> int:
-    """How many whole batches so many images give; at least one, however few they are."""
-    return max(1, images // recipe.batch)
+    last = max(0, len(images) - recipe.batch)  # too few for a batch are one
+    return [shuffled[at : at + recipe.batch] for at in range(0, last + 1, recipe.batch)]
 
 
 def rate(recipe: Recipe, step: int, steps: int) -> float:

@@ -18,8 +18,6 @@ from numpy.typing import NDArray
 
 from .recipe import Recipe
 
-Status = Literal["ok", "unavailable", "failed", "interrupted"]
-
 STEPS = 100  # whose losses are compared
 TOLERANCE = 0.002  # largest difference of the losses
 
@@ -41,21 +39,15 @@ class FrameworkRun:
     """One row: a framework, and what came of training in it."""
 
     framework: str
-    status: Status
-    reason: str | None = None  # one sentence, where the status is not ok
+    weights: str  # the file
+    status: Literal["running", "ok", "unavailable", "failed"] = "running"
+    reason: str | None = None  # one sentence, where it failed
     versions: Mapping[str, str] | None = None
-    peak_rss_mib: float | None = None  # of its process
     epochs: tuple[Epoch, ...] = ()
-    steps: int = 0  # that it learned in
     first_losses: tuple[float, ...] = ()  # of the steps by which frameworks are compared
     test_images: int | None = None
     test_correct: int | None = None  # with the parameters of the chosen epoch
     test_wrong: tuple[tuple[int, int, int], ...] = ()  # as `confusions` counts them
-
-    @property
-    def over(self) -> bool:
-        """Whether it has ended, well or not."""
-        return self.status == "ok" or self.reason is not None
 
     @property
     def chosen(self) -> Epoch | None:
@@ -87,12 +79,11 @@ class FrameworkRun:
 
 @dataclass(frozen=True)
 class TrainingResult:
-    """The same recipe in each framework, over or under way."""
+    """The same recipe in each framework."""
 
-    started: str  # ISO 8601, UTC
-    threads: int | None  # of each framework; None: as many as it likes
+    threads: int  # of each framework; 0: as many as it likes
     recipe: Recipe
-    runs: tuple[FrameworkRun, ...] = ()
+    runs: tuple[FrameworkRun, ...]
 
     @property
     def difference(self) -> float | None:
@@ -100,16 +91,13 @@ class TrainingResult:
         losses = [run.first_losses for run in self.runs if run.first_losses]
         if len(losses) < 2:
             return None
-        steps: Iterable[tuple[float, ...]] = zip(*losses, strict=False)
+        steps: Iterable[tuple[float, ...]] = zip(*losses, strict=True)
         return max(max(step) - min(step) for step in steps)
 
     @property
     def agrees(self) -> bool:
         """Whether no two losses of the first steps are farther apart than allowed."""
         return self.difference is None or self.difference <= TOLERANCE
-
-    def run(self, framework: str) -> FrameworkRun:
-        return next(run for run in self.runs if run.framework == framework)
 
     def to_json(self) -> dict[str, Any]:
         """What `--json` prints."""
@@ -120,7 +108,6 @@ class TrainingResult:
             "holds": self.agrees,
         }
         return {
-            "started": self.started,
             "threads": self.threads,
             "recipe": asdict(self.recipe),
             "runs": [run.to_json() for run in self.runs],

@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 
 from ..network import PARAMETERS
 from .recipe import Recipe
-from .trainer import Parameters, in_batches, to_caffe, to_channels_last
+from .trainer import Parameters, to_caffe, to_channels_last
 
 
 class TensorFlowTrainer:
@@ -26,18 +26,10 @@ class TensorFlowTrainer:
         return float(self._learn(images, classes, tf.constant(rate, tf.float32)))
 
     def logits(self, images: NDArray[np.float32]) -> NDArray[np.float32]:
-        return in_batches(lambda batch: self._infer(batch).numpy(), images)
+        return np.array(self._infer(images))
 
     def parameters(self) -> Parameters:
         return {name: to_caffe(name, v.numpy()) for name, v in self._parameters.items()}
-
-    def load(self, parameters: Parameters) -> None:
-        for name, velocity in self._velocity.items():
-            self._parameters[name].assign(to_channels_last(name, parameters[name]))
-            velocity.assign(tf.zeros_like(velocity))
-
-    def describe(self) -> dict[str, str]:
-        return {"tensorflow": tf.__version__}
 
     @tf.function
     def _learn(self, images: tf.Tensor, labels: tf.Tensor, rate: tf.Tensor) -> tf.Tensor:

@@ -3,23 +3,15 @@
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import nn
 from torch.nn import functional
 
-from ..network import CLASSES
+from ..backends import torch as backend
 from .recipe import Recipe
-from .trainer import Parameters, in_batches
+from .trainer import Parameters
 
 
-class LeNet(nn.Module):
-    """The network up to its logits, as PyTorch's tutorials write it."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.conv1 = nn.Conv2d(1, 20, kernel_size=5)
-        self.conv2 = nn.Conv2d(20, 50, kernel_size=5)
-        self.fc1 = nn.Linear(50 * 4 * 4, 500)
-        self.fc2 = nn.Linear(500, CLASSES)
+class LeNet(backend.LeNet):
+    """The backend's network up to its logits."""
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """Logits of images (n, 1, 28, 28)."""
@@ -40,6 +32,7 @@ class TorchTrainer:
         torch.use_deterministic_algorithms(True)  # the same seed gives the same weights
         self._weight_decay = recipe.weight_decay
         self._model = LeNet()
+        self._model.load_state_dict({name: torch.tensor(a) for name, a in parameters.items()})
         self._named = dict(self._model.named_parameters())
         weights = [p for name, p in self._named.items() if name.endswith(".weight")]
         biases = [p for name, p in self._named.items() if name.endswith(".bias")]
@@ -49,7 +42,6 @@ class TorchTrainer:
             momentum=recipe.momentum,
             nesterov=recipe.momentum > 0,
         )
-        self.load(parameters)
 
     def step(self, images: NDArray[np.float32], labels: NDArray[np.uint8], rate: float) -> float:
         classes = torch.from_numpy(labels.astype(np.int64))
@@ -62,19 +54,10 @@ class TorchTrainer:
 
     def logits(self, images: NDArray[np.float32]) -> NDArray[np.float32]:
         with torch.inference_mode():
-            return in_batches(lambda batch: self._model(_tensor(batch)).numpy(), images)
+            return self._model(_tensor(images)).numpy()
 
     def parameters(self) -> Parameters:
         return {name: p.detach().numpy().copy() for name, p in self._named.items()}
-
-    def load(self, parameters: Parameters) -> None:
-        with torch.no_grad():
-            for name, parameter in self._named.items():
-                parameter.copy_(torch.tensor(parameters[name]))
-        self._optimizer.state.clear()
-
-    def describe(self) -> dict[str, str]:
-        return {"torch": str(torch.__version__)}  # a str of a class of its own
 
 
 def _tensor(images: NDArray[np.float32]) -> torch.Tensor:

@@ -11,7 +11,7 @@ Parameters are in Caffe's layout. Keras, TensorFlow and JAX have the channels la
 matrices as in x out, and fc1's inputs as height x width x channels.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Protocol
 
 import numpy as np
@@ -21,12 +21,14 @@ from ..network import LAYERS, PARAMETERS
 
 Parameters = Mapping[str, NDArray[np.float32]]
 
-_EVALUATION_BATCH = 500
 _CHANNELS, _HEIGHT, _WIDTH = LAYERS["pool2"]
 
 
 class Trainer(Protocol):
-    """LeNet on one framework, with SGD, Nesterov momentum and an L2 penalty on the weights."""
+    """LeNet on one framework, with SGD, Nesterov momentum and an L2 penalty on the weights.
+
+    It is made of the recipe and the parameters to begin with.
+    """
 
     def step(self, images: NDArray[np.float32], labels: NDArray[np.uint8], rate: float) -> float:
         """Learn from a batch (n, 28, 28); its mean cross-entropy before the step."""
@@ -39,22 +41,6 @@ class Trainer(Protocol):
     def parameters(self) -> Parameters:
         """A copy of the parameters."""
         ...
-
-    def load(self, parameters: Parameters) -> None:
-        """Go on from these parameters, with no momentum."""
-        ...
-
-    def describe(self) -> dict[str, str]:
-        """The framework and what it runs on, with versions."""
-        ...
-
-
-def in_batches(
-    infer: Callable[[NDArray[np.float32]], NDArray[np.float32]], images: NDArray[np.float32]
-) -> NDArray[np.float32]:
-    """The answers of `infer` to all images, a part at a time."""
-    starts = range(0, len(images), _EVALUATION_BATCH)
-    return np.concatenate([infer(images[start : start + _EVALUATION_BATCH]) for start in starts])
 
 
 def to_channels_last(name: str, array: NDArray[np.float32]) -> NDArray[np.float32]:
