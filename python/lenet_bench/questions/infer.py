@@ -31,7 +31,6 @@ from ..registry import (
     names,
     on_device,
     tolerance,
-    with_counterpart,
 )
 from ..weights import Weights
 
@@ -150,7 +149,7 @@ def open_backends(
                     opened[candidate] = OpenBackend(candidate, backend)
             except Unavailable as error:
                 if name not in (AUTO, ALL):
-                    raise Unavailable(with_counterpart(candidate, str(error))) from error
+                    raise
                 missing[candidate] = str(error)
             else:
                 if name == AUTO:
