@@ -7,7 +7,6 @@ NVRTC compiles our kernels, which takes its builtins.
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -31,12 +30,6 @@ module = native()
 {use}
 maps = {{line.split(maxsplit=5)[-1].strip() for line in open("/proc/self/maps")}}
 print(json.dumps(sorted(file for file in maps if "{library}" in file)))
-"""
-
-DOCTOR = """
-import json
-from lenet_bench.registry.cuda_chain import ask
-print(json.dumps({link.name: [link.found, link.reason, link.files] for link in ask()}))
 """
 
 
@@ -111,26 +104,3 @@ def test_an_nvrtc_that_another_package_pins_compiles_our_kernels(others):
     nvrtc, builtins = (Path(file) for file in python(use, PYTHONPATH=str(others))[::-1])
     assert nvrtc.parent == builtins.parent
     assert others in nvrtc.parents
-
-
-def test_doctor_sees_a_part_of_another_version(cudnn, other_cudnn, tmp_path):
-    for file in cudnn.glob("*.so.9"):
-        mine = other_cudnn / file.name if file.name == "libcudnn_ops.so.9" else file
-        (tmp_path / file.name).symlink_to(mine)
-    _, reason, _ = python(DOCTOR, LENET_BENCH_CUDA_LIBRARIES=str(tmp_path))["libcudnn"]
-    assert "versions" in reason
-    assert f"--force-reinstall nvidia-cudnn-cu{MAJOR}" in reason
-
-
-def test_doctor_sees_a_part_that_was_loaded_before(other_cudnn):
-    preload = str(other_cudnn / "libcudnn_graph.so.9")
-    _, reason, _ = python(DOCTOR, LD_PRELOAD=preload)["libcudnn"]
-    assert reason.endswith("unset LD_PRELOAD")
-
-
-def test_doctor_sees_that_nvrtc_lacks_its_builtins(others, tmp_path):
-    (nvrtc,) = others.glob(f"nvidia/*/lib/libnvrtc.so.{MAJOR}")
-    shutil.copy(nvrtc, tmp_path)
-    _, reason, _ = python(DOCTOR, LENET_BENCH_CUDA_LIBRARIES=str(tmp_path))["libnvrtc"]
-    assert "builtins" in reason
-    assert "--force-reinstall nvidia-cuda-nvrtc" in reason

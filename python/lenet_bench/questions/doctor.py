@@ -12,7 +12,7 @@ from ..errors import DataError, LenetBenchError
 from ..measure.environment import read_machine
 from ..mnist import FOLDER_VARIABLE, read_mnist
 from ..registry.availability import Answered, backends
-from ..registry.cuda_chain import Link
+from ..registry.cuda import built_majors
 from ..registry.cuda_chain import ask as ask_cuda
 from ..registry.gpu import why_none
 from ..results.machine import Machine
@@ -36,11 +36,12 @@ class Examination:
     """All findings: the backends, the way to a GPU, weights, data, machine."""
 
     backends: tuple[Finding, ...]
-    gpu: tuple[Finding, ...]  # each link from the driver to the libraries
+    gpu: tuple[Finding, ...]  # the links to it, up to the first that is broken
     weights: Finding
     mnist: Finding
     machine: Machine
     no_gpu: str | None = None  # why no GPU can be used, where none can
+    built_for_cuda: bool = False
 
     @property
     def works(self) -> bool:
@@ -50,9 +51,7 @@ class Examination:
     @property
     def concerns_gpus(self) -> bool:
         """Whether there is a GPU, or the package was built for one."""
-        return self.no_gpu is None or any(
-            link.name == "module" and link.available for link in self.gpu
-        )
+        return self.no_gpu is None or self.built_for_cuda
 
     def findings(self) -> list[Finding]:
         """All of it as one list."""
@@ -83,13 +82,21 @@ def examine(
             for one in backends(asked, quiet=quiet, seconds=seconds, answered=answered)
         ),
         gpu=tuple(
-            Finding(link.name, None, link.reason is None, link.reason, link.summary, _found(link))
+            Finding(
+                link.name,
+                None,
+                link.reason is None,
+                link.reason,
+                link.summary,
+                {"found": link.found} if link.found else {},
+            )
             for link in ask_cuda()
         ),
         weights=_look_at("weights", "the network's parameters", _weights),
         mnist=_look_at("mnist", "MNIST's test images, for `lenet-bench verify`", _mnist),
         machine=read_machine(),
         no_gpu=none.why if none else None,
+        built_for_cuda=bool(built_majors()),
     )
 
 
@@ -98,11 +105,6 @@ def _look_at(name: str, summary: str, look: Callable[[], dict[str, Any]]) -> Fin
         return Finding(name, None, True, None, summary, look())
     except LenetBenchError as error:
         return Finding(name, None, False, str(error), summary)
-
-
-def _found(link: Link) -> dict[str, Any]:
-    found = {"found": link.found, "path": link.path, "files": link.files}
-    return {name: value for name, value in found.items() if value}
 
 
 def _weights() -> dict[str, Any]:

@@ -141,20 +141,11 @@ def load(library: str, major: int) -> ctypes.CDLL:
             # cuDNN's run-time compiled engines are linked with the driver.
             if file != path and "libcuda.so.1" in str(error):
                 continue
-            sentence = f"{file.name} cannot be loaded ({error}); {fix(library, major)}"
-            raise Unavailable(sentence) from None
+            raise Unavailable(
+                f"{file.name} cannot be loaded ({error}); fix it with: "
+                f"pip install --force-reinstall {wheel_of(library, major)}"
+            ) from None
     return loaded
-
-
-def fix(library: str, major: int) -> str:
-    """The command that reinstalls a library; both cuDNN packages share file names and folder."""
-    if library.partition(".")[0] in os.environ.get("LD_PRELOAD", ""):
-        return "fix it with: unset LD_PRELOAD"
-    names = {one: wheel_of(library, one) for one in LIBRARIES}
-    other = next(name for one, name in names.items() if one != major)
-    in_its_way = library.startswith("libcudnn.") and installed_version(other)
-    removal = f"pip uninstall -y {other} && " if in_its_way else ""
-    return f"fix it with: {removal}pip install --force-reinstall {names[major]}"
 
 
 def wheel_of(library: str, major: int) -> str:
