@@ -47,7 +47,12 @@ def test_each_remedy_differs_from_the_run_as_installed_in_one_thing():
 
 def test_a_condition_is_measured_alone(tmp_path, monkeypatch):
     asked = []
-    monkeypatch.setattr(conditions, "run", lambda words: asked.append(words) or 0)
+
+    def run(words):
+        asked.append(words)
+        return 0
+
+    monkeypatch.setattr(conditions, "run", run)
     words = ["results/cpu/epyc-2026-11-24.jsonl.gz", "--only", "one-core", "--rounds", "6"]
     monkeypatch.setattr(sys, "argv", ["conditions.py", *words, "--folder", str(tmp_path)])
     monkeypatch.chdir(ROOT)
