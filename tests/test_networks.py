@@ -261,6 +261,12 @@ def test_a_result_has_the_distance_beside_that_of_float32(run, measured):
     assert 0 < found["backends"][0]["difference"] < 100 * found["float32"]
 
 
+def test_verify_gives_the_distance_as_a_multiple_of_that_of_float32(run):
+    done = run("verify", "--network", "mlp", "-b", "numpy", "--json")
+    found = json.loads(done.output)
+    assert found["difference"] < 100 * found["float32"]
+
+
 def test_networks_lists_who_can_run_each(run):
     found = {one["name"]: one for one in json.loads(run("networks", "--json").output)}
     assert tuple(found) == NETWORKS

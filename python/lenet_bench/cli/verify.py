@@ -1,7 +1,11 @@
 """`verify`: compare each backend's answers with the reference's."""
 
+from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 
+from ..errors import LenetBenchError
+from ..network import LENET
 from ..texts import json_text
 from ..units import counted
 from .options import (
@@ -10,6 +14,8 @@ from .options import (
     backend_option,
     command,
     data_option,
+    each_network,
+    network_option,
     option,
 )
 from .output import INTERRUPTED, SUCCESS, WRONG, complain, note, say, screen
@@ -18,11 +24,13 @@ from .output import INTERRUPTED, SUCCESS, WRONG, complain, note, say, screen
 @command("Check every backend on MNIST's 10,000 test images.")
 @data_option
 @backend_option("all")
+@network_option
 @option("-o, --output FILE", "Write the result as JSON, with the machine and the versions.")
 @asking_options
 def verify(
     data: Path | None,
     backends: tuple[str, ...],
+    network: str,
     as_json: bool,
     output: Path | None,
     device: Device,
@@ -34,11 +42,13 @@ def verify(
 
     Probabilities are compared with the float64 reference's, digits with the labels. An image with
     two different digits is listed with its margin: how much the reference prefers its own digit.
+    With --network, a network's own answers in float64 take MNIST's place.
 
     $ lenet-bench verify
     $ lenet-bench verify --data ~/mnist --backend fused --backend fused:int16
     $ lenet-bench verify -o verify.json
     $ lenet-bench verify --device gpu
+    $ lenet-bench verify --network all -b torch -b openvino
     $ lenet-bench verify --json | jq 'select(.passed | not)'
 
     Exit codes: 0 if all are within their tolerance, 1 if one is not or a named one does not run.
@@ -53,6 +63,10 @@ def verify(
     from ..show.terminal.progress import progress
     from ..weights import read_weights
 
+    if network != LENET:
+        if data or output or weights or device:
+            raise LenetBenchError("--data, --output, --weights and --device are for LeNet only")
+        return each_network(network, partial(_agreement, backends, threads, as_json))
     if output:
         check_place(output)
     read, digits = read_weights(weights), read_mnist("test", find_mnist(data, part="test"))
@@ -85,3 +99,26 @@ def verify(
         note(f"interrupted after {len(outcomes)} of {counted(len(names), 'backend')}")
         return INTERRUPTED
     return SUCCESS if found and not wanted and all(one.passed for one in found) else WRONG
+
+
+def _agreement(backends: tuple[str, ...], threads: int, as_json: bool, network: str) -> int:
+    """Compare answers to another network with the exact ones."""
+    from ..networks.placed import able
+    from ..questions.agreement import agree_each
+    from ..questions.infer import ALL, AUTO
+    from ..show.sentences import missing
+    from ..show.terminal.networks import agreements
+    from ..show.terminal.progress import progress
+
+    named = [name for name in backends if name not in (ALL, AUTO)]
+    names = named or able()[: None if ALL in backends else 1]
+    with progress(len(names)) as step:
+        found = list(agree_each(names, network, threads, step))
+    absent = [one for one in found if one.status == "unavailable" and one.backend not in named]
+    found = [one for one in found if one not in absent]
+    note(missing(one.backend for one in absent))
+    if as_json:
+        say(json_text(asdict(one), indent=None) for one in found)
+    elif found:
+        say(agreements(screen(), found))
+    return SUCCESS if all(one.status in ("ok", "unsupported") for one in found) else WRONG
