@@ -17,6 +17,7 @@ from lenet_bench.registry import (
     every_name,
     find,
     names,
+    on_cpu,
     on_device,
     precision,
     tolerance,
@@ -108,12 +109,13 @@ def test_without_a_gpu_it_says_what_would_bring_it(name):
 
 @without_gpu
 @pytest.mark.parametrize("name", ["cudnn", "cuda:cudagraph", "cupy", "torch:compile@gpu"])
-def test_a_gpu_that_is_not_there_is_one_sentence_with_what_mends_it(run, picture, name):
+def test_a_newcomer_reads_what_runs_on_the_cpu(run, picture, name):
     done = run("infer", picture, "--backend", name)
     assert done.code == 1
     assert done.output == ""
     assert done.errors.count("\n") == 1
     assert f"{name} cannot run here" in done.errors
+    assert f"the backend {on_cpu(name)};" in done.errors
     assert "fix it with: " in done.errors.rpartition("; ")[2]
 
 

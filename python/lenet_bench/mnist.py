@@ -8,6 +8,7 @@ import gzip
 import hashlib
 import http.client
 import os
+import urllib.error
 import urllib.request
 import zlib
 from collections.abc import Sequence
@@ -174,7 +175,7 @@ def _download(name: str, sha256: str, mirrors: Sequence[str], timeout: float) ->
             with urllib.request.urlopen(request, timeout=timeout) as response:
                 content: bytes = response.read(_LARGEST_FILE)
         except (OSError, http.client.HTTPException, ValueError) as error:
-            reasons.append(f"{url}: {error or type(error).__name__}")
+            reasons.append(f"{url}: {_reason(error)}")
             continue
         if hashlib.sha256(content).hexdigest() == sha256:
             return content
@@ -183,6 +184,14 @@ def _download(name: str, sha256: str, mirrors: Sequence[str], timeout: float) ->
         f"{name} cannot be downloaded ({'; '.join(reasons)}); get MNIST's four files"
         f" elsewhere and name their folder with --data or {FOLDER_VARIABLE}"
     )
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, urllib.error.HTTPError):
+        return f"{error.code} {error.reason}"
+    if isinstance(error, urllib.error.URLError):
+        return str(error.reason)
+    return str(error) or type(error).__name__
 
 
 def _sha256(path: Path) -> str | None:

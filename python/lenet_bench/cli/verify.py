@@ -56,7 +56,7 @@ def verify(
     from ..mnist import find_mnist, read_mnist
     from ..questions.infer import ALL, AUTO, in_order
     from ..questions.verify import Unverified, Verification, verify_each, write_verifications
-    from ..registry import on_device
+    from ..registry import on_device, with_counterpart
     from ..results.files import check_place
     from ..show.sentences import missing
     from ..show.terminal.answers import verification
@@ -91,7 +91,7 @@ def verify(
     named = {on_device(name, device) for name in backends if name not in (AUTO, ALL)}
     wanted = [one for one in others if one.failed or one.backend in named]
     for one in wanted:
-        complain(one.reason)
+        complain(one.reason if one.failed else with_counterpart(one.backend, one.reason))
     note(missing(one.backend for one in others if one not in wanted))
     if found and not as_json:
         say(verification(screen(), found))

@@ -57,6 +57,10 @@ def content_of(source: Source) -> tuple[str, bytes]:
             with Path(name).open("rb") as file:
                 content = file.read(LARGEST_FILE + 1)
         except FileNotFoundError:
+            if name.startswith(("http://", "https://")):
+                raise ImageError(
+                    f"{name}: nothing is downloaded; try: curl -s {name} | lenet-bench infer -"
+                ) from None
             raise ImageError(f"{name}: no such file") from None
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or error

@@ -18,7 +18,7 @@ from .. import units
 from ..errors import without_middle
 from ..network import LENET
 from ..process import Child, Died
-from ..registry import find, usable_cores, wrong_version
+from ..registry import find, usable_cores, with_counterpart, wrong_version
 from ..results import Anatomy, Batch, Block, CacheProbe, ColdStart, Experiment, Status
 from ..results.machine import Words
 from ..results.portable import portable
@@ -305,6 +305,8 @@ class Start:
             raise Failed(_STATUS[death.how], self._explained(death.reason)) from None
         if failure := answer.get("failure"):
             self.child.end()
+            if failure["status"] == "unavailable" and not self.entry.factory:
+                failure["reason"] = with_counterpart(self.entry.name, failure["reason"])
             raise Failed(**failure)
         return answer
 

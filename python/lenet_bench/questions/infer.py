@@ -31,6 +31,7 @@ from ..registry import (
     names,
     on_device,
     tolerance,
+    with_counterpart,
 )
 from ..weights import Weights
 
@@ -149,7 +150,7 @@ def open_backends(
                     opened[candidate] = OpenBackend(candidate, backend)
             except Unavailable as error:
                 if name not in (AUTO, ALL):
-                    raise
+                    raise Unavailable(with_counterpart(candidate, str(error))) from error
                 missing[candidate] = str(error)
             else:
                 if name == AUTO:

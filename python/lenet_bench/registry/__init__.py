@@ -16,8 +16,10 @@ from .rows import (
     held_by,
     names,
     nearest,
+    on_cpu,
     on_device,
     precision,
     tolerance,
+    with_counterpart,
     with_variants,
 )

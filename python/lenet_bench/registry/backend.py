@@ -83,6 +83,7 @@ class Backend:
     variables: Mapping[str, str] = field(default_factory=dict)  # threads, device: `variables_for`
     own_threads: int | None = None  # its API's default, 0 if that is a word of it; None: every core
     silencing_variables: Mapping[str, str] = field(default_factory=dict)  # hide its logs
+    counterpart: str | None = None  # for a backend on a GPU only: the one on the CPU
     gpu: OnGpu | None = None  # how it runs on a GPU, where it can
 
     @property

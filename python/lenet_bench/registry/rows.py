@@ -70,6 +70,7 @@ BACKENDS: tuple[Backend, ...] = (
             "cudagraph": "copies and kernels captured once as a CUDA graph",
             "mapped": "no copies: host memory, polled; one kernel where the GPU has clusters",
         },
+        counterpart="fused",
     ),
     _in_cpp(
         "cuda:persistent",
@@ -77,6 +78,7 @@ BACKENDS: tuple[Backend, ...] = (
         at_once={"": 1},
         summary="C++ and CUDA, one kernel that stays on the GPU and waits for images",
         calls="nothing: the host writes an image, the kernel answers",
+        counterpart="fused",
     ),
     _in_cpp(
         "cudnn",
@@ -88,6 +90,7 @@ BACKENDS: tuple[Backend, ...] = (
             "tf32": "TF32 allowed: 10 bits of mantissa in products",
             "cudagraph": "all of it captured once as a CUDA graph",
         },
+        counterpart="onednn",
         tolerances={"tf32": 5e-3},
         reduced={"tf32": "TF32"},
     ),
@@ -96,6 +99,7 @@ BACKENDS: tuple[Backend, ...] = (
         Native("cuda", "CudnnGraphApi", ("cuda/cudnn_graph_api",)),
         summary="C++ on cuDNN's graph API in C: a convolution and its bias in one plan",
         calls="NVIDIA's kernels, the engines that cuDNN's heuristics name",
+        counterpart="onednn",
     ),
     Backend(
         name="cupy",
@@ -108,6 +112,7 @@ BACKENDS: tuple[Backend, ...] = (
         library="CuPy",
         package="cupy",
         device="gpu",
+        counterpart="numpy",
         extra="cupy",
     ),
     Backend(
@@ -241,6 +246,24 @@ def on_device(name: str, device: Device | None) -> str:
     if device == "gpu" and row.device == "cpu":
         row = _on_gpu(row, name)
     return row.spell(variant)
+
+
+def on_cpu(name: str) -> str | None:
+    """Its counterpart on the CPU: onednn for cudnn, torch for torch@gpu; None for others."""
+    row, variant = find(name)
+    if not row.moved:
+        return row.counterpart
+    there = next(one for one in BACKENDS if one.name == row.name)
+    return there.spell(variant if variant in there.variants else there.default)
+
+
+def with_counterpart(name: str, reason: str) -> str:
+    """Why it cannot run here, and what runs on the CPU instead; a command stays last."""
+    if not (other := on_cpu(name)):
+        return reason
+    sentence, *command = reason.rsplit("; ", 1)
+    instead = f"{sentence}. The same network runs on the CPU with the backend {other}"
+    return "; ".join([instead, *command])
 
 
 def precision(name: str) -> str:
