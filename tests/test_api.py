@@ -40,7 +40,7 @@ def test_an_unknown_name_is_refused(weights_file):
     with pytest.raises(lenet_bench.LenetBenchError, match="abacus"):
         lenet_bench.load("abacus")
     with pytest.raises(lenet_bench.LenetBenchError, match="at least 1 thread"):
-        lenet_bench.load("fused", threads=0, weights=weights_file)
+        lenet_bench.load("fused", threads=-1, weights=weights_file)
 
 
 def test_backends_loads_none_into_this_process():

@@ -78,8 +78,8 @@ def test_each_pair_has_its_ratio(tmp_path):
     assert python == units.time(slow)
     assert cpp == units.time(fast)
     assert of_that == units.ratio(fast / slow)
-    low, high = map(float, bounds.split("-"))
-    assert low <= float(of_that) <= high
+    low, _, high = bounds.partition("-")  # one number where both are spelled the same
+    assert float(low) <= float(of_that) <= float(high or low)
     assert lines == ["90", "60"]
 
 

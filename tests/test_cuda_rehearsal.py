@@ -11,21 +11,28 @@ import signal
 import subprocess
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 from cuda_children import OTHERS, fetched, pip
 from cuda_setting import TESTS, built_major
-from lenet_bench.registry.environments import _python_for, environments
 from lenet_bench.results import breakdowns, read_result
 from processes import wait_for
 
 ROOT = TESTS.parent
 
+PYENV = Path.home() / ".pyenv/versions"
+
+
+def runs(python):
+    """Whether it does; one of pyenv's on the PATH may not."""
+    return python and subprocess.run([python, "-c", ""], capture_output=True).returncode == 0
+
+
 #: The Python of the image that is rehearsed for, or the one at hand, and what the image has.
-ANY = replace(next(iter(environments().values())), pythons=("3.12",))
-PYTHON = _python_for(ANY) or sys.executable
+CANDIDATES = (shutil.which("python3.12"), *PYENV.glob("3.12.*/bin/python"))
+PYTHON = str(next(filter(runs, CANDIDATES), sys.executable))
 VERSION = "3.12" if sys.executable != PYTHON else f"{sys.version_info[0]}.{sys.version_info[1]}"
 NUMPY = "numpy==2.5.2" if VERSION == "3.12" else "numpy"
 IMAGE = (

@@ -51,7 +51,7 @@ def test_a_kept_verification_knows_its_machine(run, verified, weights_file, tmp_
     assert kept["weights_sha256"] == read_weights(weights_file).sha256
     fused, _ = kept["backends"]
     assert fused["runs"]["isa"]
-    assert "a verification" in run("report", output).errors
+    assert "not a result file" in run("report", output).errors
 
 
 def test_a_folder_to_write_is_one_sentence(verified, tmp_path):

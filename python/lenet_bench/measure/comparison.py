@@ -200,7 +200,7 @@ class _Comparison:
             ended = self._measure()
         end = End(ended, self._elapsed_s())
         self._append(end)
-        return as_result(replace(self._log, end=end))
+        return as_result(Log(self._log.header, self._log.blocks, end))
 
     def _measure(self) -> Ended:
         """Round after round, until the plan ends or no backend is left to time."""

@@ -24,6 +24,7 @@ from ..results.machine import Words
 from ..results.portable import portable
 from ..weights import default_path
 from .busy import at_work
+from .empty import EMPTY
 from .options import COLD_MB, CompareOptions, Entry
 from .pinning import Cores, choose_cores, cpus_near_gpu, on_cores, thread_variables
 from .reference_answers import STRETCHES, Floats, Known, ReferenceAnswers, reference_answers
@@ -385,8 +386,8 @@ def _one_process(task: Task, conditions: Conditions) -> tuple[Block, bool]:
         start.check_timing()
         if task.entry.checked:
             block |= _batches(start, task)
-            if conditions.options.apart:
-                block |= _taken_apart(start, task)
+        if conditions.options.apart and task.entry.name != EMPTY:
+            block |= _taken_apart(start, task)
     except Failed as failure:
         is_unlikely = isinstance(failure, UnlikelyTimes)
         doing = "" if failure.status in ("unavailable", "unsupported") else doing

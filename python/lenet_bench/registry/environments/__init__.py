@@ -161,7 +161,8 @@ def _python_for(environment: Environment) -> str:
         if python and subprocess.run([python, "-c", ""], capture_output=True).returncode == 0:
             return python
     raise LenetBenchError(
-        f"{environment.name} needs Python {' or '.join(environment.pythons)} on the PATH"
+        f"{environment.name} needs Python {' or '.join(environment.pythons)} on the PATH; one way: "
+        f"uv python install {environment.pythons[0]}"
     )
 
 
