@@ -42,7 +42,8 @@ ENGINES: tuple[Backend, ...] = (
             "float16": "CompiledModel, XNNPACK told to compute in float16",
             "float16_weights": "the interpreter on a model that the converter gave float16 weights",
         },
-        tolerances={"int8": 0.2, "float16": 5e-3, "float16_weights": 2e-3},
+        # On a CPU that adds up in float16 too (AVX-512 FP16), MNIST's answers are up to 1.1e-2 off.
+        tolerances={"int8": 0.2, "float16": 0.02, "float16_weights": 2e-3},
         reduced={"int8": "int8", "float16": "float16", "float16_weights": "float16 weights"},
     ),
     _engine(
