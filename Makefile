@@ -191,7 +191,7 @@ $(TEST)/installed: $(TEST)/built
 $(LINT)/installed: pyproject.toml constraints.txt
 	$(create_python)
 	@$(LINT)/bin/pip install --quiet ruff mypy clang-format \
-	  numpy pillow click msgspec packaging safetensors jinja2 pytest hypothesis pybind11
+	  numpy pillow click msgspec packaging safetensors jinja2 markdown-it-py pytest hypothesis pybind11
 	@touch $@
 
 $(FRAMEWORKS)/installed: $(TEST)/built
