@@ -519,7 +519,7 @@ def test_a_lane_without_parts_says_so(see):
 @in_each_browser
 def test_the_students_own_browser_is_a_lane(see):
     tab = see()
-    tab.locator("#racing .lanes li[data-name='this browser'] .bar").wait_for()
+    tab.locator("#racing .lanes li[data-name='this browser'] .bar").wait_for(state="attached")
 
 
 def test_a_guess_runs_as_a_ghost(see):
