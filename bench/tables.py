@@ -11,7 +11,7 @@ from statistics import median as middle
 from textwrap import wrap
 from typing import Any
 
-from conditions import CONDITIONS
+from conditions import CONDITIONS, fastest_of
 from control import rows as control_rows
 from control import table as control_table
 from lenet_bench.networks import NETWORKS
@@ -34,7 +34,7 @@ from lenet_bench.results.warnings import disturbance, in_two_modes
 from lenet_bench.show.figures.rows import Record, Run
 from lenet_bench.show.markdown import table as markdown
 from lenet_bench.show.page import gather
-from lenet_bench.show.sentences import SHORT_LIST, backend_of, timed, tolerant
+from lenet_bench.show.sentences import SHORT_LIST, timed, tolerant
 from lenet_bench.show.sentences import conditions as measured_how
 from lenet_bench.show.sizes import millions, ratios, spelt, with_interval
 from lenet_bench.show.sizes import sentence as size_sentence
@@ -69,15 +69,20 @@ def backends(path: Path) -> Iterator[str]:
     fastest = islice(ways.values(), SHORT_LIST)
     yield from markdown(titles, map(row, fastest), ("backend", "other variants"))
     if modes := in_two_modes(run.result.backends):
-        yield from ["", f"{modes[0].upper()}{modes[1:]}."]
+        yield from paragraph(modes)
     if any(way["starts"] < FEWEST_STARTS for way in run.rows):
         yield ""
         yield f"No interval where a backend started fewer than {FEWEST_STARTS} times."
     if said := tolerant(run.result):
-        yield from ["", f"{said[0].upper()}{said[1:]}."]
+        yield from paragraph(said)
     if said := disturbance(run.result.disturbance):
-        linked = said.replace("disturbed", "[disturbed](docs/measuring.md#a-disturbed-machine)", 1)
-        yield from ["", f"{linked[0].upper()}{linked[1:]}."]
+        link = "[disturbed](docs/measuring.md#a-disturbed-machine)"
+        yield from paragraph(said.replace("disturbed", link, 1))
+
+
+def paragraph(said: str) -> list[str]:
+    """A paragraph of one sentence, which begins and ends as such."""
+    return ["", f"{said[0].upper()}{said[1:]}."]
 
 
 def row(ways: list[Record]) -> tuple[str, ...]:
@@ -349,10 +354,7 @@ def notatbest(path: Path) -> Iterator[str]:
     """The backends of a result that are known to be faster in a way which it does not have."""
     run = read_result(path)
     measured = {one.name for one in run.backends}
-    fastest: dict[str, str] = {}
-    for one in timed(run):
-        if precision_of(one.name) == "float32":
-            fastest.setdefault(backend_of(one.name), one.name)
+    fastest = fastest_of(timed(run))
     for file in in_folder(path.parents[1] / "settings"):
         result, tries = read_result(file), alternatives(named(file))
         rows = {one.name: one for one in result.backends}
@@ -538,7 +540,7 @@ def limits_us(folder: Path) -> dict[str, float]:
 def othermachines(path: Path) -> Iterator[str]:
     """Whether times and ratios of the same variants are the same on the other machines."""
     here = {one.name: one.summary for one in timed(read_result(path)) if one.summary}
-    for file in sorted(path.parent.glob(f"*{SUFFIX}")):
+    for file in in_folder(path.parent):
         if file == path:
             continue
         result = read_result(file)

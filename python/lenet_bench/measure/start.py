@@ -200,7 +200,7 @@ class Start:
             return None
         raise UnlikelyTimes(
             f"it remembers answers: {units.time(known_us)} for an image that it has seen, "
-            f"{units.time(probe.fresh_us)} for a new one",
+            f"{units.time(probe.fresh_us)} for a new one"
         )
 
     def warm(self, warm_s: float) -> None:
