@@ -4,7 +4,7 @@ from .options import command, json_option
 from .output import SUCCESS, answer, screen
 
 
-@command("List the networks that `compare` and `why` can take in LeNet's place.")
+@command("List the networks that `compare`, `verify` and `why` can take in LeNet's place.")
 @json_option
 def networks(as_json: bool) -> int:
     """List the networks, from a perceptron to VGG-16: their size, and who can run them.
