@@ -2,13 +2,11 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import partial
 from pathlib import PurePath
 from textwrap import wrap
 
-from lenet_bench.results import Result, start_medians_us
-from lenet_bench.results.statistics import ratio_interval
 from lenet_bench.show.figures.rows import Record, Run
+from lenet_bench.show.figures.story import times_longer
 from lenet_bench.units import time
 
 BATCH = 512
@@ -70,7 +68,10 @@ def answer(run: Run) -> Iterator[str]:
         "Keras": min(filter(of("keras"), run.rows), key=us),
     }
     times = [f"{time(row['p50_us'])} in {label} (`{row['name']}`)" for label, row in layers.items()]
-    longer = partial(times_longer, run.result)
+
+    def longer(slow: str, fast: str) -> str:
+        return times_longer(run, found[slow], found[fast])
+
     yield from wrap(
         f"The same digit takes {', '.join(times[:-1])} and {times[-1]}, each called in its fastest "
         f"way. Keras' `predict`, which its guides show, takes {time(found['keras']['p50_us'])}: "
@@ -86,12 +87,13 @@ def answer(run: Run) -> Iterator[str]:
 def when(run: Run, conditions: Mapping[str, Run]) -> Iterator[str]:
     """A row for each need: the call, its time, and how many times the usual call takes."""
     where = linked(run)
+    found = {row["name"]: row for row in run.rows}
     rows = []
     for need in NEEDS:
         best = min(filter(need.among, run.rows), key=us)
         longer = ""
         if need.usual and need.usual != best["name"]:
-            longer = f"{times_longer(run.result, need.usual, best['name'])}: `{need.usual}`"
+            longer = f"{times_longer(run, found[need.usual], best)}: `{need.usual}`"
         rows.append((need.need, *call(best["name"]), time(best["p50_us"]), longer, where))
     others = [row for row in run.rows if row["family"] != "native code"]
     shortest = min((row for row in others if row["backend"] not in RETIRED), key=lines)
@@ -138,17 +140,6 @@ def call(name: str) -> tuple[str, str]:
     """The backend, and the line that one writes, where it is one."""
     written = WRITTEN.get(name)
     return f"`{name}`", f"`{written}`" if written else ""
-
-
-def times_longer(result: Result, slow: str, fast: str) -> str:
-    """How many times as long one call takes as another, in two digits, with its interval."""
-    rows = [result.row(name) for name in (slow, fast)]
-    longer, shorter = (start_medians_us(row.blocks) for row in rows)
-    found = ratio_interval(longer, shorter, result.rules.seed)
-    times = [row.summary.p50_us for row in rows if row.summary and row.summary.p50_us]
-    assert found is not None
-    about, low, high = (f"{float(f'{x:.2g}'):,g}" for x in (times[0] / times[1], *found))
-    return f"{about} times ({low} to {high})"
 
 
 def us(row: Record) -> float:

@@ -35,6 +35,11 @@ def ratio(value: float | None) -> str:
     return f"{value:.2f}" if 0.1 <= value < 10 else digits(value)
 
 
+def about(value: float) -> str:
+    """Two digits of a ratio: 1.1, 29, 1,700."""
+    return f"{float(f'{value:.2g}'):,g}"
+
+
 def interval(low: float | None, high: float | None) -> str:
     """From a ratio to a ratio: 1.04-1.06; one where both are spelled the same."""
     if low is None or high is None:

@@ -50,7 +50,7 @@ def _layers(rows: Sequence[Record], device: str) -> dict[str, Record]:
 def _labelled(row: Record, label: str, first_us: float | None) -> Record:
     text = time = units.time(row["p50_us"])
     if first_us and row["p50_us"] > first_us:
-        text += f", {units.ratio(row['p50_us'] / first_us)} times"
+        text += f", {units.about(row['p50_us'] / first_us)} times"
     keep = {key: row[key] for key in ("name", "family", "p50_us", "lines_of_code")}
     return keep | {"label": label, "time": time, "text": text, "about": f"{row['name']}: {text}"}
 
@@ -65,8 +65,17 @@ def title(run: Run) -> str:
     if first is not last:
         sentence += f" and {last['time']} in {last['label']}"
         if has_verdicts(run):
-            sentence += f": {units.ratio(last['p50_us'] / first['p50_us'])} times as long"
+            sentence += f": {times_longer(run, last, first)} as long"
     return f"{sentence}."
+
+
+def times_longer(run: Run, slow: Record, fast: Record) -> str:
+    """How many times as long one call takes as another, in two digits, with its interval."""
+    starts = {named(one): start_medians_us(one.blocks) for one in run.result.backends}
+    of_two = (starts[one["name"]] for one in (slow, fast))
+    found = ratio_interval(*of_two, run.result.rules.seed)
+    times = f"{units.about(slow['p50_us'] / fast['p50_us'])} times"
+    return f"{times} ({units.about(found.low)} to {units.about(found.high)})" if found else times
 
 
 def has_verdicts(run: Run) -> bool:
@@ -89,11 +98,12 @@ def conclusions(run: Run) -> Iterator[str]:
         ((variants[0], variants[-1]) for variants in backends.values()),
         key=lambda pair: float(pair[1]["p50_us"] - pair[0]["p50_us"]),
     )
-    if (times := slow["p50_us"] / quick["p50_us"]) > _AVOIDABLE:
+    if slow["p50_us"] / quick["p50_us"] > _AVOIDABLE:
         yield (
             f"The largest avoidable cost: {slow['name']} takes {units.time(slow['p50_us'])}. "
             f"{quick['name']} gives the same answer in {units.time(quick['p50_us'])}, "
-            f"{units.ratio(times)} times faster; call that instead."
+            f"so {slow['name']} takes {times_longer(run, slow, quick)} as long; call "
+            f"{quick['name']} instead."
         )
 
 
