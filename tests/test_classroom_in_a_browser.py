@@ -177,7 +177,13 @@ def blank_picture():
 def test_a_picture_without_ink_is_told(see):
     tab = see()
     give(tab, "drop", blank_picture(), "white.png")
-    tab.locator("#hint", has_text="no ink").wait_for()
+    tab.locator("#hint", has_text="no pen strokes").wait_for()
+
+
+def test_a_dot_is_no_digit(see):
+    tab = see()
+    assert draw(tab, [[(0.5, 0.5)]]) is None
+    tab.locator("#hint", has_text="no pen strokes").wait_for()
 
 
 def test_an_unreadable_file_takes_the_old_answer_away(see):

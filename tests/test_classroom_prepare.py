@@ -11,7 +11,7 @@ from digit_photos import BLACK, SCENES, WHITE, lay, pen, photograph, sheet
 from lenet_bench.errors import ImageError
 from lenet_bench.images import explain
 from lenet_bench.images.decode import NO_INK, decode
-from PIL import Image, ImageOps
+from PIL import Image, ImageDraw, ImageOps
 
 CLOSE = 1e-5
 
@@ -42,6 +42,9 @@ def odd_pictures():
         yield f"mottled alpha {height}x{width}", png(clear)
     yield "black", png(np.zeros((50, 70, 3)))
     yield "faint noise", png(200 + random.integers(0, 4, (150, 120)))
+    dot = Image.new("L", (90, 120), 255)
+    ImageDraw.Draw(dot).ellipse((30, 40, 60, 70), fill=0)
+    yield "dot", png(dot)
     ink = pen(4, 1000)
     alpha = lay(sheet((2100, 903), BLACK), ink, WHITE, (400, 200))[..., :1] * 255
     yield "large, transparent", png(np.dstack([np.full((2100, 903, 3), 80), alpha]))

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from lenet_bench.errors import ImageError
 from lenet_bench.images import explain, read_image
-from PIL import Image
+from PIL import Image, ImageDraw
 
 SAMPLES = sorted((Path(__file__).parents[1] / "images").glob("*-[0-9].*"))
 STEPS = ["decode", "grey", "zoom", "light", "ink", "digit", "scale", "centre"]
@@ -202,7 +202,14 @@ def test_what_is_no_picture_is_refused(tmp_path):
 
 @pytest.mark.parametrize("shade", [0, 128, 255])
 def test_a_blank_picture_shows_no_ink(shade):
-    assert "no ink" in refusal(saved(np.full((300, 200), shade, np.uint8)))
+    assert "no pen strokes" in refusal(saved(np.full((300, 200), shade, np.uint8)))
+
+
+@pytest.mark.parametrize("shape", ["ellipse", "rectangle"])
+def test_a_filled_shape_shows_no_pen_strokes(shape):
+    picture = Image.new("L", (200, 200), 255)
+    getattr(ImageDraw.Draw(picture), shape)((80, 70, 120, 110), fill=0)
+    assert "no pen strokes" in refusal(saved(picture))
 
 
 def test_a_truncated_picture_is_refused():
@@ -222,4 +229,4 @@ def test_a_decompression_bomb_is_refused_before_it_is_decoded():
 def test_a_photo_of_paper_shows_no_ink():
     rng = np.random.default_rng(5)
     paper = lit(fibres(sheet((400, 500), (0.9, 0.9, 0.85)), rng, 0.01), rng, 0.5, 0)
-    assert "no ink" in refusal(stored(camera(paper, rng, 0.5, 0.01), "JPEG", quality=80))
+    assert "no pen strokes" in refusal(stored(camera(paper, rng, 0.5, 0.01), "JPEG", quality=80))

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 Source = str | os.PathLike[str] | bytes | BinaryIO
 LARGEST_FILE = 200 << 20  # bytes
 LARGEST_PICTURE = 50_000_000  # pixels; a 12-megapixel photo is a quarter of it
-NO_INK = "shows no ink; a picture of one digit was expected"
+NO_INK = "shows no pen strokes; a picture of one digit was expected"
 #: How each format's files begin -> Pillow's name and module for it.
 _FORMATS: tuple[tuple[bytes, str], ...] = (
     (b"\x89PNG", "Png"),

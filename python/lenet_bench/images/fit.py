@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..network import IMAGE_SIDE
-from .planes import Plane, bounds, centre_of_mass, fitted, steepness
+from .planes import NoInkError, Plane, bounds, centre_of_mass, fitted, steepness
 
 BOX = 20  # MNIST fits the digit into this square
 FINE = 4  # we shape the strokes at so many times that resolution
@@ -27,12 +27,15 @@ def zoom(picture: Plane, found: Plane) -> tuple[Plane, str]:
 
 
 _THIN, _THICK = 2.0, 3.6  # MNIST's strokes in pixels of the 20x20 box, thinnest and thickest
+_BLOB = 8.0  # a filled disc or square has 10: no pen wrote it
 
 
 def scale(cut: Plane) -> Plane:
     """Fit the digit into 20x20 (four times finer here) with strokes of MNIST's width."""
     fine = _boxed(cut)
     width = _stroke_width(fine) / FINE
+    if width > _BLOB:
+        raise NoInkError
     wanted = min(max(width, _THIN), _THICK)
     if abs(wanted - width) > 0.1:
         fine = _boxed(_swollen(np.pad(fine, 4 * FINE), (wanted - width) * FINE / 2))

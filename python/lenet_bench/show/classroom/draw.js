@@ -28,7 +28,8 @@ export function pad({ canvas, at, clear, undo, width, erase, file, hint, see, no
   const look = () => {
     const start = performance.now();
     const { data } = paper.getImageData(0, 0, canvas.width, canvas.height);
-    tell(see(data, canvas.width, canvas.height, drawn));
+    const sentence = see(data, canvas.width, canvas.height, drawn);
+    tell(pen === null ? sentence : undefined); // a stroke begins as a dot
     took = performance.now() - start;
     stop();
   };

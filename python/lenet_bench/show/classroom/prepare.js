@@ -274,11 +274,13 @@ function zoom(plane, found) {
 
 const THIN = 2; // MNIST's strokes in pixels of the 20x20 box, thinnest ...
 const THICK = 3.6; // ... and thickest
+const BLOB = 8; // a filled disc or square has 10: no pen wrote it
 
 /** Fit the digit into 20x20 (four times finer here) with strokes of MNIST's width. */
 function scale(cut) {
   let fine = boxed(cut);
   const width = strokeWidth(fine) / FINE;
+  if (width > BLOB) throw new NoInk();
   const wanted = Math.min(Math.max(width, THIN), THICK);
   if (Math.abs(wanted - width) > 0.1) {
     fine = boxed(swollen(padded(fine, 4 * FINE), ((wanted - width) * FINE) / 2));

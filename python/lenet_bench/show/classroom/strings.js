@@ -12,7 +12,7 @@ export const strings = {
     undo: "Undo",
     erase: "Erase",
     pen: "Pen",
-    noInk: "I found no ink here. Draw a digit, or take a picture of one digit.",
+    noInk: "I found no pen strokes here. Draw a digit, or take a picture of one digit.",
     several: "Of {count} pictures this is the first.",
     more: { left: "I see more than one digit and read the one on the left.", right: "I see more than one digit and read the one on the right." },
     open: "Open a picture",
@@ -281,7 +281,7 @@ export const strings = {
     served: "What you draw goes to the backends on this computer and no further.",
   },
   prepare: {
-    noInk: "shows no ink; a picture of one digit was expected",
+    noInk: "shows no pen strokes; a picture of one digit was expected",
     names: {
       untouched: "untouched", sheet: "sheet", margin: "margin", grey: "grey", zoom: "zoom",
       light: "light", ink: "ink", digit: "digit", scale: "scale", centre: "centre",
