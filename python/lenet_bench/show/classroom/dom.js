@@ -35,8 +35,8 @@ export function spelt(us) {
   return `${Number(value.toPrecision(3)).toLocaleString("en", { maximumSignificantDigits: 3 })} ${unit}`;
 }
 
-/** How many times as long, to three digits at most. */
-export const times = (ratio) => Number(ratio.toPrecision(ratio < 10 ? 2 : 3)).toLocaleString("en");
+/** How many times as long, in two digits. */
+export const times = (ratio) => Number(ratio.toPrecision(2)).toLocaleString("en");
 
 /** What people call a backend. */
 export const called = (one) => one.human ?? one.name;

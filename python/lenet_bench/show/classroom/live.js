@@ -1,8 +1,7 @@
 // Every engine in this browser and every backend of this computer, live: what it says, how fast.
-import { element, say, spelt } from "./dom.js";
+import { element, say, spelt, times } from "./dom.js";
 import { open, timed } from "./engines.js";
 
-const [SHORTEST_US, DECADES] = [1, 6]; // of the bars: from 1 µs to 1 s
 const REST_MS = 100; // since the last stroke, before anybody is asked
 const POLL_MS = 1000;
 
@@ -11,7 +10,7 @@ export function live(root, { token, weights, onAnswer = () => {} }) {
   const rows = new Map();
   const bodies = { browser: body("browser"), machine: body("machine") };
   const summary = element("p", { class: "live-summary", "aria-live": "polite" });
-  const heads = ["backend", "digit", "time"].map((key) => element("th", { scope: "col" }, say(`live.${key}`)));
+  const heads = ["backend", "digit", "time", "times"].map((key) => element("th", { scope: "col" }, say(`live.${key}`)));
   root.append(summary, element("table", { class: "live" },
     element("caption", {}, say("live.caption")),
     element("thead", {}, element("tr", {}, ...heads, element("th", { "aria-hidden": "true" }, say("live.scale")))),
@@ -70,6 +69,7 @@ export function live(root, { token, weights, onAnswer = () => {} }) {
     const take = (answer) => {
       answers.push(answer);
       row(answer.name, "machine").take(answer);
+      compare(rows.values());
       onAnswer(answer);
     };
     try {
@@ -123,19 +123,22 @@ export function live(root, { token, weights, onAnswer = () => {} }) {
 class Refused extends Error {}
 
 function body(place) {
-  const head = element("th", { colspan: 4, scope: "rowgroup" }, say(`live.${place}`));
+  const head = element("th", { colspan: 5, scope: "rowgroup" }, say(`live.${place}`));
   return element("tbody", { hidden: true }, element("tr", {}, head));
 }
 
 /** A row, and what becomes of it. */
 function line(name) {
-  const [digit, time, bar] = [element("td", { class: "live-digit" }), element("td", { class: "time" }), element("div", { class: "live-bar" })];
-  const whole = element("tr", { "data-name": name }, element("th", { scope: "row" }, name), digit, time,
+  const [digit, time, ratio] = ["live-digit", "time", "live-times"].map((kind) => element("td", { class: kind }));
+  const bar = element("div", { class: "live-bar" });
+  let us = null; // of its answer
+  const whole = element("tr", { "data-name": name }, element("th", { scope: "row" }, name), digit, time, ratio,
     element("td", { class: "live-scale", "aria-hidden": "true" }, bar));
   const become = (state, reason) => {
     if (whole.dataset.state === state || (state === "ready" && whole.dataset.state in { asked: 1, answered: 1 })) return;
     whole.dataset.state = state;
-    [digit.textContent, time.textContent] = ["", say(`live.states.${state}`, { reason }) ?? ""];
+    us = null;
+    [digit.textContent, time.textContent, ratio.textContent] = ["", say(`live.states.${state}`, { reason }) ?? "", ""];
     bar.style.inlineSize = "0";
   };
   const clear = () => { if (["ready", "answered"].includes(whole.dataset.state)) become("asked"); };
@@ -147,11 +150,21 @@ function line(name) {
   const take = (answer) => {
     if (answer.error) return become("failed", answer.error);
     whole.dataset.state = "answered";
-    [digit.textContent, time.textContent] = [answer.digit, spelt(answer.us)];
-    const share = Math.log10(Math.max(answer.us, SHORTEST_US) / SHORTEST_US) / DECADES;
-    bar.style.inlineSize = `${100 * Math.min(share, 1)}%`;
+    us = answer.us;
+    [digit.textContent, time.textContent] = [answer.digit, spelt(us)];
   };
-  return { whole, become, clear, forget, take, unasked: () => ["ready", "asked"].includes(whole.dataset.state) };
+  const beside = (least, most) => {
+    ratio.textContent = say("live.ratio", { times: times(us / least) });
+    bar.style.inlineSize = `${(100 * us) / most}%`;
+  };
+  return { whole, become, clear, forget, take, beside, us: () => us, unasked: () => ["ready", "asked"].includes(whole.dataset.state) };
+}
+
+/** Each answer beside the fastest and the slowest there are so far. */
+function compare(rows) {
+  const answered = [...rows].filter((one) => one.us() !== null);
+  const all = answered.map((one) => one.us());
+  for (const one of answered) one.beside(Math.min(...all), Math.max(...all));
 }
 
 function summed(answers) {

@@ -253,7 +253,9 @@ export const strings = {
     backend: "Backend",
     digit: "Digit",
     time: "Time",
-    scale: "1 µs to 1 s; each line is ten times the one before",
+    times: "To the fastest",
+    ratio: "{times} ×",
+    scale: "From 0 to the slowest answer",
     browser: "In this browser",
     machine: "On this computer, each in its own process",
     states: {
