@@ -160,6 +160,15 @@ def test_a_step_shows_one_section_and_hides_its_answer(see):
     assert len(set(seen)) == 8
 
 
+def test_the_last_output_stays_on_the_screen_below_an_answer(see):
+    tab = see()
+    tab.locator("#teach").click()
+    tab.locator("#forward").click()
+    tab.locator("#reveal").click()
+    box = tab.locator("#outputs button").last.bounding_box()
+    assert box["y"] + box["height"] <= DESK["height"]
+
+
 def test_the_lesson_lasts_60_minutes(see):
     tab = see()
     clocks = [tab.locator("#timer").inner_text().split()[-1] for _ in steps(tab)]
