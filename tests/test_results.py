@@ -10,7 +10,7 @@ from lenet_bench import read_result
 from lenet_bench.errors import ResultError
 from lenet_bench.results import digest, failures, read_log, rows
 from lenet_bench.results.files import check_place
-from lenet_bench.results.machine import Machine
+from lenet_bench.results.machine import Machine, Software
 from msgspec.structs import replace
 from processes import ran
 from sample_results import (
@@ -239,6 +239,7 @@ def warned(text, *rows, **rest):
 
 
 FAILED = failed("b", "crashed", "x")
+SLOWED = Software(variables={"KERAS_BACKEND": "jax", "OPENBLAS_CORETYPE": "Haswell"})
 
 
 @pytest.mark.parametrize(
@@ -253,6 +254,7 @@ FAILED = failed("b", "crashed", "x")
         ("interrupted", {}, {"ended": "interrupted"}),
         ("3 threads", {}, {"threads": 3}),
         ("load 9.0", {}, {"machine": Machine(load=(9.0, 1.0, 1.0))}),
+        ("sets OPENBLAS_CORETYPE=Haswell, which", {}, {"machine": Machine(software=SLOWED)}),
     ],
 )
 def test_a_warning_says_what_was_wrong(word, changes, rest):

@@ -21,6 +21,9 @@ _WARMING = 0.05
 _SPINNING = 0.05
 _NEAR_FLOOR = 0.10
 
+#: Of the recorded variables of the environment those that choose a device or an API, not a speed.
+_HARMLESS = ("CUDA_VISIBLE_DEVICES", "KERAS_BACKEND", "LENET_BENCH_AT_ONCE")
+
 _NAMED = 4  # a warning names the worst backends; the file has the figures of all
 
 
@@ -96,6 +99,10 @@ def _of_the_machine(result: Result) -> Iterator[str]:
             f"{'; '.join(busy)}, so high percentiles are too long; if you need them, close other "
             "programs and repeat"
         )
+    own = (*result.rules.variables, *_HARMLESS)
+    found = result.machine.software.variables.items()
+    if changed := [f"{name}={value}" for name, value in found if name not in own]:
+        yield f"the environment sets {', '.join(changed)}, which may change times; unset and repeat"
     if seen.mhz_low and seen.mhz_high and seen.mhz_high > seen.mhz_low * (1 + _CLOCK_CHANGE):
         yield (
             f"the clock frequency varied between {seen.mhz_low:.0f} and {seen.mhz_high:.0f} MHz; "
