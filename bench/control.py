@@ -11,7 +11,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from lenet_bench import CompareOptions, units
+from compared import compared
+from lenet_bench import CompareOptions
 from lenet_bench.measure.comparison import compare
 from lenet_bench.measure.options import Entry
 from lenet_bench.network import LENET
@@ -19,8 +20,7 @@ from lenet_bench.networks import network
 from lenet_bench.networks.placed import able, place
 from lenet_bench.registry import find
 from lenet_bench.registry.building import is_installed
-from lenet_bench.results import Result, read_result, start_medians_us
-from lenet_bench.results.statistics import UNBOUNDED, judge, ratio_interval
+from lenet_bench.results import Result, read_result
 from lenet_bench.show import markdown
 from lenet_bench.weights import Weights
 
@@ -57,13 +57,8 @@ def rows(result: Result) -> Iterator[tuple[str, ...]]:
         if not row.name.endswith(BUILT) or not row.blocks:
             continue
         by_hand = result.row(row.name.removesuffix(BUILT))
-        found = [start_medians_us(one.blocks) for one in (row, by_hand)]
-        times = [one.summary.p50_us if one.summary else None for one in (by_hand, row)]
-        ratio = times[1] / times[0] if times[0] and times[1] else None
-        interval = ratio_interval(found[0], found[1], result.rules.seed)
-        within = units.interval(*(interval or UNBOUNDED))
-        verdict = judge(interval, result.rules.margin)
-        yield by_hand.name, *map(units.time, times), units.ratio(ratio), within, verdict
+        cells, verdict = compared(by_hand, row, result)
+        yield by_hand.name, *cells, verdict
 
 
 def table(result: Result) -> Iterator[str]:

@@ -11,6 +11,7 @@ from statistics import median as middle
 from textwrap import wrap
 from typing import Any
 
+from compared import compared
 from conditions import CONDITIONS, fastest_of
 from control import rows as control_rows
 from control import table as control_table
@@ -29,7 +30,7 @@ from lenet_bench.results import (
 )
 from lenet_bench.results.breakdown import GROUPS, grouped
 from lenet_bench.results.sizes import Sized, by_api, by_name, sized
-from lenet_bench.results.statistics import FEWEST_STARTS, judge, ratio_interval
+from lenet_bench.results.statistics import FEWEST_STARTS, ratio_interval
 from lenet_bench.results.warnings import disturbance, in_two_modes
 from lenet_bench.show.figures.rows import Record, Run
 from lenet_bench.show.markdown import table as markdown
@@ -40,11 +41,10 @@ from lenet_bench.show.sizes import millions, ratios, spelt, with_interval
 from lenet_bench.show.sizes import sentence as size_sentence
 from lenet_bench.show.terminal.screen import Screen
 from lenet_bench.show.why import answer as answer_of
-from lenet_bench.units import NONE, interval, percent, ratio, time, times
+from lenet_bench.units import NONE, count, interval, percent, ratio, time, times
 from settings.tried import MEASURED_ONCE, SETTINGS
 from studies import batchlimit, batchothers, eachstart, seriallimit, twothreads
 from when import answer, when
-from without_python import without_python
 
 ROOT = Path(__file__).parents[1]
 COUNTED = ("Python calls", "waits")  # of a call
@@ -53,6 +53,13 @@ CLOSE = 0.05  # how far the parts of a call may be from it
 NEAR = 1.25  # times as large, or as small, as a ratio on another machine
 #: Of these docs/why.md has a sentence each.
 TOLD = ("onednn", "torch", "tensorflow:concrete", "keras:predict_on_batch", "keras")
+#: Variants in C++, and the nearest in Python.
+PAIRS = {
+    "tensorflow:cpp": "tensorflow:session",
+    "onnxruntime:cpp": "onnxruntime",
+    "openvino:cpp": "openvino",
+    "torch:cpp": "torch",
+}
 SCREEN = Screen(columns=100, colour=False)
 
 
@@ -222,6 +229,19 @@ def whyparts(path: Path) -> Iterator[str]:
             yield from [f"### {one.name}", "", *markdown(titles, rows, (titles[0], titles[3])), ""]
 
 
+def withoutpython(path: Path) -> Iterator[str]:
+    """APIs in C++ beside the same in Python, and the lines of both."""
+    result = read_result(path)
+    yield from [measured_how(result), ""]
+    rows: list[tuple[str, ...]] = []
+    for in_cpp, in_python in PAIRS.items():
+        cpp, python = result.row(in_cpp), result.row(in_python)
+        cells, _ = compared(python, cpp, result)
+        rows.append((in_python, *cells, count(python.lines_of_code), count(cpp.lines_of_code)))
+    titles = ("backend", "from Python", "in C++", "C++ / Python", "95 % interval")
+    yield from markdown((*titles, "lines in Python", "in C++"), rows, titles[:1])
+
+
 def training(path: Path) -> Iterator[str]:
     """A framework a row, the fastest first, and whether their losses agree."""
     found = json.loads(path.read_text())
@@ -363,13 +383,11 @@ def notatbest(path: Path) -> Iterator[str]:
         best = min((one for one in others if precision_of(one.name) == "float32"), key=median_us)
         if base is None or not base.summary:
             continue
-        new, old = (start_medians_us(one.blocks) for one in (best, base))
-        found = ratio_interval(new, old, result.rules.seed)
-        if found and judge(found, result.rules.margin) == "faster":
-            share, how = ratio(median_us(best) / median_us(base)), tries_of(best, tries)
+        (*_, share, within), verdict = compared(base, best, result)
+        if verdict == "faster":
             yield (
-                f"- `{base.name}` takes {share} ({interval(*found)}) of its time as "
-                f"`{best.name}`: {how}"
+                f"- `{base.name}` takes {share} ({within}) of its time as "
+                f"`{best.name}`: {tries_of(best, tries)}"
             )
 
 
@@ -390,13 +408,10 @@ def tries_of(row: Row, tries: Mapping[str, str]) -> str | None:
 
 def setting_row(row: Row, tries: Mapping[str, str], result: Result) -> tuple[str, ...]:
     """One way beside the fastest variant, or why there is none."""
-    says, best, us = tries_of(row, tries) or "", fastest_variant(result), median_us(row)
-    if us == inf:
-        return row.name, says, row.status, "-", "-"
-    new, old = (start_medians_us(one.blocks) for one in (row, best))
-    found = None if row is best else ratio_interval(new, old, result.rules.seed)
-    reaches = interval(found.low, found.high) if found else "-"
-    return row.name, says, time(us), ratio(us / median_us(best)), reaches
+    best = fastest_variant(result)
+    (_, us, share, within), _ = compared(best, row, result)
+    measured = row.status if us == NONE else us
+    return row.name, tries_of(row, tries) or "", measured, share, NONE if row is best else within
 
 
 def median_us(row: Row) -> float:
@@ -612,32 +627,42 @@ def control(path: Path) -> Iterable[str]:
 DRAWN: dict[str, Callable[[Path], Iterable[str]]] = {
     "answer": inshort,
     "when": whichwhen,
-    "withoutpython": without_python,
     **{
         kind.__name__: kind
         for kind in (
-            *(backends, baselines, why, whyanswer, whytold, closure, whyparts, training, selftest),
-            *(
-                coverage,
-                settings,
-                fastestsettings,
-                conditions,
-                conditionslong,
-                installed,
-                networks,
-                networkslong,
-                sizes,
-            ),
-            *(sizesbrief, control, precision, precisionbrief, selftestbrief, checks, coveragebrief),
-            *(
-                notatbest,
-                othermachines,
-                eachstart,
-                seriallimit,
-                batchlimit,
-                batchothers,
-                twothreads,
-            ),
+            backends,
+            baselines,
+            why,
+            whyanswer,
+            whytold,
+            closure,
+            whyparts,
+            withoutpython,
+            training,
+            selftest,
+            selftestbrief,
+            checks,
+            coverage,
+            coveragebrief,
+            settings,
+            fastestsettings,
+            notatbest,
+            conditions,
+            conditionslong,
+            installed,
+            precision,
+            precisionbrief,
+            othermachines,
+            networks,
+            networkslong,
+            sizes,
+            sizesbrief,
+            control,
+            eachstart,
+            seriallimit,
+            batchlimit,
+            batchothers,
+            twothreads,
         )
     },
 }

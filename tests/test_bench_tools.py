@@ -1,4 +1,4 @@
-"""Tools of bench/: other settings, other conditions, C++ beside Python, the size of the code."""
+"""Tools of bench/: other settings, other conditions, two backends, a GPU, the size of the code."""
 
 import ast
 import sys
@@ -6,20 +6,20 @@ from pathlib import Path
 
 import lenet_bench.backends
 import pytest
-from lenet_bench import CompareOptions, compare, units
+from lenet_bench import CompareOptions, compare
 from lenet_bench.registry import FLOAT32, find, names, precision, tolerance
-from lenet_bench.results import read_result, rows
-from sample_results import blocks, log, write_log
+from lenet_bench.results import read_result
+from sample_results import blocks, result
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "bench"))
 sys.path.insert(0, str(Path(__file__).parents[1]))
 import conditions
 import gpu
+from compared import compared
 from settings.__main__ import entry
 from settings.tried import SETTINGS
 from size import fault, tokens
 from tables import alternatives
-from without_python import PAIRS, without_python
 
 ROOT = Path(__file__).parents[1]
 
@@ -27,8 +27,8 @@ ROOT = Path(__file__).parents[1]
 def test_a_setting_is_measured_beside_the_registrys_ways():
     pytest.importorskip("onnxruntime")
     tried = entry("onnxruntime", "no_arena")
-    result = compare(CompareOptions(("onnxruntime", tried), rounds=1))
-    assert [(row.name, row.status) for row in result.backends] == [
+    run = compare(CompareOptions(("onnxruntime", tried), rounds=1))
+    assert [(row.name, row.status) for row in run.backends] == [
         ("onnxruntime", "ok"),
         ("onnxruntime/no_arena", "ok"),
     ]
@@ -59,28 +59,11 @@ def test_only_what_computes_in_less_than_float32_may_differ_by_much():
         assert precision(name) != "float32" or tolerance(name) <= 20 * FLOAT32
 
 
-def test_each_pair_has_its_ratio(tmp_path):
-    measured = [
-        blocks(name, us, lines_of_code=int(us))
-        for pair in PAIRS.items()
-        for name, us in zip(pair, (60, 90), strict=True)
-    ]
-    write_log(tmp_path / "run.jsonl", log(*measured))
-    medians = {row["name"]: row["p50_us"] for row in rows(read_result(tmp_path / "run.jsonl"))}
-    slow, fast = medians["torch"], medians["torch:cpp"]
-    (line,) = [
-        line for line in without_python(tmp_path / "run.jsonl") if line.startswith("| torch ")
-    ]
-    name, python, cpp, of_that, bounds, *lines = (
-        cell.strip() for cell in line.strip("|").split("|")
-    )
-    assert name == "torch"
-    assert python == units.time(slow)
-    assert cpp == units.time(fast)
-    assert of_that == units.ratio(fast / slow)
-    low, _, high = bounds.partition("-")  # one number where both are spelled the same
-    assert float(low) <= float(of_that) <= float(high or low)
-    assert lines == ["90", "60"]
+def test_of_two_backends_the_ratio_of_their_medians_is_given_with_its_interval():
+    run = result(blocks("one", 90), blocks("other", 60))
+    cells, verdict = compared(run.row("one"), run.row("other"), run)
+    assert cells == ["90.0 µs", "60.0 µs", "0.67", "0.67"]
+    assert verdict == "faster"
 
 
 def test_the_run_on_a_gpu_times_each_backend_once():
