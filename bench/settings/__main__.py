@@ -1,13 +1,13 @@
 """Measure settings beside the registry's own ways: python -m bench.settings BACKEND..."""
 
 import argparse
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from lenet_bench import CompareOptions, Entry, Progress, compare, render
+from lenet_bench import CompareOptions, Entry, compare, render
 from lenet_bench.registry import find, precision, tolerance
 from lenet_bench.registry.environments import interpreter, variables
+from lenet_bench.show.terminal.progress import progress
 
 from .tried import SETTINGS
 
@@ -33,7 +33,9 @@ def main() -> None:
         output=asked.output,
         timeout_s=600,  # compilers that tune
     )
-    print(render(compare(options, progress)))
+    with progress() as line:
+        result = compare(options, line.of_a_run)
+    print(render(result))
 
 
 def listed() -> Iterator[str]:
@@ -59,12 +61,6 @@ def entry(backend: str, name: str) -> Entry:
         python=interpreter(row),
         variables={**variables(row, threads=1), **SETTINGS[backend][name].variables},
     )
-
-
-def progress(now: Progress) -> None:
-    """Where it stands, on a terminal."""
-    if sys.stderr.isatty():
-        print(f"\r{now.elapsed_s:.0f} s: {now.doing:<60}", end="", file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":
