@@ -15,8 +15,6 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "bench"))
 import conditions
 from tables import installed
 
-ROOT = Path(__file__).parents[1]
-
 
 @pytest.fixture(autouse=True)
 def _eight_cores(monkeypatch):
@@ -43,22 +41,6 @@ def test_each_remedy_differs_from_the_run_as_installed_in_one_thing():
         changed = {option for option in asked if asked[option] != usual[option]} - {"output"}
         remedy = {"one-thread": {"threads", "cores"}, "one-core": {"cores"}}
         assert changed == remedy.get(name, {"keep_warm_s"})
-
-
-def test_a_condition_is_measured_alone(tmp_path, monkeypatch):
-    asked = []
-
-    def run(words):
-        asked.append(words)
-        return 0
-
-    monkeypatch.setattr(conditions, "run", run)
-    words = ["results/cpu/epyc-2026-11-24.jsonl.gz", "--only", "one-core", "--rounds", "6"]
-    monkeypatch.setattr(sys, "argv", ["conditions.py", *words, "--folder", str(tmp_path)])
-    monkeypatch.chdir(ROOT)
-    assert conditions.main() == 0
-    (one,) = asked
-    assert one[-2:] == ["-o", str(tmp_path / "one-core.jsonl")]
 
 
 def test_the_table_has_a_row_for_each_backend_and_condition(tmp_path):
