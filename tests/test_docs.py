@@ -128,15 +128,6 @@ def test_a_page_is_short_enough_to_be_read(page):
     assert len(page.read_text().split()) <= 2500
 
 
-@pytest.mark.parametrize("name", ["why", "settings", "measuring", "conditions", "training"])
-def test_drawn_tables_of_a_page_to_read_have_forty_rows_in_all(name):
-    text = (ROOT / f"docs/{name}.md").read_text()
-    drawn = re.findall(r"^<!-- \w+ drawn from .*?^<!-- end -->", text, re.M | re.S)
-    lines = "\n".join(drawn).splitlines()
-    tables = sum(line.startswith("|--") for line in lines)
-    assert sum(line.startswith("|") for line in lines) - 2 * tables <= 40
-
-
 def test_the_page_of_every_table_allows_no_script():
     page = (ROOT / "docs/tables.html").read_text()
     (policy,) = re.findall(r'http-equiv="Content-Security-Policy" content="(.*?)"', page)
