@@ -1,13 +1,12 @@
 """A backend is added as docs/architecture.md says: by its file, its row and its packages."""
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import lenet_bench
 import pytest
+from conftest import environment
+from processes import python
 
 FILE = '''"""LeNet on a toy of an API."""
 
@@ -55,10 +54,7 @@ def checkout(tmp_path_factory):
     for part in ("", "backends", "registry"):
         (package / part).mkdir(exist_ok=True)
         for path in (original / part).iterdir():
-            if not (package / part / path.name).exists() and path.name not in (
-                "backends",
-                "registry",
-            ):
+            if path.name not in ("backends", "registry"):
                 (package / part / path.name).symlink_to(path)
     (package / "backends" / "toy.py").write_text(FILE)
     rows = package / "registry" / "engine_rows.py"
@@ -71,42 +67,31 @@ def checkout(tmp_path_factory):
     return folder
 
 
-def run(checkout, *arguments):
-    """What a command prints there."""
-    command = [sys.executable, "-m", "lenet_bench", *arguments]
-    variables = {**os.environ, "PYTHONPATH": str(checkout)}
-    done = subprocess.run(command, env=variables, cwd=checkout, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+@pytest.fixture
+def asked(run, checkout):
+    """`asked("cost", "toy")`: what that command answers there."""
+    return lambda *words: json.loads(run(*words, "--json", PYTHONPATH=str(checkout)).output)
 
 
-def test_its_answers_are_checked(checkout):
-    found = json.loads(run(checkout, "doctor", "toy", "--json"))
-    assert next(one["available"] for one in found if one["name"] == "toy")
+def test_its_answers_are_checked(asked):
+    assert next(one["available"] for one in asked("doctor", "toy") if one["name"] == "toy")
 
 
-def test_it_is_described_by_its_own_file(checkout):
-    (found,) = json.loads(run(checkout, "backends", "toy", "--json"))
+def test_it_is_described_by_its_own_file(asked):
+    (found,) = asked("backends", "toy")
     assert found["runs"]["model"] == "function"
 
 
-def test_it_is_timed(checkout):
-    out = run(checkout, "compare", "toy", "--rounds", "1", "--json", "-o", "toy.jsonl")
-    (row,) = json.loads(out)["backends"]
+def test_it_is_timed(asked, tmp_path):
+    (row,) = asked("compare", "toy", "--rounds", "1", "-o", tmp_path / "r.jsonl")["backends"]
     assert row["mean_us"] > 0
 
 
-def test_what_describes_it_is_not_counted(checkout):
-    (found,) = json.loads(run(checkout, "cost", "toy", "--json"))
+def test_what_describes_it_is_not_counted(asked):
+    (found,) = asked("cost", "toy")
     assert found["lines_of_code"] == 6
 
 
 def test_it_is_among_those_that_answer_when_installed(checkout):
-    code = (
-        "from lenet_bench.registry import find, is_installed; print(is_installed(find('toy')[0]))"
-    )
-    variables = {**os.environ, "PYTHONPATH": str(checkout)}
-    done = subprocess.run(
-        [sys.executable, "-c", code], env=variables, capture_output=True, text=True
-    )
-    assert done.stdout.strip() == "True", done.stderr
+    code = "from lenet_bench.registry import find, is_installed as i; print(i(find('toy')[0]))"
+    assert python(code, env=environment(PYTHONPATH=str(checkout))).stdout == "True\n"
