@@ -37,8 +37,7 @@ def test_each_command_has_help_with_examples_in_80_columns(run, command):
 def test_the_installed_command_is_the_module(run):
     assert run("--version").output == f"lenet-bench {lenet_bench.__version__}\n"
     command = Path(sys.executable).with_name("lenet-bench")
-    output = subprocess.run([command, "--help"], capture_output=True, check=True, text=True).stdout
-    assert output == run("--help").output
+    assert ran(command, "--help").stdout == run("--help").output
 
 
 MISUSE = (
@@ -116,19 +115,13 @@ def test_bash_completes_a_variant_after_its_colon(run, typed, breaks, offers):
     at = f"COMP_LINE={shlex.quote(typed)} COMP_POINT={len(typed)} COMP_WORDBREAKS={breaks}"
     show = """_lenet_bench_completion lenet-bench && printf '%s\\n' "${COMPREPLY[@]}" """
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
-    done = subprocess.run(
-        ["bash", "-c", f"{script}\n{at}\n{show}"],
-        capture_output=True,
-        text=True,
-        env=environment(PATH=path),
-        check=True,
-    )
+    done = ran("bash", "-c", f"{script}\n{at}\n{show}", env=environment(PATH=path))
     assert done.stdout.split() == offers
 
 
 def imported(*arguments):
-    command = [sys.executable, "-X", "importtime", "-m", "lenet_bench", *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True, env=environment(), check=True)
+    command = (sys.executable, "-X", "importtime", "-m", "lenet_bench", *arguments)
+    done = ran(*command, env=environment())
     return {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
 
 
@@ -148,13 +141,10 @@ def test_infer_imports_nothing_that_it_does_not_need(picture, weights_file):
 @pytest.mark.parametrize("arguments", [["backends", "fused", "--json"], ["--help"]])
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
 def test_a_full_disk_under_the_output_is_one_sentence(arguments):
-    with Path("/dev/full").open("w") as full:
-        done = subprocess.run(
-            [*COMMAND, *arguments], stdout=full, stderr=subprocess.PIPE, env=environment()
-        )
-    assert done.returncode == 1
-    assert done.stderr.count(b"\n") == 1
-    assert b"No space left on device" in done.stderr
+    command = f"{shlex.join([*COMMAND, *arguments])} > /dev/full"
+    done = ran("sh", "-c", command, code=1, env=environment())
+    assert done.stderr.count("\n") == 1
+    assert "No space left on device" in done.stderr
 
 
 def test_a_closed_output_is_no_success(picture, weights_file):

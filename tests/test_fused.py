@@ -1,6 +1,5 @@
 """The backend `fused`, layer by layer and on every instruction set that this processor has."""
 
-import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -8,6 +7,7 @@ import pytest
 from lenet_bench import load
 from lenet_bench.errors import Unavailable
 from networks import random_images, random_weights
+from processes import ran
 
 ISAS = ("sse2", "avx2", "avx512", "neon")
 VARIANTS = ("", "int16")
@@ -78,7 +78,7 @@ def test_an_unknown_or_absent_isa_is_refused(monkeypatch):
 def test_the_same_source_is_right_on_arm():
     """Cross-compiled and emulated, where compiler and emulator are at hand."""
     script = Path(__file__).with_name("cross_aarch64.sh")
-    done = subprocess.run([script], capture_output=True, text=True, timeout=300)
+    done = ran(script, code=None, timeout=300)
     if done.returncode == 77:
         pytest.skip(done.stdout.strip())
     assert done.returncode == 0, done.stdout + done.stderr

@@ -4,7 +4,6 @@ import json
 import os
 import shlex
 import shutil
-import subprocess
 import sys
 import venv
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any
 from zipfile import ZipFile
 
 import pytest
+from processes import ran
 
 ROOT = Path(__file__).parents[1]
 
@@ -20,15 +20,8 @@ pytestmark = pytest.mark.slow
 
 def run(*command, cwd):
     """Run a command that must succeed, away from the source tree; give its standard output."""
-    done = subprocess.run(
-        [str(c) for c in command],
-        cwd=cwd,
-        capture_output=True,
-        text=True,
-        env={**os.environ, "PATH": f"{scripts()}{os.pathsep}{os.environ['PATH']}"},
-    )
-    assert done.returncode == 0, f"{command}\n{done.stdout[-4000:]}\n{done.stderr[-4000:]}"
-    return done.stdout
+    path = f"{scripts()}{os.pathsep}{os.environ['PATH']}"
+    return ran(*command, cwd=cwd, env={**os.environ, "PATH": path}).stdout
 
 
 def settings():

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from lenet_bench.process import Child, Died
-from processes import alive, wait_for
+from processes import alive, python, wait_for
 
 HERE = Path(__file__).parent
 TIMEOUT_S = 60
@@ -113,10 +113,7 @@ def test_temporary_files_of_a_child_go_when_its_parent_ends(ends, tmp_path):
     )
     path = os.pathsep.join([str(HERE), *filter(None, sys.path)])
     variables = {**os.environ, "TMPDIR": str(tmp_path), "PYTHONPATH": path}
-    done = subprocess.run(
-        [sys.executable, "-c", code + ends], env=variables, stderr=subprocess.PIPE, check=False
-    )
-    assert done.returncode == (-9 if ends else 0), done.stderr
+    python(code + ends, code=-9 if ends else 0, env=variables)
     wait_for(lambda: not list(tmp_path.iterdir()))
 
 

@@ -1,9 +1,9 @@
 """What is committed stays light: results in the form that `share` makes, a clone that is small."""
 
-import subprocess
 from pathlib import Path
 
 import pytest
+from processes import ran
 
 ROOT = Path(__file__).parents[1]
 MOST_OF_A_FILE = 1_000_000
@@ -18,8 +18,8 @@ def sizes():
     """The bytes of each committed file."""
     if not (ROOT / ".git").exists():
         pytest.skip("not in a clone")
-    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True)
-    paths = [ROOT / name for name in listed.stdout.decode().split("\0") if name]
+    names = ran("git", "ls-files", "-z", cwd=ROOT).stdout.split("\0")
+    paths = [ROOT / name for name in names if name]
     return {path.relative_to(ROOT): path.lstat().st_size for path in paths if path.exists()}
 
 
