@@ -3,6 +3,8 @@
 from math import prod
 
 import numpy as np
+import pytest
+from lenet_bench import Unavailable, load
 from lenet_bench.network import PARAMETERS
 from lenet_bench.networks.graph import Draft
 from lenet_bench.weights import Weights
@@ -20,6 +22,14 @@ def random_weights(seed, scale=1.0):
         values = random.normal(0, scale / np.sqrt(inputs), shape)
         parameters[name] = values.astype(np.float32)
     return Weights(parameters)
+
+
+def loaded(name, threads=1, weights=None):
+    """The backend of these weights or of random ones; skips where its API is not installed."""
+    try:
+        return load(name, threads=threads, weights=weights or random_weights(0))
+    except Unavailable as reason:
+        pytest.skip(str(reason))
 
 
 def random_images(seed, count):

@@ -5,23 +5,13 @@ The frameworks have test_frameworks.py, since each needs a process of its own.
 
 from concurrent.futures import ThreadPoolExecutor
 
-import lenet_bench
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from lenet_bench.network import LAYERS
 from lenet_bench.registry import find, names, tolerance
-from networks import random_image, random_images, random_weights
-
-
-def build(name, *, threads=1, weights=None):
-    """A network of its own, or a skip where its API is not installed."""
-    try:
-        return lenet_bench.load(name, threads=threads, weights=weights or random_weights(0))
-    except lenet_bench.Unavailable as reason:
-        pytest.skip(str(reason))
-
+from networks import loaded, random_image, random_images, random_weights
 
 NATIVE = [name for name in names() if not find(name)[0].framework]
 
@@ -33,12 +23,12 @@ def name(request):
 
 @pytest.fixture(scope="module")
 def net(name):
-    return build(name)
+    return loaded(name)
 
 
 @pytest.fixture(scope="module")
 def reference():
-    return build("reference")
+    return loaded("reference")
 
 
 @pytest.mark.parametrize("count", [0, 1, 17])
@@ -68,7 +58,7 @@ def test_an_answer_is_an_array_of_its_own(net):
 
 def test_weights_are_copied(name):
     weights, image = random_weights(7), random_image(7)
-    net = build(name, weights=weights)
+    net = loaded(name, weights=weights)
     before = net.infer(image)
     for parameter in weights.parameters.values():
         parameter[...] = 0
@@ -79,8 +69,8 @@ def test_weights_are_copied(name):
 @given(seed=st.integers(0, 2**32 - 1), scale=st.floats(0.1, 1.5), ink=st.floats(0, 1, width=32))
 def test_every_layer_is_the_references(name, seed, scale, ink):
     weights, image = random_weights(seed, scale), random_image(seed) * np.float32(ink)
-    found = build(name, weights=weights).layers(image)
-    expected = build("reference", weights=weights).layers(image)
+    found = loaded(name, weights=weights).layers(image)
+    expected = loaded("reference", weights=weights).layers(image)
     for layer, values in found.items():
         largest = max(1.0, float(np.abs(expected[layer]).max()))
         allowed = tolerance(name) * largest
@@ -179,7 +169,7 @@ def test_what_is_no_image_is_refused(net, images, error, said):
 
 @pytest.mark.parametrize("threads", [1, 2])
 def test_many_callers_at_once_get_their_own_answers(name, threads):
-    net = build(name, threads=threads)
+    net = loaded(name, threads=threads)
     images = random_images(9, 8 * 8).reshape(8, 8, 28, 28)
     expected = [net.infer(batch) for batch in images]
 

@@ -5,21 +5,12 @@ import os
 
 import numpy as np
 import pytest
-from lenet_bench import Unavailable, load
 from lenet_bench.weights import Weights
-from networks import random_image, random_weights
+from networks import loaded, random_image, random_weights
 from processes import python
 
 VARIABLES = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS")
 ABSENT = object()
-
-
-def build(name, weights=None):
-    """The backend; skips where it is not built."""
-    try:
-        return load(name, weights=weights or random_weights(0))
-    except Unavailable as reason:
-        pytest.skip(str(reason))
 
 
 @pytest.mark.parametrize("variable", [None, *VARIABLES])
@@ -28,7 +19,7 @@ def test_describe_names_what_sets_the_threads(variable, monkeypatch):
         monkeypatch.delenv(name, raising=False)
     if variable:
         monkeypatch.setenv(variable, "3")
-    description = load("numpy", weights=random_weights(0), threads=3).describe()
+    description = loaded("numpy", threads=3).describe()
     if variable:
         assert description["threads"] == f"3 ({variable})"
     else:
@@ -37,7 +28,7 @@ def test_describe_names_what_sets_the_threads(variable, monkeypatch):
 
 
 def test_no_kernel_of_onednn_is_its_reference():
-    description = build("onednn").describe()
+    description = loaded("onednn").describe()
     primitives = {"conv1", "pool1", "conv2", "pool2", "fc1", "fc2", "probabilities"}
     assert primitives <= set(description)
     assert [name for name, kernel in description.items() if kernel.startswith("ref")] == []
@@ -56,14 +47,14 @@ def test_float32_stays_float32_whatever_the_environment_says():
 
 
 def test_the_callers_own_openmp_threads_are_put_back():
-    onednn, openmp = build("onednn"), ctypes.CDLL("libgomp.so.1")
+    onednn, openmp = loaded("onednn"), ctypes.CDLL("libgomp.so.1")
     openmp.omp_set_num_threads(3)
     onednn.infer(random_image(1))
     assert openmp.omp_get_max_threads() == 3
 
 
 def test_openblas_names_its_kernels():
-    description = build("openblas").describe()
+    description = loaded("openblas").describe()
     assert description["library"].startswith("OpenBLAS ")
     assert description["kernels"]
     assert description["convolution"] == "im2col + sgemm"
@@ -83,4 +74,4 @@ def test_weights_made_by_hand_are_checked(name, wrong, error):
     if wrong is ABSENT:
         del parameters[name]
     with pytest.raises(error, match=name):
-        build("openblas", Weights(parameters))  # type: ignore[arg-type]
+        loaded("openblas", weights=Weights(parameters))  # type: ignore[arg-type]

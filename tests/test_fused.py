@@ -6,31 +6,23 @@ import numpy as np
 import pytest
 from lenet_bench import load
 from lenet_bench.errors import Unavailable
-from networks import random_images, random_weights
+from networks import loaded, random_images, random_weights
 from processes import ran
 
 ISAS = ("sse2", "avx2", "avx512", "neon")
-VARIANTS = ("", "int16")
-
-
-def build(variant="", *, threads=1, weights=None):
-    name = f"fused:{variant}" if variant else "fused"
-    return load(name, threads=threads, weights=weights or random_weights(0))
+NAMES = ("fused", "fused:int16")
 
 
 @pytest.fixture(params=ISAS)
 def isa(request, monkeypatch):
     monkeypatch.setenv("LENET_BENCH_ISA", request.param)
-    try:
-        build()
-    except Unavailable as error:
-        pytest.skip(str(error))
+    loaded("fused")
     return request.param
 
 
 def test_describe_names_what_was_forced(isa):
     width = {"sse2": 128, "neon": 128, "avx2": 256, "avx512": 512}[isa]
-    description = build("int16", threads=3).describe()
+    description = loaded("fused:int16", threads=3).describe()
     assert description["isa"] == isa
     assert description["vector width"] == f"{width} bits"
     assert description["variant"] == "int16"
@@ -39,11 +31,11 @@ def test_describe_names_what_was_forced(isa):
 
 
 @pytest.mark.usefixtures("isa")
-@pytest.mark.parametrize("variant", VARIANTS)
-def test_each_layer_equals_the_reference(variant):
+@pytest.mark.parametrize("name", NAMES)
+def test_each_layer_equals_the_reference(name):
     weights = random_weights(1)
-    fused, reference = build(variant, weights=weights), load("reference", weights=weights)
-    tolerance = 5e-4 if variant else 1e-5  # int16: what 800 rounded weights add up to
+    fused, reference = loaded(name, weights=weights), loaded("reference", weights=weights)
+    tolerance = 5e-4 if name == "fused:int16" else 1e-5  # what 800 rounded weights add up to
     for image in random_images(2, 5):
         got, expected = fused.layers(image), reference.layers(image)
         for layer in ("pool1", "pool2", "fc1", "fc2", "probabilities"):
@@ -53,11 +45,11 @@ def test_each_layer_equals_the_reference(variant):
 @pytest.mark.usefixtures("isa")
 @pytest.mark.parametrize("count", [0, 1, 7, 64, 65, 513])
 @pytest.mark.parametrize("threads", [1, 2, 5])
-@pytest.mark.parametrize("variant", VARIANTS)
-def test_a_batch_is_its_images_bit_for_bit(variant, threads, count):
+@pytest.mark.parametrize("name", NAMES)
+def test_a_batch_is_its_images_bit_for_bit(name, threads, count):
     images = random_images(5, count)
-    batch = build(variant, threads=threads).infer(images)
-    single = build(variant)
+    batch = loaded(name, threads=threads).infer(images)
+    single = loaded(name)
     assert batch.shape == (count, 10)
     assert all(
         np.array_equal(row, single.infer(image)) for row, image in zip(batch, images, strict=True)
@@ -66,13 +58,13 @@ def test_a_batch_is_its_images_bit_for_bit(variant, threads, count):
 
 def test_an_unknown_or_absent_isa_is_refused(monkeypatch):
     monkeypatch.setenv("LENET_BENCH_ISA", "")
-    isa = build().describe()["isa"]
+    isa = load("fused").describe()["isa"]
     assert isa in ISAS
     foreign = "sse2" if isa == "neon" else "neon"
     for wish, said in (("mmx", "unknown 'mmx'"), (foreign, f"asks for {foreign}, which this")):
         monkeypatch.setenv("LENET_BENCH_ISA", wish)
         with pytest.raises(Unavailable, match=said):
-            build()
+            load("fused")
 
 
 def test_the_same_source_is_right_on_arm():

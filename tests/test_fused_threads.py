@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from lenet_bench import load
-from lenet_bench.errors import Unavailable
 from lenet_bench.registry import usable_cores
+from networks import loaded
 from processes import wait_for
 
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
@@ -34,11 +34,8 @@ def answers(net, times=1):
 @pytest.mark.parametrize("threads", [2, 3, 8, 4 * usable_cores() + 1])
 def test_a_shared_image_has_the_answer_of_one_thread_to_the_bit(variant, threads, isa, monkeypatch):
     monkeypatch.setenv("LENET_BENCH_ISA", isa)
-    try:
-        alone = load(variant, threads=1)
-    except Unavailable as error:
-        pytest.skip(str(error))
-    assert answers(load(variant, threads=threads), times=20) == answers(alone) * 20
+    alone = answers(loaded(variant))
+    assert answers(loaded(variant, threads=threads), times=20) == alone * 20
 
 
 def sleep(threads):

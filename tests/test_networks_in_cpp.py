@@ -1,27 +1,19 @@
 """The builders in C++: what they make of a network's layers, and which layers they refuse."""
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
-from lenet_bench import Unavailable
-from lenet_bench import load as load_lenet
 from lenet_bench.networks import exact, network, seeded
 from lenet_bench.networks.graph import Draft
 from lenet_bench.networks.placed import place
 from lenet_bench.registry import find, native
-from networks import branched
-
-Described = tuple[str, str, list[int], tuple[int, int, int, int], list[Any]]
+from networks import branched, loaded
 
 
 @pytest.fixture(autouse=True)
 def _is_here():
-    try:
-        load_lenet("onednn")
-    except Unavailable as reason:
-        pytest.skip(str(reason))
+    loaded("onednn")
 
 
 def load(shape, *layers):

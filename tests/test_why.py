@@ -10,7 +10,7 @@ import pytest
 import toy_backends as toys
 from lenet_bench import CompareOptions, read_weights
 from lenet_bench.backends import reference
-from lenet_bench.errors import ResultError, Unavailable
+from lenet_bench.errors import ResultError
 from lenet_bench.experiment_names import COUNTS
 from lenet_bench.measure.anatomy import dissect
 from lenet_bench.measure.comparison import compare
@@ -39,6 +39,7 @@ from lenet_bench.show.why import calls as table
 from lenet_bench.show.why import parts as rows
 from lenet_bench.why import Case, probes_of
 from msgspec.structs import replace
+from networks import loaded
 from sample_results import blocks, experiments, failed, result
 
 IMAGE_LIST = [np.full((28, 28), n / 10, np.float32) for n in range(3)]
@@ -242,10 +243,7 @@ def test_onnx_runtime_folds_no_trivial_layer_away(tmp_path):
 
 
 def in_cpp(name):
-    try:
-        load(name)
-    except Unavailable as error:
-        pytest.skip(str(error))
+    loaded(name)
     made = probes_of(*find(name), network("lenet"), read_weights(), 1)
     return {(one.kind, one.name): one for one in made}
 
