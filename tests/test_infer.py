@@ -110,15 +110,6 @@ def test_all_asks_every_backend_that_runs_here(run, picture, weights_file):
     assert done.code == 0
 
 
-def test_several_backends_print_a_table_of_72_columns(run, picture, weights_file):
-    backends = ("-b", "fused", "-b", "fused:int16", "-b", "reference")
-    output = run("infer", picture, *backends, "--weights", weights_file).output
-    lines = output.splitlines()
-    head = next(number for number, line in enumerate(lines) if line.startswith("  backend"))
-    end = lines[head].index("steady") + len("steady")
-    assert all(line[end - 2 : end] in ("µs", "ms") for line in lines[head + 1 :])
-
-
 def test_auto_passes_over_a_backend_that_cannot_run(run, picture, weights_file):
     asked = ("infer", picture, "--json", "--weights", weights_file)
     done = run(*asked, LENET_BENCH_ISA="vax")
