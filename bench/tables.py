@@ -19,18 +19,10 @@ from lenet_bench.networks import NETWORKS
 from lenet_bench.questions.share import SUFFIX
 from lenet_bench.registry import find
 from lenet_bench.registry import precision as precision_of
-from lenet_bench.results import (
-    Breakdown,
-    Result,
-    Row,
-    Summary,
-    breakdowns,
-    read_result,
-    start_medians_us,
-)
+from lenet_bench.results import Breakdown, Result, Row, Summary, breakdowns, read_result
 from lenet_bench.results.breakdown import GROUPS, grouped
 from lenet_bench.results.sizes import Sized, by_api, by_name, sized
-from lenet_bench.results.statistics import FEWEST_STARTS, ratio_interval
+from lenet_bench.results.statistics import FEWEST_STARTS
 from lenet_bench.results.warnings import disturbance, in_two_modes
 from lenet_bench.show.figures.rows import Record, Run
 from lenet_bench.show.markdown import table as markdown
@@ -103,26 +95,6 @@ def row(ways: list[Record]) -> tuple[str, ...]:
         str(fastest["lines_of_code"]),
         ", ".join(f"{way['variant'] or 'plain'} {time(way['p50_us'])}" for way in others) or " ",
     )
-
-
-def baselines(folder: Path) -> Iterator[str]:
-    """How far the intervals of ratios reach, by what the ratios are to: the middle one's half."""
-    found: dict[str, list[str]] = {}
-    files = in_folder(folder)
-    for path in files:
-        result = read_result(path)
-        often = [one for one in result.backends if len(one.blocks) >= FEWEST_STARTS]
-        starts = {one.name: start_medians_us(one.blocks) for one in often if ":" not in one.name}
-        for base in starts:
-            ratios = [
-                ratio_interval(starts[name], starts[base], result.rules.seed)
-                for name in starts
-                if name != base
-            ]
-            half = middle((i.high - i.low) / (i.high + i.low) for i in ratios if i)
-            found.setdefault(base, []).append(percent(half))
-    both = [(base, *halves) for base, halves in found.items() if len(halves) == len(files)]
-    yield from markdown(("baseline", *map(named, files)), both, ("baseline",))
 
 
 def named(path: Path) -> str:
@@ -631,7 +603,6 @@ DRAWN: dict[str, Callable[[Path], Iterable[str]]] = {
         kind.__name__: kind
         for kind in (
             backends,
-            baselines,
             why,
             whyanswer,
             whytold,
