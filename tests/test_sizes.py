@@ -130,11 +130,6 @@ def texts(results, limits=None):
     return json.dumps(figure.spec)
 
 
-def test_the_figure_marks_lenet(three):
-    assert "datum.network === 'lenet' ? 700 : 400" in texts(three)
-    assert '"kind": "network"' in texts(three)
-
-
 def test_the_figure_names_the_fastest_variant_at_the_end_of_a_line(three):
     assert "TensorFlow: tensorflow:function" in texts(three)
 
