@@ -189,13 +189,6 @@ def test_what_differs_from_start_to_start_has_the_wider_interval():
     assert widths["conv2"] > 10 * widths["Python"]
 
 
-def test_lenets_pieces_are_cut_after_each_stage():
-    made = pieces(network("lenet"), Form())
-    assert [one.name for one in made if one.kind == "stage"] == list(STAGES)
-    assert [one.name for one in made if one.kind == "operations"] == list(map(str, COUNTS))
-    assert made[-1].network == network("lenet")
-
-
 @pytest.mark.parametrize("name", NETWORKS)
 def test_all_that_follows_a_cut_reads_its_last_layer_alone(name):
     whole = network(name)
@@ -342,13 +335,6 @@ def test_few_starts_name_no_cause():
     assert row.split()[:4] == ["made", "100", "µs", "-"]
 
 
-def test_each_column_shown_has_its_legend():
-    text = " ".join(" ".join(apart(run_of(100), WIDE)).split())
-    assert "sum of parts: " in text
-    assert "on two cores: " not in text
-    assert "it does not test how the time is divided" in text
-
-
 def test_the_warnings_of_a_run_are_its_answers_too():
     run = result(blocks("made", 100, 2, experiments=experiments()), ended="interrupted", apart=True)
     text = " ".join(" ".join(apart(run, WIDE)).split())
@@ -420,9 +406,3 @@ def test_why_does_not_go_on_with_a_comparison(tmp_path):
     compare(CompareOptions(("numpy",), rounds=1, output=comparison))
     with pytest.raises(ResultError, match="taken apart"):
         why(CompareOptions(("numpy",), rounds=2, output=comparison))
-
-
-def test_a_folder_is_no_file_to_write(run, tmp_path):
-    done = run("why", "numpy", "-o", tmp_path)
-    assert (done.code, done.output) == (1, "")
-    assert str(tmp_path) in done.errors
