@@ -150,13 +150,6 @@ def test_the_json_has_every_figure(run):
     assert all(set(one) == keys and one["lines_of_code"] > 10 for one in found)
 
 
-def test_named_backends_only_are_counted(run):
-    printed, _, legend = run("cost", "torch:export", "onednn").output.partition("\n\n")
-    lines = printed.splitlines()
-    assert "API names: " in legend
-    assert [line.split()[0] for line in lines] == ["backend", "onednn", "torch:export"]
-
-
 def test_a_result_has_its_lines(run, tmp_path, weights_file):
     path = tmp_path / "result.jsonl"
     arguments = ("numpy", "--rounds", "1", "--weights", weights_file, "-o", path, "--json")

@@ -159,12 +159,6 @@ def test_a_model_of_ones_own_cannot_be_shared(run, measured, folder):  # noqa: A
     assert "a model of your own, state.onnx" in done.errors
 
 
-def test_a_page_names_the_model(run, measured, folder):  # noqa: ARG001
-    page = folder / "page.html"
-    run("report", folder / "state.jsonl", "-o", page)
-    assert "state.onnx (" in page.read_text()
-
-
 def test_a_run_with_other_inputs_is_not_continued(run, measured, folder):  # noqa: ARG001
     file, result = product(folder / "rows.onnx"), folder / "rows.jsonl"
     run("compare", "--model", file, "onnxruntime", "--rounds", "1", "-o", result)

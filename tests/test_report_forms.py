@@ -111,9 +111,3 @@ def test_report_has_a_killed_runs_figures(run, result, tmp_path):
     write_log(tmp_path / "killed.jsonl", log(blocks("first", 20), blocks("second", 40), ended=None))
     row = json.loads(run("report", tmp_path / "killed.jsonl", "--json").output)["backends"][1]
     assert row["p50_us"] == result.row("second").summary.p50_us
-
-
-def test_report_csv_of_two_files_has_one_header(run, saved):
-    lines = run("report", saved, saved, "--csv").output.splitlines()
-    assert sum(line.startswith("started,") for line in lines) == 1
-    assert len(lines) == 7
