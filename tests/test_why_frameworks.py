@@ -74,16 +74,21 @@ print("\\n" + json.dumps([found, images]))
 """
 
 
+def said_by(framework, program, *arguments):
+    """What the program prints in its environment; skips where the framework is not here."""
+    own = environment(**variables(find(framework)[0], 1, quiet=True))
+    done = python(program, *arguments, code=None, env=own)
+    if re.search(NOT_HERE, done.stderr):
+        pytest.skip(done.stderr.splitlines()[-1])
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
 @functools.cache
 def answers_of(framework):
     """Ten floats of each piece's answers, of a framework's variants, all from one process."""
     names = [name for name in NAMES if find(name)[0].name == framework]
-    own = environment(**variables(find(framework)[0], 1, quiet=True))
-    done = python(CHILD, json.dumps([names, FEW]), code=None, env=own)
-    if re.search(NOT_HERE, done.stderr):
-        pytest.skip(done.stderr.splitlines()[-1])
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout.splitlines()[-1])
+    return json.loads(said_by(framework, CHILD, json.dumps([names, FEW])).splitlines()[-1])
 
 
 @pytest.fixture(scope="module", params=NAMES)
@@ -156,23 +161,15 @@ def test_most_of_keras_predict_is_its_data_set(parts):
 
 
 @pytest.mark.parametrize(
-    ("name", "answer"),
-    [
-        ("tensorflow@gpu", "[[tensorflow.zeros(10)], 'a graph']"),
-        ("jax@gpu", "(jax.numpy.zeros(10), 2)"),
-    ],
+    ("framework", "answer"),
+    [("tensorflow", "[[tensorflow.zeros(10)], 'a graph']"), ("jax", "(jax.numpy.zeros(10), 2)")],
 )
-def test_a_wait_for_a_gpu_takes_whatever_an_api_answers_with(name, answer):
-    framework = name.partition("@")[0]
+def test_a_wait_for_a_gpu_takes_whatever_an_api_answers_with(framework, answer):
     code = (
         f"import {framework}\n"
         "from lenet_bench.registry import find\n"
         "from lenet_bench.registry.devices import wait\n"
         f"assert wait(find({framework!r})[0]) is None\n"
-        f"wait(find({name!r})[0])({answer})\n"
+        f"wait(find('{framework}@gpu')[0])({answer})\n"
     )
-    on_cpu = variables(find(framework)[0], 1, quiet=True)
-    done = python(code, code=None, env=environment(**on_cpu))
-    if re.search(NOT_HERE, done.stderr):
-        pytest.skip(done.stderr.splitlines()[-1])
-    assert done.returncode == 0, done.stderr
+    said_by(framework, code)
