@@ -81,7 +81,7 @@ def run():
 
 @pytest.fixture(scope="session")
 def weights_file(tmp_path_factory):
-    """Random weights: for all tests that do not ask whether the digit is right."""
+    """Random weights, which are not the canonical ones."""
     random = np.random.default_rng(7)
     path = tmp_path_factory.mktemp("weights") / "random.safetensors"
     parameters = {

@@ -29,10 +29,9 @@ def entry(factory, name=None, **options):
     return Entry(name or factory.__name__, factory=path, path=(here,), **options)
 
 
-def measured(weights_file, *factories, **options):
+def measured(*factories, **options):
     """Compare these."""
-    entries = tuple(map(entry, factories))
-    return compare(CompareOptions(entries, weights=weights_file, **options))
+    return compare(CompareOptions(tuple(map(entry, factories)), **options))
 
 
 _TIME_CALLS = calls.time_calls

@@ -34,13 +34,13 @@ def test_importing_it_imports_nothing_else():
     assert not {"numpy", "PIL", "click", "safetensors"} & imported
 
 
-def test_an_unknown_name_is_refused(weights_file):
+def test_an_unknown_name_is_refused():
     with pytest.raises(AttributeError, match="'infer'"):
         _ = lenet_bench.infer  # type: ignore[attr-defined]
     with pytest.raises(lenet_bench.LenetBenchError, match="abacus"):
         lenet_bench.load("abacus")
     with pytest.raises(lenet_bench.LenetBenchError, match="at least 1 thread"):
-        lenet_bench.load("fused", threads=-1, weights=weights_file)
+        lenet_bench.load("fused", threads=-1)
 
 
 def test_backends_loads_none_into_this_process():

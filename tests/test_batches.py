@@ -13,7 +13,7 @@ SIZES = (1, 4, 16)
 
 
 @pytest.fixture(scope="module")
-def batches(weights_file, tmp_path_factory):
+def batches(tmp_path_factory):
     """One run of backends that take batches, refuse them, lie about them and die of them."""
     factories = (
         scratch.Honest,
@@ -23,8 +23,7 @@ def batches(weights_file, tmp_path_factory):
     )
     output = tmp_path_factory.mktemp("batches") / "result.jsonl"
     entries = tuple(map(scratch.entry, factories))
-    options = {"rounds": 2, "weights": weights_file, "batches": SIZES, "output": output}
-    return compare(CompareOptions(entries, **options))
+    return compare(CompareOptions(entries, rounds=2, batches=SIZES, output=output))
 
 
 def test_every_size_is_timed_in_every_block(batches):
@@ -52,9 +51,9 @@ def test_a_backend_that_fails_batches_loses_only_them(batches):
 
 
 @pytest.fixture
-def command(weights_file, tmp_path):
+def command(tmp_path):
     """`command("numpy", ...)`: a round of these, and the exit code."""
-    rest = ["--rounds", "1", "--weights", str(weights_file), "-o", str(tmp_path / "r.jsonl")]
+    rest = ["--rounds", "1", "-o", str(tmp_path / "r.jsonl")]
     return lambda *words: run_here(["compare", *words, *rest])
 
 

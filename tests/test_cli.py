@@ -125,10 +125,10 @@ def imported(*arguments):
     return {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
 
 
-def test_infer_imports_nothing_that_it_does_not_need(picture, weights_file):
+def test_infer_imports_nothing_that_it_does_not_need(picture):
     """So that the process ends soon after NumPy and Pillow have been imported."""
     assert "numpy" not in imported("infer", "--help")
-    found = imported("infer", picture, "--weights", weights_file)
+    found = imported("infer", picture)
     assert {"numpy", "PIL.Image", "lenet_bench.questions.infer"} <= found
     heavy = {"tensorflow", "keras", "torch", "jax", "matplotlib", "scipy"}
     heavy |= {"urllib.request", "http.client", "ssl", "concurrent.futures", "multiprocessing"}
@@ -147,15 +147,14 @@ def test_a_full_disk_under_the_output_is_one_sentence(arguments):
     assert "No space left on device" in done.stderr
 
 
-def test_a_closed_output_is_no_success(picture, weights_file):
-    command = f'"{sys.executable}" -m lenet_bench infer "{picture}" --weights "{weights_file}" >&-'
+def test_a_closed_output_is_no_success(picture):
+    command = f'"{sys.executable}" -m lenet_bench infer "{picture}" >&-'
     assert "Traceback" not in ran("sh", "-c", command, code=1, env=environment()).stderr
 
 
-def test_a_reader_that_leaves_is_no_error(picture, weights_file):
+def test_a_reader_that_leaves_is_no_error(picture):
     """As in `lenet-bench infer *.png | head -1`."""
-    arguments = ["infer", "--json", "--weights", str(weights_file), *[str(picture)] * 500]
-    with started(*arguments) as process:
+    with started("infer", "--json", *[str(picture)] * 500) as process:
         process.stdout.readline()
         process.stdout.close()
         assert process.stderr.read() == b""
@@ -168,10 +167,9 @@ def started(*arguments):
     return subprocess.Popen([*COMMAND, *arguments], env=environment(), **pipes)
 
 
-def test_ctrl_c_ends_quietly_with_130(picture, weights_file):
+def test_ctrl_c_ends_quietly_with_130(picture):
     """The first image has been answered; the second would come from standard input."""
-    weights = ("--weights", str(weights_file))
-    with started("infer", "--json", *weights, str(picture), "-") as process:
+    with started("infer", "--json", str(picture), "-") as process:
         process.stdout.readline()
         process.send_signal(signal.SIGINT)
         assert process.wait(60) == 130
@@ -228,15 +226,15 @@ def on_a_terminal(*arguments, **variables):
 
 
 @pytest.mark.parametrize("variables", [{}, {"NO_COLOR": "1"}, {"TERM": "dumb"}])
-def test_only_a_terminal_gets_colours(run, picture, weights_file, variables):
-    arguments = ("infer", picture, "--weights", weights_file, "--show")
+def test_only_a_terminal_gets_colours(run, picture, variables):
+    arguments = ("infer", picture, "--show")
     assert ("\x1b[" in on_a_terminal(*arguments, **variables)) == (variables == {})
     done = run(*arguments, **{"TERM": "xterm-256color", **variables})
     assert "\x1b" not in done.output + done.errors
 
 
 @pytest.mark.parametrize("columns", ["72", "140"])
-def test_the_output_fits_the_terminal(run, picture, weights_file, columns):
+def test_the_output_fits_the_terminal(run, picture, columns):
     for arguments in (["--show"], ["-b", "fused:int16", "-b", "reference"], [picture]):
-        done = run("infer", picture, *arguments, "--weights", weights_file, COLUMNS=columns)
+        done = run("infer", picture, *arguments, COLUMNS=columns)
         assert max(map(len, done.output.splitlines())) <= int(columns)

@@ -60,10 +60,9 @@ def zoo_file(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def zoo(weights_file, zoo_file):
+def zoo(zoo_file):
     entries = tuple(map(scratch.entry, [*LIVING, *(factory for factory, _, _ in FAILING)]))
-    options = CompareOptions(entries, rounds=2, weights=weights_file, output=zoo_file, seed=5)
-    return compare(options)
+    return compare(CompareOptions(entries, rounds=2, output=zoo_file, seed=5))
 
 
 @pytest.mark.parametrize("name", [factory.__name__ for factory in LIVING])
@@ -83,11 +82,9 @@ def test_a_backend_that_fails_costs_its_row(zoo, name, status, reason):
     assert reason in row.reason
 
 
-def test_times_that_are_unlikely_in_one_process_only_are_measured_again(
-    weights_file, tmp_path, monkeypatch
-):
+def test_times_that_are_unlikely_in_one_process_only_are_measured_again(tmp_path, monkeypatch):
     monkeypatch.setenv("LENET_BENCH_TEST_HALVED", str(tmp_path / "halved"))
-    row = scratch.measured(weights_file, scratch.HalvesTimesOnce, rounds=1).backends[0]
+    row = measured(scratch.HalvesTimesOnce, rounds=1).backends[0]
     assert (tmp_path / "halved").exists()
     assert row.status == "ok", row.reason
 
@@ -165,26 +162,25 @@ def test_the_order_differs_from_round_to_round(zoo_file):
 
 
 @pytest.mark.slow
-def test_a_backend_that_hangs_costs_its_row(weights_file):
-    result = measured(
-        weights_file, scratch.Honest, scratch.Hangs, scratch.HangsWhenStarted, rounds=2, timeout_s=8
-    )
+def test_a_backend_that_hangs_costs_its_row():
+    hanging = (scratch.Hangs, scratch.HangsWhenStarted)
+    result = measured(scratch.Honest, *hanging, rounds=2, timeout_s=8)
     assert [row.status for row in result.backends] == ["ok", "timeout", "timeout"]
     assert "within 8 s" in result.row("Hangs").reason
     assert len(result.row("Honest").blocks) == 2
 
 
-def test_a_thread_at_work_unasked_is_warned_of(weights_file):
-    result = measured(weights_file, scratch.SpinsUnasked, rounds=2)
+def test_a_thread_at_work_unasked_is_warned_of():
+    result = measured(scratch.SpinsUnasked, rounds=2)
     assert result.backends[0].threads_running == 2
     assert any("more threads than the 1" in warning for warning in result.warnings)
     assert any("CPU time between calls" in warning for warning in result.warnings)
 
 
-def test_a_budget_is_kept_from_the_first_start_to_the_end(weights_file):
+def test_a_budget_is_kept_from_the_first_start_to_the_end():
     updates: list[Any] = []
     entries = tuple(scratch.entry(scratch.Honest, name=name) for name in "abc")
-    result = compare(CompareOptions(entries, budget_s=4, weights=weights_file), updates.append)
+    result = compare(CompareOptions(entries, budget_s=4), updates.append)
     ran = [block for row in (*result.backends, result.floor) if row for block in row.blocks]
     longest = max((block.took_s or 0 for block in ran), default=result.elapsed_s)  # none: busy
     assert result.ended == "budget"
@@ -195,11 +191,11 @@ def test_a_budget_is_kept_from_the_first_start_to_the_end(weights_file):
     assert all(left <= 4 for left in lefts)
 
 
-def test_a_run_may_be_made_from_any_thread(weights_file):
+def test_a_run_may_be_made_from_any_thread():
     found = []
 
     def work():
-        found.append(measured(weights_file, scratch.Honest, rounds=2))
+        found.append(measured(scratch.Honest, rounds=2))
 
     thread = threading.Thread(target=work)
     thread.start()
@@ -208,8 +204,8 @@ def test_a_run_may_be_made_from_any_thread(weights_file):
     assert found[0].backends[0].status == "ok"
 
 
-def test_a_run_ends_where_there_is_nothing_to_time(weights_file):
-    assert measured(weights_file, scratch.AnswersNaN, rounds=4).ended == "nothing to time"
+def test_a_run_ends_where_there_is_nothing_to_time():
+    assert measured(scratch.AnswersNaN, rounds=4).ended == "nothing to time"
 
 
 def test_a_run_without_rounds_is_refused():
@@ -221,8 +217,8 @@ def test_without_names_all_are_compared():
     assert [entry.name for entry in CompareOptions().entries()] == names()
 
 
-def test_a_named_backend_that_cannot_run_fails_the_command(run, weights_file, tmp_path):
-    options = ("--rounds", "1", "--weights", weights_file, "-o")
+def test_a_named_backend_that_cannot_run_fails_the_command(run, tmp_path):
+    options = ("--rounds", "1", "-o")
     named = run("compare", "numpy", "mxnet", *options, tmp_path / "a")
     based = run("compare", "numpy", "--baseline", "mxnet", *options, tmp_path / "b")
     assert named.code == 1
@@ -230,9 +226,9 @@ def test_a_named_backend_that_cannot_run_fails_the_command(run, weights_file, tm
     assert "mxnet: unavailable: " in named.output
 
 
-def test_the_command_prints_a_table_or_json(run, weights_file, tmp_path):
+def test_the_command_prints_a_table_or_json(run, tmp_path):
     output = tmp_path / "result.jsonl"
-    command = ("compare", "numpy", "--rounds", "2", "--weights", weights_file, "-o", output)
+    command = ("compare", "numpy", "--rounds", "2", "-o", output)
     done = run(*command)
     assert done.code == 0, done.errors
     assert "numpy" in done.output

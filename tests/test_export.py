@@ -24,37 +24,37 @@ def test_an_onnx_model_is_lenet(run, tmp_path, weights_file):
     assert np.abs(answer[0] - expected).max() < 1e-5
 
 
-def test_a_tflite_model_is_lenet(run, tmp_path, weights_file):
+def test_a_tflite_model_is_lenet(run, tmp_path):
     litert = pytest.importorskip("ai_edge_litert.interpreter")
-    run("export", "tflite", "-o", tmp_path / "lenet.tflite", "--weights", weights_file)
+    run("export", "tflite", "-o", tmp_path / "lenet.tflite")
     interpreter = litert.Interpreter(str(tmp_path / "lenet.tflite"))
     interpreter.allocate_tensors()
     interpreter.set_tensor(interpreter.get_input_details()[0]["index"], IMAGE[None, ..., None])
     interpreter.invoke()
     found = interpreter.get_tensor(interpreter.get_output_details()[0]["index"])[0]
-    expected = load("reference", weights=weights_file).infer(IMAGE)
+    expected = load("reference").infer(IMAGE)
     assert np.abs(found - expected).max() < 1e-5
 
 
-def test_caffe_has_two_files(run, tmp_path, weights_file):
-    done = run("export", "caffe", "-o", tmp_path / "lenet.caffemodel", "--weights", weights_file)
+def test_caffe_has_two_files(run, tmp_path):
+    done = run("export", "caffe", "-o", tmp_path / "lenet.caffemodel")
     assert done.code == 0
     names = sorted(path.name for path in tmp_path.iterdir())
     assert names == ["lenet.caffemodel", "lenet.prototxt"]
     content = (tmp_path / "lenet.caffemodel").read_bytes()
-    for array in read_weights(weights_file).parameters.values():
+    for array in read_weights().parameters.values():
         assert array.tobytes() in content
 
 
-def test_a_wrong_name_or_place_is_refused(run, tmp_path, weights_file):
+def test_a_wrong_name_or_place_is_refused(run, tmp_path):
     """`lenet.v2` is no order to replace lenet.caffemodel."""
     assert run("export", "cntk", "-o", tmp_path / "x").code == 2
-    done = run("export", "caffe", "-o", tmp_path / "lenet.v2", "--weights", weights_file)
+    done = run("export", "caffe", "-o", tmp_path / "lenet.v2")
     assert done.code == 1
     assert "lenet.v2" in done.errors
     assert not list(tmp_path.iterdir())
     (tmp_path / "file").touch()
-    done = run("export", "caffe", "-o", tmp_path / "file" / "lenet", "--weights", weights_file)
+    done = run("export", "caffe", "-o", tmp_path / "file" / "lenet")
     assert done.code == 1
     assert "cannot be written" in done.errors
     assert "Traceback" not in done.errors

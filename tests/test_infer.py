@@ -48,24 +48,23 @@ def test_json_has_what_the_python_face_answers(run, picture, weights_file):
     assert answer["steady_us"] > 0
 
 
-def test_show_draws_what_the_network_saw(run, picture, weights_file):
+def test_show_draws_what_the_network_saw(run, picture):
     """Two rows of pixels a line: in density characters, and in colour in half blocks."""
-    shown = ("infer", picture, "--show", "--weights", weights_file)
-    drawn = [line[2:30] for line in run(*shown).output.splitlines()[2:16]]
+    drawn = [line[2:30] for line in run("infer", picture, "--show").output.splitlines()[2:16]]
     seen = lenet_bench.read_image(picture)
     rows = [seen[2 * n : 2 * n + 2].max() > 0.5 for n in range(14)]
     assert [bool(line.strip(" .:")) for line in drawn] == rows
-    coloured = run(*shown, FORCE_COLOR="1").output
+    coloured = run("infer", picture, "--show", FORCE_COLOR="1").output
     assert coloured.count("▀") == 14 * 28
     assert "\x1b[38;5;255;48;5;" in coloured
 
 
-def test_steps_writes_each_step_of_each_image_as_png(run, weights_file, tmp_path):
+def test_steps_writes_each_step_of_each_image_as_png(run, tmp_path):
     for folder in ("a", "b"):
         (tmp_path / folder).mkdir()
         draw_seven(tmp_path / folder / "7.png")
     images, steps = (tmp_path / "a/7.png", tmp_path / "b/7.png"), tmp_path / "new/steps"
-    output = run("infer", *images, "--steps", steps, "--weights", weights_file).output
+    output = run("infer", *images, "--steps", steps).output
     assert sum("7.png" in line for line in output.splitlines()) == len(images)
     written = sorted(path.name for path in steps.iterdir())
     first, second = ([n for n in written if n.startswith(f"{name}-")] for name in ("7", "7~2"))
@@ -77,31 +76,30 @@ def test_steps_writes_each_step_of_each_image_as_png(run, weights_file, tmp_path
         assert last.size == (28, 28)
 
 
-def test_a_dash_reads_standard_input(run, picture, weights_file):
-    piped = ("infer", "-", "--json", "--weights", weights_file)
-    answer = json.loads(run(*piped, input=picture.read_bytes()).output)
-    expected = json.loads(run("infer", picture, *piped[2:]).output)
+def test_a_dash_reads_standard_input(run, picture):
+    answer = json.loads(run("infer", "-", "--json", input=picture.read_bytes()).output)
+    expected = json.loads(run("infer", picture, "--json").output)
     assert answer["image"] == "-"
     assert answer["probabilities"] == expected["probabilities"]
 
 
-def test_an_empty_standard_input_is_one_sentence(run, weights_file):
-    empty = run("infer", "-", "--weights", weights_file)
+def test_an_empty_standard_input_is_one_sentence(run):
+    empty = run("infer", "-")
     assert empty.code == 1
     assert_one_sentence(empty.errors)
 
 
-def test_the_name_of_a_file_breaks_no_line(run, weights_file, tmp_path):
+def test_the_name_of_a_file_breaks_no_line(run, tmp_path):
     image = draw_seven(tmp_path / "se\x1b[2J\nven.png")
-    done = run("infer", image, "--weights", weights_file)
+    done = run("infer", image)
     assert done.code == 0
     assert "\x1b" not in done.output
     assert "ven.png" in done.output.splitlines()[0]
 
 
 @pytest.mark.slow
-def test_all_asks_every_backend_that_runs_here(run, picture, weights_file):
-    done = run("infer", picture, "--json", "--backend", "all", "--weights", weights_file)
+def test_all_asks_every_backend_that_runs_here(run, picture):
+    done = run("infer", picture, "--json", "--backend", "all")
     answers = [json.loads(line) for line in done.output.splitlines()]
     answered = [answer["backend"] for answer in answers]
     assert {"fused", "fused:int16", "numpy", "reference"} <= set(answered)
@@ -110,31 +108,29 @@ def test_all_asks_every_backend_that_runs_here(run, picture, weights_file):
     assert done.code == 0
 
 
-def test_auto_passes_over_a_backend_that_cannot_run(run, picture, weights_file):
-    asked = ("infer", picture, "--json", "--weights", weights_file)
-    done = run(*asked, LENET_BENCH_ISA="vax")
+def test_auto_passes_over_a_backend_that_cannot_run(run, picture):
+    done = run("infer", picture, "--json", LENET_BENCH_ISA="vax")
     assert json.loads(done.output)["backend"] != "fused"
     assert "fused" in done.errors
     assert done.code == 0
 
 
-def test_a_named_backend_that_cannot_run_is_one_sentence(run, picture, weights_file):
-    asked = ("infer", picture, "--json", "--weights", weights_file)
-    done = run(*asked, "--backend", "fused", LENET_BENCH_ISA="vax")
+def test_a_named_backend_that_cannot_run_is_one_sentence(run, picture):
+    done = run("infer", picture, "--json", "--backend", "fused", LENET_BENCH_ISA="vax")
     assert done.code == 1
     assert done.output == ""
     assert_one_sentence(done.errors)
 
 
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="this system counts no threads")
-def test_one_thread_is_one_thread_of_numpys_blas_too(picture, weights_file):
+def test_one_thread_is_one_thread_of_numpys_blas_too(picture):
     program = (
         "import os, sys\n"
         "from lenet_bench.cli import run\n"
         "run(sys.argv[1:])\n"
         "print(len(os.listdir('/proc/self/task')))\n"
     )
-    arguments = ["infer", picture, "-b", "numpy", "--json", "--weights", weights_file]
+    arguments = ["infer", picture, "-b", "numpy", "--json"]
     unset = {n: v for n, v in environment().items() if not n.endswith("_NUM_THREADS")}
     assert python(program, *arguments, env=unset).stdout.splitlines()[-1] == "1"
 
@@ -147,21 +143,21 @@ def assert_one_sentence(errors):
 
 
 @pytest.mark.parametrize("name", ["absent.png", "absent.safetensors"])
-def test_a_file_that_cannot_be_read_is_one_sentence(run, picture, weights_file, tmp_path, name):
+def test_a_file_that_cannot_be_read_is_one_sentence(run, picture, tmp_path, name):
     """What else is refused is in test_images.py and test_weights.py."""
     bad = tmp_path / name
-    image, weights = (bad, weights_file) if bad.suffix == ".png" else (picture, bad)
-    done = run("infer", image, "--weights", weights)
+    words = (bad,) if bad.suffix == ".png" else (picture, "--weights", bad)
+    done = run("infer", *words)
     assert done.code == 1
     assert done.output == ""
     assert_one_sentence(done.errors)
     assert str(bad) in done.errors
 
 
-def test_a_bad_image_costs_no_other_its_answer(run, picture, weights_file, tmp_path):
+def test_a_bad_image_costs_no_other_its_answer(run, picture, tmp_path):
     bad = tmp_path / "bad.png"
     bad.write_text("this is no picture")
-    done = run("infer", picture, bad, picture, "--json", "--weights", weights_file)
+    done = run("infer", picture, bad, picture, "--json")
     first, failed, last = map(json.loads, done.output.splitlines())
     assert first["image"] == last["image"] == str(picture)
     assert failed.keys() == {"image", "error"}
@@ -169,13 +165,13 @@ def test_a_bad_image_costs_no_other_its_answer(run, picture, weights_file, tmp_p
     assert done.errors == ""
 
 
-def test_a_disk_that_fills_up_under_the_steps_leaves_the_answer(picture, weights_file, tmp_path):
+def test_a_disk_that_fills_up_under_the_steps_leaves_the_answer(picture, tmp_path):
     """A limit on the size of files stands in for the disk: the write fails half-way."""
 
     def fill():
         resource.setrlimit(resource.RLIMIT_FSIZE, (40, 40))
 
-    arguments = ["infer", picture, "--json", "--steps", tmp_path / "s", "--weights", weights_file]
+    arguments = ("infer", picture, "--json", "--steps", tmp_path / "s")
     command = (sys.executable, "-B", "-m", "lenet_bench", *arguments)
     done = ran(*command, code=1, preexec_fn=fill, env=environment())
     assert "digit" in json.loads(done.stdout)
@@ -187,8 +183,8 @@ def test_a_disk_that_fills_up_under_the_steps_leaves_the_answer(picture, weights
 class Shifted:
     """A backend that is wrong by so much, and remembers what it was shown."""
 
-    def __init__(self, weights_file, by):
-        self._right = lenet_bench.load("reference", weights=weights_file)
+    def __init__(self, by):
+        self._right = lenet_bench.load("reference")
         self._by = by
         self.shown = []
 
@@ -204,9 +200,9 @@ class Shifted:
 
 
 @pytest.mark.parametrize(("by", "agrees"), [(1e-7, True), (1e-3, False), (np.nan, False)])
-def test_a_backend_must_keep_within_its_tolerance(weights_file, picture, by, agrees):
-    right = lenet_bench.load("reference", weights=weights_file)
-    backends = [OpenBackend("fused", Shifted(weights_file, by)), OpenBackend("reference", right)]
+def test_a_backend_must_keep_within_its_tolerance(picture, by, agrees):
+    right = lenet_bench.load("reference")
+    backends = [OpenBackend("fused", Shifted(by)), OpenBackend("reference", right)]
     outcomes = list(infer([str(picture)], backends))
     (outcome,) = outcomes
     assert isinstance(outcome, Answered)
@@ -214,8 +210,8 @@ def test_a_backend_must_keep_within_its_tolerance(weights_file, picture, by, agr
     assert all_agree(outcomes) == agrees
 
 
-def test_a_backend_is_timed_once(weights_file, picture):
-    backend = Shifted(weights_file, 0.0)
+def test_a_backend_is_timed_once(picture):
+    backend = Shifted(0.0)
     opened = OpenBackend("fused", backend)
     first, second = infer([str(picture)] * 2, [opened])
     assert len({image.tobytes() for image in backend.shown}) >= 5

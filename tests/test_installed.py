@@ -82,10 +82,10 @@ def test_a_start_has_170_paced_calls_and_every_one_counts_beside_a_busy_process(
 
 
 @pytest.fixture
-def command(weights_file, tmp_path):
+def command(tmp_path):
     def run(*words):
         path = tmp_path / f"{len(list(tmp_path.iterdir()))}.jsonl"
-        rest = ("--rounds", "1", "--weights", str(weights_file), "-o", str(path))
+        rest = ("--rounds", "1", "-o", str(path))
         assert run_here(["compare", *words, *rest]) == 0
         return path
 

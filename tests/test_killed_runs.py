@@ -37,89 +37,89 @@ def test_missing_weights_are_said_before_anything_starts(tmp_path):
     assert not output.exists()
 
 
-def test_a_file_that_is_no_result_is_left_as_it_was(weights_file, tmp_path):
+def test_a_file_that_is_no_result_is_left_as_it_was(tmp_path):
     output = tmp_path / "result.jsonl"
     output.write_text("earlier")
     with pytest.raises(ResultError, match=output.name):
-        measured(weights_file, scratch.Honest, output=output, rounds=1)
+        measured(scratch.Honest, output=output, rounds=1)
     assert output.read_text() == "earlier"
 
 
-def test_a_run_goes_on(weights_file, tmp_path):
+def test_a_run_goes_on(tmp_path):
     """Of its file, cut in the middle of a block, no block is measured twice and none is lost."""
     output = tmp_path / "result.jsonl"
     pair = (scratch.Honest, scratch.Prints)
-    measured(weights_file, *pair, output=output, rounds=2)
+    measured(*pair, output=output, rounds=2)
     lines = output.read_bytes().splitlines(keepends=True)
     output.write_bytes(b"".join(lines[:3]) + lines[3][:99])
     kept = read_log(output).blocks
 
-    result = measured(weights_file, *pair, output=output, rounds=2)
+    result = measured(*pair, output=output, rounds=2)
     assert read_log(output).blocks[: len(kept)] == kept
     assert [len(row.blocks) for row in result.backends] == [2, 2]
     assert len(read_log(output).blocks) == 2 * 3, "and the empty backend"
     assert not any("incomplete" in warning for warning in result.warnings)
 
-    longer = measured(weights_file, *pair, output=output, rounds=3)
+    longer = measured(*pair, output=output, rounds=3)
     assert [len(row.blocks) for row in longer.backends] == [3, 3]
 
 
-def test_a_run_that_goes_on_tries_again_what_failed(weights_file, tmp_path, monkeypatch):
+def test_a_run_that_goes_on_tries_again_what_failed(tmp_path, monkeypatch):
     output = tmp_path / "failed.jsonl"
-    first = measured(weights_file, scratch.RaisesUnlessWell, output=output, rounds=1)
+    first = measured(scratch.RaisesUnlessWell, output=output, rounds=1)
     assert first.backends[0].status == "crashed"
     monkeypatch.setenv("LENET_BENCH_TEST_WELL", "1")
-    row = measured(weights_file, scratch.RaisesUnlessWell, output=output, rounds=1).backends[0]
+    row = measured(scratch.RaisesUnlessWell, output=output, rounds=1).backends[0]
     assert row.status == "ok"
     assert row.failures == 1
 
 
-def test_a_run_of_other_settings_or_backends_is_refused(weights_file, tmp_path):
+def test_a_run_of_other_settings_or_backends_is_refused(tmp_path):
     output = tmp_path / "result.jsonl"
-    measured(weights_file, scratch.Honest, output=output, rounds=1)
+    measured(scratch.Honest, output=output, rounds=1)
     before = output.read_bytes()
     with pytest.raises(ResultError, match="another --output"):
-        measured(weights_file, scratch.Honest, output=output, rounds=2, threads=2)
+        measured(scratch.Honest, output=output, rounds=2, threads=2)
     with pytest.raises(ResultError, match="Honest"):
-        measured(weights_file, scratch.Prints, output=output, rounds=2)
+        measured(scratch.Prints, output=output, rounds=2)
     assert output.read_bytes() == before
 
 
-def test_of_a_compressed_run_it_is_said_how_to_unpack_it(weights_file, tmp_path):
+def test_of_a_compressed_run_it_is_said_how_to_unpack_it(tmp_path):
     output = tmp_path / "result.jsonl.gz"
-    measured(weights_file, scratch.Honest, output=output, rounds=1)
+    measured(scratch.Honest, output=output, rounds=1)
     whole = output.read_bytes()
     output.write_bytes(compressed := gzip.compress(whole))
     with pytest.raises(ResultError, match="cannot be continued") as caught:
-        measured(weights_file, scratch.Honest, output=output, rounds=2)
+        measured(scratch.Honest, output=output, rounds=2)
     assert output.read_bytes() == compressed
     subprocess.run(str(caught.value).split("`")[1], shell=True, check=True)
-    result = measured(weights_file, scratch.Honest, output=output.with_suffix(""), rounds=2)
+    result = measured(scratch.Honest, output=output.with_suffix(""), rounds=2)
     assert [len(row.blocks) for row in result.backends] == [2]
 
 
-def test_a_file_that_a_run_is_writing_is_refused_to_another(weights_file, tmp_path):
+def test_a_file_that_a_run_is_writing_is_refused_to_another(tmp_path):
     output = tmp_path / "result.jsonl"
     with Appended(output) as file:
         file.begin(sample_log().header)
         before = output.read_bytes()
         with pytest.raises(ResultError, match="another run is writing this file"):
-            measured(weights_file, scratch.Honest, output=output, rounds=2)
+            measured(scratch.Honest, output=output, rounds=2)
     assert output.read_bytes() == before
 
 
-def test_a_pipe_as_output_is_refused_before_it_is_opened(weights_file, tmp_path):
+def test_a_pipe_as_output_is_refused_before_it_is_opened(tmp_path):
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     for output in (pipe, "/dev/null"):
         with pytest.raises(ResultError, match="not a plain file"):
-            measured(weights_file, scratch.Honest, output=output, rounds=1)
+            measured(scratch.Honest, output=output, rounds=1)
 
 
 @linux
-def test_kill_9_leaves_whole_blocks(weights_file, tmp_path):
+def test_kill_9_leaves_whole_blocks(tmp_path):
     output = tmp_path / "result.jsonl"
-    with started(weights_file, output) as process:
+    with started(output) as process:
         wait_for(lambda: has_blocks(output) and children(process.pid))
         workers = children(process.pid)
         process.kill()
@@ -132,9 +132,9 @@ def test_kill_9_leaves_whole_blocks(weights_file, tmp_path):
 
 @linux
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_an_interrupt_ends_the_run_with_all_that_was_measured(weights_file, tmp_path, number):
+def test_an_interrupt_ends_the_run_with_all_that_was_measured(tmp_path, number):
     output = tmp_path / "result.jsonl"
-    with started(weights_file, output) as process:
+    with started(output) as process:
         wait_for(lambda: has_blocks(output, "numpy"))
         process.send_signal(number)
         printed, _ = process.communicate(timeout=TIMEOUT_S)
@@ -146,9 +146,9 @@ def test_an_interrupt_ends_the_run_with_all_that_was_measured(weights_file, tmp_
 
 
 @linux
-def test_a_run_under_nohup_outlives_its_terminal(weights_file, tmp_path):
+def test_a_run_under_nohup_outlives_its_terminal(tmp_path):
     output = tmp_path / "result.jsonl"
-    with started(weights_file, output, UNDER_NOHUP) as process:
+    with started(output, UNDER_NOHUP) as process:
         wait_for(lambda: has_blocks(output))
         process.send_signal(signal.SIGHUP)
         before = len(read_log(output).blocks)
@@ -157,13 +157,13 @@ def test_a_run_under_nohup_outlives_its_terminal(weights_file, tmp_path):
 
 
 @linux
-def test_a_disk_that_fills_up_leaves_the_whole_blocks(weights_file, tmp_path):
+def test_a_disk_that_fills_up_leaves_the_whole_blocks(tmp_path):
     output = tmp_path / "result.jsonl"
     limited = (
         "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000));"
         "from lenet_bench.cli import main; main()"
     )
-    words = ("compare", "numpy", "--rounds", "30", "--weights", weights_file, "-o", output)
+    words = ("compare", "numpy", "--rounds", "30", "-o", output)
     done = python(limited, *words, code=1, env=environment(), timeout=TIMEOUT_S)
     assert "File too large" in done.stderr
     assert "Traceback" not in done.stderr
@@ -171,11 +171,10 @@ def test_a_disk_that_fills_up_leaves_the_whole_blocks(weights_file, tmp_path):
 
 
 @contextmanager
-def started(weights_file, output, before=AS_IN_A_TERMINAL):
+def started(output, before=AS_IN_A_TERMINAL):
     """The command, measuring for ever, until the test is over."""
     command = [sys.executable, "-c", f"{before}; from lenet_bench.cli import main; main()"]
-    command += ["compare", "numpy", "--rounds", "1000000"]
-    command += ["--weights", str(weights_file), "-o", str(output)]
+    command += ["compare", "numpy", "--rounds", "1000000", "-o", str(output)]
     process = subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment()
     )

@@ -23,13 +23,13 @@ DELAYED = {
 
 
 @pytest.fixture(scope="module")
-def unlike(weights_file):
+def unlike():
     """Of each toy what was not as it must be, or None where a run found all as it must be."""
     found: dict[str, object] = dict.fromkeys(DELAYED, "not measured")
     for _ in range(TRIES):
         left = [kind for kind in toys.PLANTED if found[kind.__name__]]
         entries = tuple(map(toys.entry, (toys.Toy, *left)))
-        run = why(CompareOptions(entries, rounds=FEWEST_STARTS, weights=weights_file))
+        run = why(CompareOptions(entries, rounds=FEWEST_STARTS))
         parts = {one.name: {part.name: part for part in _compared(one)} for one in run}
         found |= {kind.__name__: problem_of(parts, kind.__name__) for kind in left}
         if not any(found.values()):
