@@ -14,24 +14,24 @@ TRIES = 3  # whole runs: a busy machine may move a part as much as a delay does
 #: Where each toy has its delay, and how often in a call. One that comes after a network is in the
 #: part that has it, and is said to be of that kind beside the parts.
 DELAYED = {
-    "SlowPython": (("Python",), 1),
-    "SlowHandOver": (("hand-over",), 1),
-    "SlowNode": ((DISPATCH,), len(STAGES)),
-    "SlowStage": (("conv2",), 1),
-    "SlowAfter": (("Python", AFTER), 1),
+    toys.SlowPython: (("Python",), 1),
+    toys.SlowHandOver: (("hand-over",), 1),
+    toys.SlowNode: ((DISPATCH,), len(STAGES)),
+    toys.SlowStage: (("conv2",), 1),
+    toys.SlowAfter: (("Python", AFTER), 1),
 }
 
 
 @pytest.fixture(scope="module")
 def unlike():
     """Of each toy what was not as it must be, or None where a run found all as it must be."""
-    found: dict[str, object] = dict.fromkeys(DELAYED, "not measured")
+    found: dict[type[toys.Toy], object] = dict.fromkeys(DELAYED, "not measured")
     for _ in range(TRIES):
-        left = [kind for kind in toys.PLANTED if found[kind.__name__]]
+        left = [toy for toy in DELAYED if found[toy]]
         entries = tuple(map(toys.entry, (toys.Toy, *left)))
         run = why(CompareOptions(entries, rounds=FEWEST_STARTS))
         parts = {one.name: {part.name: part for part in _compared(one)} for one in run}
-        found |= {kind.__name__: problem_of(parts, kind.__name__) for kind in left}
+        found |= {toy: problem_of(parts, toy) for toy in left}
         if not any(found.values()):
             break
     return found
@@ -45,7 +45,7 @@ def _compared(one):
 
 def problem_of(parts, toy):
     """What is not as it must be."""
-    more = added(parts, toy)
+    more = added(parts, toy.__name__)
     names, times = DELAYED[toy]
     delay = times * toys.PLANTED_US
     own = [more.pop(name) for name in names]
@@ -66,6 +66,6 @@ def added(parts, toy):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("toy", DELAYED)
+@pytest.mark.parametrize("toy", DELAYED, ids=lambda toy: toy.__name__)
 def test_a_delay_is_in_its_part_alone(unlike, toy):
     assert unlike[toy] is None

@@ -99,10 +99,6 @@ class SlowAfter(Toy):
     after_us = PLANTED_US
 
 
-#: Those with a delay.
-PLANTED = (SlowPython, SlowHandOver, SlowNode, SlowStage, SlowAfter)
-
-
 class BrokenProbes(Toy):
     @classmethod
     def probes(cls, weights, *, threads):
