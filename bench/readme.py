@@ -22,7 +22,7 @@ from lenet_bench.show.figures.pictures import pictures, themed
 from lenet_bench.show.figures.sizes import sizes as size_figures
 from lenet_bench.show.page import page
 from lenet_bench.texts import json_text
-from tables import DRAWN, ROOT, limits_us, named, notatbest, of_sizes, runs
+from tables import DRAWN, ROOT, limits_us, named, notatbest, of_sizes, readme_result, runs
 from tables_page import tables_page
 
 PAGES = (
@@ -43,17 +43,9 @@ CONTROL = NETWORKS / "control.jsonl.gz"  # LeNet by hand and built: not a networ
 PICTURED = ("hero", "sizes", "code")  # the figures that pages show
 
 
-def source(kind: str, target: Path) -> str:
-    """The result that this block of the page is drawn from."""
-    block = re.search(rf"<!-- {kind} drawn from (\S+)", target.read_text())
-    assert block is not None, f"{target.name} has no block of {kind}"
-    return block[1]
-
-
 def shipped() -> Iterator[tuple[Path, bytes]]:
     """What the classroom's page is made of where no result is given."""
-    comparison = ROOT / source("backends", PAGES[0])
-    yield SHIPPED / "comparison.jsonl.gz", given(comparison).content
+    yield SHIPPED / "comparison.jsonl.gz", given(readme_result()).content
     yield SHIPPED / "why.jsonl.gz", PARTS.read_bytes()
     measured = [read_result(path) for path in sorted(NETWORKS.glob("*.gz")) if path != CONTROL]
     yield SHIPPED / "networks.json", f"{json_text(networks(measured), None)}\n".encode()
@@ -82,7 +74,7 @@ def drawn() -> Iterator[tuple[Path, str]]:
         if count == 0:
             raise SystemExit(f"{target.name} names no result to draw")
         yield target, text
-    result = ROOT / source("backends", PAGES[0])
+    result = readme_result()
     by_size = size_figures(of_sizes(NETWORKS), limits_us(NETWORKS))
     drawn_figures = pictures(runs(result), by_size)
     for key in PICTURED:

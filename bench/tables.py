@@ -1,6 +1,7 @@
 """The tables of the README and of docs/, each drawn from a result file: DRAWN has them by kind."""
 
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
@@ -100,6 +101,13 @@ def row(ways: list[Record]) -> tuple[str, ...]:
 def named(path: Path) -> str:
     """The result's name."""
     return path.name.removesuffix(SUFFIX)
+
+
+def readme_result() -> Path:
+    """What the README's table of backends is drawn from."""
+    block = re.search(r"<!-- backends drawn from (\S+)", (ROOT / "README.md").read_text())
+    assert block is not None, "the README has no table of backends"
+    return ROOT / block[1]
 
 
 @cache

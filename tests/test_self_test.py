@@ -11,9 +11,9 @@ from lenet_bench.results import as_result
 from msgspec.structs import replace
 from sample_results import blocks, failed, log
 
-BENCH = Path(__file__).parents[1] / "bench"
-sys.path.insert(0, str(BENCH))
-import self_test  # noqa: E402
+sys.path.insert(0, str(Path(__file__).parents[1] / "bench"))
+import self_test
+from tables import readme_result
 
 ROUNDS = self_test.COMPARISONS * self_test.STARTS
 
@@ -68,12 +68,7 @@ def test_a_point_fails_where_its_truth_is_missed(point, options):
 
 
 def test_a_comparison_has_as_many_starts_as_the_readmes_result():
-    (file,) = {
-        line.split()[4]
-        for line in (BENCH.parent / "README.md").read_text().splitlines()
-        if line.startswith("<!-- backends drawn from")
-    }
-    assert read_result(BENCH.parent / file).rounds == self_test.STARTS
+    assert read_result(readme_result()).rounds == self_test.STARTS
 
 
 @pytest.mark.parametrize(("hits", "of"), [(0, 7), (30, 60)])
