@@ -12,15 +12,15 @@ import pytest
 from lenet_bench.process import Child, Died
 from processes import alive, python, wait_for
 
-HERE = Path(__file__).parent
+#: Where children find this file, and what they run.
+PATH = {"PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), *filter(None, sys.path)])}
 TIMEOUT_S = 60
 linux = pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
 
 
 def started(function, **options):
     """A child that runs one of scratch_children's."""
-    path = os.pathsep.join([str(HERE), *filter(None, sys.path)])
-    return Child(f"scratch_children:{function}", variables={"PYTHONPATH": path}, **options)
+    return Child(f"scratch_children:{function}", variables=PATH, **options)
 
 
 @pytest.fixture
@@ -111,8 +111,7 @@ def test_temporary_files_of_a_child_go_when_its_parent_ends(ends, tmp_path):
         "children[0].close()\n"
         "assert len(folders) == 1 and tempfile.gettempdir() not in folders\n"
     )
-    path = os.pathsep.join([str(HERE), *filter(None, sys.path)])
-    variables = {**os.environ, "TMPDIR": str(tmp_path), "PYTHONPATH": path}
+    variables = {**os.environ, **PATH, "TMPDIR": str(tmp_path)}
     python(code + ends, code=-9 if ends else 0, env=variables)
     wait_for(lambda: not list(tmp_path.iterdir()))
 
@@ -140,22 +139,19 @@ def test_it_is_ended_where_it_kills_the_process_above_it(child):
 
 @linux
 @pytest.mark.parametrize("does", ["time.sleep(3600)", "parent.hear()"])
-def test_what_it_started_dies_with_its_parent(does, tmp_path):
-    script = tmp_path / "parent.py"
-    script.write_text(
-        "import sys\n"
-        "sys.path.insert(0, sys.argv[1])\n"
-        "import test_process\n"
+def test_what_it_started_dies_with_its_parent(does):
+    code = (
+        "import sys, test_process\n"
         "child = test_process.started('obey')\n"
         'begun = \'import subprocess as s; parent.say(s.Popen(["setsid", "sleep", "3599"]).pid)\'\n'
         "started = child.ask(begun)\n"
-        "child.tell(sys.argv[2], 60)\n"
+        "child.tell(sys.argv[1], 60)\n"
         "print(child.pid, started, flush=True)\n"
         "sys.stdin.read()\n"
     )
-    command = [sys.executable, str(script), str(HERE), does]
+    command = [sys.executable, "-c", code, does]
     pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-    with subprocess.Popen(command, text=True, **pipes) as parent:
+    with subprocess.Popen(command, text=True, env={**os.environ, **PATH}, **pipes) as parent:
         assert parent.stdout is not None
         pids = list(map(int, parent.stdout.readline().split()))
         parent.kill()
