@@ -21,11 +21,6 @@ def taken(one, *names):
     return sum(us[name] for name in names)
 
 
-def operation(one):
-    assert one.operation_us is not None
-    return one.operation_us.us
-
-
 def test_what_is_said_of_predict_holds(apart):
     whole = apart["keras"].median_us
     assert taken(apart["keras"], "data set") / whole == pytest.approx(1 / 2, abs=0.05)
@@ -34,16 +29,14 @@ def test_what_is_said_of_predict_holds(apart):
 
 
 def test_what_is_said_of_operations_holds(apart):
-    eager = operation(apart["torch"])
+    eager = apart["torch"].operation_us.us
     for graph in ("onednn", "onnxruntime", "tensorflow:concrete", "torch:torchscript"):
-        assert eager / operation(apart[graph]) > 5
+        assert eager / apart[graph].operation_us.us > 5
     for layers in ("keras:call", "keras-torch", "keras-torch:predict_on_batch"):
-        assert operation(apart[layers]) / eager >= 20
+        assert apart[layers].operation_us.us / eager >= 20
 
 
-def test_a_library_in_cpp_takes_little_time_beyond_the_layers(
-    apart,
-):
+def test_a_library_in_cpp_takes_little_time_beyond_the_layers(apart):
     for name in ("onednn", "openblas"):
         assert taken(apart[name], "the API") < 0.02 * taken(apart[name], *STAGES)
 
