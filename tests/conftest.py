@@ -1,5 +1,6 @@
 """What several tests need: the command as a process, weights, pictures and a small data set."""
 
+import json
 import os
 import signal
 import subprocess
@@ -31,6 +32,16 @@ class Done:
     code: int
     output: str
     errors: str
+
+    @property
+    def answer(self) -> Any:
+        """What it printed with --json."""
+        return json.loads(self.output)
+
+    @property
+    def answers(self) -> list[Any]:
+        """The same where each line is one."""
+        return [json.loads(line) for line in self.output.splitlines()]
 
 
 Run = Callable[..., Done]

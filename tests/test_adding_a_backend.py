@@ -1,6 +1,5 @@
 """A backend is added as docs/architecture.md says: by its file, its row and its packages."""
 
-import json
 from pathlib import Path
 
 import lenet_bench
@@ -70,7 +69,7 @@ def checkout(tmp_path_factory):
 @pytest.fixture
 def asked(run, checkout):
     """`asked("cost", "toy")`: what that command answers there."""
-    return lambda *words: json.loads(run(*words, "--json", PYTHONPATH=str(checkout)).output)
+    return lambda *words: run(*words, "--json", PYTHONPATH=str(checkout)).answer
 
 
 def test_its_answers_are_checked(asked):

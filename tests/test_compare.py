@@ -1,6 +1,5 @@
 """A comparison as a whole: backends that fail, lie and leak, and when a run ends."""
 
-import json
 import os
 import sys
 import threading
@@ -234,7 +233,7 @@ def test_the_command_prints_a_table_or_json(run, tmp_path):
     assert "numpy" in done.output
     assert "\x1b" not in done.output
     assert str(output) in done.errors
-    (row,) = json.loads(run(*command, "--json").output)["backends"]
+    (row,) = run(*command, "--json").answer["backends"]
     wanted = {"name", "status", "p50_us", "p90_us", "p99_us", "ratio", "ratio_low", "ratio_high"}
     wanted |= {"verdict", "cold_start_s", "peak_rss_mib", "lines_of_code"}
     assert wanted <= set(row)

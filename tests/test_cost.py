@@ -1,6 +1,5 @@
 """What a variant costs: the counts, cross-checked by the programs made for counting."""
 
-import json
 import sys
 
 import pytest
@@ -135,8 +134,7 @@ def test_no_api_is_imported_to_count():
 
 
 def test_the_json_has_every_figure(run):
-    done = run("cost", "--json")
-    found = json.loads(done.output)
+    found = run("cost", "--json").answer
     assert [one["name"] for one in found] == STANDING
     keys = {
         "name",
@@ -153,7 +151,7 @@ def test_the_json_has_every_figure(run):
 def test_a_result_has_its_lines(run, tmp_path):
     path = tmp_path / "result.jsonl"
     arguments = ("numpy", "--rounds", "1", "-o", path, "--json")
-    (row,) = json.loads(run("compare", *arguments).output)["backends"]
+    (row,) = run("compare", *arguments).answer["backends"]
     assert row["lines_of_code"] == lines_of_code("numpy")
     assert row["installed_mib"] == installed_mib("numpy")
     assert read_result(path).row("numpy").lines_of_code == row["lines_of_code"]

@@ -1,6 +1,5 @@
 """Two results compared backend by backend, and the gate for CI."""
 
-import json
 import os
 import re
 import sys
@@ -180,7 +179,7 @@ def test_no_line_is_wider_than_the_terminal(run, files, columns):
 
 
 def test_json_says_what_became_of_each(run, files):
-    found = json.loads(run("diff", *files, *OVER, "--json").output)
+    found = run("diff", *files, *OVER, "--json").answer
     assert found["regressed"] == ["a", "c"]
     became = {row["name"]: row["became"] for row in found["backends"]}
     assert became == {"a": "slower", "b": "same", "c": "broken"}

@@ -1,6 +1,5 @@
 """Isolated environments: listed, made whole or not at all, and used by their backends."""
 
-import json
 import os
 import sys
 from pathlib import Path
@@ -83,7 +82,7 @@ def test_what_fails_to_install_leaves_nothing(run, home):
 
 def test_list_names_backends(run, home):
     pretend("caffe", home)
-    found = {entry["name"]: entry for entry in json.loads(run("env", "list", "--json").output)}
+    found = {entry["name"]: entry for entry in run("env", "list", "--json").answer}
     assert found["mxnet"]["backends"] == ["mxnet"]
     assert not found["mxnet"]["created"]
     assert found["caffe"]["created"]
@@ -118,5 +117,4 @@ def test_no_python_that_fits_is_one_sentence(monkeypatch):
 def test_caffe_runs_in_an_environment_made_for_it(run, picture):
     assert run("env", "create", "caffe").code == 0
     done = run("infer", picture, "--json", "--backend", "caffe", "--backend", "reference")
-    answers = [json.loads(line) for line in done.output.splitlines()]
-    assert [answer["agrees"] for answer in answers] == [True, True]
+    assert [answer["agrees"] for answer in done.answers] == [True, True]

@@ -36,7 +36,7 @@ def test_a_seven_is_a_seven_with_ten_bars(run, picture):
 def test_json_has_what_the_python_face_answers(run, picture, weights_file):
     arguments = ("--json", "--backend", "reference", "--threads", "2", "--weights", weights_file)
     done = run("infer", picture, *arguments)
-    answer = json.loads(done.output)
+    answer = done.answer
     assert done.code == 0
     assert answer["image"] == str(picture)
     assert answer["backend"] == "reference"
@@ -77,8 +77,8 @@ def test_steps_writes_each_step_of_each_image_as_png(run, tmp_path):
 
 
 def test_a_dash_reads_standard_input(run, picture):
-    answer = json.loads(run("infer", "-", "--json", input=picture.read_bytes()).output)
-    expected = json.loads(run("infer", picture, "--json").output)
+    answer = run("infer", "-", "--json", input=picture.read_bytes()).answer
+    expected = run("infer", picture, "--json").answer
     assert answer["image"] == "-"
     assert answer["probabilities"] == expected["probabilities"]
 
@@ -100,7 +100,7 @@ def test_the_name_of_a_file_breaks_no_line(run, tmp_path):
 @pytest.mark.slow
 def test_all_asks_every_backend_that_runs_here(run, picture):
     done = run("infer", picture, "--json", "--backend", "all")
-    answers = [json.loads(line) for line in done.output.splitlines()]
+    answers = done.answers
     answered = [answer["backend"] for answer in answers]
     assert {"fused", "fused:int16", "numpy", "reference"} <= set(answered)
     assert answered == [name for name in names() if name in answered]
@@ -110,7 +110,7 @@ def test_all_asks_every_backend_that_runs_here(run, picture):
 
 def test_auto_passes_over_a_backend_that_cannot_run(run, picture):
     done = run("infer", picture, "--json", LENET_BENCH_ISA="vax")
-    assert json.loads(done.output)["backend"] != "fused"
+    assert done.answer["backend"] != "fused"
     assert "fused" in done.errors
     assert done.code == 0
 
@@ -158,7 +158,7 @@ def test_a_bad_image_costs_no_other_its_answer(run, picture, tmp_path):
     bad = tmp_path / "bad.png"
     bad.write_text("this is no picture")
     done = run("infer", picture, bad, picture, "--json")
-    first, failed, last = map(json.loads, done.output.splitlines())
+    first, failed, last = done.answers
     assert first["image"] == last["image"] == str(picture)
     assert failed.keys() == {"image", "error"}
     assert done.code == 1

@@ -128,14 +128,14 @@ def measured(run, folder):
 
 
 def test_a_model_with_a_state_is_timed(measured):
-    (row,) = json.loads(measured.output)["backends"]
+    (row,) = measured.answer["backends"]
     assert (measured.code, row["status"]) == (0, "ok"), measured.errors
     assert row["p50_us"] > 0
 
 
 def test_a_result_names_the_model_with_its_checksum(measured, folder):
     sum = read_result(folder / "state.jsonl").rules.weights_sha256
-    assert json.loads(measured.output)["network"] == f"state.onnx ({sum[:8]})"
+    assert measured.answer["network"] == f"state.onnx ({sum[:8]})"
 
 
 def test_a_result_holds_no_folder(measured, folder):  # noqa: ARG001
@@ -145,12 +145,12 @@ def test_a_result_holds_no_folder(measured, folder):  # noqa: ARG001
 
 
 def test_a_result_has_the_inputs_of_the_model(measured):
-    inputs = json.loads(measured.output)["inputs"]
+    inputs = measured.answer["inputs"]
     assert inputs == {"x": "float32 1x8", "state": "float32 1x4", "rate": "int64 scalar"}
 
 
 def test_the_arbiter_is_the_reference_evaluator(measured):
-    assert json.loads(measured.output)["arbiter"] == "ONNX's reference evaluator"
+    assert measured.answer["arbiter"] == "ONNX's reference evaluator"
 
 
 def test_a_model_of_ones_own_cannot_be_shared(run, measured, folder):  # noqa: ARG001
@@ -244,7 +244,7 @@ def test_a_bad_model_is_one_sentence(run, tmp_path, make, said):
 def test_who_refuses_a_model_is_quoted(run, tmp_path, make):
     file = make(tmp_path / "bad.onnx")
     done = run("compare", "--model", file, "onnxruntime", "-o", tmp_path / "run.jsonl", "--json")
-    (row,) = json.loads(done.output)["backends"]
+    (row,) = done.answer["backends"]
     assert (done.code, row["status"]) == (1, "unsupported")
     assert row["reason"].startswith("ONNX Runtime does not run it: ")
 

@@ -227,7 +227,7 @@ def measured(run, tmp_path_factory):
 
 
 def test_a_result_names_its_network(run, measured):
-    found = json.loads(run("report", measured, "--json").output)
+    found = run("report", measured, "--json").answer
     assert found["network"] == "mlp"
     assert found["float32"] < 1e-5
 
@@ -253,18 +253,17 @@ def test_a_run_is_continued_with_its_own_network_only(run, measured):
 
 
 def test_a_result_has_the_distance_beside_that_of_float32(run, measured):
-    found = json.loads(run("report", measured, "--json").output)
+    found = run("report", measured, "--json").answer
     assert 0 < found["backends"][0]["difference"] < 100 * found["float32"]
 
 
 def test_verify_gives_the_distance_as_a_multiple_of_that_of_float32(run):
-    done = run("verify", "--network", "mlp", "-b", "numpy", "--json")
-    found = json.loads(done.output)
+    found = run("verify", "--network", "mlp", "-b", "numpy", "--json").answer
     assert found["difference"] < 100 * found["float32"]
 
 
 def test_networks_lists_who_can_run_each(run):
-    found = {one["name"]: one for one in json.loads(run("networks", "--json").output)}
+    found = {one["name"]: one for one in run("networks", "--json").answer}
     assert tuple(found) == NETWORKS
     assert set(found["mlp"]["apis"]) == set(able())
     assert "tvm" not in found["gru"]["apis"]

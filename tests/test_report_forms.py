@@ -1,7 +1,6 @@
 """A result as CSV, Markdown and JSON, and `lenet-bench report` that draws a saved one."""
 
 import csv
-import json
 from dataclasses import replace
 
 import pytest
@@ -103,11 +102,11 @@ def test_no_text_of_a_result_steers_the_terminal(run, tmp_path):
 
 
 def test_report_json_has_the_verdicts(run, saved):
-    found = json.loads(run("report", saved, "--json").output)["backends"]
+    found = run("report", saved, "--json").answer["backends"]
     assert [one["verdict"] for one in found] == ["baseline", "slower", None]
 
 
 def test_report_has_a_killed_runs_figures(run, result, tmp_path):
     write_log(tmp_path / "killed.jsonl", log(blocks("first", 20), blocks("second", 40), ended=None))
-    row = json.loads(run("report", tmp_path / "killed.jsonl", "--json").output)["backends"][1]
+    row = run("report", tmp_path / "killed.jsonl", "--json").answer["backends"][1]
     assert row["p50_us"] == result.row("second").summary.p50_us

@@ -47,7 +47,7 @@ def test_what_is_written_is_read_again(written):
 
 
 def test_every_line_keeps_the_published_schema(written, run):
-    schema = json.loads(run("schema").output)
+    schema = run("schema").answer
     Draft202012Validator.check_schema(schema)
     validator = Draft202012Validator(schema)
     lines = list(map(json.loads, written.read_text().splitlines()))

@@ -35,7 +35,7 @@ def verified(run, small_mnist, weights_file):
 
 
 def test_only_chosen_backends_are_verified(verified):
-    found = [json.loads(line) for line in verified("--json").output.splitlines()]
+    found = verified("--json").answers
     assert [(one["backend"], one["images"]) for one in found] == [("fused", 30), ("numpy", 30)]
     done = verified()
     assert done.output.startswith("30 test images")
@@ -168,7 +168,7 @@ def test_a_backend_of_each_family_passes_on_the_10_000_test_images(run):
     families = ("fused", "onednn", "openblas", "onnxruntime", "tensorflow:concrete", "numpy")
     asked = [one.name for one in backends(families) if one.available]
     done = run("verify", "--json", *(option for name in asked for option in ("--backend", name)))
-    found = [json.loads(line) for line in done.output.splitlines()]
+    found = done.answers
     assert [backend["backend"] for backend in found] == asked
     for backend in found:
         assert backend["images"] == 10_000

@@ -396,7 +396,7 @@ def test_the_command_goes_on_with_its_file(run, tmp_path):
     first = run("why", "numpy", "--rounds", "1", "-o", path, "--json")
     again = run("why", "-o", path, "--rounds", "2", "--tree")
     assert (first.code, again.code) == (0, 0), first.errors + again.errors
-    assert json.loads(first.output)["backends"][0]["parts"]
+    assert first.answer["backends"][0]["parts"]
     assert "lenet_bench…numpy:" in again.output
     assert len(read_result(path).row("numpy").blocks) == 2
 
