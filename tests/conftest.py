@@ -91,6 +91,22 @@ def run():
 
 
 @pytest.fixture(scope="session")
+def refused(run):
+    """`refused("infer", "none.png")`: the one sentence that a command fails with."""
+
+    def sentence_of(*arguments, **options):
+        done = run(*arguments, **options)
+        assert done.code == 1, done.errors
+        assert done.output == ""
+        (sentence,) = done.errors.splitlines()
+        assert sentence.startswith("lenet-bench: ")
+        assert "this is a bug" not in sentence
+        return sentence
+
+    return sentence_of
+
+
+@pytest.fixture(scope="session")
 def weights_file(tmp_path_factory):
     """Random weights, which are not the canonical ones."""
     random = np.random.default_rng(7)

@@ -83,10 +83,8 @@ def test_a_dash_reads_standard_input(run, picture):
     assert answer["probabilities"] == expected["probabilities"]
 
 
-def test_an_empty_standard_input_is_one_sentence(run):
-    empty = run("infer", "-")
-    assert empty.code == 1
-    assert_one_sentence(empty.errors)
+def test_an_empty_standard_input_is_one_sentence(refused):
+    assert "empty" in refused("infer", "-")
 
 
 def test_the_name_of_a_file_breaks_no_line(run, tmp_path):
@@ -115,11 +113,8 @@ def test_auto_passes_over_a_backend_that_cannot_run(run, picture):
     assert done.code == 0
 
 
-def test_a_named_backend_that_cannot_run_is_one_sentence(run, picture):
-    done = run("infer", picture, "--json", "--backend", "fused", LENET_BENCH_ISA="vax")
-    assert done.code == 1
-    assert done.output == ""
-    assert_one_sentence(done.errors)
+def test_a_named_backend_that_cannot_run_is_one_sentence(refused, picture):
+    assert "vax" in refused("infer", picture, "--backend", "fused", LENET_BENCH_ISA="vax")
 
 
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="this system counts no threads")
@@ -135,23 +130,12 @@ def test_one_thread_is_one_thread_of_numpys_blas_too(picture):
     assert python(program, *arguments, env=unset).stdout.splitlines()[-1] == "1"
 
 
-def assert_one_sentence(errors):
-    assert len(errors.splitlines()) == 1, errors
-    assert errors.startswith("lenet-bench: ")
-    assert "Traceback" not in errors
-    assert "this is a bug" not in errors
-
-
 @pytest.mark.parametrize("name", ["absent.png", "absent.safetensors"])
-def test_a_file_that_cannot_be_read_is_one_sentence(run, picture, tmp_path, name):
+def test_a_file_that_cannot_be_read_is_one_sentence(refused, picture, tmp_path, name):
     """What else is refused is in test_images.py and test_weights.py."""
     bad = tmp_path / name
     words = (bad,) if bad.suffix == ".png" else (picture, "--weights", bad)
-    done = run("infer", *words)
-    assert done.code == 1
-    assert done.output == ""
-    assert_one_sentence(done.errors)
-    assert str(bad) in done.errors
+    assert str(bad) in refused("infer", *words)
 
 
 def test_a_bad_image_costs_no_other_its_answer(run, picture, tmp_path):
@@ -175,7 +159,7 @@ def test_a_disk_that_fills_up_under_the_steps_leaves_the_answer(picture, tmp_pat
     command = (sys.executable, "-B", "-m", "lenet_bench", *arguments)
     done = ran(*command, code=1, preexec_fn=fill, env=environment())
     assert "digit" in json.loads(done.stdout)
-    assert_one_sentence(done.stderr)
+    assert done.stderr.count("\n") == 1
     assert "cannot be written" in done.stderr
     assert list((tmp_path / "s").iterdir()) == []
 
