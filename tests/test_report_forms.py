@@ -77,13 +77,6 @@ def test_report_says_which_of_several_results_is_which(run, saved, tmp_path):
     assert str(saved) not in run("report", saved, COLUMNS="300").output
 
 
-def test_report_draws_a_saved_result(run, saved):
-    done = run("report", saved)
-    assert done.code == 0
-    assert "first" in done.output
-    assert "third: crashed" in done.output
-
-
 def test_a_terminal_of_ascii_gets_ascii(run, saved):
     done = run("report", saved, PYTHONIOENCODING="ascii")
     assert done.code == 0
