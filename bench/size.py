@@ -38,12 +38,12 @@ def tokens(file: Path) -> int:
     return count
 
 
-def sizes(root: Path = ROOT) -> dict[str, int]:
+def sizes() -> dict[str, int]:
     """The tokens of each folder, and of each folder in it."""
     found: Counter[str] = Counter()
     for top in FOLDERS:
-        for file in (root / top).rglob("*.py"):
-            inside = file.relative_to(root / top).parts
+        for file in (ROOT / top).rglob("*.py"):
+            inside = file.relative_to(ROOT / top).parts
             size = tokens(file)
             found[top] += size
             if len(inside) > 1:
