@@ -8,6 +8,7 @@ import argparse
 import os
 import sys
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -41,12 +42,11 @@ def entries(backends: Sequence[str]) -> Iterator[Entry]:
     for name in backends:
         by_hand = Entry.of_backend(name, threads=1)
         yield by_hand
-        yield Entry(
-            f"{by_hand.name}{BUILT}",
+        yield replace(
+            by_hand,
+            name=f"{by_hand.name}{BUILT}",
             factory="control:built",
             path=(str(Path(__file__).parent),),
-            tolerance=by_hand.tolerance,
-            python=by_hand.python,
             variables={**by_hand.variables, BACKEND: by_hand.name},
         )
 

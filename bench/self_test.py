@@ -14,7 +14,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from math import sqrt
 from pathlib import Path
 from statistics import NormalDist
@@ -101,12 +101,11 @@ CHEATS = {
 
 def entry(name: str, backend: str, factory: type[Planted] = Planted, by: float = 0.0) -> Entry:
     honest = Entry.of_backend(backend, threads=1)
-    return Entry(
-        name,
+    return replace(
+        honest,
+        name=name,
         factory=f"{Path(__file__).stem}:{factory.__name__}",
         path=(str(Path(__file__).parent),),
-        tolerance=honest.tolerance,
-        python=honest.python,
         variables={**honest.variables, BACKEND: backend, SLOWDOWN: str(by)},
     )
 

@@ -5,10 +5,10 @@
 import os
 import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import numpy as np
 from lenet_bench.experiment_names import ENTERING
-from lenet_bench.measure.options import Entry
 from lenet_bench.why import Way, experiments
 from lenet_bench.why.native import STAGES, numbered
 from scratch_backends import entry as scratch_entry
@@ -114,4 +114,4 @@ class CrashingProbes(Toy):
 def entry(factory):
     """Its answers are not LeNet's, and are not checked."""
     made = scratch_entry(factory, checked=False)
-    return Entry(**{**vars(made), "factory": f"{__name__}:{factory.__name__}"})
+    return replace(made, factory=f"{__name__}:{factory.__name__}")

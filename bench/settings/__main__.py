@@ -2,11 +2,11 @@
 
 import argparse
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from lenet_bench import CompareOptions, Entry, compare, render
 from lenet_bench.registry import find, precision, tolerance
-from lenet_bench.registry.environments import interpreter, variables
 from lenet_bench.show.terminal.progress import progress
 
 from .tried import SETTINGS
@@ -52,14 +52,14 @@ def ways(backend: str) -> list[str | Entry]:
 
 def entry(backend: str, name: str) -> Entry:
     """What `compare` measures a setting as."""
-    row, _ = find(backend)
-    return Entry(
-        f"{backend}/{name}",
+    plain, variants = Entry.of_backend(backend, threads=1), find(backend)[0].names()
+    return replace(
+        plain,
+        name=f"{backend}/{name}",
         factory=f"bench.settings:{backend.replace('-', '_')}__{name}",
         path=(str(Path(__file__).parents[2]),),
-        tolerance=max(tolerance(name) for name in row.names() if precision(name) == "float32"),
-        python=interpreter(row),
-        variables={**variables(row, threads=1), **SETTINGS[backend][name].variables},
+        tolerance=max(tolerance(one) for one in variants if precision(one) == "float32"),
+        variables={**plain.variables, **SETTINGS[backend][name].variables},
     )
 
 
