@@ -134,7 +134,6 @@ def test_an_api_takes_as_many_threads_as_by_itself(name, threads):
     [
         (("--threads", "none"), "a number above 0 or `default`"),
         (("--threads", "0"), "a number above 0 or `default`"),
-        (("--threads", "99999"), "the cores of this machine"),
         (("--cores", "99999"), "the cores of this machine"),
         (("--beside", "-1"), "-1 is not in the range"),
         (("--keep-warm", "1"), "--keep-warm is for calls with an --interval"),
