@@ -122,13 +122,13 @@ def test_minus_zero_is_paper(net):
 
 PIXELS = np.zeros((28, 28), np.float32)
 SHAPES = [(784,), (28, 27), (2, 28, 29), (1, 1, 28, 28), (0,)]
-DTYPES = ["f8", "u1", "O", ">f4"]
+DTYPES = ["f8", "O", ">f4"]
 ABOVE_1 = float(np.nextafter(np.float32(1), np.float32(2)))
 
 
-def with_value(value, at=(9, 9)):
+def with_value(value):
     image = random_image(1)
-    image[at] = value
+    image[0, 0] = value
     return image
 
 
@@ -142,11 +142,7 @@ REFUSED = [
     *((np.zeros(shape, np.float32), ValueError, r"\(n, 28, 28\), got \(") for shape in SHAPES),
     *((PIXELS.astype(dtype), TypeError, r"astype\(numpy.float32\)") for dtype in DTYPES),
     *((x, TypeError, "float32 array") for x in (None, [[0.0] * 28] * 28)),
-    *(
-        (with_value(value, at), ValueError, "NaN or infinity")
-        for value in (np.nan, np.inf)
-        for at in ((0, 0), (27, 27))
-    ),
+    *((with_value(value), ValueError, "NaN or infinity") for value in (np.nan, np.inf)),
     *((with_value(value), ValueError, r"\(ink\), got") for value in (ABOVE_1, -1e-45, 1e38)),
     (with_a_bad_last(), ValueError, "NaN"),
     (PIXELS.astype("u1"), TypeError, r"uint8.*/ 255$"),
