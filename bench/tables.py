@@ -322,12 +322,12 @@ def in_folder(folder: Path) -> list[Path]:
 
 def tried_beside(path: Path) -> Iterator[str]:
     """Each way against the fastest in float32 of the registry's."""
-    result, tries = read_result(path), alternatives(named(path))
+    result = read_result(path)
     yield measured_how(result)
     yield ""
     titles = ("setting", "what it tries", "median", "ratio to the fastest variant", "95 % interval")
-    known = [row for row in result.backends if tries_of(row, tries)]
-    rows = [setting_row(row, tries, result) for row in sorted(known, key=median_us)]
+    known = [row for row in result.backends if tries_of(row)]
+    rows = [setting_row(row, result) for row in sorted(known, key=median_us)]
     yield from markdown(titles, rows, titles[:2])
 
 
@@ -338,7 +338,7 @@ def fastestsettings(folder: Path) -> Iterator[str]:
         result = read_result(path)
         best = fastest_variant(result)
         other = min((row for row in result.backends if "/" in row.name), key=median_us)
-        _, *figures = setting_row(other, alternatives(named(path)), result)
+        _, *figures = setting_row(other, result)
         rows.append((best.name, time(median_us(best)), *figures))
     titles = ("fastest variant", "median", "the fastest of what else was tried", "its median")
     yield from markdown((*titles, "ratio", "95 % interval"), rows, (titles[0], titles[2]))
@@ -356,7 +356,7 @@ def notatbest(path: Path) -> Iterator[str]:
     measured = {one.name for one in run.backends}
     fastest = fastest_of(timed(run))
     for file in in_folder(path.parents[1] / "settings"):
-        result, tries = read_result(file), alternatives(named(file))
+        result = read_result(file)
         rows = {one.name: one for one in result.backends}
         base = rows.get(fastest.get(named(file), ""))
         others = [one for one in result.backends if one.name not in measured]
@@ -367,7 +367,7 @@ def notatbest(path: Path) -> Iterator[str]:
         if verdict == "faster":
             yield (
                 f"- `{base.name}` takes {share} ({within}) of its time as "
-                f"`{best.name}`: {tries_of(best, tries)}"
+                f"`{best.name}`: {tries_of(best)}"
             )
 
 
@@ -377,21 +377,21 @@ def alternatives(backend: str) -> dict[str, str]:
     return {**still, **MEASURED_ONCE.get(backend, {})}
 
 
-def tries_of(row: Row, tries: Mapping[str, str]) -> str | None:
+def tries_of(row: Row) -> str | None:
     """What a setting tries, or what the registry says of a variant of its own."""
-    _, is_tried, setting = row.name.partition("/")
+    backend, is_tried, setting = row.name.partition("/")
     if is_tried:
-        return tries.get(setting)
-    backend, variant = find(row.name)
-    return backend.variants.get(variant, "the only variant")
+        return alternatives(backend).get(setting)
+    known, variant = find(row.name)
+    return known.variants.get(variant, "the only variant")
 
 
-def setting_row(row: Row, tries: Mapping[str, str], result: Result) -> tuple[str, ...]:
+def setting_row(row: Row, result: Result) -> tuple[str, ...]:
     """One way beside the fastest variant, or why there is none."""
     best = fastest_variant(result)
     (_, us, share, within), _ = compared(best, row, result)
     measured = row.status if us == NONE else us
-    return row.name, tries_of(row, tries) or "", measured, share, NONE if row is best else within
+    return row.name, tries_of(row) or "", measured, share, NONE if row is best else within
 
 
 def median_us(row: Row) -> float:
