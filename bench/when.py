@@ -86,7 +86,6 @@ def answer(run: Run) -> Iterator[str]:
 
 def when(run: Run, conditions: Mapping[str, Run]) -> Iterator[str]:
     """A row for each need: the call, its time, and how many times the usual call takes."""
-    where = linked(run)
     found = {row["name"]: row for row in run.rows}
     rows = []
     for need in NEEDS:
@@ -94,30 +93,25 @@ def when(run: Run, conditions: Mapping[str, Run]) -> Iterator[str]:
         longer = ""
         if need.usual and need.usual != best["name"]:
             longer = f"{times_longer(run, found[need.usual], best)}: `{need.usual}`"
-        rows.append((need.need, *call(best["name"]), time(best["p50_us"]), longer, where))
+        rows.append(answered(run, need.need, best, time(best["p50_us"]), longer))
     others = [row for row in run.rows if row["family"] != "native code"]
-    shortest = min((row for row in others if row["backend"] not in RETIRED), key=lines)
+    alive = [row for row in others if row["backend"] not in RETIRED]
+    shortest = min(alive, key=lambda row: int(row["lines_of_code"]))
     smallest = min(others, key=disk)
     most = max((row for row in others if BATCH in row["rates"]), key=rate)
     least = next(row for row in run.reduced if row["precision"] == "int8")
     rows += [
-        (
-            "the fewest lines",
-            *call(shortest["name"]),
-            f"{shortest['lines_of_code']} lines",
-            "",
-            where,
-        ),
-        ("the least disk", *call(smallest["name"]), f"{disk(smallest):.0f} MiB", "", where),
-        (f"{BATCH} images a call", *call(most["name"]), f"{rate(most):,.0f} images/s", "", where),
-        ("int8", *call(least["name"]), time(least["p50_us"]), "", where),
+        answered(run, "the fewest lines", shortest, f"{shortest['lines_of_code']} lines"),
+        answered(run, "the least disk", smallest, f"{disk(smallest):.0f} MiB"),
+        answered(run, f"{BATCH} images a call", most, f"{rate(most):,.0f} images/s"),
+        answered(run, "int8", least, time(least["p50_us"])),
     ]
     for condition, other in conditions.items():
         best = next(row for row in other.rows if row["family"] != "native code")
         takes = time(best["p50_us"])
         if other.result.rules.interval_s and best["p99_us"]:
             takes += f"; 99 in 100 at most {time(best['p99_us'])}"
-        rows.append((condition, *call(best["name"]), takes, "", linked(other)))
+        rows.append(answered(other, condition, best, takes))
     page, gpu = "[the classroom's page](docs/classroom.html)", "[docs/gpu.md](docs/gpu.md)"
     own = "`lenet-bench compare --model my.onnx`"
     rows += [
@@ -131,23 +125,15 @@ def when(run: Run, conditions: Mapping[str, Run]) -> Iterator[str]:
     yield from (f"| {' | '.join(row)} |" for row in rows)
 
 
-def linked(run: Run) -> str:
-    """The result, as the README links to it."""
-    return f"[{PurePath(run.source).parent.name}]({run.source})"
-
-
-def call(name: str) -> tuple[str, str]:
-    """The backend, and the line that one writes, where it is one."""
-    written = WRITTEN.get(name)
-    return f"`{name}`", f"`{written}`" if written else ""
+def answered(run: Run, need: str, best: Record, takes: str, longer: str = "") -> tuple[str, ...]:
+    """With the line that one writes for that call, and a link to the result."""
+    name, place = best["name"], f"[{PurePath(run.source).parent.name}]({run.source})"
+    line = f"`{WRITTEN[name]}`" if name in WRITTEN else ""
+    return need, f"`{name}`", line, takes, longer, place
 
 
 def us(row: Record) -> float:
     return float(row["p50_us"])
-
-
-def lines(row: Record) -> int:
-    return int(row["lines_of_code"])
 
 
 def disk(row: Record) -> float:
