@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,8 @@ from patterns import write_part, write_patterns
 from PIL import Image, ImageDraw
 
 pytest_plugins = ["browsers", "cuda_children", "shared_results"]
+
+ROOT = Path(__file__).parents[1]
 
 #: Settings of the caller's shell, and of pytest-xdist, that would change what a command does.
 _NOT_INHERITED = (

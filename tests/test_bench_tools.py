@@ -6,13 +6,14 @@ from pathlib import Path
 
 import lenet_bench.backends
 import pytest
+from conftest import ROOT
 from lenet_bench import CompareOptions, compare
 from lenet_bench.registry import FLOAT32, find, names, precision, tolerance
 from lenet_bench.results import read_result
 from sample_results import blocks, result
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "bench"))
-sys.path.insert(0, str(Path(__file__).parents[1]))
+sys.path.insert(0, str(ROOT / "bench"))
+sys.path.insert(0, str(ROOT))
 import conditions
 import gpu
 from compared import compared
@@ -20,8 +21,6 @@ from settings.__main__ import entry
 from settings.tried import SETTINGS
 from size import fault, tokens
 from tables import alternatives
-
-ROOT = Path(__file__).parents[1]
 
 
 def test_a_setting_is_measured_beside_the_registrys_ways():

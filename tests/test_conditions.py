@@ -2,16 +2,16 @@
 
 import gzip
 import sys
-from pathlib import Path
 
 import pytest
+from conftest import ROOT
 from lenet_bench.cli.compare import compare
 from lenet_bench.measure.options import CompareOptions
 from lenet_bench.registry import find
 from lenet_bench.results.log import as_lines
 from sample_results import blocks, log
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "bench"))
+sys.path.insert(0, str(ROOT / "bench"))
 import conditions
 from tables import installed
 

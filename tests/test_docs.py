@@ -5,16 +5,14 @@ import json
 import re
 import shlex
 import sys
-from pathlib import Path
 
 import click
 import lenet_bench
 import pytest
-from conftest import draw_seven, environment
+from conftest import ROOT, draw_seven, environment
 from lenet_bench.cli import cli
 from processes import ran
 
-ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *ROOT.glob("*/README.md")]
 REFERENCE = (ROOT / "docs/cli.md").read_text()
 PACKAGE = ROOT / "python/lenet_bench"

@@ -3,12 +3,11 @@
 import json
 import re
 import sys
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from conftest import environment
+from conftest import ROOT, environment
 from lenet_bench.cli.options import each_network
 from lenet_bench.errors import LenetBenchError, Unsupported
 from lenet_bench.measure import network_answers
@@ -268,7 +267,7 @@ def test_networks_lists_who_can_run_each(run):
 
 
 def test_the_control_measures_lenet_by_hand_beside_lenet_from_the_builder(tmp_path):
-    script = Path(__file__).parents[1] / "bench/control.py"
+    script = ROOT / "bench/control.py"
     done = ran(sys.executable, script, "numpy", "--rounds", "1", "-o", tmp_path / "control.jsonl")
     (row,) = done.stdout.splitlines()[2:]
     assert re.match(r"\| numpy \| [\d.]+ [mµ]s \| [\d.]+ [mµ]s \| [\d.]+ \| ", row)

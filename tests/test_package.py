@@ -11,9 +11,8 @@ from typing import Any
 from zipfile import ZipFile
 
 import pytest
+from conftest import ROOT
 from processes import ran
-
-ROOT = Path(__file__).parents[1]
 
 pytestmark = pytest.mark.slow
 

@@ -1,11 +1,9 @@
 """What is committed stays light: results in the form that `share` makes, a clone that is small."""
 
-from pathlib import Path
-
 import pytest
+from conftest import ROOT
 from processes import ran
 
-ROOT = Path(__file__).parents[1]
 MOST_OF_A_FILE = 1_000_000
 MOST_OF_RESULTS = 12_000_000
 MOST = 25_000_000  # a clone has to fit where 64 MiB do

@@ -2,9 +2,9 @@
 
 import json
 import sys
-from pathlib import Path
 
 import pytest
+from conftest import ROOT
 from jsonschema import Draft202012Validator
 from lenet_bench import read_result
 from lenet_bench.errors import ResultError
@@ -26,7 +26,6 @@ from sample_results import (
     write_log,
 )
 
-ROOT = Path(__file__).parents[1]
 COMMITTED = sorted((ROOT / "results").rglob("*.jsonl.gz"))
 
 

@@ -2,16 +2,16 @@
 
 import dataclasses
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
+from conftest import ROOT
 from lenet_bench import read_result
 from lenet_bench.results import as_result
 from msgspec.structs import replace
 from sample_results import blocks, failed, log
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "bench"))
+sys.path.insert(0, str(ROOT / "bench"))
 import self_test
 from tables import readme_result
 

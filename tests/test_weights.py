@@ -4,10 +4,10 @@ import hashlib
 import json
 import os
 import resource
-from pathlib import Path
 
 import numpy as np
 import pytest
+from conftest import ROOT
 from lenet_bench import load
 from lenet_bench.errors import WeightsError
 from lenet_bench.mnist import read_mnist
@@ -17,7 +17,7 @@ from lenet_bench.weights import Weights, read_weights, write_weights
 from processes import python
 from safetensors.numpy import save_file
 
-FOLDER = Path(__file__).parents[1] / "weights"
+FOLDER = ROOT / "weights"
 MNIST = os.environ.get("LENET_BENCH_MNIST", "")
 
 

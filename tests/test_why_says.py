@@ -1,12 +1,11 @@
 """What docs/why.md says in words holds in the result that it is drawn from."""
 
-from pathlib import Path
-
 import pytest
+from conftest import ROOT
 from lenet_bench.results import breakdowns, read_result
 from lenet_bench.results.breakdown import grouped
 
-RESULT = Path(__file__).parents[1] / "results/why/epyc-zen5-2026-11-24.jsonl.gz"
+RESULT = ROOT / "results/why/epyc-zen5-2026-11-24.jsonl.gz"
 STAGES = ("convolutions", "full layers")
 
 
