@@ -6,6 +6,9 @@ import time
 from contextlib import suppress
 
 import psutil
+import pytest
+
+linux = pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
 
 
 def ran(*command, code=0, **options):

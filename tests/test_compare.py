@@ -1,7 +1,6 @@
 """A comparison as a whole: backends that fail, lie and leak, and when a run ends."""
 
 import os
-import sys
 import threading
 from typing import Any
 
@@ -11,10 +10,8 @@ from lenet_bench import CompareOptions, compare
 from lenet_bench.errors import LenetBenchError
 from lenet_bench.registry import names
 from lenet_bench.results import read_log, read_result, rows
-from processes import alive
+from processes import alive, linux
 from scratch_backends import measured
-
-linux = pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
 
 #: Backends that fail, how, and a part of the reason.
 FAILING = [

@@ -11,9 +11,8 @@ import pytest
 from lenet_bench import load
 from lenet_bench.registry import usable_cores
 from networks import loaded
-from processes import wait_for
+from processes import linux, wait_for
 
-LINUX = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 IMAGES = np.random.default_rng(0).random((9, 28, 28), dtype=np.float32)
 
 
@@ -44,7 +43,7 @@ def sleep(threads):
     return all(text.rpartition(")")[2].split()[0] == "S" for text in texts)
 
 
-@LINUX
+@linux
 def test_idle_helpers_sleep_until_they_are_called_again():
     expected, before = answers(load("fused", threads=1)), tasks()
     net = load("fused", threads=2)
@@ -53,7 +52,7 @@ def test_idle_helpers_sleep_until_they_are_called_again():
         wait_for(lambda: sleep(tasks() - before))
 
 
-@LINUX
+@linux
 def test_a_dropped_network_takes_its_threads_with_it():
     before = tasks()
     net = load("fused", threads=3)

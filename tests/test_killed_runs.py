@@ -13,12 +13,11 @@ from conftest import environment
 from lenet_bench import CompareOptions, compare
 from lenet_bench.errors import ResultError, WeightsError
 from lenet_bench.results import Appended, read_log, read_result
-from processes import alive, children, python, wait_for
+from processes import alive, children, linux, python, wait_for
 from sample_results import sample_log
 from scratch_backends import measured
 
 TIMEOUT_S = 180
-linux = pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
 
 #: Whoever runs the tests in the background or under nohup has these ignored, and so has a child.
 AS_IN_A_TERMINAL = (

@@ -10,12 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 from lenet_bench.process import Child, Died
-from processes import alive, python, wait_for
+from processes import alive, linux, python, wait_for
 
 #: Where children find this file, and what they run.
 PATH = {"PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), *filter(None, sys.path)])}
 TIMEOUT_S = 60
-linux = pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
 
 
 def started(function, **options):
