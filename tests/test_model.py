@@ -149,10 +149,6 @@ def test_a_result_has_the_inputs_of_the_model(measured):
     assert inputs == {"x": "float32 1x8", "state": "float32 1x4", "rate": "int64 scalar"}
 
 
-def test_the_arbiter_is_the_reference_evaluator(measured):
-    assert measured.answer["arbiter"] == "ONNX's reference evaluator"
-
-
 def test_a_model_of_ones_own_cannot_be_shared(run, measured, folder):  # noqa: ARG001
     done = run("share", folder / "state.jsonl", "--yes", "-o", folder)
     assert done.code == 1
@@ -170,15 +166,6 @@ def test_a_run_with_other_inputs_is_not_continued(run, measured, folder):  # noq
 def read(file, **given):
     made = _Read(str(file), given.get("shapes", {}), given.get("ranges", {}), given.get("data", ""))
     return made.inputs
-
-
-def test_a_dynamic_dimension_is_one(tmp_path):
-    assert read(product(tmp_path / "a.onnx"))[0]["x"].shape == (1, 8)
-
-
-def test_a_dimension_has_the_size_that_is_given(tmp_path):
-    inputs = read(product(tmp_path / "a.onnx"), shapes={"x": (5, 8)})
-    assert inputs[0]["x"].shape == (5, 8)
 
 
 def test_dimensions_of_one_name_have_one_size(tmp_path):
