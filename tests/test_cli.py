@@ -95,12 +95,6 @@ def test_completion_prints_the_shells_script(run):
         assert f"_LENET_BENCH_COMPLETE={shell}_complete" in done.output
 
 
-def test_completion_completes_backends(run):
-    words = {"_LENET_BENCH_COMPLETE": "bash_complete", "COMP_CWORD": "3"}
-    done = run(**words, COMP_WORDS="lenet-bench infer --backend fu")
-    assert done.output.split() == ["plain,fused", "plain,fused:int16"]
-
-
 @pytest.mark.skipif(not shutil.which("bash"), reason="needs bash")
 @pytest.mark.parametrize(
     ("typed", "breaks", "offers"),
