@@ -144,7 +144,3 @@ def test_the_names_in_the_figure_do_not_overlap(three):
     rows = figure.spec["data"]["values"]
     ends = sorted(one["at"] for one in rows if one["kind"] == "end")
     assert all(low < high for low, high in pairwise(ends))
-
-
-def test_one_network_has_no_figure():
-    assert sizes(sized([measured("mlp", {"numpy": 10, "torch": 20})])) == []
