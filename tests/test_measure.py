@@ -2,7 +2,7 @@
 
 import os
 import threading
-from itertools import count, islice
+from itertools import chain, count, islice, repeat
 
 import numpy as np
 import pytest
@@ -39,6 +39,10 @@ def asked(fewest, **options):
     return time_calls(infer, inputs, 0.0, fewest=fewest, **options)
 
 
+def timed_with(seconds, **options):
+    return time_calls(lambda _: None, [np.zeros(1, np.float32)], seconds, fewest=1, **options)
+
+
 def test_calls_go_through_the_images():
     calls = asked(20)
     assert len(calls.samples_ns) == 20
@@ -47,8 +51,7 @@ def test_calls_go_through_the_images():
 
 
 def test_calls_last_as_long_as_they_shall():
-    images = [np.zeros(1, np.float32)]
-    assert time_calls(lambda _: None, images, 0.01, fewest=1).wall_ns >= 10_000_000
+    assert timed_with(0.01).wall_ns >= 10_000_000
 
 
 @pytest.fixture
@@ -58,15 +61,10 @@ def loops(monkeypatch):
 
     def take(*times):
         monkeypatch.setattr(measured_calls, "clock", lambda: next(readings))
-        left = list(times)
-        following = lambda: left.pop(0) if len(left) > 1 else left[0]  # noqa: E731
-        monkeypatch.setattr(measured_calls, "known_loop_ns", following)
+        left = chain(times, repeat(times[-1]))
+        monkeypatch.setattr(measured_calls, "known_loop_ns", lambda: next(left))
 
     return take
-
-
-def timed_with(seconds, **options):
-    return time_calls(lambda _: None, [np.zeros(1, np.float32)], seconds, fewest=1, **options)
 
 
 def test_a_machine_that_is_never_quiet_ends_the_wait(loops):
