@@ -1,8 +1,8 @@
 """Single-image latency of every backend at hand, as one table: `pytest bench/ --benchmark-only`.
 
-The boundary is DESIGN's: a float32 (28, 28) in, float32 (10,) out, and the inputs rotate so that
-no backend can answer from a cache. All backends share this process. Where they
-are close, believe `lenet-bench compare`, which gives each a process of its own.
+A float32 (28, 28) goes in, a float32 (10,) comes out, and the inputs rotate so that no backend can
+answer from a cache. All backends share this process. Where they are close, believe `lenet-bench
+compare`, which gives each a process of its own.
 """
 
 from collections.abc import Callable
