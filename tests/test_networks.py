@@ -193,9 +193,7 @@ def test_an_unknown_network_is_named_with_those_that_there_are():
         network("lenet5")
 
 
-def test_a_network_that_does_not_fit_the_memory_is_refused_before_it_starts(
-    monkeypatch,
-):
+def test_a_network_that_does_not_fit_the_memory_is_refused_before_it_starts(monkeypatch):
     monkeypatch.setattr(memory, "_SPARE", 1 << 60)
     with pytest.raises(LenetBenchError, match="vgg16 has 138 million weights"):
         network_answers.check_memory(network("vgg16"))

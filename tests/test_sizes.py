@@ -58,9 +58,7 @@ def test_a_ratio_is_to_the_fastest_of_the_same_network(three):
     assert found["litert", "mlp"] == 1
 
 
-def test_a_backend_is_near_from_the_smallest_network_after_which_it_always_is(
-    three,
-):
+def test_a_backend_is_near_from_the_smallest_network_after_which_it_always_is(three):
     near = since(by_name(sized(three))["tensorflow:function"])
     assert near is not None
     assert near.network == "lenet"
@@ -76,9 +74,7 @@ def test_the_fastest_is_near_everywhere(three):
     assert "on every network" in said(three, "litert")
 
 
-def test_slower_kernels_are_named_where_dispatch_cannot_explain_the_difference(
-    three,
-):
+def test_slower_kernels_are_named_where_dispatch_cannot_explain_the_difference(three):
     assert "more than 10 % longer than the fastest API even at 15,470 m" in said(three, "torch")
     assert "its kernels are slower" in said(three, "torch")
     assert "kernels" not in said(three, "keras")
