@@ -124,8 +124,7 @@ def give(tab, way, content, name):
     tab.evaluate(
         """([way, bytes, name]) => {
             const files = new DataTransfer();
-            const pasted = name.endsWith("png") ? "image/png" : "image/jpeg";
-            const type = way === "paste" ? pasted : "";
+            const type = way === "paste" ? "image/jpeg" : "";
             files.items.add(new File([new Uint8Array(bytes)], name, { type }));
             const event = way === "drop"
                 ? new DragEvent("drop", { dataTransfer: files, bubbles: true, cancelable: true })
@@ -136,48 +135,24 @@ def give(tab, way, content, name):
     )
 
 
-def test_pictures_are_opened_dropped_and_pasted_also_of_a_dark_board(see, pytestconfig):
+def test_pictures_are_opened_dropped_and_pasted(see, pytestconfig):
     tab = see()
-    for path in sorted((pytestconfig.rootpath / "images").glob("desk-*"))[:3]:
-        digit = path.stem[-1]
-        tab.locator("#picture").set_input_files(path)
-        tab.wait_for_selector(f"#answer[data-digit='{digit}']")
-        tab.locator("#clear").click()
-        for way in ("drop", "paste"):
-            give(tab, way, path.read_bytes(), path.name)
-            tab.wait_for_selector(f"#answer[data-digit='{digit}']")
-            tab.locator("#clear").click()
-    draw(tab, SEVEN)
-    drawn = Image.open(io.BytesIO(tab.locator("#draw").screenshot())).convert("L")
-    board = io.BytesIO()
-    Image.fromarray(255 - np.asarray(drawn)[8:-8, 8:-8]).save(board, "PNG")
-    tab.locator("#clear").click()
-    give(tab, "drop", board.getvalue(), "board.png")
+    path = pytestconfig.rootpath / "images/desk-7.jpg"
+    tab.locator("#picture").set_input_files(path)
     tab.wait_for_selector("#answer[data-digit='7']")
+    for way in ("drop", "paste"):
+        tab.locator("#clear").click()
+        give(tab, way, path.read_bytes(), path.name)
+        tab.wait_for_selector("#answer[data-digit='7']")
 
 
-def test_what_is_no_picture_is_refused_in_a_sentence_and_blank_paper_has_no_answer(see):
+def test_a_picture_without_ink_takes_the_old_answer_away(see):
     tab = see()
-    tab.locator("#here", has_text=re.compile(r"\d (µs|ms)")).wait_for()  # measured here
-    give(tab, "drop", b"not a picture", "notes.txt")
-    tab.locator("#hint", has_text="not a picture").wait_for()
     white = io.BytesIO()
     Image.new("L", (60, 60), 255).save(white, "PNG")
-    draw(tab, SEVEN)
     give(tab, "drop", white.getvalue(), "white.png")
-    tab.wait_for_selector("#answer:not([data-digit])", state="attached")
-
-
-def blank_picture():
-    white = io.BytesIO()
-    Image.new("L", (60, 60), 255).save(white, "PNG")
-    return white.getvalue()
-
-
-def test_a_picture_without_ink_is_told(see):
-    tab = see()
-    give(tab, "drop", blank_picture(), "white.png")
     tab.locator("#hint", has_text="no pen strokes").wait_for()
+    tab.wait_for_selector("#answer:not([data-digit])", state="attached")
 
 
 def test_a_dot_is_no_digit(see):
