@@ -248,12 +248,12 @@ def test_a_browser_that_cannot_run_the_page_says_so(browser, page):
     tab.close()
 
 
-def test_every_number_is_the_sum_that_the_page_says_and_the_answer_the_references(see):
+def test_every_number_is_the_sum_that_the_page_says(see):
     """The way back computes each value anew; it must be the one that the kernels gave."""
     tab = see()
     draw(tab, SEVEN)
     image = tab.evaluate(SEEN)
-    worst, probabilities = tab.evaluate(
+    worst = tab.evaluate(
         """async ([image, kernels, weights]) => {
         const [{ terms }, { engine }] = await Promise.all(
             ["lenet/origin.js", "lenet/engine.js"].map((name) => import(name)));
@@ -268,17 +268,15 @@ def test_every_number_is_the_sum_that_the_page_says_and_the_answer_the_reference
                 worst = Math.max(worst, Math.abs(value - seen[layer][index]));
             }
         }
-        return [worst, [...seen.probabilities]];
+        return worst;
     }""",
         [image, *(b64encode(path.read_bytes()).decode() for path in CARRIED)],
     )
     assert 0 < worst < 1e-4
-    expected = lenet_bench.load("reference").infer(np.array(image, np.float32).reshape(28, 28))
-    assert np.abs(np.array(probabilities) - expected).max() < 1e-5
 
 
 @in_each_browser
-def test_an_output_is_followed_back_to_the_image_by_keyboard_and_a_map_by_a_click(see):
+def test_an_output_is_followed_back_to_the_image_by_keyboard(see):
     tab = see()
     draw(tab, SEVEN)
     tab.locator("#outputs button").nth(7).focus()
@@ -291,8 +289,6 @@ def test_an_output_is_followed_back_to_the_image_by_keyboard_and_a_map_by_a_clic
     for text, layer in zip(said, ("Output 7", "fc1", "pool2", "pool1"), strict=True):
         assert layer in text
     assert tab.locator("#origin .windows canvas").count() == 3
-    tab.locator("#layer-pool2").click(position={"x": 10, "y": 10})
-    assert "map 0 of pool2" in tab.locator("#origin h3").inner_text()
 
 
 @pytest.mark.parametrize("viewport", [{"width": 1280, "height": 720}, PHONE])
