@@ -60,9 +60,9 @@ def test_the_first_screen_says_in_figures_what_it_is_about(see):
     assert "12.6 ms with Keras predict: 630 times as long" in said
 
 
-def test_the_first_screen_has_a_legend_with_what_to_do_next(see):
+def test_the_first_screen_has_all_from_the_drawing_to_the_lesson(see):
     tab = see()
-    for part in ("#legend", "#layer-pool2", "#answer", "#teach"):
+    for part in ("#draw", "#legend", "#layers", "#outputs", "#answer", "#teach"):
         box = tab.locator(part).bounding_box()
         assert box["y"] + box["height"] <= DESK["height"], part
 
