@@ -8,7 +8,7 @@ from pathlib import Path
 import lenet_bench.show.classroom
 import numpy as np
 import pytest
-from browsers import DESK, in_each_browser, violations
+from browsers import DESK, LATE_MS, in_each_browser, violations
 from lenet_bench.results import read_result
 from lenet_bench.show.classroom import classroom_page
 from lenet_bench.weights import default_path
@@ -229,20 +229,34 @@ def test_every_target_is_large_enough_for_a_finger(see):
     assert targets.evaluate_all(small) == []
 
 
-def test_a_browser_without_idle_callbacks_measures_too(browser, page):
+@pytest.fixture
+def lacking(browser, page):
+    """`lacking("WebAssembly")` opens the page in a browser that has none."""
     tab = browser.new_page()
-    tab.add_init_script("delete globalThis.requestIdleCallback")
-    tab.goto(page.as_uri())
+    tab.set_default_timeout(LATE_MS)
+
+    def open_page(name):
+        tab.add_init_script(f"delete globalThis.{name}")
+        tab.goto(page.as_uri())
+        return tab
+
+    yield open_page
+    tab.close()
+
+
+def test_a_browser_without_idle_callbacks_measures_too(lacking):
+    tab = lacking("requestIdleCallback")
     tab.locator("#here", has_text=re.compile(r"\d (µs|ms)")).wait_for()
-    tab.close()
 
 
-def test_a_browser_that_cannot_run_the_page_says_so(browser, page):
-    tab = browser.new_page()
-    tab.add_init_script("delete globalThis.WebAssembly")
-    tab.goto(page.as_uri())
-    tab.get_by_role("alert").wait_for()
-    tab.close()
+def test_a_browser_without_decompression_streams_unpacks_by_itself(lacking):
+    tab = lacking("DecompressionStream")
+    tab.wait_for_selector("html[data-ready]")
+    assert draw(tab, SEVEN) == "7"
+
+
+def test_a_browser_that_cannot_run_the_page_says_so(lacking):
+    lacking("WebAssembly").get_by_role("alert").wait_for()
 
 
 def test_every_number_is_the_sum_that_the_page_says(see):
@@ -402,15 +416,6 @@ def test_a_digit_is_drawn_by_keyboard(see):
     for key in ["ArrowUp"] * 8 + [" "] + ["ArrowDown"] * 16:
         tab.keyboard.press(key)
     assert answered(tab) == "1"
-
-
-def test_a_browser_without_decompression_streams_unpacks_by_itself(browser, page):
-    tab = browser.new_page()
-    tab.add_init_script("delete globalThis.DecompressionStream")
-    tab.goto(page.as_uri())
-    tab.wait_for_selector("html[data-ready]")
-    assert draw(tab, SEVEN) == "7"
-    tab.close()
 
 
 def test_a_stage_is_lit_everywhere(see):
