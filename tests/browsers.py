@@ -5,6 +5,7 @@ import shutil
 import pytest
 
 DESK = {"width": 1280, "height": 800}
+PHONE = {"width": 390, "height": 844}
 LATE_MS = 120_000  # a busy machine's too
 
 

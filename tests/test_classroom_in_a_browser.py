@@ -8,14 +8,13 @@ from pathlib import Path
 import lenet_bench.show.classroom
 import numpy as np
 import pytest
-from browsers import DESK, LATE_MS, in_each_browser, violations
+from browsers import DESK, LATE_MS, PHONE, in_each_browser, violations
 from lenet_bench.results import read_result
 from lenet_bench.show.classroom import classroom_page
 from lenet_bench.weights import default_path
 from PIL import Image
 from sample_results import blocks, result
 
-PHONE = {"width": 390, "height": 844}
 NAMES = ("fused", "onednn", "tensorflow:xla", "keras:predict_on_batch", "keras")
 TIMES_US = (20, 60, 180, 540, 12_600)
 CARRIED = (Path(lenet_bench.show.classroom.__file__).parent / "fused.wasm", default_path())

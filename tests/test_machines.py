@@ -6,6 +6,7 @@ from dataclasses import replace as changed
 from pathlib import Path
 
 import pytest
+from browsers import PHONE
 from lenet_bench import units
 from lenet_bench.cli import run as command
 from lenet_bench.questions.machines import measured_machines
@@ -148,9 +149,6 @@ def of_fused(path):
     result = read_result(path)
     us, base = (result.row(name).summary.p50_us for name in ("fused", "onednn"))
     return units.time(us), units.ratio(us / base)
-
-
-PHONE = {"width": 390, "height": 844}
 
 
 @pytest.fixture(scope="module")

@@ -1,15 +1,13 @@
 """The report's page in a real Chromium: on a desk, a phone, in the dark, on paper, by keyboard."""
 
 import pytest
-from browsers import violations
+from browsers import DESK, PHONE, violations
 from lenet_bench.registry import precision
 from lenet_bench.show.page import gather, page
 from lenet_bench.show.why import consists_of, difference
 from sample_results import blocks, failed, result, sample_apart, sample_of_all
 
 HOSTILE = "<img src=x onerror='window.hacked = 1'><script>window.hacked = 1</script>"
-DESK = {"width": 1280, "height": 800}
-PHONE = {"width": 390, "height": 844}
 TIMES = {
     "fused": 20,
     "fused:int16": 13,
