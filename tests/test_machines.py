@@ -72,12 +72,6 @@ def test_the_medians_are_those_of_the_results(folder):
         }
 
 
-def test_a_shared_result_has_the_medians_of_the_whole_one(folder):
-    (shared,), _ = measured_machines(list(folder.glob("*.gz")))
-    (whole,), _ = measured_machines([COMMITTED[0]])
-    assert shared.times == whole.times
-
-
 def test_the_table_has_a_row_a_machine(folder, shown, monkeypatch):
     monkeypatch.setenv("COLUMNS", "200")
     code, answers, _ = shown("machines", folder)
