@@ -8,7 +8,6 @@ import re
 
 import pytest
 from conftest import environment
-from lenet_bench.cli import run as command
 from lenet_bench.results import Batch
 from lenet_bench.show.comparison import render
 from lenet_bench.show.figures.pictures import pictures
@@ -97,20 +96,6 @@ def test_a_device_that_never_ends_is_read_to_a_bound(run):
     done = run("report", "/dev/zero")
     assert done.code == 1
     assert "more than 64 MiB" in done.errors
-
-
-def test_a_folder_is_shown_without_the_file_that_claims_too_much(tmp_path, capsys):
-    path = tmp_path / "bad.jsonl"
-    bad = with_checksums(CLAIMS["objects in objects"](*lines_of(path)))
-    path.write_bytes(bad)
-    write_log(tmp_path / "good.jsonl", sample_log())
-    assert command(["machines", str(tmp_path), "--json"]) == 1
-    said = capsys.readouterr()
-    assert [one["source"] for one in json.loads(said.out)["machines"]] == [
-        str(tmp_path / "good.jsonl")
-    ]
-    assert "bad.jsonl" in said.err
-    assert "bug" not in said.err
 
 
 @pytest.mark.parametrize("number", ["1e999", "NaN", "1000000000000001"])
