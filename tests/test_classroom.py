@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 from lenet_bench.cost import lines_of_code
 from lenet_bench.errors import ResultError
-from lenet_bench.questions.cost import STAGES
 from lenet_bench.results import read_result
 from lenet_bench.results.breakdown import UNEXPLAINED, breakdowns, kind
 from lenet_bench.show.classroom import classroom_page
@@ -80,23 +79,10 @@ def test_the_lesson_has_every_timed_backend_in_order():
     assert fused["us"] == pytest.approx(20, abs=0.1)
 
 
-def test_every_backend_has_its_code_by_stage():
-    found = lesson([("small.jsonl", small())])
-    for one in found["backends"]:
-        stages = {stage for part in found["listings"][one["listing"]] for stage in part["stages"]}
-        assert stages >= {*STAGES} - {"the rest"}, one["name"]
-
-
 def test_every_backend_has_calls_that_were_measured():
     for one in lesson([("small.jsonl", small())])["backends"]:
         assert one["quantiles"] == sorted(one["quantiles"])
         assert one["quantiles"][0] * 0.999 <= one["us"] <= one["quantiles"][-1] * 1.001
-
-
-def test_an_ellipsis_stands_for_lines_of_other_stages():
-    (parts,) = lesson([("small.jsonl", result(blocks("chainer", 90)))])["listings"]
-    (rest,) = (part for part in parts if part["stages"] == ("the rest",))
-    assert rest["html"].count("…") == rest["numbers"].count("") > 1
 
 
 def test_a_run_of_why_says_what_the_calls_time_goes_to(pytestconfig):
