@@ -60,12 +60,6 @@ def test_every_sentence_is_in_the_one_file_that_others_translate(page):
     assert re.sub(r"<[^>]*>|\s", "", shown) == ""
 
 
-def test_what_is_said_without_a_script_is_in_that_file_too(page, pytestconfig):
-    sentences = pytestconfig.rootpath / "python/lenet_bench/show/classroom/strings.js"
-    (said,) = re.findall("<noscript><p[^>]*>(.+?)</p>", page)
-    assert f'"{said}"' in sentences.read_text()
-
-
 def test_a_page_has_no_image_of_mnist_unless_it_is_given_some(page):
     assert json.loads(unpacked(page, "lesson"))["learnt"]["wrong"] == []
 
