@@ -288,15 +288,6 @@ def test_a_backend_that_dies_costs_its_own_row(command):
         assert fused["digit"] == openblas["digit"] == 1
 
 
-def test_a_backend_that_died_is_started_again(command):
-    with served(*command) as lesson:
-        lesson.wait_until_ready()
-        lesson.workers()[1].kill()
-        lesson.answers(stroke())
-        wait_for(lambda: lesson.backends()["numpy"]["state"] == "ready")
-        assert [one["digit"] for one in lesson.answers(stroke())] == [1, 1, 1]
-
-
 @linux
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_however_the_lesson_ends_no_process_is_left(command, number):
@@ -401,7 +392,3 @@ def test_without_serve_it_writes_a_page(run, saved, tmp_path):
     done = run("classroom", saved, "-o", page)
     assert done.code == 0, done.errors
     assert page.read_text(encoding="utf-8").lower().startswith("<!doctype html>")
-
-
-def test_a_result_that_is_absent_is_an_error(run, tmp_path):
-    assert run("classroom", tmp_path / "absent.jsonl", "-o", tmp_path / "lesson.html").code == 1
