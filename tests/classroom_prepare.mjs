@@ -9,11 +9,8 @@ const [folder, batch] = process.argv.slice(2);
 const { explain, fromPixels, NoInk } = await import(pathToFileURL(`${folder}/prepare.js`));
 const content = readFileSync(`${batch}.bin`);
 
-function pictureOf({ at, height, width, channels }) {
-  if (!channels) return fromPixels(content.subarray(at, at + 4 * height * width), width, height);
-  const bytes = content.buffer.slice(content.byteOffset + at);
-  const data = new Float32Array(bytes, 0, height * width * channels);
-  return { height, width, channels, data };
+function pictureOf({ at, height, width }) {
+  return fromPixels(content.subarray(at, at + 4 * height * width), width, height);
 }
 
 function brief({ height, width, channels, data }) {
