@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import subprocess
 from pathlib import Path
 
 import lenet_bench
@@ -11,6 +10,7 @@ import pytest
 from digit_photos import BLACK, WHITE, lay, pen, sheet, stored
 from lenet_bench.images import read_image
 from lenet_bench.mnist import FOLDER_VARIABLE, read_mnist
+from processes import ran
 
 SAMPLES = sorted((Path(__file__).parents[1] / "images").glob("*-[0-9].*"))
 FOLDER = Path(lenet_bench.__file__).parent / "show" / "classroom"
@@ -20,10 +20,7 @@ needs_node = pytest.mark.skipif(shutil.which("node") is None, reason="node is no
 
 def node(script, *arguments):
     """What a script beside this file, which takes the page's folder first, prints or says wrong."""
-    command = ["node", Path(__file__).with_name(script), FOLDER, *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=3600)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    return ran("node", Path(__file__).with_name(script), FOLDER, *arguments, timeout=3600).stdout
 
 
 def handwriting(count):

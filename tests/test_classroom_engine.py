@@ -2,7 +2,6 @@
 
 import importlib.util
 import json
-import subprocess
 import sys
 from pathlib import Path
 
@@ -12,6 +11,7 @@ import pytest
 from classroom import FOLDER, SAMPLES, handwriting, needs_node, node
 from lenet_bench.network import PARAMETERS
 from lenet_bench.weights import default_path, read_weights
+from processes import ran
 
 pytestmark = needs_node
 
@@ -70,5 +70,5 @@ def test_it_answers_as_the_reference_does(images, weights_file, tmp_path, canoni
     importlib.util.find_spec("ziglang") is None, reason="ziglang is not installed: `make wasm`"
 )
 def test_it_is_what_the_kernels_compile_to(tmp_path):
-    subprocess.run(["sh", BUILD, sys.executable, tmp_path / "anew.wasm"], check=True, timeout=1800)
+    ran("sh", BUILD, sys.executable, tmp_path / "anew.wasm", timeout=1800)
     assert (tmp_path / "anew.wasm").read_bytes() == WASM.read_bytes(), "run `make wasm`"
