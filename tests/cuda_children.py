@@ -3,13 +3,10 @@
 import fcntl
 import json
 import os
-import subprocess
 import sys
-from collections.abc import Callable
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 import pytest
 from cuda_setting import (
@@ -24,6 +21,7 @@ from cuda_setting import (
     link_with_nvidia,
     run,
 )
+from processes import python, ran
 
 #: What every child starts with. `double` counts, fails and tells on request.
 PRELUDE = """
@@ -75,8 +73,6 @@ program = ctypes.CDLL(sys.argv[1])
 assert program.main(2, (ctypes.c_char_p * 3)(b"cudnn_plans", sys.argv[2].encode(), None)) == 0
 """
 
-Ask = Callable[..., Any]
-
 needs_cuda = pytest.mark.skipif(
     built_major() is None, reason="lenet_bench is built without CUDA (make test-cuda13)"
 )
@@ -108,12 +104,8 @@ def fetched(name, *packages):
 
 def pip(python, *words):
     """Run pip without the versions that make pins; skip the test where it cannot fetch."""
-    done = subprocess.run(
-        [python, "-m", "pip", "--quiet", *words],
-        env={name: value for name, value in os.environ.items() if "CONSTRAINT" not in name},
-        capture_output=True,
-        text=True,
-    )
+    unpinned = {name: value for name, value in os.environ.items() if "CONSTRAINT" not in name}
+    done = ran(python, "-m", "pip", "--quiet", *words, code=None, env=unpinned)
     if done.returncode != 0:
         pytest.skip(f"pip cannot fetch {' '.join(words)}: {done.stderr[-500:]}")
 
@@ -153,18 +145,6 @@ def planner(tmp_path_factory):
     return folder / "planner.so"
 
 
-def child(code, **environment):
-    script = f"major = {built_major()}\n{PRELUDE}\n{code}"
-    inherited = {k: v for k, v in os.environ.items() if not k.startswith(("CUDA_", "LENET_BENCH_"))}
-    return subprocess.run(
-        [sys.executable, "-c", script],
-        env={**inherited, **environment},
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
-
-
 @pytest.fixture(scope="session")
 def ask(double, tmp_path_factory):
     """What the code, run in a process of its own on the double, gives to `answer`."""
@@ -172,10 +152,12 @@ def ask(double, tmp_path_factory):
         cache = str(folder)
 
     def run(code, **environment):
+        own = ("CUDA_", "LENET_BENCH_")
+        inherited = {k: v for k, v in os.environ.items() if not k.startswith(own)}
         fixed = {"LENET_BENCH_CUDA_LIBRARIES": str(double), "XDG_CACHE_HOME": cache}
-        done = child(code, **{**fixed, **environment})
+        script = f"major = {built_major()}\n{PRELUDE}\n{code}"
+        done = python(script, env={**inherited, **fixed, **environment}, timeout=300)
         lines = [line for line in done.stdout.splitlines() if line.startswith("ANSWER ")]
-        assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
         return json.loads(lines[-1].removeprefix("ANSWER "))
 
     return run
