@@ -2,12 +2,11 @@
 
 import json
 import os
-import subprocess
-import sys
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from processes import python
 
 HERE = str(Path(__file__).parent)
 
@@ -71,59 +70,54 @@ gpu.why_none = lambda: None  # there is none that it would have to run on
 """
 
 
-def answer(code, gpu="0", **variables):
+def answer(code, ends=0, gpu="0", **variables):
+    """A child with this code, which ends so."""
     environment = {**os.environ, "LENET_BENCH_GPU": gpu, **variables}
     script = f"{CUPY_ON_NUMPY}\nsys.path.append({HERE!r})\nimport lenet_bench\n{code}"
-    return subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, env=environment
-    )
-
-
-def said(code, **options):
-    """What a child prints that must not fail."""
-    done = answer(code, **options)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    return python(script, code=ends, env=environment)
 
 
 def test_the_array_code_matches_the_float64_reference():
-    said(
-        "from lenet_bench import load\n"
-        "from networks import random_images, random_weights\n"
-        "weights, images = random_weights(7), random_images(7, 3)\n"
-        "net, reference = load('cupy', weights=weights), load('reference', weights=weights)\n"
-        "assert np.abs(net.infer(images) - reference.infer(images)).max() < 1e-5\n"
-        "assert net.infer(images[:0]).shape == (0, 10)\n"
-        "found, expected = net.layers(images[0]), reference.layers(images[0])\n"
-        "assert list(found) == list(expected)\n"
-        "for name in found:\n"
-        "    assert np.abs(found[name] - expected[name]).max() < 1e-5, name\n"
-    )
+    answer("""
+from lenet_bench import load
+from networks import random_images, random_weights
+weights, images = random_weights(7), random_images(7, 3)
+net, reference = load("cupy", weights=weights), load("reference", weights=weights)
+assert np.abs(net.infer(images) - reference.infer(images)).max() < 1e-5
+assert net.infer(images[:0]).shape == (0, 10)
+found, expected = net.layers(images[0]), reference.layers(images[0])
+assert list(found) == list(expected)
+for name in found:
+    assert np.abs(found[name] - expected[name]).max() < 1e-5, name
+""")
 
 
 def test_its_answers_are_in_the_memory_of_the_gpu():
-    facts = json.loads(said("import json\nprint(json.dumps(lenet_bench.load('cupy').describe()))"))
+    done = answer("import json\nprint(json.dumps(lenet_bench.load('cupy').describe()))")
+    facts = json.loads(done.stdout)
     assert "memory of GPU 0" in facts["proof"]
     assert facts["CUDA runtime"] == "13.2"
 
 
 def test_a_second_gpu_is_chosen_by_its_number():
-    assert said("print(lenet_bench.load('cupy').device.id)", gpu="1").strip() == "1"
+    done = answer("print(lenet_bench.load('cupy').device.id)", gpu="1")
+    assert done.stdout == "1\n"
 
 
 def test_a_gpu_that_is_not_there_is_refused_in_one_sentence():
-    sentence = answer("lenet_bench.load('cupy')", gpu="2").stderr.splitlines()[-1]
+    done = answer("lenet_bench.load('cupy')", ends=1, gpu="2")
+    sentence = done.stderr.splitlines()[-1]
     assert "0 to 1" in sentence
     assert "LENET_BENCH_GPU=0" in sentence
 
 
 @pytest.mark.parametrize("variable", ["CUPY_TF32", "NVIDIA_TF32_OVERRIDE"])
 def test_what_would_round_to_tf32_is_refused_with_what_mends_it(variable):
-    done = answer("lenet_bench.load('cupy')", **{variable: "1"})
+    done = answer("lenet_bench.load('cupy')", ends=1, **{variable: "1"})
     sentence = done.stderr.splitlines()[-1]
     assert "Unavailable" in sentence
     assert f"fix it with: unset {variable}" in sentence
-    assert answer("lenet_bench.load('cupy')", **{variable: "0"}).returncode == 0
+    answer("lenet_bench.load('cupy')", **{variable: "0"})
 
 
 def test_what_is_missing_is_one_sentence_with_what_mends_it():
@@ -132,7 +126,7 @@ def test_what_is_missing_is_one_sentence_with_what_mends_it():
         "import lenet_bench; from lenet_bench.registry import gpu; gpu.why_none = lambda: None\n"
         "lenet_bench.load('cupy')"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    done = python(code, code=None)
     if done.returncode == 0:
         pytest.skip("there is an NVIDIA GPU here")
     mends = "nvidia-smi" if find_spec("cupy") else "pip install 'lenet-bench[cupy]'"
