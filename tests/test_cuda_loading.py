@@ -7,13 +7,12 @@ NVRTC compiles our kernels, which takes its builtins.
 
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from cuda_children import OTHERS, PLAN, fetched, needs_cuda
 from cuda_setting import built_major, wheel_folders
+from processes import python
 from test_cuda_plans import described
 
 MAJOR = built_major() or 13
@@ -50,29 +49,23 @@ def cudnn():
     return next(path for path in wheel_folders("lib", MAJOR) if (path / DISPATCHER).exists())
 
 
-def python(code, *arguments, **environment):
-    """What a process of its own prints, as data; its packages go before ours."""
-    paths = (environment.pop("PYTHONPATH", ""), os.environ.get("PYTHONPATH", ""))
-    path = os.pathsep.join(filter(None, paths))
-    done = subprocess.run(
-        [sys.executable, "-c", code, *arguments],
-        env={**os.environ, "PYTHONPATH": path, **environment},
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
+def used(code, *arguments, packages="", **variables):
+    """The files that a process of its own says; these packages go before ours."""
+    paths = filter(None, (str(packages), os.environ.get("PYTHONPATH")))
+    own = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), **variables}
+    done = python(code, *arguments, env=own, timeout=120)
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def plan(planner, *searched, packages=None, loaded=None):
+def plan(planner, *searched, packages="", loaded=None):
     """The folders that cuDNN's files come from, with these in LD_LIBRARY_PATH, and one loaded."""
     before = f"import ctypes\nctypes.CDLL({str(loaded)!r})" if loaded else ""
-    files = python(
+    files = used(
         before + USE.format(use=PLAN, library="libcudnn"),
-        *(str(planner), described("H200")),
+        planner,
+        described("H200"),
+        packages=packages,
         LD_LIBRARY_PATH=os.pathsep.join(map(str, (planner.parent, *searched))),
-        PYTHONPATH=str(packages or ""),
     )
     assert len(files) > 6
     return {str(Path(file).parent) for file in files}
@@ -101,6 +94,6 @@ def test_a_cudnn_that_was_loaded_before_is_used_as_a_whole(planner, other_cudnn)
 def test_an_nvrtc_that_another_package_pins_compiles_our_kernels(others):
     compile_ours = "assert len(module.compile_kernels(90)) > 10_000"
     use = USE.format(use=compile_ours, library="libnvrtc")
-    nvrtc, builtins = (Path(file) for file in python(use, PYTHONPATH=str(others))[::-1])
+    nvrtc, builtins = (Path(file) for file in used(use, packages=others)[::-1])
     assert nvrtc.parent == builtins.parent
     assert others in nvrtc.parents
