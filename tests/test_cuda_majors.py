@@ -4,13 +4,13 @@ with libraries that only say which they are. It takes no GPU and none of NVIDIA'
 
 import os
 import re
-import subprocess
 import sys
 from importlib.util import find_spec
 from shutil import which
 
 import pytest
-from cuda_setting import TESTS, compiler, run
+from cuda_setting import TESTS, compiler
+from processes import python, ran
 
 LIBRARIES = {
     12: ("libcudart.so.12", "libnvrtc.so.12", "libcublas.so.12"),
@@ -33,7 +33,7 @@ def library(tmp_path_factory):
         "#include <stdlib.h>\n"
         'int cuDriverGetVersion(int* v) { *v = atoi(getenv("DRIVER")); return 0; }'
     )
-    run([compiler(), "-xc", "-shared", "-fPIC", str(source), "-o", str(folder / "library.so")])
+    ran(compiler(), "-xc", "-shared", "-fPIC", source, "-o", folder / "library.so")
     return folder / "library.so"
 
 
@@ -55,18 +55,12 @@ except Unavailable as error:
 
 def choose(folder, library, driver, installed):
     """The module that is brought in, or the sentence that says why none is."""
-    for name in (*installed, *(["libcuda.so.1"] if driver else [])):
+    for name in (*installed, "libcuda.so.1"):
         (folder / name).symlink_to(library)
     for major in LIBRARIES:
         (folder / f"_cuda{major}.py").write_text("def keep_kernels_in(folder): pass\n")
-    done = subprocess.run(
-        [sys.executable, "-c", CHOOSE, str(folder)],
-        env={**os.environ, "LENET_BENCH_CUDA_LIBRARIES": str(folder), "DRIVER": str(driver)},
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout.strip()
+    own = {**os.environ, "LENET_BENCH_CUDA_LIBRARIES": str(folder), "DRIVER": str(driver)}
+    return python(CHOOSE, folder, env=own).stdout.strip()
 
 
 @pytest.mark.parametrize(
@@ -88,30 +82,27 @@ needs_cmake = pytest.mark.skipif(
 )
 
 
-def make_toolkit(folder, library, majors):
+def make_toolkit(folder, library):
     """What a system's CUDA with cuDNN has, as far as CMake looks at it."""
     for header in HEADERS:
         (folder / "include" / header).parent.mkdir(parents=True, exist_ok=True)
         (folder / "include" / header).write_text("")
     (folder / "lib64").mkdir()
-    for name in (*(name for major in majors for name in LIBRARIES[major]), "libcudnn.so.9"):
+    for name in EVERY:
         (folder / "lib64" / name).symlink_to(library)
     return folder
 
 
-def configure(folder, toolkit, majors):
+def configure(folder, toolkit, majors, code=0):
     import pybind11
 
-    return subprocess.run(
-        [
-            *("cmake", "-S", str(TESTS.parent), "-B", str(folder)),
-            *(f"-DLENET_CUDA={majors}", f"-DLENET_CUDA_ROOT={toolkit}"),
-            f"-DPython_EXECUTABLE={sys.executable}",
-            f"-Dpybind11_DIR={pybind11.get_cmake_dir()}",
-        ],
+    return ran(
+        *("cmake", "-S", TESTS.parent, "-B", folder),
+        *(f"-DLENET_CUDA={majors}", f"-DLENET_CUDA_ROOT={toolkit}"),
+        f"-DPython_EXECUTABLE={sys.executable}",
+        f"-Dpybind11_DIR={pybind11.get_cmake_dir()}",
+        code=code,
         env={k: v for k, v in os.environ.items() if k != "VERBOSE"},
-        capture_output=True,
-        text=True,
     )
 
 
@@ -123,32 +114,24 @@ def cache(build, major):
 
 @needs_cmake
 def test_each_major_of_a_system_toolkit_makes_a_module(tmp_path, library):
-    majors = (12, 13)
-    toolkit = make_toolkit(tmp_path / "toolkit", library, majors)
-    done = configure(tmp_path / "build", toolkit, "12,13")
-    assert done.returncode == 0, done.stderr
-    for major in majors:
+    toolkit = make_toolkit(tmp_path / "toolkit", library)
+    configure(tmp_path / "build", toolkit, "12,13")
+    for major in LIBRARIES:
         places = cache(tmp_path / "build", major)
         assert len(places) == len(HEADERS) + 4
         assert places[f"LENET_CUDA{major}_nv_target"] == str(toolkit / "include" / "cccl")
         for name in ("cublas", "cudart"):
             place = places[f"LENET_CUDA{major}_lib{name}_so_{major}"]
             assert place == str(toolkit / "lib64" / f"lib{name}.so.{major}")
-    targets = subprocess.run(
-        ["cmake", "--build", str(tmp_path / "build"), "--target", "help"],
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout.split()
-    assert {target.rstrip(":") for target in targets} >= {f"_cuda{major}" for major in majors}
+    targets = ran("cmake", "--build", tmp_path / "build", "--target", "help").stdout.split()
+    assert {target.rstrip(":") for target in targets} >= {f"_cuda{major}" for major in LIBRARIES}
 
 
 @needs_cmake
 @pytest.mark.skipif(find_spec("nvidia") is not None, reason="NVIDIA's wheels have what it lacks")
 def test_what_a_toolkit_lacks_is_named_with_what_brings_it(tmp_path, library):
-    toolkit = make_toolkit(tmp_path / "toolkit", library, (13,))
+    toolkit = make_toolkit(tmp_path / "toolkit", library)
     (toolkit / "lib64" / "libcublas.so.13").unlink()
-    done = configure(tmp_path / "build", toolkit, "13")
-    assert done.returncode != 0
+    done = configure(tmp_path / "build", toolkit, "13", code=1)
     assert "no libcublas.so.13" in done.stdout
     assert "pip install . -C lenet.cuda=13" in " ".join(done.stderr.split())
