@@ -25,10 +25,7 @@ from lenet_bench.registry import (
 from lenet_bench.registry.devices import ProvenOnGpu
 from lenet_bench.registry.gpu import _without_driver, why_none
 from lenet_bench.weights import read_weights
-from numpy.typing import NDArray
 from processes import python
-
-Array = NDArray[np.float32]
 
 MOVED = [name for name in every_name() if name.endswith("@gpu")]
 MOVABLE = [backend.on("gpu") for backend in BACKENDS if backend.gpu]

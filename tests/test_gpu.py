@@ -17,9 +17,8 @@ import pytest
 from lenet_bench import load
 from lenet_bench.errors import LenetBenchError
 from lenet_bench.registry import BACKENDS, find, tolerance
-from numpy.typing import NDArray
+from processes import python
 
-Images = NDArray[np.float32]
 ON_GPU = [name for backend in BACKENDS if backend.device == "gpu" for name in backend.names()]
 
 
@@ -115,9 +114,7 @@ assert (net.infer(image) == before).all()
 def test_a_process_ends_well_with(name, code):
     if why := reason(name):
         pytest.skip(why)
-    script = IN_THEIR_OWN_PROCESS.format(backend=name) + code
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, timeout=60)
-    assert done.returncode == 0, done.stderr.decode()
+    python(IN_THEIR_OWN_PROCESS.format(backend=name) + code, timeout=60)
 
 
 @pytest.fixture

@@ -20,10 +20,7 @@ from lenet_bench.training.augment import augment, expose, move, redraw, soften
 from lenet_bench.training.frameworks import import_trainer
 from lenet_bench.training.strokes import write
 from lenet_bench.weights import Weights, read_weights
-from numpy.typing import NDArray
 from processes import wait_for
-
-Images = NDArray[np.float32]
 
 UNCHANGED = Augmentation(0, 0, 0, 0, 0, 0, 0, 0, 0)
 NO_DIGIT = np.zeros(40, np.uint8)
