@@ -10,7 +10,6 @@ import pytest
 from lenet_bench import CompareOptions, Unavailable, compare, load
 from lenet_bench.cost import lines_of_code
 from lenet_bench.errors import LenetBenchError
-from lenet_bench.questions.infer import open_backends
 from lenet_bench.registry import (
     BACKENDS,
     canonical_name,
@@ -24,7 +23,6 @@ from lenet_bench.registry import (
 )
 from lenet_bench.registry.devices import ProvenOnGpu
 from lenet_bench.registry.gpu import _without_driver, why_none
-from lenet_bench.weights import read_weights
 from processes import python
 
 MOVED = [name for name in every_name() if name.endswith("@gpu")]
@@ -122,15 +120,6 @@ def test_what_cannot_run_on_a_device_is_refused(run, picture):
     assert done.output == ""
     assert done.errors.count("\n") == 1
     assert "the CPU only" in done.errors
-
-
-def test_all_on_a_device_is_what_can_run_there():
-    try:
-        opened = open_backends(["all"], read_weights(), device="gpu")
-        tried = {backend.name for backend in opened.backends} | set(opened.missing)
-    except Unavailable:
-        tried = set(names(device="gpu"))
-    assert tried == set(names(device="gpu"))
 
 
 def a_system(root, *, device_file="", pci=None):
