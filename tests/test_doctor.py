@@ -63,35 +63,24 @@ def test_doctor_downloads_no_data(run, tmp_path):
     assert not (tmp_path / "lenet-bench").exists()  # what a framework caches there is its own
 
 
-def examined(*, backends, weights):
-    good = Finding("weights", None, weights, None if weights else "no such file")
-    rows = [
-        Finding(
-            f"backend{n}", "cpu", runs, None if runs else "not here; fix it with: pip install it"
-        )
-        for n, runs in enumerate(backends)
-    ]
-    return Examination(tuple(rows), (good,), good, good, read_machine())
+def examined(*reasons, device="cpu", weights=None, no_gpu=None):
+    """Each backend with the reason why it cannot run, or None; as the weights have one or not."""
+    backends = tuple(Finding(name, device, reason is None, reason) for name, reason in reasons)
+    found = Finding("weights", None, weights is None, weights)
+    link = Finding("module", None, False, "not built")
+    return Examination(backends, (link,), found, found, read_machine(), no_gpu)
 
 
 def test_one_backend_that_runs_is_enough():
-    assert examined(backends=[False, True], weights=True).works
-    assert not examined(backends=[False, False], weights=True).works
-    assert not examined(backends=[True], weights=False).works
+    runs, fails = ("numpy", None), ("fused", "not here")
+    assert examined(fails, runs).works
+    assert not examined(fails).works
+    assert not examined(runs, weights="no such file").works
 
 
-def test_the_command_that_mends_is_on_a_line_of_its_own():
-    reason = "it is broken; if it is damaged, fix it with: pip install it"
-    lines = findings_of(("backend", reason))
-    assert "pip install it" in lines
-
-
-def findings_of(*reasons, device="cpu", no_gpu=None):
-    backends = tuple(Finding(name, device, reason is None, reason) for name, reason in reasons)
-    good = Finding("weights", None, True, None)
-    link = Finding("module", None, False, "not built")
-    found = Examination(backends, (link,), good, good, read_machine(), no_gpu)
-    return [line.strip() for line in examination(Screen(100, colour=False), found)]
+def findings_of(*reasons, **rest):
+    screen = Screen(100, colour=False)
+    return [line.strip() for line in examination(screen, examined(*reasons, **rest))]
 
 
 def test_variants_that_fail_alike_are_reported_once():
