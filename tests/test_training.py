@@ -220,14 +220,9 @@ def test_absent_data_are_refused(tmp_path):
         train(tmp_path / "a.safetensors", recipe=SMALL, data=tmp_path / "nosuch")
 
 
-@pytest.fixture(scope="module")
-def keras_trainer():
-    return import_trainer("keras")
-
-
 @pytest.fixture
-def trainer(keras_trainer):
-    return keras_trainer(SMALL, recipe.first_weights(SMALL))
+def trainer():
+    return import_trainer("keras")(SMALL, recipe.first_weights(SMALL))
 
 
 @needs_keras
