@@ -1,6 +1,8 @@
-"""How many of some hundred made photographs, scans and drawings are read right, by scene."""
+"""How many of sixty made photographs and drawings, and of European digits, are read right."""
 
 import io
+from contextlib import suppress
+from itertools import product
 
 import lenet_bench
 import numpy as np
@@ -11,35 +13,19 @@ from PIL import Image, ImageDraw
 
 pytestmark = pytest.mark.slow
 
-DIGITS = range(10)
-ALL_RIGHT = 0.98  # of all scenes together
-SCENE_RIGHT = 0.8
 EUROPEAN_RIGHT = 0.95
 
 
-@pytest.fixture(scope="module")
-def right():
-    """By scene, whether each of its pictures was read right."""
-    network = lenet_bench.load("numpy")
-
-    def is_right(digit, scene):
-        try:
+def test_all_made_photographs_but_one_are_read_right():
+    network, wrong = lenet_bench.load("numpy"), []
+    for scene, digit in product(SCENES, range(10)):
+        answer = -1  # of a picture that is refused
+        with suppress(ImageError):
             image = lenet_bench.read_image(photograph(digit, scene, seed=500 + digit))
-        except ImageError:
-            return False
-        return int(network.infer(image).argmax()) == digit
-
-    return {scene: [is_right(digit, scene) for digit in DIGITS] for scene in SCENES}
-
-
-def test_made_photographs_are_read_right(right):
-    for scene, answers in right.items():
-        print(f"{scene:12} {sum(answers):3} of {len(answers)}")
-    assert np.mean([answer for answers in right.values() for answer in answers]) >= ALL_RIGHT
-
-
-def test_no_scene_is_beyond_reading(right):
-    assert all(np.mean(answers) >= SCENE_RIGHT for answers in right.values())
+            answer = int(network.infer(image).argmax())
+        if answer != digit:
+            wrong.append((scene, digit, answer))
+    assert len(wrong) <= 1, wrong
 
 
 #: The ones and sevens that most of Europe writes: strokes in a unit box, x right, y down.
