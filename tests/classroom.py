@@ -12,7 +12,6 @@ from lenet_bench.images import read_image
 from lenet_bench.mnist import FOLDER_VARIABLE, read_mnist
 from processes import ran
 
-SAMPLES = sorted((Path(__file__).parents[1] / "images").glob("*-[0-9].*"))
 FOLDER = Path(lenet_bench.__file__).parent / "show" / "classroom"
 
 needs_node = pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")

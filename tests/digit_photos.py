@@ -12,6 +12,8 @@ from PIL import Image, ImageFilter
 BLACK, WHITE = (0.0, 0.0, 0.0), (1.0, 1.0, 1.0)
 
 IMAGES = Path(__file__).parents[1] / "images"
+#: Each ends with the digit that it shows.
+SAMPLES = sorted(IMAGES.glob("*-[0-9].*"))
 
 
 def pen(digit, height):

@@ -8,7 +8,8 @@ from pathlib import Path
 import lenet_bench
 import numpy as np
 import pytest
-from classroom import FOLDER, SAMPLES, handwriting, needs_node, node
+from classroom import FOLDER, handwriting, needs_node, node
+from digit_photos import SAMPLES
 from lenet_bench.network import PARAMETERS
 from lenet_bench.weights import default_path, read_weights
 from processes import ran

@@ -6,8 +6,8 @@ import warnings
 
 import numpy as np
 import pytest
-from classroom import SAMPLES, handwriting, needs_node, node
-from digit_photos import BLACK, SCENES, WHITE, lay, pen, photograph, sheet
+from classroom import handwriting, needs_node, node
+from digit_photos import BLACK, SAMPLES, SCENES, WHITE, lay, pen, photograph, sheet
 from lenet_bench.errors import ImageError
 from lenet_bench.images import explain
 from lenet_bench.images.decode import NO_INK, decode

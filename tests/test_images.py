@@ -4,12 +4,11 @@ import io
 import struct
 import zlib
 from contextlib import suppress
-from pathlib import Path
 
 import lenet_bench
 import numpy as np
 import pytest
-from digit_photos import BLACK, WHITE, camera, fibres, lay, lit, pen, sheet, stored
+from digit_photos import BLACK, SAMPLES, WHITE, camera, fibres, lay, lit, pen, sheet, stored
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
@@ -17,7 +16,6 @@ from lenet_bench.errors import ImageError
 from lenet_bench.images import explain, read_image
 from PIL import Image, ImageDraw
 
-SAMPLES = sorted((Path(__file__).parents[1] / "images").glob("*-[0-9].*"))
 STEPS = ["decode", "grey", "zoom", "light", "ink", "digit", "scale", "centre"]
 
 
