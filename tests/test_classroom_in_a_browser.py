@@ -3,12 +3,12 @@
 import io
 import re
 from base64 import b64encode
-from pathlib import Path
 
-import lenet_bench.show.classroom
+import lenet_bench
 import numpy as np
 import pytest
 from browsers import DESK, LATE_MS, PHONE, in_each_browser, violations
+from classroom import FOLDER
 from lenet_bench.results import read_result
 from lenet_bench.show.classroom import classroom_page
 from lenet_bench.weights import default_path
@@ -17,7 +17,7 @@ from sample_results import blocks, result
 
 NAMES = ("fused", "onednn", "tensorflow:xla", "keras:predict_on_batch", "keras")
 TIMES_US = (20, 60, 180, 540, 12_600)
-CARRIED = (Path(lenet_bench.show.classroom.__file__).parent / "fused.wasm", default_path())
+CARRIED = (FOLDER / "fused.wasm", default_path())
 SEVEN = [[(0.25, 0.2), (0.7, 0.2), (0.45, 0.8)]]
 #: What the page sees and answers, as its own parts give it.
 SEEN = """async (byPen) => {

@@ -8,6 +8,7 @@ from pathlib import Path
 import lenet_bench
 import pytest
 from browsers import LATE_MS
+from classroom import FOLDER
 from lenet_bench.classroom import engines
 from lenet_bench.network import PARAMETERS
 from lenet_bench.weights import read_weights
@@ -15,7 +16,6 @@ from lessons import served, stroke
 from sample_results import blocks, log, write_log
 
 HERE = Path(__file__).parent
-SCRIPTS = Path(lenet_bench.__file__).parent / "show/classroom"
 BACKENDS = ("fused", "numpy", "openblas")
 PAGE = """<!doctype html><html lang="en"><meta charset="utf-8"><title>live</title>
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; connect-src 'self';
@@ -43,7 +43,7 @@ def page(tmp_path_factory):
     modules = {
         f"lenet/{path.name}": "data:text/javascript;base64,"
         + in_base64(re.sub(r'(from\s*)"\./', r'\1"lenet/', path.read_text()).encode())
-        for path in SCRIPTS.glob("*.js")
+        for path in FOLDER.glob("*.js")
     }
     found = read_weights()
     weights = {name.replace(".", "_"): in_base64(found[name].tobytes()) for name in PARAMETERS}
