@@ -146,19 +146,33 @@ def host_sources(sources: Path) -> list[Path]:
     return [*sorted((sources / "cuda").glob("*.cpp")), *bindings]
 
 
+def driver_sources(folder: Path) -> list[Path]:
+    """cuda_double/driver.cpp and the GPU backends; our kernels' text is written to the folder."""
+    kernels = write_kernel_source(folder / "kernel_source.cpp")
+    return [TESTS / "cuda_double" / "driver.cpp", kernels, *host_sources(SOURCES)]
+
+
+def objects_of(files: list[Path], folder: Path) -> dict[str, Path]:
+    return {file.name: folder / f"{file.stem}.o" for file in files}
+
+
+def compile_all(files: list[Path], sources: Path, folder: Path, major: int) -> dict[str, Path]:
+    made = objects_of(files, folder)
+    options = compile_options(major, sources)
+    commands = (
+        [compiler(), *options, "-MMD", "-c", str(f), "-o", str(made[f.name])] for f in files
+    )
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        list(pool.map(run, commands))
+    return made
+
+
 def build_driver(output: Path, major: int) -> None:
     """cuda_double/driver.cpp with the GPU backends, for a machine with a GPU."""
     output.parent.mkdir(parents=True, exist_ok=True)
-    kernels = write_kernel_source(output.with_suffix(".kernels.cpp"))
-    sources = [TESTS / "cuda_double" / "driver.cpp", kernels, *host_sources(SOURCES)]
-    objects = [output.with_suffix(f".{source.stem}.o") for source in sources]
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        commands = (
-            [compiler(), *compile_options(major), "-c", str(source), "-o", str(made)]
-            for source, made in zip(sources, objects, strict=True)
-        )
-        list(pool.map(run, commands))
-    run([compiler(), *map(str, objects), "-o", str(output), *link_with_nvidia(major)])
+    objects = compile_all(driver_sources(output.parent), SOURCES, output.parent, major)
+    parts = map(str, objects.values())
+    run([compiler(), *parts, "-o", str(output), *link_with_nvidia(major)])
 
 
 class Driver:
@@ -170,13 +184,11 @@ class Driver:
         self.major = major
         self.double = double
         self.folder = folder
-        kernels = write_kernel_source(folder / "kernel_source.cpp")
-        sources = [TESTS / "cuda_double" / "driver.cpp", kernels, *host_sources(SOURCES)]
-        self.objects = {source.name: folder / f"{source.stem}.o" for source in sources}
+        files = driver_sources(folder)
+        self.objects = objects_of(files, folder)
         self.program = folder / "driver"
         if not self.program.exists():
-            self._compile(sources, SOURCES, folder)
-            self._link(self.objects, folder)
+            self._link(compile_all(files, SOURCES, folder, major), folder)
 
     def run(
         self, backend: str, folder: Path, fault: "Fault | None" = None
@@ -222,23 +234,14 @@ class Driver:
             if f"/{file}" in (self.folder / f"{source.stem}.d").read_text()
         ]
         assert again, f"nothing includes {file}"
-        return self._link({**self.objects, **self._compile(again, sources, folder)}, folder)
+        anew = compile_all(again, sources, folder, self.major)
+        return self._link({**self.objects, **anew}, folder)
 
     def _link(self, objects: dict[str, Path], folder: Path) -> Path:
         parts = [str(path) for path in objects.values()]
         program = folder / "driver"
         run([compiler(), *parts, "-o", str(program), *link_options(self.major, self.double)])
         return program
-
-    def _compile(self, files: list[Path], sources: Path, folder: Path) -> dict[str, Path]:
-        made = {file.name: folder / f"{file.stem}.o" for file in files}
-        options = compile_options(self.major, sources)
-        commands = (
-            [compiler(), *options, "-MMD", "-c", str(f), "-o", str(made[f.name])] for f in files
-        )
-        with ThreadPoolExecutor(os.cpu_count()) as pool:
-            list(pool.map(run, commands))
-        return made
 
 
 def run(command: list[str]) -> None:
