@@ -18,7 +18,7 @@ import pytest
 from cuda_children import OTHERS, fetched, pip
 from cuda_setting import TESTS, built_major
 from lenet_bench.results import breakdowns, read_result
-from processes import wait_for
+from processes import ran, wait_for
 
 ROOT = TESTS.parent
 
@@ -129,7 +129,7 @@ def borrowed(double, small_mnist, tmp_path_factory):
     """The image, and on it the tree without results, and what `make gpu-kit` says to carry."""
     folder = tmp_path_factory.mktemp("borrowed")
     python = str(folder / "image" / "bin" / "python")
-    subprocess.run([PYTHON, "-m", "venv", str(folder / "image")], check=True)
+    ran(PYTHON, "-m", "venv", folder / "image")
     pip(python, "install", *IMAGE)
     nvidia = (fetched("cuda13-others", *OTHERS[13]), fetched("cuda13-linked", *LINKED))
     (site,) = (folder / "image" / "lib").glob("python3*/site-packages")
@@ -142,14 +142,9 @@ def borrowed(double, small_mnist, tmp_path_factory):
     for name in ("CMakeLists.txt", "pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, tree)
     kit = (f"GPU_KIT={tree / 'gpu-kit'}", f"GPU_PYTHON={VERSION}", f"PYTHON={sys.executable}")
-    made = subprocess.run(
-        ["make", "-s", "gpu-kit", *kit],
-        cwd=ROOT,
-        env={**os.environ, "LENET_BENCH_MNIST": str(small_mnist)},
-        capture_output=True,
-        text=True,
-    )
-    assert "bench/gpu.sh --wheels" in made.stdout, made.stderr
+    carried = {**os.environ, "LENET_BENCH_MNIST": str(small_mnist)}
+    made = ran("make", "-s", "gpu-kit", *kit, cwd=ROOT, env=carried)
+    assert "bench/gpu.sh --wheels" in made.stdout
     return machine(folder, double, tree, python)
 
 
