@@ -261,7 +261,6 @@ def test_a_browser_that_cannot_run_the_page_says_so(lacking):
 def test_every_number_is_the_sum_that_the_page_says(see):
     """The way back computes each value anew; it must be the one that the kernels gave."""
     tab = see()
-    draw(tab, SEVEN)
     image = tab.evaluate(SEEN)
     worst = tab.evaluate(
         """async ([image, kernels, weights]) => {
@@ -288,7 +287,6 @@ def test_every_number_is_the_sum_that_the_page_says(see):
 @in_each_browser
 def test_an_output_is_followed_back_to_the_image_by_keyboard(see):
     tab = see()
-    draw(tab, SEVEN)
     tab.locator("#outputs button").nth(7).focus()
     tab.keyboard.press("Enter")
     said = [tab.locator("#origin h3").inner_text()]
@@ -313,7 +311,6 @@ def test_the_trace_opens_where_it_is_seen(see, viewport):
 
 def test_a_traced_value_is_outlined_with_the_windows_that_it_saw(see):
     tab = see()
-    draw(tab, SEVEN)
     tab.locator("#layer-pool2").click(position={"x": 10, "y": 10})
     assert tab.locator("#map-pool2 .over .own").count() == 1
     assert tab.locator("#map-pool1 .over .window").count() == 20
@@ -324,14 +321,12 @@ def test_a_traced_value_is_outlined_with_the_windows_that_it_saw(see):
 @in_each_browser
 def test_a_value_is_told_under_the_pointer(see):
     tab = see()
-    draw(tab, SEVEN)
     tab.locator("#layer-pool2").hover(position={"x": 10, "y": 10})
     assert "map 0, row 1" in tab.locator("#map-pool2 .value").inner_text()
 
 
 def test_arrows_and_page_keys_walk_over_the_maps(see):
     tab = see()
-    draw(tab, SEVEN)
     tab.locator("#layer-pool2").focus()
     for key in ("PageDown", "ArrowDown", "ArrowRight"):
         tab.keyboard.press(key)
@@ -342,7 +337,6 @@ def test_arrows_and_page_keys_walk_over_the_maps(see):
 
 def test_products_are_those_of_the_digits_that_are_shown(see):
     tab = see()
-    draw(tab, SEVEN)
     tab.locator("#outputs button").nth(7).click()
     for text in tab.locator("#origin .strongest button").all_inner_texts():
         left, right, product = re.findall(r"[+-]?\d+\.\d+", text.replace("\N{MINUS SIGN}", "-"))
@@ -351,7 +345,6 @@ def test_products_are_those_of_the_digits_that_are_shown(see):
 
 def test_the_softmax_gives_the_probabilities(see):
     tab = see()
-    draw(tab, SEVEN)
     tab.locator("#outputs button").nth(7).click()
     shares = tab.locator("#origin .softmax td:last-child").all_inner_texts()
     assert shares == tab.locator("#outputs span").all_inner_texts()
@@ -359,7 +352,6 @@ def test_the_softmax_gives_the_probabilities(see):
 
 def test_the_window_slides_a_place_a_click_where_motion_is_unwanted(see):
     tab = see(reduced_motion="reduce")
-    draw(tab, SEVEN)
     tab.locator("#layer-pool2").click(position={"x": 3, "y": 3})
     for place in ("column 1", "column 2"):
         tab.locator("#slide").click()
@@ -369,7 +361,6 @@ def test_the_window_slides_a_place_a_click_where_motion_is_unwanted(see):
 @in_each_browser
 def test_a_map_that_is_switched_off_is_zero_until_it_is_put_back(see):
     tab = see()
-    draw(tab, SEVEN)
     before = tab.locator("#outputs span").all_inner_texts()
     tab.locator("#layer-pool1").click(position={"x": 10, "y": 10})
     tab.locator("#origin .switch").click()
@@ -383,7 +374,6 @@ def test_a_map_that_is_switched_off_is_zero_until_it_is_put_back(see):
 @in_each_browser
 def test_a_weight_of_a_kernel_can_be_changed(see):
     tab = see()
-    draw(tab, SEVEN)
     tab.locator("#layer-pool1").click(position={"x": 20, "y": 20})
     before = tab.locator("#outputs span").all_inner_texts()
     for field in range(5):
