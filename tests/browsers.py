@@ -78,3 +78,14 @@ def violations(tab):
 
     found = Axe().run(tab).response["violations"]
     return [(one["id"], one["nodes"][0]["html"][:200]) for one in found]
+
+
+def draw_line(tab, line):
+    """On the classroom's canvas, by the mouse: points from 0 to 1."""
+    box = tab.locator("#draw").bounding_box()
+    first, *rest = [(box["x"] + x * box["width"], box["y"] + y * box["height"]) for x, y in line]
+    tab.mouse.move(*first)
+    tab.mouse.down()
+    for place in rest:
+        tab.mouse.move(*place)
+    tab.mouse.up()

@@ -7,7 +7,7 @@ from base64 import b64encode
 import lenet_bench
 import numpy as np
 import pytest
-from browsers import DESK, LATE_MS, PHONE, in_each_browser, violations
+from browsers import DESK, LATE_MS, PHONE, draw_line, in_each_browser, violations
 from classroom import FOLDER
 from lenet_bench.results import read_result
 from lenet_bench.show.classroom import classroom_page
@@ -42,16 +42,10 @@ def page(tmp_path_factory, pytestconfig):
 
 
 def draw(tab, lines):
-    """Strokes of points from 0 to 1, with the mouse; the digit that is answered."""
+    """The digit that is answered to these lines."""
     tab.locator("#clear").click()
-    box = tab.locator("#draw").bounding_box()
     for line in lines:
-        places = [(box["x"] + x * box["width"], box["y"] + y * box["height"]) for x, y in line]
-        tab.mouse.move(*places[0])
-        tab.mouse.down()
-        for place in places[1:]:
-            tab.mouse.move(*place)
-        tab.mouse.up()
+        draw_line(tab, line)
     tab.evaluate("() => new Promise(r => requestAnimationFrame(() => requestAnimationFrame(r)))")
     return answered(tab)
 
@@ -375,11 +369,7 @@ def test_the_eraser_takes_ink_away(see):
     draw(tab, [[(0.4, 0.5), (0.6, 0.5)]])
     tab.locator("#erase").click()
     tab.locator("#width").fill("36")
-    box = tab.locator("#draw").bounding_box()
-    tab.mouse.move(box["x"] + 0.3 * box["width"], box["y"] + 0.5 * box["height"])
-    tab.mouse.down()
-    tab.mouse.move(box["x"] + 0.7 * box["width"], box["y"] + 0.5 * box["height"], steps=5)
-    tab.mouse.up()
+    draw_line(tab, [(0.3, 0.5), (0.7, 0.5)])
     tab.locator("#answer:not([data-digit])").wait_for(state="attached")
 
 

@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from browsers import DESK, in_each_browser
+from browsers import DESK, draw_line, in_each_browser
 from lenet_bench.mnist import Digits
 from lenet_bench.results import Batch
 from lenet_bench.show.classroom import classroom_page
@@ -43,12 +43,7 @@ def test_a_sample_is_answered_when_the_page_opens(see):
 
 def test_the_first_stroke_takes_the_sample_away(see):
     tab = see()
-    box = tab.locator("#draw").bounding_box()
-    x, y = box["x"] + box["width"] / 2, box["y"]
-    tab.mouse.move(x, y + 40)
-    tab.mouse.down()
-    tab.mouse.move(x, y + 240)
-    tab.mouse.up()
+    draw_line(tab, [(0.5, 0.15), (0.5, 0.85)])
     tab.locator("#answer[data-digit='1']").wait_for()
     tab.locator("#undo").click()
     tab.locator("#answer:not([data-digit])").wait_for(state="attached")

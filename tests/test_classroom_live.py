@@ -7,7 +7,7 @@ from pathlib import Path
 
 import lenet_bench
 import pytest
-from browsers import LATE_MS
+from browsers import LATE_MS, draw_line
 from classroom import FOLDER
 from lenet_bench.classroom import engines
 from lenet_bench.network import PARAMETERS
@@ -168,11 +168,7 @@ def test_what_is_drawn_on_the_whole_page_is_answered_by_every_backend(open_lesso
     with served(*command, XDG_CACHE_HOME=str(tmp_path)) as lesson:
         tab = open_lesson(lesson, "html[data-ready]")
         rows(tab, "ready").nth(len(BACKENDS) - 1).wait_for()
-        box = tab.locator("#draw").bounding_box()
-        tab.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 5)
-        tab.mouse.down()
-        tab.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] * 4 / 5, steps=5)
-        tab.mouse.up()
+        draw_line(tab, [(0.5, 0.2), (0.5, 0.8)])
         rows(tab).nth(len(BACKENDS) - 1).wait_for()
         assert rows(tab).locator(".live-digit").all_inner_texts() == ["1"] * len(BACKENDS)
         assert tab.locator("#answer").inner_text() == "1"
