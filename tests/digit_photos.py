@@ -87,10 +87,16 @@ def camera(paper, rng, blur, noise):
     return np.asarray(out + grain, np.float32)
 
 
-def stored(paper, form, **options):
+def saved(picture, form="PNG", **options):
+    """The file of a picture, or of an array of bytes."""
     file = io.BytesIO()
-    Image.fromarray(as_bytes(paper)).save(file, form, **options)
+    image = picture if isinstance(picture, Image.Image) else Image.fromarray(picture)
+    image.save(file, form, **options)
     return file.getvalue()
+
+
+def stored(paper, form, **options):
+    return saved(as_bytes(paper), form, **options)
 
 
 def as_bytes(paper):

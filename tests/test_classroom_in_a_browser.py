@@ -1,6 +1,5 @@
 """The classroom's page in a real browser: draw, watch, follow back, compare, race, guess."""
 
-import io
 import re
 from base64 import b64encode
 
@@ -9,6 +8,7 @@ import numpy as np
 import pytest
 from browsers import DESK, LATE_MS, PHONE, draw_line, in_each_browser, violations
 from classroom import FOLDER
+from digit_photos import saved
 from lenet_bench.results import read_result
 from lenet_bench.show.classroom import classroom_page
 from lenet_bench.weights import default_path
@@ -127,9 +127,7 @@ def test_pictures_are_opened_dropped_and_pasted(see, pytestconfig):
 
 def test_a_picture_without_ink_takes_the_old_answer_away(see):
     tab = see()
-    white = io.BytesIO()
-    Image.new("L", (60, 60), 255).save(white, "PNG")
-    give(tab, "drop", white.getvalue(), "white.png")
+    give(tab, "drop", saved(Image.new("L", (60, 60), 255)), "white.png")
     tab.locator("#hint", has_text="no pen strokes").wait_for()
     tab.wait_for_selector("#answer:not([data-digit])", state="attached")
 

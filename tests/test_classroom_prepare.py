@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 import pytest
 from classroom import handwriting, needs_node, node
-from digit_photos import BLACK, SAMPLES, SCENES, WHITE, lay, pen, photograph, sheet
+from digit_photos import BLACK, SAMPLES, SCENES, WHITE, lay, pen, photograph, saved, sheet
 from lenet_bench.errors import ImageError
 from lenet_bench.images import explain
 from lenet_bench.images.decode import NO_INK, decode
@@ -19,9 +19,7 @@ pytestmark = needs_node
 
 
 def png(values):
-    file = io.BytesIO()
-    Image.fromarray(np.asarray(values, np.uint8)).save(file, "PNG")
-    return file.getvalue()
+    return saved(np.asarray(values, np.uint8))
 
 
 def odd_pictures():

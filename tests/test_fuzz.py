@@ -6,7 +6,6 @@ LENET_BENCH_FUZZ_FIRST=NUMBER begins with it.
 
 import asyncio
 import gzip
-import io
 import json
 import os
 import re
@@ -19,6 +18,7 @@ from typing import NamedTuple, cast
 
 import numpy as np
 import pytest
+from digit_photos import saved
 from lenet_bench.classroom import Live, server
 from lenet_bench.classroom.engines import Engines
 from lenet_bench.classroom.server import IMAGE_BYTES, Lesson
@@ -81,20 +81,18 @@ class Reader(NamedTuple):
 def pictures(_folder):
     pixels = np.full((60, 60, 3), 255, np.uint8)
     pixels[10:50, 28:34] = 0
+    picture = Image.fromarray(pixels)
     quick = "PNG L,PNG P,PNG RGBA,JPEG RGB,JPEG CMYK,PPM 1,PPM L,GIF P,BMP RGB,WEBP RGB"
-
-    def saved(form, mode):
-        file = io.BytesIO()
-        Image.fromarray(pixels).convert(mode).save(file, form)
-        return file.getvalue()
 
     def read(content):
         image = read_image(content)
         assert image.shape == (28, 28)
         assert np.isfinite(image).all()
 
-    samples = [saved(*form.split()) for form in quick.split(",")]
-    return Reader(300, [*samples * 4, saved("TIFF", "1")], read)  # TIFF takes a process
+    kinds = (kind.split() for kind in quick.split(","))
+    samples = [saved(picture.convert(mode), form) for form, mode in kinds]
+    slow = saved(picture.convert("1"), "TIFF")  # it takes a process
+    return Reader(300, [*samples * 4, slow], read)
 
 
 def weights(folder):

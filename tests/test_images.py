@@ -1,6 +1,5 @@
 """read_image: what goes in, what comes out, and what is refused in one sentence."""
 
-import io
 import struct
 import zlib
 from contextlib import suppress
@@ -8,7 +7,7 @@ from contextlib import suppress
 import lenet_bench
 import numpy as np
 import pytest
-from digit_photos import BLACK, SAMPLES, WHITE, camera, fibres, lay, lit, pen, sheet, stored
+from digit_photos import BLACK, SAMPLES, WHITE, camera, fibres, lay, lit, pen, saved, sheet, stored
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
@@ -32,13 +31,6 @@ def five():
     """A five in black on white, 200 pixels high."""
     picture = lay(sheet((200, 180), WHITE), pen(5, 130), BLACK, (35, 40))
     return np.asarray(picture[..., 0] * 255, np.uint8)
-
-
-def saved(picture, form="PNG", **options):
-    file = io.BytesIO()
-    image = picture if isinstance(picture, Image.Image) else Image.fromarray(picture)
-    image.save(file, form, **options)
-    return file.getvalue()
 
 
 def mnist_like():

@@ -1,13 +1,12 @@
 """How many of sixty made photographs and drawings, and of European digits, are read right."""
 
-import io
 from contextlib import suppress
 from itertools import product
 
 import lenet_bench
 import numpy as np
 import pytest
-from digit_photos import SCENES, photograph
+from digit_photos import SCENES, photograph, saved
 from lenet_bench.errors import ImageError
 from PIL import Image, ImageDraw
 
@@ -48,8 +47,6 @@ def test_european_ones_and_sevens_are_read_as_they_are_meant():
                 points = 30 + 100 * (np.array(stroke) + rng.normal(0, 0.02, (len(stroke), 2)))
                 pen = ImageDraw.Draw(picture)
                 pen.line(list(map(tuple, points)), 0, int(rng.integers(5, 16)), "curve")
-            content = io.BytesIO()
-            picture.save(content, "PNG")
-            image = lenet_bench.read_image(content.getvalue())
+            image = lenet_bench.read_image(saved(picture))
             right.append(int(network.infer(image).argmax()) == digit)
     assert np.mean(right) >= EUROPEAN_RIGHT

@@ -1,12 +1,12 @@
 """Pictures made to take long, to take memory or to talk cost a sentence, and no other picture."""
 
-import io
 import sys
 from contextlib import suppress
 from importlib import import_module
 
 import numpy as np
 import pytest
+from digit_photos import saved
 from lenet_bench.errors import ImageError
 from lenet_bench.images import read_image
 from PIL import Image
@@ -16,20 +16,10 @@ INK[10:30, 18:22] = True
 MANY = 2000
 
 
-def saved(picture, form, **options):
-    file = io.BytesIO()
-    picture.save(file, form, **options)
-    return file.getvalue()
-
-
-def bar(form="PNG", **options):
-    return saved(Image.fromarray(np.where(INK, 0, 255).astype(np.uint8)), form, **options)
-
-
 @pytest.mark.parametrize("extreme", [np.nan, np.inf, -3e38])
 def test_floats_at_their_extremes_are_an_answer_or_a_sentence(extreme):
     for paper, ink in [(1, 0), (1, extreme), (extreme, 0), (extreme, -extreme)]:
-        picture = Image.fromarray(np.where(INK, ink, paper).astype(np.float32))
+        picture = np.where(INK, ink, paper).astype(np.float32)
         with suppress(ImageError):
             assert np.isfinite(read_image(saved(picture, "TIFF"))).all()
 
@@ -67,11 +57,12 @@ def test_exif_longer_than_a_camera_writes_is_not_read():
     turned = Image.Exif()
     turned[0x0112] = 6
     long = turned.tobytes() + bytes(1 << 16)
-    np.testing.assert_array_equal(read_image(bar(exif=long)), read_image(bar()))
+    bar = np.where(INK, 0, 255).astype(np.uint8)
+    np.testing.assert_array_equal(read_image(saved(bar, exif=long)), read_image(saved(bar)))
 
 
 def test_libtiff_says_nothing_on_the_terminal(run, tmp_path):
-    content = bytearray(saved(Image.fromarray(INK), "TIFF", compression="group4"))
+    content = bytearray(saved(INK, "TIFF", compression="group4"))
     content[8:60] = bytes(range(200, 252))
     path = tmp_path / "damaged.tif"
     path.write_bytes(content)
