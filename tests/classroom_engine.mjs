@@ -1,7 +1,6 @@
 // node classroom_engine.mjs FOLDER WASM WEIGHTS IMAGES ANSWERS: what the page's engine.js computes.
 //
-// IMAGES are float32 (n, 28, 28). ANSWERS.layers gets, for each, what infer gives and then each of
-// the layers; ANSWERS.weights the parameters; their names and a time come out as JSON.
+// IMAGES are float32 (n, 28, 28). ANSWERS gets the layers of each, from pool1 to the probabilities.
 
 import { readFileSync, writeFileSync } from "node:fs";
 import { pathToFileURL } from "node:url";
@@ -13,15 +12,7 @@ const content = readFileSync(images);
 const all = new Float32Array(content.buffer.slice(content.byteOffset, content.byteOffset + content.length));
 
 const pieces = [];
-let names = [];
 for (let at = 0; at < all.length; at += 784) {
-  const image = all.subarray(at, at + 784);
-  const layers = network.layers(image);
-  names = Object.keys(layers);
-  pieces.push(network.infer(image), ...Object.values(layers));
+  pieces.push(...Object.values(network.layers(all.subarray(at, at + 784))));
 }
-const bytes = (arrays) => Buffer.concat(arrays.map((array) => Buffer.from(array.buffer)));
-writeFileSync(`${answers}.layers`, bytes(pieces));
-writeFileSync(`${answers}.weights`, bytes(Object.values(network.weights)));
-const parameters = Object.keys(network.weights);
-console.log(JSON.stringify({ layers: names, parameters, microseconds: network.microseconds() }));
+writeFileSync(answers, Buffer.concat(pieces.map((array) => Buffer.from(array.buffer))));
