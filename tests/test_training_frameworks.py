@@ -132,7 +132,6 @@ def test_one_framework_alone_agrees():
     assert made((2.0, 1.5), ()).agrees
 
 
-def test_the_table_is_no_wider_than_the_terminal():
-    lines = list(table_of(Screen(80, colour=False), made((2.0,), (2.0 + 2 * TOLERANCE,))))
-    assert max(map(len, lines)) <= 80
-    assert lines[-2].startswith("✗ ") or lines[-1].startswith("✗ ")
+def test_the_table_says_that_frameworks_disagree():
+    lines = table_of(Screen(80, colour=False), made((2.0,), (2.0 + 2 * TOLERANCE,)))
+    assert any(line.startswith("✗ ") for line in lines)
