@@ -211,10 +211,15 @@ def test_a_run_of_why_alone_is_a_page_with_its_times():
     assert "This is another run" not in alone
 
 
-def test_every_part_is_drawn_from_where_those_before_it_end():
+@pytest.fixture(scope="module")
+def apart():
     (run,) = gather([("why.jsonl", sample_apart())])
-    for one in run.breakdowns:
-        rows = [row for row in parts(run) if row["name"] == one.name]
+    return run
+
+
+def test_every_part_is_drawn_from_where_those_before_it_end(apart):
+    for one in apart.breakdowns:
+        rows = [row for row in parts(apart) if row["name"] == one.name]
         lengths = [row["ends"] - row["begins"] for row in rows]
         us = [part.us for part in one.parts]
         assert lengths == pytest.approx(us, abs=1e-3 * max(map(abs, us)))
@@ -235,16 +240,14 @@ def test_one_bar_of_each_family_is_shown():
     assert {row["name"] for row in parts(run) if row["shown"]} == {"mnn", *named}
 
 
-def test_a_bar_that_is_far_longer_than_all_others_is_cut():
-    (run,) = gather([("why.jsonl", sample_apart())])
-    rows = parts(run)
+def test_a_bar_that_is_far_longer_than_all_others_is_cut(apart):
+    rows = parts(apart)
     longest = {row["name"]: row["right"] for row in rows if row["last"]}
     assert axis(rows)["high"] == longest["keras:predict_on_batch"]
 
 
-def test_an_axis_holds_what_is_below_zero():
-    (run,) = gather([("why.jsonl", sample_apart())])
-    alone = [row for row in parts(run) if row["name"] == "keras"]
+def test_an_axis_holds_what_is_below_zero(apart):
+    alone = [row for row in parts(apart) if row["name"] == "keras"]
     assert axis(alone)["low"] == min(row["ends"] for row in alone) < -900
 
 
