@@ -252,7 +252,7 @@ def bars(tab):
     return {name: (min(ends), max(ends)) for name, ends in found.items()}
 
 
-def test_a_bar_that_is_cut_has_an_axis_of_its_own_when_asked(see):
+def test_a_bar_that_is_cut_says_so_at_the_end_of_the_axis(see):
     tab = see("apart")
     found = bars(tab)
     assert list(found) == SHOWN
