@@ -121,7 +121,6 @@ def posted(*arguments):
 
 HOSTILE = {
     "no token": (403, asked("/", token="")),
-    "a guessed token": (403, asked("/backends", token="x" * 32)),
     "a token beyond ASCII": (403, asked("/", token="%C3%A9")),
     "two tokens": (403, lambda it: it.request("/", token=f"x&token={it.token}")),
     "a guessed token for an engine": (403, lambda it: raw(it, "GET /engines/x/lenet.onnx")),
@@ -135,11 +134,9 @@ HOSTILE = {
     "a path upwards": (404, lambda it: raw(it, f"GET /engines/{it.token}/../../etc/passwd")),
     "a whole address": (400, lambda it: raw(it, f"GET http://127.0.0.1:{it.port}/")),
     "another method": (405, asked("/", "DELETE")),
-    "to get an answer": (405, asked("/infer")),
     "no length": (411, asked("/infer", "POST")),
     "too short a body": (400, posted(INK.tobytes()[4:])),
     "too long a body": (413, posted(INK.tobytes() + b"0")),
-    "an endless body": (413, posted(None, "Content-Length: 999999999999")),
     "a negative length": (400, posted(None, "Content-Length: -1")),
     "two lengths": (400, posted(INK.tobytes(), "Content-Length: 1")),
     "chunks": (501, posted(None, "Transfer-Encoding: chunked")),
