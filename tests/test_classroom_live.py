@@ -53,36 +53,6 @@ def page(tmp_path_factory):
     return path
 
 
-def new_tab(browser):
-    tab = browser.new_page()
-    tab.set_default_timeout(LATE_MS)
-    return tab
-
-
-@pytest.fixture
-def open_lesson(browser):
-    """`open_lesson(lesson)` opens its page; what that complains of fails the test."""
-    complaints, tabs = [], []
-
-    def open_page(lesson, ready=None):
-        """Waits for that element, since the whole page's policy forbids a function that polls."""
-        tab = new_tab(browser)
-        tab.on("console", lambda message: complaints.append(message.text))
-        tab.on("pageerror", lambda error: complaints.append(str(error)))
-        tab.goto(lesson.address)
-        if ready:
-            tab.wait_for_selector(ready)
-        else:
-            tab.wait_for_function("globalThis.lesson")
-        tabs.append(tab)
-        return tab
-
-    yield open_page
-    for tab in tabs:
-        tab.close()
-    assert complaints == []
-
-
 @pytest.fixture(scope="module")
 def lesson(page, tmp_path_factory):
     """Three backends, and no engine for the browser."""
@@ -102,8 +72,8 @@ def rows(tab, state="answered"):
 
 
 @pytest.fixture
-def tab(open_lesson, lesson):
-    tab = open_lesson(lesson)
+def tab(visit, lesson):
+    tab = visit(lesson.address)
     rows(tab, "ready").nth(len(BACKENDS) - 1).wait_for()
     return tab
 
@@ -144,7 +114,8 @@ def test_the_newest_drawing_wins(tab):
 
 
 def test_one_that_dies_is_told_and_answers_once_it_is_started_again(browser, page, tmp_path):
-    tab = new_tab(browser)
+    tab = browser.new_page()  # which may complain
+    tab.set_default_timeout(LATE_MS)
     nowhere = {"XDG_CACHE_HOME": str(tmp_path)}
     with served(HERE / "scratch_lesson.py", page, *BACKENDS, **nowhere) as lesson:
         tab.goto(lesson.address)
@@ -160,13 +131,14 @@ def test_one_that_dies_is_told_and_answers_once_it_is_started_again(browser, pag
     tab.close()
 
 
-def test_what_is_drawn_on_the_whole_page_is_answered_by_every_backend(open_lesson, tmp_path):
+def test_what_is_drawn_on_the_whole_page_is_answered_by_every_backend(visit, tmp_path):
     path = tmp_path / "mine.jsonl"
     write_log(path, log(blocks("fused", 20), blocks("numpy", 90), blocks("keras", 40_000)))
     named = [word for name in BACKENDS for word in ("-b", name)]
     command = ["-m", "lenet_bench", "classroom", path, "--serve", *named]
     with served(*command, XDG_CACHE_HOME=str(tmp_path)) as lesson:
-        tab = open_lesson(lesson, "html[data-ready]")
+        tab = visit(lesson.address)
+        tab.wait_for_selector("html[data-ready]")
         rows(tab, "ready").nth(len(BACKENDS) - 1).wait_for()
         draw_line(tab, [(0.5, 0.2), (0.5, 0.8)])
         rows(tab).nth(len(BACKENDS) - 1).wait_for()
@@ -178,7 +150,7 @@ def test_what_is_drawn_on_the_whole_page_is_answered_by_every_backend(open_lesso
 
 
 @pytest.mark.slow
-def test_engines_in_the_browser_answer_as_the_reference_does(open_lesson, page):
+def test_engines_in_the_browser_answer_as_the_reference_does(visit, page):
     pytest.importorskip("onnx", reason="onnxruntime-web needs its model")
     try:
         engines.install(print)
@@ -186,7 +158,7 @@ def test_engines_in_the_browser_answer_as_the_reference_does(open_lesson, page):
         pytest.skip(f"the engines for the browser cannot be had: {error}")
     with served(HERE / "scratch_lesson.py", page, "fused") as lesson:
         lesson.wait_until_ready()
-        tab = open_lesson(lesson)
+        tab = visit(lesson.address)
         rows(tab, "ready").nth(2).wait_for()
         ask(tab)
         answers = {one["name"]: one for one in tab.evaluate("answers")}
@@ -196,4 +168,3 @@ def test_engines_in_the_browser_answer_as_the_reference_does(open_lesson, page):
         assert one["probabilities"] == pytest.approx(expected.tolist(), abs=1e-5)
         assert one["calls"] >= 3
         assert one["us"] > 0
-    print({name: round(one["us"]) for name, one in answers.items()})
