@@ -9,27 +9,13 @@ const [folder, batch] = process.argv.slice(2);
 const { explain, fromPixels, NoInk } = await import(pathToFileURL(`${folder}/prepare.js`));
 const content = readFileSync(`${batch}.bin`);
 
-function pictureOf({ at, height, width }) {
-  return fromPixels(content.subarray(at, at + 4 * height * width), width, height);
-}
-
-function brief({ height, width, channels, data }) {
-  return { shape: [height, width, channels], sum: data.reduce((total, value) => total + value, 0) };
-}
-
-function answer(entry) {
-  let decoded = null;
+function answer({ at, height, width }) {
   try {
-    const picture = pictureOf(entry);
-    decoded = brief(picture);
-    const steps = explain(picture);
-    return {
-      decoded,
-      steps: steps.map((step) => [step.name, step.summary, brief(step.picture)]),
-      image: Array.from(steps.at(-1).picture.data),
-    };
+    const steps = explain(fromPixels(content.subarray(at, at + 4 * height * width), width, height));
+    const image = Array.from(steps.at(-1).picture.data);
+    return { steps: steps.map((step) => [step.name, step.summary]), image };
   } catch (error) {
-    if (error instanceof NoInk) return { decoded, noInk: error.message };
+    if (error instanceof NoInk) return { noInk: error.message };
     throw error;
   }
 }
