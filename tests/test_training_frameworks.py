@@ -4,9 +4,6 @@ Frameworks that are not installed are skipped and named; all that are here learn
 """
 
 import json
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -30,20 +27,17 @@ each_framework = pytest.mark.parametrize(
 )
 
 
-@dataclass(frozen=True)
-class Trained:
-    """A run of all frameworks that are here, by the command."""
-
-    output: Path
-    printed: dict[str, Any]  # with --json
+@pytest.fixture(scope="module")
+def output(tmp_path_factory):
+    return tmp_path_factory.mktemp("trained") / "all"
 
 
 @pytest.fixture(scope="module")
-def trained(run, data, tmp_path_factory):
-    output = tmp_path_factory.mktemp("trained") / "all"
+def trained(run, data, output):
+    """What the command prints of all frameworks that are here."""
     done = run("train", *named(HERE), *OPTIONS, "--data", data, "-o", output, "--json")
     assert done.code == 0, done.errors
-    return Trained(output, json.loads(done.output))
+    return json.loads(done.output)
 
 
 #: Four steps with changing rates.
@@ -92,22 +86,22 @@ def test_a_framework_steps_as_the_first_one_does(stepped, framework):
 
 
 def test_every_row_has_its_epochs(trained):
-    rows = trained.printed["runs"]
+    rows = trained["runs"]
     assert [row["framework"] for row in rows] == HERE
     for row in rows:
         assert row["images_per_s"] > 0
         assert [epoch["epoch"] for epoch in row["epochs"]] == [1, 2]
 
 
-def test_every_row_has_the_accuracy_of_its_weights(trained):
-    for row in trained.printed["runs"]:
-        metadata = read_weights(trained.output / f"{row['framework']}.safetensors").metadata
+def test_every_row_has_the_accuracy_of_its_weights(trained, output):
+    for row in trained["runs"]:
+        metadata = read_weights(output / f"{row['framework']}.safetensors").metadata
         assert int(metadata["test_correct"]) == row["test_correct"]
         assert metadata["framework"] == row["framework"]
 
 
 def test_the_losses_of_all_frameworks_agree(trained):
-    agreement = trained.printed["agreement"]
+    agreement = trained["agreement"]
     assert agreement["holds"]
     assert agreement["difference"] < TOLERANCE / 10
 
