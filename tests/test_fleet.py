@@ -11,7 +11,6 @@ import sys
 import zipfile
 from importlib.metadata import distribution
 from pathlib import Path
-from typing import Any
 
 import pytest
 from conftest import environment
@@ -19,7 +18,7 @@ from lenet_bench.cli import run as command
 from lenet_bench.questions.share import given
 from lenet_bench.results.log import as_lines
 from packaging.requirements import Requirement
-from processes import wait_for
+from processes import ran, wait_for
 from sample_results import blocks, possible_log, with_checksums, write_log
 
 ROOT = Path(__file__).parents[1]
@@ -88,8 +87,7 @@ class Fleet:
         root, port = self.folder / name, free_port()
         (root / "tmp").mkdir(parents=True)
         for key in ("host_key", "key"):
-            made = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", root / key]
-            subprocess.run(made, check=True)
+            ran("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", root / key)
         (root / "key.pub").rename(root / "authorized_keys")
         settings = [
             *("ListenAddress 127.0.0.1", f"Port {port}", f"HostKey {root}/host_key"),
@@ -115,12 +113,15 @@ class Fleet:
         settings = {"wheels": wheels, "backends": "numpy", "options": "--rounds 1", **variables}
         set_to = [word for name, value in settings.items() for word in ("-S", f"{name}={value}")]
         command = [sys.executable, FLEET, "-C", hosts, *set_to, *options]
-        pipes: dict[str, Any] = {
-            "stdout": subprocess.PIPE,
-            "stderr": subprocess.STDOUT,
-        }
-        own: dict[str, Any] = {"cwd": self.folder, "env": environment(), "start_new_session": True}
-        return subprocess.Popen(command, text=True, **pipes, **own)
+        return subprocess.Popen(
+            command,
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            cwd=self.folder,
+            env=environment(),
+            start_new_session=True,
+        )
 
     def run(self, wheels, *options, **variables):
         """Its exit code, what was said of each host, and all that was said."""

@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-from typing import Any
 
 import pytest
 from conftest import environment
@@ -54,8 +53,9 @@ def under_way(data, output):
     """The command in the last framework that is here, under way."""
     command = [sys.executable, "-m", "lenet_bench", "train", *named(HERE[-1:]), *OPTIONS]
     command += ["--epochs", "2000", "--data", str(data), "-o", str(output), "--json"]
-    pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    return subprocess.Popen(command, **pipes, text=True, env=environment())
+    return subprocess.Popen(
+        command, text=True, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
 
 
 only_linux = pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
