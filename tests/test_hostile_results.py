@@ -9,6 +9,7 @@ import re
 import pytest
 from conftest import environment
 from lenet_bench.results import Batch
+from lenet_bench.results.log import as_lines
 from lenet_bench.show.comparison import render
 from lenet_bench.show.figures.pictures import pictures
 from lenet_bench.show.page import gather, page
@@ -37,13 +38,6 @@ peak_kb = peak_mib * 1024 if peak_mib else resource.getrusage(resource.RUSAGE_SE
 print(int(peak_kb), file=sys.stderr)
 sys.exit(code)
 """
-
-
-def lines_of(path):
-    """A header, a block and an end of a small run."""
-    write_log(path, sample_log())
-    header, block, *_, end = path.read_bytes().splitlines(keepends=True)
-    return header, block, end
 
 
 def with_field(line, field):
@@ -81,7 +75,9 @@ CLAIMS = {
 @pytest.mark.parametrize("claim", CLAIMS)
 def test_a_file_that_claims_much_takes_less_than_a_gigabyte(tmp_path, claim):
     path = tmp_path / "result.jsonl.gz"
-    path.write_bytes(gzip.compress(with_checksums(CLAIMS[claim](*lines_of(path))), 1))
+    header, block, *_, end = as_lines(sample_log()).splitlines(keepends=True)
+    content = with_checksums(CLAIMS[claim](header, block, end))
+    path.write_bytes(gzip.compress(content, 1))
     done = python(AND_MEMORY, "report", path, code=1, env=environment())
     *said, memory_kb = done.stderr.splitlines()
     assert int(memory_kb) < MOST_KB
