@@ -33,7 +33,7 @@ SEEN = """async (byPen) => {
 @pytest.fixture(scope="module")
 def page(tmp_path_factory, pytestconfig):
     """Of the layers of 2018, some of them taken apart."""
-    small = result(*(blocks(*one) for one in zip(NAMES, TIMES_US, strict=True)))
+    small = result(*map(blocks, NAMES, TIMES_US))
     apart = next((pytestconfig.rootpath / "results/why").glob("*.jsonl.gz"))
     path = tmp_path_factory.mktemp("classroom") / "classroom.html"
     results = [("small.jsonl", small), (apart.name, read_result(apart))]

@@ -26,12 +26,20 @@ def measured(name, us):
     return blocks(name, us, batches=batches)
 
 
+def small():
+    return result(*map(measured, NAMES, TIMES_US), batches=SIZES)
+
+
+def written(folder, found, **rest):
+    """The page of that result."""
+    path = folder / "classroom.html"
+    path.write_text(classroom_page([("small.jsonl", found)], **rest), encoding="utf-8")
+    return path
+
+
 @pytest.fixture(scope="module")
 def page(tmp_path_factory):
-    path = tmp_path_factory.mktemp("classroom") / "classroom.html"
-    small = result(*map(measured, NAMES, TIMES_US), batches=SIZES)
-    path.write_text(classroom_page([("small.jsonl", small)]), encoding="utf-8")
-    return path
+    return written(tmp_path_factory.mktemp("classroom"), small())
 
 
 @in_each_browser
@@ -92,10 +100,8 @@ def test_nothing_is_said_of_more_images_than_were_measured(see):
 
 
 def test_a_result_without_throughput_says_so(visit, tmp_path):
-    path = tmp_path / "classroom.html"
-    small = result(*(blocks(*one) for one in zip(NAMES, TIMES_US, strict=True)))
-    path.write_text(classroom_page([("small.jsonl", small)]), encoding="utf-8")
-    tab = visit(path.as_uri())
+    found = result(*map(blocks, NAMES, TIMES_US))
+    tab = visit(written(tmp_path, found).as_uri())
     tab.get_by_text("This result has no throughput").wait_for()
 
 
@@ -226,9 +232,6 @@ def test_the_page_counts_which_digits_are_read_as_which(see):
 
 def test_wrong_images_are_drawn_where_the_page_has_them(visit, tmp_path):
     digits = Digits(np.zeros((3, 28, 28), np.uint8), np.full(3, 9, np.uint8))
-    path = tmp_path / "classroom.html"
-    small = result(*map(measured, NAMES, TIMES_US), batches=SIZES)
     wrong = wrong_images(digits)  # blank paper is no nine
-    path.write_text(classroom_page([("small.jsonl", small)], wrong=wrong), encoding="utf-8")
-    tab = visit(path.as_uri())
+    tab = visit(written(tmp_path, small(), wrong=wrong).as_uri())
     tab.locator(".wrong li", has_text="is 9, says").nth(2).wait_for()
