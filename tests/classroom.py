@@ -1,6 +1,5 @@
 """What the tests of the page's two engines share: node, the page's folder and handwriting."""
 
-import os
 import shutil
 from pathlib import Path
 
@@ -9,7 +8,6 @@ import numpy as np
 import pytest
 from digit_photos import BLACK, WHITE, lay, pen, sheet, stored
 from lenet_bench.images import read_image
-from lenet_bench.mnist import FOLDER_VARIABLE, read_mnist
 from processes import ran
 
 FOLDER = Path(lenet_bench.__file__).parent / "show" / "classroom"
@@ -23,10 +21,7 @@ def node(script, *arguments):
 
 
 def handwriting(count):
-    """MNIST's images where they are, else drawn ones in its format: bytes (count, 28, 28)."""
-    folder = os.environ.get(FOLDER_VARIABLE)
-    if folder:
-        return read_mnist("test", folder).images[:count]
+    """Digits drawn in MNIST's format: bytes (count, 28, 28)."""
     images = []
     for n in range(count):
         paper = lay(sheet((180, 180), BLACK), pen(n % 10, 60 + n % 70), WHITE, (20, 20))
