@@ -7,6 +7,7 @@ import threading
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from urllib.parse import urljoin
 
 import numpy as np
 import pytest
@@ -106,137 +107,102 @@ def test_a_filled_cache_needs_no_network(monkeypatch, tmp_path):
 
 
 FILES = ("t10k-images.gz", "train-images.gz")
+DEAD = "http://127.0.0.1:9/"
 
 
-@pytest.fixture
-def site(tmp_path, monkeypatch):
-    """What a good mirror has: two small files, whose checksums are the known ones."""
-    site = tmp_path / "site"
-    site.mkdir()
-    sources = {}
-    for name in FILES:
-        content = gzip.compress(name.encode() * 50_000, compresslevel=0)
-        (site / name).write_bytes(content)
-        sources[name] = hashlib.sha256(content).hexdigest()
-    monkeypatch.setattr(mnist, "SOURCES", sources)
-    monkeypatch.setenv("no_proxy", "127.0.0.1")
-    return site
-
-
-class Quiet(SimpleHTTPRequestHandler):
-    """A folder on the web, which remembers what was asked for."""
-
-    def __init__(self, *args, asked, **options):
-        self.asked = asked
-        super().__init__(*args, **options)
+class Mirrors(SimpleHTTPRequestHandler):
+    """Folders on the web; `hasty` sends a part of what it promised and hangs up."""
 
     def do_GET(self):
-        self.asked.append(self.path)
-        super().do_GET()
-
-    def log_message(self, *_):
-        pass
-
-
-class Hasty(Quiet):
-    """Sends a part of what it promised and hangs up."""
-
-    def do_GET(self):
+        if not self.path.startswith("/hasty/"):
+            super().do_GET()
+            return
         self.send_response(200)
         self.send_header("Content-Length", "1000")
         self.end_headers()
         self.wfile.write(b"a part")
 
-
-@pytest.fixture
-def asked():
-    return []
+    def log_message(self, *_):
+        pass
 
 
 @pytest.fixture
-def serve(asked):
-    """`serve(folder)`: a server on 127.0.0.1, by its address."""
-    servers = []
+def site(tmp_path, monkeypatch):
+    """`good` has two small files, whose checksums are the known ones; `bad` has them spoilt."""
+    good, bad = tmp_path / "good", tmp_path / "bad"
+    good.mkdir()
+    bad.mkdir()
+    sources = {}
+    for name in FILES:
+        content = gzip.compress(name.encode() * 50_000, compresslevel=0)
+        (good / name).write_bytes(content)
+        (bad / name).write_bytes(content[:-1] + b"?")
+        sources[name] = hashlib.sha256(content).hexdigest()
+    monkeypatch.setattr(mnist, "SOURCES", sources)
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    return good
 
-    def start(folder, kind=Quiet):
-        folder.mkdir(exist_ok=True)
-        handler = partial(kind, directory=str(folder), asked=asked)
-        server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+
+@pytest.fixture
+def web(site):
+    """The address of both mirrors on 127.0.0.1."""
+    handler = partial(Mirrors, directory=str(site.parent))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         threading.Thread(target=server.serve_forever, args=(0.01,)).start()
-        servers.append(server)
-        return f"http://127.0.0.1:{server.server_port}/"
-
-    yield start
-    for server in servers:
+        yield f"http://127.0.0.1:{server.server_port}/"
         server.shutdown()
-        server.server_close()
 
 
-def dead():
-    server = ThreadingHTTPServer(("127.0.0.1", 0), SimpleHTTPRequestHandler)
-    server.server_close()
-    return f"http://127.0.0.1:{server.server_port}/"
+@pytest.fixture
+def cache(tmp_path):
+    return tmp_path / "cache"
 
 
 def contents(folder):
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
-@pytest.mark.parametrize(("there", "fetched"), [("whole", FILES[1:]), ("damaged", FILES)])
-def test_only_what_is_missing_is_fetched(site, tmp_path, serve, asked, there, fetched):
-    cache = tmp_path / "cache"
+def test_what_is_there_whole_is_not_fetched(web, site, cache):
+    whole = contents(site)
     cache.mkdir()
-    content = (site / FILES[0]).read_bytes() if there == "whole" else b"half of it"
-    (cache / FILES[0]).write_bytes(content)
-    fetch(cache, [serve(site)])
-    assert asked == [f"/{name}" for name in fetched]
+    (site / FILES[0]).rename(cache / FILES[0])  # so that no mirror has it
+    fetch(cache, [f"{web}good"])
+    assert contents(cache) == whole
+
+
+def test_what_is_damaged_is_fetched_anew(web, site, cache):
+    cache.mkdir()
+    (cache / FILES[0]).write_bytes(b"half of it")
+    fetch(cache, [f"{web}good"])
     assert contents(cache) == contents(site)
 
 
-def test_of_one_part_no_other_files_are_fetched(site, tmp_path, serve):
-    fetch(tmp_path / "cache", [serve(site)], part="test")
-    assert list(contents(tmp_path / "cache")) == [FILES[0]]
+def test_of_one_part_no_other_files_are_fetched(web, cache):
+    fetch(cache, [f"{web}good"], part="test")
+    assert list(contents(cache)) == [FILES[0]]
 
 
-def spoilt(site):
-    """A mirror with a wrong bit in each file."""
-    bad = site.with_name("bad")
-    bad.mkdir()
-    for name, content in contents(site).items():
-        (bad / name).write_bytes(content[:-9] + bytes([content[-9] ^ 1]) + content[-8:])
-    return bad
+@pytest.mark.parametrize("failing", [DEAD, "nowhere", "hasty", "bad"])
+def test_a_mirror_that_fails_is_passed_over(web, site, cache, failing):
+    fetch(cache, [urljoin(web, failing), f"{web}good"])
+    assert contents(cache) == contents(site)
 
 
-MIRRORS = {
-    "no file": lambda serve, site: serve(site.with_name("empty")),
-    "dead": lambda *_: dead(),
-    "hangs up": lambda serve, site: serve(site, Hasty),
-    "a wrong bit": lambda serve, site: serve(spoilt(site)),
-}
-
-
-@pytest.mark.parametrize("fault", MIRRORS)
-def test_a_mirror_that_fails_is_passed_over(site, tmp_path, serve, fault):
-    fetch(tmp_path / "cache", [MIRRORS[fault](serve, site), serve(site)])
-    assert contents(tmp_path / "cache") == contents(site)
-
-
-def test_where_all_mirrors_fail_each_has_its_reason(site, tmp_path, serve):
-    mirrors = [dead(), serve(tmp_path / "empty"), serve(spoilt(site))]
+def test_where_all_mirrors_fail_each_has_its_reason(web, cache):
     with pytest.raises(DataError) as caught:
-        fetch(tmp_path / "cache", mirrors)
+        fetch(cache, [DEAD, f"{web}nowhere", f"{web}bad"])
     for part in ("refused", "404", "SHA-256", "--data", "LENET_BENCH_MNIST"):
         assert part in str(caught.value)
 
 
-def test_a_cache_that_cannot_be_written_is_a_sentence(site, tmp_path, serve):
-    (tmp_path / "file").write_text("a file where the folder should be")
+def test_a_cache_that_cannot_be_written_is_a_sentence(web, cache):
+    cache.write_text("a file where the folder should be")
     with pytest.raises(DataError, match="cannot be written"):
-        fetch(tmp_path / "file", [serve(site)])
+        fetch(cache, [f"{web}good"])
 
 
-def test_a_failed_fetch_leaves_no_part_behind(site, tmp_path, serve):
+def test_a_failed_fetch_leaves_no_part_behind(web, site, cache):
     (site / FILES[1]).unlink()
     with pytest.raises(DataError, match=FILES[1]):
-        fetch(tmp_path / "cache", [serve(site)])
-    assert contents(tmp_path / "cache") == contents(site)
+        fetch(cache, [f"{web}good"])
+    assert contents(cache) == contents(site)
