@@ -84,11 +84,12 @@ def wheel_folders(kind: str, major: int) -> list[Path]:
     return found
 
 
-def build_double(output: Path, major: int) -> Path:
+def build_double(output: Path, major: int) -> None:
+    folders = wheel_folders("lib", major)
+    nvrtc = next(path for one in folders if (path := one / f"libnvrtc.so.{major}").exists())
     includes = wheel_folders("include", major)
     script = TESTS / "cuda_double" / "build.sh"
-    run([str(script), str(output), str(major), str(find_nvrtc(major)), *map(str, includes)])
-    return output
+    run([str(script), str(output), str(major), str(nvrtc), *map(str, includes)])
 
 
 def build_libcuda(folder: Path, major: int) -> None:
@@ -114,27 +115,23 @@ def compile_options(major: int, sources: Path = SOURCES) -> list[str]:
     ]
 
 
+def library_names(major: int) -> list[str]:
+    """What the GPU backends are linked with."""
+    names = [f"lib{name}.so.{major}" for name in ("cudart", "cublas", "nvrtc")]
+    return [*names, "libcudnn.so.9"]
+
+
 def link_options(major: int, double: Path) -> list[str]:
-    names = [f"libcudart.so.{major}", f"libcublas.so.{major}", f"libnvrtc.so.{major}"]
-    libraries = [str(double / name) for name in [*names, "libcudnn.so.9"]]
+    libraries = [str(double / name) for name in library_names(major)]
     return [*libraries, f"-Wl,-rpath,{double}", "-pthread"]
-
-
-def find_nvrtc(major: int) -> Path:
-    folders = wheel_folders("lib", major)
-    return next(path for folder in folders if (path := folder / f"libnvrtc.so.{major}").exists())
 
 
 def link_with_nvidia(major: int) -> list[str]:
     """What g++ needs to link it with NVIDIA's libraries, for a machine with a GPU."""
     folders = wheel_folders("lib", major)
-    names = [
-        *(f"libcudart.so.{major}", f"libcublas.so.{major}", f"libnvrtc.so.{major}"),
-        "libcudnn.so.9",
-    ]
     return [
         *(f"-L{folder}" for folder in folders),
-        *(f"-l:{name}" for name in names),
+        *(f"-l:{name}" for name in library_names(major)),
         f"-Wl,-rpath,{':'.join(map(str, folders))},--allow-shlib-undefined",
         "-pthread",
     ]
