@@ -73,12 +73,6 @@ def test_the_lesson_has_every_timed_backend_in_order():
     assert fused["us"] == pytest.approx(20, abs=0.1)
 
 
-def test_every_backend_has_calls_that_were_measured():
-    for one in lesson([("small.jsonl", small())])["backends"]:
-        assert one["quantiles"] == sorted(one["quantiles"])
-        assert one["quantiles"][0] * 0.999 <= one["us"] <= one["quantiles"][-1] * 1.001
-
-
 def test_a_run_of_why_says_what_the_calls_time_goes_to(pytestconfig):
     apart = next((pytestconfig.rootpath / "results/why").glob("*.jsonl.gz"))
     found = lesson([("small.jsonl", small()), (apart.name, read_result(apart))])
