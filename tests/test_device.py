@@ -85,11 +85,9 @@ def test_tf32_is_forbidden_to_all_rows_but_its_own():
 
 
 def test_a_reduced_precision_on_a_gpu_has_a_tolerance_of_its_own():
-    reduced = [name for name in MOVED if precision(name) != "float32"]
-    assert {"torch:tf32@gpu", "torch:bfloat16@gpu", "jax:tf32@gpu", "jax:bfloat16@gpu"} == {
-        *reduced
-    }
-    assert all(tolerance(name) > 1e-5 for name in reduced)
+    reduced = {name: tolerance(name) for name in MOVED if precision(name) != "float32"}
+    assert reduced
+    assert min(reduced.values()) > 1e-5
 
 
 @without_gpu
