@@ -15,8 +15,6 @@ from lenet_bench.errors import ImageError
 from lenet_bench.images import explain, read_image
 from PIL import Image, ImageDraw
 
-STEPS = ["decode", "grey", "zoom", "light", "ink", "digit", "scale", "centre"]
-
 
 @pytest.fixture(scope="module")
 def network():
@@ -59,7 +57,6 @@ def test_the_answer_is_what_a_backend_takes_with_mnists_geometry():
 
 def test_explain_ends_with_the_answer():
     steps = explain(saved(five()))
-    assert [step.name for step in steps] == STEPS
     assert np.array_equal(steps[-1].picture, read_image(saved(five())))
     assert [step.name for step in explain(saved(mnist_like()))] == ["decode", "untouched"]
 
