@@ -127,13 +127,6 @@ def test_of_a_backend_its_fastest_variant_stands():
     assert set(names) < set(columns(rows, every=True))
 
 
-def test_a_page_of_five_hundred_stays_small():
-    rows, _ = measured_machines(COMMITTED)
-    html = page((rows * 250)[:500])
-    assert len(html.encode()) < 600_000
-    assert html.count('<th scope="row">') == 500
-
-
 def of_fused(path):
     """Its median, and its ratio to onednn's, as they are spelt."""
     result = read_result(path)
