@@ -56,9 +56,8 @@ def test_the_answer_is_what_a_backend_takes_with_mnists_geometry():
 
 
 def test_explain_ends_with_the_answer():
-    steps = explain(saved(five()))
-    assert np.array_equal(steps[-1].picture, read_image(saved(five())))
-    assert [step.name for step in explain(saved(mnist_like()))] == ["decode", "untouched"]
+    content = saved(five())
+    assert np.array_equal(explain(content)[-1].picture, read_image(content))
 
 
 @pytest.mark.parametrize("form", ["PNG", "PPM", "GIF", "BMP", "TIFF"])
