@@ -132,7 +132,7 @@ def a_system(root, *, device_file="", pci=None):
 
 
 SYSTEMS = [
-    ({}, "None"),
+    ({"device_file": ""}, "None"),
     ({"pci": ("0x10de", "0x040300")}, "None"),  # a GPU's sound, passed on alone
     ({"pci": ("0x1002", "0x030000")}, "None"),  # another vendor's
     ({"pci": ("0x10de", "0x030200")}, "nvidia-driver"),
