@@ -16,9 +16,15 @@ KEYS = {"name", "device", "available", "reason"}
 NO_FOLDERS = {"/" + "x" * 5000: "too long", "/\udcff": "not UTF-8"}
 
 
+def asked(run, *words, **variables):
+    """What `doctor --json` says, by name."""
+    done = run("doctor", *words, "--json", **variables)
+    return {entry["name"]: entry for entry in json.loads(done.output)}
+
+
 @pytest.fixture(scope="module")
 def found(run):
-    return {entry["name"]: entry for entry in json.loads(run("doctor", "--json").output)}
+    return asked(run)
 
 
 def test_json_has_all_that_was_examined(found):
@@ -50,14 +56,12 @@ def test_backends_says_why_one_cannot_run(run):
 
 
 def test_doctor_finds_mnist(run, small_mnist):
-    done = run("doctor", "reference", "--json", LENET_BENCH_MNIST=str(small_mnist))
-    found = {entry["name"]: entry for entry in json.loads(done.output)}
+    found = asked(run, "reference", LENET_BENCH_MNIST=str(small_mnist))
     assert found["mnist"]["details"] == {"path": str(small_mnist), "images": 30}
 
 
 def test_doctor_downloads_no_data(run, tmp_path):
-    done = run("doctor", "reference", "--json", LENET_BENCH_MNIST="", XDG_CACHE_HOME=str(tmp_path))
-    found = {entry["name"]: entry for entry in json.loads(done.output)}
+    found = asked(run, "reference", LENET_BENCH_MNIST="", XDG_CACHE_HOME=str(tmp_path))
     assert not found["mnist"]["available"]
     assert "export LENET_BENCH_MNIST=" in found["mnist"]["reason"]
     assert not (tmp_path / "lenet-bench").exists()  # what a framework caches there is its own
