@@ -8,6 +8,7 @@ from itertools import pairwise
 from xml.etree import ElementTree
 
 import pytest
+from colours import contrast
 from lenet_bench.cost import lines_of_code, sources
 from lenet_bench.errors import ResultError, Unavailable
 from lenet_bench.results.machine import Machine, Processor, Software
@@ -242,17 +243,6 @@ def test_a_bar_that_is_far_longer_than_all_others_is_cut(apart):
 def test_an_axis_holds_what_is_below_zero(apart):
     alone = [row for row in parts(apart) if row["name"] == "keras"]
     assert axis(alone)["low"] == min(row["ends"] for row in alone) < -900
-
-
-def contrast(one, other):
-
-    def luminance(colour):
-        parts = [int(colour[n : n + 2], 16) / 255 for n in (1, 3, 5)]
-        linear = [p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
-        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
-
-    low, high = sorted((luminance(one), luminance(other)))
-    return (high + 0.05) / (low + 0.05)
 
 
 @pytest.mark.parametrize("dark", [False, True])
