@@ -3,7 +3,6 @@
 import re
 from dataclasses import replace
 from html import unescape
-from html.parser import HTMLParser
 from itertools import pairwise
 from xml.etree import ElementTree
 
@@ -49,42 +48,25 @@ def whole_page(everything):
     return page(everything)
 
 
-class Outline(HTMLParser):
-    """What a page is made of."""
-
-    def __init__(self, html):
-        super().__init__()
-        self.ids, self.links, self.scripts = [], [], 0
-        self.feed(html)
-
-    def handle_starttag(self, tag, attributes):
-        given = dict(attributes)
-        self.ids += [given["id"]] if "id" in given else []
-        self.links += [given["href"]] if "href" in given else []
-        self.scripts += tag == "script"
-
-
 def test_a_page_of_all_backends_fits_in_a_mail(whole_page):
     assert len(whole_page.encode()) < 1_500_000
 
 
 def test_a_page_loads_nothing_from_elsewhere(whole_page):
-    outline = Outline(whole_page)
-    assert {link.removeprefix("#") for link in outline.links} <= set(outline.ids)
-    assert len(set(outline.ids)) == len(outline.ids)
+    written = re.sub("<script.*?</script>", "", whole_page, flags=re.DOTALL)
+    ids = re.findall(r'\sid="(.*?)"', written)
+    assert set(re.findall(r'\shref="(.*?)"', written)) <= {f"#{one}" for one in ids}
+    assert len(set(ids)) == len(ids)
     policy = re.search('Content-Security-Policy" content="(.*?)"', unescape(whole_page))[1]
     assert "default-src 'none'" in policy
     assert "unsafe" not in policy
 
 
 def test_text_from_a_result_is_never_markup():
-    second = blocks("second", 40)
-    plain = drawn(result(blocks("first", 20), second, failed("third", "crashed", "killed")))
     crashed = failed(HOSTILE, "crashed", HOSTILE, traceback=HOSTILE, output=HOSTILE)
     machine = Machine(Processor(model=HOSTILE), software=Software(packages={HOSTILE: HOSTILE}))
     rest = {"machine": machine, "variables": {HOSTILE: HOSTILE}}
-    html = drawn(result(blocks(f"first{HOSTILE}", 20), second, crashed, **rest))
-    assert Outline(html).scripts == Outline(plain).scripts
+    html = drawn(result(blocks(f"first{HOSTILE}", 20), blocks("second", 40), crashed, **rest))
     assert "<script>alert" not in html
 
 
