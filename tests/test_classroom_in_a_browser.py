@@ -401,7 +401,6 @@ def test_a_third_api_stands_there_with_its_lines_and_its_time(see):
     assert "lines · 20 µs" in tab.locator(".panes .cost").nth(2).inner_text()
 
 
-NAMED = "all => all.map(one => one.dataset.name)"
 SHARES = """all => all.map(bar => [...bar.children].map(part => part.className))"""
 
 
@@ -462,59 +461,58 @@ def test_a_guess_runs_as_a_ghost(see):
     assert tab.locator("#racing .lanes .ghost:visible").count() == len(NAMES)
 
 
+def guessed(tab):
+    """The names of the first list, from its top."""
+    rows = tab.locator("#guess-time li")
+    return rows.evaluate_all("all => all.map(one => one.dataset.name)")
+
+
 def test_guesses_are_counted_and_then_answered(see):
     tab = see()
     order = tab.locator("#guess-time li")
     for _ in range(len(NAMES)):  # by buttons, as a keyboard does it: the slowest to the top
         for n in range(len(NAMES) - 1):
-            names = order.evaluate_all(NAMED)
+            names = guessed(tab)
             if NAMES.index(names[n]) < NAMES.index(names[n + 1]):
                 order.nth(n).get_by_label("down").click()
     tab.locator(".question").first.get_by_text("Show the answer").click()
     assert "0 of 10 pairs" in tab.locator(".question").first.inner_text()
-    assert order.evaluate_all(NAMED) == list(NAMES)
+    assert guessed(tab) == list(NAMES)
     assert "20 µs" in order.first.inner_text()
 
 
-def to_the_top(tab, press, move, release):
-    """The last row of the first list, dragged by its grip; the names before and after."""
-    order = tab.locator("#guess-time li")
-    before = order.evaluate_all(NAMED)
+def way_to_the_top(tab):
+    """From the grip of the first list's last row to its first row."""
+    rows = tab.locator("#guess-time li")
     tab.locator("#guess-time").evaluate("list => list.scrollIntoView({ block: 'center' })")
-    first, grip = order.first.bounding_box(), order.last.locator(".grip").bounding_box()
+    first, grip = rows.first.bounding_box(), rows.last.locator(".grip").bounding_box()
     x, y = grip["x"] + grip["width"] / 2, grip["y"] + grip["height"] / 2
-    press(x, y)
-    move(x, (y + first["y"]) / 2)
-    move(x, first["y"] + 1)
-    release(x, first["y"] + 1)
-    return before, order.evaluate_all(NAMED)
+    return (x, y), (x, (y + first["y"]) / 2), (x, first["y"] + 1)
 
 
 @in_each_browser
 def test_a_guess_is_dragged_with_the_mouse(see):
     tab = see()
-
-    def press(x, y):
-        tab.mouse.move(x, y)
-        tab.mouse.down()
-
-    before, after = to_the_top(tab, press, tab.mouse.move, lambda *_: tab.mouse.up())
-    assert after == [before[-1], *before[:-1]]
+    before = guessed(tab)
+    grip, half, top = way_to_the_top(tab)
+    tab.mouse.move(*grip)
+    tab.mouse.down()
+    tab.mouse.move(*half)
+    tab.mouse.move(*top)
+    tab.mouse.up()
+    assert guessed(tab) == [before[-1], *before[:-1]]
 
 
 def test_a_guess_is_dragged_with_a_finger(see):
     tab = see(PHONE, has_touch=True)
-    touch = tab.context.new_cdp_session(tab)
-
-    def finger(kind):
-        def send(x, y):
-            points = [{"x": x, "y": y}] if kind != "touchEnd" else []
-            touch.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
-
-        return send
-
-    before, after = to_the_top(tab, *map(finger, ("touchStart", "touchMove", "touchEnd")))
-    assert after == [before[-1], *before[:-1]]
+    before = guessed(tab)
+    session = tab.context.new_cdp_session(tab)
+    grip, half, top = ({"x": x, "y": y} for x, y in way_to_the_top(tab))
+    touches = (("Start", [grip]), ("Move", [half]), ("Move", [top]), ("End", []))
+    for kind, points in touches:
+        touch = {"type": f"touch{kind}", "touchPoints": points}
+        session.send("Input.dispatchTouchEvent", touch)
+    assert guessed(tab) == [before[-1], *before[:-1]]
 
 
 @pytest.mark.parametrize(("viewport", "scheme"), [(DESK, "light"), (PHONE, "dark")])
