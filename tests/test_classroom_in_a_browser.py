@@ -453,14 +453,6 @@ def test_the_students_own_browser_is_a_lane(see):
     tab.locator("#racing .lanes li[data-name='this browser'] .bar").wait_for(state="attached")
 
 
-def test_a_guess_runs_as_a_ghost(see):
-    tab = see()
-    assert tab.locator("#racing .lanes .ghost").count() == 0
-    tab.locator(".question").first.get_by_text("Show the answer").click()
-    tab.locator("#finish").click()
-    assert tab.locator("#racing .lanes .ghost:visible").count() == len(NAMES)
-
-
 def guessed(tab):
     """The names of the first list, from its top."""
     rows = tab.locator("#guess-time li")
