@@ -3,7 +3,6 @@ is ink (coverage 0..1).
 """
 
 import io
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -112,46 +111,56 @@ def squared(paper, gap, rng):
     return out
 
 
-@dataclass(frozen=True)
-class Scene:
-    """Ink on paper, lit and photographed; a pair is a range to draw from."""
-
-    sides: tuple[int, int] = (250, 1000)  # pixels
-    share: tuple[float, float] = (0.3, 0.7)  # the digit's height by the picture's
-    paper: tuple[float, float, float] = (0.95, 0.93, 0.88)
-    ink: tuple[float, float, float] = (0.1, 0.15, 0.5)
-    light: float = 0.4  # how much it falls off
-    shadow: float = 0
-    askew: bool = False
-    squares: bool = False
-    grain: float = 0  # how unevenly the pen covers the paper
-    mottle: float = 0
-    blur: float = 1
-    noise: float = 0.015
-
-
+#: What differs from an ordinary photograph.
 SCENES = {
-    "drawing": Scene((60, 500), (0.35, 0.85), WHITE, light=0, noise=0),
-    "photo": Scene(light=0.6, askew=True, mottle=0.01, blur=3, noise=0.03),
-    "shaded": Scene(askew=True, shadow=0.6),
-    "squared": Scene(askew=True, squares=True),
-    "pencil": Scene((500, 1600), (0.06, 0.15), ink=(0.4, 0.4, 0.4), grain=0.3, mottle=0.006),
-    "chalk": Scene(paper=(0.12, 0.22, 0.17), ink=WHITE, grain=0.3, mottle=0.12),
+    "drawing": {"sides": (60, 500), "share": (0.35, 0.85), "paper": WHITE, "light": 0, "noise": 0},
+    "photo": {"light": 0.6, "askew": True, "mottle": 0.01, "blur": 3, "noise": 0.03},
+    "shaded": {"askew": True, "shadow": 0.6},
+    "squared": {"askew": True, "squares": True},
+    "pencil": {
+        "sides": (500, 1600),
+        "share": (0.06, 0.15),
+        "ink": (0.4, 0.4, 0.4),
+        "grain": 0.3,
+        "mottle": 0.006,
+    },
+    "chalk": {"paper": (0.12, 0.22, 0.17), "ink": WHITE, "grain": 0.3, "mottle": 0.12},
 }
 
 
 def photograph(digit, name, seed):
-    scene, rng = SCENES[name], np.random.default_rng([seed, digit])
-    height, width = (int(side) for side in rng.uniform(0.85, 1.15, 2) * rng.integers(*scene.sides))
-    ink_height = max(28, int(min(height, width) * rng.uniform(*scene.share)))
-    ink = pen(digit, ink_height)
-    covered = ink * np.clip(rng.normal(1 - scene.grain, scene.grain, ink.shape), 0, 1)
-    paper = fibres(sheet((height, width), scene.paper), rng, scene.mottle)
-    if scene.squares:
-        paper = squared(paper, int(ink_height * rng.uniform(0.5, 1)), rng)
-    gaps = (max(1, whole - part) for whole, part in zip((height, width), ink.shape, strict=True))
-    seen = lay(paper, covered, scene.ink, [int(gap * rng.uniform(0.2, 0.8)) for gap in gaps])
-    if scene.askew:
+    return taken(digit, np.random.default_rng([seed, digit]), **SCENES[name])
+
+
+def taken(
+    digit,
+    rng,
+    *,
+    sides=(250, 1000),  # in pixels, from and to
+    share=(0.3, 0.7),  # the digit's height by the picture's, from and to
+    paper=(0.95, 0.93, 0.88),
+    ink=(0.1, 0.15, 0.5),
+    light=0.4,  # how much it falls off
+    shadow=0,
+    askew=False,
+    squares=False,
+    grain=0,  # how unevenly the pen covers the paper
+    mottle=0,
+    blur=1,
+    noise=0.015,
+):
+    """Ink on paper, lit and photographed."""
+    height, width = (int(side) for side in rng.uniform(0.85, 1.15, 2) * rng.integers(*sides))
+    tall = max(28, int(min(height, width) * rng.uniform(*share)))
+    strokes = pen(digit, tall)
+    covered = strokes * np.clip(rng.normal(1 - grain, grain, strokes.shape), 0, 1)
+    seen = fibres(sheet((height, width), paper), rng, mottle)
+    if squares:
+        seen = squared(seen, int(tall * rng.uniform(0.5, 1)), rng)
+    sizes = zip((height, width), strokes.shape, strict=True)
+    gaps = (max(1, whole - part) for whole, part in sizes)
+    seen = lay(seen, covered, ink, [int(gap * rng.uniform(0.2, 0.8)) for gap in gaps])
+    if askew:
         seen = tilted(seen, rng)
-    seen = lit(seen, rng, scene.light, scene.shadow)
-    return stored(camera(seen, rng, rng.uniform(0, scene.blur), scene.noise), "JPEG")
+    seen = lit(seen, rng, light, shadow)
+    return stored(camera(seen, rng, rng.uniform(0, blur), noise), "JPEG")
