@@ -10,8 +10,6 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -66,18 +64,27 @@ esac
 """
 
 
-@dataclass(frozen=True)
 class Machine:
-    """Where bench/gpu.sh runs, and with what."""
+    """Where bench/gpu.sh runs: its programs and its GPU are doubles, and there is no network."""
 
-    folder: Path
-    tree: Path
-    python: str
-    variables: Mapping[str, str]
-
-    @property
-    def results(self):
-        return self.folder / "results"
+    def __init__(self, folder, double, tree=ROOT, python=sys.executable, nvidia_smi=NVIDIA_SMI):
+        self.tree, self.python, self.results = tree, python, folder / "results"
+        (folder / "bin").mkdir()
+        for name, text in (("nvidia-smi", nvidia_smi), ("compute-sanitizer", COMPUTE_SANITIZER)):
+            program = folder / "bin" / name
+            program.write_text(f"#!/bin/sh\n{text}")
+            program.chmod(0o755)
+        path = (str(folder / "bin"), str(Path(python).parent), os.environ["PATH"])
+        self.variables = {
+            **dict.fromkeys(("http_proxy", "https_proxy", "all_proxy"), "http://127.0.0.1:9"),
+            "PATH": os.pathsep.join(path),
+            "CALLS": str(folder / "calls"),
+            "HOME": str(folder),
+            "LENET_BENCH_CUDA_LIBRARIES": str(double),
+            "LENET_BENCH_MNIST": "",
+            "PYTHONPATH": os.environ.get("PYTHONPATH", "") if tree == ROOT else "",
+            "PYTEST_ADDOPTS": "-k 'every_layer and cudnn:cudagraph'",
+        }
 
     def start(self, *options):
         places = ("--python", self.python, "--output", str(self.results))
@@ -95,33 +102,6 @@ class Machine:
         printed, _ = process.communicate(timeout=1500)
         print(printed)
         return process.returncode, printed
-
-
-def machine(folder, double, tree=ROOT, python=sys.executable, **programs):
-    """One whose programs and GPU are doubles; what asks the network there finds none."""
-    programs = {"nvidia-smi": NVIDIA_SMI, "compute-sanitizer": COMPUTE_SANITIZER, **programs}
-    for name, text in programs.items():
-        program = folder / "bin" / name
-        program.parent.mkdir(exist_ok=True)
-        program.write_text(f"#!/bin/sh\n{text}")
-        program.chmod(0o755)
-    path = (str(folder / "bin"), str(Path(python).parent), os.environ["PATH"])
-    nowhere = dict.fromkeys(("http_proxy", "https_proxy", "all_proxy"), "http://127.0.0.1:9")
-    return Machine(
-        folder,
-        tree,
-        python,
-        {
-            **nowhere,
-            "PATH": os.pathsep.join(path),
-            "CALLS": str(folder / "calls"),
-            "HOME": str(folder),
-            "LENET_BENCH_CUDA_LIBRARIES": str(double),
-            "LENET_BENCH_MNIST": "",
-            "PYTHONPATH": os.environ.get("PYTHONPATH", "") if tree == ROOT else "",
-            "PYTEST_ADDOPTS": "-k 'every_layer and cudnn:cudagraph'",
-        },
-    )
 
 
 @pytest.fixture(scope="module")
@@ -145,7 +125,7 @@ def borrowed(double, small_mnist, tmp_path_factory):
     carried = {**os.environ, "LENET_BENCH_MNIST": str(small_mnist)}
     made = ran("make", "-s", "gpu-kit", *kit, cwd=ROOT, env=carried)
     assert "bench/gpu.sh --wheels" in made.stdout
-    return machine(folder, double, tree, python)
+    return Machine(folder, double, tree, python)
 
 
 @pytest.fixture(scope="module")
@@ -225,7 +205,7 @@ def test_every_tool_looks_at_every_kernel_of_ours(results):
 
 
 def test_ctrl_c_keeps_what_was_measured(double, tmp_path):
-    here = machine(tmp_path, double)
+    here = Machine(tmp_path, double)
     times = ("--steps", "ours,why", "--backends", "cudnn cudnn:cudagraph", "--seconds", "5400")
     process = here.start(*times)
     file = here.results / "ours.jsonl"
@@ -241,7 +221,7 @@ def test_ctrl_c_keeps_what_was_measured(double, tmp_path):
 
 def test_all_of_it_ends_in_time(double, tmp_path):
     """Also where a program ignores SIGTERM; what it had printed is kept."""
-    here = machine(tmp_path, double, **{"nvidia-smi": UNSTOPPABLE})
+    here = Machine(tmp_path, double, nvidia_smi=UNSTOPPABLE)
     code, printed = here.run("--seconds", "30")
     assert code == 0
     assert "== cut short: machine\n" in printed
@@ -252,6 +232,6 @@ def test_all_of_it_ends_in_time(double, tmp_path):
 
 @pytest.mark.parametrize("options", [("--stps", "tests"), ("--seconds", "9m")])
 def test_an_unknown_option_is_refused(double, tmp_path, options):
-    code, printed = machine(tmp_path, double).run(*options)
+    code, printed = Machine(tmp_path, double).run(*options)
     assert code == 2
     assert "--steps A,B" in printed
