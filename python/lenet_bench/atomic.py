@@ -11,7 +11,7 @@ from .errors import LenetBenchError
 
 
 @contextmanager
-def writing(path: Path, failure: type[LenetBenchError] = LenetBenchError) -> Iterator[None]:
+def writing(path: Path, failure: type[LenetBenchError]) -> Iterator[None]:
     """Turn a failure to write this file into an error of one sentence."""
     try:
         yield
@@ -43,6 +43,18 @@ def write_atomically(
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def write_file(
+    path: Path,
+    content: bytes,
+    failure: type[LenetBenchError] = LenetBenchError,
+    *,
+    durable: bool = True,
+) -> None:
+    """`write_atomically`, whose failure is an error of one sentence."""
+    with writing(path, failure):
+        write_atomically(path, content, durable=durable)
 
 
 def check_writable(path: Path) -> None:

@@ -20,7 +20,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from .atomic import write_atomically, writing
+from .atomic import write_file
 from .cache import cache_folder
 from .errors import DataError
 from .network import CLASSES, IMAGE_SIDE
@@ -161,8 +161,7 @@ def fetch(
         path = folder / name
         if _sha256(path) != sha256:
             content = _download(name, sha256, mirrors, timeout)
-            with writing(path, DataError):
-                write_atomically(path, content)
+            write_file(path, content, DataError)
 
 
 def _download(name: str, sha256: str, mirrors: Sequence[str], timeout: float) -> bytes:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
-from .atomic import write_atomically, writing
+from .atomic import write_file
 from .errors import WeightsError, first_line, without_middle
 from .network import PARAMETERS
 
@@ -85,8 +85,7 @@ def write_weights(
         {name: np.ascontiguousarray(parameters[name]) for name in PARAMETERS},
         metadata={**metadata, "sha256": weights.sha256},
     )
-    with writing(path, WeightsError):
-        write_atomically(path, content)
+    write_file(path, content, WeightsError)
 
 
 def _check_values(path: Path, weights: Weights) -> None:

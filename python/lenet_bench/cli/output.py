@@ -7,6 +7,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..atomic import write_file
+from ..errors import ResultError
 from ..show.terminal.screen import Screen, encodable
 from ..texts import json_text, printable
 
@@ -44,9 +46,7 @@ def give_page(path: Path, html: str, *, show: bool) -> None:
     """Write a page, and open it where that is asked for."""
     import webbrowser
 
-    from ..show.page.frame import write_html
-
-    write_html(path, html)
+    write_file(path, html.encode(), ResultError)
     note(f"wrote {path}")
     if show and not webbrowser.open(path.resolve().as_uri()):
         note("no browser was found; open the page yourself")

@@ -47,7 +47,7 @@ def share(
         return _keep(results)
     if len(results) > 1:
         raise click.UsageError("share takes one result; only --keep and --check take several")
-    from ..atomic import write_atomically, writing
+    from ..atomic import write_file
     from ..questions.share import given
     from ..results.log import as_lines
 
@@ -64,8 +64,7 @@ def share(
     except click.Abort:
         note("nothing was written")
         return INTERRUPTED
-    with writing(file):
-        write_atomically(file, found.content)
+    write_file(file, found.content)
     say(_next(file))
     return SUCCESS
 
@@ -97,7 +96,7 @@ def _next(file: Path) -> Iterator[str]:
 
 
 def _keep(paths: tuple[Path, ...]) -> int:
-    from ..atomic import write_atomically, writing
+    from ..atomic import write_file
     from ..errors import ResultError
     from ..questions.share import packed, shared
     from ..results import read_log
@@ -107,8 +106,7 @@ def _keep(paths: tuple[Path, ...]) -> int:
         file = path.with_suffix(".jsonl.gz")
         if path.suffix != ".jsonl":
             raise ResultError(f"{path}: --keep takes files that end in .jsonl, as runs write them")
-        with writing(file):
-            write_atomically(file, packed(as_lines(shared(read_log(path)))))
+        write_file(file, packed(as_lines(shared(read_log(path)))))
         note(f"{file}: {file.stat().st_size / 1000:.0f} kB of {path.stat().st_size / 1000:.0f} kB")
     return SUCCESS
 

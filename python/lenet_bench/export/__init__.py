@@ -13,7 +13,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..atomic import write_atomically, writing
+from ..atomic import write_file
 from ..errors import LenetBenchError, Unavailable
 from ..installed import installed_version
 from ..weights import Weights
@@ -67,8 +67,7 @@ def export(format: str, weights: Weights, output: Path) -> list[Path]:
             f"{format} cannot be written ({error}); fix it with: {command}"
         ) from error
     for path, content in zip(paths, contents, strict=True):
-        with writing(path):
-            write_atomically(path, content)
+        write_file(path, content)
     return paths
 
 

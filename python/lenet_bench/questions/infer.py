@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..atomic import write_atomically, writing
+from ..atomic import write_file
 from ..errors import ImageError, Unavailable
 from ..images import Step, explain
 from ..measure.calls import time_calls
@@ -285,5 +285,4 @@ def _write_steps(folder: Path, stem: str, steps: Sequence[Step]) -> None:
         content = io.BytesIO()
         pixels = np.rint(np.clip(step.picture, 0, 1) * 255).astype(np.uint8)
         Image.fromarray(pixels).save(content, "PNG")
-        with writing(path):
-            write_atomically(path, content.getvalue(), durable=False)
+        write_file(path, content.getvalue(), durable=False)

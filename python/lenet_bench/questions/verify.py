@@ -16,7 +16,7 @@ import numpy as np
 from msgspec import to_builtins
 from numpy.typing import NDArray
 
-from ..atomic import is_stream, write_atomically, writing
+from ..atomic import is_stream, write_file
 from ..errors import LenetBenchError, ResultError, Unavailable
 from ..measure.environment import read_machine
 from ..mnist import Digits
@@ -169,8 +169,7 @@ def write_verifications(
         "unverified": [asdict(one) for one in outcomes if isinstance(one, Unverified)],
     }
     if last or not is_stream(path):  # which keeps everything
-        with writing(path, ResultError):
-            write_atomically(path, f"{json_text(record, indent=1)}\n".encode())
+        write_file(path, f"{json_text(record, indent=1)}\n".encode(), ResultError)
 
 
 def _in_batches(

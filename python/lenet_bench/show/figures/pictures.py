@@ -6,7 +6,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from ...atomic import write_atomically, writing
+from ...atomic import write_file
 from ...errors import ResultError, Unavailable
 from ...texts import all_printable
 from . import Figure, figures
@@ -56,14 +56,8 @@ def write_figures(folder: Path, runs: Sequence[Run], of_sizes: Sequence[Figure] 
     for key, drawn in pictures(runs, of_sizes).items():
         for ending, content in (("svg", _plain(drawn).encode()), ("png", png(drawn, 3))):
             written.append(folder / f"{key}.{ending}")
-            write_picture(written[-1], content)
+            write_file(written[-1], content, ResultError)
     return written
-
-
-def write_picture(path: Path, content: bytes) -> None:
-    """Write the whole picture, or raise ResultError."""
-    with writing(path, ResultError):
-        write_atomically(path, content)
 
 
 def png(drawn: str, scale: float) -> bytes:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ... import units
+from ...atomic import write_file
 from ...errors import ResultError
 from ...network import LENET
 from ...results import Result
@@ -19,12 +20,13 @@ from ..figures.breakdown import axis, parts, sentences, stacks
 from ..figures.pictures import compiled, library
 from ..figures.rows import Run, as_run, small
 from ..sentences import FAMILIES, conditions, tolerant, without_median
-from .frame import environment, policy, script, stylesheet, write_html
+from .frame import environment, policy, script, stylesheet
 
 
 def write_report(results: Mapping[str, Result], path: str | os.PathLike[str]) -> None:
     """One page of results with these names; it works offline."""
-    write_html(Path(path), page(gather(list(results.items()))))
+    html = page(gather(list(results.items())))
+    write_file(Path(path), html.encode(), ResultError)
 
 
 def page(runs: Sequence[Run], of_sizes: Sequence[Figure] = (), notes: Sequence[str] = ()) -> str:

@@ -5,16 +5,8 @@ import hashlib
 from pathlib import Path
 from typing import Any
 
-from ...atomic import write_atomically, writing
-from ...errors import ResultError
 from ..figures.pictures import library
 from ..figures.vega import FONT, themes
-
-
-def write_html(path: Path, html: str) -> None:
-    """The page as a file; a stream such as /dev/stdout gets it."""
-    with writing(path, ResultError):
-        write_atomically(path, html.encode())
 
 
 def environment() -> Any:
