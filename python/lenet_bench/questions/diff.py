@@ -150,7 +150,7 @@ def _measured(result: Result, row: Row | None, baseline: str | None) -> tuple[Fl
 
 
 def _median_us(row: Row | None) -> float | None:
-    return row.summary.p50_us if row and _is_ok(row) and row.summary else None
+    return row.p50_us if row and _is_ok(row) else None
 
 
 def _became(old: Row | None, new: Row | None, interval: Interval | None, margin: float) -> Became:

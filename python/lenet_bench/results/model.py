@@ -364,6 +364,11 @@ class Row:
     summary: Summary | None = None
 
     @property
+    def p50_us(self) -> float | None:
+        """The median, as its summary has it."""
+        return self.summary.p50_us if self.summary else None
+
+    @property
     def cold_start_s(self) -> float | None:
         """The median start's way to its first answer."""
         return median(start.total_s for start in self.cold_starts) if self.cold_starts else None

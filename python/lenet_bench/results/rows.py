@@ -15,7 +15,6 @@ def rows(result: Result) -> list[dict[str, Any]]:
 
 def digest(result: Result) -> dict[str, Any]:
     """The output of `--json`: the rows, the settings and the warnings, without the samples."""
-    floor = result.floor.summary
     return {
         "schema": result.schema,
         "started": result.started,
@@ -34,7 +33,7 @@ def digest(result: Result) -> dict[str, Any]:
         "cold_mb": result.rules.cold_mb,
         "margin": result.rules.margin,
         "baseline": result.baseline,
-        "harness_us": floor.p50_us if floor else None,
+        "harness_us": result.floor.p50_us,
         "backends": [
             {
                 **_row(row),

@@ -113,4 +113,4 @@ def _sized(row: Row, fastest: Row, result: Result) -> Sized:
 
 
 def _us(row: Row) -> float:
-    return (row.summary and row.summary.p50_us) or 0.0
+    return row.p50_us or 0.0

@@ -147,7 +147,7 @@ def _of_the_backends(rows: Sequence[Row], result: Result) -> Iterator[str]:
     """Each figure of a backend with what it must not exceed, and what is said of those that do."""
     rules, cores = result.rules, _spell(result.rules.worker_cores)
     own = set(rules.worker_cores)
-    floor = (result.floor.summary and result.floor.summary.p50_us) or 0.0
+    floor = result.floor.p50_us or 0.0
     if modes := in_two_modes(rows):
         yield modes
     judged: list[tuple[Callable[[Row], float], float, Callable[[float], str], str]] = [
@@ -184,7 +184,7 @@ def _of_the_backends(rows: Sequence[Row], result: Result) -> Iterator[str]:
             "used CPU time between calls: {}; set OMP_WAIT_POLICY=passive",
         ),
         (
-            lambda row: floor / ((row.summary and row.summary.p50_us) or inf),
+            lambda row: floor / (row.p50_us or inf),
             _NEAR_FLOOR,
             _whole,
             f"the harness itself takes much of the time (an empty backend takes {time(floor)}): "

@@ -79,7 +79,7 @@ def _network(rules: Rules) -> str:
 
 def footnote(result: Result) -> str:
     """How to read the table's figures."""
-    floor = result.floor.summary.p50_us if result.floor and result.floor.summary else None
+    floor = result.floor.p50_us
     notes = ["p50: the median call"]
     if result.baseline:
         notes.append(f"ratio: to {result.baseline}, above 1 is slower")
@@ -120,7 +120,7 @@ def tolerant(result: Result) -> str | None:
 def timed(result: Result) -> list[Row]:
     """The backends of the tables, the fastest first."""
     found = [one for one in result.backends if one.status == "ok" and one.summary]
-    return sorted(found, key=lambda one: (one.summary and one.summary.p50_us) or float("inf"))
+    return sorted(found, key=lambda one: one.p50_us or float("inf"))
 
 
 def failed(result: Result, named: Sequence[str] = ()) -> list[Row]:
