@@ -6,7 +6,7 @@ one as built for the experiments, where there is one.
 """
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -34,12 +34,17 @@ _kept: list[Probe] = []  # never freed: OpenVINO crashes if one is
 def run_experiments(
     arguments: BuildArguments, infer: Infer, images: list[Image], cores: Sequence[int]
 ) -> Reply:
-    """Time the experiments of `why`; with `cores`, also the call on these cores."""
-    answer = _timed_or_why_not(lambda: _probes(arguments, infer), infer, images)
-    if answer["experiments"] and cores:
+    """Time the experiments of `why`, or say why not; with `cores`, also the call on these cores."""
+    try:
+        made = _probes(arguments, infer)
+        _kept.extend(made)
+        found = timed(made, infer, images)
+    except Exception as error:
+        return {"experiments": [], "no_experiments_reason": sentence(error)}
+    if found and cores:
         with with_threads_on(cores):  # a thread of the runtime's may have a core of its own
-            answer["experiments"] += timed([Probe("call", TWO_CORES, infer)], infer, images)
-    return answer
+            found += timed([Probe("call", TWO_CORES, infer)], infer, images)
+    return {"experiments": found, "no_experiments_reason": None}
 
 
 def _probes(arguments: BuildArguments, infer: Infer) -> Sequence[Probe]:
@@ -51,18 +56,6 @@ def _probes(arguments: BuildArguments, infer: Infer) -> Sequence[Probe]:
     else:
         made = []
     return [Probe("call", "call", infer), *made] if made else ()
-
-
-def _timed_or_why_not(
-    make: Callable[[], Sequence[Probe]], whole: Infer, images: list[Image]
-) -> Reply:
-    """Make and time the experiments; if that fails, give the reason instead."""
-    try:
-        made = make()
-        _kept.extend(made)
-        return {"experiments": timed(made, whole, images), "no_experiments_reason": None}
-    except Exception as error:
-        return {"experiments": [], "no_experiments_reason": sentence(error)}
 
 
 class _Timed:
