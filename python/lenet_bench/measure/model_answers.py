@@ -49,12 +49,12 @@ def of_model(options: CompareOptions, entries: Sequence[Entry], cores: Cores) ->
             reference = None
     if reference and any(np.isnan(one).any() for answer in reference for one in answer):
         raise LenetBenchError(f"{own.file.name}: its answers are NaN, so none can be judged")
-    unknown = Known(read["inputs"], np.full(len(read["inputs"]), None))
+    known = Known(read["inputs"], np.full(len(read["inputs"]), None))
     unjudged = ReferenceAnswers(
         weights_sha256=sha256,
-        rotating=unknown,
-        edges=unknown,
-        timed=(),
+        rotating=known,
+        edges=known,
+        timed=[known] * STRETCHES,
         network=f"{printable(own.file.name)[:100]} ({sha256[:8]})",
         model={"own": str(own.file), "path": read["path"], "outputs": read["outputs"]},
         difference=lambda found, expected: float(
@@ -64,15 +64,11 @@ def of_model(options: CompareOptions, entries: Sequence[Entry], cores: Cores) ->
         said="answers",
     )
     arbiter, answers = _arbitrated(reference, Conditions(options, cores, unjudged), entries)
-    known = Known(read["inputs"], np.full(len(read["inputs"]), None))
     for number, answer in enumerate(answers):  # an array would be made of their arrays
         known.answers[number] = answer
     inputs = {printable(name)[:100]: _form(array) for name, array in read["inputs"][0].items()}
     return replace(
         unjudged,
-        rotating=known,
-        edges=known,
-        timed=[known] * STRETCHES,
         other=Other(unjudged.network, arbiter=arbiter, inputs=inputs),
         judge=f"those of {arbiter.partition(', ')[0]}",
     )
