@@ -2,28 +2,21 @@
 
 import signal
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 
 @contextmanager
 def interrupts() -> Iterator[None]:
-    """SIGTERM and a closed terminal end a run as Ctrl-C does."""
+    """SIGTERM and a closed terminal end a run as Ctrl-C does, in the main thread: no other may."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
 
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
-    with handling(polite_kills(), interrupt):
-        yield
-
-
-@contextmanager
-def handling(numbers: Iterable[int], handler: Callable[[int, object], None]) -> Iterator[None]:
-    """Handle these signals so, if this is the main thread: no other may."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = {number: signal.signal(number, handler) for number in numbers}
+    before = {number: signal.signal(number, interrupt) for number in polite_kills()}
     try:
         yield
     finally:
