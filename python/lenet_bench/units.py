@@ -71,9 +71,9 @@ def rate(images_per_s: float | None) -> str:
     return NONE if images_per_s is None else f"{digits(images_per_s)}/s"
 
 
-def percent(*shares: float | None, places: int | None = None, signed: bool = False) -> str:
-    """2 %, 12.3 %; signed, +2 %; of two shares, 94 % to 105 %. `places` fixes the decimals."""
-    form = ("+" if signed else "") + (".3g" if places is None else f".{places}f")
+def percent(*shares: float | None, places: int | None = None) -> str:
+    """2 %, 12.3 %; of two shares, 94 % to 105 %. `places` fixes the decimals."""
+    form = ".3g" if places is None else f".{places}f"
     known = [f"{100 * share:{form}} %" for share in shares if share is not None]
     return " to ".join(known) if len(known) == len(shares) else NONE
 

@@ -15,7 +15,6 @@ from .rows import (
     find,
     held_by,
     names,
-    nearest,
     on_cpu,
     on_device,
     precision,

@@ -24,6 +24,6 @@ from .model import (
     Summary,
     Verdict,
 )
-from .read import as_result, counting, disturbed, read_result
+from .read import as_result, disturbed, read_result
 from .rows import digest, failures, rows
 from .statistics import start_medians_us

@@ -119,11 +119,6 @@ def medians(log: Log) -> Iterator[tuple[Row, float]]:
             yield row, p50_us
 
 
-def counting(blocks: Sequence[Block]) -> list[Block]:
-    """The blocks of one backend that count, with the calls that count."""
-    return _counting(_timed(settled(blocks)))
-
-
 def disturbed(blocks: Sequence[Block]) -> set[int]:
     """The indices of blocks with too little quiet time."""
     return {n for n, block in enumerate(settled(blocks)) if block.quiet_share == 0}
