@@ -336,11 +336,19 @@ def _make_temporary_folder() -> str:
     """It is removed when this process ends, even if that is killed."""
     folder = tempfile.mkdtemp(prefix=_TEMPORARY)
     remove = 'read -r _; sleep 1; rm -rf -- "$0"'  # after the children are killed
-    watcher, owner = _waiting_shell(remove, folder), os.getpid()
+    watcher = subprocess.Popen(  # `read` waits until this process has ended
+        ["/bin/sh", "-c", remove, folder],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,  # signals of the terminal do not reach it
+    )
+    owner = os.getpid()
 
     def end() -> None:
         if os.getpid() == owner:  # not a forked copy
-            _dismiss(watcher)
+            watcher.kill()
+            watcher.communicate()
             shutil.rmtree(folder, ignore_errors=True)
 
     atexit.register(end)
@@ -355,22 +363,6 @@ def same_modules() -> dict[str, str]:
 def _own_variables() -> dict[str, str]:
     """Temporary files in our folder, and no module from the working directory."""
     return {"TMPDIR": _temporary_folder(), "PYTHONSAFEPATH": "1"}
-
-
-def _waiting_shell(script: str, *arguments: str) -> "subprocess.Popen[bytes]":
-    """A shell that runs the script; `read` in it waits until this process has ended."""
-    return subprocess.Popen(
-        ["/bin/sh", "-c", script, *arguments],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,  # signals of the terminal do not reach it
-    )
-
-
-def _dismiss(watcher: "subprocess.Popen[bytes]") -> None:
-    watcher.kill()
-    watcher.communicate()
 
 
 def _stderr() -> Any:
