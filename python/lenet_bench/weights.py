@@ -25,7 +25,10 @@ _LARGEST_VALUE = 1e30  # in any layer: float32 ends at 3e38, and some algorithms
 
 @dataclass(frozen=True)
 class Weights:
-    """The eight parameters by name: `weights["conv1.weight"]`, float32 in Caffe's layout."""
+    """The eight parameters by name: `weights["conv1.weight"]`, float32 in Caffe's layout.
+
+    Those of another network have its names; all are in their network's order.
+    """
 
     parameters: Mapping[str, NDArray[np.float32]]
     metadata: Mapping[str, str] = field(default_factory=dict)
@@ -37,8 +40,8 @@ class Weights:
     def sha256(self) -> str:
         """The checksum of the parameters' bytes, in the network's order."""
         digest = hashlib.sha256()
-        for name in PARAMETERS:
-            digest.update(np.ascontiguousarray(self.parameters[name], dtype="<f4").tobytes())
+        for array in self.parameters.values():
+            digest.update(np.asarray(array, "<f4").tobytes())
         return digest.hexdigest()
 
 
@@ -77,14 +80,11 @@ def write_weights(
     metadata: Mapping[str, str],
 ) -> None:
     """Check and write a weights file with its checksum; the file appears whole or not at all."""
-    weights = Weights(parameters, metadata)
     path = Path(path)
     _check_names_and_shapes(path, {name: a.shape for name, a in parameters.items()})
-    _check_values(path, Weights(parameters))
-    content = save(
-        {name: np.ascontiguousarray(parameters[name]) for name in PARAMETERS},
-        metadata={**metadata, "sha256": weights.sha256},
-    )
+    weights = Weights({name: np.ascontiguousarray(parameters[name]) for name in PARAMETERS})
+    _check_values(path, weights)
+    content = save(dict(weights.parameters), metadata={**metadata, "sha256": weights.sha256})
     write_file(path, content, WeightsError)
 
 

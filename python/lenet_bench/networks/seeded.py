@@ -4,7 +4,6 @@ A layer's weights are scaled by what is expected of its input, so that activatio
 nor grow: the mean square of each convolution's and dense layer's output is near 1.
 """
 
-import hashlib
 from collections.abc import Mapping
 from math import e, prod, sqrt
 
@@ -62,14 +61,6 @@ def _scale(layer: Layer, name: str, shape: tuple[int, ...], square: float) -> fl
     if name == "weight_hh_l0":
         square = 1.0
     return 1 / sqrt(prod(shape[1:]) * square)
-
-
-def sha256(network: Network, weights: Weights) -> str:
-    """The checksum of the parameters' bytes, in the network's order."""
-    digest = hashlib.sha256()
-    for name in network.parameters:
-        digest.update(weights[name].tobytes())
-    return digest.hexdigest()
 
 
 def inputs_of(network: Network, count: int, seed: int) -> Floats:

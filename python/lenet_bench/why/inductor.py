@@ -12,7 +12,6 @@ import torch
 
 from ..backends import torch as file
 from ..cache import made
-from ..networks.seeded import sha256
 from . import Case, Infer
 
 torch._dynamo.config.recompile_limit = 64  # networks that Dynamo compiles of one function
@@ -57,7 +56,7 @@ def keeping(case: Case) -> Mapping[str, Any]:
         isa = torch._inductor.cpu_vec_isa.pick_vec_isa()
         made_of = [
             *(torch.__version__, str(torch.get_num_threads())),
-            *(isa.build_arch_flags(), sha256(case.network, case.weights)),  # repr has an address
+            *(isa.build_arch_flags(), case.weights.sha256),  # repr has an address
             *(Path(str(file.__file__)).read_text(), graph.graph_module.code),
         ]
 

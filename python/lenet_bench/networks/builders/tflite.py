@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 from ...export import converted, versions
 from ...weights import Weights
 from ..graph import Layer, Network
-from ..seeded import sha256
 
 #: What the model depends on beside the network.
 _SOURCES = ("seeded.py", "builders/keras.py")
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
 
 def in_place(network: Network, weights: Weights) -> dict[str, Any]:
     sources = [(Path(__file__).parents[1] / one).read_text() for one in _SOURCES]
-    made_of = [*sources, *versions("tflite"), repr(network), sha256(network, weights)]
+    made_of = [*sources, *versions("tflite"), repr(network), weights.sha256]
     name = re.sub(r"\W+", "-", network.name)
     question = (list(map(astuple, network.layers)), dict(weights.parameters))
     model = converted(f"{name}.tflite", made_of, f"{__name__}:serve", question)
