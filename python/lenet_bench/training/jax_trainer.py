@@ -22,7 +22,7 @@ class JaxTrainer:
     def __init__(self, recipe: Recipe, parameters: Parameters) -> None:
         self._learn = jax.jit(partial(_learn, recipe))
         self._infer = jax.jit(_lenet)
-        turned = {name: to_channels_last(name, parameters[name]) for name in PARAMETERS}
+        turned = to_channels_last(parameters)
         self._parameters: Arrays = {name: jnp.array(array) for name, array in turned.items()}
         self._velocity: Arrays = {name: jnp.zeros_like(a) for name, a in turned.items()}
 

@@ -23,8 +23,9 @@ class KerasTrainer:
         # The metric is the cross-entropy alone; Keras's own "loss" includes the L2 penalty.
         metric = keras.metrics.SparseCategoricalCrossentropy(from_logits=True, name="entropy")
         self._model.compile(self._optimizer, loss, metrics=[metric])
+        turned = to_channels_last(parameters)
         for name, variable in zip(PARAMETERS, self._model.trainable_variables, strict=True):
-            variable.assign(to_channels_last(name, parameters[name]))
+            variable.assign(turned[name])
 
     def step(self, images: NDArray[np.float32], labels: NDArray[np.uint8], rate: float) -> float:
         self._optimizer.learning_rate.assign(rate)

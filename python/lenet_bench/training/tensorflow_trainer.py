@@ -4,7 +4,6 @@ import numpy as np
 import tensorflow as tf
 from numpy.typing import NDArray
 
-from ..network import PARAMETERS
 from .recipe import Recipe
 from .trainer import Parameters, to_caffe, to_channels_last
 
@@ -16,7 +15,7 @@ class TensorFlowTrainer:
         # The same order of summation each time: the same seed gives the same weights.
         tf.config.experimental.enable_op_determinism()
         self._momentum, self._weight_decay = recipe.momentum, recipe.weight_decay
-        turned = {name: to_channels_last(name, parameters[name]) for name in PARAMETERS}
+        turned = to_channels_last(parameters)
         self._parameters = {name: tf.Variable(array) for name, array in turned.items()}
         self._velocity = {name: tf.Variable(tf.zeros_like(v)) for name, v in turned.items()}
 

@@ -17,7 +17,10 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ..network import LAYERS, PARAMETERS
+from ..network import LAYERS, LENET, PARAMETERS
+from ..networks import network
+from ..networks.seeded import channels_last
+from ..weights import Weights
 
 Parameters = Mapping[str, NDArray[np.float32]]
 
@@ -43,13 +46,9 @@ class Trainer(Protocol):
         ...
 
 
-def to_channels_last(name: str, array: NDArray[np.float32]) -> NDArray[np.float32]:
+def to_channels_last(parameters: Parameters) -> Parameters:
     """From Caffe's layout: OIHW to HWIO, out x in to in x out, fc1's inputs CHW to HWC."""
-    if name == "fc1.weight":
-        array = array.reshape(-1, _CHANNELS, _HEIGHT, _WIDTH).transpose(0, 2, 3, 1)
-        array = array.reshape(len(array), -1)
-    turned: NDArray[np.float32] = array.transpose(2, 3, 1, 0) if array.ndim == 4 else array.T
-    return turned
+    return channels_last(network(LENET), Weights(parameters))
 
 
 def to_caffe(name: str, array: NDArray[np.float32]) -> NDArray[np.float32]:
