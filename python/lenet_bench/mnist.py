@@ -78,6 +78,11 @@ SOURCES = {
 _PREFIX: dict[Part, str] = {"train": "train", "test": "t10k"}
 
 
+def local_folder() -> Path:
+    """LENET_BENCH_MNIST, else the cache; nothing is downloaded."""
+    return Path(os.environ.get(FOLDER_VARIABLE) or cache_folder("mnist"))
+
+
 def find_mnist(folder: str | os.PathLike[str] | None = None, *, part: Part | None = None) -> Path:
     """The folder of the files: the given one, or LENET_BENCH_MNIST, or the cache, downloaded.
 

@@ -80,11 +80,12 @@ def classroom(
 
 def _wrong() -> list[dict[str, Any]]:
     """The test images that the network reads wrongly, where MNIST is on this machine."""
-    from ..mnist import read_mnist
-    from ..show.classroom.learnt import found_mnist, wrong_images
+    from ..mnist import local_folder, read_mnist
+    from ..show.classroom.learnt import wrong_images
 
-    folder = found_mnist()
-    return wrong_images(read_mnist("test", folder)) if folder else []
+    folder = local_folder()
+    is_here = any(folder.glob("t10k-images*"))
+    return wrong_images(read_mnist("test", folder)) if is_here else []
 
 
 def _serve(

@@ -1,16 +1,14 @@
 """Which backends run here, why others do not, what to do about it, and the machine."""
 
-import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from msgspec import to_builtins
 
-from ..cache import cache_folder
 from ..errors import DataError, LenetBenchError
 from ..measure.environment import read_machine
-from ..mnist import FOLDER_VARIABLE, read_mnist
+from ..mnist import FOLDER_VARIABLE, local_folder, read_mnist
 from ..registry.availability import Answered, backends
 from ..registry.cuda import built_majors
 from ..registry.cuda_chain import ask as ask_cuda
@@ -114,7 +112,7 @@ def _weights() -> dict[str, Any]:
 
 def _mnist() -> dict[str, Any]:
     """Where the test images are; nothing is downloaded."""
-    folder = os.environ.get(FOLDER_VARIABLE) or cache_folder("mnist")
+    folder = local_folder()
     try:
         digits = read_mnist("test", folder)
     except DataError as error:

@@ -1,16 +1,13 @@
 """How the network learned: the history in its weights, and the test images it reads wrongly."""
 
 import json
-import os
 from base64 import b64encode
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ...cache import cache_folder
-from ...mnist import FOLDER_VARIABLE, Digits
+from ...mnist import Digits
 from ...registry import load
 from ...weights import read_weights
 
@@ -49,9 +46,3 @@ def wrong_images(digits: Digits) -> list[dict[str, Any]]:
         }
         for n in np.flatnonzero(said != digits.labels)
     ]
-
-
-def found_mnist() -> Path | None:
-    """The folder of MNIST, where it is on this machine already."""
-    folder = Path(os.environ.get(FOLDER_VARIABLE) or cache_folder("mnist"))
-    return folder if any(folder.glob("t10k-images*")) else None
