@@ -111,25 +111,6 @@ class Plan:
         return max(0.0, min(ends)) if ends else None
 
 
-class Costs:
-    """The duration of a block of each backend, by the last one."""
-
-    def __init__(self, blocks: Sequence[Block]) -> None:
-        self._took_s = {block.backend: block.took_s for block in blocks}
-
-    def add(self, block: Block) -> None:
-        self._took_s[block.backend] = block.took_s
-
-    def of(self, backend: str) -> float:
-        """0 before the first, so that it is not held back."""
-        return self._took_s.get(backend, 0.0)
-
-    def of_round(self, backends: Sequence[str]) -> float:
-        """The sum over these; those not yet measured count as the average of the others."""
-        known = [self._took_s[name] for name in backends if name in self._took_s]
-        return fmean(known) * len(backends) if known else 0.0
-
-
 def shuffled(names: Sequence[str], seed: int) -> Iterator[list[str]]:
     """The endless orders of rounds: the same for the same names and seed."""
     generator = random.Random(seed)
@@ -204,7 +185,6 @@ class _Comparison:
 
     def _measure(self) -> Ended:
         """Round after round, until the plan ends or no backend is left to time."""
-        costs = Costs(self._log.blocks)
         done = {(block.backend, block.round) for block in self._log.blocks if block.status == "ok"}
         gone: set[str] = set()  # failed in this session; earlier failures are tried again
         orders = shuffled(list(self._entries), self._log.header.rules.seed)
@@ -212,37 +192,36 @@ class _Comparison:
             names = [name for name in order if name not in gone]
             if not set(names) - {EMPTY}:
                 return "nothing to time"
-            if self._plan.is_over(number, self._elapsed_s(), costs.of_round(names)):
+            if self._plan.is_over(number, self._elapsed_s(), self._round_s(names)):
                 return "rounds"
             due = [name for name in names if (name, number) not in done]
             if not due:
                 continue
-            ran = self._round(number, due, costs)
+            ran = self._round(number, due)
             if not ran:
                 return "budget"
             gone |= {block.backend for block in ran if block.status != "ok"}
             if number + 1 >= FEWEST_STARTS:
-                self._repeat(number, [name for name in names if name not in gone], costs)
+                self._repeat(number, [name for name in names if name not in gone])
         raise AssertionError("rounds never run out")
 
-    def _round(self, number: int, names: Sequence[str], costs: Costs) -> list[Block]:
+    def _round(self, number: int, names: Sequence[str]) -> list[Block]:
         """A block of each backend, except those that would exceed the budget."""
         ran = []
         for place, name in enumerate(names):
-            if self._plan.fits(number, self._elapsed_s(), costs.of(name)):
-                self._tell(name, number + place / len(names), costs.of_round(names))
+            if self._plan.fits(number, self._elapsed_s(), self._took_s.get(name, 0.0)):
+                self._tell(name, number + place / len(names), names)
                 ran.append(self._block(name, number))
-                costs.add(ran[-1])
         return ran
 
-    def _repeat(self, number: int, names: Sequence[str], costs: Costs) -> None:
+    def _repeat(self, number: int, names: Sequence[str]) -> None:
         """Repeat each block that ran on a disturbed machine once, as far as there is time."""
         timed = [block for block in self._log.blocks if block.status == "ok"]
         backends = [name for name in names if name != EMPTY]
         for block in to_repeat(timed, disturbed(timed), backends):
-            if self._plan.fits(number, self._elapsed_s(), costs.of(block.backend)):
-                self._tell(f"{block.backend} again", number + 1, costs.of_round(names))
-                costs.add(self._block(block.backend, block.round))
+            if self._plan.fits(number, self._elapsed_s(), self._took_s.get(block.backend, 0.0)):
+                self._tell(f"{block.backend} again", number + 1, names)
+                self._block(block.backend, block.round)
 
     def _block(self, name: str, number: int) -> Block:
         own = [block for block in self._log.blocks if block.backend == name]
@@ -255,9 +234,19 @@ class _Comparison:
         self._append(block)
         return block
 
-    def _tell(self, doing: str, rounds: float, round_s: float) -> None:
+    @property
+    def _took_s(self) -> dict[str, float]:
+        """The duration of a block of each backend, by the last one; none before the first."""
+        return {block.backend: block.took_s for block in self._log.blocks}
+
+    def _round_s(self, names: Sequence[str]) -> float:
+        """The sum over these; those not yet measured count as the average of the others."""
+        known = [took_s for name, took_s in self._took_s.items() if name in names]
+        return fmean(known) * len(names) if known else 0.0
+
+    def _tell(self, doing: str, rounds: float, names: Sequence[str]) -> None:
         elapsed_s = self._elapsed_s()
-        left_s = self._plan.left_s(rounds, elapsed_s, round_s)
+        left_s = self._plan.left_s(rounds, elapsed_s, self._round_s(names))
         self._progress(Progress(doing, elapsed_s, int(rounds), left_s))
 
     def _elapsed_s(self) -> float:
