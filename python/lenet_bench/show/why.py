@@ -1,6 +1,5 @@
 """What a call consists of, and what another adds: in sentences, and as tables for the terminal."""
 
-import textwrap
 from collections.abc import Iterator, Sequence
 from math import hypot
 
@@ -9,7 +8,6 @@ from ..measure.anatomy import package_of
 from ..results import Breakdown, Function, Part, Result, breakdowns, failures
 from ..results.breakdown import GROUPS, grouped
 from ..results.statistics import FEWEST_STARTS
-from ..texts import printable
 from . import markdown
 from .sentences import conditions, missing
 from .terminal.screen import MARGIN, Screen
@@ -86,8 +84,7 @@ def in_markdown(result: Result) -> Iterator[str]:
 def answer(found: Sequence[Breakdown]) -> Iterator[str]:
     """A sentence for each backend, the fastest first; then what the slowest adds to it."""
     known = sorted((one for one in found if one.parts), key=lambda one: one.median_us or 0.0)
-    for one in known:
-        yield consists_of(one)
+    yield from map(consists_of, known)
     if len(known) > 1:
         yield difference(known[0], known[-1])
 
@@ -237,18 +234,15 @@ def closely(one: Breakdown, screen: Screen) -> Iterator[str]:
         return
     named = ", ".join(f"{package} {n:,}" for package, n in anatomy.python_calls.items())
     count = units.counted(_python_calls(one) or 0, "Python call")
-    yield from _wrapped(f"{count}: {named}", screen)
+    yield from screen.wrap(f"{count}: {named}", hanging="    ")
     for share, indent, call in _branches(anatomy.tree):
-        text = f"  {_percent(share):>5}  {'  ' * indent}{_shortened(call)}"
+        percent = units.percent(share, places=0)
+        text = f"  {percent:>5}  {'  ' * indent}{_shortened(call)}"
         yield text if len(text) <= screen.columns else text[: screen.columns - 1] + "~"
 
 
 def _python_calls(one: Breakdown) -> int | None:
     return sum(one.anatomy.python_calls.values()) if one.anatomy else None
-
-
-def _percent(share: float) -> str:
-    return units.percent(share, places=0)
 
 
 def _branches(calls: Sequence[Function], indent: int = 0, above: str = "") -> Iterator[_Branch]:
@@ -274,9 +268,3 @@ def _shortened(call: str) -> str:
     package, *folders = module.split(".")
     inside = f"…{folders[-1]}" if folders else ""
     return f"{package}{inside}:{function.replace('.<locals>', '')}"
-
-
-def _wrapped(text: str, screen: Screen) -> Iterator[str]:
-    yield from textwrap.wrap(
-        printable(text), screen.columns - 2, initial_indent="  ", subsequent_indent="    "
-    )
