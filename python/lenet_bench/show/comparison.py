@@ -119,13 +119,9 @@ def in_markdown(result: Result, named: Sequence[str] = ()) -> Iterator[str]:
         lines = ([row["name"], *(one.text(row) for one in quantities)] for row in found)
         yield from markdown.table(["backend", *(one.title for one in quantities)], lines, _LEFT)
     yield ""
-    sentences = [f"{one.name}: {one.status}: {one.reason}" for one in failed(result, named)]
-    sentences += _refusals(result)
-    notes = (without_median(result), left_out(result), footnote(result), tolerant(result))
-    sentences += filter(None, notes)
-    sentences += [f"warning: {warning}" for warning in result.warnings]
-    sentences += filter(None, [absent(result, named)])
-    yield from (f"- {markdown.escaped(sentence)}" for sentence in sentences)
+    for sentence, _ in _notes(result, named):
+        if sentence:
+            yield f"- {markdown.escaped(sentence)}"
 
 
 def _tables(result: Result) -> Iterator[tuple[str, list[Record], Sequence[Quantity]]]:
@@ -147,18 +143,28 @@ def _tables(result: Result) -> Iterator[tuple[str, list[Record], Sequence[Quanti
         yield "Images a second by batch:", rated, [*kind, *by_batch(rated)]
 
 
-def _refusals(result: Result) -> Iterator[str]:
-    """The batches that a backend could not take, and why."""
-    for one in result.backends:
-        for size, reason in one.batch_refusals.items():
-            yield f"{one.name}: no batch of {size}: {reason}"
-
-
-def in_terminal(result: Result, screen: Screen, named: Sequence[str] = ()) -> Iterator[str]:
-    """The tables, the answer, what failed and why, and every warning.
+def _notes(result: Result, named: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """What failed and why, how to read the tables, and every warning: each with its style.
 
     A backend that cannot run here has its reason shown only if it was `named`.
     """
+    for one in failed(result, named):
+        style = "dim" if one.status in ("unavailable", "unsupported") else "red"
+        yield f"{one.name}: {one.status}: {one.reason}", style
+    for one in result.backends:
+        for size, reason in one.batch_refusals.items():
+            yield f"{one.name}: no batch of {size}: {reason}", "yellow"
+    yield footnote(result), "dim"
+    yield tolerant(result) or "", "dim"
+    for sentence in (without_median(result), left_out(result)):
+        yield sentence or "", "yellow"
+    for warning in result.warnings:
+        yield f"warning: {warning}", "yellow"
+    yield absent(result, named) or "", "dim"
+
+
+def in_terminal(result: Result, screen: Screen, named: Sequence[str] = ()) -> Iterator[str]:
+    """The tables, the answer, and the notes."""
     yield from screen.wrap(conditions(result))
     for title, found, quantities in _tables(result):
         yield ""
@@ -166,21 +172,11 @@ def in_terminal(result: Result, screen: Screen, named: Sequence[str] = ()) -> It
         columns = [Column("backend", [row["name"] for row in found], left=True, style="bold")]
         columns += [_column(one, found) for one in quantities]
         yield from table(screen, columns) if found else []
-    for one in failed(result, named):
-        style = "dim" if one.status in ("unavailable", "unsupported") else "red"
-        yield from screen.wrap(f"{one.name}: {one.status}: {one.reason}", style)
-    for sentence in _refusals(result):
-        yield from screen.wrap(sentence, "yellow")
     yield ""
     for sentence in conclusions(as_run("", result)):
         yield from screen.wrap(sentence)
-    yield from screen.wrap(footnote(result), "dim")
-    yield from screen.wrap(tolerant(result) or "", "dim")
-    for sentence in filter(None, (without_median(result), left_out(result))):
-        yield from screen.wrap(sentence, "yellow")
-    for warning in result.warnings:
-        yield from screen.wrap(f"warning: {warning}", "yellow")
-    yield from screen.wrap(absent(result, named) or "", "dim")
+    for sentence, style in _notes(result, named):
+        yield from screen.wrap(sentence, style)
 
 
 def _column(quantity: Quantity, found: Sequence[Record]) -> Column:
