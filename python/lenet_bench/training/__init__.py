@@ -16,13 +16,3 @@ in a process of its own, never in this one.
 from .frameworks import FRAMEWORKS, train
 from .recipe import Augmentation, Recipe
 from .result import Epoch, FrameworkRun, TrainingResult
-
-__all__ = [
-    "FRAMEWORKS",
-    "Augmentation",
-    "Epoch",
-    "FrameworkRun",
-    "Recipe",
-    "TrainingResult",
-    "train",
-]
