@@ -72,23 +72,22 @@ def export(format: str, weights: Weights, output: Path) -> list[Path]:
 
 
 def model(name: str, weights: Weights) -> bytes:
-    """The content of a file of MAKERS; ImportError where its maker needs a missing package."""
+    """The content of a file of MAKERS; ImportError where its maker needs a missing package.
+
+    That of a framework's converter depends on the file of its maker.
+    """
     module = MAKERS[name].partition(":")[0]
-    return (_converted if module in _CONVERTERS else _made)(name, weights)
+    if module not in _CONVERTERS:
+        return _made(name, weights)
+    source = Path(__file__).with_name(f"{module}.py").read_text()
+    made_of = [source, weights.sha256, *versions(module)]
+    return converted(name, made_of, f"{__name__}:serve", (name, dict(weights.parameters)))
 
 
 def _made(name: str, weights: Weights) -> bytes:
     module, _, function = MAKERS[name].partition(":")
     content: bytes = getattr(import_module(f"{__name__}.{module}"), function)(weights)
     return content
-
-
-def _converted(name: str, weights: Weights) -> bytes:
-    """The model of a framework's converter, which depends on the file of its maker."""
-    module = MAKERS[name].partition(":")[0]
-    source = Path(__file__).with_name(f"{module}.py").read_text()
-    made_of = [source, weights.sha256, *versions(module)]
-    return converted(name, made_of, f"{__name__}:serve", (name, dict(weights.parameters)))
 
 
 def versions(module: str) -> list[str]:
