@@ -9,7 +9,7 @@ from lenet_bench.cost import (
     api_names,
     code_lines,
     costs,
-    installed_mib,
+    disk_mib,
     lines_of_code,
     sources,
 )
@@ -84,14 +84,14 @@ def test_api_names_are_what_others_made(tmp_path, name):
 
 
 def test_the_disk_holds_the_library_of_a_module():
-    fused, openblas = (installed_mib(name) or 0 for name in ("fused", "openblas"))
+    fused, openblas = (disk_mib(name)["installed_mib"] or 0 for name in ("fused", "openblas"))
     assert 0 < fused < openblas
 
 
 def test_what_is_not_installed_has_no_size(tmp_path, monkeypatch):
     monkeypatch.setenv("LENET_BENCH_ENVIRONMENTS", str(tmp_path))
     assert installed_bytes(["no-such-package"], sys.path) is None
-    assert installed_mib("theano") is None
+    assert disk_mib("theano")["installed_mib"] is None
 
 
 def test_packages_are_counted_with_what_they_need(tmp_path):
@@ -153,7 +153,7 @@ def test_a_result_has_its_lines(run, tmp_path):
     arguments = ("numpy", "--rounds", "1", "-o", path, "--json")
     (row,) = run("compare", *arguments).answer["backends"]
     assert row["lines_of_code"] == lines_of_code("numpy")
-    assert row["installed_mib"] == installed_mib("numpy")
+    assert row["installed_mib"] == disk_mib("numpy")["installed_mib"]
     assert read_result(path).row("numpy").lines_of_code == row["lines_of_code"]
 
 

@@ -52,16 +52,6 @@ def lines_of_code(name: str) -> int | None:
         return None
 
 
-def installed_mib(name: str) -> float | None:
-    """The disk space of the packages that a call needs; None where they are not installed."""
-    return _disk(name)[0]
-
-
-def converter_mib(name: str) -> float | None:
-    """What the packages add that only write its model file; None where there are none."""
-    return _disk(name)[1]
-
-
 def _cost(name: str) -> Cost:
     files = sources(name)
     return Cost(
@@ -70,8 +60,7 @@ def _cost(name: str) -> Cost:
         lines_of_code=sum(len(code_lines(source)) for source in files),
         api_names=tuple(api_names(files)),
         installs=tuple(_requirements(find(name)[0])),
-        installed_mib=installed_mib(name),
-        converter_mib=converter_mib(name),
+        **disk_mib(name),
     )
 
 
@@ -83,13 +72,18 @@ def _requirements(row: Backend) -> list[str]:
     return list(dict.fromkeys(extra_requirements(row.extra))) if row.extra else []
 
 
-def _disk(name: str) -> tuple[float | None, float | None]:
-    """What a call needs, and what only its model file needs; the same for all variants."""
+def disk_mib(name: str) -> dict[str, float | None]:
+    """What a call needs on the disk, and what only its model file needs; as Cost names them.
+
+    None where it is not installed, or where nothing only writes a model file. The same for all
+    variants.
+    """
     try:
         row, _ = find(name)
-        return _disk_of(row.spell(row.default))
+        installed, converter = _disk_of(row.spell(row.default))
     except (LenetBenchError, OSError):
-        return None, None
+        installed = converter = None
+    return {"installed_mib": installed, "converter_mib": converter}
 
 
 @cache

@@ -16,7 +16,7 @@ from statistics import fmean
 
 from msgspec import structs
 
-from ..cost import converter_mib, installed_mib, lines_of_code
+from ..cost import disk_mib, lines_of_code
 from ..network import LENET
 from ..results import (
     Appended,
@@ -167,8 +167,7 @@ class _Comparison:
         self._costs = {
             name: {
                 "lines_of_code": lines_of_code(name) if now.rules.network == LENET else None,
-                "installed_mib": installed_mib(name),
-                "converter_mib": converter_mib(name),
+                **disk_mib(name),
             }
             for name in self._entries
         }
