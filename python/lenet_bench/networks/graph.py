@@ -182,14 +182,13 @@ class Draft:
         self.layers[self.last] = Layer(self.last, kind, inputs, shape, after, **rest)
         return self.last
 
-    def convs(self, text: str, *, side: int = 3) -> str:
-        """`64 64 max 128`: convolutions that keep the size, each with a ReLU; halving pools."""
+    def convs(self, text: str) -> None:
+        """`64 64 max 128`: 3x3 convolutions that keep the size, each with a ReLU; halving pools."""
         for word in text.split():
             if word == "max":
                 self.add("pool", side=2, stride=2)
             else:
-                self.conv(int(word), side)
-        return self.last
+                self.conv(int(word), 3)
 
     def conv(
         self, out: int, side: int, *inputs: str, stride: int = 1, pad: int | None = None
@@ -199,13 +198,12 @@ class Draft:
         self.add("conv", *inputs, out=out, side=side, stride=stride, pad=around)
         return self.add("relu")
 
-    def dense(self, *outs: int) -> str:
+    def dense(self, *outs: int) -> None:
         """Fully connected layers, with a ReLU between each two."""
         for number, out in enumerate(outs):
             if number:
                 self.add("relu")
             self.add("fc", out=out)
-        return self.last
 
     def done(self, name: str, summary: str) -> Network:
         return Network(name, summary, tuple(self.layers.values()))
