@@ -2,20 +2,17 @@
 
 import os
 import re
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from .options import (
-    ALL_NETWORKS,
     Device,
     backends_argument,
     command,
     default_threads_option,
     device_option,
-    each_network,
     form_option,
     network_option,
     option,
@@ -131,14 +128,12 @@ def _input_range(text: str) -> tuple[str, tuple[float, float]]:
 def compare(
     backends: tuple[str, ...],
     quick: bool,
-    network: str,
     model: Path | None,
     shapes: tuple[tuple[str, tuple[int, ...]], ...],
     ranges: tuple[tuple[str, tuple[float, float]], ...],
     data: Path | None,
     device: Device,
     form: str | None,
-    output: Path,
     **chosen: Any,
 ) -> int:
     """Measure backends side by side: latency, ratio, and whether the difference is real.
@@ -193,11 +188,6 @@ def compare(
         timed = any(row.status == "ok" for row in result.backends)
         return not failures(result.backends, named) and (timed or not model)
 
-    def measured(name: str) -> int:
-        """Measure one network; of several, each has a file of its own."""
-        file = output.with_stem(f"{output.stem}-{name}") if network == ALL_NETWORKS else output
-        return run(measure, replace(options, network=name, output=file), show)
-
-    code = each_network(network, measured)
+    code = run(measure, options, show)
     say(answered(results, form, screen()))
     return code

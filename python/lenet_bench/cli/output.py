@@ -4,6 +4,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ from ..atomic import write_file
 from ..errors import ResultError
 from ..show.terminal.screen import Screen, encodable
 from ..texts import json_text, printable
+from .options import each_network
 
 if TYPE_CHECKING:
     from ..measure.options import CompareOptions
@@ -59,18 +61,27 @@ def run(
     *,
     verbose: bool = False,
 ) -> int:
-    """Measure, show the result, and return the exit code; `show` returns whether all is well."""
+    """Measure the network of the options, show the result, and return the exit code.
+
+    With `all`, each network has a file of its own. `show` returns whether all is well.
+    """
     from ..show.terminal.progress import progress
 
-    with progress() as step:
-        result = measure(options, step.of_a_run)
-    if verbose:
-        note_printed({row.name: row.output for row in result.backends})
-    well = show(result)
-    note(f"the run is saved in {options.output}")
-    if result.ended == "interrupted":
-        return INTERRUPTED
-    return SUCCESS if well else WRONG
+    output = Path(options.output or "")
+
+    def measured(name: str) -> int:
+        file = output if name == options.network else output.with_stem(f"{output.stem}-{name}")
+        with progress() as step:
+            result = measure(replace(options, network=name, output=file), step.of_a_run)
+        if verbose:
+            note_printed({row.name: row.output for row in result.backends})
+        well = show(result)
+        note(f"the run is saved in {file}")
+        if result.ended == "interrupted":
+            return INTERRUPTED
+        return SUCCESS if well else WRONG
+
+    return each_network(options.network, measured)
 
 
 def note(text: str | None) -> None:

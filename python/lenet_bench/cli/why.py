@@ -1,16 +1,12 @@
 """`why`: what a call is made of."""
 
-from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .options import (
-    ALL_NETWORKS,
     Device,
     backends_argument,
     command,
     device_option,
-    each_network,
     json_option,
     network_option,
     option,
@@ -34,11 +30,9 @@ if TYPE_CHECKING:
 def why(
     backends: tuple[str, ...],
     tree: bool,
-    network: str,
     device: Device,
     as_json: bool,
     verbose: bool,
-    output: Path,
     **chosen: Any,
 ) -> int:
     """Show which parts of a call take the time: Python, copies, each layer.
@@ -71,8 +65,4 @@ def why(
         answer(as_json, digest(result), apart(result, screen(), backends, tree=tree))
         return not failures(result.backends, backends)
 
-    def measured(name: str) -> int:
-        file = output.with_stem(f"{output.stem}-{name}") if network == ALL_NETWORKS else output
-        return run(compare, replace(options, network=name, output=file), show, verbose=verbose)
-
-    return each_network(network, measured)
+    return run(compare, options, show, verbose=verbose)
