@@ -92,7 +92,7 @@ def code() -> Figure:
         vega.whole(
             [*fastest, *front],
             height=460,
-            encoding={"x": x, "y": vega.time("p50_us", "y", "median time of one image")},
+            encoding={"x": x, "y": vega.time("y", "median time of one image")},
             layer=[vega.where("datum.front", vega.layer(stairs)), {"name": "labelled", **dots}],
             usermeta={"labels": ["right", "left", "top", "bottom", "top-right", "bottom-right"]},
         ),

@@ -8,7 +8,7 @@ from ...results.breakdown import GROUPS, group
 from ..sentences import family
 from ..why import consists_of, difference
 from .rows import Record, Run, named, rounded
-from .vega import LEGEND, Spec, always, calculated, colour, large, layer, spelt, where, whole
+from .vega import LEGEND, TICK, Spec, always, calculated, colour, large, layer, where, whole
 
 #: Bars that are shown first, if they were measured; the rest of their families is hidden.
 _ASKED_FOR = ("onednn", "torch", "tensorflow:concrete", "keras:predict_on_batch", "keras")
@@ -79,14 +79,13 @@ def sentences(run: Run) -> list[list[str]]:
 
 def stacks(ends: Record) -> Spec:
     """A bar for each call with its parts; a bar longer than the axis ends in an arrow."""
-    spelling = spelt("datum.value", ".3~r")
     ink = {"condition": {"test": "datum.value === 0", **always("ink")}, **always("rule")}
     x = {
         "type": "quantitative",
         "scale": {"domain": [{"expr": "low"}, {"expr": "high"}], "nice": False, "zero": False},
         "axis": {
             "title": None,
-            "labelExpr": f"datum.value > 0 ? {spelling} : datum.value < 0 ? '' : '0'",
+            "labelExpr": f"datum.value > 0 ? {TICK} : datum.value < 0 ? '' : '0'",
             "tickCount": large(6, 3),
             "gridColor": ink,
             "ticks": False,

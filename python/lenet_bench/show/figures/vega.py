@@ -4,7 +4,6 @@ Colours are CSS variables, so a drawn figure follows the page's theme and prints
 being redrawn.
 """
 
-from collections.abc import Sequence
 from typing import Any
 
 from ..sentences import FAMILIES
@@ -38,6 +37,12 @@ FONT = (
     "'DejaVu Sans', sans-serif"
 )
 
+#: The expression that spells the time at a tick, which is in microseconds.
+TICK = (
+    "(datum.value < 999.5 ? format(datum.value, '.3~r') + ' µs' : datum.value < 999500 ? "
+    "format(datum.value / 1e3, '.3~r') + ' ms' : format(datum.value / 1e6, '.3~r') + ' s')"
+)
+
 
 def themes() -> list[str]:
     """The colours as CSS variables: on white paper, and on a dark screen."""
@@ -51,12 +56,6 @@ def colour(name: str) -> str:
 def always(name: str) -> Spec:
     """That colour for every row."""
     return {"value": colour(name)}
-
-
-def spelt(us: str, digits: str = ".3r") -> str:
-    """The expression that spells a time in microseconds."""
-    ms, s = f"format({us} / 1e3, '{digits}') + ' ms'", f"format({us} / 1e6, '{digits}') + ' s'"
-    return f"({us} < 999.5 ? format({us}, '{digits}') + ' µs' : {us} < 999500 ? {ms} : {s})"
 
 
 def large(wide: float, narrow: float) -> Spec:
@@ -97,16 +96,15 @@ def logarithmic(field: str, scale: str, title: str | None, spell: str) -> Spec:
     }
 
 
-def time(field: str = "p50_us", scale: str = "x", title: str | None = None) -> Spec:
-    """A time in microseconds."""
-    return logarithmic(field, scale, title, spelt("datum.value", ".3~r"))
+def time(scale: str = "x", title: str | None = None) -> Spec:
+    """The median time, in microseconds."""
+    return logarithmic("p50_us", scale, title, TICK)
 
 
-def layer(mark: str | Spec, **encoding: Any) -> Spec:
+def layer(mark: Spec, **encoding: Any) -> Spec:
     """A mark and its encoding; only dots and bars have descriptions."""
-    whole = {"type": mark} if isinstance(mark, str) else mark
-    silent = {} if whole["type"] in ("point", "bar") else {"aria": False}
-    return {"mark": whole | silent, "encoding": encoding}
+    silent = {} if mark["type"] in ("point", "bar") else {"aria": False}
+    return {"mark": mark | silent, "encoding": encoding}
 
 
 def where(test: str, drawn: Spec) -> Spec:
@@ -114,11 +112,16 @@ def where(test: str, drawn: Spec) -> Spec:
     return {"transform": [{"filter": test}], **drawn}
 
 
-def whole(transform: Sequence[Spec], **parts: Any) -> Spec:
+def whole(transform: list[Spec], **parts: Any) -> Spec:
     """A specification of the table of rows."""
     params = [{"name": name, "value": False} for name in ("everyVariant", "narrow")]
-    steps = {"transform": list(transform)} if transform else {}
-    return {"data": {"name": "rows"}, "params": params, "config": _CONFIG, **steps, **parts}
+    return {
+        "data": {"name": "rows"},
+        "params": params,
+        "config": _CONFIG,
+        "transform": transform,
+        **parts,
+    }
 
 
 LEGEND = {
