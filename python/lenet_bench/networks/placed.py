@@ -117,7 +117,7 @@ def placed(
 
 def in_any_file(network: Network, row: Backend) -> dict[str, Any]:
     """The shapes that a file may have names for."""
-    _, rows, columns = image_shape = images_of(row, inputs_of(network, 1, seed=0)).shape
+    _, rows, columns = image_shape = images_of(row, inputs_of(network, 1)).shape
     return {
         "IMAGE": (rows, columns),
         "CLASSES": network.answers,

@@ -63,7 +63,7 @@ def _scale(layer: Layer, name: str, shape: tuple[int, ...], square: float) -> fl
     return 1 / sqrt(prod(shape[1:]) * square)
 
 
-def inputs_of(network: Network, count: int, seed: int) -> Floats:
+def inputs_of(network: Network, count: int, seed: int = 0) -> Floats:
     """So many inputs, (count, *shape): normal floats, or numbers of words as floats.
 
     LeNet's are from 0 to 1, as its images are.

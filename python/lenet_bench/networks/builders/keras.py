@@ -19,7 +19,7 @@ def in_place(network: Network, weights: Weights) -> dict[str, Any]:
 
 def model(network: Network, weights: Weights, batch: int | None = None) -> keras.Model:
     """A Sequential where the network is a chain, as in the guides."""
-    image = as_images(inputs_of(network, 1, seed=0), channels_last=True)[0, ..., np.newaxis]
+    image = as_images(inputs_of(network, 1), channels_last=True)[0, ..., np.newaxis]
     begin = keras.Input(image.shape, batch_size=batch)
     first = last(network.shape)
     outputs = {"input": begin if image.shape == first else layers.Reshape(first)(begin)}

@@ -16,7 +16,7 @@ Array = NDArray[Any]
 
 
 def in_place(network: Network, weights: Weights) -> dict[str, Any]:
-    rows = as_images(inputs_of(network, 1, seed=0), channels_last=False).shape[1:]
+    rows = as_images(inputs_of(network, 1), channels_last=False).shape[1:]
     shape, add = (1, *rows), _Nodes()
     same = shape == network.shape
     names = {"input": "image" if same else _reshaped(add, "image", *network.shape)}
