@@ -57,7 +57,6 @@ class Timing:
 class Answer:
     """One backend's answer to one image."""
 
-    image: str
     backend: str
     probabilities: NDArray[np.float32]
     timing: Timing  # the backend's, taken on the first image it answered
@@ -190,7 +189,7 @@ def infer(
             yield Failure(image, str(error))
             continue
         seen = taken[-1].picture
-        yield Answered(image, seen, tuple(_ask(backends, image, seen)))
+        yield Answered(image, seen, tuple(_ask(backends, seen)))
         if steps is not None:
             _write_steps(steps, _stem(image, stems), taken)
 
@@ -210,7 +209,7 @@ def to_json(outcome: Outcome) -> Iterator[dict[str, Any]]:
         return
     for answer in outcome.answers:
         yield {
-            "image": answer.image,
+            "image": outcome.image,
             "digit": answer.digit,
             # the shortest decimals that give the same float32
             "probabilities": [float(str(value)) for value in answer.probabilities],
@@ -223,9 +222,7 @@ def to_json(outcome: Outcome) -> Iterator[dict[str, Any]]:
         }
 
 
-def _ask(
-    backends: Sequence[OpenBackend], image: str, seen: NDArray[np.float32]
-) -> Iterator[Answer]:
+def _ask(backends: Sequence[OpenBackend], seen: NDArray[np.float32]) -> Iterator[Answer]:
     """Each backend's answer, compared with the reference's if it is among them, else the first."""
     found = {one.name: one.infer(seen) for one in backends}
     judge = "reference" if "reference" in found else backends[0].name
@@ -235,7 +232,6 @@ def _ask(
         allowed = max(tolerance(one.name), tolerance(judge))
         assert one.timing is not None
         yield Answer(
-            image=image,
             backend=one.name,
             probabilities=probabilities,
             timing=one.timing,
