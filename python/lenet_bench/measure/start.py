@@ -18,7 +18,7 @@ from .. import units
 from ..errors import without_middle
 from ..network import LENET
 from ..process import Child, Died
-from ..registry import find, usable_cores, with_counterpart, wrong_version
+from ..registry import usable_cores, with_counterpart, wrong_version
 from ..results import Anatomy, Batch, Block, CacheProbe, ColdStart, Experiment, Status
 from ..results.machine import Words
 from ..results.portable import portable
@@ -338,7 +338,7 @@ class Start:
         """The reason; or the wrong version of a package, which explains it."""
         if self.entry.factory:
             return reason
-        return wrong_version(find(self.entry.name)[0], self.entry.name, reason) or reason
+        return wrong_version(self.entry.name, reason) or reason
 
 
 @contextmanager

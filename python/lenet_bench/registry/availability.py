@@ -154,7 +154,7 @@ def _ask_child(
             child.close()
     except Died as death:
         for name in lost:  # an installed package may explain it
-            why = wrong_version(row, name, death.sentence) or f"{name}: {death.sentence}"
+            why = wrong_version(name, death.sentence) or f"{name}: {death.sentence}"
             found[name] = _availability(row, name, why)
     return printed
 
@@ -198,7 +198,7 @@ def _try(
         return str(error), {}
     except Exception as error:
         why = f"{type(error).__name__}: {error}".strip().splitlines()[0]
-        return wrong_version(find(name)[0], name, why) or f"{name} failed with {why}", {}
+        return wrong_version(name, why) or f"{name} failed with {why}", {}
     allowed = tolerance(name)
     if difference <= allowed:  # false for NaN too
         return None, runs

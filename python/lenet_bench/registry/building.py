@@ -18,6 +18,7 @@ from . import environments, gpu, native
 from .backend import Backend, Device, Network, usable_cores
 from .cuda import BUILD, built_majors, load_for_cupy, load_for_tinygrad
 from .devices import ProvenOnGpu
+from .rows import find
 
 #: The words before the command that fixes it, in every reason.
 FIX = "fix it with: "
@@ -133,7 +134,7 @@ def build(
         if row.moved and not str(error):  # JAX asserts that it has found a device, no more
             why += ": it finds no GPU, or was built without GPU support"
         raise Unavailable(
-            wrong_version(row, name, why) or f"{name} {fails} ({why}); {_fix_damaged(row)}"
+            wrong_version(name, why) or f"{name} {fails} ({why}); {_fix_damaged(row)}"
         ) from error
     return ProvenOnGpu(network, name, _fix_damaged(row)) if row.moved else network
 
@@ -154,11 +155,12 @@ def _adapted(row: Backend, variant: str, weights: Weights, threads: int) -> Netw
     return Adapter(row, variant, weights, threads)
 
 
-def wrong_version(row: Backend, name: str, why: str) -> str | None:
+def wrong_version(name: str, why: str) -> str | None:
     """The reason, if a backend failed and its packages have unsupported versions.
 
     Only for packages beside lenet-bench; an environment has the pinned versions.
     """
+    row, _ = find(name)
     if environments.interpreter(row) != sys.executable:
         return None
     unfit = [

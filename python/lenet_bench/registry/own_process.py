@@ -65,7 +65,7 @@ class InOwnProcess:
             with self._one_at_a_time:
                 kind, answer = self._child.ask(question, seconds)
         except Died as death:
-            reason = wrong_version(find(self._name)[0], self._name, death.sentence)
+            reason = wrong_version(self._name, death.sentence)
             raise Unavailable(reason or f"{self._name}: {death.sentence}") from None
         if kind == "answer":
             return answer
