@@ -54,15 +54,8 @@ class Placed(Adapter):
         return {}  # the file's `describe` calls LeNet
 
 
-def varied(
-    row: Backend,
-    variant: str,
-    weights: Weights,
-    threads: int,
-    others: Mapping[str, Any],
-    adapter: Callable[..., Adapter] = Adapter,
-) -> Adapter:
-    """The backend's own function, with other objects in place of names of its file.
+def _file_with(row: Backend, others: Mapping[str, Any]) -> dict[str, Any]:
+    """The backend's file with other objects in place of its names, as an adapter takes it.
 
     A name that the file does not have is a model that the function takes: onnx_model.
     """
@@ -73,7 +66,7 @@ def varied(
     spec.loader.exec_module(file)
     given = {name: other for name, other in others.items() if not hasattr(file, name)}
     vars(file).update({name: others[name] for name in others.keys() - given.keys()})
-    return adapter(row, variant, weights, threads, file=file, given=given)
+    return {"file": file, "given": given}
 
 
 def place(name: str, network: Network, weights: Weights, threads: int) -> Built:
@@ -107,8 +100,8 @@ def placed(
     try:
         others = in_any_file(network, row) | builder.in_place(network, kept) | others
         is_lenet = network.name.partition(":")[0] == LENET
-        adapter = Adapter if is_lenet else partial(Placed, network)
-        return varied(row, variant, kept, threads, others, adapter)
+        adapter: Callable[..., Adapter] = Adapter if is_lenet else partial(Placed, network)
+        return adapter(row, variant, kept, threads, **_file_with(row, others))
     except Unsupported:
         raise
     except Exception as error:
