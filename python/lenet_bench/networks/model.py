@@ -28,9 +28,6 @@ class OnModel(Adapter):
             except Exception as error:
                 raise _unsupported(self._row, error) from error
 
-    def _own_description(self) -> dict[str, str]:
-        return {}  # the file's `describe` calls LeNet
-
 
 def place(name: str, model: Model, threads: int) -> Built:
     """Load the model with a backend's variant.
