@@ -5,8 +5,9 @@ from functools import partial
 from .backend import FLOAT32_ON_GPU, IN_CPP, Backend, OnGpu, framework
 
 _OPENMP = {"OMP_NUM_THREADS": "{threads}"}
-_engine = partial(framework, family="inference engines")
-_compiler = partial(framework, family="compilers")
+_one_at_a_time = partial(framework, one_at_a_time=True)  # where its row does not say otherwise
+_engine = partial(_one_at_a_time, family="inference engines")
+_compiler = partial(_one_at_a_time, family="compilers")
 
 ENGINES: tuple[Backend, ...] = (
     _engine(
@@ -16,7 +17,6 @@ ENGINES: tuple[Backend, ...] = (
         own_threads=4,
         library="MNN",
         package="MNN",
-        one_at_a_time=True,
         variants={
             "session": "Interpreter and Session, MNN's first API",
             "module": "nn.Module, the newer API",
@@ -34,7 +34,6 @@ ENGINES: tuple[Backend, ...] = (
         own_threads=1,
         library="LiteRT",
         package="ai-edge-litert",
-        one_at_a_time=True,
         variants={
             "interpreter": "Interpreter, the API of TensorFlow Lite",
             "compiled": "CompiledModel, its successor",
@@ -52,7 +51,6 @@ ENGINES: tuple[Backend, ...] = (
         calls="XNNPACK",
         library="ExecuTorch",
         default="",
-        one_at_a_time=True,
         variants={
             "int8": "weights and layers' inputs in int8, inputs quantized in each call",
             "float16": "the module in float16",
@@ -68,7 +66,6 @@ ENGINES: tuple[Backend, ...] = (
         calls="ncnn's own kernels",
         library="ncnn",
         default="",
-        one_at_a_time=True,
         variants={
             "float16": "ncnn's default options: float16 where it can",
             "bfloat16": "weights and layers' outputs stored in bfloat16",
@@ -82,7 +79,6 @@ ENGINES: tuple[Backend, ...] = (
         calls="Intel's fork of oneDNN",
         own_threads=0,
         library="OpenVINO",
-        one_at_a_time=True,
         batch={"infer": "any_number", "tensors": "any_number"},
         variants={
             "infer": "InferRequest.infer(array)",
@@ -100,7 +96,6 @@ ENGINES: tuple[Backend, ...] = (
         calls="MLAS",
         own_threads=0,
         library="ONNX Runtime",
-        one_at_a_time=True,
         batch={"run": "any_number", "iobinding": "any_number", "extended": "any_number"},
         variants={
             "run": "InferenceSession.run with NumPy arrays",
@@ -127,7 +122,6 @@ ENGINES: tuple[Backend, ...] = (
         library="ggml-python",
         package="ggml-python",
         default="",
-        one_at_a_time=True,
         variants={
             "float16": "all layers' weights in float16",
             "q8_0": "fc1's weights as int8 with one scale for each 32 weights",
@@ -142,6 +136,7 @@ ENGINES: tuple[Backend, ...] = (
         summary="Python, OpenCV's dnn module on the ONNX model",
         calls="OpenCV's own kernels",
         library="OpenCV",
+        one_at_a_time=False,
         package="cv2",
     ),
     _engine(
@@ -149,6 +144,7 @@ ENGINES: tuple[Backend, ...] = (
         summary="Python, Caffe's prototxt and caffemodel in OpenCV 4's dnn",
         calls="OpenCV's own kernels",
         library="OpenCV",
+        one_at_a_time=False,
         package="cv2",
         environment="caffe",
     ),
@@ -157,7 +153,6 @@ ENGINES: tuple[Backend, ...] = (
         summary="Python, tract's runnable on the ONNX model",
         calls="tract's own kernels",
         library="tract",
-        one_at_a_time=True,
     ),
     _engine(
         "tflite-micro",
@@ -166,7 +161,6 @@ ENGINES: tuple[Backend, ...] = (
         module="tflite_micro",
         library="TFLite Micro",
         default="",
-        one_at_a_time=True,
         variants={"int8": "the model that TensorFlow's converter quantized"},
         tolerances={"int8": 0.2},
         reduced={"int8": "int8"},
@@ -176,7 +170,6 @@ ENGINES: tuple[Backend, ...] = (
         summary="Python, Halide's functions and a separate schedule",
         calls="code that Halide generates",
         library="Halide",
-        one_at_a_time=True,
         variants={
             "by_hand": "our own schedule: tiles in registers",
             "autoscheduled": "the schedule that Mullapudi2016 finds",
@@ -189,14 +182,12 @@ ENGINES: tuple[Backend, ...] = (
         calls="code that IREE generates",
         library="IREE",
         package="iree-base-runtime",
-        one_at_a_time=True,
     ),
     _compiler(
         "tvm",
         summary="Python, TVM's virtual machine on the ONNX model that it compiled, untuned",
         calls="code that TVM generates",
         library="TVM",
-        one_at_a_time=True,
         variables={"TVM_NUM_THREADS": "{threads}"},
     ),
     _compiler(
@@ -204,6 +195,7 @@ ENGINES: tuple[Backend, ...] = (
         summary="Python, Theano 1.0's expressions, the last release in 2020",
         calls="C that it generates, and a BLAS",
         library="Theano",
+        one_at_a_time=False,
         environment="theano",
         programs=("g++",),
         variables={"OPENBLAS_NUM_THREADS": "{threads}", **_OPENMP},
@@ -213,7 +205,6 @@ ENGINES: tuple[Backend, ...] = (
         summary="Python, PyTensor's expressions, the successor of Theano",
         calls="code that Numba generates, and NumPy's BLAS",
         library="PyTensor",
-        one_at_a_time=True,
         environment="pytensor",
         variables={"NUMBA_NUM_THREADS": "{threads}", "OPENBLAS_NUM_THREADS": "{threads}"},
     ),
