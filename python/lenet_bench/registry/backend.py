@@ -19,6 +19,8 @@ FAMILIES = ("native code", "arrays", "inference engines", "compilers", "framewor
 #: No TF32 in NVIDIA's libraries, a variable of frameworks that run on a GPU.
 FLOAT32_ON_GPU = {"NVIDIA_TF32_OVERRIDE": "0"}
 TF32_ON_GPU = {"NVIDIA_TF32_OVERRIDE": "1"}
+#: How many threads an API on OpenMP has.
+OPENMP = {"OMP_NUM_THREADS": "{threads}"}
 
 IN_CPP = "cpp"  # the variant that calls the same libraries without Python: csrc/api
 ON_GPU = "@gpu"  # ends the name of a framework's backend that runs on a GPU: torch:compile@gpu

@@ -2,9 +2,8 @@
 
 from functools import partial
 
-from .backend import FLOAT32_ON_GPU, IN_CPP, Backend, OnGpu, framework
+from .backend import FLOAT32_ON_GPU, IN_CPP, OPENMP, Backend, OnGpu, framework
 
-_OPENMP = {"OMP_NUM_THREADS": "{threads}"}
 _one_at_a_time = partial(framework, one_at_a_time=True)  # where its row does not say otherwise
 _engine = partial(_one_at_a_time, family="inference engines")
 _compiler = partial(_one_at_a_time, family="compilers")
@@ -58,7 +57,7 @@ ENGINES: tuple[Backend, ...] = (
         tolerances={"int8": 0.05, "float16": 5e-3},
         reduced={"int8": "int8", "float16": "float16"},
         environment="executorch",
-        variables=_OPENMP,
+        variables=OPENMP,
     ),
     _engine(
         "ncnn",
@@ -129,7 +128,7 @@ ENGINES: tuple[Backend, ...] = (
         tolerances={"float16": 2e-3, "q8_0": 0.02},
         reduced={"float16": "float16 weights", "q8_0": "int8 weights"},
         environment="ggml",
-        variables=_OPENMP,
+        variables=OPENMP,
     ),
     _engine(
         "opencv",
@@ -198,7 +197,7 @@ ENGINES: tuple[Backend, ...] = (
         one_at_a_time=False,
         environment="theano",
         programs=("g++",),
-        variables={"OPENBLAS_NUM_THREADS": "{threads}", **_OPENMP},
+        variables={"OPENBLAS_NUM_THREADS": "{threads}", **OPENMP},
     ),
     _compiler(
         "pytensor",

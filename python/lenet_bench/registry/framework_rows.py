@@ -2,12 +2,11 @@
 
 from dataclasses import replace
 
-from .backend import FLOAT32_ON_GPU, IN_CPP, Backend, OnGpu, framework
+from .backend import FLOAT32_ON_GPU, IN_CPP, OPENMP, Backend, OnGpu, framework
 
 _TENSORFLOW = {"TF_NUM_INTRAOP_THREADS": "{threads}", "TF_NUM_INTEROP_THREADS": "1"}
 _TENSORFLOW_QUIET = {"TF_CPP_MIN_LOG_LEVEL": "3"}
 _JAX = {"JAX_PLATFORMS": "cpu", "NPROC": "{threads}"}  # XLA counts its threads by NPROC
-_OPENMP = {"OMP_NUM_THREADS": "{threads}"}
 
 _TENSORFLOW_GPU = OnGpu(
     calls="cuDNN and cuBLAS, through TensorFlow's kernels",
@@ -78,7 +77,7 @@ FRAMEWORKS: tuple[Backend, ...] = (
         tolerances={"bfloat16": 0.02},
         reduced={"bfloat16": "bfloat16"},
         environment="mxnet",
-        variables={"MXNET_CPU_WORKER_NTHREADS": "1", **_OPENMP},
+        variables={"MXNET_CPU_WORKER_NTHREADS": "1", **OPENMP},
     ),
     framework(
         "chainer",
@@ -122,7 +121,7 @@ FRAMEWORKS: tuple[Backend, ...] = (
         },
         tolerances={"bfloat16": 0.03, "float16": 5e-3},
         reduced={"bfloat16": "bfloat16", "float16": "float16"},
-        variables=_OPENMP,
+        variables=OPENMP,
     ),
     framework(
         "paddle",
@@ -144,7 +143,7 @@ FRAMEWORKS: tuple[Backend, ...] = (
             "FLAGS_new_executor_serial_run": "1",
             "FLAGS_eager_delete_tensor_gb": "-1",  # or another thread frees each tensor
             "GLOG_minloglevel": "2",
-            **_OPENMP,
+            **OPENMP,
         },
     ),
     framework(
