@@ -4,9 +4,9 @@ from functools import partial
 
 from .backend import FLOAT32_ON_GPU, IN_CPP, OPENMP, Backend, OnGpu, framework
 
-_one_at_a_time = partial(framework, one_at_a_time=True)  # where its row does not say otherwise
-_engine = partial(_one_at_a_time, family="inference engines")
-_compiler = partial(_one_at_a_time, family="compilers")
+# One image a call, where its row does not say otherwise.
+_engine = partial(framework, family="inference engines", one_at_a_time=True)
+_compiler = partial(framework, family="compilers", one_at_a_time=True)
 
 ENGINES: tuple[Backend, ...] = (
     _engine(
