@@ -5,8 +5,8 @@ long it takes is for bench/gpu.sh.
 import pytest
 from cuda_children import needs_cuda
 from lenet_bench.experiment_names import COUNTS
-from lenet_bench.network import LAYERS
-from lenet_bench.why.native import CUDA, STAGES
+from lenet_bench.network import LAYERS, STAGES
+from lenet_bench.why.native import CUDA
 
 pytestmark = needs_cuda
 

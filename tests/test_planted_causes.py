@@ -3,8 +3,9 @@
 import pytest
 import toy_backends as toys
 from lenet_bench import CompareOptions
+from lenet_bench.network import STAGES
 from lenet_bench.questions.why import why
-from lenet_bench.results.breakdown import AFTER, DISPATCH, STAGES
+from lenet_bench.results.breakdown import AFTER, DISPATCH
 from lenet_bench.results.statistics import FEWEST_STARTS
 
 ELSEWHERE = 0.5  # of the delay: how far another part may move

@@ -14,7 +14,7 @@ from lenet_bench.errors import ResultError
 from lenet_bench.experiment_names import COUNTS
 from lenet_bench.measure.anatomy import dissect
 from lenet_bench.measure.comparison import compare
-from lenet_bench.network import LAYERS
+from lenet_bench.network import LAYERS, STAGES
 from lenet_bench.networks import NETWORKS, network
 from lenet_bench.networks.pieces import Form, pieces, stages
 from lenet_bench.questions.why import digest, why
@@ -24,7 +24,6 @@ from lenet_bench.results.breakdown import (
     AFTER,
     BUILT,
     DISPATCH,
-    STAGES,
     UNEXPLAINED,
     WITH,
     grouped,

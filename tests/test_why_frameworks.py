@@ -10,11 +10,10 @@ import pytest
 from conftest import environment
 from lenet_bench import CompareOptions, read_weights
 from lenet_bench.backends import reference
-from lenet_bench.network import LAYERS
+from lenet_bench.network import LAYERS, STAGES
 from lenet_bench.questions.why import why
 from lenet_bench.registry import find
 from lenet_bench.registry.environments import variables
-from lenet_bench.results.breakdown import STAGES
 from processes import python
 
 pytestmark = pytest.mark.slow

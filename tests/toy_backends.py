@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 from lenet_bench.experiment_names import ENTERING
 from lenet_bench.why import Way, experiments
-from lenet_bench.why.native import STAGES, numbered
+from lenet_bench.why.native import ONE_EACH, numbered
 from scratch_backends import entry as scratch_entry
 
 PLANTED_US = 20.0
@@ -30,7 +30,7 @@ class Toy:
     after_a_network = False  # whether one has run since the last call
 
     def __init__(self, weights, *, threads):
-        self.network = [self.conv2 if name == "conv2" else np.tanh for name in STAGES]
+        self.network = [self.conv2 if name == "conv2" else np.tanh for name in ONE_EACH]
         self.own_thread = ThreadPoolExecutor(1)
 
     def infer(self, images):
@@ -50,7 +50,7 @@ class Toy:
         for step in network:
             spin(self.node_us)
             x = step(x)
-        Toy.after_a_network = len(network) >= len(STAGES)
+        Toy.after_a_network = len(network) >= len(ONE_EACH)
         return x
 
     def conv2(self, x):
@@ -76,7 +76,7 @@ class Toy:
             ),
             Way(ENTERING, "in this thread", lambda toy: lambda _: toy.run(toy.network, IMAGES)),
         ]
-        return experiments(numbered(STAGES), built, ways)
+        return experiments(numbered(ONE_EACH), built, ways)
 
 
 class SlowPython(Toy):

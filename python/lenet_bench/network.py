@@ -31,3 +31,6 @@ LAYERS: dict[str, tuple[int, ...]] = {
     "fc2": (10,),
     "probabilities": (10,),
 }
+
+#: The steps of a call in their order: the layers, and the softmax of the last one.
+STAGES = ("conv1", "pool1", "conv2", "pool2", "fc1", "fc2", "softmax")

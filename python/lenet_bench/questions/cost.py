@@ -9,9 +9,10 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from .. import network
 from ..cost import Source, code_lines
 
-STAGES = ("load", "conv1", "pool1", "conv2", "pool2", "fc1", "fc2", "softmax", "the rest")
+STAGES = ("load", *network.STAGES, "the rest")
 _REST = STAGES[-1:]
 
 _NAME = "|".join(STAGES)

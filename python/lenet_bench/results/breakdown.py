@@ -34,8 +34,6 @@ from .statistics import Floats, with_bounds
 DISPATCH, UNEXPLAINED = "dispatch", "unexplained"
 HAND_OVER = "hand-over"
 AFTER, WITH, BUILT = "after a network", "with this network", "as built"
-#: The stages of LeNet, in their order, as parts are named.
-STAGES = ("conv1", "pool1", "conv2", "pool2", "fc1", "fc2", "softmax")
 #: The groups that all backends' parts belong to.
 GROUPS = ("the API", DISPATCH, "convolutions", "full layers", UNEXPLAINED)
 _CONVOLUTIONS = ("conv", "pool", "concat")  # kinds of layers; of all others full layers are most

@@ -5,14 +5,14 @@ from importlib import import_module
 from typing import Any
 
 from ..experiment_names import COUNTS, ENTERING, NOTHING
-from ..network import LAYERS, LENET
+from ..network import LAYERS, LENET, STAGES
 from ..networks.pieces import Piece
 from ..registry import cuda, native
 from . import Case, Probe, Way, experiments
 
-STAGES = dict.fromkeys(("conv1", "pool1", "conv2", "pool2", "fc1", "fc2", "softmax"), 1)
+ONE_EACH = dict.fromkeys(STAGES, 1)
 #: Kernels and cuBLAS calls of each stage: in `cudnn` the bias of a convolution is a separate one.
-_GRAPH_API = STAGES | {"fc1": 3, "fc2": 2}
+_GRAPH_API = ONE_EACH | {"fc1": 3, "fc2": 2}
 CUDA: dict[str, tuple[str, Mapping[str, int]]] = {
     "Cudnn": ("CudnnProbe", _GRAPH_API | {"conv1": 2, "conv2": 2}),
     "CudnnGraphApi": ("CudnnGraphApiProbe", _GRAPH_API),
@@ -49,7 +49,7 @@ def native_probes(case: Case) -> Iterator[Probe]:
             kept = list(LAYERS)[: piece.stages] if of.cls == "OneDnn" else piece.stages
             return probe(case.weights, case.threads, kept, piece.trivial)
 
-        count = dict(STAGES)
+        count = dict(ONE_EACH)
         if of.cls == "OpenBlas":
             del count["softmax"]  # our own code, which it cannot leave out
         yield from experiments(numbered(count), made, [_entering(_BINDING)])
