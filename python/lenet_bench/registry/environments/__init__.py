@@ -86,7 +86,7 @@ def create(name: str, progress: Callable[[str], None] = lambda _: None) -> Envir
 
     `progress` is called with each step. Raises LenetBenchError with the last line of pip's output.
     """
-    environment = _find(name)
+    environment = environments()[name]
     remove(name)
     progress(f"{name}: {environment.summary} ({environment.gigabytes:g} GB)")
     install = [str(environment.interpreter), "-m", "pip", "--disable-pip-version-check", "install"]
@@ -105,7 +105,7 @@ def create(name: str, progress: Callable[[str], None] = lambda _: None) -> Envir
 
 def remove(name: str) -> bool:
     """Remove an environment; returns whether there was one."""
-    folder = _find(name).folder
+    folder = environments()[name].folder
     try:
         shutil.rmtree(folder)
     except (FileNotFoundError, NotADirectoryError):
@@ -113,13 +113,6 @@ def remove(name: str) -> bool:
     except OSError as error:  # a link to a folder among them, which is the user's
         raise LenetBenchError(f"{folder} cannot be removed: {error.strerror or error}") from None
     return True
-
-
-def _find(name: str) -> Environment:
-    known = environments()
-    if name not in known:
-        raise LenetBenchError(f"no environment is called {name!r}; there are {', '.join(known)}")
-    return known[name]
 
 
 def _pinned(requirements: str) -> list[str]:
