@@ -152,7 +152,6 @@ def fetch(
     mirrors: Sequence[str] = MIRRORS,
     *,
     part: Part | None = None,
-    timeout: float = _TIMEOUT,
 ) -> None:
     """Make the folder hold the files with the right checksums, from the first good mirror.
 
@@ -165,18 +164,18 @@ def fetch(
             continue
         path = folder / name
         if _sha256(path) != sha256:
-            content = _download(name, sha256, mirrors, timeout)
+            content = _download(name, sha256, mirrors)
             write_file(path, content, DataError)
 
 
-def _download(name: str, sha256: str, mirrors: Sequence[str], timeout: float) -> bytes:
+def _download(name: str, sha256: str, mirrors: Sequence[str]) -> bytes:
     """The file's bytes from the first mirror with the right checksum."""
     reasons = []
     for mirror in mirrors:
         url = mirror.rstrip("/") + "/" + name
         try:
             request = urllib.request.Request(url, headers={"User-Agent": "lenet-bench"})
-            with urllib.request.urlopen(request, timeout=timeout) as response:
+            with urllib.request.urlopen(request, timeout=_TIMEOUT) as response:
                 content: bytes = response.read(_LARGEST_FILE)
         except (OSError, http.client.HTTPException, ValueError) as error:
             reasons.append(f"{url}: {_reason(error)}")
