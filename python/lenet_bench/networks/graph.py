@@ -57,14 +57,19 @@ class Layer:
             case "embedding":
                 return {"weight": (self.side, self.after[-1])}
             case "gru":
-                inward, hidden = (
-                    {"weight_ih_l0": (3 * out, width)},
-                    {"weight_hh_l0": (3 * out, out)},
-                )
-                return inward | hidden | {"bias_ih_l0": (3 * out,), "bias_hh_l0": (3 * out,)}
+                return {
+                    "weight_ih_l0": (3 * out, width),
+                    "weight_hh_l0": (3 * out, out),
+                    "bias_ih_l0": (3 * out,),
+                    "bias_hh_l0": (3 * out,),
+                }
             case "attention":
-                projected = {"in_proj_weight": (3 * width, width), "in_proj_bias": (3 * width,)}
-                return projected | {"out_proj.weight": (width, width), "out_proj.bias": (width,)}
+                return {
+                    "in_proj_weight": (3 * width, width),
+                    "in_proj_bias": (3 * width,),
+                    "out_proj.weight": (width, width),
+                    "out_proj.bias": (width,),
+                }
             case "norm":
                 return {"weight": (width,), "bias": (width,)}
         return {}
