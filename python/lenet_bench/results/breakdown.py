@@ -42,13 +42,22 @@ _OTHERS = ("fc", "softmax", "embedding", "gru", "attention", "norm", "mean", "ad
 PREPARING, HANDING_OVER, MATHEMATICS = "preparing", "handing over", "mathematics"
 _KINDS = {
     # from a user's array to what the library computes on
-    **dict.fromkeys(("checks", "arrays", "copies", "data set", "tuning", "loop"), PREPARING),
-    **dict.fromkeys(("callbacks", "second iterator", "batch", "pipeline", "iterator"), PREPARING),
+    PREPARING: {
+        "checks",
+        "arrays",
+        "copies",
+        "data set",
+        "tuning",
+        "loop",
+        "callbacks",
+        "second iterator",
+        "batch",
+        "pipeline",
+        "iterator",
+    },
     # from one layer of software to the next, and from one operation to the next
-    **dict.fromkeys(("Python", "finding the graph", "model", "entering"), HANDING_OVER),
-    **dict.fromkeys((HAND_OVER, DISPATCH), HANDING_OVER),
-    "convolutions": MATHEMATICS,
-    "full layers": MATHEMATICS,
+    HANDING_OVER: {"Python", "finding the graph", "model", "entering", HAND_OVER, DISPATCH},
+    MATHEMATICS: {"convolutions", "full layers"},
 }
 _OLD = "it was taken apart by an older version of lenet-bench; measure it anew"
 _BESIDE = {
@@ -107,7 +116,8 @@ def group(part: str) -> str:
 
 def kind(part: str) -> str:
     """What the part is in a lesson; `unexplained` where no experiment says so."""
-    return _KINDS.get(part) or _KINDS.get(group(part), UNEXPLAINED)
+    found = (one for one, parts in _KINDS.items() if {part, group(part)} & parts)
+    return next(found, UNEXPLAINED)
 
 
 def grouped(parts: Sequence[Part]) -> dict[str, float]:

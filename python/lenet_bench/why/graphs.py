@@ -33,7 +33,8 @@ def of_tensorflow(case: Case) -> dict[str, Ways]:
     return {
         "session": called(
             case,
-            *("Python", "Session.run, less the C++ run with prepared options"),
+            "Python",
+            "Session.run, less the C++ run with prepared options",
             (ENTERING, "a run of a graph that returns ten pixels", _below_session(case)),
             form=Form(held=True),
         ),
@@ -197,9 +198,14 @@ def _steps(model: Any, images: Any) -> list[Infer]:
         return lambda _: (iter(data) if data else None, tf.concat([asked([(x,)])], 0).numpy())[1]
 
     return [
-        *(on(kept), on(untuned)),
-        *(by_hand(called_back=True, twice=True), by_hand(twice=True), by_hand()),
-        *(unasked(untuned), unasked(single), unasked(None)),
+        on(kept),
+        on(untuned),
+        by_hand(called_back=True, twice=True),
+        by_hand(twice=True),
+        by_hand(),
+        unasked(untuned),
+        unasked(single),
+        unasked(None),
     ]
 
 

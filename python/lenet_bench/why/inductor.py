@@ -55,9 +55,12 @@ def keeping(case: Case) -> Mapping[str, Any]:
     def packaged(graph: Any, device: str) -> Infer:
         isa = torch._inductor.cpu_vec_isa.pick_vec_isa()
         made_of = [
-            *(torch.__version__, str(torch.get_num_threads())),
-            *(isa.build_arch_flags(), case.weights.sha256),  # repr has an address
-            *(Path(str(file.__file__)).read_text(), graph.graph_module.code),
+            torch.__version__,
+            str(torch.get_num_threads()),
+            isa.build_arch_flags(),  # its repr has an address
+            case.weights.sha256,
+            Path(str(file.__file__)).read_text(),
+            graph.graph_module.code,
         ]
 
         def package(folder: Path) -> bytes:

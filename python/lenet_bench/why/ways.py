@@ -106,7 +106,8 @@ def _tflite(case: Case) -> dict[str, Ways]:
     def of(python: str, run: Inside, cpp: str, below: Inside) -> Ways:
         return called(
             case,
-            *("arrays", "copies of the image and of the answer: the call less the run"),
+            "arrays",
+            "copies of the image and of the answer: the call less the run",
             ("Python", f"{python}, less {cpp} in C++", run),
             (ENTERING, f"{cpp} of a model that returns ten pixels", below),
             form=Form(in_full=True),

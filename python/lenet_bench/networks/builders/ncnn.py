@@ -16,8 +16,14 @@ from ..graph import Layer, Network
 
 _MAGIC = 7767517
 _TYPES = {
-    **{"conv": "Convolution", "pool": "Pooling", "fc": "InnerProduct", "relu": "ReLU"},
-    **{"softmax": "Softmax", "add": "Eltwise", "concat": "Concat", "norm": "LayerNorm"},
+    "conv": "Convolution",
+    "pool": "Pooling",
+    "fc": "InnerProduct",
+    "relu": "ReLU",
+    "softmax": "Softmax",
+    "add": "Eltwise",
+    "concat": "Concat",
+    "norm": "LayerNorm",
     "attention": "MultiHeadAttention",
 }
 _LENET = ("conv1", "conv2", "fc1", "fc2")

@@ -30,8 +30,14 @@ def figures(rows: Sequence[Record], story: Sequence[Record]) -> list[Figure]:
 
 def hero(story: Sequence[Record]) -> Figure:
     """A few backends from the fastest to the slowest, large."""
-    axis: Spec = {"labelFontSize": vega.large(20, 14), "labelLimit": vega.large(330, 170)}
-    axis |= {"labelPadding": 12, "domain": False, "ticks": False, "title": None}
+    axis = {
+        "labelFontSize": vega.large(20, 14),
+        "labelLimit": vega.large(330, 170),
+        "labelPadding": 12,
+        "domain": False,
+        "ticks": False,
+        "title": None,
+    }
     y = {"field": "label", "type": "nominal", "sort": None, "axis": axis}
     x = vega.time()
     x["axis"] |= {"labelFontSize": 15, "labelOpacity": vega.large(1, 0)}

@@ -141,7 +141,13 @@ def _arrow(to: str, x: Spec, offset: int) -> Spec:
 
 
 def _over(field: str, align: str, x: Spec) -> Spec:
-    mark = {"type": "text", "align": align, "dy": -_BAR / 2 - 11, "fontWeight": 600}
     left = f"width - {'0' if field == 'long' else '9 * length(datum.long)'}"
-    mark |= {"fontSize": large(17, 14), "limit": {"expr": left}}
+    mark = {
+        "type": "text",
+        "align": align,
+        "dy": -_BAR / 2 - 11,
+        "fontWeight": 600,
+        "fontSize": large(17, 14),
+        "limit": {"expr": left},
+    }
     return layer(mark, x=x, text={"field": field})

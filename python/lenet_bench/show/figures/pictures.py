@@ -44,10 +44,20 @@ def _labels(dots: str, anchors: Sequence[str]) -> dict[str, Any]:
     """Place names beside their dots without overlap, which Vega-Lite does not offer."""
     name = {"signal": "datum.datum.named ? datum.datum.name : ''"}
     looks = {"text": name, "fill": {"value": colour("ink")}, "fontSize": {"value": 14}}
-    place: Spec = {"type": "label", "size": {"signal": "[width + 200, height]"}, "anchor": anchors}
-    place |= {"offset": [7], "avoidBaseMark": False}  # files have no canvas to see the base mark
-    mark: Spec = {"type": "text", "aria": False, "from": {"data": dots}}
-    return mark | {"encode": {"update": looks}, "transform": [place]}
+    place: Spec = {
+        "type": "label",
+        "size": {"signal": "[width + 200, height]"},
+        "anchor": anchors,
+        "offset": [7],
+        "avoidBaseMark": False,  # files have no canvas to see the base mark
+    }
+    return {
+        "type": "text",
+        "aria": False,
+        "from": {"data": dots},
+        "encode": {"update": looks},
+        "transform": [place],
+    }
 
 
 def write_figures(folder: Path, runs: Sequence[Run], of_sizes: Sequence[Figure] = ()) -> list[Path]:
