@@ -145,7 +145,7 @@ def _row(listed: Listed, every: Sequence[Block]) -> Row:
         threads_running=_most(block.threads_running for block in timed),
         idle_share=median(idle) if idle else None,
         peak_rss_mib=_most(block.peak_rss_mib for block in timed),
-        gpu=_gpu(timed) if timed else None,
+        gpu=_gpu(timed),
         lines_of_code=_last(block.lines_of_code for block in blocks),
         installed_mib=_last(block.installed_mib for block in blocks),
         converter_mib=_last(block.converter_mib for block in blocks),
