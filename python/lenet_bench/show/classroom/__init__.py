@@ -7,7 +7,6 @@ works offline. Its scripts are modules, each a file here; the page contains them
 import base64
 import json
 import re
-import zlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,7 @@ from ...results import Result, read_result
 from ...texts import all_printable, printable
 from ...weights import default_path
 from ..figures.pictures import library
-from ..page.frame import fingerprint, stylesheet
+from ..page.frame import fingerprint, packed, stylesheet
 from .lesson import lesson
 
 _HERE = Path(__file__).parent
@@ -45,9 +44,9 @@ def classroom_page(
         start=start,
         title=_sentence("title"),
         noscript=_sentence("noscript"),
-        lesson=_packed(json.dumps(told).encode()),
-        weights=_packed(default_path().read_bytes()),
-        kernels=_packed((_HERE / "fused.wasm").read_bytes()),
+        lesson=packed(json.dumps(told).encode()),
+        weights=packed(default_path().read_bytes()),
+        kernels=packed((_HERE / "fused.wasm").read_bytes()),
         policy=_POLICY.format(
             style=fingerprint(style),
             scripts=scripts + (" 'self'" if served else ""),
@@ -85,7 +84,3 @@ def _sentence(name: str) -> str:
 
 def _text(name: str) -> str:
     return (_HERE / name).read_text(encoding="utf-8")
-
-
-def _packed(content: bytes) -> str:
-    return base64.b64encode(zlib.compress(content, 9)).decode()

@@ -1,8 +1,6 @@
 """The report: one page that works offline."""
 
-import base64
 import os
-import zlib
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -20,7 +18,7 @@ from ..figures.breakdown import axis, parts, sentences, stacks
 from ..figures.pictures import compiled, library
 from ..figures.rows import Run, as_run, small
 from ..sentences import FAMILIES, conditions, tolerant, without_median
-from .frame import environment, policy, script, stylesheet
+from .frame import environment, packed, policy, script, stylesheet
 
 
 def write_report(results: Mapping[str, Result], path: str | os.PathLike[str]) -> None:
@@ -99,7 +97,7 @@ def _context(runs: Sequence[Run], of_sizes: Sequence[Figure]) -> dict[str, Any]:
         ),
         "style": style,
         "script": code,
-        "bundle": base64.b64encode(zlib.compress(bundle.encode(), 9)).decode(),
+        "bundle": packed(bundle.encode()),
         "policy": policy(style, code, bundle),
     }
 

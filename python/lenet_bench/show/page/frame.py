@@ -2,6 +2,7 @@
 
 import base64
 import hashlib
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +50,11 @@ def fingerprint(text: str) -> str:
     """The hash of a style or a script for the policy."""
     digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
     return f"'sha256-{digest}'"
+
+
+def packed(content: bytes) -> str:
+    """The content compressed, as text that a page holds."""
+    return base64.b64encode(zlib.compress(content, 9)).decode()
 
 
 def _asset(name: str) -> str:
