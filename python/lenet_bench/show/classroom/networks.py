@@ -8,7 +8,7 @@ from typing import Any
 
 from ...results import Result
 from ...results.sizes import by_api, sized
-from ..figures.rows import brief
+from ..figures.rows import brief, rounded
 from ..sentences import processor
 
 _SHIPPED = Path(__file__).parent / "networks.json"
@@ -27,13 +27,15 @@ def networks(results: Sequence[Result]) -> dict[str, Any] | None:
                 "network": name,
                 "multiply_adds": adds,
                 "rows": [
-                    {
-                        "api": api,
-                        "us": _rounded(one.us),
-                        "ratio": _rounded(one.ratio),
-                        "low": one.low and _rounded(one.low),
-                        "high": one.high and _rounded(one.high),
-                    }
+                    rounded(
+                        {
+                            "api": api,
+                            "us": one.us,
+                            "ratio": one.ratio,
+                            "low": one.low,
+                            "high": one.high,
+                        }
+                    )
                     for api, one in rows
                 ],
             }
@@ -42,7 +44,3 @@ def networks(results: Sequence[Result]) -> dict[str, Any] | None:
             )
         ],
     }
-
-
-def _rounded(number: float) -> float:
-    return float(f"{number:.4g}")
