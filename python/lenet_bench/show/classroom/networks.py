@@ -19,7 +19,6 @@ def networks(results: Sequence[Result]) -> dict[str, Any] | None:
     found = by_api(sized(results))
     if not found:
         return json.loads(_SHIPPED.read_text("utf-8")) if _SHIPPED.exists() else None
-    order = sorted(found, key=lambda row: (row[1].multiply_adds, row[1].network, row[1].us))
     return {
         "machine": brief(processor(results[0].machine)),
         "sizes": [
@@ -40,7 +39,7 @@ def networks(results: Sequence[Result]) -> dict[str, Any] | None:
                 ],
             }
             for (adds, name), rows in groupby(
-                order, key=lambda row: (row[1].multiply_adds, row[1].network)
+                found, key=lambda row: (row[1].multiply_adds, row[1].network)
             )
         ],
     }
