@@ -81,7 +81,6 @@ def _record(one: Row, plain: Record) -> Record:
         "family": family(one.name),
         "device": one.device.upper(),
         "precision": precision(one.name),
-        "difference": one.difference,
         "gpu_mib": one.gpu and one.gpu.memory_mib,
         "rates": dict(sorted(rates.items())),
         "images_per_s": max(rates.values(), default=None),
