@@ -90,7 +90,12 @@ class Child:
             try:
                 self._process = subprocess.Popen(
                     [*command, str(theirs.fileno()), function],
-                    env={**os.environ, **_own_variables(), **(variables or {})},
+                    env={
+                        **os.environ,
+                        "TMPDIR": _temporary_folder(),
+                        "PYTHONSAFEPATH": "1",  # no module from the working directory
+                        **(variables or {}),
+                    },
                     stdin=keepers.fileno(),
                     stdout=to,
                     stderr=to,
@@ -358,11 +363,6 @@ def _make_temporary_folder() -> str:
 def same_modules() -> dict[str, str]:
     """The variable with which a child imports from where this process does."""
     return {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-
-
-def _own_variables() -> dict[str, str]:
-    """Temporary files in our folder, and no module from the working directory."""
-    return {"TMPDIR": _temporary_folder(), "PYTHONSAFEPATH": "1"}
 
 
 def _stderr() -> Any:
