@@ -50,7 +50,7 @@ def settings(rules: Rules) -> dict[str, Any]:
     """The rules that affect the time of a call."""
     return {
         "network": rules.network,
-        **{f"input {name}": form for name, form in rules.inputs.items()},
+        **{f"input {name}": form for name, form in rules.placed.inputs.items()},
         "threads": rules.threads or "each API's default",
         "weights (SHA-256)": rules.weights_sha256[:12],
         "images that rotate": rules.images,

@@ -82,24 +82,14 @@ class Rules(Struct, frozen=True, kw_only=True):
     other: Other | UnsetType = UNSET  # what is in LeNet's place
 
     @property
+    def placed(self) -> Other:
+        """What was in LeNet's place, or LeNet."""
+        return self.other or Other(LENET)
+
+    @property
     def network(self) -> str:
         """The network that was measured."""
-        return self.other.network if self.other else LENET
-
-    @property
-    def float32(self) -> float | None:
-        """The error that float32 has by itself, where it is the measure."""
-        return self.other.float32 if self.other else None
-
-    @property
-    def arbiter(self) -> str | None:
-        """Who gave the answers that engines are compared with, of a model of the user's own."""
-        return self.other.arbiter if self.other else None
-
-    @property
-    def inputs(self) -> Mapping[str, str]:
-        """The inputs of such a model."""
-        return self.other.inputs if self.other else {}
+        return self.placed.network
 
 
 class Listed(Struct, frozen=True, omit_defaults=True):

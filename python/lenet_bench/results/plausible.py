@@ -50,7 +50,7 @@ def _of_the_form(log: Log) -> Iterator[str]:
     header = log.header
     if header.kind != SHARED:
         yield "it holds every call; `lenet-bench share` writes the file to share"
-    if header.rules.arbiter:
+    if header.rules.placed.arbiter:
         yield f"it is of a model of your own, {header.rules.network}"
     elif header.rules.network not in NETWORKS:
         yield f"no network is called {header.rules.network}"

@@ -131,7 +131,7 @@ def _tables(result: Result) -> Iterator[tuple[str, list[Record], Sequence[Quanti
     reduced = [row for row in found if row not in full]
     if not found:
         yield "No backend could be timed.", [], []
-    if full and result.rules.arbiter:  # a model of the user's own has no lines of code
+    if full and result.rules.placed.arbiter:  # a model of the user's own has no lines of code
         yield "", full, [*(one for one in in_text(QUANTITIES) if one is not LINES), OFF]
     elif full:
         yield "", full, [*in_text(QUANTITIES), *known(PACED, full)]

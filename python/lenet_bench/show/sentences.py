@@ -71,9 +71,9 @@ def threads(rules: Rules) -> str:
 def _network(rules: Rules) -> str:
     if rules.network == LENET:
         return "One image per call"
-    if rules.arbiter:
-        inputs = ", ".join(f"{name} {form}" for name, form in rules.inputs.items())
-        return f"{rules.network} of {inputs}; answers compared with {rules.arbiter}"
+    if rules.placed.arbiter:
+        inputs = ", ".join(f"{name} {form}" for name, form in rules.placed.inputs.items())
+        return f"{rules.network} of {inputs}; answers compared with {rules.placed.arbiter}"
     return f"{rules.network} in LeNet's place, one input per call"
 
 
