@@ -18,9 +18,9 @@ def time(us: float | None) -> str:
     return f"{digits(us)} s"
 
 
-def seconds(s: float | None) -> str:
+def seconds(s: float) -> str:
     """0.10 s, 7.11 s: seconds with two decimals, for columns of them."""
-    return NONE if s is None else f"{s:.2f} s"
+    return f"{s:.2f} s"
 
 
 def span(s: float) -> str:
@@ -66,9 +66,9 @@ def count(value: float | None) -> str:
     return NONE if value is None else f"{value:,.0f}"
 
 
-def rate(images_per_s: float | None) -> str:
+def rate(images_per_s: float) -> str:
     """54,600/s."""
-    return NONE if images_per_s is None else f"{digits(images_per_s)}/s"
+    return f"{digits(images_per_s)}/s"
 
 
 def percent(*shares: float | None, places: int | None = None) -> str:
