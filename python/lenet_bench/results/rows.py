@@ -4,7 +4,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import fields
 from typing import Any
 
-from .breakdown import Breakdown
 from .model import Result, Row, Summary
 
 
@@ -49,7 +48,7 @@ def digest(result: Result) -> dict[str, Any]:
     }
 
 
-def failures(backends: Iterable[Row | Breakdown], named: Sequence[str] = ()) -> list[str]:
+def failures(backends: Iterable[Row], named: Sequence[str] = ()) -> list[str]:
     """The backends that failed; one that cannot run here counts only if it was named."""
     return [
         row.name

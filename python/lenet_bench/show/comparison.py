@@ -148,19 +148,17 @@ def _notes(result: Result, named: Sequence[str]) -> Iterator[tuple[str, str]]:
 
     A backend that cannot run here has its reason shown only if it was `named`.
     """
-    for one in failed(result, named):
-        style = "dim" if one.status in ("unavailable", "unsupported") else "red"
-        yield f"{one.name}: {one.status}: {one.reason}", style
+    yield from failed(result.backends, named)
     for one in result.backends:
         for size, reason in one.batch_refusals.items():
             yield f"{one.name}: no batch of {size}: {reason}", "yellow"
     yield footnote(result), "dim"
     yield tolerant(result) or "", "dim"
-    for sentence in (without_median(result), left_out(result)):
+    for sentence in (without_median(result), left_out(result.backends)):
         yield sentence or "", "yellow"
     for warning in result.warnings:
         yield f"warning: {warning}", "yellow"
-    yield absent(result, named) or "", "dim"
+    yield absent(result.backends, named) or "", "dim"
 
 
 def in_terminal(result: Result, screen: Screen, named: Sequence[str] = ()) -> Iterator[str]:

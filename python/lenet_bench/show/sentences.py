@@ -3,7 +3,7 @@
 from __future__ import annotations  # `infer` starts sooner without the results
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from .. import registry, units
@@ -12,7 +12,7 @@ from ..network import LENET
 from ..units import counted
 
 if TYPE_CHECKING:
-    from ..results import Result, Row, Rules
+    from ..results import Breakdown, Result, Row, Rules
     from ..results.machine import Machine
 
 _OTHERS = "others"
@@ -123,25 +123,24 @@ def timed(result: Result) -> list[Row]:
     return sorted(found, key=lambda one: one.p50_us or float("inf"))
 
 
-def failed(result: Result, named: Sequence[str] = ()) -> list[Row]:
-    """The backends that failed; one that cannot run here counts only if it was named."""
-    return [
-        one
-        for one in result.backends
-        if one.status not in ("ok", "unmeasured") and not _is_missing(one, named)
-    ]
+def failed(rows: Iterable[Row | Breakdown], named: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Why backends failed, with a style each; one that cannot run here counts only if named."""
+    for one in rows:
+        if one.status not in ("ok", "unmeasured") and not _is_missing(one, named):
+            style = "dim" if one.status in ("unavailable", "unsupported") else "red"
+            yield f"{one.name}: {one.status}: {one.reason}", style
 
 
-def left_out(result: Result) -> str | None:
+def left_out(rows: Iterable[Row | Breakdown]) -> str | None:
     """The backends that were not measured before the run ended."""
-    names = [one.name for one in result.backends if one.status == "unmeasured"]
+    names = [one.name for one in rows if one.status == "unmeasured"]
     return f"not measured before the run ended: {', '.join(names)}" if names else None
 
 
-def absent(result: Result, named: Sequence[str] = ()) -> str | None:
+def absent(rows: Iterable[Row | Breakdown], named: Sequence[str]) -> str | None:
     """The backends that cannot run here and were not named."""
-    return missing(one.name for one in result.backends if _is_missing(one, named))
+    return missing(one.name for one in rows if _is_missing(one, named))
 
 
-def _is_missing(one: Row, named: Sequence[str]) -> bool:
+def _is_missing(one: Row | Breakdown, named: Sequence[str]) -> bool:
     return one.status == "unavailable" and one.name not in named

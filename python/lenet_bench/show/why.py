@@ -5,11 +5,11 @@ from math import hypot
 
 from .. import units
 from ..measure.anatomy import package_of
-from ..results import Breakdown, Function, Part, Result, breakdowns, failures
+from ..results import Breakdown, Function, Part, Result, breakdowns
 from ..results.breakdown import GROUPS, grouped
 from ..results.statistics import FEWEST_STARTS
 from . import markdown
-from .sentences import conditions, missing
+from .sentences import absent, conditions, failed, left_out
 from .terminal.screen import MARGIN, Screen
 from .terminal.table import Column, fitting, table
 
@@ -167,7 +167,7 @@ def _listed(named: Sequence[str]) -> str:
 
 
 def calls(found: Sequence[Breakdown], screen: Screen, named: Sequence[str] = ()) -> Iterator[str]:
-    """A row for each backend that ran, the fastest first; then why a named one did not."""
+    """A row for each backend that ran, the fastest first; then why others did not."""
     ran = sorted((one for one in found if one.median_us), key=lambda one: one.median_us or 0.0)
     if ran:
         columns = list(_columns(ran))
@@ -182,12 +182,10 @@ def calls(found: Sequence[Breakdown], screen: Screen, named: Sequence[str] = ())
     for one in ran:
         if one.reason:
             yield from screen.wrap(f"{one.name} is not taken apart: {one.reason}", "yellow")
-    wanted = failures(found, named)
-    for one in found:
-        if one.name in wanted:
-            yield from screen.wrap(f"{one.name}: {one.status}: {one.reason}", "red")
-    absent = (one.name for one in found if one.status == "unavailable")
-    yield from screen.wrap(missing(name for name in absent if name not in wanted) or "", "dim")
+    for sentence, style in failed(found, named):
+        yield from screen.wrap(sentence, style)
+    yield from screen.wrap(left_out(found) or "", "yellow")
+    yield from screen.wrap(absent(found, named) or "", "dim")
 
 
 def _columns(ran: Sequence[Breakdown]) -> Iterator[Column]:
