@@ -16,8 +16,7 @@ from .graph import Network as Network
 
 def _mlp() -> Network:
     draft = Draft((1, 28, 28))
-    draft.dense(512, 512, 10)
-    draft.add("softmax")
+    draft.classify(512, 512, 10)
     return draft.done("mlp", "the perceptron of Keras' guide to MNIST")
 
 
@@ -26,8 +25,7 @@ def _lenet() -> Network:
     for out in (20, 50):
         draft.add("conv", out=out, side=5)
         draft.add("pool", side=2, stride=2)
-    draft.dense(500, 10)
-    draft.add("softmax")
+    draft.classify(500, 10)
     return draft.done(LENET, "LeNet, with its trained weights")
 
 
@@ -35,16 +33,14 @@ def _gru() -> Network:
     draft = Draft((150,))
     draft.add("embedding", side=30_000, out=125)
     draft.add("gru", out=100)
-    draft.dense(2)
-    draft.add("softmax")
+    draft.classify(2)
     return draft.done("gru", "150 words of a film review, read by a GRU")
 
 
 def _cifar() -> Network:
     draft = Draft((3, 32, 32))
     draft.convs("50 50 max 100 100 max")
-    draft.dense(512, 10)
-    draft.add("softmax")
+    draft.classify(512, 10)
     return draft.done("cifar", "the CNN for CIFAR-10 of 2017's comparison of frameworks")
 
 
@@ -68,8 +64,7 @@ def _alexnet() -> Network:
     draft.add("pool", side=3, stride=2)
     draft.convs("384 256 256")
     draft.add("pool", side=3, stride=2)
-    draft.dense(4096, 4096, 1000)
-    draft.add("softmax")
+    draft.classify(4096, 4096, 1000)
     return draft.done("alexnet", "AlexNet on one GPU, without local response normalisation")
 
 
@@ -100,8 +95,7 @@ def _googlenet() -> Network:
             ]
             before = draft.add("concat", *branches)
     draft.add("mean")
-    draft.dense(1000)
-    draft.add("softmax")
+    draft.classify(1000)
     return draft.done("googlenet", "GoogLeNet, without local response normalisation")
 
 
@@ -122,16 +116,14 @@ def _resnet50() -> Network:
             draft.add("add", draft.last, kept)
             before = draft.add("relu")
     draft.add("mean")
-    draft.dense(1000)
-    draft.add("softmax")
+    draft.classify(1000)
     return draft.done("resnet50", "ResNet-50, its batch normalisations folded")
 
 
 def _vgg16() -> Network:
     draft = Draft((3, 224, 224))
     draft.convs("64 64 max 128 128 max 256 256 256 max 512 512 512 max 512 512 512 max")
-    draft.dense(4096, 4096, 1000)
-    draft.add("softmax")
+    draft.classify(4096, 4096, 1000)
     return draft.done("vgg16", "VGG-16")
 
 

@@ -210,5 +210,10 @@ class Draft:
                 self.add("relu")
             self.add("fc", out=out)
 
+    def classify(self, *outs: int) -> None:
+        """The same, and the probabilities of what the last one gives."""
+        self.dense(*outs)
+        self.add("softmax")
+
     def done(self, name: str, summary: str) -> Network:
         return Network(name, summary, tuple(self.layers.values()))
