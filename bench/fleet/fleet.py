@@ -25,7 +25,7 @@ import reframe.utility.sanity as sn
 from lenet_bench.atomic import write_atomically
 from lenet_bench.errors import ResultError
 from lenet_bench.questions.share import Given, received
-from lenet_bench.results import failures
+from lenet_bench.results import as_result, failures
 from lenet_bench.texts import printable
 from packaging.utils import InvalidWheelFilename, parse_wheel_filename
 from reframe.core.exceptions import ReframeError, SanityError
@@ -91,13 +91,12 @@ class LenetBench(rfm.RunOnlyRegressionTest):
     def collect(self) -> bool:
         """Each result is one that could be shared, and of this run; only then it is kept."""
         found = self._received()
+        results = [as_result(one.log) for one in found]
         missing: dict[str, str | None] = {}
-        for target, one in zip(self.targets, found, strict=True):
+        for target, one, result in zip(self.targets, found, results, strict=True):
             write_atomically(target, one.content)
             named = shlex.split(self.backends)
-            missing |= {
-                name: one.result.row(name).reason for name in failures(one.result.backends, named)
-            }
+            missing |= {name: result.row(name).reason for name in failures(result.backends, named)}
         if missing:
             said = "; ".join(
                 f"{name}: {_short(reason or 'failed')}" for name, reason in missing.items()
@@ -105,7 +104,7 @@ class LenetBench(rfm.RunOnlyRegressionTest):
             raise SanityError(f"{self.targets[0]} is kept, without {said}")
         self.medians = {
             row.name: row.summary.p50_us
-            for row in found[0].result.backends
+            for row in results[0].backends
             if row.summary and row.summary.p50_us
         }
         return True

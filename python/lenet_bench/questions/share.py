@@ -13,7 +13,7 @@ import msgspec
 from msgspec.structs import replace
 
 from ..errors import ResultError
-from ..results import Log, Result, as_result, read_log
+from ..results import Log, read_log
 from ..results.files import unpacked
 from ..results.log import as_lines, as_log
 from ..results.plausible import faults
@@ -38,7 +38,6 @@ class Given:
     name: str
     content: bytes
     log: Log
-    result: Result
 
 
 def given(path: Path) -> Given:
@@ -57,7 +56,7 @@ def check(source: Path, log: Log) -> Given:
             f"{source}: cannot be shared: it has {len(content) / 1000:.0f} kB, at most "
             f"{MOST_BYTES // 1000} are allowed; measure fewer rounds or backends"
         )
-    return Given(_name(log, lines), content, log, as_result(log))
+    return Given(_name(log, lines), content, log)
 
 
 def packed(lines: bytes) -> bytes:
