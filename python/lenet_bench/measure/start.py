@@ -303,7 +303,9 @@ class Start:
             timeout_s = self.conditions.options.timeout_s + longer_s
             answer: dict[str, Any] = self.child.ask({"do": do, **rest}, timeout_s)
         except Died as death:
-            raise Failed(_STATUS[death.how], self._explained(death.reason)) from None
+            # The wrong version of a package may explain it.
+            wrong = None if self.entry.factory else wrong_version(self.entry.name, death.reason)
+            raise Failed(_STATUS[death.how], wrong or death.reason) from None
         if failure := answer.get("failure"):
             self.child.end()
             if failure["status"] == "unavailable" and not self.entry.factory:
@@ -333,12 +335,6 @@ class Start:
                 f"its {reference.said} differ from {reference.judge} by {difference:.2g}, "
                 f"more than the allowed {allowed:.0e}",
             )
-
-    def _explained(self, reason: str) -> str:
-        """The reason; or the wrong version of a package, which explains it."""
-        if self.entry.factory:
-            return reason
-        return wrong_version(self.entry.name, reason) or reason
 
 
 @contextmanager
