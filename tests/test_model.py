@@ -9,7 +9,7 @@ from lenet_bench.measure.comparison import compare
 from lenet_bench.measure.model_answers import _distance
 from lenet_bench.measure.options import CompareOptions, OwnModel
 from lenet_bench.networks.callers import CALLERS
-from lenet_bench.networks.reader import _check_memory, _Read
+from lenet_bench.networks.reader import _check_memory, read_model
 from lenet_bench.registry import every_name
 from lenet_bench.results import read_result
 
@@ -164,8 +164,10 @@ def test_a_run_with_other_inputs_is_not_continued(run, measured, folder):  # noq
 
 
 def read(file, **given):
-    made = _Read(str(file), given.get("shapes", {}), given.get("ranges", {}), given.get("data", ""))
-    return made.inputs
+    known, _ = read_model(
+        str(file), given.get("shapes", {}), given.get("ranges", {}), given.get("data", "")
+    )
+    return known["inputs"]
 
 
 def test_dimensions_of_one_name_have_one_size(tmp_path):

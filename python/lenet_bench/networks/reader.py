@@ -22,6 +22,8 @@ from .memory import limit_memory, require_memory
 Array = NDArray[Any]
 Shape = tuple[int, ...]
 Sizes = Mapping[str, Shape]  # shapes that the user gave, by input
+# The type and the shape of each input, what else is known, and an ONNX model.
+Read = tuple[dict[str, tuple[np.dtype[Any], Shape]], dict[str, Any], Any]
 
 _COUNT = 3  # different inputs
 _LARGEST_FILE = 1 << 31  # bytes: a protocol buffer's limit
@@ -33,10 +35,10 @@ def serve(parent: Parent) -> None:
     limit_memory()
     question = parent.hear()
     try:
-        read = _Read(**question)
-        parent.say(read.reply)
+        known, model = read_model(**question)
+        parent.say(known)
         parent.hear()
-        parent.say({"answers": read.answers()})
+        parent.say({"answers": _answers(model, known["inputs"])})
     except LenetBenchError as error:
         parent.say({"refused": str(error)})
     except MemoryError:
@@ -45,120 +47,120 @@ def serve(parent: Parent) -> None:
         parent.say({"refused": f"{type(error).__name__}: {first_line(error)}"})
 
 
-class _Read:
-    """A model that was read, and the inputs that were made for it."""
-
-    def __init__(self, file: str, shapes: Sizes, ranges: Mapping[str, Any], data: str) -> None:
-        self._file = Path(file)
-        size = self._file.stat().st_size
-        if size >= _LARGEST_FILE:
-            raise LenetBenchError(f"it has {size / 1e9:.1f} GB, and a model file has less than 2")
-        given = _arrays(Path(data)) if data else {}
-        shapes = {**shapes, **{name: array.shape for name, array in given.items()}}
-        read = {".onnx": self._read_onnx, ".tflite": self._read_tflite}[self._file.suffix]
-        kinds = read(size, shapes)
-        if not kinds or not self.outputs:
-            raise LenetBenchError("it has no inputs or no outputs")
-        for name in (*shapes, *ranges):
-            if name not in kinds:
-                raise LenetBenchError(f"it has no input {name}, but {', '.join(kinds)}")
-        once = sum(prod(shape) * kind.itemsize for kind, shape in kinds.values())
-        if once > _LARGEST_INPUTS:
-            raise LenetBenchError(
-                f"its inputs have {once / 1e6:.0f} MB, at most 67 are handed over"
-            )
-        count = 1 if given.keys() == kinds.keys() or _COUNT * once > _LARGEST_INPUTS else _COUNT
-        random = np.random.default_rng(0)
-        self.inputs = [
-            {
-                name: _converted(name, given[name], kind)
-                if name in given
-                else _made(random, kind, shape, ranges.get(name))
-                for name, (kind, shape) in kinds.items()
-            }
-            for _ in range(count)
-        ]
-        self.reply = {
-            "path": self._path,
-            "inputs": self.inputs,
-            "outputs": self.outputs,
-            "quantized": self._quantized,
+def read_model(
+    file: str, shapes: Sizes, ranges: Mapping[str, Any], data: str
+) -> tuple[dict[str, Any], Any]:
+    """What the parent is told of a model, with inputs that are made for it; and an ONNX model."""
+    path = Path(file)
+    size = path.stat().st_size
+    if size >= _LARGEST_FILE:
+        raise LenetBenchError(f"it has {size / 1e9:.1f} GB, and a model file has less than 2")
+    given = _arrays(Path(data)) if data else {}
+    shapes = {**shapes, **{name: array.shape for name, array in given.items()}}
+    read = {".onnx": _read_onnx, ".tflite": _read_tflite}[path.suffix]
+    kinds, known, model = read(path, size, shapes)
+    if not kinds or not known["outputs"]:
+        raise LenetBenchError("it has no inputs or no outputs")
+    for name in (*shapes, *ranges):
+        if name not in kinds:
+            raise LenetBenchError(f"it has no input {name}, but {', '.join(kinds)}")
+    once = sum(prod(shape) * kind.itemsize for kind, shape in kinds.values())
+    if once > _LARGEST_INPUTS:
+        raise LenetBenchError(f"its inputs have {once / 1e6:.0f} MB, at most 67 are handed over")
+    count = 1 if given.keys() == kinds.keys() or _COUNT * once > _LARGEST_INPUTS else _COUNT
+    random = np.random.default_rng(0)
+    inputs = [
+        {
+            name: _converted(name, given[name], kind)
+            if name in given
+            else _made(random, kind, shape, ranges.get(name))
+            for name, (kind, shape) in kinds.items()
         }
+        for _ in range(count)
+    ]
+    return {**known, "inputs": inputs}, model
 
-    def answers(self) -> list[list[Array]]:
-        """The reference evaluator's."""
-        if self._file.suffix != ".onnx":
-            raise LenetBenchError("it reads no such file")
-        from onnx.reference import ReferenceEvaluator
 
-        evaluator = ReferenceEvaluator(self._model)
-        return [[np.asarray(one) for one in evaluator.run(None, given)] for given in self.inputs]
+def _answers(model: Any, inputs: list[dict[str, Array]]) -> list[list[Array]]:
+    """The reference evaluator's."""
+    if model is None:
+        raise LenetBenchError("it reads no such file")
+    from onnx.reference import ReferenceEvaluator
 
-    def _read_onnx(self, size: int, shapes: Sizes) -> dict[str, tuple[np.dtype[Any], Shape]]:
-        try:
-            import onnx
-        except ImportError:
-            raise LenetBenchError(
-                "reading it needs the package onnx; fix it with: pip install 'lenet-bench[onnx]'"
-            ) from None
-        try:
-            self._model = model = onnx.load(self._file)  # with its external data
-        except MemoryError:
-            raise
-        except Exception as error:
-            raise LenetBenchError(f"it cannot be read as ONNX: {first_line(error)}") from None
-        graph = model.graph
-        if not graph.node or not model.opset_import:
-            raise LenetBenchError("it is no ONNX model")
-        constants = {one.name for one in graph.initializer}
-        inputs = [one for one in graph.input if one.name not in constants]
-        for one in (*inputs, *graph.output):
-            _kind(one)
-        _fix(inputs, graph.output, shapes)
-        del graph.value_info[:]  # shapes from before they were fixed
-        del graph.input[:]
-        graph.input.extend(inputs)
-        graph.name = MODEL
-        kinds = {one.name: (_kind(one), _shape(one)) for one in inputs}
-        inferred = graph
-        with suppress(Exception):  # the engines say what contradicts
-            inferred = onnx.shape_inference.infer_shapes(model, data_prop=True).graph
-        tensors = [*inferred.value_info, *inferred.output, *inputs]
-        largest = [prod(_shape(one)) for one in tensors]
-        weights = [prod(one.dims) for one in graph.initializer]
-        _check_memory(max(size, 4 * sum(weights)), 4 * max(largest))
-        self.outputs = [one.name for one in graph.output]
-        self._quantized = any(
-            "Quant" in one.op_type or "Integer" in one.op_type for one in graph.node
+    evaluator = ReferenceEvaluator(model)
+    return [[np.asarray(one) for one in evaluator.run(None, given)] for given in inputs]
+
+
+def _read_onnx(file: Path, size: int, shapes: Sizes) -> Read:
+    try:
+        import onnx
+    except ImportError:
+        raise LenetBenchError(
+            "reading it needs the package onnx; fix it with: pip install 'lenet-bench[onnx]'"
+        ) from None
+    try:
+        model = onnx.load(file)  # with its external data
+    except MemoryError:
+        raise
+    except Exception as error:
+        raise LenetBenchError(f"it cannot be read as ONNX: {first_line(error)}") from None
+    graph = model.graph
+    if not graph.node or not model.opset_import:
+        raise LenetBenchError("it is no ONNX model")
+    constants = {one.name for one in graph.initializer}
+    inputs = [one for one in graph.input if one.name not in constants]
+    for one in (*inputs, *graph.output):
+        _kind(one)
+    _fix(inputs, graph.output, shapes)
+    del graph.value_info[:]  # shapes from before they were fixed
+    del graph.input[:]
+    graph.input.extend(inputs)
+    graph.name = MODEL
+    kinds = {one.name: (_kind(one), _shape(one)) for one in inputs}
+    inferred = graph
+    with suppress(Exception):  # the engines say what contradicts
+        inferred = onnx.shape_inference.infer_shapes(model, data_prop=True).graph
+    tensors = [*inferred.value_info, *inferred.output, *inputs]
+    largest = [prod(_shape(one)) for one in tensors]
+    weights = [prod(one.dims) for one in graph.initializer]
+    _check_memory(max(size, 4 * sum(weights)), 4 * max(largest))
+    path = f"{tempfile.mkdtemp()}/model.onnx"
+    Path(path).write_bytes(model.SerializeToString())
+    known = {
+        "path": path,
+        "outputs": [one.name for one in graph.output],
+        "quantized": any("Quant" in one.op_type or "Integer" in one.op_type for one in graph.node),
+    }
+    return kinds, known, model
+
+
+def _read_tflite(file: Path, size: int, shapes: Sizes) -> Read:
+    try:
+        from ai_edge_litert.interpreter import Interpreter
+    except ImportError:
+        raise LenetBenchError(
+            "reading it needs LiteRT; fix it with: pip install 'lenet-bench[litert]'"
+        ) from None
+    try:
+        interpreter = Interpreter(model_path=str(file))
+    except (ValueError, RuntimeError) as error:
+        raise LenetBenchError(f"it cannot be read as TFLite: {first_line(error)}") from None
+    tensors = interpreter.get_tensor_details()
+    largest = max(prod(map(int, one["shape"])) for one in tensors)
+    _check_memory(size, 4 * largest)
+    kinds = {
+        one["name"]: (
+            np.dtype(one["dtype"]),
+            _agreed(one["name"], one["shape_signature"].tolist(), shapes.get(one["name"])),
         )
-        self._path = f"{tempfile.mkdtemp()}/model.onnx"
-        Path(self._path).write_bytes(model.SerializeToString())
-        return kinds
-
-    def _read_tflite(self, size: int, shapes: Sizes) -> dict[str, tuple[np.dtype[Any], Shape]]:
-        try:
-            from ai_edge_litert.interpreter import Interpreter
-        except ImportError:
-            raise LenetBenchError(
-                "reading it needs LiteRT; fix it with: pip install 'lenet-bench[litert]'"
-            ) from None
-        try:
-            interpreter = Interpreter(model_path=str(self._file))
-        except (ValueError, RuntimeError) as error:
-            raise LenetBenchError(f"it cannot be read as TFLite: {first_line(error)}") from None
-        tensors = interpreter.get_tensor_details()
-        largest = max(prod(map(int, one["shape"])) for one in tensors)
-        _check_memory(size, 4 * largest)
-        self.outputs = [one["name"] for one in interpreter.get_output_details()]
-        self._quantized = any(one["dtype"] in (np.int8, np.uint8) for one in tensors)
-        self._path = str(self._file)
-        return {
-            one["name"]: (
-                np.dtype(one["dtype"]),
-                _agreed(one["name"], one["shape_signature"].tolist(), shapes.get(one["name"])),
-            )
-            for one in interpreter.get_input_details()
-        }
+        for one in interpreter.get_input_details()
+    }
+    known = {
+        "path": str(file),
+        "outputs": [one["name"] for one in interpreter.get_output_details()],
+        "quantized": any(one["dtype"] in (np.int8, np.uint8) for one in tensors),
+    }
+    return kinds, known, None
 
 
 def _fix(inputs: list[Any], outputs: Any, shapes: Sizes) -> None:
