@@ -29,7 +29,7 @@ from .options import COLD_MB, CompareOptions, Entry
 from .pinning import Cores, choose_cores, cpus_near_gpu, on_cores, thread_variables
 from .reference_answers import STRETCHES, Floats, Known, ReferenceAnswers, reference_answers
 from .stretch import Stretch, disagreement, joined, own_call_ns, slower
-from .watch import Watch, mhz, open_meter, used
+from .watch import cpu_times, mhz, open_meter, shares, used
 
 _PROBES = 3  # for a cache, before and after the timing: noise looks like one, but not three times
 _PROBE_S = 0.5
@@ -361,6 +361,7 @@ def measure_block(task: Task, conditions: Conditions) -> Block:
 
 def _one_process(task: Task, conditions: Conditions) -> tuple[Block, bool]:
     """The block, and whether it failed for unlikely times."""
+    cores = conditions.cores.worker
     is_unlikely = False
     began = time.monotonic()
     block: dict[str, Any] = {}
@@ -368,7 +369,7 @@ def _one_process(task: Task, conditions: Conditions) -> tuple[Block, bool]:
     start: Start | None = None
     try:
         start = Start(task.entry, conditions)
-        watch = Watch(conditions.cores.worker)
+        before = cpu_times(cores)
         block["cold_start"] = start.build()
         block["runs"] = {portable(name): portable(value) for name, value in start.runs.items()}
         start.check_parity()
@@ -377,8 +378,8 @@ def _one_process(task: Task, conditions: Conditions) -> tuple[Block, bool]:
         doing = f"in round {task.round + 1}: "
         starts = (one.cold_start.total_s for one in task.blocks if one.cold_start)
         block |= _timed(start, task, next(starts, block["cold_start"].total_s))
-        block["steal_share"], block["other_share"] = watch.shares(start.child.pid)
-        block["mhz"] = mhz(conditions.cores.worker)
+        block["steal_share"], block["other_share"] = shares(cores, before, start.child.pid)
+        block["mhz"] = mhz(cores)
         start.check_timing()
         if task.entry.checked:
             block |= _batches(start, task)

@@ -15,23 +15,21 @@ import psutil
 from ..registry.cuda import load_of_driver
 from ..results import Gpu
 
+#: Seconds of some cores together: in all, busy, and taken by a hypervisor.
+Times = tuple[float, float, float]
 
-class Watch:
-    """Measures the use of these cores, from its creation on, while one process runs there."""
 
-    def __init__(self, cores: Sequence[int]) -> None:
-        self._cores = cores
-        self._before = _cpu_times(cores)
-
-    def shares(self, pid: int) -> tuple[float | None, float | None]:
-        """The shares of the cores' time since then taken by a hypervisor and by other processes."""
-        after = _cpu_times(self._cores)
-        if self._before is None or after is None:
-            return None, None
-        total, busy, steal = (b - a for a, b in zip(self._before, after, strict=True))
-        if total <= 0:
-            return None, None
-        return steal / total, max(0.0, busy - _cpu_s(pid)) / total
+def shares(
+    cores: Sequence[int], before: Times | None, pid: int
+) -> tuple[float | None, float | None]:
+    """The shares of the cores' time since then taken by a hypervisor and by other processes."""
+    after = cpu_times(cores)
+    if before is None or after is None:
+        return None, None
+    total, busy, steal = (b - a for a, b in zip(before, after, strict=True))
+    if total <= 0:
+        return None, None
+    return steal / total, max(0.0, busy - _cpu_s(pid)) / total
 
 
 def mhz(cores: Sequence[int]) -> float | None:
@@ -43,8 +41,7 @@ def mhz(cores: Sequence[int]) -> float | None:
     return sum(known) / len(known) if known else None
 
 
-def _cpu_times(cores: Sequence[int]) -> tuple[float, float, float] | None:
-    """Seconds of these cores together: in all, busy, and taken by a hypervisor."""
+def cpu_times(cores: Sequence[int]) -> Times | None:
     try:
         every = psutil.cpu_times(percpu=True)
     except OSError:
