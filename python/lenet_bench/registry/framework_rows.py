@@ -1,6 +1,7 @@
 """The rows of frameworks, up to Keras."""
 
 from dataclasses import replace
+from typing import Any
 
 from .backend import FLOAT32_ON_GPU, IN_CPP, OPENMP, Backend, OnGpu, framework
 
@@ -41,9 +42,8 @@ def _keras(
     name: str,
     variables: dict[str, str],
     gpu: OnGpu | None = None,
-    silencing_variables: dict[str, str] | None = None,
-    set_up: str = "",
     own: dict[str, str] | None = None,
+    **rest: Any,
 ) -> Backend:
     backend = name.partition("-")[2] or "tensorflow"
     return framework(
@@ -52,14 +52,13 @@ def _keras(
         summary=f"Python, Keras 3 layers on {below}",
         calls=below,
         module="keras",
-        set_up=set_up,
         library="Keras",
         package="keras",
         variants={**_KERAS, **(own or {})},
         variables={"KERAS_BACKEND": backend, **variables},
-        silencing_variables=silencing_variables or {},
         compiled=frozenset({"compile"} & {*(own or {})}),
         gpu=gpu and replace(gpu, calls=f"{below}, on a GPU"),
+        **rest,
     )
 
 
@@ -234,16 +233,14 @@ FRAMEWORKS: tuple[Backend, ...] = (
         set_up="on_torch",
         own=_COMPILE,
     ),
-    replace(
-        _keras(
-            "TensorFlow",
-            "keras",
-            _TENSORFLOW,
-            _TENSORFLOW_GPU,
-            _TENSORFLOW_QUIET,
-            set_up="on_tensorflow",
-            own=_FUNCTION,
-        ),
+    _keras(
+        "TensorFlow",
+        "keras",
+        _TENSORFLOW,
+        _TENSORFLOW_GPU,
+        set_up="on_tensorflow",
+        own=_FUNCTION,
+        silencing_variables=_TENSORFLOW_QUIET,
         tolerances={"bfloat16": 0.04, "int8": 0.05},
         reduced={"bfloat16": "bfloat16", "int8": "int8 weights"},
     ),
