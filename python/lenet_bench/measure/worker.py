@@ -9,7 +9,7 @@ import resource
 import sys
 import time
 import traceback
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from copy import deepcopy
 from functools import partial
@@ -36,7 +36,6 @@ from .calls import Before, Image, clock, time_calls
 from .pinning import threads_cores
 
 Question = Mapping[str, Any]
-Infer = Callable[[Image], Any]
 
 _FEWEST_BATCHES = 3
 _PATIENCE = 4  # times as long as wanted, where the machine is disturbed

@@ -61,11 +61,6 @@ def published() -> list[tuple[str, Result]]:
     return [(path.name, read_result(path)) for path in sorted(_HERE.glob("*.jsonl.gz"))]
 
 
-def comparison() -> Result:
-    """The first of them."""
-    return read_result(_HERE / "comparison.jsonl.gz")
-
-
 def _module(name: str) -> str:
     """A module that finds the others by name: data URLs have no folder."""
     return re.sub(r'((?:from|import)\s*\(?\s*)"\./', r'\1"lenet/', _text(name))
