@@ -7,7 +7,7 @@ from lenet_bench.units import interval, ratio, time
 
 def compared(one: Row, other: Row, result: Result) -> tuple[list[str], str]:
     """Both medians, the other's over the one's and the interval of that; and the verdict."""
-    us, other_us = (row.summary.p50_us if row.summary else None for row in (one, other))
+    us, other_us = one.p50_us, other.p50_us
     starts, other_starts = (start_medians_us(row.blocks) for row in (one, other))
     found = ratio_interval(other_starts, starts, result.rules.seed)
     of_both = other_us / us if us and other_us else None

@@ -163,11 +163,7 @@ def timed(step: str, backends: Sequence[str], file: Path, seconds: float, quick:
             output=file,
         )
     )
-    medians = {
-        row.name: row.summary.p50_us
-        for row in result.backends
-        if row.summary and row.summary.p50_us
-    }
+    medians = {row.name: row.p50_us for row in result.backends if row.p50_us}
     print_rows(result, medians)
     if step == "ours":
         print_goals(medians)

@@ -396,7 +396,7 @@ def setting_row(row: Row, result: Result) -> tuple[str, ...]:
 
 def median_us(row: Row) -> float:
     """Its median; infinity, the last in an order, where it was not timed."""
-    return (row.summary and row.summary.p50_us) or inf
+    return row.p50_us or inf
 
 
 def conditions(path: Path) -> Iterator[str]:

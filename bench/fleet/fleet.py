@@ -102,11 +102,7 @@ class LenetBench(rfm.RunOnlyRegressionTest):
                 f"{name}: {_short(reason or 'failed')}" for name, reason in missing.items()
             )
             raise SanityError(f"{self.targets[0]} is kept, without {said}")
-        self.medians = {
-            row.name: row.summary.p50_us
-            for row in results[0].backends
-            if row.summary and row.summary.p50_us
-        }
+        self.medians = {row.name: row.p50_us for row in results[0].backends if row.p50_us}
         return True
 
     @run_before("performance")
