@@ -89,8 +89,8 @@ def ask(
 ) -> list[Availability]:
     """Try one backend's variants in a child process, and in a new one after each crash."""
     wanted = list(wanted or row.names())
-    reasons = {name: _known_reason(row, name) for name in wanted}
-    found = {name: _availability(row, name, why) for name, why in reasons.items() if why}
+    reasons = {name: _known_reason(name) for name in wanted}
+    found = {name: _availability(name, why) for name, why in reasons.items() if why}
     printed = ""
     while pending := [name for name in wanted if name not in found]:
         if _stopped.is_set():
@@ -110,10 +110,10 @@ def rows_of(asked: Sequence[str]) -> list[tuple[Backend, list[str]]]:
     return list(rows.values())
 
 
-def _known_reason(row: Backend, name: str) -> str | None:
+def _known_reason(name: str) -> str | None:
     """Why it cannot run, if that is known without starting a process."""
     try:
-        check_needs(row, find(name)[1])
+        check_needs(*find(name))
     except LenetBenchError as error:
         return str(error)
     return None
@@ -145,9 +145,9 @@ def _ask_child(
                 if len(pending) > 1 and runs and find(name)[1] in row.compiled:
                     note = f"not tried (slow to compile); to try it: lenet-bench doctor {name}"
                     runs = {**runs, "variant": find(name)[1], "note": note}
-                    found[name] = _availability(row, name, None, runs)
+                    found[name] = _availability(name, None, runs)
                 else:
-                    found[name] = _availability(row, name, *child.ask(name, seconds))
+                    found[name] = _availability(name, *child.ask(name, seconds))
         finally:
             _children.discard(child)
             printed = child.output()
@@ -155,14 +155,14 @@ def _ask_child(
     except Died as death:
         for name in lost:  # an installed package may explain it
             why = wrong_version(name, death.sentence) or f"{name}: {death.sentence}"
-            found[name] = _availability(row, name, why)
+            found[name] = _availability(name, why)
     return printed
 
 
 def _availability(
-    row: Backend, name: str, reason: str | None, runs: dict[str, str] | None = None
+    name: str, reason: str | None, runs: dict[str, str] | None = None
 ) -> Availability:
-    variant = find(name)[1]
+    row, variant = find(name)
     return Availability(
         name=name,
         summary=row.summary if variant == row.default else row.variants[variant],
