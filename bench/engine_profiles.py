@@ -19,8 +19,8 @@ from statistics import median
 
 import psutil
 from lenet_bench import CompareOptions, load, read_image
+from lenet_bench.network import STAGES
 from lenet_bench.questions.why import why
-from lenet_bench.results.breakdown import STAGES
 from lenet_bench.show.markdown import table
 from lenet_bench.units import time
 

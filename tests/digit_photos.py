@@ -4,6 +4,7 @@ is ink (coverage 0..1).
 
 import io
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from PIL import Image, ImageFilter
@@ -112,7 +113,7 @@ def squared(paper, gap, rng):
 
 
 #: What differs from an ordinary photograph.
-SCENES = {
+SCENES: dict[str, dict[str, Any]] = {
     "drawing": {"sides": (60, 500), "share": (0.35, 0.85), "paper": WHITE, "light": 0, "noise": 0},
     "photo": {"light": 0.6, "askew": True, "mottle": 0.01, "blur": 3, "noise": 0.03},
     "shaded": {"askew": True, "shadow": 0.6},

@@ -4,6 +4,7 @@ import re
 from zlib import crc32
 
 from lenet_bench.experiment_names import AS_BUILT, COUNTS
+from lenet_bench.network import STAGES
 from lenet_bench.registry import find, names
 from lenet_bench.results import (
     Batch,
@@ -19,7 +20,6 @@ from lenet_bench.results import (
     Rules,
     as_result,
 )
-from lenet_bench.results.breakdown import STAGES
 from lenet_bench.results.log import as_lines
 from lenet_bench.results.machine import Machine, Processor
 from lenet_bench.results.statistics import FEWEST_STARTS

@@ -500,10 +500,15 @@ def test_a_guess_is_dragged_with_a_finger(see):
     before = guessed(tab)
     session = tab.context.new_cdp_session(tab)
     grip, half, top = ({"x": x, "y": y} for x, y in way_to_the_top(tab))
-    touches = (("Start", [grip]), ("Move", [half]), ("Move", [top]), ("End", []))
-    for kind, points in touches:
-        touch = {"type": f"touch{kind}", "touchPoints": points}
-        session.send("Input.dispatchTouchEvent", touch)
+
+    def touch(kind, *points):
+        said = {"type": f"touch{kind}", "touchPoints": points}
+        session.send("Input.dispatchTouchEvent", said)
+
+    touch("Start", grip)
+    touch("Move", half)
+    touch("Move", top)
+    touch("End")
     assert guessed(tab) == [before[-1], *before[:-1]]
 
 

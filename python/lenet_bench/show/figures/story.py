@@ -72,8 +72,7 @@ def title(run: Run) -> str:
 def times_longer(run: Run, slow: Record, fast: Record) -> str:
     """How many times as long one call takes as another, in two digits, with its interval."""
     starts = {named(one): start_medians_us(one.blocks) for one in run.result.backends}
-    of_two = (starts[one["name"]] for one in (slow, fast))
-    found = ratio_interval(*of_two, run.result.rules.seed)
+    found = ratio_interval(starts[slow["name"]], starts[fast["name"]], run.result.rules.seed)
     times = f"{units.about(slow['p50_us'] / fast['p50_us'])} times"
     return f"{times} ({units.about(found.low)} to {units.about(found.high)})" if found else times
 
