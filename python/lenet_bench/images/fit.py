@@ -33,9 +33,9 @@ _BLOB = 8.0  # a filled disc or square has 10: no pen wrote it
 def scale(cut: Plane) -> Plane:
     """Fit the digit into 20x20 (four times finer here) with strokes of MNIST's width."""
     fine = _boxed(cut)
-    width = _stroke_width(fine) / FINE
-    if width > _BLOB:
+    if _stroke_width(np.pad(fine, 1)) / FINE > _BLOB:  # a square's sides lie on the box's own
         raise NoInkError
+    width = _stroke_width(fine) / FINE
     wanted = min(max(width, _THIN), _THICK)
     if abs(wanted - width) > 0.1:
         fine = _boxed(_swollen(np.pad(fine, 4 * FINE), (wanted - width) * FINE / 2))

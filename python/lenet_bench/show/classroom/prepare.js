@@ -279,8 +279,8 @@ const BLOB = 8; // a filled disc or square has 10: no pen wrote it
 /** Fit the digit into 20x20 (four times finer here) with strokes of MNIST's width. */
 function scale(cut) {
   let fine = boxed(cut);
+  if (strokeWidth(padded(fine, 1)) / FINE > BLOB) throw new NoInk(); // a square's sides lie on the box's own
   const width = strokeWidth(fine) / FINE;
-  if (width > BLOB) throw new NoInk();
   const wanted = Math.min(Math.max(width, THIN), THICK);
   if (Math.abs(wanted - width) > 0.1) {
     fine = boxed(swollen(padded(fine, 4 * FINE), ((wanted - width) * FINE) / 2));
