@@ -356,7 +356,7 @@ def test_a_weight_of_a_kernel_can_be_changed(see):
     before = tab.locator("#outputs span").all_inner_texts()
     for field in range(5):
         tab.locator("#origin .kernel input").nth(12 + field).select_text()
-        tab.keyboard.type("9")
+        tab.keyboard.type("-99")
         tab.keyboard.press("Tab")
     assert "changed: 5" in tab.locator("#changes").inner_text()
     assert tab.locator("#outputs span").all_inner_texts() != before
