@@ -35,6 +35,8 @@ from lenet_bench.show.sizes import sentence as size_sentence
 from lenet_bench.show.terminal.screen import Screen
 from lenet_bench.show.why import answer as answer_of
 from lenet_bench.units import NONE, count, interval, percent, ratio, time, times
+from lenet_bench.weights import read_weights
+from self_test import share_interval
 from settings.tried import MEASURED_ONCE, SETTINGS
 from studies import batchlimit, batchothers, eachstart, seriallimit, twothreads
 from when import answer, when
@@ -242,6 +244,18 @@ def training(path: Path) -> Iterator[str]:
     yield (
         f"The losses of the first {agreement['steps']} steps are at most "
         f"{agreement['difference']:.1e} apart."
+    )
+
+
+def learnt(path: Path) -> Iterator[str]:
+    """How many test images the weights read rightly, with the share's interval."""
+    facts = read_weights(path).metadata
+    right, of = int(facts["test_correct"]), int(facts["test_images"])
+    low, high = share_interval(right, of)
+    yield (
+        f"These weights were trained with `{facts['framework']}` on {facts['date']}. They read "
+        f"{right:,} of MNIST's {of:,} test images rightly: {percent(right / of, places=2)} "
+        f"({percent(low, places=2)} to {percent(high, places=2)})."
     )
 
 
@@ -618,6 +632,7 @@ DRAWN: dict[str, Callable[[Path], Iterable[str]]] = {
             whyparts,
             withoutpython,
             training,
+            learnt,
             selftest,
             selftestbrief,
             checks,
