@@ -1,7 +1,10 @@
 """What is committed stays light: results in the form that `share` makes, a clone that is small."""
 
+import re
+
 import pytest
 from conftest import ROOT
+from lenet_bench.registry import find
 from processes import ran
 
 MOST_OF_A_FILE = 1_000_000
@@ -9,6 +12,8 @@ MOST_OF_RESULTS = 12_000_000
 MOST = 25_000_000  # a clone has to fit where 64 MiB do
 #: The weights, and pages that hold all that they show.
 LARGE = ("weights/lenet.safetensors", "docs/classroom.html", "results/cpu/*.html")
+
+PUBLISHING = (ROOT / "bench/publish.sh").read_text()
 
 
 @pytest.fixture(scope="module")
@@ -37,3 +42,15 @@ def test_a_clone_is_at_most_twenty_five_megabytes(sizes):
 
 def test_no_raw_run_is_committed(sizes):
     assert [str(path) for path in sizes if path.suffix == ".jsonl"] == []
+
+
+def test_what_is_published_is_measured_of_backends_that_exist():
+    lists = re.findall(r"^(?:calls|sized|built)='(.*?)'", PUBLISHING, re.DOTALL | re.MULTILINE)
+    assert len(lists) == 3
+    for name in " ".join(lists).split():
+        find(name)
+
+
+def test_a_step_that_nobody_publishes_is_refused(tmp_path):
+    done = ran("bench/publish.sh", tmp_path, "nonsense", cwd=ROOT, code=2)
+    assert "nonsense is none of the steps: why" in done.stdout

@@ -1,0 +1,95 @@
+#!/usr/bin/env bash
+# Measure what results/ publishes of a CPU, one file after the other, into FOLDER:
+#
+#   bench/publish.sh FOLDER [STEP...]
+#
+#   why          25 calls taken apart (50 minutes on two cores of an AMD EPYC, Zen 5)
+#   installed    a few APIs as installed, and with each remedy (15)
+#   conditions   two threads, a call every 20 ms, cold caches (20)
+#   networks     every network, with the machine's limit (80)
+#   control      LeNet by each builder beside LeNet by hand (10)
+#   cpu          every backend, with throughput by batch (70)
+#   settings     what is tried for each backend (40)
+#   verify       every backend on MNIST's test images (20)
+#   training     an epoch in six frameworks (5)
+#   self-test    how well `compare` does (15)
+#
+# It needs `make all-frameworks`, clang, and a machine with nothing else running: it tries that first, and ends
+# where the machine is quiet for less than 70 % of the time. The same command goes on after Ctrl-C, and
+# leaves out what FOLDER has. results/README.md says where each file goes.
+set -euo pipefail
+steps='why installed conditions networks control cpu settings verify training self-test'
+[ $# -ge 1 ] && [ "${1#-}" = "$1" ] || { sed -n '2,/^set -/{/^set -/d;s/^# \{0,1\}//p}' "$0" && exit 2; }
+mkdir -p "$1" && out=$(realpath "$1") && shift
+cd "$(dirname "$0")/.."
+for step in "$@"; do
+  [[ " $steps " = *" $step "* ]] || { echo "$step is none of the steps: $steps" && exit 2; }
+done
+PATH=$PWD/.venv/bin:$PATH
+readme=$(grep -o -m 1 'results/cpu/[^ ]*gz' README.md) # whose fastest variants the conditions measure
+
+calls='jax keras keras-jax keras-jax:predict_on_batch keras-torch keras-torch:predict_on_batch keras:call
+  keras:function keras:predict_on_batch litert mnn numpy onednn onnxruntime openblas openvino tensorflow
+  tensorflow:concrete tensorflow:function tensorflow:session tensorflow:xla torch torch:compile torch:export
+  torch:torchscript'
+sized='numpy mnn litert executorch ncnn openvino:tensors onnxruntime opencv jax torch torch:export tensorflow
+  tensorflow:function keras-jax:predict_on_batch keras keras:predict_on_batch keras:function'
+built='onednn numpy mnn litert ncnn openvino:tensors onnxruntime opencv jax torch tensorflow:function keras
+  keras:predict_on_batch'
+
+quiet() {
+  lenet-bench compare fused onednn numpy --rounds 3 --json 2>/dev/null | python -c '
+import json, sys
+share = json.load(sys.stdin)["quiet_share"]
+sys.exit(share < 0.7 and f"the machine was quiet for only {share:.0%} of the time; nothing is measured")'
+}
+
+# With 1 a command says that something was wrong; its result has it. Anything else, as of Ctrl-C, ends all.
+ran() { "$@" || [ $? = 1 ]; }
+# The raw run and its form for git; a run that was interrupted goes on.
+kept() {
+  local file=$out/$1.jsonl
+  shift
+  [ -e "$file.gz" ] || { ran "$@" -o "$file" && lenet-bench share --keep "$file"; }
+}
+# What a command prints.
+printed() {
+  local file=$out/$1.json
+  shift
+  [ -e "$file" ] || { ran "$@" >"$file.part" && mv "$file.part" "$file"; }
+}
+
+under() {
+  ran python bench/conditions.py "$readme" --only "$@" --rounds 6 --folder "$out"
+  for one in "$@"; do [ -e "$out/$one.jsonl.gz" ] || lenet-bench share --keep "$out/$one.jsonl"; done
+}
+
+measure() {
+  case $1 in
+    why) kept why lenet-bench why $calls --rounds 6 ;;
+    installed) under as-installed one-thread one-core kept-warm ;;
+    conditions) under two-threads idle cold ;;
+    networks)
+      for network in mlp lenet cifar gru block alexnet googlenet resnet50 vgg16; do
+        kept "$network" lenet-bench compare --network "$network" $sized --rounds 6
+      done
+      printed limit python bench/limit.py
+      ;;
+    control) kept control python bench/control.py $built --rounds 12 ;;
+    cpu) kept cpu lenet-bench compare --device cpu --rounds 15 --batch 1,8,64,512 ;;
+    settings)
+      for one in $(python -m bench.settings --names); do
+        kept "settings-$one" python -m bench.settings "$one" --rounds 8
+      done
+      ;;
+    verify) [ -e "$out/verify.json" ] || ran lenet-bench verify -o "$out/verify.json" ;;
+    training) printed training lenet-bench train --framework all --epochs 1 -o "$out/weights" --json ;;
+    self-test) printed self-test python bench/self_test.py ;;
+  esac
+}
+
+quiet
+for step in ${*:-$steps}; do
+  echo "$(date +%H:%M) $step" >&2
+  measure "$step"
+done
