@@ -119,10 +119,10 @@ fuzz: $(TEST)/installed  ## changed pictures, weights, results and requests, for
 sanitize: $(TEST)/installed  ## the backends in C++ under AddressSanitizer, UBSan and ThreadSanitizer
 	tests/sanitize.sh $(TEST)/bin/python
 
-# Committed, so that only who changes the fused kernels needs the compiler.
-wasm: $(TEST)/installed  ## the fused kernels as WebAssembly, for the classroom's page
+# Committed, so that only who changes the fused kernels or csrc/images needs the compiler.
+wasm: $(TEST)/installed  ## the fused kernels and the preparation of pictures as WebAssembly, for the classroom's page
 	$(TEST)/bin/pip install --quiet ziglang # the extra `wasm`
-	sh csrc/wasm/build.sh $(TEST)/bin/python python/lenet_bench/show/classroom/fused.wasm
+	sh csrc/wasm/build.sh $(TEST)/bin/python python/lenet_bench/show/classroom/native.wasm
 
 bench: $(TEST)/installed  ## the installed backends through pytest-benchmark
 	$(TEST)/bin/python -m pytest bench/ --benchmark-only

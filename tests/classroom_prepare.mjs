@@ -6,20 +6,15 @@ import { readFileSync } from "node:fs";
 import { pathToFileURL } from "node:url";
 
 const [folder, batch] = process.argv.slice(2);
-const { explain, fromPixels, NoInk } = await import(pathToFileURL(`${folder}/prepare.js`));
+const { preparation } = await import(pathToFileURL(`${folder}/prepare.js`));
+const { instance } = await WebAssembly.instantiate(readFileSync(`${folder}/native.wasm`), {});
+instance.exports._initialize();
+const { explain } = preparation(instance.exports);
 const content = readFileSync(`${batch}.bin`);
 
-function answer({ at, height, width }) {
-  try {
-    const steps = explain(fromPixels(content.subarray(at, at + 4 * height * width), width, height));
-    const image = Array.from(steps.at(-1).picture.data);
-    return { steps: steps.map((step) => [step.name, step.summary]), image };
-  } catch (error) {
-    if (error instanceof NoInk) return { noInk: error.message };
-    throw error;
-  }
-}
-
-for (const entry of JSON.parse(readFileSync(`${batch}.json`))) {
-  process.stdout.write(`${JSON.stringify(answer(entry))}\n`);
+for (const { at, height, width } of JSON.parse(readFileSync(`${batch}.json`))) {
+  const found = explain(content.subarray(at, at + 4 * height * width), width, height);
+  const steps = found?.steps.map(({ name, summary }) => [name, summary]);
+  const image = found && [...found.steps.at(-1).picture.data];
+  process.stdout.write(`${JSON.stringify(found && { steps, image })}\n`);
 }

@@ -1,4 +1,4 @@
-"""The page's fused.wasm computes what the network is: engine.js against the reference, in node."""
+"""The page's native.wasm computes what the network is: engine.js against the reference, in node."""
 
 import importlib.util
 import sys
@@ -14,7 +14,7 @@ from processes import ran
 
 pytestmark = needs_node
 
-WASM = FOLDER / "fused.wasm"
+WASM = FOLDER / "native.wasm"
 BUILD = Path(__file__).parents[1] / "csrc" / "wasm" / "build.sh"
 LAYERS = ("pool1", "pool2", "fc1", "fc2", "probabilities")
 

@@ -17,17 +17,22 @@ from sample_results import blocks, result
 
 NAMES = ("fused", "onednn", "tensorflow:xla", "keras:predict_on_batch", "keras")
 TIMES_US = (20, 60, 180, 540, 12_600)
-CARRIED = (FOLDER / "fused.wasm", default_path())
+CARRIED = (FOLDER / "native.wasm", default_path())
 SEVEN = [[(0.25, 0.2), (0.7, 0.2), (0.45, 0.8)]]
-#: What the page sees and answers, as its own parts give it.
-SEEN = """async (byPen) => {
-    const { drawn, explain, fromPixels } = await import("lenet/prepare.js");
+#: The image that the page makes of what is drawn, in a second copy of its own parts.
+SEEN = """async ([byPen, native]) => {
+    const { preparation } = await import("lenet/prepare.js");
+    const bytes = Uint8Array.from(atob(native), (letter) => letter.charCodeAt(0));
+    const { instance } = await WebAssembly.instantiate(bytes, {});
+    instance.exports._initialize();
+    const { drawn, explain } = preparation(instance.exports);
     const canvas = document.getElementById("draw");
     const { width, height } = canvas;
     const { data } = canvas.getContext("2d").getImageData(0, 0, width, height);
-    const steps = byPen ? drawn(data, width, height) : explain(fromPixels(data, width, height));
+    const { steps } = (byPen ? drawn : explain)(data, width, height);
     return [...steps.at(-1).picture.data];
 }"""
+NATIVE = b64encode((FOLDER / "native.wasm").read_bytes()).decode()
 
 
 @pytest.fixture(scope="module")
@@ -74,7 +79,7 @@ def test_a_digit_that_is_drawn_is_answered_and_cleared(see):
 def test_what_is_drawn_becomes_almost_the_same_image_in_fewer_steps(see):
     tab = see()
     draw(tab, SEVEN)
-    quick, full = (np.array(tab.evaluate(SEEN, by_pen)) for by_pen in (True, False))
+    quick, full = (np.array(tab.evaluate(SEEN, [by_pen, NATIVE])) for by_pen in (True, False))
     assert np.abs(quick - full).mean() < 0.02
 
 
@@ -82,7 +87,7 @@ def test_what_is_drawn_becomes_almost_the_same_image_in_fewer_steps(see):
 def test_the_page_gives_the_references_probabilities(see):
     tab = see()
     draw(tab, SEVEN)
-    image = np.array(tab.evaluate(SEEN, True), np.float32).reshape(28, 28)
+    image = np.array(tab.evaluate(SEEN, [True, NATIVE]), np.float32).reshape(28, 28)
     shown = [float(text.rstrip(" %")) for text in tab.locator("#outputs span").all_inner_texts()]
     expected = lenet_bench.load("reference").infer(image)
     assert np.abs(np.array(shown) / 100 - expected).max() < 0.001
@@ -239,7 +244,7 @@ def test_a_browser_that_cannot_run_the_page_says_so(lacking):
 def test_every_number_is_the_sum_that_the_page_says(see):
     """The way back computes each value anew; it must be the one that the kernels gave."""
     tab = see()
-    image = tab.evaluate(SEEN)
+    image = tab.evaluate(SEEN, [False, NATIVE])
     worst = tab.evaluate(
         """async ([image, kernels, weights]) => {
         const [{ terms }, { engine }] = await Promise.all(

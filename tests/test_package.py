@@ -84,7 +84,7 @@ def test_the_wheel_fits_other_linuxes(wheel, empty_environment):
     (package,) = empty_environment.glob("lib/python*/site-packages/lenet_bench")
     assert (package / "py.typed").exists()
     stubs = {stub.stem for stub in package.glob("_*.pyi")}
-    assert stubs >= {"_boundary", "_fused", "_onednn", "_openblas"}
+    assert stubs >= {"_boundary", "_fused", "_images", "_onednn", "_openblas"}
     if "linux_" in wheel.name and "manylinux" not in wheel.name:
         pytest.skip("no auditwheel, or not Linux")
     assert not [name for name in ZipFile(wheel).namelist() if ".libs/" in name]

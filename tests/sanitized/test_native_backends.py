@@ -1,4 +1,4 @@
-"""The native backends on any input and from many threads; run by tests/sanitize.sh on builds that
+"""Native code on any input and from many threads; run by tests/sanitize.sh on builds that
 watch every access (they are ordinary tests elsewhere).
 """
 
@@ -12,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from lenet_bench._images import explain
 from networks import random_weights
 
 NATIVE = ("fused", "fused:int16", "onednn", "openblas")
@@ -87,3 +88,15 @@ def test_networks_are_built_and_dropped_by_many_threads():
     with ThreadPoolExecutor(8) as pool:
         answers = list(pool.map(build, range(32)))
     assert all((answer == answers[0]).all() for answer in answers)
+
+
+@settings(deadline=None, max_examples=100)
+@given(st.integers(1, 300), st.integers(1, 300), st.sampled_from([1, 3, 4]), st.integers(0, 9))
+def test_any_picture_becomes_an_image_or_is_refused(height, width, channels, seed):
+    random = np.random.default_rng(seed)
+    picture = np.full((height, width, channels), random.random(), np.float32)
+    for _ in range(seed):
+        top, left = random.integers(height), random.integers(width)
+        picture[top : top + height // 2, left : left + width // 3] = random.random(channels)
+    steps, found = explain(picture)
+    assert not found or steps[-1][2].shape == (28, 28)

@@ -1,29 +1,44 @@
 """Any picture of a digit -> 28x28 as MNIST made its own.
 
-    decode -> (sheet, margin) -> grey -> zoom -> light -> ink -> digit -> scale -> centre
-
-MNIST cut each digit out of a clean black-and-white form, fitted it into 20x20 pixels and put its
-centre of mass in the middle of 28x28. The first five steps make that clean form out of a photo;
-`explain` shows every step's picture.
+Pillow decodes the file here; csrc/images/ does the rest, for the classroom's page too.
 """
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .. import _images
 from ..errors import ImageError
-from ..network import IMAGE_SIDE
-from .decode import NO_INK, Source, content_of, decode
-from .digit import digit
-from .fit import centre, scale, zoom
-from .ink import check_contrast, ink, light
-from .paper import sheet, with_margin
-from .planes import SMALL, NoInkError, Plane, bounds, centre_of_mass, fitted, rim
-from .view import best_view
+from .decode import Plane, Source, content_of, decode
 
-OVERVIEW = 320  # pixels of the longer side while looking for the digit
+NO_INK = "shows no pen strokes; a picture of one digit was expected"
+
+#: What each step does, in the order of csrc/images/prepare.hpp.
+_STEPS = {
+    "decode": "the file's picture, upright",
+    "untouched": "already in MNIST's own format",
+    "sheet": "the sheet of paper, cut out of the darker table",
+    "margin": "room made around a digit that fills its picture",
+    "grey": "",
+    "zoom": "the whole picture: the digit fills it",
+    "light": "the paper's shading divided out: ink on black",
+    "ink": "what stands out from the paper and its noise",
+    "digit": "the strokes that belong together; specks and edges out",
+    "scale": "fitted into 20x20, strokes as wide as a pen's",
+    "centre": "the centre of mass in the middle of 28x28",
+}
+_VIEWS = (
+    "brightness",
+    "red",
+    "green",
+    "blue",
+    "red less green",
+    "red less blue",
+    "green less blue",
+)
 
 
 @dataclass(frozen=True)
@@ -49,56 +64,19 @@ def explain(source: Source) -> list[Step]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # Pillow warns of odd metadata
         picture = decode(name, content)
-    steps = [Step("decode", "the file's picture, upright", picture)]
-    ready = as_mnist(picture)
-    if ready is not None:
-        return [*steps, Step("untouched", "already in MNIST's own format", ready)]
-    try:
-        paper = sheet(picture)
-        if paper is not None:
-            picture = paper
-            steps.append(Step("sheet", "the sheet of paper, cut out of the darker table", paper))
-        roomy = with_margin(picture)
-        if roomy is not None:
-            picture = roomy
-            steps.append(Step("margin", "room made around a digit that fills its picture", roomy))
-        overview = fitted(picture, OVERVIEW)
-        view = best_view(overview)
-        seen = view.of(overview)
-        note = view.name + (", inverted: the ink is light" if view.turned else "")
-        steps.append(Step("grey", note, seen))
-        close, note = zoom(picture, digit(ink(light(seen))))
-        plain = view.of(close)
-        steps.append(Step("zoom", note, plain))
-        flat = light(plain)
-        steps.append(Step("light", "the paper's shading divided out: ink on black", flat))
-        inked = ink(flat)
-        steps.append(Step("ink", "what stands out from the paper and its noise", inked))
-        cut = digit(inked)
-        steps.append(Step("digit", "the strokes that belong together; specks and edges out", cut))
-        if max(picture.shape) > SMALL:  # enlarged pixels are always soft
-            check_contrast(flat, cut)
-        boxed = scale(cut)
-        steps.append(Step("scale", "fitted into 20x20, strokes as wide as a pen's", boxed))
-        steps.append(Step("centre", "the centre of mass in the middle of 28x28", centre(boxed)))
-    except NoInkError:
-        raise ImageError(f"{name}: {NO_INK}") from None
-    return steps
+    steps, found = _images.explain(picture)
+    if not found:
+        raise ImageError(f"{name}: {NO_INK}")
+    return [_step(*step) for step in steps]
 
 
-def as_mnist(picture: Plane) -> Plane | None:
-    """The picture itself if it already is as MNIST makes it, else None.
-
-    All 70,000 of MNIST have a dark rim, a longer side of 18 to 20 and their centre of mass
-    within half a pixel of (14, 14); a drawing merely saved as 28x28 has not.
-    """
-    if picture.shape != (IMAGE_SIDE, IMAGE_SIDE):
-        return None
-    edge = rim(picture)
-    on = picture > 0.13
-    if np.mean(edge > 0.13) > 0.1 or not on.any():
-        return None
-    top, bottom, left, right = bounds(on)
-    y, x = centre_of_mass(np.where(on, picture, 0))
-    fits = 14 <= max(bottom - top, right - left) <= 22
-    return picture if fits and abs(y - 14) <= 2 and abs(x - 14) <= 2 else None
+def _step(number: int, about: Sequence[int], picture: Plane) -> Step:
+    """What is said of a step, with what it was about."""
+    name, summary = list(_STEPS.items())[number]
+    if name == "grey":
+        view, turned = about
+        summary = _VIEWS[view] + (", inverted: the ink is light" if turned else "")
+    elif about:
+        left, right, top, bottom = about
+        summary = f"columns {left} to {right} and rows {top} to {bottom}, where the digit is"
+    return Step(name, summary, picture)

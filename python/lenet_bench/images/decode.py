@@ -1,4 +1,4 @@
-"""From a file's bytes to its picture, upright and opaque."""
+"""From a file's bytes to its picture, upright."""
 
 import io
 import os
@@ -8,20 +8,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..errors import ImageError
-from .planes import NoInkError, Plane
-from .view import BRIGHTNESS
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
     from ..process import Parent
 
+Plane = NDArray[np.float32]  # (height, width), or with 3 channels, or 4 where it is transparent
 Source = str | os.PathLike[str] | bytes | BinaryIO
 LARGEST_FILE = 200 << 20  # bytes
 LARGEST_PICTURE = 50_000_000  # pixels; a 12-megapixel photo is a quarter of it
-NO_INK = "shows no pen strokes; a picture of one digit was expected"
 #: How each format's files begin -> Pillow's name and module for it.
 _FORMATS: tuple[tuple[bytes, str], ...] = (
     (b"\x89PNG", "Png"),
@@ -157,8 +156,6 @@ def _decoded(kind: str, content: bytes) -> Plane:
         raise
     except MemoryError:
         raise ImageError("needs more memory than a picture may take") from None
-    except NoInkError:
-        raise ImageError(NO_INK) from None
     except SyntaxError:  # Pillow's, of a file that its plugin does not know
         raise ImageError(f"starts like a {kind.upper()} file but cannot be decoded") from None
     except Exception as error:  # Pillow's plugins raise nearly anything on damaged files
@@ -166,7 +163,7 @@ def _decoded(kind: str, content: bytes) -> Plane:
 
 
 def _upright(image: "Image") -> Plane:
-    """The first frame as grey or colour floats, upright, its transparent parts filled."""
+    """The first frame as floats, upright."""
     readable = len(image.info.get("exif", b"")) <= _LARGEST_EXIF
     orientation = image.getexif().get(0x0112, 1) if readable else 1
     deep = image.mode.startswith("I") or image.mode == "F"
@@ -182,12 +179,7 @@ def _upright(image: "Image") -> Plane:
     factor = _stride(image)
     if factor > 1:
         image = image.reduce(factor)
-    plane = np.asarray(image, np.float32) / np.float32(255)
-    if plane.ndim == 3 and plane.shape[2] == 4:
-        plane = on_paper(plane[..., :3], plane[..., 3])
-    if plane.ndim == 3 and (plane == plane[..., :1]).all():
-        plane = plane[..., 0]
-    return _turned(plane, orientation)
+    return _turned(np.asarray(image, np.float32) / np.float32(255), orientation)
 
 
 def _stride(image: "Image") -> int:
@@ -210,19 +202,3 @@ def stretched(values: Plane) -> Plane:
     exact = values.astype(np.float64)  # float32 has no room for the difference of its extremes
     low, high = exact.min(), exact.max()
     return np.asarray((exact - low) / ((high - low) or 1.0), np.float32)
-
-
-def on_paper(color: Plane, alpha: Plane) -> Plane:
-    """Lay a transparent picture on paper: white, or black where its ink is light."""
-    opaque = alpha > 0.5
-    if not opaque.any():
-        raise NoInkError
-    if opaque.all():
-        return color
-    grey = BRIGHTNESS.of(color)
-    seen = grey[opaque]
-    if float(np.ptp(np.percentile(seen, (5, 95)))) > 0.3 and opaque.mean() > 0.5:
-        paper = np.median(color[opaque], axis=0)  # a whole photo with its corners cut off
-    else:
-        paper = np.full(3, 1.0 if np.median(seen) < 0.5 else 0.0)
-    return np.asarray(color * alpha[..., None] + paper * (1 - alpha[..., None]), np.float32)

@@ -46,7 +46,7 @@ def classroom_page(
         noscript=_sentence("noscript"),
         lesson=packed(json.dumps(told).encode()),
         weights=packed(default_path().read_bytes()),
-        kernels=packed((_HERE / "fused.wasm").read_bytes()),
+        kernels=packed((_HERE / "native.wasm").read_bytes()),
         policy=_POLICY.format(
             style=fingerprint(style),
             scripts=scripts + (" 'self'" if served else ""),

@@ -1,4 +1,6 @@
-// Our fused kernels in this page: csrc/wasm/classroom.cpp, called through its memory.
+// Our C++ in this page: the fused kernels and the preparation of pictures (csrc/wasm/), called through
+// its memory.
+import { preparation } from "./prepare.js";
 import { COUNTS } from "./shapes.js";
 
 /** As the module has them one after the other. */
@@ -9,7 +11,7 @@ const LAYERS = ["pool1", "pool2", "fc1", "fc2"];
 const BATCHES = 15;
 const LEAST_MS = 5; // a batch: browsers round their clock to 0.1 ms or 1 ms
 
-/** The network, made of the bytes of fused.wasm and of a safetensors file. */
+/** The network, made of the bytes of native.wasm and of a safetensors file. */
 export async function engine(wasmBytes, weightsBytes) {
   const original = readWeights(weightsBytes);
   const weights = { ...original };
@@ -29,9 +31,8 @@ export async function engine(wasmBytes, weightsBytes) {
   };
   change({});
 
-  const input = floats(module.image_at(), COUNTS.image);
   const infer = (image) => {
-    input.set(image);
+    floats(module.image_at(), COUNTS.image).set(image);
     module.infer();
     return floats(module.probabilities_at(), COUNTS.fc2).slice();
   };
@@ -46,7 +47,8 @@ export async function engine(wasmBytes, weightsBytes) {
     }
     return { ...found, probabilities };
   };
-  return { infer, layers, microseconds: () => microseconds(module.repeat), weights, original, change };
+  const microseconds = () => repeated(module.repeat);
+  return { infer, layers, microseconds, weights, original, change, ...preparation(instance.exports) };
 }
 
 /** One parameter a name, whatever their order in the file. */
@@ -62,7 +64,7 @@ function readWeights(bytes) {
 }
 
 /** The median time of one call, over batches long enough for the clock; the image is the last. */
-function microseconds(repeat) {
+function repeated(repeat) {
   const batch = (calls) => {
     const start = performance.now();
     repeat(calls);

@@ -2,7 +2,6 @@
 import { breaking } from "./break.js";
 import { engine } from "./engine.js";
 import { inflate } from "./inflate.js";
-import { drawn, explain, fromPixels, NoInk } from "./prepare.js";
 import { pad } from "./draw.js";
 import { layers } from "./layers.js";
 import { guess } from "./guess.js";
@@ -74,16 +73,14 @@ async function start() {
     for (const watch of watchers) watch(null);
   };
   const see = (pixels, width, height, byPen) => {
-    try {
-      const steps = byPen ? drawn(pixels, width, height) : explain(fromPixels(pixels, width, height));
-      answered(steps.at(-1).picture.data, steps);
-      const { side } = steps.find((step) => step.side) ?? {};
-      return side && say(`draw.more.${side}`);
-    } catch (error) {
-      if (!(error instanceof NoInk)) throw error;
+    const prepared = (byPen ? net.drawn : net.explain)(pixels, width, height);
+    if (!prepared) {
       nothing();
       return say("draw.noInk");
     }
+    const { steps, side } = prepared;
+    answered(steps.at(-1).picture.data, steps);
+    return side && say(`draw.more.${side}`);
   };
   headline($("headline"), data);
   legend($("legend"));
