@@ -14,12 +14,13 @@ export const KERNEL = 5;
 
 const pitch = (side) => (side > 1 ? side + 1 : 1); // a pixel between the maps
 
-/** The number of the value at a point of the layer's picture; null between the maps. */
+/** The number of the value at a point of the layer's picture; null beyond the last one. */
 export function under(layer, x, y) {
   const { columns, side } = SHAPES[layer];
   const apart = pitch(side);
-  const [column, row, dx, dy] = [Math.floor(x / apart), Math.floor(y / apart), x % apart, y % apart];
-  if (dx >= side || dy >= side || column >= columns) return null;
+  const [column, row] = [Math.floor(x / apart), Math.floor(y / apart)];
+  if (column >= columns) return null;
+  const [dx, dy] = [x, y].map((way) => Math.min(way % apart, side - 1)); // a gap belongs to what is before it
   const index = ((row * columns + column) * side + dy) * side + dx;
   return index < COUNTS[layer] ? index : null;
 }
