@@ -94,13 +94,13 @@ async function start() {
   learn($("learned"), data.learnt);
   many($("amounts"), data);
   watchers.push(code($("coding"), data));
-  paper.sample(SAMPLE);
   if (data.served) {
     const token = new URLSearchParams(location.search).get("token");
     for (const id of ["live", "live-link"]) $(id).hidden = false;
     const table = live($("living"), { token, weights: net.weights, onAnswer: track.answered });
     watchers.push((seen) => (seen ? table.ask(seen.image) : table.forget()));
   }
+  paper.sample(SAMPLE); // which all of the page answers
   method(data, net, track);
   teach(data);
   document.documentElement.dataset.ready = "";
