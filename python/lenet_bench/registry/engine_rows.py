@@ -54,7 +54,8 @@ ENGINES: tuple[Backend, ...] = (
             "int8": "weights and layers' inputs in int8, inputs quantized in each call",
             "float16": "the module in float16",
         },
-        tolerances={"int8": 0.05, "float16": 5e-3},
+        # Where the CPU adds up in float16 too (AVX-512 FP16), answers are up to 1.3e-2 off.
+        tolerances={"int8": 0.05, "float16": 0.02},
         reduced={"int8": "int8", "float16": "float16"},
         environment="executorch",
         variables=OPENMP,
@@ -125,7 +126,7 @@ ENGINES: tuple[Backend, ...] = (
             "float16": "all layers' weights in float16",
             "q8_0": "fc1's weights as int8 with one scale for each 32 weights",
         },
-        tolerances={"float16": 2e-3, "q8_0": 0.02},
+        tolerances={"float16": 5e-3, "q8_0": 0.02},
         reduced={"float16": "float16 weights", "q8_0": "int8 weights"},
         environment="ggml",
         variables=OPENMP,
