@@ -55,7 +55,7 @@ def failed(name, status, reason, **changes):
     return (Block(backend=name, round=0, **facts),)
 
 
-def experiments(*, python=5, enter=10, each=2, stage=7, after=0, together=0):
+def experiments(*, python=5, enter=10, each=2, stage=7, after=0, with_network=0):
     """Of an API whose stages, of one operation each, all take the same."""
     nothing = enter + each  # an operation takes ten floats of what there is
     ways = [("Python", nothing + python), ("entering", nothing)]
@@ -66,7 +66,7 @@ def experiments(*, python=5, enter=10, each=2, stage=7, after=0, together=0):
     for number, name in enumerate(STAGES, 1):
         us = enter + (each + stage) * number
         found.append(Experiment("stage", name, us, 9, number))
-    return (*found, Experiment("call", AS_BUILT, us + python + together, 9))
+    return (*found, Experiment("call", AS_BUILT, us + python + with_network, 9))
 
 
 def sample_apart(machine="another processor"):

@@ -133,7 +133,7 @@ MADE = {
         *(6, None),
     ),
     "what only follows a network, which is in a part": Made(experiments(after=3)),
-    "what comes with this network, which is in no part": Made(experiments(together=3)),
+    "what comes with this network, which is in no part": Made(experiments(with_network=3)),
 }
 
 
@@ -152,18 +152,10 @@ def test_all_parts_add_up_to_the_median(made):
 
 
 def test_what_the_sum_can_be_wrong_in_stands_beside_it():
-    found = taken(100, after=3, together=4)
+    found = taken(100, after=3, with_network=4)
     beside = {part.name: part.us for part in found.beside}
     assert beside == pytest.approx({AFTER: 3, WITH: 4, BUILT: 100 - 78 - 4}, abs=0.05)
     assert beside[WITH] + beside[BUILT] == pytest.approx(figures(found)[UNEXPLAINED])
-
-
-def test_a_file_of_an_older_version_is_not_taken_apart():
-    old = (*experiments(), Experiment("together", "Python", 80, 9))
-    found = taken(100, made=old)
-    assert not found.parts
-    assert found.median_us == pytest.approx(100, rel=0.01)
-    assert "older version" in str(found.reason)
 
 
 def test_few_starts_have_no_intervals():

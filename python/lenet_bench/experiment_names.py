@@ -2,10 +2,7 @@
 
 from typing import Literal
 
-#: "together" is in files of older versions only.
-Kind = Literal[
-    "call", "way", "after itself", "hand-over", "together", "operations", "stage", "told"
-]
+Kind = Literal["call", "way", "after itself", "hand-over", "operations", "stage", "told"]
 
 COUNTS = (1, 8, 64)
 #: The call with one more core for its process; timed after all else.

@@ -59,7 +59,6 @@ _KINDS = {
     HANDING_OVER: {"Python", "finding the graph", "model", "entering", HAND_OVER, DISPATCH},
     MATHEMATICS: {"convolutions", "full layers"},
 }
-_OLD = "it was taken apart by an older version of lenet-bench; measure it anew"
 _BESIDE = {
     AFTER: "these parts of the API, less the same where each call follows one of itself",
     WITH: "calling the whole network less entering it, less the same of one that does nothing",
@@ -149,8 +148,6 @@ def _breakdown(row: Row, seed: int) -> Breakdown:
     if not blocks:
         reason = next((one for block in row.blocks if (one := block.no_experiments_reason)), None)
         return replace(known, reason=reason or "`why` has no experiments for this backend yet")
-    if any(of_kind(block.experiments, "together") for block in blocks):
-        return replace(known, reason=_OLD)
     return _summarised(known, blocks, seed)
 
 
