@@ -20,7 +20,15 @@ from lenet_bench.networks import NETWORKS
 from lenet_bench.questions.share import SUFFIX
 from lenet_bench.registry import find
 from lenet_bench.registry import precision as precision_of
-from lenet_bench.results import Breakdown, Result, Row, Summary, breakdowns, read_result
+from lenet_bench.results import (
+    Breakdown,
+    Result,
+    Row,
+    Summary,
+    breakdowns,
+    read_result,
+    start_medians_us,
+)
 from lenet_bench.results.breakdown import GROUPS, grouped
 from lenet_bench.results.sizes import Sized, by_api, by_name, sized
 from lenet_bench.results.statistics import FEWEST_STARTS
@@ -28,7 +36,7 @@ from lenet_bench.results.warnings import disturbance, in_two_modes
 from lenet_bench.show.figures.rows import Record, Run
 from lenet_bench.show.markdown import table as markdown
 from lenet_bench.show.page import gather
-from lenet_bench.show.sentences import SHORT_LIST, timed, tolerant
+from lenet_bench.show.sentences import SHORT_LIST, backend_of, timed, tolerant
 from lenet_bench.show.sentences import conditions as measured_how
 from lenet_bench.show.sizes import millions, ratios, spelt, with_interval
 from lenet_bench.show.sizes import sentence as size_sentence
@@ -38,7 +46,6 @@ from lenet_bench.units import NONE, count, interval, percent, ratio, time, times
 from lenet_bench.weights import read_weights
 from self_test import share_interval
 from settings.tried import MEASURED_ONCE, SETTINGS
-from studies import batchlimit, batchothers, eachstart, seriallimit, twothreads
 from when import answer, when
 
 ROOT = Path(__file__).parents[1]
@@ -55,6 +62,8 @@ PAIRS = {
     "openvino:cpp": "openvino",
     "torch:cpp": "torch",
 }
+BATCHES = (64, 512)
+FASTEST_OTHERS = 3  # that are named
 SCREEN = Screen(columns=100, colour=False)
 
 
@@ -295,32 +304,6 @@ def checks(path: Path) -> Iterator[str]:
         f"The checks of a backend in Python take at most {percent(share, places=1)} of its call: "
         f"{time(part.us)} ({times(part.low_us, part.high_us)}) with `{one.name}`."
     )
-
-
-def coveragebrief(path: Path) -> Iterator[str]:
-    """How often intervals hold the truth, and the worst backend's in the worst case."""
-    cases = json.loads(path.read_text())["cases"]
-    every, worst = [], []
-    for of in dict.fromkeys(one["of"] for one in cases):
-        shares = [one["share"] for one in cases if one["of"] == of]
-        every.append(f"{percent(min(shares), max(shares))} of the intervals of a {of}")
-        least = min((one for one in cases if one["of"] == of), key=lambda one: one["least"])
-        worst.append(f"{percent(least['least'])} ({least['starts']} starts, {least['case']})")
-    sentence = (
-        f"{' and '.join(every)} hold the truth. Of the worst backend in the worst case these are "
-        f"{' and '.join(worst)}."
-    )
-    yield from wrap(sentence, SCREEN.columns)
-
-
-def coverage(path: Path) -> Iterator[str]:
-    """How often intervals hold the truth, a case a row."""
-    rows: dict[str, dict[str, str]] = {}
-    for one in json.loads(path.read_text())["cases"]:
-        cell = f"{percent(one['share'])} ({percent(one['least'])})"
-        rows.setdefault(one["case"], {})[f"{one['of']}, {one['starts']}"] = cell
-    titles = ("starts", *next(iter(rows.values())))
-    yield from markdown(titles, [(case, *row.values()) for case, row in rows.items()], titles[:1])
 
 
 def settings(folder: Path) -> Iterator[str]:
@@ -618,6 +601,28 @@ def control(path: Path) -> Iterable[str]:
     return control_table(read_result(path)) if path.exists() else ["Not measured yet."]
 
 
+def batchothers(path: Path) -> Iterator[str]:
+    """Images a second of our own kernels and of the fastest others, in batches."""
+    result = read_result(path)
+    for batch in BATCHES:
+        rates: dict[str, float] = {}
+        for one in timed(result):
+            measured = (b.images_per_s for b in one.batches if b.size == batch and b.samples_ns)
+            if precision_of(one.name) == "float32" and (rate := max(measured, default=0.0)):
+                api = backend_of(one.name)
+                rates[api] = max(rates.get(api, 0.0), rate)
+        own = rates.pop("fused")
+        fastest = sorted(rates, key=lambda name: -rates[name])[:FASTEST_OTHERS]
+        said = ", ".join(f"`{name}` {count(rates[name])}" for name in fastest)
+        yield f"- {batch} a call: `fused` {count(own)}, then {said} images a second"
+
+
+def eachstart(path: Path) -> Iterator[str]:
+    """The median of each start of our own kernels, the fastest first."""
+    starts = sorted(start_medians_us(read_result(path).row("fused").blocks).values())
+    yield f"Its {len(starts)} starts take {', '.join(f'{us:.1f}' for us in starts)} µs."
+
+
 DRAWN: dict[str, Callable[[Path], Iterable[str]]] = {
     "answer": inshort,
     "when": whichwhen,
@@ -636,8 +641,6 @@ DRAWN: dict[str, Callable[[Path], Iterable[str]]] = {
             selftest,
             selftestbrief,
             checks,
-            coverage,
-            coveragebrief,
             settings,
             fastestsettings,
             notatbest,
@@ -653,10 +656,7 @@ DRAWN: dict[str, Callable[[Path], Iterable[str]]] = {
             sizesbrief,
             control,
             eachstart,
-            seriallimit,
-            batchlimit,
             batchothers,
-            twothreads,
         )
     },
 }

@@ -1,7 +1,6 @@
 """The result file and what is computed from it; what is no result is refused in one sentence."""
 
 import json
-import sys
 
 import pytest
 from conftest import ROOT
@@ -12,7 +11,6 @@ from lenet_bench.results import digest, failures, read_log, rows
 from lenet_bench.results.files import check_place
 from lenet_bench.results.machine import Machine, Software
 from msgspec.structs import replace
-from processes import ran
 from sample_results import (
     QUIET_SLICES,
     SLOW_SLICES,
@@ -297,10 +295,6 @@ def test_a_shared_warning_names_the_worst():
     (warning,) = result(*many).warnings
     assert "b16 (18) and 16 more" in warning
     assert "b15" not in warning
-
-
-def test_the_page_about_the_file_is_drawn_from_the_model():
-    ran(sys.executable, ROOT / "bench" / "result_schema.py", "--check")
 
 
 @pytest.mark.parametrize("path", COMMITTED, ids=lambda path: path.stem)
