@@ -207,7 +207,7 @@ $(FRAMEWORKS)/installed: $(TEST)/built
 	$(create_environment)
 	@echo 'Building lenet-bench for Python $* into $(@D) (some minutes) ...'
 	@$(@D)/bin/pip install --quiet '.[native,report,onnxruntime]' $(WERROR)
-	@$(@D)/bin/pip install --quiet pytest pytest-xdist pytest-benchmark hypothesis jsonschema scipy
+	@$(@D)/bin/pip install --quiet pytest pytest-xdist pytest-benchmark hypothesis jsonschema scipy markdown-it-py
 	@touch $@
 
 .venv-test-cuda%/installed: $(SOURCES)

@@ -8,9 +8,6 @@ from lenet_bench import Unavailable, load
 from lenet_bench.network import PARAMETERS
 from lenet_bench.networks.graph import Draft
 from lenet_bench.weights import Weights
-from numpy.typing import NDArray
-
-Images = NDArray[np.float32]
 
 
 def random_weights(seed, scale=1.0):

@@ -18,10 +18,7 @@ from lenet_bench.mnist import find_mnist, read_mnist
 from lenet_bench.registry import BACKENDS, check_needs, find, names, tolerance
 from lenet_bench.registry.environments import interpreter, variables
 from lenet_bench.registry.own_process import InOwnProcess
-from numpy.typing import NDArray
 from processes import python, ran
-
-Array = NDArray[np.float32]
 
 FRAMEWORKS = [name for name in names() if find(name)[0].framework]
 #: For many seconds.
