@@ -108,7 +108,7 @@ export function race(root, data) {
     const early = cars.filter((car) => !car.late).sort((a, b) => a.us - b.us);
     const [first, last] = [early[0], early.at(-1)];
     if (second) {
-      outcome.replaceChildren(...late.flatMap((car) => away(car, first)));
+      outcome.replaceChildren(...late.flatMap((car) => away(car, cars[0].one)));
       start.textContent = say("race.again");
       return;
     }
@@ -118,12 +118,13 @@ export function race(root, data) {
     start.textContent = late.length ? say("race.next", { names: late.map((car) => called(car.one)).join(", ") }) : say("race.again");
   }
 
-  function away({ one, us, parts }, first) {
-    const times = rounded(us / first.us);
+  /** By the medians, which the rest of the page compares too; the bar is of the call that was drawn. */
+  function away({ one, us, parts }, fastest) {
+    const times = rounded(one.us / fastest.us);
     const screens = (us / axis).toPrecision(3);
     const seconds = (us / axis) * (HEAT_MS / 1000);
     const wait = seconds < 90 ? say("race.seconds", { count: Math.round(seconds) }) : say("race.minutes", { count: Math.round(seconds / 60) });
-    const said = { name: called(one), time: spelt(us), times, screens, first: called(first.one), wait };
+    const said = { name: called(one), time: spelt(one.us), times, screens, first: called(fastest), wait };
     return [element("p", { class: "factor" }, say("race.factor", { times })), element("p", {}, say("race.left", said)),
       element("p", {}, say("race.whole", said)), element("div", { class: "lane" }, stack(parts, us))];
   }

@@ -110,7 +110,7 @@ export const strings = {
     later: "2nd heat",
     first: "First: {first} with {least}. Last: {last} with {most}.",
     factor: "{times} ×",
-    left: "{name} takes {time}: {times} times as long as {first}. Its bar would be {screens} times as wide as this axis, and at this pace the race would last {wait}.",
+    left: "The median call of {name} takes {time}: {times} times as long as that of {first}. The bar of this call would be {screens} times as wide as this axis, and at this pace the race would last {wait}.",
     whole: "All of {name}'s call on an axis of its own, {screens} times as long:",
     seconds: "{count} seconds",
     minutes: "{count} minutes",
