@@ -8,8 +8,8 @@ from lenet_bench.errors import LenetBenchError
 from lenet_bench.measure.comparison import compare
 from lenet_bench.measure.model_answers import _distance
 from lenet_bench.measure.options import CompareOptions, OwnModel
-from lenet_bench.networks.callers import CALLERS
-from lenet_bench.networks.reader import _check_memory, read_model
+from lenet_bench.models.callers import CALLERS
+from lenet_bench.models.reader import _check_memory, read_model
 from lenet_bench.registry import every_name
 from lenet_bench.results import read_result
 
@@ -248,7 +248,7 @@ def test_an_engine_that_reads_no_such_file_says_so(run, folder):
 #: An engine that ends its process, one that hangs and one that is off, in place of ONNX Runtime's.
 BROKEN = """
 import os, sys, time
-import lenet_bench.networks.callers as callers
+import lenet_bench.models.callers as callers
 right = callers.onnxruntime
 def crash(model, threads, device):
     os.kill(os.getpid(), 11)

@@ -9,7 +9,7 @@ from ..registry import Network, find, load
 from ..weights import Weights, read_weights
 
 if TYPE_CHECKING:
-    from ..networks.callers import Model
+    from ..models.callers import Model
 
 Reply = dict[str, Any]
 
@@ -41,9 +41,9 @@ class BuildArguments:
             made: Network = self.factory(self.weights, threads=self.threads)
             return made
         if self.model:
-            from ..networks import model
+            from ..models import placed
 
-            return model.place(self.name, self.model, self.threads)
+            return placed.place(self.name, self.model, self.threads)
         if self.network != LENET:
             from ..networks import network
             from ..networks.placed import place

@@ -41,7 +41,7 @@ def of_model(options: CompareOptions, entries: Sequence[Entry], cores: Cores) ->
     own = options.model
     assert own is not None
     sha256 = _sha256(own.file)
-    with closing(Child("lenet_bench.networks.reader:serve", printed="dropped")) as child:
+    with closing(Child("lenet_bench.models.reader:serve", printed="dropped")) as child:
         read = _ask(child, own, _READ_S, **own.question())
         try:
             reference = _ask(child, own, _ANSWER_S, answer=True)["answers"]

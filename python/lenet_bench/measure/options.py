@@ -112,7 +112,7 @@ class CompareOptions:
 
     def _every(self) -> list[str]:
         if self.model:
-            from ..networks.model import readers
+            from ..models.placed import readers
 
             return readers(self.model.file.suffix, self.device)
         if self.network == LENET:

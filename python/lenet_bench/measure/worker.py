@@ -100,7 +100,7 @@ def _model(question: Mapping[str, Any]) -> Any:
     """The file that takes LeNet's place, where there is one."""
     if not question["model"]:
         return None
-    from ..networks.callers import Model
+    from ..models.callers import Model
 
     known = question["model"]
     files = Path(known["path"]), Path(known["own"])

@@ -6,13 +6,13 @@ from types import SimpleNamespace
 from typing import Any
 
 from ..errors import Unsupported
+from ..networks.memory import limit_memory
 from ..registry import Backend, Device, check_needs, find, names
 from ..registry import Network as Built
 from ..registry.adapter import Adapter
 from ..registry.building import build
 from ..weights import Weights
 from .callers import CALLERS, Model
-from .memory import limit_memory
 
 _LONGEST = 300  # characters of an engine's sentence
 

@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import LenetBenchError, first_line
+from ..networks.memory import limit_memory, require_memory
 from ..process import Parent
 from .callers import MODEL
-from .memory import limit_memory, require_memory
 
 Array = NDArray[Any]
 Shape = tuple[int, ...]
