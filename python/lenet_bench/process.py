@@ -35,7 +35,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-_LARGEST_MESSAGE = 1 << 28  # bytes; printed text read as a message seems to be larger
+_LARGEST_MESSAGE = 1 << 28  # bytes from a child; printed text read as a message seems to be larger
 _TO_DIE_S = 2.0  # from the end of the connection to the end of the process
 _TO_END_S = 20.0  # all that a child started
 _KEEPER = f"{__package__}.keeper"
@@ -138,7 +138,7 @@ class Child:
         if not self._connection.poll():  # so the process has ended
             raise self._death()
         with self._cut_off_after(None if until is None else max(0.1, until - time.monotonic())):
-            return _receive(self._connection)
+            return _receive(self._connection, _LARGEST_MESSAGE)
 
     def pause(self) -> None:
         """Stop it and all that it started, until `go_on`."""
@@ -249,8 +249,8 @@ class Parent:
         self._pid = os.getpid()
 
     def hear(self) -> Any:
-        """The parent's next message; raises HungUp if the parent is gone."""
-        return _receive(self._connection)
+        """The parent's next message, of any size; raises HungUp if the parent is gone."""
+        return _receive(self._connection, None)
 
     def say(self, message: Any) -> None:
         """Send an answer. A copy of this process that a library forked ends here instead."""
@@ -310,9 +310,9 @@ def _send(connection: Connection, message: Any) -> None:
         raise HungUp from None
 
 
-def _receive(connection: Connection) -> Any:
+def _receive(connection: Connection, largest: int | None) -> Any:
     try:
-        content = connection.recv_bytes(_LARGEST_MESSAGE)
+        content = connection.recv_bytes(largest)
     except (EOFError, OSError):
         raise HungUp from None
     try:

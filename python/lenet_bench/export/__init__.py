@@ -96,20 +96,21 @@ def versions(module: str) -> list[str]:
 
 
 def converted(name: str, made_of: Iterable[str], serve: str, question: Any) -> bytes:
-    """The file that `serve` answers that question with, kept in the user's cache.
+    """The file that `serve` makes, kept in the user's cache.
 
     The converter runs in a process of its own, so that a process that only runs the model does not
-    load it.
+    load it. It hears where to write and the question; a file may be too large for a message.
     """
     from ..cache import made
     from ..process import Child, Died, same_modules
 
     variables = {**_CONVERTERS_VARIABLES, **same_modules()}
 
-    def convert(_: Path) -> bytes:
+    def convert(folder: Path) -> bytes:
+        file = folder / "model"
         with closing(Child(serve, variables=variables)) as child:
-            content: bytes = child.ask(question, _CONVERTERS_SECONDS)
-        return content
+            child.ask((str(file), question), _CONVERTERS_SECONDS)
+        return file.read_bytes()
 
     try:
         return made("models", name, made_of, convert).read_bytes()
@@ -119,5 +120,5 @@ def converted(name: str, made_of: Iterable[str], serve: str, question: Any) -> b
 
 def serve(parent: "Parent") -> None:
     """In the child: make the file of that name from those parameters."""
-    name, parameters = parent.hear()
-    parent.say(_made(name, Weights(parameters)))
+    file, (name, parameters) = parent.hear()
+    parent.say(Path(file).write_bytes(_made(name, Weights(parameters))))

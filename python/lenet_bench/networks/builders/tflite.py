@@ -31,7 +31,8 @@ def serve(parent: "Parent") -> None:
 
     from . import keras
 
-    layers, parameters = parent.hear()
+    file, (layers, parameters) = parent.hear()
     network = Network("", "", tuple(Layer(*one) for one in layers))
     model = keras.model(network, Weights(parameters), batch=1)
-    parent.say(tf.lite.TFLiteConverter.from_keras_model(model).convert())
+    content = tf.lite.TFLiteConverter.from_keras_model(model).convert()
+    parent.say(Path(file).write_bytes(content))
