@@ -87,7 +87,10 @@ def train(
     $ lenet-bench train --framework all --epochs 2  the same run in each
     $ lenet-bench train --framework torch --framework jax --epochs 1 -o try
     """
+    from msgspec import to_builtins
+
     from .. import training
+    from ..measure.environment import read_machine
     from ..show.training import news, table_of
     from ..texts import printable
 
@@ -103,7 +106,8 @@ def train(
     result = training.train(
         output, frameworks, recipe=made, data=data, threads=threads, watch=watch
     )
-    answer(as_json, result.to_json(), table_of(screen(), result))
+    found = {"environment": to_builtins(read_machine()), **result.to_json()}
+    answer(as_json, found, table_of(screen(), result))
     for run in result.runs:
         if run.status == "ok" and run.chosen:
             best = f"epoch {run.chosen.epoch}, which had the lowest validation loss"
