@@ -3,9 +3,9 @@
 #
 #   bench/publish.sh FOLDER [STEP...]
 #
-#   why          25 calls taken apart (50 minutes on two cores of an AMD EPYC, Zen 5)
-#   installed    a few APIs as installed, and with each remedy (15)
-#   conditions   two threads, a call every 20 ms, cold caches (20)
+#   why          25 calls taken apart (20 minutes on two cores of an AMD EPYC, Zen 5)
+#   installed    a few APIs as installed, and with each remedy (20)
+#   conditions   two threads, a call every 20 ms, cold caches (25)
 #   networks     every network, with the machine's limit (80)
 #   control      LeNet by each builder beside LeNet by hand (10)
 #   cpu          every backend, with throughput by batch (70)
@@ -32,7 +32,7 @@ calls='jax keras keras-jax keras-jax:predict_on_batch keras-torch keras-torch:pr
   keras:function keras:predict_on_batch litert mnn numpy onednn onnxruntime openblas openvino tensorflow
   tensorflow:concrete tensorflow:function tensorflow:session tensorflow:xla torch torch:compile torch:export
   torch:torchscript'
-sized='numpy mnn litert executorch ncnn openvino:tensors onnxruntime opencv jax torch torch:export tensorflow
+sized='onednn numpy mnn litert executorch ncnn openvino:tensors onnxruntime opencv jax torch torch:export tensorflow
   tensorflow:function keras-jax:predict_on_batch keras keras:predict_on_batch keras:function'
 built='onednn numpy mnn litert ncnn openvino:tensors onnxruntime opencv jax torch tensorflow:function keras
   keras:predict_on_batch'
@@ -70,7 +70,7 @@ measure() {
     installed) under as-installed one-thread one-core kept-warm ;;
     conditions) under two-threads idle cold ;;
     networks)
-      for network in mlp lenet cifar gru block alexnet googlenet resnet50 vgg16; do
+      for network in $(python -c 'from lenet_bench.networks import NETWORKS; print(*NETWORKS)'); do
         kept "$network" lenet-bench compare --network "$network" $sized --rounds 6
       done
       printed limit python bench/limit.py

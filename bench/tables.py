@@ -52,6 +52,7 @@ ROOT = Path(__file__).parents[1]
 COUNTED = ("Python calls", "waits")  # of a call
 DIFFERENT = ("faster", "slower")  # verdicts on a builder
 CLOSE = 0.05  # how far the parts of a call may be from it
+MANY = 10  # times as long
 NEAR = 1.25  # times as large, or as small, as a ratio on another machine
 #: Of these docs/why.md has a sentence each.
 TOLD = ("onednn", "torch", "tensorflow:concrete", "keras:predict_on_batch", "keras")
@@ -405,9 +406,12 @@ def conditions(path: Path) -> Iterator[str]:
 
 
 def conditionslong(path: Path) -> Iterator[str]:
-    """The medians of all backends."""
+    """The medians of all backends, and the warnings of each run."""
     titles, *rows = medians_of(under_each(path))
     yield from markdown(titles, rows, titles[:1])
+    for title, result in (under_each(path) | as_installed(path)).items():
+        if result.warnings:
+            yield from ["", f"Warnings of *{title}*:", "", *bullets(result.warnings)]
 
 
 def under_each(path: Path) -> dict[str, Result]:
@@ -420,11 +424,9 @@ def under_each(path: Path) -> dict[str, Result]:
     return {"back to back, one core": read_result(path), **others}
 
 
-def said_of(results: Mapping[str, Result]) -> Iterator[str]:
-    """How each was measured, and its warnings."""
-    for title, result in results.items():
-        yield f"- *{title}*: {measured_how(result)}"
-        yield from (f"  - {warning}" for warning in result.warnings)
+def said_of(results: Mapping[str, Result]) -> Iterable[str]:
+    """How each was measured."""
+    return bullets(f"*{title}*: {measured_how(result)}" for title, result in results.items())
 
 
 def medians_of(results: Mapping[str, Result]) -> Iterator[tuple[str, ...]]:
@@ -438,14 +440,18 @@ def medians_of(results: Mapping[str, Result]) -> Iterator[tuple[str, ...]]:
             yield one.name, *(in_one(under.get(one.name)) for under in found)
 
 
-def installed(path: Path) -> Iterator[str]:
-    """A few backends as installed, and with each remedy: medians and tails of paced calls."""
-    results = {
+def as_installed(path: Path) -> dict[str, Result]:
+    """The runs of a few backends as installed, and with each remedy."""
+    return {
         one.title: read_result(beside(path, name))
         for name, one in CONDITIONS.items()
         if one.backends and beside(path, name).exists()
     }
-    if not results:
+
+
+def installed(path: Path) -> Iterator[str]:
+    """A few backends as installed, and with each remedy: medians and tails of paced calls."""
+    if not (results := as_installed(path)):
         return
     yield from said_of(results)
     rows = [
@@ -458,6 +464,30 @@ def installed(path: Path) -> Iterator[str]:
     over = (f"over {ms} ms, %" for ms in (1, 5, 20))
     titles = ("backend", "condition", "p50", "p99", "95 % interval of p99", *over)
     yield from ["", *markdown(titles, rows, titles[:2])]
+
+
+def installedbrief(path: Path) -> Iterator[str]:
+    """What takes many times as long with its default threads as with one."""
+    names = ("as-installed", "one-thread")
+    default, one = ({row.name: row for row in timed(read_result(beside(path, n)))} for n in names)
+    both = [name for name in default if name in one]
+    slow = [name for name in both if median_us(default[name]) > MANY * median_us(one[name])]
+
+    def medians(of: Mapping[str, Row]) -> str:
+        found = ((name, of[name].summary) for name in slow)
+        every = (f"{with_bounds(known)} with `{name}`" for name, known in found if known)
+        return " and ".join(every)
+
+    sentence = (
+        "With its default threads, on two cores beside a busy program, a call takes "
+        f"{medians(default)}. With one thread it takes {medians(one)}."
+    )
+    yield from wrap(sentence, SCREEN.columns, break_on_hyphens=False)
+
+
+def with_bounds(found: Summary) -> str:
+    """The median with its interval."""
+    return f"{time(found.p50_us)} ({times(found.p50_low_us, found.p50_high_us)})"
 
 
 def tail(found: Summary) -> tuple[str, ...]:
@@ -578,8 +608,8 @@ def sizesbrief(folder: Path) -> Iterator[str]:
     sentence = (
         "The larger the network, the less the call counts. In times of the fastest API, on a "
         f"perceptron ({millions(first)} multiply-adds) and on {last.network} ({millions(last)}), "
-        f"the fastest call takes {', '.join(told)}. Keras' `predict` takes "
-        f"{at_both_ends(by_name(every)['keras'])}."
+        f"the fastest call takes {', '.join(told)}. On the largest that is the time of slower "
+        f"kernels. Keras' `predict` takes {at_both_ends(by_name(every)['keras'])}."
     )
     yield from wrap(sentence, SCREEN.columns, break_on_hyphens=False)
 
@@ -647,6 +677,7 @@ DRAWN: dict[str, Callable[[Path], Iterable[str]]] = {
             conditions,
             conditionslong,
             installed,
+            installedbrief,
             precision,
             precisionbrief,
             othermachines,

@@ -5,7 +5,7 @@ from conftest import ROOT
 from lenet_bench.results import breakdowns, read_result
 from lenet_bench.results.breakdown import grouped
 
-RESULT = ROOT / "results/why/epyc-zen5-2026-11-24.jsonl.gz"
+RESULT = ROOT / "results/why/epyc-zen5-2026-11-26.jsonl.gz"
 STAGES = ("convolutions", "full layers")
 
 
@@ -22,17 +22,21 @@ def taken(one, *names):
 
 def test_what_is_said_of_predict_holds(apart):
     whole = apart["keras"].median_us
-    assert taken(apart["keras"], "data set") / whole == pytest.approx(1 / 2, abs=0.05)
+    assert taken(apart["keras"], "data set") / whole == pytest.approx(0.46, abs=0.03)
     for part in ("pipeline", "second iterator"):
-        assert taken(apart["keras"], part) / whole == pytest.approx(1 / 5, abs=0.03)
+        assert taken(apart["keras"], part) / whole == pytest.approx(0.23, abs=0.02)
 
 
 def test_what_is_said_of_operations_holds(apart):
-    eager = apart["torch"].operation_us.us
-    for graph in ("onednn", "onnxruntime", "tensorflow:concrete", "torch:torchscript"):
-        assert eager / apart[graph].operation_us.us > 5
-    for layers in ("keras:call", "keras-torch", "keras-torch:predict_on_batch"):
-        assert apart[layers].operation_us.us / eager >= 20
+    times = {
+        ("tensorflow", "tensorflow:concrete"): 8,
+        ("keras:call", "tensorflow"): 8,
+        ("keras-torch", "torch"): 70,
+        ("keras-torch:predict_on_batch", "torch"): 70,
+    }
+    for (slow, fast), said in times.items():
+        found = apart[slow].operation_us.us / apart[fast].operation_us.us
+        assert found == pytest.approx(said, rel=0.1)
 
 
 def test_a_library_in_cpp_takes_little_time_beyond_the_layers(apart):
@@ -43,7 +47,7 @@ def test_a_library_in_cpp_takes_little_time_beyond_the_layers(apart):
 def test_what_is_said_of_tensorflow_holds(apart):
     concrete, keras = apart["tensorflow:concrete"], apart["keras:predict_on_batch"]
     stages = taken(concrete, *STAGES)
-    assert taken(concrete, "arrays", "Python") / stages == pytest.approx(0.5, abs=0.05)
+    assert taken(concrete, "arrays", "Python") / stages == pytest.approx(0.75, abs=0.05)
     stages = taken(keras, *STAGES)
     finding = taken(keras, "arrays", "finding the graph", "Python")
-    assert finding / stages == pytest.approx(1.5, abs=0.1)
+    assert finding / stages == pytest.approx(1.8, abs=0.05)
