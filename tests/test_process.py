@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from lenet_bench.process import Child, Died
+from lenet_bench.process import _LARGEST_MESSAGE, Child, Died
 from processes import alive, linux, python, wait_for
 
 #: Where children find this file, and what they run.
@@ -41,6 +41,11 @@ def test_data_arrive_as_they_were_said():
         assert heard == {"text": "µ", "numbers": [1, 2.5, None], "number": 0.5}
         assert type(heard["number"]) is float
     child.close()
+
+
+def test_it_hears_what_is_larger_than_what_it_may_say(child):
+    child.tell("parent.say(parent.hear().size)")
+    assert child.ask(np.zeros(_LARGEST_MESSAGE + 1, np.uint8), TIMEOUT_S) == _LARGEST_MESSAGE + 1
 
 
 def test_what_it_prints_is_kept_without_its_middle():
