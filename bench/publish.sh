@@ -10,7 +10,7 @@
 #   control      LeNet by each builder beside LeNet by hand (10)
 #   cpu          every backend, with throughput by batch (70)
 #   settings     what is tried for each backend (40)
-#   verify       every backend on MNIST's test images (20)
+#   verify       every backend on MNIST's test images (10)
 #   training     an epoch in six frameworks (5)
 #   self-test    how well `compare` does (15)
 #
