@@ -407,9 +407,10 @@ def conditions(path: Path) -> Iterator[str]:
 
 def conditionslong(path: Path) -> Iterator[str]:
     """The medians of all backends, and the warnings of each run."""
-    titles, *rows = medians_of(under_each(path))
+    results = under_each(path)
+    titles, *rows = medians_of(results)
     yield from markdown(titles, rows, titles[:1])
-    for title, result in (under_each(path) | as_installed(path)).items():
+    for title, result in (results | as_installed(path)).items():
         if result.warnings:
             yield from ["", f"Warnings of *{title}*:", "", *bullets(result.warnings)]
 

@@ -14,6 +14,8 @@ from processes import alive, linux
 from scratch_backends import measured
 
 #: Backends that fail, how, and a part of the reason.
+#: Seen by our clock; on a busy machine first by new images, which seem to take twice as long.
+HALVED = "in round 1: it changed its times or in round 1: it remembers answers"
 FAILING = [
     (scratch.KillsItself, "crashed", "in round 1: killed by SIGKILL"),
     (scratch.DiesWithADaemon, "crashed", "in round 1: killed by SIGKILL"),
@@ -40,9 +42,8 @@ FAILING = [
     (scratch.RemembersFewPixels, "wrong", "remembers answers"),
     (scratch.RemembersLater, "wrong", "remembers answers"),
     (scratch.RemembersWhenTimed, "wrong", "in round 1: it remembers answers"),
-    # Seen by our clock; on a busy machine first by new images, which seem to take twice as long.
-    (scratch.HalvesTimesInTheFrames, "wrong", "in round 1: it "),
-    (scratch.HalvesTimes, "wrong", "in round 1: it "),
+    (scratch.HalvesTimesInTheFrames, "wrong", HALVED),
+    (scratch.HalvesTimes, "wrong", HALVED),
     (scratch.SlowsItsClock, "wrong", "clock"),
 ]
 LIVING = [
@@ -76,7 +77,7 @@ def test_a_backend_that_fails_costs_its_row(zoo, name, status, reason):
     row = zoo.row(name)
     assert row.status == status, row.reason
     assert row.blocks == (), row.reason
-    assert reason in row.reason
+    assert any(one in row.reason for one in reason.split(" or "))
 
 
 def test_times_that_are_unlikely_in_one_process_only_are_measured_again(tmp_path, monkeypatch):
