@@ -18,7 +18,7 @@ from typing import NamedTuple
 from lenet_bench.cli import run
 from lenet_bench.cli.output import INTERRUPTED
 from lenet_bench.registry import precision, usable_cores
-from lenet_bench.results import Row, read_result
+from lenet_bench.results import BackendResult, read_result
 from lenet_bench.show.sentences import backend_of, timed
 
 STARTS_WITHIN_S = 30
@@ -69,7 +69,7 @@ def fastest(file: Path) -> list[str]:
     return list(fastest_of(soon).values())
 
 
-def fastest_of(rows: Iterable[Row]) -> dict[str, str]:
+def fastest_of(rows: Iterable[BackendResult]) -> dict[str, str]:
     """By backend the first variant in float32, which is the fastest of rows in order of time."""
     found: dict[str, str] = {}
     for row in rows:

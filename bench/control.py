@@ -56,7 +56,7 @@ def rows(result: Result) -> Iterator[tuple[str, ...]]:
     for row in result.backends:
         if not row.name.endswith(BUILT) or not row.blocks:
             continue
-        by_hand = result.row(row.name.removesuffix(BUILT))
+        by_hand = result.backend(row.name.removesuffix(BUILT))
         cells, verdict = compared(by_hand, row, result)
         yield by_hand.name, *cells, verdict
 

@@ -148,11 +148,11 @@ def points(result: Result, starts: int = STARTS) -> Iterator[Point]:
         name = f"a slowdown of {by:.0%}"
         yield judged(name, "found", found, wrong, len(slowed), demanded=demanded)
     for name in CHEATS:
-        row = result.row(name)
+        row = result.backend(name)
         caught = row.status == "wrong"
         says = f"caught: {row.reason}" if caught else f"not caught: its status is {row.status}"
         yield Point(f"a backend that {name}", "passed" if caught else "failed", says)
-    floor, call = (row.summary if row else None for row in (result.floor, result.row(SAME[0])))
+    floor, call = (row.summary if row else None for row in (result.floor, result.backend(SAME[0])))
     assert floor is not None
     assert call is not None
     assert floor.p50_us is not None
@@ -181,7 +181,7 @@ def intervals(
     """Of all comparisons of so many starts; no two have a start in common."""
     found: list[Interval] = []
     for one, other in zip(ones, others, strict=True):
-        left, right = (start_medians_us(result.row(name).blocks) for name in (one, other))
+        left, right = (start_medians_us(result.backend(name).blocks) for name in (one, other))
         rounds = sorted(left.keys() & right.keys())
         for end in range(starts, len(rounds) + 1, starts):
             some = rounds[end - starts : end]

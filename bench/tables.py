@@ -21,9 +21,9 @@ from lenet_bench.questions.share import SUFFIX
 from lenet_bench.registry import find
 from lenet_bench.registry import precision as precision_of
 from lenet_bench.results import (
+    BackendResult,
     Breakdown,
     Result,
-    Row,
     Summary,
     breakdowns,
     read_result,
@@ -227,7 +227,7 @@ def withoutpython(path: Path) -> Iterator[str]:
     yield from [measured_how(result), ""]
     rows: list[tuple[str, ...]] = []
     for in_cpp, in_python in PAIRS.items():
-        cpp, python = result.row(in_cpp), result.row(in_python)
+        cpp, python = result.backend(in_cpp), result.backend(in_python)
         cells, _ = compared(python, cpp, result)
         rows.append((in_python, *cells, count(python.lines_of_code), count(cpp.lines_of_code)))
     titles = ("backend", "from Python", "in C++", "C++ / Python", "95 % interval")
@@ -342,7 +342,7 @@ def fastestsettings(folder: Path) -> Iterator[str]:
     yield from markdown((*titles, "ratio", "95 % interval"), rows, (titles[0], titles[2]))
 
 
-def fastest_variant(result: Result) -> Row:
+def fastest_variant(result: Result) -> BackendResult:
     """Of the registry's in float32."""
     own = [row for row in result.backends if "/" not in row.name]
     return min((row for row in own if precision_of(row.name) == "float32"), key=median_us)
@@ -375,7 +375,7 @@ def alternatives(backend: str) -> dict[str, str]:
     return {**still, **MEASURED_ONCE.get(backend, {})}
 
 
-def tries_of(row: Row) -> str | None:
+def tries_of(row: BackendResult) -> str | None:
     """What a setting tries, or what the registry says of a variant of its own."""
     backend, is_tried, setting = row.name.partition("/")
     if is_tried:
@@ -384,7 +384,7 @@ def tries_of(row: Row) -> str | None:
     return known.variants.get(variant, "the only variant")
 
 
-def setting_row(row: Row, result: Result) -> tuple[str, ...]:
+def setting_row(row: BackendResult, result: Result) -> tuple[str, ...]:
     """One way beside the fastest variant, or why there is none."""
     best = fastest_variant(result)
     (_, us, share, within), _ = compared(best, row, result)
@@ -392,7 +392,7 @@ def setting_row(row: Row, result: Result) -> tuple[str, ...]:
     return row.name, tries_of(row) or "", measured, share, NONE if row is best else within
 
 
-def median_us(row: Row) -> float:
+def median_us(row: BackendResult) -> float:
     """Its median; infinity, the last in an order, where it was not timed."""
     return row.p50_us or inf
 
@@ -474,7 +474,7 @@ def installedbrief(path: Path) -> Iterator[str]:
     both = [name for name in default if name in one]
     slow = [name for name in both if median_us(default[name]) > MANY * median_us(one[name])]
 
-    def medians(of: Mapping[str, Row]) -> str:
+    def medians(of: Mapping[str, BackendResult]) -> str:
         found = ((name, of[name].summary) for name in slow)
         every = (f"{with_bounds(known)} with `{name}`" for name, known in found if known)
         return " and ".join(every)
@@ -502,7 +502,7 @@ def tail(found: Summary) -> tuple[str, ...]:
     )
 
 
-def in_one(row: Row | None) -> str:
+def in_one(row: BackendResult | None) -> str:
     """A backend's median under one condition, and its ratio to the baseline of that run."""
     if row is None or row.summary is None:
         return NONE
@@ -650,7 +650,7 @@ def batchothers(path: Path) -> Iterator[str]:
 
 def eachstart(path: Path) -> Iterator[str]:
     """The median of each start of our own kernels, the fastest first."""
-    starts = sorted(start_medians_us(read_result(path).row("fused").blocks).values())
+    starts = sorted(start_medians_us(read_result(path).backend("fused").blocks).values())
     yield f"Its {len(starts)} starts take {', '.join(f'{us:.1f}' for us in starts)} µs."
 
 

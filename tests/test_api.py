@@ -21,7 +21,7 @@ name: str = asked[0].name
 weights: lenet_bench.Weights = lenet_bench.read_weights()
 version: str = lenet_bench.__version__
 result: lenet_bench.Result = lenet_bench.compare(lenet_bench.CompareOptions(backends=("fused",)))
-summary: lenet_bench.Summary | None = result.row("fused").summary
+summary: lenet_bench.Summary | None = result.backend("fused").summary
 found: lenet_bench.Difference = lenet_bench.diff(result, result, fail_over=0.05)
 text: str = lenet_bench.render(result, form="markdown")
 costs: list[lenet_bench.Cost] = lenet_bench.costs(["fused"])

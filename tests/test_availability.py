@@ -92,7 +92,7 @@ def test_a_framework_of_another_version_says_so(first):
     assert row.status == "crashed"
     assert re.search(said, row.reason or "")
     with pytest.raises(Unavailable, match=said):
-        InOwnProcess("onnxruntime", read_weights(), threads=1, quiet=True)
+        InOwnProcess("onnxruntime", read_weights(), threads=1, hide_output=True)
 
 
 def test_a_damaged_framework_is_installed_anew(first):

@@ -27,7 +27,7 @@ def batches(tmp_path_factory):
 
 
 def test_every_size_is_timed_in_every_block(batches):
-    row = batches.row("Honest")
+    row = batches.backend("Honest")
     assert [[batch.size for batch in block.batches] for block in row.blocks] == [list(SIZES)] * 2
     assert [batch.size for batch in row.batches] == list(SIZES)
 
@@ -39,8 +39,8 @@ def test_the_best_batch_is_that_of_the_most_images_a_second(batches):
 
 
 def test_a_backend_that_fails_batches_loses_only_them(batches):
-    rows = [batches.row(name) for name in ("RefusesBatches", "AnswersBatchesWrongly")]
-    dies = batches.row("DiesOfALargeBatch")
+    rows = [batches.backend(name) for name in ("RefusesBatches", "AnswersBatchesWrongly")]
+    dies = batches.backend("DiesOfALargeBatch")
     assert {row.status for row in (*rows, dies)} == {"ok"}
     assert len(rows[0].blocks) == 2
     assert rows[0].batches == ()

@@ -60,7 +60,7 @@ def test_only_what_computes_in_less_than_float32_may_differ_by_much():
 
 def test_of_two_backends_the_ratio_of_their_medians_is_given_with_its_interval():
     run = result(blocks("one", 90), blocks("other", 60))
-    cells, verdict = compared(run.row("one"), run.row("other"), run)
+    cells, verdict = compared(run.backend("one"), run.backend("other"), run)
     assert cells == ["90.0 µs", "60.0 µs", "0.67", "0.67"]
     assert verdict == "faster"
 

@@ -65,7 +65,7 @@ def zoo(zoo_file):
 
 @pytest.mark.parametrize("name", [factory.__name__ for factory in LIVING])
 def test_a_backend_that_answers_rightly_is_timed_in_every_round(zoo, name):
-    row = zoo.row(name)
+    row = zoo.backend(name)
     assert row.status == "ok", row.reason
     assert [block.round for block in row.blocks] == [0, 1], row.reason
 
@@ -74,7 +74,7 @@ def test_a_backend_that_answers_rightly_is_timed_in_every_round(zoo, name):
     ("name", "status", "reason"), [(factory.__name__, *rest) for factory, *rest in FAILING]
 )
 def test_a_backend_that_fails_costs_its_row(zoo, name, status, reason):
-    row = zoo.row(name)
+    row = zoo.backend(name)
     assert row.status == status, row.reason
     assert row.blocks == (), row.reason
     assert any(one in row.reason for one in reason.split(" or "))
@@ -88,39 +88,39 @@ def test_times_that_are_unlikely_in_one_process_only_are_measured_again(tmp_path
 
 
 def test_what_a_backend_prints_arrives(zoo):
-    assert "in fail" in zoo.row("Raises").traceback
-    assert "Segmentation fault" in zoo.row("ReadsAddressZero").output
-    assert "in fail" in zoo.row("ReadsAddressZero").output
-    assert "one more image" in zoo.row("Prints").output
-    assert "from below Python" in zoo.row("Prints").output
+    assert "in fail" in zoo.backend("Raises").traceback
+    assert "Segmentation fault" in zoo.backend("ReadsAddressZero").output
+    assert "in fail" in zoo.backend("ReadsAddressZero").output
+    assert "one more image" in zoo.backend("Prints").output
+    assert "from below Python" in zoo.backend("Prints").output
 
 
 def test_a_backend_cannot_colour_its_reason(zoo, zoo_file):
-    assert "\x1b" not in zoo.row("FailsInColours").reason
+    assert "\x1b" not in zoo.backend("FailsInColours").reason
     assert "\\u001b" not in zoo_file.read_text()
 
 
 def test_a_leak_shows_in_the_peak_of_memory(zoo):
-    leaking, honest = zoo.row("LeaksMemory"), zoo.row("Honest")
+    leaking, honest = zoo.backend("LeaksMemory"), zoo.backend("Honest")
     assert leaking.peak_rss_mib > honest.peak_rss_mib + 15
 
 
 def test_the_empty_backend_is_faster_than_all(zoo):
-    assert 0 < zoo.floor.summary.p50_us < zoo.row("Honest").summary.p50_us
+    assert 0 < zoo.floor.summary.p50_us < zoo.backend("Honest").summary.p50_us
 
 
 def test_a_process_that_a_backend_started_ends_with_its_block(zoo):
-    assert not alive(int(zoo.row("StartsAProcess").runs["child"]))
+    assert not alive(int(zoo.backend("StartsAProcess").runs["child"]))
 
 
 @linux
 def test_a_daemon_ends_with_its_backends_block(zoo):
-    assert not alive(int(zoo.row("LeavesADaemon").runs["daemon"]))
+    assert not alive(int(zoo.backend("LeavesADaemon").runs["daemon"]))
 
 
 @linux
 def test_a_daemon_ends_with_a_backend_that_died(zoo):
-    assert not alive(int(zoo.row("DiesWithADaemon").output.split()[1]))
+    assert not alive(int(zoo.backend("DiesWithADaemon").output.split()[1]))
 
 
 @linux
@@ -164,8 +164,8 @@ def test_a_backend_that_hangs_costs_its_row():
     hanging = (scratch.Hangs, scratch.HangsWhenStarted)
     result = measured(scratch.Honest, *hanging, rounds=2, timeout_s=8)
     assert [row.status for row in result.backends] == ["ok", "timeout", "timeout"]
-    assert "within 8 s" in result.row("Hangs").reason
-    assert len(result.row("Honest").blocks) == 2
+    assert "within 8 s" in result.backend("Hangs").reason
+    assert len(result.backend("Honest").blocks) == 2
 
 
 def test_a_thread_at_work_unasked_is_warned_of():

@@ -154,7 +154,7 @@ def test_a_result_has_its_lines(run, tmp_path):
     (row,) = run("compare", *arguments).answer["backends"]
     assert row["lines_of_code"] == lines_of_code("numpy")
     assert row["installed_mib"] == disk_mib("numpy")["installed_mib"]
-    assert read_result(path).row("numpy").lines_of_code == row["lines_of_code"]
+    assert read_result(path).backend("numpy").lines_of_code == row["lines_of_code"]
 
 
 @pytest.mark.parametrize("columns", [40, 100])

@@ -200,4 +200,4 @@ def test_a_comparison_says_what_runs_on_the_cpu_instead():
         ("cpu", "ok"),
         ("gpu", "unavailable"),
     ]
-    assert "torch;" in str(result.row("torch@gpu").reason)
+    assert "torch;" in str(result.backend("torch@gpu").reason)

@@ -55,7 +55,7 @@ def opened(name, weights, threads=1):
     """The backend in a process of its own; skips where its framework, or one that fits, is not."""
     try:
         check_needs(*find(name))
-        return InOwnProcess(name, weights, threads=threads, quiet=True)
+        return InOwnProcess(name, weights, threads=threads, hide_output=True)
     except Unavailable as error:
         if re.search(NOT_HERE, str(error)):
             pytest.skip(str(error))

@@ -125,7 +125,7 @@ def test_fewer_calls_made_than_kept_are_refused(tmp_path, run):
 
 def test_json_has_no_number_that_is_not_finite():
     found = result(blocks("first", 20, installed_mib=float("inf"), difference=float("nan")))
-    assert found.row("first").installed_mib == float("inf")
+    assert found.backend("first").installed_mib == float("inf")
     assert json.loads(render(found, form="json"), parse_constant=pytest.fail)
 
 

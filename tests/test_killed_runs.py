@@ -126,7 +126,7 @@ def test_kill_9_leaves_whole_blocks(tmp_path):
         wait_for(lambda: not any(map(alive, workers)))
     result = read_result(output)
     assert result.ended == "running"
-    assert result.row("numpy").status in ("ok", "unmeasured")
+    assert result.backend("numpy").status in ("ok", "unmeasured")
 
 
 @linux
@@ -141,7 +141,7 @@ def test_an_interrupt_ends_the_run_with_all_that_was_measured(tmp_path, number):
         assert "numpy" in printed
     result = read_result(output)
     assert result.ended == "interrupted"
-    assert result.row("numpy").summary is not None
+    assert result.backend("numpy").summary is not None
 
 
 @linux

@@ -130,7 +130,7 @@ def test_of_a_backend_its_fastest_variant_stands():
 def of_fused(path):
     """Its median, and its ratio to onednn's, as they are spelt."""
     result = read_result(path)
-    us, base = (result.row(name).summary.p50_us for name in ("fused", "onednn"))
+    us, base = (result.backend(name).summary.p50_us for name in ("fused", "onednn"))
     return units.time(us), units.ratio(us / base)
 
 
@@ -202,6 +202,6 @@ def test_a_phone_is_wide_enough_but_for_the_table_in_its_box(see):
 def test_no_script_is_needed(see):
     tab = see("two", java_script_enabled=False)
     assert tab.locator("noscript").is_visible()
-    p50_us = read_result(COMMITTED[0]).row("fused").summary.p50_us
+    p50_us = read_result(COMMITTED[0]).backend("fused").summary.p50_us
     assert f"{p50_us:.4g}" in tab.locator("#machines tbody").inner_text()
     assert not tab.locator("#controls").is_visible()

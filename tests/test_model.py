@@ -275,9 +275,9 @@ def test_an_engine_that_fails_loses_its_own_row_only(monkeypatch, tmp_path, brok
     names = ("onnxruntime", "onnxruntime:extended")
     model = OwnModel(product(tmp_path / "one.onnx"))
     result = compare(CompareOptions(names, rounds=1, timeout_s=20, model=model))
-    assert result.row("onnxruntime").status == "ok"
-    assert result.row("onnxruntime:extended").status == status
-    assert said in str(result.row("onnxruntime:extended").reason)
+    assert result.backend("onnxruntime").status == "ok"
+    assert result.backend("onnxruntime:extended").status == status
+    assert said in str(result.backend("onnxruntime:extended").reason)
 
 
 def test_infinities_in_both_answers_are_equal():

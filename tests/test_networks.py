@@ -146,7 +146,7 @@ print(json.dumps(found))
 
 def distances(backend, *names):
     row, _ = find(backend)
-    here = environment(**variables(row, 1, quiet=True))
+    here = environment(**variables(row, 1, hide_output=True))
     done = ran(interpreter(row), "-c", DISTANCES, backend, *names, env=here, timeout=600)
     found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     if "" in found:

@@ -90,7 +90,7 @@ def test_no_text_of_a_result_steers_the_terminal(run, tmp_path):
     for form in ([], ["--markdown"], ["--csv"], ["--json"]):
         printed = run("report", path, *form).output
         assert not any(c in printed for c in "\x1b\x07\x9b\u202e")
-    row = read_result(path).row("b")
+    row = read_result(path).backend("b")
     assert not set("\x1b\x07") & set(f"{row.reason}{row.output}")
 
 
@@ -102,4 +102,4 @@ def test_report_json_has_the_verdicts(run, saved):
 def test_report_has_a_killed_runs_figures(run, result, tmp_path):
     write_log(tmp_path / "killed.jsonl", log(blocks("first", 20), blocks("second", 40), ended=None))
     row = run("report", tmp_path / "killed.jsonl", "--json").answer["backends"][1]
-    assert row["p50_us"] == result.row("second").summary.p50_us
+    assert row["p50_us"] == result.backend("second").summary.p50_us

@@ -135,7 +135,7 @@ def test_what_is_no_result_is_refused(path, content):
 
 def test_the_ratio_is_that_of_the_medians():
     found = sample_result()
-    first, second = (found.row(name).summary for name in ("first", "second"))
+    first, second = (found.backend(name).summary for name in ("first", "second"))
     assert first.samples == 600
     assert first.verdict == "baseline"
     assert first.ratio == 1.0
@@ -145,7 +145,7 @@ def test_the_ratio_is_that_of_the_medians():
 
 def test_too_few_calls_have_no_median():
     few = result(blocks("first", 20), blocks("second", 40, rounds=1, samples_ns=(40_000,) * 19))
-    second = few.row("second").summary
+    second = few.backend("second").summary
     assert second.p50_us is None
     assert second.ratio is None
     assert second.verdict is None
@@ -154,7 +154,7 @@ def test_too_few_calls_have_no_median():
 def test_the_median_is_that_of_the_starts():
     one, *others = blocks("first", 20)
     long = replace(one, samples_ns=(90_000,) * 100_000)
-    summary = result((long, *others)).row("first").summary
+    summary = result((long, *others)).backend("first").summary
     assert summary.p50_us == pytest.approx(20, rel=1e-3)
     assert summary.mean_us > 80
 
@@ -166,7 +166,7 @@ def test_a_ratios_interval_is_blind_to_a_drift_that_both_share():
         pairs = zip(blocks(name, us), drift, strict=True)
         return tuple(replace(b, samples_ns=(round(us * 1000 * f),) * 50) for b, f in pairs)
 
-    summary = result(drifting("first", 20), drifting("b", 30)).row("b").summary
+    summary = result(drifting("first", 20), drifting("b", 30)).backend("b").summary
     assert summary.ratio_high / summary.ratio_low < 1.3
     assert summary.p50_high_us / summary.p50_low_us > 1.4
 
@@ -174,7 +174,7 @@ def test_a_ratios_interval_is_blind_to_a_drift_that_both_share():
 @pytest.mark.parametrize(("starts", "known"), [(5, False), (6, True)])
 def test_an_interval_is_over_six_starts_or_more(starts, known):
     found = result(*(blocks(name, us, rounds=starts) for name, us in (("first", 9), ("b", 18))))
-    summary = found.row("b").summary
+    summary = found.backend("b").summary
     assert (summary.p50_low_us is not None) == known
     assert (summary.ratio_low is not None) == known
     assert summary.verdict == ("slower" if known else None)
@@ -184,10 +184,10 @@ def test_an_interval_is_over_six_starts_or_more(starts, known):
 
 
 def test_the_last_block_says_what_became_of_a_backend():
-    row = result((*failed("a", "crashed", "it fell"), *blocks("a", 9)[1:])).row("a")
+    row = result((*failed("a", "crashed", "it fell"), *blocks("a", 9)[1:])).backend("a")
     assert (row.status, row.reason, row.failures, len(row.blocks)) == ("ok", None, 1, 11)
     fell = replace(*failed("a", "crashed", "fell"), round=3)
-    row = result((*blocks("a", 9, rounds=3), fell)).row("a")
+    row = result((*blocks("a", 9, rounds=3), fell)).backend("a")
     assert (row.status, row.reason) == ("crashed", "fell")
 
 
@@ -202,20 +202,20 @@ def test_the_calls_count_that_were_made_while_the_machine_was_quiet():
     first, *others = blocks("a", 20)
     mixed = replace(first, samples_ns=(20_000,) * 9 + (9_000,) * 41, slices=((9, 30), (41, 40)))
     others = [replace(one, slices=((50, 30),)) for one in others]
-    block = result((mixed, *others)).row("a").blocks[0]
+    block = result((mixed, *others)).backend("a").blocks[0]
     assert block.samples_ns == [20_000] * 9
     assert block.quiet_share == 9 / 50
     # of those that were not kept none was
-    block = result((replace(mixed, made=90), *others)).row("a").blocks[0]
+    block = result((replace(mixed, made=90), *others)).backend("a").blocks[0]
     assert block.quiet_share == 9 / 90
 
 
 def test_blocks_that_were_never_quiet_count_where_there_are_too_few_others():
     quiet = blocks("a", 20, rounds=6, slices=QUIET_SLICES)
     slow = blocks("a", 30, rounds=8, slices=SLOW_SLICES)[5:]
-    assert result((*quiet, *slow[1:])).row("a").summary.starts == 6
-    assert result((*quiet[:5], *slow)).row("a").summary.starts == 8
-    row = result(blocks("a", 20, rounds=1, slices=((10, 30), (40, 60)))).row("a")
+    assert result((*quiet, *slow[1:])).backend("a").summary.starts == 6
+    assert result((*quiet[:5], *slow)).backend("a").summary.starts == 8
+    row = result(blocks("a", 20, rounds=1, slices=((10, 30), (40, 60)))).backend("a")
     assert row.summary.samples == 50
     assert row.blocks[0].quiet_share == 0
 
@@ -225,7 +225,7 @@ def test_a_repeated_block_takes_a_disturbed_ones_place():
     slow = replace(first, slices=SLOW_SLICES, samples_ns=(40_000,) * 50)
     for both in ((slow, first), (first, slow)):
         found = result((*both, *others))
-        assert found.row("a").blocks[0].median_us == first.median_us
+        assert found.backend("a").blocks[0].median_us == first.median_us
         assert found.disturbance.disturbed == 1
         assert found.disturbance.repeated == 1
         assert found.disturbance.blocks == 12 + 1

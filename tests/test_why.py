@@ -33,7 +33,7 @@ from lenet_bench.results.model import Anatomy
 from lenet_bench.results.statistics import FEWEST_STARTS
 from lenet_bench.show.comparison import render
 from lenet_bench.show.terminal.screen import Screen
-from lenet_bench.show.why import answer, apart, closely
+from lenet_bench.show.why import answer, closely, in_terminal
 from lenet_bench.show.why import calls as table
 from lenet_bench.show.why import parts as rows
 from lenet_bench.why import Case, probes_of
@@ -328,7 +328,7 @@ def test_few_starts_name_no_cause():
 
 def test_the_warnings_of_a_run_are_its_answers_too():
     run = result(blocks("made", 100, 2, experiments=experiments()), ended="interrupted", apart=True)
-    text = " ".join(" ".join(apart(run, WIDE)).split())
+    text = " ".join(" ".join(in_terminal(run, WIDE)).split())
     assert any("interrupted" in warning for warning in run.warnings)
     assert all(warning in text for warning in run.warnings)
     assert digest(run)["warnings"] == list(run.warnings)
@@ -389,7 +389,7 @@ def test_the_command_goes_on_with_its_file(run, tmp_path):
     assert (first.code, again.code) == (0, 0), first.errors + again.errors
     assert first.answer["backends"][0]["parts"]
     assert "lenet_bench…numpy:" in again.output
-    assert len(read_result(path).row("numpy").blocks) == 2
+    assert len(read_result(path).backend("numpy").blocks) == 2
 
 
 def test_why_does_not_go_on_with_a_comparison(tmp_path):

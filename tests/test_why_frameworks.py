@@ -75,7 +75,7 @@ print("\\n" + json.dumps([found, images]))
 
 def said_by(framework, program, *arguments):
     """What the program prints in its environment; skips where the framework is not here."""
-    own = environment(**variables(find(framework)[0], 1, quiet=True))
+    own = environment(**variables(find(framework)[0], 1, hide_output=True))
     done = python(program, *arguments, code=None, env=own)
     if re.search(NOT_HERE, done.stderr):
         pytest.skip(done.stderr.splitlines()[-1])

@@ -96,7 +96,9 @@ class LenetBench(rfm.RunOnlyRegressionTest):
         for target, one, result in zip(self.targets, found, results, strict=True):
             write_atomically(target, one.content)
             named = shlex.split(self.backends)
-            missing |= {name: result.row(name).reason for name in failures(result.backends, named)}
+            missing |= {
+                name: result.backend(name).reason for name in failures(result.backends, named)
+            }
         if missing:
             said = "; ".join(
                 f"{name}: {_short(reason or 'failed')}" for name, reason in missing.items()

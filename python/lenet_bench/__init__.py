@@ -45,8 +45,8 @@ if TYPE_CHECKING:  # `as` makes a name one that the package gives
     from .registry import load as load
     from .registry.availability import Availability as Availability
     from .registry.availability import backends as backends
+    from .results import BackendResult as BackendResult
     from .results import Result as Result
-    from .results import Row as Row
     from .results import Summary as Summary
     from .results import read_result as read_result
     from .results.rows import rows as rows
@@ -70,7 +70,7 @@ _NAMES_OF = {
     "questions.verify": "Unverified Verification verify_each",
     "registry": "Backend Network load",
     "registry.availability": "Availability",
-    "results": "Result Row Summary read_result",
+    "results": "Result BackendResult Summary read_result",
     "results.rows": "rows",
     "show.comparison": "render",
     "show.page": "write_report",

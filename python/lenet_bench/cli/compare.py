@@ -175,7 +175,7 @@ def compare(
         model=OwnModel(model, dict(shapes), dict(ranges), data) if model else None,
         device=device,
         least_rounds=int(quick),
-        quiet="LENET_BENCH_DEBUG" not in os.environ,
+        hide_output="LENET_BENCH_DEBUG" not in os.environ,
         **chosen,
     )
     named += (options.baseline,) if options.baseline else ()

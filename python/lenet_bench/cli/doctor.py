@@ -36,7 +36,7 @@ def doctor(backends: tuple[str, ...], as_json: bool, timeout: float, verbose: bo
     from ..show.terminal.doctor import examination
 
     with _asking(backends, verbose) as answered:
-        found = examine(backends, quiet=not verbose, seconds=timeout, answered=answered)
+        found = examine(backends, hide_output=not verbose, seconds=timeout, answered=answered)
     answer(as_json, found.findings(), examination(screen(), found))
     return SUCCESS if found.works else WRONG
 
@@ -54,7 +54,7 @@ def backends(backends: tuple[str, ...], as_json: bool, timeout: float, verbose: 
     from ..show.terminal.doctor import backends as by_family
 
     with _asking(backends, verbose) as answered:
-        found = ask(backends, quiet=not verbose, seconds=timeout, answered=answered)
+        found = ask(backends, hide_output=not verbose, seconds=timeout, answered=answered)
     answer(as_json, found, by_family(screen(), found))
     return SUCCESS
 

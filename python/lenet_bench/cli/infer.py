@@ -51,7 +51,9 @@ def infer(
     from ..silence import silence_libraries
     from ..weights import read_weights
 
-    opened = open_backends(backends, read_weights(weights), threads, device, quiet=not verbose)
+    opened = open_backends(
+        backends, read_weights(weights), threads, device, hide_output=not verbose
+    )
     if opened.frameworks and not verbose:
         silence_libraries()
     note(missing(opened.missing))

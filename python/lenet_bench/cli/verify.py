@@ -72,11 +72,13 @@ def verify(
     read, digits = read_weights(weights), read_mnist("test", find_mnist(data, part="test"))
     names = in_order(backends, read, device)
     outcomes: list[Verification | Unverified] = []
-    whole = len(digits) * (1 + len(names))
+    checks = len(digits) * (1 + len(names))
     interrupted = False
-    with progress(whole) as step:
+    with progress(checks) as step:
         try:
-            for one in verify_each(names, digits, read, step, threads=threads, quiet=not verbose):
+            for one in verify_each(
+                names, digits, read, step, threads=threads, hide_output=not verbose
+            ):
                 outcomes.append(one)
                 if as_json and isinstance(one, Verification):
                     say([json_text(one.to_json(), indent=None)])

@@ -55,14 +55,14 @@ def why(
     from ..questions.why import digest
     from ..registry import on_device
     from ..results import failures
-    from ..show.why import apart
+    from ..show.why import in_terminal
 
     backends = tuple(on_device(name, device) for name in backends)
-    chosen |= {"device": device, "quiet": not verbose}
-    options = CompareOptions(backends, apart=True, **chosen)
+    chosen |= {"device": device, "hide_output": not verbose}
+    options = CompareOptions(backends, breakdown=True, **chosen)
 
     def show(result: "Result") -> bool:
-        answer(as_json, digest(result), apart(result, screen(), backends, tree=tree))
+        answer(as_json, digest(result), in_terminal(result, screen(), backends, tree=tree))
         return not failures(result.backends, backends)
 
     return run(compare, options, show, verbose=verbose)

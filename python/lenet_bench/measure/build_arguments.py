@@ -49,7 +49,7 @@ class BuildArguments:
             from ..networks.placed import place
 
             return place(self.name, network(self.network), self.weights, self.threads)
-        return load(self.name, threads=self.threads, weights=self.weights, quiet=False)
+        return load(self.name, threads=self.threads, weights=self.weights, hide_output=False)
 
     def takes_one_image(self) -> bool:
         row, variant = find(self.name) if not self.factory else (None, "")

@@ -278,7 +278,7 @@ def _header(conditions: Conditions, entries: Sequence[Entry]) -> Header:
         weights_sha256=reference.weights_sha256,
         beside=options.beside,
         batches=options.batches,
-        apart=options.apart,
+        apart=options.breakdown,
         **conditions.between,
     )
     return Header(

@@ -131,7 +131,7 @@ def _arbitrated(
 
 def _distance(found: Sequence[Array], expected: Sequence[Array] | None) -> float:
     """Of one input's outputs the farthest: relative L2 distance; infinity for another shape."""
-    apart = [0.0]
+    distances = [0.0]
     if expected is None or len(found) != len(expected):
         return float("inf")
     for one, other in zip(found, expected, strict=True):
@@ -141,8 +141,8 @@ def _distance(found: Sequence[Array], expected: Sequence[Array] | None) -> float
         with np.errstate(invalid="ignore"):
             off = np.where(a == b, 0.0, a - b)  # infinities are equal where both have them
         size = np.linalg.norm(b[np.isfinite(b)])
-        apart.append(float(np.linalg.norm(off) / (size or 1.0)))
-    return float(np.max(apart))
+        distances.append(float(np.linalg.norm(off) / (size or 1.0)))
+    return float(np.max(distances))
 
 
 def _form(array: Array) -> str:

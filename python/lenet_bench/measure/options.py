@@ -42,13 +42,13 @@ class Entry:
     device: Device = "cpu"  # where it computes
 
     @classmethod
-    def of_backend(cls, name: str, threads: int, *, quiet: bool = True) -> "Entry":
+    def of_backend(cls, name: str, threads: int, *, hide_output: bool = True) -> "Entry":
         backend, _ = find(name)
         return cls(
             canonical_name(name),
             tolerance=tolerance(name),
             python=interpreter(backend),
-            variables=variables(backend, threads, quiet=quiet),
+            variables=variables(backend, threads, hide_output=hide_output),
             device=backend.device,
         )
 
@@ -87,13 +87,13 @@ class CompareOptions:
     beside: int = 0  # other processes, each of which keeps a core busy
     cold: bool = False  # read COLD_MB before each call
     batches: tuple[int, ...] = ()  # sizes to measure throughput for, after the single calls
-    apart: bool = False  # take each call apart too, as `why` does
+    breakdown: bool = False  # take each call apart too, as `why` does
     weights: str | os.PathLike[str] | None = None
     network: str = LENET  # in LeNet's place
     model: OwnModel | None = None  # likewise
     output: str | os.PathLike[str] | None = None  # a file with the same run is continued
     device: Device | None = None  # without `backends`, only those that run there: torch@gpu
-    quiet: bool = True  # frameworks are asked to log little
+    hide_output: bool = True  # frameworks are asked to log little
     argv: tuple[str, ...] = field(default_factory=lambda: tuple(sys.argv))
 
     def entries(self) -> list[Entry]:
@@ -102,7 +102,9 @@ class CompareOptions:
         if self.baseline is not None and self.baseline not in map(name_of, chosen):
             chosen.insert(0, self.baseline)
         entries = [
-            one if isinstance(one, Entry) else Entry.of_backend(one, self.threads, quiet=self.quiet)
+            one
+            if isinstance(one, Entry)
+            else Entry.of_backend(one, self.threads, hide_output=self.hide_output)
             for one in chosen
         ]
         for entry in entries:
@@ -129,8 +131,8 @@ class CompareOptions:
             raise LenetBenchError(f"a run has one network: {self.network} or {self.model.file}")
         if self.model or self.network != LENET:
             other = self.model.file.name if self.model else self.network
-            apart = self.apart and self.model is not None
-            only = {"--weights": self.weights, "--batch": self.batches, "why": apart}
+            breakdown = self.breakdown and self.model is not None
+            only = {"--weights": self.weights, "--batch": self.batches, "why": breakdown}
             if name := next((name for name, given in only.items() if given), None):
                 raise LenetBenchError(f"{name} is for LeNet only, not for {other}")
         positive = {

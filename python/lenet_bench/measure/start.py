@@ -383,7 +383,7 @@ def _one_process(task: Task, conditions: Conditions) -> tuple[Block, bool]:
         start.check_timing()
         if task.entry.checked:
             block |= _batches(start, task)
-        if conditions.options.apart and task.entry.name != EMPTY:
+        if conditions.options.breakdown and task.entry.name != EMPTY:
             block |= _taken_apart(start, task)
     except Failed as failure:
         is_unlikely = isinstance(failure, UnlikelyTimes)

@@ -40,8 +40,8 @@ def answer_of(
 
 def distance(found: Floats, exact: Floats) -> float:
     """The relative L2 distance of answers from the exact ones, the largest of all inputs."""
-    apart = np.linalg.norm(found.reshape(exact.shape) - exact, axis=-1)
-    return float(np.max(apart / np.linalg.norm(exact, axis=-1), initial=0))
+    distances = np.linalg.norm(found.reshape(exact.shape) - exact, axis=-1)
+    return float(np.max(distances / np.linalg.norm(exact, axis=-1), initial=0))
 
 
 def _computed(layer: Layer, given: list[Floats], p: list[Floats]) -> Floats:

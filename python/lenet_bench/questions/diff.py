@@ -11,7 +11,7 @@ from typing import Literal
 import numpy as np
 
 from ..errors import LenetBenchError
-from ..results import Result, Row, Status, Verdict, start_medians_us
+from ..results import BackendResult, Result, Status, Verdict, start_medians_us
 from ..results.differences import ConditionDifference, condition_differences, hardware
 from ..results.statistics import FEWEST_STARTS, Floats, Interval, independent_ratio_interval, judge
 from ..units import percent
@@ -132,7 +132,9 @@ def _changes(
         )
 
 
-def _measured(result: Result, row: Row | None, baseline: str | None) -> tuple[Floats, float | None]:
+def _measured(
+    result: Result, row: BackendResult | None, baseline: str | None
+) -> tuple[Floats, float | None]:
     """The median call of each start, and the median that `compare` printed; or their ratios.
 
     A start's ratio is to the baseline of the same round.
@@ -143,17 +145,19 @@ def _measured(result: Result, row: Row | None, baseline: str | None) -> tuple[Fl
     starts = start_medians_us(row.blocks)
     if baseline is None:
         return np.array(list(starts.values())), median_us
-    base = result.row(baseline)
+    base = result.backend(baseline)
     base_us, bases = _median_us(base), start_medians_us(base.blocks)
     ratios = np.array([starts[number] / bases[number] for number in starts if number in bases])
     return ratios, median_us / base_us if base_us else None
 
 
-def _median_us(row: Row | None) -> float | None:
+def _median_us(row: BackendResult | None) -> float | None:
     return row.p50_us if row and _is_ok(row) else None
 
 
-def _became(old: Row | None, new: Row | None, interval: Interval | None, margin: float) -> Became:
+def _became(
+    old: BackendResult | None, new: BackendResult | None, interval: Interval | None, margin: float
+) -> Became:
     if old is None or new is None:
         return "added" if old is None else "removed"
     if _is_ok(old) and _is_ok(new):
@@ -189,9 +193,9 @@ def _notes(
         )
 
 
-def _find(result: Result, name: str) -> Row | None:
+def _find(result: Result, name: str) -> BackendResult | None:
     return next((row for row in result.backends if row.name == name), None)
 
 
-def _is_ok(row: Row | None) -> bool:
+def _is_ok(row: BackendResult | None) -> bool:
     return row is not None and row.status == "ok" and bool(row.blocks)

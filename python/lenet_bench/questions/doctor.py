@@ -68,7 +68,7 @@ class Examination:
 def examine(
     asked: Sequence[str] = (),
     *,
-    quiet: bool = True,
+    hide_output: bool = True,
     seconds: float = 120,
     answered: Answered = lambda *_: None,
 ) -> Examination:
@@ -77,7 +77,7 @@ def examine(
     return Examination(
         backends=tuple(
             Finding(one.name, one.device, one.available, one.reason, one.summary, one.runs)
-            for one in backends(asked, quiet=quiet, seconds=seconds, answered=answered)
+            for one in backends(asked, hide_output=hide_output, seconds=seconds, answered=answered)
         ),
         gpu=tuple(
             Finding(

@@ -131,7 +131,7 @@ def open_backends(
     threads: int = 1,
     device: Device | None = None,
     *,
-    quiet: bool = True,
+    hide_output: bool = True,
 ) -> Opened:
     """Load backends: by name, `auto` for the first that runs here, `all` for each.
 
@@ -145,7 +145,9 @@ def open_backends(
         for candidate in _meant(name, device):
             try:
                 if candidate not in opened:
-                    backend = load(candidate, threads=threads, weights=weights, quiet=quiet)
+                    backend = load(
+                        candidate, threads=threads, weights=weights, hide_output=hide_output
+                    )
                     opened[candidate] = OpenBackend(candidate, backend)
             except Unavailable as error:
                 if name not in (AUTO, ALL):

@@ -91,13 +91,13 @@ def verify_each(
     progress: BatchProgress = lambda *_: None,
     *,
     threads: int = 1,
-    quiet: bool = True,
+    hide_output: bool = True,
 ) -> Iterator[Verification | Unverified]:
     """Load, verify and close one backend after the other."""
     reference = reference_probabilities(digits, weights, progress)
     for name in names:
         try:
-            opened = _open(name, weights, threads, quiet)
+            opened = _open(name, weights, threads, hide_output)
         except Unavailable as error:
             yield Unverified(name, str(error))
             progress(name, len(digits))
@@ -110,11 +110,11 @@ def verify_each(
 
 
 def _open(
-    name: str, weights: Weights, threads: int, quiet: bool
+    name: str, weights: Weights, threads: int, hide_output: bool
 ) -> AbstractContextManager[Network]:
     if find(name)[0].framework:
-        return closing(InOwnProcess(name, weights, threads=threads, quiet=quiet))
-    return nullcontext(load(name, threads=threads, weights=weights, quiet=quiet))
+        return closing(InOwnProcess(name, weights, threads=threads, hide_output=hide_output))
+    return nullcontext(load(name, threads=threads, weights=weights, hide_output=hide_output))
 
 
 def reference_probabilities(digits: Digits, weights: Weights, progress: BatchProgress) -> Array:

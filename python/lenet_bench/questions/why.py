@@ -21,7 +21,7 @@ def why(
     options: CompareOptions | None = None, progress: Callable[[Progress], None] = lambda _: None
 ) -> list[Breakdown]:
     """Take a call of each backend apart: after the timed calls of each block, the experiments."""
-    return breakdowns(compare(replace(options or CompareOptions(), apart=True), progress))
+    return breakdowns(compare(replace(options or CompareOptions(), breakdown=True), progress))
 
 
 def digest(result: Result) -> dict[str, Any]:

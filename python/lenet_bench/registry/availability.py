@@ -50,7 +50,7 @@ class Availability:
 def backends(
     asked: Sequence[str] = (),
     *,
-    quiet: bool = True,
+    hide_output: bool = True,
     seconds: float = _SECONDS,
     answered: Answered = lambda *_: None,
 ) -> list[Availability]:
@@ -62,7 +62,7 @@ def backends(
     rows = rows_of(asked)
 
     def ask_row(row: tuple[Backend, list[str]]) -> list[Availability]:
-        return ask(*row, quiet=quiet, seconds=seconds, answered=answered)
+        return ask(*row, hide_output=hide_output, seconds=seconds, answered=answered)
 
     _stopped.clear()
     pool = ThreadPoolExecutor(max_workers=min(_AT_ONCE, os.cpu_count() or 1))
@@ -83,7 +83,7 @@ def ask(
     row: Backend,
     wanted: Sequence[str] = (),
     *,
-    quiet: bool = True,
+    hide_output: bool = True,
     seconds: float = _SECONDS,
     answered: Answered = lambda *_: None,
 ) -> list[Availability]:
@@ -95,7 +95,7 @@ def ask(
     while pending := [name for name in wanted if name not in found]:
         if _stopped.is_set():
             raise Unavailable("stopped")
-        printed += _ask_child(row, pending, found, quiet, seconds)
+        printed += _ask_child(row, pending, found, hide_output, seconds)
     answered(row.spell(row.default), printed)
     return [found[name] for name in wanted]
 
@@ -127,13 +127,16 @@ def _ask_child(
     row: Backend,
     pending: Sequence[str],
     found: dict[str, Availability],
-    quiet: bool,
+    hide_output: bool,
     seconds: float,
 ) -> str:
     """The child's answer or how it died, and its output."""
     lost = pending  # what a death affects: all until the API is imported, then one variant
     printed = ""
-    python, variables = environments.interpreter(row), environments.variables(row, 1, quiet=quiet)
+    python, variables = (
+        environments.interpreter(row),
+        environments.variables(row, 1, hide_output=hide_output),
+    )
     try:
         child = Child(f"{__name__}:serve", python=python, variables=variables)
         _children.add(child)
@@ -191,7 +194,7 @@ def _try(
 ) -> tuple[str | None, dict[str, str]]:
     """Load one name in this process: why it does not run or answers wrongly; and what runs."""
     try:
-        network = load(name, weights=weights, quiet=False)
+        network = load(name, weights=weights, hide_output=False)
         difference = float(np.abs(network.infer(picture) - expected).max())
         runs = dict(network.describe())
     except LenetBenchError as error:

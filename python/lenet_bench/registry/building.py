@@ -31,18 +31,18 @@ _devices_here: set[Device] = set()
 
 
 def load_here(
-    row: Backend, variant: str, weights: Weights, threads: int, *, quiet: bool = True
+    row: Backend, variant: str, weights: Weights, threads: int, *, hide_output: bool = True
 ) -> Network:
     """Prepare this process for the backend, and build it."""
-    quiet = quiet and row.framework and not os.environ.get("LENET_BENCH_DEBUG")
+    hide_output = hide_output and row.framework and not os.environ.get("LENET_BENCH_DEBUG")
     variables = row.variables_for(threads)
     os.environ.update(variables)
     _set_here.update(variables)
     if row.framework:
         _devices_here.add(row.device)
-    if quiet:
+    if hide_output:
         os.environ.update(row.silencing_variables)
-    with silence() if quiet else nullcontext():
+    with silence() if hide_output else nullcontext():
         return build(row, variant, weights, threads)
 
 

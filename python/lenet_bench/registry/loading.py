@@ -14,7 +14,7 @@ def load(
     *,
     threads: int = 1,
     weights: Weights | str | os.PathLike[str] | None = None,
-    quiet: bool = True,
+    hide_output: bool = True,
 ) -> Network:
     """Build one backend: `load("fused").infer(image)`; `load("torch@gpu")` on a GPU.
 
@@ -22,7 +22,7 @@ def load(
     gave; without it, the canonical weights.
     Environment variables configure a framework, once in a process: a backend that needs other
     values than an earlier one, another device, or an environment of its own, is built in a
-    process of its own. `quiet` hides what frameworks print while they are built.
+    process of its own. `hide_output` hides what frameworks print while they are built.
     Raises Unavailable, with the command that fixes it, where the backend cannot run.
     """
     row, variant = find(name)
@@ -36,5 +36,5 @@ def load(
     if needs_its_own_process(row, threads):
         from .own_process import InOwnProcess
 
-        return InOwnProcess(name, weights, threads=threads, quiet=quiet)
-    return load_here(row, variant, weights, threads, quiet=quiet)
+        return InOwnProcess(name, weights, threads=threads, hide_output=hide_output)
+    return load_here(row, variant, weights, threads, hide_output=hide_output)

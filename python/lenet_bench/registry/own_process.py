@@ -26,15 +26,15 @@ _SECONDS = 300  # to be built: ahead-of-time compilers on a slow machine
 class InOwnProcess:
     """A backend in a child process; one call at a time."""
 
-    def __init__(self, name: str, weights: Weights, *, threads: int, quiet: bool) -> None:
+    def __init__(self, name: str, weights: Weights, *, threads: int, hide_output: bool) -> None:
         backend, _ = find(name)
         self._name = name
         try:
             self._child = Child(
                 f"{__name__}:serve",
                 python=environments.interpreter(backend),
-                variables=environments.variables(backend, threads, quiet=quiet),
-                printed="dropped" if quiet else "shown",
+                variables=environments.variables(backend, threads, hide_output=hide_output),
+                printed="dropped" if hide_output else "shown",
             )
         except Died as death:
             raise Unavailable(death.reason) from None
@@ -83,7 +83,7 @@ def serve(parent: Parent) -> None:
         try:
             if network is None:
                 name, threads, parameters = question
-                network = load_here(*find(name), Weights(parameters), threads, quiet=False)
+                network = load_here(*find(name), Weights(parameters), threads, hide_output=False)
                 answer: Any = None
             else:
                 what, *arguments = question

@@ -5,6 +5,7 @@ from .log import Appended, Log, as_read, read_log
 from .model import (
     SHARED,
     Anatomy,
+    BackendResult,
     Batch,
     Block,
     CacheProbe,
@@ -18,7 +19,6 @@ from .model import (
     Listed,
     Other,
     Result,
-    Row,
     Rules,
     Status,
     Summary,

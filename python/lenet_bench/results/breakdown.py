@@ -28,7 +28,7 @@ from itertools import pairwise
 import numpy as np
 
 from ..experiment_names import AS_BUILT, TWO_CORES, Kind
-from .model import Anatomy, Block, Experiment, Result, Row, Status
+from .model import Anatomy, BackendResult, Block, Experiment, Result, Status
 from .statistics import Floats, with_bounds
 
 DISPATCH, UNEXPLAINED = "dispatch", "unexplained"
@@ -137,7 +137,7 @@ def breakdowns(result: Result) -> list[Breakdown]:
     return [_breakdown(row, result.rules.seed) for row in result.backends]
 
 
-def _breakdown(row: Row, seed: int) -> Breakdown:
+def _breakdown(row: BackendResult, seed: int) -> Breakdown:
     blocks = [block for block in row.blocks if block.experiments]
     if row.status != "ok" or not row.blocks:
         return Breakdown(row.name, row.status, row.reason)

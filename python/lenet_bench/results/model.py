@@ -326,7 +326,7 @@ class Disturbance:
 
 
 @dataclass(frozen=True)
-class Row:
+class BackendResult:
     """A backend and everything computed from its blocks."""
 
     name: str
@@ -376,8 +376,8 @@ class Result:
     machine: Machine
     rules: Rules
     rounds: int  # that were begun
-    floor: Row  # the empty backend
-    backends: tuple[Row, ...]
+    floor: BackendResult  # the empty backend
+    backends: tuple[BackendResult, ...]
     disturbance: Disturbance
     warnings: tuple[str, ...] = ()  # what to know before believing it
 
@@ -387,5 +387,5 @@ class Result:
         rows = (row for row in self.backends if row.summary and row.summary.verdict == "baseline")
         return next((row.name for row in rows), None)
 
-    def row(self, name: str) -> Row:
+    def backend(self, name: str) -> BackendResult:
         return next(row for row in self.backends if row.name == name)

@@ -13,7 +13,7 @@ from msgspec import structs
 from ..texts import printable
 from ..undisturbed import undisturbed_calls
 from .log import Log, read_log
-from .model import Batch, Block, Disturbance, Gpu, Header, Listed, Result, Row, Summary
+from .model import BackendResult, Batch, Block, Disturbance, Gpu, Header, Listed, Result, Summary
 from .statistics import (
     FEWEST_STARTS,
     UNBOUNDED,
@@ -104,13 +104,13 @@ def _settled(block: Block, undisturbed_loop_ns: float, fewest: int) -> Block:
     )
 
 
-def unsummarised(log: Log) -> tuple[list[Row], Row]:
+def unsummarised(log: Log) -> tuple[list[BackendResult], BackendResult]:
     """From settled blocks: each backend and the empty one, with the blocks that count."""
     rows = [_row(listed, log.blocks) for listed in log.header.backends]
     return rows, _row(Listed(log.header.floor), log.blocks)
 
 
-def medians(log: Log) -> Iterator[tuple[Row, float]]:
+def medians(log: Log) -> Iterator[tuple[BackendResult, float]]:
     """Each timed backend and its median, us, which needs no resampling."""
     rows, _ = unsummarised(replace(log, blocks=settled(log.blocks)))
     for row in rows:
@@ -124,14 +124,14 @@ def disturbed(blocks: Sequence[Block]) -> set[int]:
     return {n for n, block in enumerate(settled(blocks)) if block.quiet_share == 0}
 
 
-def _row(listed: Listed, every: Sequence[Block]) -> Row:
+def _row(listed: Listed, every: Sequence[Block]) -> BackendResult:
     blocks = [block for block in every if block.backend == listed.name]
     if not blocks:
-        return Row(listed.name, "unmeasured", listed.device, listed.tolerance)
+        return BackendResult(listed.name, "unmeasured", listed.device, listed.tolerance)
     last, timed = blocks[-1], _timed(blocks)
     idle = [block.idle_share for block in timed if block.idle_share is not None]
     refused = {size: why for block in blocks for size, why in block.batch_refusals.items()}
-    return Row(
+    return BackendResult(
         name=listed.name,
         status=last.status,
         device=listed.device,
@@ -176,7 +176,7 @@ def _counting(timed: Sequence[Block]) -> list[Block]:
     return [best[number] for number in sorted(numbers)]
 
 
-def _baseline(rows: Sequence[Row], header: Header) -> Row | None:
+def _baseline(rows: Sequence[BackendResult], header: Header) -> BackendResult | None:
     """The requested backend; else the default or, if that did not run, the first."""
     ran = {row.name: row for row in rows if row.status == "ok" and row.blocks}
     if wanted := header.rules.baseline:
@@ -184,13 +184,15 @@ def _baseline(rows: Sequence[Row], header: Header) -> Row | None:
     return ran.get(_DEFAULT_BASELINE) or next(iter(ran.values()), None)
 
 
-def _p50_us(row: Row) -> float | None:
+def _p50_us(row: BackendResult) -> float | None:
     """The median of its starts' medians, if there are enough calls."""
     enough = show(sum(block.calls for block in row.blocks), 50)
     return median(start_medians_us(row.blocks).values()) if enough else None
 
 
-def _ratio(row: Row, base: Row, seed: int) -> tuple[float | None, Interval | None]:
+def _ratio(
+    row: BackendResult, base: BackendResult, seed: int
+) -> tuple[float | None, Interval | None]:
     """The ratio of the two medians, and its interval."""
     p50_us, base_us = _p50_us(row), _p50_us(base)
     if p50_us is None or not base_us:
@@ -201,7 +203,7 @@ def _ratio(row: Row, base: Row, seed: int) -> tuple[float | None, Interval | Non
     return p50_us / base_us, ratio_interval(starts, of_base, seed)
 
 
-def _summarised(row: Row, base: Row | None, header: Header) -> Row:
+def _summarised(row: BackendResult, base: BackendResult | None, header: Header) -> BackendResult:
     if not row.blocks:
         return row
     rules = header.rules
@@ -291,8 +293,8 @@ def _disturbance(log: Log) -> Disturbance:
 def _mean_share(timed: Sequence[Block], share: Callable[[Block], float | None]) -> float | None:
     """Mean over the blocks, weighted by their timed spans."""
     known = [(s, block.wall_ns) for block in timed if (s := share(block)) is not None]
-    whole = sum(wall for _, wall in known)
-    return sum(s * wall for s, wall in known) / whole if whole else None
+    total = sum(wall for _, wall in known)
+    return sum(s * wall for s, wall in known) / total if total else None
 
 
 def _last(values: Iterable[Any]) -> Any:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import fields
 from typing import Any
 
-from .model import Result, Row, Summary
+from .model import BackendResult, Result, Summary
 
 
 def rows(result: Result) -> list[dict[str, Any]]:
@@ -48,7 +48,7 @@ def digest(result: Result) -> dict[str, Any]:
     }
 
 
-def failures(backends: Iterable[Row], named: Sequence[str] = ()) -> list[str]:
+def failures(backends: Iterable[BackendResult], named: Sequence[str] = ()) -> list[str]:
     """The backends that failed; one that cannot run here counts only if it was named."""
     return [
         row.name
@@ -58,7 +58,7 @@ def failures(backends: Iterable[Row], named: Sequence[str] = ()) -> list[str]:
     ]
 
 
-def _row(row: Row) -> dict[str, Any]:
+def _row(row: BackendResult) -> dict[str, Any]:
     ok = row.status == "ok"
     summary = row.summary if ok else None
     figures = [field.name for field in fields(Summary)]

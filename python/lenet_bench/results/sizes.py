@@ -12,7 +12,7 @@ from itertools import takewhile
 from ..errors import LenetBenchError
 from ..networks import NETWORKS, network
 from ..registry import find, precision
-from .model import Result, Row
+from .model import BackendResult, Result
 from .statistics import UNBOUNDED, ratio_interval, start_medians_us
 
 #: Who takes less than this share longer than the fastest API is nearly as fast.
@@ -51,7 +51,7 @@ def sized(results: Sequence[Result]) -> list[Sized]:
     Empty with fewer than two networks; of several results of one network the first counts. Only
     float32 counts, and what ran on two networks at least: code for LeNet alone sets no measure.
     """
-    timed: dict[str, tuple[Result, list[Row]]] = {}
+    timed: dict[str, tuple[Result, list[BackendResult]]] = {}
     for result in results:
         if result.rules.network in NETWORKS and not result.rules.apart:
             rows = [row for row in result.backends if _us(row) and precision(row.name) == "float32"]
@@ -101,7 +101,7 @@ def _api(name: str) -> str:
     return row.family if row.family == _AS_ONE else row.library
 
 
-def _sized(row: Row, fastest: Row, result: Result) -> Sized:
+def _sized(row: BackendResult, fastest: BackendResult, result: Result) -> Sized:
     of = result.rules.network
     interval = None
     if row is not fastest:
@@ -112,5 +112,5 @@ def _sized(row: Row, fastest: Row, result: Result) -> Sized:
     return Sized(of, network(of).multiply_adds, row.name, _us(row), ratio, low, high)
 
 
-def _us(row: Row) -> float:
+def _us(row: BackendResult) -> float:
     return row.p50_us or 0.0

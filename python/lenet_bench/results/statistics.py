@@ -167,8 +167,8 @@ def two_modes(values: Sequence[float] | Floats) -> tuple[Floats, Floats] | None:
     least = ceil(_SHARE_OF_A_MODE * len(values))
     splits = range(least, len(values) - least + 1)
     low, high = max(((values[:n], values[n:]) for n in splits), key=lambda pair: _separation(*pair))
-    apart = _separation(low, high) > _LEAST_SEPARATION and high[0] > low[-1] * (1 + _GAP)
-    return (low, high) if apart else None
+    separate = _separation(low, high) > _LEAST_SEPARATION and high[0] > low[-1] * (1 + _GAP)
+    return (low, high) if separate else None
 
 
 def _separation(low: Floats, high: Floats) -> float:

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from .log import Log
-from .model import SHARED, Batch, Block, Row, Thinned
+from .model import SHARED, BackendResult, Batch, Block, Thinned
 from .read import settled, unsummarised
 
 Times = NDArray[np.int64]
@@ -37,7 +37,7 @@ def thinned(log: Log) -> Log:
     return Log(replace(log.header, kind=SHARED), tuple(blocks), log.end)
 
 
-def _edges(row: Row, *, paced: bool) -> dict[int, set[int]]:
+def _edges(row: BackendResult, *, paced: bool) -> dict[int, set[int]]:
     """The times of a backend that are kept, by the images in a call."""
     calls = [np.empty(0, np.int64), *(block.calls_ns for block in row.blocks)]
     batches = {batch.size: _values(batch.calls_ns, _MEDIAN) for batch in row.batches}

@@ -7,7 +7,7 @@ from statistics import median_low
 import numpy as np
 
 from ..units import counted, percent, time
-from .model import Disturbance, Result, Row
+from .model import BackendResult, Disturbance, Result
 from .statistics import FEWEST_STARTS, spread, start_medians_us, two_modes
 
 # Limits: a quiet machine is above the first and below the rest.
@@ -38,11 +38,11 @@ def warnings_about(result: Result) -> Iterator[str]:
     yield from _of_the_backends(timed, result)
 
 
-def _of_the_run(result: Result, timed: Sequence[Row]) -> Iterator[str]:
+def _of_the_run(result: Result, timed: Sequence[BackendResult]) -> Iterator[str]:
     rules = result.rules
     if result.ended == "interrupted":
         yield "the run was interrupted; the same command with -o and its file goes on with it"
-    if rules.baseline and result.row(rules.baseline).status != "ok":
+    if rules.baseline and result.backend(rules.baseline).status != "ok":
         yield f"the baseline {rules.baseline} did not run, so there are no ratios; choose another"
     if few := [row for row in timed if len(row.blocks) < FEWEST_STARTS]:
         yield _too_few(few, everyone=len(few) == len(timed), needed_s=needed_s(result))
@@ -60,7 +60,7 @@ def _of_the_run(result: Result, timed: Sequence[Row]) -> Iterator[str]:
         )
 
 
-def _too_few(few: Sequence[Row], *, everyone: bool, needed_s: int | None) -> str:
+def _too_few(few: Sequence[BackendResult], *, everyone: bool, needed_s: int | None) -> str:
     """A warning: these backends have too few starts for a verdict; how long a run they need."""
     counts = {len(row.blocks) for row in few}
     if everyone and len(counts) == 1:
@@ -138,19 +138,19 @@ def _busy(result: Result, cores: str) -> Iterator[str]:
         yield f"other programs interrupted the measurement {median_low(lost):.0f} times a second"
 
 
-def _preempted_per_s(row: Row) -> float:
+def _preempted_per_s(row: BackendResult) -> float:
     wall_ns = sum(block.wall_ns for block in row.blocks)
     return sum(block.preempted for block in row.blocks) / wall_ns * 1e9 if wall_ns else 0.0
 
 
-def _of_the_backends(rows: Sequence[Row], result: Result) -> Iterator[str]:
+def _of_the_backends(rows: Sequence[BackendResult], result: Result) -> Iterator[str]:
     """Each figure of a backend with what it must not exceed, and what is said of those that do."""
     rules, cores = result.rules, _spell(result.rules.worker_cores)
     own = set(rules.worker_cores)
     floor = result.floor.p50_us or 0.0
     if modes := in_two_modes(rows):
         yield modes
-    judged: list[tuple[Callable[[Row], float], float, Callable[[float], str], str]] = [
+    judged: list[tuple[Callable[[BackendResult], float], float, Callable[[float], str], str]] = [
         (
             _moves,
             _UNSTABLE,
@@ -206,7 +206,10 @@ def _whole(share: float) -> str:
 
 
 def _those(
-    rows: Sequence[Row], figure: Callable[[Row], float], most: float, spell: Callable[[float], str]
+    rows: Sequence[BackendResult],
+    figure: Callable[[BackendResult], float],
+    most: float,
+    spell: Callable[[float], str],
 ) -> str:
     """The backends whose figure exceeds the limit, the worst first: torch (12 %)."""
     figures = {row.name: figure(row) for row in rows}
@@ -222,7 +225,7 @@ def _listed(said: Mapping[str, str]) -> str:
     return ", ".join(named)
 
 
-def in_two_modes(rows: Sequence[Row]) -> str | None:
+def in_two_modes(rows: Sequence[BackendResult]) -> str | None:
     """The backends whose starts fall into two clusters, with the median of each."""
     found = {row.name: two_modes(_medians_us(row)) for row in rows}
     said = {
@@ -237,17 +240,17 @@ def in_two_modes(rows: Sequence[Row]) -> str | None:
     return f"starts fall into two groups: {_listed(said)}; read both figures, not the median"
 
 
-def _medians_us(row: Row) -> list[float]:
+def _medians_us(row: BackendResult) -> list[float]:
     return list(start_medians_us(row.blocks).values())
 
 
-def _moves(row: Row) -> float:
+def _moves(row: BackendResult) -> float:
     """The spread of its starts; 0 if they fall into two clusters, which `in_two_modes` reports."""
     medians = _medians_us(row)
     return spread(medians) if len(medians) >= FEWEST_STARTS and not two_modes(medians) else 0.0
 
 
-def _left(row: Row) -> list[str]:
+def _left(row: BackendResult) -> list[str]:
     """The names of the daemons that it started."""
     return sorted({name for block in row.blocks for name in block.left})
 
@@ -262,7 +265,7 @@ def _shared(cores: str) -> str:
     )
 
 
-def _warming(row: Row) -> float:
+def _warming(row: BackendResult) -> float:
     """How much faster a block's last quarter is than its first; the median over the blocks."""
     gains = []
     for block in row.blocks:

@@ -10,7 +10,7 @@ from ..results import Result, digest, rows
 from ..results.breakdown import has_experiments
 from ..texts import cell, json_text, printable
 from . import markdown
-from . import why as apart
+from . import why as show_why
 from .columns import (
     LINES,
     OFF,
@@ -68,11 +68,11 @@ def comparison(
             title = titles[number]
             yield from [f"## {markdown.escaped(title)}", ""] if form else screen.wrap(title, "bold")
         if form and taken_apart:
-            yield from apart.in_markdown(result)
+            yield from show_why.in_markdown(result)
         elif form:
             yield from in_markdown(result, named)
         elif taken_apart:
-            yield from apart.apart(result, screen, named)
+            yield from show_why.in_terminal(result, screen, named)
         else:
             yield from in_terminal(result, screen, named)
 

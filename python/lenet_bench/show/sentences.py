@@ -12,7 +12,7 @@ from ..network import LENET
 from ..units import counted
 
 if TYPE_CHECKING:
-    from ..results import Breakdown, Result, Row, Rules
+    from ..results import BackendResult, Breakdown, Result, Rules
     from ..results.machine import Machine
 
 _OTHERS = "others"
@@ -117,13 +117,15 @@ def tolerant(result: Result) -> str | None:
     return f"may differ from the reference by more than {least}: {', '.join(wide)}"
 
 
-def timed(result: Result) -> list[Row]:
+def timed(result: Result) -> list[BackendResult]:
     """The backends of the tables, the fastest first."""
     found = [one for one in result.backends if one.status == "ok" and one.summary]
     return sorted(found, key=lambda one: one.p50_us or float("inf"))
 
 
-def failed(rows: Iterable[Row | Breakdown], named: Sequence[str]) -> Iterator[tuple[str, str]]:
+def failed(
+    rows: Iterable[BackendResult | Breakdown], named: Sequence[str]
+) -> Iterator[tuple[str, str]]:
     """Why backends failed, with a style each; one that cannot run here counts only if named."""
     for one in rows:
         if one.status not in ("ok", "unmeasured") and not _is_missing(one, named):
@@ -131,16 +133,16 @@ def failed(rows: Iterable[Row | Breakdown], named: Sequence[str]) -> Iterator[tu
             yield f"{one.name}: {one.status}: {one.reason}", style
 
 
-def left_out(rows: Iterable[Row | Breakdown]) -> str | None:
+def left_out(rows: Iterable[BackendResult | Breakdown]) -> str | None:
     """The backends that were not measured before the run ended."""
     names = [one.name for one in rows if one.status == "unmeasured"]
     return f"not measured before the run ended: {', '.join(names)}" if names else None
 
 
-def absent(rows: Iterable[Row | Breakdown], named: Sequence[str]) -> str | None:
+def absent(rows: Iterable[BackendResult | Breakdown], named: Sequence[str]) -> str | None:
     """The backends that cannot run here and were not named."""
     return missing(one.name for one in rows if _is_missing(one, named))
 
 
-def _is_missing(one: Row | Breakdown, named: Sequence[str]) -> bool:
+def _is_missing(one: BackendResult | Breakdown, named: Sequence[str]) -> bool:
     return one.status == "unavailable" and one.name not in named

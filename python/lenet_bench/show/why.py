@@ -39,7 +39,7 @@ _SUM = (
 _Branch = tuple[float, int, str]  # share, indentation, function
 
 
-def apart(
+def in_terminal(
     result: Result,
     screen: Screen,
     named: Sequence[str] = (),

@@ -70,9 +70,9 @@ def is_here(name: str) -> bool:
     return Path(sys.prefix) == environments()[name].folder
 
 
-def variables(row: "Backend", threads: int, *, quiet: bool = True) -> dict[str, str]:
+def variables(row: "Backend", threads: int, *, hide_output: bool = True) -> dict[str, str]:
     """The environment variables for the process that imports this backend."""
-    own = {**row.variables_for(threads), **(row.silencing_variables if quiet else {})}
+    own = {**row.variables_for(threads), **(row.silencing_variables if hide_output else {})}
     environment = environments().get(row.environment or "")
     if environment and environment.created:
         return {**own, "PYTHONPATH": str(_package_alone(environment)), "PYTHONHOME": ""}

@@ -8,7 +8,7 @@ from typing import Any
 
 from ... import units
 from ...registry import precision
-from ...results import Breakdown, Result, Row, breakdowns, rows
+from ...results import BackendResult, Breakdown, Result, breakdowns, rows
 from ...results.breakdown import has_experiments
 from ..sentences import family, processor
 
@@ -21,7 +21,7 @@ _OF_OBJECTS = re.compile(
 )
 
 
-def named(one: Row | Breakdown) -> str:
+def named(one: BackendResult | Breakdown) -> str:
     """The backend's name in figures and pages: with a space behind a name that objects have."""
     return f"{one.name}\u00a0" if _OF_OBJECTS.fullmatch(one.name) else one.name
 
@@ -66,7 +66,7 @@ def records(result: Result) -> list[Record]:
     return sorted(found, key=lambda row: row["p50_us"] or float("inf"))
 
 
-def _record(one: Row, plain: Record) -> Record:
+def _record(one: BackendResult, plain: Record) -> Record:
     base, _, variant = named(one).partition(":")
     variant, _, device = variant.partition("@")
     known, verdict = plain["p50_us"] is not None, plain["verdict"]
