@@ -30,7 +30,8 @@ from lenet_bench.results import (
     start_medians_us,
 )
 from lenet_bench.results.breakdown import GROUPS, grouped
-from lenet_bench.results.sizes import Sized, by_api, by_name, sized
+from lenet_bench.results.sizes import NEAR as SIZE_NEAR
+from lenet_bench.results.sizes import Sized, by_api, by_name, has_slower_kernels, since, sized
 from lenet_bench.results.statistics import FEWEST_STARTS
 from lenet_bench.results.warnings import disturbance, in_two_modes
 from lenet_bench.show.figures.rows import Record, Run
@@ -39,7 +40,6 @@ from lenet_bench.show.page import gather
 from lenet_bench.show.sentences import SHORT_LIST, backend_of, timed, tolerant
 from lenet_bench.show.sentences import conditions as measured_how
 from lenet_bench.show.sizes import millions, ratios, spelt, with_interval
-from lenet_bench.show.sizes import sentence as size_sentence
 from lenet_bench.show.terminal.screen import Screen
 from lenet_bench.show.why import answer as answer_of
 from lenet_bench.units import NONE, count, interval, percent, ratio, time, times
@@ -219,6 +219,41 @@ def whyparts(path: Path) -> Iterator[str]:
                 for part in (*one.parts, *one.beside)
             ]
             yield from [f"### {one.name}", "", *markdown(titles, rows, (titles[0], titles[3])), ""]
+
+
+def predictwait(path: Path) -> Iterator[str]:
+    """Keras' predict on each network, on the data set that it makes, with and without tuning."""
+    titles = ("network", "on", "call", "median", "95 % interval", "on the processor", "waits")
+    rows = [
+        (
+            one["network"],
+            one["cores"],
+            one["way"],
+            time(1e3 * one["ms"]),
+            times(1e3 * one["low_ms"], 1e3 * one["high_ms"]),
+            time(1e3 * one["cpu_ms"]),
+            percent(one["waited"], places=0),
+        )
+        for one in json.loads(path.read_text())["networks"]
+    ]
+    yield from markdown(titles, rows, titles[:3])
+
+
+def predictwaitbrief(path: Path) -> Iterator[str]:
+    """The same of the largest network in a sentence for each number of cores."""
+    every = json.loads(path.read_text())["networks"]
+    for cores in dict.fromkeys(one["cores"] for one in every):
+        ways = {one["way"]: one for one in every if one["cores"] == cores}  # the largest is last
+        tuned, untuned = ways["data set"], ways["without tuning"]
+        said = [
+            f"{time(1e3 * one['ms'])} ({times(1e3 * one['low_ms'], 1e3 * one['high_ms'])})"
+            for one in (tuned, untuned)
+        ]
+        yield (
+            f"- {tuned['network']} on {cores}: `predict` of a data set takes {said[0]}, of these "
+            f"{time(1e3 * tuned['cpu_ms'])} on the processor; without autotuning {said[1]}. "
+            f"{percent(tuned['waited'], places=0)} of the calls wait."
+        )
 
 
 def withoutpython(path: Path) -> Iterator[str]:
@@ -594,9 +629,24 @@ def networkslong(folder: Path) -> Iterator[str]:
     yield from markdown(titles, rows, titles[:1])
 
 
-def sizes(folder: Path) -> Iterable[str]:
+def sizes(folder: Path) -> Iterator[str]:
     """From which size on each backend is nearly as fast as the fastest API."""
-    return bullets(map(size_sentence, by_name(of_sizes(folder)).values()))
+    every = of_sizes(folder)
+    largest = every[-1].network
+    titles = ("backend", f"within {percent(SIZE_NEAR)} from", f"on {largest}", "why not")
+    rows = [size_row(own, largest) for own in by_name(every).values()]
+    yield from markdown(titles, rows, titles[:1])
+
+
+def size_row(own: Sequence[Sized], largest: str) -> tuple[str, ...]:
+    """The size, the ratio on its largest network, and whether slower kernels are the reason."""
+    near, last = since(own), own[-1]
+    where = "every network" if near is own[0] else NONE
+    if near and near is not own[0]:
+        where = f"{millions(near)} ({near.network})"
+    reason = "slower kernels" if not near and has_slower_kernels(own) else ""
+    on_largest = with_interval(last) if last.network == largest else NONE
+    return own[0].name, where, on_largest, reason
 
 
 def sizesbrief(folder: Path) -> Iterator[str]:
@@ -666,6 +716,8 @@ DRAWN: dict[str, Callable[[Path], Iterable[str]]] = {
             whytold,
             closure,
             whyparts,
+            predictwait,
+            predictwaitbrief,
             withoutpython,
             training,
             learnt,
