@@ -222,38 +222,43 @@ def whyparts(path: Path) -> Iterator[str]:
 
 
 def predictwait(path: Path) -> Iterator[str]:
-    """Keras' predict on each network, on the data set that it makes, with and without tuning."""
-    titles = ("network", "on", "call", "median", "95 % interval", "on the processor", "waits")
-    rows = [
-        (
-            one["network"],
-            one["cores"],
-            one["way"],
-            time(1e3 * one["ms"]),
-            times(1e3 * one["low_ms"], 1e3 * one["high_ms"]),
-            time(1e3 * one["cpu_ms"]),
-            percent(one["waited"], places=0),
-        )
-        for one in json.loads(path.read_text())["networks"]
-    ]
-    yield from markdown(titles, rows, titles[:3])
+    """Keras' predict of an array and of a data set, with autotuning and without, by network."""
+    others = ("without tuning", "predict", "predict_on_batch")
+    titles = ("network", "on", "data set", "processor", "waits", *others)
+    rows = []
+    for network, cores, ways in waits(path):
+        tuned = ways["data set"]
+        processor = time(1e3 * tuned["cpu_ms"])
+        waited = percent(tuned["waited"], places=0)
+        of_others = (bounded(ways[way]) for way in others)
+        rows.append((network, cores, bounded(tuned), processor, waited, *of_others))
+    yield from markdown(titles, rows, titles[:1])
 
 
 def predictwaitbrief(path: Path) -> Iterator[str]:
-    """The same of the largest network in a sentence for each number of cores."""
-    every = json.loads(path.read_text())["networks"]
-    for cores in dict.fromkeys(one["cores"] for one in every):
-        ways = {one["way"]: one for one in every if one["cores"] == cores}  # the largest is last
-        tuned, untuned = ways["data set"], ways["without tuning"]
-        said = [
-            f"{time(1e3 * one['ms'])} ({times(1e3 * one['low_ms'], 1e3 * one['high_ms'])})"
-            for one in (tuned, untuned)
-        ]
+    """The same of the largest network in sentences."""
+    *_, one_core, two_cores = waits(path)
+    for network, cores, ways in (one_core, two_cores):
+        tuned = ways["data set"]
         yield (
-            f"- {tuned['network']} on {cores}: `predict` of a data set takes {said[0]}, of these "
-            f"{time(1e3 * tuned['cpu_ms'])} on the processor; without autotuning {said[1]}. "
+            f"- {network} on {cores}: `predict` of a data set takes {bounded(tuned)}, of these "
+            f"{time(1e3 * tuned['cpu_ms'])} on the processor; without autotuning "
+            f"{bounded(ways['without tuning'])}. "
             f"{percent(tuned['waited'], places=0)} of the calls wait."
         )
+
+
+def waits(path: Path) -> list[tuple[str, str, dict[str, Any]]]:
+    """Each network on each number of cores, and what each way takes there."""
+    found: dict[tuple[str, str], dict[str, Any]] = {}
+    for one in json.loads(path.read_text())["networks"]:
+        found.setdefault((one["network"], one["cores"]), {})[one["way"]] = one
+    return [(network, cores, ways) for (network, cores), ways in found.items()]
+
+
+def bounded(one: Mapping[str, Any]) -> str:
+    """640 ms (637 ms to 641 ms)."""
+    return f"{time(1e3 * one['ms'])} ({times(1e3 * one['low_ms'], 1e3 * one['high_ms'])})"
 
 
 def withoutpython(path: Path) -> Iterator[str]:
