@@ -392,6 +392,13 @@ def test_the_command_goes_on_with_its_file(run, tmp_path):
     assert len(read_result(path).backend("numpy").blocks) == 2
 
 
+def test_a_long_start_tells_of_its_experiments():
+    told = []
+    why(CompareOptions(("numpy",), rounds=1), lambda progress: told.append(progress.doing))
+    assert "numpy, building its experiments" in told
+    assert "numpy, 8 turns of experiments to go" in told
+
+
 def test_why_does_not_go_on_with_a_comparison(tmp_path):
     comparison = tmp_path / "compare.jsonl"
     compare(CompareOptions(("numpy",), rounds=1, output=comparison))

@@ -224,7 +224,7 @@ class _Comparison:
 
     def _block(self, name: str, number: int) -> Block:
         own = [block for block in self._log.blocks if block.backend == name]
-        task = Task(self._entries[name], number, self._elapsed_s(), own)
+        task = Task(self._entries[name], number, self._elapsed_s(), own, self._tell_more)
         block = measure_block(task, self._conditions)
         if task.first:
             block = structs.replace(block, **self._costs[name])
@@ -246,7 +246,12 @@ class _Comparison:
     def _tell(self, doing: str, rounds: float, names: Sequence[str]) -> None:
         elapsed_s = self._elapsed_s()
         left_s = self._plan.left_s(rounds, elapsed_s, self._round_s(names))
-        self._progress(Progress(doing, elapsed_s, int(rounds), left_s))
+        self._told = Progress(doing, elapsed_s, int(rounds), left_s)
+        self._progress(self._told)
+
+    def _tell_more(self, doing: str) -> None:
+        """What the block that was told of does now."""
+        self._progress(replace(self._told, doing=f"{self._told.doing}, {doing}"))
 
     def _elapsed_s(self) -> float:
         return time.monotonic() - self._began

@@ -17,7 +17,7 @@ from ..networks import network
 from ..registry import find
 from ..undisturbed import Slice, undisturbed_calls
 from ..why import Infer, Probe, probes_of
-from .build_arguments import BuildArguments, Reply, sentence
+from .build_arguments import BuildArguments
 from .calls import Image, time_calls
 from .pinning import with_threads_on
 
@@ -31,20 +31,54 @@ _FEWEST = 3  # calls of a turn at least
 _kept: list[Probe] = []  # never freed: OpenVINO crashes if one is
 
 
-def run_experiments(
-    arguments: BuildArguments, infer: Infer, images: list[Image], cores: Sequence[int]
-) -> Reply:
-    """Time the experiments of `why`, or say why not; with `cores`, also the call on these cores."""
-    try:
-        made = _probes(arguments, infer)
-        _kept.extend(made)
-        found = timed(made, infer, images)
-    except Exception as error:
-        return {"experiments": [], "no_experiments_reason": sentence(error)}
-    if found and cores:
-        with with_threads_on(cores):  # a thread of the runtime's may have a core of its own
-            found += timed([Probe("call", TWO_CORES, infer)], infer, images)
-    return {"experiments": found, "no_experiments_reason": None}
+class Experiments:
+    """Networks that were built, and a turn of each at a time."""
+
+    def __init__(self, probes: Sequence[Probe], whole: Infer, images: Sequence[Image]) -> None:
+        """`whole` is the call that is taken apart.
+
+        It is called before those of its own. Networks that were built share objects and memory
+        with the whole one that was built, so that one is called before them.
+        """
+        built = next((one.infer for one in probes if one.name == AS_BUILT), whole)
+        self._every = [_Timed(one, whole if one.infer is whole else built) for one in probes]
+        self._due = self._every
+        self._turns = 0
+        self._whole, self._images = whole, images
+
+    @property
+    def turns_left(self) -> int:
+        """At least so many; on a disturbed machine there are more."""
+        if not self._due or self._turns == _MOST_TURNS:
+            return 0
+        return max(1, _TURNS - self._turns)
+
+    def turn(self) -> None:
+        """Time each that has too few calls so far."""
+        for one in random.sample(self._due, len(self._due)):
+            one.turn(self._images)
+        self._turns += 1
+        self._due = [one for one in self._due if not one.has_enough()]
+
+    def found(self) -> list[dict[str, Any]]:
+        """The median call of each, as plain data."""
+        return [one.as_json() for one in self._every]
+
+    def on(self, cores: Sequence[int]) -> list[dict[str, Any]]:
+        """The whole call alone, on these cores: a runtime's thread may have one of its own."""
+        alone = Experiments([Probe("call", TWO_CORES, self._whole)], self._whole, self._images)
+        with with_threads_on(cores):
+            while alone.turns_left:
+                alone.turn()
+        return alone.found()
+
+
+def build_experiments(
+    arguments: BuildArguments, infer: Infer, images: Sequence[Image]
+) -> Experiments:
+    made = _probes(arguments, infer)
+    _kept.extend(made)
+    return Experiments(made, infer, images)
 
 
 def _probes(arguments: BuildArguments, infer: Infer) -> Sequence[Probe]:
@@ -95,21 +129,3 @@ class _Timed:
             "operations": probe.operations,
             "evidence": probe.evidence,
         }
-
-
-def timed(probes: Sequence[Probe], whole: Infer, images: Sequence[Image]) -> list[dict[str, Any]]:
-    """The median call of each, as plain data; `whole` is the call that is taken apart.
-
-    It is called before those of its own. Networks that were built share objects and memory with
-    the whole one that was built, so that one is called before them.
-    """
-    built = next((one.infer for one in probes if one.name == AS_BUILT), whole)
-    every = [_Timed(one, whole if one.infer is whole else built) for one in probes]
-    due = every
-    for _ in range(_MOST_TURNS):
-        if not due:
-            break
-        for one in random.sample(due, len(due)):
-            one.turn(images)
-        due = [one for one in due if not one.has_enough()]
-    return [one.as_json() for one in every]

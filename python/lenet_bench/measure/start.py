@@ -4,7 +4,7 @@
 """
 
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import repeat
@@ -95,6 +95,7 @@ class Task:
     round: int
     at_s: float  # since the run began
     blocks: Sequence[Block]  # of this backend, so far
+    tell: Callable[[str], None] = lambda _: None  # of what takes long, between timed calls
 
     @property
     def first(self) -> bool:
@@ -458,9 +459,13 @@ def _taken_apart(start: Start, task: Task) -> dict[str, Any]:
     try:
         if task.first:
             found["anatomy"] = msgspec.convert(start.ask("dissect"), Anatomy)
-        answer = start.ask("run_experiments", longer_s=_EXPERIMENTS_S, cores=cores)
+        task.tell("building its experiments")
+        turns_left = start.ask("build_experiments", longer_s=_EXPERIMENTS_S)["turns_left"]
+        while turns_left:
+            task.tell(f"{units.counted(turns_left, 'turn')} of experiments to go")
+            turns_left = start.ask("turn_of_experiments", longer_s=_EXPERIMENTS_S)["turns_left"]
+        answer = start.ask("experiments", longer_s=_EXPERIMENTS_S, cores=cores)
         found["experiments"] = tuple(Experiment(**one) for one in answer["experiments"])
-        reason = answer["no_experiments_reason"]
     except Failed as failure:
-        reason = failure.reason
-    return found | ({"no_experiments_reason": _said(reason)} if reason else {})
+        found["no_experiments_reason"] = _said(failure.reason)
+    return found

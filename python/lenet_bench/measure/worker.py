@@ -279,13 +279,21 @@ class Built:
         self._describe()
         return {"profile_us": self._profile(self._images[0]) if self._profile else None}
 
-    def run_experiments(self, question: Question) -> Reply:
-        """Time the experiments of `why`; at the end also the call on these cores, if given."""
-        from . import experiments
+    def build_experiments(self, _: Question) -> Reply:
+        """Build the networks of `why`, which are timed a turn at a time."""
+        from .experiments import build_experiments
 
-        return experiments.run_experiments(
-            self._arguments, self._infer, self._images, question["cores"]
-        )
+        self._experiments = build_experiments(self._arguments, self._infer, self._images)
+        return {"turns_left": self._experiments.turns_left}
+
+    def turn_of_experiments(self, _: Question) -> Reply:
+        self._experiments.turn()
+        return {"turns_left": self._experiments.turns_left}
+
+    def experiments(self, question: Question) -> Reply:
+        """What they took; where there are any, the call on these cores too, if given."""
+        found, cores = self._experiments.found(), question["cores"]
+        return {"experiments": found + (self._experiments.on(cores) if found and cores else [])}
 
     def dissect(self, _: Question) -> Reply:
         from .anatomy import dissect
