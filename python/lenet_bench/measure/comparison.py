@@ -49,7 +49,7 @@ _MOST_REPEATED = 0.25  # share of the blocks
 
 @dataclass(frozen=True)
 class Progress:
-    """The progress of a run, between blocks."""
+    """The progress of a run, between timed calls."""
 
     doing: str
     elapsed_s: float

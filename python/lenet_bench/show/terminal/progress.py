@@ -18,7 +18,7 @@ _REDRAW_S = 0.2
 
 
 class ProgressLine:
-    """Called between timed blocks; never draws while one is timed."""
+    """Called between timed calls; never draws while one is timed."""
 
     def __init__(self, stream: TextIO | None, total: float | None) -> None:
         self._stream, self._total = stream, total
