@@ -137,6 +137,22 @@ MADE = {
 }
 
 
+def test_what_the_parts_add_up_to_is_found_in_each_start():
+    """In each start another stage is slow, so no stage's median is."""
+    whole_us, starts = 10 + 11 * len(STAGES) + 40, []
+    for number, block in enumerate(blocks("made", whole_us, FEWEST_STARTS)):
+        us, cuts = 10, []
+        for place, name in enumerate(STAGES):
+            us += 1 + (50 if place == number % len(STAGES) else 10)
+            cuts.append(stage(name, us, place + 1))
+        starts.append(replace(block, experiments=(*entering(11), *cuts)))
+    (found,) = breakdowns(result(tuple(starts), apart=True))
+    assert figures(found)["conv1"] == pytest.approx(10, rel=0.01)
+    assert found.explained == pytest.approx(1, rel=0.001)
+    low, high = found.explained_low, found.explained_high
+    assert (low, high) == pytest.approx((1, 1), rel=0.001)
+
+
 @pytest.mark.parametrize("made", MADE)
 def test_all_parts_add_up_to_the_median(made):
     asked, parts, call_us, operation_us = MADE[made]

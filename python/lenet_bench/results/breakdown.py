@@ -29,7 +29,7 @@ import numpy as np
 
 from ..experiment_names import AS_BUILT, TWO_CORES, Kind
 from .model import Anatomy, BackendResult, Block, Experiment, Result, Status
-from .statistics import Floats, with_bounds
+from .statistics import with_bounds
 
 DISPATCH, UNEXPLAINED = "dispatch", "unexplained"
 HAND_OVER = "hand-over"
@@ -152,22 +152,22 @@ def _breakdown(row: BackendResult, seed: int) -> Breakdown:
 
 
 def _summarised(known: Breakdown, blocks: Sequence[Block], seed: int) -> Breakdown:
-    """The backend with its parts, dispatch and call, as medians over the starts."""
+    """The backend with its parts, dispatch and call, as medians over the starts.
+
+    What the parts add up to is found in each start, where times that two parts share cancel.
+    """
     tried = blocks[0].experiments
     evidence = {name: said for name, _, said in _parts(tried)}
     names = [*evidence, *_beside(blocks[0])]
     columns = []
     for block in blocks:
-        us = {name: us for name, us, _ in _parts(block.experiments)} | _beside(block)
+        us = {name: us for name, us, _ in _parts(block.experiments)}
+        all_parts, whole_call = sum(us.values()), _call_us(block)
+        us |= _beside(block)
         of_all = (us.get(name, np.nan) for name in names)
-        columns.append([*of_all, _slope(block.experiments), _call_us(block)])
-
-    def figures(medians: Floats) -> Floats:
-        """The medians, then what follows from them: unexplained and explained."""
-        parts, call = medians[..., : len(evidence)].sum(axis=-1), medians[..., -1]
-        return np.concatenate([medians, np.stack([call - parts, parts / call], axis=-1)], axis=-1)
-
-    *found, of_one, call, unexplained, explained = with_bounds(np.array(columns), figures, seed)
+        of_call = (whole_call, whole_call - all_parts, all_parts / whole_call)
+        columns.append([*of_all, _slope(block.experiments), *of_call])
+    *found, of_one, call, unexplained, explained = with_bounds(np.array(columns), seed)
     parts = [
         Part(name, *us, (evidence | _BESIDE)[name]) for name, us in zip(names, found, strict=True)
     ]

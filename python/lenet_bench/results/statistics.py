@@ -93,12 +93,10 @@ def median_intervals(
     return [_expanded_interval(column, count) for column in figures(medians).T]
 
 
-def with_bounds(
-    starts: Floats, figures: Callable[[Floats], Floats], seed: int
-) -> list[tuple[float, float | None, float | None]]:
-    """The figures of all starts, each with where its interval begins and ends."""
-    found = figures(np.median(starts, axis=0)).tolist()
-    intervals = median_intervals(starts, figures, seed) or [None] * len(found)
+def with_bounds(starts: Floats, seed: int) -> list[tuple[float, float | None, float | None]]:
+    """The median of each column, and where its interval begins and ends."""
+    found = np.median(starts, axis=0).tolist()
+    intervals = median_intervals(starts, lambda medians: medians, seed) or [None] * len(found)
     bounds = [interval or UNBOUNDED for interval in intervals]
     return [(one, low, high) for one, (low, high) in zip(found, bounds, strict=True)]
 

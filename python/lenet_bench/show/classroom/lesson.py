@@ -61,20 +61,20 @@ def lesson(
 
 
 def _parts(results: Sequence[tuple[str, Result]]) -> dict[str, dict[str, Any]]:
-    """By backend, its parts as shares of its call, and the machine that they were measured on."""
+    """By backend, the shares of its parts, and the machine that they were measured on."""
     return {
-        named(one): {"parts": _shares(one.parts, one.median_us), "apart_on": run.label}
+        named(one): {"parts": _shares(one.parts), "apart_on": run.label}
         for run in (as_run(*one) for one in results)
         for one in breakdowns(run.result)
-        if one.parts and one.median_us
+        if one.parts
     }
 
 
-def _shares(parts: Sequence[Part], whole_us: float) -> list[dict[str, Any]]:
+def _shares(parts: Sequence[Part]) -> list[dict[str, Any]]:
     """By kind, in the order of the race's bars: its share, and the parts that it is the sum of."""
-    found = []
+    all_us, found = sum(part.us for part in parts), []
     for one in (PREPARING, HANDING_OVER, MATHEMATICS, UNEXPLAINED):
-        of = [(part.name, round(part.us / whole_us, 4)) for part in parts if kind(part.name) == one]
+        of = [(part.name, round(part.us / all_us, 4)) for part in parts if kind(part.name) == one]
         found.append({"kind": one, "share": round(sum(share for _, share in of), 4), "of": of})
     return found
 
