@@ -257,8 +257,8 @@ def waits(path: Path) -> list[tuple[str, str, dict[str, Any]]]:
 
 
 def bounded(one: Mapping[str, Any]) -> str:
-    """640 ms (637 ms to 641 ms)."""
-    return f"{time(1e3 * one['ms'])} ({times(1e3 * one['low_ms'], 1e3 * one['high_ms'])})"
+    """What a way takes, with its interval."""
+    return with_bounds(*(1e3 * one[field] for field in ("ms", "low_ms", "high_ms")))
 
 
 def withoutpython(path: Path) -> Iterator[str]:
@@ -516,7 +516,11 @@ def installedbrief(path: Path) -> Iterator[str]:
 
     def medians(of: Mapping[str, BackendResult]) -> str:
         found = ((name, of[name].summary) for name in slow)
-        every = (f"{with_bounds(known)} with `{name}`" for name, known in found if known)
+        every = (
+            f"{with_bounds(known.p50_us, known.p50_low_us, known.p50_high_us)} with `{name}`"
+            for name, known in found
+            if known
+        )
         return " and ".join(every)
 
     sentence = (
@@ -526,9 +530,9 @@ def installedbrief(path: Path) -> Iterator[str]:
     yield from wrap(sentence, SCREEN.columns, break_on_hyphens=False)
 
 
-def with_bounds(found: Summary) -> str:
-    """The median with its interval."""
-    return f"{time(found.p50_us)} ({times(found.p50_low_us, found.p50_high_us)})"
+def with_bounds(us: float | None, low_us: float | None, high_us: float | None) -> str:
+    """640 ms (637 ms to 641 ms)."""
+    return f"{time(us)} ({times(low_us, high_us)})"
 
 
 def tail(found: Summary) -> tuple[str, ...]:
@@ -646,9 +650,9 @@ def sizes(folder: Path) -> Iterator[str]:
 def size_row(own: Sequence[Sized], largest: str) -> tuple[str, ...]:
     """The size, the ratio on its largest network, and whether slower kernels are the reason."""
     near, last = since(own), own[-1]
-    where = "every network" if near is own[0] else NONE
-    if near and near is not own[0]:
-        where = f"{millions(near)} ({near.network})"
+    where = f"{millions(near)} ({near.network})" if near else NONE
+    if near is own[0]:
+        where = "every network"
     reason = "slower kernels" if not near and has_slower_kernels(own) else ""
     on_largest = with_interval(last) if last.network == largest else NONE
     return own[0].name, where, on_largest, reason

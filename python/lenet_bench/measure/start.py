@@ -95,7 +95,7 @@ class Task:
     round: int
     at_s: float  # since the run began
     blocks: Sequence[Block]  # of this backend, so far
-    tell: Callable[[str], None] = lambda _: None  # of what takes long, between timed calls
+    tell: Callable[[str], None]  # of what takes long, between timed calls
 
     @property
     def first(self) -> bool:

@@ -133,10 +133,8 @@ def _ask_child(
     """The child's answer or how it died, and its output."""
     lost = pending  # what a death affects: all until the API is imported, then one variant
     printed = ""
-    python, variables = (
-        environments.interpreter(row),
-        environments.variables(row, 1, hide_output=hide_output),
-    )
+    python = environments.interpreter(row)
+    variables = environments.variables(row, 1, hide_output=hide_output)
     try:
         child = Child(f"{__name__}:serve", python=python, variables=variables)
         _children.add(child)
