@@ -3,7 +3,7 @@
 #
 #   bench/publish.sh FOLDER [STEP...]
 #
-#   why          25 calls taken apart (20 minutes on two cores of an AMD EPYC, Zen 5)
+#   why          25 calls taken apart (35 minutes on two cores of an AMD EPYC, Zen 5)
 #   installed    a few APIs as installed, and with each remedy (20)
 #   conditions   two threads, a call every 20 ms, cold caches (25)
 #   networks     every network, with the machine's limit (80)
@@ -66,7 +66,7 @@ under() {
 
 measure() {
   case $1 in
-    why) kept why lenet-bench why $calls --rounds 6 ;;
+    why) kept why lenet-bench why $calls --rounds 12 ;;
     installed) under as-installed one-thread one-core kept-warm ;;
     conditions) under two-threads idle cold ;;
     networks)
