@@ -73,6 +73,29 @@ print("\\n" + json.dumps([found, images]))
 """
 
 
+GRAPHS = """
+import json
+import tensorflow as tf
+from lenet_bench import read_weights
+from lenet_bench.networks import network
+from lenet_bench.networks.builders import keras, tensorflow
+from lenet_bench.networks.pieces import pieces
+from lenet_bench.why.ways import COMPILED
+
+lenet, weights, image = network("lenet"), read_weights(), tf.zeros([1, 28, 28, 1])
+found = {"keras": [], "tensorflow": []}
+for one in pieces(lenet, COMPILED):
+    made = {
+        "keras": keras.in_place(one.network, weights)["lenet"](weights),
+        "tensorflow": tensorflow.in_place(one.network, weights)["LeNet"](weights),
+    }
+    for name, model in made.items():
+        graph = tf.function(model).get_concrete_function(image)
+        found[name].append(len(graph.captured_inputs))
+print("\\n" + json.dumps(found))
+"""
+
+
 def said_by(framework, program, *arguments):
     """What the program prints in its environment; skips where the framework is not here."""
     own = environment(**variables(find(framework)[0], 1, hide_output=True))
@@ -132,6 +155,13 @@ def test_a_trivial_layer_is_a_softmax_of_ten_pixels_or_where_eager_a_relu(name, 
     assert found["operations", "1"]
     for answer in found["operations", "1"]:
         assert answer == pytest.approx(expected, abs=1e-5)
+
+
+def test_each_graph_of_tensorflow_is_given_all_weights():
+    """A call hands them over one by one in Python, so a network that does nothing must have them."""
+    weights = len(read_weights())
+    for name, counts in json.loads(said_by("keras", GRAPHS).splitlines()[-1]).items():
+        assert set(counts) == {weights}, name
 
 
 @pytest.fixture(scope="module")

@@ -53,16 +53,31 @@ def model(network: Network, weights: Weights, batch: int | None = None) -> keras
 
 
 class Take(layers.Layer):
-    """The first floats of its input, or all. The model also has the variables of other layers."""
+    """The first floats of its input, or all. The model also has the variables of other layers.
+
+    A graph of TensorFlow is given at each call the variables that its trace read: here too all.
+    """
 
     def __init__(self, layer: Layer, held: list[layers.Layer]) -> None:
         super().__init__()
         self.layer, self.held = layer, held
 
     def call(self, x: Any) -> Any:
+        if _is_traced_by_tensorflow():
+            for one in self.held:
+                for variable in one.variables:
+                    keras.ops.copy(variable)
         if self.layer.after == self.layer.before:
             return x
         return keras.ops.reshape(x, (-1, prod(self.layer.before)))[:, : self.layer.after[0]]
+
+
+def _is_traced_by_tensorflow() -> bool:
+    if keras.config.backend() != "tensorflow":
+        return False
+    import tensorflow as tf
+
+    return not tf.executing_eagerly()
 
 
 def _called(layer: Layer, made: layers.Layer, given: list[Any]) -> Any:
