@@ -37,7 +37,7 @@ BLOCK = re.compile(
 )
 PICTURES = ROOT / "docs/pictures"
 SHIPPED = ROOT / "python/lenet_bench/show/classroom"
-PARTS = ROOT / "results/why/epyc-zen5-2026-11-26.jsonl.gz"  # of the machine of the README's result
+PARTS = ROOT / "results/why/epyc-zen5-2026-11-27.jsonl.gz"  # of the machine of the README's result
 NETWORKS = ROOT / "results/networks"
 CONTROL = NETWORKS / "control.jsonl.gz"  # LeNet by hand and built: not a network more
 PICTURED = ("hero", "sizes", "code")  # the figures that pages show

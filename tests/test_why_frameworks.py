@@ -158,10 +158,9 @@ def test_a_trivial_layer_is_a_softmax_of_ten_pixels_or_where_eager_a_relu(name, 
 
 
 def test_each_graph_of_tensorflow_is_given_all_weights():
-    """A call hands them over one by one in Python, so a network that does nothing must have them."""
-    weights = len(read_weights())
+    """A call hands them over in Python, so a network that does nothing must have them."""
     for name, counts in json.loads(said_by("keras", GRAPHS).splitlines()[-1]).items():
-        assert set(counts) == {weights}, name
+        assert set(counts) == {8}, name  # weights and biases of four layers
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,7 @@ from conftest import ROOT
 from lenet_bench.results import breakdowns, read_result
 from lenet_bench.results.breakdown import grouped
 
-RESULT = ROOT / "results/why/epyc-zen5-2026-11-26.jsonl.gz"
+RESULT = ROOT / "results/why/epyc-zen5-2026-11-27.jsonl.gz"
 STAGES = ("convolutions", "full layers")
 
 
@@ -22,17 +22,17 @@ def taken(one, *names):
 
 def test_what_is_said_of_predict_holds(apart):
     whole = apart["keras"].median_us
-    assert taken(apart["keras"], "data set") / whole == pytest.approx(0.46, abs=0.03)
+    assert taken(apart["keras"], "data set") / whole == pytest.approx(0.47, abs=0.03)
     for part in ("pipeline", "second iterator"):
-        assert taken(apart["keras"], part) / whole == pytest.approx(0.23, abs=0.02)
+        assert taken(apart["keras"], part) / whole == pytest.approx(0.2, abs=0.02)
 
 
 def test_what_is_said_of_operations_holds(apart):
     times = {
         ("tensorflow", "tensorflow:concrete"): 8,
-        ("keras:call", "tensorflow"): 8,
-        ("keras-torch", "torch"): 70,
-        ("keras-torch:predict_on_batch", "torch"): 70,
+        ("keras:call", "tensorflow"): 8.7,
+        ("keras-torch", "torch"): 80,
+        ("keras-torch:predict_on_batch", "torch"): 80,
     }
     for (slow, fast), said in times.items():
         found = apart[slow].operation_us.us / apart[fast].operation_us.us
@@ -50,4 +50,4 @@ def test_what_is_said_of_tensorflow_holds(apart):
     assert taken(concrete, "arrays", "Python") / stages == pytest.approx(0.75, abs=0.05)
     stages = taken(keras, *STAGES)
     finding = taken(keras, "arrays", "finding the graph", "Python")
-    assert finding / stages == pytest.approx(1.8, abs=0.05)
+    assert finding / stages == pytest.approx(2.2, abs=0.05)
