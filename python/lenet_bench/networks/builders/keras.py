@@ -55,7 +55,7 @@ def model(network: Network, weights: Weights, batch: int | None = None) -> keras
 class Take(layers.Layer):
     """The first floats of its input, or all. The model also has the variables of other layers.
 
-    A graph of TensorFlow is given at each call the variables that its trace read: here too all.
+    TensorFlow gives a graph at each call the variables that its trace read, so a trace reads all.
     """
 
     def __init__(self, layer: Layer, held: list[layers.Layer]) -> None:
