@@ -57,7 +57,8 @@ def failure(work):
         return [type(error).__name__, str(error)]
 """
 
-CUDNN = ["cudnn", "cudnn:find", "cudnn:tf32", "cudnn:cudagraph", "cudnn:graph_api"]
+CUDNN = ["cudnn", "cudnn:find", "cudnn:tf32", "cudnn:cudagraph", "cudnn:fused"]
+CUDNN += ["cudnn:graph_api", "cudnn:graph_api_cudagraph"]
 CUDA = ["cuda", "cuda:cudagraph", "cuda:mapped", "cuda:persistent"]
 BACKENDS = [*CUDNN, *CUDA]
 

@@ -78,15 +78,15 @@ PYBIND11_MODULE(LENET_MODULE, module, pybind11::mod_gil_not_used()) {
   const auto variant = pybind11::arg("variant") = "";
   bind_on_gpu<lenet::Cudnn, std::string>(module, "Cudnn", variant);
   bind_built<BuiltCudnn, std::string>(module, "BuiltCudnn", variant);
-  bind_on_gpu<lenet::CudnnGraphApi>(module, "CudnnGraphApi");
+  bind_on_gpu<lenet::CudnnGraphApi, std::string>(module, "CudnnGraphApi", variant);
   bind_on_gpu<lenet::FusedOnGpu, std::string>(module, "FusedOnGpu", variant);
   bind_on_gpu<lenet::PersistentOnGpu>(module, "PersistentOnGpu");
   const auto first = pybind11::arg("first"), last = pybind11::arg("last");
   const auto trivial = pybind11::arg("trivial");
   bind<lenet::CudnnProbe, int, int, int, std::string>(module, "CudnnProbe", first, last, trivial,
                                                       variant);
-  bind<lenet::CudnnGraphApiProbe, int, int, int>(module, "CudnnGraphApiProbe", first, last,
-                                                 trivial);
+  bind<lenet::CudnnGraphApiProbe, int, int, int, std::string>(module, "CudnnGraphApiProbe", first,
+                                                              last, trivial, variant);
   bind<lenet::FusedProbe, int, int, int, std::string>(module, "FusedProbe", first, last, trivial,
                                                       variant);
   bind_on_gpu<lenet::LaunchAndCopies>(module, "LaunchAndCopies");

@@ -12,13 +12,13 @@
 namespace lenet {
 
 using Cudnn = cuda::OnGpu<CudnnNetwork, std::string>;
-using CudnnGraphApi = cuda::OnGpu<CudnnGraphApiNetwork>;
+using CudnnGraphApi = cuda::OnGpu<CudnnGraphApiNetwork, std::string>;
 using FusedOnGpu = cuda::OnGpu<FusedNetwork, std::string>;
 using PersistentOnGpu = cuda::OnGpu<PersistentNetwork>;
 
 }  // namespace lenet
 
 extern template class lenet::cuda::OnGpu<lenet::CudnnNetwork, std::string>;
-extern template class lenet::cuda::OnGpu<lenet::CudnnGraphApiNetwork>;
+extern template class lenet::cuda::OnGpu<lenet::CudnnGraphApiNetwork, std::string>;
 extern template class lenet::cuda::OnGpu<lenet::FusedNetwork, std::string>;
 extern template class lenet::cuda::OnGpu<lenet::PersistentNetwork>;

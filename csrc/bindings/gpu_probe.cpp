@@ -99,7 +99,7 @@ std::function<void()> trivial_of(FusedNetwork& n) {
 }
 
 bool is_graph(const CudnnNetwork& n) { return bool(n.graph); }
-bool is_graph(const CudnnGraphApiNetwork&) { return false; }
+bool is_graph(const CudnnGraphApiNetwork& n) { return bool(n.graph); }
 bool is_graph(const FusedNetwork& n) { return bool(n.graph); }
 
 }  // namespace
@@ -166,7 +166,7 @@ std::map<std::string, double> profile_of(StagesOnly<Network>&, const float*, int
 }
 
 template class cuda::OnGpu<StagesOnly<CudnnNetwork>, int, int, int, std::string>;
-template class cuda::OnGpu<StagesOnly<CudnnGraphApiNetwork>, int, int, int>;
+template class cuda::OnGpu<StagesOnly<CudnnGraphApiNetwork>, int, int, int, std::string>;
 template class cuda::OnGpu<StagesOnly<FusedNetwork>, int, int, int, std::string>;
 
 }  // namespace lenet

@@ -16,9 +16,9 @@ namespace lenet {
 template <class Network>
 class StagesOnly;
 
-/// Options: first, last, trivial, and the variant where the network has any.
+/// Options: first, last, trivial, and the variant.
 using CudnnProbe = cuda::OnGpu<StagesOnly<CudnnNetwork>, int, int, int, std::string>;
-using CudnnGraphApiProbe = cuda::OnGpu<StagesOnly<CudnnGraphApiNetwork>, int, int, int>;
+using CudnnGraphApiProbe = cuda::OnGpu<StagesOnly<CudnnGraphApiNetwork>, int, int, int, std::string>;
 using FusedProbe = cuda::OnGpu<StagesOnly<FusedNetwork>, int, int, int, std::string>;
 
 }  // namespace lenet
@@ -26,6 +26,6 @@ using FusedProbe = cuda::OnGpu<StagesOnly<FusedNetwork>, int, int, int, std::str
 extern template class lenet::cuda::OnGpu<lenet::StagesOnly<lenet::CudnnNetwork>, int, int, int,
                                          std::string>;
 extern template class lenet::cuda::OnGpu<lenet::StagesOnly<lenet::CudnnGraphApiNetwork>, int, int,
-                                         int>;
+                                         int, std::string>;
 extern template class lenet::cuda::OnGpu<lenet::StagesOnly<lenet::FusedNetwork>, int, int, int,
                                          std::string>;

@@ -37,14 +37,18 @@ std::vector<Layer> layers_of(CudnnNetwork& n, const float* image) {
 }
 
 std::map<std::string, std::string> facts_of(const CudnnNetwork& n) {
-  constexpr const char* kAlgorithms[CUDNN_CONVOLUTION_FWD_ALGO_COUNT] = {
-      "implicit gemm", "implicit precomputed gemm", "gemm", "direct", "fft", "fft tiling",
-      "winograd",      "winograd nonfused"};
   auto facts = n.session.facts(n.probabilities.values);
-  facts["conv1"] = kAlgorithms[n.conv1.algorithm];
-  facts["conv2"] = kAlgorithms[n.conv2.algorithm];
+  const auto tell = [&](const char* name, const CudnnNetwork::Convolution& layer) {
+    facts[name] = kAlgorithmNames[layer.algorithm];
+    if (layer.refused) facts[name] += ", since cuDNN refuses implicit precomputed gemm here";
+    if (n.variant == "fused") facts[name] += ", with its bias in one call";
+  };
+  tell("conv1", n.conv1);
+  tell("conv2", n.conv2);
   facts["math"] = n.variant == "tf32" ? "TF32 allowed" : "float32";
-  facts["launch"] = n.graph ? "one CUDA graph" : "14 calls on a stream";
+  facts["launch"] = n.graph                ? "one CUDA graph"
+                    : n.variant == "fused" ? "12 calls on a stream"
+                                           : "14 calls on a stream";
   facts["workspace"] = std::to_string(n.convolution_workspace.bytes()) + " bytes";
   return facts;
 }
@@ -84,13 +88,13 @@ std::map<std::string, std::string> facts_of(const CudnnGraphApiNetwork& n) {
   tell("pool2", n.pool2);
   for (const char* layer : {"conv1", "conv2"}) facts[layer] += ", with its bias in one plan";
   facts["math"] = "float32";
-  facts["launch"] = "12 calls on a stream";
+  facts["launch"] = n.graph ? "one CUDA graph" : "12 calls on a stream";
   facts["workspace"] = std::to_string(workspace) + " bytes";
   return facts;
 }
 
 std::map<std::string, double> profile_of(CudnnGraphApiNetwork& n, const float* image, int calls) {
-  return profile_stages(n, image, false, calls);
+  return profile_stages(n, image, bool(n.graph), calls);
 }
 
 // cuda, cuda:cudagraph, cuda:mapped
@@ -150,7 +154,7 @@ std::map<std::string, double> profile_of(PersistentNetwork& n, const float* imag
 // -------------------------------------------------------------------------------------------------
 
 template class cuda::OnGpu<CudnnNetwork, std::string>;
-template class cuda::OnGpu<CudnnGraphApiNetwork>;
+template class cuda::OnGpu<CudnnGraphApiNetwork, std::string>;
 template class cuda::OnGpu<FusedNetwork, std::string>;
 template class cuda::OnGpu<PersistentNetwork>;
 

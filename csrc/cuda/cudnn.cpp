@@ -69,12 +69,11 @@ PoolingDescriptor describe_max_pooling() {
 }
 
 // fc1
-ActivationDescriptor describe_relu() {
-  ActivationDescriptor relu;
-  LENET_CHECK(cudnnCreateActivationDescriptor(relu.put()));
-  LENET_CHECK(
-      cudnnSetActivationDescriptor(relu, CUDNN_ACTIVATION_RELU, CUDNN_NOT_PROPAGATE_NAN, 0.0));
-  return relu;
+ActivationDescriptor describe_activation(cudnnActivationMode_t mode) {
+  ActivationDescriptor activation;
+  LENET_CHECK(cudnnCreateActivationDescriptor(activation.put()));
+  LENET_CHECK(cudnnSetActivationDescriptor(activation, mode, CUDNN_NOT_PROPAGATE_NAN, 0.0));
+  return activation;
 }
 
 // 2  layers ---------------------------------------------------------------------------------------
@@ -125,7 +124,8 @@ CudnnNetwork::CudnnNetwork(const cuda::Session& opened, const Weights& w, const 
       fc1(stream, kFc1Inputs, kFc1Outputs, w.fc1_weight, w.fc1_bias),
       fc2(stream, kFc1Outputs, kClasses, w.fc2_weight, w.fc2_bias),
       max_pooling(describe_max_pooling()),
-      relu(describe_relu()) {
+      relu(describe_activation(CUDNN_ACTIVATION_RELU)),
+      identity(describe_activation(CUDNN_ACTIVATION_IDENTITY)) {
   variant == "tf32" ? cuda::require_tf32() : cuda::require_float32();
   LENET_CHECK(cudnnCreate(cudnn.put()));
   LENET_CHECK(cudnnSetStream(cudnn, stream));
@@ -141,7 +141,7 @@ CudnnNetwork::CudnnNetwork(const cuda::Session& opened, const Weights& w, const 
   if (bytes != 0) convolution_workspace = DeviceFloats((bytes + 3) / 4);
 
   // cuBLAS would otherwise allocate its own when it first needs it: maybe while we capture.
-  cublas_workspace = DeviceFloats((4 << 20) / sizeof(float));
+  cublas_workspace = DeviceFloats(cuda::kCublasWorkspaceBytes / sizeof(float));
   LENET_CHECK(cublasSetWorkspace(cublas, cublas_workspace, cublas_workspace.bytes()));
 
   warm_up();  // it loads the kernels, which a capture must not
@@ -157,12 +157,20 @@ void CudnnNetwork::warm_up() {
   infer(blank.data(), ten);
 }
 
-/// Default: the hard-coded algorithm. Only `find` asks cuDNN. An algorithm may be listed with
-/// CUDNN_DEFAULT_MATH: it is the second choice, and keeps to the float32 that the convolution's
-/// descriptor demands; whether it can, workspace_bytes() asks.
+/// Default: the hard-coded algorithm, or the one that every GPU has where cuDNN lacks it here. Only
+/// `find` asks cuDNN. An algorithm may be listed with CUDNN_DEFAULT_MATH: it is the second choice,
+/// and keeps to the float32 that the convolution's descriptor demands; whether it can,
+/// workspace_bytes() asks.
 void CudnnNetwork::choose_algorithm(Convolution& layer, const Activation& input,
                                     const Activation& output) {
-  if (variant != "find") return;
+  if (variant != "find") {
+    std::size_t bytes = 0;
+    const cudnnStatus_t status = cudnnGetConvolutionForwardWorkspaceSize(
+        cudnn, input.shape, layer.filter, layer.convolution, output.shape, layer.algorithm, &bytes);
+    layer.refused = cuda::is_not_supported(status);
+    if (layer.refused) layer.algorithm = CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_GEMM;
+    return;
+  }
   const auto listed = measure_algorithms(layer, input, output);
   const auto* chosen = first_usable(listed, CUDNN_FMA_MATH);
   if (chosen == nullptr) chosen = first_usable(listed, CUDNN_DEFAULT_MATH);
@@ -238,6 +246,13 @@ void CudnnNetwork::copy_out() {
 
 // conv1 and conv2
 void CudnnNetwork::convolve(const Convolution& layer, const Activation& input, Activation& output) {
+  if (variant == "fused") {
+    LENET_CHECK(cudnnConvolutionBiasActivationForward(
+        cudnn, &kOne, input.shape, input.values, layer.filter, layer.weight, layer.convolution,
+        layer.algorithm, convolution_workspace, convolution_workspace.bytes(), &kZero, output.shape,
+        output.values, layer.bias_shape, layer.bias, identity, output.shape, output.values));
+    return;
+  }
   LENET_CHECK(cudnnConvolutionForward(cudnn, &kOne, input.shape, input.values, layer.filter,
                                       layer.weight, layer.convolution, layer.algorithm,
                                       convolution_workspace, convolution_workspace.bytes(), &kZero,

@@ -14,7 +14,12 @@
 
 namespace lenet {
 
-/// Its variant is "" (algorithm named by hand), "find", "tf32" or "cudagraph".
+/// What cuDNN calls its algorithms for a convolution, by their numbers.
+constexpr const char* kAlgorithmNames[CUDNN_CONVOLUTION_FWD_ALGO_COUNT] = {
+    "implicit gemm", "implicit precomputed gemm", "gemm", "direct", "fft", "fft tiling",
+    "winograd",      "winograd nonfused"};
+
+/// Its variant is "" (algorithm named by hand), "find", "fused", "tf32" or "cudagraph".
 struct CudnnNetwork {
   template <class Handle, auto destroy>
   using Owner = cuda::Owner<Handle, destroy>;
@@ -44,6 +49,7 @@ struct CudnnNetwork {
     TensorDescriptor bias_shape;
     cuda::DeviceFloats weight, bias;
     cudnnConvolutionFwdAlgo_t algorithm = CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM;
+    bool refused = false;  // that one, by this cuDNN on this GPU
   };
 
   struct FullyConnected {
@@ -88,7 +94,7 @@ struct CudnnNetwork {
   Convolution conv1, conv2;
   FullyConnected fc1, fc2;
   PoolingDescriptor max_pooling;
-  ActivationDescriptor relu;
+  ActivationDescriptor relu, identity;
 
   cuda::PinnedFloats host_image{std::size_t(images) * kImagePixels};
   cuda::PinnedFloats host_probabilities{std::size_t(images) * kClasses};

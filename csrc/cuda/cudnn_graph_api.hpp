@@ -5,6 +5,8 @@
 #include <cuda_runtime.h>
 #include <cudnn.h>
 
+#include <string>
+
 #include "cuda/cudnn_plan.hpp"
 #include "cuda/owners.hpp"
 #include "cuda/session.hpp"
@@ -12,6 +14,7 @@
 
 namespace lenet {
 
+/// Its variant is "" or "cudagraph".
 struct CudnnGraphApiNetwork {
   using CudnnHandle = cuda::Owner<cudnnHandle_t, cudnnDestroy>;
   using CublasHandle = cuda::Owner<cublasHandle_t, cublasDestroy>;
@@ -40,7 +43,8 @@ struct CudnnGraphApiNetwork {
 
   /// A network is built for a number of images a call, as its plans are.
   static constexpr int kMostImages = 1024;
-  CudnnGraphApiNetwork(const cuda::Session& session, const Weights& weights, int images = 1);
+  CudnnGraphApiNetwork(const cuda::Session& session, const Weights& weights,
+                       const std::string& variant, int images = 1);
 
   /// `count` images, at most as many as it is built for.
   void infer(const float* pixels, float* ten, int count = 1);
@@ -69,9 +73,11 @@ struct CudnnGraphApiNetwork {
   cuda::DeviceFloats pool2_out{images * kFc1Inputs};
   cuda::DeviceFloats fc1_out{images * kFc1Outputs}, fc2_out{images * kClasses};
   cuda::DeviceFloats probabilities{images * kClasses};
-  cuda::DeviceFloats cublas_workspace{(4 << 20) / sizeof(float)};
+  cuda::DeviceFloats cublas_workspace{cuda::kCublasWorkspaceBytes / sizeof(float)};
 
   Step conv1, pool1, conv2, pool2;
+
+  cuda::GraphExec graph;  // with "cudagraph"
 };
 
 }  // namespace lenet

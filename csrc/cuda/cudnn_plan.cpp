@@ -171,13 +171,6 @@ namespace {
 
 // 3  plans ----------------------------------------------------------------------------------------
 
-/// Whether cuDNN only says that this is no way for this graph here. (That a part of cuDNN cannot be
-/// loaded is more, although it has one of these numbers.)
-bool is_not_supported(cudnnStatus_t status) {
-  return status >= CUDNN_STATUS_NOT_SUPPORTED && status < CUDNN_STATUS_INTERNAL_ERROR &&
-         status != CUDNN_STATUS_NOT_SUPPORTED_SUBLIBRARY_UNAVAILABLE;
-}
-
 /// The ways to run a graph that cuDNN lists, the one that it guesses to be the fastest first.
 std::vector<Descriptor> list_configurations(const OperationGraph& graph,
                                             cudnnBackendHeurMode_t mode) {

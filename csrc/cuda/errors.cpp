@@ -81,6 +81,11 @@ Outcome explain(cudnnStatus_t status) {
 
 Outcome explain(nvrtcResult status) { return {nvrtcGetErrorString(status), "", {}}; }
 
+bool is_not_supported(cudnnStatus_t status) {
+  return status >= CUDNN_STATUS_NOT_SUPPORTED && status < CUDNN_STATUS_INTERNAL_ERROR &&
+         status != CUDNN_STATUS_NOT_SUPPORTED_SUBLIBRARY_UNAVAILABLE;
+}
+
 void fail(const Outcome& outcome, const Call& call) {
   const std::string text(call.text);
   std::string sentence = text.substr(0, text.find('(')) + " failed with " + outcome.name;

@@ -82,6 +82,9 @@ struct Stages {
   std::function<void()> copy_in, compute, copy_out;
 };
 
+/// What NVIDIA advises for cuBLAS on a GPU of 2022 or later.
+constexpr std::size_t kCublasWorkspaceBytes = std::size_t{32} << 20;
+
 /// Captures what `enqueue` puts on the stream, to be launched as one.
 GraphExec capture(cudaStream_t stream, const std::function<void()>& enqueue);
 

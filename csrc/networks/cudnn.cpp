@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <utility>
 
 #include "cuda/errors.hpp"
@@ -18,6 +19,10 @@ using cuda::DeviceFloats;
 // cuDNN and cuBLAS compute `output = alpha * operation(input) + beta * output`.
 constexpr float kOne = 1.0f;
 constexpr float kZero = 0.0f;
+
+// Of a search for the fastest algorithm.
+constexpr int kTimes = 4;
+constexpr std::size_t kMostWorkspace = std::size_t{1} << 30;
 
 void require_layers(const Graph& graph) {
   for (const Layer& layer : graph.layers()) {
@@ -101,6 +106,11 @@ std::map<std::string, std::string> Cudnn::facts() const {
   facts["launch"] =
       launched_ ? "one CUDA graph" : std::to_string(calls_.size() + 2) + " calls on a stream";
   facts["workspace"] = std::to_string(workspace_.bytes()) + " bytes";
+  std::string& convolutions = facts["convolutions"];
+  for (const auto& [algorithm, count] : algorithms_) {
+    if (!convolutions.empty()) convolutions += ", ";
+    convolutions += std::to_string(count) + " by " + kAlgorithmNames[algorithm];
+  }
   return facts;
 }
 
@@ -151,49 +161,67 @@ void Cudnn::convolve(const Layer& layer, const Step& step, Tensor x, Tensor adde
   LENET_CHECK(cudnnSetConvolution2dDescriptor(*convolution, pad, pad, stride, stride, 1, 1,
                                               CUDNN_CROSS_CORRELATION, CUDNN_DATA_FLOAT));
   LENET_CHECK(cudnnSetConvolutionMathType(*convolution, CUDNN_FMA_MATH));
-  const auto algorithm = choose(x, *filter, *convolution, y);
-  std::size_t bytes = 0;
-  LENET_CHECK(cudnnGetConvolutionForwardWorkspaceSize(cudnn_, x.shape, *filter, *convolution,
-                                                      y.shape, algorithm, &bytes));
-  workspace_bytes_ = std::max(workspace_bytes_, bytes);
   const Tensor weight = parameter(layer.parameters[0]), bias = parameter(layer.parameters[1]);
-  if (step.relu) {
-    calls_.push_back([=, z = step.added != 0 ? added : y, times = step.added != 0 ? 1.0f : 0.0f] {
-      LENET_CHECK(cudnnConvolutionBiasActivationForward(
-          cudnn_, &kOne, x.shape, x.values, *filter, weight.values, *convolution, algorithm,
-          workspace_, workspace_.bytes(), &times, z.shape, z.values, bias.shape, bias.values, relu_,
-          y.shape, y.values));
-    });
-    return;
-  }
-  calls_.push_back([=] {
-    LENET_CHECK(cudnnConvolutionForward(cudnn_, &kOne, x.shape, x.values, *filter, weight.values,
-                                        *convolution, algorithm, workspace_, workspace_.bytes(),
-                                        &kZero, y.shape, y.values));
-  });
+  const auto workspace_of = [=](cudnnConvolutionFwdAlgo_t algorithm, std::size_t* bytes) {
+    return cudnnGetConvolutionForwardWorkspaceSize(cudnn_, x.shape, *filter, *convolution, y.shape,
+                                                   algorithm, bytes);
+  };
+  const Convolve fused = [=, z = step.added != 0 ? added : y,
+                          times = step.added != 0 ? 1.0f : 0.0f](auto algorithm, auto& workspace) {
+    return cudnnConvolutionBiasActivationForward(
+        cudnn_, &kOne, x.shape, x.values, *filter, weight.values, *convolution, algorithm,
+        workspace, workspace.bytes(), &times, z.shape, z.values, bias.shape, bias.values, relu_,
+        y.shape, y.values);
+  };
+  const Convolve alone = [=](auto algorithm, auto& workspace) {
+    return cudnnConvolutionForward(cudnn_, &kOne, x.shape, x.values, *filter, weight.values,
+                                   *convolution, algorithm, workspace, workspace.bytes(), &kZero,
+                                   y.shape, y.values);
+  };
+  const Convolve& call = step.relu ? fused : alone;
+  const auto algorithm = choose(workspace_of, call);
+  std::size_t bytes = 0;
+  LENET_CHECK(workspace_of(algorithm, &bytes));
+  workspace_bytes_ = std::max(workspace_bytes_, bytes);
+  ++algorithms_[algorithm];
+  calls_.push_back([=] { LENET_CHECK(call(algorithm, workspace_)); });
+  if (step.relu) return;
   add(bias, y);
   if (step.added != 0) add(added, y);
 }
 
-/// The first float32 algorithm of those that cuDNN lists, the fastest first, with "find"; it
-/// measures twice, since the first time loads them all.
-cudnnConvolutionFwdAlgo_t Cudnn::choose(Tensor x, cudnnFilterDescriptor_t filter,
-                                        cudnnConvolutionDescriptor_t convolution, Tensor y) {
-  if (variant_ != "find") return CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM;
-  int count = 0;
-  std::vector<cudnnConvolutionFwdAlgoPerf_t> listed(CUDNN_CONVOLUTION_FWD_ALGO_COUNT * 2);
-  for (int time = 0; time < 2; ++time) {
-    LENET_CHECK(cudnnFindConvolutionForwardAlgorithm(cudnn_, x.shape, filter, convolution, y.shape,
-                                                     static_cast<int>(listed.size()), &count,
-                                                     listed.data()));
+/// The algorithm named by hand, or the one that every GPU has where cuDNN lacks it here. With "find"
+/// the fastest in the very call that is made later: cuDNN's own search measures a convolution
+/// without its bias and ReLU, which may be fast where the call with them is slow or refused.
+cudnnConvolutionFwdAlgo_t Cudnn::choose(const WorkspaceOf& workspace_of, const Convolve& call) {
+  std::size_t bytes = 0;
+  if (variant_ != "find") {
+    constexpr auto kNamed = CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM;
+    return cuda::is_not_supported(workspace_of(kNamed, &bytes))
+               ? CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_GEMM
+               : kNamed;
   }
-  for (const cudnnMathType_t math : {CUDNN_FMA_MATH, CUDNN_DEFAULT_MATH}) {
-    for (int number = 0; number < count; ++number) {
-      const auto& it = listed[number];
-      if (it.status == CUDNN_STATUS_SUCCESS && it.mathType == math) return it.algo;
+  const cuda::Event begin = cuda::make_event(), end = cuda::make_event();
+  std::optional<cudnnConvolutionFwdAlgo_t> fastest;
+  float least = 0;
+  for (int number = 0; number < CUDNN_CONVOLUTION_FWD_ALGO_COUNT; ++number) {
+    const auto algorithm = static_cast<cudnnConvolutionFwdAlgo_t>(number);
+    if (workspace_of(algorithm, &bytes) != CUDNN_STATUS_SUCCESS || bytes > kMostWorkspace) continue;
+    const DeviceFloats workspace((bytes + 4) / 4);
+    for (int time = 0; time < kTimes; ++time) {  // the first also loads its kernels
+      LENET_CHECK(cudaEventRecordWithFlags(begin, stream_, cudaEventRecordDefault));
+      if (call(algorithm, workspace) != CUDNN_STATUS_SUCCESS) break;
+      LENET_CHECK(cudaEventRecordWithFlags(end, stream_, cudaEventRecordDefault));
+      LENET_CHECK(cudaStreamSynchronize(stream_));
+      float took = 0;
+      LENET_CHECK(cudaEventElapsedTime(&took, begin, end));
+      if (time == 0 || (fastest && took >= least)) continue;
+      fastest = algorithm;
+      least = took;
     }
   }
-  throw cuda::CallFailed("cuDNN lists no float32 algorithm for a convolution of this network");
+  if (fastest) return *fastest;
+  throw cuda::CallFailed("cuDNN runs no float32 algorithm for a convolution of this network");
 }
 
 /// cuBLAS counts by columns, so our row-major outputs x inputs is its transposed inputs x outputs.

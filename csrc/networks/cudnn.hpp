@@ -44,8 +44,10 @@ class Cudnn {
   void rectify(Tensor x, Tensor y);
   void copy(const float* from, float* to, std::size_t floats);
 
-  cudnnConvolutionFwdAlgo_t choose(Tensor x, cudnnFilterDescriptor_t filter,
-                                   cudnnConvolutionDescriptor_t convolution, Tensor y);
+  using WorkspaceOf = std::function<cudnnStatus_t(cudnnConvolutionFwdAlgo_t, std::size_t* bytes)>;
+  using Convolve =
+      std::function<cudnnStatus_t(cudnnConvolutionFwdAlgo_t, const cuda::DeviceFloats& workspace)>;
+  cudnnConvolutionFwdAlgo_t choose(const WorkspaceOf& workspace_of, const Convolve& call);
   cudnnTensorDescriptor_t describe(const Shape& shape);
   Tensor parameter(const Parameter& from);
   void enqueue();
@@ -63,7 +65,8 @@ class Cudnn {
   Pool<cuda::DeviceFloats> pool_;
   std::vector<Value> values_;
   std::size_t workspace_bytes_ = 0;
-  cuda::DeviceFloats workspace_, cublas_workspace_{(4 << 20) / sizeof(float)};
+  std::map<cudnnConvolutionFwdAlgo_t, int> algorithms_;  // how many convolutions each has
+  cuda::DeviceFloats workspace_, cublas_workspace_{cuda::kCublasWorkspaceBytes / sizeof(float)};
   cuda::PinnedFloats host_input_{inputs_}, host_answer_{answers_};
   std::vector<std::function<void()>> calls_;
   Value input_, answer_;

@@ -31,7 +31,7 @@ struct cudnnPoolingStruct {
   bool set = false;
 };
 struct cudnnActivationStruct {
-  bool relu = false;
+  bool relu = false, identity = false;
 };
 
 namespace {
@@ -258,7 +258,8 @@ cudnnStatus_t cudnnSetActivationDescriptor(cudnnActivationDescriptor_t d,
                                            double) {
   ENTER("cudnnSetActivationDescriptor");
   d->relu = mode == CUDNN_ACTIVATION_RELU;
-  return d->relu ? CUDNN_STATUS_SUCCESS : CUDNN_STATUS_NOT_SUPPORTED;
+  d->identity = mode == CUDNN_ACTIVATION_IDENTITY;
+  return d->relu || d->identity ? CUDNN_STATUS_SUCCESS : CUDNN_STATUS_NOT_SUPPORTED;
 }
 
 // algorithms --------------------------------------------------------------------------------------
@@ -321,13 +322,16 @@ cudnnStatus_t cudnnConvolutionBiasActivationForward(
     const cudnnActivationDescriptor_t activation, const cudnnTensorDescriptor_t y_shape, void* y) {
   ENTER("cudnnConvolutionBiasActivationForward");
   const cudnnTensorStruct biases{1, y_shape->c, 1, 1};
-  if (!activation->relu || !(*z_shape == *y_shape) || !(*bias_shape == biases)) {
+  const bool known =
+      activation->relu ||
+      (activation->identity && algorithm == CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM);
+  if (!known || !(*z_shape == *y_shape) || !(*bias_shape == biases)) {
     return CUDNN_STATUS_BAD_PARAM;
   }
   return ::convolution(handle, "cudnnConvolutionBiasActivationForward",
                        *static_cast<const float*>(alpha1), *x_shape, x, *w_shape, w, *convolution,
                        algorithm, space, space_bytes, *static_cast<const float*>(alpha2), z, bias,
-                       *y_shape, y, true);
+                       *y_shape, y, activation->relu);
 }
 
 cudnnStatus_t cudnnAddTensor(cudnnHandle_t handle, const void* alpha,

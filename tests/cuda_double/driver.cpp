@@ -198,8 +198,9 @@ void examine(const std::string& name, const Parameters& parameters) {
   const std::size_t colon = name.find(':');
   const std::string variant = colon == std::string::npos ? "" : name.substr(colon + 1);
   const double allowed = variant == "tf32" ? 5e-3 : 1e-5;
-  if (name == "cudnn:graph_api") {
-    examine(lenet::CudnnGraphApi(parameters.weights(), 1), parameters, allowed);
+  if (variant == "graph_api" || variant == "graph_api_cudagraph") {
+    const std::string of_it = variant == "graph_api" ? "" : "cudagraph";
+    examine(lenet::CudnnGraphApi(parameters.weights(), 1, of_it), parameters, allowed);
   } else if (name.substr(0, colon) == "cudnn") {
     examine(lenet::Cudnn(parameters.weights(), 1, variant), parameters, allowed);
   } else if (name == "cuda:persistent") {

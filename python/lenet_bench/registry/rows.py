@@ -87,6 +87,7 @@ BACKENDS: tuple[Backend, ...] = (
         calls="NVIDIA's kernels, one or more for each step",
         variants={
             "find": "the algorithm that cuDNN measured to be the fastest",
+            "fused": "a convolution and its bias in one call",
             "tf32": "TF32 allowed: 10 bits of mantissa in products",
             "cudagraph": "all of it captured once as a CUDA graph",
         },
@@ -99,6 +100,15 @@ BACKENDS: tuple[Backend, ...] = (
         Native("cuda", "CudnnGraphApi", ("cuda/cudnn_graph_api",)),
         summary="C++ on cuDNN's graph API in C: a convolution and its bias in one plan",
         calls="NVIDIA's kernels, the engines that cuDNN's heuristics name",
+        counterpart="onednn",
+    ),
+    _in_cpp(
+        "cudnn:graph_api_cudagraph",
+        Native("cuda", "CudnnGraphApi", ("cuda/cudnn_graph_api",)),
+        default="cudagraph",
+        summary="the plans of cudnn:graph_api, all of it captured once as a CUDA graph",
+        calls="NVIDIA's kernels, the engines that cuDNN's heuristics name",
+        variants={"cudagraph": "all of it captured once as a CUDA graph"},
         counterpart="onednn",
     ),
     Backend(

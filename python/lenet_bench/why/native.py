@@ -34,6 +34,7 @@ def native_probes(case: Case) -> Iterator[Probe]:
         yield from _of_one_kernel(case, getattr(cuda.native(), floor))
     elif of.cls in CUDA:
         name, count = CUDA[of.cls]
+        count = _GRAPH_API if variant == "fused" else count
         options = {"variant": variant} if variant else {}
         cls = getattr(cuda.native(), name)
 
