@@ -3,7 +3,8 @@
 A program of NumPy-like functions that XLA compiles for the processor at hand; its convolutions and
 matrix products are YNNPACK's, the heir of XNNPACK, on a GPU cuDNN's and cuBLAS's. Closed over by
 the function, the weights are constants of the program; `arguments` passes them to every call, as
-training does. `bfloat16` has constants and images in that type, `tf32` rounds products on a GPU.
+training does. `aot` calls the program that was compiled ahead of time, without jax.jit's dispatch.
+`bfloat16` has constants and images in that type, `tf32` rounds products on a GPU.
 """
 
 from typing import Any
@@ -13,6 +14,7 @@ import numpy as np
 from jax import lax
 from jax import numpy as jnp
 
+from ..network import IMAGE
 from ..weights import Weights
 from . import Infer
 
@@ -66,6 +68,13 @@ def arguments(weights: Weights) -> Infer:
     return lambda images: np.array(program(parameters, images))
 
 
+def aot(weights: Weights) -> Infer:
+    """`constants`, lowered and compiled ahead of time for one image."""
+    parameters, image = load(weights), jnp.zeros((1, *IMAGE))
+    program = jax.jit(lambda images: lenet(parameters, images)).lower(image).compile()
+    return lambda images: np.array(program(images))
+
+
 def tf32(weights: Weights) -> Infer:
     """`constants`, with products in TF32, for the whole process."""
     jax.config.update("jax_default_matmul_precision", "tensorfloat32")
@@ -81,6 +90,6 @@ def bfloat16(weights: Weights) -> Infer:
 
 def describe(program: Any, parameters: Any = None) -> dict[str, str]:
     """The device that an answer lies on."""
-    image = jnp.zeros((1, 28, 28))
+    image = jnp.zeros((1, *IMAGE))
     answer = program(image) if parameters is None else program(parameters, image)
     return {"device": str(answer.device)}

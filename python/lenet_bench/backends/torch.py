@@ -4,11 +4,13 @@ nn.Module over ATen, whose convolutions and matrix products are oneDNN's and MKL
 `export` and `autotuned` replace the dispatch of one kernel after another by C++ that Inductor
 generates; `torchscript` is the older way to the same end. On a GPU the kernels are cuDNN's and
 cuBLAS's, or Triton's that Inductor generates; there `cudagraph` captures the module by hand, and
-`reduce_overhead` has PyTorch capture what Inductor made of it.
+`pinned` the copies to and from it, too; `reduce_overhead` has PyTorch capture what Inductor made of
+it, and `max_autotune` has Inductor time its kernels as well.
 """
 
 import re
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +21,7 @@ from torch.ao.quantization import quantize_fx
 from torch.nn import functional
 
 from ..export.calibration import digits
-from ..network import IMAGE
+from ..network import CLASSES, IMAGE
 from ..weights import Weights
 from . import Array, Infer, in_cpp
 
@@ -95,18 +97,18 @@ def reduce_overhead(weights: Weights, threads: int, device: str) -> Infer:
     return on_arrays(torch.compile(load(weights, threads, device), mode="reduce-overhead"), device)
 
 
+def max_autotune(weights: Weights, threads: int, device: str) -> Infer:
+    """The same, its kernels chosen by timing them."""
+    torch._inductor.config.compile_threads = 1
+    torch._inductor.config.autotune_num_choices_displayed = 0  # or it prints what it timed
+    return on_arrays(torch.compile(load(weights, threads, device), mode="max-autotune"), device)
+
+
 def cudagraph(weights: Weights, threads: int, device: str) -> Infer:
     """The module for one image, captured as a CUDA graph."""
     model, image = load(weights, threads, device), example(device)
-    beside, graph = torch.cuda.Stream(), torch.cuda.CUDAGraph()
     with torch.inference_mode():
-        beside.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(beside):  # what is done for the first time cannot be captured
-            for _ in range(3):
-                model(image)
-        torch.cuda.current_stream().wait_stream(beside)
-        with torch.cuda.graph(graph):
-            answer = model(image)
+        graph, answer = captured(lambda: model(image))
 
     def infer(images: Array) -> Array:
         with torch.inference_mode():
@@ -115,6 +117,42 @@ def cudagraph(weights: Weights, threads: int, device: str) -> Infer:
             return answer.cpu().numpy()
 
     return infer
+
+
+def pinned(weights: Weights, threads: int, device: str) -> Infer:
+    """The same, with both copies in the graph, from and to pinned memory of the host."""
+    model, image = load(weights, threads, device), example(device)
+    given = torch.zeros(image.shape, pin_memory=True)
+    probabilities = torch.zeros(1, CLASSES, pin_memory=True)
+
+    def enqueue() -> torch.Tensor:
+        answer = model(image.copy_(given, non_blocking=True))
+        probabilities.copy_(answer, non_blocking=True)
+        return answer
+
+    with torch.inference_mode():
+        graph, answer = captured(enqueue)
+
+    def infer(images: Array) -> Array:
+        given.numpy()[:, 0] = images
+        graph.replay()
+        torch.cuda.synchronize(answer.device)
+        return probabilities.numpy().copy()
+
+    return infer
+
+
+def captured(enqueue: Callable[[], torch.Tensor]) -> tuple[torch.cuda.CUDAGraph, torch.Tensor]:
+    """What the function enqueues as a CUDA graph, and the tensor that it gave."""
+    beside, graph = torch.cuda.Stream(), torch.cuda.CUDAGraph()
+    beside.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(beside):  # what is done for the first time cannot be captured
+        for _ in range(3):
+            enqueue()
+    torch.cuda.current_stream().wait_stream(beside)
+    with torch.cuda.graph(graph):
+        answer = enqueue()
+    return graph, answer
 
 
 def tf32(weights: Weights, threads: int, device: str) -> Infer:

@@ -154,10 +154,13 @@ FRAMEWORKS: tuple[Backend, ...] = (
         variants={
             "constants": "the weights closed over by the function",
             "arguments": "the weights passed to each call",
+            "aot": "`constants`, compiled ahead of time for one image: lower and compile",
             "bfloat16": "constants and images in bfloat16",
         },
         tolerances={"bfloat16": 0.04},
         reduced={"bfloat16": "bfloat16"},
+        at_once={"aot": 1},
+        batch={"aot": "constants"},
         variables=_JAX,
         gpu=replace(
             _JAX_GPU,
@@ -192,13 +195,15 @@ FRAMEWORKS: tuple[Backend, ...] = (
             _TORCH_GPU,
             variants={
                 "cudagraph": "the module captured by hand: torch.cuda.graph",
+                "pinned": "cudagraph, its copies captured too, from and to pinned memory",
                 "reduce_overhead": "torch.compile(mode='reduce-overhead'), which captures graphs",
+                "max_autotune": "the same with mode='max-autotune': kernels chosen by timing them",
                 "tf32": "products rounded to TF32: set_float32_matmul_precision('high')",
             },
             tolerances={"tf32": _TF32},
             reduced={"tf32": "TF32", "bfloat16": "bfloat16"},
-            at_once={"cudagraph": 1},
-            compiled=frozenset({"reduce_overhead"}),
+            at_once={"cudagraph": 1, "pinned": 1},
+            compiled=frozenset({"reduce_overhead", "max_autotune"}),
         ),
     ),
     framework(

@@ -10,7 +10,8 @@ from . import Case, Infer, Way, Ways
 
 EAGER = Form(in_full=True, eager=True)
 COMPILED = Form(in_full=True, held=True)  # unused layers are left out, and arrays not copied
-_TOO_LONG = ("autotuned", "cudagraph", "reduce_overhead")  # or captured once
+#: Compiled for too long, or captured once.
+_TOO_LONG = ("autotuned", "cudagraph", "max_autotune", "pinned", "reduce_overhead")
 ON_TENSOR = "the call on an array, less that on the API's own"
 
 Held = Any  # the objects that a backend's function holds, by their names in it
@@ -60,7 +61,7 @@ def _jax(case: Case) -> dict[str, Ways]:
 
     entered = (ENTERING, "a program that returns ten pixels", entering)
     ways = called(case, "arrays", ON_TENSOR, entered, form=COMPILED)
-    return dict.fromkeys(("constants", "arguments"), ways)
+    return dict.fromkeys(("constants", "arguments", "aot"), ways)
 
 
 def _onnxruntime(case: Case) -> dict[str, Ways]:
