@@ -118,12 +118,13 @@ def build(
     if not threads:
         threads = usable_cores() if row.own_threads is None else row.own_threads
     name, fails = row.spell(variant), "cannot be imported"
+    on_gpu = row.framework and row.device == "gpu"
     expected = (Exception, SystemExit) if row.framework else (ImportError,)
     try:
         import_backend(row)
         if row.native and not adapted:
             return native.build(row.native, variant, weights, threads)
-        fails = "cannot run on the GPU" if row.moved else "cannot be built"
+        fails = "cannot run on the GPU" if on_gpu else "cannot be built"
         network = (adapted or _adapted)(row, variant, weights, threads)
     except LenetBenchError:
         raise
@@ -131,12 +132,12 @@ def build(
         why = _why(error)
         if isinstance(error, ModuleNotFoundError) and not is_installed(row):
             fails = "is not installed"
-        if row.moved and not str(error):  # JAX asserts that it has found a device, no more
+        if on_gpu and not str(error):  # JAX asserts that it has found a device, no more
             why += ": it finds no GPU, or was built without GPU support"
         raise Unavailable(
             wrong_version(name, why) or f"{name} {fails} ({why}); {_fix_damaged(row)}"
         ) from error
-    return ProvenOnGpu(network, name, _fix_damaged(row)) if row.moved else network
+    return ProvenOnGpu(network, name, _fix_damaged(row)) if on_gpu else network
 
 
 def _why(error: BaseException) -> str:

@@ -115,6 +115,15 @@ ENGINES: tuple[Backend, ...] = (
         ),
     ),
     _engine(
+        "tensorrt",
+        summary="Python, TensorRT's engine from the ONNX model, as a CUDA graph; never run here",
+        calls="NVIDIA's kernels, chosen by timing them",
+        library="TensorRT",
+        device="gpu",
+        counterpart="onnxruntime",
+        variables=FLOAT32_ON_GPU,
+    ),
+    _engine(
         "ggml",
         summary="Python, ggml's graph of tensors, through ggml-python",
         calls="ggml's own kernels",
@@ -175,6 +184,17 @@ ENGINES: tuple[Backend, ...] = (
             "autoscheduled": "the schedule that Mullapudi2016 finds",
         },
         variables={"HL_NUM_THREADS": "{threads}"},
+    ),
+    _compiler(
+        "triton",
+        summary="Python, Triton: two kernels of our own, each launched twice",
+        calls="code that Triton generates",
+        library="Triton",
+        device="gpu",
+        counterpart="torch",
+        extra="triton",
+        environment="torch-gpu",  # PyTorch for CUDA brings it
+        variables={"TRITON_DEFAULT_FP_FUSION": "1"},  # or it warns that this default will change
     ),
     _compiler(
         "iree",
