@@ -127,25 +127,28 @@ wasm: $(TEST)/installed  ## the fused kernels and the preparation of pictures as
 bench: $(TEST)/installed  ## the installed backends through pytest-benchmark
 	$(TEST)/bin/python -m pytest bench/ --benchmark-only
 
-# For a machine with a GPU and without network, which has this Python and glibc or a newer one.
+# For a machine with a GPU and without network, which has this Python and this glibc or a newer one.
+# lenet-bench is built here with what such a machine has of CUDA, so nothing is compiled there.
 GPU_KIT := gpu-kit
 GPU_PYTHON := 3.12
 GPU_PLATFORMS := $(foreach tag,2014 _2_17 _2_27 _2_28,--platform manylinux$(tag)_x86_64)
-LARGEST_KIT := 16000000
+LARGEST_KIT := 32000000
 
 gpu-kit:  ## what to carry to a machine with a GPU and without network (docs/gpu.md)
+	@test -n "$(call PYTHON_OF,$(GPU_PYTHON))" || { echo "the kit is built with Python $(GPU_PYTHON); none was found"; exit 1; }
 	@rm -rf $(GPU_KIT)
 	@env -u PIP_CONSTRAINT $(PYTHON) -m pip download --quiet --no-deps --only-binary=:all: --implementation cp \
 	  --python-version $(GPU_PYTHON) $(GPU_PLATFORMS) -d $(GPU_KIT) -r bench/gpu-wheels.txt
+	@echo 'Building lenet-bench for Python $(GPU_PYTHON) and CUDA 13 (some minutes) ...'
+	@PIP_CONSTRAINT=$(CURDIR)/bench/gpu-image.txt PIP_BUILD_CONSTRAINT=$(CURDIR)/bench/gpu-image.txt \
+	  $(call PYTHON_OF,$(GPU_PYTHON)) -m pip wheel --quiet --no-deps -w $(GPU_KIT) . --config-settings=lenet.cuda=13
 	@test -z "$$LENET_BENCH_MNIST" || cp "$$LENET_BENCH_MNIST"/t10k-*-ubyte* $(GPU_KIT)
 	@git describe --always --dirty --abbrev=40 --exclude='*' > $(GPU_KIT)/commit
 	@size=$$(cat $(GPU_KIT)/* | wc -c); test $$size -lt $(LARGEST_KIT) || \
 	  { echo "$(GPU_KIT) has $$size bytes, and the machine takes $(LARGEST_KIT) at most"; exit 1; }; \
-	echo "Carry the tree and $(GPU_KIT), $$size bytes. There:"
-	@echo '  bench/gpu.sh --wheels $(GPU_KIT)'
-	@echo 'It says what it had no time for. That goes on with, on a fresh machine too:'
-	@echo '  bench/gpu.sh --wheels $(GPU_KIT) --steps tests,verify,why'
-	@echo '  bench/gpu.sh --wheels $(GPU_KIT) --steps rest,sanitizer'
+	echo "Carry the tree and $(GPU_KIT), $$size bytes. There, where FOLDER is one that comes back:"
+	@echo '  bench/gpu.sh --wheels $(GPU_KIT) --output FOLDER --steps infer,ours,frameworks,why'
+	@echo '  bench/gpu.sh --wheels $(GPU_KIT) --output FOLDER --steps verify+tests+sanitizer,networks,batches,paced,rest'
 
 clean:  ## forget every environment and build
 	rm -rf $(DEMO) $(TEST) $(FRAMEWORKS) $(LINT) .venv-test-cuda12 .venv-test-cuda13 .venv-test-python3.* .cache build

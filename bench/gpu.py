@@ -9,24 +9,30 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from argparse import ArgumentParser
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple, TextIO
 
 from lenet_bench.measure.comparison import compare
 from lenet_bench.measure.options import CompareOptions, Entry
 from lenet_bench.registry import Network, find, names
-from lenet_bench.registry.availability import ask
+from lenet_bench.registry.availability import ask, rows_of
 from lenet_bench.registry.cuda import native
 from lenet_bench.results import Result, failures
 from lenet_bench.weights import Weights
 
 ROOT = Path(__file__).parents[1]
 
-#: For one answer. The slowest framework imports in a tenth of it.
-ANSWER_S = 45.0
+#: For one answer: some variants are compiled on one core when they are called first.
+ANSWER_S = 120.0
+
+#: One start differs from another of the same backend by so much.
+UNSURE = 0.2
 
 #: What a step takes after its last block, and compute-sanitizer for one backend.
 TO_PRINT_S, SANITIZER_S = 10.0, 60.0
@@ -65,11 +71,33 @@ GOALS = (
     Goal("cudnn:cudagraph", 0.5, "cudnn"),
 )
 
-#: A framework's variants that are timed with its usual one, before the rest.
-FASTEST = ("compile", "cudagraph", "reduce_overhead")
+#: Timed beside the frameworks: cuDNN as most call it and at its best, and kernels of our own.
+BESIDE = ("cudnn", "cudnn:fused", "cudnn:graph_api_cudagraph", "cuda:mapped")
 
-#: Six that explain each other: the API, its graph, and our kernels from launches to none.
-APART = ("cudnn", "cudnn:cudagraph", "cuda", "cuda:mapped", "cuda:persistent", "torch@gpu")
+#: A framework's variants that are timed with its usual one, before the rest.
+FASTEST = ("compile", "cudagraph", "pinned")
+#: PyTorch's own default for a convolution.
+AS_INSTALLED = "torch:tf32@gpu"
+
+#: Frameworks start threads that dispatch and wait: they get these cores, though one computes.
+CORES = 4
+
+#: Asked for one picture before all else: cuDNN, our kernels, and the two frameworks.
+FIRST = ("cudnn", "cuda", "cuda:mapped", "cuda:persistent", "torch@gpu", "jax@gpu")
+
+#: Six that explain each other: two APIs of cuDNN, our kernels from launches to none, a framework.
+APART = ("cudnn", "cudnn:graph_api", "cuda", "cuda:mapped", "cuda:persistent", "torch@gpu")
+
+#: What other networks, batches and rare calls are timed with.
+NETWORKS = ("resnet50", "vgg16")
+ON_NETWORKS = (
+    *("cudnn", "cudnn:cudagraph", "cudnn:find"),
+    *("torch@gpu", "torch:compile@gpu", "jax@gpu"),
+)
+BATCHES = (16, 128, 1024)
+ON_BATCHES = ("cudnn", "cudnn:graph_api", "cudnn:graph_api_cudagraph", "torch@gpu", "jax@gpu")
+INTERVAL_S = 0.02
+PACED = ("cudnn", "cudnn:graph_api_cudagraph", "cuda:mapped", "cuda:persistent", "torch@gpu")
 
 #: where one image's time goes, as far as the backend says (docs/gpu.md)
 STAGES = ("enqueue_us", "h2d_us", "kernels_us", "d2h_us", "signals_us")
@@ -101,13 +129,13 @@ def groups() -> dict[str, list[str]]:
 
 def is_first(name: str) -> bool:
     row, variant = find(name)
-    return variant in (row.default, *FASTEST) and variant not in row.reduced
+    return name == AS_INSTALLED or variant in (row.default, *FASTEST)
 
 
 def main() -> None:
     """Do one of the steps; ends with 0 where all is right."""
     parser = ArgumentParser()
-    parser.add_argument("step", choices=("infer", *groups(), "verify", "why", "sanitizer"))
+    parser.add_argument("step")
     parser.add_argument("folder", type=Path)
     parser.add_argument("seconds", type=float)
     parser.add_argument("--quick", action="store_true")
@@ -121,17 +149,44 @@ def main() -> None:
     by_step = {step: chosen(those) for step, those in groups().items()}
     ours, first = by_step["ours"], by_step["frameworks"]
     if step == "infer":
-        raise SystemExit(infer([*ours, *first]))
+        raise SystemExit(infer(given.backends or FIRST))
     if step == "verify":
-        words = [word for name in given.backends for word in ("--backend", name)]
-        lenet_bench("verify", "--device", "gpu", *words, "-o", folder / "verify.json")
+        words = [word for name in (*ours, *first) for word in ("--backend", name)]
+        lenet_bench("verify", *words, "-o", folder / "verify.json")
     if step == "why" and chosen(APART):
         ends = ("--rounds", 1 if quick else 2, "--budget", f"{seconds - TO_PRINT_S:g}s")
         lenet_bench("why", *chosen(APART), *ends, "-o", folder / "why.jsonl")
     if step == "sanitizer":
         raise SystemExit(sanitize(folder, [name for name in ours if find(name)[0].native]))
-    if by_step.get(step):
-        raise SystemExit(timed(step, by_step[step], folder / f"{step}.jsonl", seconds, quick))
+    ends_s = time.monotonic() + seconds - TO_PRINT_S
+    failed = 0
+    for file, options in comparisons(step, chosen, by_step):
+        left_s = max(ends_s - time.monotonic(), 1.0)
+        limits = {"budget_s": left_s, "rounds": 1 if quick else None, "output": folder / file}
+        failed |= timed(replace(options, **limits), step)
+    raise SystemExit(failed)
+
+
+def comparisons(
+    step: str, chosen: Callable[[Sequence[str]], list[str]], by_step: dict[str, list[str]]
+) -> Iterator[tuple[str, CompareOptions]]:
+    """What the step compares, and the file that each comparison goes into. Nothing for no names."""
+    one_round = CompareOptions(least_rounds=1, timeout_s=ANSWER_S, baseline="cudnn")
+    file = f"{step}.jsonl"
+    if step == "ours" and by_step["ours"]:
+        baseline = COPIES.name
+        yield file, replace(one_round, backends=(*FLOORS, *by_step["ours"]), baseline=baseline)
+    elif step in ("frameworks", "rest") and by_step[step]:
+        yield file, replace(one_round, backends=(*BESIDE, *by_step[step]), cores=CORES)
+    elif step == "networks":
+        for network in NETWORKS if chosen(ON_NETWORKS) else ():
+            names = tuple(chosen(ON_NETWORKS))
+            yield f"{network}.jsonl", replace(one_round, backends=names, network=network)
+    elif step == "batches" and chosen(ON_BATCHES):
+        names = tuple(chosen(ON_BATCHES))
+        yield file, replace(one_round, backends=names, batches=BATCHES, cores=CORES)
+    elif step == "paced" and chosen(PACED):
+        yield file, replace(one_round, backends=tuple(chosen(PACED)), interval_s=INTERVAL_S)
 
 
 def lenet_bench(*words: object) -> None:
@@ -141,30 +196,29 @@ def lenet_bench(*words: object) -> None:
 
 
 def infer(backends: Sequence[str]) -> int:
-    """One picture with each in a process of its own: right, or why not. None right is a failure."""
-    found = []
-    for name in backends:
-        found += ask(find(name)[0], [name], seconds=ANSWER_S)
-        right = f"right, on {found[-1].runs.get('device')}"
-        print(f"{name:28} {right if found[-1].available else found[-1].reason}", flush=True)
+    """One picture with each: right, or why not, a process a row, side by side.
+
+    None right is a failure.
+    """
+    rows = rows_of(backends)
+    with ThreadPoolExecutor(len(rows)) as pool:
+        asked = [pool.submit(ask, *row, seconds=ANSWER_S) for row in rows]
+        found = []
+        for row in as_completed(asked):
+            found += row.result()
+            for one in row.result():
+                right = f"right, on {one.runs.get('device')}"
+                print(f"{one.name:28} {right if one.available else one.reason}", flush=True)
     return int(not any(one.available for one in found))
 
 
-def timed(step: str, backends: Sequence[str], file: Path, seconds: float, quick: bool) -> int:
+def timed(options: CompareOptions, step: str) -> int:
     """One whole round of all first, then as many as there is time for."""
-    result = compare(
-        CompareOptions(
-            backends=(*FLOORS, *backends) if step == "ours" else tuple(backends),
-            baseline=COPIES.name if step == "ours" else "cudnn",
-            budget_s=max(seconds - TO_PRINT_S, 1.0),
-            rounds=1 if quick else None,
-            least_rounds=1,
-            timeout_s=ANSWER_S,
-            output=file,
-        )
-    )
+    result = compare(options)
     medians = {row.name: row.p50_us for row in result.backends if row.p50_us}
     print_rows(result, medians)
+    if all(row.summary.starts < 2 for row in result.backends if row.summary):
+        print(f"each started once: differences below {UNSURE:.0%} say nothing")
     if step == "ours":
         print_goals(medians)
     return int(bool(failures(result.backends)) or not medians)
@@ -185,7 +239,10 @@ def print_rows(result: Result, medians: dict[str, float]) -> None:
         )
         profile = (row.gpu and row.gpu.profile_us) or {}
         stages = "".join(f"  {name} {profile[name]:.2f}" for name in STAGES if name in profile)
-        print(f"{row.name:28} {medians[row.name]:9.2f} us{ratios}{stages}")
+        batches = "".join(
+            f"  {one.size} images: {one.images_per_s:,.0f} a second" for one in row.batches
+        )
+        print(f"{row.name:28} {medians[row.name]:9.2f} us{ratios}{stages}{batches}")
 
 
 def print_goals(medians: dict[str, float]) -> None:

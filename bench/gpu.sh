@@ -5,31 +5,36 @@
 #
 #   infer       one picture with each backend: right, or why not
 #   ours        our own backends and cuDNN's timed, beside their floors
-#   frameworks  the frameworks timed, beside cudnn
-#   tests       tests/test_gpu.py
-#   verify      every backend on MNIST's 10,000 test images, where they are at hand
+#   frameworks  the frameworks timed, beside cuDNN
 #   why         six backends taken apart
+#   verify      each of these on MNIST's 10,000 test images, where they are at hand
+#   networks    ResNet-50, then VGG-16, on cuDNN, PyTorch and JAX
+#   batches     calls with 16, 128 and 1,024 images
+#   paced       a call every 20 ms
+#   tests       tests/test_gpu.py
 #   rest        the frameworks' other variants timed
 #   sanitizer   compute-sanitizer on the backends without Python
 #
-#   --wheels FOLDER   for a machine without network: install these wheels and lenet-bench beside
-#                     what PYTHON has, which stays as it is (`make gpu-kit` fills FOLDER); without
-#                     this option PYTHON has lenet-bench for CUDA already
+#   --wheels FOLDER   for a machine without network: install these wheels, lenet-bench's among
+#                     them, beside what PYTHON has, which stays as it is (`make gpu-kit` fills
+#                     FOLDER); without this option PYTHON has lenet-bench for CUDA already
 #   --python PYTHON   the Python to use (python3)
-#   --steps A,B       only these
+#   --steps A,B+C     only these, in this order; those joined by + run side by side
 #   --backends 'A B'  only these backends
 #   --quick           one round of each
 #   --seconds N       all of it ends after N seconds (540), whatever a step does; with more, each
 #                     step has more
-#   --output FOLDER   where eight files go (results/gpu-DATE): log.txt, machine.txt, ours.jsonl,
-#                     frameworks.jsonl, rest.jsonl, verify.json, why.jsonl, sanitizer.txt
+#   --output FOLDER   where the files go (results/gpu-DATE): log.txt, machine.txt, and one a step
+#                     or network, such as ours.jsonl
 #
 # Each step has a bound of its own. What it wrote until then is kept; Ctrl-C keeps it, too.
 # Ends with 0 where all that began was right.
 set -uo pipefail
 
 # The seconds of each step, of 540; with more, each has more. Their sum is too much: most take less.
-bounds='infer:150 ours:140 frameworks:200 tests:180 verify:100 why:240 rest:200 sanitizer:250'
+declare -A bounds=([infer]=80 [ours]=110 [frameworks]=220 [why]=130 [verify]=100 [networks]=150
+  [batches]=60 [paced]=60 [tests]=120 [rest]=150 [sanitizer]=200)
+all=infer,ours,frameworks,why,verify+tests+sanitizer,networks,batches,paced,rest
 grace=10 # from the signal at which a step saves what it has to the one that kills it
 
 usage() { sed -n '2,/^set -/{/^set -/d;s/^# \{0,1\}//p}' "$0" && exit 2; }
@@ -57,18 +62,20 @@ while [ $# -gt 0 ]; do
   shift 2
 done
 [[ $seconds =~ ^[1-9][0-9]*$ ]] || usage
-for name in ${steps//,/ }; do [[ " $bounds" = *" $name:"* ]] || usage; done
+for name in ${steps//[,+]/ }; do [[ -n ${bounds[$name]:-} ]] || usage; done
 mkdir -p "$output" && cd "$root" || exit 2
 exec > >(trap '' INT TERM HUP && exec tee -a "$output/log.txt") 2>&1
 
 unset "${!PIP_@}" # an image's own constraints, say
 export PIP_CONFIG_FILE=/dev/null PYTHONUNBUFFERED=1 PYTEST_DISABLE_PLUGIN_AUTOLOAD=1
-[ -z "$wheels" ] || export PYTHONPATH=$PWD/build/gpu-site${PYTHONPATH:+:$PYTHONPATH}
+cache=${XDG_CACHE_HOME:-$HOME/.cache}/lenet-bench site=$cache/gpu-site
+export TORCHINDUCTOR_CACHE_DIR=$cache/inductor # else each step compiles anew
+[ -z "$wheels" ] || export PYTHONPATH=$site${PYTHONPATH:+:$PYTHONPATH}
 if [ -n "$(ls "${wheels:-/nowhere}"/t10k-* 2> /dev/null)" ]; then
   export LENET_BENCH_MNIST=${LENET_BENCH_MNIST:-$wheels}
 fi
 
-failed=() cut=() late=() interrupted='' until=0
+failed=() cut=() late=() interrupted='' until=0 watcher=''
 trap 'interrupted=yes; kill $(jobs -p) 2> /dev/null' INT TERM HUP
 
 step() { # SECONDS NAME COMMAND...: at most so long, and at most what is left of it all
@@ -108,19 +115,26 @@ machine() {
     cat "$wheels/commit" 2> /dev/null || git log -1 --format=%H
     limited nvidia-smi
     limited nvidia-smi -q -d CLOCK,POWER,PERFORMANCE
+    limited lscpu
     limited "$python" -m pip list --format=freeze
   } >> "$output/machine.txt" 2>&1
   limited nvidia-smi --query-gpu=name,driver_version --format=csv,noheader
 }
 
-build() {
-  local into=(-m pip install --quiet --no-index --no-deps --no-compile --upgrade --target build/gpu-site)
-  limited "$python" "${into[@]}" "$wheels"/*.whl &&
-    limited "$python" "${into[@]}" --no-build-isolation . --config-settings=lenet.cuda=13 &&
-    touch build/gpu-site/complete
+watch_gpu() { # all the while
+  local asked=timestamp,clocks.sm,clocks.mem,pstate,power.draw,clocks_event_reasons.active
+  timeout --kill-after=1 "$seconds" nvidia-smi --query-gpu="$asked" --format=csv -l 2 \
+    >> "$output/machine.txt" 2>&1 &
+  watcher=$!
 }
 
-doctor() { limited "$python" -m lenet_bench doctor cudnn cuda >> "$output/machine.txt" 2>&1; }
+install() {
+  local into=(-m pip install --quiet --no-index --no-deps --no-compile --upgrade --target "$site")
+  rm -rf "$site"
+  limited "$python" "${into[@]}" "$wheels"/*.whl && cp "$wheels/commit" "$site"
+}
+
+doctor() { limited "$python" -m lenet_bench doctor cudnn cuda; }
 
 tests() {
   limited "$python" -m pytest -v -rs tests/test_gpu.py -W default -p no:cacheprovider
@@ -129,7 +143,35 @@ tests() {
 # shellcheck disable=SC2086
 of_backends() { limited "$python" bench/gpu.py $quick "$1" "$output" "$limit" $backends; }
 
+do_one() { # NAME
+  if [ "$1" = tests ]; then
+    tests
+  elif [ "$1" = verify ] && [ -z "${LENET_BENCH_MNIST:-}" ]; then
+    echo '== verify: left out, since LENET_BENCH_MNIST names no folder with the test images'
+  else
+    of_backends "$1"
+  fi
+}
+
+side_by_side() { # NAME...
+  local name job jobs=() status worst=0
+  for name; do
+    (
+      trap 'kill $(jobs -p) 2> /dev/null' TERM
+      do_one "$name"
+    ) &
+    jobs+=($!)
+  done
+  for job in "${jobs[@]}"; do
+    while wait "$job"; status=$?; kill -0 "$job" 2> /dev/null; do :; done
+    [ "$status" -eq 0 ] || { worst=$status && echo "== $1: ended with $status"; }
+    shift
+  done
+  return $worst
+}
+
 finish() {
+  kill "$watcher" 2> /dev/null
   find "$output" -size +15M -exec gzip {} + # a file of 16 MiB may be all that comes back
   echo "== after $SECONDS s; results are in $output"
   [ ${#cut[@]} -eq 0 ] || echo "== cut short: ${cut[*]}"
@@ -141,24 +183,17 @@ finish() {
 }
 
 step 30 machine machine
-if [ -n "$wheels" ] && [ -n "$(find csrc python CMakeLists.txt pyproject.toml "$wheels" \
-  -newer build/gpu-site/complete -print -quit 2>&1)" ]; then
-  step 540 build build || finish
+watch_gpu
+if [ -n "$wheels" ] && ! cmp --quiet "$wheels/commit" "$site/commit"; then
+  step 60 install install || finish
 fi
 step 40 doctor doctor
-for one in $bounds; do
-  name=${one%:*}
-  [[ -z $steps || ,$steps, = *,$name,* ]] || continue
-  case $name in
-    tests) step "${one#*:}" "$name" tests ;;
-    verify)
-      if [ -n "${LENET_BENCH_MNIST:-}" ]; then
-        step "${one#*:}" "$name" of_backends "$name"
-      else
-        echo '== verify: left out, since LENET_BENCH_MNIST names no folder with the test images'
-      fi
-      ;;
-    *) step "${one#*:}" "$name" of_backends "$name" ;;
-  esac
+for name in $(tr ',' ' ' <<< "${steps:-$all}"); do
+  longest=0
+  for part in ${name//+/ }; do
+    longest=$((bounds[$part] > longest ? bounds[$part] : longest))
+  done
+  # shellcheck disable=SC2086
+  step "$longest" "$name" side_by_side ${name//+/ }
 done
 finish

@@ -3,7 +3,7 @@ It proves the wiring; numerics and speed of NVIDIA's libraries are for bench/gpu
 """
 
 import pytest
-from cuda_children import BACKENDS, CUDA, CUDNN, needs_cuda
+from cuda_children import BACKENDS, CUDA, CUDNN, failing_once, needs_cuda
 from cuda_setting import built_major
 
 pytestmark = needs_cuda
@@ -92,6 +92,17 @@ answer([load(name, weights=weights).describe() for name in ("cudnn:find", "cudnn
     assert engines["conv1"] == "engine 11, with its bias in one plan"
     assert engines["pool1"] == "engine 1"  # only the fallback lists one
     assert engines["math"] == "float32"
+
+
+def test_where_cudnn_refuses_the_algorithm_another_takes_its_place(ask):
+    facts, is_right = ask(f"""
+{failing_once("cudnn", "cudnnGetConvolutionForwardWorkspaceSize", 3000)}
+net = load("cudnn", weights=weights)
+answer([net.describe(), right(net)])
+""")
+    assert facts["conv1"] == "implicit gemm, since cuDNN refuses implicit precomputed gemm here"
+    assert facts["conv2"] == "implicit precomputed gemm"
+    assert is_right
 
 
 @with_the_newest

@@ -57,6 +57,19 @@ def used(code, *arguments, packages="", **variables):
     return json.loads(done.stdout.splitlines()[-1])
 
 
+def test_tinygrad_finds_the_driver_where_it_is(ask, double):
+    """It searches LD_LIBRARY_PATH and the system's folders only."""
+    searched = ask(
+        """
+from lenet_bench.registry.cuda import load_for_tinygrad
+load_for_tinygrad()
+answer(os.environ["LD_LIBRARY_PATH"].split(":"))
+""",
+        LD_LIBRARY_PATH="/elsewhere",
+    )
+    assert searched == [str(double), "/elsewhere"]
+
+
 def plan(planner, *searched, packages="", loaded=None):
     """The folders that cuDNN's files come from, with these in LD_LIBRARY_PATH, and one loaded."""
     before = f"import ctypes\nctypes.CDLL({str(loaded)!r})" if loaded else ""

@@ -69,3 +69,19 @@ answer(placed("cudnn", network("mlp")).describe())
 """)
     assert facts["proof"] == "its answers lie in the memory of GPU 0"
     assert facts["math"] == "float32"
+
+
+def test_find_times_the_calls_that_are_made(ask):
+    """Here cuDNN adds bias and ReLU in one algorithm only."""
+    facts, is_near = ask(
+        f"""{NETWORK}
+made = network("cifar")
+net = placed("cudnn:find", made)
+(one,) = seeded.inputs_of(made, 1, seed=2)
+expected = exact.answer_of(made, seeded.weights_of(made), one)
+answer([net.describe(), float(exact.distance(net.infer(one)[None], expected[None])) < 1e-5])
+""",
+        CUDA_DOUBLE_FUSES_ONLY="2",
+    )
+    assert facts["convolutions"].endswith(" by gemm")
+    assert is_near

@@ -10,6 +10,7 @@ import pytest
 from lenet_bench import CompareOptions, Unavailable, compare, load
 from lenet_bench.cost import lines_of_code
 from lenet_bench.errors import LenetBenchError
+from lenet_bench.models.placed import readers
 from lenet_bench.registry import (
     BACKENDS,
     canonical_name,
@@ -182,6 +183,18 @@ def test_a_silent_fall_back_is_no_answer():
         for ask in (backend.describe, lambda b=backend: b.infer(PAPER)):
             with pytest.raises(Unavailable, match=f"torch@gpu cannot .* computed on {device} "):
                 ask()
+
+
+def test_a_network_that_does_not_name_its_device_is_no_proof():
+    network = ComputesOn("cuda:0")
+    network.describe = dict
+    with pytest.raises(Unavailable, match="computed on a device that it does not name"):
+        ProvenOnGpu(network, "torch@gpu", "fix it").infer(PAPER)
+
+
+def test_a_model_file_is_read_on_a_gpu_too():
+    known = {"onnxruntime@gpu", "onnxruntime:iobinding@gpu", "onnxruntime:extended@gpu"}
+    assert set(readers(".onnx", "gpu")) == known
 
 
 def test_the_first_answer_on_a_gpu_is_proven():

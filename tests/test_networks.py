@@ -1,6 +1,7 @@
 """Networks in LeNet's place: their definitions, their builders, and the commands that take them."""
 
 import json
+import os
 import re
 import sys
 from typing import Any
@@ -278,3 +279,35 @@ def test_all_networks_have_a_file_each(run, tmp_path):
     assert {name: read_result(file).rules.network for name, file in files.items()} == {
         name: name for name in NETWORKS
     }
+
+
+#: A network in LeNet's place on a row that is said to be on a GPU.
+ON_A_FAKE_GPU = """
+import sys
+from dataclasses import replace
+from lenet_bench.errors import Unavailable
+from lenet_bench.networks import network, seeded
+from lenet_bench.networks.placed import images_of, placed
+from lenet_bench.registry import find
+from lenet_bench.registry.devices import ProvenOnGpu
+row, variant = find(sys.argv[1])
+made = network("cifar")
+net = placed(replace(row, device="gpu"), variant, made, seeded.weights_of(made), 1)
+try:
+    ProvenOnGpu(net, "it", "fix it").infer(images_of(row, seeded.inputs_of(made, 1))[0])
+except Unavailable as error:
+    print(error)
+"""
+
+
+@pytest.mark.parametrize("name", ["jax", "jax:arguments", "keras-jax:predict_on_batch"])
+def test_a_network_proves_on_which_device_it_computes(name):
+    row, _ = find(name)
+    pytest.importorskip("jax")
+    pytest.importorskip(row.module)
+    said = ran(
+        interpreter(row),
+        *("-c", ON_A_FAKE_GPU, name),
+        env={**os.environ, **variables(row, 1, hide_output=True)},
+    ).stdout
+    assert "(it computed on TFRT_CPU_0 without an error)" in said

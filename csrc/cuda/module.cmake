@@ -2,10 +2,10 @@
 #
 # CMake's FindCUDAToolkit knows nothing of the wheels: theirs are folders nvidia/*/{include,lib}
 # whose libraries have no unversioned name.
-ask_python(nvidia "from importlib.util import find_spec
+ask_python(nvidia "import sys
 from pathlib import Path
-for root in find_spec('nvidia').submodule_search_locations:
-    for folder in sorted(Path(root).iterdir()):
+for entry in sys.path: # one of these wheels may bring a module that hides the others
+    for folder in sorted(Path(entry, 'nvidia').glob('*/')):
         if not folder.name.startswith('cu1') or folder.name == 'cu${major}':
             print(folder)")
 set(cuda_places ${LENET_CUDA_ROOT} ${nvidia} /usr/local/cuda-${major} /usr/local/cuda)

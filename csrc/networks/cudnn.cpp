@@ -168,10 +168,10 @@ void Cudnn::convolve(const Layer& layer, const Step& step, Tensor x, Tensor adde
   };
   const Convolve fused = [=, z = step.added != 0 ? added : y,
                           times = step.added != 0 ? 1.0f : 0.0f](auto algorithm, auto& workspace) {
-    return cudnnConvolutionBiasActivationForward(
-        cudnn_, &kOne, x.shape, x.values, *filter, weight.values, *convolution, algorithm,
-        workspace, workspace.bytes(), &times, z.shape, z.values, bias.shape, bias.values, relu_,
-        y.shape, y.values);
+    return cudnnConvolutionBiasActivationForward(cudnn_, &kOne, x.shape, x.values, *filter,
+                                                 weight.values, *convolution, algorithm, workspace,
+                                                 workspace.bytes(), &times, z.shape, z.values,
+                                                 bias.shape, bias.values, relu_, y.shape, y.values);
   };
   const Convolve alone = [=](auto algorithm, auto& workspace) {
     return cudnnConvolutionForward(cudnn_, &kOne, x.shape, x.values, *filter, weight.values,
@@ -190,9 +190,10 @@ void Cudnn::convolve(const Layer& layer, const Step& step, Tensor x, Tensor adde
   if (step.added != 0) add(added, y);
 }
 
-/// The algorithm named by hand, or the one that every GPU has where cuDNN lacks it here. With "find"
-/// the fastest in the very call that is made later: cuDNN's own search measures a convolution
-/// without its bias and ReLU, which may be fast where the call with them is slow or refused.
+/// The algorithm named by hand, or the one that every GPU has where cuDNN lacks it here. With
+/// "find" the fastest in the very call that is made later: cuDNN's own search measures a
+/// convolution without its bias and ReLU, which may be fast where the call with them is slow or
+/// refused.
 cudnnConvolutionFwdAlgo_t Cudnn::choose(const WorkspaceOf& workspace_of, const Convolve& call) {
   std::size_t bytes = 0;
   if (variant_ != "find") {

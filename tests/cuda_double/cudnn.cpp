@@ -325,6 +325,8 @@ cudnnStatus_t cudnnConvolutionBiasActivationForward(
   const bool known =
       activation->relu ||
       (activation->identity && algorithm == CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM);
+  const char* only = std::getenv("CUDA_DOUBLE_FUSES_ONLY");
+  if (only != nullptr && algorithm != std::atoi(only)) return CUDNN_STATUS_NOT_SUPPORTED;
   if (!known || !(*z_shape == *y_shape) || !(*bias_shape == biases)) {
     return CUDNN_STATUS_BAD_PARAM;
   }

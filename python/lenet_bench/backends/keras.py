@@ -17,6 +17,7 @@ import keras
 import numpy as np
 from keras import layers
 
+from ..network import IMAGE
 from ..weights import Weights
 from . import Array, Infer
 
@@ -155,7 +156,7 @@ def on_openvino(threads: int) -> None:
 def describe(model: Any = None, program: Any = None) -> dict[str, str]:
     """The framework below, and the device that an answer lies on."""
     framework = import_module(keras.config.backend())
-    image = np.zeros((1, 28, 28, 1), np.float32)
+    image = np.zeros((1, *IMAGE, 1), np.float32)
     compiled = program is not None  # a compiled model has no truth value
     answer = program(keras.ops.convert_to_tensor(image)) if compiled else model(image)
     return {

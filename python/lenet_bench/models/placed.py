@@ -1,5 +1,6 @@
 """A model file in LeNet's place, on an engine that reads it."""
 
+from importlib import import_module
 from subprocess import CalledProcessError
 from textwrap import shorten
 from types import SimpleNamespace
@@ -10,6 +11,7 @@ from ..networks.memory import limit_memory
 from ..registry import Backend, Device, check_needs, find, names
 from ..registry import Network as Built
 from ..registry.adapter import Adapter
+from ..registry.backend import ON_GPU
 from ..registry.building import build
 from ..weights import Weights
 from .callers import CALLERS, Model
@@ -36,7 +38,7 @@ def place(name: str, model: Model, threads: int) -> Built:
     words, where it does not take this model.
     """
     row, variant = find(name)
-    caller = CALLERS[model.path.suffix].get(name)
+    caller = CALLERS[model.path.suffix].get(name.removesuffix(ON_GPU))
     if caller is None:
         raise Unsupported(f"{name} reads no {model.path.suffix} file here")
     check_needs(row, variant)
@@ -44,6 +46,8 @@ def place(name: str, model: Model, threads: int) -> Built:
 
     def adapted(row: Backend, variant: str, weights: Weights, threads: int) -> OnModel:
         file = SimpleNamespace(**{variant or "build": caller})
+        if row.moved:  # it has to prove its device
+            file.describe = import_module(f"lenet_bench.backends.{row.module}").describe
         try:
             return OnModel(row, variant, weights, threads, file=file, given={"model": model})
         except Exception as error:
@@ -54,7 +58,7 @@ def place(name: str, model: Model, threads: int) -> Built:
 
 def readers(suffix: str, device: Device | None) -> list[str]:
     """The backends and variants that read such a file."""
-    return [one for one in names(device=device) if one in CALLERS[suffix]]
+    return [one for one in names(device=device) if one.removesuffix(ON_GPU) in CALLERS[suffix]]
 
 
 def _unsupported(row: Backend, error: Exception) -> Unsupported:

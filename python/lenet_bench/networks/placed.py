@@ -51,7 +51,8 @@ class Placed(Adapter):
             return answer
 
     def _own_description(self) -> dict[str, str]:
-        return {}  # the file's `describe` calls LeNet
+        """Of a network on a GPU, which has to prove its device; not every file's can on a CPU."""
+        return super()._own_description() if self._row.moved else {}
 
 
 def _file_with(row: Backend, others: Mapping[str, Any]) -> dict[str, Any]:

@@ -164,7 +164,10 @@ def load_for_cupy() -> None:
 
 
 def load_for_tinygrad() -> None:
-    """Load NVRTC and say where it is: tinygrad searches the system's folders only."""
+    """Load the driver and NVRTC, and say where they are: tinygrad searches the system's folders."""
+    if driver := load_of_driver("libcuda.so.1"):
+        folders = (str(_file_of(driver).parent), os.environ.get("LD_LIBRARY_PATH"))
+        os.environ["LD_LIBRARY_PATH"] = os.pathsep.join(filter(None, folders))
     for major, (_, nvrtc, *_rest) in LIBRARIES.items():
         with suppress(Unavailable):
             load(nvrtc, major)
@@ -209,11 +212,15 @@ def opened_by(library: Path) -> list[Path]:
 def loaded_from(library: str) -> Path | None:
     """The file that this name stands for in this process; None where it is not loaded."""
     try:
-        handle = ctypes.CDLL(library, mode=os.RTLD_NOLOAD)._handle
+        return _file_of(ctypes.CDLL(library, mode=os.RTLD_NOLOAD))
     except OSError:
         return None
+
+
+def _file_of(library: ctypes.CDLL) -> Path:
     record = ctypes.POINTER(_LinkMap)()
-    ctypes.CDLL(None).dlinfo(ctypes.c_void_p(handle), _RTLD_DI_LINKMAP, ctypes.byref(record))
+    handle = ctypes.c_void_p(library._handle)
+    ctypes.CDLL(None).dlinfo(handle, _RTLD_DI_LINKMAP, ctypes.byref(record))
     return Path(os.fsdecode(record.contents.name))
 
 

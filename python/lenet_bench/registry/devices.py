@@ -109,7 +109,7 @@ class ProvenOnGpu:
     def describe(self) -> dict[str, str]:
         """The network's description; raises Unavailable where an answer lies elsewhere."""
         described = self._network.describe()
-        device = described["device"]
+        device = described.get("device", "a device that it does not name")
         places = device.lower().split(", ")
         if not all("gpu" in place or "cuda" in place for place in places):
             raise Unavailable(
