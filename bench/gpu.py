@@ -9,19 +9,19 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from argparse import ArgumentParser
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple, TextIO
+from tempfile import TemporaryFile
+from typing import IO, NamedTuple
 
 from lenet_bench.measure.comparison import compare
 from lenet_bench.measure.options import CompareOptions, Entry
-from lenet_bench.registry import Network, find, names
-from lenet_bench.registry.availability import ask, rows_of
+from lenet_bench.registry import Backend, Network, find, names
+from lenet_bench.registry.availability import ask
 from lenet_bench.registry.cuda import native
 from lenet_bench.results import Result, failures
 from lenet_bench.weights import Weights
@@ -34,8 +34,8 @@ ANSWER_S = 120.0
 #: One start differs from another of the same backend by so much.
 UNSURE = 0.2
 
-#: What a step takes after its last block, and compute-sanitizer for one backend.
-TO_PRINT_S, SANITIZER_S = 10.0, 60.0
+#: What a step takes after its last block, and compute-sanitizer for one backend of so many at once.
+TO_PRINT_S, SANITIZER_S, AT_ONCE = 10.0, 60.0, 8
 
 #: What a way to the GPU and back costs without a network, each for backends that go this way.
 COPIES, FLAG, ECHO = FLOORS = tuple(
@@ -158,35 +158,29 @@ def main() -> None:
         lenet_bench("why", *chosen(APART), *ends, "-o", folder / "why.jsonl")
     if step == "sanitizer":
         raise SystemExit(sanitize(folder, [name for name in ours if find(name)[0].native]))
-    ends_s = time.monotonic() + seconds - TO_PRINT_S
-    failed = 0
-    for file, options in comparisons(step, chosen, by_step):
-        left_s = max(ends_s - time.monotonic(), 1.0)
-        limits = {"budget_s": left_s, "rounds": 1 if quick else None, "output": folder / file}
-        failed |= timed(replace(options, **limits), step)
-    raise SystemExit(failed)
+    if options := comparison(step, chosen, by_step):
+        budget_s, rounds = max(seconds - TO_PRINT_S, 1.0), 1 if quick else None
+        limits = {"budget_s": budget_s, "rounds": rounds, "output": folder / f"{step}.jsonl"}
+        raise SystemExit(timed(replace(options, **limits), step))
 
 
-def comparisons(
+def comparison(
     step: str, chosen: Callable[[Sequence[str]], list[str]], by_step: dict[str, list[str]]
-) -> Iterator[tuple[str, CompareOptions]]:
-    """What the step compares, and the file that each comparison goes into. Nothing for no names."""
+) -> CompareOptions | None:
+    """What the step compares; None for no names."""
     one_round = CompareOptions(least_rounds=1, timeout_s=ANSWER_S, baseline="cudnn")
-    file = f"{step}.jsonl"
     if step == "ours" and by_step["ours"]:
-        baseline = COPIES.name
-        yield file, replace(one_round, backends=(*FLOORS, *by_step["ours"]), baseline=baseline)
-    elif step in ("frameworks", "rest") and by_step[step]:
-        yield file, replace(one_round, backends=(*BESIDE, *by_step[step]), cores=CORES)
-    elif step == "networks":
-        for network in NETWORKS if chosen(ON_NETWORKS) else ():
-            names = tuple(chosen(ON_NETWORKS))
-            yield f"{network}.jsonl", replace(one_round, backends=names, network=network)
+        return replace(one_round, backends=(*FLOORS, *by_step["ours"]), baseline=COPIES.name)
+    if step in ("frameworks", "rest") and by_step[step]:
+        return replace(one_round, backends=(*BESIDE, *by_step[step]), cores=CORES)
+    elif step in NETWORKS and chosen(ON_NETWORKS):
+        return replace(one_round, backends=tuple(chosen(ON_NETWORKS)), network=step)
     elif step == "batches" and chosen(ON_BATCHES):
         names = tuple(chosen(ON_BATCHES))
-        yield file, replace(one_round, backends=names, batches=BATCHES, cores=CORES)
+        return replace(one_round, backends=names, batches=BATCHES, cores=CORES)
     elif step == "paced" and chosen(PACED):
-        yield file, replace(one_round, backends=tuple(chosen(PACED)), interval_s=INTERVAL_S)
+        return replace(one_round, backends=tuple(chosen(PACED)), interval_s=INTERVAL_S)
+    return None
 
 
 def lenet_bench(*words: object) -> None:
@@ -200,13 +194,16 @@ def infer(backends: Sequence[str]) -> int:
 
     None right is a failure.
     """
-    rows = rows_of(backends)
+    rows: dict[str, tuple[Backend, list[str]]] = {}
+    for name in backends:
+        row, _ = find(name)
+        rows.setdefault(row.spell(row.default), (row, []))[1].append(name)
+    found = []
     with ThreadPoolExecutor(len(rows)) as pool:
-        asked = [pool.submit(ask, *row, seconds=ANSWER_S) for row in rows]
-        found = []
-        for row in as_completed(asked):
-            found += row.result()
-            for one in row.result():
+        asked = [pool.submit(ask, *one, seconds=ANSWER_S) for one in rows.values()]
+        for answered in as_completed(asked):
+            found += answered.result()
+            for one in answered.result():
                 right = f"right, on {one.runs.get('device')}"
                 print(f"{one.name:28} {right if one.available else one.reason}", flush=True)
     return int(not any(one.available for one in found))
@@ -275,16 +272,27 @@ def sanitize(folder: Path, backends: Sequence[str]) -> int:
     libraries = [str(libraries) for libraries in wheel_folders("lib", major)]
     searched = os.pathsep.join((*libraries, os.environ.get("LD_LIBRARY_PATH", "")))
     places = {"LD_LIBRARY_PATH": searched, "XDG_CACHE_HOME": str(driver.parent)}
+    asked = [
+        (tool, name)
+        for tool in ("memcheck", "racecheck", "synccheck", "initcheck")
+        for name in backends
+        if tool == "memcheck" or name.partition(":")[0] == "cuda"  # other kernels are NVIDIA's
+    ]
+
+    def ask_tool(tool: str, name: str) -> tuple[int | None, bytes]:
+        options = ("--tool", tool, "--error-exitcode", "9", "--report-api-errors", "no")
+        with TemporaryFile() as file:
+            code = bounded((program, *options, driver, name), file, **places)
+            file.seek(0)
+            return code, file.read()
+
     failed = 0
-    for tool in ("memcheck", "racecheck", "synccheck", "initcheck"):
-        for name in backends:
-            own = name.partition(":")[0] == "cuda"  # the other kernels are NVIDIA's
-            if not own and tool != "memcheck":
-                continue
-            options = ("--tool", tool, "--error-exitcode", "9", "--report-api-errors", "no")
-            with (folder / "sanitizer.txt").open("a") as file:
-                print(f"== {tool} {name}", file=file, flush=True)
-                code = bounded((program, *options, driver, name), file, **places)
+    with ThreadPoolExecutor(AT_ONCE) as pool, (folder / "sanitizer.txt").open("ab") as file:
+        answers = [pool.submit(ask_tool, *one) for one in asked]
+        for (tool, name), answer in zip(asked, answers, strict=True):
+            code, said = answer.result()
+            file.write(f"== {tool} {name}\n".encode() + said)
+            file.flush()
             # racecheck does not know that an mbarrier's counted bytes order what comes after it.
             advisory = tool == "racecheck" and name in FLOOR_OF
             how = "right" if code == 0 else f"ended with {code}"
@@ -296,7 +304,7 @@ def sanitize(folder: Path, backends: Sequence[str]) -> int:
     return failed
 
 
-def bounded(command: Sequence[object], output: TextIO, **variables: str) -> int | None:
+def bounded(command: Sequence[object], output: IO[bytes], **variables: str) -> int | None:
     """How it ended; None where that took too long. All that it started is ended with it."""
     process = subprocess.Popen(
         list(map(str, command)),

@@ -234,7 +234,9 @@ def test_all_of_it_ends_in_time(double, tmp_path):
     code, printed = here.run("--seconds", "30")
     assert code == 0
     assert "== cut short: machine\n" in printed
-    late = "doctor infer ours frameworks why verify+tests+sanitizer networks batches paced rest"
+    late = (
+        "doctor infer ours frameworks why verify+tests+sanitizer resnet50 batches paced vgg16 rest"
+    )
     assert f"== no time was left for: {late}\n" in printed
     assert "a double of a GPU" in (here.results / "machine.txt").read_text()
 

@@ -82,4 +82,4 @@ def build(weights: Weights, device: str) -> Infer:
 
 def describe(answer: torch.Tensor) -> dict[str, str]:
     """The device that the answer lies on, and the version of what holds it."""
-    return {"device": str(answer.device), "torch": torch.__version__}
+    return {"device": str(answer.device), "torch": str(torch.__version__)}
