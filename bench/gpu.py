@@ -173,12 +173,12 @@ def comparison(
         return replace(one_round, backends=(*FLOORS, *by_step["ours"]), baseline=COPIES.name)
     if step in ("frameworks", "rest") and by_step[step]:
         return replace(one_round, backends=(*BESIDE, *by_step[step]), cores=CORES)
-    elif step in NETWORKS and chosen(ON_NETWORKS):
+    if step in NETWORKS and chosen(ON_NETWORKS):
         return replace(one_round, backends=tuple(chosen(ON_NETWORKS)), network=step)
-    elif step == "batches" and chosen(ON_BATCHES):
+    if step == "batches" and chosen(ON_BATCHES):
         names = tuple(chosen(ON_BATCHES))
         return replace(one_round, backends=names, batches=BATCHES, cores=CORES)
-    elif step == "paced" and chosen(PACED):
+    if step == "paced" and chosen(PACED):
         return replace(one_round, backends=tuple(chosen(PACED)), interval_s=INTERVAL_S)
     return None
 
