@@ -136,9 +136,8 @@ install() {
 
 doctor() { limited "$python" -m lenet_bench doctor cudnn cuda; }
 
-tests() { # of our own backends: infer and verify ask the frameworks
-  local others='jax or keras or onnxruntime or tensorflow or tensorrt or tinygrad or torch or triton'
-  limited "$python" -m pytest -v -rs tests/test_gpu.py -k "not ($others)" -W default -p no:cacheprovider
+tests() {
+  limited "$python" -m pytest -v -rs tests/test_gpu.py -W default -p no:cacheprovider
 }
 
 # shellcheck disable=SC2086

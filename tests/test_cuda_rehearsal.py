@@ -188,13 +188,13 @@ def test_the_tests_run(printed):
 
 def test_backends_are_taken_apart(results):
     found = breakdowns(read_result(results / "why.jsonl"))
-    assert [one.name for one in found] == ["cudnn", "cudnn:cudagraph"]
+    assert [one.name for one in found] == ["cudnn"]
     assert all({"entering", "dispatch", "conv2"} <= {p.name for p in one.parts} for one in found)
 
 
 def test_each_backend_is_right_or_says_why_not(printed):
     said = [" ".join(line.split()) for line in printed]
-    for name in ("cuda", "cuda:mapped", "cuda:persistent", "cudnn", "cudnn:cudagraph"):
+    for name in ("cuda", "cuda:mapped", "cuda:persistent", "cudnn"):
         assert f"{name} right, on a double of a GPU" in said
     absent = "torch@gpu torch@gpu is not installed"
     assert any(line.startswith(absent) for line in said)

@@ -19,7 +19,9 @@ from lenet_bench.errors import LenetBenchError
 from lenet_bench.registry import BACKENDS, find, tolerance
 from processes import python
 
-ON_GPU = [name for backend in BACKENDS if backend.device == "gpu" for name in backend.names()]
+#: Our own; `infer` and `verify` of bench/gpu.sh ask the frameworks.
+OURS = [backend for backend in BACKENDS if backend.device == "gpu" and not backend.framework]
+ON_GPU = [name for backend in OURS for name in backend.names()]
 
 
 @cache
