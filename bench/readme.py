@@ -29,7 +29,7 @@ PAGES = (
     ROOT / "README.md",
     *(
         ROOT / "docs" / f"{page}.md"
-        for page in ("why", "training", "measuring", "settings", "conditions", "networks", "fused")
+        for page in ("why", "training", "measuring", "settings", "conditions", "networks", "fused", "gpu")
     ),
 )
 BLOCK = re.compile(

@@ -63,6 +63,7 @@ PAIRS = {
     "openvino:cpp": "openvino",
     "torch:cpp": "torch",
 }
+ON_GPU = ROOT / "results/gpu/h100-2026-11-27" / f"frameworks{SUFFIX}"
 BATCHES = (64, 512)
 FASTEST_OTHERS = 3  # that are named
 SCREEN = Screen(columns=100, colour=False)
@@ -139,7 +140,7 @@ def whichwhen(path: Path) -> Iterable[str]:
     (run,) = runs(path)
     named = {"two threads": "two-threads", "one call every 20 ms": "idle"}
     named["the same, default threads, beside a busy program"] = "as-installed"
-    files = {title: beside(path, name) for title, name in named.items()}
+    files = {title: beside(path, name) for title, name in named.items()} | {"a GPU": ON_GPU}
     return when(run, {title: runs(file)[0] for title, file in files.items() if file.exists()})
 
 
@@ -713,6 +714,33 @@ def eachstart(path: Path) -> Iterator[str]:
     yield f"Its {len(starts)} starts take {', '.join(f'{us:.1f}' for us in starts)} µs."
 
 
+def ongpu(path: Path) -> Iterator[str]:
+    """Each backend of a run on a GPU, the fastest first, and how far its starts lie apart."""
+    result = read_result(path)
+    cudnn_us = result.backend("cudnn").p50_us or inf
+    rows = []
+    for one in timed(result):
+        starts = start_medians_us(one.blocks).values()
+        apart = times(min(starts), max(starts)) if len(starts) > 1 else "one start"
+        rows.append((one.name, time(one.p50_us), apart, ratio((one.p50_us or inf) / cudnn_us)))
+    yield measured_how(result)
+    yield ""
+    titles = ("backend", "median", "medians of its starts", "ratio to cudnn")
+    yield from markdown(titles, rows, ("backend",))
+
+
+def gpubatches(path: Path) -> Iterator[str]:
+    """Images a second in batches on a GPU."""
+    measured = [one for one in read_result(path).backends if one.batches]
+    sizes = sorted({batch.size for one in measured for batch in one.batches})
+    rows = []
+    for one in measured:
+        rates = {batch.size: count(batch.images_per_s) for batch in one.batches}
+        rows.append((one.name, *(rates.get(size, NONE) for size in sizes)))
+    titles = ("backend", *(f"{count(size)} images a call" for size in sizes))
+    yield from markdown(titles, rows, ("backend",))
+
+
 DRAWN: dict[str, Callable[[Path], Iterable[str]]] = {
     "answer": inshort,
     "when": whichwhen,
@@ -750,6 +778,8 @@ DRAWN: dict[str, Callable[[Path], Iterable[str]]] = {
             control,
             eachstart,
             batchothers,
+            ongpu,
+            gpubatches,
         )
     },
 }

@@ -48,6 +48,7 @@ WRITTEN = {
     "keras:predict_on_batch": "model.predict_on_batch(x)",
     "tensorflow:session": "session.run(answer, {image: x}, options=here)",
     "torch:autotuned": "aoti_load_package(package)(x)",
+    "torch:pinned@gpu": "graph.replay()",
     "jax": "jax.jit(lambda x: lenet(parameters, x))(x)",
     "keras-jax:predict_on_batch": "model.predict_on_batch(x)",
     "mlx:compile": "mx.compile(model)(x)",
@@ -112,11 +113,10 @@ def when(run: Run, conditions: Mapping[str, Run]) -> Iterator[str]:
         if other.result.rules.interval_s and best["p99_us"]:
             takes += f"; 99 in 100 at most {time(best['p99_us'])}"
         rows.append(answered(other, condition, best, takes))
-    page, gpu = "[the classroom's page](docs/classroom.html)", "[docs/gpu.md](docs/gpu.md)"
+    page = "[the classroom's page](docs/classroom.html)"
     own = "`lenet-bench compare --model my.onnx`"
     rows += [
         ("a browser", "our kernels as WebAssembly", page, "each browser measures itself", "", ""),
-        ("a GPU", "cuDNN, CUDA, ...", gpu, "not measured yet", "", ""),
         ("my own model", "every engine that reads it", own, "", "", ""),
     ]
     titles = ("you want", "call", "the line", "a call takes", "the usual way takes", "from")
