@@ -29,8 +29,9 @@ PAGES = (
     ROOT / "README.md",
     *(
         ROOT / "docs" / f"{page}.md"
-        for page in ("why", "training", "measuring", "settings", "conditions", "networks", "fused", "gpu")
+        for page in ("why", "training", "measuring", "settings", "conditions", "networks", "fused")
     ),
+    ROOT / "docs/gpu-measured.md",
 )
 BLOCK = re.compile(
     r"(<!-- (?P<kind>\w+) drawn from (?P<file>\S+) -->\n).*?(<!-- end -->\n)", re.DOTALL

@@ -186,8 +186,11 @@ def test_a_silent_fall_back_is_no_answer():
 
 
 def test_a_network_that_does_not_name_its_device_is_no_proof():
-    network = ComputesOn("cuda:0")
-    network.describe = dict
+    class Silent(ComputesOn):
+        def describe(self):
+            return {}
+
+    network = Silent("cuda:0")
     with pytest.raises(Unavailable, match="computed on a device that it does not name"):
         ProvenOnGpu(network, "torch@gpu", "fix it").infer(PAPER)
 

@@ -18,7 +18,8 @@ class StagesOnly;
 
 /// Options: first, last, trivial, and the variant.
 using CudnnProbe = cuda::OnGpu<StagesOnly<CudnnNetwork>, int, int, int, std::string>;
-using CudnnGraphApiProbe = cuda::OnGpu<StagesOnly<CudnnGraphApiNetwork>, int, int, int, std::string>;
+using CudnnGraphApiProbe =
+    cuda::OnGpu<StagesOnly<CudnnGraphApiNetwork>, int, int, int, std::string>;
 using FusedProbe = cuda::OnGpu<StagesOnly<FusedNetwork>, int, int, int, std::string>;
 
 }  // namespace lenet

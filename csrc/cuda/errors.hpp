@@ -48,8 +48,8 @@ Outcome explain(cublasStatus_t status);
 Outcome explain(cudnnStatus_t status);
 Outcome explain(nvrtcResult status);
 
-/// Whether cuDNN only says that this is no way to do it here. (That a part of cuDNN cannot be loaded
-/// is more, although it has one of these numbers.)
+/// Whether cuDNN only says that this is no way to do it here. (That a part of cuDNN cannot be
+/// loaded is more, although it has one of these numbers.)
 bool is_not_supported(cudnnStatus_t status);
 
 [[noreturn]] void fail(const Outcome& outcome, const Call& call);
