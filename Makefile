@@ -30,7 +30,7 @@ SOURCES := pyproject.toml CMakeLists.txt constraints.txt $(shell find csrc pytho
 # Run in the environment of all frameworks; `make test` runs them for the few that it has.
 FRAMEWORK_TESTS := tests/test_frameworks.py tests/test_environments.py tests/test_export.py \
   tests/test_training_frameworks.py tests/test_training_failures.py tests/test_why_frameworks.py \
-  tests/test_networks.py
+  tests/test_networks.py tests/test_triton.py
 
 # With CUDA 12 what its headers, libraries and compiler may change: that the backends answer rightly,
 # load, refuse and plan. The rest is tested with 13 alone.
@@ -201,7 +201,7 @@ $(FRAMEWORKS)/installed: $(TEST)/built
 	$(create_environment)
 	@echo 'Installing lenet-bench and the frameworks into $(FRAMEWORKS) (some minutes) ...'
 	@$(FRAMEWORKS)/bin/pip install --quiet --force-reinstall --no-deps $(WHEEL)
-	@$(FRAMEWORKS)/bin/pip install --quiet $(WHEEL)'[native,frameworks,dev]'
+	@$(FRAMEWORKS)/bin/pip install --quiet $(WHEEL)'[native,frameworks,triton,dev]'
 	@touch $@
 
 .venv-test-python%/installed: PYTHON = $(call PYTHON_OF,$*)

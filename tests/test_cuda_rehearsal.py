@@ -48,7 +48,8 @@ pytestmark = [
     pytest.mark.skipif(VERSION == "3.10", reason="the Keras that is carried needs Python 3.11"),
 ]
 
-NVIDIA_SMI = "echo 'a double of a GPU, 580.00'"
+NVIDIA_SMI = """echo 'a double of a GPU, 580.00'
+echo "compiled into $TORCHINDUCTOR_CACHE_DIR" """
 UNSTOPPABLE = "echo 'a double of a GPU, 580.00'; trap '' TERM; while :; do sleep 1; done"
 
 #: Runs one of the programs it is given, finds a fault in another, and believes the rest. That one
@@ -200,8 +201,13 @@ def test_each_backend_is_right_or_says_why_not(printed):
     assert any(line.startswith(absent) for line in said)
 
 
+def test_what_inductor_compiles_is_kept_for_the_next_step(results):
+    said = (results / "machine.txt").read_text()
+    assert f"compiled into {results.parent}/.cache/lenet-bench/inductor" in said
+
+
 def test_the_log_says_what_the_machine_has(printed):
-    assert any("libcudnn 9.19.0" in line or "double" in line for line in printed)
+    assert any("module: _cuda13" in line for line in printed)
 
 
 def test_every_tool_looks_at_every_kernel_of_ours(results):
