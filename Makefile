@@ -23,6 +23,9 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 # Spelt out: pip knows -C from 23.1 on, and Debian 12 has 23.0.
 WERROR := --config-settings=cmake.define.LENET_WERROR=ON
+# Each environment's build is kept, to compile only what changed. Without this setting pip builds in a folder of
+# its own, so that two installs from one checkout do not meet.
+KEPT = '--config-settings=build-dir=build/$(1)-{wheel_tag}'
 
 SOURCES := pyproject.toml CMakeLists.txt constraints.txt $(shell find csrc python weights -type f \
   -not -path '*/__pycache__/*' 2>/dev/null)
@@ -141,7 +144,8 @@ gpu-kit:  ## what to carry to a machine with a GPU and without network (docs/gpu
 	  --python-version $(GPU_PYTHON) $(GPU_PLATFORMS) -d $(GPU_KIT) -r bench/gpu-wheels.txt
 	@echo 'Building lenet-bench for Python $(GPU_PYTHON) and CUDA 13 (some minutes) ...'
 	@PIP_CONSTRAINT=$(CURDIR)/bench/gpu-image.txt PIP_BUILD_CONSTRAINT=$(CURDIR)/bench/gpu-image.txt \
-	  $(call PYTHON_OF,$(GPU_PYTHON)) -m pip wheel --quiet --no-deps -w $(GPU_KIT) . --config-settings=lenet.cuda=13
+	  $(call PYTHON_OF,$(GPU_PYTHON)) -m pip wheel --quiet --no-deps -w $(GPU_KIT) . --config-settings=lenet.cuda=13 \
+	  $(call KEPT,gpu-kit)
 	@test -z "$$LENET_BENCH_MNIST" || cp "$$LENET_BENCH_MNIST"/t10k-*-ubyte* $(GPU_KIT)
 	@git describe --always --dirty --abbrev=40 --exclude='*' > $(GPU_KIT)/commit
 	@size=$$(cat $(GPU_KIT)/* | wc -c); test $$size -lt $(LARGEST_KIT) || \
@@ -168,12 +172,12 @@ endef
 $(DEMO)/installed: $(SOURCES)
 	$(create_environment)
 	@echo 'Building lenet-bench into $(DEMO), with TensorFlow and Keras (some minutes) ...'
-	@$(DEMO)/bin/pip install --quiet '.[native,keras,report$(CUDA:%=,cuda%)]' $(CUDA:%=--config-settings=lenet.cuda=%)
+	@$(DEMO)/bin/pip install --quiet '.[native,keras,report$(CUDA:%=,cuda%)]' $(CUDA:%=--config-settings=lenet.cuda=%) $(call KEPT,demo)
 	@touch $@
 
 $(DEMO)/frameworks: $(DEMO)/installed
 	@echo 'Installing the frameworks into $(DEMO) (some minutes) ...'
-	@$(DEMO)/bin/pip install '.[native,frameworks,report$(CUDA:%=,cuda%)]' $(CUDA:%=--config-settings=lenet.cuda=%)
+	@$(DEMO)/bin/pip install '.[native,frameworks,report$(CUDA:%=,cuda%)]' $(CUDA:%=--config-settings=lenet.cuda=%) $(call KEPT,demo)
 	@touch $@
 
 # Built once for the tests: their two environments and the tests of the wheel itself take it.
@@ -181,7 +185,7 @@ $(TEST)/built: $(SOURCES)
 	$(create_environment)
 	@echo 'Building lenet-bench for the tests (some minutes) ...'
 	@rm -f $(WHEEL)
-	@$(TEST)/bin/pip wheel --quiet --no-deps -w $(TEST)/wheel . $(WERROR)
+	@$(TEST)/bin/pip wheel --quiet --no-deps -w $(TEST)/wheel . $(WERROR) $(call KEPT,test)
 	@touch $@
 
 $(TEST)/installed: $(TEST)/built
@@ -209,12 +213,12 @@ $(FRAMEWORKS)/installed: $(TEST)/built
 	@test -n "$(PYTHON)" || { echo "these tests need Python $*; none was found"; exit 1; }
 	$(create_environment)
 	@echo 'Building lenet-bench for Python $* into $(@D) (some minutes) ...'
-	@$(@D)/bin/pip install --quiet '.[native,report,onnxruntime]' $(WERROR)
+	@$(@D)/bin/pip install --quiet '.[native,report,onnxruntime]' $(WERROR) $(call KEPT,python)
 	@$(@D)/bin/pip install --quiet pytest pytest-xdist pytest-benchmark hypothesis jsonschema scipy markdown-it-py
 	@touch $@
 
 .venv-test-cuda%/installed: $(SOURCES)
 	$(create_environment)
 	@echo 'Building lenet-bench for CUDA $* into $(@D) (some minutes) ...'
-	@$(@D)/bin/pip install --quiet '.[cuda$*,dev-cuda$*]' --config-settings=lenet.cuda=$* $(WERROR)
+	@$(@D)/bin/pip install --quiet '.[cuda$*,dev-cuda$*]' --config-settings=lenet.cuda=$* $(WERROR) $(call KEPT,cuda$*)
 	@touch $@
