@@ -68,7 +68,7 @@ def _input_range(text: str) -> tuple[str, tuple[float, float]]:
     "within 100 s.",
 )
 @option(
-    "--baseline BACKEND", "The backend that ratios refer to. [onednn, else the first that runs]"
+    "--baseline BACKEND", "The backend that ratios refer to. [onednn, else the fastest]"
 )
 @option(
     "--batch N,N,...",

@@ -73,7 +73,7 @@ class CompareOptions:
     """What to compare, how long, and where to save the result. Without `backends`, all of them."""
 
     backends: tuple[str | Entry, ...] = ()
-    baseline: str | None = None  # without one, onednn, else the first backend that runs
+    baseline: str | None = None  # without one, onednn, else the fastest
     threads: int = 1  # 0: as many as each API takes by itself
     cores: int | None = None  # without a number, one a thread, or every one for 0 threads
     budget_s: float | None = None  # of the whole run, first starts included

@@ -60,7 +60,7 @@ class Rules(Struct, frozen=True, kw_only=True):
     """The settings of the measurement."""
 
     seed: Seed  # of the order, of the unforeseen images and of the bootstrap
-    baseline: Name | None  # the requested one; else onednn, or the first backend that runs
+    baseline: Name | None  # the requested one; else onednn, or the fastest that ran
     margin: Share  # two backends that differ by less are the same
     confidence: Share  # of the intervals, nominally
     budget_s: Number | None  # the run ends after this time

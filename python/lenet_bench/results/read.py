@@ -177,11 +177,15 @@ def _counting(timed: Sequence[Block]) -> list[Block]:
 
 
 def _baseline(rows: Sequence[BackendResult], header: Header) -> BackendResult | None:
-    """The requested backend; else the default or, if that did not run, the first."""
+    """The requested backend; else the default or, if that did not run, the fastest."""
     ran = {row.name: row for row in rows if row.status == "ok" and row.blocks}
     if wanted := header.rules.baseline:
         return ran.get(wanted)
-    return ran.get(_DEFAULT_BASELINE) or next(iter(ran.values()), None)
+    if default := ran.get(_DEFAULT_BASELINE):
+        return default
+    return min(
+        ran.values(), key=lambda row: median(start_medians_us(row.blocks).values()), default=None
+    )
 
 
 def _p50_us(row: BackendResult) -> float | None:
