@@ -184,6 +184,13 @@ def describing(name, describe):
     return type(name, (Honest,), {"describe": lambda _: describe()})
 
 
+class HasInferOnly:
+    """All that docs/python.md asks of a backend from elsewhere."""
+
+    def __init__(self, weights, *, threads):
+        self.infer = load("numpy", threads=threads, weights=weights).infer
+
+
 DescribesNothing = describing("DescribesNothing", lambda: None)
 DescribesNumbers = describing("DescribesNumbers", lambda: {"threads": 1})
 DescribesWithoutEnd = describing("DescribesWithoutEnd", lambda: {"library": "é" * LONG})

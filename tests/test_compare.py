@@ -48,7 +48,7 @@ FAILING = [
 ]
 LIVING = [
     *(scratch.Honest, scratch.Prints, scratch.LeaksMemory, scratch.StartsAProcess),
-    *(scratch.ForksWhenTimed, scratch.LeavesItsCore, scratch.LeavesADaemon),
+    *(scratch.ForksWhenTimed, scratch.LeavesItsCore, scratch.LeavesADaemon, scratch.HasInferOnly),
 ]
 
 

@@ -20,6 +20,3 @@ class Empty:
 
     def infer(self, images: Floats) -> Floats:  # noqa: ARG002
         return self._probabilities
-
-    def describe(self) -> dict[str, str]:
-        return {}
