@@ -207,7 +207,7 @@ def test_a_run_ends_where_there_is_nothing_to_time():
 
 
 def test_a_run_without_rounds_is_refused():
-    with pytest.raises(LenetBenchError, match="above 0"):
+    with pytest.raises(LenetBenchError, match="expected a number of rounds above 0, got 0"):
         compare(CompareOptions(("numpy",), rounds=0))
 
 

@@ -136,22 +136,22 @@ class CompareOptions:
             if name := next((name for name, given in only.items() if given), None):
                 raise LenetBenchError(f"{name} is for LeNet only, not for {other}")
         positive = {
-            "number of threads": self.threads or None,
-            "number of cores": self.cores,
-            "number of busy processes": self.beside or None,
-            "budget": self.budget_s,
-            "rounds": self.rounds,
-            "margin": self.margin,
-            "timeout": self.timeout_s,
-            "interval": self.interval_s,
-            "time to keep warm": self.keep_warm_s,
-            "batch": min(self.batches, default=None),
+            "a number of threads": self.threads or None,
+            "a number of cores": self.cores,
+            "a number of busy processes": self.beside or None,
+            "a budget": self.budget_s,
+            "a number of rounds": self.rounds,
+            "a margin": self.margin,
+            "a timeout": self.timeout_s,
+            "an interval": self.interval_s,
+            "a time to keep warm": self.keep_warm_s,
+            "a batch": min(self.batches, default=None),
         }
         if self.keep_warm_s and not self.interval_s:
             raise LenetBenchError("--keep-warm is for calls with an --interval")
         for name, value in positive.items():
             if value is not None and not value > 0:
-                raise LenetBenchError(f"expected a {name} above 0, got {value:g}")
+                raise LenetBenchError(f"expected {name} above 0, got {value:g}")
 
 
 def name_of(backend: str | Entry) -> str:
