@@ -136,6 +136,7 @@ def test_an_api_takes_as_many_threads_as_by_itself(name, threads):
         (("--threads", "0"), "a number above 0 or `default`"),
         (("--cores", "99999"), "the cores of this machine"),
         (("--beside", "-1"), "-1 is not in the range"),
+        (("--beside", "busy"), "'busy' is not a valid whole number"),
         (("--keep-warm", "1"), "--keep-warm is for calls with an --interval"),
     ],
 )

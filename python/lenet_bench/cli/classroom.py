@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from ..atomic import write_atomically
-from .options import FILE, command, each_once, open_option, option
+from .options import FILE, Whole, command, each_once, open_option, option
 from .output import SUCCESS, give_page, note, say
 
 _PAGE = Path("classroom.html")
@@ -21,9 +21,7 @@ _LEADING = b"""<!doctype html><meta charset="utf-8"><title>lesson</title>
 @option("-o, --output FILE", "Write the page here; it works offline. [classroom.html]")
 @open_option
 @option("--serve", "Serve the page on this machine, with backends that answer live.", "served")
-@option(
-    "--port N", "With --serve: listen on this port. [a free one]", kind=click.IntRange(1, 65535)
-)
+@option("--port N", "With --serve: listen on this port. [a free one]", kind=Whole(1, 65535))
 @option(
     "-b, --backend BACKEND",
     "With --serve: let this backend answer. Repeatable. [every one that is installed]",

@@ -9,6 +9,7 @@ import click
 
 from .options import (
     Device,
+    Whole,
     backends_argument,
     command,
     default_threads_option,
@@ -92,7 +93,7 @@ def _input_range(text: str) -> tuple[str, tuple[float, float]]:
 @option(
     "--beside N",
     "Keep N other processes at work meanwhile, a core each.",
-    kind=click.IntRange(min=0),
+    kind=Whole(min=0),
     default=0,
 )
 @option("--cores N", "Cores of a backend. [one a thread, all for default threads]", callback=usable)

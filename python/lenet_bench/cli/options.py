@@ -51,6 +51,12 @@ class BackendName(click.ParamType):  # type: ignore[type-arg] # click 8.2 has no
         return [CompletionItem(name) for name in names if incomplete or "@" not in name]
 
 
+class Whole(click.IntRange):
+    """A whole number within limits, which click would call an integer range."""
+
+    name = "whole number"
+
+
 BACKEND = BackendName()
 
 
@@ -125,7 +131,7 @@ _VALUES: dict[str, Any] = {
     "NAME": BACKEND,
     "FILE": FILE,
     "DIR": FOLDER,
-    "N": click.IntRange(min=1),
+    "N": Whole(min=1),
     "NETWORK": NetworkName(),
     "TIME": seconds,
 }
@@ -240,7 +246,7 @@ def _set_threads(context: Any, option: Any, threads: int) -> int:
 
 _threads_option = partial(
     click.option,
-    type=click.IntRange(min=1),
+    type=Whole(min=1),
     metavar="N",
     default=1,
     show_default=True,

@@ -5,22 +5,22 @@ from typing import Any
 
 import click
 
-from .options import command, data_option, json_option, option, option_group, usable
+from .options import Whole, command, data_option, json_option, option, option_group, usable
 from .output import SUCCESS, WRONG, answer, note, screen
 
 #: The frameworks that train, and the choices of the recipe: their values, defaults and meanings.
 #: Training, which has both, is imported once there is something to train.
 FRAMEWORKS = ("keras", "keras-jax", "keras-torch", "tensorflow", "torch", "jax")
 RECIPE: dict[str, tuple[Any, float | None, str]] = {
-    "epochs": (click.IntRange(1), 30, "Passes over the training images."),
-    "batch": (click.IntRange(1), 128, "Images per step."),
+    "epochs": (Whole(1), 30, "Passes over the training images."),
+    "batch": (Whole(1), 128, "Images per step."),
     "rate": (click.FloatRange(0, min_open=True), 0.05, "Highest learning rate of the cycle."),
     "momentum": (click.FloatRange(0, 1, max_open=True), 0.9, "Nesterov momentum."),
     "weight_decay": (click.FloatRange(0), 0.0005, "L2 penalty on the weights."),
-    "seed": (click.IntRange(0), 1, "The same seed gives the same weights."),
-    "validation": (click.IntRange(1), 5000, "Training images held out to choose the epoch."),
+    "seed": (Whole(0), 1, "The same seed gives the same weights."),
+    "validation": (Whole(1), 5000, "Training images held out to choose the epoch."),
     "images": (
-        click.IntRange(1),
+        Whole(1),
         None,
         "Use only N training images, those held out included. [all]",
     ),
