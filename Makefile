@@ -127,8 +127,10 @@ wasm: $(TEST)/installed  ## the fused kernels and the preparation of pictures as
 	$(TEST)/bin/pip install --quiet ziglang # the extra `wasm`
 	sh csrc/wasm/build.sh $(TEST)/bin/python python/lenet_bench/show/classroom/native.wasm
 
-bench: $(TEST)/installed  ## the installed backends through pytest-benchmark
-	$(TEST)/bin/python -m pytest bench/ --benchmark-only
+# ARGS are pytest's and pytest-benchmark's: docs/python.md.
+bench: $(TEST)/installed  ## the installed backends through pytest-benchmark, in one table (four minutes)
+	$(TEST)/bin/python -m pytest bench/ --benchmark-only --benchmark-max-time=5 \
+	  --benchmark-group-by=func --benchmark-columns=median,iqr,min,rounds $(ARGS)
 
 # For a machine with a GPU and without network, which has this Python and this glibc or a newer one.
 # lenet-bench is built here with what such a machine has of CUDA, so nothing is compiled there.

@@ -1,9 +1,9 @@
-"""Before NumPy loads its BLAS: one thread for every library, and the core that `compare` uses."""
+"""What pytest-benchmark has here: the fixture of our package, and the order of its table."""
 
-import os
+import pytest
+from lenet_bench.pytest_fixture import time_backend as time_backend
 
-from lenet_bench.measure.pinning import choose_cores, thread_variables
 
-os.environ.update(thread_variables(threads=1))
-if cores := choose_cores(threads=1).worker:
-    os.sched_setaffinity(0, cores)
+def pytest_configure(config: pytest.Config) -> None:
+    """Sort by the median, which --benchmark-sort cannot."""
+    config.option.benchmark_sort = "median"

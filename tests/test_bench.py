@@ -1,19 +1,89 @@
-"""`pytest bench/`: the comparison through pytest-benchmark."""
+"""`make bench`: the comparison through pytest-benchmark, and its fixture in tests of one's own."""
 
 import json
+import os
+import re
 import sys
+from pathlib import Path
 
+import pytest
 from conftest import ROOT, environment
+from lenet_bench.registry import find, is_installed
 from processes import ran
 
+FIXTURE = "from lenet_bench.pytest_fixture import time_backend as time_backend\n"
+needs_keras = pytest.mark.skipif(not is_installed(find("keras")[0]), reason="needs Keras")
 
-def test_a_backend_is_timed_in_the_group_of_its_device(tmp_path):
-    command = (sys.executable, "-m", "pytest", ROOT / "bench", "-k", "test_infer[fused]")
-    quick = ("--benchmark-only", "--benchmark-max-time=0.2")
-    kept = (f"--benchmark-storage={tmp_path}", "--benchmark-save=it")
-    ran(*command, *quick, *kept, env=environment(), cwd=ROOT)
+
+def bench(*words, tests=ROOT / "bench", code=0):
+    """Its output, with one start of each backend."""
+    options = ("--benchmark-only", "--benchmark-max-time=0.1", "--benchmark-group-by=func", "-rs")
+    command = (sys.executable, "-m", "pytest", tests, *options, *words)
+    paths = filter(None, (str(Path(__file__).parent), os.environ.get("PYTHONPATH")))
+    variables = environment(PYTHONPATH=os.pathsep.join(paths))
+    return ran(*command, code=code, env=variables, cwd=tests).stdout
+
+
+def rows(file):
+    return {row["name"]: row for row in json.loads(file.read_text())["benchmarks"]}
+
+
+@needs_keras
+def test_one_table_has_every_family_from_native_code_to_keras(tmp_path):
+    kept = tmp_path / "bench.json"
+    families = {"fused": "native code", "tensorflow": "frameworks", "keras": "Keras"}
+    chosen = " or ".join(f"test_infer[{name}]" for name in families)
+    said = bench("-k", chosen, f"--benchmark-json={kept}")
+    found = rows(kept)
+    assert {row["param"]: row["group"] for row in found.values()} == families
+    assert all(len(row["stats"]["data"]) >= 20 for row in found.values())
+    medians = {name: row["stats"]["median"] for name, row in found.items()}
+    assert medians["test_infer[fused]"] < medians["test_infer[keras]"] < 60
+    assert re.findall(r"^test_infer\[.+?\]", said, re.M) == sorted(medians, key=medians.__getitem__)
+
+
+def test_a_slower_commit_fails(tmp_path):
+    storage = f"--benchmark-storage={tmp_path}"
+    chosen = ("-k", "test_infer[fused]")
+    bench(*chosen, storage, "--benchmark-save=it")
     (file,) = tmp_path.rglob("*_it.json")
-    (found,) = json.loads(file.read_text())["benchmarks"]
-    assert found["group"] == "cpu"
-    assert found["params"] == {"name": "fused"}
-    assert found["stats"]["rounds"] > 100
+    saved = json.loads(file.read_text())
+    for times, code in ((1e-3, 1), (1e3, 0)):
+        earlier = json.loads(json.dumps(saved))
+        earlier["benchmarks"][0]["stats"]["median"] *= times
+        file.write_text(json.dumps(earlier))
+        compared = ("--benchmark-compare", "--benchmark-compare-fail=median:5%")
+        bench(*chosen, storage, *compared, code=code)
+
+
+@needs_keras
+def test_the_fixture_is_for_tests_of_ones_own(tmp_path):
+    section = (ROOT / "docs/python.md").read_text().partition("## With pytest-benchmark")[2]
+    fixture, tests, *_ = re.findall(r"```python\n(.*?)```", section, re.DOTALL)
+    assert fixture == FIXTURE
+    (tmp_path / "conftest.py").write_text(fixture)
+    (tmp_path / "test_speed.py").write_text(tests)
+    (tmp_path / "mine.py").write_text("from scratch_backends import HasInferOnly as build")
+    kept = tmp_path / "bench.json"
+    bench(f"--benchmark-json={kept}", tests=tmp_path)
+    assert all(len(row["stats"]["data"]) >= 20 for row in rows(kept).values())
+    assert len(rows(kept)) == 4
+
+
+def test_only_what_is_not_installed_is_skipped(tmp_path):
+    (tmp_path / "conftest.py").write_text(FIXTURE)
+    (tmp_path / "test_speed.py").write_text("""
+import scratch_backends as scratch
+
+def test_missing(time_backend):
+    time_backend("theano")
+
+def test_wrong(time_backend):
+    time_backend(scratch.entry(scratch.AnswersWrongly))
+""")
+    kept = tmp_path / "bench.json"
+    said = bench(f"--benchmark-json={kept}", tests=tmp_path, code=1)
+    assert "theano is not installed" in said
+    assert "AnswersWrongly: wrong: while starting: its probabilities differ" in said
+    assert "1 failed, 1 skipped" in said
+    assert rows(kept) == {}
