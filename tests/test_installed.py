@@ -1,6 +1,9 @@
 """Calls at an interval, beside busy processes, and with an API's default threads."""
 
+import csv
+import io
 import json
+import re
 
 import numpy as np
 import psutil
@@ -14,11 +17,14 @@ from lenet_bench.measure.reference_answers import STRETCHES
 from lenet_bench.registry import BACKENDS, find, is_installed, usable_cores
 from lenet_bench.registry.environments import variables
 from lenet_bench.results import Log, as_result, digest, read_result
+from lenet_bench.results.log import as_lines
 from lenet_bench.results.read import settled
 from lenet_bench.results.thin import thinned
+from lenet_bench.show.comparison import render
+from lenet_bench.show.page import gather, page
 from msgspec.structs import replace
 from processes import wait_for
-from sample_results import blocks, log, result
+from sample_results import blocks, log, result, write_log
 
 MS = 1_000_000
 
@@ -70,7 +76,7 @@ def test_a_start_has_170_paced_calls_and_every_one_counts_beside_a_busy_process(
     printed = capsys.readouterr().out
     said = "2 ms apart, called for 1 ms before; the API's default threads beside 1 busy program"
     assert said in " ".join(printed.split())
-    assert "over 20 ms" in printed
+    assert "over 2 ms" in printed
     found = read_result(path)
     (block,) = found.backends[0].blocks
     assert len(block.samples_ns) == block.made == 170
@@ -138,6 +144,7 @@ def test_an_api_takes_as_many_threads_as_by_itself(name, threads):
         (("--beside", "-1"), "-1 is not in the range"),
         (("--beside", "busy"), "'busy' is not a valid whole number"),
         (("--keep-warm", "1"), "--keep-warm is for calls with an --interval"),
+        (("--deadline", "1"), "--deadline is for calls with an --interval"),
     ],
 )
 def test_what_cannot_be_measured_is_refused(words, said, capsys):
@@ -160,6 +167,94 @@ def test_paced_calls_have_tails_and_shares_over_deadlines():
     assert row["over_1ms"] == pytest.approx(6 / 170)
     assert row["over_5ms"] == pytest.approx(3 / 170)
     assert row["over_20ms"] == pytest.approx(1 / 170)
+
+
+def row_of(name, us, late=0, starts=6, calls=170):
+    """Paced calls of which some in each start take 25 ms."""
+    samples = (us * 1000,) * (calls - late) + (25 * MS,) * late
+    return blocks(name, us, starts, samples_ns=samples, made=calls, took_s=4.0)
+
+
+def tails(**rules):
+    rows = row_of("fused", 100), row_of("torch", 300, late=2), row_of("keras:predict_on_batch", 900)
+    return result(*rows, row_of("keras", 38_000), interval_s=0.02, **rules)
+
+
+@pytest.mark.parametrize("columns", [40, 80, 160])
+def test_the_table_of_paced_calls_begins_with_the_tail(columns):
+    titles = next(one for one in render(tails(), columns=columns).splitlines() if "p50" in one)
+    assert re.sub("  +", "|", titles).startswith("backend|p50|p99|over 20 ms")
+    assert ("p99's interval" in titles) == (columns >= 80)
+
+
+def test_one_sentence_ranks_paced_calls_by_the_deadline():
+    said = " ".join(render(tails(), columns=80).split())
+    assert "fastest" not in said
+    assert (
+        "Deadline of 20 ms: kept by every call of fused (p99 100 µs) and keras:predict_on_batch "
+        "(p99 900 µs); missed by torch in 1.18 % of its calls (p99 25.0 ms) and keras in 100 % "
+        "(p99 38.0 ms)."
+    ) in said
+    every = tails(deadline_s=0.00005)
+    assert "Deadline of 0.05 ms: missed by fused in 100 %" in render(every)
+    one = result(row_of("torch", 300, starts=1, late=2), interval_s=0.02)
+    assert "Deadline of 20 ms: missed by torch in 1.18 % of its calls." in render(one)
+
+
+def test_a_long_list_names_the_first_of_those_that_keep_to_the_deadline():
+    many = result(*(row_of(f"b{n}", 100 + n) for n in range(12)), interval_s=0.02)
+    said = " ".join(render(many).split())
+    assert "b7 (p99 107 µs) and 4 more." in said
+
+
+def test_a_deadline_of_ones_own_is_in_every_form():
+    given = tails(deadline_s=0.0005)
+    assert digest(given)["deadline_s"] == 0.0005
+    assert digest(tails())["deadline_s"] == 0.02
+    shares = {row["name"]: row["over_deadline"] for row in digest(given)["backends"]}
+    assert shares == {"fused": 0, "torch": 2 / 170, "keras:predict_on_batch": 1, "keras": 1}
+    assert "| p50 | p99 | over 0.5 ms | p99's interval |" in render(given, form="markdown")
+    assert "over 0.5 ms</th>" in page(gather([("r.jsonl", given)]))
+    (line, *_) = csv.DictReader(io.StringIO(render(given, form="csv")))
+    assert (line["deadline_s"], line["over_deadline"]) == ("0.0005", "0.0")
+
+
+def test_a_file_keeps_its_deadline(command, capsys):
+    path = command("numpy", "--interval", "2", "--deadline", "0.25ms")
+    assert read_result(path).rules.deadline_s == 0.00025
+    capsys.readouterr()
+    assert run_here(["report", str(path)]) == 0
+    assert "over 0.25 ms" in capsys.readouterr().out
+    again = ["compare", "--interval", "2", "--rounds", "1", "-o", str(path)]
+    assert run_here(again) == 0
+    assert run_here([*again, "--deadline", "3"]) == 1
+    assert "other settings (deadline, s: 0.00025, now 0.003)" in capsys.readouterr().err
+
+
+def test_a_file_from_before_there_were_deadlines_can_be_read(tmp_path):
+    assert b"deadline" not in as_lines(paced())
+    write_log(tmp_path / "old.jsonl", paced())
+    (row,) = digest(read_result(tmp_path / "old.jsonl"))["backends"]
+    assert row["over_deadline"] == row["over_20ms"] > 0
+
+
+def test_few_paced_calls_say_how_many_and_how_long_a_p99_needs():
+    short = result(row_of("fused", 100, calls=120), row_of("torch", 300), interval_s=0.02)
+    (said,) = (one for one in short.warnings if "p99" in one)
+    assert said.startswith("too few calls for a p99: fused (720); 1,000 are needed, which take ")
+    (budget,) = re.findall(r"--budget (\d+)s", said)
+    rounds = int(budget) / (4.0 + 4.0)
+    assert 1.2 * 1000 <= rounds * 120 < 2000
+    assert not any("p99" in one for one in tails().warnings)
+    assert not any("p99" in one for one in result(row_of("fused", 100, calls=50)).warnings)
+
+
+def test_one_budget_is_enough_for_the_starts_and_for_the_p99():
+    few = result(row_of("fused", 100, starts=2, calls=30), interval_s=1.0)
+    budgets = {one for said in few.warnings for one in re.findall(r"--budget (\d+)s", said)}
+    assert len(budgets) == 1
+    rounds = int(budgets.pop()) / 4.1
+    assert rounds * 30 >= 1000
 
 
 def test_calls_back_to_back_have_no_shares():

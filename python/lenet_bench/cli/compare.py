@@ -85,6 +85,12 @@ def _input_range(text: str) -> tuple[str, tuple[float, float]]:
     kind=_milliseconds,
 )
 @option(
+    "--deadline MS",
+    "The time that no call of an --interval should exceed. [the interval]",
+    "deadline_s",
+    kind=_milliseconds,
+)
+@option(
     "--keep-warm MS",
     "Call for this long before each call of an --interval.",
     "keep_warm_s",

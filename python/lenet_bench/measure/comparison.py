@@ -14,7 +14,7 @@ from importlib.metadata import version
 from pathlib import Path
 from statistics import fmean
 
-from msgspec import structs
+from msgspec import UNSET, structs
 
 from ..cost import disk_mib, lines_of_code
 from ..network import LENET
@@ -281,6 +281,7 @@ def _header(conditions: Conditions, entries: Sequence[Entry]) -> Header:
         other=reference.other,
         weights=printable(file.name),
         weights_sha256=reference.weights_sha256,
+        deadline_s=options.deadline_s or UNSET,
         beside=options.beside,
         batches=options.batches,
         apart=options.breakdown,

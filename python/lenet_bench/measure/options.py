@@ -83,6 +83,7 @@ class CompareOptions:
     seed: int | None = None  # without one, a new one; it is in the result
     timeout_s: float = 120.0  # for one answer of a backend's process
     interval_s: float | None = None  # from the beginning of one call to that of the next
+    deadline_s: float | None = None  # of these calls; without one, the interval
     keep_warm_s: float | None = None  # before each of these the API is called for so long
     beside: int = 0  # other processes, each of which keeps a core busy
     cold: bool = False  # read COLD_MB before each call
@@ -144,11 +145,13 @@ class CompareOptions:
             "a margin": self.margin,
             "a timeout": self.timeout_s,
             "an interval": self.interval_s,
+            "a deadline": self.deadline_s,
             "a time to keep warm": self.keep_warm_s,
             "a batch": min(self.batches, default=None),
         }
-        if self.keep_warm_s and not self.interval_s:
-            raise LenetBenchError("--keep-warm is for calls with an --interval")
+        paced = {"--deadline": self.deadline_s, "--keep-warm": self.keep_warm_s}
+        if not self.interval_s and (name := next((one for one in paced if paced[one]), None)):
+            raise LenetBenchError(f"{name} is for calls with an --interval")
         for name, value in positive.items():
             if value is not None and not value > 0:
                 raise LenetBenchError(f"expected {name} above 0, got {value:g}")
@@ -159,7 +162,7 @@ def name_of(backend: str | Entry) -> str:
 
 
 def as_before(options: CompareOptions, earlier: Header) -> CompareOptions:
-    """These options with the backends, the baseline and the seed of the file's run.
+    """These options with the backends, the baseline, the seed and the deadline of the file's run.
 
     Raises ResultError where they ask for another comparison.
     """
@@ -184,6 +187,7 @@ def as_before(options: CompareOptions, earlier: Header) -> CompareOptions:
         backends=tuple(entries.get(name, name) for name in compared),
         baseline=rules.baseline if options.baseline is None else options.baseline,
         seed=rules.seed if options.seed is None else options.seed,
+        deadline_s=options.deadline_s or rules.deadline_s or None,
     )
 
 
@@ -210,5 +214,6 @@ def _settings(header: Header) -> Mapping[str, Any]:
         "margin": rules.margin,
         "batches": rules.batches,
         "calls taken apart": rules.apart,
+        "deadline, s": rules.deadline_s or None,
         **settings(rules),
     }

@@ -74,6 +74,7 @@ class Rules(Struct, frozen=True, kw_only=True):
     weights: Name  # their file's name
     weights_sha256: Name  # its parameters' checksum
     interval_s: Number | None = None  # from the beginning of one call to that of the next
+    deadline_s: Number | UnsetType = UNSET  # of these calls, where it is not the interval
     keep_warm_s: Number | None = None  # before each of these it is called for so long
     beside: Count = 0  # other processes, each of which keeps a core busy
     cold_mb: Count | None = None  # MB read before each call, so that it begins with cold caches
@@ -90,6 +91,11 @@ class Rules(Struct, frozen=True, kw_only=True):
     def network(self) -> str:
         """The network that was measured."""
         return self.placed.network
+
+    @property
+    def paced_within_s(self) -> float | None:
+        """The time that no call at an interval should exceed."""
+        return (self.deadline_s or self.interval_s) if self.interval_s else None
 
 
 class Listed(Struct, frozen=True, omit_defaults=True):
@@ -305,7 +311,8 @@ class Summary:
     verdict: Verdict | None  # what the interval says beside the margin
     p99_low_us: float | None = None  # of calls at an interval: where that of p99 begins
     p99_high_us: float | None = None  # and ends
-    over_1ms: float | None = None  # likewise: the share that takes longer
+    over_deadline: float | None = None  # likewise: the share that takes longer than it
+    over_1ms: float | None = None  # or than these
     over_5ms: float | None = None
     over_20ms: float | None = None
 

@@ -13,7 +13,18 @@ from msgspec import structs
 from ..texts import printable
 from ..undisturbed import undisturbed_calls
 from .log import Log, read_log
-from .model import BackendResult, Batch, Block, Disturbance, Gpu, Header, Listed, Result, Summary
+from .model import (
+    BackendResult,
+    Batch,
+    Block,
+    Disturbance,
+    Gpu,
+    Header,
+    Listed,
+    Result,
+    Rules,
+    Summary,
+)
 from .statistics import (
     FEWEST_STARTS,
     UNBOUNDED,
@@ -218,7 +229,7 @@ def _summarised(row: BackendResult, base: BackendResult | None, header: Header) 
     ratio, interval = _ratio(row, base, rules.seed) if base else (None, None)
     ratio_low, ratio_high = interval or UNBOUNDED
     verdict = judge(interval, rules.margin) if interval and row.status == "ok" else None
-    paced = _paced(row.blocks, rules.seed) if rules.interval_s else {}
+    paced = _paced(row.blocks, rules, within_s) if (within_s := rules.paced_within_s) else {}
     summary = Summary(
         samples=len(samples),
         rounds=len(row.blocks),
@@ -241,12 +252,13 @@ def _summarised(row: BackendResult, base: BackendResult | None, header: Header) 
     return replace(row, summary=summary)
 
 
-def _paced(blocks: Sequence[Block], seed: int) -> dict[str, float | None]:
+def _paced(blocks: Sequence[Block], rules: Rules, within_s: float) -> dict[str, float | None]:
     """What else is said of calls at an interval."""
     starts = [block.calls_ns for block in blocks]
     calls_ns = np.concatenate(starts)
-    low, high = percentile_interval(starts, 99, seed) or UNBOUNDED
-    over = {f"over_{ms}ms": float((calls_ns > ms * 1e6).mean()) for ms in (1, 5, 20)}
+    low, high = percentile_interval(starts, 99, rules.seed) or UNBOUNDED
+    limits_s = {"deadline": within_s, "1ms": 0.001, "5ms": 0.005, "20ms": 0.02}
+    over = {f"over_{name}": float((calls_ns > s * 1e9).mean()) for name, s in limits_s.items()}
     return {"p99_low_us": low and low / 1000, "p99_high_us": high and high / 1000, **over}
 
 

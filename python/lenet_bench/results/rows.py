@@ -27,6 +27,7 @@ def digest(result: Result) -> dict[str, Any]:
         "seed": result.rules.seed,
         "threads": result.rules.threads,
         "interval_s": result.rules.interval_s,
+        "deadline_s": result.rules.paced_within_s,
         "keep_warm_s": result.rules.keep_warm_s,
         "beside": result.rules.beside,
         "cold_mb": result.rules.cold_mb,

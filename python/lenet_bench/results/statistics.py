@@ -58,6 +58,11 @@ def show(samples: int, percent: float) -> bool:
     return samples * (100 - percent) / 100 >= _SAMPLES_BEYOND - 1e-6
 
 
+def fewest(percent: float) -> int:
+    """How many samples suffice for that percentile."""
+    return ceil(_SAMPLES_BEYOND * 100 / (100 - percent))
+
+
 def median_interval(values: Sequence[float] | Floats, seed: int) -> Interval | None:
     """A bootstrap interval for the median over the starts; None where they are too few."""
     starts = np.asarray(values, np.float64)[:, np.newaxis]
@@ -69,12 +74,34 @@ def percentile_interval(
     starts: Sequence[NDArray[np.int64]], percent: float, seed: int
 ) -> Interval | None:
     """The same for a percentile of the calls of all starts."""
-    count = len(starts)
-    if count < FEWEST_STARTS or not show(sum(map(len, starts)), percent):
+    if not _enough(starts, percent):
         return None
-    picked = np.random.default_rng(seed).integers(0, count, (_RESAMPLES, count))
+    found = _resampled(starts, percent, np.random.default_rng(seed))
+    return _expanded_interval(found, len(starts))
+
+
+def percentile_ratio_interval(
+    new: Sequence[NDArray[np.int64]], old: Sequence[NDArray[np.int64]], percent: float, seed: int
+) -> Interval | None:
+    """The same for the ratio of the percentiles of two runs."""
+    if not _enough(new, percent) or not _enough(old, percent):
+        return None
+    random = np.random.default_rng(seed)
+    one, other = (_resampled(starts, percent, random) for starts in (new, old))
+    return _expanded_interval(one / other, min(len(new), len(old))) if other.all() else None
+
+
+def _enough(starts: Sequence[NDArray[np.int64]], percent: float) -> bool:
+    return len(starts) >= FEWEST_STARTS and show(sum(map(len, starts)), percent)
+
+
+def _resampled(
+    starts: Sequence[NDArray[np.int64]], percent: float, random: np.random.Generator
+) -> Floats:
+    """The percentile of the calls of starts that were drawn anew, again and again."""
+    picked = random.integers(0, len(starts), (_RESAMPLES, len(starts)))
     every = (np.concatenate([starts[number] for number in numbers]) for numbers in picked)
-    return _expanded_interval(np.array([np.percentile(calls, percent) for calls in every]), count)
+    return np.array([np.percentile(calls, percent) for calls in every])
 
 
 def median_intervals(

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..units import counted, percent, time
 from .model import BackendResult, Disturbance, Result
-from .statistics import FEWEST_STARTS, spread, start_medians_us, two_modes
+from .statistics import FEWEST_STARTS, fewest, show, spread, start_medians_us, two_modes
 
 # Limits: a quiet machine is above the first and below the rest.
 _QUIET = 0.9  # of the timed time
@@ -46,6 +46,11 @@ def _of_the_run(result: Result, timed: Sequence[BackendResult]) -> Iterator[str]
         yield f"the baseline {rules.baseline} did not run, so there are no ratios; choose another"
     if few := [row for row in timed if len(row.blocks) < FEWEST_STARTS]:
         yield _too_few(few, everyone=len(few) == len(timed), needed_s=needed_s(result))
+    if rules.interval_s and (calls := _without_p99(timed)):
+        named = _listed({name: f"{count:,}" for name, count in calls.items()})
+        long_s = needed_s(result)
+        advice = f", which take {long_s} s (--budget {long_s}s)" if long_s else ""
+        yield f"too few calls for a p99: {named}; {fewest(99):,} are needed{advice}"
     if failed := [row.name for row in timed if row.failures]:
         yield (
             f"failed once, then ran: {', '.join(failed)}; the result file has each failed block "
@@ -75,14 +80,26 @@ def _too_few(few: Sequence[BackendResult], *, everyone: bool, needed_s: int | No
 def needed_s(result: Result) -> int | None:
     """How long a run must be for an interval of each backend: its rounds, and a fifth more.
 
-    A backend that was not measured is assumed to take as long as the others on average.
+    At an interval also for each backend's p99. A backend that was not measured is assumed to take
+    as long as the others on average.
     """
     rows = (*result.backends, result.floor)
     took = [[block.took_s for block in row.blocks] for row in rows]
     known = [float(np.median(seconds)) for seconds in took if seconds]
     waiting = sum(row.status == "unmeasured" for row in rows)
     round_s = sum(known) * (1 + waiting / len(known)) if known else 0.0
-    return ceil(round_s * FEWEST_STARTS * 1.2 / 10) * 10 or None
+    rounds = FEWEST_STARTS
+    if result.rules.interval_s:
+        starts = {row.name: len(row.blocks) for row in result.backends}
+        few = _without_p99(result.backends).items()
+        rounds = max([rounds, *(ceil(fewest(99) * starts[name] / count) for name, count in few)])
+    return ceil(round_s * rounds * 1.2 / 10) * 10 or None
+
+
+def _without_p99(rows: Sequence[BackendResult]) -> dict[str, int]:
+    """The backends with too few calls for a p99, and their number."""
+    calls = {row.name: sum(block.calls for block in row.blocks) for row in rows}
+    return {name: count for name, count in calls.items() if count and not show(count, 99)}
 
 
 def _of_the_machine(result: Result) -> Iterator[str]:

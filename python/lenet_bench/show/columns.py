@@ -1,9 +1,10 @@
 """The columns of a comparison's tables: described once, for the terminal, Markdown and the page."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from .. import units
+from ..results import Rules
 from .figures.rows import Record
 
 
@@ -26,21 +27,14 @@ class Quantity:
 
 
 LINES = Quantity("lines", "lines_of_code", units.count, "lines of code", leaves=6)
-#: Of calls at an interval.
-PACED = (
-    Quantity("p99's interval", "p99_low_us", units.times, "95 % interval of p99", "p99_high_us"),
-    *(
-        Quantity(f"over {ms} ms", f"over_{ms}ms", units.percent, "the share that takes longer")
-        for ms in (1, 5, 20)
-    ),
-)
+_P50 = Quantity("p50", "p50_us", units.time, "the median call", leaves=0)
+_P99 = Quantity("p99", "p99_us", units.time, "99 % of the calls are faster", leaves=7)
 QUANTITIES = (
-    Quantity("p50", "p50_us", units.time, "the median call with one image", leaves=0),
+    _P50,
     Quantity("its interval", "p50_low_us", units.times, "95 % interval of p50", "p50_high_us"),
     Quantity("p90", "p90_us", units.time, "90 % of the calls are faster", leaves=8),
-    Quantity("p99", "p99_us", units.time, "99 % of the calls are faster", leaves=7),
+    _P99,
     Quantity("p99.9", "p999_us", units.time, "99.9 % of the calls are faster"),
-    *PACED,
     Quantity("ratio", "ratio", units.ratio, "p50 divided by the baseline's", leaves=1),
     Quantity("95 % interval", "ratio_low", units.interval, "of the ratio", "ratio_high", leaves=3),
     Quantity("verdict", "verdict", str, "what the interval of the ratio says", leaves=4),
@@ -73,7 +67,32 @@ OFF = Quantity(
     "its largest difference from the reference",
     leaves=0,
 )
-REDUCED = (PRECISION, OFF, *QUANTITIES)
+
+
+def quantities_of(rules: Rules) -> tuple[Quantity, ...]:
+    """Those of a run; of calls at an interval the tail comes first."""
+    if (within_s := rules.paced_within_s) is None:
+        return QUANTITIES
+    first = (
+        _P50,
+        replace(_P99, leaves=0),
+        Quantity(
+            f"over {units.span(within_s)}",
+            "over_deadline",
+            units.percent,
+            "the share of calls that take longer",
+            leaves=0,
+        ),
+        Quantity(
+            "p99's interval",
+            "p99_low_us",
+            units.times,
+            "95 % interval of p99",
+            "p99_high_us",
+            leaves=2,
+        ),
+    )
+    return (*first, *(one for one in QUANTITIES if one not in (_P50, _P99)))
 
 
 def in_text(quantities: Sequence[Quantity]) -> list[Quantity]:

@@ -14,14 +14,11 @@ from . import why as show_why
 from .columns import (
     LINES,
     OFF,
-    PACED,
     PRECISION,
-    QUANTITIES,
-    REDUCED,
     Quantity,
     by_batch,
     in_text,
-    known,
+    quantities_of,
 )
 from .figures.rows import Record, as_run, records
 from .figures.story import conclusions
@@ -97,6 +94,7 @@ def in_csv(results: Sequence[Result]) -> Iterator[str]:
             "machine": cell(processor(result.machine)),
             "network": result.rules.network,
             "threads": result.rules.threads,
+            "deadline_s": result.rules.paced_within_s,
             **{key: cell(one) if isinstance(one, str) else one for key, one in row.items()},
         }
         for result in results
@@ -126,17 +124,17 @@ def in_markdown(result: Result, named: Sequence[str] = ()) -> Iterator[str]:
 
 def _tables(result: Result) -> Iterator[tuple[str, list[Record], Sequence[Quantity]]]:
     """Each table: its title, its backends, its columns."""
-    found = records(result)
+    found, shown = records(result), in_text(quantities_of(result.rules))
     full = [row for row in found if row["precision"] == "float32"]
     reduced = [row for row in found if row not in full]
     if not found:
         yield "No backend could be timed.", [], []
     if full and result.rules.placed.arbiter:  # a model of the user's own has no lines of code
-        yield "", full, [*(one for one in in_text(QUANTITIES) if one is not LINES), OFF]
+        yield "", full, [*(one for one in shown if one is not LINES), OFF]
     elif full:
-        yield "", full, [*in_text(QUANTITIES), *known(PACED, full)]
+        yield "", full, shown
     if reduced:
-        yield IN_LESS, reduced, in_text(REDUCED)
+        yield IN_LESS, reduced, [PRECISION, OFF, *shown]
     if rated := [row for row in found if row["rates"]]:
         rated.sort(key=lambda row: (row in reduced, -float(row["images_per_s"] or 0.0)))
         kind = [PRECISION] if reduced else []

@@ -81,6 +81,8 @@ def footnote(result: Result) -> str:
     """How to read the table's figures."""
     floor = result.floor.p50_us
     notes = ["p50: the median call"]
+    if result.rules.interval_s:
+        notes.append("p99: 99 % of the calls are faster")
     if result.baseline:
         notes.append(f"ratio: to {result.baseline}, above 1 is slower")
     notes.append(f"same: within {units.percent(result.rules.margin)}")

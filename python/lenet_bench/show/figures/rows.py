@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any
 
 from ... import units
+from ...network import LENET
 from ...registry import precision
 from ...results import BackendResult, Breakdown, Result, breakdowns, rows
 from ...results.breakdown import has_experiments
@@ -39,6 +40,11 @@ class Run:
     def label(self) -> str:
         """The processor, in brief."""
         return brief(processor(self.result.machine))
+
+    @property
+    def one_input(self) -> str:
+        """What a call takes: an image of LeNet, or an input of another network."""
+        return "an image" if self.result.rules.network == LENET else "an input"
 
     @property
     def has_experiments(self) -> bool:

@@ -83,13 +83,19 @@ def has_verdicts(run: Run) -> bool:
 
 
 def conclusions(run: Run) -> Iterator[str]:
-    """The fastest, what ties with it, and the largest cost that another call avoids."""
+    """The fastest, what ties with it, and the largest cost that another call avoids.
+
+    Of calls at an interval, who keeps to the deadline, in place of the fastest.
+    """
+    if within_s := run.result.rules.paced_within_s:
+        yield _deadline(run.rows, within_s)
     if len(run.rows) < 2 or not has_verdicts(run):
         return
-    first = run.rows[0]
-    fastest = f"{first['name']} is the fastest: {units.time(first['p50_us'])} an image"
-    ties = ", ".join(_ties(run))
-    yield f"{fastest}; {ties} cannot be told apart from it." if ties else f"{fastest}."
+    if not within_s:
+        first = run.rows[0]
+        fastest = f"{first['name']} is the fastest: {units.time(first['p50_us'])} {run.one_input}"
+        ties = ", ".join(_ties(run))
+        yield f"{fastest}; {ties} cannot be told apart from it." if ties else f"{fastest}."
     backends: dict[str, list[Record]] = {}
     for row in run.rows:
         backends.setdefault(row["backend"], []).append(row)
@@ -104,6 +110,30 @@ def conclusions(run: Run) -> Iterator[str]:
             f"so {slow['name']} takes {times_longer(run, slow, quick)} as long; call "
             f"{quick['name']} instead."
         )
+
+
+def _deadline(rows: Sequence[Record], within_s: float) -> str:
+    """Who was never over it, and how often the others were, by the tail."""
+    ranked = sorted(rows, key=lambda row: (row["over_deadline"], row["p99_us"] or row["p50_us"]))
+    p99 = {row["name"]: f" (p99 {units.time(row['p99_us'])})" for row in rows if row["p99_us"]}
+    kept: list[str] = []
+    missed: list[str] = []
+    for row in ranked:
+        name, tail = row["name"], p99.get(row["name"], "")
+        if share := row["over_deadline"]:
+            calls = "" if missed else " of its calls"
+            missed.append(f"{name} in {units.percent(share)}{calls}{tail}")
+        else:
+            kept.append(f"{name}{tail}")
+    said = [f"kept by every call of {_first_few(kept)}"] if kept else []
+    said += [f"missed by {_first_few(missed)}"] if missed else []
+    return f"Deadline of {units.span(within_s)}: {'; '.join(said)}."
+
+
+def _first_few(names: Sequence[str]) -> str:
+    more = [f"{len(names) - _MOST} more"] if len(names) > _MOST + 1 else []
+    shown = [*names[:_MOST], *more] if more else list(names)
+    return " and ".join(filter(None, (", ".join(shown[:-1]), shown[-1])))
 
 
 def _ties(run: Run) -> Iterator[str]:

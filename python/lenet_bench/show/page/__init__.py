@@ -66,6 +66,7 @@ def _context(runs: Sequence[Run], of_sizes: Sequence[Figure]) -> dict[str, Any]:
 
     run, why = runs[0], runs[-1]
     rows, shown = run.rows, story.story(run)
+    shown_of = columns.quantities_of(run.result.rules)
     taken = _taken(why) if why.breakdowns else None
     wanted = [*figures(rows, shown), *of_sizes]
     specs = {figure.key: figure.spec for figure in wanted}
@@ -83,8 +84,8 @@ def _context(runs: Sequence[Run], of_sizes: Sequence[Figure]) -> dict[str, Any]:
         "families": [name for name in FAMILIES if any(row["family"] == name for row in rows)],
         "family_number": {name: n for n, name in enumerate(FAMILIES)},
         "figures": wanted,
-        "main": columns.known(columns.QUANTITIES, rows),
-        "reduced": columns.known(columns.REDUCED, run.reduced),
+        "main": columns.known(shown_of, rows),
+        "reduced": columns.known((columns.PRECISION, columns.OFF, *shown_of), run.reduced),
         "batches": columns.by_batch(rows) if run.result.rules.batches else (),
         "implementations": implementations(run),
         "data": all_printable(
