@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from lenet_bench import diff
 from lenet_bench.errors import LenetBenchError
-from lenet_bench.results import read_result
+from lenet_bench.results import as_result, read_result
 from lenet_bench.results.machine import Machine, Processor, Software
 from msgspec.structs import replace as changed_block
 from processes import ran
@@ -152,6 +152,58 @@ def test_a_version_that_differs_is_said():
     with_keras = Machine(software=Software(packages={"keras": "3.0"}))
     old, new = replace(OLD, machine=Machine()), replace(OLD, machine=with_keras, version="0.2.0")
     assert [one.what for one in diff(old, new).differences] == ["lenet-bench", "keras"]
+
+
+def paced_log(tail_us, starts=6, interval_s=0.02):
+    """Two backends called every 20 ms; 4 of 170 calls of each take so long."""
+    tail = (100_000,) * 166 + (tail_us * 1000,) * 4
+    rows = (blocks(name, 100, n, samples_ns=tail) for name, n in (("a", starts), ("b", 6)))
+    return log(*rows, interval_s=interval_s)
+
+
+def paced(*rest, **changes):
+    return as_result(paced_log(*rest, **changes))
+
+
+def test_paced_runs_compare_the_tail():
+    """The medians are the same."""
+    found = diff(paced(1000), paced(1500), fail_over=0.05)
+    one = changed(found, "a")
+    assert (one.became, one.p99.became) == ("same", "slower")
+    assert (one.p99.old, one.p99.new, one.p99.ratio) == (1000, 1500, 1.5)
+    assert one.p99.ratio_low <= 1.5 <= one.p99.ratio_high
+    assert found.regressed == ["a", "b"]
+    assert changed(diff(paced(1000), paced(1000)), "a").p99.became == "same"
+
+
+def test_the_tail_is_compared_of_two_paced_runs_only():
+    back_to_back = paced(1500, interval_s=None)
+    for found in (diff(OLD, OLD), diff(paced(1000), back_to_back)):
+        assert {one.p99 for one in found.changes} == {None}
+    relative = diff(paced(1000), paced(1500), baseline="b")
+    assert changed(relative, "a").p99 is None
+    assert not relative.notes
+
+
+def test_too_few_paced_calls_for_a_tail_are_said():
+    found = diff(paced(1000), paced(1500, starts=5))
+    assert changed(found, "a").p99 is None
+    assert "fewer than 1,000 calls, so there is no p99 of: a" in found.notes
+    assert changed(found, "b").p99 is not None
+
+
+def test_the_tails_have_a_table_of_their_own(run, tmp_path):
+    for name, tail_us in (("old", 1000), ("new", 1500)):
+        write_log(tmp_path / name, paced_log(tail_us))
+    lines = run("diff", tmp_path / "old", tmp_path / "new", *OVER).output.splitlines()
+    tails, medians = (n for n, line in enumerate(lines) if re.match("p(99|50): ", line))
+    assert tails < medians
+    assert re.match(r"a +1.00 ms +1.50 ms +1.50 +1.50 +regressed", lines[tails + 2])
+    assert re.match(r"a +100 µs +100 µs +1.00 +1.00 +same", lines[medians + 2])
+    markdown = run("diff", tmp_path / "old", tmp_path / "new", "--markdown").output
+    assert markdown.count("| backend | old | new | ratio |") == 2
+    found = run("diff", tmp_path / "old", tmp_path / "new", "--json").answer
+    assert found["backends"][0]["p99"]["became"] == "slower"
 
 
 @pytest.fixture

@@ -13,12 +13,33 @@ import numpy as np
 from ..errors import LenetBenchError
 from ..results import BackendResult, Result, Status, Verdict, start_medians_us
 from ..results.differences import ConditionDifference, condition_differences, hardware
-from ..results.statistics import FEWEST_STARTS, Floats, Interval, independent_ratio_interval, judge
+from ..results.statistics import (
+    FEWEST_STARTS,
+    UNBOUNDED,
+    Floats,
+    Interval,
+    fewest,
+    independent_ratio_interval,
+    judge,
+    percentile_ratio_interval,
+)
 from ..units import percent
 
 # For a backend that is ok in both; ok in OLD only, in NEW only, in neither; absent from OLD, from
 # NEW.
 Became = Verdict | Literal["broken", "mended", "failing"] | Literal["added", "removed"]
+
+
+@dataclass(frozen=True)
+class Tail:
+    """The change of the 99th percentile of calls at an interval."""
+
+    became: Verdict
+    old: float  # us
+    new: float
+    ratio: float
+    ratio_low: float | None
+    ratio_high: float | None
 
 
 @dataclass(frozen=True)
@@ -35,7 +56,8 @@ class Change:
     ratio: float | None  # of new to old; above 1 is slower
     ratio_low: float | None
     ratio_high: float | None
-    regressed: bool  # slower by more than is allowed, with confidence; or broken
+    regressed: bool  # slower by more than is allowed, with confidence, p99 included; or broken
+    p99: Tail | None = None  # where both runs have one; None too for ratios to a baseline
 
     @property
     def noise(self) -> float | None:
@@ -116,7 +138,9 @@ def _changes(
         became = _became(one, other, interval, new.rules.margin)
         if name == baseline:
             became = "baseline"
-        slower = fail_over is not None and interval is not None and interval.low > 1 + fail_over
+        low, high = interval or UNBOUNDED
+        p99 = None if baseline else _tail(old, new, one, other)
+        slower = beyond(low, fail_over) or (p99 is not None and beyond(p99.ratio_low, fail_over))
         yield Change(
             name=name,
             became=became,
@@ -126,10 +150,34 @@ def _changes(
             old=before,
             new=after,
             ratio=after / before if before and after else None,
-            ratio_low=interval.low if interval else None,
-            ratio_high=interval.high if interval else None,
-            regressed=fail_over is not None and (slower or became == "broken"),
+            ratio_low=low,
+            ratio_high=high,
+            regressed=slower or (fail_over is not None and became == "broken"),
+            p99=p99,
         )
+
+
+def beyond(low: float | None, fail_over: float | None) -> bool:
+    """Whether even the low end of a ratio is a slowdown of more than is allowed."""
+    return fail_over is not None and low is not None and low > 1 + fail_over
+
+
+def _tail(
+    old: Result, new: Result, one: BackendResult | None, other: BackendResult | None
+) -> Tail | None:
+    if not (one and other and _is_ok(one) and _is_ok(other) and _paced(old, new)):
+        return None
+    before, after = (row.summary.p99_us if row.summary else None for row in (one, other))
+    if not (before and after):
+        return None
+    olds, news = ([block.calls_ns for block in row.blocks] for row in (one, other))
+    interval = percentile_ratio_interval(news, olds, 99, new.rules.seed)
+    became = judge(interval, new.rules.margin)
+    return Tail(became, before, after, after / before, *(interval or UNBOUNDED))
+
+
+def _paced(old: Result, new: Result) -> bool:
+    return bool(old.rules.interval_s and new.rules.interval_s)
 
 
 def _measured(
@@ -186,6 +234,9 @@ def _notes(
             f"fewer than {FEWEST_STARTS} starts, so there is no verdict on: {', '.join(few)}; "
             "measure longer (--budget)"
         )
+    short = [change.name for change in compared if change.p99 is None]
+    if short and baseline is None and _paced(old, new):
+        yield f"fewer than {fewest(99):,} calls, so there is no p99 of: {', '.join(short)}"
     if fail_over and (noisy := [c.name for c in compared if c.noise and c.noise > fail_over]):
         yield (
             f"too noisy to show a slowdown of {percent(fail_over)}: {', '.join(noisy)}; measure "

@@ -1,11 +1,11 @@
 """Two results side by side: in a terminal, as JSON and as Markdown."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
 from ... import units
-from ...questions.diff import Change, Difference
+from ...questions.diff import Change, Difference, Tail, beyond
 from ...results import Result
 from ...texts import json_text
 from .. import markdown
@@ -28,20 +28,24 @@ def difference(found: Difference, form: str | None, screen: Screen) -> Iterator[
     if form == "json":
         yield json_text(to_json(found))
         return
-    columns = _columns(found)
+    tables = list(_tables(found))
     sentences = [*_broken(found), *_not_the_same(found), *_outcome(found)]
     if form == "markdown":
         for line in _title(found):
             yield from [markdown.escaped(line), ""]
-        cells = zip(*([cell.text for cell in column.styled] for column in columns), strict=True)
-        left = [column.title for column in columns if column.left]
-        yield from markdown.table([column.title for column in columns], cells, left)
-        yield ""
+        for title, columns in tables:
+            yield from [title, ""] if title else []
+            cells = zip(*([cell.text for cell in column.styled] for column in columns), strict=True)
+            left = [column.title for column in columns if column.left]
+            yield from markdown.table([column.title for column in columns], cells, left)
+            yield ""
         yield from (f"- {markdown.escaped(sentence)}" for sentence, _ in sentences)
         return
     for line in _title(found):
         yield from screen.wrap(line)
-    yield from ["", *table(screen, columns), ""]
+    for title, columns in tables:
+        yield from ["", *(screen.wrap(title, "bold") if title else []), *table(screen, columns)]
+    yield ""
     for sentence, style in sentences:
         yield from screen.wrap(sentence, style)
 
@@ -78,26 +82,36 @@ def _title(found: Difference) -> Iterator[str]:
         )
 
 
-def _columns(found: Difference) -> list[Column]:
-    """The backends that have a figure in either result."""
-    compared = [change for change in found.changes if change.old or change.new]
+def _tables(found: Difference) -> Iterator[tuple[str, list[Column]]]:
+    """The backends that have a figure in either result; of paced runs first those with a p99."""
+    tails = [(change.name, change.p99) for change in found.changes if change.p99]
+    medians = [(change.name, change) for change in found.changes if change.old or change.new]
+    if tails:
+        tails.sort(key=lambda one: -one[1].ratio)
+        yield "p99: 99 % of the calls are faster", _columns(found, tails)
+    yield "p50: the median call" if tails else "", _columns(found, medians)
+
+
+def _columns(found: Difference, compared: Sequence[tuple[str, Change | Tail]]) -> list[Column]:
     spell, to = (units.ratio, f" / {found.baseline}") if found.baseline else (units.time, "")
+    ones = [one for _, one in compared]
     intervals = [
         units.NONE if one.became == "baseline" else units.interval(one.ratio_low, one.ratio_high)
-        for one in compared
+        for one in ones
     ]
     return [
-        Column("backend", [one.name for one in compared], left=True),
-        Column(f"old{to}", [spell(one.old) for one in compared]),
-        Column(f"new{to}", [spell(one.new) for one in compared]),
-        Column("ratio", [units.ratio(one.ratio) for one in compared]),
+        Column("backend", [name for name, _ in compared], left=True),
+        Column(f"old{to}", [spell(one.old) for one in ones]),
+        Column(f"new{to}", [spell(one.new) for one in ones]),
+        Column("ratio", [units.ratio(one.ratio) for one in ones]),
         Column("95 % interval", intervals, leaves=1),
-        Column("verdict", [_verdict(one) for one in compared], left=True),
+        Column("verdict", [_verdict(one, found.fail_over) for one in ones], left=True),
     ]
 
 
-def _verdict(change: Change) -> Cell:
-    verdict = "regressed" if change.regressed else change.became
+def _verdict(one: Change | Tail, fail_over: float | None) -> Cell:
+    broken = one.became == "broken" and fail_over is not None
+    verdict = "regressed" if broken or beyond(one.ratio_low, fail_over) else one.became
     return Cell(verdict, _STYLES.get(verdict, "dim"))
 
 
