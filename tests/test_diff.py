@@ -71,9 +71,16 @@ def test_a_gate_that_noise_blinds_says_so():
     assert note.startswith("too noisy to show a slowdown of 5 %")
 
 
+def test_what_noise_cannot_have_made_slower_is_not_called_noisy():
+    old, new = result(noisy("a", 100, 0.1)), result(noisy("a", 50, 0.1, seed=1))
+    found = diff(old, new, fail_over=0.05)
+    assert found.undecided == []
+    assert not found.notes
+
+
 def test_a_slowdown_fails_from_where_on_it_exceeds_the_noise():
     change = changed(diff(result(noisy("a", 100, 0.1)), result(noisy("a", 100, 0.1, 1))), "a")
-    least = (1 + 0.05) * (1 + change.noise) / change.ratio
+    least = (1 + 0.05) / change.ratio_low
     for factor, regressed in ((0.99, []), (1.01, ["a"])):
         new = result(noisy("a", 100 * least * factor, 0.1, 1))
         assert diff(result(noisy("a", 100, 0.1)), new, fail_over=0.05).regressed == regressed
@@ -246,6 +253,38 @@ def test_the_command_passes_below_the_threshold(run, files):
     done = run("diff", files[0], files[0], *OVER)
     assert done.code == 0
     assert "passed" in done.output.splitlines()[-1]
+
+
+@pytest.mark.parametrize("starts", [ROUNDS, 3])
+def test_the_command_can_fail_on_noise(run, tmp_path, starts):
+    """Too few starts are noise as well."""
+    for name, seed in (("old", 0), ("new", 1)):
+        write_log(tmp_path / name, log(noisy("a", 100, 0.3, seed)[:starts], blocks("b", 200)))
+    files = tmp_path / "old", tmp_path / "new"
+    done = run("diff", *files, *OVER)
+    assert done.code == 0
+    said = " ".join(done.output.split())
+    assert said.endswith("with confidence, but noise hides a; --fail-if-noisy fails then")
+    done = run("diff", *files, *OVER, "--fail-if-noisy")
+    assert done.code == 1
+    assert done.output.splitlines()[-1] == "failed: may be slower by more than 5 %: a"
+    assert run("diff", *files, *OVER, "--json").answer["undecided"] == ["a"]
+    assert run("diff", files[0], files[0], "--fail-over", "50%", "--fail-if-noisy").code == (
+        0 if starts == ROUNDS else 1
+    )
+
+
+def test_noise_fails_only_beside_a_threshold(run, files):
+    done = run("diff", *files, "--fail-if-noisy")
+    assert done.code != 0
+    assert "--fail-if-noisy is for --fail-over SHARE: give both" in done.errors
+
+
+def test_a_tail_that_noise_hides_is_named():
+    tails = [(100_000,) * 160 + (1_000_000 + 300_000 * n,) * 10 for n in range(6)]
+    rows = (changed_block(one, samples_ns=tails[one.round]) for one in blocks("a", 100, 6))
+    found = result(tuple(rows), interval_s=0.02)
+    assert diff(found, found, fail_over=0.05).undecided == ["a's p99"]
 
 
 def test_without_a_threshold_the_command_passes(run, files):

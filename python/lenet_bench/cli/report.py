@@ -99,6 +99,7 @@ def _share(text: str) -> float:
     "Exit 1 if a backend is broken, or if even the low end of its interval is above this: 5%.",
     kind=_share,
 )
+@option("--fail-if-noisy", "With --fail-over: exit 1 also if noise hides whether one is slower.")
 @option("--relative", "Compare ratios to the baseline: for two machines.")
 @option("--baseline BACKEND", "The baseline of those ratios (implies --relative). [NEW's]")
 @form_option("markdown", "json")
@@ -112,6 +113,7 @@ def diff(old: Path, new: Path, form: str | None, **chosen: Any) -> int:
 
     $ lenet-bench diff before.jsonl after.jsonl
     $ lenet-bench diff main.jsonl branch.jsonl --fail-over 5%   for CI
+    $ lenet-bench diff main.jsonl branch.jsonl --fail-over 5% --fail-if-noisy
     $ lenet-bench diff laptop.jsonl server.jsonl --relative     two machines
     $ lenet-bench diff old.jsonl new.jsonl --markdown >> $GITHUB_STEP_SUMMARY
     """
@@ -121,4 +123,4 @@ def diff(old: Path, new: Path, form: str | None, **chosen: Any) -> int:
 
     found = differences(read_result(old), read_result(new), **chosen)
     say(difference(found, form, screen()))
-    return WRONG if found.regressed else SUCCESS
+    return WRONG if found.failed else SUCCESS

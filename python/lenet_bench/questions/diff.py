@@ -59,11 +59,6 @@ class Change:
     regressed: bool  # slower by more than is allowed, with confidence, p99 included; or broken
     p99: Tail | None = None  # where both runs have one; None too for ratios to a baseline
 
-    @property
-    def noise(self) -> float | None:
-        """By how much a slowdown must exceed the allowed one to be distinguished from noise."""
-        return self.ratio / self.ratio_low - 1 if self.ratio and self.ratio_low else None
-
 
 @dataclass(frozen=True)
 class Difference:
@@ -73,6 +68,7 @@ class Difference:
     new: Result
     baseline: str | None  # that ratios were compared to; None: times were
     fail_over: float | None
+    fail_if_noisy: bool
     changes: tuple[Change, ...]  # the worst first
     differences: tuple[ConditionDifference, ...]  # machine, options, versions
     notes: tuple[str, ...]
@@ -82,21 +78,35 @@ class Difference:
         """The backends that fail --fail-over; none without it."""
         return [change.name for change in self.changes if change.regressed]
 
+    @property
+    def undecided(self) -> list[str]:
+        """What may be slower by more than --fail-over allows, and may not; none without it."""
+        return _undecided(self.changes, self.baseline, self.fail_over)
+
+    @property
+    def failed(self) -> bool:
+        """Whether the gate is closed."""
+        return bool(self.regressed or (self.fail_if_noisy and self.undecided))
+
 
 def diff(
     old: Result,
     new: Result,
     *,
     fail_over: float | None = None,
+    fail_if_noisy: bool = False,
     relative: bool = False,
     baseline: str | None = None,
 ) -> Difference:
     """Compare two results.
 
-    `fail_over` is the slowdown from which a backend counts as regressed: 0.05 is 5 %. `relative`
+    `fail_over` is the slowdown from which a backend counts as regressed: 0.05 is 5 %, and with
+    `fail_if_noisy` the comparison fails too where noise hides whether there is one. `relative`
     compares ratios to the baseline, NEW's where none is named. Raises LenetBenchError where there
     is nothing to compare.
     """
+    if fail_if_noisy and fail_over is None:
+        raise LenetBenchError("--fail-if-noisy is for --fail-over SHARE: give both")
     if fail_over is not None and not fail_over > 0:
         raise LenetBenchError(f"fail_over must be above 0, got {fail_over:g}")
     if old.rules.network != new.rules.network:
@@ -113,7 +123,7 @@ def diff(
         raise LenetBenchError("no backend is ok in both results, so there is nothing to compare")
     notes = tuple(_notes(old, new, changes, base, fail_over))
     differences = tuple(condition_differences(old, new))
-    return Difference(old, new, base, fail_over, tuple(changes), differences, notes)
+    return Difference(old, new, base, fail_over, fail_if_noisy, tuple(changes), differences, notes)
 
 
 def _baseline(old: Result, new: Result, named: str | None) -> str:
@@ -237,11 +247,26 @@ def _notes(
     short = [change.name for change in compared if change.p99 is None]
     if short and baseline is None and _paced(old, new):
         yield f"fewer than {fewest(99):,} calls, so there is no p99 of: {', '.join(short)}"
-    if fail_over and (noisy := [c.name for c in compared if c.noise and c.noise > fail_over]):
+    if fail_over and (noisy := _undecided(changes, baseline, fail_over)):
         yield (
-            f"too noisy to show a slowdown of {percent(fail_over)}: {', '.join(noisy)}; measure "
-            "longer (--budget)"
+            f"too noisy to show a slowdown of {percent(fail_over)}, or that there is none: "
+            f"{', '.join(noisy)}; measure longer (--budget)"
         )
+
+
+def _undecided(
+    changes: Sequence[Change], baseline: str | None, fail_over: float | None
+) -> list[str]:
+    if fail_over is None:
+        return []
+    ratios = [(one.name, one.ratio_low, one.ratio_high) for one in changes if one.ratio]
+    tails = [(f"{one.name}'s p99", one.p99) for one in changes if one.p99]
+    ratios += [(name, tail.ratio_low, tail.ratio_high) for name, tail in tails]
+    return [
+        name
+        for name, low, high in ratios
+        if name != baseline and (low is None or high is None or low <= 1 + fail_over < high)
+    ]
 
 
 def _find(result: Result, name: str) -> BackendResult | None:

@@ -58,6 +58,7 @@ def to_json(found: Difference) -> dict[str, Any]:
         "baseline": found.baseline,
         "fail_over": found.fail_over,
         "regressed": found.regressed,
+        "undecided": found.undecided,
         "backends": [asdict(change) for change in found.changes],
         "circumstances": [asdict(one) for one in found.differences],
         "notes": list(found.notes),
@@ -135,6 +136,11 @@ def _outcome(found: Difference) -> Iterator[tuple[str, str]]:
     if found.regressed:
         names = ", ".join(found.regressed)
         yield f"failed: slower by more than {allowed}, or broken: {names}", "bold red"
+    elif found.failed:
+        said = f"failed: may be slower by more than {allowed}: {', '.join(found.undecided)}"
+        yield said, "bold red"
     else:
         said = f"passed: no backend is broken or slower by more than {allowed} with confidence"
-        yield said, "bold green"
+        if found.undecided:
+            said += f", but noise hides {', '.join(found.undecided)}; --fail-if-noisy fails then"
+        yield said, "bold yellow" if found.undecided else "bold green"
