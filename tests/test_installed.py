@@ -10,6 +10,7 @@ import psutil
 import pytest
 from lenet_bench import load
 from lenet_bench.cli import run as run_here
+from lenet_bench.cli.compare import compare
 from lenet_bench.measure import calls
 from lenet_bench.measure.busy import at_work
 from lenet_bench.measure.pinning import thread_variables
@@ -144,6 +145,8 @@ def test_an_api_takes_as_many_threads_as_by_itself(name, threads):
         (("--beside", "-1"), "-1 is not in the range"),
         (("--beside", "busy"), "'busy' is not a valid whole number"),
         (("--keep-warm", "1"), "--keep-warm is for calls with an --interval"),
+        (("--interval", "0Hz"), "expected 0.001Hz to 1000000Hz, got '0Hz'"),
+        (("--interval", "50Khz"), "expected a time such as 60s"),
         (("--deadline", "1"), "--deadline is for calls with an --interval"),
     ],
 )
@@ -152,6 +155,14 @@ def test_what_cannot_be_measured_is_refused(words, said, capsys):
     error = capsys.readouterr().err
     assert said in " ".join(error.split())
     assert "Traceback" not in error
+
+
+@pytest.mark.parametrize(
+    ("said", "seconds"), [("50Hz", 0.02), ("0.5 hz", 2), ("20", 0.02), ("20ms", 0.02), ("1s", 1)]
+)
+def test_an_interval_may_be_a_rate(said, seconds):
+    asked = compare.make_context("compare", ["--interval", said]).params
+    assert asked["interval_s"] == seconds
 
 
 def paced(**rules):

@@ -32,6 +32,16 @@ def _milliseconds(text: str) -> float:
     return seconds(f"{text}ms" if text.strip()[-1:].isdigit() else text)
 
 
+def _pause(text: str) -> float:
+    """The same, or how often: 50Hz."""
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*Hz", text.strip(), re.IGNORECASE)
+    if match is None:
+        return _milliseconds(text)
+    if not 1e-3 <= float(match[1]) <= 1e6:
+        raise click.BadParameter(f"expected 0.001Hz to 1000000Hz, got {text!r}")
+    return 1 / float(match[1])
+
+
 def _batch_sizes(text: str) -> tuple[int, ...]:
     """Sizes spelled 1,8,64,512."""
     sizes = [part.strip() for part in text.split(",")]
@@ -80,9 +90,9 @@ def _input_range(text: str) -> tuple[str, tuple[float, float]]:
 )
 @option(
     "--interval MS",
-    "Begin a call every 20 (ms) or 1s, not one after the other.",
+    "Begin a call every 20 (ms), 1s or at 50Hz, not one after the other.",
     "interval_s",
-    kind=_milliseconds,
+    kind=_pause,
 )
 @option(
     "--deadline MS",
