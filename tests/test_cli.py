@@ -74,6 +74,18 @@ def test_a_slip_is_answered_with_what_was_meant(run):
         assert meant in errors
 
 
+def test_a_model_in_a_backends_place_is_answered_with_the_option(run, tmp_path):
+    for words in ("compare torch m/my.onnx", "compare My.ONNX", "why my.tflite", "cost 'a b.onnx'"):
+        command, *names = shlex.split(words)
+        done = run(command, *names)
+        assert done.code == 2
+        assert f"--model {shlex.quote(names[-1])}" in " ".join(done.errors.split())
+    other = tmp_path / "my.keras"
+    other.touch()
+    said = " ".join(run("compare", other).errors.split())
+    assert "my.keras is a file and no backend; `compare --model` takes .onnx and .tflite" in said
+
+
 def test_too_many_threads_are_answered_with_the_cores(run):
     if hasattr(os, "sched_getaffinity"):
         cores = len(os.sched_getaffinity(0))

@@ -6,6 +6,7 @@ from datetime import datetime
 from functools import partial
 from inspect import cleandoc
 from pathlib import Path
+from shlex import quote
 from typing import Any, Literal, TypeVar
 
 import click
@@ -41,7 +42,7 @@ class BackendName(click.ParamType):  # type: ignore[type-arg] # click 8.2 has no
         try:
             return canonical_name(value)
         except LenetBenchError as error:
-            self.fail(str(error), param, ctx)
+            self.fail(_as_model(value) or str(error), param, ctx)
 
     def shell_complete(self, _: Any, __: Any, incomplete: str) -> list[CompletionItem]:
         """Complete a name; names on a GPU only after a first letter: they double the list."""
@@ -49,6 +50,15 @@ class BackendName(click.ParamType):  # type: ignore[type-arg] # click 8.2 has no
 
         names = [name for name in (*self.others, *every_name()) if name.startswith(incomplete)]
         return [CompletionItem(name) for name in names if incomplete or "@" not in name]
+
+
+def _as_model(value: str) -> str | None:
+    """What to type where a file stands in a backend's place."""
+    if value.lower().endswith((".onnx", ".tflite")):
+        return f"{value} is a model file; to measure it: lenet-bench compare --model {quote(value)}"
+    if Path(value).is_file():
+        return f"{value} is a file and no backend; `compare --model` takes .onnx and .tflite"
+    return None
 
 
 class Whole(click.IntRange):
