@@ -81,6 +81,16 @@ def test_the_table_has_a_row_a_machine(folder, shown, monkeypatch):
     assert re.search(r"Fast 1000 +20\.0 µs +180 µs", two)
 
 
+def test_two_results_of_one_machine_are_one_machine(shown, tmp_path):
+    for name, made in (("old", machine_log("Fast 1000")), ("new", machine_log("Fast 1000", 2))):
+        write_log(tmp_path / name, made)
+    old, new, other = (tmp_path / name for name in ("old", "new", "other"))
+    assert "\n1 machine; median" in shown("machines", old)[1]
+    assert "\n2 results of 1 machine, where equal ones" in shown("machines", old, new)[1]
+    write_log(other, machine_log("Slow 10"))
+    assert "\n2 machines; median" in shown("machines", old, other)[1]
+
+
 def test_a_file_that_cannot_be_read_costs_its_own_row(folder, shown):
     (folder / "broken.jsonl").write_text("{}")
     code, answers, beside = shown("machines", folder, "--json")

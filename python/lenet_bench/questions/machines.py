@@ -3,10 +3,12 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from ..errors import LenetBenchError, ResultError
 from ..network import LENET
 from ..results import read_log
+from ..results.differences import hardware
 from ..results.machine import Processor
 from ..results.read import medians
 
@@ -33,6 +35,7 @@ class MeasuredMachine:
     version: str
     started: str
     times: Mapping[str, Median]  # by backend
+    hardware: Mapping[str, Any]  # what tells it from others
 
 
 def measured_machines(paths: Sequence[Path]) -> tuple[list[MeasuredMachine], list[str]]:
@@ -79,4 +82,5 @@ def _measured_machine(path: Path) -> MeasuredMachine:
         version=header.version,
         started=header.started,
         times={row.name: Median(us, len(row.blocks)) for row, us in found},
+        hardware=hardware(header.machine),
     )

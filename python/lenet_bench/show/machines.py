@@ -81,11 +81,22 @@ def in_terminal(
     kept = fitting([columns[0], *backends, *columns[1:]], screen.columns)
     yield from table(screen, kept)
     yield ""
-    count = counted(len(found), "machine")
-    yield from screen.wrap(f"{count}; median time of one image; {FEW}", "dim")
+    yield from screen.wrap(f"{_count(found)}; median time of one image; {FEW}", "dim")
     if left := set(names) - {column.title for column in kept}:
         instead = "choose some with -b, widen the terminal, or give -o machines.html or --json"
         yield from screen.wrap(f"no room for {counted(len(left), 'backend')}: {instead}", "dim")
+
+
+def _count(found: Sequence[MeasuredMachine]) -> str:
+    """How many machines there are, as far as their results tell."""
+    different: list[object] = []
+    for one in found:
+        if (known := (one.hardware, one.gpu)) not in different:
+            different.append(known)
+    machines = counted(len(different), "machine")
+    if len(different) == len(found):
+        return machines
+    return f"{len(found):,} results of {machines}, where equal ones count once"
 
 
 def as_json(machines: Sequence[MeasuredMachine], refused: Sequence[str]) -> dict[str, Any]:
