@@ -175,3 +175,14 @@ def test_a_float32_backend_that_may_differ_by_more_is_named_with_both_figures():
     assert said in drawn(result)
     assert f"- {said}" in list(in_markdown(result))
     assert tolerant(as_result(log(blocks("fused:int16", 12)))) is None
+
+
+def test_rounds_are_told_with_starts_where_backends_started_less_often():
+    def said(*starts):
+        rows = (blocks(f"b{n}", 20, number) for n, number in enumerate(starts))
+        return " ".join(" ".join(drawn(as_result(log(*rows)))[:3]).split())
+
+    assert "12 shuffled rounds, 1 to 2 starts of a backend, in" in said(1, 1, 2)
+    assert "12 shuffled rounds, 1 start of a backend, in" in said(1, 1)
+    every = said(12, 12)
+    assert "12 shuffled rounds, every backend in a new process each time, in" in every

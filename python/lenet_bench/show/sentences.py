@@ -60,8 +60,17 @@ def conditions(result: Result) -> str:
     return (
         f"{_network(rules)}{pause}{warm}{cold}; "
         f"{threads(rules)}{busy} on core {cores} of {processor(result.machine)}; "
-        f"{counted(result.rounds, 'shuffled round')}{each}, in {result.elapsed_s:.0f} s"
+        f"{counted(result.rounds, 'shuffled round')}{each}{_starts(result)}, in {result.elapsed_s:.0f} s"
     )
+
+
+def _starts(result: Result) -> str:
+    """How often backends started, where that is not once a round."""
+    starts = sorted({one.summary.starts for one in timed(result) if one.summary})
+    if not starts or starts == [result.rounds]:
+        return ""
+    least = f"{starts[0]} to " if len(starts) > 1 else ""
+    return f", {least}{counted(starts[-1], 'start')} of a backend"
 
 
 def threads(rules: Rules) -> str:
