@@ -108,8 +108,8 @@ def diff(old: Path, new: Path, form: str | None, **chosen: Any) -> int:
 
     Each ratio of NEW's median to OLD's has a 95 % interval, from the processes of both runs. With
     --fail-over, the command exits with 1 if even the low end of a backend's interval is above that
-    share, or if it ran in OLD and fails in NEW. Without --fail-over it exits with 0. Of two runs with
-    an --interval p99 is compared too.
+    share, or if it ran in OLD and fails in NEW. Without --fail-over it exits with 0. Of two runs
+    with an --interval p99 is compared too.
 
     $ lenet-bench diff before.jsonl after.jsonl
     $ lenet-bench diff main.jsonl branch.jsonl --fail-over 5%   for CI

@@ -53,6 +53,7 @@ def conditions(result: Result) -> str:
     cores = ", ".join(map(str, rules.worker_cores)) or "any"
     pause = f", {units.span(rules.interval_s)} apart" if rules.interval_s else ""
     anew = all(len(one.cold_starts) >= result.rounds for one in timed(result))
+    rounds = counted(result.rounds, "shuffled round")
     cold = f", caches cold (a pass over {rules.cold_mb} MB before it)" if rules.cold_mb else ""
     warm = f", called for {units.span(rules.keep_warm_s)} before" if rules.keep_warm_s else ""
     busy = f" beside {counted(rules.beside, 'busy program')}" if rules.beside else ""
@@ -60,7 +61,7 @@ def conditions(result: Result) -> str:
     return (
         f"{_network(rules)}{pause}{warm}{cold}; "
         f"{threads(rules)}{busy} on core {cores} of {processor(result.machine)}; "
-        f"{counted(result.rounds, 'shuffled round')}{each}{_starts(result)}, in {result.elapsed_s:.0f} s"
+        f"{rounds}{each}{_starts(result)}, in {result.elapsed_s:.0f} s"
     )
 
 
