@@ -189,6 +189,18 @@ def test_a_budget_is_kept_from_the_first_start_to_the_end():
     assert all(left <= 4 for left in lefts)
 
 
+def test_what_is_not_installed_was_not_left_out_for_lack_of_time(run, tmp_path):
+    """In tests there are no environments, so Theano is never there."""
+    path = tmp_path / "short.jsonl"
+    words = ("compare", "numpy", "theano", "--budget", "1ms", "-o", path)
+    said = " ".join(run(*words).output.split())
+    assert "not measured before the run ended: numpy " in said
+    assert "theano: unavailable: theano is not installed; fix it with: lenet-bench env" in said
+    assert "not available here: theano;" in " ".join(run("report", path).output.split())
+    found = {row.name: row.status for row in read_result(path).backends}
+    assert found == {"numpy": "unmeasured", "theano": "unavailable"}
+
+
 def test_a_run_may_be_made_from_any_thread():
     found = []
 

@@ -18,6 +18,7 @@ from msgspec import UNSET, structs
 
 from ..cost import disk_mib, lines_of_code
 from ..network import LENET
+from ..registry import why_absent
 from ..results import (
     Appended,
     Block,
@@ -178,6 +179,7 @@ class _Comparison:
             self._file.begin(self._log.header)
         with suppress(KeyboardInterrupt), interrupts(), on_cores(self._conditions.cores.parent):
             ended = self._measure()
+        self._tell_missing()
         end = End(ended, self._elapsed_s())
         self._append(end)
         return as_result(Log(self._log.header, self._log.blocks, end))
@@ -228,6 +230,19 @@ class _Comparison:
         block = measure_block(task, self._conditions)
         if task.first:
             block = structs.replace(block, **self._costs[name])
+        return self._keep(block)
+
+    def _tell_missing(self) -> None:
+        """A block for each backend that was not reached and is not installed, with the reason."""
+        reached = {block.backend for block in self._log.blocks}
+        for name, entry in self._entries.items():
+            if name in reached or entry.factory:
+                continue
+            if reason := why_absent(name, self._log.header.rules.network):
+                block = Block(backend=name, round=0, at_s=self._elapsed_s(), reason=reason)
+                self._keep(structs.replace(block, status="unavailable"))
+
+    def _keep(self, block: Block) -> Block:
         block = as_read(block, self._log.header)
         self._log = replace(self._log, blocks=(*self._log.blocks, block))
         self._append(block)

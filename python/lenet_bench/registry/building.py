@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from ..errors import LenetBenchError, Unavailable, first_line
 from ..installed import extra_requirements, fits, installed_version, package_name
+from ..network import LENET
 from ..silence import silence
 from ..weights import Weights
 from . import environments, gpu, native
@@ -180,6 +181,20 @@ def is_installed(row: Backend) -> bool:
         return row.environment is None  # no version outside its environment is known to work
     here = _versions(row)
     return bool(here) and all(fits(version, asked) for asked, version in here)
+
+
+def why_absent(name: str, network: str = LENET) -> str | None:
+    """The reason why it cannot run here, if what it needs is not even installed.
+
+    Of another network only its own library counts, since a model that is there needs no converter.
+    """
+    row, _ = find(name)
+    if row.environment and environments.environments()[row.environment].created:
+        return None
+    needed = _needed(row)
+    asked = needed if network == LENET else needed[:1]
+    here = all(map(installed_version, asked)) if asked else row.environment is None
+    return None if here else f"{name} is not installed; {_fix(row)}"
 
 
 def _versions(row: Backend) -> list[tuple[str, str]]:
