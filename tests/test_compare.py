@@ -37,7 +37,7 @@ FAILING = [
     (scratch.RaisesAtLength, "crashed", "characters left out"),
     (scratch.AnswersWronglyWhenTimed, "wrong", "in round 1: its probabilities differ"),
     (scratch.ReusesItsBuffer, "wrong", "differ"),
-    (scratch.ChangesItsInput, "wrong", "changed the image"),
+    (scratch.ChangesItsInput, "wrong", "changed the input"),
     (scratch.RemembersByIdentity, "wrong", "remembers answers"),
     (scratch.RemembersFewPixels, "wrong", "remembers answers"),
     (scratch.RemembersLater, "wrong", "remembers answers"),

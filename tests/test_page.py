@@ -11,6 +11,7 @@ from colours import contrast
 from lenet_bench.cost import lines_of_code, sources
 from lenet_bench.errors import ResultError, Unavailable
 from lenet_bench.results.machine import Machine, Processor, Software
+from lenet_bench.results.model import Other
 from lenet_bench.show.figures import figures
 from lenet_bench.show.figures.breakdown import axis, parts
 from lenet_bench.show.figures.pictures import pictures, themed, write_figures
@@ -68,6 +69,23 @@ def test_text_from_a_result_is_never_markup():
     rest = {"machine": machine, "variables": {HOSTILE: HOSTILE}}
     html = drawn(result(blocks(f"first{HOSTILE}", 20), blocks("second", 40), crashed, **rest))
     assert "<script>alert" not in html
+
+
+@pytest.mark.parametrize(
+    "other", [Other("policy.onnx 0123abcd", arbiter="ONNX's evaluator"), Other("resnet50")]
+)
+def test_the_page_of_another_network_shows_no_code_of_lenets(other):
+    rows = blocks("onnxruntime", 20), blocks("mnn", 40)
+    html = drawn(result(*rows, other=other))
+    said = unescape(re.sub(r"<(style|script).*?</\1>|<[^>]+>", " ", html, flags=re.DOTALL))
+    for claim in ("The code of each backend", "API name", "onnxruntime.py", "Side by side"):
+        assert claim not in said
+    assert "How long does one input take?" in said
+    assert "onnxruntime is the fastest: 20.0 µs an input." in said
+    assert "image" not in said
+    of_lenet = drawn(result(*rows))
+    assert "The code of each backend" in of_lenet
+    assert "How long does one image take?" in of_lenet
 
 
 def test_a_machine_may_say_nothing_of_itself():

@@ -3,6 +3,7 @@
 import pytest
 from browsers import DESK, PHONE, violations
 from lenet_bench.registry import precision
+from lenet_bench.results.model import Other
 from lenet_bench.show.page import gather, page
 from lenet_bench.show.why import consists_of, difference
 from sample_results import blocks, failed, result, sample_apart, sample_of_all
@@ -42,6 +43,7 @@ def pages(tmp_path_factory):
         "all": [sample_of_all()],
         "hostile": [result(blocks(HOSTILE, 20), blocks("second", 40))],
         "apart": [small(), sample_apart()],
+        "model": [result(blocks("mnn", 20), blocks("openvino", 40), other=Other("policy.onnx"))],
     }
     for name, results in drawn.items():
         runs = gather([(f"{number}.jsonl", one) for number, one in enumerate(results)])
@@ -60,6 +62,10 @@ def see(visit, pages):
         return tab
 
     return open_page
+
+
+def test_the_page_of_another_network_is_drawn_without_code(see):
+    assert see("model").locator("#source, #panes").count() == 0
 
 
 def settled(tab):

@@ -200,7 +200,7 @@ class Start:
         if not probes:
             return None
         raise UnlikelyTimes(
-            f"it remembers answers: {units.time(known_us)} for an image that it has seen, "
+            f"it remembers answers: {units.time(known_us)} for an input that it has seen, "
             f"{units.time(probe.fresh_us)} for a new one"
         )
 

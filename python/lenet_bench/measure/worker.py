@@ -209,7 +209,7 @@ class Built:
         cpu_ns = time.process_time_ns() - between.cpu_ns - cpu_ns
         after = resource.getrusage(resource.RUSAGE_SELF)
         if self._arguments.answers and not np.array_equal(images, question["images"]):
-            raise WrongAnswerError("infer changed the image that it was given")
+            raise WrongAnswerError("infer changed the input that it was given")
         return {
             "samples_ns": np.array(calls.samples_ns, np.int64),
             "slices": calls.slices,

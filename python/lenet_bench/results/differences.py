@@ -53,7 +53,7 @@ def settings(rules: Rules) -> dict[str, Any]:
         **{f"input {name}": form for name, form in rules.placed.inputs.items()},
         "threads": rules.threads or "each API's default",
         "weights (SHA-256)": rules.weights_sha256[:12],
-        "images that rotate": rules.images,
+        "inputs that rotate": rules.images,
         "interval of calls, s": rules.interval_s,
         "called before a call, s": rules.keep_warm_s,
         "busy processes beside": rules.beside,

@@ -22,13 +22,14 @@ class Figure:
     numbers: Sequence[tuple[str, ...]] = ()  # titles and rows, where those of the page do not fit
 
 
-def figures(rows: Sequence[Record], story: Sequence[Record]) -> list[Figure]:
+def figures(rows: Sequence[Record], story: Sequence[Record], taken: str = "image") -> list[Figure]:
     """The main figure, of the story, and that of the code where lines were counted."""
     counts = {row["lines_of_code"] for row in rows if row["lines_of_code"]}
-    return [hero(story), code()] if len(counts) > 1 else [hero(story)]
+    first = hero(story, taken)
+    return [first, code()] if len(counts) > 1 else [first]
 
 
-def hero(story: Sequence[Record]) -> Figure:
+def hero(story: Sequence[Record], taken: str = "image") -> Figure:
     """A few backends from the fastest to the slowest, large."""
     axis = {
         "labelFontSize": vega.large(20, 14),
@@ -55,9 +56,8 @@ def hero(story: Sequence[Record]) -> Figure:
             vega.layer(text | {"fontSize": vega.large(21, 15)}, x=x, text={"field": "shown"}),
         ],
     )
-    return Figure(
-        "hero", "Time", "How long does one image take?", "The median call, logarithmic.", spec
-    )
+    question = f"How long does one {taken} take?"
+    return Figure("hero", "Time", question, "The median call, logarithmic.", spec)
 
 
 def code() -> Figure:

@@ -42,9 +42,9 @@ class Run:
         return brief(processor(self.result.machine))
 
     @property
-    def one_input(self) -> str:
-        """What a call takes: an image of LeNet, or an input of another network."""
-        return "an image" if self.result.rules.network == LENET else "an input"
+    def taken(self) -> str:
+        """What a call takes: an image, or an input of another network than LeNet."""
+        return "image" if self.result.rules.network == LENET else "input"
 
     @property
     def has_experiments(self) -> bool:

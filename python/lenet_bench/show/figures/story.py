@@ -93,7 +93,7 @@ def conclusions(run: Run) -> Iterator[str]:
         return
     if not within_s:
         first = run.rows[0]
-        fastest = f"{first['name']} is the fastest: {units.time(first['p50_us'])} {run.one_input}"
+        fastest = f"{first['name']} is the fastest: {units.time(first['p50_us'])} an {run.taken}"
         ties = ", ".join(_ties(run))
         yield f"{fastest}; {ties} cannot be told apart from it." if ties else f"{fastest}."
     backends: dict[str, list[Record]] = {}

@@ -68,7 +68,7 @@ def _context(runs: Sequence[Run], of_sizes: Sequence[Figure]) -> dict[str, Any]:
     rows, shown = run.rows, story.story(run)
     shown_of = columns.quantities_of(run.result.rules)
     taken = _taken(why) if why.breakdowns else None
-    wanted = [*figures(rows, shown), *of_sizes]
+    wanted = [*figures(rows, shown, run.taken), *of_sizes]
     specs = {figure.key: figure.spec for figure in wanted}
     specs |= {"why": taken["spec"]} if taken else {}
     style, code, bundle = stylesheet(), script("page.js", "apart.js"), _bundle()
@@ -87,7 +87,7 @@ def _context(runs: Sequence[Run], of_sizes: Sequence[Figure]) -> dict[str, Any]:
         "main": columns.known(shown_of, rows),
         "reduced": columns.known((columns.PRECISION, columns.OFF, *shown_of), run.reduced),
         "batches": columns.by_batch(rows) if run.result.rules.batches else (),
-        "implementations": implementations(run),
+        "implementations": implementations(run) if run.result.rules.network == LENET else (),
         "data": all_printable(
             {
                 "rows": small(rows, shown),

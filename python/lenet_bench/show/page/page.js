@@ -162,9 +162,11 @@ async function start() {
   showTips();
   const names = data.rows.map((row) => row.name);
   const prefer = (...wanted) => wanted.find((name) => names.includes(name));
-  showCode($("left"), prefer("onednn", "numpy") ?? names[0]);
-  showCode($("right"), prefer("keras:predict_on_batch", "keras") ?? names.at(-1));
-  $("panes").hidden = false;
+  if ($("panes")) {
+    showCode($("left"), prefer("onednn", "numpy") ?? names[0]);
+    showCode($("right"), prefer("keras:predict_on_batch", "keras") ?? names.at(-1));
+    $("panes").hidden = false;
+  }
   all("[data-figure]").filter(takenOf).forEach(takeApart);
   await loadVega();
   all("[data-figure]").forEach(stepThrough);
