@@ -197,6 +197,9 @@ def test_too_few_paced_calls_for_a_tail_are_said():
     assert changed(found, "a").p99 is None
     assert "fewer than 1,000 calls, so there is no p99 of: a" in found.notes
     assert changed(found, "b").p99 is not None
+    same = diff(paced(1000), paced(1000, starts=5), fail_over=0.05)
+    assert same.undecided == ["a", "a's p99"]
+    assert not any("noisy" in note for note in same.notes)
 
 
 def test_the_tails_have_a_table_of_their_own(run, tmp_path):

@@ -81,7 +81,7 @@ class Difference:
     @property
     def undecided(self) -> list[str]:
         """What may be slower by more than --fail-over allows, and may not; none without it."""
-        return _undecided(self.changes, self.baseline, self.fail_over)
+        return list(_undecided(self.old, self.new, self.changes, self.baseline, self.fail_over))
 
     @property
     def failed(self) -> bool:
@@ -247,7 +247,8 @@ def _notes(
     short = [change.name for change in compared if change.p99 is None]
     if short and baseline is None and _paced(old, new):
         yield f"fewer than {fewest(99):,} calls, so there is no p99 of: {', '.join(short)}"
-    if fail_over and (noisy := _undecided(changes, baseline, fail_over)):
+    undecided = _undecided(old, new, changes, baseline, fail_over)
+    if fail_over and (noisy := [name for name, known in undecided.items() if known]):
         yield (
             f"too noisy to show a slowdown of {percent(fail_over)}, or that there is none: "
             f"{', '.join(noisy)}; measure longer (--budget)"
@@ -255,18 +256,27 @@ def _notes(
 
 
 def _undecided(
-    changes: Sequence[Change], baseline: str | None, fail_over: float | None
-) -> list[str]:
+    old: Result,
+    new: Result,
+    changes: Sequence[Change],
+    baseline: str | None,
+    fail_over: float | None,
+) -> dict[str, bool]:
+    """What may be slower by more than is allowed, and whether it has an interval that says so."""
     if fail_over is None:
-        return []
-    ratios = [(one.name, one.ratio_low, one.ratio_high) for one in changes if one.ratio]
-    tails = [(f"{one.name}'s p99", one.p99) for one in changes if one.p99]
-    ratios += [(name, tail.ratio_low, tail.ratio_high) for name, tail in tails]
-    return [
-        name
-        for name, low, high in ratios
-        if name != baseline and (low is None or high is None or low <= 1 + fail_over < high)
-    ]
+        return {}
+    compared = [change for change in changes if change.ratio and change.name != baseline]
+    found: dict[str, Change | Tail | None] = {change.name: change for change in compared}
+    if baseline is None and _paced(old, new):
+        found |= {f"{change.name}'s p99": change.p99 for change in compared}
+    bounds = {
+        name: (one.ratio_low, one.ratio_high) if one else UNBOUNDED for name, one in found.items()
+    }
+    return {
+        name: low is not None
+        for name, (low, high) in bounds.items()
+        if low is None or high is None or low <= 1 + fail_over < high
+    }
 
 
 def _find(result: Result, name: str) -> BackendResult | None:
