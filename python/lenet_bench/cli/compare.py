@@ -78,9 +78,7 @@ def _input_range(text: str) -> tuple[str, tuple[float, float]]:
     "Measure fused, onednn, tensorflow, keras:predict_on_batch and keras, or those you name, "
     "within 100 s.",
 )
-@option(
-    "--baseline BACKEND", "The backend that ratios refer to. [onednn, else the fastest]"
-)
+@option("--baseline BACKEND", "The backend that ratios refer to. [onednn, else the fastest]")
 @option(
     "--batch N,N,...",
     "Measure throughput too, with N images per call: 1,8,64,512.",
