@@ -105,7 +105,7 @@ def _of_a_text(text: str) -> Iterator[str]:
     elif _UNUSUAL.search(text) or not all(map(is_seen, text)):
         yield f"a text has markup, a link or control characters: {text[:40]!r}"
     elif named := private(text):
-        yield f"a text names a folder or a user, {named!r}: {text[:40]!r}"
+        yield f"a text names a folder, a host or a user, {named!r}: {text[:40]!r}"
 
 
 def _of_the_clocks(log: Log) -> Iterator[str]:
