@@ -39,8 +39,10 @@ def test_an_unknown_name_is_refused():
         _ = lenet_bench.infer  # type: ignore[attr-defined]
     with pytest.raises(lenet_bench.LenetBenchError, match="abacus"):
         lenet_bench.load("abacus")
-    with pytest.raises(lenet_bench.LenetBenchError, match="at least 1 thread"):
+    with pytest.raises(lenet_bench.LenetBenchError, match="1 to 1024 threads"):
         lenet_bench.load("fused", threads=-1)
+    with pytest.raises(lenet_bench.LenetBenchError, match="1 to 1024 threads"):
+        lenet_bench.load("fused", threads=10**9)
 
 
 def test_backends_loads_none_into_this_process():

@@ -8,6 +8,8 @@ from .backend import Network
 from .building import check_needs, load_here, needs_its_own_process
 from .rows import find
 
+_MOST_THREADS = 1024
+
 
 def load(
     name: str,
@@ -26,9 +28,9 @@ def load(
     Raises Unavailable, with the command that fixes it, where the backend cannot run.
     """
     row, variant = find(name)
-    if threads < 0:
+    if not 0 <= threads <= _MOST_THREADS:
         raise LenetBenchError(
-            f"expected at least 1 thread, or 0 for the API's default, got {threads}"
+            f"expected 1 to {_MOST_THREADS} threads, or 0 for the API's default, got {threads}"
         )
     if not isinstance(weights, Weights):
         weights = read_weights(weights)
