@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import psutil
 import pytest
 from lenet_bench.process import _LARGEST_MESSAGE, Child, Died
 from processes import alive, linux, python, wait_for
@@ -120,6 +121,26 @@ def test_temporary_files_of_a_child_go_when_its_parent_ends(ends, tmp_path):
     wait_for(lambda: not list(tmp_path.iterdir()))
 
 
+def test_ctrl_c_while_the_parent_ends_changes_nothing(tmp_path):
+    """Sent to itself where its temporary folder is removed."""
+    code = (
+        "import os, shutil, signal\n"
+        "from test_process import TIMEOUT_S, started\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "def interrupted(*arguments, remove=shutil.rmtree, **options):\n"
+        "    os.kill(os.getpid(), signal.SIGINT)\n"
+        "    remove(*arguments, **options)\n"
+        "shutil.rmtree = interrupted\n"
+        "child = started('keeping')\n"
+        "print(child.ask('x', TIMEOUT_S))\n"
+        "child.close()\n"
+    )
+    done = python(code, env={**os.environ, **PATH, "TMPDIR": str(tmp_path)})
+    assert done.stderr == ""
+    assert str(tmp_path) in done.stdout
+    assert not list(tmp_path.iterdir())
+
+
 @linux
 def test_what_left_its_session_ends_with_it(child):
     daemon = (
@@ -143,7 +164,9 @@ def test_it_is_ended_where_it_kills_the_process_above_it(child):
 
 @linux
 @pytest.mark.parametrize("does", ["time.sleep(3600)", "parent.hear()"])
-def test_what_it_started_dies_with_its_parent(does):
+@pytest.mark.parametrize("stopped", [False, True])
+def test_what_it_started_dies_with_its_parent(does, stopped):
+    """Also where the process between the two is stopped."""
     code = (
         "import sys, test_process\n"
         "child = test_process.started('obey')\n"
@@ -158,6 +181,9 @@ def test_what_it_started_dies_with_its_parent(does):
     with subprocess.Popen(command, text=True, env={**os.environ, **PATH}, **pipes) as parent:
         assert parent.stdout is not None
         pids = list(map(int, parent.stdout.readline().split()))
+        pids += (one.pid for one in psutil.Process(pids[0]).parents()[:1])
+        if stopped:
+            os.kill(pids[-1], signal.SIGSTOP)
         parent.kill()
-    assert len(pids) == 2
+    assert len(pids) == 3
     wait_for(lambda: not any(map(alive, pids)))

@@ -20,7 +20,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-_PR_SET_CHILD_SUBREAPER = 36
+_PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 _US = 0  # standard input: the socket to us
 _PAUSE_S = 0.001
 _NAMED = 8  # most processes that are named
@@ -29,7 +29,9 @@ _NAMED = 8  # most processes that are named
 def keep() -> None:
     """Start the child that the command line names, and end all of it."""
     with suppress(AttributeError):
-        ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+        prctl = ctypes.CDLL(None).prctl
+        prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+        prctl(_PR_SET_PDEATHSIG, signal.SIGCONT, 0, 0, 0)  # if we end while this one is stopped
     signals, wake = os.pipe()
     os.set_blocking(wake, False)
     signal.set_wakeup_fd(wake, warn_on_full_buffer=False)

@@ -352,9 +352,11 @@ def _make_temporary_folder() -> str:
 
     def end() -> None:
         if os.getpid() == owner:  # not a forked copy
+            with suppress(ValueError):  # not the main thread
+                signal.signal(signal.SIGINT, signal.SIG_IGN)
+            shutil.rmtree(folder, ignore_errors=True)
             watcher.kill()
             watcher.communicate()
-            shutil.rmtree(folder, ignore_errors=True)
 
     atexit.register(end)
     return folder
