@@ -17,9 +17,10 @@ import pytest
 from conftest import environment
 from lenet_bench.cli import cli
 from lenet_bench.cli.train import FRAMEWORKS, RECIPE
+from lenet_bench.results import read_result
 from lenet_bench.training import FRAMEWORKS as TRAINABLE
 from lenet_bench.training import Augmentation, Recipe
-from processes import ran
+from processes import python, ran
 
 COMMANDS = tuple(cli.list_commands(click.Context(cli)))
 COMMAND = [sys.executable, "-m", "lenet_bench"]
@@ -153,9 +154,52 @@ def test_a_full_disk_under_the_output_is_one_sentence(arguments):
     assert "No space left on device" in done.stderr
 
 
-def test_a_closed_output_is_no_success(picture):
-    command = f'"{sys.executable}" -m lenet_bench infer "{picture}" >&-'
-    assert "Traceback" not in ran("sh", "-c", command, code=1, env=environment()).stderr
+CLOSED = "the output cannot be written: Bad file descriptor"
+
+
+@pytest.mark.parametrize("arguments", ["infer {picture}", "backends fused", "networks", "--help"])
+def test_a_closed_output_is_one_sentence(picture, arguments):
+    command = f"{shlex.join(COMMAND)} {arguments.format(picture=picture)} >&-"
+    done = ran("sh", "-c", command, code=1, env=environment())
+    assert done.stderr.splitlines()[-1:] == [f"lenet-bench: {CLOSED}"]
+    assert "bug" not in done.stderr
+
+
+@pytest.mark.parametrize("closed", [">&-", "<&- >&- 2>&-"])
+def test_a_run_with_a_closed_output_is_saved(tmp_path, closed):
+    output = tmp_path / "mine.jsonl"
+    command = f"{shlex.join(COMMAND)} compare numpy --rounds 1 -o {output} {closed}"
+    done = ran("sh", "-c", command, code=1, env=environment())
+    assert read_result(output).ended == "rounds"
+    assert CLOSED in done.stderr or "2>" in closed
+
+
+def test_a_question_to_a_closed_input_is_answered_by_no(result_file, tmp_path):
+    asked = shlex.join([*COMMAND, "share", str(result_file), "-o", str(tmp_path / "shared")])
+    done = ran("sh", "-c", f"{asked} <&-", code=130, env=environment())
+    assert done.stderr.endswith("lenet-bench: nothing was written\n")
+    assert not (tmp_path / "shared").exists()
+
+
+def test_a_page_needs_no_output(result_file, tmp_path):
+    page = tmp_path / "page.html"
+    command = f"{shlex.join(COMMAND)} report {result_file} -o {page} >&-"
+    ran("sh", "-c", command, code=0, env=environment())
+    assert page.exists()
+
+
+def test_ctrl_c_while_it_ends_changes_nothing():
+    """Sent to itself after the command is over, before the interpreter ends."""
+    code = (
+        "import gc, os, signal, sys\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "gc.freeze = lambda: os.kill(os.getpid(), signal.SIGINT)\n"
+        "from lenet_bench.cli import main\n"
+        "main()"
+    )
+    done = python(code, "networks", env=environment())
+    assert "lenet" in done.stdout
+    assert done.stderr == ""
 
 
 def test_a_reader_that_leaves_is_no_error(picture):

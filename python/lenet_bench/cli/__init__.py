@@ -7,6 +7,7 @@ so that `infer` starts quickly.
 import errno
 import gc
 import os
+import signal
 import sys
 import traceback
 from collections.abc import Sequence
@@ -17,7 +18,15 @@ import click
 
 from ..errors import LenetBenchError
 from ..texts import printable
-from .output import INTERRUPTED, PROGRAM, SUCCESS, WRONG, abandon_output, complain
+from .output import (
+    INTERRUPTED,
+    PROGRAM,
+    SUCCESS,
+    WRONG,
+    abandon_output,
+    complain,
+    open_closed_streams,
+)
 
 DEBUG_VARIABLE = "LENET_BENCH_DEBUG"
 _FILES = {  # command -> its file, in the order of the help
@@ -40,7 +49,7 @@ _FILES = {  # command -> its file, in the order of the help
     "schema": "export",
     "completion": "export",
 }
-_CANNOT_WRITE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+_CANNOT_WRITE = (errno.EBADF, errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 
 class _Commands(click.Group):
@@ -89,16 +98,19 @@ def cli(debug: bool) -> None:
 
 
 def main() -> None:
-    """Run the command line and leave with its exit code."""
-    code = run(sys.argv[1:])
+    """Run the command line and leave with its exit code; Ctrl-C changes nothing from its end on."""
+    try:
+        code = run(sys.argv[1:])
+    except KeyboardInterrupt:  # another one, while the first was heard
+        code = INTERRUPTED
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     gc.freeze()  # or the interpreter collects garbage at its exit: 20 ms of `infer`
     sys.exit(code)
 
 
 def run(arguments: Sequence[str]) -> int:
     """Run one command; a failure is one sentence on stderr."""
-    if sys.stdout is None:
-        return WRONG  # started with its output closed
+    open_closed_streams()
     for stream in (sys.stdout, sys.stderr):
         with suppress(AttributeError):
             stream.reconfigure(errors="replace")  # type: ignore[union-attr]

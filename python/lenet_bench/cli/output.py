@@ -103,6 +103,19 @@ def complain(sentence: str) -> None:
         _to_stderr(Screen.of(sys.stderr).paint(printable(sentence, keep=""), "red"))
 
 
+def open_closed_streams() -> None:
+    """Where the process was started with closed streams, keep files from taking their places.
+
+    What is said to a closed standard output is an error then, as on a full disk.
+    """
+    while (fd := os.open(os.devnull, os.O_RDWR)) <= 2:
+        pass
+    os.close(fd)
+    if sys.stdout is None:
+        nowhere = os.open(os.devnull, os.O_RDONLY)
+        sys.stdout = os.fdopen(nowhere, "w")
+
+
 def abandon_output() -> None:
     """Point stdout at /dev/null, so that the interpreter's last flush cannot fail again."""
     with suppress(OSError, ValueError):

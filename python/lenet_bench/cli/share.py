@@ -61,7 +61,7 @@ def share(
         if not yes and not click.confirm(f"Write {file}?", err=True):
             note("nothing was written")
             return SUCCESS
-    except click.Abort:
+    except (click.Abort, RuntimeError):  # Ctrl-C, or no standard input
         note("nothing was written")
         return INTERRUPTED
     write_file(file, found.content)
