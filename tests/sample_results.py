@@ -113,11 +113,16 @@ def write_log(path, content):
 
 def with_checksums(content):
     """The lines of a changed file with the checksums of what is now in them."""
-    return re.sub(rb'(?m)^(.*?)(?:,"crc32":"\w+")?}\n', _with_checksum, content)
+    last = b""
 
+    def with_checksum(line):
+        nonlocal last
+        fields = line[1] + (b',"after":"%s"' % last if last else b"")
+        last = b"%08x" % crc32(fields)
+        return b'%s,"crc32":"%s"}\n' % (fields, last)
 
-def _with_checksum(line):
-    return b'%s,"crc32":"%08x"}\n' % (line[1], crc32(line[1]))
+    ends = rb'(?m)^(.*?)(?:,"after":"\w+")?(?:,"crc32":"\w+")?}\n'
+    return re.sub(ends, with_checksum, content)
 
 
 def result(*rows, **rest):

@@ -118,7 +118,7 @@ def weights(folder):
 
 
 def changed_lines(content, random):
-    """One line changed, with its checksum right again; or doubled, or left out."""
+    """One line changed, doubled or left out, with all checksums right again."""
     lines = content.splitlines(keepends=True)
     one = random.randrange(len(lines))
     match random.randrange(8):
@@ -128,8 +128,8 @@ def changed_lines(content, random):
             del lines[one]
         case _:
             line = re.sub(rb',"crc32":"\w+"', b"", lines[one].rstrip(b"\n"))
-            lines[one] = with_checksums(changed(line, random) + b"\n")
-    return b"".join(lines)
+            lines[one] = changed(line, random) + b"\n"
+    return with_checksums(b"".join(lines))
 
 
 def results(folder):

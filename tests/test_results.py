@@ -1,5 +1,6 @@
 """The result file and what is computed from it; what is no result is refused in one sentence."""
 
+import dataclasses
 import json
 
 import pytest
@@ -7,8 +8,9 @@ from conftest import ROOT
 from jsonschema import Draft202012Validator
 from lenet_bench import read_result
 from lenet_bench.errors import ResultError
-from lenet_bench.results import digest, failures, read_log, rows
+from lenet_bench.results import Appended, digest, failures, read_log, rows
 from lenet_bench.results.files import check_place
+from lenet_bench.results.log import as_lines
 from lenet_bench.results.machine import Machine, Software
 from msgspec.structs import replace
 from sample_results import (
@@ -123,6 +125,38 @@ def test_a_turned_bit_is_an_error_wherever_it_is(path):
     path.write_bytes(content[:-1] + b"\x0b")
     with pytest.raises(ResultError, match=r"line \d+: its checksum does not match"):
         read_log(path)
+
+
+def test_lines_out_of_order_are_an_error(path, written):
+    """Moved, repeated, left out, or of another run with the same backends."""
+    lines = written.read_bytes().splitlines(keepends=True)
+    header = sample_log().header
+    other = replace(header, rules=replace(header.rules, seed=8))
+    strange = as_lines(dataclasses.replace(sample_log(), header=other)).splitlines(keepends=True)
+    unordered = as_lines(dataclasses.replace(sample_log(), ordered=False)).splitlines(keepends=True)
+    changes = {
+        "moved": [*lines[:3], lines[4], lines[3], *lines[5:]],
+        "repeated": [*lines[:3], *lines[2:]],
+        "left out": [*lines[:3], *lines[4:]],
+        "of another run": [*lines[:3], *strange[3:]],
+        "of an earlier version": [*lines[:3], *unordered[3:]],
+    }
+    for changed in changes.values():
+        path.write_bytes(b"".join(changed))
+        with pytest.raises(ResultError, match="line 4: it does not follow"):
+            read_log(path)
+
+
+def test_a_file_of_an_earlier_version_is_read_and_continued(path):
+    """Its lines do not name the one before."""
+    old = dataclasses.replace(sample_log(), ordered=False)
+    write_log(path, old)
+    assert b'"after"' not in path.read_bytes()
+    with Appended(path) as file:
+        file.begin(old.header)
+        file.append(old.blocks[0])
+    assert read_log(path).blocks == (*old.blocks, old.blocks[0])
+    assert not read_log(path).ordered
 
 
 @pytest.mark.parametrize("content", [b"", b"\x00\xff", b"{}", b"[" * 100_000])

@@ -1,14 +1,15 @@
 """The result file: JSON Lines, a header and a line a block, each written when its block has ended.
 
 So a killed run loses only its current block, and a run is continued by reading its file and
-appending to it. Unknown fields are ignored. The last field of a line is a checksum of the others.
+appending to it. Unknown fields are ignored. The last field of a line is a checksum of the others;
+the one before it is that of the line before, so that no line is moved, repeated or left out.
 """
 
 import fcntl
 import os
 import shlex
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from io import BytesIO, FileIO
 from pathlib import Path
 from zlib import crc32
@@ -24,6 +25,9 @@ _BLOCK, _END = msgspec.json.Decoder(Block), msgspec.json.Decoder(End)
 _END_BEGINS = b'{"ended"'
 _CHECKSUM = b',"crc32":"%08x"}\n'
 _CHECKSUM_BEGINS, _CHECKSUM_LENGTH = b',"crc32":"', len(_CHECKSUM % 0)
+_AFTER_BEGINS = b',"after":"'
+_AFTER = _AFTER_BEGINS + b'%s"'
+_NOT_IN_ORDER = "it does not follow the line before: lines were moved, repeated or left out"
 
 # What a file may hold: more than any run writes, and so little that a stranger's file is read in
 # less than 10 s and 1 GB of memory.
@@ -43,6 +47,9 @@ class Log:
     blocks: tuple[Block, ...] = ()
     end: End | None = None  # None: under way, or killed
     cut_off: int = 0  # bytes of a last line that was not written to its end
+    # Whether each line names the one before; earlier versions wrote lines that do not.
+    ordered: bool = field(default=True, compare=False)
+    last: bytes = field(default=b"", compare=False)  # the checksum of its last line
 
 
 class _Sizes:
@@ -70,6 +77,7 @@ class Appended:
         self._path = path
         self._file: FileIO | None = None
         self._sizes = _Sizes()
+        self._last = b""  # the checksum of its last line; none where lines do not name it
         self.log: Log | None = None  # what it holds; None for a new file
 
     def __enter__(self) -> "Appended":
@@ -109,7 +117,7 @@ class Appended:
     def append(self, line: Header | Block | End) -> None:
         """Append a line, at once. ResultError where it cannot be written, or the file is full."""
         assert self._file is not None, "begun"
-        rest = _line(line)
+        rest = _line(line, self._last)
         try:
             if isinstance(line, Block):
                 self._sizes.add(line)
@@ -117,6 +125,8 @@ class Appended:
                 raise ValueError("more bytes than can be read")
         except ValueError as error:
             raise ResultError(f"{self._path}: is full: {error}; give another --output") from None
+        if self.log is None or self.log.ordered:
+            self._last = _checksum_of(rest)
         with writing(self._path, ResultError):
             while rest:
                 rest = rest[self._file.write(rest) :]
@@ -142,6 +152,7 @@ class Appended:
                 f"`{unpack}` and give the unpacked file"
             )
         self._sizes = _Sizes(log.blocks)
+        self._last = log.last if log.ordered else b""
         return log
 
 
@@ -165,8 +176,9 @@ def as_log(path: Path, content: bytes) -> Log:
     sizes = _Sizes()
     number = 1
     cut_off = 0
+    ordered = True
     try:
-        header = _header(path, lines.readline())
+        header = _header(path, before := lines.readline())
         names = {header.floor, *(listed.name for listed in header.backends)}
         for line in lines:
             number += 1
@@ -174,6 +186,10 @@ def as_log(path: Path, content: bytes) -> Log:
                 cut_off = len(line)
                 break
             _check(line)
+            follows = _follows(line, before)
+            if number > 2 and follows is not ordered:
+                raise ValueError(_NOT_IN_ORDER)
+            before, ordered = line, follows
             if line.startswith(_END_BEGINS):
                 end = _END.decode(line)
             else:
@@ -185,7 +201,7 @@ def as_log(path: Path, content: bytes) -> Log:
     except (msgspec.DecodeError, ValueError) as error:
         what = without_middle(str(error), _LONGEST_REASON)  # it may repeat what is in the line
         raise ResultError(f"{path}: damaged result file: line {number}: {what}") from None
-    return Log(header, tuple(blocks), end, cut_off)
+    return Log(header, tuple(blocks), end, cut_off, ordered, _checksum_of(before))
 
 
 def as_lines(log: Log) -> bytes:
@@ -193,7 +209,10 @@ def as_lines(log: Log) -> bytes:
     lines: list[Header | Block | End] = [log.header, *log.blocks]
     if log.end:
         lines.append(log.end)
-    return b"".join(map(_line, lines))
+    written: list[bytes] = []
+    for line in lines:
+        written.append(_line(line, _checksum_of(written[-1]) if written and log.ordered else b""))
+    return b"".join(written)
 
 
 def as_read(block: Block, header: Header) -> Block:
@@ -220,9 +239,23 @@ def _check_settings(header: Header) -> None:
         raise ResultError(f"the settings cannot be kept in a result file: {error}") from None
 
 
-def _line(line: msgspec.Struct) -> bytes:
-    fields = msgspec.json.encode(line)[:-1]
+def _line(line: msgspec.Struct, last: bytes = b"") -> bytes:
+    """The line as it is written after one with this checksum."""
+    fields = msgspec.json.encode(line)[:-1] + (_AFTER % last if last else b"")
     return fields + _CHECKSUM % crc32(fields)
+
+
+def _checksum_of(line: bytes) -> bytes:
+    return line[len(_CHECKSUM_BEGINS) - _CHECKSUM_LENGTH : -len(b'"}\n')]
+
+
+def _follows(line: bytes, before: bytes) -> bool:
+    """Whether it names the line before; False where it names none, ValueError for another."""
+    right = _AFTER % _checksum_of(before)
+    named = line[-_CHECKSUM_LENGTH - len(right) : -_CHECKSUM_LENGTH]
+    if named != right and named.startswith(_AFTER_BEGINS):
+        raise ValueError(_NOT_IN_ORDER)
+    return named == right
 
 
 def _has_its_checksum(line: bytes) -> bool:

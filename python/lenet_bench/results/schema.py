@@ -15,6 +15,12 @@ _CHECKSUM = {
     "description": "CRC-32 of the line's bytes before this field, which is the last one",
 }
 
+_AFTER = {
+    "type": "string",
+    "pattern": "^[0-9a-f]{8}$",
+    "description": "the `crc32` of the line before",
+}
+
 
 def make_schema() -> str:
     """Each line of a file is one of three."""
@@ -25,6 +31,8 @@ def make_schema() -> str:
         component = components[line["$ref"].rpartition("/")[2]]
         component["properties"]["crc32"] = _CHECKSUM
         component["required"] = [*component["required"], "crc32"]
+        if not line["$ref"].endswith("/Header"):
+            component["properties"]["after"] = _AFTER
     kinds = vars(machine) | vars(model)
     for name, component in components.items():
         component.pop("title", None)
