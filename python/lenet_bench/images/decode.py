@@ -21,6 +21,7 @@ Plane = NDArray[np.float32]  # (height, width), or with 3 channels, or 4 where i
 Source = str | os.PathLike[str] | bytes | BinaryIO
 LARGEST_FILE = 200 << 20  # bytes
 LARGEST_PICTURE = 50_000_000  # pixels; a 12-megapixel photo is a quarter of it
+_LARGEST_VALUE = 2.0**32  # of a pixel: those of 32 bits have less
 #: How each format's files begin -> Pillow's name and module for it.
 _FORMATS: tuple[tuple[bytes, str], ...] = (
     (b"\x89PNG", "Png"),
@@ -168,10 +169,10 @@ def _upright(image: "Image") -> Plane:
     orientation = image.getexif().get(0x0112, 1) if readable else 1
     deep = image.mode.startswith("I") or image.mode == "F"
     if deep:  # 16 bits or more: whole range used, whatever it is
-        values = np.asarray(image, np.float32)
-        values = np.nan_to_num(values[:: _stride(image), :: _stride(image)], posinf=0, neginf=0)
-        plane = stretched(values)
-        return _turned(plane, orientation)
+        values = np.asarray(image, np.float32)[:: _stride(image), :: _stride(image)]
+        if not (np.abs(values) <= _LARGEST_VALUE).all():  # nor where one is no number
+            raise ImageError("has infinite or huge values or some that are no numbers")
+        return _turned(stretched(values), orientation)
     if image.mode in ("LA", "PA", "La", "RGBa") or "transparency" in image.info:
         image = image.convert("RGBA")
     elif image.mode not in ("L", "RGB", "RGBA"):
