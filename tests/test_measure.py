@@ -2,7 +2,7 @@
 
 import os
 import threading
-from itertools import chain, count, islice, repeat
+from itertools import chain, count, cycle, islice, repeat
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,9 @@ from lenet_bench.measure.pinning import (
     threads_cores,
     with_threads_on,
 )
+from lenet_bench.measure.reference_answers import Known
+from lenet_bench.measure.stretch import Stretch
+from lenet_bench.measure.watch import Delays
 from lenet_bench.results import disturbed
 from lenet_bench.results.statistics import FEWEST_STARTS
 from processes import python
@@ -216,3 +219,63 @@ def test_the_process_of_a_backend_needs_no_library_but_numpy():
     )
     found = {name for name in python(script).stdout.split() if not name.startswith("_")}
     assert found <= {"lenet_bench", "numpy", "safetensors"}
+
+
+NOTHING = np.empty(0, np.float32)
+CALL_NS, OWN_NS = 1_690_000, 400
+HAD_NS, LOST_NS = 3_000_000, 12_000_000  # a core, and not, in turns beside four busy programs
+
+
+def stretch(samples_ns, wait_ns, delays=None, loops_ns=(30_000,)):
+    """Calls, each with a slice, that the parent waited for."""
+    slices = [(1, loop_ns) for _, loop_ns in zip(samples_ns, cycle(loops_ns), strict=False)]
+    answer = {"samples_ns": np.array(samples_ns), "slices": slices}
+    return Stretch(answer, Known(NOTHING, NOTHING), int(wait_ns), delays or Delays())
+
+
+def beside_four_programs(calls, call_ns, reported=1.0):
+    """Times as a scheduler makes them, of which the backend reports that share."""
+    lost = np.diff(np.arange(calls + 1) * call_ns // HAD_NS)
+    samples = call_ns + lost * LOST_NS
+    outside_ns = 4 * LOST_NS  # while both send and read their messages
+    delays = Delays(int(lost.sum()) * LOST_NS + outside_ns, int(lost.sum()) + 2)
+    return stretch(samples * reported, samples.sum() + outside_ns + 400_000, delays)
+
+
+@pytest.mark.parametrize("calls", [10, 30, 1000])
+def test_waits_for_a_core_are_no_changed_times(calls):
+    """The quickest stretch had its core: 1.69 ms a call. Beside four programs it is 6.4."""
+    assert beside_four_programs(calls, CALL_NS).agrees(CALL_NS / 1000, OWN_NS)
+
+
+@pytest.mark.parametrize("loops_ns", [(30_000,), (30_000, 60_000, 60_000)])
+def test_what_the_harness_itself_takes_is_no_changed_time(loops_ns):
+    """A third more where most slices are disturbed, which a hypervisor does unseen."""
+    share = 1.1 if len(loops_ns) == 1 else 1.4
+    calls = stretch([CALL_NS] * 100, share * 100 * CALL_NS, loops_ns=loops_ns)
+    assert calls.agrees(CALL_NS / 1000, OWN_NS)
+    assert not is_believed([stretch([CALL_NS] * 100, 1.4 * 100 * CALL_NS)])
+
+
+def is_believed(stretches):
+    quickest_us = min(one.median_us for one in stretches)
+    return any(one.agrees(quickest_us, OWN_NS) for one in stretches)
+
+
+LYING = {
+    "half of each": [stretch([CALL_NS / 2] * 100, 100 * CALL_NS)] * 5,
+    "half of some stretches": [
+        stretch([CALL_NS / 2] * 100, 100 * CALL_NS),
+        stretch([CALL_NS] * 100, 100 * CALL_NS),
+    ],
+    "half of most calls": [stretch([CALL_NS / 2, CALL_NS / 2, CALL_NS] * 33, 99 * CALL_NS)] * 5,
+    "half, most slices disturbed": [
+        stretch([CALL_NS / 2] * 100, 100 * CALL_NS, loops_ns=(30_000, 60_000, 60_000))
+    ],
+    "half of short calls beside four programs": [beside_four_programs(1000, 100_000, 0.5)] * 5,
+}
+
+
+@pytest.mark.parametrize("stretches", LYING.values(), ids=list(LYING))
+def test_halved_times_are_not_believed(stretches):
+    assert not is_believed(stretches)

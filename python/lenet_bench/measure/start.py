@@ -29,7 +29,7 @@ from .options import COLD_MB, CompareOptions, Entry
 from .pinning import Cores, choose_cores, cpus_near_gpu, on_cores, thread_variables
 from .reference_answers import STRETCHES, Floats, Known, ReferenceAnswers, reference_answers
 from .stretch import Stretch, disagreement, joined, own_call_ns, slower
-from .watch import cpu_times, mhz, open_meter, shares, used
+from .watch import cpu_times, delays_of, mhz, open_meter, shares, used
 
 _PROBES = 3  # for a cache, before and after the timing: noise looks like one, but not three times
 _PROBE_S = 0.5
@@ -190,12 +190,15 @@ class Start:
         `calls_us` is what its calls with known images take, before each probe.
         """
         for images, known_us in zip(probes, calls_us, strict=False):
+            before = delays_of(self.child.pid)
             answer = self.ask("probe", images=images.images, seconds=seconds)
+            lost = delays_of(self.child.pid).since(before).times
             answers = answer.pop("answers")
             self.check(answers, images.answers[: len(answers)])
             probe = CacheProbe(**answer)
             known_us = min(known_us, probe.repeated_us, probe.rotated_us)
-            if not slower(probe.fresh_us, known_us):
+            # Where each new image may have waited for a core, slow ones prove nothing.
+            if lost >= len(answers) or not slower(probe.fresh_us, known_us):
                 return probe
         if not probes:
             return None
@@ -247,8 +250,9 @@ class Start:
     def _check_times(self) -> None:
         """Fail a backend whose times the parent's clock contradicts.
 
-        On a busy machine the parent waits for more than the calls, so one stretch that agrees is
-        enough, and longer ones are asked for where none does. Calls with pauses say nothing.
+        On a busy machine both wait for a core, and the parent for more than the calls. So one
+        stretch that agrees is enough, and longer ones are asked for where none does. Calls with
+        pauses say nothing.
         """
         calls_us = next(self._calls_us())
         judged = [] if any(self.conditions.between.values()) else list(self._stretches)
@@ -269,7 +273,7 @@ class Start:
     def _stretch(self, images: Known, seconds: float, **limits: Any) -> Stretch:
         most = self._most and self._most // STRETCHES
         otherwise = {"gaps": False, "patience": 1, "fewest": 1, "undisturbed_loop_ns": None}
-        asked_ns = time.perf_counter_ns()
+        before, asked_ns = delays_of(self.child.pid), time.perf_counter_ns()
         answer = self.ask(
             "time",
             self._pauses_s(),
@@ -277,12 +281,12 @@ class Start:
             seconds=seconds,
             **{**otherwise, "most": most, **limits},
         )
-        heard_ns = time.perf_counter_ns()
+        heard_ns, after = time.perf_counter_ns(), delays_of(self.child.pid)
         began_ns, now_ns = answer["began_ns"], answer["now_ns"]
         # All processes share one clock, so the backend's times must lie between two of ours.
         if not asked_ns <= began_ns <= began_ns + answer["wall_ns"] <= now_ns <= heard_ns:
             raise Failed("wrong", "it changed the clock of its process")
-        stretch = Stretch(answer, images, heard_ns - asked_ns)
+        stretch = Stretch(answer, images, heard_ns - asked_ns, after.since(before))
         if stretch.timed_ns > stretch.waited_ns:
             raise Failed("wrong", disagreement([stretch]))
         return stretch

@@ -2,7 +2,9 @@
 
 A backend can change what its own process measures and reports. It cannot change how long the
 parent waits for the answer. That is never shorter than the calls, and on a busy machine it can be
-much longer. So the longest share of the wait that a stretch explains is the one that counts.
+much longer: then the kernel says how long the two processes waited for a core, which counts for
+neither. What remains is wide enough that only times of another size contradict it. The longest
+share of the wait that a stretch explains is the one that counts.
 """
 
 from collections.abc import Sequence
@@ -13,13 +15,17 @@ import numpy as np
 
 from .. import units
 from ..network import IMAGE
+from ..undisturbed import SLOW
 from .calls import time_calls
 from .reference_answers import Known
+from .watch import Delays
 
 # The harness's own time at most: of an empty call, so many times; for each stretch; as a share of
 # the wait. On an AMD EPYC they are 0.4 us a call, 0.7 ms, and 2 % (the reference loop).
 _CALLS, _STRETCH_NS, _SHARE = 2.5, 500_000, 0.15
 _EMPTY_TURNS, _EMPTY_S = 5, 0.001
+# Of the wait for a core, from which a machine is disturbed; and the share that is allowed there.
+_DELAYED, _SHARE_DISTURBED = 0.05, 0.4
 _SLOWER, _AT_LEAST_US = 1.5, 1.0
 
 
@@ -30,6 +36,7 @@ class Stretch:
     answer: dict[str, Any]
     images: Known
     waited_ns: int
+    delays: Delays  # of both processes, within the wait
 
     @property
     def median_us(self) -> float:
@@ -39,14 +46,50 @@ class Stretch:
     def timed_ns(self) -> int:
         return int(self.answer["samples_ns"].sum())
 
+    @property
+    def is_disturbed(self) -> bool:
+        """Whether it waited for a core, or few of its calls were in quiet slices."""
+        if self.delays.waited_ns > _DELAYED * self.waited_ns:
+            return True
+        slices = self.answer["slices"]
+        quickest = min((loop_ns for _, loop_ns in slices), default=0)
+        quiet = sum(calls for calls, loop_ns in slices if loop_ns <= SLOW * quickest)
+        return bool(2 * quiet < sum(calls for calls, _ in slices))
+
+    @property
+    def needed_ns(self) -> int:
+        """The part of the wait in which nothing waited for a core."""
+        return self.waited_ns - min(self.delays.waited_ns, self.waited_ns)
+
+    @property
+    def claimed_ns(self) -> float:
+        """The timed calls without what their waits for a core were at most.
+
+        Those are in no more calls than the process lost its core, and in the longest ones.
+        """
+        longest = np.sort(self.answer["samples_ns"])[::-1][: self.delays.times]
+        excess_ns = float((longest - np.median(self.answer["samples_ns"])).clip(0).sum())
+        return self.timed_ns - min(excess_ns, self.delays.waited_ns)
+
     def is_explained(self, own_ns: float) -> bool:
         """Whether timed calls + own time >= the wait; `own_ns` is that of an empty call."""
-        allowed_ns = _STRETCH_NS + _CALLS * own_ns * len(self.answer["samples_ns"])
-        return self.timed_ns + allowed_ns >= (1 - _SHARE) * self.waited_ns
+        share = _SHARE_DISTURBED if self.is_disturbed else _SHARE
+        return self.claimed_ns + self._allowed_ns(own_ns) >= (1 - share) * self.needed_ns
 
     def agrees(self, calls_us: float, own_ns: float) -> bool:
-        """Whether its times are those of the wait, and as fast as these."""
-        return self.is_explained(own_ns) and not slower(self.median_us, calls_us)
+        """Whether its times are those of the wait, and as fast as these.
+
+        A call that waits for a core is slow, so the time that it needed counts there.
+        """
+        needed_us = (self.needed_ns - self._allowed_ns(own_ns)) / self._count / 1000
+        return self.is_explained(own_ns) and not slower(min(self.median_us, needed_us), calls_us)
+
+    @property
+    def _count(self) -> int:
+        return len(self.answer["samples_ns"])
+
+    def _allowed_ns(self, own_ns: float) -> float:
+        return _STRETCH_NS + _CALLS * own_ns * self._count
 
 
 def own_call_ns() -> float:

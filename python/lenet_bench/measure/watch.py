@@ -8,7 +8,8 @@ count energy, some containers hide processes.
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import psutil
 
@@ -30,6 +31,29 @@ def shares(
     if total <= 0:
         return None, None
     return steal / total, max(0.0, busy - _cpu_s(pid)) / total
+
+
+class Delays(NamedTuple):
+    """What the kernel says of a process that a backend may lie about."""
+
+    waited_ns: int = 0  # for a core: its main thread, and this one, which asks it
+    times: int = 0  # that its main thread lost its core
+
+    def since(self, before: "Delays") -> "Delays":
+        return Delays(*(now - then for now, then in zip(self, before, strict=True)))
+
+
+def delays_of(pid: int) -> Delays:
+    """Its delays so far; zeros where the system does not give them."""
+    try:
+        waited = (_waited_ns(Path(f"/proc/{which}")) for which in (pid, "thread-self"))
+        return Delays(sum(waited), psutil.Process(pid).num_ctx_switches().involuntary)
+    except (OSError, ValueError, IndexError, NotImplementedError, psutil.Error):
+        return Delays()
+
+
+def _waited_ns(process: Path) -> int:
+    return int((process / "schedstat").read_text().split()[1])
 
 
 def mhz(cores: Sequence[int]) -> float | None:
