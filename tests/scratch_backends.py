@@ -19,6 +19,7 @@ import numpy as np
 from lenet_bench import CompareOptions, Entry, compare, load
 from lenet_bench.errors import Unavailable
 from lenet_bench.measure import calls, worker
+from lenet_bench.why import Probe
 
 LONG = 50_000_000  # characters
 
@@ -106,6 +107,19 @@ def failing(name, fail):
 KillsItself = failing("KillsItself", lambda: os.kill(os.getpid(), signal.SIGKILL))
 ExitsQuietly = failing("ExitsQuietly", lambda: os._exit(0))
 Hangs = failing("Hangs", lambda: time.sleep(3600))
+
+
+class HangsInABatch(Honest):
+    def answer(self, images, right):
+        if images.ndim == 3:
+            time.sleep(3600)
+        return right
+
+
+class HasASlowExperiment(Honest):
+    @staticmethod
+    def probes(_weights, **_):
+        return [Probe("stage", "slow", lambda _: time.sleep(1))]
 
 
 def closes_everything():

@@ -202,6 +202,19 @@ def test_what_is_not_installed_was_not_left_out_for_lack_of_time(run, tmp_path):
     assert found == {"numpy": "unmeasured", "theano": "unavailable"}
 
 
+def test_a_start_ends_with_the_budget():
+    hanging = measured(scratch.HangsWhenStarted, budget_s=3)
+    assert (hanging.ended, hanging.backends[0].status) == ("budget", "unmeasured")
+    assert hanging.elapsed_s < hanging.rules.timeout_s
+
+
+@pytest.mark.slow
+def test_what_was_timed_before_the_budget_ended_is_kept():
+    (row,) = measured(scratch.HangsInABatch, budget_s=15, rounds=1, batches=(8,)).backends
+    assert (row.status, len(row.blocks)) == ("ok", 1)
+    assert (row.batches, row.batch_refusals) == ((), {})
+
+
 def test_a_run_may_be_made_from_any_thread():
     found = []
 

@@ -11,6 +11,7 @@ from lenet_bench.measure import calls as measured_calls
 from lenet_bench.measure import reference_answers
 from lenet_bench.measure.calls import time_calls
 from lenet_bench.measure.comparison import Plan, shuffled, to_repeat
+from lenet_bench.measure.experiments import Experiments
 from lenet_bench.measure.pinning import (
     _siblings,
     choose_cores,
@@ -19,14 +20,17 @@ from lenet_bench.measure.pinning import (
     with_threads_on,
 )
 from lenet_bench.measure.reference_answers import Known
+from lenet_bench.measure.start import said_of_turns
 from lenet_bench.measure.stretch import Stretch
 from lenet_bench.measure.watch import Delays
 from lenet_bench.results import disturbed
 from lenet_bench.results.statistics import FEWEST_STARTS
+from lenet_bench.why import Probe
 from processes import python
 from sample_results import QUIET_SLICES, SLOW_SLICES, blocks
 
 NAMES = ["a", "b", "c", "d"]
+NOTHING = np.empty(0, np.float32)
 
 pinned = pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="this system cannot pin")
 
@@ -85,6 +89,19 @@ def test_on_a_disturbed_machine_undisturbed_calls_are_waited_for(loops):
     assert 1 <= len(slow) <= 6, "of the first 10 ms only, in slices of at least 2 ms"
     assert len(quick) >= 4
     assert sum(count for count, _ in calls.slices) == len(calls.samples_ns) < calls.made
+
+
+def test_experiments_wait_for_a_quiet_machine_and_say_so(loops):
+    """The known loop takes longer each time, so no call counts but the first."""
+    loops(*(int(1.5**number) for number in range(20, 1500)))
+    every = Experiments([Probe("call", "call", lambda _: None)], lambda _: None, [NOTHING])
+    said = []
+    while every.turns["done"] < every.turns["most"]:
+        said.append(said_of_turns(every.turns))
+        every.turn()
+    assert said[7] == "turn 8 of 8 of its experiments"
+    waiting = "waiting for a quiet machine, turn {} of at most 32 of its experiments"
+    assert said[8:] == [waiting.format(turn) for turn in range(9, 33)]
 
 
 def test_a_random_sample_of_the_answers_is_kept_to_be_checked():
@@ -221,7 +238,6 @@ def test_the_process_of_a_backend_needs_no_library_but_numpy():
     assert found <= {"lenet_bench", "numpy", "safetensors"}
 
 
-NOTHING = np.empty(0, np.float32)
 CALL_NS, OWN_NS = 1_690_000, 400
 HAD_NS, LOST_NS = 3_000_000, 12_000_000  # a core, and not, in turns beside four busy programs
 

@@ -1,6 +1,7 @@
 """`compare --model`: a model file of the user's own in LeNet's place."""
 
 import json
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from lenet_bench.results import read_result
 
 onnx = pytest.importorskip("onnx")
 pytest.importorskip("onnxruntime")
-FLOAT, INT64 = onnx.TensorProto.FLOAT, onnx.TensorProto.INT64
+BOOL, FLOAT, INT64 = (getattr(onnx.TensorProto, kind) for kind in ("BOOL", "FLOAT", "INT64"))
 
 
 def saved(file, nodes, ends, *constants, **more):
@@ -278,6 +279,30 @@ def test_an_engine_that_fails_loses_its_own_row_only(monkeypatch, tmp_path, brok
     assert result.backend("onnxruntime").status == "ok"
     assert result.backend("onnxruntime:extended").status == status
     assert said in str(result.backend("onnxruntime:extended").reason)
+
+
+def without_end(file):
+    make, value = onnx.helper.make_node, onnx.helper.make_tensor_value_info
+    go_on = onnx.numpy_helper.from_array(np.array(True), "go_on")
+    body = onnx.helper.make_graph(
+        [make("Identity", ["yes"], ["still"]), make("Tanh", ["x_in"], ["x_out"])],
+        "body",
+        [value("n", INT64, []), value("yes", BOOL, []), value("x_in", FLOAT, [1, 8])],
+        [value("still", BOOL, []), value("x_out", FLOAT, [1, 8])],
+    )
+    loop = make("Loop", ["", "go_on", "x"], ["y"], body=body)
+    return saved(file, [loop], {"x": (FLOAT, [1, 8]), "y": None}, go_on)
+
+
+def test_a_loop_without_end_is_asked_about_within_the_budget(tmp_path):
+    told: list[Any] = []
+    model = OwnModel(without_end(tmp_path / "loop.onnx"))
+    options = CompareOptions(("onnxruntime",), budget_s=8, model=model)
+    with pytest.raises(LenetBenchError, match=r"loop.onnx: no engine answered within half"):
+        compare(options, told.append)
+    asked = [one.doing for one in told]
+    assert asked[:2] == ["reading loop.onnx", "asking ONNX's reference evaluator about loop.onnx"]
+    assert asked[2] == "asking onnxruntime about the model"
 
 
 def test_infinities_in_both_answers_are_equal():

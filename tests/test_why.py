@@ -3,10 +3,11 @@
 import json
 import re
 from dataclasses import replace as renamed
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+import scratch_backends as scratch
 import toy_backends as toys
 from lenet_bench import CompareOptions, read_weights
 from lenet_bench.backends import reference
@@ -14,6 +15,7 @@ from lenet_bench.errors import ResultError
 from lenet_bench.experiment_names import COUNTS
 from lenet_bench.measure.anatomy import dissect
 from lenet_bench.measure.comparison import compare
+from lenet_bench.measure.experiments import Experiments
 from lenet_bench.network import LAYERS, STAGES
 from lenet_bench.networks import NETWORKS, network
 from lenet_bench.networks.pieces import Form, pieces, stages
@@ -36,7 +38,7 @@ from lenet_bench.show.terminal.screen import Screen
 from lenet_bench.show.why import answer, closely, in_terminal
 from lenet_bench.show.why import calls as table
 from lenet_bench.show.why import parts as rows
-from lenet_bench.why import Case, probes_of
+from lenet_bench.why import Case, Probe, probes_of
 from msgspec.structs import replace
 from networks import loaded
 from sample_results import blocks, experiments, failed, result
@@ -412,7 +414,7 @@ def test_a_long_start_tells_of_its_experiments():
     told = []
     why(CompareOptions(("numpy",), rounds=1), lambda progress: told.append(progress.doing))
     assert "numpy, building its experiments" in told
-    assert "numpy, 8 turns of experiments to go" in told
+    assert "numpy, turn 1 of 8 of its experiments" in told
 
 
 def test_why_does_not_go_on_with_a_comparison(tmp_path):
@@ -420,3 +422,27 @@ def test_why_does_not_go_on_with_a_comparison(tmp_path):
     compare(CompareOptions(("numpy",), rounds=1, output=comparison))
     with pytest.raises(ResultError, match="taken apart"):
         why(CompareOptions(("numpy",), rounds=2, output=comparison))
+
+
+def test_the_time_that_is_left_follows_from_the_turns_done():
+    updates: list[Any] = []
+    compare(CompareOptions(("numpy",), rounds=1, budget_s=300, breakdown=True), updates.append)
+    turns = [one for one in updates if "of its experiments" in one.doing]
+    assert len(turns) >= 8
+    assert all(0 < one.left_s < 300 - one.elapsed_s for one in turns[1:])
+    assert turns[1].left_s != turns[-1].left_s
+
+
+def test_experiments_end_with_the_budget_and_the_calls_are_kept():
+    """Eight turns of its experiment take 32 s, since it sleeps for one in each of four calls."""
+    slow = scratch.entry(scratch.HasASlowExperiment)
+    result = compare(CompareOptions((slow,), budget_s=15, breakdown=True, rounds=1))
+    (block,) = result.backends[0].blocks
+    assert block.experiments or "budget" in (block.no_experiments_reason or "")
+    assert result.elapsed_s < 32
+
+
+def test_no_turn_begins_after_the_budget():
+    every = Experiments([Probe("call", "call", lambda _: None)], lambda _: None, IMAGE_LIST)
+    every.turn(0.0)
+    assert every.turns["done"] == 0

@@ -221,7 +221,7 @@ class Child:
 
     def _fail(self, timeout_s: float | None) -> None:
         self.end()
-        raise Died("late", f"did not answer within {timeout_s or 0:g} s")
+        raise Died("late", f"did not answer within {round(timeout_s or 0, 1):g} s")
 
     def _death(self) -> Died:
         """How it died, as half a sentence."""

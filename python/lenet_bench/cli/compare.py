@@ -182,6 +182,7 @@ def compare(
     if not model and (shapes or ranges or data):
         raise click.UsageError("--shape, --range and --input are for the inputs of a --model")
     named = tuple(on_device(name, device) for name in backends)
+    least_rounds = int(quick and not chosen["budget_s"])
     if quick:
         chosen["rounds"] = chosen["rounds"] or QUICK_ROUNDS
         chosen["budget_s"] = chosen["budget_s"] or QUICK_S
@@ -189,7 +190,7 @@ def compare(
         backends=named or (QUICK if quick and device != "gpu" and not model else ()),
         model=OwnModel(model, dict(shapes), dict(ranges), data) if model else None,
         device=device,
-        least_rounds=int(quick),
+        least_rounds=least_rounds,
         hide_output="LENET_BENCH_DEBUG" not in os.environ,
         **chosen,
     )

@@ -6,11 +6,12 @@ The parent never computes or draws while a backend is timed: it sleeps until the
 import random
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from importlib.metadata import version
+from math import inf
 from pathlib import Path
 from statistics import fmean
 
@@ -152,16 +153,16 @@ class _Comparison:
         options = as_before(options, earlier.header) if earlier else options
         if options.seed is None:
             options = replace(options, seed=random.SystemRandom().getrandbits(32))
-        if options.model:
-            progress(Progress(f"reading {options.model.file.name}", 0.0, 0))
+        self._plan = Plan(options.budget_s, options.rounds, options.least_rounds)
         entries = options.entries()
-        self._conditions = conditions(options, entries)
-        now = _header(self._conditions, entries)
+        budget_s = inf if options.budget_s is None else options.budget_s
+        before = conditions(options, entries, self._began + budget_s, self._tell_before)
+        now = _header(before, entries)
         if earlier:
             check_same(earlier.header, now, options.output)
             self._began -= as_result(earlier).elapsed_s
+        self._conditions = replace(before, until_s=self._began + budget_s)
         self._log = earlier or Log(now)
-        self._plan = Plan(options.budget_s, options.rounds, options.least_rounds)
         floor = Entry(EMPTY, factory=f"{empty.__name__}:Empty", checked=False)
         self._entries = {entry.name: entry for entry in (floor, *entries)}
         # Counted before the run, since it reads files: nothing but timing happens later.
@@ -193,13 +194,13 @@ class _Comparison:
             names = [name for name in order if name not in gone]
             if not set(names) - {EMPTY}:
                 return "nothing to time"
-            if self._plan.is_over(number, self._elapsed_s(), self._round_s(names)):
+            if self._plan.is_over(number, self._elapsed_s(), sum(self._each_s(names, {}))):
                 return "rounds"
             due = [name for name in names if (name, number) not in done]
             if not due:
                 continue
             ran = self._round(number, due)
-            if not ran:
+            if not ran or (len(ran) < len(due) and self._conditions.left_s <= 0):
                 return "budget"
             gone |= {block.backend for block in ran if block.status != "ok"}
             if number + 1 >= FEWEST_STARTS:
@@ -211,8 +212,11 @@ class _Comparison:
         ran = []
         for place, name in enumerate(names):
             if self._plan.fits(number, self._elapsed_s(), self._took_s.get(name, 0.0)):
-                self._tell(name, number + place / len(names), names)
-                ran.append(self._block(name, number))
+                self._tell(name, number, place, names)
+                block = self._block(name, number, to_go=len(names) - place)
+                if block is None:
+                    break
+                ran.append(block)
         return ran
 
     def _repeat(self, number: int, names: Sequence[str]) -> None:
@@ -221,13 +225,27 @@ class _Comparison:
         backends = [name for name in names if name != EMPTY]
         for block in to_repeat(timed, disturbed(timed), backends):
             if self._plan.fits(number, self._elapsed_s(), self._took_s.get(block.backend, 0.0)):
-                self._tell(f"{block.backend} again", number + 1, names)
+                self._tell(f"{block.backend} again", number + 1, names.index(block.backend), names)
                 self._block(block.backend, block.round)
 
-    def _block(self, name: str, number: int) -> Block:
+    def _block(self, name: str, number: int, to_go: int = 1) -> Block | None:
+        """One of so many that are to go in this round; None where the budget ended in it."""
         own = [block for block in self._log.blocks if block.backend == name]
-        task = Task(self._entries[name], number, self._elapsed_s(), own, self._tell_more)
-        block = measure_block(task, self._conditions)
+        now, until_s = time.monotonic(), self._conditions.until_s
+        if number < self._plan.least:
+            until_s = inf
+        task = Task(
+            self._entries[name],
+            number,
+            self._elapsed_s(),
+            own,
+            self._tell_more,
+            # Others in a first round, of which nobody knows how long they take, have their share.
+            until_s if own else now + (until_s - now) / to_go,
+        )
+        block = measure_block(task, replace(self._conditions, until_s=until_s))
+        if block is None:
+            return None
         if task.first:
             block = structs.replace(block, **self._costs[name])
         return self._keep(block)
@@ -253,20 +271,38 @@ class _Comparison:
         """The duration of a block of each backend, by the last one; none before the first."""
         return {block.backend: block.took_s for block in self._log.blocks}
 
-    def _round_s(self, names: Sequence[str]) -> float:
-        """The sum over these; those not yet measured count as the average of the others."""
-        known = [took_s for name, took_s in self._took_s.items() if name in names]
-        return fmean(known) * len(names) if known else 0.0
+    def _each_s(self, names: Sequence[str], block_s: Mapping[str, float]) -> list[float]:
+        """What a block of each takes, by the last one or as given; unknown ones as the others."""
+        took_s = {**self._took_s, **block_s}
+        known = [took_s[name] for name in names if name in took_s]
+        return [took_s.get(name, fmean(known)) for name in names] if known else []
 
-    def _tell(self, doing: str, rounds: float, names: Sequence[str]) -> None:
+    def _tell(self, doing: str, number: int, place: int, names: Sequence[str]) -> None:
+        """That this block of the round begins."""
+        self._doing, self._at = doing, (number, place, names)
+        self._block_began = time.monotonic()
+        self._tell_now(doing)
+
+    def _tell_more(self, more: str, left_s: float) -> None:
+        """What the block does now, and how long that takes still; 0: unknown."""
+        _, place, names = self._at
+        so_far_s, earlier_s = time.monotonic() - self._block_began, self._took_s.get(names[place])
+        known = left_s or earlier_s
+        block_s = max(earlier_s or 0.0, so_far_s + left_s) if known else None
+        self._tell_now(f"{self._doing}, {more}", so_far_s, block_s)
+
+    def _tell_now(self, doing: str, so_far_s: float = 0.0, block_s: float | None = None) -> None:
+        number, place, names = self._at
+        each_s = self._each_s(names, {names[place]: block_s} if block_s else {})
+        round_s = sum(each_s) if block_s or not so_far_s else 0.0
+        done_s = sum(each_s[:place]) + so_far_s
+        rounds = number + (done_s / round_s if round_s else 0.0)
         elapsed_s = self._elapsed_s()
-        left_s = self._plan.left_s(rounds, elapsed_s, self._round_s(names))
-        self._told = Progress(doing, elapsed_s, int(rounds), left_s)
-        self._progress(self._told)
+        left_s = self._plan.left_s(rounds, elapsed_s, round_s)
+        self._progress(Progress(doing, elapsed_s, number, left_s))
 
-    def _tell_more(self, doing: str) -> None:
-        """What the block that was told of does now."""
-        self._progress(replace(self._told, doing=f"{self._told.doing}, {doing}"))
+    def _tell_before(self, doing: str) -> None:
+        self._progress(Progress(doing, self._elapsed_s(), 0, self._plan.left_s(0, 0.0, 0.0)))
 
     def _elapsed_s(self) -> float:
         return time.monotonic() - self._began

@@ -8,6 +8,7 @@ one as built for the experiments, where there is one.
 import random
 from collections.abc import Sequence
 from functools import partial
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from ..registry import find
 from ..undisturbed import Slice, undisturbed_calls
 from ..why import Infer, Probe, probes_of
 from .build_arguments import BuildArguments
-from .calls import Image, time_calls
+from .calls import Image, clock, time_calls
 from .pinning import with_threads_on
 
 _TURNS, _MOST_TURNS = 8, 32
@@ -47,15 +48,21 @@ class Experiments:
         self._whole, self._images = whole, images
 
     @property
-    def turns_left(self) -> int:
-        """At least so many; on a disturbed machine there are more."""
-        if not self._due or self._turns == _MOST_TURNS:
-            return 0
-        return max(1, _TURNS - self._turns)
+    def turns(self) -> dict[str, int]:
+        """How many are done, how many are enough on a quiet machine, and how many at most."""
+        most = _TURNS if self._turns < _TURNS else _MOST_TURNS
+        return {
+            "done": self._turns,
+            "enough": _TURNS,
+            "most": most if self._due else self._turns,
+        }
 
-    def turn(self) -> None:
-        """Time each that has too few calls so far."""
+    def turn(self, seconds: float = inf) -> None:
+        """Time each that has too few calls so far, unless that takes longer."""
+        end = clock() + seconds * 1e9
         for one in random.sample(self._due, len(self._due)):
+            if clock() >= end:
+                return
             one.turn(self._images)
         self._turns += 1
         self._due = [one for one in self._due if not one.has_enough()]
@@ -68,7 +75,7 @@ class Experiments:
         """The whole call alone, on these cores: a runtime's thread may have one of its own."""
         alone = Experiments([Probe("call", TWO_CORES, self._whole)], self._whole, self._images)
         with with_threads_on(cores):
-            while alone.turns_left:
+            while alone.turns["done"] < alone.turns["most"]:
                 alone.turn()
         return alone.found()
 

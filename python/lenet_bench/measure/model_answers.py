@@ -5,11 +5,12 @@ engine is asked before the run, and the answer that most of them agree with is t
 """
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
 from dataclasses import replace
 from errno import ENOENT
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 import numpy as np
@@ -36,15 +37,28 @@ _ALLOWED = 1e-3  # relative L2 distance; a wrong operator is off by hundred time
 _ALLOWED_QUANTIZED = 0.05  # a step of eight bits up or down
 
 
-def of_model(options: CompareOptions, entries: Sequence[Entry], cores: Cores) -> ReferenceAnswers:
-    """The inputs of a model file, and the answers of the arbiter, where any engine answers."""
+def of_model(
+    options: CompareOptions,
+    entries: Sequence[Entry],
+    cores: Cores,
+    until_s: float,
+    tell: Callable[[str], None],
+) -> ReferenceAnswers:
+    """The inputs of a model file, and the answers of the arbiter, where any engine answers.
+
+    Who is asked for answers has half of what is left of the budget, and each a quarter.
+    """
     own = options.model
     assert own is not None
     sha256 = _sha256(own.file)
     with closing(Child("lenet_bench.models.reader:serve", printed="dropped")) as child:
-        read = _ask(child, own, _READ_S, **own.question())
+        tell(f"reading {own.file.name}")
+        read = _ask(child, own, min(_READ_S, until_s - monotonic()), **own.question())
+        left_s = until_s - monotonic()
+        until_s = monotonic() + left_s / 2
         try:
-            reference = _ask(child, own, _ANSWER_S, answer=True)["answers"]
+            tell(f"asking {REFERENCE} about {own.file.name}")
+            reference = _ask(child, own, min(_ANSWER_S, left_s / 4), answer=True)["answers"]
         except LenetBenchError:
             reference = None
     if reference and any(np.isnan(one).any() for answer in reference for one in answer):
@@ -63,7 +77,13 @@ def of_model(options: CompareOptions, entries: Sequence[Entry], cores: Cores) ->
         allowance=(_ALLOWED_QUANTIZED if read["quantized"] else _ALLOWED) / FLOAT32,
         said="answers",
     )
-    arbiter, answers = _arbitrated(reference, Conditions(options, cores, unjudged), entries)
+    limited = replace(options, timeout_s=min(options.timeout_s, left_s / 4))
+    asking = Conditions(limited, cores, unjudged, until_s)
+    arbiter, answers = _arbitrated(reference, asking, entries, tell)
+    if not answers and asking.left_s <= 0:
+        raise LenetBenchError(
+            f"{own.file.name}: no engine answered within half of the budget; give a larger --budget"
+        )
     for number, answer in enumerate(answers):  # an array would be made of their arrays
         known.answers[number] = answer
     inputs = {printable(name)[:100]: _form(array) for name, array in read["inputs"][0].items()}
@@ -85,7 +105,10 @@ def _ask(child: Child, own: OwnModel, timeout_s: float, **question: Any) -> Any:
 
 
 def _arbitrated(
-    reference: Answers | None, conditions: Conditions, entries: Iterable[Entry]
+    reference: Answers | None,
+    conditions: Conditions,
+    entries: Iterable[Entry],
+    tell: Callable[[str], None],
 ) -> tuple[str, Answers]:
     """The arbiter and its answers; none where no engine answers.
 
@@ -95,6 +118,7 @@ def _arbitrated(
     found: dict[str, Answers] = {}
     allowed: dict[str, float] = {}
     for entry in entries:
+        tell(f"asking {entry.name} about the model")
         try:
             with started(entry, conditions) as start:
                 start.build()

@@ -69,13 +69,17 @@ class ReferenceAnswers:
 
 
 def reference_answers(
-    options: CompareOptions, entries: Sequence[Entry], cores: Cores
+    options: CompareOptions,
+    entries: Sequence[Entry],
+    cores: Cores,
+    until_s: float,
+    tell: Callable[[str], None],
 ) -> ReferenceAnswers:
     """Those of LeNet with its weights, of another network, or of a model of the user's own."""
     if options.model:
         from .model_answers import of_model
 
-        return of_model(options, entries, cores)
+        return of_model(options, entries, cores, until_s, tell)
     if options.network != LENET:
         from .network_answers import of_network
 

@@ -46,6 +46,7 @@ _TIMED_SHARE = 1 / 4  # of what the start took: starts differ more than the call
 _SHORTEST_S, _LONGEST_S = 0.05, 0.5
 _BATCH_S = 0.05
 _EXPERIMENTS_S = 180.0  # longer timeout than for any other answer
+_GRACE_S = 2.0  # after the budget, to end a turn and to hear what it found
 _LONGEST, _LONGEST_TRACEBACK = 1000, 16_000  # most characters kept of a backend's text
 
 
@@ -56,6 +57,12 @@ class Conditions:
     options: CompareOptions
     cores: Cores
     reference: ReferenceAnswers
+    until_s: float = inf  # by time.monotonic: the end of the budget
+
+    @property
+    def left_s(self) -> float:
+        """Of the budget."""
+        return self.until_s - time.monotonic()
 
     @property
     def variables(self) -> dict[str, str]:
@@ -80,11 +87,20 @@ class Conditions:
         return max(_FEWEST_PACED, min(_PACED_CALLS, calls)) // STRETCHES
 
 
-def conditions(options: CompareOptions, entries: Sequence[Entry]) -> Conditions:
-    """Choose the cores, and compute the right answers; the options have a seed."""
+def conditions(
+    options: CompareOptions,
+    entries: Sequence[Entry],
+    until_s: float = inf,
+    tell: Callable[[str], None] = lambda _: None,
+) -> Conditions:
+    """Choose the cores, and compute the right answers; the options have a seed.
+
+    `tell` hears what takes long.
+    """
     count = options.cores or options.threads or usable_cores()
     cores = choose_cores(count, cpus_near_gpu(entry.device for entry in entries))
-    return Conditions(options, cores, reference_answers(options, entries, cores))
+    reference = reference_answers(options, entries, cores, until_s, tell)
+    return Conditions(options, cores, reference, until_s)
 
 
 @dataclass(frozen=True)
@@ -95,7 +111,8 @@ class Task:
     round: int
     at_s: float  # since the run began
     blocks: Sequence[Block]  # of this backend, so far
-    tell: Callable[[str], None]  # of what takes long, between timed calls
+    tell: Callable[[str, float], None]  # of what takes long, and how many seconds still
+    until_s: float = inf  # by time.monotonic: when its experiments end
 
     @property
     def first(self) -> bool:
@@ -118,6 +135,13 @@ class Failed(Exception):
         self.traceback = traceback
 
 
+class BudgetEnded(Failed):
+    """The time of the run is over, which says nothing about the backend."""
+
+    def __init__(self) -> None:
+        super().__init__("timeout", "the budget ended before it answered")
+
+
 class UnlikelyTimes(Failed):
     """Times that a disturbed machine can explain too, though hardly in several processes."""
 
@@ -134,6 +158,8 @@ class Start:
         self.difference: float | None = None  # the largest from the reference, so far
         self.runs: Mapping[str, str] = {}
         self._stretches: list[Stretch] = []
+        if conditions.left_s <= 0:
+            raise BudgetEnded
         with on_cores(conditions.cores.worker):
             try:
                 self.child = Child(
@@ -302,12 +328,20 @@ class Start:
     def _check_answers(self, answer: Mapping[str, Any], images: Known) -> None:
         self.check(answer["answers"], images.answers[answer["answered"]])
 
-    def ask(self, do: str, longer_s: float = 0.0, **rest: Any) -> dict[str, Any]:
-        """Ask a question of `worker.Built`; `longer_s` is added to the default timeout."""
+    def ask(
+        self, do: str, longer_s: float = 0.0, grace_s: float = 0.0, **rest: Any
+    ) -> dict[str, Any]:
+        """Ask a question of `worker.Built`; `longer_s` is added to the default timeout.
+
+        The end of the budget ends the process, after `grace_s` where it is about to answer.
+        """
+        timeout_s = self.conditions.options.timeout_s + longer_s
+        left_s = max(0.0, self.conditions.left_s) + grace_s
         try:
-            timeout_s = self.conditions.options.timeout_s + longer_s
-            answer: dict[str, Any] = self.child.ask({"do": do, **rest}, timeout_s)
+            answer: dict[str, Any] = self.child.ask({"do": do, **rest}, min(timeout_s, left_s))
         except Died as death:
+            if death.how == "late" and left_s < timeout_s:
+                raise BudgetEnded from None
             # The wrong version of a package may explain it.
             wrong = None if self.entry.factory else wrong_version(self.entry.name, death.reason)
             raise Failed(_STATUS[death.how], wrong or death.reason) from None
@@ -352,9 +386,11 @@ def started(entry: Entry, conditions: Conditions) -> Iterator[Start]:
         start.child.close()
 
 
-def measure_block(task: Task, conditions: Conditions) -> Block:
+def measure_block(task: Task, conditions: Conditions) -> Block | None:
     """Run the block. A failing backend gives a block with that status.
 
+    There is none where the budget ends before the calls are timed and checked; after that, the
+    block is without what was not measured any more.
     Unlikely times fail it only if each of some processes has them.
     """
     for _ in range(_MOST_UNLIKELY):
@@ -364,7 +400,7 @@ def measure_block(task: Task, conditions: Conditions) -> Block:
     return block
 
 
-def _one_process(task: Task, conditions: Conditions) -> tuple[Block, bool]:
+def _one_process(task: Task, conditions: Conditions) -> tuple[Block | None, bool]:
     """The block, and whether it failed for unlikely times."""
     cores = conditions.cores.worker
     is_unlikely = False
@@ -390,6 +426,8 @@ def _one_process(task: Task, conditions: Conditions) -> tuple[Block, bool]:
             block |= _batches(start, task)
         if conditions.options.breakdown and task.entry.name != EMPTY:
             block |= _taken_apart(start, task)
+    except BudgetEnded:
+        return None, False
     except Failed as failure:
         is_unlikely = isinstance(failure, UnlikelyTimes)
         doing = "" if failure.status in ("unavailable", "unsupported") else doing
@@ -449,6 +487,8 @@ def _batches(start: Start, task: Task) -> dict[str, Any]:
             continue
         try:
             batches.append(start.time_batch(size, _WARM_SHARE * _BATCH_S, _BATCH_S))
+        except BudgetEnded:
+            break
         except Failed as failure:
             refusals[str(size)] = _said(failure.reason)
             if start.child.ended:
@@ -460,16 +500,33 @@ def _taken_apart(start: Start, task: Task) -> dict[str, Any]:
     """The experiments of `why`, or the reason why there are none."""
     found: dict[str, Any] = {}
     cores = start.conditions.cores.one_more
+    limits = {"longer_s": _EXPERIMENTS_S, "grace_s": _GRACE_S}
     try:
         if task.first:
             found["anatomy"] = msgspec.convert(start.ask("dissect"), Anatomy)
-        task.tell("building its experiments")
-        turns_left = start.ask("build_experiments", longer_s=_EXPERIMENTS_S)["turns_left"]
-        while turns_left:
-            task.tell(f"{units.counted(turns_left, 'turn')} of experiments to go")
-            turns_left = start.ask("turn_of_experiments", longer_s=_EXPERIMENTS_S)["turns_left"]
-        answer = start.ask("experiments", longer_s=_EXPERIMENTS_S, cores=cores)
+        task.tell("building its experiments", 0.0)
+        turns = start.ask("build_experiments", longer_s=_EXPERIMENTS_S)
+        began = time.monotonic()
+        while turns["most"] > turns["done"]:
+            now = time.monotonic()
+            if now >= task.until_s:
+                break
+            turn_s = (now - began) / turns["done"] if turns["done"] else 0.0
+            task.tell(said_of_turns(turns), turn_s * (turns["most"] - turns["done"]))
+            turns = start.ask("turn_of_experiments", **limits, seconds=task.until_s - now)
+        if turns["most"] and not turns["done"]:
+            raise Failed("timeout", "the budget ended before each experiment had a turn")
+        if time.monotonic() >= task.until_s:
+            cores = ()
+        answer = start.ask("experiments", **limits, cores=cores)
         found["experiments"] = tuple(Experiment(**one) for one in answer["experiments"])
     except Failed as failure:
         found["no_experiments_reason"] = _said(failure.reason)
     return found
+
+
+def said_of_turns(turns: Mapping[str, int]) -> str:
+    number, most = turns["done"] + 1, turns["most"]
+    if number > turns["enough"]:
+        return f"waiting for a quiet machine, turn {number} of at most {most} of its experiments"
+    return f"turn {number} of {most} of its experiments"

@@ -284,11 +284,11 @@ class Built:
         from .experiments import build_experiments
 
         self._experiments = build_experiments(self._arguments, self._infer, self._images)
-        return {"turns_left": self._experiments.turns_left}
+        return self._experiments.turns
 
-    def turn_of_experiments(self, _: Question) -> Reply:
-        self._experiments.turn()
-        return {"turns_left": self._experiments.turns_left}
+    def turn_of_experiments(self, question: Question) -> Reply:
+        self._experiments.turn(question["seconds"])
+        return self._experiments.turns
 
     def experiments(self, question: Question) -> Reply:
         """What they took; where there are any, the call on these cores too, if given."""
