@@ -21,6 +21,7 @@ from lenet_bench.results import read_result
 from lenet_bench.training import FRAMEWORKS as TRAINABLE
 from lenet_bench.training import Augmentation, Recipe
 from processes import python, ran
+from sample_results import sample_log, write_log
 
 COMMANDS = tuple(cli.list_commands(click.Context(cli)))
 COMMAND = [sys.executable, "-m", "lenet_bench"]
@@ -273,6 +274,13 @@ def on_a_terminal(*arguments, **variables):
         os.close(outer)
         assert process.wait() == 0
     return drawn.decode()
+
+
+def test_a_page_that_is_drawn_is_told_of(tmp_path):
+    write_log(tmp_path / "mine.jsonl", sample_log())
+    drawn = on_a_terminal("report", tmp_path / "mine.jsonl", "-o", tmp_path / "page.html")
+    told = [drawn.index(word) for word in ("reading 1 result", "drawing ", "wrote ")]
+    assert told == sorted(told)
 
 
 @pytest.mark.parametrize("variables", [{}, {"NO_COLOR": "1"}, {"TERM": "dumb"}])

@@ -40,9 +40,7 @@ def report(
     $ lenet-bench report mine.jsonl --markdown >> NOTES.md
     $ lenet-bench report laptop.jsonl server.jsonl --csv > both.csv
     """
-    from ..results import read_result
-    from ..show.comparison import comparison
-    from ..show.sizes import answered
+    from ..show.terminal.progress import progress
 
     results = results or (_newest(),)
     if form and (output or folder):
@@ -50,25 +48,38 @@ def report(
         raise click.UsageError(f"--{form} prints and {other} writes: give one of them")
     if show and not output:
         raise click.UsageError("--open opens the page that -o FILE writes: give both")
-    found = [(str(path), read_result(path)) for path in results]
+    with progress() as step:
+        step(f"reading {counted(len(results), 'result')}")
+        from ..results import read_result
+
+        found = [(str(path), read_result(path)) for path in results]
     if not (output or folder):
+        from ..show.comparison import comparison
+        from ..show.sizes import answered
+
         read = [result for _, result in found]
         titles = [f"{path}, {result.started}" for path, result in found]
         say(comparison(read, form, screen(), titles=titles))
         say(answered(read, form, screen()))
         return SUCCESS
 
-    from ..results.sizes import sized
-    from ..show.figures.pictures import write_figures
-    from ..show.figures.sizes import sizes
-    from ..show.page import gather, page
+    with progress() as step:
+        step(f"drawing {output or folder}")
+        from ..results.sizes import sized
+        from ..show.figures.pictures import write_figures
+        from ..show.figures.sizes import sizes
+        from ..show.page import gather, page
 
-    runs = gather(found)
-    of_sizes = sizes(sized([result for _, result in found]))
-    if output:
-        give_page(output, page(runs, of_sizes), show=show)
-    if folder:
-        note(f"{counted(len(write_figures(folder, runs, of_sizes)), 'figure')} in {folder}")
+        runs = gather(found)
+        of_sizes = sizes(sized([result for _, result in found]))
+        if output:
+            html = page(runs, of_sizes)
+            step.clear()
+            give_page(output, html, show=show)
+        if folder:
+            drawn = write_figures(folder, runs, of_sizes)
+            step.clear()
+            note(f"{counted(len(drawn), 'figure')} in {folder}")
     return SUCCESS
 
 
