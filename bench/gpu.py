@@ -202,8 +202,9 @@ def infer(backends: Sequence[str]) -> int:
     with ThreadPoolExecutor(len(rows)) as pool:
         asked = [pool.submit(ask, *one, seconds=ANSWER_S) for one in rows.values()]
         for answered in as_completed(asked):
-            found += answered.result()
-            for one in answered.result():
+            answers, _ = answered.result()
+            found += answers
+            for one in answers:
                 right = f"right, on {one.runs.get('device')}"
                 print(f"{one.name:28} {right if one.available else one.reason}", flush=True)
     return int(not any(one.available for one in found))

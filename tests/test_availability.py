@@ -4,13 +4,16 @@ The frameworks are made up, so none has to be installed.
 """
 
 import re
+from contextlib import suppress
+from importlib.util import find_spec
 
 import pytest
 from lenet_bench import CompareOptions, compare, load, read_weights
 from lenet_bench.errors import LenetBenchError, Unavailable
 from lenet_bench.installed import extra_requirements, fits
-from lenet_bench.registry import BACKENDS, find
+from lenet_bench.registry import BACKENDS, availability, check_needs, find, is_installed
 from lenet_bench.registry.availability import ask, backends
+from lenet_bench.registry.building import build
 from lenet_bench.registry.own_process import InOwnProcess
 from lenet_bench.registry.rows import GONE
 
@@ -28,7 +31,7 @@ TensorProto = checker = helper = numpy_helper = _Anything()
 
 def reasons(name, *variants):
     """Why each variant cannot run here; None where one can."""
-    return [one.reason for one in ask(find(name)[0], variants)]
+    return [one.reason for one in ask(find(name)[0], variants)[0]]
 
 
 @pytest.fixture
@@ -157,6 +160,24 @@ def test_a_variant_that_crashes_costs_itself(first):
     plain, int16 = reasons("fused")
     assert plain is None
     assert re.fullmatch(r"fused:int16: .*SIGABRT \(Aborted\)", int16)
+
+
+def test_an_absent_one_is_known_without_a_process(monkeypatch):
+    """In the words of one that tried to import it."""
+    absent = [row for row in BACKENDS if row.framework and not row.gpu and _is_absent(row)]
+    assert absent
+    monkeypatch.setattr(availability, "Child", None)
+    for row in absent:
+        with pytest.raises(Unavailable) as imported:
+            build(row, row.default, read_weights(), 1)
+        assert reasons(row.name, row.name)[0] == str(imported.value)
+
+
+def _is_absent(row):
+    with suppress(LenetBenchError):
+        check_needs(row, row.default)
+        return not is_installed(row) and find_spec(row.module) is None
+    return False
 
 
 def test_what_brings_an_absent_one_is_said(first):

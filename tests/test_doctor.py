@@ -2,9 +2,13 @@
 
 import json
 import os
+import subprocess
+import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
+from conftest import environment
 from lenet_bench.measure.environment import read_machine
 from lenet_bench.questions.doctor import Examination, Finding
 from lenet_bench.registry import names
@@ -53,6 +57,36 @@ def test_backends_says_why_one_cannot_run(run):
     assert all(entry.keys() >= KEYS for entry in entries)
     assert not entries[0]["available"]
     assert "vax" in entries[0]["reason"]
+
+
+WAITS = """
+import pathlib, time
+here, began = pathlib.Path(__file__).parent, time.monotonic()
+while not (here / "go").exists():
+    time.sleep(0.01)
+    if time.monotonic() > began + 60:
+        (here / "gave_up").touch()
+        break
+raise ImportError("it has waited")
+"""
+
+
+@pytest.mark.parametrize("command", ["backends", "doctor"])
+def test_a_row_is_shown_while_later_ones_are_asked(command, tmp_path):
+    folder = tmp_path / "onnxruntime"
+    folder.mkdir()
+    (folder / "__init__.py").write_text(WAITS)
+    words = [sys.executable, "-m", "lenet_bench", command, "numpy", "onnxruntime"]
+    path = os.pathsep.join(filter(None, [str(tmp_path), os.environ.get("PYTHONPATH")]))
+    options: Any = {"stdout": subprocess.PIPE, "text": True, "env": environment(PYTHONPATH=path)}
+    with subprocess.Popen(words, **options) as process:
+        assert process.stdout
+        shown = next(line for line in process.stdout if "numpy" in line)
+        (folder / "go").touch()
+        rest = process.stdout.read()
+    assert not (folder / "gave_up").exists()
+    assert "onnxruntime" not in shown
+    assert "onnxruntime" in rest
 
 
 def test_doctor_finds_mnist(run, small_mnist):

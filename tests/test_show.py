@@ -141,6 +141,18 @@ def test_progress_is_drawn_in_a_terminal_only(monkeypatch, stream, shown):
     assert "\x07" not in stream.getvalue()
 
 
+def test_lines_are_printed_above_the_progress(monkeypatch):
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    with progress(2) as step:
+        step("fused")
+        for line in step.above(["one"]):
+            sys.stderr.write(f"{line}\n")
+        drawn = sys.stderr.getvalue().split("\n")
+    assert drawn[0].endswith("\r\x1b[Kone")
+    assert "fused" in drawn[1]
+
+
 def test_progress_outlives_its_terminal(monkeypatch):
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setattr(sys, "stderr", Terminal())

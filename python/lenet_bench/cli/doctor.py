@@ -1,7 +1,8 @@
 """`doctor` and `backends`: list the backends, and check which run here."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from .options import (
     backends_argument,
@@ -12,6 +13,9 @@ from .options import (
     verbose_option,
 )
 from .output import SUCCESS, WRONG, answer, note_printed, screen
+
+if TYPE_CHECKING:
+    from ..show.terminal.progress import ProgressLine
 
 _options = option_group(backends_argument, json_option, timeout_option, verbose_option)
 
@@ -35,9 +39,10 @@ def doctor(backends: tuple[str, ...], as_json: bool, timeout: float, verbose: bo
     from ..questions.doctor import examine
     from ..show.terminal.doctor import examination
 
-    with _asking(backends, verbose) as answered:
-        found = examine(backends, hide_output=not verbose, seconds=timeout, answered=answered)
-    answer(as_json, found.findings(), examination(screen(), found))
+    with _asking(backends, verbose) as step:
+        found = examine(backends, hide_output=not verbose, seconds=timeout, answered=step)
+        lines = step.above(examination(screen(), found))
+        answer(as_json, found.findings() if as_json else None, lines)
     return SUCCESS if found.works else WRONG
 
 
@@ -50,28 +55,37 @@ def backends(backends: tuple[str, ...], as_json: bool, timeout: float, verbose: 
     $ lenet-bench backends torch onnxruntime
     $ lenet-bench backends --json | jq -r '.[] | select(.available) | .name'
     """
-    from ..registry.availability import backends as ask
+    from ..registry.availability import each
     from ..show.terminal.doctor import backends as by_family
 
-    with _asking(backends, verbose) as answered:
-        found = ask(backends, hide_output=not verbose, seconds=timeout, answered=answered)
-    answer(as_json, found, by_family(screen(), found))
+    with _asking(backends, verbose) as step:
+        found = each(backends, hide_output=not verbose, seconds=timeout, answered=step)
+        lines = step.above(by_family(screen(), found))
+        answer(as_json, list(found) if as_json else None, lines)
     return SUCCESS
 
 
+class _Asking:
+    """How many have answered, on a line below what is printed, and what they printed."""
+
+    def __init__(self, line: "ProgressLine") -> None:
+        self._line, self.above = line, line.above
+        self.outputs: dict[str, str] = {}
+        line("asking the backends", 0)
+
+    def __call__(self, name: str, output: str) -> None:
+        self.outputs[name] = output
+        self._line(f"{name} has answered")
+
+
 @contextmanager
-def _asking(asked: Sequence[str], verbose: bool) -> Iterator[Callable[[str, str], None]]:
+def _asking(asked: Sequence[str], verbose: bool) -> Iterator[_Asking]:
     """Show how many have answered; with `verbose`, their output at the end."""
     from ..registry.availability import rows_of
     from ..show.terminal.progress import progress
 
-    outputs: dict[str, str] = {}
-    with progress(len(rows_of(asked))) as step:
-
-        def answered(name: str, output: str) -> None:
-            outputs[name] = output
-            step(name)
-
-        yield answered
+    with progress(len(rows_of(asked))) as line:
+        step = _Asking(line)
+        yield step
     if verbose:
-        note_printed(outputs)
+        note_printed(step.outputs)

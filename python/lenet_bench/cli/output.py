@@ -27,14 +27,14 @@ def screen() -> Screen:
 
 
 def say(lines: Iterable[str]) -> None:
-    """Print answers at once, so that earlier answers are shown even if a later one fails.
+    """Print each line at once, so that it is shown even if a later one takes long or fails.
 
     A reader that leaves, as `head` does, changes nothing: the command goes on to its exit code.
     """
     try:
         for line in lines:
             sys.stdout.write(f"{encodable(line, sys.stdout.encoding)}\n")
-        sys.stdout.flush()
+            sys.stdout.flush()
     except BrokenPipeError:
         abandon_output()
 

@@ -1,6 +1,6 @@
 """Which backends run here, why others do not, what to do about it, and the machine."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -9,8 +9,9 @@ from msgspec import to_builtins
 from ..errors import DataError, LenetBenchError
 from ..measure.environment import read_machine
 from ..mnist import FOLDER_VARIABLE, local_folder, read_mnist
-from ..registry.availability import Answered, backends
+from ..registry.availability import Answered, each
 from ..registry.cuda import built_majors
+from ..registry.cuda_chain import Link
 from ..registry.cuda_chain import ask as ask_cuda
 from ..registry.gpu import why_none
 from ..results.machine import Machine
@@ -33,8 +34,8 @@ class Finding:
 class Examination:
     """All findings: the backends, the way to a GPU, weights, data, machine."""
 
-    backends: tuple[Finding, ...]
-    gpu: tuple[Finding, ...]  # the links to it, up to the first that is broken
+    backends: Iterable[Finding]
+    gpu: Iterable[Finding]  # the links to it, up to the first that is broken
     weights: Finding
     mnist: Finding
     machine: Machine
@@ -72,14 +73,18 @@ def examine(
     seconds: float = 120,
     answered: Answered = lambda *_: None,
 ) -> Examination:
-    """Check everything, or only these backends; changes nothing and leaves no files."""
+    """Check everything, or only these backends; changes nothing and leaves no files.
+
+    The backends, then the links, are asked while they are read for the first time.
+    """
     none = why_none()
+    found = each(asked, hide_output=hide_output, seconds=seconds, answered=answered)
     return Examination(
-        backends=tuple(
+        backends=_Kept(
             Finding(one.name, one.device, one.available, one.reason, one.summary, one.runs)
-            for one in backends(asked, hide_output=hide_output, seconds=seconds, answered=answered)
+            for one in found
         ),
-        gpu=tuple(
+        gpu=_Kept(
             Finding(
                 link.name,
                 None,
@@ -88,7 +93,7 @@ def examine(
                 link.summary,
                 {"found": link.found} if link.found else {},
             )
-            for link in ask_cuda()
+            for link in _links()
         ),
         weights=_look_at("weights", "the network's parameters", _weights),
         mnist=_look_at("mnist", "MNIST's test images, for `lenet-bench verify`", _mnist),
@@ -96,6 +101,23 @@ def examine(
         no_gpu=none.why if none else None,
         built_for_cuda=bool(built_majors()),
     )
+
+
+def _links() -> Iterator[Link]:
+    yield from ask_cuda()
+
+
+class _Kept(Iterable[Finding]):
+    """What an iterator gives, also when it is read again."""
+
+    def __init__(self, left: Iterator[Finding]) -> None:
+        self._left, self._kept = left, list[Finding]()
+
+    def __iter__(self) -> Iterator[Finding]:
+        yield from self._kept
+        for one in self._left:
+            self._kept.append(one)
+            yield one
 
 
 def _look_at(name: str, summary: str, look: Callable[[], dict[str, Any]]) -> Finding:

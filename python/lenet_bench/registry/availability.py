@@ -5,11 +5,12 @@ is loaded into this process. Results are not cached, since the check is repeated
 """
 
 import os
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import suppress
 from dataclasses import dataclass, field
 from threading import Event
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +21,7 @@ from ..process import Child, Died, Parent
 from ..weights import Weights, read_weights
 from . import environments
 from .backend import Backend
-from .building import check_needs, import_backend, wrong_version
+from .building import check_modules, check_needs, import_backend, wrong_version
 from .gpu import why_none
 from .loading import load
 from .rows import every_name, find, names, tolerance, with_variants
@@ -59,16 +60,36 @@ def backends(
     Without names, all of them, on the GPU too where there is one. A variant that needs a C++
     compiler takes many seconds, so it is tried only if it is named.
     """
+    return list(each(asked, hide_output=hide_output, seconds=seconds, answered=answered))
+
+
+def each(
+    asked: Sequence[str] = (),
+    *,
+    hide_output: bool = True,
+    seconds: float = _SECONDS,
+    answered: Answered = lambda *_: None,
+) -> Iterator[Availability]:
+    """The same, each as soon as it and all before it have answered."""
     rows = rows_of(asked)
-
-    def ask_row(row: tuple[Backend, list[str]]) -> list[Availability]:
-        return ask(*row, hide_output=hide_output, seconds=seconds, answered=answered)
-
     _stopped.clear()
     pool = ThreadPoolExecutor(max_workers=min(_AT_ONCE, os.cpu_count() or 1))
+    options: dict[str, Any] = {"hide_output": hide_output, "seconds": seconds}
+    # From both ends: the first are shown first, and the slowest are at the end.
+    under_way = {
+        pool.submit(ask, *rows[number], **options): number for number in _from_both_ends(len(rows))
+    }
+    found: dict[int, list[Availability]] = {}
+    shown = 0
     try:
-        # The slowest are at the end, so they begin first.
-        found = list(pool.map(ask_row, reversed(rows)))
+        for future in as_completed(under_way):
+            number = under_way[future]
+            row = rows[number][0]
+            found[number], printed = future.result()
+            answered(row.spell(row.default), printed)
+            while shown in found:
+                yield from found[shown]
+                shown += 1
     except BaseException:
         _stopped.set()
         pool.shutdown(wait=False, cancel_futures=True)
@@ -76,7 +97,12 @@ def backends(
             child.kill()
         raise
     pool.shutdown()
-    return [one for answers in reversed(found) for one in answers]
+
+
+def _from_both_ends(count: int) -> list[int]:
+    """0, the last, 1, the last but one, ..."""
+    pairs = zip(range(count), reversed(range(count)), strict=True)
+    return list(dict.fromkeys(number for pair in pairs for number in pair))
 
 
 def ask(
@@ -85,9 +111,11 @@ def ask(
     *,
     hide_output: bool = True,
     seconds: float = _SECONDS,
-    answered: Answered = lambda *_: None,
-) -> list[Availability]:
-    """Try one backend's variants in a child process, and in a new one after each crash."""
+) -> tuple[list[Availability], str]:
+    """Try one backend's variants in a child process, and in a new one after each crash.
+
+    What it printed comes with them.
+    """
     wanted = list(wanted or row.names())
     reasons = {name: _known_reason(name) for name in wanted}
     found = {name: _availability(name, why) for name, why in reasons.items() if why}
@@ -96,8 +124,7 @@ def ask(
         if _stopped.is_set():
             raise Unavailable("stopped")
         printed += _ask_child(row, pending, found, hide_output, seconds)
-    answered(row.spell(row.default), printed)
-    return [found[name] for name in wanted]
+    return [found[name] for name in wanted], printed
 
 
 def rows_of(asked: Sequence[str]) -> list[tuple[Backend, list[str]]]:
@@ -114,6 +141,7 @@ def _known_reason(name: str) -> str | None:
     """Why it cannot run, if that is known without starting a process."""
     try:
         check_needs(*find(name))
+        check_modules(*find(name))
     except LenetBenchError as error:
         return str(error)
     return None

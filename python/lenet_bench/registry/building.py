@@ -1,11 +1,15 @@
 """Build a backend in this process, or say why it cannot be built."""
 
+import ast
 import os
 import shutil
 import sys
 from collections.abc import Callable
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
+from functools import cache
 from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -93,6 +97,30 @@ def check_needs(row: Backend, variant: str) -> None:
             )
 
 
+def check_modules(row: Backend, variant: str) -> None:
+    """Raise Unavailable if its file imports a package that is absent, which nobody imports here."""
+    if not row.framework or row.device == "gpu" or environments.interpreter(row) != sys.executable:
+        return
+    for module in _imported(row.module):
+        with suppress(ValueError, ImportError):  # it is there, and importing it will say more
+            if find_spec(module) is None:
+                error = ModuleNotFoundError(f"No module named {module!r}")
+                raise _unavailable(row, variant, error, "cannot be imported")
+
+
+@cache
+def _imported(module: str) -> list[str]:
+    """The packages that a file in backends/ imports when it is imported, in its order."""
+    tree = ast.parse((Path(__file__).parents[1] / "backends" / f"{module}.py").read_text())
+    found: list[str] = []
+    for node in tree.body:
+        if isinstance(node, ast.Import):
+            found += [one.name for one in node.names]
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            found.append(str(node.module))
+    return [name.partition(".")[0] for name in found]
+
+
 def import_backend(row: Backend) -> None:
     """Import the API of the backend; any exception is possible."""
     if row.native:
@@ -118,7 +146,7 @@ def build(
     """
     if not threads:
         threads = usable_cores() if row.own_threads is None else row.own_threads
-    name, fails = row.spell(variant), "cannot be imported"
+    fails = "cannot be imported"
     on_gpu = row.framework and row.device == "gpu"
     expected = (Exception, SystemExit) if row.framework else (ImportError,)
     try:
@@ -130,15 +158,19 @@ def build(
     except LenetBenchError:
         raise
     except expected as error:
-        why = _why(error)
-        if isinstance(error, ModuleNotFoundError) and not is_installed(row):
-            fails = "is not installed"
-        if on_gpu and not str(error):  # JAX asserts that it has found a device, no more
-            why += ": it finds no GPU, or was built without GPU support"
-        raise Unavailable(
-            wrong_version(name, why) or f"{name} {fails} ({why}); {_fix_damaged(row)}"
-        ) from error
-    return ProvenOnGpu(network, name, _fix_damaged(row)) if on_gpu else network
+        raise _unavailable(row, variant, error, fails) from error
+    return ProvenOnGpu(network, row.spell(variant), _fix_damaged(row)) if on_gpu else network
+
+
+def _unavailable(row: Backend, variant: str, error: BaseException, fails: str) -> Unavailable:
+    """What a framework's exception means, and the command that fixes it."""
+    name, why = row.spell(variant), _why(error)
+    if isinstance(error, ModuleNotFoundError) and not is_installed(row):
+        fails = "is not installed"
+    if row.device == "gpu" and not str(error):  # JAX asserts that it has found a device, no more
+        why += ": it finds no GPU, or was built without GPU support"
+    reason = wrong_version(name, why) or f"{name} {fails} ({why}); {_fix_damaged(row)}"
+    return Unavailable(reason)
 
 
 def _why(error: BaseException) -> str:

@@ -1,8 +1,8 @@
 """`backends`, a list of the APIs; `doctor`, why some do not run, and what mends them."""
 
 import re
-from collections.abc import Iterator, Sequence
-from itertools import groupby
+from collections.abc import Iterable, Iterator
+from itertools import chain, groupby
 
 from ...questions.doctor import Examination, Finding
 from ...registry.availability import Availability
@@ -12,7 +12,7 @@ from .screen import Screen
 _NEWS = ("library", "isa", "note", "found", "path")  # the details that a line shows
 
 
-def backends(screen: Screen, found: Sequence[Availability]) -> Iterator[str]:
+def backends(screen: Screen, found: Iterable[Availability]) -> Iterator[str]:
     """What each backend is, what it calls, and whether it runs here, by family."""
     for heading, alike in groupby(found, lambda one: family(one.name)):
         yield screen.paint(heading, "bold cyan")
@@ -25,7 +25,7 @@ def backends(screen: Screen, found: Sequence[Availability]) -> Iterator[str]:
 def examination(screen: Screen, found: Examination) -> Iterator[str]:
     """What runs, on a line each; of the rest the reason and the command that fixes it."""
     gpu = found.gpu if found.concerns_gpus else ()
-    shown = [*found.backends, *gpu, found.weights, found.mnist]
+    shown = chain(found.backends, gpu, [found.weights, found.mnist])
     for (_, reason), alike in groupby(shown, lambda one: _why(one, found.no_gpu)):
         if reason:
             first, *others = alike
@@ -37,8 +37,8 @@ def examination(screen: Screen, found: Examination) -> Iterator[str]:
             news = ", ".join(str(one.details[key]) for key in _NEWS if key in one.details)
             yield from screen.wrap(f"{_mark(one)} {one.name}: {news}".rstrip(": "))
     yield ""
-    running = sum(one.available for one in found.backends)
-    verdict = f"{running} of {len(found.backends)} backends run here."
+    running = [one.available for one in found.backends]
+    verdict = f"{sum(running)} of {len(running)} backends run here."
     yield screen.paint(verdict, "green" if found.works else "red")
 
 

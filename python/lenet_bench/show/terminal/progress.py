@@ -5,7 +5,7 @@ from __future__ import annotations  # nothing is measured to show that
 import shutil
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, TextIO
 
@@ -23,6 +23,7 @@ class ProgressLine:
     def __init__(self, stream: TextIO | None, total: float | None) -> None:
         self._stream, self._total = stream, total
         self._done = self._next = 0.0
+        self._text = ""
 
     def __call__(self, doing: str, steps: float = 1) -> None:
         """So many steps more are done."""
@@ -33,13 +34,21 @@ class ProgressLine:
         left = "" if run.left_s is None else f", about {_rounded(run.left_s)} left"
         self._draw(run.share, f"round {run.rounds + 1}, {run.doing}{left}")
 
+    def above(self, lines: Iterable[str]) -> Iterator[str]:
+        """These lines, for an output that may be the same terminal."""
+        for line in lines:
+            self.clear()
+            yield line
+            self._write(self._text)
+
     def clear(self) -> None:
         self._write("")
 
     def _draw(self, share: float | None, doing: str) -> None:
         if (now := time.monotonic()) >= self._next:
             self._next = now + _REDRAW_S
-            self._write(doing if share is None else f"{100 * share:3.0f} %  {doing}")
+            self._text = doing if share is None else f"{100 * share:3.0f} %  {doing}"
+            self._write(self._text)
 
     def _write(self, text: str) -> None:
         if self._stream is None:
