@@ -20,6 +20,7 @@ Inputs = Mapping[str, Array]
 Call = Callable[[Inputs], Sequence[Array]]
 
 _ARENA = 16 << 20  # bytes at least; TFLite Micro's own default is 10 times the model
+_IREE_FLOAT64 = "--iree-input-demote-f64-to-f32=false"  # else it reads float64 as float32
 MODEL = "lenet_bench"  # the name of each ONNX graph: IREE names its function so
 
 
@@ -146,24 +147,24 @@ def mnn(model: Model, threads: int, *, winograd: bool = True) -> Call:
     session = interpreter.createSession(config(threads))
     layout = MNN.Tensor_DimensionType_Caffe
     kinds = {
-        "float32": MNN.Halide_Type_Float,
-        "int32": MNN.Halide_Type_Int,
-        "int64": MNN.Halide_Type_Int64,
-        "uint8": MNN.Halide_Type_Uint8,
+        MNN.Halide_Type_Float: np.float32,
+        MNN.Halide_Type_Int: np.int32,
+        MNN.Halide_Type_Uint8: np.uint8,
     }
-    given = {
-        name: (interpreter.getSessionInput(session, name), array.shape, kinds[str(array.dtype)])
-        for name, array in model.inputs.items()
-    }
-    for tensor, shape, _ in given.values():
+    given = {}
+    for name, array in model.inputs.items():
+        tensor = interpreter.getSessionInput(session, name)
+        kind = tensor.getDataType()
+        given[name] = tensor, array.shape, kind, _taken(name, array, kinds.get(kind))
+    for tensor, shape, *_ in given.values():
         interpreter.resizeTensor(tensor, shape)
     interpreter.resizeSession(session)
     outputs = [interpreter.getSessionOutput(session, name) for name in model.outputs]
 
     def call(inputs: Inputs) -> list[Array]:
         for name, array in inputs.items():
-            tensor, shape, kind = given[name]
-            tensor.copyFrom(MNN.Tensor(shape, kind, array, layout))
+            tensor, shape, kind, taken = given[name]
+            tensor.copyFrom(MNN.Tensor(shape, kind, array.astype(taken, copy=False), layout))
         if code := interpreter.runSession(session):
             raise RuntimeError(f"runSession ended with error {code}")
         return [_mnn_array(MNN, tensor) for tensor in outputs]
@@ -180,6 +181,15 @@ def _mnn_array(library: Any, tensor: Any) -> Array:
     return array
 
 
+def _taken(name: str, array: Array, kind: Any) -> Any:
+    """The type in which an engine takes an input, where that holds the model's numbers."""
+    if kind is None:
+        raise TypeError(f"it takes {name} in a type that its Python lacks")
+    if array.dtype.kind in "iu" and not np.array_equal(array, array.astype(kind)):
+        raise TypeError(f"it takes {name} as {np.dtype(kind)}, which does not hold its numbers")
+    return kind
+
+
 def mnn_direct(model: Model, threads: int) -> Call:
     return mnn(model, threads, winograd=False)
 
@@ -192,12 +202,15 @@ def mnn_module(model: Model, threads: int) -> Call:
     with tempfile.TemporaryDirectory() as folder:
         file = converted(model.content, folder)
         module = nn.load_module_from_file(file, *names, runtime_manager=runtime)
-    kinds = {"float32": expr.float, "int32": expr.int, "int64": expr.int64, "uint8": expr.uint8}
+    kinds = {expr.float: np.float32, expr.int: np.int32, expr.uint8: np.uint8}
+    wanted = [one.dtype for one in module.get_info()["inputs"]]
+    pairs = zip(model.inputs.items(), wanted, strict=True)
+    taken = [_taken(*one, kinds.get(kind)) for one, kind in pairs]
 
     def call(inputs: Inputs) -> list[Array]:
         given = [
-            expr.const(array, array.shape, expr.NCHW, kinds[str(array.dtype)])
-            for array in inputs.values()
+            expr.const(array.astype(numpy_kind, copy=False), array.shape, expr.NCHW, kind)
+            for array, numpy_kind, kind in zip(inputs.values(), taken, wanted, strict=True)
         ]
         return [output.read().copy() for output in module.onForward(given)]
 
@@ -245,16 +258,22 @@ def iree(model: Model, threads: int) -> Call:
             str(imported),
             input_type="onnx",
             target_backends=["llvm-cpu"],
-            extra_args=[*file.FOR_THIS_CPU, *file.AS_TILED_PRODUCTS],
+            extra_args=[*file.FOR_THIS_CPU, *file.AS_TILED_PRODUCTS, _IREE_FLOAT64],
         )
     file.runtime.flags.parse_flags(f"--task_topology_group_count={threads}")
     driver = "local-sync" if threads == 1 else "local-task"
     main = file.runtime.load_vm_flatbuffer(compiled, driver=driver)[MODEL]
     single = len(model.outputs) == 1
+    ends = file.onnx.load(model.path).graph.output
+    # Its integers have no sign: those of uint8 come as int8.
+    kinds = [
+        file.onnx.helper.tensor_dtype_to_np_dtype(end.type.tensor_type.elem_type) for end in ends
+    ]
 
     def call(inputs: Inputs) -> list[Array]:
         found = main(*inputs.values())
-        return [np.array(output.to_host()) for output in ([found] if single else found)]
+        outputs = zip([found] if single else found, kinds, strict=True)
+        return [np.array(output.to_host()).view(kind) for output, kind in outputs]
 
     return call
 

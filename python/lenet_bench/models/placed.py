@@ -63,7 +63,7 @@ def readers(suffix: str, device: Device | None) -> list[str]:
 
 def _unsupported(row: Backend, error: Exception) -> Unsupported:
     """In the engine's own words, from the line on that names an error."""
-    said = str(error)
+    said = str(error).partition("\nStack backtrace")[0]
     if isinstance(error, CalledProcessError):
         said = (error.stderr or error.stdout or b"").decode(errors="replace") or said
     lines = [line.strip() for line in said.splitlines() if line.strip()] or [type(error).__name__]

@@ -1,0 +1,145 @@
+"""Models of each type of number on each engine that reads them: the right answer, or a refusal."""
+
+import re
+from functools import cache
+
+import numpy as np
+import pytest
+from lenet_bench.measure.options import CompareOptions, Entry, OwnModel
+from lenet_bench.measure.start import Failed, conditions, started
+from lenet_bench.models.callers import CALLERS
+from lenet_bench.registry import find, is_installed
+
+TYPES = ("float32", "int64", "int32", "uint8", "bool", "float16", "float64")
+WEIGHTS = np.random.default_rng(0).standard_normal((8, 4)).astype(np.float32)
+
+
+@pytest.fixture(scope="module")
+def model_of(tmp_path_factory):
+    """`model_of(".onnx", "int64")`: two inputs of any number of rows, three outputs, so typed."""
+    folder = tmp_path_factory.mktemp("types")
+    makers = {".onnx": onnx_model, ".tflite": tflite_model}
+
+    @cache
+    def made(suffix, kind):
+        file = folder / f"{kind}{suffix}"
+        makers[suffix](file, kind)
+        return file
+
+    return made
+
+
+def onnx_model(file, kind):
+    onnx = pytest.importorskip("onnx")
+    number = onnx.helper.np_dtype_to_tensor_dtype(np.dtype(kind))
+    single, make = onnx.TensorProto.FLOAT, onnx.helper.make_node
+    nodes = [
+        make("MatMul", ["x", "weights"], ["product"]),
+        make("Cast", ["i"], ["as_float"], to=single),
+        make("Add", ["product", "as_float"], ["sum"]),
+        make("Relu", ["product"], ["not_negative"]),
+        make("Greater", ["product", "zero"], ["made"])
+        if kind == "bool"
+        else make("Cast", ["not_negative"], ["made"], to=number),
+        make("Identity", ["i"], ["same"]),
+    ]
+    value = onnx.helper.make_tensor_value_info
+    graph = onnx.helper.make_graph(
+        nodes,
+        "typed",
+        [value("x", single, ["n", 8]), value("i", number, ["n", 4])],
+        [value("sum", single, None), value("made", number, None), value("same", number, None)],
+        [
+            onnx.numpy_helper.from_array(WEIGHTS, "weights"),
+            onnx.numpy_helper.from_array(np.float32(0), "zero"),
+        ],
+    )
+    opsets = [onnx.helper.make_opsetid("", 17)]
+    onnx.save(onnx.helper.make_model(graph, opset_imports=opsets, ir_version=8), file)
+
+
+def tflite_model(file, kind):
+    pytest.importorskip("ai_edge_litert")
+    tf = pytest.importorskip("tensorflow")
+
+    def typed(x, i):
+        product = x @ WEIGHTS
+        made = product > 0 if kind == "bool" else tf.cast(tf.nn.relu(product), kind)
+        return product + tf.cast(i, tf.float32), made, tf.reshape(i, [-1, 2, 2])
+
+    signature = [tf.TensorSpec([None, 8], tf.float32), tf.TensorSpec([None, 4], kind)]
+    concrete = tf.function(typed, signature).get_concrete_function()
+    converter = tf.lite.TFLiteConverter.from_concrete_functions([concrete])
+    file.write_bytes(converter.convert())
+
+
+@pytest.fixture(scope="module")
+def judged(model_of):
+    """`judged(".onnx", "int64")`: the conditions, with the right answers to that model."""
+
+    @cache
+    def judge(suffix, kind):
+        first = "onnxruntime" if suffix == ".onnx" else "litert"
+        pytest.importorskip({"litert": "ai_edge_litert"}.get(first, first))
+        file = model_of(suffix, kind)
+        names = input_names(file)
+        shapes = dict(zip(names, [(2, 8), (2, 4)], strict=True))
+        whole = np.dtype(kind).kind in "iu"
+        own = OwnModel(file, shapes, {names[1]: (0.0, 100.0)} if whole else {})
+        options = CompareOptions((first,), model=own, seed=0)
+        return conditions(options, options.entries())
+
+    return judge
+
+
+def input_names(file):
+    """In the order of x and i."""
+    if file.suffix == ".onnx":
+        return ["x", "i"]
+    from ai_edge_litert.interpreter import Interpreter
+
+    details = Interpreter(model_path=str(file)).get_input_details()
+    return [one["name"] for one in sorted(details, key=lambda one: -one["shape"][1])]
+
+
+READERS = [(suffix, name) for suffix in CALLERS for name in CALLERS[suffix]]
+
+
+def checked(name, same):
+    """What becomes of its answers: "ok", or its status and the reason."""
+    with started(Entry.of_backend(name, 1), same) as start:
+        try:
+            start.build()
+            start.check_parity()
+        except Failed as failure:
+            return f"{failure.status}: {failure.reason}"
+    return "ok"
+
+
+@pytest.mark.parametrize("kind", TYPES)
+@pytest.mark.parametrize(("suffix", "name"), READERS)
+def test_an_engine_answers_rightly_or_refuses(judged, suffix, name, kind):
+    if not is_installed(find(name)[0]):
+        pytest.skip(f"{name} is not installed")
+    assert re.match("ok|unsupported: .+ does not run it: ", checked(name, judged(suffix, kind)))
+
+
+@pytest.mark.parametrize("name", ["mnn", "mnn:module", "mnn:direct"])
+@pytest.mark.parametrize("kind", ["int64", "bool", "float16", "float64"])
+def test_mnn_gets_the_type_that_it_takes(judged, name, kind):
+    pytest.importorskip("MNN")
+    assert checked(name, judged(".onnx", kind)) == "ok"
+
+
+@pytest.mark.parametrize("kind", ["uint8", "float64"])
+def test_iree_takes_and_gives_the_types_of_the_model(judged, kind):
+    pytest.importorskip("iree.compiler")
+    assert checked("iree", judged(".onnx", kind)) == "ok"
+
+
+def test_mnn_refuses_numbers_that_its_type_does_not_hold(model_of):
+    pytest.importorskip("MNN")
+    own = OwnModel(model_of(".onnx", "int64"), {}, {"i": (2.0**40, 2.0**41)})
+    options = CompareOptions(("mnn",), model=own, seed=0)
+    said = checked("mnn", conditions(options, options.entries()))
+    assert "it takes i as int32, which does not hold its numbers" in said
