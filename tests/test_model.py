@@ -1,6 +1,9 @@
 """`compare --model`: a model file of the user's own in LeNet's place."""
 
 import json
+import tracemalloc
+import zipfile
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -78,6 +81,18 @@ contradicting = one_layer("MatMul", ["x", "w"], [1, 5], weights())
 with_nan = one_layer("MatMul", ["x", "w"], [1, 8], weights(fill=np.nan))
 LARGE = onnx.numpy_helper.from_array(np.array([1 << 20, 1 << 20, 8]), "shape")
 huge = one_layer("Expand", ["x", "shape"], [1, 8], LARGE)
+
+
+def with_an_unknown_type(file):
+    return saved(
+        file, [onnx.helper.make_node("Relu", ["x"], ["y"])], {"x": (77, [1, 8]), "y": None}
+    )
+
+
+def with_many_inputs(file):
+    names = [f"x{number}" for number in range(2000)]
+    node = onnx.helper.make_node("Sum", names, ["y"])
+    return saved(file, [node], {**dict.fromkeys(names, (FLOAT, [1])), "y": None})
 
 
 def without_its_data(file):
@@ -203,6 +218,51 @@ def test_a_wrong_shape_is_refused_by_name(tmp_path, given, said):
         read(product(tmp_path / "a.onnx"), **given)
 
 
+def compressed(file):
+    """200 MB in 0.2."""
+    header = {"descr": "<f4", "fortran_order": False, "shape": (6_250_000, 8)}
+    archive = zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED)
+    with archive, archive.open("x.npy", "w") as stream:
+        np.lib.format.write_array_header_1_0(stream, header)
+        for _ in range(25):
+            stream.write(bytes(8_000_000))
+
+
+def of_objects(file):
+    np.savez(file, x=np.array([{}], object))
+
+
+def no_archive(file):
+    with file.open("wb") as stream:
+        np.save(stream, np.zeros((1, 8), np.float32))
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (compressed, "real.npz has arrays of 200 MB, at most 67 are handed over"),
+        (of_objects, "x holds Python's objects, not numbers"),
+        (no_archive, "real.npz is no .npz file: "),
+        (Path.mkdir, "real.npz cannot be read: Is a directory"),
+    ],
+)
+def test_data_that_cannot_be_an_input_is_refused(tmp_path, make, said):
+    make(tmp_path / "real.npz")
+    with pytest.raises(LenetBenchError, match=said):
+        read(product(tmp_path / "a.onnx"), data=str(tmp_path / "real.npz"))
+
+
+def test_large_data_is_not_unpacked(tmp_path):
+    compressed(tmp_path / "real.npz")
+    file, data = str(product(tmp_path / "a.onnx")), str(tmp_path / "real.npz")
+    tracemalloc.start()
+    with pytest.raises(LenetBenchError):
+        read_model(file, {}, {}, data)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 100e6
+
+
 def test_a_model_that_does_not_fit_the_memory_is_refused():
     with pytest.raises(LenetBenchError, match=r"its largest tensor 1048576\.0"):
         _check_memory(0, 1 << 50)
@@ -215,7 +275,9 @@ def test_a_model_that_does_not_fit_the_memory_is_refused():
         (empty, "no ONNX model"),
         (nested, "cannot be read as ONNX"),
         (sparse, "it has 2.2 GB, and a model file has less than 2"),
-        (without_its_data, "weights.bin"),
+        (without_its_data, "its weights are in weights.bin, which is not beside it"),
+        (with_an_unknown_type, "x is of a type that ONNX has not: 77"),
+        (with_many_inputs, "it has 2000 inputs, and at most 500 are measured"),
         (huge, "of memory are free"),
         (with_nan, "its answers are NaN"),
     ],

@@ -5,8 +5,10 @@ reference evaluator.
 """
 
 import tempfile
+import zipfile
 from collections.abc import Mapping
 from contextlib import suppress
+from functools import partial
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -17,6 +19,7 @@ from numpy.typing import NDArray
 from ..errors import LenetBenchError, first_line
 from ..networks.memory import limit_memory, require_memory
 from ..process import Parent
+from ..texts import printable
 from .callers import MODEL
 
 Array = NDArray[Any]
@@ -26,6 +29,8 @@ Sizes = Mapping[str, Shape]  # shapes that the user gave, by input
 Read = tuple[dict[str, tuple[np.dtype[Any], Shape]], dict[str, Any], Any]
 
 _COUNT = 3  # different inputs
+_LONGEST_NAME = 100
+_MOST_INPUTS = 500  # that a result names
 _LARGEST_FILE = 1 << 31  # bytes: a protocol buffer's limit
 _LARGEST_INPUTS = 1 << 26  # bytes that are handed to a process at once
 
@@ -61,6 +66,10 @@ def read_model(
     kinds, known, model = read(path, size, shapes)
     if not kinds or not known["outputs"]:
         raise LenetBenchError("it has no inputs or no outputs")
+    if len(kinds) > _MOST_INPUTS:
+        raise LenetBenchError(
+            f"it has {len(kinds)} inputs, and at most {_MOST_INPUTS} are measured"
+        )
     for name in (*shapes, *ranges):
         if name not in kinds:
             raise LenetBenchError(f"it has no input {name}, but {', '.join(kinds)}")
@@ -103,6 +112,10 @@ def _read_onnx(file: Path, size: int, shapes: Sizes) -> Read:
     except MemoryError:
         raise
     except Exception as error:
+        if missing := _missing_data(file):
+            raise LenetBenchError(
+                f"its weights are in {missing}, which is not beside it: put it there"
+            ) from None
         raise LenetBenchError(f"it cannot be read as ONNX: {first_line(error)}") from None
     graph = model.graph
     if not graph.node or not model.opset_import:
@@ -132,6 +145,18 @@ def _read_onnx(file: Path, size: int, shapes: Sizes) -> Read:
         "quantized": any("Quant" in one.op_type or "Integer" in one.op_type for one in graph.node),
     }
     return kinds, known, model
+
+
+def _missing_data(file: Path) -> str | None:
+    """A file of its weights that is named in it and does not exist."""
+    import onnx
+
+    with suppress(Exception):
+        for one in onnx.load(file, load_external_data=False).graph.initializer:
+            for entry in one.external_data:
+                if entry.key == "location" and not (file.parent / entry.value).exists():
+                    return printable(entry.value)[:_LONGEST_NAME]
+    return None
 
 
 def _read_tflite(file: Path, size: int, shapes: Sizes) -> Read:
@@ -214,7 +239,11 @@ def _kind(value: Any) -> "np.dtype[Any]":
 
     if not value.type.HasField("tensor_type"):
         raise LenetBenchError(f"{value.name} is no tensor, and only tensors are measured")
-    kind = np.dtype(helper.tensor_dtype_to_np_dtype(value.type.tensor_type.elem_type))
+    number = value.type.tensor_type.elem_type
+    try:
+        kind = np.dtype(helper.tensor_dtype_to_np_dtype(number))
+    except (KeyError, TypeError):
+        raise LenetBenchError(f"{value.name} is of a type that ONNX has not: {number}") from None
     if kind.kind not in "fiub":
         raise LenetBenchError(f"{value.name} is of {kind.name}, and only numbers are measured")
     return kind
@@ -235,14 +264,34 @@ def _made(random: np.random.Generator, kind: "np.dtype[Any]", shape: Shape, limi
 
 
 def _arrays(path: Path) -> dict[str, Array]:
-    """The arrays of an .npz file."""
+    """The arrays of an .npz file, unpacked only if they are not too large."""
     try:
+        with zipfile.ZipFile(path) as file:
+            total = sum(map(partial(_bytes_of, file), file.namelist()))
+        if total > _LARGEST_INPUTS:
+            raise LenetBenchError(
+                f"{path.name} has arrays of {total / 1e6:.0f} MB, at most 67 are handed over"
+            )
         with np.load(path, allow_pickle=False) as file:
             return {name: file[name] for name in file.files}
+    except LenetBenchError:
+        raise
     except OSError as error:
         raise LenetBenchError(f"{path.name} cannot be read: {error.strerror or error}") from None
     except Exception as error:
         raise LenetBenchError(f"{path.name} is no .npz file: {first_line(error)}") from None
+
+
+def _bytes_of(file: zipfile.ZipFile, name: str) -> int:
+    """The size of an array, from its header."""
+    formats = np.lib.format
+    with file.open(name) as stream:
+        version = formats.read_magic(stream)
+        first = formats.read_array_header_1_0
+        shape, _, kind = (first if version == (1, 0) else formats.read_array_header_2_0)(stream)
+    if kind.hasobject:
+        raise LenetBenchError(f"{name.removesuffix('.npy')} holds Python's objects, not numbers")
+    return prod(map(abs, shape)) * int(kind.itemsize)
 
 
 def _converted(name: str, array: Array, kind: "np.dtype[Any]") -> Array:
