@@ -22,7 +22,7 @@ pytest.importorskip("onnxruntime")
 BOOL, FLOAT, INT64 = (getattr(onnx.TensorProto, kind) for kind in ("BOOL", "FLOAT", "INT64"))
 
 
-def saved(file, nodes, ends, *constants, **more):
+def saved(file, nodes, ends, *constants, opset=17, **more):
     """A model of these nodes; `ends` has the shape of each input, and None for each output."""
     values = {
         name: onnx.helper.make_tensor_value_info(name, *(shape or (FLOAT, None)))
@@ -35,8 +35,8 @@ def saved(file, nodes, ends, *constants, **more):
         [values[name] for name, shape in ends.items() if not shape],
         list(constants),
     )
-    opset = [onnx.helper.make_opsetid("", 17)]
-    onnx.save(onnx.helper.make_model(graph, opset_imports=opset, ir_version=8), file, **more)
+    opsets = [onnx.helper.make_opsetid("", opset)]
+    onnx.save(onnx.helper.make_model(graph, opset_imports=opsets, ir_version=8), file, **more)
     return file
 
 
@@ -308,6 +308,26 @@ def test_an_engine_that_reads_no_such_file_says_so(run, folder):
     assert "numpy: unsupported: numpy reads no .onnx file" in done.output
 
 
+def test_backends_that_read_no_model_are_refused_at_once(refused, folder):
+    """Before the file is read, which is none."""
+    result = folder / "none.jsonl"
+    sentence = refused("compare", "--model", text(folder / "text.onnx"), "numpy", "-o", result)
+    assert "no .onnx file is read by numpy, but by mnn, openvino, onnxruntime, " in sentence
+    assert not result.exists()
+
+
+def test_a_size_that_was_made_1_is_named_where_an_engine_fails(run, tmp_path):
+    """Of a kernel that is wider than the input."""
+    kernel = onnx.numpy_helper.from_array(np.ones((1, 1, 5), np.float32), "k")
+    file = one_layer("Conv", ["x", "k"], [1, 1, "samples"], kernel)(tmp_path / "wide.onnx")
+    result = tmp_path / "run.jsonl"
+    done = run("compare", "--model", file, "numpy", "onnxruntime", "-o", result, "--json")
+    reasons = {row["name"]: row["reason"] for row in done.answer["backends"]}
+    hint = "; in the file x is 1x1x?, and 1 was used for each ?: try --shape x=SIZES"
+    assert reasons["onnxruntime"].endswith(hint)
+    assert "SIZES" not in reasons["numpy"]
+
+
 #: An engine that ends its process, one that hangs and one that is off, in place of ONNX Runtime's.
 BROKEN = """
 import os, sys, time
@@ -365,6 +385,159 @@ def test_a_loop_without_end_is_asked_about_within_the_budget(tmp_path):
     asked = [one.doing for one in told]
     assert asked[:2] == ["reading loop.onnx", "asking ONNX's reference evaluator about loop.onnx"]
     assert asked[2] == "asking onnxruntime about the model"
+
+
+#: Engines that answer so, in place of all; none of these is called.
+PLANTED = """
+import sys, time, types
+import lenet_bench.models.callers as callers
+right = callers.onnxruntime
+def as_the_evaluator(model, threads, device):
+    call = right(model, threads, device)
+    return lambda inputs: [one * 0 + 1 for one in call(inputs)]
+def otherwise(model, threads, device):
+    call = right(model, threads, device)
+    return lambda inputs: [one * 0 - 1 for one in call(inputs)]
+def slightly_off(model, threads, device):
+    call = right(model, threads, device)
+    return lambda inputs: [one * 1.1 for one in call(inputs)]
+def hangs(model, threads, device):
+    time.sleep(1000)
+callers.CALLERS[".onnx"] = {{{engines}}}
+for name, package in (("mnn", "MNN"), ("opencv", "cv2"), ("tract", "tract")):
+    sys.modules["lenet_bench.backends." + name] = types.ModuleType(name)
+    sys.modules[package] = types.ModuleType(package)
+    sys.modules[package].__version__ = "1"
+"""
+
+
+@pytest.fixture
+def planted(monkeypatch, tmp_path):
+    """`planted(model, mnn="right")`: compare these engines, which answer so, and no others."""
+
+    def compare_planted(model, named=(), timeout_s=60, **engines):
+        answers = {name.replace("_", ":"): answer for name, answer in engines.items()}
+        spelled = ", ".join(f"{name!r}: {answer}" for name, answer in answers.items())
+        (tmp_path / "sitecustomize.py").write_text(PLANTED.format(engines=spelled))
+        monkeypatch.syspath_prepend(tmp_path)  # where children import from
+        monkeypatch.setitem(CALLERS, ".onnx", answers)
+        own = OwnModel(model(tmp_path / "own.onnx"))
+        names = tuple(named or answers)
+        return compare(CompareOptions(names, rounds=1, timeout_s=timeout_s, model=own))
+
+    return compare_planted
+
+
+def old_softmax(file):
+    """Opset 9's softmax is over all that follows; ONNX's evaluator takes the last axis: ones."""
+    node = onnx.helper.make_node("Softmax", ["x"], ["y"])
+    return saved(file, [node], {"x": (FLOAT, [1, 4, 1, 1]), "y": None}, opset=9)
+
+
+def quantized(file):
+    """A quantized input, and what it stands for."""
+    scale = onnx.numpy_helper.from_array(np.float32(0.1), "scale")
+    zero = onnx.numpy_helper.from_array(np.int8(0), "zero")
+    make = onnx.helper.make_node
+    nodes = [
+        make("QuantizeLinear", ["x", "scale", "zero"], ["q"]),
+        make("DequantizeLinear", ["q", "scale", "zero"], ["y"]),
+    ]
+    return saved(file, nodes, {"x": (FLOAT, [1, 8]), "y": None}, scale, zero)
+
+
+def statuses(result):
+    return {one.name: one.status for one in result.backends}
+
+
+def test_more_engines_than_the_evaluator_has_decide(planted):
+    answers = {"onnxruntime": "right", "opencv": "right", "tract": "right"}
+    result = planted(old_softmax, mnn="as_the_evaluator", **answers)
+    assert statuses(result) == {**dict.fromkeys(answers, "ok"), "mnn": "wrong"}
+    assert str(result.rules.placed.arbiter).startswith(
+        "onnxruntime, opencv and tract, from which ONNX's reference evaluator and mnn differ by "
+    )
+    assert "from those of onnxruntime, opencv and tract by " in str(result.backend("mnn").reason)
+
+
+def test_onnx_runtime_is_not_wrong_where_the_evaluator_errs(run, tmp_path):
+    file = Path(onnx.__file__).parent / "backend/test/data/light/light_squeezenet.onnx"
+    if not file.exists():
+        pytest.skip("this onnx has no light models")
+    result = tmp_path / "run.jsonl"
+    done = run("compare", "--model", file, "onnxruntime", "--rounds", "1", "-o", result, "--json")
+    (row,) = done.answer["backends"]
+    assert row["status"] == "ok", row["reason"]
+    assert "ONNX's reference evaluator" in done.answer["arbiter"]
+    assert " differ" in done.answer["arbiter"]
+
+
+@pytest.mark.parametrize(
+    ("answers", "told"),
+    [
+        ({"onnxruntime": "right"}, "ONNX's reference evaluator, or onnxruntime, which differ by "),
+        (
+            {"mnn": "as_the_evaluator", "onnxruntime": "right", "tract": "right"},
+            "ONNX's reference evaluator and mnn, or onnxruntime and tract, which differ by ",
+        ),
+    ],
+)
+def test_nobody_is_wrong_with_as_many_voices_as_the_others(planted, answers, told):
+    result = planted(old_softmax, **answers)
+    assert set(statuses(result).values()) == {"ok"}
+    assert str(result.rules.placed.arbiter).startswith(told)
+    assert str(result.rules.placed.arbiter).endswith(": who is right is unknown")
+
+
+def test_who_agrees_with_neither_of_two_groups_is_wrong(planted):
+    answers = {"mnn": "as_the_evaluator", "onnxruntime": "right", "tract": "right"}
+    result = planted(old_softmax, opencv="otherwise", **answers)
+    assert statuses(result) == {**dict.fromkeys(answers, "ok"), "opencv": "wrong"}
+
+
+def test_variants_of_an_engine_are_one_voice(planted):
+    answers = {"onnxruntime": "right", "onnxruntime_extended": "right"}
+    result = planted(old_softmax, mnn="as_the_evaluator", **answers)
+    assert result.rules.placed.arbiter == "ONNX's reference evaluator"
+    assert set(statuses(result).values()) == {"ok", "wrong"}
+    assert result.backend("mnn").status == "ok"
+
+
+def test_an_installed_engine_that_is_not_measured_has_a_voice(planted):
+    result = planted(old_softmax, named=["tract"], onnxruntime="right", tract="right")
+    assert statuses(result) == {"tract": "ok"}
+    assert str(result.rules.placed.arbiter).startswith("onnxruntime and tract, from which ")
+
+
+def test_where_no_two_of_three_agree_nothing_is_timed(planted):
+    with pytest.raises(LenetBenchError, match=r"no two of .* agree, so none can be believed"):
+        planted(old_softmax, onnxruntime="right", mnn="otherwise")
+
+
+def test_engines_are_asked_within_a_bound(planted):
+    with pytest.raises(LenetBenchError, match="no engine answered in 16 s"):
+        planted(unknown, timeout_s=16, mnn="hangs", tract="hangs")
+
+
+def test_without_an_answer_no_arbiter_is_named(planted):
+    result = planted(unknown, onnxruntime="right")
+    assert result.rules.placed.arbiter == "none, since nothing answers"
+    assert statuses(result) == {"onnxruntime": "unsupported"}
+
+
+def test_a_tolerance_for_float32_does_not_widen_that_for_eight_bits(planted):
+    """MNN may differ by 0.02 in float32, and by no more than 0.05 in eight bits."""
+    result = planted(quantized, onnxruntime="right", tract="right", mnn="slightly_off")
+    assert statuses(result) == {"onnxruntime": "ok", "tract": "ok", "mnn": "wrong"}
+
+
+def test_nan_in_both_answers_is_equal():
+    one = [np.array([np.nan, 1.0])]
+    assert _distance(one, one) == 0
+
+
+def test_a_truth_value_is_any_number_that_is_not_0():
+    assert _distance([np.array([0, 21, 1])], [np.array([False, True, True])]) == 0
 
 
 def test_infinities_in_both_answers_are_equal():

@@ -1,24 +1,28 @@
 """The inputs of a model file, the answers that all engines are compared with, and who gave them.
 
-The arbiter is ONNX's reference evaluator. Where it cannot run the model, or takes long, every
-engine is asked before the run, and the answer that most of them agree with is the arbiter's.
+The arbiter is the largest group of voices that agree. ONNX's reference evaluator is one voice, and
+each engine that is installed here another, whether it is measured or not: it is asked before the
+run, within a bound of time. Where two groups are equally large, either is right.
 """
 
 import hashlib
-from collections.abc import Callable, Iterable, Sequence
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from errno import ENOENT
+from math import inf
 from pathlib import Path
-from time import monotonic
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import LenetBenchError
+from ..models.callers import CALLERS
 from ..process import Child, Died
-from ..registry import FLOAT32, find
+from ..registry import FLOAT32, find, is_installed
+from ..registry.backend import ON_GPU
 from ..results import Other
 from ..texts import printable
 from .options import CompareOptions, Entry, OwnModel
@@ -30,11 +34,31 @@ Array = NDArray[Any]
 Answers = Sequence[Sequence[Array]]  # of each input, each output
 
 REFERENCE = "ONNX's reference evaluator"
-ENGINES = "most engines"
+# TFLite Micro's kernels are the reference kernels of LiteRT's sources: two of one mind.
+_KIN = {"tflite-micro": "litert"}
 _READ_S = 120.0
 _ANSWER_S = 15.0  # for all inputs
 _ALLOWED = 1e-3  # relative L2 distance; a wrong operator is off by hundred times
-_ALLOWED_QUANTIZED = 0.05  # a step of eight bits up or down
+#: Of coarser numbers: float16, some layers deep; a step of eight bits up or down.
+_ALLOWED_COARSE = {"float16": 0.02, "int8": 0.05}
+
+
+@dataclass(frozen=True)
+class _Voice:
+    """Who answered: the evaluator, or an engine."""
+
+    name: str
+    answers: Answers
+    allowed: float  # distance of answers that agree with these
+
+
+@dataclass(frozen=True)
+class _Verdict:
+    """The answers that are right, as several where nothing decides between them."""
+
+    arbiter: str  # for the head of the table
+    judge: str  # who gave them
+    right: Sequence[Answers]
 
 
 def of_model(
@@ -51,18 +75,17 @@ def of_model(
     own = options.model
     assert own is not None
     sha256 = _sha256(own.file)
+    _check_readers(own, entries)
     with closing(Child("lenet_bench.models.reader:serve", printed="dropped")) as child:
         tell(f"reading {own.file.name}")
-        read = _ask(child, own, min(_READ_S, until_s - monotonic()), **own.question())
-        left_s = until_s - monotonic()
-        until_s = monotonic() + left_s / 2
+        read = _ask(child, own, min(_READ_S, until_s - time.monotonic()), **own.question())
+        left_s = until_s - time.monotonic()
+        until_s = time.monotonic() + left_s / 2
         try:
             tell(f"asking {REFERENCE} about {own.file.name}")
             reference = _ask(child, own, min(_ANSWER_S, left_s / 4), answer=True)["answers"]
         except LenetBenchError:
             reference = None
-    if reference and any(np.isnan(one).any() for answer in reference for one in answer):
-        raise LenetBenchError(f"{own.file.name}: its answers are NaN, so none can be judged")
     known = Known(read["inputs"], np.full(len(read["inputs"]), None))
     unjudged = ReferenceAnswers(
         weights_sha256=sha256,
@@ -71,26 +94,55 @@ def of_model(
         timed=[known] * STRETCHES,
         network=f"{printable(own.file.name)[:100]} ({sha256[:8]})",
         model={"own": str(own.file), "path": read["path"], "outputs": read["outputs"]},
-        difference=lambda found, expected: float(
-            np.max([*map(_distance, found, expected)], initial=0.0)  # NaN stays
-        ),
-        allowance=(_ALLOWED_QUANTIZED if read["quantized"] else _ALLOWED) / FLOAT32,
+        difference=_from_nearest,
+        allowance=_ALLOWED / FLOAT32,
+        least=_ALLOWED_COARSE.get(read["coarse"], 0.0),
         said="answers",
+        hint=lambda name: _hint(read["open"]) if _reads(name, own) else "",
     )
-    limited = replace(options, timeout_s=min(options.timeout_s, left_s / 4))
-    asking = Conditions(limited, cores, unjudged, until_s)
-    arbiter, answers = _arbitrated(reference, asking, entries, tell)
-    if not answers and asking.left_s <= 0:
-        raise LenetBenchError(
-            f"{own.file.name}: no engine answered within half of the budget; give a larger --budget"
-        )
-    for number, answer in enumerate(answers):  # an array would be made of their arrays
-        known.answers[number] = answer
+    voices = [_Voice(REFERENCE, reference, unjudged.allowed(FLOAT32))] if reference else []
+    bound_s = min(options.timeout_s, left_s / 2)
+    late = _hear(voices, Conditions(options, cores, unjudged, until_s), entries, bound_s, tell)
+    if not voices and late:
+        within = f"in {bound_s:.0f} s"
+        if bound_s < options.timeout_s:
+            within = "within half of the budget; give a larger --budget"
+        raise LenetBenchError(f"{own.file.name}: no engine answered {within}")
+    verdict = _verdict(voices)
+    judgeable = [answers for answers in verdict.right if not _has_nan(answers)]
+    if verdict.right and not judgeable:
+        raise LenetBenchError(f"{own.file.name}: its answers are NaN, so none can be judged")
+    for number in range(len(known.answers) if judgeable else 0):
+        known.answers[number] = [answers[number] for answers in judgeable]
     inputs = {printable(name)[:100]: _form(array) for name, array in read["inputs"][0].items()}
     return replace(
         unjudged,
-        other=Other(unjudged.network, arbiter=arbiter, inputs=inputs),
-        judge=f"those of {arbiter.partition(', ')[0]}",
+        other=Other(unjudged.network, arbiter=verdict.arbiter[:200], inputs=inputs),
+        judge=f"those of {verdict.judge}",
+    )
+
+
+def _check_readers(own: OwnModel, entries: Iterable[Entry]) -> None:
+    """Raise LenetBenchError where none of the named backends reads such a file."""
+    if not any(entry.factory or _reads(entry.name, own) for entry in entries):
+        named = _listed([entry.name for entry in entries])
+        able = CALLERS[own.file.suffix]
+        engines = _listed(list(dict.fromkeys(find(name)[0].name for name in able)))
+        raise LenetBenchError(f"no {own.file.suffix} file is read by {named}, but by {engines}")
+
+
+def _reads(name: str, own: OwnModel) -> bool:
+    return name.removesuffix(ON_GPU) in CALLERS[own.file.suffix]
+
+
+def _hint(made_1: Mapping[str, str]) -> str:
+    """After the sentence of an engine that fails: where the file has no size, and 1 was used."""
+    if not made_1:
+        return ""
+    names = list(made_1)[:3]
+    forms = ", ".join(f"{name} is {made_1[name]}" for name in names)
+    return printable(
+        f"; in the file {forms}, and 1 was used for each ?: try --shape {names[0]}=SIZES"
     )
 
 
@@ -104,53 +156,154 @@ def _ask(child: Child, own: OwnModel, timeout_s: float, **question: Any) -> Any:
     return answer
 
 
-def _arbitrated(
-    reference: Answers | None,
+def _hear(
+    voices: list[_Voice],
     conditions: Conditions,
-    entries: Iterable[Entry],
+    entries: Sequence[Entry],
+    bound_s: float,
     tell: Callable[[str], None],
-) -> tuple[str, Answers]:
-    """The arbiter and its answers; none where no engine answers.
+) -> list[str]:
+    """Add an answer of each engine, and return the engines for which the time was too short.
 
-    Engines are asked until one confirms the reference evaluator, which has errors of its own.
+    Each has a quarter of it. Ends where the evaluator's group can be neither outnumbered nor
+    equalled any more.
     """
-    judged = conditions.reference
-    found: dict[str, Answers] = {}
-    allowed: dict[str, float] = {}
-    for entry in entries:
-        tell(f"asking {entry.name} about the model")
-        try:
-            with started(entry, conditions) as start:
-                start.build()
-                answers = start.ask("check", images=judged.rotating.images)["answers"]
-        except Failed:
-            continue  # the run says why
-        allowed[entry.name] = judged.allowed(entry.tolerance)
-        if reference and judged.difference(answers, reference) <= allowed[entry.name]:
-            return REFERENCE, reference
-        found[entry.name] = answers
-    engines = {name: find(name)[0].name for name in found}  # variants are no other opinion
-    agreeing = {
-        name: {
-            engines[other]
-            for other in found
-            if judged.difference(found[other], found[name]) <= max(allowed[other], allowed[name])
-        }
-        for name in found
-    }
-    best = max(found, key=lambda name: (len(agreeing[name]), -allowed[name]), default="")
-    if not found or (reference and len(agreeing[best]) == 1):
-        return REFERENCE, reference or []
-    if reference:
-        off = judged.difference(reference, found[best])
-        return f"{ENGINES}, from which {REFERENCE} differs by {off:.2g}", found[best]
-    if len(set(engines.values())) == 1:
-        return f"{best}, the only engine that answers", found[best]
-    if len(agreeing[best]) == 1:
-        raise LenetBenchError(
-            f"no two engines agree, so none can be believed: {', '.join(found)} all differ"
+    ways = _ways(conditions.options, entries)
+    until = time.monotonic() + bound_s
+    late = []
+    for left, (engine, entries_of_it) in zip(range(len(ways), 0, -1), ways.items(), strict=True):
+        if _is_settled(voices, left):
+            break
+        tell(f"asking {engine} about the model")
+        for entry in entries_of_it:
+            if time.monotonic() >= until:
+                late.append(engine)
+                break
+            try:
+                answers = _answers(entry, conditions, min(until, time.monotonic() + bound_s / 4))
+            except Failed as failure:  # the run says why
+                if failure.status == "timeout":
+                    late.append(engine)
+                if failure.status in ("timeout", "unavailable"):
+                    break
+                continue
+            voices.append(_Voice(engine, answers, conditions.reference.allowed(entry.tolerance)))
+            break
+    return late
+
+
+def _ways(options: CompareOptions, entries: Sequence[Entry]) -> dict[str, list[Entry]]:
+    """The ways to ask each engine, in order: those on the CPU first. Variants are one voice."""
+    assert options.model
+    able = CALLERS[options.model.file.suffix]
+    named = {entry.name: entry for entry in entries if not entry.factory}
+    installed = [name for name in able if name in named or is_installed(find(name)[0])]
+    ways: dict[str, list[Entry]] = {}
+    for name in dict.fromkeys((*installed, *named)):
+        if _reads(name, options.model):
+            engine = find(name)[0].name.removesuffix(ON_GPU)
+            entry = named.get(name) or Entry.of_backend(
+                name, options.threads, hide_output=options.hide_output
+            )
+            ways.setdefault(_KIN.get(engine, engine), []).append(entry)
+    return ways
+
+
+def _answers(entry: Entry, conditions: Conditions, until: float) -> Answers:
+    def in_time() -> Conditions:
+        left_s = max(0.1, until - time.monotonic())
+        options = conditions.options
+        return replace(
+            conditions, options=replace(options, timeout_s=min(options.timeout_s, left_s))
         )
-    return ENGINES, found[best]
+
+    with started(entry, in_time()) as start:
+        start.build()
+        start.conditions = in_time()
+        answers: Answers = start.ask("check", images=conditions.reference.rotating.images)[
+            "answers"
+        ]
+        return answers
+
+
+def _is_settled(voices: Sequence[_Voice], left: int) -> bool:
+    """Whether the evaluator's group is larger than any other can become with so many more."""
+    if not voices or voices[0].name != REFERENCE:
+        return False
+    agreeing = len(_group(voices[0], voices))
+    return agreeing > len(voices) - agreeing + left
+
+
+def _verdict(voices: Sequence[_Voice]) -> _Verdict:
+    """The answers of the largest group; of each, where several are as large."""
+    groups = {voice.name: _group(voice, voices) for voice in voices}
+    if not voices:
+        return _Verdict("none, since nothing answers", "nobody", [])
+
+    def rank(voice: _Voice) -> tuple[int, bool, float]:
+        return len(groups[voice.name]), voice.name == REFERENCE, -voice.allowed
+
+    best, *others = sorted(voices, key=rank, reverse=True)
+    rivals = [best]
+    for voice in others:
+        alone = all(voice.name not in groups[rival.name] for rival in rivals)
+        if alone and len(groups[voice.name]) == len(groups[best.name]):
+            rivals.append(voice)
+    right = [rival.answers for rival in rivals]
+    named = [_listed(groups[rival.name]) for rival in rivals]
+    if len(rivals) > 2 and len(groups[best.name]) == 1:
+        raise LenetBenchError(
+            f"no two of {_listed([one.name for one in rivals])} agree, so none can be believed"
+        )
+    if len(rivals) > 1:
+        off = max(_difference(rival.answers, best.answers) for rival in rivals)
+        judge = ", or ".join(named)
+        return _Verdict(
+            f"{judge}, which differ by {off:.2g}: who is right is unknown", judge, right
+        )
+    if best.name == REFERENCE:
+        return _Verdict(
+            REFERENCE + ("" if others else " alone: nothing else answers"), REFERENCE, right
+        )
+    if not others:
+        return _Verdict(f"{best.name}, the only engine that answers", best.name, right)
+    reference = next((voice for voice in others if voice.name == REFERENCE), None)
+    if reference and REFERENCE not in groups[best.name]:
+        off = _difference(reference.answers, best.answers)
+        against = _listed([one for one in groups[REFERENCE] if one not in groups[best.name]])
+        differ = "differ" if " and " in against else "differs"
+        return _Verdict(f"{named[0]}, from which {against} {differ} by {off:.2g}", named[0], right)
+    return _Verdict(f"{named[0]}, which agree", named[0], right)
+
+
+def _group(voice: _Voice, voices: Iterable[_Voice]) -> list[str]:
+    """Who agrees with it, itself included."""
+    return [
+        other.name
+        for other in voices
+        if _difference(other.answers, voice.answers) <= max(other.allowed, voice.allowed)
+    ]
+
+
+def _listed(names: Sequence[str]) -> str:
+    return " and ".join([*filter(None, [", ".join(names[:-1])]), *names[-1:]])
+
+
+def _has_nan(answers: Answers) -> bool:
+    return any(np.isnan(one).any() for answer in answers for one in answer)
+
+
+def _from_nearest(found: Answers, expected: Sequence[Sequence[Sequence[Array]] | None]) -> float:
+    """The distance from those of the right answers that are nearest: of each input, all of them."""
+    if any(right is None for right in expected):
+        return inf
+    each = zip(*(right for right in expected if right), strict=True)
+    return min((_difference(found, right) for right in each), default=0.0)
+
+
+def _difference(found: Answers, expected: Answers) -> float:
+    """Of all inputs the farthest; NaN stays."""
+    return float(np.max([*map(_distance, found, expected)], initial=0.0))
 
 
 def _distance(found: Sequence[Array], expected: Sequence[Array] | None) -> float:
@@ -161,9 +314,12 @@ def _distance(found: Sequence[Array], expected: Sequence[Array] | None) -> float
     for one, other in zip(found, expected, strict=True):
         if one.size != other.size:
             return float("inf")
+        if "b" in (one.dtype.kind, other.dtype.kind):  # an engine may have numbers in their place
+            one, other = one != 0, other != 0
         a, b = one.ravel().astype(np.float64), other.ravel().astype(np.float64)
         with np.errstate(invalid="ignore"):
-            off = np.where(a == b, 0.0, a - b)  # infinities are equal where both have them
+            # Infinities and NaN are equal where both have them.
+            off = np.where((a == b) | (np.isnan(a) & np.isnan(b)), 0.0, a - b)
         size = np.linalg.norm(b[np.isfinite(b)])
         distances.append(float(np.linalg.norm(off) / (size or 1.0)))
     return float(np.max(distances))

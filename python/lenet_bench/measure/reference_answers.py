@@ -59,13 +59,15 @@ class ReferenceAnswers:
     model: Mapping[str, Any] | None = None  # the file to load, of a model of the user's own
     difference: Callable[[Any, Any], float] = largest_difference
     allowance: float = 1.0  # of a difference, times what a backend is allowed for LeNet
+    least: float = 0.0  # that is allowed to all
     as_taken: Callable[[str, Floats], Floats] = lambda _, images: images  # by this backend
     said: str = "probabilities"
     judge: str = "the reference's"
+    hint: Callable[[str], str] = lambda _: ""  # after the sentence of this backend's failure
 
     def allowed(self, tolerance: float) -> float:
         """The difference that a backend of this tolerance may have."""
-        return self.allowance * tolerance
+        return max(self.least, self.allowance * tolerance)
 
 
 def reference_answers(

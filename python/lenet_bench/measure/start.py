@@ -432,7 +432,8 @@ def _one_process(task: Task, conditions: Conditions) -> tuple[Block | None, bool
         is_unlikely = isinstance(failure, UnlikelyTimes)
         doing = "" if failure.status in ("unavailable", "unsupported") else doing
         block["status"] = failure.status
-        block["reason"] = _said(doing + failure.reason)
+        hint = "" if failure.status == "wrong" else conditions.reference.hint(task.entry.name)
+        block["reason"] = _said(doing + failure.reason + hint)
         block["traceback"] = _said(failure.traceback or "", _LONGEST_TRACEBACK) or None
     finally:
         if start is not None:

@@ -6,7 +6,7 @@ reference evaluator.
 
 import tempfile
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from functools import partial
 from math import prod
@@ -124,7 +124,7 @@ def _read_onnx(file: Path, size: int, shapes: Sizes) -> Read:
     inputs = [one for one in graph.input if one.name not in constants]
     for one in (*inputs, *graph.output):
         _kind(one)
-    _fix(inputs, graph.output, shapes)
+    opened = _fix(inputs, graph.output, shapes)
     del graph.value_info[:]  # shapes from before they were fixed
     del graph.input[:]
     graph.input.extend(inputs)
@@ -133,6 +133,7 @@ def _read_onnx(file: Path, size: int, shapes: Sizes) -> Read:
     inferred = graph
     with suppress(Exception):  # the engines say what contradicts
         inferred = onnx.shape_inference.infer_shapes(model, data_prop=True).graph
+    _complete(graph.output, inferred.output)
     tensors = [*inferred.value_info, *inferred.output, *inputs]
     largest = [prod(_shape(one)) for one in tensors]
     weights = [prod(one.dims) for one in graph.initializer]
@@ -142,7 +143,8 @@ def _read_onnx(file: Path, size: int, shapes: Sizes) -> Read:
     known = {
         "path": path,
         "outputs": [one.name for one in graph.output],
-        "quantized": any("Quant" in one.op_type or "Integer" in one.op_type for one in graph.node),
+        "coarse": _coarsest(graph),
+        "open": opened,
     }
     return kinds, known, model
 
@@ -170,7 +172,7 @@ def _read_tflite(file: Path, size: int, shapes: Sizes) -> Read:
         interpreter = Interpreter(model_path=str(file))
     except (ValueError, RuntimeError) as error:
         raise LenetBenchError(f"it cannot be read as TFLite: {first_line(error)}") from None
-    tensors = interpreter.get_tensor_details()
+    tensors, details = interpreter.get_tensor_details(), interpreter.get_input_details()
     largest = max(prod(map(int, one["shape"])) for one in tensors)
     _check_memory(size, 4 * largest)
     kinds = {
@@ -178,18 +180,40 @@ def _read_tflite(file: Path, size: int, shapes: Sizes) -> Read:
             np.dtype(one["dtype"]),
             _agreed(one["name"], one["shape_signature"].tolist(), shapes.get(one["name"])),
         )
-        for one in interpreter.get_input_details()
+        for one in details
     }
+    types = {np.dtype(one["dtype"]).name for one in tensors}
+    coarse = {"int8": "int8", "uint8": "int8", "float16": "float16"}
     known = {
         "path": str(file),
         "outputs": [one["name"] for one in interpreter.get_output_details()],
-        "quantized": any(one["dtype"] in (np.int8, np.uint8) for one in tensors),
+        "coarse": next((coarse[name] for name in coarse if name in types), ""),
+        "open": {
+            one["name"]: _spelled(one["shape_signature"])
+            for one in details
+            if one["name"] not in shapes and min(one["shape_signature"], default=1) <= 0
+        },
     }
     return kinds, known, None
 
 
-def _fix(inputs: list[Any], outputs: Any, shapes: Sizes) -> None:
-    """Give every dimension of the inputs a size; one of the same name has the same size."""
+def _coarsest(graph: Any) -> str:
+    """The coarsest type that it computes in, unless that is float32 or finer."""
+    if any("Quant" in one.op_type or "Integer" in one.op_type for one in graph.node):
+        return "int8"
+    ends = (one.type.tensor_type.elem_type for one in (*graph.input, *graph.output))
+    halves = {10, 16}  # float16 and bfloat16
+    if halves & {*ends, *(one.data_type for one in graph.initializer)}:
+        return "float16"
+    return ""
+
+
+def _fix(inputs: list[Any], outputs: Any, shapes: Sizes) -> dict[str, str]:
+    """Give every dimension of the inputs a size; one of the same name has the same size.
+
+    Returns the shapes of the inputs of which a size was neither known nor given: 1 was used.
+    """
+    opened: dict[str, str] = {}
     sizes: dict[str, int] = {}
     found: dict[str, Shape] = {}
     for one in inputs:
@@ -201,8 +225,13 @@ def _fix(inputs: list[Any], outputs: Any, shapes: Sizes) -> None:
         dims = [side.dim_value for side in shape.dim] if known else [0] * len(given or ())
         found[one.name] = _agreed(one.name, dims, given)
         if known and given:
-            sides = zip(shape.dim, given, strict=True)
-            sizes |= {side.dim_param: n for side, n in sides if side.dim_param}
+            pairs = zip(shape.dim, given, strict=True)
+            sizes |= {side.dim_param: n for side, n in pairs if side.dim_param}
+    for one in inputs:
+        sides = one.type.tensor_type.shape.dim
+        known_sides = [sizes.get(side.dim_param, side.dim_value) for side in sides]
+        if one.name not in shapes and min(known_sides, default=1) <= 0:
+            opened[one.name] = _spelled(known_sides)
     for one in (*inputs, *outputs):
         shape = one.type.tensor_type.shape
         for number, size in enumerate(found.get(one.name, [0] * len(shape.dim))):
@@ -213,6 +242,21 @@ def _fix(inputs: list[Any], outputs: Any, shapes: Sizes) -> None:
                 side.dim_value = size
             elif side.dim_param in sizes or (one.name in found and side.dim_value <= 0):
                 side.dim_value = sizes.get(side.dim_param, size)
+    return opened
+
+
+def _spelled(sides: Iterable[int]) -> str:
+    """A shape as it is in a file."""
+    return "x".join(str(side) if side > 0 else "?" for side in sides) or "a scalar"
+
+
+def _complete(outputs: Any, inferred: Any) -> None:
+    """Give an output without a shape the inferred one: some engines need it."""
+    for one, known in zip(outputs, inferred, strict=True):
+        end, shape = one.type.tensor_type, known.type.tensor_type.shape
+        is_known = known.type.tensor_type.HasField("shape")
+        if is_known and not end.HasField("shape") and all(s.dim_value > 0 for s in shape.dim):
+            end.shape.CopyFrom(shape)
 
 
 def _agreed(name: str, dims: list[int], given: Shape | None) -> Shape:
@@ -223,9 +267,8 @@ def _agreed(name: str, dims: list[int], given: Shape | None) -> Shape:
         a in (b, 0, -1) for a, b in zip(dims, given, strict=True)
     )
     if not fits:
-        own = "x".join(str(side) if side > 0 else "?" for side in dims) or "a scalar"
         raise LenetBenchError(
-            f"{name} is {own} in it, not {'x'.join(map(str, given)) or 'a scalar'}"
+            f"{name} is {_spelled(dims)} in it, not {'x'.join(map(str, given)) or 'a scalar'}"
         )
     return given
 
