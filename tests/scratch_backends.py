@@ -161,6 +161,11 @@ class HangsWhenStarted(Honest):
         time.sleep(3600)
 
 
+class StartsInSixSeconds(Honest):
+    def begin(self):
+        time.sleep(6)
+
+
 class RaisesWhenStarted(Honest):
     def begin(self):
         raise RuntimeError("no such algorithm")

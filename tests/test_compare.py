@@ -208,6 +208,13 @@ def test_a_start_ends_with_the_budget():
     assert hanging.elapsed_s < hanging.rules.timeout_s
 
 
+def test_rounds_of_the_empty_backend_alone_do_not_fill_the_budget():
+    """The other has one start, and no time for a second."""
+    result = measured(scratch.StartsInSixSeconds, budget_s=11)
+    assert result.floor
+    assert len(result.floor.blocks) <= len(result.backends[0].blocks) + 2
+
+
 @pytest.mark.slow
 def test_what_was_timed_before_the_budget_ended_is_kept():
     (row,) = measured(scratch.HangsInABatch, budget_s=15, rounds=1, batches=(8,)).backends

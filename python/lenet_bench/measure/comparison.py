@@ -200,7 +200,8 @@ class _Comparison:
             if not due:
                 continue
             ran = self._round(number, due)
-            if not ran or (len(ran) < len(due) and self._conditions.left_s <= 0):
+            only_empty = {block.backend for block in ran} <= {EMPTY} < set(due)
+            if not ran or only_empty or (len(ran) < len(due) and self._conditions.left_s <= 0):
                 return "budget"
             gone |= {block.backend for block in ran if block.status != "ok"}
             if number + 1 >= FEWEST_STARTS:
