@@ -506,7 +506,7 @@ def test_variants_of_an_engine_are_one_voice(planted):
 def test_an_installed_engine_that_is_not_measured_has_a_voice(planted):
     result = planted(old_softmax, named=["tract"], onnxruntime="right", tract="right")
     assert statuses(result) == {"tract": "ok"}
-    assert str(result.rules.placed.arbiter).startswith("onnxruntime and tract, from which ")
+    assert str(result.rules.placed.arbiter).startswith("tract and onnxruntime, from which ")
 
 
 def test_where_no_two_of_three_agree_nothing_is_timed(planted):
@@ -515,7 +515,7 @@ def test_where_no_two_of_three_agree_nothing_is_timed(planted):
 
 
 def test_engines_are_asked_within_a_bound(planted):
-    with pytest.raises(LenetBenchError, match="no engine answered in 16 s"):
+    with pytest.raises(LenetBenchError, match="no engine answered within 16 s"):
         planted(unknown, timeout_s=16, mnn="hangs", tract="hangs")
 
 

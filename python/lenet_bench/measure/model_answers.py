@@ -6,13 +6,13 @@ run, within a bound of time. Where two groups are equally large, either is right
 """
 
 import hashlib
-import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from errno import ENOENT
 from math import inf
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 import numpy as np
@@ -78,9 +78,9 @@ def of_model(
     _check_readers(own, entries)
     with closing(Child("lenet_bench.models.reader:serve", printed="dropped")) as child:
         tell(f"reading {own.file.name}")
-        read = _ask(child, own, min(_READ_S, until_s - time.monotonic()), **own.question())
-        left_s = until_s - time.monotonic()
-        until_s = time.monotonic() + left_s / 2
+        read = _ask(child, own, min(_READ_S, until_s - monotonic()), **own.question())
+        left_s = until_s - monotonic()
+        until_s = monotonic() + left_s / 2
         try:
             tell(f"asking {REFERENCE} about {own.file.name}")
             reference = _ask(child, own, min(_ANSWER_S, left_s / 4), answer=True)["answers"]
@@ -101,13 +101,12 @@ def of_model(
         hint=lambda name: _hint(read["open"]) if _reads(name, own) else "",
     )
     voices = [_Voice(REFERENCE, reference, unjudged.allowed(FLOAT32))] if reference else []
-    bound_s = min(options.timeout_s, left_s / 2)
-    late = _hear(voices, Conditions(options, cores, unjudged, until_s), entries, bound_s, tell)
+    until_s = min(until_s, monotonic() + options.timeout_s)
+    late = _hear(voices, Conditions(options, cores, unjudged, until_s), entries, tell)
     if not voices and late:
-        within = f"in {bound_s:.0f} s"
-        if bound_s < options.timeout_s:
-            within = "within half of the budget; give a larger --budget"
-        raise LenetBenchError(f"{own.file.name}: no engine answered {within}")
+        half = "half of the budget; give a larger --budget"
+        within = half if options.budget_s else f"{options.timeout_s:.0f} s"
+        raise LenetBenchError(f"{own.file.name}: no engine answered within {within}")
     verdict = _verdict(voices)
     judgeable = [answers for answers in verdict.right if not _has_nan(answers)]
     if verdict.right and not judgeable:
@@ -160,7 +159,6 @@ def _hear(
     voices: list[_Voice],
     conditions: Conditions,
     entries: Sequence[Entry],
-    bound_s: float,
     tell: Callable[[str], None],
 ) -> list[str]:
     """Add an answer of each engine, and return the engines for which the time was too short.
@@ -169,18 +167,19 @@ def _hear(
     equalled any more.
     """
     ways = _ways(conditions.options, entries)
-    until = time.monotonic() + bound_s
+    quarter_s = conditions.left_s / 4
     late = []
     for left, (engine, entries_of_it) in zip(range(len(ways), 0, -1), ways.items(), strict=True):
         if _is_settled(voices, left):
             break
-        tell(f"asking {engine} about the model")
         for entry in entries_of_it:
-            if time.monotonic() >= until:
-                late.append(engine)
-                break
+            tell(f"asking {entry.name} about the model")
+            until_s = min(conditions.until_s, monotonic() + quarter_s)
             try:
-                answers = _answers(entry, conditions, min(until, time.monotonic() + bound_s / 4))
+                with started(entry, replace(conditions, until_s=until_s)) as start:
+                    start.build()
+                    images = conditions.reference.rotating.images
+                    answers = start.ask("check", images=images)["answers"]
             except Failed as failure:  # the run says why
                 if failure.status == "timeout":
                     late.append(engine)
@@ -193,7 +192,10 @@ def _hear(
 
 
 def _ways(options: CompareOptions, entries: Sequence[Entry]) -> dict[str, list[Entry]]:
-    """The ways to ask each engine, in order: those on the CPU first. Variants are one voice."""
+    """The ways to ask each engine: those that are measured first, then those on the CPU.
+
+    Variants are one voice.
+    """
     assert options.model
     able = CALLERS[options.model.file.suffix]
     named = {entry.name: entry for entry in entries if not entry.factory}
@@ -206,24 +208,7 @@ def _ways(options: CompareOptions, entries: Sequence[Entry]) -> dict[str, list[E
                 name, options.threads, hide_output=options.hide_output
             )
             ways.setdefault(_KIN.get(engine, engine), []).append(entry)
-    return ways
-
-
-def _answers(entry: Entry, conditions: Conditions, until: float) -> Answers:
-    def in_time() -> Conditions:
-        left_s = max(0.1, until - time.monotonic())
-        options = conditions.options
-        return replace(
-            conditions, options=replace(options, timeout_s=min(options.timeout_s, left_s))
-        )
-
-    with started(entry, in_time()) as start:
-        start.build()
-        start.conditions = in_time()
-        answers: Answers = start.ask("check", images=conditions.reference.rotating.images)[
-            "answers"
-        ]
-        return answers
+    return dict(sorted(ways.items(), key=lambda way: all(one.name not in named for one in way[1])))
 
 
 def _is_settled(voices: Sequence[_Voice], left: int) -> bool:
