@@ -552,3 +552,17 @@ def test_an_answer_of_another_size_is_infinitely_far():
 @pytest.mark.parametrize("suffix", CALLERS)
 def test_each_caller_has_the_name_of_a_backend(suffix):
     assert set(CALLERS[suffix]) <= set(every_name())
+
+
+def test_a_damaged_tflite_file_is_one_sentence(run, refused, tmp_path):
+    """Cut, with a name that is no text, and of another kind."""
+    litert = pytest.importorskip("ai_edge_litert.interpreter")
+    file = tmp_path / "mine.tflite"
+    run("export", "tflite", "-o", file)
+    whole = file.read_bytes()
+    name = litert.Interpreter(str(file)).get_tensor_details()[0]["name"].encode()
+    damaged = (whole.replace(name, b"\xff" + name[1:]), whole[: len(whole) // 2], b"\0" * 64, b"")
+    for content in damaged:
+        file.write_bytes(content)
+        said = refused("compare", "--model", file, "--rounds", "1", "-o", tmp_path / "r.jsonl")
+        assert "mine.tflite: it cannot be read as TFLite: " in said

@@ -170,27 +170,28 @@ def _read_tflite(file: Path, size: int, shapes: Sizes) -> Read:
         ) from None
     try:
         interpreter = Interpreter(model_path=str(file))
-    except (ValueError, RuntimeError) as error:
+        tensors = interpreter.get_tensor_details()
+        inputs, outputs = interpreter.get_input_details(), interpreter.get_output_details()
+    except (ValueError, RuntimeError) as error:  # also a name that is no text
         raise LenetBenchError(f"it cannot be read as TFLite: {first_line(error)}") from None
-    tensors, details = interpreter.get_tensor_details(), interpreter.get_input_details()
-    largest = max(prod(map(int, one["shape"])) for one in tensors)
+    largest = max((prod(map(int, one["shape"])) for one in tensors), default=0)
     _check_memory(size, 4 * largest)
     kinds = {
         one["name"]: (
             np.dtype(one["dtype"]),
             _agreed(one["name"], one["shape_signature"].tolist(), shapes.get(one["name"])),
         )
-        for one in details
+        for one in inputs
     }
     types = {np.dtype(one["dtype"]).name for one in tensors}
     coarse = {"int8": "int8", "uint8": "int8", "float16": "float16"}
     known = {
         "path": str(file),
-        "outputs": [one["name"] for one in interpreter.get_output_details()],
+        "outputs": [one["name"] for one in outputs],
         "coarse": next((coarse[name] for name in coarse if name in types), ""),
         "open": {
             one["name"]: _spelled(one["shape_signature"])
-            for one in details
+            for one in inputs
             if one["name"] not in shapes and min(one["shape_signature"], default=1) <= 0
         },
     }
