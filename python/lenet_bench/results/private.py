@@ -21,8 +21,8 @@ OTHER_WEIGHTS = "other.safetensors"
 _SEARCHED = 5 * LONGEST  # characters of a text that are looked at
 #: Those of `compare` and `why`, also of earlier versions.
 _OPTIONS = """
---baseline --batch --beside --budget --cold --cores --csv --device --input --interval --json
---keep-warm --markdown --model --network --output --quick --range --rounds --shape --threads
+--baseline --batch --beside --budget --cold --cores --csv --deadline --device --input --interval
+--json --keep-warm --markdown --model --network --output --quick --range --rounds --shape --threads
 --tree --verbose --weights -o -v
 """
 _OPTION = re.compile(r"--[a-z][a-z-]*(?==|$)|-[a-zA-Z](?!-)")
