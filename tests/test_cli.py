@@ -76,6 +76,12 @@ def test_a_slip_is_answered_with_what_was_meant(run):
         assert meant in errors
 
 
+def test_why_says_what_there_is_for_a_model_file(run):
+    done = run("why", "--model", "my.onnx", "onnxruntime")
+    assert done.code == 2
+    assert done.errors.endswith("lenet-bench compare --model my.onnx\n")
+
+
 def test_a_model_in_a_backends_place_is_answered_with_the_option(run, tmp_path):
     for words in ("compare torch m/my.onnx", "compare My.ONNX", "why my.tflite", "cost 'a b.onnx'"):
         command, *names = shlex.split(words)

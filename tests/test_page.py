@@ -154,6 +154,13 @@ def test_the_largest_avoidable_cost_is_named_with_what_to_call_instead():
     assert not any("avoidable" in said for said in conclusions(measured("onednn", "keras")))
 
 
+def test_an_avoidable_cost_is_told_from_the_first_start_on_without_a_verdict():
+    rows = [blocks(name, STORY[name], 1) for name in ("keras", "keras:predict_on_batch")]
+    (run,) = gather([("r.jsonl", result(*rows))])
+    (avoidable,) = conclusions(run)
+    assert "so keras takes 100 times as long; call" in avoidable
+
+
 def test_a_result_has_the_figures_that_it_has_numbers_for(everything):
     def keys(run):
         return {one.key for one in figures(run.rows, story(run))}

@@ -1,6 +1,9 @@
 """`why`: what a call is made of."""
 
+from shlex import quote
 from typing import TYPE_CHECKING, Any
+
+import click
 
 from .options import (
     Device,
@@ -19,10 +22,20 @@ if TYPE_CHECKING:
     from ..results import Result
 
 
+def _no_model(_: click.Context, __: click.Parameter, file: str | None) -> None:
+    """Say what there is, where somebody asks as `compare` is asked."""
+    if file is not None:
+        raise click.UsageError(
+            f"why takes LeNet and the networks of --network apart, no model file; "
+            f"to time it on every engine: lenet-bench compare --model {quote(file)}"
+        )
+
+
 @command("Take a call apart: where does the time go?")
 @backends_argument
 @option("--tree", "Show which Python functions take the time.")
 @network_option
+@click.option("--model", callback=_no_model, expose_value=False, hidden=True)
 @device_option
 @run_options("why")
 @json_option

@@ -135,7 +135,12 @@ class CompareOptions:
             breakdown = self.breakdown and self.model is not None
             only = {"--weights": self.weights, "--batch": self.batches, "why": breakdown}
             if name := next((name for name, given in only.items() if given), None):
-                raise LenetBenchError(f"{name} is for LeNet only, not for {other}")
+                instead = (
+                    "; `--shape` gives a model's input another first size"
+                    if self.model and name == "--batch"
+                    else ""
+                )
+                raise LenetBenchError(f"{name} is for LeNet only, not for {other}{instead}")
         positive = {
             "a number of threads": self.threads or None,
             "a number of cores": self.cores,

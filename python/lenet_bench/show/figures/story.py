@@ -89,9 +89,9 @@ def conclusions(run: Run) -> Iterator[str]:
     """
     if within_s := run.result.rules.paced_within_s:
         yield _deadline(run.rows, within_s)
-    if len(run.rows) < 2 or not has_verdicts(run):
+    if len(run.rows) < 2:
         return
-    if not within_s:
+    if has_verdicts(run) and not within_s:
         first = run.rows[0]
         fastest = f"{first['name']} is the fastest: {units.time(first['p50_us'])} an {run.taken}"
         ties = ", ".join(_ties(run))
