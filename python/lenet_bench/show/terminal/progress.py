@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from ...measure.comparison import Progress as Run
 
 _REDRAW_S = 0.2
+_WITHOUT_SIZE = 80  # columns of a terminal that does not say how many it has
 
 
 class ProgressLine:
@@ -53,7 +54,8 @@ class ProgressLine:
     def _write(self, text: str) -> None:
         if self._stream is None:
             return
-        room = shutil.get_terminal_size().columns - 1
+        columns = shutil.get_terminal_size().columns or _WITHOUT_SIZE  # Python 3.10 has 0
+        room = columns - 1
         with suppress(OSError, ValueError):  # the terminal was closed
             self._stream.write(f"\r{printable(text, keep='')[:room]}\x1b[K")
             self._stream.flush()
