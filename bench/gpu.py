@@ -20,8 +20,8 @@ from typing import IO, NamedTuple
 
 from lenet_bench.measure.comparison import compare
 from lenet_bench.measure.options import CompareOptions, Entry
-from lenet_bench.registry import Backend, Network, find, names
-from lenet_bench.registry.availability import ask
+from lenet_bench.registry import Network, find, names
+from lenet_bench.registry.availability import ask, by_row
 from lenet_bench.registry.cuda import native
 from lenet_bench.results import Result, failures
 from lenet_bench.weights import Weights
@@ -194,13 +194,10 @@ def infer(backends: Sequence[str]) -> int:
 
     None right is a failure.
     """
-    rows: dict[str, tuple[Backend, list[str]]] = {}
-    for name in backends:
-        row, _ = find(name)
-        rows.setdefault(row.spell(row.default), (row, []))[1].append(name)
+    rows = by_row(backends)
     found = []
     with ThreadPoolExecutor(len(rows)) as pool:
-        asked = [pool.submit(ask, *one, seconds=ANSWER_S) for one in rows.values()]
+        asked = [pool.submit(ask, *one, seconds=ANSWER_S) for one in rows]
         for answered in as_completed(asked):
             answers, _ = answered.result()
             found += answers

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from typing import Any
 from unicodedata import category
@@ -39,6 +39,14 @@ def json_text(value: Any, indent: int | None = 2) -> str:
     """Plain data or dataclasses as JSON, which has no infinity and no NaN: they are null."""
     plain = json.loads(json.dumps(value, default=asdict), parse_constant=lambda _: None)
     return json.dumps(plain, indent=indent)
+
+
+def listed(names: Sequence[str], most: int | None = None) -> str:
+    """a, b and c; of many more than `most` the first ones, and how many more."""
+    shown = list(names)
+    if most is not None and len(shown) > most + 1:  # one more takes as much room as "1 more"
+        shown = [*shown[:most], f"{len(shown) - most} more"]
+    return " and ".join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown)
 
 
 def cell(text: str) -> str:

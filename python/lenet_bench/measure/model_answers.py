@@ -24,7 +24,7 @@ from ..process import Child, Died
 from ..registry import FLOAT32, find, is_installed
 from ..registry.backend import ON_GPU
 from ..results import Other
-from ..texts import printable
+from ..texts import listed, printable
 from .options import CompareOptions, Entry, OwnModel
 from .pinning import Cores
 from .reference_answers import STRETCHES, Known, ReferenceAnswers
@@ -124,9 +124,9 @@ def of_model(
 def _check_readers(own: OwnModel, entries: Iterable[Entry]) -> None:
     """Raise LenetBenchError where none of the named backends reads such a file."""
     if not any(entry.factory or _reads(entry.name, own) for entry in entries):
-        named = _listed([entry.name for entry in entries])
+        named = listed([entry.name for entry in entries])
         able = CALLERS[own.file.suffix]
-        engines = _listed(list(dict.fromkeys(find(name)[0].name for name in able)))
+        engines = listed(list(dict.fromkeys(find(name)[0].name for name in able)))
         raise LenetBenchError(f"no {own.file.suffix} file is read by {named}, but by {engines}")
 
 
@@ -235,10 +235,10 @@ def _verdict(voices: Sequence[_Voice]) -> _Verdict:
         if alone and len(groups[voice.name]) == len(groups[best.name]):
             rivals.append(voice)
     right = [rival.answers for rival in rivals]
-    named = [_listed(groups[rival.name]) for rival in rivals]
+    named = [listed(groups[rival.name]) for rival in rivals]
     if len(rivals) > 2 and len(groups[best.name]) == 1:
         raise LenetBenchError(
-            f"no two of {_listed([one.name for one in rivals])} agree, so none can be believed"
+            f"no two of {listed([one.name for one in rivals])} agree, so none can be believed"
         )
     if len(rivals) > 1:
         off = max(_difference(rival.answers, best.answers) for rival in rivals)
@@ -255,7 +255,7 @@ def _verdict(voices: Sequence[_Voice]) -> _Verdict:
     reference = next((voice for voice in others if voice.name == REFERENCE), None)
     if reference and REFERENCE not in groups[best.name]:
         off = _difference(reference.answers, best.answers)
-        against = _listed([one for one in groups[REFERENCE] if one not in groups[best.name]])
+        against = listed([one for one in groups[REFERENCE] if one not in groups[best.name]])
         differ = "differ" if " and " in against else "differs"
         return _Verdict(f"{named[0]}, from which {against} {differ} by {off:.2g}", named[0], right)
     return _Verdict(f"{named[0]}, which agree", named[0], right)
@@ -268,10 +268,6 @@ def _group(voice: _Voice, voices: Iterable[_Voice]) -> list[str]:
         for other in voices
         if _difference(other.answers, voice.answers) <= max(other.allowed, voice.allowed)
     ]
-
-
-def _listed(names: Sequence[str]) -> str:
-    return " and ".join([*filter(None, [", ".join(names[:-1])]), *names[-1:]])
 
 
 def _has_nan(answers: Answers) -> bool:

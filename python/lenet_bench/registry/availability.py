@@ -5,7 +5,7 @@ is loaded into this process. Results are not cached, since the check is repeated
 """
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -130,8 +130,13 @@ def ask(
 def rows_of(asked: Sequence[str]) -> list[tuple[Backend, list[str]]]:
     """Each requested row with the names to try; a bare name stands for all its variants."""
     every = names() if why_none() else every_name()
+    return by_row(with_variants(asked) if asked else every)
+
+
+def by_row(named: Iterable[str]) -> list[tuple[Backend, list[str]]]:
+    """The row of each of these names, with those of them that are its own."""
     rows: dict[str, tuple[Backend, list[str]]] = {}
-    for name in with_variants(asked) if asked else every:
+    for name in named:
         row = find(name)[0]
         rows.setdefault(row.spell(row.default), (row, []))[1].append(name)
     return list(rows.values())

@@ -7,6 +7,7 @@ from ...network import LENET
 from ...registry import IN_CPP
 from ...results import start_medians_us
 from ...results.statistics import FEWEST_STARTS, ratio_interval
+from ...texts import listed
 from .rows import Record, Run, named
 
 _MOST = 8  # rows that are all shown
@@ -125,15 +126,9 @@ def _deadline(rows: Sequence[Record], within_s: float) -> str:
             missed.append(f"{name} in {units.percent(share)}{calls}{tail}")
         else:
             kept.append(f"{name}{tail}")
-    said = [f"kept by every call of {_first_few(kept)}"] if kept else []
-    said += [f"missed by {_first_few(missed)}"] if missed else []
+    said = [f"kept by every call of {listed(kept, _MOST)}"] if kept else []
+    said += [f"missed by {listed(missed, _MOST)}"] if missed else []
     return f"Deadline of {units.span(within_s)}: {'; '.join(said)}."
-
-
-def _first_few(names: Sequence[str]) -> str:
-    more = [f"{len(names) - _MOST} more"] if len(names) > _MOST + 1 else []
-    shown = [*names[:_MOST], *more] if more else list(names)
-    return " and ".join(filter(None, (", ".join(shown[:-1]), shown[-1])))
 
 
 def _ties(run: Run) -> Iterator[str]:
