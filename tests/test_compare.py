@@ -42,7 +42,7 @@ FAILING = [
     (scratch.RemembersByIdentity, "wrong", "remembers answers"),
     (scratch.RemembersFewPixels, "wrong", "remembers answers"),
     (scratch.RemembersLater, "wrong", "remembers answers"),
-    (scratch.RemembersWhenTimed, "wrong", "in round 1: it remembers answers"),
+    (scratch.RemembersWhenTimed, "wrong", "it remembers answers"),
     (scratch.HalvesTimesInTheFrames, "wrong", HALVED),
     (scratch.HalvesTimes, "wrong", HALVED),
     (scratch.SlowsItsClock, "wrong", "clock"),
@@ -77,7 +77,8 @@ def test_a_backend_that_answers_rightly_is_timed_in_every_round(zoo, name):
 def test_a_backend_that_fails_costs_its_row(zoo, name, status, reason):
     row = zoo.backend(name)
     assert row.status == status, row.reason
-    assert row.blocks == (), row.reason
+    # On a disturbed machine, times prove a lie in a later round.
+    assert all(f"in round {block.round + 2}: " in row.reason for block in row.blocks)
     assert any(one in row.reason for one in reason.split(" or "))
 
 
