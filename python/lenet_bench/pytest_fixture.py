@@ -21,7 +21,7 @@ from .results import BackendResult
 def time_backend(request: pytest.FixtureRequest, benchmark: Any) -> Callable[..., BackendResult]:
     """`time_backend("keras", threads=2)`, or an Entry, with options of `CompareOptions`.
 
-    Starts follow each other for --benchmark-max-time, but there is one at least, or as many as
+    Starts follow each other for --benchmark-max-time, but there are three at least, or as many as
     `rounds` says. What is not installed is skipped; any other failure fails the test.
     """
     budget_s = float(request.config.getoption("benchmark_max_time"))
@@ -30,7 +30,7 @@ def time_backend(request: pytest.FixtureRequest, benchmark: Any) -> Callable[...
         if isinstance(backend, str):
             _skip_if_missing(backend)
             benchmark.group = benchmark.group or find(backend)[0].family
-        ends = {"budget_s": budget_s, "least_rounds": options.get("rounds", 1)}
+        ends = {"budget_s": budget_s, "least_rounds": options.get("rounds", 3)}
         asked = CompareOptions((backend,), **{**ends, **options})
         benchmark.has_error = True  # until it has times: pytest-benchmark leaves the row out
         row: BackendResult = benchmark.pedantic(_compared, (asked,))
