@@ -18,11 +18,11 @@ from lenet_bench.measure.comparison import compare
 from lenet_bench.measure.options import Entry
 from lenet_bench.network import LENET
 from lenet_bench.networks import network
-from lenet_bench.networks.placed import able, place
 from lenet_bench.registry import find
 from lenet_bench.registry.building import is_installed
 from lenet_bench.results import Result, read_result
 from lenet_bench.show import markdown
+from lenet_bench.subjects.network import able, place
 from lenet_bench.weights import Weights
 
 BACKEND = "LENET_BENCH_CONTROL"  # the variable that names it, in the process that is timed

@@ -24,6 +24,7 @@ from lenet_bench.registry import Network, find, names
 from lenet_bench.registry.availability import ask, by_row
 from lenet_bench.registry.cuda import native
 from lenet_bench.results import Result, failures
+from lenet_bench.subjects.network import OtherNetwork
 from lenet_bench.weights import Weights
 
 ROOT = Path(__file__).parents[1]
@@ -174,7 +175,7 @@ def comparison(
     if step in ("frameworks", "rest") and by_step[step]:
         return replace(one_round, backends=(*BESIDE, *by_step[step]), cores=CORES)
     if step in NETWORKS and chosen(ON_NETWORKS):
-        return replace(one_round, backends=tuple(chosen(ON_NETWORKS)), network=step)
+        return replace(one_round, backends=tuple(chosen(ON_NETWORKS)), subject=OtherNetwork(step))
     if step == "batches" and chosen(ON_BATCHES):
         names = tuple(chosen(ON_BATCHES))
         return replace(one_round, backends=names, batches=BATCHES, cores=CORES)

@@ -18,7 +18,7 @@ os.environ["OPENBLAS_NUM_THREADS"] = "1"  # before NumPy is imported
 
 import numpy as np
 from lenet_bench.measure.environment import read_machine
-from lenet_bench.networks import NETWORKS, Network, network
+from lenet_bench.networks import NETWORKS, Graph, network
 
 SIDE = 1024
 SECONDS = 2.0  # for each rate
@@ -47,7 +47,7 @@ def bytes_per_s(size: int) -> float:
     return halves.nbytes / fastest_s(lambda: np.dot(*halves))
 
 
-def least_s(of: Network, multiplied: float, read: float) -> float:
+def least_s(of: Graph, multiplied: float, read: float) -> float:
     """Without the embedding, of which a call reads a few rows."""
     used = [layer for layer in of.computed if layer.multiply_adds]
     weights = sum(prod(shape) for layer in used for shape in layer.parameters.values())

@@ -9,7 +9,7 @@ pytestmark = needs_cuda
 NETWORK = f"""
 sys.path.append({str(TESTS)!r})
 from lenet_bench.networks import exact, network, seeded
-from lenet_bench.networks.placed import place
+from lenet_bench.subjects.network import place
 from networks import branched
 
 def placed(backend, made):

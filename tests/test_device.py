@@ -10,7 +10,6 @@ import pytest
 from lenet_bench import CompareOptions, Unavailable, compare, load
 from lenet_bench.cost import lines_of_code
 from lenet_bench.errors import LenetBenchError
-from lenet_bench.models.placed import readers
 from lenet_bench.registry import (
     BACKENDS,
     canonical_name,
@@ -24,6 +23,7 @@ from lenet_bench.registry import (
 )
 from lenet_bench.registry.devices import ProvenOnGpu
 from lenet_bench.registry.gpu import _without_driver, why_none
+from lenet_bench.subjects.model import ModelFile
 from processes import python
 
 MOVED = [name for name in every_name() if name.endswith("@gpu")]
@@ -197,7 +197,7 @@ def test_a_network_that_does_not_name_its_device_is_no_proof():
 
 def test_a_model_file_is_read_on_a_gpu_too():
     known = {"onnxruntime@gpu", "onnxruntime:iobinding@gpu", "onnxruntime:extended@gpu"}
-    assert set(readers(".onnx", "gpu")) == known
+    assert set(ModelFile("my.onnx").backends("gpu")) == known
 
 
 def test_the_first_answer_on_a_gpu_is_proven():

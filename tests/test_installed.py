@@ -9,12 +9,12 @@ import numpy as np
 import psutil
 import pytest
 from lenet_bench import load
+from lenet_bench.between import Between
 from lenet_bench.cli import run as run_here
 from lenet_bench.cli.compare import compare
 from lenet_bench.measure import calls
 from lenet_bench.measure.busy import at_work
 from lenet_bench.measure.pinning import thread_variables
-from lenet_bench.measure.reference_answers import STRETCHES
 from lenet_bench.registry import BACKENDS, find, is_installed, usable_cores
 from lenet_bench.registry.environments import variables
 from lenet_bench.results import Log, as_result, digest, read_result
@@ -23,6 +23,7 @@ from lenet_bench.results.read import settled
 from lenet_bench.results.thin import thinned
 from lenet_bench.show.comparison import render
 from lenet_bench.show.page import gather, page
+from lenet_bench.subjects.subject import STRETCHES
 from msgspec.structs import replace
 from processes import wait_for
 from sample_results import blocks, log, result, write_log
@@ -47,7 +48,7 @@ class Clock:
 
 def test_turns_keep_to_a_schedule_and_a_long_call_misses_some(monkeypatch):
     clock = Clock(monkeypatch)
-    before = calls.Before(interval_s=0.02)
+    before = calls.Before(Between(interval_s=0.02))
     begun = []
     for took in (3, 19, 20, 45, 1):
         before()
@@ -64,7 +65,7 @@ def test_an_api_is_kept_warm_until_its_turn(monkeypatch):
         made.append(clock.now // MS)
         clock.call(2)
 
-    before = calls.Before(interval_s=0.02, keep_warm_s=0.005, call=call)
+    before = calls.Before(Between(interval_s=0.02, keep_warm_s=0.005), call)
     before()
     assert made == [15, 17, 19]
     assert clock.now == 21 * MS, "the last of them is not cut short"

@@ -13,6 +13,7 @@ from conftest import environment
 from lenet_bench import CompareOptions, compare
 from lenet_bench.errors import ResultError, WeightsError
 from lenet_bench.results import Appended, read_log, read_result
+from lenet_bench.subjects.lenet import LeNet
 from processes import alive, children, linux, python, wait_for
 from sample_results import sample_log
 from scratch_backends import measured
@@ -32,7 +33,7 @@ UNDER_NOHUP = "import signal; signal.signal(signal.SIGHUP, signal.SIG_IGN)"
 def test_missing_weights_are_said_before_anything_starts(tmp_path):
     output = tmp_path / "result.jsonl"
     with pytest.raises(WeightsError):
-        compare(CompareOptions(("numpy",), weights=tmp_path / "none", output=output))
+        compare(CompareOptions(("numpy",), subject=LeNet(str(tmp_path / "none")), output=output))
     assert not output.exists()
 
 

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 from lenet_bench.measure import calls as measured_calls
-from lenet_bench.measure import reference_answers
+from lenet_bench.measure.block import said_of_turns
 from lenet_bench.measure.calls import time_calls
 from lenet_bench.measure.comparison import Plan, shuffled, to_repeat
 from lenet_bench.measure.experiments import Experiments
+from lenet_bench.measure.messages import Timed
 from lenet_bench.measure.pinning import (
     _siblings,
     choose_cores,
@@ -19,12 +20,12 @@ from lenet_bench.measure.pinning import (
     threads_cores,
     with_threads_on,
 )
-from lenet_bench.measure.reference_answers import Known
-from lenet_bench.measure.start import said_of_turns
 from lenet_bench.measure.stretch import Stretch
 from lenet_bench.measure.watch import Delays
 from lenet_bench.results import disturbed
 from lenet_bench.results.statistics import FEWEST_STARTS
+from lenet_bench.subjects import lenet
+from lenet_bench.subjects.subject import Known
 from lenet_bench.why import Probe
 from processes import python
 from sample_results import QUIET_SLICES, SLOW_SLICES, blocks
@@ -96,7 +97,7 @@ def test_experiments_wait_for_a_quiet_machine_and_say_so(loops):
     loops(*(int(1.5**number) for number in range(20, 1500)))
     every = Experiments([Probe("call", "call", lambda _: None)], lambda _: None, [NOTHING])
     said = []
-    while every.turns["done"] < every.turns["most"]:
+    while every.turns.done < every.turns.most:
         said.append(said_of_turns(every.turns))
         every.turn()
     assert said[7] == "turn 8 of 8 of its experiments"
@@ -130,14 +131,14 @@ def test_an_answer_that_is_written_after_the_clock_is_seen():
 
 
 def test_images_are_what_backends_accept():
-    images = reference_answers.strokes(20, seed=3)
-    np.testing.assert_array_equal(images, reference_answers.strokes(20, seed=3))
+    images = lenet.strokes(20, seed=3)
+    np.testing.assert_array_equal(images, lenet.strokes(20, seed=3))
     assert len({image.tobytes() for image in images}) == 20
-    for made in (images, reference_answers.edge_cases()):
+    for made in (images, lenet.edge_cases()):
         assert made.dtype == np.float32
         assert made.shape[1:] == (28, 28)
         assert 0 <= made.min() <= made.max() <= 1
-    assert 0.12 < (reference_answers.strokes(200, seed=0) > 0).mean() < 0.28
+    assert 0.12 < (lenet.strokes(200, seed=0) > 0).mean() < 0.28
 
 
 def test_a_round_has_every_backend_once():
@@ -245,7 +246,7 @@ HAD_NS, LOST_NS = 3_000_000, 12_000_000  # a core, and not, in turns beside four
 def stretch(samples_ns, wait_ns, delays=None, loops_ns=(30_000,)):
     """Calls, each with a slice, that the parent waited for."""
     slices = [(1, loop_ns) for _, loop_ns in zip(samples_ns, cycle(loops_ns), strict=False)]
-    answer = {"samples_ns": np.array(samples_ns), "slices": slices}
+    answer = Timed(np.array(samples_ns), slices, len(samples_ns), [], [], 0, 0, 0, 0, 0, 0)
     return Stretch(answer, Known(NOTHING, NOTHING), int(wait_ns), delays or Delays())
 
 

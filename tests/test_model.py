@@ -10,12 +10,13 @@ import numpy as np
 import pytest
 from lenet_bench.errors import LenetBenchError
 from lenet_bench.measure.comparison import compare
-from lenet_bench.measure.model_answers import _distance
-from lenet_bench.measure.options import CompareOptions, OwnModel
+from lenet_bench.measure.options import CompareOptions
 from lenet_bench.models.callers import CALLERS
 from lenet_bench.models.reader import _check_memory, read_model
 from lenet_bench.registry import every_name
 from lenet_bench.results import read_result
+from lenet_bench.subjects.arbiter import _distance
+from lenet_bench.subjects.model import ModelFile
 
 onnx = pytest.importorskip("onnx")
 pytest.importorskip("onnxruntime")
@@ -356,8 +357,8 @@ def test_an_engine_that_fails_loses_its_own_row_only(monkeypatch, tmp_path, brok
     (tmp_path / "sitecustomize.py").write_text(BROKEN.format(broken=broken))
     monkeypatch.syspath_prepend(tmp_path)  # where children import from
     names = ("onnxruntime", "onnxruntime:extended")
-    model = OwnModel(product(tmp_path / "one.onnx"))
-    result = compare(CompareOptions(names, rounds=1, timeout_s=20, model=model))
+    model = ModelFile(str(product(tmp_path / "one.onnx")))
+    result = compare(CompareOptions(names, rounds=1, timeout_s=20, subject=model))
     assert result.backend("onnxruntime").status == "ok"
     assert result.backend("onnxruntime:extended").status == status
     assert said in str(result.backend("onnxruntime:extended").reason)
@@ -378,8 +379,8 @@ def without_end(file):
 
 def test_a_loop_without_end_is_asked_about_within_the_budget(tmp_path):
     told: list[Any] = []
-    model = OwnModel(without_end(tmp_path / "loop.onnx"))
-    options = CompareOptions(("onnxruntime",), budget_s=8, model=model)
+    model = ModelFile(str(without_end(tmp_path / "loop.onnx")))
+    options = CompareOptions(("onnxruntime",), budget_s=8, subject=model)
     with pytest.raises(LenetBenchError, match=r"loop.onnx: no engine answered within half"):
         compare(options, told.append)
     asked = [one.doing for one in told]
@@ -421,9 +422,9 @@ def planted(monkeypatch, tmp_path):
         (tmp_path / "sitecustomize.py").write_text(PLANTED.format(engines=spelled))
         monkeypatch.syspath_prepend(tmp_path)  # where children import from
         monkeypatch.setitem(CALLERS, ".onnx", answers)
-        own = OwnModel(model(tmp_path / "own.onnx"))
+        own = ModelFile(str(model(tmp_path / "own.onnx")))
         names = tuple(named or answers)
-        return compare(CompareOptions(names, rounds=1, timeout_s=timeout_s, model=own))
+        return compare(CompareOptions(names, rounds=1, timeout_s=timeout_s, subject=own))
 
     return compare_planted
 

@@ -1,14 +1,17 @@
 """Models of each type of number on each engine that reads them: the right answer, or a refusal."""
 
 import re
+from contextlib import closing
 from functools import cache
 
 import numpy as np
 import pytest
-from lenet_bench.measure.options import CompareOptions, Entry, OwnModel
-from lenet_bench.measure.start import Failed, conditions, started
+from lenet_bench.measure.judged import Judged, prepared
+from lenet_bench.measure.options import CompareOptions, Entry
+from lenet_bench.measure.start import Failed, conditions
 from lenet_bench.models.callers import CALLERS
 from lenet_bench.registry import find, is_installed
+from lenet_bench.subjects.model import ModelFile
 
 TYPES = ("float32", "int64", "int32", "uint8", "bool", "float16", "float64")
 WEIGHTS = np.random.default_rng(0).standard_normal((8, 4)).astype(np.float32)
@@ -85,9 +88,9 @@ def judged(model_of):
         names = input_names(file)
         shapes = dict(zip(names, [(2, 8), (2, 4)], strict=True))
         whole = np.dtype(kind).kind in "iu"
-        own = OwnModel(file, shapes, {names[1]: (0.0, 100.0)} if whole else {})
-        options = CompareOptions((first,), model=own, seed=0)
-        return conditions(options, options.entries())
+        own = ModelFile(str(file), shapes, {names[1]: (0.0, 100.0)} if whole else {})
+        options = CompareOptions((first,), subject=own, seed=0)
+        return known_of(options)
 
     return judge
 
@@ -105,11 +108,19 @@ def input_names(file):
 READERS = [(suffix, name) for suffix in CALLERS for name in CALLERS[suffix]]
 
 
-def checked(name, same):
+def known_of(options):
+    """The conditions of a run, and the right answers."""
+    entries = options.entries()
+    same = conditions(options, entries)
+    return same, prepared(same, entries)
+
+
+def checked(name, known):
     """What becomes of its answers: "ok", or its status and the reason."""
-    with started(Entry.of_backend(name, 1), same) as start:
+    same, known = known
+    with closing(Judged(Entry.of_backend(name, 1), same, known)) as start:
         try:
-            start.build()
+            start.build(known.rotating.inputs)
             start.check_parity()
         except Failed as failure:
             return f"{failure.status}: {failure.reason}"
@@ -139,7 +150,7 @@ def test_iree_takes_and_gives_the_types_of_the_model(judged, kind):
 
 def test_mnn_refuses_numbers_that_its_type_does_not_hold(model_of):
     pytest.importorskip("MNN")
-    own = OwnModel(model_of(".onnx", "int64"), {}, {"i": (2.0**40, 2.0**41)})
-    options = CompareOptions(("mnn",), model=own, seed=0)
-    said = checked("mnn", conditions(options, options.entries()))
+    own = ModelFile(str(model_of(".onnx", "int64")), {}, {"i": (2.0**40, 2.0**41)})
+    options = CompareOptions(("mnn",), subject=own, seed=0)
+    said = checked("mnn", known_of(options))
     assert "it takes i as int32, which does not hold its numbers" in said

@@ -11,13 +11,12 @@ import pytest
 from conftest import ROOT, environment
 from lenet_bench.cli.options import each_network
 from lenet_bench.errors import LenetBenchError, Unsupported
-from lenet_bench.measure import network_answers
 from lenet_bench.networks import NETWORKS, exact, memory, network, seeded
 from lenet_bench.networks.graph import Draft
-from lenet_bench.networks.placed import LACKING, able, place
 from lenet_bench.registry import find, tolerance
 from lenet_bench.registry.environments import interpreter, variables
 from lenet_bench.results import read_result
+from lenet_bench.subjects.network import LACKING, able, check_memory, place
 from processes import ran
 
 Array = Any
@@ -122,7 +121,7 @@ import json, sys
 import numpy as np
 from lenet_bench.errors import Unavailable, Unsupported
 from lenet_bench.networks import exact, network, seeded
-from lenet_bench.networks.placed import images_of, place
+from lenet_bench.subjects.network import images_of, place
 from lenet_bench.registry import find
 
 backend, *names = sys.argv[1:]
@@ -197,7 +196,7 @@ def test_an_unknown_network_is_named_with_those_that_there_are():
 def test_a_network_that_does_not_fit_the_memory_is_refused_before_it_starts(monkeypatch):
     monkeypatch.setattr(memory, "_SPARE", 1 << 60)
     with pytest.raises(LenetBenchError, match="vgg16 has 138 million weights"):
-        network_answers.check_memory(network("vgg16"))
+        check_memory(network("vgg16"))
 
 
 def test_a_network_that_is_refused_does_not_end_the_others():
@@ -287,7 +286,7 @@ import sys
 from dataclasses import replace
 from lenet_bench.errors import Unavailable
 from lenet_bench.networks import network, seeded
-from lenet_bench.networks.placed import images_of, placed
+from lenet_bench.subjects.network import images_of, placed
 from lenet_bench.registry import find
 from lenet_bench.registry.devices import ProvenOnGpu
 row, variant = find(sys.argv[1])

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from lenet_bench.networks import exact, network, seeded
 from lenet_bench.networks.graph import Draft
-from lenet_bench.networks.placed import place
 from lenet_bench.registry import find, native
+from lenet_bench.subjects.network import place
 from networks import branched, loaded
 
 

@@ -38,6 +38,7 @@ from lenet_bench.show.terminal.screen import Screen
 from lenet_bench.show.why import answer, closely, in_terminal
 from lenet_bench.show.why import calls as table
 from lenet_bench.show.why import parts as rows
+from lenet_bench.subjects.network import OtherNetwork
 from lenet_bench.why import Case, Probe, probes_of
 from msgspec.structs import replace
 from networks import loaded
@@ -302,7 +303,7 @@ def test_what_has_no_experiments_is_left_whole_with_its_reason(found, name):
 
 
 def test_another_networks_stages_are_its_layers():
-    (found,) = why(CompareOptions(("numpy",), rounds=1, network="mlp"))
+    (found,) = why(CompareOptions(("numpy",), rounds=1, subject=OtherNetwork("mlp")))
     assert found.reason is None
     assert {"fc1", "fc2", "fc3", "softmax"} <= set(figures(found))
 
@@ -445,4 +446,4 @@ def test_experiments_end_with_the_budget_and_the_calls_are_kept():
 def test_no_turn_begins_after_the_budget():
     every = Experiments([Probe("call", "call", lambda _: None)], lambda _: None, IMAGE_LIST)
     every.turn(0.0)
-    assert every.turns["done"] == 0
+    assert every.turns.done == 0

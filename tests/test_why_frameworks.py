@@ -37,7 +37,7 @@ import numpy as np
 from lenet_bench import load, read_weights
 from lenet_bench.networks import network
 from lenet_bench.networks.pieces import pieces
-from lenet_bench.networks.placed import placed
+from lenet_bench.subjects.network import placed
 from lenet_bench.registry import find
 from lenet_bench.why import Case
 from lenet_bench.why.ways import ways_of

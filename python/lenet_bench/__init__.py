@@ -52,6 +52,9 @@ if TYPE_CHECKING:  # `as` makes a name one that the package gives
     from .results.rows import rows as rows
     from .show.comparison import render as render
     from .show.page import write_report as write_report
+    from .subjects.lenet import LeNet as LeNet
+    from .subjects.model import ModelFile as ModelFile
+    from .subjects.network import OtherNetwork as OtherNetwork
     from .weights import Weights as Weights
     from .weights import read_weights as read_weights
 
@@ -74,6 +77,9 @@ _NAMES_OF = {
     "results.rows": "rows",
     "show.comparison": "render",
     "show.page": "write_report",
+    "subjects.lenet": "LeNet",
+    "subjects.model": "ModelFile",
+    "subjects.network": "OtherNetwork",
     "weights": "Weights read_weights",
 }
 

@@ -11,3 +11,15 @@ TWO_CORES = "on two cores"
 AS_BUILT = "as built for the experiments"
 NOTHING = "nothing"
 ENTERING = "entering"
+HAND_OVER, DISPATCH = "hand-over", "dispatch"
+#: What a call's time goes to in a lesson: the work itself, and what comes before and between.
+PREPARING, HANDING_OVER, MATHEMATICS = "preparing", "handing over", "mathematics"
+#: Each part of a call but the network's layers, and what it is in a lesson.
+PARTS = {
+    # from a user's array to what the library computes on
+    **dict.fromkeys(("checks", "arrays", "copies", "data set", "tuning", "loop"), PREPARING),
+    **dict.fromkeys(("callbacks", "second iterator", "batch", "pipeline", "iterator"), PREPARING),
+    # from one layer of software to the next, and from one operation to the next
+    **dict.fromkeys(("Python", "finding the graph", "model", ENTERING), HANDING_OVER),
+    **dict.fromkeys((HAND_OVER, DISPATCH), HANDING_OVER),
+}

@@ -9,15 +9,17 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from queue import SimpleQueue
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import psutil
 from numpy.typing import NDArray
 
 from ..errors import LenetBenchError
+from ..measure.judged import Judged, prepared
+from ..measure.messages import TimeFew
 from ..measure.options import CompareOptions, Entry
-from ..measure.start import Failed, Start, conditions
+from ..measure.start import Failed, conditions
 from ..registry import check_needs, every_name, exact_probabilities, find, is_installed
 from ..units import mebibytes
 from ..weights import read_weights
@@ -38,7 +40,7 @@ class Backend:
     entry: Entry
     state: State = "waiting"
     reason: str | None = None  # why it failed
-    start: Start | None = None  # its process
+    start: Judged | None = None  # its process
     starts: int = 0
 
 
@@ -73,6 +75,7 @@ class Live:
         ]
         self._backends = {entry.name: Backend(entry) for entry in entries}
         self._conditions = conditions(CompareOptions(seed=0), entries)
+        self._known = prepared(self._conditions, entries)
         self._late_s, self._spare_mib = late_s, spare_mib
         self._asking = threading.Lock()
         self._lock = threading.Lock()  # guards the fields below, and each backend's start
@@ -145,16 +148,16 @@ class Live:
                 start.child.pause()
                 backend.state, backend.reason = "ready", None
 
-    def _start(self, backend: Backend) -> Start:
+    def _start(self, backend: Backend) -> Judged:
         """A process that has given the right answers and waits for an image."""
         free_mib = psutil.virtual_memory().available / 2**20
         if free_mib < self._spare_mib:
             raise Failed("unavailable", f"not started: only {mebibytes(free_mib)} of memory free")
         with self._lock:
-            start = backend.start = Start(backend.entry, self._conditions)
+            start = backend.start = Judged(backend.entry, self._conditions, self._known)
             if self._closed:
                 start.child.kill()
-        start.build()
+        start.build(self._known.rotating.inputs)
         start.check_parity()
         late = replace(self._conditions.options, timeout_s=self._late_s)
         start.conditions = replace(self._conditions, options=late)
@@ -195,15 +198,14 @@ def _is_here(name: str) -> bool:
     return True
 
 
-def _ask(start: Start, image: NDArray[np.float32]) -> LiveAnswer:
+def _ask(start: Judged, image: NDArray[np.float32]) -> LiveAnswer:
     images = np.stack([np.roll(image, shift, axis=(0, 1)) for shift in _SHIFTS])
     start.child.go_on()
     try:
-        limits: dict[str, Any] = {"seconds": _SECONDS, "fewest": _FEWEST, "most": _MOST}
-        found = start.ask("time_few", images=images, **limits)
+        found = start.ask(TimeFew(images, _SECONDS, _FEWEST, _MOST))
     finally:
         start.child.pause()
-    probabilities = found["probabilities"]
+    probabilities = found.answer
     expected = exact_probabilities(read_weights(), images[:1]).astype(np.float32)
     start.check(probabilities, expected)
     return LiveAnswer(
@@ -211,6 +213,6 @@ def _ask(start: Start, image: NDArray[np.float32]) -> LiveAnswer:
         digit=int(probabilities.argmax()),
         # the shortest decimals that give the same float32
         probabilities=tuple(float(str(value)) for value in probabilities),
-        us=float(np.median(found["samples_ns"])) / 1000,
-        calls=len(found["samples_ns"]),
+        us=float(np.median(found.samples_ns)) / 1000,
+        calls=len(found.samples_ns),
     )

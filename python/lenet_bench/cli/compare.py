@@ -19,6 +19,7 @@ from .options import (
     option,
     run_options,
     seconds,
+    subject_of,
     usable,
 )
 from .output import run, say, screen
@@ -143,6 +144,7 @@ def _input_range(text: str) -> tuple[str, tuple[float, float]]:
 def compare(
     backends: tuple[str, ...],
     quick: bool,
+    network: str,
     model: Path | None,
     shapes: tuple[tuple[str, tuple[int, ...]], ...],
     ranges: tuple[tuple[str, tuple[float, float]], ...],
@@ -173,14 +175,17 @@ def compare(
     Exit codes: 0 if all ran, 1 if one failed or is not installed.
     """
     from ..measure.comparison import compare as measure
-    from ..measure.options import QUICK, QUICK_ROUNDS, QUICK_S, CompareOptions, OwnModel
+    from ..measure.options import QUICK, QUICK_ROUNDS, QUICK_S, CompareOptions
     from ..registry import on_device
     from ..results import failures
     from ..show.comparison import comparison
     from ..show.sizes import answered
+    from ..subjects.model import ModelFile
 
     if not model and (shapes or ranges or data):
         raise click.UsageError("--shape, --range and --input are for the inputs of a --model")
+    own = ModelFile(str(model), dict(shapes), dict(ranges), str(data or "")) if model else None
+    subject = subject_of(network, chosen.pop("weights"), own)
     named = tuple(on_device(name, device) for name in backends)
     least_rounds = int(quick and not chosen["budget_s"])
     if quick:
@@ -188,7 +193,7 @@ def compare(
         chosen["budget_s"] = chosen["budget_s"] or QUICK_S
     options = CompareOptions(
         backends=named or (QUICK if quick and device != "gpu" and not model else ()),
-        model=OwnModel(model, dict(shapes), dict(ranges), data) if model else None,
+        subject=subject,
         device=device,
         least_rounds=least_rounds,
         hide_output="LENET_BENCH_DEBUG" not in os.environ,
@@ -204,6 +209,6 @@ def compare(
         timed = any(row.status == "ok" for row in result.backends)
         return not failures(result.backends, named) and (timed or not model)
 
-    code = run(measure, options, show)
+    code = run(measure, options, show, network=network)
     say(answered(results, form, screen()))
     return code

@@ -16,8 +16,8 @@ def networks(as_json: bool) -> int:
     $ lenet-bench compare --network resnet50 torch onnxruntime keras
     """
     from ..networks import NETWORKS, network
-    from ..networks.placed import described
     from ..show.terminal.networks import overview
+    from ..subjects.network import described
 
     found = [described(network(name)) for name in NETWORKS]
     answer(as_json, found, overview(screen(), found))

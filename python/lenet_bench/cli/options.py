@@ -7,13 +7,16 @@ from functools import partial
 from inspect import cleandoc
 from pathlib import Path
 from shlex import quote
-from typing import Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import click
 from click.shell_completion import CompletionItem
 
 from ..errors import LenetBenchError
 from ..network import LENET
+
+if TYPE_CHECKING:
+    from ..subjects.subject import Subject
 
 #: Not checked by click: if one image cannot be read, the others are still answered.
 FILE = click.Path(path_type=Path, readable=False)
@@ -94,26 +97,16 @@ class NetworkName(click.ParamType):  # type: ignore[type-arg] # click 8.2 has no
 ALL_NETWORKS = "all"
 
 
-def each_network(name: str, run: Callable[[str], int]) -> int:
-    """Run it for the network of that name, or for every one; the highest exit code.
+def subject_of(network: str, weights: Path | None, model: "Subject | None" = None) -> "Subject":
+    """The model, or LeNet with these weights; `run` puts another network in its place."""
+    from ..subjects.lenet import LeNet
 
-    One of several that cannot be measured, as for its size, does not end the others.
-    """
-    if name != ALL_NETWORKS:
-        return run(name)
-    from ..networks import NETWORKS
-    from .output import INTERRUPTED, WRONG, complain
-
-    codes = [0]
-    for one in NETWORKS:
-        try:
-            codes.append(run(one))
-        except LenetBenchError as error:
-            complain(str(error))
-            codes.append(WRONG)
-        if codes[-1] == INTERRUPTED:
-            break
-    return max(codes)
+    other = model.label if model else network
+    if model and network != LENET:
+        raise LenetBenchError(f"a run has one network: {network} or {other}")
+    if weights and other != LENET:
+        raise LenetBenchError(f"--weights is for LeNet only, not for {other}")
+    return model or LeNet(str(weights or ""))
 
 
 def seconds(text: str) -> float:

@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..atomic import write_file
-from ..errors import ResultError
+from ..errors import LenetBenchError, ResultError
+from ..network import LENET
 from ..show.terminal.screen import Screen, encodable
 from ..texts import json_text, printable
-from .options import each_network
+from .options import ALL_NETWORKS
 
 if TYPE_CHECKING:
     from ..measure.options import CompareOptions
@@ -59,20 +60,23 @@ def run(
     options: "CompareOptions",
     show: "Callable[[Result], bool]",
     *,
+    network: str = LENET,
     verbose: bool = False,
 ) -> int:
-    """Measure the network of the options, show the result, and return the exit code.
+    """Measure the subject of the options, or this network; show the result; the exit code.
 
     With `all`, each network has a file of its own. `show` returns whether all is well.
     """
     from ..show.terminal.progress import progress
+    from ..subjects.network import OtherNetwork
 
     output = Path(options.output or "")
 
     def measured(name: str) -> int:
-        file = output if name == options.network else output.with_stem(f"{output.stem}-{name}")
+        file = output if name == network else output.with_stem(f"{output.stem}-{name}")
+        subject = options.subject if name == LENET else OtherNetwork(name)
         with progress() as step:
-            result = measure(replace(options, network=name, output=file), step.of_a_run)
+            result = measure(replace(options, subject=subject, output=file), step.of_a_run)
         if verbose:
             note_printed({row.name: row.output for row in result.backends})
         well = show(result)
@@ -81,7 +85,28 @@ def run(
             return INTERRUPTED
         return SUCCESS if well else WRONG
 
-    return each_network(options.network, measured)
+    return each_network(network, measured)
+
+
+def each_network(name: str, run: Callable[[str], int]) -> int:
+    """Run it for the network of that name, or for every one; the highest exit code.
+
+    One of several that cannot be measured, as for its size, does not end the others.
+    """
+    if name != ALL_NETWORKS:
+        return run(name)
+    from ..networks import NETWORKS
+
+    codes = [0]
+    for one in NETWORKS:
+        try:
+            codes.append(run(one))
+        except LenetBenchError as error:
+            complain(str(error))
+            codes.append(WRONG)
+        if codes[-1] == INTERRUPTED:
+            break
+    return max(codes)
 
 
 def note(text: str | None) -> None:

@@ -14,11 +14,10 @@ from .options import (
     backend_option,
     command,
     data_option,
-    each_network,
     network_option,
     option,
 )
-from .output import INTERRUPTED, SUCCESS, WRONG, complain, note, say, screen
+from .output import INTERRUPTED, SUCCESS, WRONG, complain, each_network, note, say, screen
 
 
 @command("Check every backend on MNIST's 10,000 test images.")
@@ -105,17 +104,18 @@ def verify(
 
 def _agreement(backends: tuple[str, ...], threads: int, as_json: bool, network: str) -> int:
     """Compare answers to another network with the exact ones."""
-    from ..networks.placed import able
     from ..questions.agreement import agree_each
     from ..questions.infer import ALL, AUTO
     from ..show.sentences import missing
     from ..show.terminal.networks import agreements
     from ..show.terminal.progress import progress
+    from ..subjects.network import OtherNetwork
 
+    subject = OtherNetwork(network)
     named = [name for name in backends if name not in (ALL, AUTO)]
-    names = named or able()[: None if ALL in backends else 1]
+    names = named or subject.backends("cpu")[: None if ALL in backends else 1]
     with progress(len(names)) as step:
-        found = list(agree_each(names, network, threads, step))
+        found = list(agree_each(names, subject, threads, step))
     absent = [one for one in found if one.status == "unavailable" and one.backend not in named]
     found = [one for one in found if one not in absent]
     note(missing(one.backend for one in absent))

@@ -14,6 +14,7 @@ from .options import (
     network_option,
     option,
     run_options,
+    subject_of,
     verbose_option,
 )
 from .output import answer, run, screen
@@ -72,10 +73,12 @@ def why(
 
     backends = tuple(on_device(name, device) for name in backends)
     chosen |= {"device": device, "hide_output": not verbose}
-    options = CompareOptions(backends, breakdown=True, **chosen)
+    network = chosen.pop("network")
+    subject = subject_of(network, chosen.pop("weights"))
+    options = CompareOptions(backends, breakdown=True, subject=subject, **chosen)
 
     def show(result: "Result") -> bool:
         answer(as_json, digest(result), in_terminal(result, screen(), backends, tree=tree))
         return not failures(result.backends, backends)
 
-    return run(compare, options, show, verbose=verbose)
+    return run(compare, options, show, network=network, verbose=verbose)

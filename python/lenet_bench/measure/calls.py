@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..between import Between
 from ..undisturbed import SLOW, Slice
 
 Image = NDArray[np.float32]
@@ -48,15 +49,13 @@ class Before:
     """
 
     def __init__(
-        self,
-        cold_mb: int | None = None,
-        interval_s: float | None = None,
-        keep_warm_s: float | None = None,
-        call: Callable[[], Any] = lambda: None,
+        self, between: Between | None = None, call: Callable[[], Any] = lambda: None
     ) -> None:
+        asked = between or Between()
         # Ones: zeros would all be the system's one page of zeros.
-        self._memory = np.ones(cold_mb * 1_000_000 // 8) if cold_mb else None
-        self._interval_ns, self._warm_ns = (int((s or 0) * 1e9) for s in (interval_s, keep_warm_s))
+        self._memory = np.ones(asked.cold_mb * 1_000_000 // 8) if asked.cold_mb else None
+        self._interval_ns = int((asked.interval_s or 0) * 1e9)
+        self._warm_ns = int((asked.keep_warm_s or 0) * 1e9)
         self._call = call
         self._turn = clock()
         self.cpu_ns = 0  # CPU time of all these so far
@@ -89,7 +88,10 @@ class _Slices:
         self._began = clock()
 
     def end(self, calls: int, *, gaps: bool, drop: bool = False) -> bool:
-        """Note that a call has ended; returns whether it is kept. No loop is timed before a gap."""
+        """Note that a call has ended; returns whether it is kept.
+
+        With pauses before calls, only the loop after a call counts.
+        """
         took = clock() - self._began
         before, self._loop = self._loop, known_loop_ns()
         slower = self._loop if gaps else max(before, self._loop)

@@ -18,7 +18,6 @@ from statistics import fmean
 from msgspec import UNSET, structs
 
 from ..cost import disk_mib, lines_of_code
-from ..network import LENET
 from ..registry import why_absent
 from ..results import (
     Appended,
@@ -36,15 +35,17 @@ from ..results import (
 )
 from ..results.portable import argument
 from ..results.statistics import CONFIDENCE, FEWEST_STARTS
+from ..subjects.subject import Prepared
 from ..texts import printable
-from ..weights import default_path
 from . import empty
+from .block import Task, measure_block
 from .empty import EMPTY
 from .environment import read_machine
 from .interrupts import interrupts
+from .judged import prepared
 from .options import DEFAULT_S, CompareOptions, Entry, as_before, check_same
 from .pinning import on_cores
-from .start import Conditions, Task, conditions, measure_block
+from .start import Conditions, conditions
 
 _MOST_REPEATED = 0.25  # share of the blocks
 
@@ -156,8 +157,9 @@ class _Comparison:
         self._plan = Plan(options.budget_s, options.rounds, options.least_rounds)
         entries = options.entries()
         budget_s = inf if options.budget_s is None else options.budget_s
-        before = conditions(options, entries, self._began + budget_s, self._tell_before)
-        now = _header(before, entries)
+        before = conditions(options, entries, self._began + budget_s)
+        self._known = prepared(before, entries, self._tell_before)
+        now = _header(before, self._known, entries)
         if earlier:
             check_same(earlier.header, now, options.output)
             self._began -= as_result(earlier).elapsed_s
@@ -168,7 +170,7 @@ class _Comparison:
         # Counted before the run, since it reads files: nothing but timing happens later.
         self._costs = {
             name: {
-                "lines_of_code": lines_of_code(name) if now.rules.network == LENET else None,
+                "lines_of_code": lines_of_code(name) if options.subject.is_by_hand else None,
                 **disk_mib(name),
             }
             for name in self._entries
@@ -244,7 +246,7 @@ class _Comparison:
             # Others in a first round, of which nobody knows how long they take, have their share.
             until_s if own else now + (until_s - now) / to_go,
         )
-        block = measure_block(task, replace(self._conditions, until_s=until_s))
+        block = measure_block(task, replace(self._conditions, until_s=until_s), self._known)
         if block is None:
             return None
         if task.first:
@@ -313,10 +315,9 @@ class _Comparison:
             self._file.append(line)
 
 
-def _header(conditions: Conditions, entries: Sequence[Entry]) -> Header:
-    options, reference = conditions.options, conditions.reference
+def _header(conditions: Conditions, known: Prepared, entries: Sequence[Entry]) -> Header:
+    options = conditions.options
     assert options.seed is not None
-    file = options.model.file if options.model else Path(options.weights or default_path())
     rules = Rules(
         seed=options.seed,
         baseline=options.baseline,
@@ -325,19 +326,19 @@ def _header(conditions: Conditions, entries: Sequence[Entry]) -> Header:
         budget_s=options.budget_s,
         rounds=options.rounds,
         timeout_s=options.timeout_s,
-        images=len(reference.rotating.images),
+        images=len(known.rotating.inputs),
         threads=options.threads,
         worker_cores=conditions.cores.worker,
         parent_cores=conditions.cores.parent,
         variables=conditions.variables,
-        other=reference.other,
-        weights=printable(file.name),
-        weights_sha256=reference.weights_sha256,
+        other=known.other or UNSET,
+        weights=printable(options.subject.file_name),
+        weights_sha256=known.weights_sha256,
         deadline_s=options.deadline_s or UNSET,
         beside=options.beside,
         batches=options.batches,
         apart=options.breakdown,
-        **conditions.between,
+        **vars(conditions.between),
     )
     return Header(
         version=version("lenet-bench"),
@@ -346,7 +347,9 @@ def _header(conditions: Conditions, entries: Sequence[Entry]) -> Header:
         machine=read_machine(),
         rules=rules,
         backends=tuple(
-            Listed(one.name, one.device, reference.allowed(one.tolerance) if one.checked else None)
+            Listed(
+                one.name, one.device, known.judge.allowed(one.tolerance) if one.checked else None
+            )
             for one in entries
         ),
         floor=EMPTY,

@@ -14,12 +14,13 @@ from typing import Any
 import numpy as np
 
 from ..experiment_names import AS_BUILT, TWO_CORES
-from ..networks import network
 from ..registry import find
+from ..subjects.subject import Subject
 from ..undisturbed import Slice, undisturbed_calls
+from ..weights import Weights
 from ..why import Infer, Probe, probes_of
-from .build_arguments import BuildArguments
 from .calls import Image, clock, time_calls
+from .messages import Turns
 from .pinning import with_threads_on
 
 _TURNS, _MOST_TURNS = 8, 32
@@ -38,8 +39,8 @@ class Experiments:
     def __init__(self, probes: Sequence[Probe], whole: Infer, images: Sequence[Image]) -> None:
         """`whole` is the call that is taken apart.
 
-        It is called before those of its own. Networks that were built share objects and memory
-        with the whole one that was built, so that one is called before them.
+        It is called untimed before each call of its own pieces. Networks that were built share
+        objects and memory with the whole one that was built, so that one is called before them.
         """
         built = next((one.infer for one in probes if one.name == AS_BUILT), whole)
         self._every = [_Timed(one, whole if one.infer is whole else built) for one in probes]
@@ -48,14 +49,9 @@ class Experiments:
         self._whole, self._images = whole, images
 
     @property
-    def turns(self) -> dict[str, int]:
-        """How many are done, how many are enough on a quiet machine, and how many at most."""
+    def turns(self) -> Turns:
         most = _TURNS if self._turns < _TURNS else _MOST_TURNS
-        return {
-            "done": self._turns,
-            "enough": _TURNS,
-            "most": most if self._due else self._turns,
-        }
+        return Turns(self._turns, enough=_TURNS, most=most if self._due else self._turns)
 
     def turn(self, seconds: float = inf) -> None:
         """Time each that has too few calls so far, unless that takes longer."""
@@ -75,27 +71,19 @@ class Experiments:
         """The whole call alone, on these cores: a runtime's thread may have one of its own."""
         alone = Experiments([Probe("call", TWO_CORES, self._whole)], self._whole, self._images)
         with with_threads_on(cores):
-            while alone.turns["done"] < alone.turns["most"]:
+            while alone.turns.done < alone.turns.most:
                 alone.turn()
         return alone.found()
 
 
-def build_experiments(
-    arguments: BuildArguments, infer: Infer, images: Sequence[Image]
-) -> Experiments:
-    made = _probes(arguments, infer)
+def built_probes(
+    subject: Subject, name: str, weights: Weights, threads: int, infer: Infer
+) -> Sequence[Probe]:
+    """The call and the experiments of a subject on a backend; none where none are written."""
+    made = list(subject.own_probes(weights, threads))
+    if graph := subject.graph():
+        made = probes_of(*find(name), graph, weights, threads)
     _kept.extend(made)
-    return Experiments(made, infer, images)
-
-
-def _probes(arguments: BuildArguments, infer: Infer) -> Sequence[Probe]:
-    weights, threads = arguments.weights, arguments.threads
-    if not arguments.factory:
-        made = probes_of(*find(arguments.name), network(arguments.network), weights, threads)
-    elif offered := getattr(arguments.factory, "probes", None):
-        made = list(offered(weights, threads=threads))
-    else:
-        made = []
     return [Probe("call", "call", infer), *made] if made else ()
 
 

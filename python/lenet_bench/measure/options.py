@@ -4,15 +4,17 @@ import os
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
+from ..between import Between
 from ..errors import LenetBenchError, ResultError
-from ..network import LENET
-from ..registry import FLOAT32, Device, canonical_name, find, names, tolerance
+from ..registry import FLOAT32, Device, canonical_name, find, tolerance
 from ..registry.environments import interpreter, variables
 from ..results import SHARED, Header
 from ..results.differences import differing, hardware, settings
+from ..subjects.factory import Factory
+from ..subjects.lenet import LeNet
+from ..subjects.subject import Subject
 
 #: Default length without --budget or --rounds; a run also has the rounds that an interval needs.
 DEFAULT_S = 20.0
@@ -52,20 +54,11 @@ class Entry:
             device=backend.device,
         )
 
-
-@dataclass(frozen=True)
-class OwnModel:
-    """A model of the user's own, and how its inputs are made, by name."""
-
-    file: Path
-    shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
-    ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
-    data: Path | None = None  # an .npz file of real inputs
-
-    def question(self) -> dict[str, Any]:
-        """For the process that reads it."""
-        data = str(self.data or "")
-        return {"file": str(self.file), "shapes": self.shapes, "ranges": self.ranges, "data": data}
+    def made_by(self, subject: Subject) -> Subject:
+        """What its process builds."""
+        if not self.factory:
+            return subject
+        return Factory(subject.file if isinstance(subject, LeNet) else "", self.factory)
 
 
 @dataclass(frozen=True)
@@ -89,9 +82,7 @@ class CompareOptions:
     cold: bool = False  # read COLD_MB before each call
     batches: tuple[int, ...] = ()  # sizes to measure throughput for, after the single calls
     breakdown: bool = False  # take each call apart too, as `why` does
-    weights: str | os.PathLike[str] | None = None
-    network: str = LENET  # in LeNet's place
-    model: OwnModel | None = None  # likewise
+    subject: Subject = field(default_factory=LeNet)  # what is measured
     output: str | os.PathLike[str] | None = None  # a file with the same run is continued
     device: Device | None = None  # without `backends`, only those that run there: torch@gpu
     hide_output: bool = True  # frameworks are asked to log little
@@ -99,48 +90,31 @@ class CompareOptions:
 
     def entries(self) -> list[Entry]:
         """The backends to compare, with the baseline; LenetBenchError for an unknown name."""
-        chosen = list(self.backends or self._every())
+        chosen = list(self.backends or self.subject.backends(self.device))
         if self.baseline is not None and self.baseline not in map(name_of, chosen):
             chosen.insert(0, self.baseline)
-        entries = [
-            one
-            if isinstance(one, Entry)
-            else Entry.of_backend(one, self.threads, hide_output=self.hide_output)
-            for one in chosen
-        ]
+        entries = [one if isinstance(one, Entry) else self.entry(one) for one in chosen]
         for entry in entries:
             if sum(other.name == entry.name for other in entries) > 1:
                 raise LenetBenchError(f"{entry.name} is named twice; name each backend once")
         return entries
 
-    def _every(self) -> list[str]:
-        if self.model:
-            from ..models.placed import readers
+    def entry(self, name: str) -> Entry:
+        return Entry.of_backend(name, self.threads, hide_output=self.hide_output)
 
-            return readers(self.model.file.suffix, self.device)
-        if self.network == LENET:
-            return names(device=self.device)
-        from ..networks.placed import able
-
-        return able(self.device or "cpu")
+    @property
+    def between(self) -> Between:
+        return Between(self.interval_s, self.keep_warm_s, COLD_MB if self.cold else None)
 
     def check(self) -> None:
-        """Raise LenetBenchError for an impossible figure, or what only LeNet has."""
-        if self.model and self.model.file.suffix not in (".onnx", ".tflite"):
-            raise LenetBenchError(f"expected a file .onnx or .tflite, got {self.model.file}")
-        if self.model and self.network != LENET:
-            raise LenetBenchError(f"a run has one network: {self.network} or {self.model.file}")
-        if self.model or self.network != LENET:
-            other = self.model.file.name if self.model else self.network
-            breakdown = self.breakdown and self.model is not None
-            only = {"--weights": self.weights, "--batch": self.batches, "why": breakdown}
-            if name := next((name for name, given in only.items() if given), None):
-                instead = (
-                    "; `--shape` gives a model's input another first size"
-                    if self.model and name == "--batch"
-                    else ""
+        """Raise LenetBenchError for an impossible figure, or what the subject lacks."""
+        subject = self.subject
+        subject.check()
+        for asked, given in {"--batch": self.batches, "why": self.breakdown}.items():
+            if given and asked in subject.lacks:
+                raise LenetBenchError(
+                    f"{asked} is for LeNet only, not for {subject.label}{subject.instead(asked)}"
                 )
-                raise LenetBenchError(f"{name} is for LeNet only, not for {other}{instead}")
         positive = {
             "a number of threads": self.threads or None,
             "a number of cores": self.cores,

@@ -3,21 +3,23 @@
 A backend can change what its own process measures and reports. It cannot change how long the
 parent waits for the answer. That is never shorter than the calls, and on a busy machine it can be
 much longer: then the kernel says how long the two processes waited for a core, which counts for
-neither. What remains is wide enough that only times of another size contradict it. The longest
-share of the wait that a stretch explains is the one that counts.
+neither. What remains is wide enough that only times of another size contradict it. One stretch
+whose calls explain 85 % of the wait is enough.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
 
 from .. import units
 from ..network import IMAGE
+from ..subjects.subject import Known
 from ..undisturbed import SLOW
 from .calls import time_calls
-from .reference_answers import Known
+from .messages import Timed
 from .watch import Delays
 
 # The harness's own time at most: of an empty call, so many times; for each stretch; as a share of
@@ -33,25 +35,25 @@ _SLOWER, _AT_LEAST_US = 1.5, 1.0
 class Stretch:
     """Calls with some images: the process's answer, and how long the parent waited for it."""
 
-    answer: dict[str, Any]
-    images: Known
+    answer: Timed
+    known: Known
     waited_ns: int
     delays: Delays  # of both processes, within the wait
 
     @property
     def median_us(self) -> float:
-        return float(np.median(self.answer["samples_ns"])) / 1000
+        return float(np.median(self.answer.samples_ns)) / 1000
 
     @property
     def timed_ns(self) -> int:
-        return int(self.answer["samples_ns"].sum())
+        return int(self.answer.samples_ns.sum())
 
     @property
     def is_disturbed(self) -> bool:
         """Whether it waited for a core, or few of its calls were in quiet slices."""
         if self.delays.waited_ns > _DELAYED * self.waited_ns:
             return True
-        slices = self.answer["slices"]
+        slices = self.answer.slices
         quickest = min((loop_ns for _, loop_ns in slices), default=0)
         quiet = sum(calls for calls, loop_ns in slices if loop_ns <= SLOW * quickest)
         return bool(2 * quiet < sum(calls for calls, _ in slices))
@@ -67,8 +69,8 @@ class Stretch:
 
         Those are in no more calls than the process lost its core, and in the longest ones.
         """
-        longest = np.sort(self.answer["samples_ns"])[::-1][: self.delays.times]
-        excess_ns = float((longest - np.median(self.answer["samples_ns"])).clip(0).sum())
+        longest = np.sort(self.answer.samples_ns)[::-1][: self.delays.times]
+        excess_ns = float((longest - np.median(self.answer.samples_ns)).clip(0).sum())
         return self.timed_ns - min(excess_ns, self.delays.waited_ns)
 
     def is_explained(self, own_ns: float) -> bool:
@@ -86,7 +88,7 @@ class Stretch:
 
     @property
     def _count(self) -> int:
-        return len(self.answer["samples_ns"])
+        return len(self.answer.samples_ns)
 
     def _allowed_ns(self, own_ns: float) -> float:
         return _STRETCH_NS + _CALLS * own_ns * self._count
@@ -107,13 +109,14 @@ def slower(us: float, than_us: float) -> bool:
     return us >= than_us * _SLOWER + _AT_LEAST_US
 
 
-def joined(answers: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """The answers of a block's stretches as one."""
+def joined(stretches: Sequence[Stretch]) -> dict[str, Any]:
+    """What a block says of its stretches."""
+    answers = [stretch.answer for stretch in stretches]
     sums = ("made", "wall_ns", "cpu_ns", "preempted", "waited")
     return {
-        "samples_ns": np.concatenate([answer["samples_ns"] for answer in answers]),
-        "slices": [one for answer in answers for one in answer["slices"]],
-        **{name: sum(answer[name] for answer in answers) for name in sums},
+        "samples_ns": tuple(chain.from_iterable(one.samples_ns.tolist() for one in answers)),
+        "slices": tuple(chain.from_iterable(one.slices for one in answers)),
+        **{name: sum(getattr(one, name) for one in answers) for name in sums},
     }
 
 
@@ -128,7 +131,7 @@ def disagreement(stretches: Sequence[Stretch], own_ns: float = 0.0) -> str:
             f"{units.time(explained_us)} where lenet-bench's own clock agrees"
         )
     best = max(stretches, key=lambda one: one.timed_ns / one.waited_ns)
-    calls = units.counted(len(best.answer["samples_ns"]), "call")
+    calls = units.counted(len(best.answer.samples_ns), "call")
     return (
         f"it changed its times: {calls} took {units.time(best.timed_ns / 1000)} by its own clock, "
         f"while lenet-bench waited {units.time(best.waited_ns / 1000)} for them"

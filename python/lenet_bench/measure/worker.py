@@ -9,33 +9,25 @@ import resource
 import sys
 import time
 import traceback
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Sequence
 from copy import deepcopy
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ..errors import Unavailable, Unsupported
+from ..between import Between
+from ..errors import LenetBenchError, Unavailable, Unsupported
 from ..network import CLASSES
 from ..process import HungUp, Parent
-from ..registry import Network, find
-from ..registry.building import import_backend
-from .build_arguments import (
-    BuildArguments,
-    Reply,
-    WrongAnswerError,
-    is_expected,
-    sentence,
-    weights_of,
-)
+from ..registry import Network
+from ..subjects.subject import Subject, received
+from ..weights import Weights
+from . import messages
 from .calls import Before, Image, clock, time_calls
+from .messages import Answers
 from .pinning import threads_cores
-
-Question = Mapping[str, Any]
 
 _FEWEST_BATCHES = 3
 _PATIENCE = 4  # times as long as wanted, where the machine is disturbed
@@ -46,78 +38,56 @@ _IDLE_S = 0.02
 _RUNNING = 0.01  # a thread with a smaller share of the span is idle
 
 
+class WrongAnswerError(Exception):
+    """The backend answered with something of another kind than what it was asked for."""
+
+
 def serve(parent: Parent) -> None:
     """Answer until the parent hangs up or something fails."""
     began_ns = time.monotonic_ns()
     built: Built | None = None
     while True:
-        question = parent.hear()
+        question = messages.question_of(parent.hear())
         try:
+            answer: Any
             if built is None:
                 built, answer = _start(question, began_ns)
             else:
-                answer = getattr(built, question["do"])(question)
-            parent.say(answer)
+                answer = _ANSWERS[type(question)](built, question)
+            parent.say(messages.packed(answer))
         except HungUp:
             raise
         except BaseException as error:
-            parent.say({"failure": _failure(error)})
+            parent.say(messages.packed(_failure(error)))
             return
 
 
-def _start(question: Mapping[str, Any], began_ns: int) -> tuple["Built", Reply]:
-    """Build the backend and answer the first image, and time each step."""
-    sys.path[:0] = question["path"]
+def _start(question: messages.Build, began_ns: int) -> tuple["Built", messages.Started]:
+    """Build the backend and answer the first input, and time each step."""
+    sys.path[:0] = question.path
+    name, threads = question.name, question.threads
+    subject = received(question.subject)
     times = [clock()]
-    factory = _import(question)
+    subject.import_api(name)
     times.append(clock())
-    network_name, model = question["network"], _model(question)
-    weights = weights_of(network_name, question["weights"], model)
+    weights = subject.weights()
     times.append(clock())
-    arguments = BuildArguments(
-        question["name"], weights, question["threads"], factory, network_name, model
-    )
-    network = arguments.build()
+    network = subject.build(name, threads, weights, question.first)
     times.append(clock())
-    answer = network.infer(question["image"])
+    answer = network.infer(question.first)
     times.append(clock())
+    checked_answers([answer], subject.floats)
+    built = Built(network, subject, weights, name, threads)
     parts = (np.diff(times) / 1e9).tolist()
-    reply = {
-        "cold_start": {
-            "process_s": (began_ns - question["started_ns"]) / 1e9,
-            **dict(zip(("import_s", "weights_s", "build_s", "first_s"), parts, strict=True)),
-        },
-        "answers": checked_answers([answer], arguments.answers),
-        "runs": getattr(network, "describe", dict)(),
-    }
-    built = Built(network, arguments)
+    steps = dict(zip(("import_s", "weights_s", "build_s", "first_s"), parts, strict=True))
+    process_s = (began_ns - question.started_ns) / 1e9
+    started = messages.Started(process_s, **steps, runs=built.describe())
     gc.collect()
     gc.freeze()  # collections while timing look at new objects only
-    return built, reply
+    return built, started
 
 
-def _model(question: Mapping[str, Any]) -> Any:
-    """The file that takes LeNet's place, where there is one."""
-    if not question["model"]:
-        return None
-    from ..models.callers import Model
-
-    known = question["model"]
-    files = Path(known["path"]), Path(known["own"])
-    return Model(*files, question["image"], tuple(known["outputs"]))
-
-
-def _import(question: Mapping[str, Any]) -> Any:
-    """Import the backend's API; for a backend from elsewhere, its factory."""
-    if question["factory"]:
-        module, _, name = question["factory"].partition(":")
-        return getattr(import_module(module), name)
-    with suppress(Exception):  # `load` gives the reason and the command that fixes it
-        import_backend(find(question["name"])[0])
-    return None
-
-
-def _failure(error: BaseException) -> dict[str, Any]:
+def _failure(error: BaseException) -> messages.Failure:
     status = "crashed"
     if isinstance(error, Unavailable):
         status = "unavailable"
@@ -125,38 +95,55 @@ def _failure(error: BaseException) -> dict[str, Any]:
         status = "unsupported"
     elif isinstance(error, WrongAnswerError):
         status = "wrong"
-    text = None if is_expected(error) else "".join(traceback.format_exception(error))
-    return {"status": status, "reason": sentence(error), "traceback": text}
+    text = None if _is_expected(error) else "".join(traceback.format_exception(error))
+    return messages.Failure(status, _sentence(error), text)
+
+
+def _is_expected(error: BaseException) -> bool:
+    """Whether the message alone explains the error; else the traceback is kept."""
+    return isinstance(error, (LenetBenchError, WrongAnswerError))
+
+
+def _sentence(error: BaseException) -> str:
+    """An error in one line."""
+    return str(error) if _is_expected(error) else f"{type(error).__name__}: {error}".rstrip(": ")
 
 
 class Built:
-    """A backend and the images that it is timed with. A method answers a question of the parent."""
+    """A backend and the inputs that it is timed with. A method answers a question of the parent."""
 
-    def __init__(self, network: Network, arguments: BuildArguments) -> None:
-        self._arguments = arguments
+    def __init__(
+        self, network: Network, subject: Subject, weights: Weights, name: str, threads: int
+    ) -> None:
+        self._subject, self._weights = subject, weights
+        self._name, self._threads = name, threads
         self._infer = network.infer
-        self._describe = getattr(network, "describe", dict)
+        self.describe = getattr(network, "describe", dict)
         self._profile = getattr(network, "profile", None)
         self._images: list[Image] = []
-        self._threads: dict[str, int] = {}  # their CPU times before the timed calls
+        self._cpu_ns: dict[str, int] = {}  # of each thread, before the timed calls
         self._before = Before()
 
-    def keep(self, question: Question) -> Reply:
-        """Receive the rotating images, and answer each, one call an image."""
-        self._images = _separate(question["images"])
-        return self.check(question)
+    def keep(self, question: messages.Keep) -> Answers:
+        self._images = _separate(question.inputs)
+        return self._answers(question.inputs)
 
-    def check(self, question: Question) -> Reply:
-        answers = [self._infer(image) for image in _separate(question["images"])]
-        return {"answers": checked_answers(answers, self._arguments.answers)}
+    def check(self, question: messages.Check) -> Answers:
+        return self._answers(question.inputs)
 
-    def probe(self, question: Question) -> Reply:
-        """Time an image repeated, images that rotate and new images, in turns."""
-        new, known = _separate(question["images"]), self._images
+    def _answers(self, inputs: Any) -> Answers:
+        """To each, in a call of its own."""
+        return Answers(self._checked([self._infer(one) for one in _separate(inputs)]))
+
+    def _checked(self, answers: Sequence[Any]) -> Any:
+        return checked_answers(answers, self._subject.floats)
+
+    def probe(self, question: messages.Probe) -> messages.Probed:
+        new, known = _separate(question.inputs), self._images
         times: dict[str, list[int]] = {"repeated": [], "rotated": [], "fresh": []}
         answers: list[Any] = []  # to the new ones
         began = clock()
-        end, longest = (began + int(s * 1e9) for s in (question["seconds"], _PROBE_LONGEST_S))
+        end, longest = (began + int(s * 1e9) for s in (question.seconds, _PROBE_LONGEST_S))
         for block in range(len(new) // _PROBE_BLOCK):
             if block and clock() > (longest if block < _PROBE_TURNS else end):
                 break
@@ -179,126 +166,137 @@ class Built:
         medians = {f"{kind}_us": float(np.median(ns)) / 1000 for kind, ns in times.items()}
         # A slow call has few samples, and a stall among them is no sign of a cache.
         medians["fresh_us"] = min(times["fresh"]) / 1000
-        return {"answers": checked_answers(answers, self._arguments.answers), **medians}
+        return messages.Probed(self._checked(answers), **medians)
 
-    def warm(self, question: Question) -> Reply:
-        """Make calls with the rotating images, then begin to count resources."""
-        between = {name: question[name] for name in ("cold_mb", "interval_s", "keep_warm_s")}
-        self._before = Before(**between, call=partial(self._infer, self._images[0]))
-        seconds, most = question["warm_s"], question["most"]
-        time_calls(self._infer, self._images, seconds, 2, most=most, before=self._before)
-        self._threads = thread_cpu_ns()
-        return {}
+    def warm(self, question: messages.Warm) -> messages.Nothing:
+        between = Between(**question.between)
+        self._before = Before(between, partial(self._infer, self._images[0]))
+        limits: dict[str, Any] = {"most": question.most, "before": self._before}
+        time_calls(self._infer, self._images, question.seconds, 2, **limits)
+        self._cpu_ns = thread_cpu_ns()
+        return messages.Nothing()
 
-    def time(self, question: Question) -> Reply:
-        """Time single calls with these images in turns. The parent takes the time around it."""
-        images = _separate(question["images"])
-        between = self._before if question["gaps"] else Before()
+    def time(self, question: messages.Time) -> messages.Timed:
+        """The parent takes the time around it."""
+        images = _separate(question.inputs)
+        between = self._before if question.has_gaps else Before()
         before, cpu_ns = resource.getrusage(resource.RUSAGE_SELF), time.process_time_ns()
         cpu_ns -= between.cpu_ns
         calls = time_calls(
             self._infer,
             images,
-            question["seconds"],
-            question["fewest"],
-            most=question["most"],
+            question.seconds,
+            question.fewest,
+            most=question.most,
             before=between,
-            patience=question["patience"],
-            undisturbed_loop_ns=question["undisturbed_loop_ns"],
+            patience=question.patience,
+            undisturbed_loop_ns=question.undisturbed_loop_ns,
         )
         cpu_ns = time.process_time_ns() - between.cpu_ns - cpu_ns
         after = resource.getrusage(resource.RUSAGE_SELF)
-        if self._arguments.answers and not np.array_equal(images, question["images"]):
+        if self._subject.floats and not np.array_equal(images, question.inputs):
             raise WrongAnswerError("infer changed the input that it was given")
-        return {
-            "samples_ns": np.array(calls.samples_ns, np.int64),
-            "slices": calls.slices,
-            "made": calls.made,
-            "answers": checked_answers(
-                [answer for _, answer in calls.answers], self._arguments.answers
-            ),
-            "answered": [number for number, _ in calls.answers],
-            "began_ns": calls.began_ns,
-            "wall_ns": calls.wall_ns,
-            "cpu_ns": cpu_ns,
-            "preempted": after.ru_nivcsw - before.ru_nivcsw,
-            "waited": after.ru_nvcsw - before.ru_nvcsw,
-            "now_ns": clock(),
-        }
+        return messages.Timed(
+            np.array(calls.samples_ns, np.int64),
+            calls.slices,
+            calls.made,
+            answers=self._checked([answer for _, answer in calls.answers]),
+            answered=[number for number, _ in calls.answers],
+            began_ns=calls.began_ns,
+            wall_ns=calls.wall_ns,
+            cpu_ns=cpu_ns,
+            preempted=after.ru_nivcsw - before.ru_nivcsw,
+            waited=after.ru_nvcsw - before.ru_nvcsw,
+            now_ns=clock(),
+        )
 
-    def resources(self, question: Question) -> Reply:
-        """What the process used since its warm-up, which had timed calls of so many ns."""
+    def resources(self, question: messages.AskResources) -> messages.Resources:
         threads = thread_cpu_ns()
-        return {
-            "threads_alive": len(threads) or None,
-            "threads_running": running_threads(self._threads, threads, question["timed_ns"]),
-            "idle_share": _idle_share(),
-            "cores": _cores(),
-            "peak_rss_mib": peak_rss_mib(),
-        }
+        return messages.Resources(
+            len(threads) or None,
+            running_threads(self._cpu_ns, threads, question.timed_ns),
+            _idle_share(),
+            tuple(_cores()),
+            peak_rss_mib(),
+        )
 
-    def batch(self, question: Question) -> Reply:
-        """Warm up, then time calls with so many images each; a refusal costs this size only."""
-        size, count = question["size"], len(self._images)
-        if size > 1 and self._arguments.takes_one_image():
-            return {"refused": "it takes one image a call: a batch would be a loop of calls"}
+    def batch(self, question: messages.TimeBatch) -> messages.BatchTimed:
+        """A refusal costs this size only."""
+        size, count = question.size, len(self._images)
+        if size > 1 and self._subject.takes_one_input(self._name):
+            return messages.BatchTimed(
+                "it takes one image a call: a batch would be a loop of calls"
+            )
         known = [[(n + first) % count for n in range(size)] for first in range(_ROTATING_BATCHES)]
         try:
             inputs = [np.stack([self._images[n] for n in numbers]) for numbers in known]
-            time_calls(self._infer, inputs, question["warm_s"], fewest=1)
+            time_calls(self._infer, inputs, question.warm_s, fewest=1)
             calls = time_calls(
-                self._infer, inputs, question["timed_s"], fewest=_FEWEST_BATCHES, patience=_PATIENCE
+                self._infer, inputs, question.timed_s, fewest=_FEWEST_BATCHES, patience=_PATIENCE
             )
             answers = [_checked(answer, (size, CLASSES)) for _, answer in calls.answers]
         except Exception as error:
-            return {"refused": sentence(error)}
-        return {
-            "samples_ns": np.array(calls.samples_ns, np.int64),
-            "slices": calls.slices,
-            "answers": np.concatenate(answers),
-            "answered": [number for first, _ in calls.answers for number in known[first]],
-        }
+            return messages.BatchTimed(_sentence(error))
+        return messages.BatchTimed(
+            None,
+            np.array(calls.samples_ns, np.int64),
+            calls.slices,
+            np.concatenate(answers),
+            [number for first, _ in calls.answers for number in known[first]],
+        )
 
-    def time_few(self, question: Question) -> Reply:
-        """Answer the first of these images, and time a few calls with the others in turn."""
-        images = _separate(question["images"])
+    def time_few(self, question: messages.TimeFew) -> messages.FewTimed:
+        images = _separate(question.inputs)
         time_calls(self._infer, images, 0.0, fewest=1)
-        limits = {name: question[name] for name in ("seconds", "fewest", "most")}
-        calls = time_calls(self._infer, images, **limits)
+        calls = time_calls(
+            self._infer, images, question.seconds, question.fewest, most=question.most
+        )
         first = next(answer for number, answer in calls.answers if number == 0)
-        return {
-            "probabilities": checked_answers([first])[0],
-            "samples_ns": np.array(calls.samples_ns, np.int64),
-        }
+        return messages.FewTimed(self._checked([first])[0], np.array(calls.samples_ns, np.int64))
 
-    def profile(self, _: Question) -> Reply:
-        """Where the time of a call on a GPU goes, in a separate profiled run.
+    def profile(self, _: messages.Profile) -> messages.Profiled:
+        """Describing the backend first proves that it still computes on the GPU."""
+        self.describe()
+        return messages.Profiled(self._profile(self._images[0]) if self._profile else None)
 
-        Describing the backend first proves that it still computes on the GPU.
-        """
-        self._describe()
-        return {"profile_us": self._profile(self._images[0]) if self._profile else None}
+    def build_experiments(self, _: messages.BuildExperiments) -> messages.Turns:
+        from .experiments import Experiments, built_probes
 
-    def build_experiments(self, _: Question) -> Reply:
-        """Build the networks of `why`, which are timed a turn at a time."""
-        from .experiments import build_experiments
-
-        self._experiments = build_experiments(self._arguments, self._infer, self._images)
+        build = (self._subject, self._name, self._weights, self._threads)
+        probes = built_probes(*build, self._infer)
+        self._experiments = Experiments(probes, self._infer, self._images)
         return self._experiments.turns
 
-    def turn_of_experiments(self, question: Question) -> Reply:
-        self._experiments.turn(question["seconds"])
+    def turn_of_experiments(self, question: messages.TurnOfExperiments) -> messages.Turns:
+        self._experiments.turn(question.seconds)
         return self._experiments.turns
 
-    def experiments(self, question: Question) -> Reply:
-        """What they took; where there are any, the call on these cores too, if given."""
-        found, cores = self._experiments.found(), question["cores"]
-        return {"experiments": found + (self._experiments.on(cores) if found and cores else [])}
+    def experiments(self, question: messages.AskExperiments) -> messages.Experiments:
+        found, cores = self._experiments.found(), question.cores
+        alone = self._experiments.on(cores) if found and cores else []
+        return messages.Experiments(found + alone)
 
-    def dissect(self, _: Question) -> Reply:
+    def dissect(self, _: messages.Dissect) -> messages.Dissected:
         from .anatomy import dissect
 
-        return dissect(self._infer, self._images)
+        return messages.Dissected(dissect(self._infer, self._images))
+
+
+_ANSWERS: dict[type, Callable[[Built, Any], Any]] = {
+    messages.Keep: Built.keep,
+    messages.Check: Built.check,
+    messages.Probe: Built.probe,
+    messages.Warm: Built.warm,
+    messages.Time: Built.time,
+    messages.AskResources: Built.resources,
+    messages.TimeBatch: Built.batch,
+    messages.TimeFew: Built.time_few,
+    messages.Profile: Built.profile,
+    messages.Dissect: Built.dissect,
+    messages.BuildExperiments: Built.build_experiments,
+    messages.TurnOfExperiments: Built.turn_of_experiments,
+    messages.AskExperiments: Built.experiments,
+}
 
 
 def checked_answers(answers: Sequence[Any], floats: int | None = CLASSES) -> Any:

@@ -11,16 +11,16 @@ from functools import cache
 from ..errors import LenetBenchError
 from ..network import LENET
 from .graph import Draft
-from .graph import Network as Network
+from .graph import Graph as Graph
 
 
-def _mlp() -> Network:
+def _mlp() -> Graph:
     draft = Draft((1, 28, 28))
     draft.classify(512, 512, 10)
     return draft.done("mlp", "the perceptron of Keras' guide to MNIST")
 
 
-def _lenet() -> Network:
+def _lenet() -> Graph:
     draft = Draft((1, 28, 28))
     for out in (20, 50):
         draft.add("conv", out=out, side=5)
@@ -29,7 +29,7 @@ def _lenet() -> Network:
     return draft.done(LENET, "LeNet, with its trained weights")
 
 
-def _gru() -> Network:
+def _gru() -> Graph:
     draft = Draft((150,))
     draft.add("embedding", side=30_000, out=125)
     draft.add("gru", out=100)
@@ -37,14 +37,14 @@ def _gru() -> Network:
     return draft.done("gru", "150 words of a film review, read by a GRU")
 
 
-def _cifar() -> Network:
+def _cifar() -> Graph:
     draft = Draft((3, 32, 32))
     draft.convs("50 50 max 100 100 max")
     draft.classify(512, 10)
     return draft.done("cifar", "the CNN for CIFAR-10 of 2017's comparison of frameworks")
 
 
-def _block() -> Network:
+def _block() -> Graph:
     draft, width = Draft((128, 512)), 512
     attended = draft.add("attention", heads=8)
     draft.add("add", attended, "input")
@@ -56,7 +56,7 @@ def _block() -> Network:
     return draft.done("block", "one encoder block of a transformer on 128 tokens, and their mean")
 
 
-def _alexnet() -> Network:
+def _alexnet() -> Graph:
     draft = Draft((3, 224, 224))
     draft.conv(64, 11, stride=4, pad=2)
     draft.add("pool", side=3, stride=2)
@@ -77,7 +77,7 @@ _INCEPTIONS = (
 )
 
 
-def _googlenet() -> Network:
+def _googlenet() -> Graph:
     draft = Draft((3, 224, 224))
     draft.conv(64, 7, stride=2)
     draft.add("pool", side=3, stride=2, pad=1)
@@ -99,7 +99,7 @@ def _googlenet() -> Network:
     return draft.done("googlenet", "GoogLeNet, without local response normalisation")
 
 
-def _resnet50() -> Network:
+def _resnet50() -> Graph:
     draft = Draft((3, 224, 224))
     draft.conv(64, 7, stride=2)
     before = draft.add("pool", side=3, stride=2, pad=1)
@@ -120,7 +120,7 @@ def _resnet50() -> Network:
     return draft.done("resnet50", "ResNet-50, its batch normalisations folded")
 
 
-def _vgg16() -> Network:
+def _vgg16() -> Graph:
     draft = Draft((3, 224, 224))
     draft.convs("64 64 max 128 128 max 256 256 256 max 512 512 512 max 512 512 512 max")
     draft.classify(4096, 4096, 1000)
@@ -128,7 +128,7 @@ def _vgg16() -> Network:
 
 
 #: By multiply-adds, from a perceptron to VGG-16.
-_MAKERS: dict[str, Callable[[], Network]] = {
+_MAKERS: dict[str, Callable[[], Graph]] = {
     "mlp": _mlp,
     "lenet": _lenet,
     "gru": _gru,
@@ -143,7 +143,7 @@ NETWORKS = tuple(_MAKERS)
 
 
 @cache
-def network(name: str) -> Network:
+def network(name: str) -> Graph:
     """The network of that name; LenetBenchError where there is none."""
     if name not in NETWORKS:
         raise LenetBenchError(f"no network is called {name}; there are {', '.join(NETWORKS)}")

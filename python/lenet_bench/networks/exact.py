@@ -11,7 +11,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import DTypeLike, NDArray
 
 from ..weights import Weights
-from .graph import Layer, Network
+from .graph import Graph, Layer
 
 Floats = NDArray[Any]
 
@@ -20,7 +20,7 @@ _AT_ONCE = 1 << 23  # floats of the windows that a product is made of
 
 
 def layers_of(
-    network: Network, weights: Weights, image: Floats, kind: DTypeLike = np.float64
+    network: Graph, weights: Weights, image: Floats, kind: DTypeLike = np.float64
 ) -> dict[str, Floats]:
     """The output of every layer for one input, channels first."""
     found: dict[str, Floats] = {"input": image.astype(kind)}
@@ -32,7 +32,7 @@ def layers_of(
 
 
 def answer_of(
-    network: Network, weights: Weights, image: Floats, kind: DTypeLike = np.float64
+    network: Graph, weights: Weights, image: Floats, kind: DTypeLike = np.float64
 ) -> Floats:
     """Its answer to one input."""
     return layers_of(network, weights, image, kind)[network.layers[-1].name]

@@ -94,7 +94,7 @@ class Layer:
 
 
 @dataclass(frozen=True)
-class Network:
+class Graph:
     """A network: its layers in an order in which they can be computed, the last is the answer."""
 
     name: str
@@ -215,5 +215,5 @@ class Draft:
         self.dense(*outs)
         self.add("softmax")
 
-    def done(self, name: str, summary: str) -> Network:
-        return Network(name, summary, tuple(self.layers.values()))
+    def done(self, name: str, summary: str) -> Graph:
+        return Graph(name, summary, tuple(self.layers.values()))

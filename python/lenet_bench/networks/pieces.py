@@ -9,7 +9,7 @@ from math import prod
 from typing import NamedTuple
 
 from ..experiment_names import COUNTS, NOTHING, Kind
-from .graph import Layer, Network
+from .graph import Graph, Layer
 
 _TEN = 10
 _MOST_STAGES = 12
@@ -33,10 +33,10 @@ class Piece(NamedTuple):
     operations: int
     stages: int = 0  # that are left of the network
     trivial: int = 0  # layers that were added
-    network: Network | None = None  # none for an API that builds its pieces itself
+    network: Graph | None = None  # none for an API that builds its pieces itself
 
 
-def pieces(network: Network, form: Form) -> list[Piece]:
+def pieces(network: Graph, form: Form) -> list[Piece]:
     """Nothing first; the last one is the whole network."""
     made = [_piece(network, form, "way", NOTHING, trivial=int(form.launched))]
     made += [_piece(network, form, "operations", str(n), trivial=n) for n in COUNTS]
@@ -48,7 +48,7 @@ def pieces(network: Network, form: Form) -> list[Piece]:
     ]
 
 
-def stages(network: Network) -> list[tuple[str, str]]:
+def stages(network: Graph) -> list[tuple[str, str]]:
     """Where a network can be cut: each stage's name and last layer, in their order.
 
     All that follows a cut reads only its last layer. A ReLU goes with what it follows.
@@ -73,7 +73,7 @@ def stages(network: Network) -> list[tuple[str, str]]:
     ]
 
 
-def _named(network: Network, begin: int, end: int) -> str:
+def _named(network: Graph, begin: int, end: int) -> str:
     """Conv1 or conv2 to pool2; without a number where there is one layer of the kind."""
     kinds = [one.kind for one in network.layers]
     inside = [one for one in network.layers[begin : end + 1] if one.kind != "relu"]
@@ -82,7 +82,7 @@ def _named(network: Network, begin: int, end: int) -> str:
 
 
 def _piece(
-    network: Network,
+    network: Graph,
     form: Form,
     kind: Kind,
     name: str,

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ..network import LENET
 from ..weights import Weights, read_weights
-from .graph import Layer, Network, Shape
+from .graph import Graph, Layer, Shape
 
 Floats = NDArray[np.float32]
 
@@ -22,7 +22,7 @@ _RELU_OF_A_SUM = 0.85
 _BIAS = 0.1
 
 
-def weights_of(network: Network) -> Weights:
+def weights_of(network: Graph) -> Weights:
     """Its parameters by their full names."""
     if network.name == LENET:
         return read_weights()
@@ -63,7 +63,7 @@ def _scale(layer: Layer, name: str, shape: tuple[int, ...], square: float) -> fl
     return 1 / sqrt(prod(shape[1:]) * square)
 
 
-def inputs_of(network: Network, count: int, seed: int = 0) -> Floats:
+def inputs_of(network: Graph, count: int, seed: int = 0) -> Floats:
     """So many inputs, (count, *shape): normal floats, or numbers of words as floats.
 
     LeNet's are from 0 to 1, as its images are.
@@ -93,7 +93,7 @@ def as_images(inputs: Floats, *, channels_last: bool) -> Floats:
     return inputs.reshape(count, channels * rows, columns)
 
 
-def channels_last(network: Network, weights: Weights) -> Mapping[str, Floats]:
+def channels_last(network: Graph, weights: Weights) -> Mapping[str, Floats]:
     """The parameters for APIs with channels last: (rows, columns, in, out) and (in, out)."""
     found = dict(weights.parameters)
     for layer in network.computed:

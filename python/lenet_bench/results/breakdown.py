@@ -11,7 +11,7 @@ enters the API only, and nothing is a network that does nothing:
     unexplained       = the call - the sum of all other parts; it may be below zero
 
 So the sum is T(nothing, 1) - T(nothing, n) + T(whole, n): dispatch and each stage cancel. Beside
-the parts stand what the sum can be wrong in, and what a network leaves behind:
+the parts stand two differences that the sum does not show, and one that it has already:
 
     after a network   = [T(nothing, 1) - T(nothing, n)] - the same, each called after itself
     with this network = [T(whole, 1) - T(whole, n)] - [T(nothing, 1) - T(nothing, n)]
@@ -27,38 +27,26 @@ from itertools import pairwise
 
 import numpy as np
 
-from ..experiment_names import AS_BUILT, TWO_CORES, Kind
+from ..errors import ResultError
+from ..experiment_names import (
+    AS_BUILT,
+    DISPATCH,
+    HAND_OVER,
+    MATHEMATICS,
+    PARTS,
+    TWO_CORES,
+    Kind,
+)
 from .model import Anatomy, BackendResult, Block, Experiment, Result, Status
 from .statistics import with_bounds
 
-DISPATCH, UNEXPLAINED = "dispatch", "unexplained"
-HAND_OVER = "hand-over"
+UNEXPLAINED = "unexplained"
 AFTER, WITH, BUILT = "after a network", "with this network", "as built"
 #: The groups that all backends' parts belong to.
-GROUPS = ("the API", DISPATCH, "convolutions", "full layers", UNEXPLAINED)
+_LAYERS = ("convolutions", "full layers")
+GROUPS = ("the API", DISPATCH, *_LAYERS, UNEXPLAINED)
 _CONVOLUTIONS = ("conv", "pool", "concat")  # kinds of layers; of all others full layers are most
 _OTHERS = ("fc", "softmax", "embedding", "gru", "attention", "norm", "mean", "add", "relu")
-#: What a call's time goes to in a lesson: the work itself, and what comes before and between.
-PREPARING, HANDING_OVER, MATHEMATICS = "preparing", "handing over", "mathematics"
-_KINDS = {
-    # from a user's array to what the library computes on
-    PREPARING: {
-        "checks",
-        "arrays",
-        "copies",
-        "data set",
-        "tuning",
-        "loop",
-        "callbacks",
-        "second iterator",
-        "batch",
-        "pipeline",
-        "iterator",
-    },
-    # from one layer of software to the next, and from one operation to the next
-    HANDING_OVER: {"Python", "finding the graph", "model", "entering", HAND_OVER, DISPATCH},
-    MATHEMATICS: {"convolutions", "full layers"},
-}
 _BESIDE = {
     AFTER: "these parts of the API, less the same where each call follows one of itself",
     WITH: "calling the whole network less entering it, less the same of one that does nothing",
@@ -87,7 +75,7 @@ class Breakdown:
     median_us: float | None = None
     starts: int = 0
     parts: tuple[Part, ...] = ()
-    beside: tuple[Part, ...] = ()  # in no sum: what the sum can be wrong in
+    beside: tuple[Part, ...] = ()  # in no sum
     explained: float | None = None  # the sum of all parts but `unexplained`, as a share of the call
     explained_low: float | None = None
     explained_high: float | None = None
@@ -114,9 +102,14 @@ def group(part: str) -> str:
 
 
 def kind(part: str) -> str:
-    """What the part is in a lesson; `unexplained` where no experiment says so."""
-    found = (one for one, parts in _KINDS.items() if {part, group(part)} & parts)
-    return next(found, UNEXPLAINED)
+    """What the part is in a lesson; `unexplained` is of no kind."""
+    if part == UNEXPLAINED:
+        return UNEXPLAINED
+    if group(part) in _LAYERS:
+        return MATHEMATICS
+    if part not in PARTS:
+        raise ResultError(f"the result has a part that this version does not know: {part}")
+    return PARTS[part]
 
 
 def grouped(parts: Sequence[Part]) -> dict[str, float]:

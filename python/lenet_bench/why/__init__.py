@@ -1,7 +1,8 @@
 """The experiments of `why`: pieces of the network in its place, and other ways to call them.
 
-Builders (networks/) make the pieces. Here are the ways: how each API is called, first as users call
-it, each further way without one more thing; the last way only enters the API. All but "after
+Builders (networks/) make the pieces. Here are the ways: entry points from the public call down to
+the last one, which only enters the API. The difference of neighbours is the cost of what is
+between them. All but "after
 itself" run right after an untimed call of the whole network, so that each finds the caches as it
 would in the call: the one as built where there is one, else the one by hand. With T(network, way),
 the parts of a call are the ways' differences on a network that does nothing, entering it, and the
@@ -21,14 +22,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..experiment_names import AS_BUILT, Kind
-from ..networks.graph import Network
+from ..experiment_names import AS_BUILT, PARTS, Kind
+from ..networks.graph import Graph
 from ..networks.pieces import Form, Piece, pieces
-from ..networks.placed import images_of, placed, why_not
 from ..networks.seeded import inputs_of
 from ..registry import devices
 from ..registry.adapter import Adapter
 from ..registry.backend import Backend
+from ..subjects.network import images_of, placed, why_not
 from ..weights import Weights
 
 Image = NDArray[np.float32]
@@ -53,7 +54,7 @@ class Case:
 
     row: Backend
     variant: str
-    network: Network
+    network: Graph
     weights: Weights
     threads: int
 
@@ -80,6 +81,10 @@ class Way:
     evidence: str
     of: Callable[[Any], Infer]
 
+    def __post_init__(self) -> None:
+        if self.name not in PARTS:
+            raise ValueError(f"{self.name} is no part that experiment_names.py has")
+
 
 @dataclass(frozen=True)
 class Ways:
@@ -92,7 +97,7 @@ class Ways:
 
 
 def probes_of(
-    row: Backend, variant: str, network: Network, weights: Weights, threads: int
+    row: Backend, variant: str, network: Graph, weights: Weights, threads: int
 ) -> list[Probe]:
     """The experiments of a variant; empty if none are written for it."""
     case = Case(row, variant, network, weights, threads)

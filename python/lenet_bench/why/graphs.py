@@ -16,7 +16,7 @@ from tensorflow.python.eager import context
 from ..experiment_names import ENTERING
 from ..networks.pieces import Form
 from . import Case, Infer, Probe, Ways
-from .ways import COMPILED, EAGER, ON_TENSOR, Below, Held, Inside, called
+from .calling import COMPILED, EAGER, ON_TENSOR, Below, Held, Inside, called
 
 Function = Callable[[Held], Any]  # a function or graph of TensorFlow's, of what holds it
 

@@ -1,22 +1,15 @@
 """How each API is called: its own functions above a network, by the module of its backend."""
 
 from collections.abc import Callable, Mapping
-from types import SimpleNamespace
 from typing import Any
 
 from ..experiment_names import ENTERING
 from ..networks.pieces import Form
-from . import Case, Infer, Way, Ways
+from . import Case, Infer, Ways
+from .calling import COMPILED, EAGER, ON_TENSOR, Below, Held, Inside, called
 
-EAGER = Form(in_full=True, eager=True)
-COMPILED = Form(in_full=True, held=True)  # unused layers are left out, and arrays not copied
 #: Compiled for too long, or captured once.
 _TOO_LONG = ("autotuned", "cudagraph", "max_autotune", "pinned", "reduce_overhead")
-ON_TENSOR = "the call on an array, less that on the API's own"
-
-Held = Any  # the objects that a backend's function holds, by their names in it
-Inside = Callable[[Held], Infer]  # a function that is called instead, on one of them
-Below = tuple[str, str, Inside]  # a `Way` of that
 
 
 def ways_of(case: Case) -> Ways | None:
@@ -27,21 +20,6 @@ def ways_of(case: Case) -> Ways | None:
         return own
     form = COMPILED if module in ("keras", "torch") else Form()
     return called(case, ENTERING, "the call of a network that does nothing", form=form)
-
-
-def called(case: Case, name: str, evidence: str, *below: Below, **more: Any) -> Ways:
-    """The call as users make it, without what all backends share, and the ways below that."""
-
-    def unchecked(made: Any) -> Infer:
-        answer, images = made.answer, case.images
-        return lambda _: answer(images)
-
-    def inside(of: Inside) -> Callable[[Any], Infer]:
-        return lambda made: of(SimpleNamespace(**made.inside()))
-
-    checks = "the call, less without the check of the image and the lock"
-    users = [Way("checks", checks, lambda made: made.infer), Way(name, evidence, unchecked)]
-    return Ways([*users, *(Way(way, why, inside(of)) for way, why, of in below)], **more)
 
 
 def _numpy(case: Case) -> dict[str, Ways]:

@@ -9,12 +9,12 @@ from collections.abc import Callable
 from typing import Any
 
 from ...errors import Unsupported
-from ..graph import Layer, Network
+from ..graph import Graph, Layer
 
 Function = Callable[..., Any]
 
 
-def chained(network: Network, function_of: Callable[[Layer], Function]) -> Function:
+def chained(network: Graph, function_of: Callable[[Layer], Function]) -> Function:
     """The network as a function of its input, from a function for each layer.
 
     It is written as a person would, a line a layer, since a loop over layers takes a part of a

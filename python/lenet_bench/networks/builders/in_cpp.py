@@ -2,14 +2,13 @@
 
 from dataclasses import replace
 
-from ...registry import Network as Built
-from ...registry import native
+from ...registry import Network, native
 from ...registry.backend import Native
 from ...weights import Weights
-from ..graph import Network
+from ..graph import Graph
 
 
-def built(row: Native, variant: str, network: Network, weights: Weights, threads: int) -> Built:
+def built(row: Native, variant: str, network: Graph, weights: Weights, threads: int) -> Network:
     numbers = {layer.name: number for number, layer in enumerate(network.layers)}
     layers = [
         (
@@ -23,5 +22,5 @@ def built(row: Native, variant: str, network: Network, weights: Weights, threads
     ]
     options = {"variant": variant} if variant else {}
     cls = native.load(replace(row, cls=row.built))
-    made: Built = cls(network.shape, layers, threads=threads, **options)
+    made: Network = cls(network.shape, layers, threads=threads, **options)
     return made

@@ -9,7 +9,7 @@ from jax import numpy as jnp
 
 from ...backends.jax import LAYOUT
 from ...weights import Weights
-from ..graph import Layer, Network
+from ..graph import Graph, Layer
 from ..seeded import channels_last, last
 from . import Function, chained
 from .arrays import common
@@ -17,7 +17,7 @@ from .arrays import common
 Parameters = dict[str, jax.Array]
 
 
-def in_place(network: Network, weights: Weights) -> dict[str, Any]:
+def in_place(network: Graph, weights: Weights) -> dict[str, Any]:
     def load(_: Weights) -> Parameters:
         jax.config.update("jax_cpu_enable_async_dispatch", False)  # as the backend has it
         return jax.device_put(channels_last(network, weights))

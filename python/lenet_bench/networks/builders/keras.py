@@ -9,15 +9,15 @@ from keras import layers
 
 from ...weights import Weights
 from ..exact import EPSILON
-from ..graph import Layer, Network
+from ..graph import Graph, Layer
 from ..seeded import as_images, channels_last, inputs_of, last, update_first
 
 
-def in_place(network: Network, weights: Weights) -> dict[str, Any]:
+def in_place(network: Graph, weights: Weights) -> dict[str, Any]:
     return {"lenet": lambda _: model(network, weights)}
 
 
-def model(network: Network, weights: Weights, batch: int | None = None) -> keras.Model:
+def model(network: Graph, weights: Weights, batch: int | None = None) -> keras.Model:
     """A Sequential where the network is a chain, as in the guides."""
     image = as_images(inputs_of(network, 1), channels_last=True)[0, ..., np.newaxis]
     begin = keras.Input(image.shape, batch_size=batch)
@@ -86,7 +86,7 @@ def _called(layer: Layer, made: layers.Layer, given: list[Any]) -> Any:
     return made(given if len(given) > 1 else given[0])
 
 
-def _inside(network: Network) -> dict[str, str]:
+def _inside(network: Graph) -> dict[str, str]:
     """The activation of each layer that can have it inside: it alone reads that layer."""
     names = [name for layer in network.computed for name in layer.inputs]
     kinds = {layer.name: layer.kind for layer in network.layers}

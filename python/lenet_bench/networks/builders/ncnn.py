@@ -12,7 +12,7 @@ import numpy as np
 from ...errors import Unsupported
 from ...weights import Weights
 from ..exact import EPSILON
-from ..graph import Layer, Network
+from ..graph import Graph, Layer
 
 _MAGIC = 7767517
 _TYPES = {
@@ -29,7 +29,7 @@ _TYPES = {
 _LENET = ("conv1", "conv2", "fc1", "fc2")
 
 
-def in_place(network: Network, weights: Weights) -> dict[str, Any]:
+def in_place(network: Graph, weights: Weights) -> dict[str, Any]:
     if network.vocabulary:
         raise Unsupported("ncnn's Embed reads whole numbers, and no layer makes them of floats")
     parts = [_parameters(layer, weights) for layer in network.computed]
@@ -49,7 +49,7 @@ def _parameters(layer: Layer, weights: Weights) -> list[Any]:
     return [one for number, array in enumerate(p) for one in ([tag] * (number % 2 == 0) + [array])]
 
 
-def _text(network: Network) -> str:
+def _text(network: Graph) -> str:
     """A layer a line. What several layers read is split, since a blob has one reader."""
     names = [name for layer in network.computed for name in layer.inputs]
     lines = [_line("Input", "image", [], ["image"]), _begin(network)]
@@ -72,7 +72,7 @@ def _line(kind: str, name: str, given: list[str], made: list[str], *settings: st
     return " ".join([kind, name, str(len(given)), str(len(made)), *given, *made, *settings])
 
 
-def _begin(network: Network) -> str:
+def _begin(network: Graph) -> str:
     """The shape, columns first."""
     sizes = [f"{number}={size}" for number, size in enumerate(reversed(network.shape))]
     return _line("Reshape", "begin", ["image"], ["input"], *sizes)

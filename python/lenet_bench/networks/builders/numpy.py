@@ -10,7 +10,7 @@ from numpy.lib.stride_tricks import as_strided
 from ...backends.numpy import softmax
 from ...weights import Weights
 from .. import exact
-from ..graph import Layer, Network
+from ..graph import Graph, Layer
 from ..seeded import channels_last, last
 from . import Function, chained
 from .arrays import common
@@ -18,7 +18,7 @@ from .arrays import common
 Array = Any
 
 
-def in_place(network: Network, weights: Weights) -> dict[str, Any]:
+def in_place(network: Graph, weights: Weights) -> dict[str, Any]:
     found = channels_last(network, weights)
 
     def build(weights: Weights) -> Callable[[Array], dict[str, Array]]:  # noqa: ARG001

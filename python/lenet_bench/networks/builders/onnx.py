@@ -9,13 +9,13 @@ from onnx import TensorProto, helper, numpy_helper
 from ...export.onnx import IR_VERSION, OPSET
 from ...weights import Weights
 from ..exact import EPSILON
-from ..graph import Layer, Network
+from ..graph import Graph, Layer
 from ..seeded import as_images, inputs_of, update_first
 
 Array = NDArray[Any]
 
 
-def in_place(network: Network, weights: Weights) -> dict[str, Any]:
+def in_place(network: Graph, weights: Weights) -> dict[str, Any]:
     rows = as_images(inputs_of(network, 1), channels_last=False).shape[1:]
     shape, add = (1, *rows), _Nodes()
     same = shape == network.shape

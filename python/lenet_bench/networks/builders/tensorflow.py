@@ -8,12 +8,12 @@ import tensorflow as tf
 
 from ...weights import Weights
 from ..exact import EPSILON
-from ..graph import Layer, Network
+from ..graph import Graph, Layer
 from ..seeded import channels_last, last
 from . import Function, chained
 
 
-def in_place(network: Network, weights: Weights) -> dict[str, Any]:
+def in_place(network: Graph, weights: Weights) -> dict[str, Any]:
     class Built(tf.Module):
         def __init__(self, _: Weights) -> None:
             super().__init__()

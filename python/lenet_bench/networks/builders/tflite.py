@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...export import converted, versions
 from ...weights import Weights
-from ..graph import Layer, Network
+from ..graph import Graph, Layer
 
 #: What the model depends on beside the network.
 _SOURCES = ("seeded.py", "builders/keras.py")
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ...process import Parent
 
 
-def in_place(network: Network, weights: Weights) -> dict[str, Any]:
+def in_place(network: Graph, weights: Weights) -> dict[str, Any]:
     sources = [(Path(__file__).parents[1] / one).read_text() for one in _SOURCES]
     made_of = [*sources, *versions("tflite"), repr(network), weights.sha256]
     name = re.sub(r"\W+", "-", network.name)
@@ -32,7 +32,7 @@ def serve(parent: "Parent") -> None:
     from . import keras
 
     file, (layers, parameters) = parent.hear()
-    network = Network("", "", tuple(Layer(*one) for one in layers))
+    network = Graph("", "", tuple(Layer(*one) for one in layers))
     model = keras.model(network, Weights(parameters), batch=1)
     content = tf.lite.TFLiteConverter.from_keras_model(model).convert()
     parent.say(Path(file).write_bytes(content))

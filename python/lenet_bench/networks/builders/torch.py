@@ -9,11 +9,11 @@ from torch import nn
 from torch.nn import functional
 
 from ...weights import Weights
-from ..graph import Layer, Network
+from ..graph import Graph, Layer
 from . import Function, chained
 
 
-def in_place(network: Network, weights: Weights) -> dict[str, Any]:  # noqa: ARG001
+def in_place(network: Graph, weights: Weights) -> dict[str, Any]:  # noqa: ARG001
     class Built(nn.Module):
         def __init__(self) -> None:
             super().__init__()

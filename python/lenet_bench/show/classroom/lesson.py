@@ -8,13 +8,11 @@ import numpy as np
 
 from ...cost import Source, api_names, lines_of_code, sources
 from ...errors import LenetBenchError, ResultError
+from ...experiment_names import HANDING_OVER, MATHEMATICS, PREPARING
 from ...questions.cost import STAGES, staged
 from ...registry import find
 from ...results import Result
 from ...results.breakdown import (
-    HANDING_OVER,
-    MATHEMATICS,
-    PREPARING,
     UNEXPLAINED,
     Part,
     breakdowns,

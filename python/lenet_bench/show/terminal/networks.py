@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Sequence
 
 from ... import units
-from ...networks.placed import Described
 from ...questions.agreement import Agreement
+from ...subjects.network import Described
 from ..sentences import backend_of
 from .screen import MARGIN, Screen
 from .table import Cell, Column, table

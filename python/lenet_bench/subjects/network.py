@@ -1,25 +1,32 @@
-"""A network in LeNet's place: the functions of a backend's file, given another model."""
+"""Another network in LeNet's place: the functions of a backend's file, given another model.
 
+The right answers are exact, in float64. Float32's own error is the measure of how near to them a
+backend's must be: the relative L2 distance of NumPy's answers in that precision, each layer by its
+definition.
+"""
+
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
 from importlib.util import find_spec, module_from_spec
-from typing import Any
+from pathlib import Path
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .. import networks
 from ..errors import Unsupported, first_line
 from ..network import LENET
-from ..registry import IN_CPP, Backend, Device, check_needs, find, names
-from ..registry import Network as Built
+from ..networks import Graph, graph, seeded
+from ..networks.builders import in_cpp
+from ..registry import FLOAT32, IN_CPP, Backend, Device, Network, check_needs, find, names
 from ..registry.adapter import Adapter
 from ..registry.building import build
 from ..weights import Weights
-from .builders import in_cpp
-from .graph import Network
-from .seeded import as_images, inputs_of
+from .subject import STRETCHES, Judge, Known, Prepared, Run, Subject
 
 #: Layers that a backend's API does not have, as tried with the versions in constraints.txt.
 LACKING = {"gru": ("keras-jax:jit", "mnn", "mnn:direct", "ncnn", "tflite-micro", "tvm")}
@@ -31,12 +38,100 @@ _BUILDERS = {
     **{name: name for name in ("jax", "keras", "ncnn", "numpy", "tensorflow")},
 }
 _CHANNELS_LAST = ("jax", "keras", "numpy", "tensorflow", "tflite")  # of these builders
+_EACH = 2  # inputs of a stretch and of the warm-up
+_ALLOWED = 100  # times float32's own error; a wrong weight is off by ten thousand times
+
+
+@dataclass(frozen=True)
+class OtherNetwork(Subject):
+    """A network of NETWORKS with seeded weights, on the backends that are built for any network."""
+
+    name: str
+
+    lacks: ClassVar[tuple[str, ...]] = ("--batch",)
+
+    @property
+    def label(self) -> str:
+        return self.name
+
+    @property
+    def floats(self) -> int:
+        return self.graph().answers
+
+    def backends(self, device: Device | None) -> list[str]:
+        return able(device or "cpu")
+
+    def prepared(self, run: Run) -> Prepared:  # noqa: ARG002
+        """Inputs in the network's own shape, and the exact answers in float64.
+
+        They are the same in each run, and computed once. No backend is asked for new ones, as it is
+        with LeNet, since what answers is made by our own builders, which remember nothing.
+        """
+        from ..cache import made
+        from ..networks import exact
+        from ..results import Other
+
+        network = self.graph()
+        check_memory(network)
+        inputs = seeded.inputs_of(network, _EACH * (2 + STRETCHES))
+        sources = [Path(str(one.__file__)).read_text() for one in (networks, graph, seeded, exact)]
+        made_of = [*sources, str(len(inputs))]
+        path = made("answers", self.name, made_of, lambda _: _computed(network, inputs))
+        kept = json.loads(path.read_bytes())
+        parts = (np.split(one, 2 + STRETCHES) for one in (inputs, np.array(kept["answers"])))
+        rotating, edges, *timed = map(Known, *parts)
+        allowance = _ALLOWED * kept["float32"] / FLOAT32
+        return Prepared(
+            self,
+            kept["sha256"],
+            rotating,
+            edges,
+            timed,
+            judge=Judge(exact.distance, allowance),
+            other=Other(self.name, kept["float32"]),
+        )
+
+    def as_taken(self, name: str, inputs: Any) -> Any:
+        return images_of(find(name)[0], inputs)
+
+    def weights(self) -> Weights:
+        return seeded.weights_of(self.graph())
+
+    def build(self, name: str, threads: int, weights: Weights, first: Any) -> Network:  # noqa: ARG002
+        return place(name, self.graph(), weights, threads)
+
+    def graph(self) -> Graph:
+        return networks.network(self.name)
+
+
+def _computed(network: Graph, inputs: NDArray[np.float32]) -> bytes:
+    from ..networks import exact
+
+    weights = seeded.weights_of(network)
+    answers, in_float32 = (
+        np.stack([exact.answer_of(network, weights, one, kind) for one in inputs])
+        for kind in (np.float64, np.float32)
+    )
+    own = max(exact.distance(in_float32, answers), float(np.finfo(np.float32).eps))
+    kept = {"float32": own, "sha256": weights.sha256, "answers": answers.tolist()}
+    return json.dumps(kept).encode()
+
+
+def check_memory(network: Graph) -> None:
+    """Raise LenetBenchError where a process with the network does not fit the free memory."""
+    from ..networks.memory import require_memory
+
+    require_memory(
+        f"{network.name} has {network.weights / 1e6:.0f} million weights, and its process",
+        4 * network.weights,
+        4 * network.activations,
+    )
 
 
 class Placed(Adapter):
     """The adapter of another network than LeNet, whose images have another shape and any values."""
 
-    def __init__(self, network: Network, *arguments: Any, **named: Any) -> None:
+    def __init__(self, network: Graph, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
         self._network = network
         self._given.clear()  # the API has its own copy of the weights
@@ -56,9 +151,9 @@ class Placed(Adapter):
 
 
 def _file_with(row: Backend, others: Mapping[str, Any]) -> dict[str, Any]:
-    """The backend's file with other objects in place of its names, as an adapter takes it.
+    """A copy of the backend's module with some of its globals replaced, as an adapter takes it.
 
-    A name that the file does not have is a model that the function takes: onnx_model.
+    Names that the module does not have become arguments of its functions, such as onnx_model.
     """
     spec = find_spec(f"lenet_bench.backends.{row.module}")
     assert spec is not None
@@ -70,7 +165,7 @@ def _file_with(row: Backend, others: Mapping[str, Any]) -> dict[str, Any]:
     return {"file": file, "given": given}
 
 
-def place(name: str, network: Network, weights: Weights, threads: int) -> Built:
+def place(name: str, network: Graph, weights: Weights, threads: int) -> Network:
     """Build the network on a backend's variant.
 
     Raises Unavailable where the backend cannot run here, and Unsupported, in the API's own words,
@@ -81,7 +176,7 @@ def place(name: str, network: Network, weights: Weights, threads: int) -> Built:
         raise Unsupported(f"{name} {reason}")
     check_needs(row, variant)
 
-    def adapted(row: Backend, variant: str, weights: Weights, threads: int) -> Built:
+    def adapted(row: Backend, variant: str, weights: Weights, threads: int) -> Network:
         if row.native:
             return in_cpp.built(row.native, variant, network, weights, threads)
         return placed(row, variant, network, weights, threads)
@@ -90,13 +185,13 @@ def place(name: str, network: Network, weights: Weights, threads: int) -> Built:
 
 
 def placed(
-    row: Backend, variant: str, network: Network, weights: Weights, threads: int, **others: Any
+    row: Backend, variant: str, network: Graph, weights: Weights, threads: int, **others: Any
 ) -> Adapter:
     """The network on a variant that is known to run, also in place of other names of its file.
 
     Pieces of LeNet are called as LeNet is.
     """
-    builder = import_module(f"{__package__}.builders.{_BUILDERS[row.module]}")
+    builder = import_module(f"lenet_bench.networks.builders.{_BUILDERS[row.module]}")
     kept = Weights({name: weights[name] for name in network.parameters})
     try:
         others = in_any_file(network, row) | builder.in_place(network, kept) | others
@@ -109,9 +204,9 @@ def placed(
         raise _unsupported(row, variant, network, error) from error
 
 
-def in_any_file(network: Network, row: Backend) -> dict[str, Any]:
+def in_any_file(network: Graph, row: Backend) -> dict[str, Any]:
     """The shapes that a file may have names for."""
-    _, rows, columns = image_shape = images_of(row, inputs_of(network, 1)).shape
+    _, rows, columns = image_shape = images_of(row, seeded.inputs_of(network, 1)).shape
     return {
         "IMAGE": (rows, columns),
         "CLASSES": network.answers,
@@ -122,10 +217,10 @@ def in_any_file(network: Network, row: Backend) -> dict[str, Any]:
 
 def images_of(row: Backend, inputs: NDArray[np.float32]) -> NDArray[np.float32]:
     """Inputs as this backend takes them."""
-    return as_images(inputs, channels_last=_BUILDERS.get(row.module) in _CHANNELS_LAST)
+    return seeded.as_images(inputs, channels_last=_BUILDERS.get(row.module) in _CHANNELS_LAST)
 
 
-def _unsupported(row: Backend, variant: str, network: Network, error: Exception) -> Unsupported:
+def _unsupported(row: Backend, variant: str, network: Graph, error: Exception) -> Unsupported:
     """In the API's own words, after the layer that is known to be the reason."""
     known = [kind for kind in network.kinds if row.spell(variant) in LACKING.get(kind, ())]
     why = f" for its layer {', '.join(known)}" if known else ""
@@ -159,7 +254,7 @@ class Described:
     apis: tuple[str, ...]  # the backends and variants that can run it
 
 
-def described(network: Network) -> Described:
+def described(network: Graph) -> Described:
     lacking = {name for kind in network.kinds for name in LACKING.get(kind, ())}
     return Described(
         name=network.name,

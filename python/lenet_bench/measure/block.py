@@ -1,0 +1,223 @@
+"""A block: a start of a backend that is checked, warmed up, timed, checked again, and ended."""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import inf
+from typing import Any
+
+import msgspec
+
+from ..errors import without_middle
+from ..results import Anatomy, Batch, Block, Experiment
+from ..results.portable import portable
+from ..subjects.subject import Prepared
+from . import messages
+from .empty import EMPTY
+from .judged import SHORTEST_S, Judged, UnlikelyTimes
+from .options import Entry
+from .start import BudgetEnded, Conditions, Failed
+from .watch import cpu_times, mhz, open_meter, shares, used
+
+_MOST_UNLIKELY = 3  # processes with unlikely times, after which the backend has failed
+_WARM_SHARE = 1 / 5  # of the timed time: caches refill within some calls, AVX-512's clocks in 1 ms
+_TIMED_SHARE = 1 / 4  # of what the start took: starts differ more than the calls of one
+_LONGEST_S = 0.5  # that calls are timed for
+_BATCH_S = 0.05
+_EXPERIMENTS_S = 180.0  # longer timeout than for any other answer
+_GRACE_S = 2.0  # after the budget, to end a turn and to hear what it found
+_LONGEST, _LONGEST_TRACEBACK = 1000, 16_000  # most characters kept of a backend's text
+
+
+@dataclass(frozen=True)
+class Task:
+    """One block of one backend."""
+
+    entry: Entry
+    round: int
+    at_s: float  # since the run began
+    blocks: Sequence[Block]  # of this backend, so far
+    tell: Callable[[str, float], None]  # of what takes long, and how many seconds still
+    until_s: float = inf  # by time.monotonic: when its experiments end
+
+    @property
+    def first(self) -> bool:
+        """Whether none succeeded before: its cache is probed too."""
+        return not self.blocks or self.blocks[-1].status != "ok"
+
+    @property
+    def undisturbed_loop_ns(self) -> int | None:
+        """The reference loop beside it on an undisturbed machine."""
+        return min((ns for block in self.blocks for _, ns in block.slices), default=None)
+
+
+def measure_block(task: Task, conditions: Conditions, known: Prepared) -> Block | None:
+    """Run the block. A failing backend gives a block with that status.
+
+    There is none where the budget ends before the calls are timed and checked; after that, the
+    block is without what was not measured any more.
+    Unlikely times fail it only if each of some processes has them.
+    """
+    for _ in range(_MOST_UNLIKELY):
+        block, is_unlikely = _one_process(task, conditions, known)
+        if not is_unlikely:
+            break
+    return block
+
+
+def _one_process(task: Task, conditions: Conditions, known: Prepared) -> tuple[Block | None, bool]:
+    """The block, and whether it failed for unlikely times."""
+    began = time.monotonic()
+    found: dict[str, Any] = {}
+    failure: Failed | None = None
+    start: Judged | None = None
+    try:
+        start = Judged(task.entry, conditions, known)
+        for phase in (_started, _timed, _batches, _taken_apart):
+            found |= phase(start, task)
+    except BudgetEnded:
+        return None, False
+    except Failed as raised:
+        failure = raised
+        when = f"in round {task.round + 1}: " if "cold_start" in found else "while starting: "
+        found |= _failed(failure, when, known.subject.hint(task.entry.name))
+    finally:
+        if start is not None:
+            found |= _ended(start)
+    took_s = time.monotonic() - began
+    name = task.entry.name
+    block = Block(backend=name, round=task.round, at_s=task.at_s, took_s=took_s, **found)
+    return block, isinstance(failure, UnlikelyTimes)
+
+
+def _failed(failure: Failed, when: str, hint: str) -> dict[str, Any]:
+    when = "" if failure.status in ("unavailable", "unsupported") else when
+    hint = "" if failure.status == "wrong" else hint
+    return {
+        "status": failure.status,
+        "reason": _said(when + failure.reason + hint),
+        "traceback": _said(failure.traceback or "", _LONGEST_TRACEBACK) or None,
+    }
+
+
+def _ended(start: Judged) -> dict[str, Any]:
+    """What is known of a process in any case, and at last; it is ended here."""
+    found = {
+        "runs": {portable(name): portable(value) for name, value in start.runs.items()},
+        "output": portable(start.child.output()),
+        "difference": start.difference,
+    }
+    start.close()
+    return {**found, "left": tuple(map(portable, start.child.left))}
+
+
+def _said(text: str, longest: int = _LONGEST) -> str:
+    """What a backend said, as a result keeps it: without folders, the middle cut out if long."""
+    return portable(without_middle(text, longest))
+
+
+def _started(start: Judged, task: Task) -> dict[str, Any]:
+    """The steps of the start, after which its answers are right."""
+    start.build(start.known.rotating.inputs)
+    start.check_parity()
+    is_probed = task.first and task.entry.checked
+    return {
+        "cold_start": start.cold_start,
+        "cache_probe": start.check_cache() if is_probed else None,
+    }
+
+
+def _timed(start: Judged, task: Task) -> dict[str, Any]:
+    """The calls, and what else used their cores meanwhile; then they are checked."""
+    cores = start.conditions.cores.worker
+    before = cpu_times(cores)
+    found = _calls(start, task)
+    found["steal_share"], found["other_share"] = shares(cores, before, start.child.pid)
+    found["mhz"] = mhz(cores)
+    start.check_timing()
+    return found
+
+
+def _calls(start: Judged, task: Task) -> dict[str, Any]:
+    """The timed calls. With an interval there is no warm-up, since applications have none.
+
+    With `--beside` no call is discarded.
+    """
+    starts = (block.cold_start for block in task.blocks if block.cold_start)
+    start_s = next(starts, start.cold_start).total_s  # the same in each block
+    timed_s = min(_LONGEST_S, max(SHORTEST_S, _TIMED_SHARE * start_s))
+    warm_s = 0.0 if start.conditions.between.interval_s else _WARM_SHARE * timed_s
+    on_gpu = start.entry.device == "gpu"
+    meter = open_meter(start.runs, start.child.pid) if on_gpu else None
+    if meter:
+        start.warm(warm_s)
+    before = meter.read() if meter else None
+    found = start.time(warm_s, timed_s, task.undisturbed_loop_ns)
+    after = meter.read() if meter else None
+    if start.conditions.options.beside:
+        found["slices"] = ()
+    if on_gpu:
+        name = meter.name if meter else start.runs.get("device", "GPU")
+        profile_us = start.ask(messages.Profile()).profile_us
+        found["gpu"] = used(name, before, after, len(found["samples_ns"]), profile_us)
+    return found
+
+
+def _batches(start: Judged, task: Task) -> dict[str, Any]:
+    """Throughput: a failure removes only this size, from this block on."""
+    if not task.entry.checked:
+        return {}
+    batches: list[Batch] = []
+    refusals: dict[str, str] = {}
+    refused = {size for block in task.blocks for size in block.batch_refusals}
+    for size in start.conditions.options.batches:
+        if str(size) in refused:
+            continue
+        try:
+            batches.append(start.time_batch(size, _WARM_SHARE * _BATCH_S, _BATCH_S))
+        except BudgetEnded:
+            break
+        except Failed as failure:
+            refusals[str(size)] = _said(failure.reason)
+            if start.child.ended:
+                break
+    return {"batches": tuple(batches), "batch_refusals": refusals}
+
+
+def _taken_apart(start: Judged, task: Task) -> dict[str, Any]:
+    """The experiments of `why`, or the reason why there are none."""
+    if not start.conditions.options.breakdown or task.entry.name == EMPTY:
+        return {}
+    found: dict[str, Any] = {}
+    cores = start.conditions.cores.one_more
+    limits = {"longer_s": _EXPERIMENTS_S, "grace_s": _GRACE_S}
+    try:
+        if task.first:
+            dissected = start.ask(messages.Dissect())
+            found["anatomy"] = msgspec.convert(dissected.anatomy, Anatomy)
+        task.tell("building its experiments", 0.0)
+        turns = start.ask(messages.BuildExperiments(), longer_s=_EXPERIMENTS_S)
+        began = time.monotonic()
+        while turns.most > turns.done:
+            now = time.monotonic()
+            if now >= task.until_s:
+                break
+            turn_s = (now - began) / turns.done if turns.done else 0.0
+            task.tell(said_of_turns(turns), turn_s * (turns.most - turns.done))
+            turns = start.ask(messages.TurnOfExperiments(task.until_s - now), **limits)
+        if turns.most and not turns.done:
+            raise Failed("timeout", "the budget ended before each experiment had a turn")
+        if time.monotonic() >= task.until_s:
+            cores = ()
+        made = start.ask(messages.AskExperiments(cores), **limits)
+        found["experiments"] = msgspec.convert(made.experiments, tuple[Experiment, ...])
+    except Failed as failure:
+        found["no_experiments_reason"] = _said(failure.reason)
+    return found
+
+
+def said_of_turns(turns: messages.Turns) -> str:
+    number, most = turns.done + 1, turns.most
+    if number > turns.enough:
+        return f"waiting for a quiet machine, turn {number} of at most {most} of its experiments"
+    return f"turn {number} of {most} of its experiments"

@@ -1,0 +1,206 @@
+"""Whose answers to a model are right: the largest group of voices that agree.
+
+ONNX's reference evaluator is one voice, and each engine that is installed here another, whether it
+is measured or not: it is asked before the run, within a bound of time. Where two groups are equally
+large, either is right.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from math import inf, isfinite
+from time import monotonic
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import LenetBenchError
+from ..registry import FLOAT32, find, is_installed, tolerance
+from ..registry.backend import ON_GPU
+from ..texts import listed
+from .subject import Judge, Run, Subject
+
+Array = NDArray[Any]
+Answers = Sequence[Sequence[Array]]  # of each input, each output
+
+REFERENCE = "ONNX's reference evaluator"
+# TFLite Micro's kernels are the reference kernels of LiteRT's sources: two of one mind.
+_KIN = {"tflite-micro": "litert"}
+
+
+@dataclass(frozen=True)
+class _Voice:
+    """Who answered: the evaluator, or an engine."""
+
+    name: str
+    answers: Answers
+    allowed: float  # distance of answers that agree with these
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The answers that are right, as several where nothing decides between them."""
+
+    arbiter: str  # for the head of the table
+    judge: str  # who gave them
+    right: Sequence[Answers]
+
+    def of_each(self, inputs: int) -> Array:
+        """The right answers to each input; None where nothing answered."""
+        found = np.full(inputs, None)
+        for number, answers in enumerate(zip(*self.right, strict=True)):
+            found[number] = answers
+        return found
+
+
+def verdict(
+    subject: Subject, inputs: Sequence[Any], judge: Judge, reference: Answers | None, run: Run
+) -> Verdict:
+    """Hear all voices, for half of what is left of the budget; `reference` is the evaluator's."""
+    within, until_s = f"{run.timeout_s:.0f} s", monotonic() + run.timeout_s
+    if isfinite(run.until_s):
+        within = "half of the budget; give a larger --budget"
+        until_s = min(until_s, (run.until_s + monotonic()) / 2)
+    run = replace(run, until_s=until_s)
+    voices = [_Voice(REFERENCE, reference, judge.allowed(FLOAT32))] if reference else []
+    late = _hear(voices, subject, inputs, judge, run)
+    if not voices and late:
+        raise LenetBenchError(f"{subject.file_name}: no engine answered within {within}")
+    found = _verdict(voices)
+    judgeable = [answers for answers in found.right if not _has_nan(answers)]
+    if found.right and not judgeable:
+        raise LenetBenchError(f"{subject.file_name}: its answers are NaN, so none can be judged")
+    return replace(found, right=judgeable)
+
+
+def _hear(
+    voices: list[_Voice], subject: Subject, inputs: Sequence[Any], judge: Judge, run: Run
+) -> list[str]:
+    """Add an answer of each engine, and return the engines for which the time was too short.
+
+    Each has a quarter of it. Ends where the evaluator's group can be neither outnumbered nor
+    equalled any more.
+    """
+    ways = _ways(subject, run)
+    quarter_s = (run.until_s - monotonic()) / 4
+    late = []
+    for left, (engine, names) in zip(range(len(ways), 0, -1), ways.items(), strict=True):
+        if _is_settled(voices, left):
+            break
+        for name in names:
+            run.tell(f"asking {name} about the model")
+            asked = run.ask(subject, name, inputs, min(run.until_s, monotonic() + quarter_s))
+            if asked.status == "ok":
+                voices.append(_Voice(engine, asked.answers, judge.allowed(tolerance(name))))
+            if asked.status == "timeout":
+                late.append(engine)
+            if asked.status in ("ok", "timeout", "unavailable"):  # of others the run says why
+                break
+    return late
+
+
+def _ways(subject: Subject, run: Run) -> dict[str, list[str]]:
+    """The ways to ask each engine: those that are measured first, then those on the CPU.
+
+    Variants are one voice.
+    """
+    able = [name for name in subject.backends("cpu") if is_installed(find(name)[0])]
+    named = [name for name in run.backends if name in subject.backends(None)]
+    ways: dict[str, list[str]] = {}
+    for name in dict.fromkeys((*named, *able)):
+        engine = find(name)[0].name.removesuffix(ON_GPU)
+        ways.setdefault(_KIN.get(engine, engine), []).append(name)
+    return ways
+
+
+def _is_settled(voices: Sequence[_Voice], left: int) -> bool:
+    """Whether the evaluator's group is larger than any other can become with so many more."""
+    if not voices or voices[0].name != REFERENCE:
+        return False
+    agreeing = len(_group(voices[0], voices))
+    return agreeing > len(voices) - agreeing + left
+
+
+def _verdict(voices: Sequence[_Voice]) -> Verdict:
+    """The answers of the largest group; of each, where several are as large."""
+    groups = {voice.name: _group(voice, voices) for voice in voices}
+    if not voices:
+        return Verdict("none, since nothing answers", "nobody", [])
+
+    def rank(voice: _Voice) -> tuple[int, bool, float]:
+        return len(groups[voice.name]), voice.name == REFERENCE, -voice.allowed
+
+    best, *others = sorted(voices, key=rank, reverse=True)
+    rivals = [best]
+    for voice in others:
+        alone = all(voice.name not in groups[rival.name] for rival in rivals)
+        if alone and len(groups[voice.name]) == len(groups[best.name]):
+            rivals.append(voice)
+    right = [rival.answers for rival in rivals]
+    named = [listed(groups[rival.name]) for rival in rivals]
+    if len(rivals) > 2 and len(groups[best.name]) == 1:
+        raise LenetBenchError(
+            f"no two of {listed([one.name for one in rivals])} agree, so none can be believed"
+        )
+    if len(rivals) > 1:
+        off = max(_difference(rival.answers, best.answers) for rival in rivals)
+        judge = ", or ".join(named)
+        return Verdict(f"{judge}, which differ by {off:.2g}: who is right is unknown", judge, right)
+    if best.name == REFERENCE:
+        return Verdict(
+            REFERENCE + ("" if others else " alone: nothing else answers"), REFERENCE, right
+        )
+    if not others:
+        return Verdict(f"{best.name}, the only engine that answers", best.name, right)
+    reference = next((voice for voice in others if voice.name == REFERENCE), None)
+    if reference and REFERENCE not in groups[best.name]:
+        off = _difference(reference.answers, best.answers)
+        against = listed([one for one in groups[REFERENCE] if one not in groups[best.name]])
+        differ = "differ" if " and " in against else "differs"
+        return Verdict(f"{named[0]}, from which {against} {differ} by {off:.2g}", named[0], right)
+    return Verdict(f"{named[0]}, which agree", named[0], right)
+
+
+def _group(voice: _Voice, voices: Iterable[_Voice]) -> list[str]:
+    """Who agrees with it, itself included."""
+    return [
+        other.name
+        for other in voices
+        if _difference(other.answers, voice.answers) <= max(other.allowed, voice.allowed)
+    ]
+
+
+def _has_nan(answers: Answers) -> bool:
+    return any(np.isnan(one).any() for answer in answers for one in answer)
+
+
+def from_nearest(found: Answers, expected: Sequence[Sequence[Sequence[Array]] | None]) -> float:
+    """The distance from those of the right answers that are nearest: of each input, all of them."""
+    if any(right is None for right in expected):
+        return inf
+    each = zip(*(right for right in expected if right), strict=True)
+    return min((_difference(found, right) for right in each), default=0.0)
+
+
+def _difference(found: Answers, expected: Answers) -> float:
+    """Of all inputs the farthest; NaN stays."""
+    return float(np.max([*map(_distance, found, expected)], initial=0.0))
+
+
+def _distance(found: Sequence[Array], expected: Sequence[Array] | None) -> float:
+    """Of one input's outputs the farthest: relative L2 distance; infinity for another shape."""
+    distances = [0.0]
+    if expected is None or len(found) != len(expected):
+        return float("inf")
+    for one, other in zip(found, expected, strict=True):
+        if one.size != other.size:
+            return float("inf")
+        if "b" in (one.dtype.kind, other.dtype.kind):  # an engine may have numbers in their place
+            one, other = one != 0, other != 0
+        a, b = one.ravel().astype(np.float64), other.ravel().astype(np.float64)
+        with np.errstate(invalid="ignore"):
+            # Infinities and NaN are equal where both have them.
+            off = np.where((a == b) | (np.isnan(a) & np.isnan(b)), 0.0, a - b)
+        size = np.linalg.norm(b[np.isfinite(b)])
+        distances.append(float(np.linalg.norm(off) / (size or 1.0)))
+    return float(np.max(distances))

@@ -1,0 +1,235 @@
+"""A model file of the user's own, on the engines that read it.
+
+An answer is a list of outputs, each of any type and shape.
+"""
+
+import hashlib
+from collections.abc import Mapping
+from contextlib import closing, suppress
+from dataclasses import dataclass, field, replace
+from errno import ENOENT
+from importlib import import_module
+from pathlib import Path
+from subprocess import CalledProcessError
+from textwrap import shorten
+from time import monotonic
+from types import SimpleNamespace
+from typing import Any, ClassVar
+
+from numpy.typing import NDArray
+
+from ..errors import LenetBenchError, Unsupported
+from ..models.callers import CALLERS, Model
+from ..networks.memory import limit_memory
+from ..process import Child, Died
+from ..registry import FLOAT32, Backend, Device, Network, check_needs, find, names
+from ..registry.adapter import Adapter
+from ..registry.backend import ON_GPU
+from ..registry.building import build
+from ..texts import listed, printable
+from ..weights import Weights
+from .subject import STRETCHES, Judge, Known, Prepared, Run, Subject
+
+_LONGEST = 300  # characters of an engine's sentence
+_READ_S = 120.0
+_ANSWER_S = 15.0  # for all inputs
+_ALLOWED = 1e-3  # relative L2 distance; a wrong operator is off by hundred times
+#: Of coarser numbers: float16, some layers deep; a step of eight bits up or down.
+_ALLOWED_COARSE = {"float16": 0.02, "int8": 0.05}
+
+
+@dataclass(frozen=True)
+class ModelFile(Subject):
+    """A model file, and how its inputs are made, by name."""
+
+    file: str
+    shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    data: str = ""  # an .npz file of real inputs
+    # Known when it has been read:
+    sha256: str = ""
+    fixed: str = ""  # the file in which all shapes are fixed
+    outputs: tuple[str, ...] = ()
+    made_1: Mapping[str, str] = field(default_factory=dict)  # shapes in which 1 took a ?'s place
+
+    lacks: ClassVar[tuple[str, ...]] = ("--batch", "why")
+
+    @property
+    def path(self) -> Path:
+        return Path(self.file)
+
+    @property
+    def label(self) -> str:
+        short = printable(self.path.name)[:100]
+        return f"{short} ({self.sha256[:8]})" if self.sha256 else short
+
+    @property
+    def file_name(self) -> str:
+        return self.path.name
+
+    @property
+    def floats(self) -> None:
+        return None
+
+    def check(self) -> None:
+        if self.path.suffix not in CALLERS:
+            raise LenetBenchError(f"expected a file {' or '.join(CALLERS)}, got {self.file}")
+
+    def backends(self, device: Device | None) -> list[str]:
+        return [one for one in names(device=device) if self.is_read_by(one)]
+
+    def is_read_by(self, name: str) -> bool:
+        return name.removesuffix(ON_GPU) in CALLERS[self.path.suffix]
+
+    def prepared(self, run: Run) -> Prepared:
+        """Inputs that are made for it, and the answers of the arbiter, where any engine answers."""
+        from ..results import Other
+        from . import arbiter
+
+        sha256 = _sha256(self.path)
+        self._check_readers(run)
+        with closing(Child("lenet_bench.models.reader:serve", printed="dropped")) as child:
+            run.tell(f"reading {self.path.name}")
+            read = self._ask(child, min(_READ_S, run.until_s - monotonic()), self._question())
+            run.tell(f"asking {arbiter.REFERENCE} about {self.path.name}")
+            seconds = min(_ANSWER_S, (run.until_s - monotonic()) / 4)
+            reference = None
+            with suppress(LenetBenchError):
+                reference = self._ask(child, seconds, {"answer": True})["answers"]
+        subject = replace(
+            self,
+            sha256=sha256,
+            fixed=read["path"],
+            outputs=tuple(read["outputs"]),
+            made_1=read["open"],
+        )
+        inputs = read["inputs"]
+        judge = Judge(
+            arbiter.from_nearest,
+            _ALLOWED / FLOAT32,
+            _ALLOWED_COARSE.get(read["coarse"], 0.0),
+            said="answers",
+        )
+        verdict = arbiter.verdict(subject, inputs, judge, reference, run)
+        known = Known(inputs, verdict.of_each(len(inputs)))
+        forms = {printable(name)[:100]: _form(array) for name, array in inputs[0].items()}
+        return Prepared(
+            subject,
+            sha256,
+            rotating=known,
+            edges=known,
+            timed=[known] * STRETCHES,
+            judge=replace(judge, whose=f"those of {verdict.judge}"),
+            other=Other(subject.label, arbiter=verdict.arbiter[:200], inputs=forms),
+        )
+
+    def instead(self, asked: str) -> str:
+        if asked == "--batch":
+            return "; `--shape` gives a model's input another first size"
+        return ""
+
+    def hint(self, name: str) -> str:
+        """Where the file has no size, and 1 was used."""
+        if not self.made_1 or not self.is_read_by(name):
+            return ""
+        inputs = list(self.made_1)[:3]
+        forms = ", ".join(f"{one} is {self.made_1[one]}" for one in inputs)
+        return printable(
+            f"; in the file {forms}, and 1 was used for each ?: try --shape {inputs[0]}=SIZES"
+        )
+
+    def build(self, name: str, threads: int, weights: Weights, first: Any) -> Network:  # noqa: ARG002
+        return place(name, Model(Path(self.fixed), self.path, first, self.outputs), threads)
+
+    def takes_one_input(self, name: str) -> bool:  # noqa: ARG002
+        return False
+
+    def _question(self) -> dict[str, Any]:
+        """For the process that reads it."""
+        fields = ("file", "shapes", "ranges", "data")
+        return {name: getattr(self, name) for name in fields}
+
+    def _check_readers(self, run: Run) -> None:
+        """Raise LenetBenchError where none of the named backends reads such a file."""
+        if not any(map(self.is_read_by, run.backends)):
+            named, able = listed(run.backends), CALLERS[self.path.suffix]
+            engines = listed(list(dict.fromkeys(find(name)[0].name for name in able)))
+            raise LenetBenchError(
+                f"no {self.path.suffix} file is read by {named}, but by {engines}"
+            )
+
+    def _ask(self, child: Child, timeout_s: float, question: Any) -> Any:
+        try:
+            answer = child.ask(question, timeout_s)
+        except Died as death:
+            raise LenetBenchError(
+                f"{self.path.name}: it cannot be read: {death.sentence}"
+            ) from None
+        if refusal := answer.get("refused"):
+            raise LenetBenchError(f"{self.path.name}: {refusal}")
+        return answer
+
+
+class OnModel(Adapter):
+    """The adapter of an engine whose function takes a model's inputs by name."""
+
+    def infer(self, images: Any) -> Any:
+        """The model's outputs in its order, of its inputs by name."""
+        with self._lock:
+            try:
+                return list(self.answer(images))
+            except Exception as error:
+                raise _unsupported(self._row, error) from error
+
+
+def place(name: str, model: Model, threads: int) -> Network:
+    """Load the model with a backend's variant.
+
+    Raises Unavailable where the backend cannot run here, and Unsupported, in the engine's own
+    words, where it does not take this model.
+    """
+    row, variant = find(name)
+    caller = CALLERS[model.path.suffix].get(name.removesuffix(ON_GPU))
+    if caller is None:
+        raise Unsupported(f"{name} reads no {model.path.suffix} file here")
+    check_needs(row, variant)
+    limit_memory()
+
+    def adapted(row: Backend, variant: str, weights: Weights, threads: int) -> OnModel:
+        file = SimpleNamespace(**{variant or "build": caller})
+        if row.moved:  # it has to prove its device
+            file.describe = import_module(f"lenet_bench.backends.{row.module}").describe
+        try:
+            return OnModel(row, variant, weights, threads, file=file, given={"model": model})
+        except Exception as error:
+            raise _unsupported(row, error) from error
+
+    return build(row, variant, Weights({}), threads, adapted)
+
+
+def _unsupported(row: Backend, error: Exception) -> Unsupported:
+    """In the engine's own words, from the line on that names an error."""
+    said = str(error).partition("\nStack backtrace")[0]
+    if isinstance(error, CalledProcessError):
+        said = (error.stderr or error.stdout or b"").decode(errors="replace") or said
+    lines = [line.strip() for line in said.splitlines() if line.strip()] or [type(error).__name__]
+    first = next((n for n, line in enumerate(lines) if "error:" in line.lower()), 0)
+    said = shorten(" ".join(lines[first:]), _LONGEST, placeholder=" ...")
+    return Unsupported(f"{row.library} does not run it: {said}")
+
+
+def _form(array: NDArray[Any]) -> str:
+    return f"{array.dtype} {'x'.join(map(str, array.shape)) or 'scalar'}"
+
+
+def _sha256(file: Path) -> str:
+    digest = hashlib.sha256()
+    try:
+        if not file.is_file():  # a pipe would never end
+            raise FileNotFoundError(ENOENT, "no such file")
+        with file.open("rb") as stream:
+            while part := stream.read(1 << 20):
+                digest.update(part)
+    except OSError as error:
+        raise LenetBenchError(f"{file} cannot be read: {error.strerror}") from None
+    return digest.hexdigest()
