@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import signal
 import sys
 from typing import Any
 
@@ -210,6 +211,23 @@ def test_a_network_that_is_refused_does_not_end_the_others():
 
     assert each_network("all", run) == 1
     assert {*ran, "vgg16"} == set(NETWORKS)
+
+
+def test_an_interrupt_before_a_network_is_measured_ends_them_all():
+    ran: list[str] = []
+
+    def run(name):
+        ran.append(name)
+        if name == NETWORKS[1]:
+            signal.raise_signal(signal.SIGTERM)
+        return 0
+
+    before = signal.signal(signal.SIGTERM, lambda *_: None)
+    try:
+        assert each_network("all", run) == 130
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert tuple(ran) == NETWORKS[:2]
 
 
 @pytest.fixture(scope="module")

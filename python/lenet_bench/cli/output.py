@@ -91,21 +91,26 @@ def run(
 def each_network(name: str, run: Callable[[str], int]) -> int:
     """Run it for the network of that name, or for every one; the highest exit code.
 
-    One of several that cannot be measured, as for its size, does not end the others.
+    One of several that cannot be measured, as for its size, does not end the others. An interrupt
+    does, also one between two runs, and the caller shows what was measured.
     """
     if name != ALL_NETWORKS:
         return run(name)
+    from ..measure.interrupts import interrupts
     from ..networks import NETWORKS
 
     codes = [0]
-    for one in NETWORKS:
-        try:
-            codes.append(run(one))
-        except LenetBenchError as error:
-            complain(str(error))
-            codes.append(WRONG)
-        if codes[-1] == INTERRUPTED:
-            break
+    with interrupts():
+        for one in NETWORKS:
+            try:
+                codes.append(run(one))
+            except LenetBenchError as error:
+                complain(str(error))
+                codes.append(WRONG)
+            except KeyboardInterrupt:
+                codes.append(INTERRUPTED)
+            if codes[-1] == INTERRUPTED:
+                break
     return max(codes)
 
 
