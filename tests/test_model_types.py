@@ -148,6 +148,15 @@ def test_iree_takes_and_gives_the_types_of_the_model(judged, kind):
     assert checked("iree", judged(".onnx", kind)) == "ok"
 
 
+def test_the_evaluator_of_onnx_is_not_asked_about_a_tflite_file(model_of):
+    pytest.importorskip("ai_edge_litert")
+    told: list[str] = []
+    options = CompareOptions(("litert",), model=OwnModel(model_of(".tflite", "float32")), seed=0)
+    conditions(options, options.entries(), tell=told.append)
+    assert any("asking litert" in one for one in told)
+    assert not any("ONNX" in one for one in told)
+
+
 def test_mnn_refuses_numbers_that_its_type_does_not_hold(model_of):
     pytest.importorskip("MNN")
     own = ModelFile(str(model_of(".onnx", "int64")), {}, {"i": (2.0**40, 2.0**41)})
