@@ -10,7 +10,12 @@ import numpy as np
 import pytest
 from lenet_bench.errors import LenetBenchError
 from lenet_bench.measure.comparison import compare
+<<<<<<< HEAD
 from lenet_bench.measure.options import CompareOptions
+=======
+from lenet_bench.measure.model_answers import _KIN, _distance
+from lenet_bench.measure.options import CompareOptions, OwnModel
+>>>>>>> f3f889f (Of TFLite Micro and LiteRT the one that answered is named)
 from lenet_bench.models.callers import CALLERS
 from lenet_bench.models.reader import _check_memory, read_model
 from lenet_bench.registry import every_name
@@ -508,6 +513,13 @@ def test_an_installed_engine_that_is_not_measured_has_a_voice(planted):
     result = planted(old_softmax, named=["tract"], onnxruntime="right", tract="right")
     assert statuses(result) == {"tract": "ok"}
     assert str(result.rules.placed.arbiter).startswith("tract and onnxruntime, from which ")
+
+
+def test_of_two_of_one_mind_the_one_that_answered_is_named(planted, monkeypatch):
+    monkeypatch.setitem(_KIN, "tract", "mnn")
+    result = planted(old_softmax, mnn="lambda *_: 1 / 0", tract="right")
+    arbiter = str(result.rules.placed.arbiter)
+    assert arbiter.startswith("ONNX's reference evaluator, or tract, which differ by ")
 
 
 def test_where_no_two_of_three_agree_nothing_is_timed(planted):

@@ -91,7 +91,8 @@ def _hear(
             run.tell(f"asking {name} about the model")
             asked = run.ask(subject, name, inputs, min(run.until_s, monotonic() + quarter_s))
             if asked.status == "ok":
-                voices.append(_Voice(engine, asked.answers, judge.allowed(tolerance(name))))
+                allowed = judge.allowed(tolerance(name))
+                voices.append(_Voice(_engine(name), asked.answers, allowed))
             if asked.status == "timeout":
                 late.append(engine)
             if asked.status in ("ok", "timeout", "unavailable"):  # of others the run says why
@@ -108,9 +109,13 @@ def _ways(subject: Subject, run: Run) -> dict[str, list[str]]:
     named = [name for name in run.backends if name in subject.backends(None)]
     ways: dict[str, list[str]] = {}
     for name in dict.fromkeys((*named, *able)):
-        engine = find(name)[0].name.removesuffix(ON_GPU)
+        engine = _engine(name)
         ways.setdefault(_KIN.get(engine, engine), []).append(name)
     return ways
+
+
+def _engine(name: str) -> str:
+    return find(name)[0].name.removesuffix(ON_GPU)
 
 
 def _is_settled(voices: Sequence[_Voice], left: int) -> bool:
