@@ -10,17 +10,12 @@ import numpy as np
 import pytest
 from lenet_bench.errors import LenetBenchError
 from lenet_bench.measure.comparison import compare
-<<<<<<< HEAD
 from lenet_bench.measure.options import CompareOptions
-=======
-from lenet_bench.measure.model_answers import _KIN, _distance
-from lenet_bench.measure.options import CompareOptions, OwnModel
->>>>>>> f3f889f (Of TFLite Micro and LiteRT the one that answered is named)
 from lenet_bench.models.callers import CALLERS
 from lenet_bench.models.reader import _check_memory, read_model
 from lenet_bench.registry import every_name
 from lenet_bench.results import read_result
-from lenet_bench.subjects.arbiter import _distance
+from lenet_bench.subjects.arbiter import _KIN, _distance
 from lenet_bench.subjects.model import ModelFile
 
 onnx = pytest.importorskip("onnx")

@@ -6,12 +6,13 @@ from functools import cache
 
 import numpy as np
 import pytest
+from lenet_bench.errors import first_line
 from lenet_bench.measure.judged import Judged, prepared
 from lenet_bench.measure.options import CompareOptions, Entry
 from lenet_bench.measure.start import Failed, conditions
-from lenet_bench.models.callers import CALLERS
+from lenet_bench.models.callers import CALLERS, Model
 from lenet_bench.registry import find, is_installed
-from lenet_bench.subjects.model import ModelFile
+from lenet_bench.subjects.model import ModelFile, _unsupported
 
 TYPES = ("float32", "int64", "int32", "uint8", "bool", "float16", "float64")
 WEIGHTS = np.random.default_rng(0).standard_normal((8, 4)).astype(np.float32)
@@ -151,10 +152,41 @@ def test_iree_takes_and_gives_the_types_of_the_model(judged, kind):
 def test_the_evaluator_of_onnx_is_not_asked_about_a_tflite_file(model_of):
     pytest.importorskip("ai_edge_litert")
     told: list[str] = []
-    options = CompareOptions(("litert",), model=OwnModel(model_of(".tflite", "float32")), seed=0)
-    conditions(options, options.entries(), tell=told.append)
+    own = ModelFile(str(model_of(".tflite", "float32")))
+    options = CompareOptions(("litert",), subject=own, seed=0)
+    entries = options.entries()
+    prepared(conditions(options, entries), entries, told.append)
     assert any("asking litert" in one for one in told)
     assert not any("ONNX" in one for one in told)
+
+
+def without_outputs(file):
+    from ai_edge_litert import schema_py_generated as schema
+    from flatbuffers import Builder
+
+    model = schema.ModelT.InitFromObj(schema.Model.GetRootAsModel(file.read_bytes(), 0))
+    model.subgraphs[0].outputs = []
+    builder = Builder(0)
+    builder.Finish(model.Pack(builder), b"TFL3")
+    return bytes(builder.Output())
+
+
+def test_litert_is_quoted_without_places_in_its_sources(model_of, tmp_path):
+    pytest.importorskip("ai_edge_litert.compiled_model")
+    whole, damaged = model_of(".tflite", "float32"), tmp_path / "damaged.tflite"
+    damaged.write_bytes(without_outputs(whole))
+    wide = dict.fromkeys(input_names(whole), np.zeros((2, 99), np.float32))
+    for file, inputs, said in (
+        (damaged, {}, "CompiledModel error: code=1"),
+        (whole, wide, "CompiledModel error: code=1, message=New shape is not compatible with "),
+    ):
+        with pytest.raises(RuntimeError) as caught:
+            CALLERS[".tflite"]["litert:compiled"](Model(file, file, inputs, ()), 1)
+        line = first_line(caught.value)
+        assert line.startswith(said)
+        assert "ERROR" not in line
+        reason = str(_unsupported(find("litert:compiled")[0], caught.value))
+        assert reason == f"LiteRT does not run it: {line}"
 
 
 def test_mnn_refuses_numbers_that_its_type_does_not_hold(model_of):

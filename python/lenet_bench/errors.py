@@ -3,8 +3,10 @@
 The CLI prints the sentence and exits; any other exception is a bug and keeps its traceback.
 """
 
+import re
 from textwrap import shorten
 
+_PLACE = re.compile(r"ERROR: \[[^\]\s]+:\d+\]\s*(└ )?")
 _LONGEST = 200  # characters of a framework's own message; some fill a page
 
 
@@ -38,8 +40,14 @@ class Unsupported(LenetBenchError):
 
 def first_line(error: BaseException) -> str:
     """The message of another library's error, shortened for use in a sentence."""
-    line = next(iter(str(error).strip().splitlines()), "") or type(error).__name__
+    line = next(iter(without_places(str(error)).splitlines()), "") or type(error).__name__
     return shorten(line, _LONGEST, placeholder=" ...")
+
+
+def without_places(said: str) -> str:
+    """LiteRT's message in one line, without the places in its sources."""
+    parts = (part.strip() for part in _PLACE.sub("", said).split("└"))
+    return ": ".join(filter(None, parts)).removesuffix(", message=")
 
 
 def without_middle(text: str, most: int) -> str:

@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 
 from numpy.typing import NDArray
 
-from ..errors import LenetBenchError, Unsupported
+from ..errors import LenetBenchError, Unsupported, without_places
 from ..models.callers import CALLERS, Model
 from ..networks.memory import limit_memory
 from ..process import Child, Died
@@ -210,7 +210,7 @@ def place(name: str, model: Model, threads: int) -> Network:
 
 def _unsupported(row: Backend, error: Exception) -> Unsupported:
     """In the engine's own words, from the line on that names an error."""
-    said = str(error).partition("\nStack backtrace")[0]
+    said = without_places(str(error).partition("\nStack backtrace")[0])
     if isinstance(error, CalledProcessError):
         said = (error.stderr or error.stdout or b"").decode(errors="replace") or said
     lines = [line.strip() for line in said.splitlines() if line.strip()] or [type(error).__name__]
