@@ -78,12 +78,18 @@ import scratch_backends as scratch
 def test_missing(time_backend):
     time_backend("theano")
 
+def test_old(time_backend):
+    time_backend("ncnn")
+
 def test_wrong(time_backend):
     time_backend(scratch.entry(scratch.AnswersWrongly))
 """)
+    (tmp_path / "ncnn-0.1.dist-info").mkdir()
+    (tmp_path / "ncnn-0.1.dist-info/METADATA").write_text("Name: ncnn\nVersion: 0.1\n")
     kept = tmp_path / "bench.json"
     said = bench(f"--benchmark-json={kept}", tests=tmp_path, code=1)
+    assert re.search(r"ncnn needs ncnn>=\S+, but 0.1 is installed; fix it with: ", said)
     assert "theano is not installed" in said
     assert "AnswersWrongly: wrong: while starting: its probabilities differ" in said
-    assert "1 failed, 1 skipped" in said
+    assert "1 failed, 2 skipped" in said
     assert rows(kept) == {}

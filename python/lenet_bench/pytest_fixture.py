@@ -13,7 +13,7 @@ import pytest
 from .errors import Unavailable
 from .measure.comparison import compare
 from .measure.options import CompareOptions, Entry
-from .registry import check_needs, find, is_installed
+from .registry import check_needs, find, is_installed, wrong_version
 from .results import BackendResult
 
 
@@ -22,7 +22,8 @@ def time_backend(request: pytest.FixtureRequest, benchmark: Any) -> Callable[...
     """`time_backend("keras", threads=2)`, or an Entry, with options of `CompareOptions`.
 
     Starts follow each other for --benchmark-max-time, but there are three at least, or as many as
-    `rounds` says. What is not installed is skipped; any other failure fails the test.
+    `rounds` says. What is not installed in a supported version is skipped; any other failure fails
+    the test.
     """
     budget_s = float(request.config.getoption("benchmark_max_time"))
 
@@ -50,7 +51,8 @@ def _skip_if_missing(name: str) -> None:
     except Unavailable as reason:
         pytest.skip(str(reason))
     if not is_installed(row):
-        pytest.skip(f"{name} is not installed; `lenet-bench doctor {name}` says how")
+        absent = f"{name} is not installed; `lenet-bench doctor {name}` says how"
+        pytest.skip(wrong_version(name) or absent)
 
 
 def _compared(options: CompareOptions) -> BackendResult:

@@ -189,8 +189,8 @@ def _adapted(row: Backend, variant: str, weights: Weights, threads: int) -> Netw
     return Adapter(row, variant, weights, threads)
 
 
-def wrong_version(name: str, why: str) -> str | None:
-    """The reason, if a backend failed and its packages have unsupported versions.
+def wrong_version(name: str, why: str = "") -> str | None:
+    """The reason, if a backend's packages have unsupported versions; `why` is how it failed.
 
     Only for packages beside lenet-bench; an environment has the pinned versions.
     """
@@ -202,7 +202,8 @@ def wrong_version(name: str, why: str) -> str | None:
         for asked, version in _versions(row)
         if not fits(version, asked)
     ]
-    return f"{name} needs {', '.join(unfit)} ({why}); {_fix(row)}" if unfit else None
+    failed = f" ({why})" if why else ""
+    return f"{name} needs {', '.join(unfit)}{failed}; {_fix(row)}" if unfit else None
 
 
 def is_installed(row: Backend) -> bool:
