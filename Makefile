@@ -115,9 +115,9 @@ lint: $(LINT)/installed  ## formatting, lint, types, size and commit subjects, w
 
 FUZZ_SECONDS ?= 120
 
-fuzz: $(TEST)/installed  ## changed pictures, weights, results and requests, for FUZZ_SECONDS (two minutes)
-	LENET_BENCH_FUZZ_FIRST=$$(date +%s000) LENET_BENCH_FUZZ_SECONDS=$$(($(FUZZ_SECONDS) / 5)) \
-	  $(TEST)/bin/python -m pytest tests/test_fuzz.py
+fuzz: $(TEST)/installed  ## changed pictures, weights, results and requests, and kills, for FUZZ_SECONDS (two minutes)
+	LENET_BENCH_FUZZ_FIRST=$$(date +%s000) LENET_BENCH_FUZZ_SECONDS=$$(($(FUZZ_SECONDS) / 7)) \
+	  $(TEST)/bin/python -m pytest tests/test_fuzz.py tests/test_killed_runs.py -k 'changed or any_moment'
 
 sanitize: $(TEST)/installed  ## the backends in C++ under AddressSanitizer, UBSan and ThreadSanitizer
 	tests/sanitize.sh $(TEST)/bin/python

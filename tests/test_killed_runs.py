@@ -5,7 +5,10 @@ import os
 import signal
 import subprocess
 import sys
-from contextlib import contextmanager
+import time
+from contextlib import contextmanager, suppress
+from itertools import count
+from random import Random
 
 import pytest
 import scratch_backends as scratch
@@ -17,6 +20,7 @@ from lenet_bench.subjects.lenet import LeNet
 from processes import alive, children, linux, python, wait_for
 from sample_results import sample_log
 from scratch_backends import measured
+from test_fuzz import FIRST, SECONDS
 
 TIMEOUT_S = 180
 
@@ -27,6 +31,7 @@ AS_IN_A_TERMINAL = (
     "signal.signal(signal.SIGTERM, signal.SIG_DFL);"
     "signal.signal(signal.SIGHUP, signal.SIG_DFL)"
 )
+KILLS = (signal.SIGKILL, signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 UNDER_NOHUP = "import signal; signal.signal(signal.SIGHUP, signal.SIG_IGN)"
 
 
@@ -131,6 +136,26 @@ def test_kill_9_leaves_whole_blocks(tmp_path):
 
 
 @linux
+def test_no_kill_at_any_moment_loses_a_block(tmp_path):
+    """Each run goes on with what those before it left; `make fuzz` kills more of them."""
+    output, until = tmp_path / "result.jsonl", time.monotonic() + SECONDS
+    for number in count(FIRST):
+        random = Random(f"kill {number}")
+        before = blocks_of(output)
+        with started(output) as process:
+            wait_for(lambda known=before: len(blocks_of(output)) > len(known))
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(random.uniform(0, 1))
+            workers = children(process.pid)
+            process.send_signal(random.choice(KILLS))
+            process.communicate(timeout=TIMEOUT_S)
+            wait_for(lambda left=workers: not any(map(alive, left)))
+        assert blocks_of(output)[: len(before)] == before, f"kill {number}"
+        if number > FIRST and time.monotonic() > until:
+            break
+
+
+@linux
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_an_interrupt_ends_the_run_with_all_that_was_measured(tmp_path, number):
     output = tmp_path / "result.jsonl"
@@ -187,6 +212,11 @@ def started(output, before=AS_IN_A_TERMINAL):
 
 def has_blocks(path, backend=None):
     """Whether one is over, of that backend."""
+    return any(block.backend == (backend or block.backend) for block in blocks_of(path))
+
+
+def blocks_of(path):
+    """Empty while its first line is being written."""
     if not path.exists() or b"\n" not in path.read_bytes():
-        return False  # its first line is being written
-    return any(block.backend == (backend or block.backend) for block in read_log(path).blocks)
+        return ()
+    return read_log(path).blocks
