@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from conftest import ROOT, environment
-from lenet_bench.cli.options import each_network
+from lenet_bench.cli.output import each_network
 from lenet_bench.errors import LenetBenchError, Unsupported
 from lenet_bench.networks import NETWORKS, exact, memory, network, seeded
 from lenet_bench.networks.graph import Draft
