@@ -28,13 +28,13 @@ State = Literal["waiting", "starting", "ready", "failed"]
 
 _LATE_S = 10.0  # longest wait for an answer, with all its calls
 _SECONDS, _FEWEST, _MOST = 0.05, 3, 50  # duration and numbers of the timed calls
-_STARTS = 3  # of a backend: one that dies while it answers is started again
+_STARTS = 3  # of a backend
 _SPARE_MIB = 1024  # with less free memory no further backend is started
 _SHIFTS = ((0, 0), (0, 1), (1, 0), (1, 1))  # of the image, so that no answer is cached
 
 
 @dataclass
-class Backend:
+class LiveBackend:
     """One of the lesson's backends, and its state."""
 
     entry: Entry
@@ -61,7 +61,10 @@ def installed() -> list[str]:
 
 
 class Live:
-    """The backends; `begin` starts them in the background, in this order, and who dies, again."""
+    """The backends; `begin` starts them in the background, in this order.
+
+    A backend that dies while it answers is started again, twice at most.
+    """
 
     def __init__(
         self,
@@ -73,14 +76,14 @@ class Live:
         entries = [
             one if isinstance(one, Entry) else Entry.of_backend(one, threads=1) for one in backends
         ]
-        self._backends = {entry.name: Backend(entry) for entry in entries}
+        self._backends = {entry.name: LiveBackend(entry) for entry in entries}
         self._conditions = conditions(CompareOptions(seed=0), entries)
         self._known = prepared(self._conditions, entries)
         self._late_s, self._spare_mib = late_s, spare_mib
         self._asking = threading.Lock()
         self._lock = threading.Lock()  # guards the fields below, and each backend's start
         self._closed = False
-        self._to_start: SimpleQueue[Backend | None] = SimpleQueue()
+        self._to_start: SimpleQueue[LiveBackend | None] = SimpleQueue()
         self._starter = threading.Thread(target=self._start_all, daemon=True)
 
     @property
@@ -148,7 +151,7 @@ class Live:
                 start.child.pause()
                 backend.state, backend.reason = "ready", None
 
-    def _start(self, backend: Backend) -> Judged:
+    def _start(self, backend: LiveBackend) -> Judged:
         """A process that has given the right answers and waits for an image."""
         free_mib = psutil.virtual_memory().available / 2**20
         if free_mib < self._spare_mib:
@@ -178,7 +181,7 @@ class Live:
                     if backend.state == "starting":
                         start.child.go_on()
 
-    def _fail(self, backend: Backend, failure: Failed) -> None:
+    def _fail(self, backend: LiveBackend, failure: Failed) -> None:
         backend.reason = f"{failure.status}: {failure.reason}"
         backend.state = "failed"
         with self._lock:

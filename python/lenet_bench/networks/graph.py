@@ -18,6 +18,7 @@ The kinds of layers:
 - take: the first floats of its input, or all; only in pieces of networks
 """
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
 from typing import Any
@@ -155,6 +156,24 @@ class Graph:
         return sum(prod(one.after) for one in self.layers)
 
 
+def _windows(shapes: Sequence[Shape], out: int, of: Mapping[str, int]) -> Shape:
+    side, stride, pad = of.get("side", 1), of.get("stride", 1), of.get("pad", 0)
+    channels, *lengths = shapes[0]
+    return out or channels, *((length + 2 * pad - side) // stride + 1 for length in lengths)
+
+
+#: The shape of a layer's output, by its kind; of other kinds, that of its first input.
+_AFTER: dict[str, Callable[[Sequence[Shape], int, Mapping[str, int]], Shape]] = {
+    "conv": _windows,
+    "pool": _windows,
+    "mean": lambda shapes, _, __: shapes[0][:1] if len(shapes[0]) == 3 else shapes[0][1:],
+    "concat": lambda shapes, _, __: (sum(one[0] for one in shapes), *shapes[0][1:]),
+    "fc": lambda shapes, out, _: (*shapes[0][:-1], out) if len(shapes[0]) == 2 else (out,),
+    "embedding": lambda shapes, out, _: (*shapes[0], out),
+    "gru": lambda _, out, __: (out,),
+}
+
+
 @dataclass
 class Draft:
     """A network while it is written: each method adds a layer to the last one, or to others."""
@@ -171,20 +190,9 @@ class Draft:
         inputs = inputs or (self.last,)
         shapes = [self.layers[name].after for name in inputs]
         number = 1 + sum(one.kind == kind for one in self.layers.values())
-        side, stride, pad = rest.get("side", 1), rest.get("stride", 1), rest.get("pad", 0)
-        after = shape = shapes[0]
-        if kind in ("conv", "pool"):
-            places = ((length + 2 * pad - side) // stride + 1 for length in shape[1:])
-            after = (out or shape[0], *places)
-        elif kind == "mean":
-            after = shape[:1] if len(shape) == 3 else shape[1:]
-        elif kind == "concat":
-            after = (sum(one[0] for one in shapes), *shape[1:])
-        elif out:
-            after = (*shape[:-1], out) if kind == "fc" and len(shape) == 2 else (out,)
-            after = (shape[-1], out) if kind == "embedding" else after
         self.last = f"{kind}{number}"
-        self.layers[self.last] = Layer(self.last, kind, inputs, shape, after, **rest)
+        after = _AFTER[kind](shapes, out, rest) if kind in _AFTER else shapes[0]
+        self.layers[self.last] = Layer(self.last, kind, inputs, shapes[0], after, **rest)
         return self.last
 
     def convs(self, text: str) -> None:

@@ -20,9 +20,9 @@ class Form:
     """How an API's pieces must be made so that the difference of two is a stage."""
 
     in_full: bool = False  # a cut returns all of its last layer; else ten floats, without a copy
-    eager: bool = False  # taking ten floats is as slow as a layer: nothing returns its input
+    eager: bool = False  # taking ten floats is as slow as a layer: the no-op returns its input
     held: bool = False  # compilers drop unused layers: each piece has all, for their weights
-    launched: bool = False  # on a GPU nothing is a kernel
+    launched: bool = False  # on a GPU the no-op launches one kernel
 
 
 class Piece(NamedTuple):

@@ -178,7 +178,7 @@ class Experiment(Struct, frozen=True, omit_defaults=True):
     """Another network, or another way to call it, timed in turns with the others of its block."""
 
     kind: Kind  # what is varied: docs/why.md
-    name: Name  # the part that only this way has; how many operations; the last stage
+    name: Name  # by kind: of a way, its part; of operations, their number; of a cut, its last stage
     us: Number  # the median call
     calls: Count  # that were timed
     operations: Count = 0  # of its network

@@ -17,7 +17,7 @@ from .statistics import UNBOUNDED, ratio_interval, start_medians_us
 
 #: Who takes less than this share longer than the fastest API is nearly as fast.
 NEAR = 0.1
-#: Dispatch grows with the number of layers, at most thirty-fold between these networks.
+#: Calls and dispatch grow with the layers, at most thirty-fold between these networks.
 _BEYOND_DISPATCH = 100
 _AS_ONE = "inference engines"
 

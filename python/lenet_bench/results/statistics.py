@@ -204,7 +204,7 @@ def _separation(low: Floats, high: Floats) -> float:
 
 
 def _expanded_interval(estimates: Floats, count: int) -> Interval:
-    """Their percentiles, further out the fewer the values that they come from."""
+    """The percentile interval of the estimates, widened where few values gave them."""
     expanded = (count / (count - 1)) ** 0.5 * _student_t((1 + CONFIDENCE) / 2, count - 1)
     tail = NormalDist().cdf(-expanded)
     low, high = np.quantile(estimates, (tail, 1 - tail))

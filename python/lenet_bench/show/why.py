@@ -33,8 +33,8 @@ _COLUMNS = {
     "waits": "how often a call gives up its core",
 }
 _SUM = (
-    "The sum is by algebra what the API takes around nothing, and the whole network entered: "
-    "dispatch and each layer cancel, so it does not test how the time is divided among them."
+    "The total tests the API's cost plus the network, not the split by layer: dispatch and the "
+    "layers cancel in it."
 )
 _Branch = tuple[float, int, str]  # share, indentation, function
 

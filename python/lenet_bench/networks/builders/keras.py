@@ -55,7 +55,8 @@ def model(network: Graph, weights: Weights, batch: int | None = None) -> keras.M
 class Take(layers.Layer):
     """The first floats of its input, or all. The model also has the variables of other layers.
 
-    TensorFlow gives a graph at each call the variables that its trace read, so a trace reads all.
+    TensorFlow passes to a graph every variable that was read while it was traced. We read all, so
+    that each piece costs alike.
     """
 
     def __init__(self, layer: Layer, held: list[layers.Layer]) -> None:
