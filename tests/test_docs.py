@@ -5,6 +5,7 @@ import json
 import re
 import shlex
 import sys
+from graphlib import TopologicalSorter
 
 import click
 import lenet_bench
@@ -114,6 +115,20 @@ def test_a_room_imports_from_those_above_it_only(room):
     files = [PACKAGE / f"{room}.py", *(PACKAGE / room).rglob("*.py")]
     found = {name for file in files if file.exists() for name in imported(file)}
     assert found & set(rooms()) <= above
+
+
+def files_imported(file):
+    """The files of the package that it imports from, now or later; packages by what is in them."""
+    for node in ast.walk(ast.parse(file.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.level:
+            folder = file.parents[node.level - 1].joinpath(*(node.module or "").split("."))
+            inside = [folder / f"{alias.name}.py" for alias in node.names]
+            yield from (one for one in (folder.with_suffix(".py"), *inside) if one.is_file())
+
+
+def test_no_file_imports_itself_through_others():
+    every = [file for file in PACKAGE.rglob("*.py") if file.name != "__init__.py"]
+    TopologicalSorter({file: {*files_imported(file)} for file in every}).prepare()
 
 
 def test_the_readme_shows_what_its_result_file_gives():
