@@ -5,13 +5,16 @@ import re
 import socket
 import subprocess
 import sys
-import time
+import threading
 from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
 import psutil
 from conftest import environment
+from lenet_bench.classroom import Live
+from lenet_bench.classroom.engines import Engines
+from lenet_bench.classroom.server import Lesson
 from processes import wait_for
 
 TIMEOUT_S = 180
@@ -21,7 +24,7 @@ TIMEOUT_S = 180
 class Served:
     """A lesson that runs, and its address."""
 
-    process: subprocess.Popen[str]
+    process: subprocess.Popen[str] | None
     address: str
 
     @property
@@ -35,9 +38,11 @@ class Served:
     def connect(self):
         return socket.create_connection(("127.0.0.1", self.port), TIMEOUT_S)
 
-    def ask(self, content):
+    def ask(self, content, *, ends=False):
         with self.connect() as connection:
             connection.sendall(content)
+            if ends:
+                connection.shutdown(socket.SHUT_WR)
             answer = b"".join(iter(lambda: connection.recv(1 << 16), b""))
         head, _, body = answer.partition(b"\r\n\r\n")
         status, *lines = head.decode("latin-1").split("\r\n")
@@ -60,15 +65,9 @@ class Served:
         return {one["name"]: one for one in listed}
 
     def answers(self, image):
-        status, _, body = self.heard(self.drawing(image))
+        status, _, body = self.ask(self.drawing(image))
         assert status == 200, body
         return [json.loads(line) for line in body.splitlines()]
-
-    def heard(self, content):
-        """As `ask`; what came too soon is asked again."""
-        while (answer := self.ask(content))[0] == 429:
-            time.sleep(float(answer[1]["Retry-After"]))
-        return answer
 
     def drawing(self, image):
         return self.request("/infer", "POST", image.astype("<f4").tobytes())
@@ -102,6 +101,13 @@ def served(*command, **variables):
     finally:
         process.terminate()
         process.communicate(timeout=TIMEOUT_S)
+
+
+def served_here(live=None):
+    """A lesson in this process, until its end."""
+    lesson = Lesson("<!doctype html>", live or Live([]), Engines())
+    threading.Thread(target=lesson.serve_forever, daemon=True).start()
+    return Served(None, lesson.address("/"))
 
 
 def stroke():

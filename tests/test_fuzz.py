@@ -4,7 +4,6 @@
 LENET_BENCH_FUZZ_FIRST=NUMBER begins with it.
 """
 
-import asyncio
 import gzip
 import json
 import os
@@ -14,14 +13,11 @@ import time
 from collections.abc import Callable
 from itertools import count
 from random import Random
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 import numpy as np
 import pytest
 from digit_photos import saved
-from lenet_bench.classroom import Live, server
-from lenet_bench.classroom.engines import Engines
-from lenet_bench.classroom.server import IMAGE_BYTES, Lesson
 from lenet_bench.errors import LenetBenchError
 from lenet_bench.images import read_image
 from lenet_bench.network import PARAMETERS
@@ -30,6 +26,7 @@ from lenet_bench.results import as_result, read_log
 from lenet_bench.results.log import as_lines
 from lenet_bench.show.comparison import render
 from lenet_bench.weights import default_path, read_weights
+from lessons import served_here, stroke
 from PIL import Image
 from sample_results import blocks, failed, possible_log, sample_log, with_checksums
 
@@ -192,57 +189,25 @@ def shared(folder):
 
 
 def requests(_folder):
-    lesson = Lesson("<!doctype html>", Live([]), Engines(["x"], {"x.js": b"1"}))
-    token = lesson.open(8000).partition("=")[2].encode()
-
-    async def answered(content):
-        reader, writer = asyncio.StreamReader(8 << 10), Written()
-        reader.feed_data(content.replace(b"TOKEN", token))
-        reader.feed_eof()
-        await lesson.connected(reader, cast(asyncio.StreamWriter, writer))
-        return writer.content
+    lesson = served_here()
 
     def read(content):
-        head, _, body = asyncio.run(answered(content)).partition(b"\r\n\r\n")
-        if not head:
-            raise LenetBenchError("no answer, since the request has no end")
-        status = head.split()[1]
-        if status != b"200":
-            assert status[:1] == b"4" or status == b"501"
+        try:
+            status, _, body = lesson.ask(content, ends=True)
+        except (OSError, IndexError):
+            raise LenetBenchError("closed without an answer") from None
+        if status != 200:
+            assert 400 <= status < 600
             assert body.count(b"\n") == 1
-            raise LenetBenchError(f"refused with {status!r}")
+            raise LenetBenchError(f"refused with {status}")
 
-    head = b" HTTP/1.1\r\nHost: 127.0.0.1:8000\r\n"
-    more = b"Origin: http://127.0.0.1:8000\r\nContent-Length: 3136\r\nAccept: */*\r\n\r\n"
+    origin = f"Origin: http://127.0.0.1:{lesson.port}"
     samples = [
-        b"GET /?token=TOKEN" + head + b"\r\n",
-        b"GET /backends?token=TOKEN&a=%20" + head + b"\r\n",
-        b"GET /engines/TOKEN/x.js" + head + b"User-Agent: Mozilla/5.0 (X11)\r\n\r\n",
-        b"POST /infer?token=TOKEN" + head + more + np.full(IMAGE_BYTES // 4, 0.5, "<f4").tobytes(),
+        lesson.request("/"),
+        lesson.request("/backends", "GET", None, "Accept: */*", "User-Agent: Mozilla/5.0 (X11)"),
+        lesson.request("/infer", "POST", stroke().tobytes(), origin),
     ]
-    return Reader(3000, samples, read)
-
-
-class Written:
-    """What the lesson answers."""
-
-    def __init__(self):
-        self.content = b""
-        self.transport = self
-
-    def write(self, content):
-        self.content += content
-
-    def close(self):
-        """Nothing is held."""
-
-    abort = close
-
-    def is_closing(self):
-        return False
-
-    async def wait_closed(self):
-        """It is closed at once."""
+    return Reader(1000, samples, read)
 
 
 def too_long(*_):
@@ -250,11 +215,8 @@ def too_long(*_):
 
 
 @pytest.fixture
-def in_time(monkeypatch):
-    """What takes too long fails; no request comes too soon."""
-    plenty = (1e9, 10**9)  # of requests a second, at once
-    monkeypatch.setattr(server, "_REQUESTS", plenty)
-    monkeypatch.setattr(server, "_DRAWINGS", plenty)
+def in_time():
+    """What takes too long fails."""
     before = signal.signal(signal.SIGPROF, too_long)
     yield
     signal.signal(signal.SIGPROF, before)

@@ -110,7 +110,7 @@ class Live:
         """Its answer to the image, and the time; a LenetBenchError concerns this backend only."""
         backend = self._backends[name]
         with self._asking, self._starting_paused():
-            if backend.state != "ready" or backend.start is None:
+            if self._closed or backend.state != "ready" or backend.start is None:
                 raise LenetBenchError(backend.reason or f"{name} is not ready")
             try:
                 return _ask(backend.start, image)

@@ -1,19 +1,19 @@
 """The lesson's server: the page and the backends' answers, for a browser on this machine only.
 
-It listens on 127.0.0.1, and every request needs the token in the address. A request without it is
-refused before any work, and cannot delay others: among the connections that have not shown the
-token, the oldest is closed for a new one.
+It listens on 127.0.0.1, and every address contains a token. A request that does not have it, or
+that another site's page makes, is refused before any work.
 """
 
-import asyncio
-import os
+import json
 import secrets
 import signal
-import time
+import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from select import select
 from typing import Any
 
 import numpy as np
@@ -25,17 +25,12 @@ from ..measure.pinning import on_cores
 from ..network import IMAGE_SIDE
 from .engines import Engines
 from .live import Live
-from .request import Refused, Request, check_length, head, json_line, parse_head
 
 HOST = "127.0.0.1"
 IMAGE_BYTES = IMAGE_SIDE * IMAGE_SIDE * 4
 
-_LONGEST_HEAD, _END_OF_HEAD = 8 << 10, b"\r\n\r\n"
-_SLOW_S = 10.0  # to send a request, and to read its answer
-_BACKLOG = 128
-_MOST_UNKNOWN = 2 * _BACKLOG  # connections that have not shown the token, the newest not yet read
-_REQUESTS, _DRAWINGS = (200.0, 200), (20.0, 20)  # limits with the token: a second, at once
-_INFER, _BACKENDS = "/infer", "/backends"
+_SLOW_S = 10.0  # longest wait for a client's next bytes, and until it takes an answer
+_MOST = 64  # threads, one for each connection; further connections are closed
 _KINDS = {
     "html": "text/html; charset=utf-8",
     "js": "text/javascript; charset=utf-8",
@@ -44,193 +39,177 @@ _KINDS = {
 }
 _BINARY = "application/octet-stream"  # any other suffix
 
+#: Headers of every answer. The page itself has the policy for scripts and styles. The two
+#: `Cross-Origin` policies isolate it: a browser's clock then has steps of 5 us, not of 100 us.
+_HEADERS = {
+    "Cache-Control": "no-store",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Embedder-Policy": "require-corp",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
+
 
 def serve(
     page: str, live: Live, engines: Engines, *, port: int = 0, opened: Callable[[str], None]
 ) -> None:
     """Serve until Ctrl-C or SIGTERM, then end all backends; `opened` gets the address."""
     try:
-        asyncio.run(_serve(Lesson(page, live, engines), port, opened))
+        lesson = Lesson(page, live, engines, port)
+    except OSError as error:
+        raise LenetBenchError(
+            f"port {port} cannot be used: {error.strerror}; choose another with --port, or leave "
+            "--port out"
+        ) from None
+
+    def stop(*_: object) -> None:
+        threading.Thread(target=lesson.shutdown).start()  # it waits for `serve_forever`
+
+    for number in (signal.SIGINT, *polite_kills()):
+        signal.signal(number, stop)
+    try:
+        with lesson:
+            live.begin()
+            opened(lesson.address("/"))  # a browser may have every core
+            with on_cores(live.own_cores):
+                lesson.serve_forever()
     finally:
         live.close()
 
 
-async def _serve(lesson: "Lesson", port: int, opened: Callable[[str], None]) -> None:
-    stop, loop = asyncio.Event(), asyncio.get_running_loop()
-    for number in (signal.SIGINT, *polite_kills()):
-        loop.add_signal_handler(number, stop.set)
-    try:
-        server = await asyncio.start_server(
-            lesson.connected, HOST, port, limit=_LONGEST_HEAD, backlog=_BACKLOG
-        )
-    except OSError as error:
-        why = os.strerror(error.errno) if error.errno else str(error)
-        raise LenetBenchError(
-            f"port {port} cannot be used: {why}; choose another with --port, or leave --port out"
-        ) from None
-    opened(lesson.open(server.sockets[0].getsockname()[1]))  # a browser may have every core
-    with on_cores(lesson.live.own_cores):
-        await stop.wait()
-    server.close()
-    await loop.run_in_executor(None, lesson.close)
+class Lesson(ThreadingHTTPServer):
+    """The page, the engines' files and the backends."""
 
+    request_queue_size = _MOST
 
-class Lesson:
-    """The requests and their answers."""
-
-    def __init__(self, page: str, live: Live, engines: Engines) -> None:
+    def __init__(self, page: str, live: Live, engines: Engines, port: int = 0) -> None:
+        super().__init__((HOST, port), Connection)
+        self.hosts = tuple(f"{name}:{self.server_port}" for name in (HOST, "localhost"))
         self.live = live
+        self.asking = threading.Lock()
+        self._token = secrets.token_urlsafe(24)
         self._engines = list(engines.names)
-        self._files = {"/": (_KINDS["html"], page.encode())} | {
-            f"/engines/{name}": (_KINDS.get(name.rpartition(".")[2], _BINARY), content)
-            for name, content in engines.files.items()
-        }
-        self._access = _Access()
-        self._allowed = {"GET": _Allowance(*_REQUESTS), "POST": _Allowance(*_DRAWINGS)}
-        self._newest = 0  # the number of the newest drawing
-        self._asking = asyncio.Lock()
+        self._files = {self.path("/"): (_KINDS["html"], page.encode())}
+        for name, content in engines.files.items():  # they import each other by relative addresses
+            kind = _KINDS.get(name.rpartition(".")[2], _BINARY)
+            self._files[f"/engines/{self._token}/{name}"] = kind, content
 
-    def open(self, port: int) -> str:
-        """Start the backends in the background; returns the address."""
-        self._access.hosts = (f"{HOST}:{port}", f"localhost:{port}")
-        self.live.begin()
-        return f"http://{HOST}:{port}/?token={self._access.token}"
+    def path(self, name: str) -> str:
+        """What a request of this name asks for."""
+        return f"{name}?token={self._token}"
 
-    def close(self) -> None:
-        """End all drawings and all backends."""
-        self._newest += 1
-        self.live.close()
+    def address(self, name: str) -> str:
+        return f"http://{self.hosts[0]}{self.path(name)}"
 
-    async def connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """One connection, which is one request."""
-        transport = writer.transport
-        late = asyncio.get_running_loop().call_later(_SLOW_S, transport.abort)
-        self._access.enter(transport)
-        try:
-            path = await self._asked_for(reader, transport)
-            if path == _INFER:
-                image = _image(await reader.readexactly(IMAGE_BYTES))
-                late.cancel()
-                await self._infer(image, writer)
-            else:
-                kind, content = self._content(path)
-                writer.write(head(HTTPStatus.OK, kind, len(content)))
-                writer.write(content)
-        except Refused as refused:
-            writer.write(refused.answer())
-        except (asyncio.IncompleteReadError, ConnectionError):
-            pass  # the client has gone
-        except asyncio.CancelledError:  # the lesson ends; raised further, asyncio would log it
-            transport.abort()
-        finally:
-            writer.close()
-        with suppress(ConnectionError, asyncio.CancelledError):
-            await writer.wait_closed()  # until the answer is taken
-        late.cancel()
-        self._access.unknown.pop(transport, None)
-
-    async def _asked_for(
-        self, reader: asyncio.StreamReader, transport: asyncio.WriteTransport
-    ) -> str:
-        """The path of an allowed request; Refused otherwise."""
-        try:
-            content = await reader.readuntil(_END_OF_HEAD)
-        except asyncio.LimitOverrunError:
-            raise Refused(
-                HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE,
-                f"expected a head of at most {_LONGEST_HEAD} bytes",
-            ) from None
-        request = parse_head(content.removesuffix(_END_OF_HEAD))
-        path = self._access.admitted(request)
-        self._access.unknown.pop(transport, None)
-        if path not in (_INFER, _BACKENDS, *self._files):
-            raise Refused(HTTPStatus.NOT_FOUND, "there is no such page")
-        method = "POST" if path == _INFER else "GET"
-        if request.method != method:
-            raise Refused(HTTPStatus.METHOD_NOT_ALLOWED, f"expected {method}", Allow=method)
-        if not self._allowed[method].take():
-            raise Refused(HTTPStatus.TOO_MANY_REQUESTS, "too many requests", **{"Retry-After": "1"})
-        if path == _INFER:
-            check_length(request, IMAGE_BYTES)
-        return path
-
-    def _content(self, path: str) -> tuple[str, bytes]:
-        """The media type and the content at the path."""
-        if path == _BACKENDS:
+    def content(self, path: str) -> tuple[str, bytes] | None:
+        """The media type and the content at this path; None if there is none."""
+        if path == self.path("/backends"):
             listed = {"backends": self.live.states(), "engines": self._engines}
-            return "application/json", json_line(listed)
-        return self._files[path]
+            return "application/json", _json_line(listed)
+        return self._files.get(path)
 
-    async def _infer(self, image: NDArray[np.float32], writer: asyncio.StreamWriter) -> None:
-        """A line for each backend as it answers, until there is a newer drawing."""
-        self._newest += 1
-        mine = self._newest
-        writer.write(head(HTTPStatus.OK, "application/x-ndjson"))
-        async with self._asking:
-            for name in self.live.ready():
-                if mine != self._newest or writer.is_closing():
-                    break
-                writer.write(json_line(await asyncio.to_thread(self._ask, name, image)))
-
-    def _ask(self, name: str, image: NDArray[np.float32]) -> Mapping[str, Any]:
+    def ask(self, name: str, image: NDArray[np.float32]) -> Mapping[str, Any]:
+        """A backend's answer, or why it has none."""
         try:
             return asdict(self.live.ask(name, image))
         except LenetBenchError as error:
             return {"name": name, "error": str(error)}
 
-
-@dataclass
-class _Access:
-    """Who may ask: those of this machine who know the token."""
-
-    token: str = field(default_factory=lambda: secrets.token_urlsafe(24))
-    hosts: tuple[str, ...] = ()
-    #: The connections that have not shown the token, the oldest first.
-    unknown: dict[asyncio.WriteTransport, None] = field(default_factory=dict)
-
-    def enter(self, transport: asyncio.WriteTransport) -> None:
-        """One more connection that has not shown the token; the oldest make room for it."""
-        while len(self.unknown) >= _MOST_UNKNOWN:
-            oldest = next(iter(self.unknown))
-            del self.unknown[oldest]
-            oldest.abort()
-        self.unknown[transport] = None
-
-    def admitted(self, request: Request) -> str:
-        """The requested path without the token; Refused if the request is not allowed."""
-        host, origin = request.headers.get("host"), request.headers.get("origin")
-        if host not in self.hosts:
-            raise Refused(HTTPStatus.FORBIDDEN, "expected the host that lenet-bench printed")
-        if origin not in (None, f"http://{host}"):
-            raise Refused(HTTPStatus.FORBIDDEN, "expected a request of the lesson's own page")
-        path, tokens = request.path, request.query.get("token", [])
-        if path.startswith("/engines/"):  # these files import each other by relative addresses
-            token, _, name = path.removeprefix("/engines/").partition("/")
-            path, tokens = f"/engines/{name}", [token]
-        if len(tokens) != 1 or not secrets.compare_digest(tokens[0].encode(), self.token.encode()):
-            raise Refused(HTTPStatus.FORBIDDEN, "expected the token that lenet-bench printed")
-        return path
+    def verify_request(self, *_: object) -> bool:
+        """Whether there is a thread for one more connection."""
+        return threading.active_count() < _MOST
 
 
-class _Allowance:
-    """A limit of requests per second and at once."""
+class Connection(BaseHTTPRequestHandler):
+    """One connection, which is one request."""
 
-    def __init__(self, a_second: float, at_once: int) -> None:
-        self._a_second, self._at_once = a_second, at_once
-        self._left, self._then = float(at_once), time.monotonic()
+    server: Lesson
+    timeout = _SLOW_S
+    disable_nagle_algorithm = True  # each line is sent at once
+    default_request_version = "HTTP/1.0"  # every answer has its headers
+    error_message_format = "%(message)s\n"
+    error_content_type = "text/plain; charset=utf-8"
 
-    def take(self) -> bool:
-        now = time.monotonic()
-        self._left = min(self._at_once, self._left + (now - self._then) * self._a_second)
-        self._then = now
-        if self._left < 1:
+    def handle(self) -> None:
+        with suppress(OSError):  # the client has gone
+            super().handle()
+
+    def parse_request(self) -> bool:
+        """Read the head; False if the request is refused."""
+        if not super().parse_request():
             return False
-        self._left -= 1
-        return True
+        host, origin = self.headers["Host"], self.headers["Origin"]
+        if host not in self.server.hosts:
+            self.send_error(HTTPStatus.FORBIDDEN, "expected the host that lenet-bench printed")
+        elif origin not in (None, f"http://{host}"):
+            self.send_error(HTTPStatus.FORBIDDEN, "expected a request of the lesson's own page")
+        else:
+            return True
+        return False
+
+    def do_GET(self) -> None:
+        """The page, a file of an engine, or the backends' states."""
+        found = self.server.content(self.path)
+        if not found:
+            self._refuse_path()
+            return
+        kind, content = found
+        self._begin(kind, len(content))
+        self.wfile.write(content)
+
+    def do_POST(self) -> None:
+        """A line for each backend as it answers a drawing, until the page wants no more."""
+        image, lesson = self._image(), self.server
+        if image is None:
+            return
+        self._begin("application/x-ndjson")
+        for name in lesson.live.ready():
+            with lesson.asking:
+                if self._is_closed():
+                    return
+                answer = lesson.ask(name, image)
+            self.wfile.write(_json_line(answer))
+
+    def _is_closed(self) -> bool:
+        """Whether the page has closed the connection, as it does for a newer drawing."""
+        ended, _, _ = select([self.connection], [], [], 0)
+        return bool(ended)
+
+    def _image(self) -> NDArray[np.float32] | None:
+        """The drawing that is sent; None if the request is refused."""
+        if self.path != self.server.path("/infer"):
+            self._refuse_path()
+            return None
+        length = self.headers["Content-Length"]
+        body = self.rfile.read(IMAGE_BYTES) if length == str(IMAGE_BYTES) else b""
+        if len(body) == IMAGE_BYTES:
+            image = np.frombuffer(body, "<f4").astype(np.float32).reshape(IMAGE_SIDE, IMAGE_SIDE)
+            if (image >= 0).all() and (image <= 1).all():  # written so that NaN is refused
+                return image
+        self.send_error(HTTPStatus.BAD_REQUEST, "expected 784 float32 numbers from 0 to 1")
+        return None
+
+    def _refuse_path(self) -> None:
+        self.send_error(HTTPStatus.FORBIDDEN, "expected the address that lenet-bench printed")
+
+    def _begin(self, kind: str, length: int | None = None) -> None:
+        """The head of an answer; without a length it ends where the connection does."""
+        self.send_response(HTTPStatus.OK)
+        self.send_header("Content-Type", kind)
+        if length is not None:
+            self.send_header("Content-Length", str(length))
+        self.end_headers()
+
+    def end_headers(self) -> None:
+        for name, value in _HEADERS.items():
+            self.send_header(name, value)
+        super().end_headers()
+
+    def log_message(self, *_: object) -> None:
+        """Print nothing: a request's line has the token."""
 
 
-def _image(body: bytes) -> NDArray[np.float32]:
-    image = np.frombuffer(body, "<f4").astype(np.float32).reshape(IMAGE_SIDE, IMAGE_SIDE)
-    if not (image >= 0).all() or not (image <= 1).all():  # written so that NaN is refused
-        raise Refused(HTTPStatus.BAD_REQUEST, "expected 784 numbers from 0 to 1")
-    return image
+def _json_line(value: Any) -> bytes:
+    return json.dumps(value).encode() + b"\n"
