@@ -6,7 +6,7 @@ from pathlib import Path
 import lenet_bench
 import numpy as np
 import pytest
-from digit_photos import BLACK, WHITE, lay, pen, sheet, stored
+from digits import BLACK, WHITE, lay, pen, saved, sheet
 from lenet_bench.images import read_image
 from processes import ran
 
@@ -25,5 +25,6 @@ def handwriting(count):
     images = []
     for n in range(count):
         paper = lay(sheet((180, 180), BLACK), pen(n % 10, 60 + n % 70), WHITE, (20, 20))
-        images.append(np.round(read_image(stored(paper, "PNG")) * 255))
+        content = saved(np.asarray(paper * 255 + 0.5, np.uint8))
+        images.append(np.round(read_image(content) * 255))
     return np.asarray(images, np.uint8)

@@ -8,7 +8,7 @@ import lenet_bench
 import numpy as np
 import pytest
 from classroom import FOLDER, handwriting, needs_node, node
-from digit_photos import SAMPLES
+from digits import SAMPLES
 from lenet_bench.weights import default_path
 from processes import ran
 

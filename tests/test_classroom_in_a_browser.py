@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from browsers import DESK, LATE_MS, PHONE, draw_line, in_each_browser, violations
 from classroom import FOLDER
-from digit_photos import saved
+from digits import saved
 from lenet_bench.results import read_result
 from lenet_bench.show.classroom import classroom_page
 from lenet_bench.weights import default_path

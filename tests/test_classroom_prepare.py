@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 import pytest
 from classroom import needs_node, node
-from digit_photos import BLACK, SAMPLES, SCENES, WHITE, lay, pen, photograph, saved, sheet
+from digits import BLACK, SAMPLES, WHITE, lay, pen, saved, sheet
 from lenet_bench.errors import ImageError
 from lenet_bench.images import NO_INK, explain
 from PIL import Image, ImageDraw, ImageOps
@@ -49,13 +49,6 @@ def odd_pictures():
     corners[100:200, 90:110, :3] = 40
     corners[:40, :30, 3] = 0
     yield "corners cut off", png(corners)
-
-
-def scenes(which):
-    for n in which:
-        scene = list(SCENES)[n % len(SCENES)]
-        digit = n // len(SCENES) % 10
-        yield f"{scene} {digit}, seed {n}", photograph(digit, scene, seed=n)
 
 
 def python_answer(content):
@@ -115,7 +108,6 @@ def check(pictures, folder):
 
 def test_samples_come_out_as_in_python(tmp_path):
     pictures = [(path.name, path.read_bytes()) for path in SAMPLES]
-    pictures += scenes(range(len(SCENES)))
     assert check(pictures, tmp_path) == len(pictures)
 
 

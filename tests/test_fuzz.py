@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from digit_photos import saved
+from digits import saved
 from lenet_bench.errors import LenetBenchError
 from lenet_bench.images import read_image
 from lenet_bench.network import PARAMETERS

@@ -5,7 +5,7 @@ from importlib import import_module
 
 import numpy as np
 import pytest
-from digit_photos import saved
+from digits import saved
 from lenet_bench.errors import ImageError
 from lenet_bench.images import read_image
 from PIL import Image
