@@ -115,8 +115,8 @@ lint: $(LINT)/installed  ## formatting, lint, types, size and commit subjects, w
 
 FUZZ_SECONDS ?= 120
 
-fuzz: $(TEST)/installed  ## changed pictures, weights, results and requests, and kills, for FUZZ_SECONDS (two minutes)
-	LENET_BENCH_FUZZ_FIRST=$$(date +%s000) LENET_BENCH_FUZZ_SECONDS=$$(($(FUZZ_SECONDS) / 7)) \
+fuzz: $(TEST)/installed  ## changed pictures, weights and results, and kills, for FUZZ_SECONDS (two minutes)
+	LENET_BENCH_FUZZ_FIRST=$$(date +%s000) LENET_BENCH_FUZZ_SECONDS=$$(($(FUZZ_SECONDS) / 6)) \
 	  $(TEST)/bin/python -m pytest tests/test_fuzz.py tests/test_killed_runs.py -k 'changed or any_moment'
 
 sanitize: $(TEST)/installed  ## the backends in C++ under AddressSanitizer, UBSan and ThreadSanitizer

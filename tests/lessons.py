@@ -38,11 +38,9 @@ class Served:
     def connect(self):
         return socket.create_connection(("127.0.0.1", self.port), TIMEOUT_S)
 
-    def ask(self, content, *, ends=False):
+    def ask(self, content):
         with self.connect() as connection:
             connection.sendall(content)
-            if ends:
-                connection.shutdown(socket.SHUT_WR)
             answer = b"".join(iter(lambda: connection.recv(1 << 16), b""))
         head, _, body = answer.partition(b"\r\n\r\n")
         status, *lines = head.decode("latin-1").split("\r\n")

@@ -26,7 +26,6 @@ from lenet_bench.results import as_result, read_log
 from lenet_bench.results.log import as_lines
 from lenet_bench.show.comparison import render
 from lenet_bench.weights import default_path, read_weights
-from lessons import served_here, stroke
 from PIL import Image
 from sample_results import blocks, failed, possible_log, sample_log, with_checksums
 
@@ -188,28 +187,6 @@ def shared(folder):
     return Reader(400, [given(path).content], read, changed_inside)
 
 
-def requests(_folder):
-    lesson = served_here()
-
-    def read(content):
-        try:
-            status, _, body = lesson.ask(content, ends=True)
-        except (OSError, IndexError):
-            raise LenetBenchError("closed without an answer") from None
-        if status != 200:
-            assert 400 <= status < 600
-            assert body.count(b"\n") == 1
-            raise LenetBenchError(f"refused with {status}")
-
-    origin = f"Origin: http://127.0.0.1:{lesson.port}"
-    samples = [
-        lesson.request("/"),
-        lesson.request("/backends", "GET", None, "Accept: */*", "User-Agent: Mozilla/5.0 (X11)"),
-        lesson.request("/infer", "POST", stroke().tobytes(), origin),
-    ]
-    return Reader(1000, samples, read)
-
-
 def too_long(*_):
     raise TimeoutError(f"it takes more than {CPU_S} s")
 
@@ -237,7 +214,7 @@ def tried(reader, content):
 
 
 @pytest.mark.usefixtures("in_time")
-@pytest.mark.parametrize("kind", [pictures, weights, results, damaged, shared, requests])
+@pytest.mark.parametrize("kind", [pictures, weights, results, damaged, shared])
 def test_changed_samples_are_read_or_refused_in_a_sentence(kind, tmp_path, capfd):
     reader, until = kind(tmp_path), time.monotonic() + SECONDS
     assert all(tried(reader, sample) for sample in reader.samples)
