@@ -200,7 +200,7 @@ $(TEST)/installed: $(TEST)/built
 $(LINT)/installed: pyproject.toml constraints.txt
 	$(create_python)
 	@$(LINT)/bin/pip install --quiet ruff mypy clang-format \
-	  numpy pillow click msgspec packaging safetensors jinja2 markdown-it-py pytest hypothesis pybind11
+	  numpy pillow click msgspec packaging safetensors jinja2 pytest hypothesis pybind11
 	@touch $@
 
 $(FRAMEWORKS)/installed: $(TEST)/built
@@ -216,7 +216,7 @@ $(FRAMEWORKS)/installed: $(TEST)/built
 	$(create_environment)
 	@echo 'Building lenet-bench for Python $* into $(@D) (some minutes) ...'
 	@$(@D)/bin/pip install --quiet '.[native,report,onnxruntime]' $(WERROR) $(call KEPT,python)
-	@$(@D)/bin/pip install --quiet pytest pytest-xdist pytest-benchmark hypothesis jsonschema scipy markdown-it-py
+	@$(@D)/bin/pip install --quiet pytest pytest-xdist pytest-benchmark hypothesis jsonschema scipy
 	@touch $@
 
 .venv-test-cuda%/installed: $(SOURCES)

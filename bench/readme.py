@@ -23,16 +23,8 @@ from lenet_bench.show.figures.sizes import sizes as size_figures
 from lenet_bench.show.page import page
 from lenet_bench.texts import json_text
 from tables import DRAWN, ROOT, limits_us, named, notatbest, of_sizes, readme_result, runs
-from tables_page import tables_page
 
-PAGES = (
-    ROOT / "README.md",
-    *(
-        ROOT / "docs" / f"{page}.md"
-        for page in ("why", "training", "measuring", "settings", "conditions", "networks", "fused")
-    ),
-    ROOT / "docs/gpu-measured.md",
-)
+PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
 BLOCK = re.compile(
     r"(<!-- (?P<kind>\w+) drawn from (?P<file>\S+) -->\n).*?(<!-- end -->\n)", re.DOTALL
 )
@@ -57,24 +49,16 @@ def notes(result: Path) -> list[str]:
     return [f"Not at its best: {line.removeprefix('- ')}" for line in notatbest(result)]
 
 
-def lines(block: re.Match[str]) -> str:
-    """What belongs into the block."""
+def filled(block: re.Match[str]) -> str:
+    """The block with what belongs into it."""
     found = DRAWN[block["kind"]](ROOT / block["file"])
-    return "".join(f"{line.rstrip()}\n" for line in found)
-
-
-def with_comments(block: re.Match[str]) -> str:
-    """The block as it stands in a page."""
-    return block[1] + lines(block) + block[4]
+    return block[1] + "".join(f"{line.rstrip()}\n" for line in found) + block[4]
 
 
 def drawn() -> Iterator[tuple[Path, str]]:
     """Each file with what it should hold."""
     for target in PAGES:
-        text, count = BLOCK.subn(with_comments, target.read_text())
-        if count == 0:
-            raise SystemExit(f"{target.name} names no result to draw")
-        yield target, text
+        yield target, BLOCK.sub(filled, target.read_text())
     result = readme_result()
     by_size = size_figures(of_sizes(NETWORKS), limits_us(NETWORKS))
     drawn_figures = pictures(runs(result), by_size)
@@ -84,8 +68,6 @@ def drawn() -> Iterator[tuple[Path, str]]:
         result.with_name(f"{named(result)}.html"),
         page(runs(result, PARTS), by_size, notes(result)),
     )
-    tables = (ROOT / "bench/tables.md").read_text()
-    yield ROOT / "docs/tables.html", tables_page(BLOCK.sub(lines, tables))
     yield ROOT / "docs/classroom.html", classroom_page(published())
 
 

@@ -8,13 +8,9 @@ from functools import cache
 from itertools import islice
 from math import inf
 from pathlib import Path
-from statistics import median as middle
-from textwrap import wrap
-from typing import Any
 
 from compared import compared
 from conditions import CONDITIONS, fastest_of
-from control import rows as control_rows
 from control import table as control_table
 from lenet_bench.networks import NETWORKS
 from lenet_bench.questions.share import SUFFIX
@@ -22,38 +18,28 @@ from lenet_bench.registry import find
 from lenet_bench.registry import precision as precision_of
 from lenet_bench.results import (
     BackendResult,
-    Breakdown,
     Result,
-    Summary,
     breakdowns,
     read_result,
     start_medians_us,
 )
-from lenet_bench.results.breakdown import GROUPS, grouped
-from lenet_bench.results.sizes import NEAR as SIZE_NEAR
-from lenet_bench.results.sizes import Sized, by_api, by_name, has_slower_kernels, since, sized
+from lenet_bench.results.sizes import Sized, by_api, by_name, sized
 from lenet_bench.results.statistics import FEWEST_STARTS
 from lenet_bench.results.warnings import disturbance, in_two_modes
 from lenet_bench.show.figures.rows import Record, Run
 from lenet_bench.show.markdown import table as markdown
 from lenet_bench.show.page import gather
-from lenet_bench.show.sentences import SHORT_LIST, backend_of, timed, tolerant
+from lenet_bench.show.sentences import SHORT_LIST, timed, tolerant
 from lenet_bench.show.sentences import conditions as measured_how
 from lenet_bench.show.sizes import millions, ratios, spelt, with_interval
-from lenet_bench.show.terminal.screen import Screen
 from lenet_bench.show.why import answer as answer_of
 from lenet_bench.units import NONE, count, interval, percent, ratio, time, times
-from lenet_bench.weights import read_weights
-from self_test import share_interval
 from settings.tried import MEASURED_ONCE, SETTINGS
-from when import answer, when
+from when import answer as in_short
+from when import when as by_need
 
 ROOT = Path(__file__).parents[1]
-COUNTED = ("Python calls", "waits")  # of a call
-DIFFERENT = ("faster", "slower")  # verdicts on a builder
-CLOSE = 0.05  # how far the parts of a call may be from it
 MANY = 10  # times as long
-NEAR = 1.25  # times as large, or as small, as a ratio on another machine
 #: Of these docs/why.md has a sentence each.
 TOLD = ("onednn", "torch", "tensorflow:concrete", "keras:predict_on_batch", "keras")
 #: Variants in C++, and the nearest in Python.
@@ -64,9 +50,6 @@ PAIRS = {
     "torch:cpp": "torch",
 }
 ON_GPU = ROOT / "results/gpu/h100-2026-11-27" / f"frameworks{SUFFIX}"
-BATCHES = (64, 512)
-FASTEST_OTHERS = 3  # that are named
-SCREEN = Screen(columns=100, colour=False)
 
 
 def backends(path: Path) -> Iterator[str]:
@@ -129,58 +112,27 @@ def runs(*paths: Path) -> list[Run]:
     return gather([(str(path.relative_to(ROOT)), read_result(path)) for path in paths])
 
 
-def inshort(path: Path) -> Iterable[str]:
+def answer(path: Path) -> Iterable[str]:
     """The answer in a paragraph."""
     (run,) = runs(path)
-    return answer(run)
+    return in_short(run)
 
 
-def whichwhen(path: Path) -> Iterable[str]:
+def when(path: Path) -> Iterable[str]:
     """The best call for each need, also under other conditions."""
     (run,) = runs(path)
-    named = {"two threads": "two-threads", "one call every 20 ms": "idle"}
-    named["the same, default threads, beside a busy program"] = "as-installed"
-    files = {title: beside(path, name) for title, name in named.items()} | {"a GPU": ON_GPU}
-    return when(run, {title: runs(file)[0] for title, file in files.items() if file.exists()})
+    files = {
+        "two threads": beside(path, "two-threads"),
+        "one call every 20 ms": beside(path, "idle"),
+        "the same, default threads, beside a busy program": beside(path, "as-installed"),
+        "a GPU": ON_GPU,
+    }
+    return by_need(run, {title: runs(file)[0] for title, file in files.items()})
 
 
 def beside(path: Path, condition: str) -> Path:
     """The result under that condition, which is in another folder than this one."""
     return path.parents[1] / "conditions" / f"{condition}{SUFFIX}"
-
-
-def why(path: Path) -> Iterator[str]:
-    """The parts of each backend's call, in groups that all have."""
-    result = read_result(path)
-    found = [one for one in breakdowns(result) if one.parts]
-    yield measured_how(result)
-    yield ""
-    after = ("an operation", "on two cores", *COUNTED)  # without a figure a column is left out
-    titles = ("backend", "call", *GROUPS, "sum of parts", "95 % interval", *after)
-    rows = map(apart_row, sorted(found, key=lambda one: one.median_us or inf))
-    yield from markdown(titles, rows, titles[:1])
-
-
-def apart_row(one: Breakdown) -> tuple[str, ...]:
-    """All times in the call's unit would hide the small ones: each has its own."""
-    assert one.operation_us is not None
-    assert one.explained is not None
-    return (
-        one.name,
-        time(one.median_us),
-        *map(time, grouped(one.parts).values()),
-        percent(one.explained, places=0),
-        percent(one.explained_low, one.explained_high, places=0),
-        time(one.operation_us.us),
-        time(one.two_cores_us),
-        "-" if one.anatomy is None else f"{sum(one.anatomy.python_calls.values()):,}",
-        f"{one.waits:.1f}",
-    )
-
-
-def whyanswer(path: Path) -> Iterable[str]:
-    """The same in sentences."""
-    return bullets(answer_of(breakdowns(read_result(path))))
 
 
 def whytold(path: Path) -> Iterable[str]:
@@ -190,76 +142,6 @@ def whytold(path: Path) -> Iterable[str]:
 
 def bullets(sentences: Iterable[str]) -> Iterator[str]:
     return (f"- {sentence}" for sentence in sentences)
-
-
-def closure(folder: Path) -> Iterator[str]:
-    """Of how many calls the parts add up, a run a line."""
-    for path in reversed(in_folder(folder)):
-        every = breakdowns(read_result(path))
-        off = {
-            one.name: max(1 - one.explained_low, one.explained_high - 1)
-            for one in every
-            if one.explained_low is not None and one.explained_high is not None
-        }
-        near = sum(share <= CLOSE for share in off.values())
-        farthest = max(off, key=off.__getitem__)
-        yield (
-            f"- `{named(path)}`: of {len(off)} calls, the parts of {near} add up to within "
-            f"{percent(CLOSE)} of the call by their whole interval; those of the farthest, "
-            f"`{farthest}`, to within {percent(off[farthest], places=1)}"
-        )
-
-
-def whyparts(path: Path) -> Iterator[str]:
-    """Each part of each backend."""
-    titles = ("part", "median", "95 % interval", "what was measured")
-    for one in breakdowns(read_result(path)):
-        if one.parts:
-            rows = [
-                (part.name, time(part.us), times(part.low_us, part.high_us), part.evidence)
-                for part in (*one.parts, *one.beside)
-            ]
-            yield from [f"### {one.name}", "", *markdown(titles, rows, (titles[0], titles[3])), ""]
-
-
-def predictwait(path: Path) -> Iterator[str]:
-    """Keras' predict of an array and of a data set, with autotuning and without, by network."""
-    others = ("without tuning", "predict", "predict_on_batch")
-    titles = ("network", "on", "data set", "processor", "waits", *others)
-    rows = []
-    for network, cores, ways in waits(path):
-        tuned = ways["data set"]
-        processor = time(1e3 * tuned["cpu_ms"])
-        waited = percent(tuned["waited"], places=0)
-        of_others = (bounded(ways[way]) for way in others)
-        rows.append((network, cores, bounded(tuned), processor, waited, *of_others))
-    yield from markdown(titles, rows, titles[:1])
-
-
-def predictwaitbrief(path: Path) -> Iterator[str]:
-    """The same of the largest network in sentences."""
-    *_, one_core, two_cores = waits(path)
-    for network, cores, ways in (one_core, two_cores):
-        tuned = ways["data set"]
-        yield (
-            f"- {network} on {cores}: `predict` of a data set takes {bounded(tuned)}, of these "
-            f"{time(1e3 * tuned['cpu_ms'])} on the processor; without autotuning "
-            f"{bounded(ways['without tuning'])}. "
-            f"{percent(tuned['waited'], places=0)} of the calls wait."
-        )
-
-
-def waits(path: Path) -> list[tuple[str, str, dict[str, Any]]]:
-    """Each network on each number of cores, and what each way takes there."""
-    found: dict[tuple[str, str], dict[str, Any]] = {}
-    for one in json.loads(path.read_text())["networks"]:
-        found.setdefault((one["network"], one["cores"]), {})[one["way"]] = one
-    return [(network, cores, ways) for (network, cores), ways in found.items()]
-
-
-def bounded(one: Mapping[str, Any]) -> str:
-    """What a way takes, with its interval."""
-    return with_bounds(*(1e3 * one[field] for field in ("ms", "low_ms", "high_ms")))
 
 
 def withoutpython(path: Path) -> Iterator[str]:
@@ -298,28 +180,6 @@ def training(path: Path) -> Iterator[str]:
     )
 
 
-def learnt(path: Path) -> Iterator[str]:
-    """How many test images the weights read rightly, with the share's interval."""
-    facts = read_weights(path).metadata
-    right, of = int(facts["test_correct"]), int(facts["test_images"])
-    low, high = share_interval(right, of)
-    yield (
-        f"These weights were trained with `{facts['framework']}` on {facts['date']}. They read "
-        f"{right:,} of MNIST's {of:,} test images rightly: {percent(right / of, places=2)} "
-        f"({percent(low, places=2)} to {percent(high, places=2)})."
-    )
-
-
-def selftest(path: Path) -> Iterator[str]:
-    """What `bench/self_test.py` found."""
-    found = json.loads(path.read_text())
-    yield found["conditions"]
-    yield ""
-    titles = ("point", "verdict", "what it found")
-    rows = [(point["name"], point["verdict"], point["says"]) for point in found["points"]]
-    yield from markdown(titles, rows, titles)
-
-
 def selftestbrief(path: Path) -> Iterator[str]:
     """How many of the points passed, and what was found at each of the others."""
     found = json.loads(path.read_text())
@@ -330,28 +190,7 @@ def selftestbrief(path: Path) -> Iterator[str]:
         if point["verdict"] != "passed":
             share = point["says"].partition(" comparisons")[0]
             sentence += f" {point['verdict'].capitalize()}: {point['name']} ({share} comparisons)."
-    yield from wrap(sentence, SCREEN.columns)
-
-
-def checks(path: Path) -> Iterator[str]:
-    """What the package's own checks take of the call that they are the largest share of."""
-    found = [
-        (part.us / one.median_us, part, one)
-        for one in breakdowns(read_result(path))
-        for part in one.parts
-        if part.name == "checks" and part.low_us and part.low_us > 0 and one.median_us
-    ]
-    share, part, one = max(found, key=lambda row: row[0])
-    yield (
-        f"The checks of a backend in Python take at most {percent(share, places=1)} of its call: "
-        f"{time(part.us)} ({times(part.low_us, part.high_us)}) with `{one.name}`."
-    )
-
-
-def settings(folder: Path) -> Iterator[str]:
-    """What was tried beside the ways of the registry, a backend a file."""
-    for path in in_folder(folder):
-        yield from [f"### {named(path)}", "", *tried_beside(path), ""]
+    yield sentence
 
 
 def in_folder(folder: Path) -> list[Path]:
@@ -359,34 +198,21 @@ def in_folder(folder: Path) -> list[Path]:
     return sorted(folder.glob(f"*{SUFFIX}"))
 
 
-def tried_beside(path: Path) -> Iterator[str]:
-    """Each way against the fastest in float32 of the registry's."""
-    result = read_result(path)
-    yield measured_how(result)
-    yield ""
-    titles = ("setting", "what it tries", "median", "ratio to the fastest variant", "95 % interval")
-    known = [row for row in result.backends if tries_of(row)]
-    rows = [setting_row(row, result) for row in sorted(known, key=median_us)]
-    yield from markdown(titles, rows, titles[:2])
-
-
 def fastestsettings(folder: Path) -> Iterator[str]:
     """The fastest of what was tried beside each backend's fastest variant, a backend a row."""
-    rows: list[tuple[str, ...]] = []
-    for path in in_folder(folder):
-        result = read_result(path)
-        best = fastest_variant(result)
-        other = min((row for row in result.backends if "/" in row.name), key=median_us)
-        _, *figures = setting_row(other, result)
-        rows.append((best.name, time(median_us(best)), *figures))
+    rows = [tried_beside(read_result(path)) for path in in_folder(folder)]
     titles = ("fastest variant", "median", "the fastest of what else was tried", "its median")
     yield from markdown((*titles, "ratio", "95 % interval"), rows, (titles[0], titles[2]))
 
 
-def fastest_variant(result: Result) -> BackendResult:
-    """Of the registry's in float32."""
+def tried_beside(result: Result) -> tuple[str, ...]:
+    """Of one backend: the fastest variant in float32, and the fastest setting beside it."""
     own = [row for row in result.backends if "/" not in row.name]
-    return min((row for row in own if precision_of(row.name) == "float32"), key=median_us)
+    best = min((row for row in own if precision_of(row.name) == "float32"), key=median_us)
+    other = min((row for row in result.backends if "/" in row.name), key=median_us)
+    (median, its_median, *ratio), _ = compared(best, other, result)
+    its_median = other.status if its_median == NONE else its_median
+    return best.name, median, tries_of(other) or "", its_median, *ratio
 
 
 def notatbest(path: Path) -> Iterator[str]:
@@ -425,14 +251,6 @@ def tries_of(row: BackendResult) -> str | None:
     return known.variants.get(variant, "the only variant")
 
 
-def setting_row(row: BackendResult, result: Result) -> tuple[str, ...]:
-    """One way beside the fastest variant, or why there is none."""
-    best = fastest_variant(result)
-    (_, us, share, within), _ = compared(best, row, result)
-    measured = row.status if us == NONE else us
-    return row.name, tries_of(row) or "", measured, share, NONE if row is best else within
-
-
 def median_us(row: BackendResult) -> float:
     """Its median; infinity, the last in an order, where it was not timed."""
     return row.p50_us or inf
@@ -440,72 +258,15 @@ def median_us(row: BackendResult) -> float:
 
 def conditions(path: Path) -> Iterator[str]:
     """How it was measured under each condition, and the fastest backends' medians."""
-    results = under_each(path)
-    yield from said_of(results)
-    titles, *rows = medians_of(results)
-    yield from ["", *markdown(titles, rows[:SHORT_LIST], titles[:1])]
-
-
-def conditionslong(path: Path) -> Iterator[str]:
-    """The medians of all backends, and the warnings of each run."""
-    results = under_each(path)
-    titles, *rows = medians_of(results)
-    yield from markdown(titles, rows, titles[:1])
-    for title, result in (results | as_installed(path)).items():
-        if result.warnings:
-            yield from ["", f"Warnings of *{title}*:", "", *bullets(result.warnings)]
-
-
-def under_each(path: Path) -> dict[str, Result]:
-    """The result of that path and those under conditions that all backends were measured in."""
-    others = {
-        one.title: read_result(beside(path, name))
-        for name, one in CONDITIONS.items()
-        if not one.backends
-    }
-    return {"back to back, one core": read_result(path), **others}
-
-
-def said_of(results: Mapping[str, Result]) -> Iterable[str]:
-    """How each was measured."""
-    return bullets(f"*{title}*: {measured_how(result)}" for title, result in results.items())
-
-
-def medians_of(results: Mapping[str, Result]) -> Iterator[tuple[str, ...]]:
-    """The titles, then each backend's medians."""
-    yield "backend", *results
-    found = [{one.name: one for one in timed(result)} for result in results.values()]
-    first, *others = results.values()
-    measured = {one.name for result in others for one in timed(result)}
-    for one in timed(first):
-        if one.name in measured:
-            yield one.name, *(in_one(under.get(one.name)) for under in found)
-
-
-def as_installed(path: Path) -> dict[str, Result]:
-    """The runs of a few backends as installed, and with each remedy."""
-    return {
-        one.title: read_result(beside(path, name))
-        for name, one in CONDITIONS.items()
-        if one.backends and beside(path, name).exists()
-    }
-
-
-def installed(path: Path) -> Iterator[str]:
-    """A few backends as installed, and with each remedy: medians and tails of paced calls."""
-    if not (results := as_installed(path)):
-        return
-    yield from said_of(results)
-    rows = [
-        (row.name, title, *tail(row.summary))
-        for one in timed(results["as installed"])
-        for title, result in results.items()
-        for row in timed(result)
-        if row.name == one.name and row.summary
-    ]
-    over = (f"over {ms} ms, %" for ms in (1, 5, 20))
-    titles = ("backend", "condition", "p50", "p99", "95 % interval of p99", *over)
-    yield from ["", *markdown(titles, rows, titles[:2])]
+    results = {"back to back, one core": read_result(path)}
+    for name, one in CONDITIONS.items():
+        if not one.backends:
+            results[one.title] = read_result(beside(path, name))
+    yield from bullets(f"*{title}*: {measured_how(result)}" for title, result in results.items())
+    first, *others = ({one.name: one for one in timed(result)} for result in results.values())
+    names = [name for name in first if any(name in other for other in others)]
+    rows = [(name, *(in_one(of.get(name)) for of in (first, *others))) for name in names]
+    yield from ["", *markdown(("backend", *results), rows[:SHORT_LIST], ("backend",))]
 
 
 def installedbrief(path: Path) -> Iterator[str]:
@@ -524,27 +285,15 @@ def installedbrief(path: Path) -> Iterator[str]:
         )
         return " and ".join(every)
 
-    sentence = (
+    yield (
         "With its default threads, on two cores beside a busy program, a call takes "
         f"{medians(default)}. With one thread it takes {medians(one)}."
     )
-    yield from wrap(sentence, SCREEN.columns, break_on_hyphens=False)
 
 
 def with_bounds(us: float | None, low_us: float | None, high_us: float | None) -> str:
     """640 ms (637 ms to 641 ms)."""
     return f"{time(us)} ({times(low_us, high_us)})"
-
-
-def tail(found: Summary) -> tuple[str, ...]:
-    """What is said of paced calls."""
-    over = (found.over_1ms, found.over_5ms, found.over_20ms)
-    return (
-        time(found.p50_us),
-        time(found.p99_us),
-        times(found.p99_low_us, found.p99_high_us),
-        *(f"{100 * (share or 0.0):.1f}" for share in over),
-    )
 
 
 def in_one(row: BackendResult | None) -> str:
@@ -556,15 +305,10 @@ def in_one(row: BackendResult | None) -> str:
     return f"{time(found.p50_us)} ({ratio(found.ratio)}{within})"
 
 
-def in_less_than_float32(path: Path) -> list[dict[str, Any]]:
-    """What a verification found of the variants that compute so."""
-    every = json.loads(path.read_text())["backends"]
-    return [one for one in every if precision_of(one["backend"]) != "float32"]
-
-
 def precisionbrief(path: Path) -> Iterator[str]:
-    """The same in a sentence."""
-    found = in_less_than_float32(path)
+    """What a verification found of the variants that compute in less than float32."""
+    every = json.loads(path.read_text())["backends"]
+    found = [one for one in every if precision_of(one["backend"]) != "float32"]
     accuracies = [one["accuracy"] for one in found]
     farthest = max(found, key=lambda one: float(one["max_difference"]))
     yield (
@@ -574,22 +318,6 @@ def precisionbrief(path: Path) -> Iterator[str]:
         f"reference's, and probabilities by at most {farthest['max_difference']:.2f} "
         f"(`{farthest['backend']}`)."
     )
-
-
-def precision(path: Path) -> Iterator[str]:
-    """What computes in less than float32, and what that costs the answers."""
-    titles = ("backend", "computes in", "accuracy", "largest difference", "digits that differ")
-    rows = [
-        (
-            one["backend"],
-            precision_of(one["backend"]),
-            percent(one["accuracy"], places=2),
-            f"{one['max_difference']:.1e}",
-            str(len(one["disagreements"])),
-        )
-        for one in in_less_than_float32(path)
-    ]
-    yield from markdown(titles, rows, titles[:2])
 
 
 @cache
@@ -605,58 +333,10 @@ def limits_us(folder: Path) -> dict[str, float]:
     return dict(json.loads(path.read_text())["limits_us"]) if path.exists() else {}
 
 
-def othermachines(path: Path) -> Iterator[str]:
-    """Whether times and ratios of the same variants are the same on the other machines."""
-    here = {one.name: one.summary for one in timed(read_result(path)) if one.summary}
-    for file in in_folder(path.parent):
-        if file == path:
-            continue
-        result = read_result(file)
-        there = {one.name: one.summary for one in timed(result) if one.summary}
-        both = [(here[name], there[name]) for name in here if name in there]
-        known = [(a.p50_us, b.p50_us, a.ratio, b.ratio) for a, b in both if a.p50_us and b.p50_us]
-        slower = middle(other / us for us, other, *_ in known)
-        ratios = [(a, b) for *_, a, b in known if a and b]
-        near = sum(1 / NEAR < a / b < NEAR for a, b in ratios)
-        yield (
-            f"- {result.machine.processor.model}, `{named(file)}`: {ratio(slower)} times as long; "
-            f"{near} of {len(ratios)} ratios to `{result.baseline}`"
-        )
-
-
 def networks(folder: Path) -> Iterator[str]:
     """How many times as long as the fastest API each backend takes on each network."""
     titles, *rows = ratios(of_sizes(folder), spelt)
-    factors = built_factors(folder)
-    marked = [(f"{n} (built: {factors[n]})" if n in factors else n, *cells) for n, *cells in rows]
-    yield from markdown(titles, marked, titles[:1])
-
-
-def networkslong(folder: Path) -> Iterator[str]:
-    """The same with each median and each interval."""
-    spell = "{}, {}".format
-    titles, *rows = ratios(of_sizes(folder), lambda one: spell(time(one.us), with_interval(one)))
     yield from markdown(titles, rows, titles[:1])
-
-
-def sizes(folder: Path) -> Iterator[str]:
-    """From which size on each backend is nearly as fast as the fastest API."""
-    every = of_sizes(folder)
-    largest = every[-1].network
-    titles = ("backend", f"within {percent(SIZE_NEAR)} from", f"on {largest}", "why not")
-    rows = [size_row(own, largest) for own in by_name(every).values()]
-    yield from markdown(titles, rows, titles[:1])
-
-
-def size_row(own: Sequence[Sized], largest: str) -> tuple[str, ...]:
-    """The size, the ratio on its largest network, and whether slower kernels are the reason."""
-    near, last = since(own), own[-1]
-    where = f"{millions(near)} ({near.network})" if near else NONE
-    if near is own[0]:
-        where = "every network"
-    reason = "slower kernels" if not near and has_slower_kernels(own) else ""
-    on_largest = with_interval(last) if last.network == largest else NONE
-    return own[0].name, where, on_largest, reason
 
 
 def sizesbrief(folder: Path) -> Iterator[str]:
@@ -666,13 +346,12 @@ def sizesbrief(folder: Path) -> Iterator[str]:
     slowest_first = sorted(apis.items(), key=lambda one: -one[1][0].ratio)
     told = [f"in {name} {at_both_ends(own)}" for name, own in slowest_first if own[0].ratio > 1]
     first, last = every[0], every[-1]
-    sentence = (
+    yield (
         "The larger the network, the less the call counts. In times of the fastest API, on a "
         f"perceptron ({millions(first)} multiply-adds) and on {last.network} ({millions(last)}), "
         f"the fastest call takes {', '.join(told)}. On the largest that is the time of slower "
         f"kernels. Keras' `predict` takes {at_both_ends(by_name(every)['keras'])}."
     )
-    yield from wrap(sentence, SCREEN.columns, break_on_hyphens=False)
 
 
 def at_both_ends(own: Sequence[Sized]) -> str:
@@ -680,38 +359,9 @@ def at_both_ends(own: Sequence[Sized]) -> str:
     return f"{ratio(own[0].ratio)} and {with_interval(own[-1])}"
 
 
-def built_factors(folder: Path) -> dict[str, str]:
-    """By how much a builder differs from code by hand, where it does by more than the margin."""
-    path = folder / f"control{SUFFIX}"
-    found = control_rows(read_result(path)) if path.exists() else ()
-    return {name: factor for name, *_, factor, _, verdict in found if verdict in DIFFERENT}
-
-
 def control(path: Path) -> Iterable[str]:
     """LeNet by each builder beside LeNet by hand."""
-    return control_table(read_result(path)) if path.exists() else ["Not measured yet."]
-
-
-def batchothers(path: Path) -> Iterator[str]:
-    """Images a second of our own kernels and of the fastest others, in batches."""
-    result = read_result(path)
-    for batch in BATCHES:
-        rates: dict[str, float] = {}
-        for one in timed(result):
-            measured = (b.images_per_s for b in one.batches if b.size == batch and b.samples_ns)
-            if precision_of(one.name) == "float32" and (rate := max(measured, default=0.0)):
-                api = backend_of(one.name)
-                rates[api] = max(rates.get(api, 0.0), rate)
-        own = rates.pop("fused")
-        fastest = sorted(rates, key=lambda name: -rates[name])[:FASTEST_OTHERS]
-        said = ", ".join(f"`{name}` {count(rates[name])}" for name in fastest)
-        yield f"- {batch} a call: `fused` {count(own)}, then {said} images a second"
-
-
-def eachstart(path: Path) -> Iterator[str]:
-    """The median of each start of our own kernels, the fastest first."""
-    starts = sorted(start_medians_us(read_result(path).backend("fused").blocks).values())
-    yield f"Its {len(starts)} starts take {', '.join(f'{us:.1f}' for us in starts)} µs."
+    return control_table(read_result(path))
 
 
 def ongpu(path: Path) -> Iterator[str]:
@@ -742,44 +392,24 @@ def gpubatches(path: Path) -> Iterator[str]:
 
 
 DRAWN: dict[str, Callable[[Path], Iterable[str]]] = {
-    "answer": inshort,
-    "when": whichwhen,
-    **{
-        kind.__name__: kind
-        for kind in (
-            backends,
-            why,
-            whyanswer,
-            whytold,
-            closure,
-            whyparts,
-            predictwait,
-            predictwaitbrief,
-            withoutpython,
-            training,
-            learnt,
-            selftest,
-            selftestbrief,
-            checks,
-            settings,
-            fastestsettings,
-            notatbest,
-            conditions,
-            conditionslong,
-            installed,
-            installedbrief,
-            precision,
-            precisionbrief,
-            othermachines,
-            networks,
-            networkslong,
-            sizes,
-            sizesbrief,
-            control,
-            eachstart,
-            batchothers,
-            ongpu,
-            gpubatches,
-        )
-    },
+    kind.__name__: kind
+    for kind in (
+        answer,
+        when,
+        backends,
+        whytold,
+        withoutpython,
+        training,
+        selftestbrief,
+        fastestsettings,
+        notatbest,
+        conditions,
+        installedbrief,
+        precisionbrief,
+        networks,
+        sizesbrief,
+        control,
+        ongpu,
+        gpubatches,
+    )
 }

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import PurePath
-from textwrap import wrap
 
 from lenet_bench.show.figures.rows import Record, Run
 from lenet_bench.show.figures.story import times_longer
@@ -73,15 +72,13 @@ def answer(run: Run) -> Iterator[str]:
     def longer(slow: str, fast: str) -> str:
         return times_longer(run, found[slow], found[fast])
 
-    yield from wrap(
+    yield (
         f"The same digit takes {', '.join(times[:-1])} and {times[-1]}, each called in its fastest "
         f"way. Keras' `predict`, which its guides show, takes {time(found['keras']['p50_us'])}: "
         f"{longer('keras', 'keras:predict_on_batch')} as long as `predict_on_batch`, which runs "
         f"the same graph, and {longer('keras', 'fused')} as long as our own C++. For a few images "
         "Keras' documentation advises `model(x)`, which takes "
-        f"{longer('keras:call', 'keras:predict_on_batch')} as long as `predict_on_batch`.",
-        100,
-        break_on_hyphens=False,
+        f"{longer('keras:call', 'keras:predict_on_batch')} as long as `predict_on_batch`."
     )
 
 

@@ -289,11 +289,3 @@ def test_axe_finds_nothing(see, scheme):
     tab = see("apart", viewport=PHONE, color_scheme=scheme)
     tab.locator(".taken details").click()
     assert violations(tab) == []
-
-
-@pytest.mark.parametrize(("viewport", "scheme"), [(DESK, "light"), (PHONE, "dark")])
-def test_the_page_of_every_table_fits_the_screen(visit, pytestconfig, viewport, scheme):
-    page = pytestconfig.rootpath / "docs/tables.html"
-    tab = visit(page.as_uri(), viewport=viewport, color_scheme=scheme)
-    assert tab.evaluate("document.documentElement.scrollWidth") <= viewport["width"]
-    assert violations(tab) == []
