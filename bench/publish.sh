@@ -75,7 +75,7 @@ measure() {
       done
       printed limit python bench/limit.py
       ;;
-    control) kept control python bench/control.py $built --rounds 12 ;;
+    control) kept control python -m bench.settings --built $built --rounds 12 ;;
     cpu) kept cpu lenet-bench compare --device cpu --rounds 15 --batch 1,8,64,512 ;;
     settings)
       for one in $(python -m bench.settings --names); do

@@ -22,7 +22,7 @@ from lenet_bench.show.figures.pictures import pictures, themed
 from lenet_bench.show.figures.sizes import sizes as size_figures
 from lenet_bench.show.page import page
 from lenet_bench.texts import json_text
-from tables import DRAWN, ROOT, limits_us, named, notatbest, of_sizes, readme_result, runs
+from tables import DRAWN, ROOT, limits_us, notatbest, of_sizes, readme_result, runs
 
 PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
 BLOCK = re.compile(
@@ -64,10 +64,8 @@ def drawn() -> Iterator[tuple[Path, str]]:
     drawn_figures = pictures(runs(result), by_size)
     for key in PICTURED:
         yield PICTURES / f"{key}.svg", themed(drawn_figures[key])
-    yield (
-        result.with_name(f"{named(result)}.html"),
-        page(runs(result, PARTS), by_size, notes(result)),
-    )
+    of_readme = page(runs(result, PARTS), by_size, notes(result))
+    yield result.with_suffix("").with_suffix(".html"), of_readme
     yield ROOT / "docs/classroom.html", classroom_page(published())
 
 

@@ -9,9 +9,7 @@ from itertools import islice
 from math import inf
 from pathlib import Path
 
-from compared import compared
 from conditions import CONDITIONS, fastest_of
-from control import table as control_table
 from lenet_bench.networks import NETWORKS
 from lenet_bench.questions.share import SUFFIX
 from lenet_bench.registry import find
@@ -24,7 +22,7 @@ from lenet_bench.results import (
     start_medians_us,
 )
 from lenet_bench.results.sizes import Sized, by_api, by_name, sized
-from lenet_bench.results.statistics import FEWEST_STARTS
+from lenet_bench.results.statistics import UNBOUNDED, judge, ratio_interval
 from lenet_bench.results.warnings import disturbance, in_two_modes
 from lenet_bench.show.figures.rows import Record, Run
 from lenet_bench.show.markdown import table as markdown
@@ -34,6 +32,7 @@ from lenet_bench.show.sentences import conditions as measured_how
 from lenet_bench.show.sizes import millions, ratios, spelt, with_interval
 from lenet_bench.show.why import answer as answer_of
 from lenet_bench.units import NONE, count, interval, percent, ratio, time, times
+from settings.built import BUILT
 from settings.tried import MEASURED_ONCE, SETTINGS
 from when import answer as in_short
 from when import when as by_need
@@ -42,13 +41,6 @@ ROOT = Path(__file__).parents[1]
 MANY = 10  # times as long
 #: Of these docs/why.md has a sentence each.
 TOLD = ("onednn", "torch", "tensorflow:concrete", "keras:predict_on_batch", "keras")
-#: Variants in C++, and the nearest in Python.
-PAIRS = {
-    "tensorflow:cpp": "tensorflow:session",
-    "onnxruntime:cpp": "onnxruntime",
-    "openvino:cpp": "openvino",
-    "torch:cpp": "torch",
-}
 ON_GPU = ROOT / "results/gpu/h100-2026-11-27" / f"frameworks{SUFFIX}"
 
 
@@ -64,21 +56,10 @@ def backends(path: Path) -> Iterator[str]:
     titles = ("backend", "median", *ratios, "lines", "other variants")
     fastest = islice(ways.values(), SHORT_LIST)
     yield from markdown(titles, map(row, fastest), ("backend", "other variants"))
-    if modes := in_two_modes(run.result.backends):
-        yield from paragraph(modes)
-    if any(way["starts"] < FEWEST_STARTS for way in run.rows):
-        yield ""
-        yield f"No interval where a backend started fewer than {FEWEST_STARTS} times."
-    if said := tolerant(run.result):
-        yield from paragraph(said)
-    if said := disturbance(run.result.disturbance):
-        link = "[disturbed](docs/measuring.md#a-disturbed-machine)"
-        yield from paragraph(said.replace("disturbed", link, 1))
-
-
-def paragraph(said: str) -> list[str]:
-    """A paragraph of one sentence, which begins and ends as such."""
-    return ["", f"{said[0].upper()}{said[1:]}."]
+    result = run.result
+    for said in (in_two_modes(result.backends), tolerant(result), disturbance(result.disturbance)):
+        if said:
+            yield from ["", f"{said[0].upper()}{said[1:]}."]
 
 
 def row(ways: list[Record]) -> tuple[str, ...]:
@@ -90,13 +71,8 @@ def row(ways: list[Record]) -> tuple[str, ...]:
         ratio(fastest["ratio"]),
         interval(fastest["ratio_low"], fastest["ratio_high"]),
         str(fastest["lines_of_code"]),
-        ", ".join(f"{way['variant'] or 'plain'} {time(way['p50_us'])}" for way in others) or " ",
+        ", ".join(f"{way['variant'] or 'plain'} {time(way['p50_us'])}" for way in others),
     )
-
-
-def named(path: Path) -> str:
-    """The result's name."""
-    return path.name.removesuffix(SUFFIX)
 
 
 def readme_result() -> Path:
@@ -142,19 +118,6 @@ def whytold(path: Path) -> Iterable[str]:
 
 def bullets(sentences: Iterable[str]) -> Iterator[str]:
     return (f"- {sentence}" for sentence in sentences)
-
-
-def withoutpython(path: Path) -> Iterator[str]:
-    """APIs in C++ beside the same in Python, and the lines of both."""
-    result = read_result(path)
-    yield from [measured_how(result), ""]
-    rows: list[tuple[str, ...]] = []
-    for in_cpp, in_python in PAIRS.items():
-        cpp, python = result.backend(in_cpp), result.backend(in_python)
-        cells, _ = compared(python, cpp, result)
-        rows.append((in_python, *cells, count(python.lines_of_code), count(cpp.lines_of_code)))
-    titles = ("backend", "from Python", "in C++", "C++ / Python", "95 % interval")
-    yield from markdown((*titles, "lines in Python", "in C++"), rows, titles[:1])
 
 
 def training(path: Path) -> Iterator[str]:
@@ -223,7 +186,7 @@ def notatbest(path: Path) -> Iterator[str]:
     for file in in_folder(path.parents[1] / "settings"):
         result = read_result(file)
         rows = {one.name: one for one in result.backends}
-        base = rows.get(fastest.get(named(file), ""))
+        base = rows.get(fastest.get(file.name.removesuffix(SUFFIX), ""))
         others = [one for one in result.backends if one.name not in measured]
         best = min((one for one in others if precision_of(one.name) == "float32"), key=median_us)
         if base is None or not base.summary:
@@ -273,17 +236,10 @@ def installedbrief(path: Path) -> Iterator[str]:
     """What takes many times as long with its default threads as with one."""
     names = ("as-installed", "one-thread")
     default, one = ({row.name: row for row in timed(read_result(beside(path, n)))} for n in names)
-    both = [name for name in default if name in one]
-    slow = [name for name in both if median_us(default[name]) > MANY * median_us(one[name])]
+    slow = [n for n in default if n in one and median_us(default[n]) > MANY * median_us(one[n])]
 
     def medians(of: Mapping[str, BackendResult]) -> str:
-        found = ((name, of[name].summary) for name in slow)
-        every = (
-            f"{with_bounds(known.p50_us, known.p50_low_us, known.p50_high_us)} with `{name}`"
-            for name, known in found
-            if known
-        )
-        return " and ".join(every)
+        return " and ".join(f"{with_bounds(of[name])} with `{name}`" for name in slow)
 
     yield (
         "With its default threads, on two cores beside a busy program, a call takes "
@@ -291,9 +247,21 @@ def installedbrief(path: Path) -> Iterator[str]:
     )
 
 
-def with_bounds(us: float | None, low_us: float | None, high_us: float | None) -> str:
+def with_bounds(row: BackendResult) -> str:
     """640 ms (637 ms to 641 ms)."""
-    return f"{time(us)} ({times(low_us, high_us)})"
+    assert row.summary
+    within = times(row.summary.p50_low_us, row.summary.p50_high_us)
+    return f"{time(row.p50_us)} ({within})"
+
+
+def compared(one: BackendResult, other: BackendResult, result: Result) -> tuple[list[str], str]:
+    """Both medians, the other's over the one's and the interval of that; and the verdict."""
+    us, other_us = one.p50_us, other.p50_us
+    starts, other_starts = (start_medians_us(row.blocks) for row in (one, other))
+    found = ratio_interval(other_starts, starts, result.rules.seed)
+    of_both = other_us / us if us and other_us else None
+    cells = [time(us), time(other_us), ratio(of_both), interval(*(found or UNBOUNDED))]
+    return cells, judge(found, result.rules.margin)
 
 
 def in_one(row: BackendResult | None) -> str:
@@ -322,15 +290,13 @@ def precisionbrief(path: Path) -> Iterator[str]:
 
 @cache
 def of_sizes(folder: Path) -> list[Sized]:
-    """Each backend on each network whose result the folder has."""
-    files = [folder / f"{name}{SUFFIX}" for name in NETWORKS]
-    return sized([read_result(path) for path in files if path.exists()])
+    """Each backend on each network."""
+    return sized([read_result(folder / f"{name}{SUFFIX}") for name in NETWORKS])
 
 
 def limits_us(folder: Path) -> dict[str, float]:
-    """The least time of each network on the folder's machine, as far as it was measured."""
-    path = folder / "limit.json"
-    return dict(json.loads(path.read_text())["limits_us"]) if path.exists() else {}
+    """The least time of each network on the folder's machine."""
+    return dict(json.loads((folder / "limit.json").read_text())["limits_us"])
 
 
 def networks(folder: Path) -> Iterator[str]:
@@ -359,9 +325,17 @@ def at_both_ends(own: Sequence[Sized]) -> str:
     return f"{ratio(own[0].ratio)} and {with_interval(own[-1])}"
 
 
-def control(path: Path) -> Iterable[str]:
+def control(path: Path) -> Iterator[str]:
     """LeNet by each builder beside LeNet by hand."""
-    return control_table(read_result(path))
+    result = read_result(path)
+    rows = []
+    for row in result.backends:
+        name, is_built, _ = row.name.partition(BUILT)
+        if is_built:
+            cells, verdict = compared(result.backend(name), row, result)
+            rows.append((name, *cells, verdict))
+    titles = ("backend", "by hand", "built", "ratio", "95 % interval", "verdict")
+    yield from markdown(titles, rows, (titles[0], titles[-1]))
 
 
 def ongpu(path: Path) -> Iterator[str]:
@@ -398,7 +372,6 @@ DRAWN: dict[str, Callable[[Path], Iterable[str]]] = {
         when,
         backends,
         whytold,
-        withoutpython,
         training,
         selftestbrief,
         fastestsettings,

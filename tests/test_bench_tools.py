@@ -1,4 +1,4 @@
-"""Tools of bench/: other settings, other conditions, two backends, a GPU, the size of the code."""
+"""Tools of bench/: other settings, other conditions, two backends, a GPU."""
 
 import ast
 import sys
@@ -16,11 +16,9 @@ sys.path.insert(0, str(ROOT / "bench"))
 sys.path.insert(0, str(ROOT))
 import conditions
 import gpu
-from compared import compared
 from settings.__main__ import entry
 from settings.tried import SETTINGS
-from size import fault, tokens
-from tables import alternatives
+from tables import alternatives, compared
 
 
 def test_a_setting_is_measured_beside_the_registrys_ways():
@@ -70,10 +68,9 @@ def test_the_run_on_a_gpu_times_each_backend_once():
     assert sorted(timed) == sorted(names(device="gpu"))
 
 
-def test_the_run_on_a_gpu_judges_backends_that_exist():
-    floors = {floor.name for floor in gpu.FLOORS}
-    judged = {name for goal in gpu.GOALS for name in (goal.backend, goal.other) if name}
-    assert {*judged - floors, *gpu.APART, *gpu.FLOOR_OF} <= {*names(device="gpu")}
+def test_the_run_on_a_gpu_names_backends_that_exist():
+    chosen = {*gpu.FIRST, *gpu.APART, *gpu.BESIDE, *gpu.ON_NETWORKS, *gpu.ON_BATCHES, *gpu.PACED}
+    assert chosen | {gpu.AS_INSTALLED, *gpu.WITH_BARRIERS} <= {*names(device="gpu")}
 
 
 def test_wheels_to_carry_to_a_gpu_are_the_versions_that_are_tested():
@@ -94,28 +91,3 @@ def test_of_each_backend_the_fastest_variant_in_float32_is_measured(monkeypatch)
     slow = {row.name for row in read_result(kept).backends if (row.cold_start_s or 0) > 8}
     assert slow
     assert not slow & set(names)
-
-
-CHANGELOG = "# Changes\n\n## 0.2.0\n\n- Size: 1,050 tokens, because of a thing.\n\n## 0.1.0\n"
-
-
-def test_comments_docstrings_and_layout_have_no_tokens(tmp_path):
-    file = tmp_path / "module.py"
-    file.write_text('"""Module."""\n\n# Why.\ndef f():\n    """Function."""\n    return "text"\n')
-    assert tokens(file) == len(["def", "f", "(", ")", ":", "return", "text"])
-
-
-def test_growth_of_three_percent_passes():
-    assert fault(1030, 1000, "# Changes\n\n## 0.2.0\n") is None
-
-
-def test_growth_that_the_changelog_names_passes():
-    assert fault(1060, 1000, CHANGELOG) is None
-
-
-def test_growth_beyond_what_the_changelog_names_is_refused():
-    assert "1,100 tokens" in str(fault(1100, 1000, CHANGELOG))
-
-
-def test_growth_that_an_older_section_names_is_refused():
-    assert fault(1060, 1000, CHANGELOG.replace("## 0.2.0", "## 0.3.0\n\n## 0.2.0")) is not None

@@ -1,7 +1,8 @@
 """Ways to set an API up that may be faster than the registry's.
 
     python -m bench.settings                             # which there are
-    python -m bench.settings torch keras-torch --budget 120 -o torch.jsonl
+    python -m bench.settings torch keras-torch --rounds 8 -o torch.jsonl
+    python -m bench.settings --built torch numpy         # LeNet by their builders, and by hand
 
 A setting calls a function of the backend's own file, after something in that file or in its library
 has been changed. It takes one image a call, and is measured in one interleaved comparison with all

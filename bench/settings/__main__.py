@@ -1,7 +1,7 @@
-"""Measure settings beside the registry's own ways: python -m bench.settings BACKEND..."""
+"""Measure settings beside the registry's own ways, or builders beside the code by hand."""
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,6 +9,7 @@ from lenet_bench import CompareOptions, Entry, compare, render
 from lenet_bench.registry import find, precision, tolerance
 from lenet_bench.show.terminal.progress import progress
 
+from . import built
 from .tried import SETTINGS
 
 
@@ -16,19 +17,22 @@ def main() -> None:
     """List the settings, or measure those of the backends that are named."""
     parser = argparse.ArgumentParser(prog="python -m bench.settings", description=__doc__)
     parser.add_argument("backends", nargs="*", metavar="BACKEND", help=f"of {', '.join(SETTINGS)}")
+    parser.add_argument("--built", action="store_true", help="LeNet by builders, of any backends")
     parser.add_argument("--names", action="store_true", help="print the backends and end")
-    parser.add_argument("--budget", type=float, help="seconds in all")
     parser.add_argument("--rounds", type=int)
     parser.add_argument("-o", "--output", type=Path, help="the result file")
     asked = parser.parse_args()
-    if unknown := set(asked.backends) - set(SETTINGS):
+    measured = built.both if asked.built else ways
+    if (unknown := set(asked.backends) - set(SETTINGS)) and not asked.built:
         parser.error(f"{', '.join(unknown)}: there are no settings of it")
     if asked.names or not asked.backends:
-        print("\n".join(SETTINGS if asked.names else listed()))
+        said = [
+            f"{backend}/{n}: {s.says}" for backend in SETTINGS for n, s in SETTINGS[backend].items()
+        ]
+        print("\n".join(SETTINGS if asked.names else said))
         return
     options = CompareOptions(
-        tuple(one for backend in asked.backends for one in ways(backend)),
-        budget_s=asked.budget,
+        tuple(one for backend in asked.backends for one in measured(backend)),
         rounds=asked.rounds,
         output=asked.output,
         timeout_s=600,  # compilers that tune
@@ -38,14 +42,7 @@ def main() -> None:
     print(render(result))
 
 
-def listed() -> Iterator[str]:
-    """Each setting and what it tries."""
-    for backend, settings in SETTINGS.items():
-        for name, setting in settings.items():
-            yield f"{backend}/{name}: {setting.says}"
-
-
-def ways(backend: str) -> list[str | Entry]:
+def ways(backend: str) -> Sequence[str | Entry]:
     """The registry's variants of it, and its settings."""
     return [*find(backend)[0].names(), *(entry(backend, name) for name in SETTINGS[backend])]
 
