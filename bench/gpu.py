@@ -16,14 +16,15 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import IO, NamedTuple
+from typing import IO
 
+from lenet_bench import render
 from lenet_bench.measure.comparison import compare
 from lenet_bench.measure.options import CompareOptions, Entry
 from lenet_bench.registry import Network, find, names
 from lenet_bench.registry.availability import ask, by_row
 from lenet_bench.registry.cuda import native
-from lenet_bench.results import Result, failures
+from lenet_bench.results import failures
 from lenet_bench.subjects.network import OtherNetwork
 from lenet_bench.weights import Weights
 
@@ -32,14 +33,11 @@ ROOT = Path(__file__).parents[1]
 #: For one answer: some variants are compiled on one core when they are called first.
 ANSWER_S = 120.0
 
-#: One start differs from another of the same backend by so much.
-UNSURE = 0.2
-
 #: What a step takes after its last block, and compute-sanitizer for one backend of so many at once.
 TO_PRINT_S, SANITIZER_S, AT_ONCE = 10.0, 60.0, 8
 
 #: What a way to the GPU and back costs without a network, each for backends that go this way.
-COPIES, FLAG, ECHO = FLOORS = tuple(
+FLOORS = tuple(
     Entry(
         name,
         factory=f"{Path(__file__).stem}:{function}",
@@ -54,23 +52,8 @@ COPIES, FLAG, ECHO = FLOORS = tuple(
     }.items()
 )
 
-#: the floor that a backend's time is compared with; where none is named, the first
-FLOOR_OF = {"cuda:mapped": FLAG.name, "cuda:persistent": ECHO.name}
-
-
-class Goal(NamedTuple):
-    """What a backend may take at most, as a multiple of another's time or in microseconds."""
-
-    backend: str
-    most: float
-    other: str | None = None
-
-
-GOALS = (
-    Goal("cuda:persistent", 5.0),
-    Goal("cuda:mapped", 0.9, COPIES.name),
-    Goal("cudnn:cudagraph", 0.5, "cudnn"),
-)
+#: Kernels of ours that wait at an mbarrier.
+WITH_BARRIERS = ("cuda:mapped", "cuda:persistent")
 
 #: Timed beside the frameworks: cuDNN as most call it and at its best, and kernels of our own.
 BESIDE = ("cudnn", "cudnn:fused", "cudnn:graph_api_cudagraph", "cuda:mapped")
@@ -99,9 +82,6 @@ BATCHES = (16, 128, 1024)
 ON_BATCHES = ("cudnn", "cudnn:graph_api", "cudnn:graph_api_cudagraph", "torch@gpu", "jax@gpu")
 INTERVAL_S = 0.02
 PACED = ("cudnn", "cudnn:graph_api_cudagraph", "cuda:mapped", "cuda:persistent", "torch@gpu")
-
-#: where one image's time goes, as far as the backend says (docs/gpu.md)
-STAGES = ("enqueue_us", "h2d_us", "kernels_us", "d2h_us", "signals_us")
 
 
 def launch_and_copies(weights: Weights, *, threads: int) -> Network:
@@ -162,7 +142,7 @@ def main() -> None:
     if options := comparison(step, chosen, by_step):
         budget_s, rounds = max(seconds - TO_PRINT_S, 1.0), 1 if quick else None
         limits = {"budget_s": budget_s, "rounds": rounds, "output": folder / f"{step}.jsonl"}
-        raise SystemExit(timed(replace(options, **limits), step))
+        raise SystemExit(timed(replace(options, **limits)))
 
 
 def comparison(
@@ -171,7 +151,7 @@ def comparison(
     """What the step compares; None for no names."""
     one_round = CompareOptions(least_rounds=1, timeout_s=ANSWER_S, baseline="cudnn")
     if step == "ours" and by_step["ours"]:
-        return replace(one_round, backends=(*FLOORS, *by_step["ours"]), baseline=COPIES.name)
+        return replace(one_round, backends=(*FLOORS, *by_step["ours"]), baseline=FLOORS[0].name)
     if step in ("frameworks", "rest") and by_step[step]:
         return replace(one_round, backends=(*BESIDE, *by_step[step]), cores=CORES)
     if step in NETWORKS and chosen(ON_NETWORKS):
@@ -208,49 +188,12 @@ def infer(backends: Sequence[str]) -> int:
     return int(not any(one.available for one in found))
 
 
-def timed(options: CompareOptions, step: str) -> int:
+def timed(options: CompareOptions) -> int:
     """One whole round of all first, then as many as there is time for."""
     result = compare(options)
-    medians = {row.name: row.p50_us for row in result.backends if row.p50_us}
-    print_rows(result, medians)
-    if all(row.summary.starts < 2 for row in result.backends if row.summary):
-        print(f"each started once: differences below {UNSURE:.0%} say nothing")
-    if step == "ours":
-        print_goals(medians)
-    return int(bool(failures(result.backends)) or not medians)
-
-
-def print_rows(result: Result, medians: dict[str, float]) -> None:
-    """A line a backend: its median beside its floor and cudnn, its stages; or why it has none."""
-    floors = [floor.name for floor in FLOORS]
-    for row in result.backends:
-        if row.name not in medians:
-            print(f"{row.name:28} {row.status}: {row.reason}")
-            continue
-        others = {"its floor": FLOOR_OF.get(row.name, COPIES.name), "cudnn": "cudnn"}
-        ratios = "".join(
-            f"  {medians[row.name] / medians[other]:6.2f} of {what}"
-            for what, other in others.items()
-            if other in medians and row.name not in floors
-        )
-        profile = (row.gpu and row.gpu.profile_us) or {}
-        stages = "".join(f"  {name} {profile[name]:.2f}" for name in STAGES if name in profile)
-        batches = "".join(
-            f"  {one.size} images: {one.images_per_s:,.0f} a second" for one in row.batches
-        )
-        print(f"{row.name:28} {medians[row.name]:9.2f} us{ratios}{stages}{batches}")
-
-
-def print_goals(medians: dict[str, float]) -> None:
-    """Which were reached, which were not, and which were not measured."""
-    for backend, most, other in GOALS:
-        goal = f"{backend} takes at most {most:g} " + (f"of {other}" if other else "us")
-        absent = [name for name in (backend, other) if name and name not in medians]
-        if absent:
-            print(f"{goal}: not judged, without {' and '.join(absent)}")
-            continue
-        found = medians[backend] / (medians[other] if other else 1.0)
-        print(f"{goal}: {found:.2f}, {'reached' if found <= most else 'NOT reached'}")
+    print(render(result))
+    measured = any(row.p50_us for row in result.backends)
+    return int(not measured or bool(failures(result.backends)))
 
 
 def sanitize(folder: Path, backends: Sequence[str]) -> int:
@@ -293,7 +236,7 @@ def sanitize(folder: Path, backends: Sequence[str]) -> int:
             file.write(f"== {tool} {name}\n".encode() + said)
             file.flush()
             # racecheck does not know that an mbarrier's counted bytes order what comes after it.
-            advisory = tool == "racecheck" and name in FLOOR_OF
+            advisory = tool == "racecheck" and name in WITH_BARRIERS
             how = "right" if code == 0 else f"ended with {code}"
             how = f"not done within {SANITIZER_S:g} s" if code is None else how
             print(

@@ -191,7 +191,7 @@ def intervals(
 
 
 def share_interval(hits: int, of: int) -> tuple[float, float]:
-    """Wilson's interval of the share, at CONFIDENCE."""
+    """Wilson's interval of the share, at CONFIDENCE; by hand, since a user may have no SciPy."""
     if not of:
         return 0.0, 1.0
     z = NormalDist().inv_cdf((1 + CONFIDENCE) / 2)

@@ -21,7 +21,6 @@ from typing import Any
 from uuid import uuid4
 
 import reframe as rfm
-import reframe.utility.sanity as sn
 from lenet_bench.atomic import write_atomically
 from lenet_bench.errors import ResultError
 from lenet_bench.questions.share import Given, received
@@ -104,17 +103,7 @@ class LenetBench(rfm.RunOnlyRegressionTest):
                 f"{name}: {_short(reason or 'failed')}" for name, reason in missing.items()
             )
             raise SanityError(f"{self.targets[0]} is kept, without {said}")
-        self.medians = {row.name: row.p50_us for row in results[0].backends if row.p50_us}
         return True
-
-    @run_before("performance")
-    def report(self) -> None:
-        self.perf_variables = {
-            name.replace(":", "_").replace("@", "_"): sn.make_performance_function(
-                sn.defer(us), "us"
-            )
-            for name, us in self.medians.items()
-        }
 
     def _target(self, number: int) -> Path:
         name = f"threads-{self.threads}" + ("-gpu" if self.device == "gpu" else "")
