@@ -8,6 +8,7 @@ import lenet_bench.backends
 import pytest
 from conftest import ROOT
 from lenet_bench import CompareOptions, compare
+from lenet_bench.cli.compare import compare as command
 from lenet_bench.registry import FLOAT32, find, names, precision, tolerance
 from lenet_bench.results import read_result
 from sample_results import blocks, result
@@ -79,6 +80,16 @@ def test_wheels_to_carry_to_a_gpu_are_the_versions_that_are_tested():
     }
     of_cuda = {line for line in carried if line.startswith("nvidia-")}  # of the image's CUDA
     assert carried - of_cuda <= {*(ROOT / "constraints.txt").read_text().splitlines()}
+
+
+@pytest.mark.parametrize("name", conditions.CONDITIONS)
+def test_a_condition_is_one_that_compare_knows(name, monkeypatch):
+    monkeypatch.setattr("lenet_bench.registry.usable_cores", lambda: 8)
+    _, options, backends = conditions.CONDITIONS[name]
+    asked = command.make_context("compare", [*backends, *options]).params
+    assert find(asked["backends"][0])[0] if backends else not asked["backends"]
+    given = ("threads", "cores", "interval_s", "keep_warm_s", "beside", "cold")
+    CompareOptions(**{one: asked[one] for one in given}).check()
 
 
 def test_of_each_backend_the_fastest_variant_in_float32_is_measured(monkeypatch):

@@ -31,17 +31,6 @@ def settings():
     return tools
 
 
-def test_two_installs_from_one_checkout_build_in_folders_of_their_own():
-    """Without a folder in the settings, each build takes a new one."""
-    assert not any("build-dir" in one for one in [settings()["scikit-build"], *overrides()])
-
-
-def overrides():
-    """Settings of the builds with a CUDA."""
-    found: list[dict[str, Any]] = settings()["scikit-build"]["overrides"]
-    return found
-
-
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory):
     """`make`'s, else built here; and on Linux made fit for others as cibuildwheel is told to."""

@@ -6,14 +6,12 @@ import sys
 import numpy as np
 import pytest
 from conftest import ROOT
-from lenet_bench import read_result
 from lenet_bench.results import as_result
 from msgspec.structs import replace
 from sample_results import blocks, failed, log
 
 sys.path.insert(0, str(ROOT / "bench"))
 import self_test
-from tables import readme_result
 
 ROUNDS = self_test.COMPARISONS * self_test.STARTS
 
@@ -65,10 +63,6 @@ def test_a_noisy_machine_is_called_too_noisy():
 )
 def test_a_point_fails_where_its_truth_is_missed(point, options):
     assert verdicts(simulated(**options))[point] == "failed"
-
-
-def test_a_comparison_has_as_many_starts_as_the_readmes_result():
-    assert read_result(readme_result()).rounds == self_test.STARTS
 
 
 @pytest.mark.parametrize(("hits", "of"), [(0, 7), (30, 60)])
