@@ -310,13 +310,13 @@ def sizesbrief(folder: Path) -> Iterator[str]:
     every = of_sizes(folder)
     apis = by_name([replace(one, name=api) for api, one in by_api(every)])
     slowest_first = sorted(apis.items(), key=lambda one: -one[1][0].ratio)
-    told = [f"in {name} {at_both_ends(own)}" for name, own in slowest_first if own[0].ratio > 1]
+    told = [f"{name} {at_both_ends(own)}" for name, own in slowest_first if own[0].ratio > 1]
     first, last = every[0], every[-1]
     yield (
-        "The larger the network, the less the call counts. In times of the fastest API, on a "
-        f"perceptron ({millions(first)} multiply-adds) and on {last.network} ({millions(last)}), "
-        f"the fastest call takes {', '.join(told)}. On the largest that is the time of slower "
-        f"kernels. Keras' `predict` takes {at_both_ends(by_name(every)['keras'])}."
+        "The larger the network, the less the call counts. How many times as long as the fastest "
+        f"API each takes with its fastest call, on a perceptron ({millions(first)} multiply-adds) "
+        f"and on {last.network} ({millions(last)}): {', '.join(told)}. On the largest that is the "
+        f"time of slower kernels. Keras' `predict`: {at_both_ends(by_name(every)['keras'])}."
     )
 
 
